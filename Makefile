@@ -1,0 +1,47 @@
+# `make help` lists what there is to do.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# The binary tells its version; a tree without history says "devel".
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -X main.version=$(VERSION)
+
+# How long each fuzz target runs: a few seconds in CI, longer by hand.
+FUZZTIME ?= 60s
+
+.PHONY: help build demo test race lint bench fuzz geoip ci redis
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/skidway
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway
+
+demo: build ## count made-up logs with the embedded Redis; needs nothing but Go
+	@./demo.sh
+
+redis:
+	@./internal/redistest/install.sh
+
+test: redis ## run all tests against real Redis servers that they start
+	go test ./...
+
+race: redis ## the same with the race detector
+	go test -race ./...
+
+lint: ## formatting, vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+bench: build redis ## measure this machine: counting logs beside bare inflate
+	./bin/skidway bench logs
+
+fuzz: ## run every fuzz target for FUZZTIME (60s)
+	@./fuzz.sh $(FUZZTIME)
+
+geoip: ## build the embedded country database anew (needs npm)
+	go run ./distribute/geo/generate
+
+ci: lint race ## all that a change must pass
+	@./fuzz.sh 3s
+	$(MAKE) demo

@@ -1,0 +1,116 @@
+package rdb
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Defaults of [Options].
+const (
+	DefaultURL      = "redis://127.0.0.1:6379/0"
+	DefaultPrefix   = "skidway"
+	DefaultPatience = 30 * time.Second
+)
+
+// Options say how to connect. The zero value is ready to use.
+type Options struct {
+	// Prefix starts every key, so that several applications can share a
+	// Redis. Empty means [DefaultPrefix]. Letters, digits, '.', '_', '-'
+	// and ':' are allowed, at most 64.
+	Prefix string
+
+	// Patience bounds how long an idempotent call keeps trying while Redis
+	// is away. Zero means [DefaultPatience]; below zero, no second try.
+	Patience time.Duration
+
+	// PoolSize is the most connections to one server; zero leaves it to the
+	// client (ten for each processor). A blocked [DB.Wait] holds one.
+	PoolSize int
+}
+
+var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
+
+func (o *Options) setDefaults() error {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if !prefixPattern.MatchString(o.Prefix) {
+		return fmt.Errorf("prefix %q: use 1 to 64 letters, digits, '.', '_', '-' or ':'", o.Prefix)
+	}
+	if o.Patience == 0 {
+		o.Patience = DefaultPatience
+	}
+	return nil
+}
+
+// A DB is a connection pool to one Redis, be it a single server, a
+// Sentinel-led group, a Cluster or the embedded one. It is safe for concurrent
+// use. Commands called on the client itself are sent once and never repeated;
+// see the package's retry rule.
+type DB struct {
+	redis.UniversalClient
+
+	options  Options
+	name     string // the URL without secrets
+	embedded *embedded
+	waits    sync.WaitGroup
+}
+
+// Open connects to the Redis at url and makes sure that it answers. A url of
+// the form @FILE is read from that file. It blocks until the first answer or
+// the dial timeout (5 s); a Redis that does not answer is an
+// [UnreachableError].
+func Open(ctx context.Context, url string, options Options) (*DB, error) {
+	if err := options.setDefaults(); err != nil {
+		return nil, err
+	}
+	url, err := readURL(url)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{options: options, name: redact(url)}
+	if strings.HasPrefix(url, "embedded:") {
+		if db.embedded, url, err = startEmbedded(); err != nil {
+			return nil, err
+		}
+	}
+	if db.UniversalClient, err = dial(url, options); err != nil {
+		db.closeEmbedded()
+		return nil, err
+	}
+	if err := db.Ping(ctx).Err(); err != nil {
+		_ = db.Close()
+		return nil, db.explain(err)
+	}
+	return db, nil
+}
+
+// Close ends every connection, waits for blocked reads to return and, for an
+// embedded server, drops all it held.
+func (db *DB) Close() error {
+	err := db.UniversalClient.Close()
+	db.closeEmbedded()
+	db.waits.Wait()
+	return err
+}
+
+func (db *DB) closeEmbedded() {
+	if db.embedded != nil {
+		db.embedded.close()
+	}
+}
+
+// Prefix is what every key starts with.
+func (db *DB) Prefix() string { return db.options.Prefix }
+
+// Embedded reports whether the server lives in this process and keeps nothing.
+func (db *DB) Embedded() bool { return db.embedded != nil }
+
+// String is the URL that was opened, without user names and passwords.
+func (db *DB) String() string { return db.name }

@@ -1,0 +1,128 @@
+package rdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// UnreachableError says that Redis could not be reached, or went away and did
+// not come back in time.
+type UnreachableError struct {
+	Name string // the server, without secrets
+	Err  error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("redis at %s is not reachable: %v (is it running? --redis, SKIDWAY_REDIS or REDIS_URL say where)", e.Name, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// OutcomeUnknownError says that a change was sent but its answer was lost: it
+// may have happened or not.
+type OutcomeUnknownError struct {
+	Op  string
+	Err error
+}
+
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("%s: the answer was lost, so it may have happened or not: %v", e.Op, e.Err)
+}
+
+func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
+
+const (
+	firstPause = 20 * time.Millisecond
+	mostPause  = time.Second
+)
+
+// Retry calls f until it returns nil or an error that trying again will not
+// mend, or until the patience of [Options] is used up. f must be safe to
+// repeat: the effect of an earlier try may have happened.
+func (db *DB) Retry(ctx context.Context, f func() error) error {
+	return db.retry(ctx, f, transient)
+}
+
+func (db *DB) retry(ctx context.Context, f func() error, again func(error) bool) error {
+	deadline := time.Now().Add(db.options.Patience)
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		err := f()
+		if err == nil || errors.Is(err, redis.Nil) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !again(err) {
+			return db.explain(err)
+		}
+		if time.Now().Add(pause).After(deadline) {
+			return db.explain(err)
+		}
+		jittered := pause/2 + rand.N(pause)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(jittered):
+		}
+	}
+}
+
+// explain turns the errors of a connection into an UnreachableError and
+// leaves what the server answered as it is.
+func (db *DB) explain(err error) error {
+	if err == nil || !connection(err) {
+		return err
+	}
+	return &UnreachableError{db.name, err}
+}
+
+// refusals start the answers of a server that did not run the command and may
+// run it a little later.
+var refusals = []string{"LOADING ", "BUSY ", "CLUSTERDOWN ", "TRYAGAIN ", "MASTERDOWN ", "READONLY "}
+
+func refused(err error) bool {
+	var answer redis.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	for _, prefix := range refusals {
+		if strings.HasPrefix(answer.Error(), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// connection reports whether err speaks of the way to the server, not of an
+// answer from it.
+func connection(err error) bool {
+	var netErr net.Error
+	return errors.As(err, &netErr) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
+		strings.Contains(err.Error(), "sentinel") && !isAnswer(err)
+}
+
+func isAnswer(err error) bool {
+	var answer redis.Error
+	return errors.As(err, &answer)
+}
+
+func transient(err error) bool {
+	return !errors.Is(err, redis.ErrClosed) && (connection(err) || refused(err))
+}
+
+// notRun reports whether err makes certain that the command was not run.
+func notRun(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || refused(err)
+}

@@ -1,0 +1,175 @@
+package rdb
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	ioTimeout   = 10 * time.Second
+)
+
+// readURL resolves @FILE and the empty url.
+func readURL(raw string) (string, error) {
+	raw = strings.TrimSpace(raw)
+	if path, ok := strings.CutPrefix(raw, "@"); ok {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read the Redis URL: %w", err)
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		if raw = strings.TrimSpace(line); raw == "" {
+			return "", fmt.Errorf("read the Redis URL: the first line of %s is empty", path)
+		}
+	}
+	if raw == "" {
+		raw = DefaultURL
+	}
+	return raw, nil
+}
+
+// redact drops user name, password and query from a URL, even from one that
+// does not parse.
+func redact(raw string) string {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		if strings.HasPrefix(raw, "embedded:") {
+			return "embedded:"
+		}
+		return "(unreadable URL)"
+	}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		rest = rest[i+1:]
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	return scheme + "://" + rest
+}
+
+// dial builds the client for a URL; it does not connect yet.
+func dial(raw string, options Options) (redis.UniversalClient, error) {
+	universal, err := parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("redis URL %s: %w", redact(raw), err)
+	}
+	universal.MaxRetries = -1
+	universal.DialerRetries = 1
+	universal.DialTimeout = dialTimeout
+	universal.ReadTimeout = ioTimeout
+	universal.WriteTimeout = ioTimeout
+	universal.PoolSize = options.PoolSize
+	universal.PipelinePoolSize = -1
+	universal.DisableIdentity = true
+	universal.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewUniversalClient(universal), nil
+}
+
+// parse turns a URL into the options of one client. Its errors hold no part
+// of the URL: that may hold a password.
+func parse(raw string) (*redis.UniversalOptions, error) {
+	scheme, _, _ := strings.Cut(raw, ":")
+	switch scheme {
+	case "redis", "rediss", "unix":
+		return parseSingle(raw)
+	case "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
+		return parseMany(raw)
+	}
+	return nil, errors.New("unknown scheme: use redis://, rediss://, unix://, redis+sentinel://, redis+cluster:// or embedded:")
+}
+
+func parseSingle(raw string) (*redis.UniversalOptions, error) {
+	single, err := redis.ParseURL(raw)
+	if err != nil {
+		return nil, hideURL(err)
+	}
+	addr := single.Addr
+	if single.Network == "unix" {
+		addr = strings.TrimPrefix(addr, "unix:") // UniversalOptions tells a socket by its leading slash
+	}
+	return &redis.UniversalOptions{
+		Addrs: []string{addr}, DB: single.DB,
+		Username: single.Username, Password: single.Password,
+		TLSConfig: single.TLSConfig, ClientName: single.ClientName, Protocol: single.Protocol,
+	}, nil
+}
+
+// parseMany reads the two forms with several hosts, which no other program
+// shares: scheme://[user:password@]h1[:p],h2[:p][/master[/db]].
+func parseMany(raw string) (*redis.UniversalOptions, error) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return nil, errors.New("want :// after the scheme")
+	}
+	secure, kind := strings.HasPrefix(scheme, "rediss"), scheme[strings.IndexByte(scheme, '+')+1:]
+	options := &redis.UniversalOptions{IsClusterMode: kind == "cluster"}
+
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		credentials, err := url.Parse("redis://" + rest[:i] + "@h")
+		if err != nil {
+			return nil, errors.New("user name or password is not percent-encoded")
+		}
+		options.Username = credentials.User.Username()
+		options.Password, _ = credentials.User.Password()
+		rest = rest[i+1:]
+	}
+	hosts, path, _ := strings.Cut(rest, "/")
+	defaultPort := "6379"
+	if kind == "sentinel" {
+		defaultPort = "26379"
+	}
+	for host := range strings.SplitSeq(hosts, ",") {
+		if host == "" {
+			return nil, errors.New("an empty host name in the list")
+		}
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), defaultPort)
+		}
+		options.Addrs = append(options.Addrs, host)
+	}
+	if secure {
+		options.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if kind == "cluster" {
+		if strings.Trim(path, "/") != "" && path != "0" {
+			return nil, errors.New("a cluster has no database numbers: drop what follows the hosts")
+		}
+		return options, nil
+	}
+	return options, parseMaster(options, path)
+}
+
+func parseMaster(options *redis.UniversalOptions, path string) error {
+	master, number, _ := strings.Cut(path, "/")
+	if master == "" {
+		return errors.New("the name of the master is missing: redis+sentinel://host/MASTER/0")
+	}
+	options.MasterName = master
+	if number == "" {
+		return nil
+	}
+	db, err := strconv.Atoi(number)
+	if err != nil || db < 0 {
+		return fmt.Errorf("database %q is not a number", number)
+	}
+	options.DB = db
+	return nil
+}
+
+// hideURL takes the URL out of an error of net/url, which quotes it whole.
+func hideURL(err error) error {
+	var parseErr *url.Error
+	if errors.As(err, &parseErr) {
+		return errors.New("it does not parse: percent-encode special characters in the password")
+	}
+	return err
+}

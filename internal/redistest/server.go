@@ -1,0 +1,156 @@
+package redistest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+)
+
+// A Server is one redis-server process.
+type Server struct {
+	folder string
+	args   []string
+	cmd    *exec.Cmd
+	log    bytes.Buffer
+}
+
+// Start starts a server of the test's own, which ends with the test. args are
+// settings as on redis-server's command line.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	server, err := start(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.remove)
+	return server
+}
+
+func start(args ...string) (*Server, error) {
+	folder, err := os.MkdirTemp("", "skidway-redis-")
+	if err != nil {
+		return nil, err
+	}
+	server := &Server{folder: folder, args: args}
+	if err := server.Restart(); err != nil {
+		server.remove()
+		return nil, err
+	}
+	return server, nil
+}
+
+// Restart starts the process again after Kill or Stop, on the same socket and
+// with the files that the earlier one left.
+func (s *Server) Restart() error {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return fmt.Errorf("these tests need redis-server: run `make test`, which installs it, or install the package redis-server: %w", err)
+	}
+	settings := []string{
+		"--port", "0", "--unixsocket", s.socket(), "--dir", s.folder,
+		"--save", "", "--appendonly", "no", "--databases", strconv.Itoa(databases),
+		"--loglevel", "warning", "--enable-debug-command", "local",
+	}
+	s.cmd = exec.Command(path, append(settings, s.args...)...)
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	endWithParent(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		return fmt.Errorf("start redis-server: %w", err)
+	}
+	return s.ready()
+}
+
+// ready waits until the server answers. Redis tells nobody when it is ready,
+// so this is the one place that asks again and again.
+func (s *Server) ready() error {
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket(), DisableIdentity: true})
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for client.Ping(ctx).Err() != nil {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("redis-server did not answer within 20 s: %s", s.log.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (s *Server) socket() string { return filepath.Join(s.folder, "redis.sock") }
+
+// URL opens logical database db of the server.
+func (s *Server) URL(db int) string { return "unix://" + s.socket() + "?db=" + strconv.Itoa(db) }
+
+// PID is the process id, for tests that send it signals.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Kill ends the process at once, as kill -9 does. What it held in memory only
+// is gone.
+func (s *Server) Kill() {
+	_ = s.cmd.Process.Signal(syscall.SIGKILL)
+	_ = s.cmd.Wait()
+}
+
+// remove kills the process and deletes its folder.
+func (s *Server) remove() {
+	if s.cmd != nil && s.cmd.Process != nil {
+		s.Kill()
+	}
+	_ = os.RemoveAll(s.folder)
+}
+
+// databases is how many tests of one binary can have a database of their own.
+const databases = 4096
+
+var shared = struct {
+	once   sync.Once
+	server *Server
+	err    error
+	next   atomic.Int64
+}{}
+
+// Main runs a package's tests and then ends the shared server.
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.server != nil {
+		shared.server.remove()
+	}
+	os.Exit(code)
+}
+
+// URL gives the URL of an empty database on the shared server that no other
+// test uses.
+func URL(t testing.TB) string {
+	t.Helper()
+	shared.once.Do(func() { shared.server, shared.err = start() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	// Benchmarks and -count run a test many times: start over when all
+	// databases were used, and empty the one that is taken.
+	number := int(shared.next.Add(1)) % databases
+	url := shared.server.URL(number)
+	db, err := rdb.Open(context.Background(), url, rdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := db.FlushDB(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
