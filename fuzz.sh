@@ -5,6 +5,6 @@ time=${1:-60s}
 for package in $(go list ./...); do
 	for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
 		echo "fuzz $package $target for $time"
-		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 10x "$package"
 	done
 done

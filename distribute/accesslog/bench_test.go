@@ -1,0 +1,75 @@
+package accesslog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// BenchmarkParse counts one line an operation. The lines differ in their
+// addresses, so that the processor cannot learn them, and 50 of them share a
+// second.
+func BenchmarkParse(b *testing.B) {
+	const tail = `"GET /static/app.js?v=12 HTTP/1.1" 200 23412 "https://www.example.org/" "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"`
+	cases := []struct{ name, format, line string }{
+		{"common", "common", `%s - - [%s] "GET /static/app.js?v=12 HTTP/1.1" 200 23412`},
+		{"combined", "combined", `%s - - [%s] ` + tail},
+		{"combined-user", "combined", `%s - frank [%s] ` + tail},
+		{"combined-list", "combined", `10.0.0.2, 10.0.0.1, %s - - [%s] ` + tail},
+		{"combined-ipv6", "combined", `2001:470:1f0b:%.0s:a8bb:ccff:fedd:1 - - [%s] ` + tail},
+		{"combined-host", "combined", `%.0sclient.dialup.example.net - - [%s] ` + tail},
+		{"vhost", "vhost", `www.example.org:443 %s - - [%s] ` + tail},
+		{"minimal", "minimal", `%s %.10s GET /static/app.js?v=12`},
+	}
+	for _, c := range cases {
+		for _, zone := range []*time.Location{nil, time.FixedZone("", -5*3600)} {
+			name := c.name
+			if zone != nil {
+				name += "-zone"
+			}
+			b.Run(name, func(b *testing.B) {
+				benchmarkLines(b, c.format, zone, benchLines(c.line, c.format, 20*time.Millisecond))
+			})
+		}
+	}
+	// A quiet server: no two lines are of the same minute.
+	for _, zone := range []*time.Location{nil, time.FixedZone("", -5*3600)} {
+		b.Run(fmt.Sprintf("combined-quiet-zone=%v", zone != nil), func(b *testing.B) {
+			benchmarkLines(b, "combined", zone, benchLines(cases[1].line, "combined", 90*time.Second))
+		})
+	}
+}
+
+// benchmarked is how many different lines a benchmark reads, over and over.
+const benchmarked = 2048
+
+func benchLines(pattern, format string, step time.Duration) [][]byte {
+	layout := "02/Jan/2006:15:04:05 -0700"
+	if format == "minimal" {
+		layout = time.DateOnly
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	at := time.Date(2024, 2, 28, 23, 0, 0, 0, time.UTC)
+	lines := make([][]byte, benchmarked)
+	for i := range lines {
+		at = at.Add(step)
+		ip := fmt.Sprintf("%d.%d.%d.%d", random.IntN(223)+1, random.IntN(256), random.IntN(256), random.IntN(256))
+		lines[i] = fmt.Appendf(nil, pattern, ip, at.Format(layout))
+	}
+	return lines
+}
+
+func benchmarkLines(b *testing.B, format string, zone *time.Location, lines [][]byte) {
+	f, err := ByName(format)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := f.New(Options{Zone: zone})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, verdict := p.Parse(lines[i%benchmarked]); verdict != Parsed {
+			b.Fatalf("not parsed: %s", lines[i%benchmarked])
+		}
+	}
+}

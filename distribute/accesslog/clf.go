@@ -1,0 +1,114 @@
+package accesslog
+
+import "bytes"
+
+// clf parses the Common Log Format (the NCSA one, see Apache's mod_log_config)
+// and the formats that add fields to it: address, ident, user, time in
+// brackets, quoted request, status, size.
+type clf struct {
+	vhost  bool // the server's host name stands before the address
+	stamps stampReader
+}
+
+func newCLF(o Options) Parser      { return &clf{stamps: newStampReader(o)} }
+func newCLFVhost(o Options) Parser { return &clf{stamps: newStampReader(o), vhost: true} }
+
+// Parse implements [Parser]. Nearly all lines of nearly all logs have an IPv4
+// address, no ident and no user; they are read here and the others in
+// parseAny, which gives the same answers.
+func (p *clf) Parse(line []byte) (Record, Verdict) {
+	const middle = " - - "
+	const end = len(middle) + stampLen
+	rest := line
+	if p.vhost {
+		rest = afterHost(line)
+	}
+	addr, n := ipv4(rest)
+	if n == 0 || len(rest) < n+end+2 {
+		return p.parseAny(line)
+	}
+	rest = rest[n:]
+	if string(rest[:len(middle)+1]) != middle+"[" || string(rest[end:end+2]) != ` "` {
+		return p.parseAny(line)
+	}
+	day, ok := p.stamps.read(rest[len(middle):])
+	if !ok {
+		return p.parseAny(line)
+	}
+	return Record{Addr: addr, Day: day}, Parsed
+}
+
+// parseAny parses every line that can be parsed. The fields before the time
+// may be damaged as long as there is an address. Without one (host names,
+// "-") the line must have the fields of the format: at least three before the
+// time, and a quote after it.
+func (p *clf) parseAny(line []byte) (Record, Verdict) {
+	line = trimStart(line)
+	at := findStamp(line)
+	if at < 0 {
+		return Record{}, Unparsable
+	}
+	day, ok := p.stamps.read(line[at:])
+	if !ok {
+		return Record{}, Unparsable
+	}
+	head := line[:at]
+	if p.vhost && countFields(head) > 3 {
+		head = afterHost(head)
+	}
+	addr := client(head)
+	if !addr.IsValid() && (countFields(head) < 3 || !startsQuoted(line[at+stampLen:])) {
+		return Record{}, Unparsable
+	}
+	return Record{Addr: addr, Day: day}, Parsed
+}
+
+// afterHost returns what follows the host field that b starts with; b itself
+// if that field is an element of a list.
+func afterHost(b []byte) []byte {
+	end := bytes.IndexByte(b, ' ')
+	if end < 0 {
+		end = len(b)
+	}
+	if tab := bytes.IndexByte(b[:end], '\t'); tab >= 0 {
+		end = tab
+	}
+	if end == 0 || end == len(b) || b[end-1] == ',' {
+		return b
+	}
+	return b[end+1:]
+}
+
+// startsQuoted tells whether the next field of b is quoted.
+func startsQuoted(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t")
+	return len(b) > 0 && b[0] == '"'
+}
+
+// countFields returns the number of fields between blanks.
+func countFields(b []byte) int {
+	n := 0
+	for i, c := range b {
+		if !isBlank(c) && (i == 0 || isBlank(b[i-1])) {
+			n++
+		}
+	}
+	return n
+}
+
+// countQuoted returns the number of quoted fields in b, in which a backslash
+// takes away the meaning of a quote.
+func countQuoted(b []byte) int {
+	quotes, escaped := 0, false
+	for _, c := range b {
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case c == '"':
+			quotes++
+		}
+	}
+	return quotes / 2
+}

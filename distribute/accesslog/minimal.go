@@ -1,0 +1,166 @@
+package accesslog
+
+import (
+	"bytes"
+	"net/netip"
+)
+
+// minimal is the smallest log that can be counted: address, day, anything.
+var minimal = Format{
+	name:        "minimal",
+	description: "address and day (2006-01-02, or 2006-01-02T15:04:05Z), then anything; blanks or tabs between",
+	example:     `203.0.113.7 2000-10-10 GET /`,
+	parser:      newMinimal,
+}
+
+// minimalParser parses the minimal format. Its first field is an address, a
+// list of addresses or "-". A host name is no address here: too many other
+// logs start with a word and a date.
+type minimalParser struct {
+	calendar calendar
+	date     [dateLen]byte // the last valid one, as written
+	day      Day           // that date's
+}
+
+const dateLen = len("2006-01-02")
+
+func newMinimal(o Options) Parser {
+	p := &minimalParser{calendar: newCalendar(o.Zone)}
+	copy(p.date[:], "1970-01-01") // which is Day 0
+	return p
+}
+
+// Parse implements [Parser].
+func (p *minimalParser) Parse(line []byte) (Record, Verdict) {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	addr, n := ipv4(line)
+	rest := line[n:]
+	if n == 0 || len(rest) == 0 || !isBlank(rest[0]) {
+		var ok bool
+		if addr, rest, ok = addressList(trimStart(line)); !ok {
+			return Record{}, Unparsable
+		}
+	}
+	day, ok := p.dayAt(bytes.TrimLeft(rest, " \t"))
+	if !ok {
+		return Record{}, Unparsable
+	}
+	return Record{Addr: addr, Day: day}, Parsed
+}
+
+// addressList reads the address field that line starts with and returns what
+// follows it. ok tells whether the field is one: addresses or "-", quoted or
+// not, or a list with at least one address.
+func addressList(line []byte) (addr netip.Addr, rest []byte, ok bool) {
+	end := 0
+	for {
+		token, after, comma := nextToken(line[end:])
+		end = len(line) - len(after)
+		if comma {
+			continue
+		}
+		addr = client(line[:end])
+		rest = bytes.TrimLeft(after, `"`)
+		ok = addr.IsValid() || string(token) == "-"
+		return addr, rest, ok && len(rest) > 0 && isBlank(rest[0])
+	}
+}
+
+// dayAt reads the day that b starts with, and the time if there is one.
+func (p *minimalParser) dayAt(b []byte) (Day, bool) {
+	if len(b) < dateLen || !p.readDate(b[:dateLen]) {
+		return 0, false
+	}
+	date := p.day
+	switch {
+	case len(b) == dateLen || isBlank(b[dateLen]):
+		return date, true
+	case b[dateLen] != 'T':
+		return 0, false
+	}
+	minute, offset, hasOffset, ok := clockTime(firstField(b[dateLen+1:]))
+	if !hasOffset {
+		return date, ok
+	}
+	return p.calendar.in(date, minute, offset), ok
+}
+
+// readDate sets the parser's day to that of b, which is dateLen long, and tells
+// whether it is a date.
+func (p *minimalParser) readDate(b []byte) bool {
+	if string(b) == string(p.date[:]) {
+		return true
+	}
+	if b[4] != '-' || b[7] != '-' {
+		return false
+	}
+	day, ok := dateDay(number(b[:4]), number(b[5:7]), number(b[8:]))
+	if ok {
+		p.day = day
+		copy(p.date[:], b)
+	}
+	return ok
+}
+
+func firstField(b []byte) []byte {
+	for i, c := range b {
+		if isBlank(c) {
+			return b[:i]
+		}
+	}
+	return b
+}
+
+// clockTime reads what follows the T of a time in RFC 3339 or ISO 8601, all of
+// it: 15:04, 15:04:05 or 15:04:05.999, and then Z, +02:00, +0200 or nothing.
+func clockTime(b []byte) (minute, offset int, hasOffset, ok bool) {
+	if len(b) < 5 || b[2] != ':' {
+		return 0, 0, false, false
+	}
+	if minute, ok = minuteOfDay(b[0:2], b[3:5]); !ok {
+		return 0, 0, false, false
+	}
+	if b = b[5:]; len(b) > 0 && b[0] == ':' {
+		if b, ok = afterSeconds(b[1:]); !ok {
+			return 0, 0, false, false
+		}
+	}
+	if len(b) == 0 {
+		return minute, 0, false, true
+	}
+	offset, ok = utcOffset(b)
+	return minute, offset, ok, ok
+}
+
+// afterSeconds returns what follows the seconds, with or without a fraction,
+// that b starts with.
+func afterSeconds(b []byte) (rest []byte, ok bool) {
+	if len(b) < 2 {
+		return nil, false
+	}
+	if seconds := number(b[:2]); seconds < 0 || seconds > 60 {
+		return nil, false
+	}
+	b = b[2:]
+	if len(b) == 0 || b[0] != '.' {
+		return b, true
+	}
+	digits := 1
+	for digits < len(b) && b[digits]-'0' <= 9 {
+		digits++
+	}
+	return b[digits:], digits > 1
+}
+
+// utcOffset reads an offset from UTC, all of b, as minutes.
+func utcOffset(b []byte) (int, bool) {
+	switch {
+	case string(b) == "Z":
+		return 0, true
+	case len(b) == len("+02:00") && b[3] == ':':
+		return signedMinutes(b[0], b[1:3], b[4:6])
+	case len(b) == len("+0200"):
+		return signedMinutes(b[0], b[1:3], b[3:5])
+	}
+	return 0, false
+}

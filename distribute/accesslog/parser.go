@@ -1,0 +1,71 @@
+package accesslog
+
+import (
+	"bytes"
+	"net/netip"
+	"time"
+)
+
+// Verdict says what a parser made of a line.
+type Verdict uint8
+
+const (
+	// Unparsable is a line that the format does not know: it is counted as a
+	// line, and as an unparsable one. It is the zero value.
+	Unparsable Verdict = iota
+	// Parsed is a line that gave a Record.
+	Parsed
+	// NotALine is a header line of the format (such as the #Fields line of W3C
+	// logs): it is not counted as a line at all.
+	NotALine
+)
+
+// Record is what a log line says about its client.
+type Record struct {
+	// Addr is the client's address, unmapped and without zone. It is invalid
+	// (the zero Addr) when the line has no address but a host name or "-".
+	Addr netip.Addr
+	// Day is the line's calendar day.
+	Day Day
+}
+
+// Parser reads the lines of one file. It remembers what it saw in earlier
+// lines, so it is not safe for concurrent use; make one per goroutine, and one
+// per file where the format has header lines.
+type Parser interface {
+	// Parse reads one line, given without its newline; a carriage return at its
+	// end is tolerated. The Record is meaningful only with the verdict Parsed.
+	// Parse never panics, does not write to line and keeps no reference to it.
+	Parse(line []byte) (Record, Verdict)
+}
+
+// Options set how a parser reads lines. The zero value is good.
+type Options struct {
+	// Zone, if not nil, is the time zone in which days are counted. If nil, the
+	// day is the one written in the line, in the line's own offset. A line that
+	// has no offset (a bare date) keeps the day it wrote.
+	Zone *time.Location
+}
+
+// trimStart takes off what may stand before the first line of a file although
+// no server wrote it: a byte order mark, and the hole of NUL bytes that
+// logrotate's copytruncate leaves.
+func trimStart(line []byte) []byte {
+	return bytes.TrimLeft(line, "\x00\ufeff \t")
+}
+
+// isBlank tells the bytes that separate fields in all formats.
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// number reads b, all of it, as a decimal number; it is -1 if b is anything
+// but digits.
+func number(b []byte) int {
+	n := 0
+	for _, c := range b {
+		if c -= '0'; c > 9 {
+			return -1
+		}
+		n = n*10 + int(c)
+	}
+	return n
+}
