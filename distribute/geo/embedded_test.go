@@ -1,0 +1,95 @@
+package geo
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func embeddedDB(t testing.TB) *DB {
+	t.Helper()
+	db, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestDefaultKnowsWellKnownAddresses(t *testing.T) {
+	t.Parallel()
+	db := embeddedDB(t)
+	resolver := db.Resolver()
+	for addr, want := range map[string]string{
+		"8.8.8.8":                "US",
+		"::ffff:8.8.8.8":         "US",
+		"2001:4860:4860::8888":   "US",
+		"1.1.1.1":                "AU",
+		"193.0.6.139":            "NL",
+		"2001:67c:2e8::1":        "NL",
+		"133.11.0.1":             "JP",
+		"200.160.2.3":            "BR",
+		"196.216.2.1":            "ZA",
+		"129.132.1.1":            "CH",
+		"0.0.0.0":                "ZZ",
+		"10.0.0.1":               "ZZ",
+		"100.64.0.1":             "ZZ",
+		"127.0.0.1":              "ZZ",
+		"169.254.1.1":            "ZZ",
+		"192.0.2.1":              "ZZ",
+		"192.168.1.1":            "ZZ",
+		"224.0.0.1":              "ZZ",
+		"255.255.255.255":        "ZZ",
+		"::":                     "ZZ",
+		"::1":                    "ZZ",
+		"::ffff:10.0.0.1":        "ZZ",
+		"fc00::1":                "ZZ",
+		"fe80::1%eth0":           "ZZ",
+		"ff02::1":                "ZZ",
+		"2001:4860:4860::8888%0": "US",
+	} {
+		ip := netip.MustParseAddr(addr)
+		if got := db.Country(ip).String(); got != want {
+			t.Errorf("%s is in %s, want %s", addr, got, want)
+		}
+		if got := resolver.Country(ip).String(); got != want {
+			t.Errorf("%s is in %s by the resolver, want %s", addr, got, want)
+		}
+	}
+	if err := db.Err(); err != nil {
+		t.Errorf("damage: %v", err)
+	}
+}
+
+func TestInvalidAddressIsUnknown(t *testing.T) {
+	t.Parallel()
+	db := embeddedDB(t)
+	if got := db.Country(netip.Addr{}); got != Unknown {
+		t.Errorf("database: %s", got)
+	}
+	if got := db.Resolver().Country(netip.Addr{}); got != Unknown {
+		t.Errorf("resolver: %s", got)
+	}
+}
+
+func TestDefaultSurvivesTheSurveyOfOpen(t *testing.T) {
+	t.Parallel()
+	if err := (&survey{db: embeddedDB(t)}).run(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoticeBesideTheDataAgreesWithTheCode(t *testing.T) {
+	t.Parallel()
+	notice, err := os.ReadFile("data/NOTICE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := embeddedDB(t).Build()
+	for _, want := range []string{build.Attribution, build.Date.Format(time.DateOnly), build.Name + ".mmdb"} {
+		if want == "" || !strings.Contains(string(notice), want) {
+			t.Errorf("data/NOTICE lacks %q", want)
+		}
+	}
+}

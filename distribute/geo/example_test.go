@@ -1,0 +1,61 @@
+package geo_test
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"skidway/distribute/geo"
+)
+
+func ExampleDefault() {
+	db, err := geo.Default()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(db.Build())
+	fmt.Println(db.Country(netip.MustParseAddr("193.0.6.139")))
+	fmt.Println(db.Country(netip.MustParseAddr("192.168.1.1")))
+	// Output:
+	// geo-whois-asn-country 2026-06-17
+	// NL
+	// ZZ
+}
+
+func ExampleOpen() {
+	db, err := geo.Open("testdata/GeoIP2-Country-Test.mmdb")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(db.Build())
+	fmt.Println(db.Country(netip.MustParseAddr("81.2.69.142")))
+	fmt.Println(db.Warning(time.Date(2028, 2, 1, 0, 0, 0, 0, time.UTC)))
+	// Output:
+	// GeoIP2-Country 2026-02-04
+	// GB
+	// country database GeoIP2-Country 2026-02-04 is 23 months old: addresses that moved since count for their old country; use a newer .mmdb file
+}
+
+func ExampleResolver() {
+	db, err := geo.Default()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resolver := db.Resolver()
+	var requests [geo.Countries]int
+	for _, client := range []string{"8.8.8.8", "193.0.6.139", "8.8.8.8", "10.0.0.7"} {
+		requests[resolver.Country(netip.MustParseAddr(client)).Index()]++
+	}
+	for i, n := range requests {
+		if n > 0 {
+			fmt.Println(geo.CountryAt(i), n)
+		}
+	}
+	// Output:
+	// NL 1
+	// US 2
+	// ZZ 1
+}
