@@ -1,0 +1,149 @@
+package chat_test
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute/chat"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		send(t, g, "c", "bob", "one", 1)
+		// All of these have ids beyond what the chat gave.
+		for _, entry := range []redis.XAddArgs{
+			{ID: "2-7", Values: []string{"sender", "bob", "body", "x", "time", "1"}},
+			{ID: "3-0", Values: []string{"foreign", "field"}},
+			{ID: "4-0", Values: []string{"sender", "b\nb", "body", "x", "time", "1"}},
+			{ID: "5-0", Values: []string{"sender", "bob", "body", "x", "time", "soon"}},
+		} {
+			entry.Stream = "skidway:chat:{c}:log"
+			if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(t, g, "c", "bob", "after", 6)
+		messages, err := g.Pending(t.Context(), "c", "ann", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range messages {
+			var corrupt *chat.CorruptError
+			damaged := m.ID > 1 && m.ID < 6
+			if m.ID != uint64(i+1) || errors.As(m.Err, &corrupt) != damaged {
+				t.Errorf("message %d: %+v", i, m)
+			}
+		}
+		ack(t, g, "c", "ann", 5, 5)
+		wantStrings(t, pending(t, g, "c", "ann"), "after")
+	})
+}
+
+func TestDamagedEntryBeyondTheLastCanBeAcknowledged(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		entry := redis.XAddArgs{Stream: "skidway:chat:{c}:log", ID: "1763700000000-3", Values: []string{"a", "b"}}
+		if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Wait(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		messages, err := g.Fetch(t.Context(), "c", "ann", 0)
+		if err != nil || len(messages) != 1 || messages[0].Err == nil {
+			t.Fatalf("got %+v, %v", messages, err)
+		}
+		send(t, g, "c", "bob", "after", 1763700000001)
+		wantStrings(t, pending(t, g, "c", "ann"), "after")
+		ack(t, g, "c", "ann", 1763700000001, 1763700000001)
+		if got := info(t, g, "c"); got.Kept != 0 {
+			t.Fatalf("not cleaned: %+v", got)
+		}
+	})
+}
+
+func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		const log = "skidway:chat:{c}:log"
+		id, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, Values: []string{"a", "b"}}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.XDel(t.Context(), log, id).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Send(t.Context(), "c", "bob", []byte("after")); err != nil {
+			t.Fatal(err)
+		}
+		wantStrings(t, pending(t, g, "c", "ann"), "after")
+	})
+}
+
+func TestIdsStayExactUpTo53Bits(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		const last = 1<<53 - 3
+		if err := db.HSet(t.Context(), "skidway:chat:{c}", "last", strconv.Itoa(last)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		send(t, g, "c", "bob", "one", last+1)
+		send(t, g, "c", "bob", "two", last+2)
+		ack(t, g, "c", "ann", last+1, last+1)
+		members, err := g.Members(t.Context(), "c")
+		if err != nil || len(members) != 1 || members[0] != (chat.Member{Name: "ann", Cursor: last + 1, Unread: 1}) {
+			t.Fatalf("got %+v, %v", members, err)
+		}
+		wantStrings(t, pending(t, g, "c", "ann"), "two")
+		var corrupt *chat.CorruptError
+		if _, err := g.Send(t.Context(), "c", "bob", nil); !errors.As(err, &corrupt) {
+			t.Fatalf("sent beyond 2^53: %v", err)
+		}
+	})
+}
+
+func TestOneUnreadableChatDoesNotHideTheOthers(t *testing.T) {
+	own(t, func(t *testing.T, db *rdb.DB) {
+		g, ctx := chat.NewGroup(db), t.Context()
+		for _, id := range []string{"corrupt", "fine", "newer", "type"} {
+			create(t, g, id, chat.Channel, "ann")
+			send(t, g, id, "bob", "x", 1)
+		}
+		enlist(t, db, "bra{ce", 0)
+		for _, err := range []error{
+			db.HSet(ctx, "skidway:chat:{newer}", "v", "2").Err(),
+			db.HSet(ctx, "skidway:chat:{corrupt}", "last", "many").Err(),
+			db.Set(ctx, "skidway:chat:{type}", "x", 0).Err(),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		batches, err := g.PendingAll(ctx, "ann", 0)
+		if err != nil || len(batches) != 5 {
+			t.Fatalf("got %+v, %v", batches, err)
+		}
+		var invalid *chat.InvalidError
+		var corrupt *chat.CorruptError
+		var format *chat.FormatError
+		if !errors.As(batches[0].Err, &invalid) || !errors.As(batches[1].Err, &corrupt) ||
+			batches[2].Err != nil || !errors.As(batches[3].Err, &format) || batches[4].Err == nil {
+			t.Errorf("got %+v", batches)
+		}
+		// Nothing is pending that could be read, so Wait does not return for it.
+		ack(t, g, "fine", "ann", 1, 1)
+		if err := waiting(t, db, ctx, "ann", func() { send(t, g, "fine", "bob", "y", 2) }); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package chat_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"skidway/distribute/chat"
+	"skidway/internal/rdb"
+)
+
+// open gives the group chats of a Redis inside this process.
+func open() (*chat.Group, func()) {
+	db, err := rdb.Open(context.Background(), "embedded:", rdb.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return chat.NewGroup(db), func() { _ = db.Close() }
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Bob was away while Ann wrote. He reads, and acknowledges when he is done.
+func Example() {
+	g, done := open()
+	defer done()
+	ctx := context.Background()
+
+	must(g.Create(ctx, "lunch", chat.CreateOptions{Members: []string{"ann", "bob"}}))
+	_, err := g.Send(ctx, "lunch", "ann", []byte("noon?"))
+	must(err)
+
+	must(g.Wait(ctx, "bob"))
+	messages, err := g.Pending(ctx, "lunch", "bob", 0, 0)
+	must(err)
+	for _, m := range messages {
+		fmt.Printf("%d %s: %s\n", m.ID, m.Sender, m.Body)
+	}
+	cursor, err := g.Ack(ctx, "lunch", "bob", messages[len(messages)-1].ID)
+	must(err)
+	fmt.Println("bob has read up to", cursor)
+	// Output:
+	// 1 ann: noon?
+	// bob has read up to 1
+}
+
+// A channel keeps what is sent while it has no members.
+func ExampleGroup_Join() {
+	g, done := open()
+	defer done()
+	ctx := context.Background()
+
+	must(g.Create(ctx, "logs", chat.CreateOptions{Kind: chat.Channel}))
+	for _, file := range []string{"a.log", "b.log"} {
+		_, err := g.Send(ctx, "logs", "uploader", []byte(file))
+		must(err)
+	}
+	must(g.Join(ctx, "logs", "early", chat.FromOldest))
+	must(g.Join(ctx, "logs", "late", chat.FromNow))
+	members, err := g.Members(ctx, "logs")
+	must(err)
+	for _, m := range members {
+		fmt.Println(m.Name, m.Unread)
+	}
+	// Output:
+	// early 2
+	// late 0
+}
+
+func ExampleGroup_PendingAll() {
+	g, done := open()
+	defer done()
+	ctx := context.Background()
+
+	for _, id := range []string{"lunch", "work"} {
+		must(g.Create(ctx, id, chat.CreateOptions{Members: []string{"ann", "bob"}}))
+		_, err := g.Send(ctx, id, "ann", []byte("hello"))
+		must(err)
+	}
+	batches, err := g.PendingAll(ctx, "bob", 10)
+	must(err)
+	for _, batch := range batches {
+		fmt.Println(batch.Chat, len(batch.Messages))
+	}
+	// Output:
+	// lunch 1
+	// work 1
+}
+
+func ExampleGroup_Fetch() {
+	g, done := open()
+	defer done()
+	ctx := context.Background()
+
+	must(g.Create(ctx, "lunch", chat.CreateOptions{Members: []string{"ann", "bob"}}))
+	_, err := g.Send(ctx, "lunch", "ann", []byte("noon?"))
+	must(err)
+	for range 2 {
+		messages, err := g.Fetch(ctx, "lunch", "bob", 0)
+		must(err)
+		fmt.Println(len(messages))
+	}
+	// Output:
+	// 1
+	// 0
+}

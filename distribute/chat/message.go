@@ -1,0 +1,81 @@
+package chat
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Bounds of what one call moves.
+const (
+	// MaxBody is the most bytes that the body of a message may have.
+	MaxBody = 1 << 20
+
+	// MaxMessages is the most messages that one call gives for a chat.
+	MaxMessages = 500
+
+	// DefaultMessages is how many it gives when the limit is zero.
+	DefaultMessages = 100
+)
+
+// Nobody knows how big messages are before they are read. So a page asks for
+// few first, then for twice as many each time, up to readMost, and ends once it
+// has pageBytes. Redis then gives 4 bodies of the biggest size in one answer
+// (1.2 ms, measured), and readMost only where small ones came before them.
+const (
+	pageBytes = MaxBody
+	readFirst = 4
+	readMost  = 64
+)
+
+// lastExact is the highest id: the numbers of Lua and of sorted sets are
+// exact up to here.
+const lastExact = 1<<53 - 1
+
+// A Message is one entry of a chat's log.
+type Message struct {
+	ID     uint64    // 1, 2, 3… within its chat
+	Sender string    // who sent it
+	Body   []byte    // as it was sent; the caller's to keep
+	Time   time.Time // when Redis took it, to the millisecond
+
+	// Err is a *[CorruptError] when the entry in Redis can't be read. The
+	// other fields then hold what could be made out. Such a message is
+	// skipped by acknowledging it like any other.
+	Err error
+}
+
+// parseMessage reads one entry of a log. Fields that it does not know are for
+// newer releases.
+func parseMessage(entry redis.XMessage) Message {
+	var m Message
+	corrupt := func(format string, args ...any) Message {
+		m.Err = &CorruptError{Where: entry.ID, Reason: fmt.Sprintf(format, args...)}
+		return m
+	}
+	head, tail, _ := strings.Cut(entry.ID, "-")
+	number, err := strconv.ParseUint(head, 10, 64)
+	m.ID = number
+	if err != nil || tail != "0" {
+		return corrupt("the id of a message is a number and -0")
+	}
+	for _, name := range []string{"sender", "body", "time"} {
+		if _, ok := entry.Values[name].(string); !ok {
+			return corrupt("the field %s is missing", name)
+		}
+	}
+	m.Sender, m.Body = entry.Values["sender"].(string), []byte(entry.Values["body"].(string))
+	if err := checkName("sender", m.Sender); err != nil {
+		return corrupt("%v", err)
+	}
+	text := entry.Values["time"].(string)
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 0 || ms > lastExact {
+		return corrupt("the time %.40q is no number of milliseconds", text)
+	}
+	m.Time = time.UnixMilli(ms)
+	return m
+}
