@@ -1,0 +1,244 @@
+package distribute
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+// Bounds on the window of a batch on the embedded Redis, which lives in the
+// memory of this process.
+const (
+	embeddedWindow     = 32 << 20
+	mostEmbeddedWindow = 1 << 30
+)
+
+// BatchConfig says how to count a batch of files. The zero value is ready to use.
+type BatchConfig struct {
+	// Window is how many bytes the files may take up in Redis at once. Zero
+	// means DefaultWindow; on the embedded Redis 32 MiB, or what the largest
+	// file needs, up to 1 GiB.
+	Window int64
+
+	// Workers is how many files are counted at once; zero means one for each
+	// processor.
+	Workers int
+
+	// Quit, when closed, ends the batch after the files in hand.
+	Quit <-chan struct{}
+
+	// Notify may be called by two goroutines, but not at the same time.
+	Notify Notify
+}
+
+// A Batch counts files once, shipper and workers in one process, through a
+// channel of its own that is gone afterwards. What a batch leaves in Redis when
+// it is killed, the next one deletes.
+type Batch struct {
+	db          *rdb.DB
+	aggregation Aggregation
+	config      BatchConfig
+	mu          sync.Mutex // guards Notify
+	shipper     atomic.Pointer[Shipper]
+	worker      atomic.Pointer[Worker]
+}
+
+// A BatchResult is what became of each file and what was counted.
+type BatchResult struct {
+	Files    []ShippedFile
+	Problems []*FileError // files that were counted in part or not at all
+	Report   Report
+}
+
+// NewBatch makes a batch. Run is called once.
+func NewBatch(db *rdb.DB, aggregation Aggregation, config BatchConfig) *Batch {
+	b := &Batch{db: db, aggregation: aggregation, config: config}
+	if notify := config.Notify; notify != nil {
+		b.config.Notify = func(e Event) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			notify(e)
+		}
+	}
+	return b
+}
+
+// Progress is how many bytes of files went up and how many lines are counted.
+// It may be called while Run runs.
+func (b *Batch) Progress() (bytes, lines int64) {
+	if s := b.shipper.Load(); s != nil {
+		bytes = s.Progress()
+	}
+	if w := b.worker.Load(); w != nil {
+		lines = w.Progress()
+	}
+	return bytes, lines
+}
+
+// batchSubscriber is the one subscriber of a batch's channel.
+const batchSubscriber = "batch"
+
+// Run ships and counts the files and blocks until that is done. What is wrong
+// with single files is in the result; the error is for what ends all.
+func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, err error) {
+	registry := batchRegistry{b.db}
+	if err := registry.clean(ctx); err != nil {
+		return result, err
+	}
+	name := "batch-" + strings.ToLower(rand.Text())
+	if err := registry.beat(ctx, name); err != nil {
+		return result, err
+	}
+	channel, err := Open(ctx, b.db, name)
+	if err != nil {
+		return result, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, registry.end(ctx, channel))
+	}()
+	if err := channel.SetWindow(ctx, b.window(files)); err != nil {
+		return result, err
+	}
+	worker, err := NewWorker(ctx, channel, batchSubscriber, b.aggregation,
+		WorkerConfig{Workers: b.config.Workers, UntilDone: true, Notify: b.config.Notify})
+	if err != nil {
+		return result, err
+	}
+	stop := registry.keepAlive(ctx, name)
+	defer stop()
+	return b.run(ctx, channel, worker, files)
+}
+
+// run ships in one goroutine and counts in this one.
+func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files []string) (BatchResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	shipper := NewShipper(channel, ShipperConfig{Quit: b.config.Quit, Notify: b.config.Notify})
+	b.shipper.Store(shipper)
+	b.worker.Store(worker)
+
+	var result BatchResult
+	var shipping sync.WaitGroup
+	shipping.Go(func() {
+		var err error
+		if result.Files, err = shipper.Ship(ctx, files); err != nil {
+			cancel(err)
+		}
+	})
+	worked, err := worker.Work(ctx)
+	if err != nil {
+		cancel(err) // nobody frees the window any more
+	}
+	shipping.Wait()
+	result.Problems = worked.Problems
+	var given *AbandonedError
+	if errors.As(err, &given) {
+		err = nil // each of those files has its error
+	}
+	if err != nil {
+		return result, err
+	}
+	result.Report, err = channel.Report(ctx, batchSubscriber, ReportOptions{})
+	return result, err
+}
+
+func (b *Batch) window(files []string) int64 {
+	if b.config.Window > 0 {
+		return b.config.Window
+	}
+	if !b.db.Embedded() {
+		return DefaultWindow
+	}
+	window := int64(embeddedWindow)
+	for _, path := range files {
+		if info, err := os.Stat(path); err == nil {
+			window = max(window, uploadCost(info.Size(), embeddedSegmentSize))
+		}
+	}
+	return min(window, mostEmbeddedWindow)
+}
+
+// A batchRegistry lists the channels of running batches with their last sign of
+// life, so that those of killed ones are found.
+type batchRegistry struct{ db *rdb.DB }
+
+const (
+	batchBeat = 10 * time.Second
+	batchDead = 6 * batchBeat
+)
+
+func (r batchRegistry) key() string { return batchesKey(r.db.Prefix()) }
+
+func (r batchRegistry) beat(ctx context.Context, name string) error {
+	return r.db.Retry(ctx, func() error {
+		now, err := r.db.Time(ctx).Result()
+		if err != nil {
+			return err
+		}
+		return r.db.HSet(ctx, r.key(), name, now.UnixMilli()).Err()
+	})
+}
+
+func (r batchRegistry) keepAlive(ctx context.Context, name string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		ticker := time.NewTicker(batchBeat)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				_ = r.beat(ctx, name) // Redis is away: the batch itself finds out
+			}
+		}
+	})
+	return func() { cancel(); wait.Wait() }
+}
+
+func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
+	if err := channel.Delete(ctx); err != nil {
+		return err
+	}
+	return r.db.Retry(ctx, func() error { return r.db.HDel(ctx, r.key(), channel.name).Err() })
+}
+
+// clean deletes the channels of batches that were killed.
+func (r batchRegistry) clean(ctx context.Context) error {
+	var all map[string]string
+	var now time.Time
+	err := r.db.Retry(ctx, func() (err error) {
+		if all, err = r.db.HGetAll(ctx, r.key()).Result(); err != nil {
+			return err
+		}
+		now, err = r.db.Time(ctx).Result()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look for batches that were killed: %w", err)
+	}
+	for name, beat := range all {
+		if now.Sub(milliseconds(beat)) < batchDead {
+			continue
+		}
+		channel, err := Open(ctx, r.db, name)
+		if err != nil {
+			return err
+		}
+		if err := r.end(ctx, channel); err != nil {
+			return err
+		}
+	}
+	return nil
+}

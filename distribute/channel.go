@@ -1,0 +1,265 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute/chat"
+	"skidway/internal/rdb"
+)
+
+// Defaults, and bounds of what stays in Redis.
+const (
+	// DefaultWindow is how many bytes of memory a channel's files may take up
+	// in Redis at once.
+	DefaultWindow = 1 << 30
+
+	// DefaultLease is how long a shipper or a claim is believed to live after
+	// its last sign of life.
+	DefaultLease = 10 * time.Second
+
+	// RememberFor and RememberFiles bound the records by which a file that
+	// comes again is recognised: older ones, and the oldest beyond that
+	// number, are forgotten.
+	RememberFor   = 400 * 24 * time.Hour
+	RememberFiles = 1_000_000
+
+	// formatVersion is that of everything a channel keeps in Redis.
+	formatVersion = 1
+)
+
+// A Channel distributes log files to subscribers. Its methods are safe for
+// concurrent use.
+type Channel struct {
+	name string
+	db   *rdb.DB
+	keys keys
+	chat *chat.Group
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// InvalidNameError says that a channel or subscriber can't have this name.
+type InvalidNameError struct{ What, Name string }
+
+func (e *InvalidNameError) Error() string {
+	return fmt.Sprintf("%s name %q: use 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit", e.What, e.Name)
+}
+
+// VersionError says that a newer Skidway has written what this one can't read.
+type VersionError struct {
+	Channel string
+	Version int
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("channel %q is in format %d, which a newer Skidway wrote; this one reads up to %d: upgrade it", e.Channel, e.Version, formatVersion)
+}
+
+// Open opens a channel and makes it if there is none of that name.
+func Open(ctx context.Context, db *rdb.DB, name string) (*Channel, error) {
+	if !namePattern.MatchString(name) {
+		return nil, &InvalidNameError{"channel", name}
+	}
+	c := &Channel{name: name, db: db, keys: channelKeys(db.Prefix(), name), chat: chat.NewGroup(db)}
+	version := formatVersion
+	err := db.Retry(ctx, func() error {
+		pipe := db.Pipeline()
+		pipe.HSetNX(ctx, c.keys.channel(), "v", formatVersion)
+		pipe.HSetNX(ctx, c.keys.channel(), "window", DefaultWindow)
+		have := pipe.HGet(ctx, c.keys.channel(), "v")
+		_, err := pipe.Exec(ctx)
+		if err == nil {
+			version, err = have.Int()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open channel %q: %w", name, err)
+	}
+	if version > formatVersion {
+		return nil, &VersionError{name, version}
+	}
+	err = c.chat.Create(ctx, c.chatID(), chat.CreateOptions{Kind: chat.Channel})
+	if err != nil && !errors.Is(err, chat.ErrExists) {
+		return nil, fmt.Errorf("open channel %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// Name is the channel's name.
+func (c *Channel) Name() string { return c.name }
+
+// chatID names the chat in which the channel's files are announced.
+func (c *Channel) chatID() string { return "logs:" + c.name }
+
+// SetWindow sets how many bytes of memory the channel's files may take up in
+// Redis at once, for all its shippers. Files that are in Redis already stay.
+func (c *Channel) SetWindow(ctx context.Context, bytes int64) error {
+	if bytes < uploadCost(blockSize, SegmentSize) {
+		return fmt.Errorf("window of %d bytes: the smallest is %d", bytes, uploadCost(blockSize, SegmentSize))
+	}
+	err := c.db.Retry(ctx, func() error { return c.db.HSet(ctx, c.keys.channel(), "window", bytes).Err() })
+	if err != nil {
+		return fmt.Errorf("set the window of channel %q: %w", c.name, err)
+	}
+	return nil
+}
+
+// segmentSize fits what the server does well.
+func (c *Channel) segmentSize() int64 {
+	if c.db.Embedded() {
+		return embeddedSegmentSize
+	}
+	return SegmentSize
+}
+
+// A moment is the channel's state of affairs at one time, to wait from: what
+// happens after it ends the wait.
+type moment struct{ mark rdb.Mark }
+
+// moment must be taken before looking, so that nothing falls in between.
+func (c *Channel) moment(ctx context.Context) (moment, error) {
+	var last []redis.XMessage
+	err := c.db.Retry(ctx, func() (err error) {
+		last, err = c.db.XRevRangeN(ctx, c.keys.wake(), "+", "-", 1).Result()
+		return err
+	})
+	if err != nil {
+		return moment{}, fmt.Errorf("look at channel %q: %w", c.name, err)
+	}
+	mark := rdb.Mark{Key: c.keys.wake(), ID: "0"}
+	if len(last) > 0 {
+		mark.ID = last[0].ID
+	}
+	return moment{mark}, nil
+}
+
+// wait blocks until something has happened in the channel since the moment,
+// the timeout has passed or quit is closed.
+func (c *Channel) wait(ctx context.Context, since moment, timeout time.Duration, quit <-chan struct{}) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if quit != nil {
+		go func() {
+			select {
+			case <-quit:
+				cancel()
+			case <-waiting.Done():
+			}
+		}()
+	}
+	_, err := c.db.Wait(waiting, timeout, since.mark)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return nil // told to quit
+	}
+	return err
+}
+
+// poke wakes all who wait for something in the channel.
+func (c *Channel) poke(ctx context.Context) error {
+	return c.db.Retry(ctx, func() error {
+		return c.db.XAdd(ctx, &redis.XAddArgs{Stream: c.keys.wake(), MaxLen: 1, Values: []any{"look", "again"}}).Err()
+	})
+}
+
+// Delete removes the channel with everything in it: files, subscribers, counts.
+// Whoever still works on it gets errors. It works in bounded steps.
+func (c *Channel) Delete(ctx context.Context) error {
+	if err := c.delete(ctx); err != nil {
+		return fmt.Errorf("delete channel %q: %w", c.name, err)
+	}
+	return nil
+}
+
+func (c *Channel) delete(ctx context.Context) error {
+	subscribers, err := c.Subscribers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range subscribers {
+		if err := c.Unsubscribe(ctx, s.Name); err != nil {
+			return err
+		}
+	}
+	err = c.eachFile(ctx, func(id string) error {
+		r, err := c.record(ctx, id)
+		if err != nil {
+			return err
+		}
+		return c.unlink(ctx, append(r.segmentKeys(c.keys), c.keys.file(id), c.keys.fileWake(id, r.shipment))...)
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.chat.Delete(ctx, c.chatID()); err != nil && !errors.Is(err, chat.ErrNoChat) {
+		return err
+	}
+	k := c.keys
+	return c.unlink(ctx, k.heads(), k.files(), k.open(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.wake(), k.channel())
+}
+
+// unlink drops keys, at most 100 in one command.
+func (c *Channel) unlink(ctx context.Context, names ...string) error {
+	for len(names) > 0 {
+		some := names[:min(len(names), 100)]
+		names = names[len(some):]
+		if err := c.db.Retry(ctx, func() error { return c.db.Unlink(ctx, some...).Err() }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachFile calls f for every file that the channel remembers.
+func (c *Channel) eachFile(ctx context.Context, f func(id string) error) error {
+	return c.scanSet(ctx, c.keys.files(), f)
+}
+
+// scanSet calls f for the members of a sorted set, some of them perhaps twice.
+func (c *Channel) scanSet(ctx context.Context, key string, f func(member string) error) error {
+	for cursor := uint64(0); ; {
+		var pairs []string
+		err := c.db.Retry(ctx, func() (err error) {
+			pairs, cursor, err = c.db.ZScan(ctx, key, cursor, "", 200).Result()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(pairs); i += 2 {
+			if err := f(pairs[i]); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// now is the time of the Redis server.
+func (c *Channel) now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	err := c.db.Retry(ctx, func() (err error) {
+		now, err = c.db.Time(ctx).Result()
+		return err
+	})
+	return now, err
+}
+
+// milliseconds reads a time as the scripts write it. What is no number is the
+// zero time: nothing from Redis is trusted.
+func milliseconds(text string) time.Time {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}

@@ -1,0 +1,210 @@
+package distribute
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// A codec is how a file is compressed. It is told by the file's first bytes,
+// never by its name.
+type codec string
+
+const (
+	plain     codec = "plain"
+	gzipped   codec = "gzip" // RFC 1952
+	zstandard codec = "zstd" // RFC 8878
+)
+
+// maxZstdWindow is the largest window that a zstd file may ask for: what the
+// zstd command grants without --long or --memory, and what --ultra -22 needs.
+const maxZstdWindow = 128 << 20
+
+// UnsupportedCompressionError names a compression that Skidway does not read.
+type UnsupportedCompressionError struct{ Compression string }
+
+func (e *UnsupportedCompressionError) Error() string {
+	return e.Compression + " is not supported: decompress it, or compress it with gzip or zstd"
+}
+
+var foreign = []struct{ magic, name string }{
+	{"BZh", "bzip2 compression"},
+	{"\xfd7zXZ\x00", "xz compression"},
+	{"PK\x03\x04", "a zip archive"},
+	{"\x04\x22\x4d\x18", "lz4 compression"},
+	{"7z\xbc\xaf\x27\x1c", "a 7z archive"},
+	{"\x1f\x9d", "compress (.Z) compression"},
+}
+
+// sniff tells the codec by a file's first bytes.
+func sniff(start []byte) (codec, error) {
+	switch {
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		return gzipped, nil
+	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
+		return zstandard, nil
+	case len(start) >= 4 && start[0]&0xf0 == 0x50 && bytes.Equal(start[1:4], []byte("\x2a\x4d\x18")):
+		return zstandard, nil // a skippable frame, which some writers put first
+	}
+	for _, f := range foreign {
+		if bytes.HasPrefix(start, []byte(f.magic)) {
+			return "", &UnsupportedCompressionError{f.name}
+		}
+	}
+	return plain, nil
+}
+
+// CorruptError says that compressed data can't be read on.
+type CorruptError struct {
+	Codec string
+	Err   error
+}
+
+func (e *CorruptError) Error() string {
+	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
+		return e.Codec + " data ends too early: the file is cut off"
+	}
+	return fmt.Sprintf("%s data is corrupt: %v", e.Codec, e.Err)
+}
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// inflate reads the uncompressed content of r. Damage in the data is a
+// CorruptError; other errors of r come through as they are.
+func (c codec) inflate(r io.Reader) (io.ReadCloser, error) {
+	source := &sourceReader{r: r}
+	var content io.ReadCloser
+	var err error
+	switch c {
+	case plain:
+		return io.NopCloser(r), nil
+	case gzipped:
+		content, err = newGzipReader(source)
+	case zstandard:
+		var decoder *zstd.Decoder
+		decoder, err = zstd.NewReader(source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		if err == nil {
+			content = decoder.IOReadCloser()
+		}
+	default:
+		return nil, fmt.Errorf("a newer version wrote this: unknown compression %q", string(c))
+	}
+	if err != nil {
+		return nil, source.blame(string(c), err)
+	}
+	return &inflater{content, source, string(c)}, nil
+}
+
+// An inflater tells damaged data from a source that could not be read.
+type inflater struct {
+	io.ReadCloser
+	source *sourceReader
+	codec  string
+}
+
+func (i *inflater) Read(p []byte) (int, error) {
+	n, err := i.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = i.source.blame(i.codec, err)
+	}
+	return n, err
+}
+
+// A sourceReader remembers the error that its reader gave.
+type sourceReader struct {
+	r   io.Reader
+	err error
+}
+
+func (s *sourceReader) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+func (s *sourceReader) blame(codec string, err error) error {
+	if s.err != nil {
+		return s.err
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &CorruptError{codec, err}
+}
+
+// inflateBuffer is how much compressed data is read at a time.
+const inflateBuffer = 64 << 10
+
+// A gzipReader reads all members of a gzip file and the zeros that tape
+// writers pad it with, as gzip itself does.
+type gzipReader struct {
+	buffer *bufio.Reader
+	member *gzip.Reader
+}
+
+func newGzipReader(r io.Reader) (*gzipReader, error) {
+	buffer := bufio.NewReaderSize(r, inflateBuffer)
+	member, err := gzip.NewReader(buffer)
+	if err != nil {
+		return nil, err
+	}
+	member.Multistream(false)
+	return &gzipReader{buffer, member}, nil
+}
+
+func (g *gzipReader) Read(p []byte) (int, error) {
+	for {
+		n, err := g.member.Read(p)
+		if n > 0 && err == io.EOF {
+			err = nil
+		}
+		if n > 0 || err != io.EOF {
+			return n, err
+		}
+		if err := g.nextMember(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// nextMember moves to the next member; io.EOF is the regular end.
+func (g *gzipReader) nextMember() error {
+	padded := false
+	for {
+		next, err := g.buffer.ReadByte()
+		if err != nil {
+			return err
+		}
+		if next == 0 {
+			padded = true
+			continue
+		}
+		if padded {
+			return errors.New("something follows after the padding")
+		}
+		if err := g.buffer.UnreadByte(); err != nil {
+			return err
+		}
+		break
+	}
+	if err := g.member.Reset(g.buffer); err != nil {
+		if errors.Is(err, gzip.ErrHeader) {
+			return errors.New("what follows the last member is not gzip")
+		}
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	g.member.Multistream(false)
+	return nil
+}
+
+func (g *gzipReader) Close() error { return g.member.Close() }

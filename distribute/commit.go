@@ -1,0 +1,181 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cellBatch is how many cells one script call stages or folds.
+const cellBatch = 500
+
+// commit makes a count true: it stages the cells in bounded steps, seals them
+// together with the mark that the file is counted in one step, and folds them
+// into the totals in bounded steps, which anybody can repeat or finish. A count
+// whose claim is lost is refused whole with errClaimLost.
+func (w *Worker) commit(ctx context.Context, cl *claim, count *fileCount, took time.Duration) error {
+	cells, err := w.stage(ctx, cl, count)
+	if err != nil {
+		return err
+	}
+	everybody, err := w.seal(ctx, cl, count, cells, took)
+	if err != nil {
+		return err
+	}
+	shipment := shipmentName(cl.id, cl.shipment)
+	if err := w.channel.fold(ctx, w.subscriber, shipment); err != nil {
+		return err
+	}
+	if everybody {
+		return w.channel.free(ctx, cl.id)
+	}
+	return nil
+}
+
+// stage writes the cells where they count for nothing yet, and says how many.
+func (w *Worker) stage(ctx context.Context, cl *claim, count *fileCount) (int, error) {
+	k := w.channel.keys
+	names := []string{k.owners(w.subscriber), k.staged(w.subscriber, cl.id)}
+	args := []any{cl.id, cl.token}
+	send := func() error {
+		if len(args) == 2 {
+			return nil
+		}
+		answer, err := stageScript.Int(ctx, w.channel.db, names, args...)
+		if err == nil && answer == 0 {
+			err = errClaimLost
+		}
+		args = args[:2]
+		return err
+	}
+	cells := 0
+	for name, n := range count.cells {
+		if n == 0 {
+			continue
+		}
+		if strings.Contains(name.group, "\t") || strings.Contains(name.member, "\t") {
+			return 0, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
+		}
+		args = append(args, name.group+"\t"+name.member, n)
+		cells++
+		if len(args) == 2+2*cellBatch {
+			if err := send(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return cells, send()
+}
+
+// seal reports whether every subscriber has counted the shipment now.
+func (w *Worker) seal(ctx context.Context, cl *claim, count *fileCount, cells int, took time.Duration) (bool, error) {
+	k, s := w.channel.keys, w.subscriber
+	shipment := shipmentName(cl.id, cl.shipment)
+	names := []string{
+		k.subscribers(), k.subscriber(s), k.claims(s), k.owners(s), k.file(cl.id),
+		k.staged(s, cl.id), k.sealedCells(s, shipment), k.sealed(s), k.files(), k.wake(), k.spent(), k.problems(s),
+	}
+	p := count.progress
+	args := []any{
+		s, cl.id, cl.shipment, cl.token, cells,
+		5, fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
+	}
+	t := count.tally
+	for _, total := range []struct {
+		field string
+		n     int64
+	}{
+		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"unparsable", t.Unparsable},
+		{"bytes", t.Bytes}, {"files", t.Files}, {"partial", t.Partial}, {"failed", t.Failed},
+		{"busy", took.Milliseconds()}, {buildField + w.aggregation.Build(), t.Lines},
+	} {
+		if total.n != 0 {
+			args = append(args, total.field, total.n)
+		}
+	}
+	answer, err := sealScript.Int(ctx, w.channel.db, names, args...)
+	switch {
+	case err != nil:
+		return false, err
+	case answer == 0:
+		return false, errClaimLost
+	case answer < 0:
+		return false, errors.New("staged counts are not as they were written: something else writes to them")
+	}
+	return answer == 2, nil
+}
+
+// sealed lists the shipments of a subscriber whose counts are true but not yet
+// folded into the totals.
+func (c *Channel) sealed(ctx context.Context, subscriber string) (shipments []string, err error) {
+	err = c.db.Retry(ctx, func() (err error) {
+		shipments, err = c.db.SMembers(ctx, c.keys.sealed(subscriber)).Result()
+		return err
+	})
+	return shipments, err
+}
+
+// foldAll folds what workers that died left sealed.
+func (c *Channel) foldAll(ctx context.Context, subscriber string) error {
+	shipments, err := c.sealed(ctx, subscriber)
+	if err != nil {
+		return err
+	}
+	for _, shipment := range shipments {
+		if err := c.fold(ctx, subscriber, shipment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fold moves the sealed counts of one shipment into the totals.
+func (c *Channel) fold(ctx context.Context, subscriber, shipment string) error {
+	k := c.keys
+	sealed := k.sealedCells(subscriber, shipment)
+	for cursor := uint64(0); ; {
+		var pairs []string
+		err := c.db.Retry(ctx, func() (err error) {
+			pairs, cursor, err = c.db.HScan(ctx, sealed, cursor, "", cellBatch).Result()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// A scan may bring more than it was asked for.
+		for first := true; first || len(pairs) > 0; first = false {
+			some := pairs[:min(len(pairs), 2*cellBatch)]
+			pairs = pairs[len(some):]
+			left, err := c.foldCells(ctx, subscriber, shipment, some)
+			if err != nil {
+				return err
+			}
+			if left == 0 {
+				return nil
+			}
+		}
+		// Cells are removed while the scan goes on; it still meets all that
+		// were there when it began, and starts anew if any are left.
+	}
+}
+
+// foldCells folds the cells given, as pairs of cell and number, and says how
+// many are left.
+func (c *Channel) foldCells(ctx context.Context, subscriber, shipment string, pairs []string) (int64, error) {
+	k := c.keys
+	names := []string{k.subscriber(subscriber), k.sealed(subscriber), k.sealedCells(subscriber, shipment), k.groups(subscriber)}
+	args := []any{shipment}
+	place := map[string]int{}
+	for i := 0; i < len(pairs); i += 2 {
+		group, member, _ := strings.Cut(pairs[i], "\t")
+		if place[group] == 0 {
+			place[group] = len(place) + 1
+			names = append(names, k.totals(subscriber, group))
+		}
+		args = append(args, pairs[i], strconv.Itoa(place[group]), group, member)
+	}
+	return foldScript.Int(ctx, c.db, names, args...)
+}

@@ -1,0 +1,214 @@
+package distribute
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/distribute/accesslog"
+	"skidway/distribute/geo"
+)
+
+// CountryDayConfig says how to count requests by country and day. The zero
+// value is ready to use.
+type CountryDayConfig struct {
+	// By lists what to count by: "day", "country" or both; empty means both.
+	By []string
+
+	// Format names the log format; empty or "auto" detects it for each file.
+	Format string
+
+	// Zone is the time zone whose days are counted; nil counts the day that
+	// is written in the line, in its own offset.
+	Zone *time.Location
+
+	// Countries is the country database; nil means the embedded one.
+	Countries *geo.DB
+}
+
+// A CountryDay is the Aggregation of requests by country and day. Groups are
+// days ("2006-01-02"), members are countries ("US", "ZZ" where it is not
+// known); what is not counted by is "*".
+type CountryDay struct {
+	byDay, byCountry bool
+	format           string
+	zone             *time.Location
+	countries        *geo.DB
+}
+
+// Any stands for the group or the member where it is not counted by.
+const Any = "*"
+
+// NewCountryDay checks the configuration and loads the country database.
+func NewCountryDay(config CountryDayConfig) (*CountryDay, error) {
+	a := &CountryDay{format: config.Format, zone: config.Zone, countries: config.Countries}
+	if len(config.By) == 0 {
+		config.By = []string{"day", "country"}
+	}
+	for _, by := range config.By {
+		switch by {
+		case "day":
+			a.byDay = true
+		case "country":
+			a.byCountry = true
+		default:
+			return nil, fmt.Errorf("by %q: count by day, by country, or by day,country", by)
+		}
+	}
+	if a.format == "" {
+		a.format = "auto"
+	}
+	if a.format != "auto" {
+		format, err := accesslog.ByName(a.format)
+		if err != nil {
+			return nil, err
+		}
+		a.format = format.Name() // an alias is the same setting
+	}
+	if a.countries == nil {
+		db, err := geo.Default()
+		if err != nil {
+			return nil, err
+		}
+		a.countries = db
+	}
+	return a, nil
+}
+
+// Settings implements [Aggregation].
+func (a *CountryDay) Settings() string {
+	var by []string
+	if a.byDay {
+		by = append(by, "day")
+	}
+	if a.byCountry {
+		by = append(by, "country")
+	}
+	zone := "as-written"
+	if a.zone != nil {
+		zone = a.zone.String()
+	}
+	return fmt.Sprintf("by=%s format=%s tz=%s", strings.Join(by, ","), a.format, zone)
+}
+
+// Columns names the columns of a subscriber's counts by its settings: "day",
+// "country" or both.
+func Columns(settings string) []string {
+	for field := range strings.FieldsSeq(settings) {
+		if by, ok := strings.CutPrefix(field, "by="); ok {
+			return strings.Split(by, ",")
+		}
+	}
+	return []string{"day", "country"}
+}
+
+// Build implements [Aggregation]: it names the country database.
+func (a *CountryDay) Build() string { return a.countries.Build().String() }
+
+// Begin implements [Aggregation]. The state is the name of the file's format.
+func (a *CountryDay) Begin(sample []byte, state string) (Counter, error) {
+	format, err := a.chooseFormat(sample, state)
+	if err != nil {
+		return nil, err
+	}
+	return &countryDayCounter{
+		byDay: a.byDay, byCountry: a.byCountry, format: format.Name(),
+		parser:   format.New(accesslog.Options{Zone: a.zone}),
+		resolver: a.countries.Resolver(),
+	}, nil
+}
+
+func (a *CountryDay) chooseFormat(sample []byte, state string) (accesslog.Format, error) {
+	switch {
+	case state != "":
+		return accesslog.ByName(state)
+	case a.format != "auto":
+		return accesslog.ByName(a.format)
+	}
+	lines := bytes.SplitN(sample, []byte("\n"), accesslog.DetectLines+1)
+	if len(lines) > accesslog.DetectLines {
+		lines = lines[:accesslog.DetectLines]
+	}
+	return accesslog.Detect(lines)
+}
+
+// A countryDayCounter is the hot loop's end: for each line it parses, looks up
+// and adds one, without a map.
+type countryDayCounter struct {
+	byDay, byCountry bool
+	format           string
+	parser           accesslog.Parser
+	resolver         *geo.Resolver
+	days             []*dayCount
+	today            *dayCount // the day of the last line
+}
+
+type dayCount struct {
+	day      accesslog.Day
+	requests [geo.Countries]int64
+}
+
+// Line implements [Counter].
+func (c *countryDayCounter) Line(line []byte) Verdict {
+	record, verdict := c.parser.Parse(line)
+	switch verdict {
+	case accesslog.Parsed:
+	case accesslog.NotALine:
+		return NoLine
+	default:
+		return Unparsable
+	}
+	country := geo.Unknown
+	if c.byCountry {
+		country = c.resolver.Country(record.Addr)
+	}
+	if c.today == nil || c.today.day != record.Day {
+		c.turnTo(record.Day)
+	}
+	c.today.requests[country.Index()]++
+	if country == geo.Unknown && c.byCountry {
+		return Unknown
+	}
+	return Counted
+}
+
+// turnTo finds the counts of a day. Logs are nearly in order of time: the day
+// wanted is almost always the last or the one before.
+func (c *countryDayCounter) turnTo(day accesslog.Day) {
+	if !c.byDay {
+		day = 0
+	}
+	for _, d := range slices.Backward(c.days) {
+		if d.day == day {
+			c.today = d
+			return
+		}
+	}
+	c.today = &dayCount{day: day}
+	c.days = append(c.days, c.today)
+}
+
+// Cells implements [Counter].
+func (c *countryDayCounter) Cells(yield func(Cell)) {
+	for _, d := range c.days {
+		group := Any
+		if c.byDay {
+			group = d.day.String()
+		}
+		for i, n := range d.requests {
+			if n == 0 {
+				continue
+			}
+			member := Any
+			if c.byCountry {
+				member = geo.CountryAt(i).String()
+			}
+			yield(Cell{group, member, n})
+		}
+	}
+}
+
+// State implements [Counter].
+func (c *countryDayCounter) State() string { return c.format }

@@ -1,0 +1,207 @@
+package distribute_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+)
+
+// thorough asks for every crash point instead of some (`make chaos`).
+var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
+
+// stride is how many crash points the short form passes over. The first point
+// is drawn, so that many runs come to all of them; the seed is printed.
+func points(t testing.TB) (first, stride int) {
+	if thorough {
+		return 1, 1
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	const short = 7
+	return 1 + rand.New(rand.NewPCG(seed, 0)).IntN(short), short
+}
+
+// killEverywhere kills a process at its nth Redis command, for more and more n,
+// until it ends before it comes so far; then starts it again with all others
+// that are needed, and compares the counts.
+func killEverywhere(t *testing.T, scenario func(t *testing.T, url, folder string, settings []string) (killed bool)) {
+	for _, when := range []string{"before", "after"} {
+		first, stride := points(t)
+		for n := first; ; n += stride {
+			killed := false
+			t.Run(fmt.Sprintf("%s command %d", when, n), func(t *testing.T) {
+				killed = scenario(t, redistest.URL(t), t.TempDir(), at(n, when, syscall.SIGKILL))
+			})
+			if !killed || t.Failed() {
+				break
+			}
+		}
+	}
+}
+
+var crashContents = [][]byte{content(1, 2000), content(2, 2000), bytes.TrimSuffix(content(3, 500), []byte("\n"))}
+
+func crashFiles(t testing.TB, folder string) []string {
+	return []string{
+		write(t, folder, "a.log", crashContents[0]), write(t, folder, "b.log.gz", crashContents[1]), write(t, folder, "c.log.zst", crashContents[2]),
+	}
+}
+
+// exact checks the counts after everything has ended.
+func exact(t testing.TB, url, subscriber string, contents ...[]byte) {
+	t.Helper()
+	db := redistest.Open(t, url)
+	same(t, counted(t, open(t, db), subscriber), reference(t, contents...))
+	onlySmallRecordsAreLeft(t, db)
+}
+
+func TestShipperKilledAtAnyCommandAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	killEverywhere(t, func(t *testing.T, url, folder string, settings []string) bool {
+		files := crashFiles(t, folder)
+		killed := start(t, url, "ship", files, settings...).end(t)
+		run(t, url, "ship", files...)
+		run(t, url, "work", "s")
+		exact(t, url, "s", crashContents...)
+		return killed
+	})
+}
+
+func TestWorkerKilledAtAnyCommandAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	killEverywhere(t, func(t *testing.T, url, folder string, settings []string) bool {
+		run(t, url, "ship", crashFiles(t, folder)...)
+		killed := start(t, url, "work", []string{"s"}, settings...).end(t)
+		run(t, url, "work", "s")
+		exact(t, url, "s", crashContents...)
+		return killed
+	})
+}
+
+func TestWorkerKilledWhileAnotherWorks(t *testing.T) {
+	t.Parallel()
+	killEverywhere(t, func(t *testing.T, url, folder string, settings []string) bool {
+		other := start(t, url, "work", []string{"s"})
+		victim := start(t, url, "work", []string{"s"}, settings...)
+		run(t, url, "ship", crashFiles(t, folder)...)
+		killed := victim.end(t)
+		other.end(t)
+		exact(t, url, "s", crashContents...)
+		return killed
+	})
+}
+
+func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
+	t.Parallel()
+	first, stride := points(t)
+	for n := first; n < 40; n += stride {
+		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
+			url, folder := redistest.URL(t), t.TempDir()
+			run(t, url, "ship", crashFiles(t, folder)...)
+			zombie := start(t, url, "work", []string{"s"}, at(n, "before", syscall.SIGSTOP)...)
+			if !stops(zombie) {
+				return // it came to its end before
+			}
+			run(t, url, "work", "s")
+			exact(t, url, "s", crashContents...)
+			if err := zombie.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			zombie.end(t)
+			exact(t, url, "s", crashContents...)
+		})
+	}
+}
+
+func TestStoppedShipperChangesNothingWhenItGoesOn(t *testing.T) {
+	t.Parallel()
+	first, stride := points(t)
+	for n := first; n < 40; n += stride {
+		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
+			url, folder := redistest.URL(t), t.TempDir()
+			files := crashFiles(t, folder)
+			zombie := start(t, url, "ship", files, at(n, "before", syscall.SIGSTOP)...)
+			if !stops(zombie) {
+				return
+			}
+			run(t, url, "ship", files...)
+			run(t, url, "work", "s")
+			exact(t, url, "s", crashContents...)
+			if err := zombie.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			zombie.end(t)
+			run(t, url, "work", "s")
+			exact(t, url, "s", crashContents...)
+		})
+	}
+}
+
+// stops waits for the process to say that it stops; false: it ended instead.
+func stops(p *process) bool {
+	word := make([]byte, 4)
+	n, _ := p.stdout.Read(word)
+	if n == 0 {
+		_ = p.Wait()
+	}
+	return n > 0
+}
+
+func TestShipperKilledAndNeverStartedAgain(t *testing.T) {
+	t.Parallel()
+	url, folder := redistest.URL(t), t.TempDir()
+	files := crashFiles(t, folder)
+	// It dies with an upload in hand: the first append was answered.
+	if !start(t, url, "ship", files, at(14, "after", syscall.SIGKILL)...).end(t) {
+		t.Fatal("the shipper was not killed")
+	}
+	other := write(t, folder, "other.log", content(9, 1000))
+	run(t, url, "ship", other)
+	worker := start(t, url, "work", []string{"s"})
+	_ = worker.Wait()
+	db := redistest.Open(t, url)
+	got := counted(t, open(t, db), "s")
+	if worker.ProcessState.ExitCode() == 0 {
+		// All that the dead shipper had announced was complete.
+		if got.lines < 1000 {
+			t.Errorf("%d lines counted", got.lines)
+		}
+	}
+	onlySmallRecordsAreLeft(t, db)
+	run(t, url, "ship", files...)
+	run(t, url, "work", "s")
+	exact(t, url, "s", append([][]byte{content(9, 1000)}, crashContents...)...)
+}
+
+func TestOneShipperThreeWorkerProcessesTwoSubscribers(t *testing.T) {
+	t.Parallel()
+	url, folder := redistest.URL(t), t.TempDir()
+	var contents [][]byte
+	for i := range 12 {
+		contents = append(contents, content(uint64(i), 3000))
+		write(t, folder, fmt.Sprintf("%02d.log%s", i, []string{"", ".gz", ".zst"}[i%3]), contents[i])
+	}
+	files, err := filepath.Glob(folder + "/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workers []*process
+	for _, subscriber := range []string{"one", "one", "one", "two", "two", "two"} {
+		workers = append(workers, start(t, url, "work", []string{subscriber}))
+	}
+	run(t, url, "ship", files...)
+	for _, worker := range workers {
+		worker.end(t)
+	}
+	run(t, url, "work", "one")
+	run(t, url, "work", "two")
+	exact(t, url, "one", contents...)
+	exact(t, url, "two", contents...)
+}

@@ -1,0 +1,123 @@
+package distribute_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/distribute"
+	"skidway/distribute/geo"
+)
+
+// counts is what a count comes to: "2026-11-01 US" → requests, and the tally.
+type counts struct {
+	requests map[string]int64
+	lines    int64
+	unknown  int64
+	bad      int64
+}
+
+// reference counts minimal-format lines ("address day …") one by one, in the
+// most straightforward way.
+func reference(t testing.TB, contents ...[]byte) counts {
+	t.Helper()
+	db, err := geo.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := counts{requests: map[string]int64{}}
+	for _, content := range contents {
+		text := strings.TrimSuffix(string(content), "\n")
+		if len(content) == 0 {
+			continue
+		}
+		for _, line := range strings.Split(text, "\n") {
+			c.lines++
+			fields := strings.Fields(line)
+			if len(fields) < 2 {
+				c.bad++
+				continue
+			}
+			addr, err := netip.ParseAddr(fields[0])
+			day, dayErr := time.Parse("2006-01-02", fields[1])
+			if err != nil || dayErr != nil {
+				c.bad++
+				continue
+			}
+			country := db.Country(addr)
+			if country == geo.Unknown {
+				c.unknown++
+			}
+			c.requests[day.Format("2006-01-02")+" "+country.String()]++
+		}
+	}
+	return c
+}
+
+// counted reads what a subscriber has counted.
+func counted(t testing.TB, channel *distribute.Channel, subscriber string) counts {
+	t.Helper()
+	report, err := channel.Report(context.Background(), subscriber, distribute.ReportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return countsOf(report)
+}
+
+func countsOf(report distribute.Report) counts {
+	tally := report.Subscriber.Tally
+	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, bad: tally.Unparsable}
+	for _, row := range report.Rows {
+		c.requests[row.Group+" "+row.Member] = row.Requests
+	}
+	return c
+}
+
+// same fails the test where two counts differ, and where one does not balance.
+func same(t testing.TB, got, want counts) {
+	t.Helper()
+	if got.lines != want.lines || got.unknown != want.unknown || got.bad != want.bad {
+		t.Errorf("lines, unknown, unparsable: got %d, %d, %d; want %d, %d, %d",
+			got.lines, got.unknown, got.bad, want.lines, want.unknown, want.bad)
+	}
+	if !maps.Equal(got.requests, want.requests) {
+		t.Errorf("requests:\n got %v\nwant %v", got.requests, want.requests)
+	}
+	var sum int64
+	for _, n := range got.requests {
+		sum += n
+	}
+	if sum+got.bad != got.lines {
+		t.Errorf("%d requests and %d unparsable lines are not %d lines", sum, got.bad, got.lines)
+	}
+}
+
+// content makes lines in the minimal format: several days, many countries, some
+// without country, some that can't be parsed.
+func content(seed uint64, lines int) []byte {
+	random := rand.New(rand.NewPCG(seed, 0))
+	var out bytes.Buffer
+	for i := range lines {
+		day := time.Date(2026, 11, 1+i*5/lines, 0, 0, 0, 0, time.UTC).Format("2006-01-02")
+		switch random.IntN(50) {
+		case 0:
+			out.WriteString("what is this\n")
+		case 1:
+			out.WriteString("\n")
+		case 2:
+			fmt.Fprintf(&out, "10.0.0.%d %s private\n", random.IntN(256), day)
+		case 3:
+			fmt.Fprintf(&out, "2001:4860:4860::%x %s six\n", random.IntN(1<<16), day)
+		default:
+			a := random.Uint32()
+			fmt.Fprintf(&out, "%d.%d.%d.%d %s line %d of %d\n", a>>24, a>>16&255, a>>8&255, a&255, day, i, seed)
+		}
+	}
+	return out.Bytes()
+}

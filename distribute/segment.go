@@ -1,0 +1,69 @@
+package distribute
+
+// Sizes of what goes up, in bytes.
+const (
+	// SegmentSize is how much of a file one Redis string holds. It is a
+	// little less than 4 MiB, so that string and header together fill one
+	// allocation of 4 MiB (MEMORY USAGE is 0.1 % more than the content; it
+	// is 25 % more for 4 MiB sharp).
+	SegmentSize = 4<<20 - 4<<10
+
+	// embeddedSegmentSize is smaller because the embedded Redis copies a
+	// string at each append.
+	embeddedSegmentSize = 1<<20 - 4<<10
+
+	// blockSize is what one append carries.
+	blockSize = 256 << 10
+
+	// segmentOverhead is what a key costs beside its content: its name, the
+	// entry in the key space, the object.
+	segmentOverhead = 512
+)
+
+// uploadCost is the most memory that Redis ever uses for size bytes that come
+// in blocks to segments, by the way it grows a string: at first it has no room
+// but for its content (trimStringObjectIfNeeded), then for twice the length that
+// is needed, from 1 MiB on for 1 MiB more (sdsMakeRoomFor), always rounded up to
+// a size class of its allocator.
+func uploadCost(size, segment int64) int64 {
+	whole := size / segment
+	return whole*segmentCost(segment) + segmentCost(size%segment)
+}
+
+func segmentCost(size int64) int64 {
+	if size == 0 {
+		return 0
+	}
+	var length, capacity, most int64
+	for length < size {
+		length = min(length+blockSize, size)
+		switch {
+		case length <= blockSize:
+			capacity = allocation(length)
+		case length <= 2*blockSize, length+stringHeader > capacity && length < 1<<20:
+			capacity = allocation(2 * length)
+		case length+stringHeader > capacity:
+			capacity = allocation(length + 1<<20)
+		}
+		most = max(most, capacity)
+	}
+	return most + segmentOverhead
+}
+
+// stringHeader is what Redis keeps with a string's content: lengths, flags and
+// the closing zero.
+const stringHeader = 32
+
+// allocation is what jemalloc gives for a string of n bytes: four size classes
+// for each doubling.
+func allocation(n int64) int64 {
+	n += stringHeader
+	step := int64(16)
+	for step*8 < n {
+		step *= 2
+	}
+	return (n + step - 1) / step * step
+}
+
+// segmentCount is how many segments size bytes fill.
+func segmentCount(size, segment int64) int { return int((size + segment - 1) / segment) }

@@ -1,0 +1,298 @@
+package distribute
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ShipperConfig says how to ship. The zero value is ready to use.
+type ShipperConfig struct {
+	// Lease is how long the shipper is believed to live after its last sign
+	// of life; zero means DefaultLease. When it ends, the upload in hand is
+	// abandoned and its space given back.
+	Lease time.Duration
+
+	// Force ships files that were counted before as if they were new: they
+	// are counted again.
+	Force bool
+
+	// Wait makes Ship return only when every subscriber has counted what it
+	// shipped.
+	Wait bool
+
+	// Quit, when closed, makes Ship finish the file in hand and return.
+	Quit <-chan struct{}
+
+	Notify Notify
+}
+
+// An Outcome is what became of a file that was to be shipped.
+type Outcome int
+
+// Outcomes. The zero value is Failed.
+const (
+	Failed         Outcome = iota // see the error
+	Shipped                       // it is in Redis and announced
+	AlreadyCounted                // every subscriber has counted all of it before
+	AlreadyShipped                // it is in Redis since an earlier shipment, waiting to be counted
+	Empty                         // it has no content
+	NotReached                    // Ship was told to quit before its turn
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Shipped:
+		return "shipped"
+	case AlreadyCounted:
+		return "already counted"
+	case AlreadyShipped:
+		return "already shipped"
+	case Empty:
+		return "empty"
+	case NotReached:
+		return "not reached"
+	}
+	return "failed"
+}
+
+// A ShippedFile is the outcome for one file.
+type ShippedFile struct {
+	Path    string
+	Outcome Outcome
+	Bytes   int64  // uploaded, compressed or not
+	Note    string // for people: how much was new, what a reader found wrong before
+	Err     error  // why it failed
+
+	id       string
+	shipment int64
+}
+
+// A Shipper uploads log files to a channel. It is made by [NewShipper] and used
+// by one goroutine at a time; Progress is safe to call meanwhile.
+type Shipper struct {
+	channel *Channel
+	config  ShipperConfig
+	token   string // names this shipper; never used again
+	mode    string
+	bytes   atomic.Int64
+
+	mu      sync.Mutex // guards what the heartbeat renews
+	current *ShippedFile
+}
+
+// Modes of a shipper: one says "done" some time, the other never does.
+const (
+	modeBatch  = "batch"
+	modeFollow = "follow"
+)
+
+// NewShipper makes a shipper for a channel.
+func NewShipper(channel *Channel, config ShipperConfig) *Shipper {
+	if config.Lease <= 0 {
+		config.Lease = DefaultLease
+	}
+	return &Shipper{channel: channel, config: config, token: rand.Text(), mode: modeBatch}
+}
+
+// Progress is how many bytes of files are dealt with, for a progress bar.
+func (s *Shipper) Progress() int64 { return s.bytes.Load() }
+
+// Ship uploads files in the order given and announces each when its upload
+// starts. It blocks while the window is full. What can't be shipped is told in
+// its ShippedFile and keeps nothing else from being shipped; the error is for
+// what ends all: Redis away for too long, or ctx done (then the upload in hand
+// is abandoned). What was shipped before can be shipped again: only what is new
+// in it goes up.
+func (s *Shipper) Ship(ctx context.Context, files []string) ([]ShippedFile, error) {
+	var results []ShippedFile
+	err := s.register(ctx, func() (err error) {
+		results, err = s.shipAll(ctx, files)
+		if err == nil && s.config.Wait {
+			err = s.awaitCounted(ctx, results)
+		}
+		return err
+	})
+	return results, err
+}
+
+// register runs f while the shipper is registered and its heart beats.
+func (s *Shipper) register(ctx context.Context, f func() error) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	stop := s.heartbeat(ctx)
+	err := f()
+	stop()
+	return errors.Join(err, s.end(ctx))
+}
+
+// shipAll ships file by file. What is in another shipper's hands, or waits to
+// be counted before more of it can follow, comes last, when that may be over.
+func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, error) {
+	results := make([]ShippedFile, len(files))
+	var later []int
+	for i, path := range files {
+		results[i] = ShippedFile{Path: path, Outcome: NotReached}
+		if closed(s.config.Quit) {
+			continue
+		}
+		busy, err := s.ship(ctx, &results[i], false)
+		if err != nil {
+			return results, err
+		}
+		if busy {
+			later = append(later, i)
+		}
+	}
+	for _, i := range later {
+		if _, err := s.ship(ctx, &results[i], true); err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// ship deals with one file. Its error ends everything; what concerns the file
+// alone is in the result. busy tells that the file can't be shipped yet; with
+// patient it waits until it can.
+func (s *Shipper) ship(ctx context.Context, result *ShippedFile, patient bool) (busy bool, err error) {
+	before := s.bytes.Load()
+	defer func() {
+		if !busy { // whatever became of it, the file is dealt with
+			if info, err := os.Stat(result.Path); err == nil {
+				s.bytes.Store(before + info.Size())
+			}
+		}
+	}()
+	src, err := openSource(result.Path)
+	if err == nil && s.mode == modeFollow {
+		if err = src.wholeLines(); err != nil {
+			src.close()
+		}
+	}
+	switch {
+	case errors.Is(err, ErrEmpty):
+		result.Outcome = Empty
+		if s.mode == modeBatch {
+			s.config.Notify.tell(Event{File: result.Path, Text: ErrEmpty.Error()})
+		}
+		return false, nil
+	case err != nil:
+		s.failed(result, err)
+		return false, nil
+	}
+	defer src.close()
+	for tries := 0; ; tries++ {
+		err = s.shipOnce(ctx, src, result, patient)
+		if !errors.Is(err, errLeaseLost) || tries == 3 {
+			break
+		}
+		s.config.Notify.tell(Event{File: result.Path, Text: "this process was taken for dead and its upload given up: starting it again"})
+		if err := s.begin(ctx); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		return true, nil
+	case fileProblem(err):
+		s.failed(result, err)
+		return false, nil
+	}
+	return false, err
+}
+
+func (s *Shipper) failed(result *ShippedFile, err error) {
+	result.Outcome, result.Err = Failed, &FileError{result.Path, err}
+	s.config.Notify.tell(Event{File: result.Path, Err: err})
+}
+
+var (
+	errBusy      = errors.New("the file is in Redis already")
+	errLeaseLost = errors.New("the shipper's lease has run out")
+)
+
+// fileProblem reports whether an error concerns one file and not the way to
+// Redis.
+func fileProblem(err error) bool {
+	var local *localError
+	var tooLarge *TooLargeError
+	return errors.As(err, &local) || errors.As(err, &tooLarge) || errors.Is(err, errLeaseLost)
+}
+
+// A localError came from the file that is read, not from Redis.
+type localError struct{ err error }
+
+func (e *localError) Error() string { return e.err.Error() }
+func (e *localError) Unwrap() error { return e.err }
+
+// begin registers the shipper; while it is registered and alive, workers that
+// work until all is done wait for it.
+func (s *Shipper) begin(ctx context.Context) error {
+	host, _ := os.Hostname()
+	k := s.channel.keys
+	_, err := beginScript.Int(ctx, s.channel.db, []string{k.channel(), k.shippers(), k.leases(), k.wake()},
+		s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
+	if err != nil {
+		return fmt.Errorf("ship to channel %q: %w", s.channel.name, err)
+	}
+	return s.channel.forgetOld(ctx)
+}
+
+// end says "done", even when ctx is.
+func (s *Shipper) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	k := s.channel.keys
+	_, err := endScript.Int(ctx, s.channel.db, []string{k.shippers(), k.leases(), k.line(), k.wake()}, s.token, 0)
+	return err
+}
+
+// heartbeat renews the shipper's lease, and that of the upload in hand, until
+// stop is called.
+func (s *Shipper) heartbeat(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		ticker := time.NewTicker(s.config.Lease / 3)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				s.beat(ctx)
+			}
+		}
+	})
+	return func() { cancel(); wait.Wait() }
+}
+
+// beat is one heartbeat. Its failure needs no answer here: the upload finds out
+// by itself when the lease is lost.
+func (s *Shipper) beat(ctx context.Context) {
+	k := s.channel.keys
+	file, id, shipment := k.channel(), "", int64(0)
+	s.mu.Lock()
+	if s.current != nil {
+		file, id, shipment = k.file(s.current.id), s.current.id, s.current.shipment
+	}
+	s.mu.Unlock()
+	alive, err := beatScript.Int(ctx, s.channel.db, []string{k.leases(), k.uploads(), file},
+		s.token, s.config.Lease.Milliseconds(), shipment, id)
+	if err == nil && alive == 0 {
+		_ = s.begin(ctx)
+	}
+}
+
+func (s *Shipper) inHand(result *ShippedFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = result
+}

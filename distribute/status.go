@@ -1,0 +1,134 @@
+package distribute
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Status is how a channel stands at one moment.
+type Status struct {
+	Now         time.Time // of the Redis server
+	Window      int64     // bytes that files may take up in Redis
+	Used        int64     // bytes that they do
+	Known       int64     // files that are remembered
+	Open        []OpenFile
+	Shippers    []string // host:pid of those alive
+	Subscribers []SubscriberStatus
+	Abandoned   []string // files whose upload was given up and that were not shipped again
+}
+
+// An OpenFile is a file that is in Redis.
+type OpenFile struct {
+	Name     string
+	State    string // "uploading", "uploaded", or, until it is freed, "done" or "abandoned"
+	Uploaded int64  // bytes
+	Size     int64  // bytes to upload in all
+	Since    time.Time
+	Waiting  []string // subscribers that have not counted it
+}
+
+// A SubscriberStatus is a subscriber with what lies before it.
+type SubscriberStatus struct {
+	Subscriber
+	Pending  int64 // files announced and not counted, or not acknowledged yet
+	Counting int   // files that its workers count now
+}
+
+// openListed is how many open files a status lists, the oldest first.
+const openListed = 1000
+
+// Status looks at the channel. What it tells is not of exactly one moment.
+func (c *Channel) Status(ctx context.Context) (Status, error) {
+	s, err := c.status(ctx)
+	if err != nil {
+		return Status{}, fmt.Errorf("status of channel %q: %w", c.name, err)
+	}
+	return s, nil
+}
+
+func (c *Channel) status(ctx context.Context) (s Status, err error) {
+	if s.Now, err = c.now(ctx); err != nil {
+		return s, err
+	}
+	var open []string
+	err = c.db.Retry(ctx, func() error {
+		pipe := c.db.Pipeline()
+		window := pipe.HMGet(ctx, c.keys.channel(), "window", "used")
+		known := pipe.ZCard(ctx, c.keys.files())
+		oldest := pipe.ZRange(ctx, c.keys.open(), 0, openListed-1)
+		shippers := pipe.HVals(ctx, c.keys.shippers())
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		text := func(i int) string { v, _ := window.Val()[i].(string); return v }
+		s.Window, s.Used, s.Known = parseInt(text(0)), parseInt(text(1)), known.Val()
+		open, s.Shippers = oldest.Val(), nil
+		for _, shipper := range shippers.Val() {
+			_, name, _ := strings.Cut(shipper, " ")
+			s.Shippers = append(s.Shippers, name)
+		}
+		slices.Sort(s.Shippers)
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	if s.Subscribers, err = c.subscriberStatus(ctx); err != nil {
+		return s, err
+	}
+	if s.Abandoned, err = c.abandonedNames(ctx); err != nil {
+		return s, err
+	}
+	for _, id := range open {
+		r, err := c.record(ctx, id)
+		if err != nil {
+			return s, err
+		}
+		s.Open = append(s.Open, s.openFile(r))
+	}
+	return s, nil
+}
+
+func (s *Status) openFile(r record) OpenFile {
+	file := OpenFile{Name: r.name, State: r.state, Uploaded: r.raw, Size: r.upload, Since: r.admitted}
+	for _, subscriber := range s.Subscribers {
+		if r.counted[subscriber.Name].shipment != r.shipment {
+			file.Waiting = append(file.Waiting, subscriber.Name)
+		}
+	}
+	return file
+}
+
+func (c *Channel) subscriberStatus(ctx context.Context) ([]SubscriberStatus, error) {
+	subscribers, err := c.Subscribers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	members, err := c.chat.Members(ctx, c.chatID())
+	if err != nil {
+		return nil, err
+	}
+	list := make([]SubscriberStatus, 0, len(subscribers))
+	for _, subscriber := range subscribers {
+		s := SubscriberStatus{Subscriber: subscriber}
+		for _, member := range members {
+			if member.Name == subscriber.Name {
+				s.Pending = int64(member.Unread)
+			}
+		}
+		var counting int64
+		err := c.db.Retry(ctx, func() (err error) {
+			counting, err = c.db.ZCard(ctx, c.keys.claims(subscriber.Name)).Result()
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.Counting = int(counting)
+		list = append(list, s)
+	}
+	return list, nil
+}

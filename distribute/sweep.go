@@ -1,0 +1,161 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sweepBatch is how many leftovers one sweep deals with.
+const sweepBatch = 100
+
+// sweep cleans up what the dead left: uploads and shippers whose lease has run
+// out, and files that are spent but not freed. Anybody may sweep at any time;
+// whoever waits for something does.
+func (c *Channel) sweep(ctx context.Context) error {
+	if err := c.sweepLeases(ctx); err != nil {
+		return fmt.Errorf("sweep channel %q: %w", c.name, err)
+	}
+	var spent []string
+	err := c.db.Retry(ctx, func() (err error) {
+		spent, err = c.db.SRandMemberN(ctx, c.keys.spent(), sweepBatch).Result()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("sweep channel %q: %w", c.name, err)
+	}
+	for _, id := range spent {
+		if err := c.free(ctx, id); err != nil {
+			return fmt.Errorf("sweep channel %q: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (c *Channel) sweepLeases(ctx context.Context) error {
+	now, err := c.now(ctx)
+	if err != nil {
+		return err
+	}
+	expired := &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(now.UnixMilli(), 10), Count: sweepBatch}
+	var uploads, shippers []string
+	err = c.db.Retry(ctx, func() error {
+		pipe := c.db.Pipeline()
+		u := pipe.ZRangeByScore(ctx, c.keys.uploads(), expired)
+		s := pipe.ZRangeByScore(ctx, c.keys.leases(), expired)
+		_, err := pipe.Exec(ctx)
+		uploads, shippers = u.Val(), s.Val()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range uploads {
+		r, err := c.record(ctx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := c.abandon(ctx, id, r.shipment, ""); err != nil {
+			return err
+		}
+	}
+	for _, token := range shippers {
+		if _, err := endScript.Int(ctx, c.db, []string{c.keys.shippers(), c.keys.leases(), c.keys.line(), c.keys.wake()}, token, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readersGrace is how long the wake-up of an abandoned upload stays for its
+// readers. One that misses it looks again after its patience.
+const readersGrace = time.Second
+
+// abandon gives an upload up: by its shipper's name, or by none if its lease
+// has run out. It reports whether the upload is abandoned now.
+func (c *Channel) abandon(ctx context.Context, id string, shipment int64, by string) (bool, error) {
+	k := c.keys
+	n, err := abandonScript.Int(ctx, c.db,
+		[]string{k.file(id), k.fileWake(id, shipment), k.abandoned(), k.wake(), k.uploads(), k.spent()},
+		by, shipment, id, readersGrace.Milliseconds())
+	return n == 1, err
+}
+
+// free drops the segments of a file that is done or abandoned and gives their
+// space back to the window. To free it twice changes nothing.
+func (c *Channel) free(ctx context.Context, id string) error {
+	r, err := c.record(ctx, id)
+	if err != nil {
+		return err
+	}
+	k := c.keys
+	segments := r.segmentKeys(k)
+	for {
+		some := segments[:min(len(segments), 100)]
+		segments = segments[len(some):]
+		names := append([]string{k.channel(), k.open(), k.file(id), k.fileWake(id, r.shipment), k.wake(), k.spent()}, some...)
+		last := 0
+		if len(segments) == 0 {
+			last = 1
+		}
+		if _, err := freeScript.Int(ctx, c.db, names, r.shipment, id, last); err != nil {
+			return err
+		}
+		if last == 1 {
+			return nil
+		}
+	}
+}
+
+// settleOpen frees the files that waited only for a subscriber that is gone.
+func (c *Channel) settleOpen(ctx context.Context) error {
+	return c.scanSet(ctx, c.keys.open(), func(id string) error {
+		n, err := settleScript.Int(ctx, c.db, []string{c.keys.file(id), c.keys.subscribers(), c.keys.spent()}, id)
+		if err != nil || n == 0 {
+			return err
+		}
+		return c.free(ctx, id)
+	})
+}
+
+// forgetOld drops the records of files that nobody has touched for long.
+func (c *Channel) forgetOld(ctx context.Context) error {
+	now, err := c.now(ctx)
+	if err != nil {
+		return err
+	}
+	var old []string
+	before := now.Add(-RememberFor)
+	err = c.db.Retry(ctx, func() error {
+		count, err := c.db.ZCard(ctx, c.keys.files()).Result()
+		if err != nil {
+			return err
+		}
+		if excess := count - RememberFiles; excess > 0 {
+			old, err = c.db.ZRange(ctx, c.keys.files(), 0, min(excess, sweepBatch)-1).Result()
+			before = now
+			return err
+		}
+		old, err = c.db.ZRangeByScore(ctx, c.keys.files(), &redis.ZRangeBy{
+			Min: "-inf", Max: strconv.FormatInt(before.UnixMilli(), 10), Count: sweepBatch}).Result()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range old {
+		if _, err := forgetScript.Int(ctx, c.db,
+			[]string{c.keys.files(), c.keys.heads(), c.keys.file(id), c.keys.open(), c.keys.abandoned()},
+			id, before.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errAbandoned ends the reading of an upload that will never be complete.
+var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")

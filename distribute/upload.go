@@ -1,0 +1,200 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// shipOnce plans, admits, announces and uploads a file.
+func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile, patient bool) error {
+	for notice := (queueNotice{}); ; {
+		since, err := s.channel.moment(ctx)
+		if err != nil {
+			return err
+		}
+		p, err := s.plan(ctx, src)
+		switch {
+		case errors.Is(err, errBusy):
+			if err := s.awaitFree(ctx, since, src, patient, &notice); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		case p.done != nil:
+			result.Outcome, result.Note = p.done.Outcome, p.done.Note
+			if s.mode == modeBatch {
+				s.config.Notify.tell(Event{File: src.path, Text: withNote(p.done.Outcome.String(), p.done.Note)})
+			}
+			return nil
+		}
+		shipment, err := s.admit(ctx, src, p)
+		switch {
+		case errors.Is(err, errChanged):
+			continue
+		case errors.Is(err, errQuit):
+			result.Outcome = NotReached
+			return nil
+		case err != nil:
+			return err
+		}
+		result.id, result.shipment = p.id, shipment
+		return s.upload(ctx, src, p, result)
+	}
+}
+
+func withNote(text, note string) string {
+	if note == "" {
+		return text
+	}
+	return text + " (" + note + ")"
+}
+
+// awaitFree waits until an earlier shipment of the same file is out of Redis;
+// without patience it only cleans up what may be in the way.
+func (s *Shipper) awaitFree(ctx context.Context, since moment, src *source, patient bool, notice *queueNotice) error {
+	if err := s.channel.sweep(ctx); err != nil {
+		return err
+	}
+	if !patient {
+		_, known, err := s.channel.lookup(ctx, src.head.indexKey(), src.head)
+		if err == nil && (known == nil || known.inRedis()) {
+			return errBusy
+		}
+		return err
+	}
+	if closed(s.config.Quit) {
+		return &localError{errQuit}
+	}
+	if time.Since(notice.at) >= noticeEvery {
+		whom, err := s.channel.laggards(ctx)
+		if err != nil {
+			return err
+		}
+		notice.at = time.Now()
+		s.config.Notify.tell(Event{File: src.path, Text: "waits until what was shipped of it before is counted: " + whom})
+	}
+	return s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit)
+}
+
+// upload announces a file and appends its blocks. Whatever keeps it from being
+// complete abandons it, so that nobody waits for the rest.
+func (s *Shipper) upload(ctx context.Context, src *source, p plan, result *ShippedFile) error {
+	s.inHand(result)
+	defer s.inHand(nil)
+	err := s.channel.announce(ctx, s.token, p.id, result.shipment)
+	if err == nil {
+		err = s.appendBlocks(ctx, src, p, result)
+	}
+	if err == nil {
+		err = s.complete(ctx, src, p, result)
+	}
+	if err != nil {
+		err = errors.Join(err, s.giveUp(ctx, result))
+		return err
+	}
+	result.Outcome = Shipped
+	if p.base > 0 {
+		result.Note = fmt.Sprintf("only what is new: from byte %d on", p.base)
+	}
+	if n := src.grown(); n > 0 && s.mode == modeBatch {
+		result.Note = fmt.Sprintf("it grew by %d bytes meanwhile: ship it again for those", n)
+	}
+	s.config.Notify.tell(Event{File: src.path, Text: withNote(result.Outcome.String(), result.Note)})
+	return nil
+}
+
+// giveUp abandons the upload in hand, even when ctx is done.
+func (s *Shipper) giveUp(ctx context.Context, result *ShippedFile) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	gone, err := s.channel.abandon(ctx, result.id, result.shipment, s.token)
+	if err != nil || !gone {
+		return err
+	}
+	return s.channel.free(ctx, result.id)
+}
+
+func (s *Shipper) appendBlocks(ctx context.Context, src *source, p plan, result *ShippedFile) error {
+	content := src.raw(p.base)
+	segment, block := s.channel.segmentSize(), make([]byte, blockSize)
+	k := s.channel.keys
+	for {
+		within := result.Bytes % segment
+		n, err := io.ReadFull(content, block[:min(blockSize, segment-within)])
+		if n == 0 && err == io.EOF {
+			break
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return &localError{plainError(err)}
+		}
+		names := []string{k.file(result.id), k.segment(result.id, result.shipment, int(result.Bytes/segment)), k.fileWake(result.id, result.shipment)}
+		answer, err := appendScript.Int(ctx, s.channel.db, names, s.token, result.shipment, within, result.Bytes+int64(n), block[:n])
+		switch {
+		case err != nil:
+			return err
+		case answer == 0:
+			return errLeaseLost
+		case answer < 0:
+			return &localError{errors.New("a segment in Redis is not as it was left: something else writes to it")}
+		}
+		result.Bytes += int64(n)
+		s.bytes.Add(int64(n))
+	}
+	if want := src.size - p.base; result.Bytes != want {
+		return &localError{&ChangedError{fmt.Sprintf("it ended %d bytes early", want-result.Bytes)}}
+	}
+	return nil
+}
+
+// complete makes sure that what went up was one state of the file, and says so.
+func (s *Shipper) complete(ctx context.Context, src *source, p plan, result *ShippedFile) error {
+	if err := src.settled(); err != nil {
+		return &localError{err}
+	}
+	k := s.channel.keys
+	answer, err := completeScript.Int(ctx, s.channel.db, []string{k.file(p.id), k.fileWake(p.id, result.shipment), k.uploads()},
+		s.token, result.shipment, result.Bytes, p.id)
+	if err == nil && answer == 0 {
+		err = errLeaseLost
+	}
+	return err
+}
+
+// awaitCounted waits until every subscriber has counted what was shipped.
+func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error {
+	notice := queueNotice{}
+	for _, result := range results {
+		for result.Outcome == Shipped {
+			since, err := s.channel.moment(ctx)
+			if err != nil {
+				return err
+			}
+			r, err := s.channel.record(ctx, result.id)
+			if err != nil {
+				return err
+			}
+			if r.shipment != result.shipment || !r.inRedis() || closed(s.config.Quit) {
+				break
+			}
+			if err := s.channel.sweep(ctx); err != nil {
+				return err
+			}
+			if time.Since(notice.at) >= noticeEvery {
+				whom, err := s.channel.laggards(ctx)
+				if err != nil {
+					return err
+				}
+				notice.at = time.Now()
+				s.config.Notify.tell(Event{Text: "waits until all is counted: " + whom})
+			}
+			if err := s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// WorkerConfig says how to work. The zero value is ready to use.
+type WorkerConfig struct {
+	// Workers is how many files are counted at once; zero means one for each
+	// processor.
+	Workers int
+
+	// Lease is how long a claim is believed to be worked on after the last
+	// sign of life; zero means DefaultLease.
+	Lease time.Duration
+
+	// UntilDone makes Work return when something has been shipped, every
+	// shipper that does not follow has said done, and all files are counted.
+	UntilDone bool
+
+	// Quit, when closed, makes Work finish the files in hand and return.
+	Quit <-chan struct{}
+
+	Notify Notify
+}
+
+// A Worker counts files for one subscriber. It is made by [NewWorker]; Work is
+// called once. Any number of workers, in any number of processes, may serve a
+// subscriber: each file is counted once.
+type Worker struct {
+	channel     *Channel
+	subscriber  string
+	aggregation Aggregation
+	config      WorkerConfig
+	claims      claims
+	lines       atomic.Int64
+
+	mu       sync.Mutex // guards what follows, and calls of Notify
+	tally    Tally
+	problems []*FileError
+}
+
+// A WorkResult is what one worker has done.
+type WorkResult struct {
+	Tally    Tally
+	Problems []*FileError // files that were counted in part or not at all
+}
+
+// NewWorker subscribes to a channel and makes a worker. If the subscriber counts
+// in another way than the aggregation, the error is a SettingsError.
+func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggregation Aggregation, config WorkerConfig) (*Worker, error) {
+	if config.Workers <= 0 {
+		config.Workers = runtime.GOMAXPROCS(0)
+	}
+	if config.Lease <= 0 {
+		config.Lease = DefaultLease
+	}
+	if err := channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
+		return nil, err
+	}
+	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config}
+	if notify := config.Notify; notify != nil {
+		w.config.Notify = func(e Event) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			notify(e)
+		}
+	}
+	return w, nil
+}
+
+// Progress is how many lines this worker has committed.
+func (w *Worker) Progress() int64 { return w.lines.Load() }
+
+// Work claims and counts files until ctx is done, Quit is closed or, with
+// UntilDone, all is counted. Between files it blocks in Redis. When ctx ends it
+// gives its claims back; files in hand are counted by another worker, or later.
+// An upload that was abandoned and not shipped again is an AbandonedError, with
+// UntilDone only. The result is valid beside an error.
+func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := w.heartbeat(ctx)
+	var slots sync.WaitGroup
+	for range w.config.Workers {
+		slots.Go(func() {
+			if err := w.workSlot(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	slots.Wait()
+	stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	result := WorkResult{w.tally, w.problems}
+	if err := context.Cause(ctx); err != nil {
+		return result, fmt.Errorf("work on channel %q for subscriber %q: %w", w.channel.name, w.subscriber, err)
+	}
+	return result, nil
+}
+
+// workSlot counts one file after the other.
+func (w *Worker) workSlot(ctx context.Context) error {
+	for !closed(w.config.Quit) {
+		since, err := w.channel.moment(ctx)
+		if err != nil {
+			return err
+		}
+		shippers, err := w.channel.shipping(ctx)
+		if err != nil {
+			return err
+		}
+		found, err := w.find(ctx)
+		if err != nil {
+			return err
+		}
+		if found.claim != nil {
+			if err := w.workOn(ctx, found.claim); err != nil {
+				return err
+			}
+			continue
+		}
+		if w.config.UntilDone && !found.pending && shippers.started && shippers.batch == 0 {
+			return w.finish(ctx)
+		}
+		if err := w.channel.idle(ctx, w.subscriber); err != nil {
+			return err
+		}
+		pause := w.config.Lease / 2
+		if found.pending {
+			pause = min(pause, max(found.retryIn, time.Millisecond))
+		}
+		if err := w.channel.wait(ctx, since, pause, w.config.Quit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func closed(quit <-chan struct{}) bool {
+	select {
+	case <-quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// idle cleans up what others left, while there is nothing else to do.
+func (c *Channel) idle(ctx context.Context, subscriber string) error {
+	if err := c.sweep(ctx); err != nil {
+		return err
+	}
+	return c.foldAll(ctx, subscriber)
+}
+
+// workOn counts and commits one file. Its error ends the worker.
+func (w *Worker) workOn(ctx context.Context, cl *claim) error {
+	work := w.claims.hold(ctx, cl)
+	defer w.claims.drop(cl)
+	started := time.Now()
+	name, count, err := w.count(work, cl)
+	if err == nil {
+		err = w.commit(work, cl, count, time.Since(started))
+	}
+	if err == nil {
+		w.account(name, count)
+		return nil
+	}
+	if cause := context.Cause(work); cause != nil && ctx.Err() == nil {
+		err = cause // the heartbeat found out first
+	}
+	released := w.release(ctx, cl)
+	switch {
+	case errors.Is(err, errClaimLost):
+		w.config.Notify.tell(Event{File: name, Text: "another worker took this file over: its count here is dropped"})
+		return nil
+	case errors.Is(err, errAbandoned):
+		w.config.Notify.tell(Event{File: name, Text: errAbandoned.Error() + "; nothing of it is counted until it is shipped again"})
+		return nil
+	}
+	return errors.Join(fmt.Errorf("count %s: %w", name, err), released)
+}
+
+func (w *Worker) count(ctx context.Context, cl *claim) (name string, count *fileCount, err error) {
+	r, err := w.channel.record(ctx, cl.id)
+	if err != nil {
+		return cl.id, nil, err
+	}
+	if r.shipment != cl.shipment {
+		return r.name, nil, errAbandoned
+	}
+	count, err = w.channel.countFile(ctx, w.aggregation, r, w.subscriber, w.config.Lease)
+	if err != nil {
+		return r.name, nil, err
+	}
+	switch {
+	case count.failure != nil:
+		count.tally.Failed = 1
+	case count.damage != nil:
+		count.tally.Partial = 1
+		fallthrough
+	default:
+		count.tally.Files = 1
+	}
+	return r.name, count, nil
+}
+
+// account notes a file that was committed.
+func (w *Worker) account(name string, count *fileCount) {
+	w.lines.Add(count.tally.Lines)
+	event := Event{File: name, Text: fmt.Sprintf("counted %d lines", count.tally.Lines)}
+	var problem error
+	switch {
+	case count.failure != nil:
+		problem = count.failure
+		event = Event{File: name, Err: problem}
+	case count.damage != nil:
+		problem = fmt.Errorf("counted in part: %w", count.damage)
+		event = Event{File: name, Err: problem}
+	case count.progress.note != "":
+		event.Text += "; " + count.progress.note
+	}
+	w.config.Notify.tell(event)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tally.Add(count.tally)
+	if problem != nil {
+		w.problems = append(w.problems, &FileError{name, problem})
+	}
+}
+
+// An AbandonedError names uploads that were begun, abandoned, and not shipped
+// again: nothing of them is counted.
+type AbandonedError struct{ Files []string }
+
+func (e *AbandonedError) Error() string {
+	return fmt.Sprintf("not counted, because their shipper gave up or died: %s: ship them again", strings.Join(e.Files, ", "))
+}
