@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test race lint bench fuzz geoip ci redis
+.PHONY: help build demo test race lint bench fuzz chaos geoip ci redis
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ bench: build redis ## measure this machine: counting logs beside bare inflate
 
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@./fuzz.sh $(FUZZTIME)
+
+chaos: redis ## kill processes at every Redis command, not only at some (long)
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped' ./distribute
 
 geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate

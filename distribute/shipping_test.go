@@ -243,7 +243,7 @@ func onlySmallRecordsAreLeft(t testing.TB, db *rdb.DB) {
 				t.Errorf("left behind: %s", key)
 			}
 		}
-		if size := db.MemoryUsage(ctx, key).Val(); size > 16<<10 {
+		if size := db.MemoryUsage(ctx, key).Val(); size > 64<<10 {
 			t.Errorf("%s takes up %d bytes", key, size)
 		}
 	}

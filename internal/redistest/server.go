@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,7 @@ var shared = struct {
 
 // Main runs a package's tests and then ends the shared server.
 func Main(m *testing.M) {
+	rdb.LogTo(slog.New(slog.DiscardHandler)) // lost connections are part of the tests
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.remove()

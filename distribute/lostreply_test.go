@@ -1,0 +1,138 @@
+package distribute_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+// lostReply loses the answer to the nth command, which Redis has carried out.
+type lostReply struct {
+	commands atomic.Int64
+	at       int64
+}
+
+func (l *lostReply) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *lostReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if l.commands.Add(1) == l.at {
+			err = io.ErrUnexpectedEOF
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+
+func (l *lostReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if l.commands.Add(1) == l.at {
+			err = io.ErrUnexpectedEOF
+			for _, cmd := range cmds {
+				cmd.SetErr(err)
+			}
+		}
+		return err
+	}
+}
+
+func TestLostReplyToAnyCommandChangesNothing(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	files := crashFiles(t, folder)
+	for n, lost := int64(1), true; lost; n++ {
+		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
+			url := redistest.URL(t)
+			hook := &lostReply{at: n}
+			db := redistest.Open(t, url)
+			db.AddHook(hook)
+			channel := open(t, db)
+			ship(t, channel, files...)
+			work(t, channel, "s")
+			exact(t, url, "s", crashContents...)
+			lost = hook.commands.Load() >= n
+		})
+		if t.Failed() {
+			break
+		}
+	}
+}
+
+func TestRedisThatGoesAwayAndComesBackCostsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, folder := context.Background(), t.TempDir()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	var paths []string
+	var contents [][]byte
+	for i := range 20 {
+		contents = append(contents, content(uint64(i), 5000))
+		paths = append(paths, write(t, folder, fmt.Sprintf("%02d.gz", i), contents[i]))
+	}
+	channel := open(t, redistest.Open(t, server.URL(0)))
+	events := listen()
+	config := distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2, Notify: events.notify}
+	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 2)
+	go func() {
+		_, err := worker.Work(ctx)
+		failed <- err
+	}()
+	go func() {
+		_, err := distribute.NewShipper(channel, distribute.ShipperConfig{Lease: testLease}).Ship(ctx, paths)
+		failed <- err
+	}()
+	for range 3 {
+		events.await(t, "counted")
+		server.Kill()
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := <-failed; err != nil {
+			t.Fatal(err)
+		}
+	}
+	work(t, channel, "s")
+	exact(t, server.URL(0), "s", contents...)
+}
+
+func TestRedisThatStaysAwayEndsTheWork(t *testing.T) {
+	t.Parallel()
+	ctx, folder := context.Background(), t.TempDir()
+	server := redistest.Start(t)
+	db, err := rdb.Open(ctx, server.URL(0), rdb.Options{Patience: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	channel := open(t, db)
+	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), distribute.WorkerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	var unreachable *rdb.UnreachableError
+	if _, err := worker.Work(ctx); !errors.As(err, &unreachable) {
+		t.Errorf("work: got %v, want an UnreachableError", err)
+	}
+	_, err = distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(ctx, []string{write(t, folder, "a", content(1, 10))})
+	if !errors.As(err, &unreachable) {
+		t.Errorf("ship: got %v, want an UnreachableError", err)
+	}
+}
