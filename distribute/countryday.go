@@ -115,8 +115,8 @@ func (a *CountryDay) Begin(sample []byte, state string) (Counter, error) {
 	}
 	return &countryDayCounter{
 		byDay: a.byDay, byCountry: a.byCountry, format: format.Name(),
-		parser:   format.New(accesslog.Options{Zone: a.zone}),
-		resolver: a.countries.Resolver(),
+		parser:    format.New(accesslog.Options{Zone: a.zone}),
+		countries: a.countries,
 	}, nil
 }
 
@@ -140,7 +140,7 @@ type countryDayCounter struct {
 	byDay, byCountry bool
 	format           string
 	parser           accesslog.Parser
-	resolver         *geo.Resolver
+	countries        *geo.DB
 	days             []*dayCount
 	today            *dayCount // the day of the last line
 }
@@ -162,7 +162,7 @@ func (c *countryDayCounter) Line(line []byte) Verdict {
 	}
 	country := geo.Unknown
 	if c.byCountry {
-		country = c.resolver.Country(record.Addr)
+		country = c.countries.Country(record.Addr)
 	}
 	if c.today == nil || c.today.day != record.Day {
 		c.turnTo(record.Day)

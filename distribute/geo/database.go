@@ -1,6 +1,7 @@
 package geo
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -26,6 +27,7 @@ type DB struct {
 	// another; two goroutines that race for a slot store answers that are both
 	// right.
 	memo    *[memoSlots]atomic.Uint64
+	recent  *recent
 	failure atomic.Pointer[error]
 }
 
@@ -45,9 +47,19 @@ func (db *DB) Err() error {
 
 // Country returns the country of an address: [Unknown] for one that is invalid,
 // private or otherwise not globally routable, or not in the database. An IPv4
-// address in IPv6 form (::ffff:8.8.8.8) is looked up as IPv4.
+// address in IPv6 form (::ffff:8.8.8.8) is looked up as IPv4. An IPv4 address
+// that was asked for recently is answered from a cache. It does not allocate.
 func (db *DB) Country(addr netip.Addr) Country {
 	addr = addr.Unmap()
+	if !addr.Is4() {
+		return db.find(addr)
+	}
+	bytes := addr.As4()
+	return db.recent.country(binary.BigEndian.Uint32(bytes[:]), addr, db)
+}
+
+// find looks an address up in the database.
+func (db *DB) find(addr netip.Addr) Country {
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
 		return Unknown
 	}
@@ -58,7 +70,7 @@ func (db *DB) Country(addr netip.Addr) Country {
 	return country
 }
 
-// fail is apart from Country so that a lookup which succeeds does not allocate.
+// fail is apart from find so that a lookup which succeeds does not allocate.
 func (db *DB) fail(addr netip.Addr, err error) {
 	err = fmt.Errorf("look up %s in %s: %w (%w)", addr, db.build, ErrDamaged, err)
 	db.failure.CompareAndSwap(nil, &err)
@@ -103,5 +115,6 @@ func newDB(reader *maxminddb.Reader, name string, s schema) *DB {
 		ipv6:   reader.Metadata.IPVersion == 6,
 		build:  buildOf(reader.Metadata, name),
 		memo:   new([memoSlots]atomic.Uint64),
+		recent: new(recent),
 	}
 }

@@ -4,8 +4,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	resolver := db.Resolver()           // one per goroutine
-//	count[resolver.Country(addr).Index()]++
+//	count[db.Country(addr).Index()]++
 //
 // # Databases
 //

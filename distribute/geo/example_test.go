@@ -38,16 +38,15 @@ func ExampleOpen() {
 	// country database GeoIP2-Country 2026-02-04 is 23 months old: addresses that moved since count for their old country; use a newer .mmdb file
 }
 
-func ExampleResolver() {
+func ExampleCountry_Index() {
 	db, err := geo.Default()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	resolver := db.Resolver()
 	var requests [geo.Countries]int
 	for _, client := range []string{"8.8.8.8", "193.0.6.139", "8.8.8.8", "10.0.0.7"} {
-		requests[resolver.Country(netip.MustParseAddr(client)).Index()]++
+		requests[db.Country(netip.MustParseAddr(client)).Index()]++
 	}
 	for i, n := range requests {
 		if n > 0 {
