@@ -16,6 +16,11 @@
 // rediss+sentinel: and rediss+cluster: are the same over TLS. A password never
 // appears in an error, in [DB.String] or in a log line.
 //
+// A server whose certificate comes from an authority of one's own is trusted
+// where the system trusts it; on Linux SSL_CERT_FILE names the file with that
+// authority. User and password are those of the servers; Sentinels are asked
+// without.
+//
 // # The retry rule
 //
 // A command may have happened although its answer never came. The client

@@ -79,15 +79,17 @@ func (db *DB) retry(ctx context.Context, f func() error, again func(error) bool)
 // explain turns the errors of a connection into an UnreachableError and
 // leaves what the server answered as it is.
 func (db *DB) explain(err error) error {
-	if err == nil || !connection(err) {
+	var already *UnreachableError
+	if err == nil || !connection(err) || errors.As(err, &already) {
 		return err
 	}
 	return &UnreachableError{db.name, err}
 }
 
 // refusals start the answers of a server that did not run the command and may
-// run it a little later.
-var refusals = []string{"LOADING ", "BUSY ", "CLUSTERDOWN ", "TRYAGAIN ", "MASTERDOWN ", "READONLY "}
+// run it a little later. UNBLOCKED ends a blocked read, as when a master becomes
+// a replica.
+var refusals = []string{"LOADING ", "BUSY ", "CLUSTERDOWN ", "TRYAGAIN ", "MASTERDOWN ", "READONLY ", "UNBLOCKED "}
 
 func refused(err error) bool {
 	var answer redis.Error
@@ -106,7 +108,8 @@ func refused(err error) bool {
 // answer from it.
 func connection(err error) bool {
 	var netErr net.Error
-	return errors.As(err, &netErr) ||
+	var lost *lostAnswer
+	return errors.As(err, &netErr) || errors.As(err, &lost) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
 		strings.Contains(err.Error(), "sentinel") && !isAnswer(err)
@@ -121,8 +124,10 @@ func transient(err error) bool {
 	return !errors.Is(err, redis.ErrClosed) && (connection(err) || refused(err))
 }
 
-// notRun reports whether err makes certain that the command was not run.
+// notRun reports whether err makes certain that the command was not run. The
+// client looks at a context only before it sends.
 func notRun(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || refused(err)
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || refused(err) ||
+		errors.Is(err, context.DeadlineExceeded)
 }

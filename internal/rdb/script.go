@@ -47,7 +47,8 @@ func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (*
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
 		return answer, nil
-	case !s.idempotent && connection(err) && !notRun(err):
+	case !s.idempotent && answer.Err() != nil && connection(answer.Err()) && !notRun(answer.Err()):
+		// Not err: where ctx ended meanwhile, that speaks of ctx alone.
 		return nil, &OutcomeUnknownError{s.name, err}
 	}
 	return nil, fmt.Errorf("%s: %w", s.name, err)

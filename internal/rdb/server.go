@@ -36,7 +36,7 @@ func (db *DB) Check(ctx context.Context) (Server, error) {
 		return err
 	})
 	if err != nil {
-		if isAnswer(err) {
+		if isAnswer(err) && !refused(err) {
 			return Server{Name: "redis"}, nil
 		}
 		return Server{}, err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,11 +40,14 @@ func readURL(raw string) (string, error) {
 	return raw, nil
 }
 
+// schemes are those of [Open] that are followed by "://".
+var schemes = []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster"}
+
 // redact drops user name, password and query from a URL, even from one that
 // does not parse.
 func redact(raw string) string {
 	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
+	if !ok || !slices.Contains(schemes, scheme) {
 		if strings.HasPrefix(raw, "embedded:") {
 			return "embedded:"
 		}
@@ -60,7 +64,9 @@ func redact(raw string) string {
 func dial(raw string, options Options) (redis.UniversalClient, error) {
 	universal, err := parse(raw)
 	if err != nil {
-		return nil, fmt.Errorf("redis URL %s: %w", redact(raw), err)
+		// Without any of the URL: what stands where the host should be may
+		// be a password.
+		return nil, fmt.Errorf("read the Redis URL: %w", err)
 	}
 	universal.MaxRetries = -1
 	universal.DialerRetries = 1
@@ -71,26 +77,38 @@ func dial(raw string, options Options) (redis.UniversalClient, error) {
 	universal.PipelinePoolSize = -1
 	universal.DisableIdentity = true
 	universal.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewUniversalClient(universal), nil
+	client := redis.NewUniversalClient(universal)
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(sendOnce{}) })
+	}
+	return client, nil
 }
 
 // parse turns a URL into the options of one client. Its errors hold no part
 // of the URL: that may hold a password.
 func parse(raw string) (*redis.UniversalOptions, error) {
-	scheme, _, _ := strings.Cut(raw, ":")
+	scheme, rest, _ := strings.Cut(raw, ":")
+	if slices.Contains(schemes, scheme) && !strings.HasPrefix(rest, "//") {
+		return nil, errors.New("want :// after the scheme")
+	}
 	switch scheme {
 	case "redis", "rediss", "unix":
 		return parseSingle(raw)
 	case "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster":
 		return parseMany(raw)
 	}
-	return nil, errors.New("unknown scheme: use redis://, rediss://, unix://, redis+sentinel://, redis+cluster:// or embedded:")
+	return nil, errors.New("unknown scheme: use embedded: alone, or redis://, rediss://, unix://, redis+sentinel:// or redis+cluster:// and the server")
 }
 
 func parseSingle(raw string) (*redis.UniversalOptions, error) {
+	if u, err := url.Parse(raw); err != nil || misplacedAt(u) {
+		return nil, errNotEncoded
+	} else if u.Scheme == "unix" && u.Host != "" {
+		return nil, errors.New("want a path that begins with a slash: unix:///path/to/socket")
+	}
 	single, err := redis.ParseURL(raw)
 	if err != nil {
-		return nil, hideURL(err)
+		return nil, err
 	}
 	addr := single.Addr
 	if single.Network == "unix" {
@@ -106,17 +124,14 @@ func parseSingle(raw string) (*redis.UniversalOptions, error) {
 // parseMany reads the two forms with several hosts, which no other program
 // shares: scheme://[user:password@]h1[:p],h2[:p][/master[/db]].
 func parseMany(raw string) (*redis.UniversalOptions, error) {
-	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok {
-		return nil, errors.New("want :// after the scheme")
-	}
+	scheme, rest, _ := strings.Cut(raw, "://")
 	secure, kind := strings.HasPrefix(scheme, "rediss"), scheme[strings.IndexByte(scheme, '+')+1:]
 	options := &redis.UniversalOptions{IsClusterMode: kind == "cluster"}
 
 	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
 		credentials, err := url.Parse("redis://" + rest[:i] + "@h")
-		if err != nil {
-			return nil, errors.New("user name or password is not percent-encoded")
+		if err != nil || credentials.User == nil || credentials.Host != "h" {
+			return nil, errNotEncoded
 		}
 		options.Username = credentials.User.Username()
 		options.Password, _ = credentials.User.Password()
@@ -131,8 +146,10 @@ func parseMany(raw string) (*redis.UniversalOptions, error) {
 		if host == "" {
 			return nil, errors.New("an empty host name in the list")
 		}
-		if _, _, err := net.SplitHostPort(host); err != nil {
+		if _, port, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(strings.Trim(host, "[]"), defaultPort)
+		} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return nil, errors.New("a port that is not a number: want [user:password@]host:port,host:port")
 		}
 		options.Addrs = append(options.Addrs, host)
 	}
@@ -165,11 +182,16 @@ func parseMaster(options *redis.UniversalOptions, path string) error {
 	return nil
 }
 
-// hideURL takes the URL out of an error of net/url, which quotes it whole.
-func hideURL(err error) error {
-	var parseErr *url.Error
-	if errors.As(err, &parseErr) {
-		return errors.New("it does not parse: percent-encode special characters in the password")
+// errNotEncoded stands for the errors of net/url, which quote the URL whole.
+var errNotEncoded = errors.New("it does not parse: percent-encode special characters in the password")
+
+// misplacedAt tells whether there is an @ where only a '/', '?' or '#' in a
+// password can have put it. The rest of that password would be taken for a
+// path, and end up in an error.
+func misplacedAt(u *url.URL) bool {
+	beyond := u.RawQuery + u.Fragment
+	if u.Scheme != "unix" || u.Host != "" { // a socket's path may have one
+		beyond += u.Path
 	}
-	return err
+	return strings.Contains(beyond, "@")
 }

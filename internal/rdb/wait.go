@@ -28,7 +28,8 @@ func (db *DB) Wait(ctx context.Context, timeout time.Duration, marks ...Mark) (b
 	for _, mark := range marks {
 		streams = append(streams, mark.ID)
 	}
-	args := &redis.XReadArgs{Streams: streams, Count: 1, Block: max(timeout.Round(time.Millisecond), time.Millisecond)}
+	block := max((timeout + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
+	args := &redis.XReadArgs{Streams: streams, Count: 1, Block: block}
 
 	// The client does not interrupt a blocked read when ctx ends. So the
 	// read gets a goroutine: it ends with the timeout or with Close, which

@@ -84,6 +84,7 @@ func (s *Server) ready() error {
 	for client.Ping(ctx).Err() != nil {
 		select {
 		case <-ctx.Done():
+			s.Kill() // it writes to the log until then
 			return fmt.Errorf("redis-server did not answer within 20 s: %s", s.log.String())
 		case <-time.After(5 * time.Millisecond):
 		}

@@ -1,0 +1,35 @@
+package rdb
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sendOnce keeps the Cluster client from repeating a command whose answer was
+// lost. It does so up to MaxRedirects times whatever MaxRetries says, and
+// without redirects it would be of no use. Pipelines are out of reach of this
+// hook: only what may be repeated goes into one.
+type sendOnce struct{}
+
+func (sendOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (sendOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err != nil && connection(err) && !notRun(err) {
+			return &lostAnswer{err}
+		}
+		return err
+	}
+}
+
+func (sendOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// lostAnswer has no Unwrap: the Cluster client must not see what it would try
+// again.
+type lostAnswer struct{ err error }
+
+func (e *lostAnswer) Error() string { return e.err.Error() }

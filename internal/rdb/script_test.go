@@ -1,0 +1,183 @@
+package rdb_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+const increment = `return redis.call('INCR', KEYS[1])`
+
+func TestScriptsRunOnEveryBackend(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		ctx := soon(t)
+		n, err := rdb.NewScript("count", increment).Int(ctx, db, []string{"k"})
+		if err != nil || n != 1 {
+			t.Errorf("Int gave %d and %v", n, err)
+		}
+		texts, err := rdb.NewIdempotentScript("list", `return {'a', 2, false, ARGV[1]}`).Strings(ctx, db, []string{"k"}, "x")
+		if want := []string{"a", "2", "", "x"}; err != nil || !slices.Equal(texts, want) {
+			t.Errorf("Strings gave %q and %v, want %q", texts, err, want)
+		}
+		answer, err := rdb.NewScript("nothing", `return false`).Run(ctx, db, []string{"k"})
+		if err != nil || !errors.Is(answer.Err(), redis.Nil) {
+			t.Errorf("no answer gave %v and %v", answer, err)
+		}
+		_, err = rdb.NewScript("fail so", `return redis.error_reply('WRONG so')`).Run(ctx, db, []string{"k"})
+		if err == nil || !strings.HasPrefix(err.Error(), "fail so: WRONG") {
+			t.Errorf("a script's own error is %v", err)
+		}
+		if _, err = rdb.NewScript("count words", `return 'x'`).Int(ctx, db, []string{"k"}); err == nil {
+			t.Error("a word was read as a number")
+		}
+	})
+}
+
+func TestScriptIsSentAgainToAServerThatForgotIt(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		ctx, count := soon(t), rdb.NewScript("count", increment)
+		for want := int64(1); want <= 3; want++ {
+			n, err := count.Int(ctx, db, []string{"k"})
+			if err != nil || n != want {
+				t.Fatalf("run %d gave %d and %v", want, n, err)
+			}
+			if err := db.ScriptFlush(ctx).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// lossy opens a connection whose answers can get lost on the way.
+func lossy(t *testing.T) (*rdb.DB, *proxy) {
+	t.Helper()
+	server := redistest.Start(t)
+	listener, path := listen(t)
+	socket, _, _ := strings.Cut(strings.TrimPrefix(server.URL(0), "unix://"), "?")
+	lost := through(t, listener, "unix", socket)
+	return open(t, "unix://"+path, rdb.Options{}), lost
+}
+
+func TestIdempotentScriptIsRepeatedAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	ctx := soon(t)
+	db, lost := lossy(t)
+	lost.lose("the-key")
+	n, err := rdb.NewIdempotentScript("count", increment).Int(ctx, db, []string{"the-key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// EVALSHA's answer, NOSCRIPT, was lost; then EVALSHA again, then EVAL.
+	if n != 1 || lost.requests() != 3 {
+		t.Fatalf("the count is %d after %d requests", n, lost.requests())
+	}
+	lost.lose("the-key")
+	if n, err = rdb.NewIdempotentScript("count", increment).Int(ctx, db, []string{"the-key"}); n != 3 || err != nil {
+		t.Fatalf("the count is %d (%v); it ran twice more, so want 3", n, err)
+	}
+}
+
+func TestLostAnswerOfOtherScriptIsAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	ctx := soon(t)
+	db, lost := lossy(t)
+	count := rdb.NewScript("count it", increment)
+	if _, err := count.Int(ctx, db, []string{"the-key"}); err != nil {
+		t.Fatal(err)
+	}
+	lost.lose("the-key")
+	_, err := count.Int(ctx, db, []string{"the-key"})
+	var unknown *rdb.OutcomeUnknownError
+	if !errors.As(err, &unknown) || unknown.Op != "count it" {
+		t.Fatalf("the error is %v, want an OutcomeUnknownError", err)
+	}
+	if n := db.Get(ctx, "the-key").Val(); n != "2" || lost.requests() != 2 {
+		t.Errorf("the count is %s, want 2: run once more and not repeated", n)
+	}
+}
+
+func TestLostAnswerIsAnUnknownOutcomeAlsoWhenTheContextEnded(t *testing.T) {
+	t.Parallel()
+	db, lost := lossy(t)
+	count := rdb.NewScript("count it", increment)
+	if _, err := count.Int(soon(t), db, []string{"the-key"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	db.AddHook(after(func(redis.Cmder) { cancel() }))
+	lost.lose("the-key")
+	_, err := count.Int(ctx, db, []string{"the-key"})
+	var unknown *rdb.OutcomeUnknownError
+	if !errors.As(err, &unknown) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("the error is %v, want an OutcomeUnknownError that holds the context's", err)
+	}
+	// Not even sent: nothing is unknown.
+	_, err = count.Int(ctx, db, []string{"the-key"})
+	if errors.As(err, &unknown) || !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context the error is %v", err)
+	}
+}
+
+func TestScriptThatWasCertainlyNotRunIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	t.Run("server away", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.Start(t)
+		db := open(t, server.URL(0), rdb.Options{})
+		server.Kill()
+		// The connections that are left over notice before they send; the
+		// dial fails, and the server comes back after that.
+		var restarted bool
+		db.AddHook(after(func(cmd redis.Cmder) {
+			if cmd.Err() != nil && !restarted {
+				restarted = true
+				if err := server.Restart(); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+		if n, err := rdb.NewScript("count", increment).Int(soon(t), db, []string{"k"}); n != 1 || err != nil {
+			t.Fatalf("the count is %d, the error %v", n, err)
+		}
+	})
+	t.Run("server is a replica", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.Start(t, "--replicaof", "127.0.0.1 1")
+		db, other := open(t, server.URL(0), rdb.Options{}), open(t, server.URL(0), rdb.Options{})
+		db.AddHook(after(func(cmd redis.Cmder) {
+			if redis.HasErrorPrefix(cmd.Err(), "READONLY") {
+				if err := other.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+		if n, err := rdb.NewScript("count", increment).Int(soon(t), db, []string{"k"}); n != 1 || err != nil {
+			t.Fatalf("the count is %d, the error %v", n, err)
+		}
+	})
+}
+
+// after calls a function behind each command.
+type after func(redis.Cmder)
+
+func (after) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		cmd.SetErr(err)
+		f(cmd)
+		return err
+	}
+}
+
+func (after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
