@@ -56,8 +56,22 @@ const (
 	Counted                   // in a cell
 	Unknown                   // in a cell, but what it is counted by is not known
 	NoLine                    // a header, not counted as a line
-	verdicts
 )
+
+// verdicts counts lines by their Verdict. It has room for any value: what is
+// none of the above counts as Unparsable.
+type verdicts [256]int64
+
+func (v *verdicts) tally() Tally {
+	t := Tally{Counted: v[Counted], Unknown: v[Unknown]}
+	for verdict, n := range v {
+		if Verdict(verdict) != NoLine {
+			t.Lines += n
+		}
+	}
+	t.Unparsable = t.Lines - t.Counted - t.Unknown
+	return t
+}
 
 // A Tally sums up what was read. Lines = Counted + Unknown + Unparsable.
 type Tally struct {

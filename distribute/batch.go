@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skidway/distribute/chat"
 	"skidway/internal/rdb"
 )
 
@@ -114,6 +115,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 	if err != nil {
 		return result, err
 	}
+	worker.reshipGrace = 0 // there is one shipper, and it ships each file once
 	stop := registry.keepAlive(ctx, name)
 	defer stop()
 	return b.run(ctx, channel, worker, files)
@@ -216,6 +218,11 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 
 // clean deletes the channels of batches that were killed.
 func (r batchRegistry) clean(ctx context.Context) error {
+	// The list of chats of the member that all batches share sheds those that
+	// are gone when it is read.
+	if _, err := chat.NewGroup(r.db).PendingAll(ctx, batchSubscriber, 1); err != nil {
+		return fmt.Errorf("look for batches that were killed: %w", err)
+	}
 	var all map[string]string
 	var now time.Time
 	err := r.db.Retry(ctx, func() (err error) {

@@ -62,35 +62,68 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("channel %q is in format %d, which a newer Skidway wrote; this one reads up to %d: upgrade it", e.Channel, e.Version, formatVersion)
 }
 
+// ErrNoChannel says that there is no channel of that name.
+var ErrNoChannel = errors.New("no such channel: nothing was shipped to it, and nobody subscribed")
+
 // Open opens a channel and makes it if there is none of that name.
 func Open(ctx context.Context, db *rdb.DB, name string) (*Channel, error) {
+	return openChannel(ctx, db, name, (*Channel).create)
+}
+
+// OpenExisting opens a channel, or fails with ErrNoChannel.
+func OpenExisting(ctx context.Context, db *rdb.DB, name string) (*Channel, error) {
+	return openChannel(ctx, db, name, func(*Channel, context.Context) error { return nil })
+}
+
+func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
 	if !namePattern.MatchString(name) {
 		return nil, &InvalidNameError{"channel", name}
 	}
 	c := &Channel{name: name, db: db, keys: channelKeys(db.Prefix(), name), chat: chat.NewGroup(db)}
-	version := formatVersion
-	err := db.Retry(ctx, func() error {
-		pipe := db.Pipeline()
-		pipe.HSetNX(ctx, c.keys.channel(), "v", formatVersion)
-		pipe.HSetNX(ctx, c.keys.channel(), "window", DefaultWindow)
-		have := pipe.HGet(ctx, c.keys.channel(), "v")
-		_, err := pipe.Exec(ctx)
-		if err == nil {
-			version, err = have.Int()
-		}
-		return err
-	})
+	err := prepare(c, ctx)
+	if err == nil {
+		err = c.checkVersion(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open channel %q: %w", name, err)
 	}
-	if version > formatVersion {
-		return nil, &VersionError{name, version}
+	return c, nil
+}
+
+// create makes the channel and its chat, what there is not.
+func (c *Channel) create(ctx context.Context) error {
+	err := c.db.Retry(ctx, func() error {
+		pipe := c.db.Pipeline()
+		pipe.HSetNX(ctx, c.keys.channel(), "v", formatVersion)
+		pipe.HSetNX(ctx, c.keys.channel(), "window", DefaultWindow)
+		_, err := pipe.Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	err = c.chat.Create(ctx, c.chatID(), chat.CreateOptions{Kind: chat.Channel})
-	if err != nil && !errors.Is(err, chat.ErrExists) {
-		return nil, fmt.Errorf("open channel %q: %w", name, err)
+	if errors.Is(err, chat.ErrExists) {
+		return nil
 	}
-	return c, nil
+	return err
+}
+
+func (c *Channel) checkVersion(ctx context.Context) error {
+	var version int
+	err := c.db.Retry(ctx, func() (err error) {
+		version, err = c.db.HGet(ctx, c.keys.channel(), "v").Int()
+		return err
+	})
+	switch {
+	case errors.Is(err, redis.Nil):
+		return ErrNoChannel
+	case err != nil:
+		return err
+	case version > formatVersion:
+		return &VersionError{c.name, version}
+	}
+	return nil
 }
 
 // Name is the channel's name.
@@ -99,11 +132,21 @@ func (c *Channel) Name() string { return c.name }
 // chatID names the chat in which the channel's files are announced.
 func (c *Channel) chatID() string { return "logs:" + c.name }
 
+// smallestWindow holds a file of one block at least.
+const smallestWindow = 1 << 20
+
+// InvalidWindowError says that a window is too small for any use.
+type InvalidWindowError struct{ Bytes int64 }
+
+func (e *InvalidWindowError) Error() string {
+	return fmt.Sprintf("a window of %d bytes is too small: 1 MiB is the least", e.Bytes)
+}
+
 // SetWindow sets how many bytes of memory the channel's files may take up in
 // Redis at once, for all its shippers. Files that are in Redis already stay.
 func (c *Channel) SetWindow(ctx context.Context, bytes int64) error {
-	if bytes < uploadCost(blockSize, SegmentSize) {
-		return fmt.Errorf("window of %d bytes: the smallest is %d", bytes, uploadCost(blockSize, SegmentSize))
+	if bytes < smallestWindow {
+		return &InvalidWindowError{bytes}
 	}
 	err := c.db.Retry(ctx, func() error { return c.db.HSet(ctx, c.keys.channel(), "window", bytes).Err() })
 	if err != nil {

@@ -169,11 +169,13 @@ func (cs *claims) list() []*claim {
 	return list
 }
 
-// heartbeat renews the worker's claims until stop is called.
+// heartbeat shows that the worker lives, and renews its claims, until stop is
+// called.
 func (w *Worker) heartbeat(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup
 	wait.Go(func() {
+		w.renew(ctx)
 		ticker := time.NewTicker(w.config.Lease / 3)
 		defer ticker.Stop()
 		for {
@@ -192,16 +194,13 @@ func (w *Worker) heartbeat(ctx context.Context) (stop func()) {
 // next heartbeat, or the commit, finds out.
 func (w *Worker) renew(ctx context.Context) {
 	held := w.claims.list()
-	if len(held) == 0 {
-		return // looking for a file is a sign of life too
-	}
 	k := w.channel.keys
-	args := []any{w.config.Lease.Milliseconds()}
+	args := []any{w.subscriber, w.config.Lease.Milliseconds()}
 	for _, cl := range held {
 		args = append(args, cl.id, cl.token)
 	}
 	lost, err := renewScript.Strings(ctx, w.channel.db,
-		[]string{k.subscriber(w.subscriber), k.claims(w.subscriber), k.owners(w.subscriber)}, args...)
+		[]string{k.subscribers(), k.subscriber(w.subscriber), k.claims(w.subscriber), k.owners(w.subscriber)}, args...)
 	if err != nil {
 		return
 	}

@@ -33,7 +33,7 @@ func (e *UnsupportedCompressionError) Error() string {
 }
 
 var foreign = []struct{ magic, name string }{
-	{"BZh", "bzip2 compression"},
+	{"BZh91AY&SY", "bzip2 compression"},
 	{"\xfd7zXZ\x00", "xz compression"},
 	{"PK\x03\x04", "a zip archive"},
 	{"\x04\x22\x4d\x18", "lz4 compression"},

@@ -42,54 +42,35 @@ func (c *Channel) shipping(ctx context.Context) (shippers, error) {
 
 // Bounds on what an abandoned upload holds up.
 const (
-	// reshipGrace is how long a worker that works until all is done waits for
-	// an abandoned upload to be shipped again, in leases.
-	reshipGrace = 2
+	// reshipLeases is how long a worker that works until all is done waits
+	// for an abandoned upload to be shipped again, in leases.
+	reshipLeases = 2
 
 	// abandonedFor is how long an abandoned upload is complained of.
 	abandonedFor = 24 * time.Hour
 )
 
-// finish ends the work when all is counted. Uploads that were abandoned a short
-// while ago may come again: their shipper may be starting anew.
-func (w *Worker) finish(ctx context.Context) error {
-	c := w.channel
-	if err := c.idle(ctx, w.subscriber); err != nil {
-		return err
+// reshipPause says how long to wait, when all is counted, for uploads that were
+// abandoned a short while ago to come again: their shipper may be starting anew.
+// Zero means that there is nothing to wait for; an AbandonedError, that it was
+// waited for in vain.
+func (w *Worker) reshipPause(ctx context.Context) (time.Duration, error) {
+	ids, newest, err := w.channel.abandonedFiles(ctx)
+	if err != nil || len(ids) == 0 {
+		return 0, err
 	}
-	for !closed(w.config.Quit) {
-		since, err := c.moment(ctx)
-		if err != nil {
-			return err
-		}
-		ids, newest, err := c.abandonedFiles(ctx)
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		now, err := c.now(ctx)
-		if err != nil {
-			return err
-		}
-		left := reshipGrace*w.config.Lease - now.Sub(newest)
-		if left <= 0 {
-			names, err := c.abandonedNames(ctx)
-			if err != nil {
-				return err
-			}
-			return &AbandonedError{names}
-		}
-		if err := c.wait(ctx, since, left, w.config.Quit); err != nil {
-			return err
-		}
-		shippers, err := c.shipping(ctx)
-		if err != nil {
-			return err
-		}
-		if shippers.batch > 0 {
-			return w.workSlot(ctx) // somebody ships again
-		}
+	now, err := w.channel.now(ctx)
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	if left := w.reshipGrace - now.Sub(newest); left > 0 {
+		return left, nil
+	}
+	names, err := w.channel.abandonedNames(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return 0, &AbandonedError{names}
 }
 
 // abandonedFiles lists uploads that were abandoned and not shipped again, and

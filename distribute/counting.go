@@ -91,7 +91,7 @@ func (f *fileCount) refused(pump *pump, sample []byte, err error) (*fileCount, e
 		}
 	}
 	f.failure = err
-	f.progress.note = err.Error()
+	f.progress.note, f.progress.missing = err.Error(), true
 	return f, nil
 }
 
@@ -111,9 +111,9 @@ func (f *fileCount) finish(aggregation Aggregation, lines *lineCounter, err erro
 	state := lines.counter.State()
 	f.progress = progress{resume: lines.resume, end: lines.resume, state: state, note: lines.note()}
 	if f.damage != nil {
-		f.progress.note = "partial: " + f.damage.Error()
-	} else if line, ok := lines.tail(); ok {
-		if err := f.countTail(aggregation, line, state); err != nil {
+		f.progress.note, f.progress.missing = "partial: "+f.damage.Error(), true
+	} else if line, size := lines.tail(); size > 0 {
+		if err := f.countTail(aggregation, line, size, state); err != nil {
 			return nil, err
 		}
 		f.progress.end = lines.offset
@@ -123,7 +123,13 @@ func (f *fileCount) finish(aggregation Aggregation, lines *lineCounter, err erro
 		f.tally, f.cells = Tally{}, map[cellName]int64{}
 		return f, nil
 	}
-	return f, f.takeBack(before.tail)
+	if err := f.takeBack(before.tail); err != nil {
+		f.failure = err
+		f.tally, f.cells = Tally{}, map[cellName]int64{}
+		f.progress = before
+		f.progress.note, f.progress.missing = err.Error(), true
+	}
+	return f, nil
 }
 
 // A pump inflates an upload into chunks. full is closed at the end of the
@@ -168,20 +174,13 @@ func (p *pump) run(ctx context.Context, codec codec, upload io.Reader, skip int6
 			p.full <- chunk[:n] // never blocks: there are no more chunks than places
 		}
 		switch {
-		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) && !isDamage(err):
-			return
+		case err == io.EOF, err == io.ErrUnexpectedEOF:
+			return // ReadFull's own; damage and a lost connection may wrap the same errors
 		case err != nil:
 			p.err = err
 			return
 		}
 	}
-}
-
-// isDamage tells the early end of damaged data, which wraps the same error,
-// from a last chunk that is not full.
-func isDamage(err error) bool {
-	var damage *CorruptError
-	return errors.As(err, &damage)
 }
 
 // sample takes the first chunks, until there are lines enough.

@@ -20,8 +20,9 @@ type CountryDayConfig struct {
 	// Format names the log format; empty or "auto" detects it for each file.
 	Format string
 
-	// Zone is the time zone whose days are counted; nil counts the day that
-	// is written in the line, in its own offset.
+	// Zone is the time zone whose days are counted, one of the IANA database
+	// and not time.Local, which is another on each machine; nil counts the
+	// day that is written in the line, in its own offset.
 	Zone *time.Location
 
 	// Countries is the country database; nil means the embedded one.
@@ -37,6 +38,11 @@ type CountryDay struct {
 	zone             *time.Location
 	countries        *geo.DB
 }
+
+// MaxDays is how many different days one file can have, so that a file full of
+// made-up dates does not fill the memory: 22 MB. Lines of further days count as
+// unparsable.
+const MaxDays = 4096
 
 // Any stands for the group or the member where it is not counted by.
 const Any = "*"
@@ -67,6 +73,9 @@ func NewCountryDay(config CountryDayConfig) (*CountryDay, error) {
 		}
 		a.format = format.Name() // an alias is the same setting
 	}
+	if err := checkZone(a.zone); err != nil {
+		return nil, err
+	}
 	if a.countries == nil {
 		db, err := geo.Default()
 		if err != nil {
@@ -75,6 +84,18 @@ func NewCountryDay(config CountryDayConfig) (*CountryDay, error) {
 		a.countries = db
 	}
 	return a, nil
+}
+
+// checkZone refuses a zone whose name does not mean the same everywhere: the
+// name is what tells two settings apart.
+func checkZone(zone *time.Location) error {
+	if zone == nil {
+		return nil
+	}
+	if _, err := time.LoadLocation(zone.String()); err != nil || zone == time.Local {
+		return fmt.Errorf("time zone %q: use one of the IANA database, such as UTC or Europe/Berlin", zone)
+	}
+	return nil
 }
 
 // Settings implements [Aggregation].
@@ -90,7 +111,7 @@ func (a *CountryDay) Settings() string {
 	if a.zone != nil {
 		zone = a.zone.String()
 	}
-	return fmt.Sprintf("by=%s format=%s tz=%s", strings.Join(by, ","), a.format, zone)
+	return fmt.Sprintf("country-day by=%s format=%s tz=%s", strings.Join(by, ","), a.format, zone)
 }
 
 // Columns names the columns of a subscriber's counts by its settings: "day",
@@ -160,12 +181,15 @@ func (c *countryDayCounter) Line(line []byte) Verdict {
 	default:
 		return Unparsable
 	}
+	if !c.byDay {
+		record.Day = 0
+	}
 	country := geo.Unknown
 	if c.byCountry {
 		country = c.countries.Country(record.Addr)
 	}
-	if c.today == nil || c.today.day != record.Day {
-		c.turnTo(record.Day)
+	if (c.today == nil || c.today.day != record.Day) && !c.turnTo(record.Day) {
+		return Unparsable
 	}
 	c.today.requests[country.Index()]++
 	if country == geo.Unknown && c.byCountry {
@@ -174,20 +198,21 @@ func (c *countryDayCounter) Line(line []byte) Verdict {
 	return Counted
 }
 
-// turnTo finds the counts of a day. Logs are nearly in order of time: the day
-// wanted is almost always the last or the one before.
-func (c *countryDayCounter) turnTo(day accesslog.Day) {
-	if !c.byDay {
-		day = 0
-	}
+// turnTo finds the counts of a day, if there is room for it. Logs are nearly in
+// order of time: the day wanted is almost always the last or the one before.
+func (c *countryDayCounter) turnTo(day accesslog.Day) bool {
 	for _, d := range slices.Backward(c.days) {
 		if d.day == day {
 			c.today = d
-			return
+			return true
 		}
+	}
+	if len(c.days) == MaxDays {
+		return false
 	}
 	c.today = &dayCount{day: day}
 	c.days = append(c.days, c.today)
+	return true
 }
 
 // Cells implements [Counter].

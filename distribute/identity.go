@@ -125,7 +125,7 @@ func decodeFingerprint(text string) (fingerprint, error) {
 	in = in[copy(p.sum[:], in):]
 	for offset := 0; len(in) > 0; {
 		step, n := binary.Uvarint(in)
-		if n <= 0 || step > HeadSize || len(in) < n+4 || offset+int(step) > p.length {
+		if n <= 0 || step == 0 || step > HeadSize || len(in) < n+4 || offset+int(step) > p.length {
 			return fingerprint{}, errBadFingerprint
 		}
 		offset += int(step)

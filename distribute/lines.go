@@ -13,14 +13,14 @@ const MaxLine = 1 << 20
 // that lies in two blocks is put together in carry.
 type lineCounter struct {
 	counter  Counter
-	verdicts [verdicts]int64
+	verdicts verdicts
 	start    int64 // in the uncompressed content, before the first block
 	offset   int64 // after the last block
 	resume   int64 // after the last newline
 	carry    []byte
-	tooLong  bool // the line in carry passed MaxLine; the rest of it is skipped
-	long     int64
-	longNote string
+	tooLong  bool   // the line in carry passed MaxLine; all of it is skipped
+	long     int64  // lines that did
+	longName string // the first of them, for people
 }
 
 func newLineCounter(counter Counter, offset int64) *lineCounter {
@@ -40,11 +40,26 @@ func (l *lineCounter) block(block []byte) {
 		if end < 0 {
 			break
 		}
-		l.verdicts[l.counter.Line(block[:end])]++
+		if end > MaxLine {
+			l.refuse(l.offset - int64(len(block)))
+		} else {
+			l.verdicts[l.counter.Line(block[:end])]++
+		}
 		block = block[end+1:]
 	}
-	l.carry = append(l.carry[:0], block...)
 	l.resume = l.offset - int64(len(block))
+	l.addCarry(block)
+}
+
+// addCarry keeps a part of a line that goes on in the next block.
+func (l *lineCounter) addCarry(part []byte) {
+	if len(l.carry)+len(part) > MaxLine {
+		l.tooLong = true
+		l.carry = l.carry[:0]
+	}
+	if !l.tooLong {
+		l.carry = append(l.carry, part...)
+	}
 }
 
 // finishCarry ends the line that the blocks before began and gives what
@@ -55,48 +70,52 @@ func (l *lineCounter) finishCarry(block []byte) []byte {
 	if end >= 0 {
 		part = block[:end]
 	}
-	if len(l.carry)+len(part) > MaxLine {
-		l.tooLong = true
-		l.carry = l.carry[:0]
-	}
-	if !l.tooLong {
-		l.carry = append(l.carry, part...)
-	}
+	l.addCarry(part)
 	if end < 0 {
 		return nil
 	}
 	if l.tooLong {
-		l.refuseLong()
+		l.refuse(l.resume)
 	} else {
 		l.verdicts[l.counter.Line(l.carry)]++
 	}
 	l.carry, l.tooLong = l.carry[:0], false
-	l.resume = l.offset - int64(len(block)-end-1)
 	return block[end+1:]
 }
 
-func (l *lineCounter) refuseLong() {
-	l.verdicts[Unparsable]++
-	l.long++
-	if l.long == 1 {
-		l.longNote = fmt.Sprintf("line %d is longer than %d MiB", l.tally().Lines, MaxLine>>20)
+// refuse counts a line that is too long.
+func (l *lineCounter) refuse(start int64) {
+	if l.long == 0 {
+		l.longName = l.name(start)
 	}
+	l.long++
+	l.verdicts[Unparsable]++
 }
 
-// tail is the last line if it has no newline yet.
-func (l *lineCounter) tail() (line []byte, ok bool) {
-	return l.carry, len(l.carry) > 0 || l.tooLong
+// name says for people which line is the next one. It has no number if the
+// counting did not begin with the file.
+func (l *lineCounter) name(start int64) string {
+	if l.start > 0 {
+		return fmt.Sprintf("the line at byte %d of the uncompressed content", start)
+	}
+	number := int64(1)
+	for _, n := range l.verdicts {
+		number += n
+	}
+	return fmt.Sprintf("line %d", number)
+}
+
+// tail is the last line if it has no newline yet; nil if it is too long to be
+// looked at. size is its length.
+func (l *lineCounter) tail() (line []byte, size int64) {
+	if !l.tooLong {
+		line = l.carry
+	}
+	return line, l.offset - l.resume
 }
 
 func (l *lineCounter) tally() Tally {
-	return tallyOf(&l.verdicts)
-}
-
-func tallyOf(v *[verdicts]int64) Tally {
-	return Tally{
-		Lines: v[Counted] + v[Unknown] + v[Unparsable], Counted: v[Counted],
-		Unknown: v[Unknown], Unparsable: v[Unparsable],
-	}
+	return l.verdicts.tally()
 }
 
 // place says how far the lines were counted.
@@ -109,11 +128,19 @@ func (l *lineCounter) place() string {
 
 // note tells a person of lines that were too long to be looked at.
 func (l *lineCounter) note() string {
-	switch {
-	case l.long == 0:
-		return ""
-	case l.long == 1:
-		return l.longNote + ": counted as unparsable"
+	long, first := l.long, l.longName
+	if l.tooLong { // the last line
+		long++
+		if long == 1 {
+			first = l.name(l.resume)
+		}
 	}
-	return fmt.Sprintf("%s, and %d more: counted as unparsable", l.longNote, l.long-1)
+	if long == 0 {
+		return ""
+	}
+	more := ""
+	if long > 1 {
+		more = fmt.Sprintf(", and %d more", long-1)
+	}
+	return fmt.Sprintf("%s is longer than %d MiB%s: counted as unparsable", first, MaxLine>>20, more)
 }

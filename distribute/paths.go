@@ -24,8 +24,10 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // ListFiles turns files and directories into a list of files in name order,
 // each once. Of a directory it takes every regular file, at any depth, but
-// those and the folders whose name starts with a dot. What can't be read is an
-// error of its own and keeps nothing else from being listed.
+// those and the folders whose name starts with a dot. A link in it is taken for
+// the file it leads to; one that leads to a folder is not followed. What can't be
+// read, or leads nowhere, is an error of its own and keeps nothing else from
+// being listed.
 func ListFiles(paths []string) ([]string, []*FileError) {
 	var files []string
 	var problems []*FileError
@@ -66,21 +68,21 @@ func listFolder(root string) (files []string, problems []*FileError) {
 			}
 			return nil
 		}
-		if isFile(path, entry) {
+		mode := entry.Type()
+		if mode&fs.ModeSymlink != 0 {
+			info, err := os.Stat(path)
+			if err != nil {
+				problems = append(problems, &FileError{shown, plainError(err)})
+				return nil
+			}
+			mode = info.Mode()
+		}
+		if mode.IsRegular() {
 			files = append(files, shown)
 		}
 		return nil
 	})
 	return files, problems
-}
-
-// isFile reports whether an entry is a regular file or a link to one.
-func isFile(path string, entry fs.DirEntry) bool {
-	if entry.Type()&fs.ModeSymlink == 0 {
-		return entry.Type().IsRegular()
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // Bytes adds up the sizes of files, for showing progress; what can't be looked

@@ -35,7 +35,6 @@ type record struct {
 	segment  int64  // bytes a segment
 	upload   int64  // bytes to upload in all
 	admitted time.Time
-	lease    time.Time // of its shipper
 
 	counted map[string]progress // by subscriber
 }
@@ -47,16 +46,18 @@ type progress struct {
 	end      int64  // it has seen the content up to here: beyond resume lies a last line without its newline
 	tail     string // what that line counted, taken back when it is counted anew
 	state    string // what the Counter wants to know when it goes on
-	note     string // what went wrong with the file, for people
+	note     string // what is wrong with the file, for people
+	missing  bool   // some or all of its lines could not be counted
 }
 
 // Fields of a record; those of a subscriber are followed by ":" and its name.
 const (
-	fieldResume = "resume"
-	fieldEnd    = "end"
-	fieldTail   = "tail"
-	fieldState  = "state"
-	fieldNote   = "note"
+	fieldResume  = "resume"
+	fieldEnd     = "end"
+	fieldTail    = "tail"
+	fieldState   = "state"
+	fieldNote    = "note"
+	fieldMissing = "missing"
 )
 
 func (c *Channel) record(ctx context.Context, id string) (record, error) {
@@ -70,6 +71,9 @@ func (c *Channel) record(ctx context.Context, id string) (record, error) {
 	}
 	return parseRecord(id, fields), nil
 }
+
+// mostSegments bounds what is believed of a record: it is a file of 1 TiB.
+const mostSegments = 1 << 18
 
 // parseRecord reads what Redis holds; what is malformed is as if it were not
 // there.
@@ -89,6 +93,9 @@ func parseRecord(id string, fields map[string]string) record {
 		admitted: milliseconds(fields["admitted"]),
 		counted:  map[string]progress{},
 	}
+	if r.segment > 0 && r.upload/r.segment >= mostSegments {
+		r.segment = 0
+	}
 	r.head, _ = decodeFingerprint(fields["head"])
 	for field := range fields {
 		name, ok := strings.CutPrefix(field, "ship:")
@@ -98,6 +105,7 @@ func parseRecord(id string, fields map[string]string) record {
 		r.counted[name] = progress{
 			shipment: number(field), resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
 			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name],
+			missing: fields[fieldMissing+":"+name] == "1",
 		}
 	}
 	return r

@@ -16,10 +16,6 @@ type ReportOptions struct {
 	// From and To are the first and the last group, inclusive, as they are
 	// written ("2026-11-01"); empty: no bound.
 	From, To string
-
-	// Top keeps only that many members with the highest counts in each group;
-	// zero keeps all.
-	Top int
 }
 
 // A Row is one number of a report.
@@ -31,14 +27,37 @@ type Row struct {
 // A Report is what a subscriber has counted.
 type Report struct {
 	Subscriber Subscriber
-	Rows       []Row     // by group, then member; with Top by group, then highest first
+	Rows       []Row     // by group, then member; see TopRows
 	Problems   []Problem // files that were counted in part or not at all
 	Abandoned  []string  // files whose upload was given up and that were not shipped again
 	Moving     bool      // counting went on meanwhile: the days are not all of the same moment
 }
 
 // A Problem is what a subscriber found wrong with a file.
-type Problem struct{ File, Note string }
+type Problem struct {
+	File, Note string
+	Missing    bool // some or all of its lines are not in the counts
+}
+
+// TopRows keeps the n highest rows of each group, highest first; zero keeps all.
+// The rows are those of a Report and stay as they are.
+func TopRows(rows []Row, n int) []Row {
+	if n == 0 {
+		return rows
+	}
+	rows = slices.Clone(rows)
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Member, b.Member))
+	})
+	group, taken := "", 0
+	return slices.DeleteFunc(rows, func(r Row) bool {
+		if r.Group != group {
+			group, taken = r.Group, 0
+		}
+		taken++
+		return taken > n
+	})
+}
 
 // Report reads a subscriber's counts. Each group is of one moment; unless Moving
 // is set, all of them are. Counts that dead workers left unfolded are folded
@@ -109,7 +128,7 @@ func (c *Channel) rows(ctx context.Context, subscriber string, options ReportOpt
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, groupRows(group, counts, options.Top)...)
+		rows = append(rows, groupRows(group, counts)...)
 	}
 	return rows, nil
 }
@@ -170,22 +189,14 @@ func (c *Channel) groupCounts(ctx context.Context, subscriber, group string, shi
 	return counts, err
 }
 
-func groupRows(group string, counts map[string]int64, top int) []Row {
+func groupRows(group string, counts map[string]int64) []Row {
 	rows := make([]Row, 0, len(counts))
 	for member, n := range counts {
 		if n != 0 {
 			rows = append(rows, Row{group, member, n})
 		}
 	}
-	slices.SortFunc(rows, func(a, b Row) int {
-		if top > 0 && a.Requests != b.Requests {
-			return cmp.Compare(b.Requests, a.Requests)
-		}
-		return cmp.Compare(a.Member, b.Member)
-	})
-	if top > 0 && len(rows) > top {
-		rows = rows[:top]
-	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Member, b.Member) })
 	return rows
 }
 
@@ -208,8 +219,8 @@ func (c *Channel) problems(ctx context.Context, subscriber string) ([]Problem, e
 		if err != nil {
 			return nil, err
 		}
-		if note := r.counted[subscriber].note; note != "" {
-			list = append(list, Problem{r.name, note})
+		if at := r.counted[subscriber]; at.note != "" {
+			list = append(list, Problem{r.name, at.note, at.missing})
 		}
 	}
 	slices.SortFunc(list, func(a, b Problem) int { return cmp.Compare(a.File, b.File) })

@@ -66,4 +66,10 @@ func allocation(n int64) int64 {
 }
 
 // segmentCount is how many segments size bytes fill.
-func segmentCount(size, segment int64) int { return int((size + segment - 1) / segment) }
+func segmentCount(size, segment int64) int {
+	count := size / segment
+	if size%segment > 0 {
+		count++
+	}
+	return int(count)
+}

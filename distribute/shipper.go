@@ -179,9 +179,6 @@ func (s *Shipper) ship(ctx context.Context, result *ShippedFile, patient bool) (
 	switch {
 	case errors.Is(err, ErrEmpty):
 		result.Outcome = Empty
-		if s.mode == modeBatch {
-			s.config.Notify.tell(Event{File: result.Path, Text: ErrEmpty.Error()})
-		}
 		return false, nil
 	case err != nil:
 		s.failed(result, err)

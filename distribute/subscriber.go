@@ -117,8 +117,8 @@ func (c *Channel) dropCounts(ctx context.Context, name string) error {
 		}
 	}
 	err = c.eachFile(ctx, func(id string) error {
-		fields := make([]string, 0, 7)
-		for _, field := range []string{"ship", "seal", fieldResume, fieldEnd, fieldTail, fieldState, fieldNote} {
+		fields := make([]string, 0, 8)
+		for _, field := range []string{"ship", "seal", fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing} {
 			fields = append(fields, field+":"+name)
 		}
 		return c.db.Retry(ctx, func() error {
@@ -176,7 +176,7 @@ func (c *Channel) hasSubscriber(ctx context.Context, name string) (settings stri
 		return err
 	})
 	if errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("channel %q, subscriber %q: %w", c.name, name, ErrNoSubscriber)
+		return "", ErrNoSubscriber
 	}
 	return settings, err
 }

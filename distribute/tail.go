@@ -1,7 +1,6 @@
 package distribute
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -11,21 +10,33 @@ import (
 // with the file: when the file goes on, it is taken back, and the line counted
 // anew when it is whole.
 
-// countTail counts a last line that has no newline.
-func (f *fileCount) countTail(aggregation Aggregation, line []byte, state string) error {
+// What a last line counted is kept as text: a line for the tally, then one for
+// each cell.
+const (
+	tallyFormat = "%d %d %d %d %d\n"
+	cellFormat  = "%d %q %q\n"
+)
+
+// countTail counts a last line that has no newline; nil is one that is too long
+// to be looked at.
+func (f *fileCount) countTail(aggregation Aggregation, line []byte, size int64, state string) error {
 	counter, err := aggregation.Begin(nil, state)
 	if err != nil {
 		return fmt.Errorf("count the last line: %w", err)
 	}
-	var seen [verdicts]int64
-	seen[counter.Line(line)]++
-	tally := tallyOf(&seen)
-	tally.Bytes = int64(len(line))
+	var seen verdicts
+	if line == nil {
+		seen[Unparsable]++
+	} else {
+		seen[counter.Line(line)]++
+	}
+	tally := seen.tally()
+	tally.Bytes = size
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d %d %d %d %d", tally.Lines, tally.Counted, tally.Unknown, tally.Unparsable, tally.Bytes)
+	fmt.Fprintf(&text, tallyFormat, tally.Lines, tally.Counted, tally.Unknown, tally.Unparsable, tally.Bytes)
 	counter.Cells(func(cell Cell) {
 		f.add(cell)
-		fmt.Fprintf(&text, "\n%d %s\t%s", cell.N, cell.Group, cell.Member)
+		fmt.Fprintf(&text, cellFormat, cell.N, cell.Group, cell.Member)
 	})
 	f.tally.Add(tally)
 	f.progress.tail = text.String()
@@ -39,20 +50,17 @@ func (f *fileCount) takeBack(tail string) error {
 	}
 	head, cells, _ := strings.Cut(tail, "\n")
 	var t Tally
-	if _, err := fmt.Sscanf(head, "%d %d %d %d %d", &t.Lines, &t.Counted, &t.Unknown, &t.Unparsable, &t.Bytes); err != nil {
+	if _, err := fmt.Sscanf(head+"\n", tallyFormat, &t.Lines, &t.Counted, &t.Unknown, &t.Unparsable, &t.Bytes); err != nil {
 		return fmt.Errorf("the record of the last line is malformed: %w", err)
 	}
 	f.tally.Add(Tally{Lines: -t.Lines, Counted: -t.Counted, Unknown: -t.Unknown, Unparsable: -t.Unparsable, Bytes: -t.Bytes})
-	for line := range strings.SplitSeq(cells, "\n") {
-		if line == "" {
-			continue
+	for line := range strings.Lines(cells) {
+		var cell Cell
+		if _, err := fmt.Sscanf(line, cellFormat, &cell.N, &cell.Group, &cell.Member); err != nil {
+			return fmt.Errorf("the record of the last line is malformed: %w", err)
 		}
-		number, name, _ := strings.Cut(line, " ")
-		group, member, ok := strings.Cut(name, "\t")
-		if !ok {
-			return errors.New("the record of the last line is malformed")
-		}
-		f.add(Cell{group, member, -parseInt(number)})
+		cell.N = -cell.N
+		f.add(cell)
 	}
 	return nil
 }

@@ -18,7 +18,12 @@ func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile
 		p, err := s.plan(ctx, src)
 		switch {
 		case errors.Is(err, errBusy):
-			if err := s.awaitFree(ctx, since, src, patient, &notice); err != nil {
+			err := s.awaitFree(ctx, since, src, patient, &notice)
+			if errors.Is(err, errQuit) {
+				result.Outcome = NotReached
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 			continue
@@ -67,7 +72,7 @@ func (s *Shipper) awaitFree(ctx context.Context, since moment, src *source, pati
 		return err
 	}
 	if closed(s.config.Quit) {
-		return &localError{errQuit}
+		return errQuit
 	}
 	if time.Since(notice.at) >= noticeEvery {
 		whom, err := s.channel.laggards(ctx)

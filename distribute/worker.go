@@ -41,6 +41,8 @@ type Worker struct {
 	config      WorkerConfig
 	claims      claims
 	lines       atomic.Int64
+	reshipGrace time.Duration // how long an abandoned upload may take to come again
+	looking     sync.Mutex    // held by the one goroutine that looks for a file
 
 	mu       sync.Mutex // guards what follows, and calls of Notify
 	tally    Tally
@@ -65,7 +67,7 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 	if err := channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
 		return nil, err
 	}
-	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config}
+	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config, reshipGrace: reshipLeases * config.Lease}
 	if notify := config.Notify; notify != nil {
 		w.config.Notify = func(e Event) {
 			w.mu.Lock()
@@ -109,40 +111,53 @@ func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 
 // workSlot counts one file after the other.
 func (w *Worker) workSlot(ctx context.Context) error {
-	for !closed(w.config.Quit) {
-		since, err := w.channel.moment(ctx)
-		if err != nil {
+	for {
+		claim, err := w.next(ctx)
+		if err != nil || claim == nil {
 			return err
 		}
-		shippers, err := w.channel.shipping(ctx)
-		if err != nil {
-			return err
-		}
-		found, err := w.find(ctx)
-		if err != nil {
-			return err
-		}
-		if found.claim != nil {
-			if err := w.workOn(ctx, found.claim); err != nil {
-				return err
-			}
-			continue
-		}
-		if w.config.UntilDone && !found.pending && shippers.started && shippers.batch == 0 {
-			return w.finish(ctx)
-		}
-		if err := w.channel.idle(ctx, w.subscriber); err != nil {
-			return err
-		}
-		pause := w.config.Lease / 2
-		if found.pending {
-			pause = min(pause, max(found.retryIn, time.Millisecond))
-		}
-		if err := w.channel.wait(ctx, since, pause, w.config.Quit); err != nil {
+		if err := w.workOn(ctx, claim); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// next waits until there is a file to claim; nil means that there is nothing
+// more to do. Only one goroutine of a worker looks and waits at a time, so that
+// idle ones cost Redis nothing.
+func (w *Worker) next(ctx context.Context) (*claim, error) {
+	w.looking.Lock()
+	defer w.looking.Unlock()
+	for !closed(w.config.Quit) {
+		since, err := w.channel.moment(ctx)
+		if err != nil {
+			return nil, err
+		}
+		shippers, err := w.channel.shipping(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found, err := w.find(ctx)
+		if err != nil || found.claim != nil {
+			return found.claim, err
+		}
+		if err := w.channel.idle(ctx, w.subscriber); err != nil {
+			return nil, err
+		}
+		pause := w.config.Lease / 2
+		switch {
+		case found.pending:
+			pause = min(pause, max(found.retryIn, time.Millisecond))
+		case w.config.UntilDone && shippers.started && shippers.batch == 0:
+			if pause, err = w.reshipPause(ctx); err != nil || pause <= 0 {
+				return nil, err
+			}
+		}
+		if err := w.channel.wait(ctx, since, pause, w.config.Quit); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 func closed(quit <-chan struct{}) bool {

@@ -26,7 +26,7 @@
 //     yet is refused.
 //   - A member that sends while nothing is unread has read its own message.
 //   - Every call but [Group.Send] can be repeated, and is, when its answer was
-//     lost. Send then tells: *rdb.OutcomeUnknownError.
+//     lost. Send then tells: *skidway.OutcomeUnknownError.
 //   - Whatever somebody else wrote into these keys is reported, as
 //     [Message].Err or [Batch].Err, and hides nothing else.
 //

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"log"
 
+	"skidway"
 	"skidway/distribute/chat"
-	"skidway/internal/rdb"
 )
 
 // open gives the group chats of a Redis inside this process.
 func open() (*chat.Group, func()) {
-	db, err := rdb.Open(context.Background(), "embedded:", rdb.Options{})
+	db, err := skidway.Connect(context.Background(), "embedded:", skidway.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -24,7 +24,7 @@ for i = 1, (#KEYS - 4) / 2 do
 	if file[1] ~= ship or (file[2] ~= 'uploading' and file[2] ~= 'uploaded') or file[3] == ship then
 		answer[i + 1] = '-1'
 	elseif lease and tonumber(lease) > ms and redis.call('HGET', KEYS[4], id) ~= ARGV[2] then
-		answer[i + 1] = string.format('%.0f', lease)
+		answer[i + 1] = string.format('%.0f', tonumber(lease))
 	else
 		redis.call('ZADD', KEYS[3], string.format('%.0f', ms + ARGV[3]), id)
 		redis.call('HSET', KEYS[4], id, ARGV[2])

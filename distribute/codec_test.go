@@ -1,0 +1,281 @@
+package distribute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
+)
+
+// member is one gzip member that holds content.
+func member(t rapid.TB, content []byte) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// frame is one zstd frame, with a checksum, that holds content.
+func frame(t rapid.TB, content []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	return w.EncodeAll(content, nil)
+}
+
+// skippable is a zstd frame without content, as RFC 8878 section 3.1.2 has it.
+func skippable(length byte) []byte {
+	return append([]byte{0x5a, 0x2a, 0x4d, 0x18, length, 0, 0, 0}, make([]byte, length)...)
+}
+
+// inflated reads everything that a codec makes of packed data.
+func inflated(c codec, packed io.Reader) ([]byte, error) {
+	content, err := c.inflate(packed)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }()
+	return io.ReadAll(content)
+}
+
+func isCorrupt(err error) bool {
+	var damage *CorruptError
+	return errors.As(err, &damage)
+}
+
+// packers make one compressed piece; a file may have several.
+var packers = map[codec]func(rapid.TB, []byte) []byte{gzipped: member, zstandard: frame}
+
+func TestCodecIsToldByTheFirstBytes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		start string
+		want  codec
+		wrong string
+	}{
+		{"nothing", "", plain, ""},
+		{"text", "8.8.8.8 2026-11-01", plain, ""},
+		{"NUL bytes", "\x00\x00\x00\x00", plain, ""},
+		{"gzip", "\x1f\x8b\x08\x00", gzipped, ""},
+		{"gzip, cut off", "\x1f\x8b", gzipped, ""},
+		{"half of the magic", "\x1f", plain, ""},
+		{"zstd", "\x28\xb5\x2f\xfd\x04", zstandard, ""},
+		{"zstd, skippable frame first", "\x50\x2a\x4d\x18", zstandard, ""},
+		{"zstd, last kind of skippable frame", "\x5f\x2a\x4d\x18", zstandard, ""},
+		{"not quite a skippable frame", "\x60\x2a\x4d\x18", plain, ""},
+		{"bzip2", "BZh91AY&SY", "", "bzip2"},
+		{"xz", "\xfd7zXZ\x00\x00", "", "xz"},
+		{"zip", "PK\x03\x04\x14", "", "zip"},
+		{"lz4", "\x04\x22\x4d\x18\x64", "", "lz4"},
+		{"7z", "7z\xbc\xaf\x27\x1c", "", "7z"},
+		{"compress", "\x1f\x9d\x90", "", ".Z"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := sniff([]byte(c.start))
+			var unsupported *UnsupportedCompressionError
+			if c.wrong != "" {
+				if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), c.wrong) {
+					t.Fatalf("%v, want an UnsupportedCompressionError that names %s", err, c.wrong)
+				}
+				return
+			}
+			if err != nil || got != c.want {
+				t.Fatalf("%q, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestAllPiecesOfACompressedFileAreRead(t *testing.T) {
+	t.Parallel()
+	for codec, pack := range packers {
+		t.Run(string(codec), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				var content, packed []byte
+				for _, piece := range rapid.SliceOfN(rapid.SliceOf(rapid.Byte()), 1, 5).Draw(t, "pieces") {
+					content = append(content, piece...)
+					packed = append(packed, pack(t, piece)...)
+				}
+				if codec == gzipped {
+					packed = append(packed, make([]byte, rapid.IntRange(0, 1024).Draw(t, "padding"))...)
+				} else if rapid.Bool().Draw(t, "skippable") {
+					packed = slices.Concat(skippable(7), packed, skippable(0))
+				}
+				if got, err := sniff(packed); got != codec || err != nil {
+					t.Fatalf("taken for %q, %v", got, err)
+				}
+				reader := io.Reader(bytes.NewReader(packed))
+				if rapid.Bool().Draw(t, "byte by byte") {
+					reader = iotest.OneByteReader(reader)
+				}
+				got, err := inflated(codec, reader)
+				if err != nil || !bytes.Equal(got, content) {
+					t.Fatalf("%d bytes became %d, %v", len(content), len(got), err)
+				}
+			})
+		})
+	}
+}
+
+func TestGarbageAfterTheContentIsDamageThatTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 10_000)
+	zeros := make([]byte, 512)
+	for _, c := range []struct {
+		name   string
+		codec  codec
+		packed []byte
+	}{
+		{"text after gzip", gzipped, slices.Concat(member(t, content), []byte("garbage"))},
+		{"one byte after gzip", gzipped, slices.Concat(member(t, content), []byte("g"))},
+		{"half a header after gzip", gzipped, slices.Concat(member(t, content), []byte("\x1f\x8b\x08"))},
+		{"garbage after padding", gzipped, slices.Concat(member(t, content), zeros, []byte("garbage"))},
+		{"a member after padding", gzipped, slices.Concat(member(t, content), zeros, member(t, content))},
+		{"text after zstd", zstandard, slices.Concat(frame(t, content), []byte("garbage"))},
+		{"one byte after zstd", zstandard, slices.Concat(frame(t, content), []byte("g"))},
+		{"zeros after zstd", zstandard, slices.Concat(frame(t, content), zeros)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := inflated(c.codec, bytes.NewReader(c.packed))
+			if !isCorrupt(err) {
+				t.Errorf("%v, want a CorruptError", err)
+			}
+			if !bytes.Equal(got, content) {
+				t.Errorf("%d bytes of %d were read", len(got), len(content))
+			}
+		})
+	}
+}
+
+func TestFileCutOffAnywhereIsReadUpToThere(t *testing.T) {
+	t.Parallel()
+	first, second := []byte("8.8.8.8 2026-11-01 a\n8.8.4.4 2026-11-01 b\n"), []byte("1.1.1.1 2026-11-02 c\n")
+	content := slices.Concat(first, second)
+	for codec, pack := range packers {
+		t.Run(string(codec), func(t *testing.T) {
+			t.Parallel()
+			packed := pack(t, first)
+			whole := len(packed) // here nothing is missing but the second piece
+			packed = append(packed, pack(t, second)...)
+			for n := 1; n < len(packed); n++ {
+				got, err := inflated(codec, bytes.NewReader(packed[:n]))
+				if !bytes.HasPrefix(content, got) || n >= whole && len(got) < len(first) {
+					t.Errorf("cut after %d of %d bytes: %q", n, len(packed), got)
+				}
+				if n == whole && err != nil || n != whole && !isCorrupt(err) {
+					t.Errorf("cut after %d of %d bytes: %v", n, len(packed), err)
+				}
+				if n != whole && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("cut after %d of %d bytes: %v does not say that it is cut off", n, len(packed), err)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingCompressedIsNoContent(t *testing.T) {
+	t.Parallel()
+	for codec, pack := range packers {
+		if got, err := inflated(codec, bytes.NewReader(pack(t, nil))); len(got) > 0 || err != nil {
+			t.Errorf("%s: %q, %v", codec, got, err)
+		}
+	}
+}
+
+func TestUnknownCodecIsANewerVersions(t *testing.T) {
+	t.Parallel()
+	if _, err := codec("brotli").inflate(strings.NewReader("")); err == nil || isCorrupt(err) || !strings.Contains(err.Error(), "newer") {
+		t.Error(err)
+	}
+}
+
+func TestSourceThatFailsIsNotTakenForDamage(t *testing.T) {
+	t.Parallel()
+	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 10_000)
+	lost := errors.New("lost the connection")
+	for _, codec := range []codec{plain, gzipped, zstandard} {
+		t.Run(string(codec), func(t *testing.T) {
+			t.Parallel()
+			packed := content
+			if pack := packers[codec]; pack != nil {
+				packed = pack(t, content)
+			}
+			for _, n := range []int{0, 1, 5, len(packed) / 2, len(packed) - 1} {
+				source := io.MultiReader(bytes.NewReader(packed[:n]), iotest.ErrReader(lost))
+				if _, err := inflated(codec, source); !errors.Is(err, lost) || isCorrupt(err) {
+					t.Errorf("after %d bytes: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// A connection that breaks in the middle of an answer is an error that wraps
+// io.ErrUnexpectedEOF. It must not end a file as if that were all of it.
+func TestBrokenConnectionIsNotTheEndOfTheContent(t *testing.T) {
+	t.Parallel()
+	content := []byte("8.8.8.8 2026-11-01\n")
+	lost := &FileError{"redis", io.ErrUnexpectedEOF}
+	for _, codec := range []codec{plain, gzipped, zstandard} {
+		packed := content
+		if pack := packers[codec]; pack != nil {
+			packed = pack(t, content)
+		}
+		pump := newPump()
+		go pump.run(context.Background(), codec, io.MultiReader(bytes.NewReader(packed), iotest.ErrReader(lost)), 0)
+		pump.sample()
+		if pump.wait(); !errors.Is(pump.err, lost) {
+			t.Errorf("%s: %v", codec, pump.err)
+		}
+	}
+}
+
+func FuzzInflate(f *testing.F) {
+	content := []byte("8.8.8.8 2026-11-01 a\n8.8.4.4 2026-11-01 b\n8.8.4.4 2026-11-01 b\n")
+	for codec, pack := range packers {
+		packed := pack(f, content)
+		f.Add(string(codec), packed)
+		f.Add(string(codec), slices.Concat(packed, packed))
+		for i := range packed {
+			flipped := slices.Clone(packed)
+			flipped[i] ^= 0xff
+			f.Add(string(codec), flipped)
+		}
+	}
+	f.Fuzz(func(t *testing.T, name string, packed []byte) {
+		c := codec(name)
+		if c != gzipped && c != zstandard {
+			c, _ = sniff(packed)
+		}
+		content, err := c.inflate(bytes.NewReader(packed))
+		if err == nil {
+			// A few bytes may well hold gigabytes: a part will do.
+			_, err = io.CopyN(io.Discard, content, 1<<20)
+			_ = content.Close()
+		}
+		if err != nil && err != io.EOF && !isCorrupt(err) && (c == gzipped || c == zstandard) {
+			t.Fatalf("%T: %v", err, err)
+		}
+	})
+}

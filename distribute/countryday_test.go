@@ -1,0 +1,276 @@
+package distribute
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"skidway/distribute/accesslog"
+	"skidway/distribute/geo"
+)
+
+func newCountryDay(t testing.TB, config CountryDayConfig) *CountryDay {
+	t.Helper()
+	a, err := NewCountryDay(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// countLines counts lines as one file.
+func countLines(t rapid.TB, a Aggregation, lines []string) (map[cellName]int64, Tally) {
+	t.Helper()
+	counter, err := a.Begin([]byte(strings.Join(lines, "\n")), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLineCounter(counter, 0)
+	l.block([]byte(strings.Join(lines, "\n") + "\n"))
+	count := &fileCount{cells: map[cellName]int64{}}
+	counter.Cells(count.add)
+	return count.cells, l.tally()
+}
+
+func TestSettingsAreCanonical(t *testing.T) {
+	t.Parallel()
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		config CountryDayConfig
+		want   string
+	}{
+		{"defaults", CountryDayConfig{}, "country-day by=day,country format=auto tz=as-written"},
+		{"defaults spelt out", CountryDayConfig{By: []string{"day", "country"}, Format: "auto"}, "country-day by=day,country format=auto tz=as-written"},
+		{"other order", CountryDayConfig{By: []string{"country", "day"}}, "country-day by=day,country format=auto tz=as-written"},
+		{"twice the same", CountryDayConfig{By: []string{"day", "day"}}, "country-day by=day format=auto tz=as-written"},
+		{"country", CountryDayConfig{By: []string{"country"}}, "country-day by=country format=auto tz=as-written"},
+		{"format", CountryDayConfig{Format: "combined"}, "country-day by=day,country format=combined tz=as-written"},
+		{"alias of a format", CountryDayConfig{Format: "nginx"}, "country-day by=day,country format=combined tz=as-written"},
+		{"zone", CountryDayConfig{Zone: tokyo}, "country-day by=day,country format=auto tz=Asia/Tokyo"},
+		{"UTC", CountryDayConfig{Zone: time.UTC}, "country-day by=day,country format=auto tz=UTC"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := newCountryDay(t, c.config)
+			if a.Settings() != c.want {
+				t.Errorf("%q, want %q", a.Settings(), c.want)
+			}
+			if by := strings.Join(Columns(a.Settings()), ","); !strings.Contains(c.want, " by="+by+" ") {
+				t.Errorf("columns %q of %q", by, c.want)
+			}
+		})
+	}
+}
+
+func TestColumnsOfForeignSettingsAreGroupAndMember(t *testing.T) {
+	t.Parallel()
+	for _, settings := range []string{"", "status", "groupby=x"} {
+		if got := Columns(settings); !slices.Equal(got, []string{"day", "country"}) {
+			t.Errorf("%q: %q", settings, got)
+		}
+	}
+}
+
+func TestUnknownSettingIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := NewCountryDay(CountryDayConfig{By: []string{"hour"}}); err == nil || !strings.Contains(err.Error(), `"hour"`) {
+		t.Error(err)
+	}
+	var unknown *accesslog.UnknownFormatError
+	if _, err := NewCountryDay(CountryDayConfig{Format: "ngnix"}); !errors.As(err, &unknown) {
+		t.Error(err)
+	}
+}
+
+func TestBuildNamesTheCountryDatabase(t *testing.T) {
+	t.Parallel()
+	db, err := geo.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := newCountryDay(t, CountryDayConfig{Countries: db}).Build(); got != db.Build().String() {
+		t.Error(got)
+	}
+}
+
+// A request is what a line of the tests says, and how it must be counted.
+type request struct {
+	addr string
+	day  string
+}
+
+func (r request) line() string { return r.addr + " " + r.day + " GET /" }
+
+func drawRequests(t *rapid.T) []request {
+	one := rapid.Custom(func(t *rapid.T) request {
+		day := time.Date(2026, 10, 28, 0, 0, 0, 0, time.UTC).AddDate(0, 0, rapid.IntRange(0, 9).Draw(t, "day"))
+		return request{
+			rapid.SampledFrom([]string{"8.8.8.8", "193.0.6.139", "133.11.0.1", "10.0.0.1", "-", "2001:4860:4860::8888", "::ffff:8.8.8.8", "not an address"}).Draw(t, "addr"),
+			day.Format(time.DateOnly),
+		}
+	})
+	return append(rapid.SliceOfN(one, 0, 200).Draw(t, "requests"), request{"8.8.8.8", "2026-11-01"})
+}
+
+func TestRequestsAreCountedByWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	db, err := geo.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range [][]string{{"day"}, {"country"}, {"day", "country"}} {
+		t.Run(strings.Join(by, " and "), func(t *testing.T) {
+			t.Parallel()
+			a := newCountryDay(t, CountryDayConfig{By: by})
+			rapid.Check(t, func(t *rapid.T) {
+				requests := drawRequests(t)
+				want, tally := map[cellName]int64{}, Tally{}
+				var lines []string
+				for _, r := range requests {
+					lines = append(lines, r.line())
+					tally.Lines++
+					if r.addr == "not an address" {
+						tally.Unparsable++
+						continue
+					}
+					country := geo.Unknown
+					if addr, err := netip.ParseAddr(r.addr); err == nil {
+						country = db.Country(addr)
+					}
+					cell := cellName{r.day, country.String()}
+					if !slices.Contains(by, "day") {
+						cell.group = Any
+					}
+					if !slices.Contains(by, "country") {
+						cell.member = Any
+					}
+					want[cell]++
+					if country == geo.Unknown && cell.member != Any {
+						tally.Unknown++
+					} else {
+						tally.Counted++
+					}
+				}
+				cells, got := countLines(t, a, lines)
+				if !maps.Equal(cells, want) || got != tally {
+					t.Fatalf("%v %+v, want %v %+v", cells, got, want, tally)
+				}
+			})
+		})
+	}
+}
+
+func TestDayIsTheOneWrittenUnlessAZoneIsGiven(t *testing.T) {
+	t.Parallel()
+	line := `8.8.8.8 - - [01/Nov/2026:23:30:00 -0700] "GET / HTTP/1.1" 200 1 "-" "-"`
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		zone *time.Location
+		want string
+	}{{nil, "2026-11-01"}, {time.UTC, "2026-11-02"}, {tokyo, "2026-11-02"}, {time.FixedZone("", -7*3600), "2026-11-01"}} {
+		cells, _ := countLines(t, newCountryDay(t, CountryDayConfig{Zone: c.zone}), []string{line})
+		if cells[cellName{c.want, "US"}] != 1 {
+			t.Errorf("%v: %v, want %s", c.zone, cells, c.want)
+		}
+	}
+}
+
+func TestFileThatGoesOnKeepsItsFormat(t *testing.T) {
+	t.Parallel()
+	a := newCountryDay(t, CountryDayConfig{})
+	first, err := a.Begin([]byte("8.8.8.8 2026-11-01 a\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, err := a.Begin(nil, first.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := later.Line([]byte("8.8.8.8 2026-11-02 b")); v != Counted || first.State() != "minimal" || later.State() != "minimal" {
+		t.Errorf("%v, state %q and then %q", v, first.State(), later.State())
+	}
+	var unknown *accesslog.UnknownFormatError
+	if _, err := a.Begin(nil, "of a newer version"); !errors.As(err, &unknown) {
+		t.Errorf("state that is not known: %v", err)
+	}
+}
+
+func TestFormatThatIsSetIsNotDetected(t *testing.T) {
+	t.Parallel()
+	_, tally := countLines(t, newCountryDay(t, CountryDayConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a"})
+	if want := (Tally{Lines: 1, Unparsable: 1}); tally != want {
+		t.Errorf("%+v, want %+v", tally, want)
+	}
+}
+
+func TestBinaryFileIsRefused(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 100_000)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	if _, err := newCountryDay(t, CountryDayConfig{}).Begin(noise, ""); !errors.Is(err, accesslog.ErrNoFormat) {
+		t.Error(err)
+	}
+}
+
+func TestCountryDayCountsWithoutAllocation(t *testing.T) {
+	lines := accessLines(1000)
+	counter, err := newCountryDay(t, CountryDayConfig{}).Begin(slices.Concat(lines...), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func() {
+		for _, line := range lines {
+			counter.Line(line[:len(line)-1])
+		}
+	}
+	count()
+	if n := testing.AllocsPerRun(20, count); n != 0 {
+		t.Errorf("%v allocations for %d lines", n, len(lines))
+	}
+}
+
+func BenchmarkCountryDay(b *testing.B) {
+	lines := accessLines(10_000)
+	counter, err := newCountryDay(b, CountryDayConfig{}).Begin(slices.Concat(lines...), "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		line := lines[n%len(lines)]
+		counter.Line(line[:len(line)-1])
+		n++
+	}
+}
+
+// accessLines makes lines of two days around midnight, from a few hundred
+// addresses.
+func accessLines(count int) [][]byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	lines := make([][]byte, count)
+	for i := range lines {
+		at := time.Date(2026, 11, 1, 23, 0, 0, 0, time.UTC).Add(time.Duration(random.IntN(7200)) * time.Second)
+		lines[i] = fmt.Appendf(nil, "%d.%d.8.8 - - [%s] \"GET /page HTTP/1.1\" 200 1234 \"-\" \"Mozilla/5.0\"\n",
+			1+random.IntN(200), random.IntN(3), at.Format("02/Jan/2006:15:04:05 -0700"))
+	}
+	return lines
+}

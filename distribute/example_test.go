@@ -1,0 +1,197 @@
+package distribute_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"skidway"
+	"skidway/distribute"
+)
+
+// writeLog writes a small access log and says where.
+func writeLog() (path string, remove func() error, err error) {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		return "", nil, err
+	}
+	path = filepath.Join(folder, "access.log")
+	err = os.WriteFile(path, []byte(`8.8.8.8 - - [01/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 23
+8.8.4.4 - - [01/Nov/2026:10:00:01 +0000] "GET /favicon.ico HTTP/1.1" 404 9
+193.0.6.139 - - [02/Nov/2026:00:00:07 +0000] "GET / HTTP/1.1" 200 23
+10.0.0.7 - - [02/Nov/2026:08:30:00 +0000] "GET /health HTTP/1.1" 200 2
+who is this?
+`), 0o600)
+	return path, func() error { return os.RemoveAll(folder) }, err
+}
+
+// A batch counts files in one process, here without a Redis server.
+func Example() {
+	path, remove, err := writeLog()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = remove() }()
+	ctx := context.Background()
+	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = db.Close() }()
+	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := distribute.NewBatch(db, aggregation, distribute.BatchConfig{}).Run(ctx, []string{path})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, row := range result.Report.Rows {
+		fmt.Println(row.Group, row.Member, row.Requests)
+	}
+	tally := result.Report.Subscriber.Tally
+	fmt.Printf("%d lines: %d counted, %d of an unknown country, %d unparsable\n", tally.Lines, tally.Counted, tally.Unknown, tally.Unparsable)
+	// Output:
+	// 2026-11-01 US 2
+	// 2026-11-02 NL 1
+	// 2026-11-02 ZZ 1
+	// 5 lines: 3 counted, 1 of an unknown country, 1 unparsable
+}
+
+// A channel joins shippers and workers that know nothing of each other. Here
+// they take turns; as a rule they are processes on several machines.
+func Example_channel() {
+	path, remove, err := writeLog()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = remove() }()
+	if err := shipAndWork(path); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// shipped
+	// already shipped
+	// counted 5 lines
+	// 2026-11-01 US 2
+	// already counted
+}
+
+func shipAndWork(path string) error {
+	ctx := context.Background()
+	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	channel, err := distribute.Open(ctx, db, "web")
+	if err != nil {
+		return err
+	}
+
+	// One side ships. To ship again what was shipped does nothing.
+	for range 2 {
+		if err := shipOne(ctx, channel, path); err != nil {
+			return err
+		}
+	}
+
+	// The other side subscribes and counts what there is, then ends.
+	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	if err != nil {
+		return err
+	}
+	worker, err := distribute.NewWorker(ctx, channel, "countries", aggregation, distribute.WorkerConfig{UntilDone: true})
+	if err != nil {
+		return err
+	}
+	result, err := worker.Work(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println("counted", result.Tally.Lines, "lines")
+	report, err := channel.Report(ctx, "countries", distribute.ReportOptions{To: "2026-11-01"})
+	if err != nil {
+		return err
+	}
+	for _, row := range distribute.TopRows(report.Rows, 1) {
+		fmt.Println(row.Group, row.Member, row.Requests)
+	}
+	return shipOne(ctx, channel, path)
+}
+
+func shipOne(ctx context.Context, channel *distribute.Channel, path string) error {
+	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(ctx, []string{path})
+	for _, file := range results {
+		fmt.Println(file.Outcome)
+		err = errors.Join(err, file.Err)
+	}
+	return err
+}
+
+// statusCount is an Aggregation of requests by HTTP status.
+type statusCount struct{}
+
+func (statusCount) Settings() string { return "status" }
+func (statusCount) Build() string    { return "" }
+
+func (statusCount) Begin([]byte, string) (distribute.Counter, error) {
+	return statusCounter{}, nil
+}
+
+// A statusCounter counts the lines of one file.
+type statusCounter map[string]int64
+
+func (c statusCounter) Line(line []byte) distribute.Verdict {
+	_, after, ok := bytes.Cut(line, []byte(`" `)) // the request's closing quote
+	if !ok || len(after) < 3 {
+		return distribute.Unparsable
+	}
+	c[string(after[:3])]++
+	return distribute.Counted
+}
+
+func (c statusCounter) Cells(yield func(distribute.Cell)) {
+	for status, n := range c {
+		yield(distribute.Cell{Group: distribute.Any, Member: status, N: n})
+	}
+}
+
+func (statusCounter) State() string { return "" }
+
+// Whatever adds up can be counted: an Aggregation of one's own takes the place
+// of the one by country and day.
+func ExampleAggregation() {
+	path, remove, err := writeLog()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = remove() }()
+	ctx := context.Background()
+	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = db.Close() }()
+	result, err := distribute.NewBatch(db, statusCount{}, distribute.BatchConfig{}).Run(ctx, []string{path})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, row := range result.Report.Rows {
+		fmt.Println(row.Member, row.Requests)
+	}
+	// Output:
+	// 200 3
+	// 404 1
+}

@@ -1,0 +1,121 @@
+package distribute
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+// A memoryGauge uploads as a shipper does, into a channel with the longest
+// names, and looks after each append at what a real Redis uses for it.
+type memoryGauge struct {
+	db    *rdb.DB
+	keys  keys
+	block []byte
+}
+
+const (
+	gaugeID       = "0123456789abcdef01234567-abcdefgh" // as long as one gets, by Force
+	gaugeShipment = math.MaxInt32
+)
+
+func newMemoryGauge(t testing.TB) *memoryGauge {
+	g := &memoryGauge{
+		db:    redistest.DB(t),
+		keys:  channelKeys(strings.Repeat("p", 64), strings.Repeat("c", 100)),
+		block: make([]byte, blockSize),
+	}
+	err := g.db.HSet(context.Background(), g.keys.file(gaugeID), "by", "shipper", "ship", gaugeShipment, "state", uploading).Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// measure gives the most that was used at any moment and what is used at the
+// end.
+func (g *memoryGauge) measure(t rapid.TB, size, segment int64) (most, last int64) {
+	t.Helper()
+	ctx := context.Background()
+	var full int64 // of the segments that are complete
+	var names []string
+	for done := int64(0); done < size; {
+		within := done % segment
+		n := min(blockSize, segment-within, size-done)
+		name := g.keys.segment(gaugeID, gaugeShipment, int(done/segment))
+		if within == 0 {
+			full, names = last, append(names, name)
+		}
+		done += n
+		answer, err := appendScript.Int(ctx, g.db, []string{g.keys.file(gaugeID), name, g.keys.fileWake(gaugeID, gaugeShipment)},
+			"shipper", gaugeShipment, within, done, g.block[:n])
+		if err != nil || answer != 1 {
+			t.Fatalf("append: %d, %v", answer, err)
+		}
+		usage, err := g.db.MemoryUsage(ctx, name, 0).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = full + usage
+		most = max(most, last)
+	}
+	if err := g.db.Del(ctx, append(names, g.keys.fileWake(gaugeID, gaugeShipment))...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return most, last
+}
+
+func TestUploadCostsNoMoreThanWasReckoned(t *testing.T) {
+	t.Parallel()
+	gauge := newMemoryGauge(t)
+	holds := func(t rapid.TB, size, segment int64) {
+		t.Helper()
+		if most, _ := gauge.measure(t, size, segment); most > uploadCost(size, segment) {
+			t.Fatalf("%d bytes in segments of %d used %d bytes of Redis, reckoned were %d", size, segment, most, uploadCost(size, segment))
+		}
+	}
+	var edges []int64
+	for _, around := range []int64{0, blockSize, 2 * blockSize, 3 * blockSize, 4 * blockSize, 5 * blockSize,
+		8 * blockSize, SegmentSize - blockSize, SegmentSize, SegmentSize + blockSize, 2 * SegmentSize} {
+		for _, off := range []int64{-4096, -stringHeader, -1, 0, 1, stringHeader, 4096} {
+			edges = append(edges, max(around+off, 1))
+		}
+	}
+	for _, size := range edges {
+		holds(t, size, SegmentSize)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		segment := rapid.SampledFrom([]int64{SegmentSize, embeddedSegmentSize}).Draw(t, "segment")
+		holds(t, rapid.Int64Range(1, 9<<20).Draw(t, "size"), segment)
+	})
+}
+
+func TestWholeSegmentsCostLittleMoreThanTheirContent(t *testing.T) {
+	t.Parallel()
+	gauge := newMemoryGauge(t)
+	for count := range int64(2) {
+		size := (count + 1) * SegmentSize
+		_, last := gauge.measure(t, size, SegmentSize)
+		if cost := uploadCost(size, SegmentSize); float64(cost) > 1.01*float64(last) || float64(last) > 1.01*float64(size) {
+			t.Errorf("%d segments of %d bytes use %d bytes of Redis, reckoned are %d", count+1, int64(SegmentSize), last, cost)
+		}
+	}
+}
+
+func TestSegmentCountCoversTheUpload(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		segment := rapid.Int64Range(1, 1<<30).Draw(t, "segment")
+		size := rapid.Int64Range(0, 1<<50).Draw(t, "size")
+		n := int64(segmentCount(size, segment))
+		if n*segment < size || n > 0 && (n-1)*segment >= size {
+			t.Fatalf("%d bytes in %d segments of %d", size, n, segment)
+		}
+	})
+}

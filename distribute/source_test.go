@@ -1,0 +1,271 @@
+package distribute
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// writeFile writes a file that was last written a while ago.
+func writeFile(t rapid.TB, path string, content []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	past := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(path, past, past); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// opened opens a source with this content.
+func opened(t testing.TB, content []byte) *source {
+	t.Helper()
+	src, err := openSource(writeFile(t, filepath.Join(t.TempDir(), "log"), content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(src.close)
+	return src
+}
+
+func TestSourceIsReadWhateverItsCodec(t *testing.T) {
+	t.Parallel()
+	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01 a\n"), 5000)
+	for name, packed := range map[codec][]byte{plain: content, gzipped: member(t, content), zstandard: frame(t, content)} {
+		src := opened(t, packed)
+		if src.codec != name || src.size != int64(len(packed)) || !bytes.Equal(src.head, content[:HeadSize]) {
+			t.Errorf("%s: codec %s, %d bytes, a head of %d", name, src.codec, src.size, len(src.head))
+		}
+		if n, err := src.length(); n != int64(len(content)) || err != nil {
+			t.Errorf("%s: length %d, %v, want %d", name, n, err, len(content))
+		}
+		if raw, err := io.ReadAll(src.raw(10)); !bytes.Equal(raw, packed[10:]) || err != nil {
+			t.Errorf("%s: what goes up from byte 10 on is %d bytes, %v", name, len(raw), err)
+		}
+	}
+}
+
+func TestFileHasOneHeadHoweverItIsCompressedAndNamed(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		content := drawLog(t, "content")
+		if len(content) == 0 {
+			t.Skip("empty")
+		}
+		want := headOf(content)
+		for name, packed := range map[string][]byte{
+			"access.log": content, "access.log.1": content, "access.log.2.gz": member(t, content),
+			"old.gz": append(member(t, content[:1]), member(t, content[1:])...), "access.log.zst": frame(t, content),
+		} {
+			src, err := openSource(writeFile(t, filepath.Join(folder, name), packed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			src.close()
+			if src.head.id() != want.id() || src.head.indexKey() != want.indexKey() || !want.fingerprint().sameFile(src.head) {
+				t.Fatalf("%s is another file", name)
+			}
+		}
+	})
+}
+
+func TestSourceThatCannotBeShippedIsRefused(t *testing.T) {
+	t.Parallel()
+	content := []byte("8.8.8.8 2026-11-01\n")
+	var damage *CorruptError
+	var unsupported *UnsupportedCompressionError
+	for _, c := range []struct {
+		name    string
+		content []byte
+		matches func(error) bool
+	}{
+		{"empty", nil, func(err error) bool { return errors.Is(err, ErrEmpty) }},
+		{"gzip of nothing", member(t, nil), func(err error) bool { return errors.Is(err, ErrEmpty) }},
+		{"zstd of nothing", frame(t, nil), func(err error) bool { return errors.Is(err, ErrEmpty) }},
+		{"cut off before any content", member(t, content)[:12], func(err error) bool { return errors.As(err, &damage) }},
+		{"bzip2", []byte("BZh91AY&SY"), func(err error) bool { return errors.As(err, &unsupported) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src, err := openSource(writeFile(t, filepath.Join(t.TempDir(), "log"), c.content))
+			if err == nil {
+				src.close()
+			}
+			if !c.matches(err) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestErrorOfASourceLeavesItsPathToTheCaller(t *testing.T) {
+	t.Parallel()
+	_, err := openSource(filepath.Join(t.TempDir(), "missing"))
+	if !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "missing") {
+		t.Error(err)
+	}
+}
+
+func TestOnlyRegularFilesAreSources(t *testing.T) {
+	t.Parallel()
+	folder, err := os.MkdirTemp("", "") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	pipe, socket := filepath.Join(folder, "pipe"), filepath.Join(folder, "socket")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	for path, what := range map[string]string{folder: "a directory", pipe: "a pipe", socket: "a socket", os.DevNull: "a device"} {
+		if _, err := openSource(path); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestDamageBehindTheStartIsLeftToTheReader(t *testing.T) {
+	t.Parallel()
+	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01 a\n"), 5)
+	for _, packed := range [][]byte{member(t, content), frame(t, content)} {
+		src := opened(t, append(packed, "garbage"...))
+		if !bytes.Equal(src.head, content) {
+			t.Errorf("%s: the head is %q", src.codec, src.head)
+		}
+		if n, err := src.length(); n != int64(len(content)) || err != nil {
+			t.Errorf("%s: length %d, %v", src.codec, n, err)
+		}
+	}
+}
+
+func TestFileThatChangesWhileItIsShippedIsNoticed(t *testing.T) {
+	t.Parallel()
+	content := []byte("8.8.8.8 2026-11-01 a\n8.8.8.8 2026-11-01 b\n")
+	packed := member(t, content)
+	add := func(t *testing.T, path string) {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString("8.8.8.8 2026-11-01 c\n")
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite := func(content string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		content []byte
+		change  func(t *testing.T, path string)
+		want    string // of the ChangedError; empty: fine
+		grown   int64
+	}{
+		{"nothing happens", content, func(*testing.T, string) {}, "", 0},
+		{"grows", content, add, "", 21},
+		{"is renamed", content, func(t *testing.T, path string) {
+			if err := os.Rename(path, path+".1"); err != nil {
+				t.Fatal(err)
+			}
+			rewrite("8.8.8.8 2026-11-02 new\n")(t, path)
+		}, "", 0},
+		{"is deleted", content, func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}, "", 0},
+		{"shrinks", content, func(t *testing.T, path string) {
+			if err := os.Truncate(path, 21); err != nil {
+				t.Fatal(err)
+			}
+		}, "shrank from 42 to 21 bytes", -21},
+		{"is emptied", content, rewrite(""), "shrank from 42 to 0 bytes", -42},
+		{"is rewritten at the same length", content, rewrite(strings.Repeat("x", len(content))), "without growing", 0},
+		{"is rewritten and longer", content, rewrite(strings.Repeat("x", 100)), "its beginning", 58},
+		{"is compressed and grows", packed, add, "although it is compressed", 21},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			src := opened(t, c.content)
+			c.change(t, src.path)
+			err := src.settled()
+			var changed *ChangedError
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (!errors.As(err, &changed) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%v, want a ChangedError: %s", err, c.want)
+			}
+			if n := src.grown(); n != c.grown {
+				t.Errorf("grew by %d bytes, want %d", n, c.grown)
+			}
+		})
+	}
+}
+
+func TestWholeLinesAreCutBehindTheLastNewline(t *testing.T) {
+	t.Parallel()
+	line := "8.8.8.8 2026-11-01 a\n"
+	for _, c := range []struct {
+		name    string
+		content string
+		want    int // bytes; zero: ErrEmpty
+	}{
+		{"one line", line, len(line)},
+		{"an unfinished line", line + "8.8.8.8", len(line)},
+		{"a newline alone", "\n", 1},
+		{"no whole line", "8.8.8.8", 0},
+		{"an unfinished line of 64 KiB", line + strings.Repeat("x", 64<<10), len(line)},
+		{"an unfinished line of 200 KiB", line + strings.Repeat("x", 200<<10), len(line)},
+		{"200 KiB and no whole line", strings.Repeat("x", 200<<10), 0},
+		{"lines of 200 KiB in all", strings.Repeat("x", 200<<10) + "\n" + line + "x", 200<<10 + 1 + len(line)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			src := opened(t, []byte(c.content))
+			err := src.wholeLines()
+			if c.want == 0 {
+				if !errors.Is(err, ErrEmpty) {
+					t.Errorf("%v, want ErrEmpty", err)
+				}
+				return
+			}
+			if err != nil || src.size != int64(c.want) || !bytes.Equal(src.head, headOf([]byte(c.content[:c.want]))) {
+				t.Errorf("%v: %d bytes and a head of %d, want %d", err, src.size, len(src.head), c.want)
+			}
+			if err := src.settled(); err != nil {
+				t.Errorf("cut source: %v", err)
+			}
+		})
+	}
+}
+
+func TestCompressedSourceIsNotCutAtALine(t *testing.T) {
+	t.Parallel()
+	packed := member(t, []byte("8.8.8.8 2026-11-01 a\n8.8"))
+	src := opened(t, packed)
+	if err := src.wholeLines(); err != nil || src.size != int64(len(packed)) {
+		t.Errorf("%d bytes of %d, %v", src.size, len(packed), err)
+	}
+}

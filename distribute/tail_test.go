@@ -1,0 +1,147 @@
+package distribute
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A wordCount is an Aggregation that counts each line in cells that are given
+// to it.
+type wordCount struct {
+	cells   []Cell
+	verdict Verdict
+}
+
+func (w wordCount) Settings() string                      { return "words" }
+func (w wordCount) Build() string                         { return "" }
+func (w wordCount) Begin([]byte, string) (Counter, error) { return w, nil }
+func (w wordCount) Line([]byte) Verdict                   { return w.verdict }
+func (w wordCount) State() string                         { return "" }
+func (w wordCount) Cells(yield func(Cell)) {
+	for _, cell := range w.cells {
+		yield(cell)
+	}
+}
+
+// counted drops the cells that came to nothing.
+func counted(cells map[cellName]int64) map[cellName]int64 {
+	cells = maps.Clone(cells)
+	maps.DeleteFunc(cells, func(_ cellName, n int64) bool { return n == 0 })
+	return cells
+}
+
+func TestLastLineTakenBackLeavesNothing(t *testing.T) {
+	t.Parallel()
+	name := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return strings.ReplaceAll(string(b), "\t", "") })
+	cell := rapid.Custom(func(t *rapid.T) Cell {
+		return Cell{name.Draw(t, "group"), name.Draw(t, "member"), rapid.Int64Range(-1<<53, 1<<53).Draw(t, "n")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		words := wordCount{rapid.SliceOf(cell).Draw(t, "cells"), Verdict(rapid.IntRange(0, int(NoLine)).Draw(t, "verdict"))}
+		line := rapid.SliceOfN(rapid.Byte(), 1, -1).Draw(t, "line")
+		before := Tally{Lines: 7, Counted: 4, Unknown: 2, Unparsable: 1, Bytes: 100}
+		file := &fileCount{cells: map[cellName]int64{}, tally: before}
+		file.add(Cell{"2026-11-01", "US", 5})
+		cells := counted(file.cells)
+		if err := file.countTail(words, line, int64(len(line)), ""); err != nil {
+			t.Fatal(err)
+		}
+		if file.tally.Bytes != before.Bytes+int64(len(line)) {
+			t.Fatalf("a last line of %d bytes made of %+v: %+v", len(line), before, file.tally)
+		}
+		if err := file.takeBack(file.progress.tail); err != nil {
+			t.Fatal(err)
+		}
+		if file.tally != before {
+			t.Fatalf("tally %+v, want %+v", file.tally, before)
+		}
+		if got := counted(file.cells); !maps.Equal(got, cells) {
+			t.Fatalf("cells %v, want %v", got, cells)
+		}
+	})
+}
+
+func TestLastLineIsCountedAsItStands(t *testing.T) {
+	t.Parallel()
+	aggregation := newCountryDay(t, CountryDayConfig{})
+	for _, c := range []struct {
+		name string
+		line []byte
+		want Tally
+	}{
+		{"whole", []byte("8.8.8.8 2026-11-01 x"), Tally{Lines: 1, Counted: 1, Bytes: 20}},
+		{"no country", []byte("10.0.0.1 2026-11-01"), Tally{Lines: 1, Unknown: 1, Bytes: 20}},
+		{"cut off", []byte("8.8.8.8 2026-"), Tally{Lines: 1, Unparsable: 1, Bytes: 20}},
+		{"too long to be looked at", nil, Tally{Lines: 1, Unparsable: 1, Bytes: 20}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := &fileCount{cells: map[cellName]int64{}}
+			if err := file.countTail(aggregation, c.line, 20, "minimal"); err != nil {
+				t.Fatal(err)
+			}
+			if file.tally != c.want {
+				t.Errorf("%+v, want %+v", file.tally, c.want)
+			}
+		})
+	}
+}
+
+// A pickyAggregation refuses every file.
+type pickyAggregation struct{ wordCount }
+
+var errPicky = errors.New("not this one")
+
+func (pickyAggregation) Begin([]byte, string) (Counter, error) { return nil, errPicky }
+
+func TestAggregationThatRefusesTheLastLineIsHeard(t *testing.T) {
+	t.Parallel()
+	file := &fileCount{cells: map[cellName]int64{}}
+	if err := file.countTail(pickyAggregation{}, []byte("x"), 1, ""); !errors.Is(err, errPicky) {
+		t.Error(err)
+	}
+}
+
+func TestMalformedRecordOfALastLineIsAnError(t *testing.T) {
+	t.Parallel()
+	const tally = "1 1 0 0 20\n"
+	for _, c := range []struct{ name, tail string }{
+		{"blank", "\n"},
+		{"words", "no numbers here"},
+		{"a number too few", "1 1 0 0"},
+		{"a number too many", "1 1 0 0 20 5"},
+		{"an overflow", "1 1 0 0 99999999999999999999"},
+		{"a cell without a number", tally + `"2026-11-01" "US"` + "\n"},
+		{"a cell whose number is none", tally + `x "2026-11-01" "US"` + "\n"},
+		{"a cell without a member", tally + `1 "2026-11-01"` + "\n"},
+		{"a cell without quotes", tally + "1 2026-11-01 US\n"},
+		{"a cell that is cut off", tally + `1 "2026-11-01" "U`},
+		{"something behind a cell", tally + `1 "2026-11-01" "US" x` + "\n"},
+		{"a blank cell", tally + "\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := &fileCount{cells: map[cellName]int64{}}
+			if err := file.takeBack(c.tail); err == nil || !strings.Contains(err.Error(), "malformed") {
+				t.Errorf("%q: %v, cells %v", c.tail, err, file.cells)
+			}
+		})
+	}
+}
+
+func FuzzTakeBack(f *testing.F) {
+	f.Add("")
+	f.Add("1 1 0 0 20\n1 \"2026-11-01\" \"US\"\n")
+	f.Add("1 0 0 1 -20\n-5 \"\\xff\\n\" `raw`\n")
+	f.Add("1 1 0 0 20\n1 \"a\tb\" \"\\")
+	f.Fuzz(func(t *testing.T, tail string) {
+		file := &fileCount{cells: map[cellName]int64{}}
+		if err := file.takeBack(tail); err == nil && len(file.cells) > strings.Count(tail, "\n") {
+			t.Fatalf("%q gave %d cells", tail, len(file.cells))
+		}
+	})
+}
