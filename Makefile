@@ -34,7 +34,7 @@ lint: ## formatting, vet, staticcheck
 	go run $(STATICCHECK) ./...
 
 bench: build redis ## measure this machine: counting logs beside bare inflate
-	./bin/skidway bench logs
+	@./bench.sh
 
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@./fuzz.sh $(FUZZTIME)

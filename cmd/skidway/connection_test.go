@@ -1,0 +1,98 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"skidway/distribute"
+	"skidway/internal/redistest"
+)
+
+// away is a Redis that nobody serves, with a password.
+const away = "redis://someone:verysecret@127.0.0.1:1/0"
+
+func TestRedisAwayEndsWithThreeAndHidesThePassword(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	write(t, folder, "url", away+"\n")
+	for name, args := range map[string]string{
+		"count":  "logs count a.log --redis " + away,
+		"ship":   "logs ship a.log --channel web --redis " + away,
+		"file":   "logs ship a.log --channel web --redis @url",
+		"status": "logs status --channel web --redis " + away,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := skidway(t, folder, strings.Fields(args)...)
+			if o.code != exitUnreachable {
+				t.Errorf("exit code %d", o.code)
+			}
+			hasLine(t, o.stderr, "skidway: ", "127.0.0.1:1", "not reachable")
+			if strings.Contains(o.stderr, "verysecret") || strings.Count(o.stderr, "\n") != 1 {
+				t.Errorf("%s", o.stderr)
+			}
+		})
+	}
+}
+
+func TestRedisComesFromTheEnvironmentInOrder(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	if _, err := distribute.Open(t.Context(), redistest.Open(t, url), "web"); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		env  []string
+		flag string
+		code int
+	}{
+		"flag first":         {[]string{"SKIDWAY_REDIS=" + away, "REDIS_URL=" + away}, url, exitDone},
+		"then SKIDWAY_REDIS": {[]string{"SKIDWAY_REDIS=" + url, "REDIS_URL=" + away}, "", exitDone},
+		"then REDIS_URL":     {[]string{"REDIS_URL=" + away}, "", exitUnreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := command(t, t.TempDir(), "logs", "status", "--channel", "web", "--redis", c.flag)
+			p.Env = append(p.Env, c.env...)
+			if o := finish(t, p); o.code != c.code {
+				t.Errorf("exit code %d: %s", o.code, o.stderr)
+			}
+		})
+	}
+}
+
+func TestCountUsesAServerOnlyWhenToldByFlag(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	p := command(t, folder, "logs", "count", "a.log")
+	p.Env = append(p.Env, "SKIDWAY_REDIS="+away)
+	if o := finish(t, p); o.code != exitDone || o.stdout != smallCSV {
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+	if o := mustRun(t, folder, "logs", "count", "a.log", "--redis", redistest.URL(t)); o.stdout != smallCSV {
+		t.Errorf("%s", o.stdout)
+	}
+}
+
+func TestServerThatDropsKeysIsRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
+	o := skidway(t, t.TempDir(), "logs", "status", "--channel", "web", "--redis", server.URL(0))
+	if o.code != exitFailed {
+		t.Errorf("exit code %d", o.code)
+	}
+	hasLine(t, o.stderr, "skidway: ", "allkeys-lru", "noeviction")
+}
+
+func TestServerThatRefusesTheLoginIsAFailure(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	url := strings.Replace(server.URL(0), "unix://", "unix://someone:verysecret@", 1)
+	o := skidway(t, t.TempDir(), "logs", "status", "--channel", "web", "--redis", url)
+	if o.code != exitFailed || strings.Contains(o.stderr, "verysecret") {
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+	hasLine(t, o.stderr, "skidway: ", "check user, password")
+}

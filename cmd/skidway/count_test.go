@@ -1,0 +1,226 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const smallCSV = "day,country,requests\n2026-11-01,NL,1\n2026-11-01,US,1\n2026-11-02,ZZ,1\n"
+
+func TestCountPrintsCSVAndClosingLine(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	o := mustRun(t, folder, "logs", "count", "a.log")
+	if o.stdout != smallCSV {
+		t.Errorf("%q", o.stdout)
+	}
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+	if last := lines[len(lines)-1]; !regexp.MustCompile(
+		`^lines=4 counted=2 unknown_country=1 unparsable=1 files=1 seconds=\d+\.\d{3}$`).MatchString(last) {
+		t.Errorf("%q", last)
+	}
+	hasLine(t, o.stderr, "country database: geo-whois-asn-country 20")
+	hasLine(t, o.stderr, "CC BY 4.0")
+}
+
+func TestCountTakesEveryCompression(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	write(t, folder, "b.log.gz", line("8.8.8.8", "03")+small)
+	write(t, folder, "c.log.zst", line("8.8.8.8", "04")+small)
+	o := mustRun(t, folder, "logs", "count", "--by", "day", ".")
+	if o.stdout != "day,requests\n2026-11-01,6\n2026-11-02,3\n2026-11-03,1\n2026-11-04,1\n" {
+		t.Errorf("%q", o.stdout)
+	}
+}
+
+func TestCountPrintsTable(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small+strings.Repeat(line("8.8.8.8", "01"), 1233))
+	o := mustRun(t, folder, "logs", "count", "a.log", "-o", "table", "--top", "1")
+	want := "DAY         COUNTRY  REQUESTS\n" +
+		"2026-11-01  US          1,234  " + strings.Repeat("▇", 46) + "\n" +
+		"2026-11-02  ZZ              1\n"
+	if o.stdout != want {
+		t.Errorf("%s", o.stdout)
+	}
+}
+
+func TestCountPrintsJSON(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	o := skidway(t, folder, "logs", "count", "a.log", "gone.log", "--by", "country", "-o", "json")
+	if o.code != exitFailed {
+		t.Errorf("exit code %d", o.code)
+	}
+	var got resultJSON
+	decoder := json.NewDecoder(strings.NewReader(o.stdout))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Rows) != 3 || got.Rows[1] != (rowJSON{Country: "US", Requests: 1}) {
+		t.Errorf("rows %+v", got.Rows)
+	}
+	got.Summary.Seconds = 0
+	if got.Summary != (summaryJSON{Lines: 4, Counted: 2, Unknown: 1, Unparsable: 1, Files: 1, Failed: 1}) {
+		t.Errorf("summary %+v", got.Summary)
+	}
+	if len(got.Builds) != 1 || got.Builds[0].Lines != 4 || len(got.Problems) != 1 || got.Problems[0].File != "gone.log" {
+		t.Errorf("builds %+v, problems %+v", got.Builds, got.Problems)
+	}
+	for _, list := range []string{`"abandoned": []`, `"problems": [`, `"rows": [`} {
+		if !strings.Contains(o.stdout, list) {
+			t.Errorf("no %s in %s", list, o.stdout)
+		}
+	}
+}
+
+// Each of these files fails in its own way; the good file beside it is counted
+// all the same.
+func TestBadFileIsNamedAndTheOthersAreCounted(t *testing.T) {
+	t.Parallel()
+	large := line("8.8.8.8", "05") + strings.Repeat(small, 5000) // or good.log would be this file when it was shorter
+	broken := pack(t, ".zst", large)
+	for i := len(broken) / 2; i < len(broken)/2+40; i++ {
+		broken[i] ^= 0xff
+	}
+	for name, c := range map[string]struct {
+		make  func(t *testing.T, path string)
+		tells string
+	}{
+		"missing":   {func(*testing.T, string) {}, "no such file"},
+		"no files":  {func(t *testing.T, path string) { put(t, os.Mkdir(path, 0o700)) }, "no files in this directory"},
+		"socket":    {listenOn, "not a regular file but a socket"},
+		"truncated": {func(t *testing.T, path string) { save(t, path, pack(t, ".gz", large)[:900]) }, "cut off"},
+		"corrupt":   {func(t *testing.T, path string) { save(t, path, broken) }, "corrupt"},
+		"binary":    {func(t *testing.T, path string) { save(t, path, []byte("\x7fELF\x00\x01\x02\n\x00\x03")) }, ""},
+		"zip":       {func(t *testing.T, path string) { save(t, path, []byte("PK\x03\x04rest")) }, "zip"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder, err := os.MkdirTemp("", "s") // a socket's path must be short
+			put(t, err)
+			t.Cleanup(func() { _ = os.RemoveAll(folder) })
+			write(t, folder, "good.log", small)
+			c.make(t, filepath.Join(folder, "bad"))
+			o := skidway(t, folder, "logs", "count", "bad", "good.log")
+			if o.code != exitFailed {
+				t.Errorf("exit code %d", o.code)
+			}
+			hasLine(t, o.stderr, "skidway: bad: ", c.tells)
+			hasLine(t, o.stderr, "good.log: counted 4 lines")
+			hasLine(t, o.stdout, "2026-11-01,NL,")
+		})
+	}
+}
+
+func put(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func save(t *testing.T, path string, content []byte) {
+	t.Helper()
+	put(t, os.WriteFile(path, content, 0o600))
+}
+
+func listenOn(t *testing.T, path string) {
+	t.Helper()
+	listener, err := net.Listen("unix", path)
+	put(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+}
+
+func TestEmptyFileIsANoticeUnlessThereIsNothingElse(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "empty.log", "")
+	write(t, folder, "a.log", small)
+	o := mustRun(t, folder, "logs", "count", "empty.log", "a.log")
+	hasLine(t, o.stderr, "empty.log: empty")
+	o = skidway(t, folder, "logs", "count", "empty.log")
+	if o.code != exitFailed {
+		t.Errorf("exit code %d", o.code)
+	}
+	hasLine(t, o.stderr, "nothing to count")
+}
+
+func TestLongLineIsUnparsableAndNoFailure(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small+strings.Repeat("x", 1<<20+1)+"\n"+small)
+	o := mustRun(t, folder, "logs", "count", "a.log")
+	hasLine(t, o.stderr, "lines=9 counted=4 unknown_country=2 unparsable=3 ")
+	hasLine(t, o.stderr, "a.log", "line 5 is longer than 1 MiB")
+}
+
+func TestWrongCountryDatabaseIsAnError(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	o := skidway(t, folder, "logs", "count", "--geoip", "a.log", "a.log")
+	if o.code != exitFailed || o.stdout != "" {
+		t.Errorf("exit code %d, %q", o.code, o.stdout)
+	}
+	hasLine(t, o.stderr, "skidway: ", "a.log", "not a MaxMind DB file")
+}
+
+func TestQuietTellsOnlyErrorsAndTheSum(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	o := mustRun(t, folder, "logs", "count", "-q", "a.log")
+	if !strings.HasPrefix(o.stderr, "lines=4 ") || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("%q", o.stderr)
+	}
+}
+
+func TestReaderThatWentAwayIsAnError(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	reader, writer, err := os.Pipe()
+	put(t, err)
+	put(t, reader.Close())
+	defer func() { _ = writer.Close() }()
+	c := command(t, folder, "logs", "count", "a.log")
+	var stderr strings.Builder
+	c.Stdout, c.Stderr = writer, &stderr
+	_ = c.Run() // the exit code tells
+	if code := c.ProcessState.ExitCode(); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	hasLine(t, stderr.String(), "skidway: write the result", "broken pipe")
+}
+
+func TestNameOfFileCannotSpeakToTheTerminal(t *testing.T) {
+	t.Parallel()
+	o := skidway(t, t.TempDir(), "logs", "count", "a\x1b[2Jb\nc")
+	hasLine(t, o.stderr, "skidway: a?[2Jb; c: no such file")
+}
+
+func TestSampleIsCountedWhole(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	o := mustRun(t, folder, "logs", "sample", "demo", "--lines", "5000", "--seed", "1", "--files", "4", "--days", "2")
+	if strings.Count(o.stdout, "\n") != 4 {
+		t.Errorf("%q", o.stdout)
+	}
+	o = mustRun(t, folder, "logs", "count", "demo")
+	hasLine(t, o.stderr, "lines=5000 ", "files=4 ")
+	if o = skidway(t, folder, "logs", "sample", "demo"); o.code != exitFailed {
+		t.Errorf("a second sample in the same folder: exit code %d", o.code)
+	}
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // --tz works on machines without time zone files
+
+	"github.com/redis/go-redis/v9/logging"
+)
+
+// version is set by the build.
+var version = "devel"
+
+func main() {
+	// A reader that went away is an error like any other, told and with exit
+	// code 1, instead of a silent death by signal.
+	signal.Ignore(syscall.SIGPIPE)
+	logging.Disable() // the client's own log repeats what its errors say
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skidway/internal/redistest"
+)
+
+// shared gives the flags of a channel on an empty Redis database.
+func shared(t testing.TB) []string {
+	t.Helper()
+	return []string{"--redis", redistest.URL(t), "--channel", "web"}
+}
+
+func with(flags []string, args ...string) []string { return append(args, flags...) }
+
+func TestShipWorkReportWithTwoSubscribers(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	write(t, folder, "a.log", small)
+	write(t, folder, "b.log.gz", line("8.8.8.8", "03")+small)
+	o := mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", "countries", "--subscriber", "days")...)
+	if o.stdout != "" {
+		t.Errorf("standard output %q", o.stdout)
+	}
+	hasLine(t, o.stderr, "a.log: shipped")
+	hasLine(t, o.stderr, "shipped: 2, known before: 0, empty: 0, failed: 0")
+
+	o = mustRun(t, folder, with(web, "logs", "status", "-o", "table")...)
+	hasLine(t, o.stdout, "a.log", "uploaded", "100%", "countries, days")
+
+	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "countries", "--until-done")...)
+	o = mustRun(t, folder, with(web, "logs", "work", "--subscriber", "days", "--by", "day", "--until-done")...)
+	hasLine(t, o.stderr, "b.log.gz: counted 5 lines")
+
+	o = mustRun(t, folder, with(web, "logs", "report", "--subscriber", "countries")...)
+	if o.stdout != "day,country,requests\n2026-11-01,NL,2\n2026-11-01,US,2\n2026-11-02,ZZ,2\n2026-11-03,US,1\n" {
+		t.Errorf("%q", o.stdout)
+	}
+	hasLine(t, o.stderr, "lines=9 counted=5 unknown_country=2 unparsable=2 files=2 seconds=")
+	o = mustRun(t, folder, with(web, "logs", "report", "--subscriber", "days", "--from", "2026-11-02", "--to", "2026-11-02")...)
+	if o.stdout != "day,requests\n2026-11-02,2\n" {
+		t.Errorf("%q", o.stdout)
+	}
+
+	o = mustRun(t, folder, with(web, "logs", "ship", ".")...)
+	hasLine(t, o.stderr, "a.log: already counted")
+	o = skidway(t, folder, with(web, "logs", "work", "--subscriber", "days", "--until-done")...)
+	if o.code != exitFailed {
+		t.Errorf("other settings: exit code %d", o.code)
+	}
+	hasLine(t, o.stderr, "skidway: ", "was created with country-day by=day")
+}
+
+func TestStatusInEveryFormatFits80Columns(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	long := strings.Repeat("n", 100)
+	write(t, folder, strings.Repeat("f", 120)+".log", small)
+	mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", long)...)
+	o := mustRun(t, folder, with(web, "logs", "status", "-o", "table")...)
+	for text := range strings.Lines(o.stdout) {
+		if n := len([]rune(strings.TrimSpace(text))); n > 80 {
+			t.Errorf("%d columns: %s", n, text)
+		}
+	}
+	o = mustRun(t, folder, with(web, "logs", "status")...)
+	hasLine(t, o.stdout, "subscriber,"+long+",pending,1")
+	o = mustRun(t, folder, with(web, "logs", "status", "-o", "json")...)
+	hasLine(t, o.stdout, `"pending": 1`)
+}
+
+func TestShipWithoutSubscriberSaysSo(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	write(t, folder, "a.log", small)
+	o := mustRun(t, folder, with(web, "logs", "ship", "a.log")...)
+	hasLine(t, o.stderr, `channel "web" has no subscriber`, "skidway logs work")
+}
+
+func TestShipGoesOnBesideAMissingPath(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	write(t, folder, "a.log", small)
+	o := skidway(t, folder, with(web, "logs", "ship", "gone.log", "a.log")...)
+	if o.code != exitFailed {
+		t.Errorf("exit code %d", o.code)
+	}
+	hasLine(t, o.stderr, "skidway: gone.log: no such file")
+	hasLine(t, o.stderr, "a.log: shipped")
+}
+
+func TestReportTellsOfDamagedFile(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	save(t, filepath.Join(folder, "cut.gz"), pack(t, ".gz", strings.Repeat(small, 5000))[:900])
+	mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s")...)
+	for _, args := range [][]string{{"logs", "work", "--until-done"}, {"logs", "report"}} {
+		o := skidway(t, folder, append(with(web, args...), "--subscriber", "s")...)
+		if o.code != exitFailed {
+			t.Errorf("%v: exit code %d", args, o.code)
+		}
+		hasLine(t, o.stderr, "skidway: ", "cut.gz", "cut off", "counted up to line")
+	}
+}
+
+func TestUnsubscribeAsksBeforeItDeletesCounts(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	write(t, folder, "a.log", small)
+	mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s", "--subscriber", "never")...)
+	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
+	o := mustRun(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "never")...)
+	hasLine(t, o.stderr, `removed subscriber "never"; files freed: 1`)
+	if o = skidway(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "s")...); o.code != exitUsage {
+		t.Errorf("without --yes: exit code %d", o.code)
+	}
+	mustRun(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "s", "--yes")...)
+	o = skidway(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
+	if o.code != exitFailed {
+		t.Errorf("report of nobody: exit code %d", o.code)
+	}
+	hasLine(t, o.stderr, "no such subscriber")
+}
+
+func TestInterruptEndsIdleWorker(t *testing.T) {
+	t.Parallel()
+	web := shared(t)
+	p := start(t, t.TempDir(), with(web, "logs", "work", "--subscriber", "s")...)
+	p.tells("counting the files of channel")
+	p.signal(interrupt)
+	if told, code := p.ends(); code != exitDone {
+		t.Errorf("exit code %d\n%s", code, told)
+	}
+}
+
+func TestInterruptedShipSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	write(t, folder, "a.log", strings.Repeat(small, 2000))
+	write(t, folder, "b.log", line("8.8.8.8", "03")+strings.Repeat(small, 2000))
+	p := start(t, folder, with(web, "logs", "ship", "a.log", "b.log", "--subscriber", "s", "--window", "1200KiB")...)
+	p.tells("b.log: waits, the window is full")
+	p.signal(interrupt)
+	told, code := p.ends()
+	if code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	hasLine(t, told, "stopped before the end", "files not reached: 1")
+}
+
+func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	p := start(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s", "--follow")...)
+	p.tells("following")
+	path := write(t, folder, "a.log", small)
+	p.tells("a.log: shipped")
+	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	put(t, err)
+	_, err = file.WriteString(line("8.8.8.8", "03"))
+	put(t, err)
+	put(t, file.Close())
+	p.tells("a.log: shipped")
+	p.signal(interrupt)
+	if told, code := p.ends(); code != exitDone {
+		t.Errorf("exit code %d\n%s", code, told)
+	}
+	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
+	o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
+	hasLine(t, o.stderr, "lines=5 ")
+}

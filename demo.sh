@@ -1,0 +1,26 @@
+#!/bin/sh
+# Counts made-up logs with the embedded Redis. Needs nothing but bin/skidway,
+# and leaves nothing behind.
+set -eu
+skidway=$(cd "$(dirname "$0")" && pwd)/bin/skidway
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$folder"
+
+# show prints a command as one would type it, and runs it.
+show() {
+	echo "\$ skidway $*"
+	"$skidway" "$@" 2>&1
+	echo
+}
+
+show logs sample logs --lines 200000 --seed 1 --files 6 --days 3
+show logs count logs --top 5 -o table
+
+# The same lines must have been counted whatever way they are asked for.
+lines=$("$skidway" logs count logs --quiet --by day 2>&1 >/dev/null)
+case $lines in
+"lines=200000 "*) ;;
+*) echo "demo: not all lines are counted: $lines" >&2; exit 1 ;;
+esac
