@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type claim struct {
 	shipment int64
 	token    string
 	lose     context.CancelCauseFunc
+	lines    atomic.Int64 // counted so far
 }
 
 // errClaimLost ends the work on a file that was given to another claim.

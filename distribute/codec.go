@@ -3,6 +3,7 @@ package distribute
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -100,6 +101,16 @@ func (c codec) inflate(r io.Reader) (io.ReadCloser, error) {
 	return &inflater{content, source, string(c)}, nil
 }
 
+// copyContent writes the uncompressed content of r to w.
+func (c codec) copyContent(w io.Writer, r io.Reader) error {
+	content, err := c.inflate(r)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, content)
+	return errors.Join(err, content.Close())
+}
+
 // An inflater tells damaged data from a source that could not be read.
 type inflater struct {
 	io.ReadCloser
@@ -112,6 +123,28 @@ func (i *inflater) Read(p []byte) (int, error) {
 	if err != nil && err != io.EOF {
 		err = i.source.blame(i.codec, err)
 	}
+	return n, err
+}
+
+// WriteTo spares a copy: the decompressors write out of their own windows.
+func (i *inflater) WriteTo(w io.Writer) (int64, error) {
+	sink := &sinkWriter{w: w}
+	n, err := io.Copy(sink, i.ReadCloser)
+	if err != nil {
+		err = cmp.Or(sink.err, i.source.blame(i.codec, err))
+	}
+	return n, err
+}
+
+// A sinkWriter remembers the error that its writer gave.
+type sinkWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sinkWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.err = err
 	return n, err
 }
 
@@ -170,6 +203,23 @@ func (g *gzipReader) Read(p []byte) (int, error) {
 		}
 		if err := g.nextMember(); err != nil {
 			return 0, err
+		}
+	}
+}
+
+func (g *gzipReader) WriteTo(w io.Writer) (int64, error) {
+	var sum int64
+	for {
+		n, err := g.member.WriteTo(w)
+		sum += n
+		if err == nil {
+			err = g.nextMember()
+		}
+		if err == io.EOF {
+			return sum, nil
+		}
+		if err != nil {
+			return sum, err
 		}
 	}
 }

@@ -192,6 +192,13 @@ func TestOneShipperThreeWorkerProcessesTwoSubscribers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A subscriber gets what is shipped once it is there.
+	channel := open(t, redistest.Open(t, url))
+	for _, subscriber := range []string{"one", "two"} {
+		if err := channel.Subscribe(t.Context(), subscriber, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var workers []*process
 	for _, subscriber := range []string{"one", "one", "one", "two", "two", "two"} {
 		workers = append(workers, start(t, url, "work", []string{subscriber}))

@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"skidway/internal/rdb"
 )
 
@@ -60,15 +58,38 @@ func (d *download) Read(p []byte) (int, error) {
 		if d.err != nil {
 			return 0, d.err
 		}
-		next, ok := <-d.fetched
-		if !ok {
-			next.err = context.Canceled
-		}
-		d.rest, d.err = next.data, next.err
+		d.next()
 	}
 	n := copy(p, d.rest)
 	d.rest = d.rest[n:]
 	return n, nil
+}
+
+// WriteTo writes all that follows to w, as it comes.
+func (d *download) WriteTo(w io.Writer) (sum int64, err error) {
+	for {
+		n, err := w.Write(d.rest)
+		sum, d.rest = sum+int64(n), nil
+		if err == nil {
+			err = d.err
+		}
+		if err == io.EOF {
+			return sum, nil
+		}
+		if err != nil {
+			return sum, err
+		}
+		d.next()
+	}
+}
+
+// next takes what was fetched next.
+func (d *download) next() {
+	next, ok := <-d.fetched
+	if !ok {
+		next.err = context.Canceled
+	}
+	d.rest, d.err = next.data, next.err
 }
 
 func (d *download) fetchAhead(ctx context.Context) {
@@ -101,12 +122,12 @@ func (d *download) fetch(ctx context.Context, position int64) ([]byte, error) {
 		err := d.channel.db.Retry(ctx, func() (err error) {
 			pipe := d.channel.db.Pipeline()
 			// The state first: what it says is there, the range then has.
-			fields := pipe.HMGet(ctx, k.file(d.id), "ship", "state", "raw")
+			fields := pipe.HMGet(ctx, k.file(d.id), "by", "ship", "state", "raw")
 			part := pipe.GetRange(ctx, segment, within, within+fetchSize-1)
 			if _, err = pipe.Exec(ctx); err != nil {
 				return err
 			}
-			state = parseUploadState(fields)
+			state = parseUpload(fields.Val())
 			data, err = part.Bytes()
 			return err
 		})
@@ -132,18 +153,20 @@ func (d *download) fetch(ctx context.Context, position int64) ([]byte, error) {
 
 // An uploadState is how an upload stands.
 type uploadState struct {
+	by       string
 	shipment int64
 	state    string
 	raw      int64
 }
 
-func parseUploadState(fields *redis.SliceCmd) uploadState {
-	values := fields.Val()
+// parseUpload reads the fields by, ship, state and raw of a record. What is
+// missing is empty.
+func parseUpload(fields []any) uploadState {
 	text := func(i int) string {
-		s, _ := values[i].(string) // a field that is missing is empty
+		s, _ := fields[i].(string)
 		return s
 	}
-	return uploadState{parseInt(text(0)), text(1), parseInt(text(2))}
+	return uploadState{text(0), parseInt(text(1)), text(2), parseInt(text(3))}
 }
 
 // awaitBlock waits until the upload has more than position bytes, is complete

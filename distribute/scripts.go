@@ -18,7 +18,6 @@ var (
 	beatScript        = script("beat", "renew the shipper's lease")
 	endScript         = script("end", "end the shipper")
 	admitScript       = script("admit", "admit the file")
-	appendScript      = script("append", "append a block")
 	completeScript    = script("complete", "complete the upload")
 	abandonScript     = script("abandon", "abandon the upload")
 	settleScript      = script("settle", "settle the file")

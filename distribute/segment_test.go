@@ -31,10 +31,6 @@ func newMemoryGauge(t testing.TB) *memoryGauge {
 		keys:  channelKeys(strings.Repeat("p", 64), strings.Repeat("c", 100)),
 		block: make([]byte, blockSize),
 	}
-	err := g.db.HSet(context.Background(), g.keys.file(gaugeID), "by", "shipper", "ship", gaugeShipment, "state", uploading).Err()
-	if err != nil {
-		t.Fatal(err)
-	}
 	return g
 }
 
@@ -53,10 +49,10 @@ func (g *memoryGauge) measure(t rapid.TB, size, segment int64) (most, last int64
 			full, names = last, append(names, name)
 		}
 		done += n
-		answer, err := appendScript.Int(ctx, g.db, []string{g.keys.file(gaugeID), name, g.keys.fileWake(gaugeID, gaugeShipment)},
-			"shipper", gaugeShipment, within, done, g.block[:n])
-		if err != nil || answer != 1 {
-			t.Fatalf("append: %d, %v", answer, err)
+		pipe := g.db.TxPipeline() // as a shipper does it
+		pipe.Do(ctx, "append", name, g.block[:n])
+		if _, err := pipe.Exec(ctx); err != nil {
+			t.Fatal(err)
 		}
 		usage, err := g.db.MemoryUsage(ctx, name, 0).Result()
 		if err != nil {
@@ -65,7 +61,7 @@ func (g *memoryGauge) measure(t rapid.TB, size, segment int64) (most, last int64
 		last = full + usage
 		most = max(most, last)
 	}
-	if err := g.db.Del(ctx, append(names, g.keys.fileWake(gaugeID, gaugeShipment))...).Err(); err != nil {
+	if err := g.db.Del(ctx, names...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return most, last

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // shipOnce plans, admits, announces and uploads a file.
@@ -123,28 +127,22 @@ func (s *Shipper) giveUp(ctx context.Context, result *ShippedFile) error {
 	return s.channel.free(ctx, result.id)
 }
 
+// appendSize is how much one transaction appends: two blocks.
+const appendSize = 2 * blockSize
+
 func (s *Shipper) appendBlocks(ctx context.Context, src *source, p plan, result *ShippedFile) error {
 	content := src.raw(p.base)
-	segment, block := s.channel.segmentSize(), make([]byte, blockSize)
-	k := s.channel.keys
+	segment, buffer := s.channel.segmentSize(), make([]byte, appendSize)
 	for {
-		within := result.Bytes % segment
-		n, err := io.ReadFull(content, block[:min(blockSize, segment-within)])
+		n, err := io.ReadFull(content, buffer[:min(appendSize, segment-result.Bytes%segment)])
 		if n == 0 && err == io.EOF {
 			break
 		}
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return &localError{plainError(err)}
 		}
-		names := []string{k.file(result.id), k.segment(result.id, result.shipment, int(result.Bytes/segment)), k.fileWake(result.id, result.shipment)}
-		answer, err := appendScript.Int(ctx, s.channel.db, names, s.token, result.shipment, within, result.Bytes+int64(n), block[:n])
-		switch {
-		case err != nil:
+		if err := s.append(ctx, result, segment, buffer[:n]); err != nil {
 			return err
-		case answer == 0:
-			return errLeaseLost
-		case answer < 0:
-			return &localError{errors.New("a segment in Redis is not as it was left: something else writes to it")}
 		}
 		result.Bytes += int64(n)
 		s.bytes.Add(int64(n))
@@ -153,6 +151,61 @@ func (s *Shipper) appendBlocks(ctx context.Context, src *source, p plan, result 
 		return &localError{&ChangedError{fmt.Sprintf("it ended %d bytes early", want-result.Bytes)}}
 	}
 	return nil
+}
+
+var errForeign = errors.New("a segment in Redis is not as it was left: something else writes to it")
+
+// append appends to a segment in one transaction and wakes those who read the
+// file. The transaction fails if the file's record has changed since it was
+// looked at, and the record tells whether an earlier try has succeeded. (A
+// script could do the same in one round trip, but to bring a block through Lua
+// costs Redis more than twice as much: 650 µs instead of 280 for 256 KiB.)
+func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64, content []byte) error {
+	k, before := s.channel.keys, result.Bytes
+	file, after := k.file(result.id), before+int64(len(content))
+	name := k.segment(result.id, result.shipment, int(before/segment))
+	try := func(tx *redis.Tx) error {
+		fields := tx.HMGet(ctx, file, "by", "ship", "state", "raw")
+		if err := fields.Err(); err != nil {
+			return err
+		}
+		r := parseUpload(fields.Val())
+		switch {
+		case r.by != s.token || r.shipment != result.shipment || r.state != uploading:
+			return errLeaseLost
+		case r.raw == after:
+			return nil
+		case r.raw != before:
+			return errForeign
+		}
+		var length *redis.Cmd
+		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			for block := range slices.Chunk(content, blockSize) {
+				length = pipe.Do(ctx, "append", name, block)
+			}
+			pipe.HSet(ctx, file, "raw", after)
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: k.fileWake(result.id, result.shipment), MaxLen: 1,
+				ID: strconv.FormatInt(after, 10) + "-0", Values: []any{"more", 1}})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if n, err := length.Int64(); err != nil || n != before%segment+int64(len(content)) {
+			return errors.Join(errForeign, err)
+		}
+		return nil
+	}
+	for {
+		err := s.channel.db.Retry(ctx, func() error { return s.channel.db.Watch(ctx, try, file) })
+		switch {
+		case errors.Is(err, redis.TxFailedErr):
+			continue // the record was written to in between: look again
+		case errors.Is(err, errForeign):
+			return &localError{err}
+		}
+		return err
+	}
 }
 
 // complete makes sure that what went up was one state of the file, and says so.

@@ -40,7 +40,8 @@ type Worker struct {
 	aggregation Aggregation
 	config      WorkerConfig
 	claims      claims
-	lines       atomic.Int64
+	lines       atomic.Int64  // committed
+	counting    atomic.Int32  // files in hand
 	reshipGrace time.Duration // how long an abandoned upload may take to come again
 	looking     sync.Mutex    // held by the one goroutine that looks for a file
 
@@ -78,8 +79,15 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 	return w, nil
 }
 
-// Progress is how many lines this worker has committed.
-func (w *Worker) Progress() int64 { return w.lines.Load() }
+// Progress is how many lines this worker has counted, those of the files in
+// hand included.
+func (w *Worker) Progress() int64 {
+	lines := w.lines.Load()
+	for _, cl := range w.claims.list() {
+		lines += cl.lines.Load()
+	}
+	return lines
+}
 
 // Work claims and counts files until ctx is done, Quit is closed or, with
 // UntilDone, all is counted. Between files it blocks in Redis. When ctx ends it
@@ -213,7 +221,14 @@ func (w *Worker) count(ctx context.Context, cl *claim) (name string, count *file
 	if r.shipment != cl.shipment {
 		return r.name, nil, errAbandoned
 	}
-	count, err = w.channel.countFile(ctx, w.aggregation, r, w.subscriber, w.config.Lease)
+	// With a file for every processor the processors are busy, and content is
+	// counted best where it was inflated: in the processor's own cache.
+	busy := w.counting.Add(1)
+	defer w.counting.Add(-1)
+	count, err = w.channel.countFile(ctx, r, counting{
+		aggregation: w.aggregation, subscriber: w.subscriber, patience: w.config.Lease,
+		pipelined: int(busy) < runtime.GOMAXPROCS(0), lines: &cl.lines,
+	})
 	if err != nil {
 		return r.name, nil, err
 	}

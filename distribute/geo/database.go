@@ -1,7 +1,6 @@
 package geo
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -27,7 +26,7 @@ type DB struct {
 	// another; two goroutines that race for a slot store answers that are both
 	// right.
 	memo    *[memoSlots]atomic.Uint64
-	recent  *recent
+	cache   *cache
 	failure atomic.Pointer[error]
 }
 
@@ -47,27 +46,30 @@ func (db *DB) Err() error {
 
 // Country returns the country of an address: [Unknown] for one that is invalid,
 // private or otherwise not globally routable, or not in the database. An IPv4
-// address in IPv6 form (::ffff:8.8.8.8) is looked up as IPv4. An IPv4 address
-// that was asked for recently is answered from a cache. It does not allocate.
+// address in IPv6 form (::ffff:8.8.8.8) is looked up as IPv4. It does not
+// allocate, except to decode a record that is not in memory.
 func (db *DB) Country(addr netip.Addr) Country {
 	addr = addr.Unmap()
-	if !addr.Is4() {
-		return db.find(addr)
+	switch {
+	case addr.Is4():
+		return db.cache.ipv4(addr, db)
+	case addr.Is6():
+		return db.cache.ipv6(addr, db)
 	}
-	bytes := addr.As4()
-	return db.recent.country(binary.BigEndian.Uint32(bytes[:]), addr, db)
+	return Unknown
 }
 
-// find looks an address up in the database.
-func (db *DB) find(addr netip.Addr) Country {
+// find looks an address up in the database. bits is the length of the network
+// for which the answer is the same, 128 if that is not known.
+func (db *DB) find(addr netip.Addr) (country Country, bits int) {
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
-		return Unknown
+		return Unknown, 128
 	}
-	country, err := db.lookup(addr)
+	country, bits, err := db.lookup(addr)
 	if err != nil {
 		db.fail(addr, err)
 	}
-	return country
+	return country, bits
 }
 
 // fail is apart from find so that a lookup which succeeds does not allocate.
@@ -77,15 +79,19 @@ func (db *DB) fail(addr netip.Addr, err error) {
 }
 
 // lookup returns Unknown with every error.
-func (db *DB) lookup(addr netip.Addr) (Country, error) {
+func (db *DB) lookup(addr netip.Addr) (country Country, bits int, err error) {
 	if addr.Is6() && !db.ipv6 {
-		return Unknown, nil
+		return Unknown, 128, nil
 	}
 	record := db.reader.Lookup(addr)
-	if !record.Found() {
-		return Unknown, record.Err()
+	switch {
+	case record.Err() != nil:
+		return Unknown, 128, record.Err()
+	case !record.Found():
+		return Unknown, record.Prefix().Bits(), nil
 	}
-	return db.remember(record)
+	country, err = db.remember(record)
+	return country, record.Prefix().Bits(), err
 }
 
 // remember returns the country of a record, decoding it only if the memo does
@@ -115,6 +121,6 @@ func newDB(reader *maxminddb.Reader, name string, s schema) *DB {
 		ipv6:   reader.Metadata.IPVersion == 6,
 		build:  buildOf(reader.Metadata, name),
 		memo:   new([memoSlots]atomic.Uint64),
-		recent: new(recent),
+		cache:  new(cache),
 	}
 }

@@ -1,0 +1,56 @@
+package distribute
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestPipelineHandsOnWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(0, 3*chunkSize*chunks).Draw(t, "size")
+		block := rapid.IntRange(1, 2*chunkSize).Draw(t, "block")
+		content := bytes.Repeat([]byte("skidway"), size/7+1)[:size]
+		ended := errors.New("the end")
+		var got bytes.Buffer
+		err := pipeline(&got, func(w io.Writer) error {
+			_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{bytes.NewReader(content)}, make([]byte, block))
+			return errors.Join(err, ended)
+		}, nil)
+		if !errors.Is(err, ended) || !bytes.Equal(got.Bytes(), content) {
+			t.Fatalf("%v, %d bytes of %d", err, got.Len(), len(content))
+		}
+	})
+}
+
+// fullWriter takes some bytes and no more.
+type fullWriter struct{ room int }
+
+var errFull = errors.New("full")
+
+func (w *fullWriter) Write(p []byte) (int, error) {
+	if w.room -= len(p); w.room < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestPipelineStopsItsProducerWhenNobodyWantsMore(t *testing.T) {
+	t.Parallel()
+	stopped := make(chan struct{})
+	err := pipeline(&fullWriter{room: chunkSize}, func(w io.Writer) error {
+		for {
+			if _, err := w.Write(make([]byte, chunkSize)); err != nil {
+				<-stopped // it is told, and may need to be: it could be waiting for more to read
+				return err
+			}
+		}
+	}, func() { close(stopped) })
+	if !errors.Is(err, errFull) {
+		t.Errorf("got %v", err)
+	}
+}
