@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
@@ -146,20 +146,24 @@ func (c *Channel) fold(ctx context.Context, subscriber, shipment string) error {
 			return err
 		}
 		// A scan may bring more than it was asked for.
-		for first := true; first || len(pairs) > 0; first = false {
-			some := pairs[:min(len(pairs), 2*cellBatch)]
-			pairs = pairs[len(some):]
+		for some := range slices.Chunk(pairs, 2*cellBatch) {
 			left, err := c.foldCells(ctx, subscriber, shipment, some)
-			if err != nil {
+			if err != nil || left == 0 {
 				return err
 			}
-			if left == 0 {
-				return nil
-			}
+		}
+		if cursor == 0 && len(pairs) == 0 {
+			return c.unseal(ctx, subscriber, shipment)
 		}
 		// Cells are removed while the scan goes on; it still meets all that
 		// were there when it began, and starts anew if any are left.
 	}
+}
+
+// unseal takes a shipment off the list of those to be folded whose cells are
+// gone: another folder was in between, or somebody deleted them.
+func (c *Channel) unseal(ctx context.Context, subscriber, shipment string) error {
+	return c.db.Retry(ctx, func() error { return c.db.SRem(ctx, c.keys.sealed(subscriber), shipment).Err() })
 }
 
 // foldCells folds the cells given, as pairs of cell and number, and says how
@@ -167,15 +171,17 @@ func (c *Channel) fold(ctx context.Context, subscriber, shipment string) error {
 func (c *Channel) foldCells(ctx context.Context, subscriber, shipment string, pairs []string) (int64, error) {
 	k := c.keys
 	names := []string{k.subscriber(subscriber), k.sealed(subscriber), k.sealedCells(subscriber, shipment), k.groups(subscriber)}
-	args := []any{shipment}
+	args := []any{shipment, len(pairs) / 2}
+	var places, groups []any
 	place := map[string]int{}
 	for i := 0; i < len(pairs); i += 2 {
 		group, member, _ := strings.Cut(pairs[i], "\t")
 		if place[group] == 0 {
 			place[group] = len(place) + 1
-			names = append(names, k.totals(subscriber, group))
+			names, groups = append(names, k.totals(subscriber, group)), append(groups, group)
 		}
-		args = append(args, pairs[i], strconv.Itoa(place[group]), group, member)
+		args, places = append(args, pairs[i]), append(places, member, place[group])
 	}
+	args = append(append(args, places...), groups...)
 	return foldScript.Int(ctx, c.db, names, args...)
 }

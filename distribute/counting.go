@@ -27,7 +27,7 @@ type counting struct {
 	aggregation Aggregation
 	subscriber  string
 	patience    time.Duration // how long to wait for a block before asking whether the shipper lives
-	pipelined   bool          // inflate in one goroutine and count in another
+	busy        func() bool   // whether the processors have work enough
 	lines       *atomic.Int64 // tells how many lines are counted so far
 }
 
@@ -42,13 +42,7 @@ func (c *Channel) countFile(ctx context.Context, r record, w counting) (*fileCou
 	start := max(before.resume, r.base)
 	content := &contentCounter{aggregation: w.aggregation, before: before, skip: start - r.base, start: start, progress: w.lines}
 	inflate := func(to io.Writer) error { return r.codec.copyContent(to, upload) }
-	var err error
-	if w.pipelined {
-		err = pipeline(content, inflate, upload.cancel)
-	} else {
-		err = inflate(content)
-	}
-	count, err := content.count(err)
+	count, err := content.count(pipeline(content, inflate, w.busy, upload.cancel))
 	if err != nil {
 		return nil, err
 	}

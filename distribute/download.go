@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/rdb"
 )
 
@@ -27,20 +29,29 @@ type download struct {
 	patience time.Duration // how long to wait for a block before asking whether the shipper lives
 	cancel   context.CancelFunc
 	fetched  chan fetched
-	rest     []byte
-	err      error
+	free     chan []byte // buffers to fetch into: fresh ones would cost more than the fetching
+	current  fetched
+	rest     []byte // of the current data
 }
 
 type fetched struct {
-	data []byte
-	err  error
+	buffer []byte
+	data   []byte // in the buffer
+	err    error
 }
+
+// fetchBuffers is how many buffers a download has: one is read from, one waits,
+// one is fetched into.
+const fetchBuffers = 3
 
 func (c *Channel) download(ctx context.Context, r record, patience time.Duration) *download {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &download{
 		channel: c, id: r.id, shipment: r.shipment, segment: r.segment,
-		patience: patience, cancel: cancel, fetched: make(chan fetched, 1),
+		patience: patience, cancel: cancel, fetched: make(chan fetched, 1), free: make(chan []byte, fetchBuffers),
+	}
+	for range fetchBuffers {
+		d.free <- nil // made when it is needed: most files are small
 	}
 	go d.fetchAhead(ctx)
 	return d
@@ -55,8 +66,8 @@ func (d *download) close() {
 
 func (d *download) Read(p []byte) (int, error) {
 	for len(d.rest) == 0 {
-		if d.err != nil {
-			return 0, d.err
+		if d.current.err != nil {
+			return 0, d.current.err
 		}
 		d.next()
 	}
@@ -71,7 +82,7 @@ func (d *download) WriteTo(w io.Writer) (sum int64, err error) {
 		n, err := w.Write(d.rest)
 		sum, d.rest = sum+int64(n), nil
 		if err == nil {
-			err = d.err
+			err = d.current.err
 		}
 		if err == io.EOF {
 			return sum, nil
@@ -83,13 +94,16 @@ func (d *download) WriteTo(w io.Writer) (sum int64, err error) {
 	}
 }
 
-// next takes what was fetched next.
+// next takes what was fetched next, and gives the buffer of what was read back.
 func (d *download) next() {
+	if d.current.buffer != nil {
+		d.free <- d.current.buffer
+	}
 	next, ok := <-d.fetched
 	if !ok {
 		next.err = context.Canceled
 	}
-	d.rest, d.err = next.data, next.err
+	d.current, d.rest = next, next.data
 }
 
 func (d *download) fetchAhead(ctx context.Context) {
@@ -99,37 +113,46 @@ func (d *download) fetchAhead(ctx context.Context) {
 		return
 	}
 	for position := int64(0); ; {
-		data, err := d.fetch(ctx, position)
-		position += int64(len(data))
+		var next fetched
 		select {
-		case d.fetched <- fetched{data, err}:
+		case next.buffer = <-d.free:
 		case <-ctx.Done():
 			return
 		}
-		if err != nil {
+		if next.buffer == nil {
+			next.buffer = make([]byte, fetchSize+2) // the two of the protocol's line end
+		}
+		next.data, next.err = d.fetch(ctx, position, next.buffer)
+		position += int64(len(next.data))
+		select {
+		case d.fetched <- next:
+		case <-ctx.Done():
+			return
+		}
+		if next.err != nil {
 			return
 		}
 	}
 }
 
-// fetch gets what follows position, waiting for it if need be.
-func (d *download) fetch(ctx context.Context, position int64) ([]byte, error) {
+// fetch gets what follows position into the buffer, waiting for it if need be.
+func (d *download) fetch(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
 	k := d.channel.keys
 	segment, within := k.segment(d.id, d.shipment, int(position/d.segment)), position%d.segment
 	for {
 		var data []byte
 		var state uploadState
-		err := d.channel.db.Retry(ctx, func() (err error) {
+		err := d.channel.db.Retry(ctx, func() error {
 			pipe := d.channel.db.Pipeline()
 			// The state first: what it says is there, the range then has.
 			fields := pipe.HMGet(ctx, k.file(d.id), "by", "ship", "state", "raw")
-			part := pipe.GetRange(ctx, segment, within, within+fetchSize-1)
-			if _, err = pipe.Exec(ctx); err != nil {
+			part := redis.NewZeroCopyStringCmd(ctx, buffer, "getrange", segment, within, within+fetchSize-1)
+			_ = pipe.Process(ctx, part) // Exec tells
+			if _, err := pipe.Exec(ctx); err != nil {
 				return err
 			}
-			state = parseUpload(fields.Val())
-			data, err = part.Bytes()
-			return err
+			state, data = parseUpload(fields.Val()), part.Bytes()
+			return nil
 		})
 		switch {
 		case err != nil:

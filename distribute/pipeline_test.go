@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,19 +13,26 @@ import (
 func TestPipelineHandsOnWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(0, 3*chunkSize*chunks).Draw(t, "size")
-		block := rapid.IntRange(1, 2*chunkSize).Draw(t, "block")
-		content := bytes.Repeat([]byte("skidway"), size/7+1)[:size]
+		size := rapid.IntRange(0, 2*chunkSize*chunks).Draw(t, "size")
+		block := rapid.IntRange(chunkSize/64, 2*chunkSize).Draw(t, "block")
+		content := varied(size)
 		ended := errors.New("the end")
 		var got bytes.Buffer
 		err := pipeline(&got, func(w io.Writer) error {
 			_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{bytes.NewReader(content)}, make([]byte, block))
 			return errors.Join(err, ended)
-		}, nil)
+		}, func() bool { return rapid.Bool().Draw(t, "busy") }, nil)
 		if !errors.Is(err, ended) || !bytes.Equal(got.Bytes(), content) {
 			t.Fatalf("%v, %d bytes of %d", err, got.Len(), len(content))
 		}
 	})
+}
+
+// varied is content of which no two parts look alike for long.
+func varied(size int) []byte {
+	content := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	return content
 }
 
 // fullWriter takes some bytes and no more.
@@ -49,7 +57,7 @@ func TestPipelineStopsItsProducerWhenNobodyWantsMore(t *testing.T) {
 				return err
 			}
 		}
-	}, func() { close(stopped) })
+	}, func() bool { return false }, func() { close(stopped) })
 	if !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
 	}

@@ -221,13 +221,11 @@ func (w *Worker) count(ctx context.Context, cl *claim) (name string, count *file
 	if r.shipment != cl.shipment {
 		return r.name, nil, errAbandoned
 	}
-	// With a file for every processor the processors are busy, and content is
-	// counted best where it was inflated: in the processor's own cache.
-	busy := w.counting.Add(1)
+	w.counting.Add(1)
 	defer w.counting.Add(-1)
 	count, err = w.channel.countFile(ctx, r, counting{
 		aggregation: w.aggregation, subscriber: w.subscriber, patience: w.config.Lease,
-		pipelined: int(busy) < runtime.GOMAXPROCS(0), lines: &cl.lines,
+		busy: w.busy, lines: &cl.lines,
 	})
 	if err != nil {
 		return r.name, nil, err
@@ -243,6 +241,9 @@ func (w *Worker) count(ctx context.Context, cl *claim) (name string, count *file
 	}
 	return r.name, count, nil
 }
+
+// busy reports whether there is a file in hand for every processor.
+func (w *Worker) busy() bool { return int(w.counting.Load()) >= runtime.GOMAXPROCS(0) }
 
 // account notes a file that was committed.
 func (w *Worker) account(name string, count *fileCount) {

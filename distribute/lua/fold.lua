@@ -3,19 +3,24 @@
 --
 -- KEYS 1 subscriber   2 sealed files   3 sealed counts   4 groups
 --      then the totals of each group that occurs
--- ARGV 1 file id and shipment   then for each cell (at most 500):
---      cell, number of its totals among the keys from 1, group, member
+-- ARGV 1 file id and shipment   2 number of cells, from 1 to 500
+--      then the cells, then for each of them its member and the number of its
+--      group, from 1, then the groups
 -- Returns how many cells are left.
-for i = 2, #ARGV, 4 do
-	local n = redis.call('HGET', KEYS[3], ARGV[i])
+local cells = tonumber(ARGV[2])
+local names = { unpack(ARGV, 3, 2 + cells) }
+local counts = redis.call('HMGET', KEYS[3], unpack(names))
+for i, n in ipairs(counts) do
 	if n then
-		local totals = KEYS[4 + ARGV[i + 1]]
-		if tonumber(redis.call('ZINCRBY', totals, n, ARGV[i + 3])) == 0 then
-			redis.call('ZREM', totals, ARGV[i + 3])
+		local member, totals = ARGV[1 + cells + 2 * i], KEYS[4 + ARGV[2 + cells + 2 * i]]
+		if tonumber(redis.call('ZINCRBY', totals, n, member)) == 0 then
+			redis.call('ZREM', totals, member)
 		end
-		redis.call('ZADD', KEYS[4], 0, ARGV[i + 2])
-		redis.call('HDEL', KEYS[3], ARGV[i])
 	end
+end
+redis.call('HDEL', KEYS[3], unpack(names))
+for i = 3 + 3 * cells, #ARGV do
+	redis.call('ZADD', KEYS[4], 0, ARGV[i])
 end
 local left = redis.call('HLEN', KEYS[3])
 if left == 0 then
