@@ -116,7 +116,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		return result, err
 	}
 	worker.reshipGrace = 0 // there is one shipper, and it ships each file once
-	stop := registry.keepAlive(ctx, name)
+	stop := heartbeat(ctx, batchBeat, func(ctx context.Context) { _ = registry.beat(ctx, name) })
 	defer stop()
 	return b.run(ctx, channel, worker, files)
 }
@@ -189,24 +189,6 @@ func (r batchRegistry) beat(ctx context.Context, name string) error {
 		}
 		return r.db.HSet(ctx, r.key(), name, now.UnixMilli()).Err()
 	})
-}
-
-func (r batchRegistry) keepAlive(ctx context.Context, name string) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		ticker := time.NewTicker(batchBeat)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				_ = r.beat(ctx, name) // Redis is away: the batch itself finds out
-			}
-		}
-	})
-	return func() { cancel(); wait.Wait() }
 }
 
 func (r batchRegistry) end(ctx context.Context, channel *Channel) error {

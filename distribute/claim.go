@@ -171,29 +171,9 @@ func (cs *claims) list() []*claim {
 	return list
 }
 
-// heartbeat shows that the worker lives, and renews its claims, until stop is
-// called.
-func (w *Worker) heartbeat(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		w.renew(ctx)
-		ticker := time.NewTicker(w.config.Lease / 3)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				w.renew(ctx)
-			}
-		}
-	})
-	return func() { cancel(); wait.Wait() }
-}
-
-// renew is one heartbeat. When Redis is away the claims may end meanwhile; the
-// next heartbeat, or the commit, finds out.
+// renew is the worker's heartbeat: it shows that the worker lives, and renews its
+// claims. When Redis is away they may end meanwhile; the next heartbeat, or the
+// commit, finds out.
 func (w *Worker) renew(ctx context.Context) {
 	held := w.claims.list()
 	k := w.channel.keys

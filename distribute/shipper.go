@@ -126,7 +126,7 @@ func (s *Shipper) register(ctx context.Context, f func() error) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	stop := s.heartbeat(ctx)
+	stop := heartbeat(ctx, s.config.Lease/3, s.beat)
 	err := f()
 	stop()
 	return errors.Join(err, s.end(ctx))
@@ -251,28 +251,8 @@ func (s *Shipper) end(ctx context.Context) error {
 	return err
 }
 
-// heartbeat renews the shipper's lease, and that of the upload in hand, until
-// stop is called.
-func (s *Shipper) heartbeat(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		ticker := time.NewTicker(s.config.Lease / 3)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				s.beat(ctx)
-			}
-		}
-	})
-	return func() { cancel(); wait.Wait() }
-}
-
-// beat is one heartbeat. Its failure needs no answer here: the upload finds out
-// by itself when the lease is lost.
+// beat is the shipper's heartbeat: it renews its lease and that of the upload in
+// hand, and registers it anew if it was taken for dead.
 func (s *Shipper) beat(ctx context.Context) {
 	k := s.channel.keys
 	file, id, shipment := k.channel(), "", int64(0)

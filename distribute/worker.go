@@ -97,7 +97,7 @@ func (w *Worker) Progress() int64 {
 func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := w.heartbeat(ctx)
+	stop := heartbeat(ctx, w.config.Lease/3, w.renew)
 	var slots sync.WaitGroup
 	for range w.config.Workers {
 		slots.Go(func() {

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"skidway/distribute"
@@ -72,12 +70,5 @@ func (w *benchWorker) end(err error) (peak int64, _ error) {
 	if w.err != nil {
 		return 0, fmt.Errorf("the worker failed: %w: %s", w.err, strings.TrimSpace(w.errors.String()))
 	}
-	usage, ok := w.command.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0, nil
-	}
-	if runtime.GOOS == "darwin" {
-		return usage.Maxrss, nil // bytes there, KiB elsewhere
-	}
-	return usage.Maxrss << 10, nil
+	return peakMemory(w.command.ProcessState), nil
 }
