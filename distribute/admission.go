@@ -2,13 +2,10 @@ package distribute
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A TooLargeError says that a file does not fit the window.
@@ -30,6 +27,7 @@ type plan struct {
 	shipment int64  // the last one when it was looked at; 0: none
 	base     int64  // where the upload begins
 	newHead  bool   // the head is to be recorded
+	replaces string // what the ids of the same content begin with, if it is forced
 	done     *ShippedFile
 }
 
@@ -41,10 +39,10 @@ func (s *Shipper) plan(ctx context.Context, src *source) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{id: src.head.id(), indexKey: key, index: index, newHead: true}
-	if known == nil || s.config.Force {
-		if known != nil {
-			p.id += "-" + strings.ToLower(rand.Text()[:8])
-		}
+	if known != nil && s.config.Force {
+		return s.planForced(ctx, p)
+	}
+	if known == nil {
 		return p, nil
 	}
 	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.head) > known.head.length
@@ -56,6 +54,22 @@ func (s *Shipper) plan(ctx context.Context, src *source) (plan, error) {
 		return p, errBusy
 	}
 	return s.planMore(ctx, src, known, p)
+}
+
+// planForced makes another file of one that is known: the same for each try of
+// this shipper.
+func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
+	plainID := p.id
+	p.id += "-" + strings.ToLower(s.token[:8])
+	forced, err := s.channel.record(ctx, p.id)
+	if err != nil {
+		return p, err
+	}
+	if forced.inRedis() {
+		return p, errBusy
+	}
+	p.shipment, p.replaces = forced.shipment, plainID
+	return p, nil
 }
 
 // planMore compares a file with what the subscribers have counted of it.
@@ -140,9 +154,11 @@ func (s *Shipper) admit(ctx context.Context, src *source, p plan) (shipment int6
 	size := src.size - p.base
 	segment := s.channel.segmentSize()
 	cost := uploadCost(size, segment)
-	if err := s.fits(ctx, cost); err != nil {
-		return 0, err
-	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.leaveLine(ctx))
+		}
+	}()
 	newHead := ""
 	if p.newHead {
 		newHead = src.head.fingerprint().encode()
@@ -162,9 +178,11 @@ func (s *Shipper) admit(ctx context.Context, src *source, p plan) (shipment int6
 		}
 		switch answer[0] {
 		case "admitted":
-			return parseInt(answer[1]), nil
+			return parseInt(answer[1]), s.channel.forgive(ctx, p.replaces)
 		case "changed":
 			return 0, errChanged
+		case "large":
+			return 0, &TooLargeError{cost, parseInt(answer[1])}
 		}
 		if closed(s.config.Quit) {
 			return 0, errQuit
@@ -186,23 +204,11 @@ var (
 	errQuit    = errors.New("told to quit")
 )
 
-// fits refuses a file that the window can never hold.
-func (s *Shipper) fits(ctx context.Context, cost int64) error {
-	var window int64
-	err := s.channel.db.Retry(ctx, func() (err error) {
-		window, err = s.channel.db.HGet(ctx, s.channel.keys.channel(), "window").Int64()
-		return err
-	})
-	if errors.Is(err, redis.Nil) {
-		return fmt.Errorf("channel %q is gone: it was deleted meanwhile", s.channel.name)
-	}
-	if err != nil {
-		return err
-	}
-	if cost > window {
-		return &TooLargeError{cost, window}
-	}
-	return nil
+// leaveLine gives up the place among those who wait for the window.
+func (s *Shipper) leaveLine(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
 }
 
 // A queueNotice remembers when it was last told what a shipper waits for.

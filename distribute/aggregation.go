@@ -17,7 +17,7 @@ type Aggregation interface {
 	Build() string
 
 	// Begin starts the count of one file. sample holds its first lines, at
-	// most about 1 MiB of them, to see what kind of file it is; it is only
+	// most about 4 MiB of them, to see what kind of file it is; it is only
 	// lent. When a file goes on that was counted up to some line before,
 	// sample is nil and state is what the earlier Counter gave. An error
 	// refuses the file: it is reported and nothing of it is counted.

@@ -138,15 +138,15 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 		}
 	})
 	worked, err := worker.Work(ctx)
-	if err != nil {
-		cancel(err) // nobody frees the window any more
-	}
-	shipping.Wait()
 	result.Problems = worked.Problems
 	var given *AbandonedError
 	if errors.As(err, &given) {
 		err = nil // each of those files has its error
 	}
+	if err != nil {
+		cancel(err) // nobody frees the window any more
+	}
+	shipping.Wait()
 	if err != nil {
 		return result, err
 	}
@@ -183,7 +183,7 @@ func (r batchRegistry) key() string { return batchesKey(r.db.Prefix()) }
 
 func (r batchRegistry) beat(ctx context.Context, name string) error {
 	return r.db.Retry(ctx, func() error {
-		now, err := r.db.Time(ctx).Result()
+		now, err := serverTime(ctx, r.db, r.key())
 		if err != nil {
 			return err
 		}
@@ -192,6 +192,11 @@ func (r batchRegistry) beat(ctx context.Context, name string) error {
 }
 
 func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
+	// By name: a batch that was killed while it ended may have taken its
+	// subscriber off the list already.
+	if err := channel.unsubscribe(ctx, batchSubscriber); err != nil && !errors.Is(err, ErrNoSubscriber) {
+		return err
+	}
 	if err := channel.Delete(ctx); err != nil {
 		return err
 	}
@@ -211,7 +216,7 @@ func (r batchRegistry) clean(ctx context.Context) error {
 		if all, err = r.db.HGetAll(ctx, r.key()).Result(); err != nil {
 			return err
 		}
-		now, err = r.db.Time(ctx).Result()
+		now, err = serverTime(ctx, r.db, r.key())
 		return err
 	})
 	if err != nil {

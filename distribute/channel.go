@@ -204,7 +204,7 @@ func (c *Channel) delete(ctx context.Context) error {
 		return err
 	}
 	for _, s := range subscribers {
-		if err := c.Unsubscribe(ctx, s.Name); err != nil {
+		if err := c.unsubscribe(ctx, s.Name); err != nil && !errors.Is(err, ErrNoSubscriber) {
 			return err
 		}
 	}
@@ -264,14 +264,18 @@ func (c *Channel) scanSet(ctx context.Context, key string, f func(member string)
 	}
 }
 
-// now is the time of the Redis server.
+// now is the time of the Redis server that holds the channel.
 func (c *Channel) now(ctx context.Context) (time.Time, error) {
-	var now time.Time
-	err := c.db.Retry(ctx, func() (err error) {
-		now, err = c.db.Time(ctx).Result()
-		return err
-	})
-	return now, err
+	return serverTime(ctx, c.db, c.keys.channel())
+}
+
+func serverTime(ctx context.Context, db *rdb.DB, key string) (time.Time, error) {
+	answer, err := nowScript.Run(ctx, db, []string{key})
+	if err != nil {
+		return time.Time{}, err
+	}
+	ms, err := answer.Text()
+	return milliseconds(ms), err
 }
 
 // milliseconds reads a time as the scripts write it. What is no number is the

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,85 +36,113 @@ type search struct {
 	retryIn time.Duration // when the first lease of those ends, if nobody renews it
 }
 
+// A backlog is what a worker has read of the announcements and not seen dealt
+// with: so that behind one file that takes long it does not read all that follow
+// again and again.
+type backlog struct {
+	read         uint64 // the last message that was read
+	open         []announced
+	acknowledged uint64
+}
+
+type announced struct {
+	message uint64
+	announcement
+}
+
 // find claims the first file that is free, and acknowledges what is dealt with.
 func (w *Worker) find(ctx context.Context) (search, error) {
-	c, found := w.channel, search{}
-	inOrder := true // all before was dealt with, so the cursor may move
-	for after := uint64(0); ; {
-		messages, err := c.chat.Pending(ctx, c.chatID(), w.subscriber, after, claimBatch)
-		if err != nil || len(messages) == 0 {
-			return found, err
-		}
-		var shipments []announcement
-		var malformed []error
-		for _, m := range messages {
-			a, err := announcement{}, m.Err
-			if err == nil {
-				a, err = parseAnnouncement(m.Body)
+	found := search{}
+	for looked := 0; ; {
+		for looked < len(w.backlog.open) && found.claim == nil {
+			n, err := w.tryClaim(ctx, looked, &found)
+			if err != nil {
+				return found, err
 			}
-			shipments, malformed = append(shipments, a), append(malformed, err)
+			looked = n
 		}
-		verdicts, err := w.tryClaim(ctx, shipments, malformed, &found)
+		if found.claim != nil {
+			break
+		}
+		more, err := w.readOn(ctx)
 		if err != nil {
 			return found, err
 		}
-		dealtWith := uint64(0)
-		for i, gone := range verdicts {
-			inOrder = inOrder && gone
-			if inOrder {
-				dealtWith = messages[i].ID
-				if malformed[i] != nil {
-					w.config.Notify.tell(Event{Text: fmt.Sprintf("skipped message %d of the channel", dealtWith), Err: malformed[i]})
-				}
-			}
+		if !more {
+			break
 		}
-		if dealtWith > 0 {
-			if _, err := c.chat.Ack(ctx, c.chatID(), w.subscriber, dealtWith); err != nil {
-				return found, err
-			}
-		}
-		if found.claim != nil {
-			return found, nil
-		}
-		after = messages[len(messages)-1].ID
 	}
+	return found, w.acknowledge(ctx)
 }
 
-// tryClaim asks for the first of some shipments that is free. It reports for
-// each that was looked at whether the subscriber is past it.
-func (w *Worker) tryClaim(ctx context.Context, shipments []announcement, malformed []error, found *search) ([]bool, error) {
+// readOn reads the next announcements into the backlog; false: there are none.
+func (w *Worker) readOn(ctx context.Context) (bool, error) {
+	c := w.channel
+	messages, err := c.chat.Pending(ctx, c.chatID(), w.subscriber, w.backlog.read, claimBatch)
+	if err != nil || len(messages) == 0 {
+		return false, err
+	}
+	for _, m := range messages {
+		a, err := announcement{}, m.Err
+		if err == nil {
+			a, err = parseAnnouncement(m.Body)
+		}
+		if err != nil {
+			w.config.Notify.tell(Event{Text: fmt.Sprintf("skipped message %d of the channel", m.ID), Err: err})
+		} else {
+			w.backlog.open = append(w.backlog.open, announced{m.ID, a})
+		}
+		w.backlog.read = m.ID
+	}
+	return true, nil
+}
+
+// acknowledge moves the subscriber's cursor up to the first file that is not
+// dealt with.
+func (w *Worker) acknowledge(ctx context.Context) error {
+	upTo := w.backlog.read
+	if len(w.backlog.open) > 0 {
+		upTo = w.backlog.open[0].message - 1
+	}
+	if upTo <= w.backlog.acknowledged {
+		return nil
+	}
+	_, err := w.channel.chat.Ack(ctx, w.channel.chatID(), w.subscriber, upTo)
+	if err == nil {
+		w.backlog.acknowledged = upTo
+	}
+	return err
+}
+
+// tryClaim asks for the first file of the backlog, from a place on, that is free,
+// and drops from it what the subscriber is past. It gives the place behind those
+// that it has asked for.
+func (w *Worker) tryClaim(ctx context.Context, from int, found *search) (int, error) {
 	k, token := w.channel.keys, rand.Text()
+	files := w.backlog.open[from:min(len(w.backlog.open), from+claimBatch)]
 	names := []string{k.subscribers(), k.subscriber(w.subscriber), k.claims(w.subscriber), k.owners(w.subscriber)}
 	args := []any{w.subscriber, token, w.config.Lease.Milliseconds()}
-	for i, a := range shipments {
-		if malformed[i] == nil {
-			names = append(names, k.file(a.File), k.staged(w.subscriber, a.File))
-			args = append(args, a.File, a.Shipment)
-		}
+	for _, a := range files {
+		names = append(names, k.file(a.File), k.staged(w.subscriber, a.File))
+		args = append(args, a.File, a.Shipment)
 	}
 	answer, err := claimScript.Strings(ctx, w.channel.db, names, args...)
 	if err != nil {
-		return nil, err
+		return from, err
 	}
 	if len(answer) == 0 {
-		return nil, fmt.Errorf("subscriber %q was removed from channel %q: %w", w.subscriber, w.channel.name, ErrNoSubscriber)
+		return from, fmt.Errorf("subscriber %q was removed from channel %q: %w", w.subscriber, w.channel.name, ErrNoSubscriber)
 	}
-	now, answer := parseInt(answer[0]), answer[1:]
-	var past []bool
-	for i, a := range shipments {
-		if malformed[i] != nil {
-			past = append(past, true)
-			continue
+	now, verdicts := parseInt(answer[0]), answer[1:]
+	var kept []announced
+	for i, text := range verdicts {
+		verdict := parseInt(text)
+		if verdict >= 0 {
+			kept = append(kept, files[i])
 		}
-		if len(answer) == 0 {
-			break
-		}
-		verdict := parseInt(answer[0])
-		answer = answer[1:]
-		past = append(past, verdict < 0)
 		switch {
 		case verdict == 0:
-			found.claim = &claim{id: a.File, shipment: a.Shipment, token: token}
+			found.claim = &claim{id: files[i].File, shipment: files[i].Shipment, token: token}
 		case verdict > 0:
 			left := time.Duration(verdict-now) * time.Millisecond
 			if !found.pending || left < found.retryIn {
@@ -121,7 +150,8 @@ func (w *Worker) tryClaim(ctx context.Context, shipments []announcement, malform
 			}
 		}
 	}
-	return past, nil
+	w.backlog.open = slices.Replace(w.backlog.open, from, from+len(verdicts), kept...)
+	return from + len(kept), nil
 }
 
 // release gives a claim back at once, even when ctx is done, so that nobody
@@ -150,6 +180,9 @@ func (cs *claims) hold(ctx context.Context, cl *claim) context.Context {
 	if cs.held == nil {
 		cs.held = map[string]*claim{}
 	}
+	if old := cs.held[cl.id]; old != nil {
+		old.lose(errClaimLost) // it ran out, or this one would not have been granted
+	}
 	cs.held[cl.id] = cl
 	return ctx
 }
@@ -157,7 +190,9 @@ func (cs *claims) hold(ctx context.Context, cl *claim) context.Context {
 func (cs *claims) drop(cl *claim) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	delete(cs.held, cl.id)
+	if cs.held[cl.id] == cl {
+		delete(cs.held, cl.id)
+	}
 	cl.lose(nil)
 }
 

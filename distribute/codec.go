@@ -22,9 +22,9 @@ const (
 	zstandard codec = "zstd" // RFC 8878
 )
 
-// maxZstdWindow is the largest window that a zstd file may ask for: what the
-// zstd command grants without --long or --memory, and what --ultra -22 needs.
-const maxZstdWindow = 128 << 20
+// maxZstdWindow is the largest window that a zstd file may ask for, so that a
+// worker's memory is bounded: what the zstd command uses up to --ultra -20.
+const maxZstdWindow = 32 << 20
 
 // UnsupportedCompressionError names a compression that Skidway does not read.
 type UnsupportedCompressionError struct{ Compression string }
@@ -69,6 +69,9 @@ type CorruptError struct {
 func (e *CorruptError) Error() string {
 	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
 		return e.Codec + " data ends too early: the file is cut off"
+	}
+	if errors.Is(e.Err, gzip.ErrChecksum) {
+		return "gzip data is corrupt: its checksum is wrong, so lines before this place may be damaged too"
 	}
 	return fmt.Sprintf("%s data is corrupt: %v", e.Codec, e.Err)
 }
@@ -165,6 +168,9 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 func (s *sourceReader) blame(codec string, err error) error {
 	if s.err != nil {
 		return s.err
+	}
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return &UnsupportedCompressionError{"zstd compression with a window of more than 32 MiB (--long, --ultra -21 and up)"}
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

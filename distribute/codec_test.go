@@ -274,7 +274,7 @@ func FuzzInflate(f *testing.F) {
 			_, err = io.CopyN(io.Discard, content, 1<<20)
 			_ = content.Close()
 		}
-		if err != nil && err != io.EOF && !isCorrupt(err) && (c == gzipped || c == zstandard) {
+		if err != nil && err != io.EOF && !isDamage(err) && (c == gzipped || c == zstandard) {
 			t.Fatalf("%T: %v", err, err)
 		}
 	})

@@ -12,21 +12,23 @@ import (
 // cellBatch is how many cells one script call stages or folds.
 const cellBatch = 500
 
-// commit makes a count true: it stages the cells in bounded steps, seals them
-// together with the mark that the file is counted in one step, and folds them
-// into the totals in bounded steps, which anybody can repeat or finish. A count
-// whose claim is lost is refused whole with errClaimLost.
-func (w *Worker) commit(ctx context.Context, cl *claim, count *fileCount, took time.Duration) error {
+// commit makes a count true: it stages the cells in bounded steps and seals them
+// together with the mark that the file is counted in one step. A count whose
+// claim is lost is refused whole with errClaimLost. everybody tells that every
+// subscriber has counted the shipment now.
+func (w *Worker) commit(ctx context.Context, cl *claim, count *fileCount, took time.Duration) (everybody bool, err error) {
 	cells, err := w.stage(ctx, cl, count)
 	if err != nil {
-		return err
+		return false, err
 	}
-	everybody, err := w.seal(ctx, cl, count, cells, took)
-	if err != nil {
-		return err
-	}
-	shipment := shipmentName(cl.id, cl.shipment)
-	if err := w.channel.fold(ctx, w.subscriber, shipment); err != nil {
+	return w.seal(ctx, cl, count, cells, took)
+}
+
+// settle does what is left to do once a count is true, and what anybody can
+// repeat or finish: it folds the cells into the totals in bounded steps, and frees
+// the file if everybody has counted it.
+func (w *Worker) settle(ctx context.Context, cl *claim, everybody bool) error {
+	if err := w.channel.fold(ctx, w.subscriber, shipmentName(cl.id, cl.shipment)); err != nil {
 		return err
 	}
 	if everybody {
@@ -170,8 +172,8 @@ func (c *Channel) unseal(ctx context.Context, subscriber, shipment string) error
 // many are left.
 func (c *Channel) foldCells(ctx context.Context, subscriber, shipment string, pairs []string) (int64, error) {
 	k := c.keys
-	names := []string{k.subscriber(subscriber), k.sealed(subscriber), k.sealedCells(subscriber, shipment), k.groups(subscriber)}
-	args := []any{shipment, len(pairs) / 2}
+	names := []string{k.subscriber(subscriber), k.sealed(subscriber), k.sealedCells(subscriber, shipment), k.groups(subscriber), k.subscribers()}
+	args := []any{shipment, subscriber, len(pairs) / 2}
 	var places, groups []any
 	place := map[string]int{}
 	for i := 0; i < len(pairs); i += 2 {

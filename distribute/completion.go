@@ -73,6 +73,21 @@ func (w *Worker) reshipPause(ctx context.Context) (time.Duration, error) {
 	return 0, &AbandonedError{names}
 }
 
+// forgive ends the complaint about abandoned uploads of a file that is shipped
+// under another id: those that begin with the one given.
+func (c *Channel) forgive(ctx context.Context, id string) error {
+	if id == "" {
+		return nil
+	}
+	ids, _, err := c.abandonedFiles(ctx)
+	for _, other := range ids {
+		if err == nil && strings.HasPrefix(other, id) {
+			err = c.db.Retry(ctx, func() error { return c.db.ZRem(ctx, c.keys.abandoned(), other).Err() })
+		}
+	}
+	return err
+}
+
 // abandonedFiles lists uploads that were abandoned and not shipped again, and
 // when that happened last.
 func (c *Channel) abandonedFiles(ctx context.Context) (ids []string, newest time.Time, err error) {

@@ -6,10 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// What Begin is shown of a file: its first lines, up to either bound.
+// What Begin is shown of a file: its first sampleLines lines, or fewer if they
+// are long: sampleSize bytes, if there are some lines in it; mostSample bytes in
+// any case.
 const (
 	sampleLines = 1000
-	sampleSize  = 1 << 20 // bytes
+	sampleSize  = 1 << 20
+	someLines   = 20
+	mostSample  = 4 << 20
 )
 
 // A contentCounter is written the uncompressed content of a file and counts it.
@@ -20,8 +24,9 @@ type contentCounter struct {
 	start       int64 // where in the content the counting begins
 	progress    *atomic.Int64
 
-	sample []byte // until the counting begins
-	lines  *lineCounter
+	sample  []byte // until the counting begins
+	sampled int    // newlines in it
+	lines   *lineCounter
 }
 
 // A refusal is the aggregation's word that it will not count the file.
@@ -38,10 +43,11 @@ func (c *contentCounter) Write(block []byte) (int, error) {
 	block = block[skipped:]
 	if c.lines == nil {
 		c.sample = append(c.sample, block...)
-		if c.fresh() && len(c.sample) < sampleSize && bytes.Count(c.sample, []byte("\n")) < sampleLines {
-			return written, nil
+		c.sampled += bytes.Count(block, []byte("\n"))
+		if !c.fresh() || c.sampled >= sampleLines || len(c.sample) >= mostSample || len(c.sample) >= sampleSize && c.sampled >= someLines {
+			return written, c.begin()
 		}
-		return written, c.begin()
+		return written, nil
 	}
 	c.lines.block(block)
 	c.progress.Store(c.lines.tally().Lines)

@@ -87,6 +87,26 @@ func (f *fileCount) finish(aggregation Aggregation, lines *lineCounter, err erro
 	return f, nil
 }
 
+// tallyFile counts the file itself, by what has changed since it was counted
+// before: it may have grown, or been mended.
+func (f *fileCount) tallyFile(before progress) {
+	kinds := func(p progress, add int64) {
+		switch {
+		case p.missing && p.end == 0:
+			f.tally.Failed += add
+		case p.missing:
+			f.tally.Partial += add
+			f.tally.Files += add
+		default:
+			f.tally.Files += add
+		}
+	}
+	if before.shipment > 0 {
+		kinds(before, -1)
+	}
+	kinds(f.progress, 1)
+}
+
 // fail notes that nothing of the file is counted, and why.
 func (f *fileCount) fail(err error) {
 	f.failure = err
@@ -96,6 +116,7 @@ func (f *fileCount) fail(err error) {
 // isDamage reports whether an error is about what was uploaded, and not about
 // the way to it.
 func isDamage(err error) bool {
-	var damage *CorruptError
-	return errors.As(err, &damage) || errors.Is(err, errVanished)
+	var corrupt *CorruptError
+	var unsupported *UnsupportedCompressionError
+	return errors.As(err, &corrupt) || errors.As(err, &unsupported) || errors.Is(err, errVanished)
 }

@@ -145,14 +145,33 @@ func (a *CountryDay) chooseFormat(sample []byte, state string) (accesslog.Format
 	switch {
 	case state != "":
 		return accesslog.ByName(state)
-	case a.format != "auto":
-		return accesslog.ByName(a.format)
 	}
 	lines := bytes.SplitN(sample, []byte("\n"), accesslog.DetectLines+1)
 	if len(lines) > accesslog.DetectLines {
 		lines = lines[:accesslog.DetectLines]
 	}
-	return accesslog.Detect(lines)
+	if a.format == "auto" {
+		return accesslog.Detect(lines)
+	}
+	format, err := accesslog.ByName(a.format)
+	if err != nil {
+		return format, err
+	}
+	parser := format.New(accesslog.Options{})
+	for _, line := range lines {
+		if _, verdict := parser.Parse(line); verdict != accesslog.Unparsable {
+			return format, nil
+		}
+	}
+	return format, &WrongFormatError{a.format}
+}
+
+// A WrongFormatError says that none of a file's first lines is of the format that
+// was asked for: it is binary, or a log in another format.
+type WrongFormatError struct{ Format string }
+
+func (e *WrongFormatError) Error() string {
+	return fmt.Sprintf("none of its first lines is in the format %q: name another --format, or auto", e.Format)
 }
 
 // A countryDayCounter is the hot loop's end: for each line it parses, looks up

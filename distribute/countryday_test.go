@@ -212,9 +212,18 @@ func TestFileThatGoesOnKeepsItsFormat(t *testing.T) {
 
 func TestFormatThatIsSetIsNotDetected(t *testing.T) {
 	t.Parallel()
-	_, tally := countLines(t, newCountryDay(t, CountryDayConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a"})
-	if want := (Tally{Lines: 1, Unparsable: 1}); tally != want {
+	good := `8.8.8.8 - - [01/Nov/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"`
+	_, tally := countLines(t, newCountryDay(t, CountryDayConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a", "8.8.8.8 2026-11-01 a", good})
+	if want := (Tally{Lines: 3, Counted: 1, Unparsable: 2}); tally != want {
 		t.Errorf("%+v, want %+v", tally, want)
+	}
+}
+
+func TestFileOfAnotherFormatThanIsSetIsRefused(t *testing.T) {
+	t.Parallel()
+	var wrong *WrongFormatError
+	if _, err := newCountryDay(t, CountryDayConfig{Format: "combined"}).Begin([]byte("8.8.8.8 2026-11-01 a\n"), ""); !errors.As(err, &wrong) {
+		t.Error(err)
 	}
 }
 

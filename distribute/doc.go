@@ -85,6 +85,7 @@
 //	:subscriber:S:count:DAY      zset    country → requests
 //	:subscriber:S:problems       set     files counted in part or not at all
 //
-// After a run there is left of a file its record (some 600 bytes), for
+// After a run there is left of a file its record (up to 5 KB, most of it the marks
+// by which a copy from an earlier time is recognised), for
 // [RememberFor]. Format version 1; a newer one is refused with a [VersionError].
 package distribute

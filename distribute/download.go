@@ -203,7 +203,7 @@ func (c *Channel) awaitBlock(ctx context.Context, id string, shipment, position 
 	if err != nil || woken {
 		return err
 	}
-	_, err = c.abandon(ctx, id, shipment, "")
+	_, err = c.abandon(ctx, id, shipment, "", true)
 	return err
 }
 

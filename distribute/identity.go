@@ -68,22 +68,21 @@ type fingerprint struct {
 // A mark is a short digest of the first offset bytes.
 type mark struct {
 	offset int
-	sum    uint32
+	sum    uint32 // 24 bits
 }
 
-// Marks lie at every line end at first and farther apart later, so that a
-// fingerprint stays small (some 350 bytes for a full head) and the last mark within
-// a shorter file is never far from its end.
-const (
-	denseMarks = 16
-	markGrowth = 8 // the next mark is 1/8 farther
-)
+// maxMarks bounds what a fingerprint takes up: 4 bytes a mark, some 2.6 KB for a
+// full head of lines of 100 bytes.
+const maxMarks = 1024
+
+// markOf is the short digest of a mark.
+func markOf(sum []byte) uint32 { return uint32(sum[0])<<16 | uint32(sum[1])<<8 | uint32(sum[2]) }
 
 func (h head) fingerprint() fingerprint {
 	p := fingerprint{length: len(h), sum: digestOf(h)}
 	hash, hashed := sha256.New(), 0
 	var sum [sha256.Size]byte
-	for next := 0; hashed < len(h); {
+	for len(p.marks) < maxMarks {
 		end := bytes.IndexByte(h[hashed:], '\n')
 		if end < 0 {
 			break
@@ -91,10 +90,7 @@ func (h head) fingerprint() fingerprint {
 		end += hashed + 1
 		hash.Write(h[hashed:end])
 		hashed = end
-		if len(p.marks) < denseMarks || end >= next {
-			p.marks = append(p.marks, mark{end, binary.BigEndian.Uint32(hash.Sum(sum[:0]))})
-			next = end + end/markGrowth
-		}
+		p.marks = append(p.marks, mark{end, markOf(hash.Sum(sum[:0]))})
 	}
 	return p
 }
@@ -106,7 +102,7 @@ func (p fingerprint) encode() string {
 	last := 0
 	for _, m := range p.marks {
 		out = binary.AppendUvarint(out, uint64(m.offset-last))
-		out = binary.BigEndian.AppendUint32(out, m.sum)
+		out = append(out, byte(m.sum>>16), byte(m.sum>>8), byte(m.sum))
 		last = m.offset
 	}
 	return string(out)
@@ -125,12 +121,12 @@ func decodeFingerprint(text string) (fingerprint, error) {
 	in = in[copy(p.sum[:], in):]
 	for offset := 0; len(in) > 0; {
 		step, n := binary.Uvarint(in)
-		if n <= 0 || step == 0 || step > HeadSize || len(in) < n+4 || offset+int(step) > p.length {
+		if n <= 0 || step == 0 || step > HeadSize || len(in) < n+3 || offset+int(step) > p.length {
 			return fingerprint{}, errBadFingerprint
 		}
 		offset += int(step)
-		p.marks = append(p.marks, mark{offset, binary.BigEndian.Uint32(in[n:])})
-		in = in[n+4:]
+		p.marks = append(p.marks, mark{offset, markOf(in[n:])})
+		in = in[n+3:]
 	}
 	return p, nil
 }
@@ -141,11 +137,13 @@ func (p fingerprint) sameFile(h head) bool {
 	if len(h) >= p.length {
 		return digestOf(h[:p.length]) == p.sum
 	}
-	// h is shorter than what was recorded: compare up to the last mark in it.
-	for i := len(p.marks) - 1; i >= 0; i-- {
-		if m := p.marks[i]; m.offset <= len(h) {
-			sum := sha256.Sum256(h[:m.offset])
-			return binary.BigEndian.Uint32(sum[:]) == m.sum
+	// h is shorter than what was recorded: a copy from an earlier time, if the
+	// record has a mark exactly where it ends. To take another file for this one
+	// would lose its lines, so what can't be compared is another file.
+	for _, m := range p.marks {
+		if m.offset == len(h) {
+			sum := sha256.Sum256(h)
+			return markOf(sum[:]) == m.sum
 		}
 	}
 	return false

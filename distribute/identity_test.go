@@ -148,8 +148,8 @@ func TestFingerprintIsSmall(t *testing.T) {
 			t.Parallel()
 			line := append(bytes.Repeat([]byte("x"), length-1), '\n')
 			p := headOf(bytes.Repeat(line, HeadSize/length+1)).fingerprint()
-			const most = 600
-			if n := len(p.encode()); n > most || length == 100 && n > 400 {
+			const most = 4*maxMarks + 32
+			if n := len(p.encode()); n > most || length == 100 && n > 2700 {
 				t.Errorf("%d bytes", n)
 			}
 		})
@@ -169,7 +169,7 @@ func FuzzDecodeFingerprint(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.length > HeadSize || len(p.marks)*5 > len(text) {
+		if p.length > HeadSize || len(p.marks)*4 > len(text) {
 			t.Fatalf("%d bytes became a head of %d bytes with %d marks", len(text), p.length, len(p.marks))
 		}
 		last := 0

@@ -70,6 +70,45 @@ func TestLostReplyToAnyCommandChangesNothing(t *testing.T) {
 	}
 }
 
+func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) {
+	t.Parallel()
+	ctx, folder := context.Background(), t.TempDir()
+	lines := content(1, 200)
+	path := write(t, folder, "a.log", lines)
+	for n, lost := int64(1), true; lost; n++ {
+		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
+			url := redistest.URL(t)
+			// A server that has seen the scripts: the answer that is lost is the
+			// script's and not that it is unknown.
+			if _, err := distribute.NewBatch(redistest.Open(t, url), countryDay(t), distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path}); err != nil {
+				t.Fatal(err)
+			}
+			plain := open(t, redistest.Open(t, url))
+			ship(t, plain, path)
+			if err := plain.Subscribe(ctx, "slow", ""); err != nil {
+				t.Fatal(err)
+			}
+			work(t, plain, "fast")
+
+			db, hook := redistest.Open(t, url), &lostReply{at: n}
+			db.AddHook(hook)
+			if err := open(t, db).Unsubscribe(ctx, "slow"); err != nil {
+				t.Fatal(err)
+			}
+			result, err := distribute.NewBatch(db, countryDay(t), distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, countsOf(result.Report), reference(t, lines))
+			exact(t, url, "fast", lines)
+			lost = hook.commands.Load() >= n
+		})
+		if t.Failed() {
+			break
+		}
+	}
+}
+
 func TestRedisThatGoesAwayAndComesBackCostsNothing(t *testing.T) {
 	t.Parallel()
 	ctx, folder := context.Background(), t.TempDir()

@@ -12,6 +12,7 @@ var lua embed.FS
 // All scripts of this room can be repeated: each checks who asks, and for what
 // shipment or claim, before it changes anything.
 var (
+	nowScript         = script("now", "ask for the time")
 	subscribeScript   = script("subscribe", "subscribe to the channel")
 	unsubscribeScript = script("unsubscribe", "remove the subscriber")
 	beginScript       = script("begin", "register the shipper")

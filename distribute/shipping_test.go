@@ -115,6 +115,17 @@ func TestGrownPlainFileShipsOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
+func TestOtherFileWithTheSameFirstLinesIsCounted(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	start := content(1, 300)
+	one := append(bytes.Clone(start), "8.8.8.8 2026-11-05 of the first host\n8.8.8.8 2026-11-05 x\n"...)
+	other := append(bytes.Clone(start), "1.1.1.1 2026-11-05 of the second\n"...)
+	ship(t, channel, write(t, folder, "one", one), write(t, folder, "other", other))
+	work(t, channel, "s")
+	same(t, counted(t, channel, "s"), reference(t, one, other))
+}
+
 func TestForceCountsAgain(t *testing.T) {
 	t.Parallel()
 	channel, folder := open(t, redistest.DB(t)), t.TempDir()

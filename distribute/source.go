@@ -71,9 +71,8 @@ func (s *source) readHead() error {
 		return err
 	}
 	s.head, err = s.content(HeadSize)
-	var damage *CorruptError
 	switch {
-	case len(s.head) > 0 && (err == nil || errors.As(err, &damage)):
+	case len(s.head) > 0 && (err == nil || isDamage(err)):
 		return nil // damage is found, placed and reported by whoever counts the file
 	case err != nil:
 		return err
@@ -106,8 +105,7 @@ func (s *source) length() (int64, error) {
 	}
 	defer func() { _ = content.Close() }()
 	n, err := io.Copy(io.Discard, content)
-	var damage *CorruptError
-	if errors.As(err, &damage) {
+	if isDamage(err) {
 		err = nil
 	}
 	return n, err

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // A Status is how a channel stands at one moment.
@@ -59,15 +62,16 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 		window := pipe.HMGet(ctx, c.keys.channel(), "window", "used")
 		known := pipe.ZCard(ctx, c.keys.files())
 		oldest := pipe.ZRange(ctx, c.keys.open(), 0, openListed-1)
-		shippers := pipe.HVals(ctx, c.keys.shippers())
+		shippers := pipe.HGetAll(ctx, c.keys.shippers())
+		alive := pipe.ZRangeByScore(ctx, c.keys.leases(), &redis.ZRangeBy{Min: after(s.Now), Max: "+inf"})
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}
 		text := func(i int) string { v, _ := window.Val()[i].(string); return v }
 		s.Window, s.Used, s.Known = parseInt(text(0)), parseInt(text(1)), known.Val()
 		open, s.Shippers = oldest.Val(), nil
-		for _, shipper := range shippers.Val() {
-			_, name, _ := strings.Cut(shipper, " ")
+		for _, token := range alive.Val() {
+			_, name, _ := strings.Cut(shippers.Val()[token], " ")
 			s.Shippers = append(s.Shippers, name)
 		}
 		slices.Sort(s.Shippers)
@@ -76,7 +80,7 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Subscribers, err = c.subscriberStatus(ctx); err != nil {
+	if s.Subscribers, err = c.subscriberStatus(ctx, s.Now); err != nil {
 		return s, err
 	}
 	if s.Abandoned, err = c.abandonedNames(ctx); err != nil {
@@ -102,7 +106,10 @@ func (s *Status) openFile(r record) OpenFile {
 	return file
 }
 
-func (c *Channel) subscriberStatus(ctx context.Context) ([]SubscriberStatus, error) {
+// after is the lowest score of a lease that has not run out.
+func after(now time.Time) string { return "(" + strconv.FormatInt(now.UnixMilli(), 10) }
+
+func (c *Channel) subscriberStatus(ctx context.Context, now time.Time) ([]SubscriberStatus, error) {
 	subscribers, err := c.Subscribers(ctx)
 	if err != nil {
 		return nil, err
@@ -121,7 +128,7 @@ func (c *Channel) subscriberStatus(ctx context.Context) ([]SubscriberStatus, err
 		}
 		var counting int64
 		err := c.db.Retry(ctx, func() (err error) {
-			counting, err = c.db.ZCard(ctx, c.keys.claims(subscriber.Name)).Result()
+			counting, err = c.db.ZCount(ctx, c.keys.claims(subscriber.Name), after(now), "+inf").Result()
 			return err
 		})
 		if err != nil {

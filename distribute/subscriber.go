@@ -81,9 +81,13 @@ func (c *Channel) Unsubscribe(ctx context.Context, name string) error {
 
 func (c *Channel) unsubscribe(ctx context.Context, name string) error {
 	k := c.keys
-	gone, err := unsubscribeScript.Int(ctx, c.db,
-		[]string{k.subscribers(), k.subscriber(name), k.claims(name), k.owners(name), k.wake()}, name)
-	if err != nil {
+	_, unknown := c.hasSubscriber(ctx, name)
+	if unknown != nil && !errors.Is(unknown, ErrNoSubscriber) {
+		return unknown
+	}
+	// What an earlier removal left, if it was interrupted, is removed all the same.
+	if _, err := unsubscribeScript.Int(ctx, c.db,
+		[]string{k.subscribers(), k.subscriber(name), k.claims(name), k.owners(name), k.wake()}, name); err != nil {
 		return err
 	}
 	if err := c.chat.Leave(ctx, c.chatID(), name); err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
@@ -92,21 +96,16 @@ func (c *Channel) unsubscribe(ctx context.Context, name string) error {
 	if err := c.dropCounts(ctx, name); err != nil {
 		return err
 	}
-	if gone == 0 {
-		return ErrNoSubscriber
-	}
-	return c.settleOpen(ctx)
-}
-
-// dropCounts deletes a subscriber's totals, sealed and staged counts, and its
-// marks in the records of files.
-func (c *Channel) dropCounts(ctx context.Context, name string) error {
-	err := c.scanSet(ctx, c.keys.groups(name), func(group string) error {
-		return c.unlink(ctx, c.keys.totals(name, group))
-	})
-	if err != nil {
+	if err := c.settleOpen(ctx); err != nil {
 		return err
 	}
+	return unknown
+}
+
+// dropCounts deletes a subscriber's sealed counts, totals and staged counts, and its
+// marks in the records of files.
+func (c *Channel) dropCounts(ctx context.Context, name string) error {
+	// Sealed counts first: what nobody can seal any more nobody can fold.
 	shipments, err := c.sealed(ctx, name)
 	if err != nil {
 		return err
@@ -115,6 +114,12 @@ func (c *Channel) dropCounts(ctx context.Context, name string) error {
 		if err := c.unlink(ctx, c.keys.sealedCells(name, shipment)); err != nil {
 			return err
 		}
+	}
+	err = c.scanSet(ctx, c.keys.groups(name), func(group string) error {
+		return c.unlink(ctx, c.keys.totals(name, group))
+	})
+	if err != nil {
+		return err
 	}
 	err = c.eachFile(ctx, func(id string) error {
 		fields := make([]string, 0, 8)

@@ -59,7 +59,7 @@ func (c *Channel) sweepLeases(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.abandon(ctx, id, r.shipment, ""); err != nil {
+		if _, err := c.abandon(ctx, id, r.shipment, "", true); err != nil {
 			return err
 		}
 	}
@@ -76,12 +76,13 @@ func (c *Channel) sweepLeases(ctx context.Context) error {
 const readersGrace = time.Second
 
 // abandon gives an upload up: by its shipper's name, or by none if its lease
-// has run out. It reports whether the upload is abandoned now.
-func (c *Channel) abandon(ctx context.Context, id string, shipment int64, by string) (bool, error) {
+// has run out. missed says that it is to be shipped again. It reports whether the
+// upload is abandoned now.
+func (c *Channel) abandon(ctx context.Context, id string, shipment int64, by string, missed bool) (bool, error) {
 	k := c.keys
 	n, err := abandonScript.Int(ctx, c.db,
 		[]string{k.file(id), k.fileWake(id, shipment), k.abandoned(), k.wake(), k.uploads(), k.spent()},
-		by, shipment, id, readersGrace.Milliseconds())
+		by, shipment, id, readersGrace.Milliseconds(), missed)
 	return n == 1, err
 }
 
@@ -148,9 +149,26 @@ func (c *Channel) forgetOld(ctx context.Context) error {
 		return err
 	}
 	for _, id := range old {
+		if err := c.forgetProblems(ctx, id); err != nil {
+			return err
+		}
 		if _, err := forgetScript.Int(ctx, c.db,
 			[]string{c.keys.files(), c.keys.heads(), c.keys.file(id), c.keys.open(), c.keys.abandoned()},
 			id, before.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetProblems drops what subscribers have against a file that is forgotten.
+func (c *Channel) forgetProblems(ctx context.Context, id string) error {
+	names, err := c.subscriberNames(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := c.db.Retry(ctx, func() error { return c.db.SRem(ctx, c.keys.problems(name), id).Err() }); err != nil {
 			return err
 		}
 	}

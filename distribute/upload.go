@@ -50,7 +50,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile
 		case err != nil:
 			return err
 		}
-		result.id, result.shipment = p.id, shipment
+		result.id, result.shipment, result.Bytes = p.id, shipment, 0
 		return s.upload(ctx, src, p, result)
 	}
 }
@@ -102,8 +102,9 @@ func (s *Shipper) upload(ctx context.Context, src *source, p plan, result *Shipp
 		err = s.complete(ctx, src, p, result)
 	}
 	if err != nil {
-		err = errors.Join(err, s.giveUp(ctx, result))
-		return err
+		// What is wrong with the file itself its shipper tells. It may never be
+		// shipped again, or as another file.
+		return errors.Join(err, s.giveUp(ctx, result, !fileProblem(err)))
 	}
 	result.Outcome = Shipped
 	if p.base > 0 {
@@ -117,10 +118,10 @@ func (s *Shipper) upload(ctx context.Context, src *source, p plan, result *Shipp
 }
 
 // giveUp abandons the upload in hand, even when ctx is done.
-func (s *Shipper) giveUp(ctx context.Context, result *ShippedFile) error {
+func (s *Shipper) giveUp(ctx context.Context, result *ShippedFile, missed bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	gone, err := s.channel.abandon(ctx, result.id, result.shipment, s.token)
+	gone, err := s.channel.abandon(ctx, result.id, result.shipment, s.token, missed)
 	if err != nil || !gone {
 		return err
 	}

@@ -44,6 +44,7 @@ type Worker struct {
 	counting    atomic.Int32  // files in hand
 	reshipGrace time.Duration // how long an abandoned upload may take to come again
 	looking     sync.Mutex    // held by the one goroutine that looks for a file
+	backlog     backlog       // its own
 
 	mu       sync.Mutex // guards what follows, and calls of Notify
 	tally    Tally
@@ -188,18 +189,21 @@ func (c *Channel) idle(ctx context.Context, subscriber string) error {
 // workOn counts and commits one file. Its error ends the worker.
 func (w *Worker) workOn(ctx context.Context, cl *claim) error {
 	work := w.claims.hold(ctx, cl)
-	defer w.claims.drop(cl)
 	started := time.Now()
+	everybody := false
 	name, count, err := w.count(work, cl)
+	cause := context.Cause(work)
 	if err == nil {
-		err = w.commit(work, cl, count, time.Since(started))
+		// Not under the claim's context: the heartbeat can't tell a claim that
+		// was lost from one that the seal has just ended. The scripts can.
+		everybody, err = w.commit(ctx, cl, count, time.Since(started))
+	} else if cause != nil && ctx.Err() == nil {
+		err = cause // the heartbeat found out first
 	}
+	w.claims.drop(cl)
 	if err == nil {
 		w.account(name, count)
-		return nil
-	}
-	if cause := context.Cause(work); cause != nil && ctx.Err() == nil {
-		err = cause // the heartbeat found out first
+		return w.settle(ctx, cl, everybody)
 	}
 	released := w.release(ctx, cl)
 	switch {
@@ -230,15 +234,7 @@ func (w *Worker) count(ctx context.Context, cl *claim) (name string, count *file
 	if err != nil {
 		return r.name, nil, err
 	}
-	switch {
-	case count.failure != nil:
-		count.tally.Failed = 1
-	case count.damage != nil:
-		count.tally.Partial = 1
-		fallthrough
-	default:
-		count.tally.Files = 1
-	}
+	count.tallyFile(r.counted[w.subscriber])
 	return r.name, count, nil
 }
 

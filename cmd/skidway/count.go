@@ -37,7 +37,7 @@ No Redis is needed: by default everything happens inside this process, and
 nothing is kept. Only an explicit --redis makes it use a server, not the
 environment; there, too, nothing is left behind.
 
-The last line on standard error sums up:
+A line on standard error sums up:
 lines = counted + unknown_country + unparsable.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5

@@ -29,7 +29,7 @@ func (a *app) report() *cobra.Command {
 		Long: `Prints what a subscriber of a channel has counted until now.
 
 Files that were counted in part or not at all are named on standard error, and
-the exit code is then 1. The last line on standard error sums up all that was
+the exit code is then 1. A line on standard error sums up all that was
 counted, whatever --from, --to and --top leave out; its seconds are those that
 workers were busy.`,
 		Example: `  skidway logs report --channel web --subscriber countries

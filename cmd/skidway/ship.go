@@ -33,7 +33,8 @@ it waits until workers have counted something, and says for whom.
 
 What was shipped before is recognised, also renamed or recompressed, and what
 has grown goes on where it ended: to ship a directory again uploads only what
-is new.`,
+is new. More of a file can only follow when what was shipped of it before is
+counted: it waits for that too.`,
 		Example: `  skidway logs ship /var/log/nginx --channel web --subscriber countries
   skidway logs ship access.log.1 --channel web --wait
   skidway logs ship /var/log/nginx --channel web --follow

@@ -4,7 +4,8 @@
 -- KEYS 1 file   2 file's wake stream   3 abandoned files   4 channel's wake stream
 --      5 uploads   6 spent files
 -- ARGV 1 shipper, empty: only if the lease has run out   2 shipment   3 file id
---      4 how long, in ms, the readers' wake-up stays
+--      4 how long, in ms, the readers' wake-up stays   5 '1': it is to be shipped
+--      again, and missed until then
 -- Returns 1 if it is abandoned (now or before), else 0.
 local file = redis.call('HMGET', KEYS[1], 'by', 'ship', 'state', 'raw')
 if file[2] ~= ARGV[2] then
@@ -22,7 +23,9 @@ end
 redis.call('HSET', KEYS[1], 'state', 'abandoned')
 redis.call('XADD', KEYS[2], 'MAXLEN', 1, file[4] .. '-2', 'abandoned', 1)
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('ZADD', KEYS[3], string.format('%.0f', ms), ARGV[3])
+if ARGV[5] == '1' then
+	redis.call('ZADD', KEYS[3], string.format('%.0f', ms), ARGV[3])
+end
 redis.call('ZREM', KEYS[5], ARGV[3])
 redis.call('SADD', KEYS[6], ARGV[3])
 redis.call('XADD', KEYS[4], 'MAXLEN', 1, '*', 'abandoned', 'file')

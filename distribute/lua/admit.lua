@@ -9,6 +9,7 @@
 --      then field, value, … of the record: name, codec, size, base, segment …
 -- Returns {'admitted', shipment}
 --      or {'changed'}: the index or the record is not as it was seen; look again
+--      or {'large', window}: the window can never hold it
 --      or {'full', bytes in use}: the window has no room
 --      or {'line', bytes in use}: others ask since longer
 local now = redis.call('TIME')
@@ -20,11 +21,21 @@ local ship, state = file[1] or '0', file[2]
 if file[3] == ARGV[1] and state == 'uploading' and tonumber(ship) == tonumber(ARGV[5]) + 1 then
 	return { 'admitted', tonumber(ship) } -- a repeated call
 end
-if ship ~= ARGV[5] or (redis.call('HGET', KEYS[5], ARGV[3]) or '') ~= ARGV[4] then
+local function changed()
+	redis.call('ZREM', KEYS[3], ARGV[1]) -- who asks for nothing now keeps nobody waiting
 	return { 'changed' }
 end
+if ship ~= ARGV[5] or (redis.call('HGET', KEYS[5], ARGV[3]) or '') ~= ARGV[4] then
+	return changed()
+end
 if state and state ~= 'done' and state ~= 'abandoned' or redis.call('ZSCORE', KEYS[2], ARGV[2]) then
-	return { 'changed' }
+	return changed()
+end
+
+local window = tonumber(redis.call('HGET', KEYS[1], 'window') or '0')
+if tonumber(ARGV[7]) > window then
+	redis.call('ZREM', KEYS[3], ARGV[1])
+	return { 'large', window }
 end
 
 -- The line: first come, first served, as long as whoever is first lives.
@@ -42,7 +53,7 @@ for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, 99)) do
 	end
 	redis.call('ZREM', KEYS[3], other)
 end
-if used + tonumber(ARGV[7]) > tonumber(redis.call('HGET', KEYS[1], 'window')) then
+if used + tonumber(ARGV[7]) > window then
 	return { 'full', used }
 end
 
@@ -56,7 +67,11 @@ end
 local shipment = tonumber(ship) + 1
 redis.call('HSET', KEYS[7], 'ship', shipment, 'state', 'uploading', 'by', ARGV[1], 'cost', ARGV[7],
 	'admitted', text, 'raw', 0)
-redis.call('ZADD', KEYS[9], string.format('%.0f', ms + ARGV[8]), ARGV[2])
+-- An upload never outlives its shipper: whoever finds the shipper dead finds
+-- the upload dead too.
+local till = string.format('%.0f', ms + ARGV[8])
+redis.call('ZADD', KEYS[9], till, ARGV[2])
+redis.call('ZADD', KEYS[4], 'XX', 'GT', till, ARGV[1])
 if ARGV[6] ~= '' then
 	redis.call('HSET', KEYS[7], 'head', ARGV[6])
 end

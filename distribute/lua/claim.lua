@@ -23,6 +23,10 @@ for i = 1, (#KEYS - 4) / 2 do
 	local lease = redis.call('ZSCORE', KEYS[3], id)
 	if file[1] ~= ship or (file[2] ~= 'uploading' and file[2] ~= 'uploaded') or file[3] == ship then
 		answer[i + 1] = '-1'
+		if file[1] == ship then -- nobody counts it any more; what a dead claim left goes too
+			redis.call('ZREM', KEYS[3], id)
+			redis.call('HDEL', KEYS[4], id)
+		end
 	elseif lease and tonumber(lease) > ms and redis.call('HGET', KEYS[4], id) ~= ARGV[2] then
 		answer[i + 1] = string.format('%.0f', tonumber(lease))
 	else
