@@ -27,6 +27,11 @@ func (l *lostReply) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (l *lostReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
+		if cmd.Name() == "watch" || cmd.Name() == "unwatch" {
+			// With a real answer its connection is lost, and the watch with it;
+			// here the connection would go on watching.
+			return err
+		}
 		if l.commands.Add(1) == l.at {
 			err = io.ErrUnexpectedEOF
 			cmd.SetErr(err)
