@@ -165,7 +165,7 @@ func (s *Shipper) admit(ctx context.Context, src *source, p plan) (shipment int6
 	}
 	k := s.channel.keys
 	names := []string{k.channel(), k.open(), k.line(), k.leases(), k.heads(), k.files(), k.file(p.id), k.abandoned(), k.uploads()}
-	for waiting := (queueNotice{}); ; {
+	for waiting := (notice{}); ; {
 		since, err := s.channel.moment(ctx)
 		if err != nil {
 			return 0, err
@@ -211,16 +211,25 @@ func (s *Shipper) leaveLine(ctx context.Context) error {
 	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
 }
 
-// A queueNotice remembers when it was last told what a shipper waits for.
-type queueNotice struct {
-	at   time.Time
-	text string
-}
+// A notice remembers when a person was last told what is waited for.
+type notice struct{ told time.Time }
 
-// noticeEvery is how often a person is told again what is waited for.
+// noticeEvery is how often it is told again.
 const noticeEvery = 30 * time.Second
 
-func (s *Shipper) tellWaiting(ctx context.Context, src *source, why string, last *queueNotice) error {
+// due reports whether it is time to tell, and then takes it as told.
+func (n *notice) due() bool {
+	if time.Since(n.told) < noticeEvery {
+		return false
+	}
+	n.told = time.Now()
+	return true
+}
+
+func (s *Shipper) tellWaiting(ctx context.Context, src *source, why string, last *notice) error {
+	if !last.due() {
+		return nil
+	}
 	text := "waits for its turn: other shippers asked first"
 	if why == "full" {
 		whom, err := s.channel.laggards(ctx)
@@ -229,10 +238,6 @@ func (s *Shipper) tellWaiting(ctx context.Context, src *source, why string, last
 		}
 		text = "waits, the window is full: " + whom
 	}
-	if time.Since(last.at) < noticeEvery {
-		return nil
-	}
-	*last = queueNotice{time.Now(), text}
 	s.config.Notify.tell(Event{File: src.path, Text: text})
 	return nil
 }

@@ -2,6 +2,8 @@ package distribute
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +37,13 @@ func (f afterCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 		}
 		return err
 	}
+}
+
+// openWebLike opens the same channel by connections of its own.
+func openWebLike(t *testing.T, channel *Channel) *Channel {
+	t.Helper()
+	options := channel.db.UniversalClient.(*redis.Client).Options()
+	return openWeb(t, fmt.Sprintf("unix://%s?db=%d", options.Addr, options.DB))
 }
 
 func openWeb(t *testing.T, url string) *Channel {
@@ -187,4 +196,87 @@ func TestShipperThatNoLongerAsksLeavesTheLine(t *testing.T) {
 	shipped(t, channel, ShipperConfig{}, logFile(t, "small", 10)) // the follower asks for nothing
 	close(quit)
 	following.Wait()
+}
+
+func TestFileThatChangesCostsABatchOnlyItself(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, redistest.URL(t))
+	changing, good := logFile(t, "changing", 3000), logFile(t, "good", 10)
+	var once sync.Once
+	db.AddHook(afterCommand(func(name string, _ []any) {
+		if name == "append" {
+			once.Do(func() {
+				if err := os.Truncate(changing, 1000); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}))
+	result, err := NewBatch(db, newCountryDay(t, CountryDayConfig{}), BatchConfig{}).Run(t.Context(), []string{changing, good})
+	var changed *ChangedError
+	if err != nil || !errors.As(result.Files[0].Err, &changed) || result.Report.Subscriber.Tally.Lines != 11 || len(result.Report.Abandoned) > 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+func TestFileThatGrowsIsOneFile(t *testing.T) {
+	t.Parallel()
+	channel := openWeb(t, redistest.URL(t))
+	path := logFile(t, "a", 1)
+	shipped(t, channel, ShipperConfig{}, path)
+	countEverything(t, channel)
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append(content, "8.8.8.8 2026-11-02 more\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped(t, channel, ShipperConfig{}, path)
+	countEverything(t, channel)
+	report, err := channel.Report(t.Context(), "s", ReportOptions{})
+	if tally := report.Subscriber.Tally; err != nil || tally.Files != 1 || tally.Lines != 3 {
+		t.Errorf("%+v, %v", tally, err)
+	}
+}
+
+func TestStatusTellsOnlyOfShippersThatLive(t *testing.T) {
+	t.Parallel()
+	channel := openWeb(t, redistest.URL(t))
+	dead := NewShipper(channel, ShipperConfig{})
+	if err := dead.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	status, err := channel.Status(t.Context())
+	if err != nil || len(status.Shippers) != 1 {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	if err := channel.db.ZAdd(t.Context(), channel.keys.leases(), redis.Z{Score: 1, Member: dead.token}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if status, err = channel.Status(t.Context()); err != nil || len(status.Shippers) != 0 {
+		t.Errorf("%+v, %v", status, err)
+	}
+}
+
+func TestForcedUploadThatWasAbandonedIsForgivenWhenItIsShippedAgain(t *testing.T) {
+	t.Parallel()
+	channel, path := openWeb(t, redistest.URL(t)), logFile(t, "a", 3000)
+	shipped(t, channel, ShipperConfig{}, path)
+	countEverything(t, channel)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopping := openWebLike(t, channel)
+	stopping.db.AddHook(afterCommand(func(name string, _ []any) {
+		if name == "append" {
+			cancel() // as if its process were told to end at once
+		}
+	}))
+	if _, err := NewShipper(stopping, ShipperConfig{Force: true}).Ship(ctx, []string{path}); err == nil {
+		t.Fatal("it was shipped")
+	}
+	if names, err := channel.abandonedNames(t.Context()); err != nil || len(names) != 1 {
+		t.Fatalf("%v, %v: want it to be missed", names, err)
+	}
+	shipped(t, channel, ShipperConfig{Force: true}, path)
+	countEverything(t, channel)
 }

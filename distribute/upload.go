@@ -14,7 +14,7 @@ import (
 
 // shipOnce plans, admits, announces and uploads a file.
 func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile, patient bool) error {
-	for notice := (queueNotice{}); ; {
+	for told := (notice{}); ; {
 		since, err := s.channel.moment(ctx)
 		if err != nil {
 			return err
@@ -22,7 +22,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile
 		p, err := s.plan(ctx, src)
 		switch {
 		case errors.Is(err, errBusy):
-			err := s.awaitFree(ctx, since, src, patient, &notice)
+			err := s.awaitFree(ctx, since, src, patient, &told)
 			if errors.Is(err, errQuit) {
 				result.Outcome = NotReached
 				return nil
@@ -64,7 +64,7 @@ func withNote(text, note string) string {
 
 // awaitFree waits until an earlier shipment of the same file is out of Redis;
 // without patience it only cleans up what may be in the way.
-func (s *Shipper) awaitFree(ctx context.Context, since moment, src *source, patient bool, notice *queueNotice) error {
+func (s *Shipper) awaitFree(ctx context.Context, since moment, src *source, patient bool, told *notice) error {
 	if err := s.channel.sweep(ctx); err != nil {
 		return err
 	}
@@ -78,12 +78,11 @@ func (s *Shipper) awaitFree(ctx context.Context, since moment, src *source, pati
 	if closed(s.config.Quit) {
 		return errQuit
 	}
-	if time.Since(notice.at) >= noticeEvery {
+	if told.due() {
 		whom, err := s.channel.laggards(ctx)
 		if err != nil {
 			return err
 		}
-		notice.at = time.Now()
 		s.config.Notify.tell(Event{File: src.path, Text: "waits until what was shipped of it before is counted: " + whom})
 	}
 	return s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit)
@@ -225,7 +224,7 @@ func (s *Shipper) complete(ctx context.Context, src *source, p plan, result *Shi
 
 // awaitCounted waits until every subscriber has counted what was shipped.
 func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error {
-	notice := queueNotice{}
+	told := notice{}
 	for _, result := range results {
 		for result.Outcome == Shipped {
 			since, err := s.channel.moment(ctx)
@@ -242,12 +241,11 @@ func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error
 			if err := s.channel.sweep(ctx); err != nil {
 				return err
 			}
-			if time.Since(notice.at) >= noticeEvery {
+			if told.due() {
 				whom, err := s.channel.laggards(ctx)
 				if err != nil {
 					return err
 				}
-				notice.at = time.Now()
 				s.config.Notify.tell(Event{Text: "waits until all is counted: " + whom})
 			}
 			if err := s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit); err != nil {

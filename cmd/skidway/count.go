@@ -35,7 +35,7 @@ one file keeps no other from being counted; the exit code is then 1.
 
 No Redis is needed: by default everything happens inside this process, and
 nothing is kept. Only an explicit --redis makes it use a server, not the
-environment; there, too, nothing is left behind.
+environment; there, too, files and counts are gone afterwards.
 
 A line on standard error sums up:
 lines = counted + unknown_country + unparsable.`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -139,7 +140,11 @@ func (r *result) cells(row distribute.Row) []string {
 func (r *result) csv(out io.Writer) error {
 	w := csv.NewWriter(out)
 	_ = w.Write(append(slices.Clone(r.columns), "requests")) // Error tells
-	for _, row := range r.rows {
+	// By day and country even with --top, which shows the highest first.
+	rows := slices.SortedFunc(slices.Values(r.rows), func(a, b distribute.Row) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Member, b.Member))
+	})
+	for _, row := range rows {
 		_ = w.Write(append(r.cells(row), strconv.FormatInt(row.Requests, 10)))
 	}
 	w.Flush()
