@@ -3,6 +3,7 @@ package rdb
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,9 +19,65 @@ type Mark struct {
 // has passed (rounded up to a millisecond) or ctx is done, whichever comes
 // first, and reports whether there is an entry. While it blocks it costs
 // Redis nothing. A connection that breaks ends the wait early with false and
-// no error: the caller looks again, and that call finds out. All keys must
-// lie on one slot.
+// no error: the caller looks again, and that call finds out. Keys may lie on
+// different slots; on a Cluster each slot then takes a connection.
 func (db *DB) Wait(ctx context.Context, timeout time.Duration, marks ...Mark) (bool, error) {
+	keys, err := db.WaitKeys(ctx, timeout, marks...)
+	return len(keys) > 0, err
+}
+
+// WaitKeys is Wait, and says which streams have an entry after their marks.
+// There may be others.
+func (db *DB) WaitKeys(ctx context.Context, timeout time.Duration, marks ...Mark) ([]string, error) {
+	groups := db.bySlot(marks)
+	if len(groups) == 1 {
+		return db.wait(ctx, timeout, groups[0])
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		keys []string
+		err  error
+	}
+	results := make(chan result, len(groups))
+	for _, group := range groups {
+		go func() {
+			keys, err := db.wait(ctx, timeout, group)
+			results <- result{keys, err}
+		}()
+	}
+	first := <-results
+	return first.keys, first.err
+}
+
+// bySlot groups marks by the hash tag of their keys where one read can't have
+// them all.
+func (db *DB) bySlot(marks []Mark) [][]Mark {
+	if _, cluster := db.UniversalClient.(*redis.ClusterClient); !cluster {
+		return [][]Mark{marks}
+	}
+	var groups [][]Mark
+	places := map[string]int{}
+	for _, mark := range marks {
+		tag := mark.Key
+		if _, rest, ok := strings.Cut(tag, "{"); ok {
+			if inner, _, ok := strings.Cut(rest, "}"); ok && inner != "" {
+				tag = inner
+			}
+		}
+		place, known := places[tag]
+		if !known {
+			place = len(groups)
+			places[tag] = place
+			groups = append(groups, nil)
+		}
+		groups[place] = append(groups[place], mark)
+	}
+	return groups
+}
+
+// wait is WaitKeys for keys of one slot.
+func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]string, error) {
 	streams := make([]string, 0, 2*len(marks))
 	for _, mark := range marks {
 		streams = append(streams, mark.Key)
@@ -34,21 +91,32 @@ func (db *DB) Wait(ctx context.Context, timeout time.Duration, marks ...Mark) (b
 	// The client does not interrupt a blocked read when ctx ends. So the
 	// read gets a goroutine: it ends with the timeout or with Close, which
 	// waits for it.
-	done := make(chan error, 1)
-	db.waits.Go(func() { done <- db.XRead(context.WithoutCancel(ctx), args).Err() })
+	type result struct {
+		found []redis.XStream
+		err   error
+	}
+	done := make(chan result, 1)
+	db.waits.Go(func() {
+		found, err := db.XRead(context.WithoutCancel(ctx), args).Result()
+		done <- result{found, err}
+	})
 	select {
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case err := <-done:
+		return nil, context.Cause(ctx)
+	case r := <-done:
 		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, redis.Nil):
-			return false, nil
-		case transient(err):
-			return false, sleep(ctx, min(timeout, firstPause))
+		case r.err == nil:
+			keys := make([]string, len(r.found))
+			for i, stream := range r.found {
+				keys[i] = stream.Stream
+			}
+			return keys, nil
+		case errors.Is(r.err, redis.Nil):
+			return nil, nil
+		case transient(r.err):
+			return nil, sleep(ctx, min(timeout, firstPause))
 		}
-		return false, err
+		return nil, r.err
 	}
 }
 

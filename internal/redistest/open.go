@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"crypto/rand"
 	"testing"
 
 	"skidway/internal/rdb"
@@ -19,7 +20,12 @@ func DB(t testing.TB) *rdb.DB {
 // checks as [DB].
 func Open(t testing.TB, url string) *rdb.DB {
 	t.Helper()
-	db, err := rdb.Open(context.Background(), url, rdb.Options{})
+	return open(t, url, rdb.Options{})
+}
+
+func open(t testing.TB, url string, options rdb.Options) *rdb.DB {
+	t.Helper()
+	db, err := rdb.Open(context.Background(), url, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +34,32 @@ func Open(t testing.TB, url string) *rdb.DB {
 	return db
 }
 
+// ClusterDB opens the shared cluster for one test and closes it with the test,
+// with the same checks as [DB]. A cluster has no databases to give away, so
+// the test has a prefix of its own, [rdb.DB.Prefix], and has to put all its
+// keys behind it: then it finds none of others, and its own are deleted when
+// it ends.
+func ClusterDB(t testing.TB) *rdb.DB {
+	t.Helper()
+	url, prefix := Cluster(t), "test-"+rand.Text()
+	t.Cleanup(func() { // runs after the DB is closed: nothing writes any more
+		if err := sharedCluster.nodes.drop(context.Background(), prefix); err != nil {
+			t.Errorf("delete the keys of a test: %v", err)
+		}
+	})
+	return open(t, url, rdb.Options{Prefix: prefix})
+}
+
 // Backends runs a test on a real server and on the embedded one.
 func Backends(t *testing.T, test func(t *testing.T, db *rdb.DB)) {
 	t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, DB(t)) })
 	t.Run("embedded", func(t *testing.T) { t.Parallel(); test(t, Open(t, "embedded:")) })
+}
+
+// AllBackends is [Backends] and, as a third run, the shared cluster, see
+// [ClusterDB]. The test may assume nothing of the prefix and must not look at
+// the whole server, as DBSIZE and SCAN do.
+func AllBackends(t *testing.T, test func(t *testing.T, db *rdb.DB)) {
+	Backends(t, test)
+	t.Run("cluster", func(t *testing.T) { t.Parallel(); test(t, ClusterDB(t)) })
 }

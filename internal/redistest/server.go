@@ -3,6 +3,7 @@ package redistest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,8 +26,12 @@ type Server struct {
 	folder string
 	args   []string
 	cmd    *exec.Cmd
-	log    bytes.Buffer
+	ended  chan struct{} // closed when the process has ended
+	log    bytes.Buffer  // not to be read before
 }
+
+// errEnded tells a server that ended by itself from one that is slow.
+var errEnded = errors.New("redis-server ended instead of starting")
 
 // Start starts a server of the test's own, which ends with the test. args are
 // settings as on redis-server's command line.
@@ -71,25 +76,38 @@ func (s *Server) Restart() error {
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}
+	cmd, ended := s.cmd, make(chan struct{})
+	s.ended = ended
+	go func() { defer close(ended); _ = cmd.Wait() }()
 	return s.ready()
 }
+
+// pollPause is the time between two looks at a server that starts.
+const pollPause = 5 * time.Millisecond
 
 // ready waits until the server answers. Redis tells nobody when it is ready,
 // so this is the one place that asks again and again.
 func (s *Server) ready() error {
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket(), DisableIdentity: true})
+	client := s.client()
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	for client.Ping(ctx).Err() != nil {
 		select {
+		case <-s.ended:
+			return fmt.Errorf("%w: %s", errEnded, s.log.String())
 		case <-ctx.Done():
 			s.Kill() // it writes to the log until then
 			return fmt.Errorf("redis-server did not answer within 20 s: %s", s.log.String())
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(pollPause):
 		}
 	}
 	return nil
+}
+
+// client connects to the server itself, past all rules of [rdb].
+func (s *Server) client() *redis.Client {
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket(), DisableIdentity: true})
 }
 
 func (s *Server) socket() string { return filepath.Join(s.folder, "redis.sock") }
@@ -104,12 +122,12 @@ func (s *Server) PID() int { return s.cmd.Process.Pid }
 // is gone.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Signal(syscall.SIGKILL)
-	_ = s.cmd.Wait()
+	<-s.ended
 }
 
 // remove kills the process and deletes its folder.
 func (s *Server) remove() {
-	if s.cmd != nil && s.cmd.Process != nil {
+	if s.ended != nil {
 		s.Kill()
 	}
 	_ = os.RemoveAll(s.folder)
@@ -125,13 +143,14 @@ var shared = struct {
 	next   atomic.Int64
 }{}
 
-// Main runs a package's tests and then ends the shared server.
+// Main runs a package's tests and then ends the shared servers.
 func Main(m *testing.M) {
 	rdb.LogTo(slog.New(slog.DiscardHandler)) // lost connections are part of the tests
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.remove()
 	}
+	sharedCluster.nodes.remove()
 	os.Exit(code)
 }
 

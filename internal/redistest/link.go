@@ -1,0 +1,127 @@
+package redistest
+
+import (
+	"net"
+	"strings"
+	"sync"
+)
+
+// A conn can end one direction and leave the other open.
+type conn interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// A link is one connection through a [Proxy]. It has one goroutine for each
+// direction, and ends when both have: a client that leaves still has carried
+// out what it sent, as behind any network.
+type link struct {
+	proxy          *Proxy
+	client, server conn
+
+	mu         sync.Mutex
+	pending    []command // sent and not answered yet, the oldest first
+	subscribed bool
+}
+
+// A command is one that a reply is due for.
+type command struct {
+	start string
+	lost  chan<- string // who is told that the reply was dropped; nil: deliver it
+}
+
+func (l *link) run() {
+	var requests sync.WaitGroup
+	requests.Go(l.requests)
+	l.replies()
+	requests.Wait()
+}
+
+// cut ends both directions at once.
+func (l *link) cut() {
+	_ = l.client.Close()
+	_ = l.server.Close()
+}
+
+// requests passes on what the client sends, until it ends the connection.
+func (l *link) requests() {
+	for in := newFrames(l.client); ; {
+		raw, words, err := in.request()
+		l.proxy.pass(func() {
+			if err == nil {
+				l.expect(words)
+			}
+			if _, failed := l.server.Write(raw); err == nil {
+				err = failed
+			}
+			if err != nil {
+				_ = l.server.CloseWrite()
+			}
+		})
+		if err != nil {
+			l.proxy.fail(err)
+			return
+		}
+	}
+}
+
+// expect takes note of a command before it is passed on.
+func (l *link) expect(words []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subscribed = l.subscribed || len(words) > 0 && subscribes(words[0])
+	if len(words) == 0 || l.subscribed {
+		return
+	}
+	sent := command{start: strings.Join(words[:min(len(words), 4)], " ")}
+	if !setsUp(words[0]) {
+		sent.lost = l.proxy.count()
+	}
+	l.pending = append(l.pending, sent)
+}
+
+// replies passes on what the server sends, until it ends the connection. When
+// a reply is dropped the client gets the end of the connection instead of it,
+// and the rest is read for nobody, so that the server carries it out.
+func (l *link) replies() {
+	var lost []command
+	for in := newFrames(l.server); ; {
+		raw, err := in.reply()
+		l.proxy.pass(func() {
+			if err == nil && raw[0] != '>' { // a push answers no command
+				if answered := l.answered(); answered.lost != nil {
+					lost = append(lost, answered)
+					_ = l.client.CloseWrite()
+				}
+			}
+			if len(lost) == 0 {
+				// A client that is gone needs no replies; its commands
+				// are carried out all the same.
+				_, _ = l.client.Write(raw)
+			}
+			if err != nil {
+				l.cut()
+			}
+		})
+		if err != nil {
+			l.proxy.fail(err)
+			break
+		}
+	}
+	for _, dropped := range lost {
+		dropped.lost <- dropped.start
+	}
+}
+
+// answered takes the command off that a reply belongs to. A server may also
+// speak unasked, when it refuses a connection.
+func (l *link) answered() command {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) == 0 {
+		return command{}
+	}
+	first := l.pending[0]
+	l.pending = l.pending[1:]
+	return first
+}

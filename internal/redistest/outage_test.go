@@ -1,0 +1,82 @@
+package redistest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+)
+
+func TestCutEndsConnectionsAndTakesNewOnes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	p, direct := redistest.StartProxy(t, server.URL(0)), redistest.Open(t, server.URL(0))
+	db := redistest.Open(t, p.URL)
+	ended := make(chan error, 1)
+	go func() { ended <- db.BLPop(t.Context(), 0, "l").Err() }()
+	blocked(t, direct, 1)
+	p.Cut()
+	if err := within(t, ended); err == nil {
+		t.Error("a read outlived its connection")
+	}
+	if err := db.Retry(t.Context(), func() error { return db.Incr(t.Context(), "n").Err() }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingPassesWhileHeldAndAllAfterwards(t *testing.T) {
+	t.Parallel()
+	p, db, direct := proxied(t)
+	direct.Set(t.Context(), "n", 0, 0)
+	p.Hold()
+	p.Hold() // as good as once
+	before := p.Commands()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	held := make(chan error, 1)
+	go func() { held <- db.Incr(t.Context(), "n").Err() }()
+	<-ctx.Done() // as long as one would wait for an answer
+	select {
+	case err := <-held:
+		t.Fatalf("it was answered: %v", err)
+	default:
+	}
+	wantCommands(t, p, before)
+	wantCount(t, direct, 0)
+	p.Release()
+	p.Release()
+	if err := within(t, held); err != nil {
+		t.Error(err)
+	}
+	wantCount(t, direct, 1)
+}
+
+func TestCommandOfAClientThatGaveUpArrivesAfterRelease(t *testing.T) {
+	t.Parallel()
+	p, _, direct := proxied(t)
+	p.Hold()
+	client := dial(t, p, "RPUSH l late\r\n")
+	_ = client.Close()
+	p.Release()
+	if got, err := direct.BLPop(t.Context(), 20*time.Second, "l").Result(); err != nil || got[1] != "late" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestProxyOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	p := redistest.StartProxy(t, server.URL(0))
+	db := redistest.Open(t, p.URL)
+	server.Kill()
+	if err := db.Incr(t.Context(), "n").Err(); err == nil {
+		t.Fatal("a dead server answered")
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Retry(t.Context(), func() error { return db.Incr(t.Context(), "n").Err() }); err != nil {
+		t.Error(err)
+	}
+}

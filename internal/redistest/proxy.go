@@ -1,0 +1,227 @@
+package redistest
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A Proxy stands before a server and makes the faults of a network. All that
+// it is not told to spoil it passes on untouched.
+//
+// It counts the commands that it passes to the server: those of a pipeline
+// each, MULTI and EXEC as well, but not those that only set a connection up
+// (HELLO, AUTH, CLIENT, SELECT, PING). A connection that subscribes to
+// channels is counted no further. All methods are safe for concurrent use.
+type Proxy struct {
+	// URL leads through the proxy to the database of the URL it was made for.
+	URL string
+
+	t        testing.TB
+	listener net.Listener
+	network  string // where the server listens
+	addr     string
+	work     sync.WaitGroup
+	gate     sync.RWMutex // bytes pass under its read lock; [Proxy.Hold] locks it
+
+	silence sync.Mutex
+	held    bool // whether gate is locked
+
+	mu       sync.Mutex
+	closed   bool
+	links    map[*link]struct{}
+	commands int
+	dropAt   int // the number of the command whose reply gets lost; 0: none
+	dropped  chan string
+}
+
+// StartProxy starts a proxy before the server of a redis:// or unix:// URL. It
+// ends with the test. The server may be away and come back meanwhile.
+func StartProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{t: t, links: map[*link]struct{}{}}
+	listen, folder := "127.0.0.1:0", ""
+	switch u.Scheme {
+	case "unix":
+		// t.TempDir gives names that are too long for a socket.
+		if folder, err = os.MkdirTemp("", "skidway-proxy-"); err != nil {
+			t.Fatal(err)
+		}
+		p.network, p.addr, listen = "unix", u.Path, filepath.Join(folder, "redis.sock")
+	case "redis":
+		p.network, p.addr = "tcp", u.Host
+	default:
+		t.Fatalf("a proxy needs a redis:// or a unix:// URL, not %s:", u.Scheme)
+	}
+	if p.listener, err = net.Listen(p.network, listen); err != nil {
+		t.Fatal(err)
+	}
+	if folder != "" {
+		u.Path = listen
+	} else {
+		u.Host = p.listener.Addr().String()
+	}
+	p.URL = u.String()
+	p.work.Go(p.serve)
+	t.Cleanup(func() { p.close(); _ = os.RemoveAll(folder) })
+	return p
+}
+
+// Commands is how many commands were passed to the server since the start.
+func (p *Proxy) Commands() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.commands
+}
+
+// DropReply loses the reply to the nth command from now on, 1 is the next; 0
+// calls an earlier DropReply off. The server carries the command out and the
+// client is given, instead of the reply, the end of its connection. Of a
+// pipeline the replies before it are delivered; all commands of it that the
+// client has written are still carried out, those after the nth too.
+//
+// The channel that is returned receives the start of the command ("EVALSHA
+// 5a… 1 key") when its reply got lost and all that this connection had sent
+// was carried out. It stays empty if there is no nth command.
+func (p *Proxy) DropReply(n int) <-chan string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropAt, p.dropped = 0, make(chan string, 1)
+	if n > 0 {
+		p.dropAt = p.commands + n
+	}
+	return p.dropped
+}
+
+// Cut closes all connections that there are, with whatever is under way on
+// them. New ones are served.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.cut()
+	}
+}
+
+// Hold makes the network fall silent: once it has returned, no byte and no end
+// of a connection passes in either direction. Connections stay open, new ones
+// are taken.
+func (p *Proxy) Hold() {
+	p.silence.Lock()
+	defer p.silence.Unlock()
+	if !p.held {
+		p.gate.Lock()
+		p.held = true
+	}
+}
+
+// Release ends Hold. What was sent meanwhile arrives now, even commands of
+// clients that have given up on them.
+func (p *Proxy) Release() {
+	p.silence.Lock()
+	defer p.silence.Unlock()
+	if p.held {
+		p.gate.Unlock()
+		p.held = false
+	}
+}
+
+func (p *Proxy) serve() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.work.Go(func() {
+			server, err := net.Dial(p.network, p.addr)
+			if err != nil {
+				p.pass(func() { _ = client.Close() })
+				return
+			}
+			l := &link{proxy: p, client: client.(conn), server: server.(conn)}
+			if p.add(l) {
+				l.run()
+			}
+			l.cut()
+			p.remove(l)
+		})
+	}
+}
+
+// pass does something that an end of the connection could notice.
+func (p *Proxy) pass(do func()) {
+	p.gate.RLock()
+	defer p.gate.RUnlock()
+	do()
+}
+
+func (p *Proxy) add(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.links[l] = struct{}{}
+	}
+	return !p.closed
+}
+
+func (p *Proxy) remove(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+// count takes note of a command that is about to be passed on and says who is
+// to be told of the loss of its reply, if it is to get lost.
+func (p *Proxy) count() chan<- string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.commands++
+	if p.commands != p.dropAt {
+		return nil
+	}
+	return p.dropped
+}
+
+// fail reports what is an error of the test, not a fault of the network.
+func (p *Proxy) fail(err error) {
+	if errors.Is(err, errFrame) {
+		p.t.Errorf("proxy: %v", err)
+	}
+}
+
+func (p *Proxy) close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.Cut()
+	p.Release()
+	p.work.Wait()
+}
+
+// setsUp tells commands that only prepare a connection.
+func setsUp(command string) bool {
+	switch strings.ToUpper(command) {
+	case "HELLO", "AUTH", "CLIENT", "SELECT", "PING":
+		return true
+	}
+	return false
+}
+
+// subscribes tells commands that are not answered by one reply each.
+func subscribes(command string) bool {
+	switch strings.ToUpper(command) {
+	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR":
+		return true
+	}
+	return false
+}
