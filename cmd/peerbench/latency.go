@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+const (
+	// An idle server of asynq looks for jobs each 0.5 to 1.5 s.
+	pollingSpan = 2 * time.Second
+	// It looks for delayed jobs that are due each 5 s.
+	delayedSpan = 5 * time.Second
+)
+
+// pickup waits before each job, from not at all to longer than the server
+// sleeps: a job sent at once after another always meets the beginning of that
+// sleep, and would seem to wait twice as long as a job does on average.
+func (b *bench) pickup(ctx context.Context, f figures) error {
+	starts := make(chan time.Time, 1)
+	stop, err := b.serve(func([]byte) { starts <- time.Now() })
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if _, err := b.pickupOne(ctx, starts); err != nil { // connects
+		return err
+	}
+	waits := make([]time.Duration, b.samples)
+	for i := range waits {
+		if err := pause(ctx, spread(pollingSpan, i, b.samples)); err != nil {
+			return err
+		}
+		if waits[i], err = b.pickupOne(ctx, starts); err != nil {
+			return err
+		}
+	}
+	f.addPercentiles("pickup_ms", waits)
+	return nil
+}
+
+func (b *bench) pickupOne(ctx context.Context, starts <-chan time.Time) (time.Duration, error) {
+	before := time.Now()
+	if _, err := b.client.EnqueueContext(ctx, b.job(0)); err != nil {
+		return 0, fmt.Errorf("enqueue: %w", err)
+	}
+	select {
+	case start := <-starts:
+		return start.Sub(before), nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// late measures in rounds whose jobs are due at different moments between two
+// looks of the server. Asynq keeps whole seconds, so that some jobs may start
+// before their time: they count as less than nothing.
+func (b *bench) late(ctx context.Context, f figures) error {
+	r := lateRound{bench: b}
+	started := time.Now()
+	stop, err := b.serve(r.handle)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	var all []time.Duration
+	for i := range b.rounds {
+		waits, err := r.run(ctx, started.Add(spread(delayedSpan, i, b.rounds)))
+		if err != nil {
+			return err
+		}
+		all = append(all, waits...)
+	}
+	f.addPercentiles("late_ms", all)
+	return nil
+}
+
+// A lateRound is one second's worth of delayed jobs.
+type lateRound struct {
+	*bench
+	mu    sync.Mutex
+	first time.Time
+	waits []time.Duration
+	all   *countdown
+}
+
+// run lets the first job be due at from, or so many looks of the server later
+// that there is time to enqueue them all before.
+func (r *lateRound) run(ctx context.Context, from time.Time) ([]time.Duration, error) {
+	ready := time.Now().Add(time.Second + time.Duration(r.delayed)*50*time.Microsecond)
+	for from.Before(ready) {
+		from = from.Add(delayedSpan)
+	}
+	r.mu.Lock()
+	r.first, r.waits, r.all = from, nil, newCountdown(r.delayed)
+	r.mu.Unlock()
+	err := r.produce(ctx, r.delayed, func(number int) []asynq.Option {
+		return []asynq.Option{asynq.ProcessAt(r.due(number))}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if time.Now().After(from) {
+		return nil, fmt.Errorf("the first of %d delayed jobs was due before the last was enqueued: lower --delayed", r.delayed)
+	}
+	if err := r.all.wait(ctx); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waits, nil
+}
+
+func (r *lateRound) due(number int) time.Time {
+	return r.first.Add(spread(time.Second, number, r.delayed))
+}
+
+func (r *lateRound) handle(payload []byte) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits = append(r.waits, now.Sub(r.due(jobNumber(payload))))
+	r.all.tick()
+}
+
+// spread gives the moment of the i-th of n things that are spread evenly over a
+// span.
+func spread(span time.Duration, i, n int) time.Duration {
+	return span * time.Duration(i) / time.Duration(n)
+}
