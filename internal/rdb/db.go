@@ -16,6 +16,7 @@ const (
 	DefaultURL      = "redis://127.0.0.1:6379/0"
 	DefaultPrefix   = "skidway"
 	DefaultPatience = 30 * time.Second
+	DefaultPoolSize = 100
 )
 
 // Options say how to connect. The zero value is ready to use.
@@ -29,8 +30,9 @@ type Options struct {
 	// is away. Zero means [DefaultPatience]; below zero, no second try.
 	Patience time.Duration
 
-	// PoolSize is the most connections to one server; zero leaves it to the
-	// client (ten for each processor). A blocked [DB.Wait] holds one.
+	// PoolSize is the most connections to one server; zero means
+	// [DefaultPoolSize]. They are made when they are needed. A blocked
+	// [DB.Wait] holds one, also for the rest of its time when it was given up.
 	PoolSize int
 }
 
@@ -45,6 +47,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.Patience == 0 {
 		o.Patience = DefaultPatience
+	}
+	if o.PoolSize == 0 {
+		o.PoolSize = DefaultPoolSize
 	}
 	return nil
 }

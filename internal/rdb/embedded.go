@@ -2,7 +2,9 @@ package rdb
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 )
@@ -23,3 +25,15 @@ func startEmbedded() (*embedded, string, error) {
 }
 
 func (e *embedded) close() { e.server.Close() }
+
+// SetEmbeddedTime sets the clock of an embedded server: what scripts read, what
+// entries of streams are named after and what keys expire by. From then on it
+// stands still until the next call. Blocked reads go by the real clock as ever.
+// A server that is not embedded has its own clock: that is an error.
+func (db *DB) SetEmbeddedTime(now time.Time) error {
+	if db.embedded == nil {
+		return errors.New("set the time of " + db.name + ": only an embedded server's can be set")
+	}
+	db.embedded.server.SetTime(now)
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
+	"skidway/internal/redistest"
 )
 
 func TestEmbeddedServerIsClosedToOthers(t *testing.T) {
@@ -55,5 +56,35 @@ func TestTwoEmbeddedServersShareNothing(t *testing.T) {
 	}
 	if n := other.DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("the other one holds %d keys", n)
+	}
+}
+
+func TestTimeOfEmbeddedServerCanBeSet(t *testing.T) {
+	t.Parallel()
+	db := open(t, "embedded:", rdb.Options{})
+	if err := db.Set(t.Context(), "k", "v", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(2 * time.Hour).Truncate(time.Microsecond)
+	if err := db.SetEmbeddedTime(later); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := db.Time(t.Context()).Result(); !now.Equal(later) || err != nil {
+		t.Errorf("the server's time is %s (%v), want %s", now, err, later)
+	}
+	if n, err := db.Exists(t.Context(), "k").Result(); n != 0 || err != nil {
+		t.Errorf("a key that had an hour is still there after two (%v)", err)
+	}
+	const script = `return redis.call('TIME')[1]`
+	if seconds, err := db.Eval(t.Context(), script, nil).Int64(); seconds != later.Unix() || err != nil {
+		t.Errorf("a script reads %d (%v), want %d", seconds, err, later.Unix())
+	}
+}
+
+func TestTimeOfOtherServersCanNotBeSet(t *testing.T) {
+	t.Parallel()
+	db := open(t, redistest.URL(t), rdb.Options{})
+	if err := db.SetEmbeddedTime(time.Now()); err == nil {
+		t.Error("no error")
 	}
 }
