@@ -17,17 +17,21 @@ var rooms = map[string][]string{
 	"skidway/internal/rdb":            {},
 	"skidway/internal/redistest":      {},
 	"skidway/internal/samplelog":      {},
+	"skidway/queue":                   {},
+	"skidway/delayed":                 {"skidway/queue"},
+	"skidway/workers":                 {"skidway/queue", "skidway/delayed"},
+	"skidway/workers/workerstest":     {"skidway/workers", "skidway/queue", "skidway/delayed"},
 	"skidway/distribute/chat":         {},
 	"skidway/distribute/accesslog":    {},
 	"skidway/distribute/geo":          {},
 	"skidway/distribute/geo/generate": {},
 	"skidway/distribute":              {"skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo"},
-	"skidway/cmd/skidway":             {"skidway/distribute", "skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo", "skidway/internal/samplelog"},
+	"skidway/cmd/skidway":             {"skidway/queue", "skidway/delayed", "skidway/workers", "skidway/distribute", "skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo", "skidway/internal/samplelog"},
 }
 
 // onlyInTests may be imported by tests of any room, beside what the room may
 // import.
-var onlyInTests = []string{"skidway", "skidway/distribute/chat", "skidway/internal/redistest", "skidway/internal/samplelog"}
+var onlyInTests = []string{"skidway", "skidway/queue", "skidway/distribute/chat", "skidway/internal/redistest", "skidway/internal/samplelog"}
 
 type goPackage struct {
 	ImportPath                         string

@@ -1,0 +1,81 @@
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+//go:embed lua/change_all.lua
+var changeAllSource string
+
+var changeAllScript = newScript(rdb.NewIdempotentScript, "change jobs", withOperations+changeAllSource)
+
+// A Filter says which jobs of a state are meant. The zero value means all.
+type Filter struct {
+	Kind string // only these; empty: all
+
+	// OlderThan leaves younger jobs alone. The age of a dead or finished job
+	// counts from its end, that of others from when they were enqueued.
+	OlderThan time.Duration
+}
+
+// DeleteAll deletes the jobs of a state as [Client.Delete] does: [Waiting],
+// [Delayed], [Dead] or [Finished]. It gives their number, which may be too low
+// where an answer of Redis was lost. It goes in steps; jobs that come into the
+// state meanwhile may be among them or not.
+func (q *Queue) DeleteAll(ctx context.Context, state State, filter Filter) (int, error) {
+	if err := state.check(Waiting, Delayed, Dead, Finished); err != nil {
+		return 0, err
+	}
+	return q.changeAll(ctx, "delete", state, filter)
+}
+
+// CancelAll cancels the jobs of a state as [Client.Cancel] does: [Waiting],
+// [Delayed] or [Active]. Like DeleteAll it goes in steps and gives a number.
+func (q *Queue) CancelAll(ctx context.Context, state State, filter Filter) (int, error) {
+	if err := state.check(Waiting, Delayed, Active); err != nil {
+		return 0, err
+	}
+	return q.changeAll(ctx, "cancel", state, filter)
+}
+
+// RetryAll lets the [Delayed] or [Dead] jobs run now as [Client.Retry] does.
+// Those whose unique key is taken, and those too damaged to run, stay where they
+// are. Like DeleteAll it goes in steps and gives a number.
+func (q *Queue) RetryAll(ctx context.Context, state State, filter Filter) (int, error) {
+	if err := state.check(Delayed, Dead); err != nil {
+		return 0, err
+	}
+	return q.changeAll(ctx, "retry", state, filter)
+}
+
+// Purge deletes all waiting jobs, whatever their priority.
+func (q *Queue) Purge(ctx context.Context) (int, error) {
+	return q.DeleteAll(ctx, Waiting, Filter{})
+}
+
+// changeJobs is how many jobs one step of a change looks at. Deleting is cheap.
+const changeJobs = 30
+
+func (q *Queue) changeAll(ctx context.Context, operation string, state State, filter Filter) (changed int, err error) {
+	if filter.OlderThan < 0 {
+		return 0, fmt.Errorf("%w: older than %s: it can't be below zero", ErrInvalid, filter.OlderThan)
+	}
+	most := changeJobs
+	if operation == "delete" {
+		most = walkJobs
+	}
+	for cursor, more := "", true; more; more = cursor != "" {
+		a, err := changeAllScript.run(ctx, q, operation, string(state), cursor, filter.Kind, millis(filter.OlderThan), most, walkBytes)
+		if err != nil {
+			return changed, fmt.Errorf("%s %s jobs: %w", operation, state, err)
+		}
+		cursor = a.text(1)
+		changed += int(a.number(2))
+	}
+	return changed, nil
+}

@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+var (
+	//go:embed lua/operate.lua
+	operateSource string
+	//go:embed lua/change.lua
+	changeSource string
+)
+
+var (
+	withOperations = withWalk + uniqueSource + operateSource
+
+	changeScript     = newScript(rdb.NewScript, "change a job", withOperations+changeSource)
+	rescheduleScript = newScript(rdb.NewIdempotentScript, "reschedule a job", withOperations+changeSource)
+)
+
+// Delete removes a job and all that is kept with it, as if it had never been.
+// Its unique key is free in every scope. An active job is an [ErrState]: cancel
+// it. On an [rdb.OutcomeUnknownError], as with Cancel and Retry, it may have
+// happened or not.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	_, err := c.change(ctx, changeScript, "delete", id)
+	return err
+}
+
+// Cancel ends a job that is wanted no more, and gives the state in which it was.
+// A waiting or delayed job is finished, as [Cancelled], when Cancel returns. The
+// worker of an active one is told at once, and it ends as soon as its handler
+// lets it; if that fails first, or its worker dies, it does not run again. A
+// job that has ended is an [ErrState].
+func (c *Client) Cancel(ctx context.Context, id string) (State, error) {
+	return c.change(ctx, changeScript, "cancel", id)
+}
+
+// Retry lets a job run now: a delayed one before its time, a dead one again. It
+// goes into the due line of its priority.
+//
+// A dead job starts over: with all attempts that it may have ([Job.Forgiven]
+// tells how many went before), with no crash held against it, and without its
+// deadline where that has passed. What it remembers of earlier errors and the
+// lines of its log stay. It takes its unique key again, unless it held it for a
+// duration: while another job holds the key the error is a [DuplicateError]. A
+// job in another state, or too damaged to run, is an [ErrState].
+func (c *Client) Retry(ctx context.Context, id string) error {
+	_, err := c.change(ctx, changeScript, "retry", id)
+	return err
+}
+
+// Reschedule gives a delayed job another time; one in the past is now. A job in
+// another state is an [ErrState].
+func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
+	if time.Until(at) > maxDelay {
+		return fmt.Errorf("%w: time %s is more than 100 years away", ErrInvalid, at.Format(time.RFC3339))
+	}
+	_, err := c.change(ctx, rescheduleScript, "reschedule", id, max(0, at.UnixMilli()))
+	return err
+}
+
+// change does something to one job and gives the state in which it was.
+func (c *Client) change(ctx context.Context, s script, operation, id string, args ...any) (State, error) {
+	q, local, err := c.find(id)
+	if err != nil {
+		return "", err
+	}
+	a, err := s.run(ctx, q, append([]any{operation, local}, args...)...)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", operation, err)
+	}
+	state := State(a.text(1))
+	switch a.text(0) {
+	case "none":
+		return "", noJob(id)
+	case "state":
+		return state, fmt.Errorf("%s %s: %w: it is %s", operation, id, ErrState, state)
+	case "malformed":
+		return state, fmt.Errorf("%s %s: %w: it is %s, and too damaged to run", operation, id, ErrState, state)
+	case "duplicate":
+		return state, &DuplicateError{Key: a.text(2), Owner: globalID(q.name, a.text(3))}
+	}
+	return state, nil
+}
+
+func noJob(id string) error { return fmt.Errorf("job %s: %w", id, ErrNoJob) }

@@ -1,0 +1,364 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// traces gives the queue's keys that still know of jobs.
+func (d *desk) traces() (left []string) {
+	d.Helper()
+	for _, name := range []string{"moved", "unique", "unique:expiry", "delayed", "delayed:jobs", "dead", "dead:jobs", "results", "results:jobs", "logs", "progress", "cancelled"} {
+		n, err := d.db.Exists(d.Context(), d.key(name)).Result()
+		d.must(err)
+		if n > 0 {
+			left = append(left, name)
+		}
+	}
+	for _, field := range []string{"dead_bytes", "result_bytes"} {
+		if n := d.db.HGet(d.Context(), d.key("meta"), field).Val(); n != "" && n != "0" {
+			left = append(left, field+"="+n)
+		}
+	}
+	return left
+}
+
+// inEach puts a job with a unique key into every state but active.
+func (d *desk) inEach(scope queue.Unique) map[queue.State]string {
+	d.Helper()
+	with := func(o queue.Options, key string) queue.Options {
+		o.Unique = scope
+		o.Unique.Key = key
+		return o
+	}
+	ids := map[queue.State]string{}
+	ids[queue.Dead] = d.bury("a", with(queue.Options{}, "dead"))
+	l := d.lease(fmt.Sprintf("w-%d", time.Now().UnixNano()))
+	ids[queue.Finished] = d.add("a", with(queue.Options{Retain: time.Hour}, "finished"))
+	job := d.fetch(l, 1)[0]
+	d.must(d.queue.AppendLog(d.Context(), job.ID, []string{"hello"}))
+	d.must(d.queue.SetProgress(d.Context(), job.ID, []byte("50%")))
+	d.end(l, queue.AsSucceeded, job)
+	ids[queue.Delayed] = d.add("a", with(queue.Options{Delay: time.Hour}, "delayed"))
+	ids[queue.Waiting] = d.add("a", with(queue.Options{At: time.Now()}, "waiting"))
+	return ids
+}
+
+var errLost = fmt.Errorf("the answer: %w", io.EOF)
+
+var scopes = map[string]queue.Unique{
+	"until finished": {Scope: queue.UntilFinished},
+	"while waiting":  {Scope: queue.WhileWaiting},
+	"for a duration": {Scope: queue.ForDuration, For: time.Hour},
+}
+
+func TestDeletedJobLeavesNothingBehind(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		for name, scope := range scopes {
+			for state, id := range d.inEach(scope) {
+				d.must(d.client.Delete(t.Context(), id))
+				if _, err := d.client.Get(t.Context(), id); !errors.Is(err, queue.ErrNoJob) {
+					t.Errorf("%s, %s: Get: %v", name, state, err)
+				}
+				if err := d.client.Delete(t.Context(), id); !errors.Is(err, queue.ErrNoJob) {
+					t.Errorf("%s, %s: the second Delete: %v", name, state, err)
+				}
+			}
+			if left := d.traces(); len(left) > 0 {
+				t.Errorf("%s: left behind: %v", name, left)
+			}
+		}
+	})
+}
+
+func TestActiveJobCanNotBeDeleted(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		id := d.add("a", queue.Options{})
+		l := d.lease("w")
+		jobs := d.fetch(l, 1)
+		if err := d.client.Delete(t.Context(), id); !errors.Is(err, queue.ErrState) {
+			t.Errorf("Delete: %v", err)
+		}
+		d.end(l, queue.AsSucceeded, jobs...)
+	})
+}
+
+func TestCancelledJobEndsAndIsRetainedAsCancelled(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		for _, o := range []queue.Options{{Retain: time.Hour}, {Retain: time.Hour, Delay: time.Hour}} {
+			o.Unique.Key = "k"
+			id := d.add("a", o)
+			was, err := d.client.Cancel(t.Context(), id)
+			if want := map[bool]queue.State{true: queue.Waiting, false: queue.Delayed}[o.Delay == 0]; err != nil || was != want {
+				t.Errorf("it was %s: %v", was, err)
+			}
+			if job := d.get(id); job.State != queue.Finished || job.Outcome != queue.Cancelled {
+				t.Errorf("the job is %+v", job)
+			}
+			if _, err := d.client.Cancel(t.Context(), id); !errors.Is(err, queue.ErrState) {
+				t.Errorf("the second Cancel: %v", err)
+			}
+		}
+		if f, err := d.lease("w").Fetch(t.Context(), 10, 1<<20); err != nil || len(f.Jobs) != 0 {
+			t.Errorf("fetched %v: %v", f.Jobs, err)
+		}
+	})
+}
+
+func TestCancelOfActiveJobIsSignalledAndKeepsItFromRunningAgain(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		for name, as := range map[string]queue.As{"failed": queue.AsRetry, "handed back": queue.AsReturned} {
+			t.Run(name, func(t *testing.T) {
+				d := setup(t, db)
+				_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
+				d.must(err)
+				id := d.add("a", queue.Options{Retain: time.Hour})
+				l := d.lease("w-" + name[:3])
+				jobs := d.fetch(l, 1)
+				if was, err := d.client.Cancel(t.Context(), id); err != nil || was != queue.Active {
+					t.Fatalf("it was %s: %v", was, err)
+				}
+				signals, _, err := d.queue.Signals(t.Context(), mark)
+				d.must(err)
+				if !slices.Contains(signals, queue.Signal{Do: queue.SignalCancel, Job: id}) {
+					t.Errorf("the signals are %v", signals)
+				}
+				d.end(l, as, jobs...)
+				if job := d.get(id); job.State != queue.Finished || job.Outcome != queue.Cancelled {
+					t.Errorf("the job is %+v", job)
+				}
+			})
+		}
+	})
+}
+
+func TestDeadJobThatIsRetriedHasAllItsAttemptsAgain(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		id := d.bury("a", queue.Options{MaxAttempts: 1, Deadline: time.Now().Add(-time.Hour), Unique: queue.Unique{Key: "k"}})
+		d.must(d.client.Retry(t.Context(), id))
+		l := d.lease("w")
+		job := d.fetch(l, 1)[0]
+		if job.ID != id || job.MaxAttempts != 1 || job.Attempts != 1 || job.Forgiven != 1 || len(job.Errors) != 1 || !job.Deadline.IsZero() || job.Reason != "" || !job.Ended.IsZero() {
+			t.Errorf("the job is %+v", job)
+		}
+		var duplicate *queue.DuplicateError
+		if _, err := d.client.Enqueue(t.Context(), queue.Raw("b", nil), queue.Options{Queue: "q", Unique: queue.Unique{Key: "k"}}); !errors.As(err, &duplicate) || duplicate.Owner != id {
+			t.Errorf("its unique key: %v", err)
+		}
+		d.end(l, queue.AsDead, job) // and once more
+		d.must(d.client.Retry(t.Context(), id))
+		if job := d.fetch(l, 1)[0]; job.Attempts != 2 || job.Forgiven != 2 {
+			t.Errorf("the job is %+v", job)
+		}
+	})
+}
+
+func TestDeadJobWhoseKeyIsTakenStaysDead(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		for name, scope := range map[string]queue.Scope{"f": queue.UntilFinished, "w": queue.WhileWaiting} {
+			u := queue.Unique{Key: name, Scope: scope}
+			id := d.bury("a", queue.Options{Unique: u})
+			owner := d.add("a", queue.Options{Unique: u})
+			var duplicate *queue.DuplicateError
+			if err := d.client.Retry(t.Context(), id); !errors.As(err, &duplicate) || duplicate.Owner != owner || duplicate.Key != name {
+				t.Errorf("Retry: %v", err)
+			}
+			if job := d.get(id); job.State != queue.Dead || job.Reason != "because" {
+				t.Errorf("the job is %+v", job)
+			}
+			if n, err := d.queue.RetryAll(t.Context(), queue.Dead, queue.Filter{}); n != 0 || err != nil {
+				t.Errorf("RetryAll changed %d: %v", n, err)
+			}
+			d.must(d.client.Delete(t.Context(), id))
+		}
+	})
+}
+
+func TestRetriedDelayedJobRunsNow(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		id := d.add("a", queue.Options{Delay: time.Hour})
+		d.must(d.client.Retry(t.Context(), id))
+		if job := d.fetch(d.lease("w"), 1)[0]; job.ID != id {
+			t.Errorf("fetched %s, want %s", job.ID, id)
+		}
+		if err := d.client.Retry(t.Context(), id); !errors.Is(err, queue.ErrState) {
+			t.Errorf("Retry of an active job: %v", err)
+		}
+	})
+}
+
+func TestRescheduledJobIsDueAtItsNewTimeAndWakesTheMover(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		id := d.add("a", queue.Options{Delay: 2 * time.Hour})
+		_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
+		d.must(err)
+		later, sooner := time.UnixMilli(time.Now().Add(24*time.Hour).UnixMilli()), time.UnixMilli(time.Now().Add(time.Hour).UnixMilli())
+		d.must(d.client.Reschedule(t.Context(), id, later))
+		signals, mark, err := d.queue.Signals(t.Context(), mark)
+		if err != nil || len(signals) != 0 || !d.get(id).Due.Equal(later) {
+			t.Errorf("later: signals %v, due %s: %v", signals, d.get(id).Due, err)
+		}
+		d.must(d.client.Reschedule(t.Context(), id, sooner))
+		signals, _, err = d.queue.Signals(t.Context(), mark)
+		if err != nil || len(signals) != 1 || signals[0].Do != queue.SignalDue || !d.get(id).Due.Equal(sooner) {
+			t.Errorf("sooner: signals %v, due %s: %v", signals, d.get(id).Due, err)
+		}
+		waiting := d.add("a", queue.Options{})
+		if err := d.client.Reschedule(t.Context(), waiting, sooner); !errors.Is(err, queue.ErrState) {
+			t.Errorf("a waiting job: %v", err)
+		}
+		if err := d.client.Reschedule(t.Context(), id, time.Now().AddDate(200, 0, 0)); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("in 200 years: %v", err)
+		}
+	})
+}
+
+func TestBulkChangesReachAllJobsOfAStateAndNoOthers(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		jobs := 410 // more than two steps
+		if db.Embedded() {
+			jobs = 30
+		}
+		d := setup(t, db)
+		l := d.lease("w")
+		put := map[queue.State]func(kind string){
+			queue.Waiting: func(kind string) { d.add(kind, queue.Options{Unique: queue.Unique{Key: kind + time.Now().String()}}) },
+			queue.Delayed: func(kind string) { d.add(kind, queue.Options{Delay: time.Hour}) },
+			queue.Dead: func(kind string) {
+				d.add(kind, queue.Options{Priority: queue.High})
+				d.end(l, queue.AsDead, d.fetch(l, 1)...)
+			},
+			queue.Finished: func(kind string) {
+				d.add(kind, queue.Options{Priority: queue.High, Retain: time.Hour})
+				d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+			},
+			queue.Active: func(kind string) {
+				d.add(kind, queue.Options{Priority: queue.High})
+				d.fetch(l, 1)
+			},
+		}
+		ctx := t.Context()
+		type change func(context.Context, queue.State, queue.Filter) (int, error)
+		for name, c := range map[string]struct {
+			change change
+			state  queue.State
+		}{
+			"delete waiting":  {d.queue.DeleteAll, queue.Waiting},
+			"delete delayed":  {d.queue.DeleteAll, queue.Delayed},
+			"delete dead":     {d.queue.DeleteAll, queue.Dead},
+			"delete finished": {d.queue.DeleteAll, queue.Finished},
+			"cancel waiting":  {d.queue.CancelAll, queue.Waiting},
+			"cancel delayed":  {d.queue.CancelAll, queue.Delayed},
+			"retry delayed":   {d.queue.RetryAll, queue.Delayed},
+			"retry dead":      {d.queue.RetryAll, queue.Dead},
+		} {
+			for i := range jobs {
+				put[c.state](map[bool]string{true: "odd", false: "even"}[i%2 == 1])
+			}
+			if n, err := c.change(ctx, c.state, queue.Filter{OlderThan: time.Hour}); n != 0 || err != nil {
+				t.Errorf("%s: %d jobs are older than an hour: %v", name, n, err)
+			}
+			if n, err := c.change(ctx, c.state, queue.Filter{Kind: "odd"}); n != jobs/2 || err != nil {
+				t.Errorf("%s: %d odd ones: %v", name, n, err)
+			}
+			if n, err := c.change(ctx, c.state, queue.Filter{}); n != jobs/2 || err != nil {
+				t.Errorf("%s: %d others: %v", name, n, err)
+			}
+			if left := d.all(c.state, 100); len(left) != 0 {
+				t.Errorf("%s: %d jobs are left", name, len(left))
+			}
+			if _, err := d.queue.Purge(ctx); err != nil {
+				t.Error(err)
+			}
+			if left := d.traces(); len(left) > 0 {
+				t.Errorf("%s: left behind: %v", name, left)
+			}
+		}
+		for range 10 {
+			put[queue.Active]("a")
+		}
+		put[queue.Waiting]("a")
+		if n, err := d.queue.CancelAll(ctx, queue.Active, queue.Filter{Kind: "a"}); n != 10 || err != nil {
+			t.Errorf("cancelled %d active ones: %v", n, err)
+		}
+		if n := db.HLen(ctx, d.key("cancelled")).Val(); n != 10 {
+			t.Errorf("%d are marked", n)
+		}
+		for _, c := range []struct {
+			change change
+			state  queue.State
+		}{{d.queue.DeleteAll, queue.Active}, {d.queue.CancelAll, queue.Dead}, {d.queue.RetryAll, queue.Waiting}} {
+			if _, err := c.change(ctx, c.state, queue.Filter{}); !errors.Is(err, queue.ErrInvalid) {
+				t.Errorf("%s: %v", c.state, err)
+			}
+		}
+	})
+}
+
+func TestPurgeKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		l := d.lease("w")
+		d.add("a", queue.Options{})
+		held := d.fetch(l, 1)
+		d.add("a", queue.Options{})
+		d.add("a", queue.Options{Priority: queue.Low, Unique: queue.Unique{Key: "k"}})
+		if n, err := d.queue.Purge(t.Context()); n != 2 || err != nil {
+			t.Fatalf("purged %d: %v", n, err)
+		}
+		d.end(l, queue.AsSucceeded, held...)
+		groups, err := db.XInfoGroups(t.Context(), d.key("normal:fresh")).Result()
+		if err != nil || len(groups) != 1 {
+			t.Errorf("the groups are %v: %v", groups, err)
+		}
+		d.add("a", queue.Options{Unique: queue.Unique{Key: "k"}})
+		d.fetch(l, 1)
+	})
+}
+
+func TestLostAnswerOfAChangeIsSaidAndNotRepeated(t *testing.T) {
+	d := setup(t, redistest.DB(t))
+	id := d.add("a", queue.Options{Delay: time.Hour})
+	d.db.AddHook(loseAnswers{})
+	var unknown *rdb.OutcomeUnknownError
+	if err := d.client.Delete(t.Context(), id); !errors.As(err, &unknown) {
+		t.Errorf("Delete: %v", err)
+	}
+}
+
+// loseAnswers runs scripts and loses what they answer.
+type loseAnswers struct{}
+
+func (loseAnswers) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (loseAnswers) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := next(ctx, cmd); err != nil {
+			return err
+		}
+		cmd.SetErr(errLost)
+		return errLost
+	}
+}
+
+func (loseAnswers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}

@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"context"
+	"sync"
+
+	"skidway/internal/rdb"
+)
+
+// A combiner lets single calls from many goroutines share round trips: while
+// some are on their way, those that come gather for the next.
+type combiner struct {
+	mu      sync.Mutex
+	waiting []call
+	flights int
+}
+
+// maxFlights is how many batches of one queue may be on their way at once.
+const maxFlights = 2
+
+// A call is one job and where its result goes.
+type call struct {
+	job    insertion
+	result chan Result
+}
+
+// add blocks until the job's batch is back, or ctx is done: then the job may
+// have been added or not.
+func (c *combiner) add(ctx context.Context, q *Queue, job insertion) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", context.Cause(ctx)
+	}
+	mine := call{job, make(chan Result, 1)}
+	c.mu.Lock()
+	c.waiting = append(c.waiting, mine)
+	fly := c.flights < maxFlights
+	if fly {
+		c.flights++
+	}
+	c.mu.Unlock()
+	if fly {
+		go c.fly(context.WithoutCancel(ctx), q)
+	}
+	select {
+	case result := <-mine.result:
+		return result.ID, result.Err
+	case <-ctx.Done():
+		return "", &rdb.OutcomeUnknownError{Op: "enqueue", Err: context.Cause(ctx)}
+	}
+}
+
+// fly sends batch after batch until none waits.
+func (c *combiner) fly(ctx context.Context, q *Queue) {
+	var calls []call
+	var jobs []insertion
+	for {
+		calls, jobs = calls[:0], jobs[:0]
+		c.mu.Lock()
+		n, size := 0, 0
+		for n < len(c.waiting) && n < maxBatch && size < maxBatchBytes {
+			size += c.waiting[n].job.size()
+			n++
+		}
+		calls = append(calls, c.waiting[:n]...)
+		c.waiting = append(c.waiting[:0], c.waiting[n:]...)
+		if n == 0 {
+			c.flights--
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+		for _, call := range calls {
+			jobs = append(jobs, call.job)
+		}
+		for i, result := range q.insert(ctx, jobs) {
+			calls[i].result <- result
+		}
+	}
+}

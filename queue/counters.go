@@ -1,0 +1,119 @@
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+var (
+	//go:embed lua/counters.lua
+	countersSource string
+	//go:embed lua/tidy.lua
+	tidySource string
+)
+
+var (
+	countersScript = newScript(rdb.NewIdempotentScript, "read counters", keysSource+countersSource)
+	tidyScript     = newScript(rdb.NewIdempotentScript, "tidy up", withRecords+tidySource)
+)
+
+// Counts are how often things happened to jobs of a queue.
+type Counts struct {
+	Enqueued   int64 // added by clients of Skidway; who adds jobs by XADD counts for himself
+	Done       int64 // succeeded
+	Discarded  int64
+	Cancelled  int64
+	Failed     int64 // attempts that failed
+	Retried    int64 // and were to be made again
+	Dead       int64
+	Revived    int64 // dead ones let run again by [Client.Retry]
+	Deleted    int64
+	Crashed    int64 // jobs whose worker died while they ran
+	LostLeases int64 // workers that died
+	Dropped    int64 // dead ones dropped since there were too many, too large or too old
+}
+
+// counterNames gives the counters their names in Redis.
+var counterNames = []struct {
+	name string
+	of   func(*Counts) *int64
+}{
+	{"enqueued", func(c *Counts) *int64 { return &c.Enqueued }},
+	{"done", func(c *Counts) *int64 { return &c.Done }},
+	{"discarded", func(c *Counts) *int64 { return &c.Discarded }},
+	{"cancelled", func(c *Counts) *int64 { return &c.Cancelled }},
+	{"failed", func(c *Counts) *int64 { return &c.Failed }},
+	{"retried", func(c *Counts) *int64 { return &c.Retried }},
+	{"dead", func(c *Counts) *int64 { return &c.Dead }},
+	{"revived", func(c *Counts) *int64 { return &c.Revived }},
+	{"deleted", func(c *Counts) *int64 { return &c.Deleted }},
+	{"crashed", func(c *Counts) *int64 { return &c.Crashed }},
+	{"lost_leases", func(c *Counts) *int64 { return &c.LostLeases }},
+	{"dead_dropped", func(c *Counts) *int64 { return &c.Dropped }},
+}
+
+// DayCounts are the counts of one day.
+type DayCounts struct {
+	Day time.Time // its begin, UTC
+	Counts
+}
+
+// Counters are the counts of a queue.
+type Counters struct {
+	Total Counts      // since the queue was first used
+	Days  []DayCounts // the latest first, today included
+}
+
+// CounterDays is for how many days counts are kept by day.
+const CounterDays = 90
+
+// Counters gives the counts of all time and of the latest days, at most
+// [CounterDays]. Days are UTC's, by Redis's clock.
+func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
+	if days < 0 || days > CounterDays {
+		return Counters{}, fmt.Errorf("%w: %d days: want 0 to %d", ErrInvalid, days, CounterDays)
+	}
+	args := []any{days}
+	for _, counter := range counterNames {
+		args = append(args, counter.name)
+	}
+	a, err := countersScript.run(ctx, q, args...)
+	if err != nil {
+		return Counters{}, err
+	}
+	read := func(period int) (counts Counts) {
+		for i, counter := range counterNames {
+			*counter.of(&counts) = a.number(2 + period*len(counterNames) + i)
+		}
+		return counts
+	}
+	counters := Counters{Total: read(0)}
+	for back := range days {
+		day := time.Unix((a.number(1)-int64(back))*86400, 0).UTC()
+		counters.Days = append(counters.Days, DayCounts{day, read(back + 1)})
+	}
+	return counters, nil
+}
+
+// Tidy drops what is too old: results whose time is over, dead jobs and counts
+// by day of more than [CounterDays] days, unique keys that nobody holds any
+// more. Workers call it now and then; any number may, at any time. It goes in
+// steps.
+func (q *Queue) Tidy(ctx context.Context) error {
+	for cursor, more := "0", true; more; {
+		a, err := tidyScript.run(ctx, q, cursor, maxTidy)
+		if err != nil {
+			return err
+		}
+		cursor = a.text(1)
+		more = cursor != "" || a.number(2) == 1
+	}
+	return nil
+}
+
+// maxTidy is how much of each sort one step drops.
+const maxTidy = 100

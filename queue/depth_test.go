@@ -1,0 +1,205 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+func TestDepthCountsEachStateAndPriority(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		if depth, err := d.queue.Depth(t.Context()); depth != (queue.Depth{}) || err != nil {
+			t.Errorf("a queue that nobody used: %+v, %v", depth, err)
+		}
+		due := time.UnixMilli(time.Now().Add(time.Hour).UnixMilli())
+		d.bury("a", queue.Options{})
+		l := d.lease("w")
+		d.add("a", queue.Options{Retain: time.Hour})
+		d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+		for range 3 {
+			d.add("a", queue.Options{})
+		}
+		d.fetch(l, 1)
+		d.add("a", queue.Options{Priority: queue.Low})
+		d.add("a", queue.Options{Priority: queue.High, At: time.Now().Add(-time.Hour)})
+		d.add("a", queue.Options{At: due})
+		d.add("a", queue.Options{At: due.Add(time.Hour)})
+		d.must(d.queue.Pause(t.Context()))
+		got, err := d.queue.Depth(t.Context())
+		d.must(err)
+		if got.Oldest < 0 || got.Oldest > time.Minute {
+			t.Errorf("the oldest waits for %s", got.Oldest)
+		}
+		got.Oldest = 0
+		want := queue.Depth{
+			Waiting: queue.ByPriority{High: 1, Normal: 2, Low: 1}, Active: queue.ByPriority{Normal: 1},
+			Delayed: 2, Dead: 1, Finished: 1, Paused: true, NextDue: due,
+		}
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestAgeIsThatOfTheOldestJobThatNobodyHas(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		now := time.Now()
+		for _, ago := range []time.Duration{3 * time.Hour, 2 * time.Hour} {
+			id := time.Duration(now.Add(-ago).UnixMilli())
+			d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("low:fresh"), ID: itoa(int(id)) + "-0", Values: []string{"kind", "a"}}).Err())
+		}
+		d.add("a", queue.Options{})
+		for _, want := range []time.Duration{3 * time.Hour, 3 * time.Hour, 2 * time.Hour, 0} {
+			depth, err := d.queue.Depth(t.Context())
+			if off := depth.Oldest - want; err != nil || off < 0 || off > time.Minute {
+				t.Errorf("the oldest waits for %s, want %s: %v", depth.Oldest, want, err)
+			}
+			if want > 0 {
+				d.fetch(d.lease("w"+itoa(int(depth.Oldest))+itoa(depth.Active.Total())), 1)
+			}
+		}
+	})
+}
+
+func TestPausedQueueGivesNothingOutUntilItIsResumed(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		l := d.lease("w")
+		_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
+		d.must(err)
+		d.must(d.queue.Pause(t.Context()))
+		d.must(d.queue.Pause(t.Context()))
+		d.add("a", queue.Options{})
+		if fetched, err := l.Fetch(t.Context(), 1, 1); err != nil || !fetched.Paused {
+			t.Errorf("fetched %+v: %v", fetched, err)
+		}
+		d.must(d.queue.Resume(t.Context()))
+		d.fetch(l, 1)
+		signals, _, err := d.queue.Signals(t.Context(), mark)
+		d.must(err)
+		same(t, signals, []queue.Signal{{Do: "pause"}, {Do: "pause"}, {Do: "resume"}})
+	})
+}
+
+func TestWorkersAreListedWithWhatTheyHold(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		for range 5 {
+			d.add("a", queue.Options{})
+		}
+		d.add("a", queue.Options{Priority: queue.Low})
+		busy, idle, dead := d.lease("busy"), d.lease("idle"), d.lease("dead")
+		jobs := d.fetch(busy, 3)
+		d.must(busy.Alone(t.Context(), jobs[1]))
+		d.fetch(dead, 2)
+		d.must(dead.Close(t.Context())) // with jobs
+		d.must(db.XGroupCreate(t.Context(), d.key("low:fresh"), "workers", "0").Err())
+		d.must(db.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "stranger", Streams: []string{d.key("low:fresh"), ">"}}).Err())
+		d.must(db.ZAdd(t.Context(), d.key("leases"), redis.Z{Score: 1e15 + 1, Member: "idle"}).Err())
+		workers, err := d.queue.Workers(t.Context())
+		if err != nil || len(workers) != 4 {
+			t.Fatalf("got %+v: %v", workers, err)
+		}
+		if w := workers[0]; w.Name != "busy" || w.Held != 3 || w.Alone != jobs[1].ID || w.Dead || string(w.About) != "about busy" || w.Lease <= 0 || w.Lease > time.Minute {
+			t.Errorf("the first is %+v", w)
+		}
+		if w := workers[1]; w.Name != idle.Worker() || w.Held != 0 || w.Alone != "" || w.Dead {
+			t.Errorf("the second is %+v", w)
+		}
+		if w := workers[2]; w.Name != "dead" || w.Held != 2 || !w.Dead {
+			t.Errorf("the third is %+v", w)
+		}
+		if w := workers[3]; w.Name != "stranger" || w.Held != 1 || !w.Dead || len(w.About) != 0 {
+			t.Errorf("the fourth is %+v", w)
+		}
+	})
+}
+
+func TestCountersCountEachDayAndAllTime(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		l := d.lease("w")
+		for _, as := range []queue.As{queue.AsSucceeded, queue.AsDiscarded, queue.AsCancelled, queue.AsRetry, queue.AsDead} {
+			d.add("a", queue.Options{})
+			d.end(l, as, d.fetch(l, 1)...)
+		}
+		_, err := d.queue.RetryAll(t.Context(), queue.Dead, queue.Filter{})
+		d.must(err)
+		_, err = d.queue.Purge(t.Context())
+		d.must(err)
+		counters, err := d.queue.Counters(t.Context(), 2)
+		want := queue.Counts{Enqueued: 5, Done: 1, Discarded: 1, Cancelled: 1, Failed: 2, Retried: 1, Dead: 1, Revived: 1, Deleted: 1}
+		if err != nil || counters.Total != want || len(counters.Days) != 2 {
+			t.Fatalf("got %+v: %v", counters, err)
+		}
+		today, yesterday := counters.Days[0], counters.Days[1]
+		if today.Day.Sub(yesterday.Day) != 24*time.Hour || today.Day.Hour() != 0 || time.Since(today.Day) > 25*time.Hour {
+			t.Errorf("the days are %s and %s", today.Day, yesterday.Day)
+		}
+		if today.Counts != want && yesterday.Counts == (queue.Counts{}) { // unless it is midnight
+			t.Errorf("today has %+v", today)
+		}
+		if counters, err = d.queue.Counters(t.Context(), queue.CounterDays); err != nil || len(counters.Days) != 90 {
+			t.Errorf("%d days: %v", len(counters.Days), err)
+		}
+	})
+}
+
+func TestTidyDropsWhatIsTooOldAndNothingElse(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		ctx := t.Context()
+		l := d.lease("w")
+		const jobs = 250 // more than two steps
+		for range jobs {
+			d.add("a", queue.Options{Retain: time.Hour})
+		}
+		ended := d.fetch(l, jobs)
+		d.end(l, queue.AsSucceeded, ended...)
+		dead := []string{d.bury("a", queue.Options{}), d.bury("a", queue.Options{})}
+		old := time.Now().AddDate(0, 0, -91).UnixMilli()
+		for _, job := range ended[1:] {
+			d.must(db.ZAdd(ctx, d.key("results"), redis.Z{Score: float64(old), Member: job.ID[4:]}).Err())
+		}
+		d.must(db.ZAdd(ctx, d.key("dead"), redis.Z{Score: float64(old), Member: dead[0][4:]}).Err())
+		d.must(db.ZAdd(ctx, d.key("waited"), redis.Z{Score: 1, Member: "n1-1"}, redis.Z{Score: 1e15 + 1, Member: "n2-1"}).Err())
+		d.add("a", queue.Options{Unique: queue.Unique{Key: "k", Scope: queue.ForDuration, For: time.Hour}})
+		d.must(db.ZAdd(ctx, d.key("unique:expiry"), redis.Z{Score: 1, Member: "k"}).Err())
+		for day := range 300 {
+			d.must(db.HSet(ctx, d.key("counts"), itoa(day)+":done", 5).Err())
+		}
+		before, err := d.queue.Counters(ctx, 3)
+		d.must(err)
+
+		d.must(d.queue.Tidy(ctx))
+		d.must(d.queue.Tidy(ctx))
+		same(t, d.all(queue.Finished, 10), []string{ended[0].ID})
+		same(t, d.all(queue.Dead, 10), dead[1:])
+		same(t, db.ZRange(ctx, d.key("waited"), 0, -1).Val(), []string{"n2-1"})
+		if n := db.Exists(ctx, d.key("unique"), d.key("unique:expiry")).Val(); n != 0 {
+			t.Errorf("%d keys of unique keys are left", n)
+		}
+		if n := db.HExists(ctx, d.key("counts"), "299:done").Val(); n {
+			t.Error("counts of 1970 are left")
+		}
+		after, err := d.queue.Counters(ctx, 3)
+		before.Total.Dropped++
+		if err != nil || after.Total != before.Total {
+			t.Errorf("the counters were %+v and are %+v: %v", before, after, err)
+		}
+		var bytes int64
+		for _, record := range db.HGetAll(ctx, d.key("results:jobs")).Val() {
+			bytes += int64(len(record))
+		}
+		if n, _ := db.HGet(ctx, d.key("meta"), "result_bytes").Int64(); n != bytes {
+			t.Errorf("%d bytes are counted, %d are there", n, bytes)
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"skidway/internal/rdb"
+)
+
+// An Insert is a job that is to be added.
+type Insert struct {
+	Args    Args
+	Options Options
+}
+
+// A Result is what became of an [Insert]: ID and nil when it was added; a
+// [DuplicateError] when its unique key is held; an [rdb.OutcomeUnknownError]
+// when the answer of Redis was lost; any other error when it was not added.
+type Result struct {
+	ID  string
+	Err error
+}
+
+// Enqueue adds one job and gives its id. It blocks until Redis has it. Calls
+// from many goroutines share round trips. It is never repeated by itself: on an
+// [rdb.OutcomeUnknownError] the job may be there or not; give it a unique key
+// to be able to try again.
+func (c *Client) Enqueue(ctx context.Context, args Args, options Options) (id string, err error) {
+	if len(c.config.Middleware) > 0 {
+		results := c.EnqueueMany(ctx, []Insert{{args, options}})
+		return results[0].ID, results[0].Err
+	}
+	q, job, err := c.prepare(Insert{args, options})
+	if err != nil {
+		return "", err
+	}
+	if err := q.register(ctx); err != nil {
+		return "", err
+	}
+	return q.combiner.add(ctx, q, job)
+}
+
+// EnqueueMany adds jobs in as few round trips as possible and gives a result
+// for each, in order. Jobs of one queue go in chunks of at most 500, each of
+// them all or nothing but for duplicates and invalid ones.
+func (c *Client) EnqueueMany(ctx context.Context, inserts []Insert) []Result {
+	next := c.enqueueMany
+	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
+		middleware, inner := c.config.Middleware[i], next
+		next = func(ctx context.Context, inserts []Insert) []Result {
+			results := middleware(ctx, inserts, inner)
+			for len(results) < len(inserts) {
+				results = append(results, Result{Err: errors.New("middleware gave no result for this job")})
+			}
+			return results
+		}
+	}
+	return next(ctx, inserts)
+}
+
+func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
+	results := make([]Result, len(inserts))
+	type chunk struct {
+		queue  *Queue
+		jobs   []insertion
+		places []int
+		size   int
+	}
+	open := map[*Queue]*chunk{}
+	send := func(c *chunk) {
+		for i, result := range c.queue.insert(ctx, c.jobs) {
+			results[c.places[i]] = result
+		}
+	}
+	for i, insert := range inserts {
+		q, job, err := c.prepare(insert)
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		into := open[q]
+		if into != nil && (len(into.jobs) == maxBatch || into.size+job.size() > maxBatchBytes) {
+			send(into)
+			into = nil
+		}
+		if into == nil {
+			room := min(maxBatch, len(inserts)-i)
+			into = &chunk{queue: q, jobs: make([]insertion, 0, room), places: make([]int, 0, room)}
+			open[q] = into
+		}
+		into.jobs, into.places, into.size = append(into.jobs, job), append(into.places, i), into.size+job.size()
+	}
+	for _, rest := range open {
+		send(rest)
+	}
+	return results
+}
+
+// An insertion is a job as the script takes it.
+type insertion struct {
+	priority  Priority
+	kind      string
+	args      string // of a job that needs no record
+	record    []byte // of any other
+	wait, at  any    // in ms, "" for none
+	key       string
+	keyMillis any
+}
+
+func (i insertion) size() int { return len(i.args) + len(i.record) }
+
+// prepare checks a job and encodes it.
+func (c *Client) prepare(insert Insert) (*Queue, insertion, error) {
+	o := insert.Options
+	if err := o.setDefaults(); err != nil {
+		return nil, insertion{}, err
+	}
+	if insert.Args == nil {
+		return nil, insertion{}, fmt.Errorf("%w: args are nil", ErrInvalid)
+	}
+	kind := insert.Args.Kind()
+	if err := checkKind(kind); err != nil {
+		return nil, insertion{}, err
+	}
+	q, err := c.Queue(o.Queue)
+	if err != nil {
+		return nil, insertion{}, err
+	}
+	args, err := marshal(insert.Args)
+	if err != nil {
+		return nil, insertion{}, err
+	}
+	if len(args) > c.config.MaxPayload {
+		return nil, insertion{}, &PayloadError{kind, len(args), c.config.MaxPayload}
+	}
+	return q, c.encode(kind, args, &o), nil
+}
+
+func (c *Client) encode(kind string, args []byte, o *Options) insertion {
+	i := insertion{priority: o.Priority, kind: kind, wait: "", at: "", key: o.Unique.Key, keyMillis: ""}
+	plain := o.Delay == 0 && o.At.IsZero() && o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
+		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0
+	packed, packing := string(args), ""
+	if c.config.PackFrom > 0 && len(args) >= c.config.PackFrom {
+		packed, packing = pack(args)
+	}
+	if plain && packing == "" {
+		i.args = packed
+		return i
+	}
+	job := Job{
+		Kind: kind, Priority: o.Priority, MaxAttempts: o.MaxAttempts, Timeout: o.Timeout, Deadline: o.Deadline,
+		Unique: o.Unique, Retain: o.Retain, Headers: o.Headers, packed: packed, packing: packing,
+	}
+	i.record = job.record()
+	switch {
+	case !o.At.IsZero():
+		i.at = max(0, o.At.UnixMilli())
+	case o.Delay > 0:
+		i.wait = millis(o.Delay)
+	}
+	if o.Unique.Scope == ForDuration {
+		i.keyMillis = millis(o.Unique.For)
+	}
+	return i
+}
+
+// insert adds jobs with one script and gives a result for each.
+func (q *Queue) insert(ctx context.Context, jobs []insertion) []Result {
+	results := make([]Result, len(jobs))
+	failed := func(err error) []Result {
+		for i := range results {
+			results[i] = Result{Err: err}
+		}
+		return results
+	}
+	if err := q.register(ctx); err != nil {
+		return failed(err)
+	}
+	a, err := enqueueScript.run(ctx, q, insertArgs(jobs)...)
+	if err != nil {
+		return failed(err)
+	}
+	if len(a) != len(jobs)+1 {
+		return failed(&rdb.OutcomeUnknownError{Op: "enqueue", Err: fmt.Errorf("%d ids for %d jobs", len(a)-1, len(jobs))})
+	}
+	for i := range jobs {
+		id := a.text(i + 1)
+		if owner, held := strings.CutPrefix(id, "="); held {
+			results[i].Err = &DuplicateError{Key: jobs[i].key, Owner: globalID(q.name, owner)}
+			continue
+		}
+		results[i].ID = globalID(q.name, id)
+	}
+	return results
+}
+
+// insertArgs groups neighbours that differ in their args only.
+func insertArgs(jobs []insertion) []any {
+	args := make([]any, 0, len(jobs)+8)
+	for i := 0; i < len(jobs); {
+		job := &jobs[i]
+		if job.record != nil {
+			args = append(args, "job", string(job.priority.letter()), job.record, job.wait, job.at, job.key, job.keyMillis)
+			i++
+			continue
+		}
+		first := i
+		for i < len(jobs) && jobs[i].record == nil && jobs[i].priority == job.priority && jobs[i].kind == job.kind {
+			i++
+		}
+		args = append(args, "plain", int(freshLine.of(job.priority)), job.kind, i-first)
+		for _, same := range jobs[first:i] {
+			args = append(args, same.args)
+		}
+	}
+	return args
+}

@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+)
+
+//go:embed lua/events.lua
+var eventsSource string
+
+var eventsScript = newScript(rdb.NewIdempotentScript, "keep events", keysSource+eventsSource)
+
+// An Event is something that happened to a job.
+type Event struct {
+	What string // one of the Event constants
+	Job  string // the job's id
+	Time time.Time
+}
+
+// What happens to jobs.
+const (
+	EventEnqueued  = "enqueued"
+	EventSucceeded = "succeeded"
+	EventDiscarded = "discarded"
+	EventCancelled = "cancelled"
+	EventFailed    = "failed"   // an attempt; another will follow
+	EventSnoozed   = "snoozed"  // delayed by its own handler
+	EventDead      = "dead"     // failed for good
+	EventReturned  = "returned" // handed back, or recovered from a dead worker
+	EventRetried   = "retried"  // let run by [Client.Retry]
+	EventDeleted   = "deleted"
+)
+
+// MaxEvents is the most events that a queue keeps.
+const MaxEvents = 1_000_000
+
+// KeepEvents makes the queue keep about the latest events of its jobs, at most
+// [MaxEvents]. By default it keeps none, and none turns it off again: what was
+// kept is dropped. An event costs about 60 bytes and makes each change of a job
+// dearer. Jobs that are added by XADD make no event when they are added, and
+// none when they are fetched.
+func (q *Queue) KeepEvents(ctx context.Context, most int) error {
+	if most < 0 || most > MaxEvents {
+		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, most, MaxEvents)
+	}
+	if err := q.register(ctx); err != nil {
+		return err
+	}
+	_, err := eventsScript.run(ctx, q, most)
+	return err
+}
+
+// FromNow is where to begin to see only what happens from now on.
+const FromNow = "$"
+
+// maxEventsRead is the most events of one call.
+const maxEventsRead = 500
+
+// Events gives the events after a place: "" is before the oldest that is kept,
+// [FromNow] is here, and next of an earlier call goes on after it. Where there
+// are none it blocks until one comes, timeout has passed or ctx is done. Events
+// that were dropped meanwhile are passed over.
+func (q *Queue) Events(ctx context.Context, after string, timeout time.Duration) (events []Event, next string, err error) {
+	db, key := q.client.db, q.keys[keyEvents]
+	switch _, ok := entryTime(after); {
+	case after == FromNow:
+		if after, err = q.lastEntry(ctx, key); err != nil {
+			return nil, FromNow, fmt.Errorf("queue %s: read events: %w", q.name, err)
+		}
+	case after == "":
+		after = firstEntry
+	case !ok:
+		return nil, after, fmt.Errorf("%w: %.40q is no place among events", ErrInvalid, after)
+	}
+	events, next, err = q.events(ctx, after)
+	if err != nil || len(events) > 0 || timeout <= 0 {
+		return events, next, err
+	}
+	news, err := db.Wait(ctx, timeout, rdb.Mark{Key: key, ID: after})
+	if err != nil || !news {
+		return nil, after, err
+	}
+	return q.events(ctx, after)
+}
+
+// events reads what is there.
+func (q *Queue) events(ctx context.Context, after string) ([]Event, string, error) {
+	entries, err := q.entriesAfter(ctx, q.keys[keyEvents], after, maxEventsRead)
+	if err != nil {
+		return nil, after, fmt.Errorf("queue %s: read events: %w", q.name, err)
+	}
+	events := make([]Event, 0, len(entries))
+	for _, entry := range entries {
+		after = entry.ID
+		what, _ := entry.Values["event"].(string)
+		local, _ := entry.Values["id"].(string)
+		ms, _ := entryTime(entry.ID)
+		events = append(events, Event{What: what, Job: globalID(q.name, local), Time: time.UnixMilli(ms)})
+	}
+	return events, after, nil
+}
+
+// firstEntry is before all entries of a stream.
+const firstEntry = "0-0"
+
+// lastEntry gives the id of a stream's last entry.
+func (q *Queue) lastEntry(ctx context.Context, key string) (string, error) {
+	var last []redis.XMessage
+	err := q.client.db.Retry(ctx, func() (err error) {
+		last, err = q.client.db.XRevRangeN(ctx, key, "+", "-", 1).Result()
+		return err
+	})
+	if err != nil && !errors.Is(err, redis.Nil) || len(last) == 0 {
+		return firstEntry, err
+	}
+	return last[0].ID, nil
+}
+
+func (q *Queue) entriesAfter(ctx context.Context, key, after string, most int64) (entries []redis.XMessage, err error) {
+	err = q.client.db.Retry(ctx, func() (err error) {
+		entries, err = q.client.db.XRangeN(ctx, key, "("+after, "+", most).Result()
+		return err
+	})
+	return entries, err
+}

@@ -1,0 +1,181 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// An As says how an attempt ended.
+type As int8
+
+// The ways in which an attempt ends.
+const (
+	AsSucceeded As = iota
+	AsDiscarded    // nothing to do; Reason says why
+	AsCancelled    // somebody cancelled it
+	AsRetry        // failed with Reason; again after Wait
+	AsSnoozed      // not an attempt; again after Wait
+	AsDead         // failed for good with Reason
+	AsReturned     // not finished: to the front, not an attempt
+
+	asMalformed // it is no job, says Reason
+)
+
+// An Ending is what became of an attempt at a job.
+type Ending struct {
+	Job    *Job
+	As     As
+	Wait   time.Duration // with AsRetry and AsSnoozed
+	Reason string
+	Result []byte // kept if the job is retained, and given to those who wait for it
+}
+
+// maxBatch is the most jobs that one script handles.
+const maxBatch = 500
+
+// maxBatchBytes is about the most bytes sent to one script.
+const maxBatchBytes = 4 << 20
+
+// Finish writes what became of jobs, and gives the number of those that it
+// changed: a job that was finished or deleted before is passed over. So it can
+// be repeated. With [ErrLeaseLost] nothing (more) was changed: others have the
+// jobs. Endings go in steps of at most 500, each of which is atomic.
+func (l *Lease) Finish(ctx context.Context, endings []Ending) (changed int, err error) {
+	for len(endings) > 0 {
+		args, took := l.finishArgs(endings)
+		a, err := finishScript.run(ctx, l.queue, args...)
+		if err != nil {
+			return changed, err
+		}
+		for i := range a[1:] {
+			changed += int(a.number(i + 1))
+		}
+		endings = endings[took:]
+	}
+	return changed, nil
+}
+
+// finishArgs gives the arguments for as many endings as fit one call.
+func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
+	args = make([]any, 1, 8+len(endings))
+	args[0] = l.worker
+	var plain [lineCount + 1][]string // entries that succeeded and need no more, by line
+	size := 0
+	for took < len(endings) && took < maxBatch && size < maxBatchBytes {
+		e := &endings[took]
+		took++
+		if e.As == AsSucceeded && e.Job.plain() && len(e.Result) == 0 {
+			plain[e.Job.line] = append(plain[e.Job.line], e.Job.entry)
+			continue
+		}
+		more := e.args()
+		args = append(args, more...)
+		for _, arg := range more {
+			if record, ok := arg.([]byte); ok {
+				size += len(record)
+			}
+		}
+	}
+	for at, entries := range plain {
+		if len(entries) == 0 {
+			continue
+		}
+		slices.SortFunc(entries, compareEntries)
+		args = append(args, "ok", at, len(entries))
+		for _, entry := range entries {
+			args = append(args, entry)
+		}
+	}
+	return args, took
+}
+
+func (e *Ending) args() []any {
+	j := e.Job
+	switch e.As {
+	case AsRetry:
+		failed := *j
+		failed.fail(e.Reason)
+		return []any{"retry", int(j.line), j.entry, j.local, failed.record(), millis(e.Wait), 1}
+	case AsSnoozed:
+		return []any{"retry", int(j.line), j.entry, j.local, j.record(), millis(e.Wait), 0}
+	case AsDead:
+		failed := *j
+		failed.fail(e.Reason)
+		record := appendField(failed.record(), "reason", e.Reason)
+		return []any{"dead", int(j.line), j.entry, j.local, j.Unique.Key, j.Unique.Scope.word(), record}
+	case AsReturned:
+		return []any{"back", int(j.line), j.entry, j.local}
+	case asMalformed:
+		return []any{"malformed", int(j.line), j.entry, e.Reason}
+	}
+	outcome := [...]Outcome{AsSucceeded: Succeeded, AsDiscarded: Discarded, AsCancelled: Cancelled}[e.As]
+	record := appendField(j.record(), "outcome", string(outcome))
+	record = appendField(record, "reason", e.Reason)
+	record = appendField(record, "result", e.Result)
+	return []any{"end", int(j.line), j.entry, j.local, string(outcome), j.Unique.Key, j.Unique.Scope.word(), j.Retain.Milliseconds(), record}
+}
+
+// fail notes a failed attempt.
+func (j *Job) fail(reason string) {
+	j.Attempts++
+	if len(reason) > maxErrorText {
+		reason = reason[:maxErrorText] + "…"
+	}
+	old := j.Errors[max(0, len(j.Errors)-maxErrors+1):]
+	j.Errors = append(append(make([]Failure, 0, len(old)+1), old...), Failure{Attempt: j.Attempts, Time: time.Now(), Error: reason})
+}
+
+// A Recovered says what [Queue.Recover] did.
+type Recovered struct {
+	Returned int  // jobs handed back, to run again
+	Dead     int  // jobs that had crashed their worker too often
+	More     bool // there is more to do
+}
+
+// DefaultCrashes is how many crashes while it ran alone make a job dead.
+const DefaultCrashes = 3
+
+// Recover hands jobs of dead workers back, at most a hundred a call. sweep looks also for
+// jobs that are held by nobody known, which takes longer and finds nothing
+// unless somebody has tampered with keys. crashes zero means [DefaultCrashes].
+// Any number of workers may call it.
+func (q *Queue) Recover(ctx context.Context, crashes int, sweep bool) (Recovered, error) {
+	if crashes == 0 {
+		crashes = DefaultCrashes
+	}
+	look := 0
+	if sweep {
+		look = 1
+	}
+	a, err := recoverScript.run(ctx, q, maxRecover, crashes, look)
+	return Recovered{Returned: int(a.number(1)), Dead: int(a.number(2)), More: a.number(3) == 1}, err
+}
+
+// maxRecover and maxMove keep the scripts at about a millisecond: a job costs
+// them more than the others.
+const (
+	maxRecover = 100
+	maxMove    = 200
+)
+
+// A Moved says what [Queue.MoveDue] did.
+type Moved struct {
+	Jobs int           // that are in their line now
+	More bool          // others are due already
+	Next time.Duration // until the next one is due; below zero: there is none
+	Mine bool          // the caller is the one to come back at that time; others do so a little later
+}
+
+// MoveDue moves delayed jobs whose time has come into their lines, in the order
+// of their times and at most some hundred a call. Any number of callers may do
+// so; who tells them apart. [delayed.Mover] does it on time.
+func (q *Queue) MoveDue(ctx context.Context, who string) (Moved, error) {
+	a, err := moveScript.run(ctx, q, maxMove, who)
+	if err != nil {
+		return Moved{}, fmt.Errorf("move due jobs: %w", err)
+	}
+	next := time.Duration(a.number(2)) * time.Millisecond
+	return Moved{Jobs: int(a.number(1)), Next: next, More: next == 0, Mine: a.number(3) == 1}, nil
+}

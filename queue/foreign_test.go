@@ -1,0 +1,180 @@
+package queue_test
+
+import (
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+func TestJobsAreAddedWithRedisCLIAlone(t *testing.T) {
+	t.Parallel()
+	address := redistest.URL(t)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli := func(words ...string) string {
+		t.Helper()
+		command := exec.Command("redis-cli", append([]string{"-s", u.Path, "-n", u.Query().Get("db")}, words...)...)
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+		return strings.TrimSpace(string(output))
+	}
+	entry := cli("XADD", "skidway:{q:0}:normal:fresh", "*", "kind", "email.send", "args", `{"to":"a@example.com"}`)
+	cli("XADD", "skidway:{q:0}:high:fresh", "*", "kind", "report", "max_attempts", "3", "timeout", "1500", "retain", "60000", "headers", `{"tenant":"7"}`)
+	cli("SADD", "skidway:{queues}", "q")
+
+	d := setup(t, redistest.Open(t, address))
+	if names, err := d.client.Queues(t.Context()); err != nil || len(names) != 1 || names[0] != "q" {
+		t.Errorf("the queues are %v: %v", names, err)
+	}
+	if job := d.get("q:0:n" + entry); job.Kind != "email.send" || job.State != queue.Waiting {
+		t.Errorf("the job is %+v", job)
+	}
+	jobs := d.fetch(d.lease("w"), 2)
+	if j := jobs[0]; j.Kind != "report" || j.MaxAttempts != 3 || j.Timeout != 1500*time.Millisecond || j.Retain != time.Minute || j.Headers["tenant"] != "7" || len(j.Args) != 0 {
+		t.Errorf("the first is %+v", j)
+	}
+	if j := jobs[1]; j.Kind != "email.send" || string(j.Args) != `{"to":"a@example.com"}` || j.ID != "q:0:n"+entry || j.Enqueued.IsZero() {
+		t.Errorf("the second is %+v", j)
+	}
+}
+
+// bomb is many zeros, packed to some bytes.
+func bomb(t testing.TB, size int) string {
+	t.Helper()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = encoder.Close() }()
+	return string(encoder.EncodeAll(make([]byte, size), nil))
+}
+
+func TestMalformedEntriesAreDeadWithTheReasonAndStopNothing(t *testing.T) {
+	var many []string
+	for i := range 5000 {
+		many = append(many, "name"+itoa(i), "value")
+	}
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		for name, c := range map[string]struct {
+			fields []string
+			reason string
+		}{
+			"no kind":            {[]string{"args", "{}"}, "no kind"},
+			"a bad kind":         {[]string{"kind", "a b", "args", "{}"}, "kind"},
+			"unknown packing":    {[]string{"kind", "a", "args", "{}", "packing", "rot13"}, "rot13"},
+			"not what it says":   {[]string{"kind", "a", "args", "{}", "packing", "zstd"}, "args"},
+			"a bomb":             {[]string{"kind", "a", "args", bomb(t, queue.DefaultMaxPayload+1), "packing", "zstd"}, "limit"},
+			"too large":          {[]string{"kind", "a", "args", strings.Repeat("x", queue.DefaultMaxPayload+1)}, "limit"},
+			"5,000 fields":       {many, "no kind"},
+			"record cut short":   {[]string{"job", "1n4:kind1:a4:args20:{}"}, "cut short"},
+			"a huge length":      {[]string{"job", "1n999999999999999999999:kind"}, "cut short"},
+			"a negative length":  {[]string{"job", "1n-3:"}, "cut short"},
+			"a length in hex":    {[]string{"job", "1n0x4:kind1:a"}, "cut short"},
+			"no record at all":   {[]string{"job", ""}, "0 bytes"},
+			"of a later release": {[]string{"job", "2n4:kind1:a"}, "format"},
+			"no number":          {[]string{"kind", "a", "max_attempts", "many"}, "max_attempts"},
+			"no JSON":            {[]string{"kind", "a", "headers", "{"}, "headers"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := setup(t, db)
+				before := d.add("good", queue.Options{})
+				entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"), Values: c.fields}).Result()
+				d.must(err)
+				after := d.add("good", queue.Options{})
+				l := d.lease("w-" + itoa(len(name)) + "-" + entry)
+				fetched, err := l.Fetch(t.Context(), 10, 8<<20)
+				if err != nil || fetched.Malformed != 1 || len(fetched.Jobs) != 2 || fetched.Jobs[0].ID != before || fetched.Jobs[1].ID != after {
+					t.Errorf("fetched %+v: %v", fetched, err)
+				}
+				d.end(l, queue.AsSucceeded, fetched.Jobs...)
+				job := d.get("q:0:n" + entry)
+				if job.State != queue.Dead || !strings.HasPrefix(job.Reason, "malformed: ") || !strings.Contains(job.Reason, c.reason) {
+					t.Errorf("it is %s with the reason %q", job.State, job.Reason)
+				}
+				if err := d.client.Retry(t.Context(), job.ID); err == nil {
+					t.Error("it could be retried")
+				}
+				if n, err := d.queue.DeleteAll(t.Context(), queue.Dead, queue.Filter{}); n != 1 || err != nil {
+					t.Errorf("%d dead deleted: %v", n, err)
+				}
+			})
+		}
+	})
+}
+
+func TestBombIsNotUnpackedBeyondTheLimit(t *testing.T) {
+	d := setup(t, redistest.DB(t))
+	packed := bomb(t, 128<<20)
+	d.must(d.db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"), Values: []string{"kind", "a", "args", packed, "packing", "zstd"}}).Err())
+	var page queue.Page
+	allocated := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var err error
+			page, err = d.queue.List(t.Context(), queue.Waiting, queue.ListOptions{})
+			d.must(err)
+		}
+	}).AllocedBytesPerOp()
+	if len(page.Jobs) != 1 || !strings.Contains(page.Jobs[0].Reason, "limit") {
+		t.Errorf("listed are %+v", page.Jobs)
+	}
+	if allocated > 32<<20 {
+		t.Errorf("%d bytes of packed args took %d bytes of memory", len(packed), allocated)
+	}
+}
+
+func TestForgedIDOfAFreshEntryIsNotBelieved(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		victim := d.add("victim", queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "k"}})
+		entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"),
+			Values: []string{"kind", "a", "id", victim[len("q:0:"):], "unique", "k", "job", "1n2:id18:" + victim[len("q:0:"):] + "  "}}).Result()
+		d.must(err)
+		l := d.lease("w")
+		job := d.fetch(l, 1)[0]
+		if job.ID != "q:0:n"+entry {
+			t.Errorf("its id is %s", job.ID)
+		}
+		d.end(l, queue.AsSucceeded, job)
+		if job := d.get(victim); job.State != queue.Delayed || job.Kind != "victim" {
+			t.Errorf("the victim is %+v", job)
+		}
+		if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), queue.Options{Queue: "q", Unique: queue.Unique{Key: "k"}}); err == nil {
+			t.Error("the victim has lost its unique key")
+		}
+	})
+}
+
+func TestDelayedJobWithoutARecordIsDead(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		d.must(db.ZAdd(t.Context(), d.key("delayed"), redis.Z{Score: 1, Member: "d000000000000001"}, redis.Z{Score: 2, Member: "d000000000000002"}).Err())
+		d.must(db.HSet(t.Context(), d.key("delayed:jobs"), "d000000000000002", "rubbish").Err())
+		for _, local := range []string{"d000000000000001", "d000000000000002"} {
+			if job := d.get("q:0:" + local); job.State != queue.Delayed || !strings.HasPrefix(job.Reason, "malformed") {
+				t.Errorf("before: %+v", job)
+			}
+		}
+		if _, err := d.queue.MoveDue(t.Context(), "me"); err != nil {
+			t.Fatal(err)
+		}
+		for _, local := range []string{"d000000000000001", "d000000000000002"} {
+			if job := d.get("q:0:" + local); job.State != queue.Dead || !strings.HasPrefix(job.Reason, "malformed") {
+				t.Errorf("after: %+v", job)
+			}
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+)
+
+//go:embed lua/joblog.lua
+var jobLogSource string
+
+var (
+	logScript      = newScript(rdb.NewScript, "log for a job", withPlaces+jobLogSource)
+	progressScript = newScript(rdb.NewIdempotentScript, "set the progress of a job", withPlaces+jobLogSource)
+)
+
+// Bounds of what is kept beside a job.
+const (
+	MaxLogLines = 100      // lines, the latest ones
+	MaxLogBytes = 16 << 10 // of them together
+	MaxProgress = 1 << 10  // bytes
+
+	// maxLogLine is the most bytes of one line; the rest is cut off.
+	maxLogLine = 4 << 10
+)
+
+// AppendLog adds lines to the log of an active job, of which the last
+// [MaxLogLines] are kept within [MaxLogBytes]. The log stays with the job while
+// it is retried, dead or retained and vanishes with it. A job that is not
+// active is an [ErrState]. On an [rdb.OutcomeUnknownError] the lines may be
+// there or not. [NewLogHandler] does this for users of log/slog.
+func (q *Queue) AppendLog(ctx context.Context, id string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for _, line := range lines[max(0, len(lines)-MaxLogLines):] {
+		line = strings.TrimRight(line, "\n")
+		if len(line) > maxLogLine {
+			line = strings.ToValidUTF8(line[:maxLogLine-len("…")], "") + "…"
+		}
+		text.WriteString(strings.ReplaceAll(line, "\n", "\\n"))
+		text.WriteByte('\n')
+	}
+	return q.keepBeside(ctx, logScript, id, "log", MaxLogLines, MaxLogBytes, text.String())
+}
+
+// Log gives the last lines that were logged for a job; none where there are
+// none, also when there is no such job.
+func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
+	text, err := c.besides(ctx, id, keyLogs)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), nil
+}
+
+// SetProgress keeps how far an active job has come, at most [MaxProgress] bytes
+// of the handler's own choice. What was set stays as a log does. A job that is
+// not active is an [ErrState].
+func (q *Queue) SetProgress(ctx context.Context, id string, progress []byte) error {
+	if len(progress) > MaxProgress {
+		return fmt.Errorf("%w: progress of %d bytes: at most %d", ErrInvalid, len(progress), MaxProgress)
+	}
+	return q.keepBeside(ctx, progressScript, id, "progress", progress)
+}
+
+// Progress gives what was last set; nil for nothing.
+func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
+	text, err := c.besides(ctx, id, keyProgress)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return []byte(text), nil
+}
+
+func (q *Queue) keepBeside(ctx context.Context, s script, id, what string, args ...any) error {
+	queue, local, err := splitID(id)
+	if err != nil {
+		return err
+	}
+	if queue != q.name {
+		return fmt.Errorf("%w: job %s is not of queue %s", ErrInvalid, id, q.name)
+	}
+	a, err := s.run(ctx, q, append([]any{local, what}, args...)...)
+	if err == nil && a.text(0) == "state" {
+		err = fmt.Errorf("%s for %s: %w: it is not active", what, id, ErrState)
+	}
+	return err
+}
+
+// besides reads a value of one of the hashes by id.
+func (c *Client) besides(ctx context.Context, id string, key int) (string, error) {
+	q, local, err := c.find(id)
+	if err != nil {
+		return "", err
+	}
+	var text string
+	err = c.db.Retry(ctx, func() (err error) {
+		text, err = c.db.HGet(ctx, q.keys[key], local).Result()
+		return err
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("read the %s of job %s: %w", keyNames[key], id, err)
+	}
+	return text, nil
+}

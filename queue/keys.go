@@ -1,0 +1,53 @@
+package queue
+
+import "strconv"
+
+// partition is the only one there is so far. Keys and ids have a place for
+// more, so that one queue can be spread over several Redis nodes.
+const partition = 0
+
+// The keys of a queue, in the order in which every script gets them. The first
+// [lineCount] are the lines; lua/keys.lua gives the others their names.
+var keyNames = [...]string{
+	"high:returned", "high:due", "high:fresh",
+	"normal:returned", "normal:due", "normal:fresh",
+	"low:returned", "low:due", "low:fresh",
+	"meta",
+	"leases", "tombs", "workers", "alone",
+	"delayed", "delayed:jobs",
+	"dead", "dead:jobs",
+	"results", "results:jobs",
+	"moved",
+	"unique", "unique:expiry",
+	"counts",
+	"control", "events",
+	"waited", "done",
+	"cancelled", "logs", "progress",
+}
+
+// Places in keyNames of what Go reads by itself.
+const (
+	keyControl = 24
+	keyEvents  = 25
+	keyDone    = 27
+
+	keyLogs     = 29
+	keyProgress = 30
+)
+
+// queueKeys gives all keys of a queue. They share a hash tag, so that a script
+// may touch any of them on a Redis Cluster.
+func queueKeys(prefix, queue string) []string {
+	base := prefix + ":{" + queue + ":" + strconv.Itoa(partition) + "}:"
+	keys := make([]string, len(keyNames))
+	for i, name := range keyNames {
+		keys[i] = base + name
+	}
+	return keys
+}
+
+// registryKeys are the set of all queues and the stream that tells of new
+// ones.
+func registryKeys(prefix string) []string {
+	return []string{prefix + ":{queues}", prefix + ":{queues}:new"}
+}

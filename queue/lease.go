@@ -1,0 +1,228 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+// DefaultLease is how long a worker may be silent before its jobs go to others.
+const DefaultLease = 10 * time.Second
+
+// A Lease is a worker's right to take jobs of one queue and to say what became
+// of them. Everything that it does is refused with [ErrLeaseLost] once the
+// worker was silent for too long and was declared dead. It is safe for
+// concurrent use. [workers.Pool] does all this; a Lease is for those who write
+// a pool of their own.
+type Lease struct {
+	queue  *Queue
+	worker string
+	length time.Duration
+}
+
+// Lease opens a lease. worker is the name of this incarnation of the worker: it
+// must be random and never used again. about is shown to people who look at the
+// queue's workers. length zero means [DefaultLease].
+func (q *Queue) Lease(ctx context.Context, worker string, length time.Duration, about []byte) (*Lease, error) {
+	if length == 0 {
+		length = DefaultLease
+	}
+	if err := checkName("worker", worker); err != nil {
+		return nil, err
+	}
+	if length < time.Millisecond {
+		return nil, fmt.Errorf("%w: lease %s: want at least 1ms", ErrInvalid, length)
+	}
+	if err := q.register(ctx); err != nil {
+		return nil, err
+	}
+	l := &Lease{queue: q, worker: worker, length: length}
+	if _, err := leaseOpenScript.run(ctx, q, worker, millis(length), about); err != nil {
+		return nil, fmt.Errorf("open a lease: %w", err)
+	}
+	return l, nil
+}
+
+// Queue is the queue that the lease is for.
+func (l *Lease) Queue() *Queue { return l.queue }
+
+// Worker is the name of the worker's incarnation.
+func (l *Lease) Worker() string { return l.worker }
+
+// Beat prolongs the lease from now by its length. recover says that there is
+// something to [Queue.Recover]. Call it a few times a lease.
+func (l *Lease) Beat(ctx context.Context) (recover bool, err error) {
+	a, err := leaseBeatScript.run(ctx, l.queue, l.worker, millis(l.length))
+	return a.number(1) == 1, err
+}
+
+// Describe changes what people are shown of the worker.
+func (l *Lease) Describe(ctx context.Context, about []byte) error {
+	_, err := leaseNoteScript.run(ctx, l.queue, l.worker, "describe", about)
+	return err
+}
+
+// Alone says that of all jobs which the worker holds only this one runs from
+// now on, in a process that runs no other: if the worker dies, it was this
+// one. nil ends that.
+func (l *Lease) Alone(ctx context.Context, job *Job) error {
+	place := ""
+	if job != nil {
+		place = fmt.Sprintf("%d %s", job.line, job.entry)
+	}
+	_, err := leaseNoteScript.run(ctx, l.queue, l.worker, "alone", place)
+	return err
+}
+
+// Close ends the lease. Jobs that the worker still holds are recovered by
+// others, as after its death; hand them back first.
+func (l *Lease) Close(ctx context.Context) error {
+	_, err := leaseCloseScript.run(ctx, l.queue, l.worker)
+	return err
+}
+
+// A Fetched is what a worker was given.
+type Fetched struct {
+	// Jobs are in the order in which they are to be started.
+	Jobs []*Job
+
+	// Malformed says how many entries were no jobs; they are dead, with the
+	// reason.
+	Malformed int
+
+	// Paused: nothing is given out until somebody resumes the queue, of which
+	// [Queue.Control] tells.
+	Paused bool
+
+	// Marks are where to wait for more, when there was nothing.
+	Marks []rdb.Mark
+}
+
+// Fetch takes up to most jobs, at most 500, and no more once they have that many bytes of
+// payload together (the last ones may go beyond it by some jobs). It does not
+// block. On an [rdb.OutcomeUnknownError] the worker may hold jobs that it does
+// not know: call [Lease.Reread] before the next fetch.
+func (l *Lease) Fetch(ctx context.Context, most, bytes int) (Fetched, error) {
+	a, err := fetchScript.run(ctx, l.queue, l.worker, min(most, maxBatch), bytes)
+	if err != nil {
+		return Fetched{}, err
+	}
+	switch a.text(0) {
+	case "paused":
+		return Fetched{Paused: true}, nil
+	case "empty":
+		marks := make([]rdb.Mark, lineCount)
+		for i := range marks {
+			marks[i] = rdb.Mark{Key: l.queue.keys[i], ID: a.text(i + 1)}
+		}
+		return Fetched{Marks: marks}, nil
+	}
+	jobs, malformed := l.decode(a[1:])
+	return l.sorted(ctx, jobs, malformed)
+}
+
+// Reread gives all jobs that the worker holds by Redis's account, whether it
+// knows of them or not.
+func (l *Lease) Reread(ctx context.Context) (Fetched, error) {
+	var jobs, malformed []*Job
+	for at := line(1); at <= lineCount; at++ {
+		for after, more := "0", true; more; {
+			a, err := rereadScript.run(ctx, l.queue, l.worker, int(at), after, maxBatch)
+			if err != nil {
+				return Fetched{}, err
+			}
+			if a.text(0) == "empty" {
+				break
+			}
+			some, bad := l.decode(a[1:])
+			jobs, malformed = append(jobs, some...), append(malformed, bad...)
+			more = a.number(2) == maxBatch
+			for _, job := range append(some, bad...) {
+				if compareEntries(job.entry, after) > 0 {
+					after = job.entry
+				}
+			}
+		}
+	}
+	return l.sorted(ctx, jobs, malformed)
+}
+
+// sorted buries what is no job.
+func (l *Lease) sorted(ctx context.Context, jobs, malformed []*Job) (Fetched, error) {
+	fetched := Fetched{Jobs: jobs, Malformed: len(malformed)}
+	if len(malformed) == 0 {
+		return fetched, nil
+	}
+	endings := make([]Ending, len(malformed))
+	for i, job := range malformed {
+		endings[i] = Ending{Job: job, As: asMalformed, Reason: job.Reason}
+	}
+	// If this fails they are still held by this worker, and come again from
+	// Reread or from recovery.
+	if _, err := l.Finish(ctx, endings); err != nil && errors.Is(err, ErrLeaseLost) {
+		return fetched, err
+	}
+	return fetched, nil
+}
+
+// decode reads the groups that fetch.lua returns.
+func (l *Lease) decode(groups answer) (jobs, malformed []*Job) {
+	for i := 0; i+2 < len(groups); {
+		at, count, kind := line(groups.number(i)), int(groups.number(i+1)), groups.text(i+2)
+		i += 3
+		all := make([]Job, count)
+		jobs = slices.Grow(jobs, count)
+		for n := range count {
+			job := &all[n]
+			job.line, job.entry, job.State, job.Worker = at, groups.text(i), Active, l.worker
+			job.Priority = at.priority()
+			var err error
+			if kind != "" {
+				job.Kind, job.packed = kind, groups.text(i+1)
+				i += 2
+			} else {
+				fields := groups[i+2:][:groups.number(i+1)]
+				i += 2 + len(fields)
+				err = job.setFields(fields)
+			}
+			if err == nil {
+				err = job.complete(l.queue.name, l.queue.client.config.MaxPayload)
+			}
+			if err != nil {
+				job.Reason = "malformed: " + err.Error()
+				malformed = append(malformed, job)
+				continue
+			}
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs, malformed
+}
+
+// setFields sets the fields of an entry: those of the record that it may carry
+// first, since the others amend it.
+func (j *Job) setFields(fields answer) error {
+	if len(fields) == 0 {
+		return errors.New("its entry is gone")
+	}
+	at := j.line.priority()
+	for _, record := range []bool{true, false} {
+		for i := 0; i+1 < len(fields); i += 2 {
+			name := fields.text(i)
+			if name == "id" && j.line.fresh() {
+				continue // what anyone can write doesn't choose its id
+			}
+			if (name == "job") == record {
+				if err := j.setField(name, fields.text(i+1)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	j.Priority = at
+	return nil
+}

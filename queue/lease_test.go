@@ -1,0 +1,103 @@
+package queue_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+func client(t testing.TB, db *rdb.DB, config queue.Config) *queue.Client {
+	t.Helper()
+	c, err := queue.New(db, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestJobsAreFetchedByPriorityAndThenInOrder(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		kinds := []string{"low", "first", "second", "high"}
+		for i, p := range []queue.Priority{queue.Low, queue.Normal, queue.Normal, queue.High} {
+			d.add(kinds[i], queue.Options{Priority: p})
+		}
+		d.add("due", queue.Options{At: time.Now().Add(-time.Hour)})
+		var got []string
+		for _, job := range d.fetch(d.lease("w"), 5) {
+			got = append(got, job.Kind)
+		}
+		same(t, got, []string{"high", "due", "first", "second", "low"})
+	})
+}
+
+func TestJobThatWasHandedBackIsNextAndKeepsItsID(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		first := d.add("first", queue.Options{})
+		d.add("second", queue.Options{})
+		l := d.lease("w")
+		d.end(l, queue.AsReturned, d.fetch(l, 1)...)
+		if job := d.fetch(l, 1)[0]; job.ID != first || job.Attempts != 0 {
+			t.Errorf("next is %s with %d attempts, want %s", job.ID, job.Attempts, first)
+		}
+	})
+}
+
+func TestFailedJobIsDelayedWithItsError(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		id := d.add("a", queue.Options{})
+		l := d.lease("w")
+		d.end(l, queue.AsRetry, d.fetch(l, 1)...)
+		job := d.get(id)
+		if job.State != queue.Delayed || job.Attempts != 1 || len(job.Errors) != 1 || job.Errors[0].Error != "because" {
+			t.Errorf("the job is %+v", job)
+		}
+	})
+}
+
+func TestJobsOfDeadWorkerGoToOthersAndItIsHeardNoMore(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		id := d.add("a", queue.Options{})
+		zombie := d.lease("zombie")
+		held := d.fetch(zombie, 1)
+		d.must(db.ZAdd(t.Context(), d.key("leases"), redis.Z{Score: 1, Member: "zombie"}).Err())
+		recovered, err := d.queue.Recover(t.Context(), 0, false)
+		if err != nil || recovered.Returned != 1 {
+			t.Fatalf("recovered %+v: %v", recovered, err)
+		}
+		if _, err := zombie.Finish(t.Context(), []queue.Ending{{Job: held[0]}}); !errors.Is(err, queue.ErrLeaseLost) {
+			t.Errorf("the late finish ends with %v", err)
+		}
+		if _, err := zombie.Beat(t.Context()); !errors.Is(err, queue.ErrLeaseLost) {
+			t.Errorf("the late heartbeat ends with %v", err)
+		}
+		if job := d.fetch(d.lease("w"), 1)[0]; job.ID != id || job.Suspected != 1 {
+			t.Errorf("given to another is %+v", job)
+		}
+	})
+}
+
+func TestRereadGivesAllThatAWorkerHolds(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		for range 700 { // more than one step
+			d.add("a", queue.Options{})
+		}
+		l := d.lease("w")
+		d.fetch(l, 500)
+		d.fetch(l, 200)
+		again, err := l.Reread(t.Context())
+		if err != nil || len(again.Jobs) != 700 {
+			t.Errorf("read %d jobs again: %v", len(again.Jobs), err)
+		}
+	})
+}

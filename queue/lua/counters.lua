@@ -1,0 +1,16 @@
+-- Reads the counters of the latest days.
+-- ARGV: days, names of counters
+-- Returns {'ok', today as days since 1970, and the counters in order: those of
+-- all time, those of today, of yesterday, …}; {'newer', format}.
+local today = math.floor(seconds / 86400)
+local fields = {}
+for name = 2, #ARGV do fields[#fields + 1] = 'total:' .. ARGV[name] end
+for back = 0, tonumber(ARGV[1]) - 1 do
+  for name = 2, #ARGV do fields[#fields + 1] = int(today - back) .. ':' .. ARGV[name] end
+end
+local out = {'ok', today}
+for i = 1, #fields, 500 do
+  local found = call('HMGET', COUNTS, unpack(fields, i, math.min(i + 499, #fields)))
+  for f = 1, math.min(500, #fields - i + 1) do out[#out + 1] = found[f] or '0' end
+end
+return out

@@ -1,0 +1,24 @@
+-- Counts the jobs of a queue, without looking at them.
+-- Returns {'ok', 1 when it is paused else 0, delayed, dead, finished, due time
+-- of the first that is delayed or '', ms that the first in a line has waited or
+-- -1, and for each line how many wait and how many are active}; {'newer',
+-- format}.
+local next_due = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')[2]
+local out = {
+  'ok', settings[2] and 1 or 0,
+  call('ZCARD', DELAYED), call('ZCARD', DEAD), call('ZCOUNT', RESULTS, '(' .. int(now), '+inf'),
+  next_due and int(tonumber(next_due)) or '', -1,
+}
+for line = 1, LINES do
+  local length, active, last = call('XLEN', KEYS[line]), 0, '0-0'
+  local group = length > 0 and group_of(line)
+  if group then active, last = group.pending, group['last-delivered-id'] end
+  local waiting = math.max(0, length - active)
+  if waiting > 0 then
+    local first = call('XRANGE', KEYS[line], '(' .. last, '+', 'COUNT', 1)[1]
+    local ms = first and tonumber(string.match(first[1], '^%d+'))
+    if ms then out[7] = math.max(out[7], now - ms) end
+  end
+  out[#out + 1], out[#out + 2] = waiting, active
+end
+return out

@@ -1,0 +1,86 @@
+-- Gives jobs to a worker, from the lines in order.
+-- ARGV: worker, most jobs, bytes after which no more are taken
+-- Returns {'ok', groups}, each group: line, number of entries, a kind, and for
+-- each entry its id and
+--   args                    where it has just these and the group's kind
+--   number of texts that follow, names and values, where the kind is ''
+-- Returns {'empty', and for each line the id after which something new would
+-- be}; {'paused'}; {'lost'}; {'newer', format}.
+local worker, left, room = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+if not call('ZSCORE', LEASES, worker) then return {'lost'} end
+if settings[2] then return {'paused'} end
+
+local function read(line, most)
+  local got = redis.pcall('XREADGROUP', 'GROUP', GROUP, worker, 'COUNT', most, 'STREAMS', KEYS[line], '>')
+  if got and got.err then
+    if not string.find(got.err, 'NOGROUP', 1, true) then return error(got.err) end
+    call('XGROUP', 'CREATE', KEYS[line], GROUP, '0')
+    got = call('XREADGROUP', 'GROUP', GROUP, worker, 'COUNT', most, 'STREAMS', KEYS[line], '>')
+  end
+  return got and got[1] and got[1][2]
+end
+
+local out, n = {'ok'}, 1
+local group, line_of, kind_of -- where the open group has its count, what it is of
+local function open(line, kind)
+  if line == line_of and kind == kind_of then
+    out[group] = out[group] + 1
+    return
+  end
+  line_of, kind_of, group = line, kind, n + 2
+  out[n + 1], out[n + 2], out[n + 3] = line, 1, kind
+  n = n + 3
+end
+
+local filled = {}
+for line = 1, LINES do
+  if call('XLEN', KEYS[line]) > 0 then
+    filled[line] = true
+    local most = 32 -- the first look at how large jobs are
+    while left > 0 and room > 0 do
+      if most > left then most = left end
+      local entries = read(line, most)
+      if not entries or #entries == 0 then break end
+      local size = 0
+      for e = 1, #entries do
+        local entry, fields = entries[e][1], entries[e][2]
+        if #fields == 4 and fields[1] == 'kind' and fields[3] == 'args' and fields[2] ~= '' then
+          open(line, fields[2])
+          out[n + 1], out[n + 2] = entry, fields[4]
+          n = n + 2
+          size = size + #fields[4]
+        else
+          open(line, '')
+          out[n + 1], out[n + 2] = entry, #fields
+          n = n + 2
+          for f = 1, #fields do
+            out[n + f] = fields[f]
+            size = size + #fields[f]
+          end
+          n = n + #fields
+          if get(fields, 'scope') == 'waiting' then
+            release(get(fields, 'unique'), id_of(line, entry, fields))
+          end
+        end
+      end
+      left, room = left - #entries, room - size
+      if #entries < most then break end
+      most = math.max(1, math.floor(room * #entries / (size + 1)))
+    end
+  end
+end
+if n > 1 then return out end
+
+out[1] = 'empty'
+for line = 1, LINES do
+  out[line + 1] = '0'
+  if filled[line] then
+    local groups = call('XINFO', 'GROUPS', KEYS[line])
+    for _, group in ipairs(groups) do
+      local about = {}
+      for i = 1, #group, 2 do about[group[i]] = group[i + 1] end
+      if about.name == GROUP then out[line + 1] = about['last-delivered-id'] end
+    end
+  end
+end
+return out

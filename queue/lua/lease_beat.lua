@@ -1,0 +1,13 @@
+-- Prolongs a lease.
+-- ARGV: worker, lease in ms
+-- Returns {'ok', 1 when there is something to recover, else 0}; {'lost'};
+-- {'newer', format}.
+-- Only a row that is there is prolonged: a worker that was declared dead stays
+-- dead. A row that is late but still there may go on, nobody has its jobs yet.
+local until_ms = int(now + tonumber(ARGV[2]))
+if call('ZADD', LEASES, 'XX', 'CH', until_ms, ARGV[1]) == 0 and call('ZSCORE', LEASES, ARGV[1]) ~= until_ms then
+  return {'lost'}
+end
+local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
+if tonumber(first[2]) < now or call('EXISTS', TOMBS) == 1 then return {'ok', 1} end
+return {'ok', 0}

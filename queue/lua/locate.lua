@@ -1,0 +1,71 @@
+-- Finding jobs. A job that was found is a table: state, id, and
+--   in a line: line, entry, fields, and worker where it is active
+--   elsewhere: score and record, one of which may be missing
+
+-- What is kept by id, in the order in which it is looked through.
+local SHELVES = {
+  {state = 'delayed', index = DELAYED, jobs = DELAYED_JOBS},
+  {state = 'dead', index = DEAD, jobs = DEAD_JOBS, bytes = 'dead_bytes'},
+  {state = 'finished', index = RESULTS, jobs = RESULTS_JOBS, bytes = 'result_bytes'},
+}
+
+-- group_of gives what Redis knows of a line's group, or nil where nothing was
+-- ever fetched.
+local function group_of(line)
+  if call('EXISTS', KEYS[line]) == 0 then return nil end
+  for _, group in ipairs(call('XINFO', 'GROUPS', KEYS[line])) do
+    local about = {}
+    for i = 1, #group, 2 do about[group[i]] = group[i + 1] end
+    if about.name == GROUP then return about end
+  end
+end
+
+-- place_of gives the line and the entry in which a job is, if it is in one.
+local function place_of(id)
+  local moved = call('HGET', MOVED, id)
+  if moved then
+    local line, entry = string.match(moved, '^([1-9]) (%d+%-%d+)$')
+    return tonumber(line), entry
+  end
+  local due = due_line(string.sub(id, 1, 1))
+  if due then return due + 1, string.sub(id, 2) end
+end
+
+-- holder_of gives the worker that has an entry.
+local function holder_of(line, entry)
+  local held = redis.pcall('XPENDING', KEYS[line], GROUP, entry, entry, 1)
+  return not held.err and held[1] and held[1][2] or nil
+end
+
+-- locate gives a job by its id, or nil.
+local function locate(id)
+  local line, entry = place_of(id)
+  local fields = line and entry_fields(line, entry)
+  if fields and id_of(line, entry, fields) == id then
+    local worker = holder_of(line, entry)
+    return {state = worker and 'active' or 'waiting', id = id, line = line, entry = entry, fields = fields, worker = worker}
+  end
+  for _, shelf in ipairs(SHELVES) do
+    local score, record = call('ZSCORE', shelf.index, id), call('HGET', shelf.jobs, id)
+    local over = shelf.state == 'finished' and (not score or tonumber(score) <= now)
+    if (score or record) and not over then
+      return {state = shelf.state, id = id, score = score, record = record or nil, shelf = shelf}
+    end
+  end
+end
+
+-- value_of gives the last value of a name that a job has, or nil.
+local function value_of(job, name)
+  if job.fields then return get(job.fields, name) end
+  return job.record and find(job.record, name)
+end
+
+-- give appends a job to an answer: id, state, score or '', worker or '', line
+-- or 0, entry or '', number of fields, fields.
+local function give(out, job)
+  local fields = job.fields or job.record and {'job', job.record} or {}
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = job.id, job.state, job.score or '', job.worker or ''
+  out[n + 5], out[n + 6], out[n + 7] = job.line or 0, job.entry or '', #fields
+  for i = 1, #fields do out[n + 7 + i] = fields[i] end
+end

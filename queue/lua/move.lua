@@ -1,0 +1,30 @@
+-- Moves jobs whose time has come into the due lines, in the order of their
+-- times.
+-- ARGV: most jobs, who asks
+-- Returns {'ok', jobs moved, ms until the next is due or -1, 1 when it is the
+-- asker who is to move that one on time, else 0}; {'newer', format}.
+local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, ARGV[1])
+if #ids > 0 then
+  local records = call('HMGET', DELAYED_JOBS, unpack(ids))
+  for i, id in ipairs(ids) do
+    local line = records[i] and string.sub(records[i], 1, 1) == '1' and due_line(string.sub(records[i], 2, 2))
+    if line then
+      enter(line, id, records[i])
+    else
+      local reason = records[i] and 'its record is damaged' or 'it has a time but no record'
+      bury(id, malformed(6, {'job', records[i] or ''}, 'malformed: ' .. reason) .. field('ended', int(now)))
+    end
+  end
+  call('ZREM', DELAYED, unpack(ids))
+  call('HDEL', DELAYED_JOBS, unpack(ids))
+end
+
+local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
+if not head[2] then return {'ok', #ids, -1, 0} end
+local wait = math.max(0, tonumber(head[2]) - now)
+-- The first to ask for a time is the one to come back at it; the others come
+-- a little later, in case that one does not.
+local waker = call('HMGET', META, 'waker', 'waker_due')
+local mine = waker[2] ~= head[2] or waker[1] == ARGV[2]
+if mine then call('HSET', META, 'waker', ARGV[2], 'waker_due', head[2]) end
+return {'ok', #ids, wait, mine and 1 or 0}

@@ -1,0 +1,75 @@
+-- What people do to single jobs. Each function gets a job that locate() or
+-- walk() has found, and returns 'ok' or why it has done nothing.
+
+-- take_out removes a job that no worker has from where it is.
+local function take_out(job)
+  if job.line then
+    call('XDEL', KEYS[job.line], job.entry)
+    call('HDEL', MOVED, job.id)
+  elseif job.shelf.bytes then
+    drop(job.shelf.index, job.shelf.jobs, job.shelf.bytes, job.id)
+  else
+    call('ZREM', job.shelf.index, job.id)
+    call('HDEL', job.shelf.jobs, job.id)
+  end
+end
+
+-- good_record gives a job's record, or nil where nothing could be made of it.
+local function good_record(job)
+  local record = job.fields and record_of(job.line, job.fields) or job.record or ''
+  if string.sub(record, 1, 1) == '1' and due_line(string.sub(record, 2, 2)) then return record end
+end
+
+local operate = {}
+
+function operate.delete(job)
+  if job.state == 'active' then return 'state' end
+  take_out(job)
+  release(value_of(job, 'unique'), job.id)
+  forget(job.id)
+  count('deleted', 1)
+  tell('deleted', job.id, true)
+  return 'ok'
+end
+
+function operate.cancel(job)
+  if job.state == 'active' then
+    call('HSET', CANCELLED, job.id, int(now))
+    call('XADD', CONTROL, 'MAXLEN', '~', 1000, '*', 'do', 'cancel', 'id', job.id)
+    return 'ok'
+  end
+  if job.state ~= 'waiting' and job.state ~= 'delayed' then return 'state' end
+  local record = good_record(job) or malformed(6, {'job', job.record or ''}, 'malformed: its record is damaged')
+  take_out(job)
+  cancel(job.id, record)
+  return 'ok'
+end
+
+-- What a job that is dead forgets when it is to run again; with that a deadline
+-- that has passed.
+local ENDED = {ended = true, outcome = true, reason = true, result = true, suspect = true, crashes = true, forgiven = true}
+
+function operate.retry(job)
+  if job.state ~= 'delayed' and job.state ~= 'dead' then return 'state' end
+  local record = good_record(job)
+  if record and job.state == 'dead' then
+    ENDED.deadline = (tonumber(find(record, 'deadline')) or now) <= now
+    record = without(record, ENDED)
+    if record and (find(record, 'kind') or '') == '' then record = nil end
+  end
+  if not record then return 'malformed' end
+  if job.state == 'dead' then
+    local key = find(record, 'unique') or ''
+    if key ~= '' and find(record, 'scope') ~= 'duration' then
+      local owner = taken(key)
+      if owner and owner ~= job.id then return 'duplicate', key, owner end
+      hold(key, job.id, '')
+    end
+    record = record .. field('forgiven', find(record, 'attempts') or '0')
+    count('revived', 1)
+  end
+  take_out(job)
+  enter(due_line(string.sub(record, 2, 2)), job.id, record)
+  tell('retried', job.id)
+  return 'ok'
+end

@@ -1,0 +1,127 @@
+-- Records: the format is stated in record.go.
+
+local function field(name, value)
+  value = tostring(value)
+  return #name .. ':' .. name .. #value .. ':' .. value
+end
+
+-- part gives the bytes behind a length at a place of a record and the place
+-- after them, or nil where the record is damaged. Anyone can have written it:
+-- what isn't digits, as in "-3", would lead back or nowhere.
+local function part(record, at)
+  local colon = string.find(record, ':', at, true)
+  if not colon or colon == at or colon - at > 9 then return nil end
+  local digits = string.sub(record, at, colon - 1)
+  if string.find(digits, '%D') then return nil end
+  local last = colon + tonumber(digits)
+  if last > #record then return nil end
+  return string.sub(record, colon + 1, last), last + 1
+end
+
+-- join makes one text of many. An embedded server has room for some thousand
+-- values in one call only.
+local function join(parts)
+  local joined = {}
+  for i = 1, #parts, 200 do
+    joined[#joined + 1] = table.concat(parts, '', i, math.min(i + 199, #parts))
+  end
+  return table.concat(joined)
+end
+
+-- find gives the last value of a name in a record, or nil; broken records end
+-- the search.
+local function find(record, name)
+  local at, found = 3, nil
+  while at <= #record do
+    local this, value
+    this, at = part(record, at)
+    if this then value, at = part(record, at) end
+    if not value then return found end
+    if this == name then found = value end
+  end
+  return found
+end
+
+-- without gives a record without the fields of some names, or nil where it is
+-- damaged.
+local function without(record, names)
+  local kept, at = {string.sub(record, 1, 2)}, 3
+  while at <= #record do
+    local first = at
+    local name, value
+    name, at = part(record, at)
+    if name then value, at = part(record, at) end
+    if not value then return nil end
+    if not names[name] then kept[#kept + 1] = string.sub(record, first, at - 1) end
+  end
+  return join(kept)
+end
+
+-- get gives the last value of a name among the fields of an entry, also of the
+-- record that an entry may carry, or nil.
+local function get(fields, name)
+  local found, record
+  for i = 1, #fields - 1, 2 do
+    if fields[i] == name then found = fields[i + 1] end
+    if fields[i] == 'job' then record = fields[i + 1] end
+  end
+  return found or record and find(record, name)
+end
+
+-- set sets a field of an entry.
+local function set(fields, name, value)
+  for i = 1, #fields - 1, 2 do
+    if fields[i] == name then
+      fields[i + 1] = value
+      return
+    end
+  end
+  fields[#fields + 1] = name
+  fields[#fields + 1] = value
+end
+
+-- priority_of gives the letter of a line's priority.
+local function priority_of(line)
+  return string.sub('hhhnnnlll', line, line)
+end
+
+-- record_of makes a record of an entry's fields: those of the record that it
+-- carries, amended by the others.
+local function record_of(line, fields)
+  local record = '1' .. priority_of(line)
+  local amended = {}
+  for i = 1, #fields - 1, 2 do
+    local name, value = fields[i], fields[i + 1]
+    if name == 'job' and string.sub(value, 1, 1) == '1' then
+      record = record .. string.sub(value, 3)
+    elseif name ~= 'id' then
+      amended[#amended + 1] = field(name, value)
+    end
+  end
+  return record .. join(amended)
+end
+
+-- id_of gives the local id of the job in an entry.
+-- What anyone can write, a fresh entry, doesn't choose its id.
+local function id_of(line, entry, fields)
+  if line % 3 ~= 0 then
+    for i = 1, #fields - 1, 2 do
+      if fields[i] == 'id' then return fields[i + 1] end
+    end
+  end
+  return priority_of(line) .. entry
+end
+
+-- lines of a priority by its letter: returned, due, fresh; nil for another.
+local FIRST_LINE = {h = 1, n = 4, l = 7}
+local function due_line(letter)
+  local first = FIRST_LINE[letter]
+  return first and first + 1
+end
+
+-- malformed makes a record of what is no job: all that was found are its args.
+local function malformed(line, fields, reason)
+  local found = {}
+  for i = 1, #fields - 1, 2 do found[#found + 1] = field(fields[i], fields[i + 1]) end
+  return '1' .. priority_of(line) .. field('kind', '') .. field('args', join(found)) .. field('reason', reason)
+end

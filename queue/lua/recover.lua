@@ -1,0 +1,86 @@
+-- Hands the jobs of dead workers back, some at a time.
+-- ARGV: most jobs, crashes while alone that make a job dead, 1 to look for
+--       jobs of workers that nobody knows, else 0
+-- Returns {'ok', jobs handed back, jobs that are dead, 1 when there is more
+-- else 0}; {'newer', format}.
+local left, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+-- A row that has expired becomes a tombstone first: from here on nothing that
+-- the worker says counts.
+for _, worker in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', '(' .. int(now), 'LIMIT', 0, 20)) do
+  call('ZREM', LEASES, worker)
+  call('ZADD', TOMBS, int(now), worker)
+  count('lost_leases', 1)
+end
+
+-- Jobs may be held by workers without a row, whatever has made away with it.
+if ARGV[3] == '1' then
+  for line = 1, LINES do
+    if call('EXISTS', KEYS[line]) == 1 then
+      local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[line], GROUP)
+      for _, consumer in ipairs(consumers.err and {} or consumers) do
+        local about = {}
+        for i = 1, #consumer, 2 do about[consumer[i]] = consumer[i + 1] end
+        if not call('ZSCORE', LEASES, about.name) then call('ZADD', TOMBS, 'NX', int(now), about.name) end
+      end
+    end
+  end
+end
+
+local returned, died = 0, 0
+
+local function back(worker, alone, line, entry)
+  local fields = entry_fields(line, entry)
+  call('XACK', KEYS[line], GROUP, entry)
+  if not fields then return end
+  call('XDEL', KEYS[line], entry)
+  local id = id_of(line, entry, fields)
+  if alone == line .. ' ' .. entry then
+    local crashes = (tonumber(get(fields, 'crashes')) or 0) + 1
+    count('crashed', 1)
+    if crashes >= cap then
+      call('HDEL', MOVED, id)
+      if get(fields, 'scope') ~= 'duration' then release(get(fields, 'unique'), id) end
+      set(fields, 'crashes', int(crashes))
+      set(fields, 'ended', int(now))
+      set(fields, 'reason', 'its worker died ' .. int(crashes) .. ' times while it ran alone')
+      bury(id, record_of(line, fields))
+      died = died + 1
+      return
+    end
+    set(fields, 'crashes', int(crashes))
+  end
+  if not alone or alone == line .. ' ' .. entry then
+    set(fields, 'suspect', int((tonumber(get(fields, 'suspect')) or 0) + 1))
+    if not alone then count('crashed', 1) end
+  end
+  hand_back(line, id, fields)
+  returned = returned + 1
+end
+
+local more = false
+for _, worker in ipairs(call('ZRANGE', TOMBS, 0, 9)) do
+  local alone = call('HGET', ALONE, worker)
+  for line = 1, LINES do
+    if left > 0 and call('EXISTS', KEYS[line]) == 1 then
+      local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', left, worker)
+      for _, pending in ipairs(held.err and {} or held) do
+        back(worker, alone, line, pending[1])
+        left = left - 1
+      end
+    end
+  end
+  if left <= 0 then
+    more = true
+    break
+  end
+  -- Nothing is pending any more, as was just seen: the name can go.
+  for line = 1, LINES do
+    if call('EXISTS', KEYS[line]) == 1 then redis.pcall('XGROUP', 'DELCONSUMER', KEYS[line], GROUP, worker) end
+  end
+  call('ZREM', TOMBS, worker)
+  call('HDEL', WORKERS, worker)
+  call('HDEL', ALONE, worker)
+end
+if call('EXISTS', TOMBS) == 1 then more = true end
+return {'ok', returned, died, more and 1 or 0}

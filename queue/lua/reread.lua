@@ -1,0 +1,25 @@
+-- Gives a worker what it holds already, after an answer of fetch was lost.
+-- ARGV: worker, line, entry after which to go on ('0' at first), most
+-- Returns as fetch does, of that line; {'empty'}; {'lost'}; {'newer', format}.
+local worker, line = ARGV[1], tonumber(ARGV[2])
+if not call('ZSCORE', LEASES, worker) then return {'lost'} end
+if call('EXISTS', KEYS[line]) == 0 then return {'empty'} end
+local after, most = ARGV[3], tonumber(ARGV[4])
+-- One more, since it starts at the entry itself: not every server knows '('
+-- here.
+local held = redis.pcall('XPENDING', KEYS[line], GROUP, after, '+', most + 1, worker)
+if held.err then return {'empty'} end
+local out, entries = {'ok', line, 0, ''}, 0
+for _, pending in ipairs(held) do
+  if pending[1] ~= after and entries < most then
+    local found = call('XRANGE', KEYS[line], pending[1], pending[1])
+    local fields = found[1] and found[1][2] or {}
+    out[#out + 1] = pending[1]
+    out[#out + 1] = #fields
+    for f = 1, #fields do out[#out + 1] = fields[f] end
+    entries = entries + 1
+  end
+end
+if entries == 0 then return {'empty'} end
+out[3] = entries
+return out

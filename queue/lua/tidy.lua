@@ -1,0 +1,39 @@
+-- Drops what is too old, some at a time.
+-- ARGV: cursor through the counters: '0' at first; '' when done with them
+--       most of each sort
+-- Returns {'ok', cursor to go on with, 1 when there is more of other sorts else
+-- 0}; {'newer', format}.
+local most, more = tonumber(ARGV[2]), 0
+
+local function expired(index, before, dispose)
+  local ids = call('ZRANGEBYSCORE', index, '-inf', int(before), 'LIMIT', 0, most)
+  for _, id in ipairs(ids) do dispose(id) end
+  if #ids == most then more = 1 end
+end
+
+expired(RESULTS, now, function(id)
+  drop(RESULTS, RESULTS_JOBS, 'result_bytes', id)
+  forget(id)
+end)
+expired(DEAD, now - DEAD_AGE, function(id)
+  drop(DEAD, DEAD_JOBS, 'dead_bytes', id)
+  forget(id)
+  count('dead_dropped', 1)
+end)
+expired(WAITED, now, function(id) call('ZREM', WAITED, id) end)
+expired(UNIQUE_EXPIRY, now, function(key)
+  call('HDEL', UNIQUE, key)
+  call('ZREM', UNIQUE_EXPIRY, key)
+end)
+
+local cursor = ARGV[1]
+if cursor ~= '' then
+  local oldest = math.floor(seconds / 86400) - 90
+  local found = call('HSCAN', COUNTS, cursor, 'COUNT', most)
+  for i = 1, #found[2], 2 do
+    local day = string.match(found[2][i], '^(%d+):')
+    if day and tonumber(day) < oldest then call('HDEL', COUNTS, found[2][i]) end
+  end
+  cursor = found[1] ~= '0' and found[1] or ''
+end
+return {'ok', cursor, more}

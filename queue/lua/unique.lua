@@ -1,0 +1,24 @@
+-- Unique keys: who holds one, and holding it.
+
+-- taken gives the holder of a unique key, unless its time is over.
+local function taken(key)
+  local owner = call('HGET', UNIQUE, key)
+  if not owner then return nil end
+  local expiry = call('ZSCORE', UNIQUE_EXPIRY, key)
+  if expiry and tonumber(expiry) <= now then return nil end
+  return owner
+end
+
+-- hold makes a job the holder of a unique key, and drops some whose time is over.
+local function hold(key, id, ms)
+  call('HSET', UNIQUE, key, id)
+  if ms == '' then
+    call('ZREM', UNIQUE_EXPIRY, key)
+  else
+    call('ZADD', UNIQUE_EXPIRY, int(now + tonumber(ms)), key)
+  end
+  for _, old in ipairs(call('ZRANGEBYSCORE', UNIQUE_EXPIRY, '-inf', int(now), 'LIMIT', 0, 4)) do
+    call('HDEL', UNIQUE, old)
+    call('ZREM', UNIQUE_EXPIRY, old)
+  end
+end

@@ -1,0 +1,37 @@
+-- Lists the workers of a queue.
+-- Returns {'ok', and for each its name, ms that its lease has left, 1 when it
+-- is dead else 0, active jobs that it holds, id of the job that it runs alone
+-- or '', what it says of itself}; {'newer', format}.
+local held = {}
+for line = 1, LINES do
+  if group_of(line) then
+    for _, consumer in ipairs(call('XPENDING', KEYS[line], GROUP)[4] or {}) do
+      held[consumer[1]] = (held[consumer[1]] or 0) + tonumber(consumer[2])
+    end
+  end
+end
+
+local out = {'ok'}
+local function add(worker, left, dead)
+  local about, place = call('HGET', WORKERS, worker), call('HGET', ALONE, worker)
+  local alone = ''
+  if place then
+    local line, entry = string.match(place, '^([1-9]) (%d+%-%d+)$')
+    line = tonumber(line)
+    local fields = line and entry_fields(line, entry)
+    if fields then alone = id_of(line, entry, fields) end
+  end
+  local n = #out
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = worker, left, dead, held[worker] or 0, alone, about or ''
+  held[worker] = nil
+end
+
+local rows = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
+for i = 1, #rows, 2 do add(rows[i], tonumber(rows[i + 1]) - now, 0) end
+for _, worker in ipairs(call('ZRANGE', TOMBS, 0, -1)) do add(worker, 0, 1) end
+-- Whoever else holds something is unknown, which is what recovery's sweep is
+-- for.
+local unknown = {}
+for worker in pairs(held) do unknown[#unknown + 1] = worker end
+for _, worker in ipairs(unknown) do add(worker, 0, 1) end
+return out

@@ -1,0 +1,160 @@
+package queue_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"skidway/queue"
+)
+
+// fetch gives some jobs, as many as Redis gave, to a worker.
+func (m *model) fetch(w *modelWorker, jobs []*modelJob) (garbage int) {
+	for _, j := range jobs {
+		j.worker = w.name
+		if j.options.Unique.Scope == queue.WhileWaiting {
+			m.release(j)
+		}
+	}
+	for _, j := range jobs {
+		if j.garbage {
+			m.leave(j)
+			m.bury(j, "malformed")
+			garbage++
+		}
+	}
+	return garbage
+}
+
+// finish ends an attempt, if the job is still the one that was given out.
+func (m *model) finish(w *modelWorker, h handed, e queue.Ending, now int64) (changed bool) {
+	j := h.job
+	if j.place != inLine || j.worker != w.name || j.spot() != h.spot {
+		return false
+	}
+	if e.As == queue.AsReturned {
+		m.handBack(j)
+		return true
+	}
+	m.leave(j)
+	switch e.As {
+	case queue.AsSucceeded:
+		j.result = string(e.Result)
+		m.end(j, "succeeded", "done")
+	case queue.AsDiscarded, queue.AsCancelled:
+		outcome := map[queue.As]string{queue.AsDiscarded: "discarded", queue.AsCancelled: "cancelled"}[e.As]
+		j.reason = e.Reason
+		m.end(j, outcome, outcome)
+	case queue.AsDead:
+		j.fail(e.Reason)
+		m.counts["failed"]++
+		m.bury(j, e.Reason)
+	case queue.AsRetry, queue.AsSnoozed:
+		event := "snoozed"
+		if e.As == queue.AsRetry {
+			event = "failed"
+			j.fail(e.Reason)
+		}
+		if j.cancelled {
+			m.end(j, "cancelled", "cancelled")
+			break
+		}
+		m.delay(j, now+e.Wait.Milliseconds())
+		if e.As == queue.AsRetry {
+			m.counts["failed"]++
+			m.counts["retried"]++
+		}
+		m.tell(event, j, false)
+	}
+	return true
+}
+
+func (j *modelJob) fail(reason string) {
+	j.attempts++
+	j.errors = append(j.errors, reason)
+	j.errors = j.errors[max(0, len(j.errors)-10):]
+}
+
+// handBack puts an active job to the front.
+func (m *model) handBack(j *modelJob) {
+	m.leave(j)
+	if j.cancelled {
+		m.end(j, "cancelled", "cancelled")
+		return
+	}
+	m.enter(j, j.first()+1)
+	m.tell("returned", j, false)
+}
+
+// close ends a lease.
+func (m *model) close(w *modelWorker) {
+	if !w.row {
+		return
+	}
+	w.row, w.late = false, false
+	if len(m.held(w)) > 0 {
+		m.die(w)
+	}
+}
+
+func (m *model) die(w *modelWorker) {
+	w.row, w.late, w.tomb = false, false, true
+	m.tombs = append(m.tombs, w)
+}
+
+// recover hands jobs of dead workers back, a hundred at most.
+func (m *model) recover(crashes int, sweep bool) (want queue.Recovered) {
+	var dying []*modelWorker
+	for _, w := range m.workers {
+		if w.row && w.late {
+			m.counts["lost_leases"]++
+			dying = append(dying, w)
+		}
+		if sweep && !w.row && !w.tomb && len(m.held(w)) > 0 {
+			dying = append(dying, w)
+		}
+	}
+	slices.SortFunc(dying, func(a, b *modelWorker) int { return strings.Compare(a.name, b.name) })
+	for _, w := range dying {
+		m.die(w)
+	}
+	left := 100
+	for _, w := range slices.Clone(m.tombs[:min(10, len(m.tombs))]) {
+		held := m.held(w)
+		for _, j := range held[:min(left, len(held))] {
+			if m.crash(w, j, crashes) {
+				want.Dead++
+			} else {
+				want.Returned++
+			}
+			left--
+		}
+		if left == 0 {
+			break
+		}
+		w.tomb = false
+		m.tombs = m.tombs[1:]
+	}
+	want.More = len(m.tombs) > 0
+	return want
+}
+
+// crash notes that a job was held by a worker that died.
+func (m *model) crash(w *modelWorker, j *modelJob, crashes int) (died bool) {
+	switch w.alone {
+	case "":
+		j.suspect++
+		m.counts["crashed"]++
+	case j.spot():
+		j.crashes++
+		m.counts["crashed"]++
+		if j.crashes >= crashes {
+			m.leave(j)
+			m.bury(j, fmt.Sprintf("its worker died %d times while it ran alone", j.crashes))
+			return true
+		}
+		j.suspect++
+	}
+	m.handBack(j)
+	return false
+}

@@ -1,0 +1,148 @@
+package queue_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// payload is what a job of the benchmarks carries: 100 bytes.
+var payload = []byte(`{"pad":"` + strings.Repeat("x", 90) + `"}`)
+
+func plainInserts(n int) []queue.Insert {
+	inserts := make([]queue.Insert, n)
+	for i := range inserts {
+		inserts[i] = queue.Insert{Args: queue.Raw("bench", payload), Options: queue.Options{Queue: modelQueue}}
+	}
+	return inserts
+}
+
+func add(b testing.TB, client *queue.Client, inserts []queue.Insert) {
+	for _, result := range client.EnqueueMany(context.Background(), inserts) {
+		if result.Err != nil {
+			b.Fatal(result.Err)
+		}
+	}
+}
+
+func speedClient(t testing.TB, db *rdb.DB) (*queue.Client, *queue.Queue) {
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := client.Queue(modelQueue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, q
+}
+
+func perJob(b *testing.B, jobs int) {
+	b.ReportMetric(float64(jobs)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// One goroutine adds batches of 100; an operation is a batch.
+func BenchmarkEnqueueMany100(b *testing.B) {
+	b.ReportAllocs()
+	client, _ := speedClient(b, redistest.DB(b))
+	inserts := plainInserts(100)
+	for b.Loop() {
+		add(b, client, inserts)
+	}
+	perJob(b, 100*b.N)
+}
+
+// 64 goroutines a processor add single jobs; an operation is a job.
+func BenchmarkEnqueueParallel(b *testing.B) {
+	b.ReportAllocs()
+	client, _ := speedClient(b, redistest.DB(b))
+	b.SetParallelism(64)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := client.Enqueue(context.Background(), queue.Raw("bench", payload), queue.Options{Queue: modelQueue}); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	perJob(b, b.N)
+}
+
+// A worker takes 100 jobs and finishes them; an operation is such a batch.
+func BenchmarkFetchFinish100(b *testing.B) {
+	b.ReportAllocs()
+	client, q := speedClient(b, redistest.DB(b))
+	lease, err := q.Lease(context.Background(), "bench", time.Hour, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	stocked(b, client, func() {
+		fetched, err := lease.Fetch(context.Background(), 100, 1<<20)
+		if err != nil || len(fetched.Jobs) != 100 {
+			b.Fatal(len(fetched.Jobs), err)
+		}
+		endings := make([]queue.Ending, len(fetched.Jobs))
+		for i, job := range fetched.Jobs {
+			endings[i].Job = job
+		}
+		if n, err := lease.Finish(context.Background(), endings); n != 100 || err != nil {
+			b.Fatal(n, err)
+		}
+	})
+}
+
+// The same commands with nothing around them: XREADGROUP, and one script with
+// XACK and XDEL.
+func BenchmarkBareFetchFinish100(b *testing.B) {
+	b.ReportAllocs()
+	db := redistest.DB(b)
+	client, _ := speedClient(b, db)
+	key := db.Prefix() + ":{" + modelQueue + ":0}:normal:fresh"
+	if err := db.XGroupCreateMkStream(context.Background(), key, "workers", "0").Err(); err != nil {
+		b.Fatal(err)
+	}
+	done := redis.NewScript(`redis.call('XACK', KEYS[1], 'workers', unpack(ARGV)) return redis.call('XDEL', KEYS[1], unpack(ARGV))`)
+	stocked(b, client, func() {
+		read, err := db.XReadGroup(context.Background(), &redis.XReadGroupArgs{
+			Group: "workers", Consumer: "bare", Streams: []string{key, ">"}, Count: 100, Block: -1,
+		}).Result()
+		if err != nil || len(read[0].Messages) != 100 {
+			b.Fatal(err)
+		}
+		ids := make([]any, 100)
+		for i, message := range read[0].Messages {
+			ids[i] = message.ID
+		}
+		if n, err := done.Run(context.Background(), db, []string{key}, ids...).Int(); n != 100 || err != nil {
+			b.Fatal(n, err)
+		}
+	})
+}
+
+// stocked measures taking a hundred jobs at a time and keeps as many in stock.
+func stocked(b *testing.B, client *queue.Client, take func()) {
+	const stock = 200
+	inserts := plainInserts(100)
+	left := 0
+	for b.Loop() {
+		if left == 0 {
+			b.StopTimer()
+			for left = range stock + 1 {
+				if left < stock {
+					add(b, client, inserts)
+				}
+			}
+			b.StartTimer()
+		}
+		left--
+		take()
+	}
+	perJob(b, 100*b.N)
+}

@@ -1,0 +1,66 @@
+package queue_test
+
+import (
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+)
+
+// MakeDue puts the time of a delayed job into the past.
+func (m *machine) MakeDue(t *rapid.T) {
+	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
+		j := pick(t, "delayed job", m.model.at(inDelayed))
+		j.due = int64(m.old())
+		m.redis(t, m.db.ZAddXX(ctx, m.base+"delayed", redis.Z{Score: float64(j.due), Member: j.id}))
+	}
+}
+
+func (m *machine) MoveDue(t *rapid.T) {
+	who := rapid.SampledFrom([]string{"mover1", "mover2"}).Draw(t, "who")
+	got, err := m.queue.MoveDue(ctx, who)
+	now := nowMillis()
+	moved, next, mine := m.model.move(who, now)
+	if err != nil || got.Jobs != moved || got.Mine != mine || (got.Next < 0) != (next == nil) || got.More != (next != nil && next.due <= now) {
+		t.Fatalf("moved %+v, %v, want %d and then %+v, mine %t", got, err, moved, next, mine)
+	}
+	if next != nil && got.Next > 0 && got.Next.Milliseconds()-(next.due-now) > 1000 {
+		t.Fatalf("the next is due in %s, want %d ms", got.Next, next.due-now)
+	}
+}
+
+// ExpireKey lets the time of a unique key run out.
+func (m *machine) ExpireKey(t *rapid.T) {
+	key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
+	if held := m.model.unique[key]; held != nil && held.expires {
+		held.expired = true
+		m.redis(t, m.db.ZAddXX(ctx, m.base+"unique:expiry", redis.Z{Score: m.old(), Member: key}))
+	}
+}
+
+// Age lets the time of a dead or finished job run out.
+func (m *machine) Age(t *rapid.T) {
+	where := rapid.SampledFrom([]place{inDead, inResults}).Draw(t, "where")
+	j := pick(t, "ended job", m.model.at(where))
+	j.aged = true
+	key := map[place]string{inDead: "dead", inResults: "results"}[where]
+	m.redis(t, m.db.ZAddXX(ctx, m.base+key, redis.Z{Score: m.old(), Member: j.id}))
+}
+
+// Await lets somebody wait for the end of a job.
+func (m *machine) Await(t *rapid.T) {
+	j := pick(t, "job", append(m.model.waiting(), m.model.at(inDelayed)...))
+	m.redis(t, m.db.ZAdd(ctx, m.base+"waited", redis.Z{Score: 1e15, Member: j.id}))
+	m.model.waited[j.id] = true
+}
+
+// Note keeps logs and progress beside an active job, or asks for its end.
+func (m *machine) Note(t *rapid.T) {
+	j := pick(t, "active job", m.model.held(m.busy(t)))
+	if rapid.Bool().Draw(t, "cancel") {
+		j.cancelled = true
+		m.redis(t, m.db.HSet(ctx, m.base+"cancelled", j.id, 1))
+		return
+	}
+	j.noted = true
+	m.redis(t, m.db.HSet(ctx, m.base+"logs", j.id, "line"))
+	m.redis(t, m.db.HSet(ctx, m.base+"progress", j.id, "50%"))
+}

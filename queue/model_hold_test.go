@@ -1,0 +1,176 @@
+package queue_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// The longest that one script may keep Redis from serving others. The aim is a
+// few milliseconds; a busy machine needs room.
+const longestScript = 50 * time.Millisecond
+
+func TestNoScriptHoldsRedisForLong(t *testing.T) {
+	server := redistest.Start(t, "--slowlog-log-slower-than", "500", "--slowlog-max-len", "10000")
+	db := redistest.Open(t, server.URL(0))
+	client, q := speedClient(t, db)
+	add(t, client, plainInserts(10000))
+	base := db.Prefix() + ":{" + modelQueue + ":0}:"
+
+	// slowest runs a step and says for how long its longest script kept Redis,
+	// and what a script took of its processor on average: on a busy machine
+	// that differs, and only the latter is Redis's doing.
+	slowest := func(name string, step func()) {
+		t.Helper()
+		for _, reset := range [][]any{{"SLOWLOG", "RESET"}, {"CONFIG", "RESETSTAT"}} {
+			if err := db.Do(ctx, reset...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := processorTime(t, db)
+		step()
+		took := processorTime(t, db) - before
+		log, err := db.SlowLogGet(ctx, -1).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest := time.Duration(0)
+		for _, entry := range log {
+			if strings.HasPrefix(strings.ToLower(entry.Args[0]), "eval") {
+				longest = max(longest, entry.Duration)
+			}
+		}
+		calls := scriptCalls(t, db)
+		mean := took / time.Duration(max(1, calls))
+		t.Logf("%-36s %3d calls, longest %10s, mean processor time %10s", name, calls, longest, mean)
+		if mean > longestScript {
+			t.Errorf("%s: a script takes %s of Redis's time", name, mean)
+		}
+	}
+
+	full := make([]queue.Insert, 500)
+	for i := range full {
+		full[i] = queue.Insert{Args: queue.Raw("bench", payload), Options: queue.Options{
+			Queue: modelQueue, Priority: queue.High, MaxAttempts: 3, Timeout: time.Minute, Deadline: time.Now().Add(time.Hour),
+			Unique: queue.Unique{Key: fmt.Sprint("key", i), Scope: queue.ForDuration, For: time.Hour}, Retain: time.Hour,
+			Headers: map[string]string{"trace": strings.Repeat("t", 50), "tenant": "a"},
+		}}
+	}
+	lease, err := q.Lease(ctx, "worker", time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first call of a script has it compiled: that is not the claim.
+	for _, script := range []func() error{
+		func() error { _, err := q.MoveDue(ctx, "mover"); return err },
+		func() error { _, err := q.Recover(ctx, 0, false); return err },
+		func() error { _, err := lease.Fetch(ctx, 1, 1); return err },
+		func() error { return lease.Close(ctx) },
+	} {
+		if err := script(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lease, err = q.Lease(ctx, "another", time.Hour, nil); err != nil {
+		t.Fatal(err)
+	}
+	var jobs []*queue.Job
+	fetch := func(most int) func() {
+		return func() {
+			fetched, err := lease.Fetch(ctx, most, 64<<20)
+			if err != nil || len(fetched.Jobs) != most {
+				t.Fatal(len(fetched.Jobs), err)
+			}
+			jobs = fetched.Jobs
+		}
+	}
+	finish := func(as queue.As, wait time.Duration) func() {
+		return func() {
+			endings := make([]queue.Ending, len(jobs))
+			for i, job := range jobs {
+				endings[i] = queue.Ending{Job: job, As: as, Wait: wait, Reason: "a reason of some length, as errors have"}
+			}
+			if n, err := lease.Finish(ctx, endings); n != len(jobs) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+	}
+	slowest("enqueue 500 plain jobs", func() { add(t, client, plainInserts(500)) })
+	slowest("enqueue 500 jobs with all options", func() { add(t, client, full) })
+	slowest("fetch 500 jobs with all options", fetch(500))
+	slowest("retain 500 results", finish(queue.AsSucceeded, 0))
+	slowest("fetch 500 plain jobs", fetch(500))
+	slowest("succeed 500 plain jobs", finish(queue.AsSucceeded, 0))
+	fetch(500)()
+	slowest("retry 500 jobs", finish(queue.AsRetry, 0))
+	slowest("move 500 due jobs, 200 a call", func() {
+		for {
+			moved, err := q.MoveDue(ctx, "mover")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !moved.More {
+				break
+			}
+		}
+	})
+	slowest("fetch 500 moved jobs", fetch(500))
+	slowest("hand 500 jobs back", finish(queue.AsReturned, 0))
+	fetch(500)()
+	slowest("bury 500 jobs", finish(queue.AsDead, 0))
+	fetch(500)()
+	fetch(500)()
+	if err := db.ZAdd(ctx, base+"leases", redis.Z{Score: 1, Member: "another"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	slowest("recover 1,000 jobs, 100 a call", func() {
+		for {
+			recovered, err := q.Recover(ctx, 0, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !recovered.More {
+				break
+			}
+		}
+	})
+}
+
+var (
+	evalStat      = regexp.MustCompile(`cmdstat_eval(?:sha)?:calls=(\d+)`)
+	processorStat = regexp.MustCompile(`used_cpu_(?:user|sys)_main_thread:([0-9.]+)`)
+)
+
+// scriptCalls is how many scripts ran since the last reset.
+func scriptCalls(t testing.TB, db *rdb.DB) (calls int) {
+	return int(infoSum(t, db, "commandstats", evalStat))
+}
+
+func processorTime(t testing.TB, db *rdb.DB) time.Duration {
+	return time.Duration(infoSum(t, db, "cpu", processorStat) * float64(time.Second))
+}
+
+func infoSum(t testing.TB, db *rdb.DB, section string, what *regexp.Regexp) (sum float64) {
+	t.Helper()
+	info, err := db.Info(ctx, section).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range what.FindAllStringSubmatch(info, -1) {
+		n, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}

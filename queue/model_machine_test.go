@@ -1,0 +1,226 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// thorough asks for many more runs (`make chaos`).
+var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
+
+func TestEveryJobIsInOneStateOrHasEndedOnce(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		t.Run("any interleaving", func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { runMachine(t, db) })
+		})
+		for round := range 20 {
+			if !thorough || t.Failed() {
+				return
+			}
+			t.Run(fmt.Sprint("more ", round), func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) {
+					for range 3 {
+						runMachine(t, db)
+					}
+				})
+			})
+		}
+	})
+}
+
+func runMachine(t *rapid.T, db *rdb.DB) {
+	if err := db.FlushDB(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := client.Queue(modelQueue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{
+		model:  &model{unique: map[string]*heldKey{}, counts: map[string]int{}, waited: map[string]bool{}},
+		db:     db,
+		client: client,
+		queue:  q,
+		base:   db.Prefix() + ":{" + modelQueue + ":0}:",
+	}
+	if rapid.Bool().Draw(t, "events") {
+		m.redis(t, db.HSet(context.Background(), m.base+"meta", "events", 1000000))
+		m.model.events = []string{}
+	}
+	for range 2 {
+		m.Open(t)
+		m.EnqueueMany(t)
+	}
+	actions := rapid.StateMachineActions(m)
+	for range 3 { // what happens most
+		actions[fmt.Sprint("Work", len(actions))] = m.Work
+		actions[fmt.Sprint("Fetch", len(actions))] = m.Fetch
+		actions[fmt.Sprint("Finish", len(actions))] = m.Finish
+	}
+	t.Repeat(actions) // 30 steps, on average
+	if !db.Embedded() {
+		t.Repeat(actions)
+	}
+}
+
+const modelQueue = "model"
+
+// A machine drives a queue in Redis and its model side by side.
+type machine struct {
+	model  *model
+	db     *rdb.DB
+	client *queue.Client
+	queue  *queue.Queue
+	base   string
+	seen   *snapshot // after the last step
+	leases map[*modelWorker]*queue.Lease
+	serial int
+	scores int          // given to what the test makes old
+	only   *modelWorker // who acts, where one is chosen already
+}
+
+var ctx = context.Background()
+
+func (m *machine) redis(t *rapid.T, cmd redis.Cmder) {
+	if err := cmd.Err(); err != nil {
+		t.Fatalf("%v: %v", cmd.Args(), err)
+	}
+}
+
+// old is a time long ago, later than those before.
+func (m *machine) old() float64 {
+	m.scores++
+	return float64(m.scores)
+}
+
+func pick[T any](t *rapid.T, what string, from []T) T {
+	if len(from) == 0 {
+		t.Skip("no " + what)
+	}
+	return from[rapid.IntRange(0, len(from)-1).Draw(t, what)]
+}
+
+// insert draws a job. Delays are far apart from each other and from now.
+func (m *machine) insert(t *rapid.T) *modelJob {
+	m.serial++
+	j := &modelJob{kind: "k" + fmt.Sprint(m.serial%3), args: fmt.Sprintf(`{"n":%d}`, m.serial)}
+	o := &j.options
+	o.Queue = modelQueue
+	o.Priority = rapid.SampledFrom([]queue.Priority{queue.Normal, queue.High, queue.Low}).Draw(t, "priority")
+	switch rapid.SampledFrom([]string{"plain", "plain", "now", "delay", "at", "past"}).Draw(t, "when") {
+	case "plain":
+		return j
+	case "delay":
+		o.Delay = time.Duration(rapid.IntRange(1, 9).Draw(t, "hours")) * time.Hour
+	case "at":
+		o.At = time.UnixMilli(nowMillis() + int64(rapid.IntRange(1, 9).Draw(t, "days"))*86400000)
+	case "past":
+		o.At = time.UnixMilli(nowMillis() - int64(rapid.IntRange(0, 9).Draw(t, "ms ago")))
+	}
+	if rapid.Bool().Draw(t, "unique") {
+		o.Unique.Key = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
+		o.Unique.Scope = rapid.SampledFrom([]queue.Scope{queue.UntilFinished, queue.WhileWaiting, queue.ForDuration}).Draw(t, "scope")
+		if o.Unique.Scope == queue.ForDuration {
+			o.Unique.For = time.Hour
+		}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "retain") == 0 {
+		o.Retain = 50 * 24 * time.Hour
+	}
+	if rapid.Bool().Draw(t, "more options") {
+		o.MaxAttempts, o.Timeout, o.Headers = m.serial, time.Duration(m.serial)*time.Millisecond, map[string]string{"tenant": "t"}
+	}
+	return j
+}
+
+// accept compares what became of an insert with what the model says.
+func (m *machine) accept(t *rapid.T, j *modelJob, got queue.Result, now int64) {
+	var held *queue.DuplicateError
+	owner := m.model.owner(j.options)
+	if errors.As(got.Err, &held) != (owner != "") || got.Err != nil && held == nil {
+		t.Fatalf("enqueue %+v: %v, its key is held by %q", j.options, got.Err, owner)
+	}
+	if owner != "" {
+		if held.Owner != m.global(owner) || held.Key != j.options.Unique.Key {
+			t.Fatalf("the key is held by %s, got %+v", owner, held)
+		}
+		return
+	}
+	j.id = strings.TrimPrefix(got.ID, modelQueue+":0:")
+	m.model.add(j, now)
+}
+
+func (m *machine) global(id string) string { return modelQueue + ":0:" + id }
+
+func (m *machine) Enqueue(t *rapid.T) {
+	j := m.insert(t)
+	now := nowMillis()
+	id, err := m.client.Enqueue(ctx, queue.Raw(j.kind, []byte(j.args)), j.options)
+	m.accept(t, j, queue.Result{ID: id, Err: err}, now)
+}
+
+func (m *machine) EnqueueMany(t *rapid.T) {
+	var jobs []*modelJob
+	for range rapid.IntRange(1, 8).Draw(t, "jobs") {
+		jobs = append(jobs, m.insert(t))
+	}
+	if rapid.IntRange(0, 23).Draw(t, "many") == 0 {
+		for range 120 { // more than one call recovers
+			m.serial++
+			jobs = append(jobs, &modelJob{kind: "k", args: fmt.Sprint(m.serial), options: queue.Options{Queue: modelQueue}})
+		}
+	}
+	inserts := make([]queue.Insert, len(jobs))
+	for i, j := range jobs {
+		inserts[i] = queue.Insert{Args: queue.Raw(j.kind, []byte(j.args)), Options: j.options}
+	}
+	now := nowMillis()
+	for i, got := range m.client.EnqueueMany(ctx, inserts) {
+		m.accept(t, jobs[i], got, now)
+	}
+}
+
+// Foreign adds what other languages add by one command, or rubbish.
+func (m *machine) Foreign(t *rapid.T) {
+	m.serial++
+	j := &modelJob{kind: "f", args: fmt.Sprint(m.serial), foreign: true}
+	j.options.Priority = rapid.SampledFrom([]queue.Priority{queue.Normal, queue.High, queue.Low}).Draw(t, "priority")
+	values := []string{"kind", j.kind, "args", j.args}
+	switch rapid.IntRange(0, 3).Draw(t, "sort") {
+	case 0:
+		values = append(values, "max_attempts", "7", "retain", "7200000", "id", "d000000000000001")
+		j.options.MaxAttempts, j.options.Retain = 7, 2*time.Hour
+	case 1:
+		j.kind, j.garbage, values = "", true, []string{"args", "x"}
+	case 2:
+		j.kind, j.garbage, values = "", true, []string{"job", "1n4:kind99:x"}
+	}
+	added := m.db.XAdd(ctx, &redis.XAddArgs{Stream: m.base + lineNames[j.first()+3], Values: values})
+	m.redis(t, added)
+	j.id = j.letter() + added.Val()
+	m.model.add(j, nowMillis())
+}
+
+// TestModelReadsRecords keeps the oracle honest.
+func TestModelReadsRecords(t *testing.T) {
+	fields, err := recordFields("1n4:kind1:a4:kind1:b4:args0:")
+	if err != nil || fields["kind"] != "b" || fields["args"] != "" || fields["priority"] != "n" {
+		t.Fatalf("%v %v", fields, err)
+	}
+}

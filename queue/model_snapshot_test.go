@@ -1,0 +1,173 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"skidway/internal/rdb"
+)
+
+// lineNames are the lines in the order in which they are read, from 1.
+var lineNames = [...]string{
+	1: "high:returned", 2: "high:due", 3: "high:fresh",
+	4: "normal:returned", 5: "normal:due", 6: "normal:fresh",
+	7: "low:returned", 8: "low:due", 9: "low:fresh",
+}
+
+// A snapshot is all that Redis holds of a queue, read without the code under
+// test.
+type snapshot struct {
+	lines     [len(lineNames)][]redis.XMessage
+	pending   [len(lineNames)]map[string]string // entry → worker
+	consumers map[string]bool                   // of all lines
+
+	delayed, dead, results, leases, tombs, uniqueExpiry, waited map[string]float64
+	delayedJobs, deadJobs, resultsJobs, workers, alone, meta    map[string]string
+	moved, unique, counts, cancelled, logs, progress            map[string]string
+	done, events                                                []redis.XMessage
+	signals                                                     int // to wake the mover
+}
+
+// look reads a queue. base is what its keys start with.
+func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
+	t.Helper()
+	ctx := context.Background()
+	s := &snapshot{consumers: map[string]bool{}}
+	var then []func() error
+	_, _ = db.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its error
+		for line := 1; line < len(lineNames); line++ {
+			key := base + lineNames[line]
+			entries := p.XRange(ctx, key, "-", "+")
+			held := p.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: key, Group: "workers", Start: "-", End: "+", Count: 10000})
+			consumers := p.XInfoConsumers(ctx, key, "workers")
+			then = append(then, func() error {
+				s.lines[line] = entries.Val()
+				s.pending[line] = map[string]string{}
+				for _, pending := range held.Val() {
+					s.pending[line][pending.ID] = pending.Consumer
+				}
+				for _, consumer := range consumers.Val() {
+					s.consumers[consumer.Name] = true
+				}
+				for _, err := range []error{held.Err(), consumers.Err()} {
+					// A line that nobody has read from has no group.
+					if err != nil && err != redis.Nil && !strings.Contains(err.Error(), "NOGROUP") && !strings.Contains(err.Error(), "no such key") {
+						return err
+					}
+				}
+				return entries.Err()
+			})
+		}
+		for name, to := range map[string]*map[string]float64{
+			"delayed": &s.delayed, "dead": &s.dead, "results": &s.results, "leases": &s.leases, "tombs": &s.tombs,
+			"unique:expiry": &s.uniqueExpiry, "waited": &s.waited,
+		} {
+			cmd := p.ZRangeWithScores(ctx, base+name, 0, -1)
+			then = append(then, func() error {
+				*to = map[string]float64{}
+				for _, z := range cmd.Val() {
+					(*to)[z.Member.(string)] = z.Score
+				}
+				return cmd.Err()
+			})
+		}
+		for name, to := range map[string]*map[string]string{
+			"delayed:jobs": &s.delayedJobs, "dead:jobs": &s.deadJobs, "results:jobs": &s.resultsJobs, "workers": &s.workers,
+			"alone": &s.alone, "meta": &s.meta, "moved": &s.moved, "unique": &s.unique, "counts": &s.counts,
+			"cancelled": &s.cancelled, "logs": &s.logs, "progress": &s.progress,
+		} {
+			cmd := p.HGetAll(ctx, base+name)
+			then = append(then, func() error { *to = cmd.Val(); return cmd.Err() })
+		}
+		for name, to := range map[string]*[]redis.XMessage{"done": &s.done, "events": &s.events} {
+			cmd := p.XRange(ctx, base+name, "-", "+")
+			then = append(then, func() error { *to = cmd.Val(); return cmd.Err() })
+		}
+		control := p.XRange(ctx, base+"control", "-", "+")
+		then = append(then, func() error {
+			for _, signal := range control.Val() {
+				if signal.Values["do"] == "due" {
+					s.signals++
+				}
+			}
+			return control.Err()
+		})
+		return nil
+	})
+	for _, take := range then {
+		if err := take(); err != nil {
+			t.Fatalf("read the queue: %v", err)
+		}
+	}
+	return s
+}
+
+// entryID says which job an entry is: what is in a fresh line doesn't choose.
+func entryID(line int, entry redis.XMessage) string {
+	if id, ok := entry.Values["id"].(string); ok && line%3 != 0 {
+		return id
+	}
+	return lineNames[line][:1] + entry.ID
+}
+
+// entryFields gives the fields of an entry and those of the record in it.
+func entryFields(entry redis.XMessage) (map[string]string, error) {
+	fields := map[string]string{}
+	if record, ok := entry.Values["job"].(string); ok {
+		var err error
+		if fields, err = recordFields(record); err != nil {
+			return nil, err
+		}
+	}
+	for name, value := range entry.Values {
+		if name != "job" {
+			fields[name] = value.(string)
+		}
+	}
+	return fields, nil
+}
+
+// recordFields reads a record as record.go states it, and its letter as
+// "priority".
+func recordFields(record string) (map[string]string, error) {
+	fields := map[string]string{}
+	if len(record) < 2 || record[0] != '1' {
+		return nil, fmt.Errorf("%.20q is no record", record)
+	}
+	var texts []string
+	for rest := record[2:]; rest != ""; {
+		length, more, _ := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(length)
+		if err != nil || n > len(more) {
+			return nil, fmt.Errorf("record %q ends at %q", record, rest)
+		}
+		texts, rest = append(texts, more[:n]), more[n:]
+	}
+	if len(texts)%2 != 0 {
+		return nil, fmt.Errorf("record %q has a name without a value", record)
+	}
+	for i := 0; i < len(texts); i += 2 {
+		fields[texts[i]] = texts[i+1]
+	}
+	fields["priority"] = record[1:2]
+	return fields, nil
+}
+
+// accounted is how many jobs are in some state or have left the books, by
+// Redis's own account.
+func (s *snapshot) accounted() (n int) {
+	for _, entries := range s.lines {
+		n += len(entries)
+	}
+	return n + len(s.delayed) + s.total("done") + s.total("discarded") + s.total("cancelled") + s.total("dead")
+}
+
+func (s *snapshot) total(name string) int {
+	n, _ := strconv.Atoi(s.counts["total:"+name])
+	return n
+}

@@ -1,0 +1,178 @@
+package queue_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+func (m *machine) Open(t *rapid.T) {
+	living := 0
+	for _, w := range m.model.workers {
+		if w.row {
+			living++
+		}
+	}
+	if living >= 4 {
+		t.Skip("enough workers")
+	}
+	w := &modelWorker{name: fmt.Sprintf("w%03d", len(m.model.workers)), row: true}
+	if len(m.model.workers) == 0 {
+		m.leases = map[*modelWorker]*queue.Lease{}
+	}
+	lease, err := m.queue.Lease(ctx, w.name, time.Hour, []byte("about "+w.name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.leases[w] = lease
+	m.model.workers = append(m.model.workers, w)
+}
+
+// worker draws one, mostly one that lives.
+func (m *machine) worker(t *rapid.T) *modelWorker {
+	if m.only != nil {
+		return m.only
+	}
+	living := slices.DeleteFunc(slices.Clone(m.model.workers), func(w *modelWorker) bool { return !w.row })
+	if len(living) > 0 && rapid.IntRange(0, 4).Draw(t, "any") > 0 {
+		return pick(t, "worker", living)
+	}
+	return pick(t, "worker", m.model.workers)
+}
+
+// busy draws a worker, mostly one that has jobs.
+func (m *machine) busy(t *rapid.T) *modelWorker {
+	busy := slices.DeleteFunc(slices.Clone(m.model.workers), func(w *modelWorker) bool { return len(m.model.held(w)) == 0 })
+	if m.only == nil && len(busy) > 0 && rapid.IntRange(0, 4).Draw(t, "idle") > 0 {
+		return pick(t, "busy worker", busy)
+	}
+	return m.worker(t)
+}
+
+// lost checks that a worker without a row is told so.
+func (m *machine) lost(t *rapid.T, w *modelWorker, err error) bool {
+	if w.row && err != nil || !w.row && !errors.Is(err, queue.ErrLeaseLost) {
+		t.Fatalf("worker %+v got %v", w, err)
+	}
+	return !w.row
+}
+
+func (m *machine) Beat(t *rapid.T) {
+	w := m.worker(t)
+	again, err := m.leases[w].Beat(ctx)
+	if m.lost(t, w, err) {
+		return
+	}
+	w.late = false
+	want := len(m.model.tombs) > 0 || slices.ContainsFunc(m.model.workers, func(w *modelWorker) bool { return w.late })
+	if again != want {
+		t.Fatalf("something to recover: %t, want %t", again, want)
+	}
+}
+
+func (m *machine) Fetch(t *rapid.T) {
+	w := m.worker(t)
+	most := rapid.SampledFrom([]int{1, 2, 3, 5, 10, 40, 1000}).Draw(t, "most")
+	budget := rapid.SampledFrom([]int{1, 30, 2000, 1 << 20, 1 << 20}).Draw(t, "bytes")
+	fetched, err := m.leases[w].Fetch(ctx, most, budget)
+	if m.lost(t, w, err) {
+		return
+	}
+	if fetched.Paused != m.model.paused {
+		t.Fatalf("paused: %t, want %t", fetched.Paused, m.model.paused)
+	}
+	if fetched.Paused {
+		return
+	}
+	most = min(most, 500)
+	waiting := m.model.waiting()
+	took := len(fetched.Jobs) + fetched.Malformed
+	if took > min(most, len(waiting)) {
+		t.Fatalf("got %d jobs, asked for %d of %d", took, most, len(waiting))
+	}
+	sizes := 0
+	for _, j := range waiting[:took] {
+		sizes += m.size(j)
+	}
+	if took < min(most, len(waiting)) && sizes < budget {
+		t.Fatalf("got %d jobs of %d bytes, asked for %d of %d with %d bytes", took, sizes, most, len(waiting), budget)
+	}
+	if took == 0 {
+		m.nothingAfter(t, fetched.Marks)
+	}
+	garbage := m.model.fetch(w, waiting[:took])
+	m.given(t, w, fetched, slices.DeleteFunc(waiting[:took], func(j *modelJob) bool { return j.garbage }), garbage)
+}
+
+// size is what the budget counts of a job: its args, or its fields.
+func (m *machine) size(j *modelJob) (size int) {
+	for _, entry := range m.seen.lines[j.line] {
+		if entry.ID != j.entry {
+			continue
+		}
+		if len(entry.Values) == 2 && entry.Values["kind"] != nil && entry.Values["args"] != nil {
+			return len(j.args)
+		}
+		for name, value := range entry.Values {
+			size += len(name) + len(value.(string))
+		}
+	}
+	return size
+}
+
+// nothingAfter checks that whoever waits at the marks misses nothing and is not
+// woken for nothing.
+func (m *machine) nothingAfter(t *rapid.T, marks []rdb.Mark) {
+	if len(marks) != len(lineNames)-1 {
+		t.Fatalf("got %d marks", len(marks))
+	}
+	for i, mark := range marks {
+		if mark.Key != m.base+lineNames[i+1] {
+			t.Fatalf("mark %d is of %s", i, mark.Key)
+		}
+		after, err := m.db.XRange(ctx, mark.Key, "("+mark.ID, "+").Result()
+		if err != nil || len(after) > 0 {
+			t.Fatalf("mark %+v: %v after it, %v", mark, after, err)
+		}
+	}
+}
+
+// given compares jobs that a worker got with those of the model.
+func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.Fetched, want []*modelJob, garbage int) {
+	if len(fetched.Jobs) != len(want) || fetched.Malformed != garbage {
+		t.Fatalf("got %d jobs and %d malformed ones, want %d and %d", len(fetched.Jobs), fetched.Malformed, len(want), garbage)
+	}
+	for i, got := range fetched.Jobs {
+		j := want[i]
+		if got.ID != m.global(j.id) {
+			t.Fatalf("job %d is %s, want %s", i, got.ID, j.id)
+		}
+		o := j.options
+		if got.Kind != j.kind || string(got.Args) != j.args || got.Priority != o.Priority || got.Unique != o.Unique ||
+			got.MaxAttempts != o.MaxAttempts || got.Timeout != o.Timeout || got.Retain != o.Retain || len(got.Headers) != len(o.Headers) ||
+			got.Attempts != j.attempts || got.Suspected != j.suspect || got.Crashes != j.crashes || len(got.Errors) != len(j.errors) ||
+			got.State != queue.Active || got.Worker != w.name || fmt.Sprint(got.Enqueued.UnixMilli()) != j.enqueued {
+			t.Fatalf("got %+v, want %+v", got, j)
+		}
+		for e, failure := range got.Errors {
+			if failure.Error != j.errors[e] {
+				t.Fatalf("got errors %+v, want %q", got.Errors, j.errors)
+			}
+		}
+		w.given = append(w.given, handed{got, j, j.spot()})
+	}
+}
+
+func (m *machine) Reread(t *rapid.T) {
+	w := m.busy(t)
+	fetched, err := m.leases[w].Reread(ctx)
+	if !m.lost(t, w, err) {
+		m.given(t, w, fetched, m.model.held(w), 0)
+	}
+}

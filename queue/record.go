@@ -1,0 +1,228 @@
+package queue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// A record is a job as bytes, for all that a stream's plain entry can't say. It
+// is the format version, the letter of the priority, and then names and values,
+// each as length, colon and bytes:
+//
+//	1n4:kind10:email.send4:args2:{}12:max_attempts1:3
+//
+// Where a name comes twice the later one counts, so that a script can amend a
+// record by appending. Unknown names are passed over.
+
+// maxErrors is how many errors a job remembers, the newest ones.
+const maxErrors = 10
+
+// maxErrorText bounds one remembered error, in bytes.
+const maxErrorText = 2 << 10
+
+// record gives the job's record.
+func (j *Job) record() []byte {
+	b := make([]byte, 0, 64+len(j.Kind)+len(j.packed))
+	b = append(b, formatVersion[0], j.Priority.letter())
+	b = appendField(b, "kind", j.Kind)
+	b = appendField(b, "args", j.packed)
+	if j.packing != "" {
+		b = appendField(b, "packing", j.packing)
+	}
+	b = appendNumber(b, "max_attempts", int64(j.MaxAttempts))
+	b = appendNumber(b, "timeout", j.Timeout.Milliseconds())
+	if !j.Deadline.IsZero() {
+		b = appendNumber(b, "deadline", j.Deadline.UnixMilli())
+	}
+	if j.Unique.Key != "" {
+		b = appendField(b, "unique", j.Unique.Key)
+		b = appendField(b, "scope", j.Unique.Scope.word())
+		b = appendNumber(b, "unique_for", j.Unique.For.Milliseconds())
+	}
+	b = appendNumber(b, "retain", j.Retain.Milliseconds())
+	if len(j.Headers) > 0 {
+		text, _ := json.Marshal(j.Headers) // strings always marshal
+		b = appendField(b, "headers", text)
+	}
+	if !j.Enqueued.IsZero() {
+		b = appendNumber(b, "enqueued", j.Enqueued.UnixMilli())
+	}
+	b = appendNumber(b, "attempts", int64(j.Attempts))
+	b = appendNumber(b, "forgiven", int64(j.Forgiven))
+	if len(j.Errors) > 0 {
+		text, _ := json.Marshal(j.Errors) // strings, numbers and times always marshal
+		b = appendField(b, "errors", text)
+	}
+	b = appendNumber(b, "suspect", int64(j.Suspected))
+	b = appendNumber(b, "crashes", int64(j.Crashes))
+	return b
+}
+
+func appendField[T ~string | ~[]byte](b []byte, name string, value T) []byte {
+	b = strconv.AppendInt(b, int64(len(name)), 10)
+	b = append(b, ':')
+	b = append(b, name...)
+	b = strconv.AppendInt(b, int64(len(value)), 10)
+	b = append(b, ':')
+	return append(b, value...)
+}
+
+// appendNumber leaves zero out, which is what a missing number means.
+func appendNumber(b []byte, name string, n int64) []byte {
+	if n == 0 {
+		return b
+	}
+	return appendField(b, name, strconv.FormatInt(n, 10))
+}
+
+var errRecord = errors.New("the record is damaged")
+
+// setRecord sets what a record says.
+func (j *Job) setRecord(record string) error {
+	if len(record) < 2 {
+		return fmt.Errorf("%w: it has %d bytes", errRecord, len(record))
+	}
+	if record[:1] != formatVersion {
+		return fmt.Errorf("%w: its format is %.1q, this release reads %s", errRecord, record, formatVersion)
+	}
+	priority, ok := priorityOf(record[1])
+	if !ok {
+		return fmt.Errorf("%w: unknown priority %.1q", errRecord, record[1:])
+	}
+	j.Priority = priority
+	for rest := record[2:]; rest != ""; {
+		name, value := "", ""
+		if name, rest, ok = cutField(rest); ok {
+			value, rest, ok = cutField(rest)
+		}
+		if !ok {
+			return fmt.Errorf("%w: it is cut short or has a wrong length", errRecord)
+		}
+		if name == "id" || name == "job" {
+			continue // a record has no id, and no record inside
+		}
+		if err := j.setField(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutField cuts a length, a colon and as many bytes off the front.
+func cutField(text string) (field, rest string, ok bool) {
+	n, i := 0, 0
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' && n <= len(text) {
+		n = 10*n + int(text[i]-'0')
+		i++
+	}
+	if i == 0 || i == len(text) || text[i] != ':' || n > len(text)-i-1 {
+		return "", "", false
+	}
+	text = text[i+1:]
+	return text[:n], text[n:], true
+}
+
+// setField sets one value by its name in records and in entries of streams.
+func (j *Job) setField(name, value string) error {
+	var err error
+	switch name {
+	case "kind":
+		j.Kind = value
+	case "args":
+		j.packed = value
+	case "packing":
+		j.packing = value
+	case "id":
+		j.local = value
+	case "job":
+		err = j.setRecord(value)
+	case "max_attempts":
+		err = setNumber(&j.MaxAttempts, value)
+	case "timeout":
+		err = setMillis(&j.Timeout, value)
+	case "deadline":
+		err = setTime(&j.Deadline, value)
+	case "unique":
+		j.Unique.Key = value
+	case "scope":
+		j.Unique.Scope, err = parseScope(value)
+	case "unique_for":
+		err = setMillis(&j.Unique.For, value)
+	case "retain":
+		err = setMillis(&j.Retain, value)
+	case "headers":
+		err = json.Unmarshal([]byte(value), &j.Headers)
+	case "enqueued":
+		err = setTime(&j.Enqueued, value)
+	case "attempts":
+		err = setNumber(&j.Attempts, value)
+	case "forgiven":
+		err = setNumber(&j.Forgiven, value)
+	case "errors":
+		err = json.Unmarshal([]byte(value), &j.Errors)
+	case "suspect":
+		err = setNumber(&j.Suspected, value)
+	case "crashes":
+		err = setNumber(&j.Crashes, value)
+	case "ended":
+		err = setTime(&j.Ended, value)
+	case "outcome":
+		j.Outcome = Outcome(value)
+	case "reason":
+		j.Reason = value
+	case "result":
+		j.Result = []byte(value)
+	}
+	if err != nil {
+		return fmt.Errorf("field %s is %.40q: %w", name, value, err)
+	}
+	return nil
+}
+
+func number(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > 1<<53 {
+		return 0, errors.New("want a whole number, not below zero")
+	}
+	return n, nil
+}
+
+func setNumber(to *int, text string) error {
+	n, err := number(text)
+	*to = int(n)
+	return err
+}
+
+func setMillis(to *time.Duration, text string) error {
+	n, err := number(text)
+	if n > maxDelay.Milliseconds() {
+		return errors.New("longer than 100 years")
+	}
+	*to = time.Duration(n) * time.Millisecond
+	return err
+}
+
+func setTime(to *time.Time, text string) error {
+	n, err := number(text)
+	*to = time.Time{} // which zero means as well
+	if n > 0 && err == nil {
+		*to = time.UnixMilli(n)
+	}
+	return err
+}
+
+func (s Scope) word() string {
+	return [...]string{UntilFinished: "finished", WhileWaiting: "waiting", ForDuration: "duration"}[s]
+}
+
+func parseScope(word string) (Scope, error) {
+	for s := UntilFinished; s <= ForDuration; s++ {
+		if s.word() == word {
+			return s, nil
+		}
+	}
+	return 0, errors.New("unknown scope")
+}

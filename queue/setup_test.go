@@ -1,0 +1,124 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// A desk is what a test works with: a client and one queue of it.
+type desk struct {
+	testing.TB
+	db     *rdb.DB
+	client *queue.Client
+	queue  *queue.Queue
+}
+
+func setup(t testing.TB, db *rdb.DB) *desk {
+	t.Helper()
+	c := client(t, db, queue.Config{})
+	q, err := c.Queue("q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &desk{t, db, c, q}
+}
+
+// key gives the name of one of the queue's keys.
+func (d *desk) key(name string) string { return d.db.Prefix() + ":{q:0}:" + name }
+
+// must fails the test on an error.
+func (d *desk) must(err error) {
+	d.Helper()
+	if err != nil {
+		d.Fatal(err)
+	}
+}
+
+// add enqueues a job of a kind.
+func (d *desk) add(kind string, o queue.Options) string {
+	d.Helper()
+	o.Queue = "q"
+	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"of":"`+kind+`"}`)), o)
+	d.must(err)
+	return id
+}
+
+// lease opens a long lease.
+func (d *desk) lease(worker string) *queue.Lease {
+	d.Helper()
+	l, err := d.queue.Lease(d.Context(), worker, time.Minute, []byte("about "+worker))
+	d.must(err)
+	return l
+}
+
+// fetch takes some jobs, of which there must be enough.
+func (d *desk) fetch(l *queue.Lease, n int) []*queue.Job {
+	d.Helper()
+	fetched, err := l.Fetch(d.Context(), n, 1<<20)
+	d.must(err)
+	if len(fetched.Jobs) != n {
+		d.Fatalf("fetched %d jobs, want %d", len(fetched.Jobs), n)
+	}
+	return fetched.Jobs
+}
+
+// end finishes jobs.
+func (d *desk) end(l *queue.Lease, as queue.As, jobs ...*queue.Job) {
+	d.Helper()
+	var endings []queue.Ending
+	for _, job := range jobs {
+		endings = append(endings, queue.Ending{Job: job, As: as, Reason: "because", Wait: time.Hour, Result: []byte("fine")})
+	}
+	n, err := l.Finish(d.Context(), endings)
+	d.must(err)
+	if n != len(jobs) {
+		d.Fatalf("finished %d of %d jobs", n, len(jobs))
+	}
+}
+
+// get looks a job up.
+func (d *desk) get(id string) *queue.Job {
+	d.Helper()
+	job, err := d.client.Get(d.Context(), id)
+	d.must(err)
+	return job
+}
+
+// bury adds a job and lets it fail for good.
+func (d *desk) bury(kind string, o queue.Options) string {
+	d.Helper()
+	o.Priority = queue.High // so that it is the one that is fetched
+	id := d.add(kind, o)
+	l := d.lease(fmt.Sprintf("undertaker-%d", time.Now().UnixNano()))
+	d.end(l, queue.AsDead, d.fetch(l, 1)...)
+	d.must(l.Close(d.Context()))
+	return id
+}
+
+// all gives the ids of all jobs of a state, by pages of some size.
+func (d *desk) all(state queue.State, limit int) []string {
+	d.Helper()
+	var ids []string
+	for o := (queue.ListOptions{Limit: limit}); ; {
+		page, err := d.queue.List(d.Context(), state, o)
+		d.must(err)
+		for _, job := range page.Jobs {
+			ids = append(ids, job.ID)
+		}
+		if o.Cursor = page.Next; o.Cursor == "" {
+			return ids
+		}
+	}
+}
+
+// soon is a context that ends before a test would hang for ever.
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
