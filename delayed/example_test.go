@@ -1,0 +1,119 @@
+package delayed_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"skidway"
+	"skidway/delayed"
+	"skidway/queue"
+)
+
+// open gives a client on a Redis inside this process.
+func open(ctx context.Context) (*skidway.DB, *queue.Client) {
+	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	if err != nil {
+		panic(err)
+	}
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		panic(err)
+	}
+	return db, client
+}
+
+func ExampleMover() {
+	ctx, cancel := context.WithCancel(context.Background())
+	db, client := open(ctx)
+	defer func() { _ = db.Close() }()
+	mail, _ := client.Queue("mail")
+
+	mover := delayed.NewMover(db, delayed.MoverConfig{}, mail)
+	ended := make(chan error)
+	go func() { ended <- mover.Run(ctx) }()
+
+	id, err := client.Enqueue(ctx, queue.Raw("email.send", []byte(`{"to":"a@example.com"}`)),
+		queue.Options{Queue: "mail", Delay: 20 * time.Millisecond})
+	fmt.Println(id, err)
+
+	// A worker waits until there is something in the lines, and takes it.
+	lease, _ := mail.Lease(ctx, "worker-1", 0, nil)
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	for len(fetched.Jobs) == 0 {
+		_, _ = db.Wait(ctx, time.Second, fetched.Marks...)
+		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
+	}
+	fmt.Println(fetched.Jobs[0].ID, string(fetched.Jobs[0].Args))
+
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// mail:0:d000000000000001 <nil>
+	// mail:0:d000000000000001 {"to":"a@example.com"}
+	// context canceled
+}
+
+func ExampleSchedule() {
+	ctx := context.Background()
+	db, client := open(ctx)
+	defer func() { _ = db.Close() }()
+
+	morning := time.Date(2050, 1, 1, 6, 0, 0, 0, time.UTC)
+	report, err := delayed.Schedule(ctx, client, queue.Raw("report", nil), morning, queue.Options{})
+	fmt.Println(report, err)
+	fmt.Println(delayed.Reschedule(ctx, client, report, morning.Add(time.Hour)))
+
+	page, err := delayed.List(ctx, client, queue.DefaultQueue, queue.ListOptions{})
+	for _, job := range page.Jobs {
+		fmt.Println(job.Kind, job.Due.UTC(), err)
+	}
+	fmt.Println(delayed.Cancel(ctx, client, report))
+	// Output:
+	// default:0:d000000000000001 <nil>
+	// <nil>
+	// report 2050-01-01 07:00:00 +0000 UTC <nil>
+	// <nil>
+}
+
+func ExampleRunNow() {
+	ctx := context.Background()
+	db, client := open(ctx)
+	defer func() { _ = db.Close() }()
+
+	id, _ := client.Enqueue(ctx, queue.Raw("report", nil), queue.Options{Delay: time.Hour})
+	fmt.Println(delayed.RunNow(ctx, client, id))
+	job, _ := client.Get(ctx, id)
+	fmt.Println(job.State)
+	fmt.Println(delayed.RunNow(ctx, client, id))
+	// Output:
+	// <nil>
+	// waiting
+	// run now default:0:d000000000000001: the job is in another state: it is waiting, not delayed
+}
+
+func ExampleBackoff() {
+	b := delayed.Backoff{First: 5 * time.Second, Most: time.Minute, Jitter: -1}
+	for attempts := 1; attempts <= 5; attempts++ {
+		fmt.Println(b.Wait(attempts))
+	}
+	// Output:
+	// 5s
+	// 10s
+	// 20s
+	// 40s
+	// 1m0s
+}
+
+func ExamplePolicy() {
+	backoff := delayed.Backoff{Jitter: -1}
+	var patient delayed.Policy = func(job *queue.Job, err error) time.Duration {
+		if job.Priority == queue.Low {
+			return time.Hour
+		}
+		return backoff.Wait(job.Attempts + 1)
+	}
+	fmt.Println(patient(&queue.Job{Priority: queue.Low}, nil), patient(&queue.Job{Attempts: 2}, nil))
+	// Output:
+	// 1h0m0s 4s
+}
