@@ -56,9 +56,10 @@ func (c *combiner) fly(ctx context.Context, q *Queue) {
 	for {
 		calls, jobs = calls[:0], jobs[:0]
 		c.mu.Lock()
-		n, size := 0, 0
-		for n < len(c.waiting) && n < maxBatch && size < maxBatchBytes {
+		n, size, work := 0, 0, 0
+		for n < len(c.waiting) && work < maxBatch && size < maxBatchBytes {
 			size += c.waiting[n].job.size()
+			work += c.waiting[n].job.work()
 			n++
 		}
 		calls = append(calls, c.waiting[:n]...)

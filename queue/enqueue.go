@@ -43,8 +43,8 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options Options) (id st
 }
 
 // EnqueueMany adds jobs in as few round trips as possible and gives a result
-// for each, in order. Jobs of one queue go in chunks of at most 500, each of
-// them all or nothing but for duplicates and invalid ones.
+// for each, in order. Jobs of one queue go in chunks of at most 500 (some 60
+// where jobs have options), each of them all or nothing but for duplicates and invalid ones.
 func (c *Client) EnqueueMany(ctx context.Context, inserts []Insert) []Result {
 	next := c.enqueueMany
 	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
@@ -67,6 +67,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 		jobs   []insertion
 		places []int
 		size   int
+		work   int
 	}
 	open := map[*Queue]*chunk{}
 	send := func(c *chunk) {
@@ -81,7 +82,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 			continue
 		}
 		into := open[q]
-		if into != nil && (len(into.jobs) == maxBatch || into.size+job.size() > maxBatchBytes) {
+		if into != nil && (into.work+job.work() > maxBatch || into.size+job.size() > maxBatchBytes) {
 			send(into)
 			into = nil
 		}
@@ -90,7 +91,8 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 			into = &chunk{queue: q, jobs: make([]insertion, 0, room), places: make([]int, 0, room)}
 			open[q] = into
 		}
-		into.jobs, into.places, into.size = append(into.jobs, job), append(into.places, i), into.size+job.size()
+		into.jobs, into.places = append(into.jobs, job), append(into.places, i)
+		into.size, into.work = into.size+job.size(), into.work+job.work()
 	}
 	for _, rest := range open {
 		send(rest)
@@ -110,6 +112,14 @@ type insertion struct {
 }
 
 func (i insertion) size() int { return len(i.args) + len(i.record) }
+
+// work is for how many plain jobs it counts.
+func (i insertion) work() int {
+	if i.record != nil {
+		return recordWork
+	}
+	return 1
+}
 
 // prepare checks a job and encodes it.
 func (c *Client) prepare(insert Insert) (*Queue, insertion, error) {

@@ -35,13 +35,18 @@ type Ending struct {
 // maxBatch is the most jobs that one script handles.
 const maxBatch = 500
 
+// recordWork is for how many plain jobs one counts that needs a record written:
+// it takes a script that much longer.
+const recordWork = 8
+
 // maxBatchBytes is about the most bytes sent to one script.
 const maxBatchBytes = 4 << 20
 
 // Finish writes what became of jobs, and gives the number of those that it
 // changed: a job that was finished or deleted before is passed over. So it can
 // be repeated. With [ErrLeaseLost] nothing (more) was changed: others have the
-// jobs. Endings go in steps of at most 500, each of which is atomic.
+// jobs. A job may be among them once. Endings go in steps of at most 500, each of
+// which is atomic.
 func (l *Lease) Finish(ctx context.Context, endings []Ending) (changed int, err error) {
 	for len(endings) > 0 {
 		args, took := l.finishArgs(endings)
@@ -63,13 +68,15 @@ func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
 	args[0] = l.worker
 	var plain [lineCount + 1][]string // entries that succeeded and need no more, by line
 	size := 0
-	for took < len(endings) && took < maxBatch && size < maxBatchBytes {
+	for work := 0; took < len(endings) && work < maxBatch && size < maxBatchBytes; {
 		e := &endings[took]
 		took++
 		if e.As == AsSucceeded && e.Job.plain() && len(e.Result) == 0 {
 			plain[e.Job.line] = append(plain[e.Job.line], e.Job.entry)
+			work++
 			continue
 		}
+		work += recordWork
 		more := e.args()
 		args = append(args, more...)
 		for _, arg := range more {

@@ -53,19 +53,22 @@ for line = 1, LINES do
           open(line, '')
           out[n + 1], out[n + 2] = entry, #fields
           n = n + 2
+          local perhaps = false -- reading records takes time: is the word there at all?
           for f = 1, #fields do
             out[n + f] = fields[f]
+            perhaps = perhaps or string.find(fields[f], 'waiting', 1, true)
             size = size + #fields[f]
           end
           n = n + #fields
-          if get(fields, 'scope') == 'waiting' then
+          if perhaps and get(fields, 'scope') == 'waiting' then
             release(get(fields, 'unique'), id_of(line, entry, fields))
           end
         end
       end
       left, room = left - #entries, room - size
       if #entries < most then break end
-      most = math.max(1, math.floor(room * #entries / (size + 1)))
+      -- What comes next may be larger than what was seen.
+      most = math.max(1, math.min(2 * #entries, math.floor(room * #entries / (size + 1))))
     end
   end
 end

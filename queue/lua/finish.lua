@@ -125,7 +125,7 @@ end
 function operations.back(i)
   local line, entry, id = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
-  if not fields or not take(line, entry) then return i + 3, 0 end
+  if not take(line, entry) or not fields then return i + 3, 0 end
   hand_back(line, id, fields)
   return i + 3, 1
 end
@@ -133,7 +133,7 @@ end
 function operations.malformed(i)
   local line, entry, reason = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
-  if not fields or not take(line, entry) then return i + 3, 0 end
+  if not take(line, entry) or not fields then return i + 3, 0 end
   local id = id_of(line, entry, fields)
   call('HDEL', MOVED, id)
   release(get(fields, 'unique'), id)

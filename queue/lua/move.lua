@@ -1,9 +1,16 @@
 -- Moves jobs whose time has come into the due lines, in the order of their
 -- times.
 -- ARGV: most jobs, who asks
+-- While another mover is busy with more than one step nothing is moved.
 -- Returns {'ok', jobs moved, ms until the next is due or -1, 1 when it is the
 -- asker who is to move that one on time, else 0}; {'newer', format}.
-local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, ARGV[1])
+local lead = call('HMGET', META, 'waker', 'waker_due', 'waker_busy')
+if lead[3] and lead[1] ~= ARGV[2] and tonumber(lead[3]) > now then
+  return {'ok', 0, tonumber(lead[3]) - now, 0}
+end
+
+local most = tonumber(ARGV[1])
+local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
 if #ids > 0 then
   local records = call('HMGET', DELAYED_JOBS, unpack(ids))
   for i, id in ipairs(ids) do
@@ -24,7 +31,10 @@ if not head[2] then return {'ok', #ids, -1, 0} end
 local wait = math.max(0, tonumber(head[2]) - now)
 -- The first to ask for a time is the one to come back at it; the others come
 -- a little later, in case that one does not.
-local waker = call('HMGET', META, 'waker', 'waker_due')
-local mine = waker[2] ~= head[2] or waker[1] == ARGV[2]
+local mine = lead[2] ~= head[2] or lead[1] == ARGV[2]
 if mine then call('HSET', META, 'waker', ARGV[2], 'waker_due', head[2]) end
+-- Where more is due than one step moves, one mover goes on alone, for as long as
+-- it comes back soon: many would only be in each other's way, and in that of
+-- all others.
+if #ids == most then call('HSET', META, 'waker', ARGV[2], 'waker_busy', int(now + 100)) end
 return {'ok', #ids, wait, mine and 1 or 0}
