@@ -65,6 +65,8 @@ type DB struct {
 	name     string // the URL without secrets
 	embedded *embedded
 	waits    sync.WaitGroup
+	readsMu  sync.Mutex
+	reads    map[string]*read // that are blocked, by their marks
 }
 
 // Open connects to the Redis at url and makes sure that it answers. A url of

@@ -88,22 +88,24 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 	block := max((timeout + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
 	args := &redis.XReadArgs{Streams: streams, Count: 1, Block: block}
 
-	// The client does not interrupt a blocked read when ctx ends. So the
-	// read gets a goroutine: it ends with the timeout or with Close, which
-	// waits for it.
-	type result struct {
-		found []redis.XStream
-		err   error
-	}
-	done := make(chan result, 1)
-	db.waits.Go(func() {
-		found, err := db.XRead(context.WithoutCancel(ctx), args).Result()
-		done <- result{found, err}
-	})
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case r := <-done:
+	// The client does not interrupt a blocked read when ctx ends: it goes on,
+	// and whoever waits at the same marks later joins it. So a process has one
+	// connection for a set of marks, however often it is called away.
+	limit := time.NewTimer(timeout)
+	defer limit.Stop()
+	for first := true; ; first = false {
+		r, mine := db.read(args)
+		over := limit.C
+		if mine && first {
+			over = nil // Redis keeps the time
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-over:
+			return nil, nil
+		case <-r.done:
+		}
 		switch {
 		case r.err == nil:
 			keys := make([]string, len(r.found))
@@ -112,12 +114,47 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 			}
 			return keys, nil
 		case errors.Is(r.err, redis.Nil):
-			return nil, nil
+			if mine && first {
+				return nil, nil
+			}
+			// It was another's, with less time.
 		case transient(r.err):
 			return nil, sleep(ctx, min(timeout, firstPause))
+		default:
+			return nil, r.err
 		}
-		return nil, r.err
 	}
+}
+
+// A read is blocked in Redis until done is closed.
+type read struct {
+	done  chan struct{}
+	found []redis.XStream
+	err   error
+}
+
+// read gives the read that is blocked at the same marks, or starts one: then it
+// is mine.
+func (db *DB) read(args *redis.XReadArgs) (r *read, mine bool) {
+	key := strings.Join(args.Streams, " ")
+	db.readsMu.Lock()
+	defer db.readsMu.Unlock()
+	if r := db.reads[key]; r != nil {
+		return r, false
+	}
+	r = &read{done: make(chan struct{})}
+	if db.reads == nil {
+		db.reads = map[string]*read{}
+	}
+	db.reads[key] = r
+	db.waits.Go(func() {
+		r.found, r.err = db.XRead(context.Background(), args).Result()
+		db.readsMu.Lock()
+		delete(db.reads, key)
+		db.readsMu.Unlock()
+		close(r.done)
+	})
+	return r, true
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
