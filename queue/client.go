@@ -58,6 +58,7 @@ type Queue struct {
 	client *Client
 	name   string
 	keys   []string
+	plain  []string // those that take part when plain jobs are added
 
 	announced sync.Mutex
 	known     bool // the registry knows the queue
@@ -79,7 +80,8 @@ func (c *Client) Queue(name string) (*Queue, error) {
 	if err := checkName("queue", name); err != nil {
 		return nil, err
 	}
-	q := &Queue{client: c, name: name, keys: queueKeys(c.prefix, name)}
+	keys := queueKeys(c.prefix, name)
+	q := &Queue{client: c, name: name, keys: keys, plain: plainKeys(keys)}
 	c.queues[name] = q
 	return q, nil
 }

@@ -2,21 +2,20 @@ package queue
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"skidway/internal/rdb"
 )
 
-// A combiner lets single calls from many goroutines share round trips: while
-// some are on their way, those that come gather for the next.
+// A combiner lets single calls from many goroutines share round trips: while a
+// batch is on its way, those that come gather for the next. Several batches on
+// their way at once would be smaller ones (measured: slower).
 type combiner struct {
 	mu      sync.Mutex
 	waiting []call
-	flights int
+	flying  bool
 }
-
-// maxFlights is how many batches of one queue may be on their way at once.
-const maxFlights = 2
 
 // A call is one job and where its result goes.
 type call struct {
@@ -33,12 +32,10 @@ func (c *combiner) add(ctx context.Context, q *Queue, job insertion) (string, er
 	mine := call{job, make(chan Result, 1)}
 	c.mu.Lock()
 	c.waiting = append(c.waiting, mine)
-	fly := c.flights < maxFlights
-	if fly {
-		c.flights++
-	}
+	first := !c.flying
+	c.flying = true
 	c.mu.Unlock()
-	if fly {
+	if first {
 		go c.fly(context.WithoutCancel(ctx), q)
 	}
 	select {
@@ -65,7 +62,7 @@ func (c *combiner) fly(ctx context.Context, q *Queue) {
 		calls = append(calls, c.waiting[:n]...)
 		c.waiting = append(c.waiting[:0], c.waiting[n:]...)
 		if n == 0 {
-			c.flights--
+			c.flying = false
 			c.mu.Unlock()
 			return
 		}
@@ -76,5 +73,8 @@ func (c *combiner) fly(ctx context.Context, q *Queue) {
 		for i, result := range q.insert(ctx, jobs) {
 			calls[i].result <- result
 		}
+		// Let those who were just served come again before the next batch
+		// leaves: measured, half as many jobs again.
+		runtime.Gosched()
 	}
 }

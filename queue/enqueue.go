@@ -189,7 +189,7 @@ func (q *Queue) insert(ctx context.Context, jobs []insertion) []Result {
 	if err := q.register(ctx); err != nil {
 		return failed(err)
 	}
-	a, err := enqueueScript.run(ctx, q, insertArgs(jobs)...)
+	a, err := q.send(ctx, jobs)
 	if err != nil {
 		return failed(err)
 	}
@@ -207,24 +207,55 @@ func (q *Queue) insert(ctx context.Context, jobs []insertion) []Result {
 	return results
 }
 
-// insertArgs groups neighbours that differ in their args only.
-func insertArgs(jobs []insertion) []any {
+// send runs the script that is enough for the jobs.
+func (q *Queue) send(ctx context.Context, jobs []insertion) (answer, error) {
+	for i := range jobs {
+		if jobs[i].record != nil {
+			return enqueueScript.run(ctx, q, insertArgs(jobs)...)
+		}
+	}
+	return enqueuePlainScript.runOn(ctx, q, q.plain, plainArgs(jobs)...)
+}
+
+// plainArgs groups neighbours that differ in their args only.
+func plainArgs(jobs []insertion) []any {
 	args := make([]any, 0, len(jobs)+8)
-	for i := 0; i < len(jobs); {
-		job := &jobs[i]
+	for len(jobs) > 0 {
+		same := alike(jobs)
+		args = append(args, 2-int(same[0].priority), same[0].kind, len(same))
+		for i := range same {
+			args = append(args, same[i].args)
+		}
+		jobs = jobs[len(same):]
+	}
+	return args
+}
+
+// alike gives the first jobs that differ in their args only.
+func alike(jobs []insertion) []insertion {
+	n := 1
+	for n < len(jobs) && jobs[n].record == nil && jobs[n].priority == jobs[0].priority && jobs[n].kind == jobs[0].kind {
+		n++
+	}
+	return jobs[:n]
+}
+
+// insertArgs does so where some jobs have options.
+func insertArgs(jobs []insertion) []any {
+	args := make([]any, 0, 7*len(jobs))
+	for len(jobs) > 0 {
+		job := &jobs[0]
 		if job.record != nil {
 			args = append(args, "job", string(job.priority.letter()), job.record, job.wait, job.at, job.key, job.keyMillis)
-			i++
+			jobs = jobs[1:]
 			continue
 		}
-		first := i
-		for i < len(jobs) && jobs[i].record == nil && jobs[i].priority == job.priority && jobs[i].kind == job.kind {
-			i++
+		same := alike(jobs)
+		args = append(args, "plain", int(freshLine.of(job.priority)), job.kind, len(same))
+		for i := range same {
+			args = append(args, same[i].args)
 		}
-		args = append(args, "plain", int(freshLine.of(job.priority)), job.kind, i-first)
-		for _, same := range jobs[first:i] {
-			args = append(args, same.args)
-		}
+		jobs = jobs[len(same):]
 	}
 	return args
 }

@@ -27,6 +27,8 @@ var keyNames = [...]string{
 
 // Places in keyNames of what Go reads by itself.
 const (
+	keyMeta    = 9
+	keyCounts  = 23
 	keyControl = 24
 	keyEvents  = 25
 	keyDone    = 27
@@ -44,6 +46,12 @@ func queueKeys(prefix, queue string) []string {
 		keys[i] = base + name
 	}
 	return keys
+}
+
+// plainKeys gives the keys that take part when plain jobs are added: the fresh
+// lines, and where they are counted.
+func plainKeys(keys []string) []string {
+	return []string{keys[2], keys[5], keys[8], keys[keyMeta], keys[keyCounts], keys[keyEvents]}
 }
 
 // registryKeys are the set of all queues and the stream that tells of new

@@ -26,6 +26,10 @@ var (
 var (
 	//go:embed lua/enqueue.lua
 	enqueueSource string
+	//go:embed lua/enqueue_plain.lua
+	enqueuePlainSource string
+	//go:embed lua/enqueue_job.lua
+	enqueueJobSource string
 	//go:embed lua/lease_open.lua
 	leaseOpenSource string
 	//go:embed lua/lease_beat.lua
@@ -36,10 +40,14 @@ var (
 	leaseNoteSource string
 	//go:embed lua/fetch.lua
 	fetchSource string
+	//go:embed lua/fetch_taken.lua
+	fetchTakenSource string
 	//go:embed lua/reread.lua
 	rereadSource string
 	//go:embed lua/finish.lua
 	finishSource string
+	//go:embed lua/finish_others.lua
+	finishOthersSource string
 	//go:embed lua/recover.lua
 	recoverSource string
 	//go:embed lua/move.lua
@@ -50,17 +58,25 @@ var (
 	withRecords = keysSource + recordSource + placeSource
 	withReturns = withRecords + returnSource
 
-	enqueueScript    = newScript(rdb.NewScript, "enqueue", withRecords+uniqueSource+enqueueSource)
-	leaseOpenScript  = newScript(rdb.NewIdempotentScript, "open a lease", keysSource+leaseOpenSource)
-	leaseBeatScript  = newScript(rdb.NewIdempotentScript, "prolong a lease", keysSource+leaseBeatSource)
-	leaseCloseScript = newScript(rdb.NewIdempotentScript, "close a lease", keysSource+leaseCloseSource)
-	leaseNoteScript  = newScript(rdb.NewIdempotentScript, "note something of a worker", keysSource+leaseNoteSource)
-	fetchScript      = newScript(rdb.NewScript, "fetch jobs", withRecords+fetchSource)
-	rereadScript     = newScript(rdb.NewIdempotentScript, "read held jobs again", keysSource+rereadSource)
-	finishScript     = newScript(rdb.NewIdempotentScript, "finish jobs", withReturns+finishSource)
-	recoverScript    = newScript(rdb.NewIdempotentScript, "recover jobs", withReturns+recoverSource)
-	moveScript       = newScript(rdb.NewIdempotentScript, "move due jobs", withRecords+moveSource)
+	enqueueScript      = newScript(rdb.NewScript, "enqueue", keysSource+later("job_adder", recordSource+placeSource+uniqueSource+enqueueJobSource)+enqueueSource)
+	enqueuePlainScript = newScript(rdb.NewScript, "enqueue", enqueuePlainSource)
+	leaseOpenScript    = newScript(rdb.NewIdempotentScript, "open a lease", keysSource+leaseOpenSource)
+	leaseBeatScript    = newScript(rdb.NewIdempotentScript, "prolong a lease", keysSource+leaseBeatSource)
+	leaseCloseScript   = newScript(rdb.NewIdempotentScript, "close a lease", keysSource+leaseCloseSource)
+	leaseNoteScript    = newScript(rdb.NewIdempotentScript, "note something of a worker", keysSource+leaseNoteSource)
+	fetchScript        = newScript(rdb.NewScript, "fetch jobs", keysSource+later("taker", recordSource+placeSource+fetchTakenSource)+fetchSource)
+	rereadScript       = newScript(rdb.NewIdempotentScript, "read held jobs again", keysSource+rereadSource)
+	finishScript       = newScript(rdb.NewIdempotentScript, "finish jobs", keysSource+later("operations", recordSource+placeSource+returnSource+finishOthersSource)+finishSource)
+	recoverScript      = newScript(rdb.NewIdempotentScript, "recover jobs", withReturns+recoverSource)
+	moveScript         = newScript(rdb.NewIdempotentScript, "move due jobs", withRecords+moveSource)
 )
+
+// later makes a function of sources, which returns what they return. The scripts
+// that are called for every job make what only some jobs need when one of those
+// comes: making all of it takes Redis 20 microseconds.
+func later(name, sources string) string {
+	return "local function " + name + "()\n" + sources + "\nend\n"
+}
 
 // A script is a script of Redis whose answer starts with a word: ok, or why
 // not.
@@ -76,7 +92,12 @@ func newScript(make func(name, source string) *rdb.Script, name, source string) 
 // run gives the answer of a script on a queue, with its first word. The words
 // that every script may answer become errors.
 func (s script) run(ctx context.Context, q *Queue, args ...any) (answer, error) {
-	cmd, err := s.lua.Run(ctx, q.client.db, q.keys, args...)
+	return s.runOn(ctx, q, q.keys, args...)
+}
+
+// runOn is run with some of the queue's keys.
+func (s script) runOn(ctx context.Context, q *Queue, keys []string, args ...any) (answer, error) {
+	cmd, err := s.lua.Run(ctx, q.client.db, keys, args...)
 	if err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.name, err)
 	}

@@ -32,6 +32,7 @@ local function open(line, kind)
   n = n + 3
 end
 
+local taken -- made when the first job with such a key comes
 local filled = {}
 for line = 1, LINES do
   if call('XLEN', KEYS[line]) > 0 then
@@ -60,8 +61,9 @@ for line = 1, LINES do
             size = size + #fields[f]
           end
           n = n + #fields
-          if perhaps and get(fields, 'scope') == 'waiting' then
-            release(get(fields, 'unique'), id_of(line, entry, fields))
+          if perhaps then
+            taken = taken or taker()
+            taken(line, entry, fields)
           end
         end
       end

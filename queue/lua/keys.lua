@@ -34,3 +34,15 @@ local function count(name, n)
     call('HINCRBY', COUNTS, 'total:' .. name, n)
   end
 end
+
+-- priority_of gives the letter of a line's priority.
+local function priority_of(line)
+  return string.sub('hhhnnnlll', line, line)
+end
+
+-- event writes an event, where a queue has events.
+local function event(what, id)
+  if settings[3] then
+    call('XADD', EVENTS, 'MAXLEN', '~', settings[3], '*', 'event', what, 'id', id)
+  end
+end

@@ -77,10 +77,8 @@ end
 -- then stays for long enough to be read, or true where there is none or
 -- somebody keeps it.
 local TOLD_MS = 30000
-local function tell(event, id, ending)
-  if settings[3] then
-    call('XADD', EVENTS, 'MAXLEN', '~', settings[3], '*', 'event', event, 'id', id)
-  end
+local function tell(what, id, ending)
+  event(what, id)
   if ending and call('ZREM', WAITED, id) == 1 then
     if ending ~= true then retain(id, ending, TOLD_MS) end
     call('XADD', DONE, 'MAXLEN', '~', 1000, '*', 'id', id)

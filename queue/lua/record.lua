@@ -80,11 +80,6 @@ local function set(fields, name, value)
   fields[#fields + 1] = value
 end
 
--- priority_of gives the letter of a line's priority.
-local function priority_of(line)
-  return string.sub('hhhnnnlll', line, line)
-end
-
 -- record_of makes a record of an entry's fields: those of the record that it
 -- carries, amended by the others.
 local function record_of(line, fields)

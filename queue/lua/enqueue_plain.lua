@@ -1,0 +1,34 @@
+-- Adds jobs that have no options, all or none. Most jobs are such; this takes
+-- Redis half the time of enqueue.lua, which adds any.
+-- KEYS: the fresh lines high, normal, low; meta, counts, events
+-- ARGV: groups: 1, 2 or 3 for the line, kind, n, and args of n jobs
+-- Returns 'ok' and an id for each job, in order; {'newer', format}.
+local call, format = redis.call, string.format
+local settings = call('HMGET', KEYS[4], 'format', 'events')
+if not settings[1] then
+  call('HSET', KEYS[4], 'format', '1')
+elseif settings[1] ~= '1' then
+  return {'newer', settings[1]}
+end
+
+local ids, n, entry = {'ok'}, 1, nil
+local i, last = 1, #ARGV
+while i <= last do
+  local line, kind, more = tonumber(ARGV[i]), ARGV[i + 1], tonumber(ARGV[i + 2])
+  local key, letter = KEYS[line], string.sub('hnl', line, line)
+  for a = i + 3, i + 2 + more do
+    entry = call('XADD', key, '*', 'kind', kind, 'args', ARGV[a])
+    n = n + 1
+    ids[n] = letter .. entry
+    if settings[2] then
+      call('XADD', KEYS[6], 'MAXLEN', '~', settings[2], '*', 'event', 'enqueued', 'id', ids[n])
+    end
+  end
+  i = i + 3 + more
+end
+
+-- The entry's id tells the time.
+local day = math.floor(tonumber(string.match(entry, '^%d+')) / 86400000)
+call('HINCRBY', KEYS[5], format('%.0f', day) .. ':enqueued', n - 1)
+call('HINCRBY', KEYS[5], 'total:enqueued', n - 1)
+return ids

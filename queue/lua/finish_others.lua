@@ -1,0 +1,96 @@
+-- Gives the functions for all that takes more than acknowledging, for finish.lua:
+-- each takes the place of its first argument in ARGV, and returns the place after
+-- its last one and how many jobs it changed.
+local function take(line, entry)
+  if call('XACK', KEYS[line], GROUP, entry) == 0 then return false end
+  call('XDEL', KEYS[line], entry)
+  return true
+end
+
+local names = {succeeded = 'done', discarded = 'discarded', cancelled = 'cancelled'}
+local operations = {}
+
+-- Successes one by one, since something is kept beside some of them.
+function operations.ok(i)
+  local line, first, taken = tonumber(ARGV[i]), i + 2, 0
+  local key, last = KEYS[line], i + 1 + tonumber(ARGV[i + 1])
+  for e = first, last do
+    local entry = ARGV[e]
+    local id = priority_of(line) .. entry
+    local found = call('ZSCORE', WAITED, id) and call('XRANGE', key, entry, entry)[1]
+    if take(line, entry) then
+      taken = taken + 1
+      forget(id)
+      tell('succeeded', id, found and record_of(line, found[2]) .. field('outcome', 'succeeded') .. field('ended', int(now)))
+    end
+  end
+  count('done', taken)
+  return last + 1, taken
+end
+
+operations['end'] = function(i)
+  local line, entry, id, outcome, key, scope = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
+  local keep_ms, record = tonumber(ARGV[i + 6]), ARGV[i + 7]
+  if not take(line, entry) then return i + 8, 0 end
+  record = record .. field('ended', int(now))
+  call('HDEL', MOVED, id)
+  if scope ~= 'duration' then release(key, id) end
+  count(names[outcome], 1)
+  tell(outcome, id, record)
+  if keep_ms > 0 then
+    call('HDEL', CANCELLED, id)
+    retain(id, record, keep_ms)
+  else
+    forget(id)
+  end
+  return i + 8, 1
+end
+
+function operations.retry(i)
+  local line, entry, id, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local wait, failed = tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
+  if not take(line, entry) then return i + 6, 0 end
+  call('HDEL', MOVED, id)
+  if call('HDEL', CANCELLED, id) == 1 then
+    cancel(id, record)
+    return i + 6, 1
+  end
+  delay(id, record, now + wait)
+  if failed then
+    count('failed', 1)
+    count('retried', 1)
+  end
+  tell(failed and 'failed' or 'snoozed', id)
+  return i + 6, 1
+end
+
+function operations.dead(i)
+  local line, entry, id, key, scope, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
+  if not take(line, entry) then return i + 6, 0 end
+  call('HDEL', MOVED, id)
+  if scope ~= 'duration' then release(key, id) end
+  count('failed', 1)
+  bury(id, record .. field('ended', int(now)))
+  return i + 6, 1
+end
+
+function operations.back(i)
+  local line, entry, id = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
+  local fields = entry_fields(line, entry)
+  if not take(line, entry) or not fields then return i + 3, 0 end
+  hand_back(line, id, fields)
+  return i + 3, 1
+end
+
+function operations.malformed(i)
+  local line, entry, reason = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
+  local fields = entry_fields(line, entry)
+  if not take(line, entry) or not fields then return i + 3, 0 end
+  local id = id_of(line, entry, fields)
+  call('HDEL', MOVED, id)
+  release(get(fields, 'unique'), id)
+  bury(id, malformed(line, fields, reason) .. field('ended', int(now)))
+  return i + 3, 1
+end
+
+return operations
