@@ -1,0 +1,63 @@
+package workers_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// fill puts n jobs of 100 bytes into a queue.
+func fill(t testing.TB, c *queue.Client, n int) {
+	t.Helper()
+	args := queue.Raw("noop", make([]byte, 100))
+	for n > 0 {
+		inserts := make([]queue.Insert, min(n, 500))
+		for i := range inserts {
+			inserts[i].Args = args
+		}
+		for _, result := range c.EnqueueMany(context.Background(), inserts) {
+			if result.Err != nil {
+				t.Fatal(result.Err)
+			}
+		}
+		n -= len(inserts)
+	}
+}
+
+// One operation is one job: fetched, run by a handler that does nothing, and
+// finished.
+func BenchmarkDrain(b *testing.B) {
+	db, err := rdb.Open(b.Context(), redistest.URL(b), rdb.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	c, err := queue.New(db, queue.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	fill(b, c, b.N)
+	p, err := workers.New(db, c, workers.Config{Concurrency: 64, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, end := context.WithCancel(b.Context())
+	var done atomic.Int64
+	p.Handle("noop", func(context.Context, *queue.Job) error {
+		if done.Add(1) == int64(b.N) {
+			end()
+		}
+		return nil
+	}, workers.Kind{})
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := p.Run(ctx); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,80 @@
+// Package workers runs jobs. A [Pool] takes them from some queues, calls the
+// handlers of their kinds, and writes what became of them.
+//
+//	pool, err := workers.New(db, client, workers.Config{
+//		Queues:      []workers.Queue{{Name: "mail", Weight: 3}, {Name: "tenant-*"}},
+//		Concurrency: 32,
+//	})
+//	workers.Handle(pool, func(ctx context.Context, job *queue.Job, args SendEmail) error {
+//		return send(ctx, args)
+//	}, workers.Kind{Timeout: time.Minute})
+//	err = pool.Run(ctx)
+//
+// # Promise
+//
+// Each job is run at least once. It is run again only when its handler asked
+// for that, when its worker died or lost its lease, or when it was handed back
+// at a stop; then whatever an earlier run still says is not heard. What handlers
+// do must therefore be safe to repeat. While Redis is away, what runs goes on,
+// and its end is written when Redis is back, as long as the lease lasts.
+//
+// # Duties of a pool
+//
+//  1. It holds a lease for each queue and prolongs it ([queue.Lease]).
+//  2. It fetches jobs while it has free slots, from the queues whose turn it is,
+//     and blocks in Redis while there are none.
+//  3. It runs handlers, each with a context that ends at its timeout, when the
+//     job is cancelled, when the lease is lost, and when a stop takes too long.
+//  4. It writes ends of jobs in batches, again and again until it has succeeded
+//     or the lease is lost.
+//  5. It recovers the jobs of dead workers and runs suspects alone.
+//  6. It moves delayed jobs of its queues when they are due (package delayed).
+//  7. It hears signals: pause and resume, cancel, quiet and stop.
+//
+// # States of a run
+//
+//	fetched ──► buffered ──► running ──► ended ──► written
+//	               │            │
+//	               │            ├─ context ended, no return within the grace:
+//	               │            │  left behind; ended, its slot is free again
+//	               │            └─ lease lost: nothing it says counts
+//	               └─ paused, stopped, or no slot for 200 ms: handed back
+//
+// What a handler returns says how the job ends: nil, [Snooze], [Discard],
+// [Dead], [RetryAfter], or another error, which uses up an attempt. In its
+// context, context.Cause tells [ErrTimeout], [ErrCancelled], [ErrShutdown] and
+// [queue.ErrLeaseLost] apart.
+//
+// Handlers that were left behind are counted as stuck in the [About] of the
+// worker. As many as there are slots cost nothing; each one more costs a slot
+// until it returns.
+//
+// # Order
+//
+// A pool with a concurrency of one runs the jobs of a queue in the queue's
+// order. Several queues are served by weights: while all have jobs, the jobs
+// that are run of each are in proportion to its weight, and none starves. A
+// strict pool takes from a queue only when those before it are empty.
+//
+// Jobs are fetched ahead only where handlers are quick: as many as keep the
+// slots busy for 5 ms, and at most 400. By so much can a job be too early or too
+// late, and so many can a pool hold that turns slow; it hands them back when no
+// slot was free for 200 ms.
+//
+// # Stopping
+//
+//  1. Quiet: no more jobs are taken, and those not started are handed back.
+//  2. Drain: running handlers have [Config.Drain] to end.
+//  3. Their contexts end with [ErrShutdown], and they have [Config.Grace] to
+//     return. Those that don't are left behind.
+//  4. What has not finished goes to the front of its queue, with no attempt used;
+//     what has is written; leases are closed.
+//
+// The context of [Pool.Run], [Pool.Stop] and a stop signal go through all of
+// them; [Pool.Quiet] and a quiet signal end with the first.
+//
+// # What blocks
+//
+// [Pool.Run] until all is done, [Pool.Stop] as long as that; [SetProgress]
+// until Redis has answered. The others don't.
+package workers

@@ -1,0 +1,138 @@
+package workers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// recorder gives a handler that tells of the jobs that it is called for.
+func recorder() (workers.Handler, <-chan *queue.Job) {
+	seen := make(chan *queue.Job, 10000)
+	return func(_ context.Context, job *queue.Job) error { seen <- job; return nil }, seen
+}
+
+func TestOneSlotRunsJobsInOrder(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		back := s.add("returned", queue.Options{})
+		jobs, lease, _ := s.abandoned("gives-back", 1)
+		_, err := lease.Finish(s.ctx, []queue.Ending{{Job: jobs[0], As: queue.AsReturned}})
+		s.must(err)
+		due := s.add("due", queue.Options{Delay: time.Hour})
+		s.must(s.client.Retry(s.ctx, due))
+		want := []string{"", back, due}
+		for i := range 20 {
+			want = append(want, s.add(fmt.Sprint("fresh-", i), queue.Options{}))
+		}
+		want = append(want, s.add("low", queue.Options{Priority: queue.Low}))
+		want[0] = s.add("high", queue.Options{Priority: queue.High})
+
+		p := s.pool(workers.Config{Concurrency: 1})
+		handler, seen := recorder()
+		for _, id := range want {
+			p.Handle(s.get(id).Kind, handler, workers.Kind{})
+		}
+		s.run(p)
+		var got []string
+		for range want {
+			got = append(got, await(s, seen, "job").ID)
+		}
+		if !slices.Equal(got, want) {
+			s.Errorf("ran %v, want %v", got, want)
+		}
+	})
+}
+
+func TestStrictPoolPrefersTheFirstQueueThatHasJobs(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		p := s.pool(workers.Config{Concurrency: 1, Strict: true, Queues: []workers.Queue{{Name: "q"}, {Name: "z"}, {Name: "a"}}})
+		gate, running := make(chan struct{}), make(chan string)
+		p.Handle("k", func(_ context.Context, job *queue.Job) error { running <- job.Queue; <-gate; return nil }, workers.Kind{})
+		for range 3 {
+			s.add("k", queue.Options{Queue: "a"})
+		}
+		s.run(p)
+		var got []string
+		next := func() { got = append(got, await(s, running, "job")) }
+		next()
+		s.add("k", queue.Options{Queue: "z"})
+		gate <- struct{}{}
+		next()
+		s.add("k", queue.Options{Queue: "q"})
+		s.add("k", queue.Options{Queue: "z"})
+		for range 4 {
+			gate <- struct{}{}
+			next()
+		}
+		close(gate)
+		if want := []string{"a", "z", "q", "z", "a", "a"}; !slices.Equal(got, want) {
+			s.Errorf("the queues were served as %v, want %v", got, want)
+		}
+	})
+}
+
+func TestWeightsAreTheSharesOfQueuesThatHaveJobs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ concurrency, jobs, within int }{
+		"one slot":              {1, 100, 2},
+		"many slots, ahead too": {16, 3000, 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, redistest.DB(t))
+			for _, name := range []string{"a", "b", "c"} {
+				inserts := make([]queue.Insert, c.jobs)
+				for i := range inserts {
+					inserts[i] = queue.Insert{Args: queue.Raw("k", nil), Options: queue.Options{Queue: name}}
+				}
+				for inserts := range slices.Chunk(inserts, 500) {
+					for _, result := range s.client.EnqueueMany(s.ctx, inserts) {
+						s.must(result.Err)
+					}
+				}
+			}
+			p := s.pool(workers.Config{Concurrency: c.concurrency, Queues: []workers.Queue{{Name: "a", Weight: 6}, {Name: "b", Weight: 3}, {Name: "c"}}})
+			handler, seen := recorder()
+			p.Handle("k", handler, workers.Kind{})
+			s.run(p)
+			got := map[string]int{}
+			for range c.jobs {
+				got[await(s, seen, "job").Queue]++
+			}
+			for name, share := range map[string]int{"a": 6, "b": 3, "c": 1} {
+				if want := c.jobs * share / 10; got[name] < want-c.within || got[name] > want+c.within {
+					t.Errorf("of the first %d jobs %d were of %s, want about %d: %v", c.jobs, got[name], name, want, got)
+				}
+			}
+		})
+	}
+}
+
+func TestQueueThatWasEmptyIsServedBesideABusyOne(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		p := s.pool(workers.Config{Concurrency: 1, Queues: []workers.Queue{{Name: "q", Weight: 100}, {Name: "r1"}, {Name: "r2"}, {Name: "r3"}}})
+		others := make(chan string, 10)
+		p.Handle("again", func(ctx context.Context, job *queue.Job) error {
+			_, err := s.client.Enqueue(ctx, queue.Raw("again", nil), queue.Options{Queue: "q"})
+			return err
+		}, workers.Kind{})
+		p.Handle("other", func(_ context.Context, job *queue.Job) error { others <- job.Queue; return nil }, workers.Kind{})
+		for range 20 {
+			s.add("again", queue.Options{})
+		}
+		s.run(p)
+		for i := range 6 {
+			name := fmt.Sprint("r", i%3+1)
+			s.add("other", queue.Options{Queue: name})
+			if got := await(s, others, "job of the other queue"); got != name {
+				s.Errorf("served %s, want %s", got, name)
+			}
+		}
+	})
+}

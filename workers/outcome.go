@@ -1,0 +1,121 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"skidway/queue"
+)
+
+// Why the context of a handler has ended, as context.Cause tells. The cause of
+// a lost lease is [queue.ErrLeaseLost].
+var (
+	// ErrTimeout: the attempt has taken longer than the job's timeout, or its
+	// deadline has passed. It is retried.
+	ErrTimeout = errors.New("the job's time is up")
+
+	// ErrCancelled: somebody wants the job no more. It is not retried.
+	ErrCancelled = errors.New("the job was cancelled")
+
+	// ErrShutdown: the worker stops and the time to drain is over. The job goes
+	// back to the front of its queue, and no attempt is used.
+	ErrShutdown = errors.New("the worker is shutting down")
+)
+
+// Snooze, returned by a handler, runs the job again after d. No attempt is used.
+func Snooze(d time.Duration) error { return snooze(max(0, d)) }
+
+// Discard, returned by a handler, ends the job: there is nothing to do. It
+// counts as discarded, not as failed.
+func Discard(reason string) error { return discard(reason) }
+
+// Dead, returned by a handler, makes the job dead at once, whatever attempts it
+// has left: trying again will not help.
+func Dead(err error) error { return &dead{err} }
+
+// RetryAfter, returned by a handler, retries the job after d instead of what the
+// retry policy says. An attempt is used.
+func RetryAfter(d time.Duration, err error) error { return &retryAfter{max(0, d), err} }
+
+type snooze time.Duration
+
+func (s snooze) Error() string { return "snooze for " + time.Duration(s).String() }
+
+type discard string
+
+func (d discard) Error() string { return "discard: " + string(d) }
+
+type dead struct{ err error }
+
+func (d *dead) Error() string { return text(d.err) }
+func (d *dead) Unwrap() error { return d.err }
+
+type retryAfter struct {
+	wait time.Duration
+	err  error
+}
+
+func (r *retryAfter) Error() string { return text(r.err) }
+func (r *retryAfter) Unwrap() error { return r.err }
+
+// text gives what an error says; a person reads it with the job.
+func text(err error) string {
+	if err == nil {
+		return "no error was given"
+	}
+	return err.Error()
+}
+
+// A PanicError is a panic of a handler.
+type PanicError struct {
+	Value any
+	Stack string
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// Unwrap gives the value if the handler panicked with an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// ending says what becomes of a job whose handler returned err. cause is why
+// its context ended, nil if it did not.
+func (p *Pool) ending(job *queue.Job, kind *kind, err, cause error) queue.Ending {
+	end := queue.Ending{Job: job}
+	var snoozed snooze
+	var discarded discard
+	var died *dead
+	switch {
+	case err == nil:
+		end.As = queue.AsSucceeded
+	case errors.Is(cause, ErrCancelled):
+		end.As, end.Reason = queue.AsCancelled, text(err)
+	case errors.As(err, &discarded):
+		end.As, end.Reason = queue.AsDiscarded, string(discarded)
+	case errors.As(err, &died):
+		end.As, end.Reason = queue.AsDead, text(err)
+	case errors.As(err, &snoozed):
+		end.As, end.Wait = queue.AsSnoozed, time.Duration(snoozed)
+	case errors.Is(cause, ErrShutdown), errors.Is(cause, queue.ErrLeaseLost):
+		end.As = queue.AsReturned
+	case !kind.unknown && !p.config.IsFailure(err):
+		end.As, end.Wait = queue.AsSnoozed, p.wait(job, kind, err)
+	case kind.last(job):
+		end.As, end.Reason = queue.AsDead, text(err)
+	default:
+		end.As, end.Reason, end.Wait = queue.AsRetry, text(err), p.wait(job, kind, err)
+	}
+	return end
+}
+
+// wait is how long a job waits for its next attempt.
+func (p *Pool) wait(job *queue.Job, kind *kind, err error) time.Duration {
+	var after *retryAfter
+	if errors.As(err, &after) {
+		return after.wait
+	}
+	return max(0, kind.Backoff(job, err))
+}

@@ -1,0 +1,254 @@
+package workers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+type greeting struct{ Name string }
+
+func (greeting) Kind() string { return "greet" }
+
+type numbers []int
+
+func (numbers) Kind() string { return "k" }
+
+var errBroken = errors.New("broken")
+
+// outcomeCases are what handlers may do and what becomes of a job then.
+var outcomeCases = map[string]struct {
+	handler workers.Handler
+	options queue.Options
+	want    func(job *queue.Job) bool
+	report  queue.As
+}{
+	"nil is success": {
+		handler: func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte("fine")) },
+		want: func(j *queue.Job) bool {
+			return j.State == queue.Finished && j.Outcome == queue.Succeeded && string(j.Result) == "fine"
+		},
+		report: queue.AsSucceeded,
+	},
+	"an error is retried later": {
+		handler: func(context.Context, *queue.Job) error { return errBroken },
+		want: func(j *queue.Job) bool {
+			return j.State == queue.Delayed && j.Attempts == 1 && len(j.Errors) == 1 && j.Errors[0].Error == "broken" &&
+				time.Until(j.Due) > 30*time.Minute && time.Until(j.Due) <= time.Hour
+		},
+		report: queue.AsRetry,
+	},
+	"RetryAfter says when": {
+		handler: func(context.Context, *queue.Job) error { return workers.RetryAfter(2*time.Hour, errBroken) },
+		want: func(j *queue.Job) bool {
+			return j.State == queue.Delayed && j.Attempts == 1 && time.Until(j.Due) > 90*time.Minute
+		},
+		report: queue.AsRetry,
+	},
+	"Snooze uses no attempt": {
+		handler: func(context.Context, *queue.Job) error { return workers.Snooze(2 * time.Hour) },
+		want: func(j *queue.Job) bool {
+			return j.State == queue.Delayed && j.Attempts == 0 && time.Until(j.Due) > 90*time.Minute
+		},
+		report: queue.AsSnoozed,
+	},
+	"Snooze may be wrapped": {
+		handler: func(context.Context, *queue.Job) error {
+			return fmt.Errorf("not yet: %w", workers.Snooze(2*time.Hour))
+		},
+		want:   func(j *queue.Job) bool { return j.State == queue.Delayed && j.Attempts == 0 },
+		report: queue.AsSnoozed,
+	},
+	"Discard ends it": {
+		handler: func(context.Context, *queue.Job) error { return workers.Discard("nothing to do") },
+		want: func(j *queue.Job) bool {
+			return j.State == queue.Finished && j.Outcome == queue.Discarded && j.Reason == "nothing to do"
+		},
+		report: queue.AsDiscarded,
+	},
+	"Dead buries it": {
+		handler: func(context.Context, *queue.Job) error { return workers.Dead(errBroken) },
+		want:    func(j *queue.Job) bool { return j.State == queue.Dead && j.Reason == "broken" && j.Attempts == 1 },
+		report:  queue.AsDead,
+	},
+	"an error that is no failure uses no attempt": {
+		handler: func(context.Context, *queue.Job) error { return errBusy },
+		options: queue.Options{MaxAttempts: 1},
+		want:    func(j *queue.Job) bool { return j.State == queue.Delayed && j.Attempts == 0 },
+		report:  queue.AsSnoozed,
+	},
+	"the last attempt that fails is the end": {
+		handler: func(context.Context, *queue.Job) error { return errBroken },
+		options: queue.Options{MaxAttempts: 1},
+		want:    func(j *queue.Job) bool { return j.State == queue.Dead && j.Reason == "broken" },
+		report:  queue.AsDead,
+	},
+	"a panic is an error with its stack": {
+		handler: func(context.Context, *queue.Job) error { panic("oh no") },
+		want: func(j *queue.Job) bool {
+			return j.State == queue.Delayed && strings.HasPrefix(j.Errors[0].Error, "panic: oh no\n") && strings.Contains(j.Errors[0].Error, "outcome_test.go")
+		},
+		report: queue.AsRetry,
+	},
+	"a handler that ends its goroutine has failed": {
+		handler: func(context.Context, *queue.Job) error { runtime.Goexit(); return nil },
+		want: func(j *queue.Job) bool {
+			return j.State == queue.Delayed && strings.Contains(j.Errors[0].Error, "Goexit")
+		},
+		report: queue.AsRetry,
+	},
+	"args that are no JSON for the type bury it": {
+		handler: workers.Typed(func(context.Context, *queue.Job, numbers) error { return nil }),
+		want:    func(j *queue.Job) bool { return j.State == queue.Dead && strings.Contains(j.Reason, "args of k") },
+		report:  queue.AsDead,
+	},
+	"a deadline that has passed buries it unstarted": {
+		handler: func(context.Context, *queue.Job) error { panic("it was started") },
+		options: queue.Options{Deadline: time.Now().Add(-time.Minute)},
+		want:    func(j *queue.Job) bool { return j.State == queue.Dead && strings.Contains(j.Reason, "deadline") },
+		report:  queue.AsDead,
+	},
+}
+
+var errBusy = errors.New("busy")
+
+func TestOutcomesAreWhatTheHandlerReturns(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		for name, c := range outcomeCases {
+			hooks, reports := ended()
+			p := s.pool(workers.Config{
+				Concurrency: 1, Hooks: hooks,
+				Backoff:   func(*queue.Job, error) time.Duration { return time.Hour },
+				IsFailure: func(err error) bool { return !errors.Is(err, errBusy) },
+			})
+			p.Handle("k", c.handler, workers.Kind{})
+			options := c.options
+			options.Retain = time.Hour
+			id := s.add("k", options)
+			stop := s.run(p)
+			report := await(s, reports, "report")
+			stop()
+			if job := s.get(id); !c.want(job) || report.As != c.report {
+				s.Errorf("%s: reported %+v, and the job is %+v", name, report, job)
+			}
+		}
+	})
+}
+
+func TestExhaustedIsToldOnceTheLastAttemptHasFailed(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		type end struct {
+			job *queue.Job
+			err error
+		}
+		exhausted := make(chan end, 10)
+		p := s.pool(workers.Config{Hooks: workers.Hooks{Exhausted: func(_ context.Context, job *queue.Job, err error) { exhausted <- end{job, err} }}})
+		p.Handle("k", func(context.Context, *queue.Job) error { return errBroken },
+			workers.Kind{MaxAttempts: 3, Backoff: func(*queue.Job, error) time.Duration { return time.Millisecond }})
+		id := s.add("k", queue.Options{})
+		s.run(p)
+		if got := await(s, exhausted, "hook"); got.job.ID != id || got.job.Attempts != 2 || !errors.Is(got.err, errBroken) {
+			s.Errorf("told of %+v, %v", got.job, got.err)
+		}
+		job, err := s.client.Wait(s.ctx, id)
+		s.must(err)
+		if job.State != queue.Dead || job.Attempts != 3 || len(job.Errors) != 3 {
+			s.Errorf("it ended as %+v", job)
+		}
+		// Whoever lets it run again gives it all its attempts again.
+		s.must(s.client.Retry(s.ctx, id))
+		if got := await(s, exhausted, "second hook"); got.job.Attempts != 5 {
+			s.Errorf("after a retry by hand it was exhausted with %d attempts before", got.job.Attempts)
+		}
+	})
+}
+
+func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.DB(t))
+	hooks, reports := ended()
+	p := s.pool(workers.Config{Hooks: hooks, IsFailure: func(error) bool { return false }})
+	id := s.add("unheard-of", queue.Options{MaxAttempts: 1})
+	s.run(p)
+	var waits []time.Duration
+	for range 9 {
+		report := await(s, reports, "report")
+		if report.As != queue.AsRetry || !errors.Is(report.Err, workers.ErrUnknownKind) {
+			s.Fatalf("reported %+v", report)
+		}
+		waits = append(waits, report.Wait)
+		for s.client.Retry(s.ctx, id) != nil { // once it is delayed
+			runtime.Gosched()
+		}
+	}
+	if report := await(s, reports, "last report"); report.As != queue.AsDead {
+		s.Errorf("the tenth time: %+v", report)
+	}
+	job, err := s.client.Wait(s.ctx, id)
+	s.must(err)
+	if job.State != queue.Dead || !strings.Contains(job.Reason, "unheard-of") {
+		s.Errorf("it ended as %+v", job)
+	}
+	if waits[0] != time.Second || !slices.IsSorted(waits) || waits[8] > 5*time.Minute {
+		s.Errorf("waits: %v", waits)
+	}
+}
+
+func TestTypedHandlersGetTheirArgsAndResultsReachWhoWaits(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		p := s.pool(workers.Config{})
+		workers.Handle(p, func(ctx context.Context, job *queue.Job, args greeting) error {
+			return workers.SetResult(ctx, []byte("hello "+args.Name))
+		}, workers.Kind{})
+		s.run(p)
+		for _, retain := range []time.Duration{0, time.Hour} {
+			id, err := s.client.Enqueue(s.ctx, greeting{"Ada"}, queue.Options{Queue: "q", Retain: retain, Delay: 50 * time.Millisecond})
+			s.must(err)
+			job, err := s.client.Wait(s.ctx, id)
+			s.must(err)
+			if string(job.Result) != "hello Ada" || job.Outcome != queue.Succeeded {
+				s.Errorf("the result is %q: %+v", job.Result, job)
+			}
+		}
+	})
+}
+
+func TestMiddlewareGoesAroundTheFirstOutermost(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Open(t, "embedded:"))
+	steps := make(chan string, 10)
+	around := func(name string) workers.Middleware {
+		return func(next workers.Handler) workers.Handler {
+			return func(ctx context.Context, job *queue.Job) error {
+				steps <- name + " begins"
+				err := next(ctx, job)
+				steps <- name + " ends with " + err.Error()
+				return workers.Discard("by " + name)
+			}
+		}
+	}
+	p := s.pool(workers.Config{Middleware: []workers.Middleware{around("a"), around("b")}})
+	p.Handle("k", func(context.Context, *queue.Job) error { steps <- "handler"; return errBroken }, workers.Kind{})
+	id := s.add("k", queue.Options{Retain: time.Hour})
+	s.run(p)
+	job, err := s.client.Wait(s.ctx, id)
+	s.must(err)
+	close(steps)
+	var got []string
+	for step := range steps {
+		got = append(got, step)
+	}
+	want := []string{"a begins", "b begins", "handler", "b ends with broken", "a ends with discard: by b"}
+	if !slices.Equal(got, want) || job.Reason != "by a" {
+		t.Errorf("got %q, reason %q", got, job.Reason)
+	}
+}

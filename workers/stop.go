@@ -1,0 +1,109 @@
+package workers
+
+import (
+	"context"
+	"time"
+)
+
+// drain waits for running handlers, at most for the time given; then it ends
+// their contexts, waits for the grace, and hands back what has not ended.
+func (p *Pool) drain(most time.Duration) {
+	ended := p.allEnded()
+	if wait(ended, most) {
+		return
+	}
+	p.interruptAll()
+	if wait(ended, p.config.Grace+time.Second) {
+		return
+	}
+	for _, r := range p.inHand() { // leave should have been there before
+		r.handBack()
+	}
+}
+
+// wait waits for a channel to be closed, at most so long.
+func wait(done <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// inHand gives all jobs that are in this worker's hands.
+func (p *Pool) inHand() []*run {
+	p.mu.Lock()
+	sources := append([]*source(nil), p.sources...)
+	p.mu.Unlock()
+	var runs []*run
+	for _, s := range sources {
+		if t := s.current(); t != nil {
+			t.mu.Lock()
+			for _, r := range t.held {
+				if !r.ended.Load() {
+					runs = append(runs, r)
+				}
+			}
+			t.mu.Unlock()
+		}
+	}
+	return runs
+}
+
+func (s *source) current() *tenure {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return s.tenure
+}
+
+func (p *Pool) interruptAll() {
+	for _, r := range p.inHand() {
+		r.interrupt(ErrShutdown)
+	}
+}
+
+// allEnded is closed when no runner has a slot any more.
+func (p *Pool) allEnded() <-chan struct{} {
+	done := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.slots == 0 {
+		close(done)
+		return done
+	}
+	p.ended = done
+	return done
+}
+
+// closeSources writes what is left to write and ends all leases.
+func (p *Pool) closeSources(ctx context.Context) {
+	p.handBackLost(ctx)
+	p.mu.Lock()
+	for _, s := range p.sources {
+		s.end()
+	}
+	p.mu.Unlock()
+	p.tended.Wait()
+}
+
+// handBackLost hands back jobs that the pool may hold without knowing of them.
+func (p *Pool) handBackLost(ctx context.Context) {
+	p.mu.Lock()
+	sources := append([]*source(nil), p.sources...)
+	p.mu.Unlock()
+	for _, s := range sources {
+		if s.lostAnswer() {
+			_, _ = p.fetch(ctx, s, 1) // an error was logged
+		}
+	}
+	p.handBackBuffered()
+}
+
+func (s *source) lostAnswer() bool {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	return s.dirty
+}

@@ -1,0 +1,76 @@
+package workerstest
+
+import (
+	"context"
+	"encoding/json"
+
+	"skidway/queue"
+)
+
+// note is the last middleware of the client: it notes what was added.
+func (w *Worker) note(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+	results := next(ctx, inserts)
+	for _, result := range results {
+		if result.Err != nil {
+			continue
+		}
+		job, err := w.Client.Get(context.WithoutCancel(ctx), result.ID)
+		if err != nil {
+			w.t.Errorf("the job was enqueued, but can't be noted: %v", err)
+			continue
+		}
+		w.mu.Lock()
+		w.enqueued = append(w.enqueued, job)
+		w.mu.Unlock()
+	}
+	return results
+}
+
+// Enqueued gives the jobs of a kind, or all if it is empty, that were added
+// through the worker's Client so far, whatever became of them: as they were then,
+// in order.
+func (w *Worker) Enqueued(kind string) []*queue.Job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var jobs []*queue.Job
+	for _, job := range w.enqueued {
+		if kind == "" || job.Kind == kind {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs
+}
+
+// EnqueuedArgs gives the args of the jobs that [Worker.Enqueued] gives for A's
+// kind.
+func EnqueuedArgs[A queue.Args](w *Worker) []A {
+	w.t.Helper()
+	var zero A
+	var all []A
+	for _, job := range w.Enqueued(zero.Kind()) {
+		var args A
+		if err := json.Unmarshal(job.Args, &args); err != nil {
+			w.t.Fatalf("args of %s %s: %v", job.Kind, job.ID, err)
+		}
+		all = append(all, args)
+	}
+	return all
+}
+
+// Jobs gives the jobs that are in a state, in the order of [queue.Queue.List],
+// one queue after the other.
+func (w *Worker) Jobs(state queue.State) []*queue.Job {
+	w.t.Helper()
+	var jobs []*queue.Job
+	for _, q := range w.queues() {
+		for o, more := (queue.ListOptions{}), true; more; more = o.Cursor != "" {
+			page, err := q.List(context.Background(), state, o)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			jobs = append(jobs, page.Jobs...)
+			o.Cursor = page.Next
+		}
+	}
+	return jobs
+}

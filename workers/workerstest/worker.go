@@ -1,0 +1,124 @@
+package workerstest
+
+import (
+	"context"
+	"path"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// Config of a [Worker]. The zero value is ready to use.
+type Config struct {
+	Client queue.Config
+
+	// Pool is as in production, but jobs run one at a time, and where Queues
+	// is empty all queues are served. Queues are strict: the first that has a
+	// job goes first.
+	Pool workers.Config
+}
+
+// A Worker runs the jobs of an embedded Redis of its own when the test says so,
+// by a clock that the test controls. Where something is wrong with Redis or an
+// argument it ends the test. Its methods are called by the goroutine of the
+// test; the clients may be used by any.
+type Worker struct {
+	// Client is for the code under test. What is added through it is noted
+	// for [Worker.Enqueued].
+	Client *queue.Client
+
+	// Pool takes the handlers. It must not be Run: [Worker.Drain] runs jobs.
+	Pool *workers.Pool
+
+	// DB is the embedded Redis, for what else the code under test needs.
+	DB *rdb.DB
+
+	t      testing.TB
+	served []workers.Queue
+	grace  time.Duration
+	leases map[string]*queue.Lease // by queue
+
+	mu       sync.Mutex
+	ahead    time.Duration // of the clock before the real one
+	now      time.Time     // where the clock stands
+	enqueued []*queue.Job
+}
+
+// New makes a worker, which ends with the test. Give its Pool handlers before
+// jobs are run.
+func New(t testing.TB, config Config) *Worker {
+	t.Helper()
+	w := &Worker{t: t, served: config.Pool.Queues, grace: config.Pool.Grace, leases: map[string]*queue.Lease{}}
+	if w.grace == 0 {
+		w.grace = workers.DefaultGrace
+	}
+	var err error
+	if w.DB, err = rdb.Open(context.Background(), "embedded:", rdb.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.DB.Close() })
+	// Innermost, to note what the other middleware lets through; outermost, to
+	// be the first that a job's attempt meets.
+	config.Client.Middleware = slices.Concat(config.Client.Middleware, []queue.Middleware{w.note})
+	config.Pool.Middleware = slices.Concat([]workers.Middleware{w.enter}, config.Pool.Middleware)
+	if w.Client, err = queue.New(w.DB, config.Client); err != nil {
+		t.Fatal(err)
+	}
+	if w.Pool, err = workers.New(w.DB, w.Client, config.Pool); err != nil {
+		t.Fatal(err)
+	}
+	w.tick()
+	return w
+}
+
+// queues gives the queues to serve, in order.
+func (w *Worker) queues() []*queue.Queue {
+	w.t.Helper()
+	names, err := w.Client.Queues(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	served := w.served
+	if len(served) == 0 {
+		served = []workers.Queue{{Name: "*"}}
+	}
+	var queues []*queue.Queue
+	for _, how := range served {
+		for _, name := range names {
+			// A name without a pattern matches itself.
+			if matches, _ := path.Match(how.Name, name); !matches {
+				continue
+			}
+			q, err := w.Client.Queue(name)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if !slices.Contains(queues, q) {
+				queues = append(queues, q)
+			}
+		}
+	}
+	return queues
+}
+
+// lease gives the worker's lease of a queue. It never ends: nobody else is
+// there to have the jobs.
+func (w *Worker) lease(q *queue.Queue) *queue.Lease {
+	w.t.Helper()
+	if lease := w.leases[q.Name()]; lease != nil {
+		return lease
+	}
+	lease, err := q.Lease(context.Background(), w.Pool.Name(), never, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.leases[q.Name()] = lease
+	return lease
+}
+
+const never = 100 * 365 * 24 * time.Hour
