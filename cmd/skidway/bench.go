@@ -11,8 +11,8 @@ func (a *app) bench() *cobra.Command {
 		Long: `Measures what Skidway does on this machine with this Redis, beside what the
 machine could do at most, in the same run: machines differ, ratios less.`,
 		Example: `  skidway bench logs
-  skidway bench logs --json`,
+  skidway bench queue --json`,
 	})
-	bench.AddCommand(a.benchLogs())
+	bench.AddCommand(a.benchLogs(), a.benchQueue())
 	return bench
 }

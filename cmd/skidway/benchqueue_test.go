@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/redistest"
+)
+
+// A server of the test's own: memory and commands are counted for all who use
+// one.
+func benchServer(t *testing.T) (url string, client redis.UniversalClient) {
+	t.Helper()
+	url = redistest.Start(t).URL(0)
+	return url, redistest.Open(t, url)
+}
+
+func TestQueueBenchMeasuresEveryFigureAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	url, client := benchServer(t)
+	// Idle for longer than it is between two heartbeats.
+	o := mustRun(t, t.TempDir(), "bench", "queue", "--redis", url, "--jobs", "2000", "--runs", "1",
+		"--idle-for", "5s", "--aof", "--json")
+	values := map[string]any{}
+	put(t, json.Unmarshal([]byte(o.stdout), &values))
+	for _, key := range []string{
+		"enqueue_per_s", "enqueue_batch_per_s", "drain_per_s", "steady_per_s",
+		"pickup_ms_p50", "pickup_ms_p99", "late_ms_p50", "late_ms_p99",
+		"redis_bytes_per_job", "pinned_bytes_per_job", "idle_commands_per_s",
+		"bare_enqueue_batch_per_s", "bare_drain_per_s", "bare_fetchers",
+		"enqueue_aof_per_s", "enqueue_batch_aof_per_s", "drain_aof_per_s",
+		"jobs", "payload_bytes", "producers", "concurrency", "runs", "processors",
+	} {
+		if value, ok := values[key].(float64); !ok || value <= 0 {
+			t.Errorf("%s is %v, want a number above 0", key, values[key])
+		}
+	}
+	if keys := client.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+		t.Errorf("keys are left: %v", keys)
+	}
+	if was := client.ConfigGet(t.Context(), "appendonly").Val(); was["appendonly"] != "no" {
+		t.Errorf("appendonly is %q, want it as it was", was["appendonly"])
+	}
+}
+
+func TestStoppedQueueBenchLeavesNothing(t *testing.T) {
+	t.Parallel()
+	url, client := benchServer(t)
+	p := start(t, t.TempDir(), "bench", "queue", "--redis", url)
+	p.tells("run 1 of 5")
+	p.signal(interrupt)
+	told, code := p.ends()
+	if code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	hasLine(t, told, errBenchStopped.Error())
+	if keys := client.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+		t.Errorf("keys are left: %v", keys)
+	}
+}
+
+func TestQueueBenchRefusesWhatItCannotMeasure(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ args, tells string }{
+		"embedded":      {"--redis embedded:", "embedded"},
+		"few jobs":      {"--jobs 99", "--jobs"},
+		"small payload": {"--payload 7", "--payload"},
+		"no runs":       {"--runs 0", "--runs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := skidway(t, t.TempDir(), append([]string{"bench", "queue"}, strings.Fields(c.args)...)...)
+			if o.code != exitUsage {
+				t.Errorf("exit code %d", o.code)
+			}
+			hasLine(t, o.stderr, "skidway: ", c.tells)
+		})
+	}
+}
