@@ -8,10 +8,10 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test race lint bench fuzz chaos geoip ci redis
+.PHONY: help build demo test race lint bench bench-peer fuzz chaos geoip ci redis
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/skidway
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway
@@ -31,16 +31,22 @@ race: redis ## the same with the race detector
 lint: ## formatting, vet, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
+	go vet -C cmd/peerbench ./...
 	go run $(STATICCHECK) ./...
 
-bench: build redis ## measure this machine: counting logs beside bare inflate
+bench: build redis ## measure this machine: counting logs, and the queue, beside bare loops
 	@./bench.sh
+
+bench-peer: build redis ## measure the queue and asynq in turn (a quarter of an hour)
+	@./benchpeer.sh
 
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@./fuzz.sh $(FUZZTIME)
 
 chaos: redis ## kill processes at every Redis command, not only at some (long)
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped' ./distribute
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Killed|Stopped|Blocked|Poison|LostReply|OnACluster|Restart' ./workers
 
 geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
