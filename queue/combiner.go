@@ -14,7 +14,7 @@ import (
 type combiner struct {
 	mu      sync.Mutex
 	waiting []call
-	flying  bool
+	flying  bool // a batch is on its way
 }
 
 // A call is one job and where its result goes.
@@ -26,18 +26,24 @@ type call struct {
 // add blocks until the job's batch is back, or ctx is done: then the job may
 // have been added or not.
 func (c *combiner) add(ctx context.Context, q *Queue, job insertion) (string, error) {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	mine := call{job, make(chan Result, 1)}
 	c.mu.Lock()
-	c.waiting = append(c.waiting, mine)
-	first := !c.flying
-	c.flying = true
-	c.mu.Unlock()
-	if first {
-		go c.fly(context.WithoutCancel(ctx), q)
+	if !c.flying {
+		c.flying = true
+		c.mu.Unlock()
+		// Alone: no other goroutine needs to be woken, which takes longer than
+		// all the rest.
+		result := q.insert(ctx, []insertion{job})[0]
+		if calls := c.next(nil); len(calls) > 0 {
+			go c.fly(context.WithoutCancel(ctx), q, calls)
+		}
+		return result.ID, result.Err
 	}
+	mine := call{job, make(chan Result, 1)}
+	c.waiting = append(c.waiting, mine)
+	c.mu.Unlock()
 	select {
 	case result := <-mine.result:
 		return result.ID, result.Err
@@ -46,27 +52,28 @@ func (c *combiner) add(ctx context.Context, q *Queue, job insertion) (string, er
 	}
 }
 
+// next takes the calls of the next batch. When there are none the next caller
+// goes alone.
+func (c *combiner) next(calls []call) []call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, size, work := 0, 0, 0
+	for n < len(c.waiting) && work < maxBatch && size < maxBatchBytes {
+		size += c.waiting[n].job.size()
+		work += c.waiting[n].job.work()
+		n++
+	}
+	calls = append(calls, c.waiting[:n]...)
+	c.waiting = append(c.waiting[:0], c.waiting[n:]...)
+	c.flying = n > 0
+	return calls
+}
+
 // fly sends batch after batch until none waits.
-func (c *combiner) fly(ctx context.Context, q *Queue) {
-	var calls []call
+func (c *combiner) fly(ctx context.Context, q *Queue, calls []call) {
 	var jobs []insertion
-	for {
-		calls, jobs = calls[:0], jobs[:0]
-		c.mu.Lock()
-		n, size, work := 0, 0, 0
-		for n < len(c.waiting) && work < maxBatch && size < maxBatchBytes {
-			size += c.waiting[n].job.size()
-			work += c.waiting[n].job.work()
-			n++
-		}
-		calls = append(calls, c.waiting[:n]...)
-		c.waiting = append(c.waiting[:0], c.waiting[n:]...)
-		if n == 0 {
-			c.flying = false
-			c.mu.Unlock()
-			return
-		}
-		c.mu.Unlock()
+	for ; len(calls) > 0; calls = c.next(calls[:0]) {
+		jobs = jobs[:0]
 		for _, call := range calls {
 			jobs = append(jobs, call.job)
 		}
