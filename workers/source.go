@@ -91,6 +91,7 @@ func (s *source) hear(ctx context.Context) {
 			defer s.pool.mu.Unlock()
 			s.heard = mark
 			s.pool.announce()
+			s.pool.mover.Wake(s.queue.Name()) // for what came before the mark
 			return
 		}
 		s.opened()

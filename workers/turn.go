@@ -26,6 +26,9 @@ func (p *Pool) refill(ctx context.Context) (got int, failed error) {
 		if got += count; count < n {
 			seen[s] = true // it has no more for now
 		}
+		if count > 0 && p.config.Strict {
+			break // the queues before it are looked at again first
+		}
 	}
 	return got, failed
 }
