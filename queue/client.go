@@ -3,7 +3,9 @@ package queue
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"skidway/internal/rdb"
@@ -60,10 +62,9 @@ type Queue struct {
 	keys   []string
 	plain  []string // those that take part when plain jobs are added
 
-	announced sync.Mutex
-	known     bool // the registry knows the queue
-	combiner  combiner
-	endings   listeners
+	known    atomic.Bool // the registry knows the queue
+	combiner combiner
+	endings  listeners
 }
 
 // Queue gives a queue by name. A queue needs not be created: it is there when a
@@ -101,5 +102,5 @@ func (q *Queue) Name() string { return q.name }
 
 // millis is a duration as Redis counts, rounded up.
 func millis(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
+	return int64(min(d, math.MaxInt64-time.Millisecond)+time.Millisecond-1) / int64(time.Millisecond)
 }

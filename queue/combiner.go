@@ -23,7 +23,7 @@ type call struct {
 	result chan Result
 }
 
-// add blocks until the job's batch is back, or ctx is done: then the job may
+// add blocks until the job's batch is back. Where ctx is done before, the job may
 // have been added or not.
 func (c *combiner) add(ctx context.Context, q *Queue, job insertion) (string, error) {
 	if ctx.Err() != nil {
@@ -64,7 +64,9 @@ func (c *combiner) next(calls []call) []call {
 		n++
 	}
 	calls = append(calls, c.waiting[:n]...)
-	c.waiting = append(c.waiting[:0], c.waiting[n:]...)
+	left := copy(c.waiting, c.waiting[n:])
+	clear(c.waiting[left:]) // payloads may be large
+	c.waiting = c.waiting[:left]
 	c.flying = n > 0
 	return calls
 }
@@ -83,5 +85,7 @@ func (c *combiner) fly(ctx context.Context, q *Queue, calls []call) {
 		// Let those who were just served come again before the next batch
 		// leaves: measured, half as many jobs again.
 		runtime.Gosched()
+		clear(calls)
+		clear(jobs)
 	}
 }

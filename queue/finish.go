@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -77,6 +78,9 @@ func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
 			continue
 		}
 		work += recordWork
+		if e.As == AsReturned {
+			size += e.Job.Size() // the script writes it again
+		}
 		more := e.args()
 		args = append(args, more...)
 		for _, arg := range more {
@@ -99,37 +103,45 @@ func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
 }
 
 func (e *Ending) args() []any {
-	j := e.Job
+	j, reason := e.Job, cut(e.Reason)
 	switch e.As {
 	case AsRetry:
 		failed := *j
-		failed.fail(e.Reason)
+		failed.fail(reason)
+		failed.Suspected = 0 // it came back
 		return []any{"retry", int(j.line), j.entry, j.local, failed.record(), millis(e.Wait), 1}
 	case AsSnoozed:
-		return []any{"retry", int(j.line), j.entry, j.local, j.record(), millis(e.Wait), 0}
+		again := *j
+		again.Suspected = 0 // it came back
+		return []any{"retry", int(j.line), j.entry, j.local, again.record(), millis(e.Wait), 0}
 	case AsDead:
 		failed := *j
-		failed.fail(e.Reason)
-		record := appendField(failed.record(), "reason", e.Reason)
+		failed.fail(reason)
+		record := appendField(failed.record(), "reason", reason)
 		return []any{"dead", int(j.line), j.entry, j.local, j.Unique.Key, j.Unique.Scope.word(), record}
 	case AsReturned:
 		return []any{"back", int(j.line), j.entry, j.local}
 	case asMalformed:
-		return []any{"malformed", int(j.line), j.entry, e.Reason}
+		return []any{"malformed", int(j.line), j.entry, reason}
 	}
 	outcome := [...]Outcome{AsSucceeded: Succeeded, AsDiscarded: Discarded, AsCancelled: Cancelled}[e.As]
 	record := appendField(j.record(), "outcome", string(outcome))
-	record = appendField(record, "reason", e.Reason)
+	record = appendField(record, "reason", reason)
 	record = appendField(record, "result", e.Result)
 	return []any{"end", int(j.line), j.entry, j.local, string(outcome), j.Unique.Key, j.Unique.Scope.word(), j.Retain.Milliseconds(), record}
+}
+
+// cut bounds what is kept of an error's text.
+func cut(text string) string {
+	if len(text) > maxErrorText {
+		return strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	}
+	return text
 }
 
 // fail notes a failed attempt.
 func (j *Job) fail(reason string) {
 	j.Attempts++
-	if len(reason) > maxErrorText {
-		reason = reason[:maxErrorText] + "…"
-	}
 	old := j.Errors[max(0, len(j.Errors)-maxErrors+1):]
 	j.Errors = append(append(make([]Failure, 0, len(old)+1), old...), Failure{Attempt: j.Attempts, Time: time.Now(), Error: reason})
 }

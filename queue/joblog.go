@@ -36,6 +36,10 @@ const (
 // active is an [ErrState]. On an [rdb.OutcomeUnknownError] the lines may be
 // there or not. [NewLogHandler] does this for users of log/slog.
 func (q *Queue) AppendLog(ctx context.Context, id string, lines []string) error {
+	return q.appendLog(ctx, id, "", lines)
+}
+
+func (q *Queue) appendLog(ctx context.Context, id, who string, lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -48,7 +52,7 @@ func (q *Queue) AppendLog(ctx context.Context, id string, lines []string) error 
 		text.WriteString(strings.ReplaceAll(line, "\n", "\\n"))
 		text.WriteByte('\n')
 	}
-	return q.keepBeside(ctx, logScript, id, "log", MaxLogLines, MaxLogBytes, text.String())
+	return q.keepBeside(ctx, logScript, id, who, "log", MaxLogLines, MaxLogBytes, text.String())
 }
 
 // Log gives the last lines that were logged for a job; none where there are
@@ -65,10 +69,29 @@ func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
 // of the handler's own choice. What was set stays as a log does. A job that is
 // not active is an [ErrState].
 func (q *Queue) SetProgress(ctx context.Context, id string, progress []byte) error {
+	return q.setProgress(ctx, id, "", progress)
+}
+
+// SetJobProgress is SetProgress of a job that was fetched: once it is another
+// worker's it is an [ErrState] and changes nothing.
+func (q *Queue) SetJobProgress(ctx context.Context, job *Job, progress []byte) error {
+	return q.setProgress(ctx, job.ID, job.delivery(), progress)
+}
+
+// delivery names the worker's hold on a job: it is another one when the job is
+// given out again.
+func (j *Job) delivery() string {
+	if j.entry == "" || j.Worker == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d %s %s", j.line, j.entry, j.Worker)
+}
+
+func (q *Queue) setProgress(ctx context.Context, id, who string, progress []byte) error {
 	if len(progress) > MaxProgress {
 		return fmt.Errorf("%w: progress of %d bytes: at most %d", ErrInvalid, len(progress), MaxProgress)
 	}
-	return q.keepBeside(ctx, progressScript, id, "progress", progress)
+	return q.keepBeside(ctx, progressScript, id, who, "progress", progress)
 }
 
 // Progress gives what was last set; nil for nothing.
@@ -80,7 +103,7 @@ func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func (q *Queue) keepBeside(ctx context.Context, s script, id, what string, args ...any) error {
+func (q *Queue) keepBeside(ctx context.Context, s script, id, who, what string, args ...any) error {
 	queue, local, err := splitID(id)
 	if err != nil {
 		return err
@@ -88,7 +111,7 @@ func (q *Queue) keepBeside(ctx context.Context, s script, id, what string, args 
 	if queue != q.name {
 		return fmt.Errorf("%w: job %s is not of queue %s", ErrInvalid, id, q.name)
 	}
-	a, err := s.run(ctx, q, append([]any{local, what}, args...)...)
+	a, err := s.run(ctx, q, append([]any{local, who, what}, args...)...)
 	if err == nil && a.text(0) == "state" {
 		err = fmt.Errorf("%s for %s: %w: it is not active", what, id, ErrState)
 	}

@@ -102,11 +102,14 @@ type Fetched struct {
 	Marks []rdb.Mark
 }
 
-// Fetch takes up to most jobs, at most 500, and no more once they have that many bytes of
-// payload together (the last ones may go beyond it by some jobs). It does not
-// block. On an [rdb.OutcomeUnknownError] the worker may hold jobs that it does
+// Fetch takes up to most jobs, at most 500, and no more once they have that many
+// bytes of payload together: as long as jobs are about as large as those before
+// them. It does not block. On an [rdb.OutcomeUnknownError] the worker may hold jobs that it does
 // not know: call [Lease.Reread] before the next fetch.
 func (l *Lease) Fetch(ctx context.Context, most, bytes int) (Fetched, error) {
+	if most < 1 || bytes < 1 {
+		return Fetched{}, fmt.Errorf("%w: fetch of %d jobs, %d bytes: want at least one", ErrInvalid, most, bytes)
+	}
 	a, err := fetchScript.run(ctx, l.queue, l.worker, min(most, maxBatch), bytes)
 	if err != nil {
 		return Fetched{}, err

@@ -30,7 +30,7 @@ func NewLogHandler(client *Client, job *Job, next slog.Handler) *LogHandler {
 		if err != nil {
 			return err
 		}
-		return q.AppendLog(ctx, job.ID, lines)
+		return q.appendLog(ctx, job.ID, job.delivery(), lines)
 	}}
 	return &LogHandler{lines: lines, text: slog.NewTextHandler(lines, nil), next: next}
 }

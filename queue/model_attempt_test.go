@@ -59,6 +59,7 @@ func (m *model) finish(w *modelWorker, h handed, e queue.Ending, now int64) (cha
 			m.end(j, "cancelled", "cancelled")
 			break
 		}
+		j.suspect = 0
 		m.delay(j, now+e.Wait.Milliseconds())
 		if e.As == queue.AsRetry {
 			m.counts["failed"]++
@@ -93,6 +94,7 @@ func (m *model) close(w *modelWorker) {
 	}
 	w.row, w.late = false, false
 	if len(m.held(w)) > 0 {
+		w.alone = "none" // by its own will: nobody is suspected
 		m.die(w)
 	}
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -101,10 +102,10 @@ func (o *Options) setDefaults() error {
 		return invalid("delay %s and time %s: give one of them", o.Delay, o.At.Format(time.RFC3339))
 	case o.Delay > maxDelay || !o.At.IsZero() && time.Until(o.At) > maxDelay:
 		return invalid("the delay is more than 100 years")
-	case o.MaxAttempts < 0:
-		return invalid("max attempts %d: it can't be below zero", o.MaxAttempts)
-	case o.Timeout < 0 || o.Timeout > 0 && o.Timeout < time.Millisecond:
-		return invalid("timeout %s: want zero or at least 1ms", o.Timeout)
+	case o.MaxAttempts < 0 || o.MaxAttempts > math.MaxInt32:
+		return invalid("max attempts %d: want zero to %d", o.MaxAttempts, math.MaxInt32)
+	case o.Timeout < 0 || o.Timeout > 0 && o.Timeout < time.Millisecond || o.Timeout > maxDelay:
+		return invalid("timeout %s: want zero, or 1ms to 100 years", o.Timeout)
 	case !o.Deadline.IsZero() && o.Deadline.UnixMilli() <= 0:
 		return invalid("deadline %s: it lies before 1970", o.Deadline.Format(time.RFC3339))
 	case o.Retain < 0 || o.Retain > maxDelay:

@@ -13,6 +13,7 @@ import (
 // registerSource notes a queue.
 // KEYS: the set of queues, the stream of new ones. ARGV: name.
 const registerSource = `
+redis.call('SREM', KEYS[1], '') -- writes, so that a full Redis lets it go on
 if redis.call('SADD', KEYS[1], ARGV[1]) == 1 then
   redis.call('XADD', KEYS[2], 'MAXLEN', '~', 1000, '*', 'queue', ARGV[1])
 end
@@ -22,15 +23,13 @@ var registerScript = rdb.NewIdempotentScript("note a queue", registerSource)
 
 // register notes the queue in the list of all, once a process.
 func (q *Queue) register(ctx context.Context) error {
-	q.announced.Lock()
-	defer q.announced.Unlock()
-	if q.known {
+	if q.known.Load() {
 		return nil
 	}
 	if _, err := registerScript.Run(ctx, q.client.db, registryKeys(q.client.prefix), q.name); err != nil {
 		return fmt.Errorf("queue %s: %w", q.name, err)
 	}
-	q.known = true
+	q.known.Store(true)
 	return nil
 }
 

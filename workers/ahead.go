@@ -49,12 +49,12 @@ func (p *Pool) watchBuffer() {
 func (p *Pool) lookAtBuffer() {
 	p.mu.Lock()
 	since := time.Since(p.progress)
-	idle := p.buffered > 0 && since >= mostBuffered && !p.held()
+	idle := p.buffered > 0 && since >= mostBuffered
 	p.watching = p.buffered > 0 && !idle
 	if p.watching {
 		time.AfterFunc(max(mostBuffered-since, mostBuffered/4), p.lookAtBuffer)
 	}
-	if idle {
+	if idle && !p.held() {
 		p.pace = max(p.pace, mostBuffered)
 	}
 	p.mu.Unlock()

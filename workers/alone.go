@@ -74,6 +74,8 @@ func (p *Pool) startSuspect(ctx context.Context) bool {
 	r.source.running++
 	p.mu.Unlock()
 
+	// If the worker dies, what it has not started shall not be suspected.
+	p.handBackBuffered()
 	if alone {
 		if err := r.tenure.lease.Alone(ctx, r.job); err != nil {
 			p.notStarted(r, err)
@@ -104,6 +106,7 @@ func (p *Pool) notStarted(r *run, err error) {
 	r.source.running--
 	p.alone = nil
 	p.release()
+	p.spawn()
 }
 
 // endAlone lets other jobs start again. Only its first call for a job does.

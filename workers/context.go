@@ -36,7 +36,7 @@ func SetProgress(ctx context.Context, progress []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.source.queue.SetProgress(ctx, r.job.ID, progress)
+	return r.source.queue.SetJobProgress(ctx, r.job, progress)
 }
 
 func runOf(ctx context.Context) (*run, error) {

@@ -34,6 +34,7 @@ const (
 func (p *Pool) dispatch(life, taking context.Context) {
 	news := watch{pool: p}
 	for taking.Err() == nil {
+		p.rereadLost(life)
 		if p.startSuspect(life) {
 			continue
 		}
@@ -76,7 +77,7 @@ func (p *Pool) fetch(ctx context.Context, s *source, n int) (int, error) {
 	defer p.mu.Unlock()
 	s.dirty = false
 	s.checked = time.Now()
-	if s.signals == signals { // else the signal may be newer than this answer
+	if !dirty && s.signals == signals { // Reread says nothing of a pause; else the signal may be newer than this answer
 		s.paused = fetched.Paused
 	}
 	s.empty, s.marks = len(fetched.Marks) > 0, fetched.Marks

@@ -59,10 +59,10 @@ func (k *kind) timeout(job *queue.Job) time.Duration {
 // Handle makes handler run the jobs of a kind, instead of an earlier one. It
 // may be called while the pool runs.
 func (p *Pool) Handle(name string, handler Handler, how Kind) {
-	if how.Timeout == 0 {
+	if how.Timeout <= 0 {
 		how.Timeout = p.config.Timeout
 	}
-	if how.MaxAttempts == 0 {
+	if how.MaxAttempts <= 0 {
 		how.MaxAttempts = p.config.MaxAttempts
 	}
 	if how.Backoff == nil {
@@ -118,7 +118,7 @@ func unknownKind() *kind {
 // unknownTries is how many of the latest attempts in a row found no handler.
 func unknownTries(job *queue.Job) (n int) {
 	for _, failure := range slices.Backward(job.Errors) {
-		if !strings.HasPrefix(failure.Error, ErrUnknownKind.Error()) {
+		if failure.Attempt <= job.Forgiven || !strings.HasPrefix(failure.Error, ErrUnknownKind.Error()) {
 			break
 		}
 		n++

@@ -89,6 +89,8 @@ func (p *Pool) ending(job *queue.Job, kind *kind, err, cause error) queue.Ending
 	var discarded discard
 	var died *dead
 	switch {
+	case errors.Is(cause, queue.ErrLeaseLost): // whatever it says: it is not heard
+		end.As = queue.AsReturned
 	case err == nil:
 		end.As = queue.AsSucceeded
 	case errors.Is(cause, ErrCancelled):
@@ -99,7 +101,7 @@ func (p *Pool) ending(job *queue.Job, kind *kind, err, cause error) queue.Ending
 		end.As, end.Reason = queue.AsDead, text(err)
 	case errors.As(err, &snoozed):
 		end.As, end.Wait = queue.AsSnoozed, time.Duration(snoozed)
-	case errors.Is(cause, ErrShutdown), errors.Is(cause, queue.ErrLeaseLost):
+	case errors.Is(cause, ErrShutdown):
 		end.As = queue.AsReturned
 	case !kind.unknown && !p.config.IsFailure(err):
 		end.As, end.Wait = queue.AsSnoozed, p.wait(job, kind, err)

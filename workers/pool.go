@@ -147,6 +147,8 @@ func (p *Pool) run(ctx context.Context) error {
 	}
 	quiet()
 	take.Wait()
+	for p.rereadLost(life) && !p.awaitStop(ctx, firstPause) {
+	}
 	p.handBackBuffered()
 	p.news()
 

@@ -169,7 +169,9 @@ func (p *Pool) exited(r *run, kind *kind, took time.Duration) {
 func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
 	result, cause := r.settled()
 	end := p.ending(r.job, kind, err, cause)
-	end.Result = result
+	if end.As == queue.AsSucceeded {
+		end.Result = result
+	}
 	if end.As == queue.AsDead && p.config.Hooks.Exhausted != nil {
 		p.config.Hooks.Exhausted(context.Background(), r.job, err)
 	}
@@ -177,7 +179,7 @@ func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
 	if p.config.Hooks.Ended != nil {
 		p.config.Hooks.Ended(r.job, Report{As: end.As, Err: err, Duration: took, Wait: end.Wait})
 	}
-	if err != nil && end.As != queue.AsSnoozed && end.As != queue.AsDiscarded {
+	if end.As == queue.AsRetry || end.As == queue.AsDead {
 		p.log.Warn("job failed", "id", r.job.ID, "kind", r.job.Kind, "attempt", r.job.Attempts+1, "error", err, "took", took)
 	}
 	p.mu.Lock()

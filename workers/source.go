@@ -39,8 +39,11 @@ type source struct {
 // serve adds a queue, unless it is served already. The mutex is held.
 func (p *Pool) serve(how Queue, name string) {
 	for _, s := range p.sources {
-		if s.queue.Name() == name && !s.removed {
-			s.how = how
+		if s.queue.Name() == name {
+			if s.how = how; s.removed {
+				s.removed, s.empty = false, false
+				p.mover.Add(s.queue)
+			}
 			return
 		}
 	}

@@ -80,7 +80,8 @@ func (p *Pool) allEnded() <-chan struct{} {
 
 // closeSources writes what is left to write and ends all leases.
 func (p *Pool) closeSources(ctx context.Context) {
-	p.handBackLost(ctx)
+	p.rereadLost(ctx)
+	p.handBackBuffered()
 	p.mu.Lock()
 	for _, s := range p.sources {
 		s.end()
@@ -89,21 +90,38 @@ func (p *Pool) closeSources(ctx context.Context) {
 	p.tended.Wait()
 }
 
-// handBackLost hands back jobs that the pool may hold without knowing of them.
-func (p *Pool) handBackLost(ctx context.Context) {
+// rereadLost reads what the pool may hold without knowing of it, whether there
+// are slots for it or not: what can't be started soon is handed back. It reports
+// whether some could not be read.
+func (p *Pool) rereadLost(ctx context.Context) (left bool) {
 	p.mu.Lock()
 	sources := append([]*source(nil), p.sources...)
 	p.mu.Unlock()
 	for _, s := range sources {
-		if s.lostAnswer() {
-			_, _ = p.fetch(ctx, s, 1) // an error was logged
+		if lost, rests := s.lostAnswer(); lost {
+			left = left || rests
+			if !rests {
+				_, err := p.fetch(ctx, s, 1) // an error was logged
+				left = left || err != nil
+			}
 		}
 	}
-	p.handBackBuffered()
+	return left
 }
 
-func (s *source) lostAnswer() bool {
+func (s *source) lostAnswer() (lost, rests bool) {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
-	return s.dirty
+	return s.dirty && s.tenure != nil, time.Now().Before(s.rest)
+}
+
+// awaitStop waits a while for the pool to be stopped, and reports whether it is.
+func (p *Pool) awaitStop(ctx context.Context, most time.Duration) bool {
+	select {
+	case <-ctx.Done():
+	case <-p.stopC:
+	case <-time.After(most):
+		return false
+	}
+	return true
 }

@@ -69,6 +69,9 @@ func (t *tenure) hold(jobs []*queue.Job) []*run {
 	all := make([]run, len(jobs))
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.gone { // lost did not see these: nobody would interrupt them
+		return nil
+	}
 	for i, job := range jobs {
 		// A job can come back before its earlier end is known here to be
 		// written: then it is another delivery.

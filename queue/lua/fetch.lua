@@ -37,7 +37,7 @@ local filled = {}
 for line = 1, LINES do
   if call('XLEN', KEYS[line]) > 0 then
     filled[line] = true
-    local most = 32 -- the first look at how large jobs are
+    local most = 4 -- the first look at how large jobs are
     while left > 0 and room > 0 do
       if most > left then most = left end
       local entries = read(line, most)

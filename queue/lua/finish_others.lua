@@ -36,10 +36,10 @@ operations['end'] = function(i)
   call('HDEL', MOVED, id)
   if scope ~= 'duration' then release(key, id) end
   count(names[outcome], 1)
-  tell(outcome, id, record)
+  local told = tell(outcome, id, record)
   if keep_ms > 0 then
     call('HDEL', CANCELLED, id)
-    retain(id, record, keep_ms)
+    retain(id, record, told and math.max(keep_ms, TOLD_MS) or keep_ms)
   else
     forget(id)
   end

@@ -1,16 +1,23 @@
 -- Keeps something with an active job.
--- ARGV: id, 'progress', bytes
---    or id, 'log', most lines, most bytes, lines that each end with a newline
--- Returns {'ok'}; {'state'} when the job isn't active; {'newer', format}.
-local id = ARGV[1]
+-- ARGV: id, who says so, 'progress', bytes
+--    or id, who says so, 'log', most lines, most bytes, lines that each end with a newline
+-- Who says so is the line, entry and worker of a delivery: another one is not
+-- heard any more. '' is anybody.
+-- Returns {'ok'}; {'state'} when the job isn't active, or is another's;
+-- {'newer', format}.
+local id, who = ARGV[1], ARGV[2]
 local line, entry = place_of(id)
-if not line or call('EXISTS', KEYS[line]) == 0 or not holder_of(line, entry) then return {'state'} end
-if ARGV[2] == 'progress' then
-  call('HSET', PROGRESS, id, ARGV[3])
+local worker = line and call('EXISTS', KEYS[line]) == 1 and holder_of(line, entry)
+if not worker then return {'state'} end
+if who ~= '' and (who ~= line .. ' ' .. entry .. ' ' .. worker or not call('ZSCORE', LEASES, worker)) then
+  return {'state'}
+end
+if ARGV[3] == 'progress' then
+  call('HSET', PROGRESS, id, ARGV[4])
   return {'ok'}
 end
-local most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local log = (call('HGET', LOGS, id) or '') .. ARGV[5]
+local most, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
+local log = (call('HGET', LOGS, id) or '') .. ARGV[6]
 local _, lines = string.gsub(log, '\n', '\n')
 local first = 1
 while lines > most or #log - first + 1 > bytes do

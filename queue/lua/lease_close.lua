@@ -7,7 +7,9 @@ for line = 1, LINES do
     local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', 1, ARGV[1])
     if not held.err then
       if held[1] then
+        -- It ends by its own will: none of its jobs is a suspect.
         call('ZADD', TOMBS, int(now), ARGV[1])
+        call('HSET', ALONE, ARGV[1], 'none')
         return {'ok'}
       end
       -- Only now that nothing is pending: this would drop it silently.

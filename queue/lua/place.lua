@@ -82,6 +82,7 @@ local function tell(what, id, ending)
   if ending and call('ZREM', WAITED, id) == 1 then
     if ending ~= true then retain(id, ending, TOLD_MS) end
     call('XADD', DONE, 'MAXLEN', '~', 1000, '*', 'id', id)
+    return true
   end
 end
 
@@ -101,11 +102,11 @@ local function cancel(id, record)
   record = record .. field('outcome', 'cancelled') .. field('ended', int(now))
   if find(record, 'scope') ~= 'duration' then release(find(record, 'unique'), id) end
   count('cancelled', 1)
-  tell('cancelled', id, record)
+  local told = tell('cancelled', id, record)
   local keep_ms = tonumber(find(record, 'retain')) or 0
   if keep_ms > 0 then
     call('HDEL', CANCELLED, id)
-    retain(id, record, keep_ms)
+    retain(id, record, told and math.max(keep_ms, TOLD_MS) or keep_ms)
   else
     forget(id)
   end

@@ -28,12 +28,14 @@ if ARGV[3] == '1' then
 end
 
 local returned, died = 0, 0
+local room = 262144 -- bytes of payload that one call writes again, about
 
 local function back(worker, alone, line, entry)
   local fields = entry_fields(line, entry)
   call('XACK', KEYS[line], GROUP, entry)
   if not fields then return end
   call('XDEL', KEYS[line], entry)
+  for f = 2, #fields, 2 do room = room - #fields[f] end
   local id = id_of(line, entry, fields)
   if alone == line .. ' ' .. entry then
     local crashes = (tonumber(get(fields, 'crashes')) or 0) + 1
@@ -65,6 +67,8 @@ for _, worker in ipairs(call('ZRANGE', TOMBS, 0, 9)) do
     if left > 0 and call('EXISTS', KEYS[line]) == 1 then
       local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', left, worker)
       for _, pending in ipairs(held.err and {} or held) do
+        if room <= 0 then left = 0 end
+        if left <= 0 then break end
         back(worker, alone, line, pending[1])
         left = left - 1
       end

@@ -17,11 +17,14 @@ func (w *Worker) Drain() []Outcome {
 	w.t.Helper()
 	w.tick()
 	var outcomes []Outcome
-	for range MostDrained {
+	for ran := 0; ; ran++ {
 		w.moveDue()
 		lease, job := w.next()
 		if job == nil {
 			return outcomes
+		}
+		if ran == MostDrained {
+			break
 		}
 		outcomes = append(outcomes, w.run(lease, &attempt{job: job}))
 	}
