@@ -40,10 +40,12 @@
 // nothing it says is heard. A job leaves its worker only behind a tombstone, so
 // a worker with a row still has all its jobs.
 //
-// A job that was held by a worker when that died is a suspect: it runs next
-// with no other job in its process. Only a crash while alone counts, and after
-// some of them the job is dead. A worker takes few more jobs than it runs, so
-// suspects are few.
+// A job that a worker held when it died is a suspect: it runs next with no other
+// job in its pool. Only a crash while alone counts, and after some of them the
+// job is dead. A suspect that ends an attempt, whatever its outcome, is none any
+// more. Redis doesn't know which of the held jobs were started: those that a
+// pool had fetched ahead, at most 5 ms of work and 400 jobs, are suspects too and
+// run alone once, with no other harm. A lease that is closed leaves none.
 //
 // # From other languages
 //

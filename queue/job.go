@@ -50,7 +50,7 @@ type Job struct {
 	Attempts  int       // attempts that have failed so far
 	Forgiven  int       // those of them that don't count towards MaxAttempts, since somebody let it run again: see [Client.Retry]
 	Errors    []Failure // of the latest failed attempts, oldest first, at most 10
-	Suspected int       // how often its worker died while it ran beside others
+	Suspected int       // how often in a row its worker died while it had it and ran others too
 	Crashes   int       // how often its worker died while it ran alone
 
 	// Of a job that was looked up: where it is.
@@ -64,11 +64,12 @@ type Job struct {
 	Reason  string // why it is dead, discarded or cancelled
 	Result  []byte
 
-	local   string // id within the queue
-	packed  string // args as they are stored
-	packing string // how: "" or "zstd"
-	line    line   // where it was fetched from
-	entry   string // and as which entry
+	local   string        // id within the queue
+	packed  string        // args as they are stored
+	packing string        // how: "" or "zstd"
+	line    line          // where it was fetched from
+	entry   string        // and as which entry
+	ahead   time.Duration // by how much this machine's clock was ahead of Redis's then
 }
 
 // A Failure is an attempt that ended with an error.
@@ -113,6 +114,15 @@ func (j *Job) complete(queue string, limit int) error {
 // plain reports whether a success needs nothing but its entry removed.
 func (j *Job) plain() bool {
 	return j.line.fresh() && j.local[1:] == j.entry && j.Unique.Key == "" && j.Retain == 0
+}
+
+// LocalDeadline is the deadline of a job that was fetched, by the clock of this
+// machine, whatever that shows: deadlines are by Redis's clock. Zero: none.
+func (j *Job) LocalDeadline() time.Time {
+	if j.Deadline.IsZero() {
+		return j.Deadline
+	}
+	return j.Deadline.Add(j.ahead)
 }
 
 // SameDelivery reports whether two jobs that were fetched are the same one, and

@@ -124,7 +124,7 @@ func (l *Lease) Fetch(ctx context.Context, most, bytes int) (Fetched, error) {
 		}
 		return Fetched{Marks: marks}, nil
 	}
-	jobs, malformed := l.decode(a[1:])
+	jobs, malformed := l.decode(a)
 	return l.sorted(ctx, jobs, malformed)
 }
 
@@ -141,9 +141,9 @@ func (l *Lease) Reread(ctx context.Context) (Fetched, error) {
 			if a.text(0) == "empty" {
 				break
 			}
-			some, bad := l.decode(a[1:])
+			some, bad := l.decode(a)
 			jobs, malformed = append(jobs, some...), append(malformed, bad...)
-			more = a.number(2) == maxBatch
+			more = a.number(3) == maxBatch
 			for _, job := range append(some, bad...) {
 				if compareEntries(job.entry, after) > 0 {
 					after = job.entry
@@ -172,8 +172,10 @@ func (l *Lease) sorted(ctx context.Context, jobs, malformed []*Job) (Fetched, er
 	return fetched, nil
 }
 
-// decode reads the groups that fetch.lua returns.
-func (l *Lease) decode(groups answer) (jobs, malformed []*Job) {
+// decode reads the time and the groups that fetch.lua returns.
+func (l *Lease) decode(a answer) (jobs, malformed []*Job) {
+	ahead := time.Since(time.UnixMilli(a.number(1)))
+	groups := a[2:]
 	for i := 0; i+2 < len(groups); {
 		at, count, kind := line(groups.number(i)), int(groups.number(i+1)), groups.text(i+2)
 		i += 3
@@ -181,7 +183,7 @@ func (l *Lease) decode(groups answer) (jobs, malformed []*Job) {
 		jobs = slices.Grow(jobs, count)
 		for n := range count {
 			job := &all[n]
-			job.line, job.entry, job.State, job.Worker = at, groups.text(i), Active, l.worker
+			job.line, job.entry, job.State, job.Worker, job.ahead = at, groups.text(i), Active, l.worker, ahead
 			job.Priority = at.priority()
 			var err error
 			if kind != "" {

@@ -66,7 +66,7 @@ func TestDeadlineEndsTheAttempt(t *testing.T) {
 	s.run(p)
 	s.add("k", queue.Options{Deadline: time.Now().Add(500 * time.Millisecond)})
 	job := await(s, begun, "start")
-	if deadline := await(s, deadlines, "deadline"); !deadline.Equal(job.Deadline) {
+	if deadline := await(s, deadlines, "deadline"); !deadline.Equal(job.LocalDeadline()) {
 		t.Errorf("the context's deadline is %s, the job's %s", deadline, job.Deadline)
 	}
 	if cause := await(s, causes, "end"); !errors.Is(cause, workers.ErrTimeout) {

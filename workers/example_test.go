@@ -59,7 +59,8 @@ func Example() {
 	// Output: sending to ada@example.com
 }
 
-// Bytes of any kind can be handled without a type.
+// Bytes of any kind can be handled without a type. Retain keeps the result for who
+// asks only after the job has finished.
 func ExamplePool_Handle() {
 	ctx := context.Background()
 	db, client := connect(ctx)
@@ -73,7 +74,7 @@ func ExamplePool_Handle() {
 	}, workers.Kind{})
 	go func() { _ = pool.Run(ctx) }()
 
-	id, err := client.Enqueue(ctx, queue.Raw("shout", []byte("hello")), queue.Options{})
+	id, err := client.Enqueue(ctx, queue.Raw("shout", []byte("hello")), queue.Options{Retain: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func ExamplePool_SetQueues() {
 	}, workers.Kind{})
 	go func() { _ = pool.Run(ctx) }()
 
-	id, err := client.Enqueue(ctx, queue.Raw("where", nil), queue.Options{Queue: "tenant-7"})
+	id, err := client.Enqueue(ctx, queue.Raw("where", nil), queue.Options{Queue: "tenant-7", Retain: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}

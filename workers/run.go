@@ -58,8 +58,8 @@ func (c *jobContext) Value(key any) any {
 func (r *run) start(kind *kind) (context.Context, error) {
 	now := time.Now()
 	deadline := now.Add(kind.timeout(r.job))
-	if !r.job.Deadline.IsZero() && r.job.Deadline.Before(deadline) {
-		deadline = r.job.Deadline
+	if last := r.job.LocalDeadline(); !last.IsZero() && last.Before(deadline) {
+		deadline = last
 	}
 	if !deadline.After(now) {
 		return nil, Dead(fmt.Errorf("its deadline %s had passed before it was started", r.job.Deadline.Format(time.RFC3339)))

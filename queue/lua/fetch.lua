@@ -1,6 +1,6 @@
 -- Gives jobs to a worker, from the lines in order.
 -- ARGV: worker, most jobs, bytes after which no more are taken
--- Returns {'ok', groups}, each group: line, number of entries, a kind, and for
+-- Returns {'ok', the time, groups}, each group: line, number of entries, a kind, and for
 -- each entry its id and
 --   args                    where it has just these and the group's kind
 --   number of texts that follow, names and values, where the kind is ''
@@ -20,7 +20,7 @@ local function read(line, most)
   return got and got[1] and got[1][2]
 end
 
-local out, n = {'ok'}, 1
+local out, n = {'ok', int(now)}, 2
 local group, line_of, kind_of -- where the open group has its count, what it is of
 local function open(line, kind)
   if line == line_of and kind == kind_of then
@@ -74,7 +74,7 @@ for line = 1, LINES do
     end
   end
 end
-if n > 1 then return out end
+if n > 2 then return out end
 
 out[1] = 'empty'
 for line = 1, LINES do

@@ -9,7 +9,7 @@ local after, most = ARGV[3], tonumber(ARGV[4])
 -- here.
 local held = redis.pcall('XPENDING', KEYS[line], GROUP, after, '+', most + 1, worker)
 if held.err then return {'empty'} end
-local out, entries = {'ok', line, 0, ''}, 0
+local out, entries = {'ok', int(now), line, 0, ''}, 0
 for _, pending in ipairs(held) do
   if pending[1] ~= after and entries < most then
     local found = call('XRANGE', KEYS[line], pending[1], pending[1])
@@ -21,5 +21,5 @@ for _, pending in ipairs(held) do
   end
 end
 if entries == 0 then return {'empty'} end
-out[3] = entries
+out[4] = entries
 return out

@@ -27,10 +27,6 @@ func (w *Worker) attempt(a *attempt) (queue.Ending, error) {
 	defer end(nil)
 	a.end, a.stuck = end, make(chan struct{})
 	job := *a.job
-	if !job.Deadline.IsZero() {
-		// Pools compare it with their own clock, which is the real one.
-		job.Deadline = job.Deadline.Add(time.Since(w.Now()))
-	}
 	type answer struct {
 		ending queue.Ending
 		err    error

@@ -1,0 +1,168 @@
+package queue_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// A queue that has filled Redis must be able to be worked off.
+func TestFullRedisCanBeEmptied(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db := redistest.Open(t, redistest.Start(t).URL(0))
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, err = client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{})
+	must("enqueue", err)
+	_, err = client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{Delay: time.Millisecond})
+	must("enqueue", err)
+	must("fill", db.ConfigSet(ctx, "maxmemory", "1").Err())
+	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{}); err == nil {
+		t.Error("a full Redis took another job")
+	}
+
+	stranger, err := queue.New(db, queue.Config{}) // as a process that was started only now
+	must("new", err)
+	q, err := stranger.Queue("")
+	must("queue", err)
+	must("pause", q.Pause(ctx))
+	must("resume", q.Resume(ctx))
+	lease, err := q.Lease(ctx, "worker", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lease.Beat(ctx)
+	must("beat", err)
+	for moved := 0; moved == 0; {
+		step, err := q.MoveDue(ctx, "worker")
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved += step.Jobs
+	}
+	fetched, err := lease.Fetch(ctx, 10, 1<<20)
+	if err != nil || len(fetched.Jobs) != 2 {
+		t.Fatalf("fetched %d jobs, %v; want both", len(fetched.Jobs), err)
+	}
+	must("alone", lease.Alone(ctx, fetched.Jobs[0]))
+	changed, err := lease.Finish(ctx, []queue.Ending{
+		{Job: fetched.Jobs[0], As: queue.AsRetry, Reason: "not today"}, {Job: fetched.Jobs[1]},
+	})
+	if err != nil || changed != 2 {
+		t.Errorf("finished %d, %v", changed, err)
+	}
+}
+
+func TestWhatAnotherWorkersJobWasDoingIsNotHeard(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		ctx := t.Context()
+		client, err := queue.New(db, queue.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, _ := client.Queue("")
+		fetch := func(worker string) (*queue.Lease, *queue.Job) {
+			lease, err := q.Lease(ctx, worker, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fetched, err := lease.Fetch(ctx, 1, 1<<20)
+			if err != nil || len(fetched.Jobs) != 1 {
+				t.Fatalf("fetched %+v, %v", fetched, err)
+			}
+			return lease, fetched.Jobs[0]
+		}
+		lease, zombie := fetch("zombie")
+		if err := lease.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Recover(ctx, 0, false); err != nil {
+			t.Fatal(err)
+		}
+		_, mine := fetch("worker")
+		if mine.Suspected != 0 {
+			t.Errorf("a lease that ended by its own will made a suspect")
+		}
+		if err := q.SetJobProgress(ctx, mine, []byte("half")); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.SetJobProgress(ctx, zombie, []byte("90 %")); !errors.Is(err, queue.ErrState) {
+			t.Errorf("the zombie's progress: %v, want ErrState", err)
+		}
+		if progress, err := client.Progress(ctx, id); string(progress) != "half" || err != nil {
+			t.Errorf("the progress is %q, %v", progress, err)
+		}
+	})
+}
+
+func TestDurationsOfAnyLengthMeanWhatTheySay(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	client, err := queue.New(redistest.DB(t), queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]queue.Options{
+		"attempts": {MaxAttempts: math.MaxInt}, "timeout": {Timeout: math.MaxInt64},
+		"delay": {Delay: math.MaxInt64}, "retain": {Retain: math.MaxInt64},
+	} {
+		if _, err := client.Enqueue(ctx, queue.Raw("work", nil), o); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", name, err)
+		}
+	}
+	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	q, _ := client.Queue("")
+	if n, err := q.DeleteAll(ctx, queue.Waiting, queue.Filter{OlderThan: math.MaxInt64}); n != 0 || err != nil {
+		t.Errorf("deleted %d jobs that are not that old, %v", n, err)
+	}
+}
+
+// A job's deadline is by Redis's clock, whatever this machine's shows.
+func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db := redistest.Open(t, "embedded:")
+	if err := db.SetEmbeddedTime(time.Now().Add(-10 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(-5 * time.Minute) // in five minutes, for Redis
+	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{Deadline: deadline}); err != nil {
+		t.Fatal(err)
+	}
+	q, _ := client.Queue("")
+	lease, err := q.Lease(ctx, "worker", time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetched, err := lease.Fetch(ctx, 1, 1<<20)
+	if err != nil || len(fetched.Jobs) != 1 {
+		t.Fatalf("fetched %+v, %v", fetched, err)
+	}
+	if left := time.Until(fetched.Jobs[0].LocalDeadline()); left < 4*time.Minute || left > 6*time.Minute {
+		t.Errorf("%s are left, want about five minutes", left)
+	}
+}
