@@ -89,7 +89,7 @@ func ExampleRunNow() {
 	// Output:
 	// <nil>
 	// waiting
-	// run now default:0:d000000000000001: the job is in another state: it is waiting, not delayed
+	// retry default:0:d000000000000001: the job is in another state: it is waiting
 }
 
 func ExampleBackoff() {

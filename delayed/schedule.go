@@ -24,14 +24,9 @@ func Schedule(ctx context.Context, client *queue.Client, args queue.Args, at tim
 
 // Cancel ends a delayed job: it does not run, and gives its unique key back. A
 // job in another state is left alone, with an error that wraps
-// [queue.ErrState]. A job whose time comes while Cancel looks at it may be
-// cancelled nevertheless, as by [queue.Client.Cancel].
+// [queue.ErrState].
 func Cancel(ctx context.Context, client *queue.Client, id string) error {
-	if err := checkDelayed(ctx, client, "cancel", id); err != nil {
-		return err
-	}
-	_, err := client.Cancel(ctx, id)
-	return err
+	return client.CancelDelayed(ctx, id)
 }
 
 // Reschedule gives a delayed job another time, by Redis's clock; one in the past
@@ -48,10 +43,7 @@ func Reschedule(ctx context.Context, client *queue.Client, id string, at time.Ti
 // time. A job in another state is left alone, with an error that wraps
 // [queue.ErrState]; dead ones are for [queue.Client.Retry].
 func RunNow(ctx context.Context, client *queue.Client, id string) error {
-	if err := checkDelayed(ctx, client, "run now", id); err != nil {
-		return err
-	}
-	return client.Retry(ctx, id)
+	return client.RetryDelayed(ctx, id)
 }
 
 // List gives the delayed jobs of a queue, scheduled ones and those that wait for
@@ -62,15 +54,4 @@ func List(ctx context.Context, client *queue.Client, name string, options queue.
 		return queue.Page{}, err
 	}
 	return q.List(ctx, queue.Delayed, options)
-}
-
-func checkDelayed(ctx context.Context, client *queue.Client, what, id string) error {
-	job, err := client.Get(ctx, id)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if job.State != queue.Delayed {
-		return fmt.Errorf("%s %s: %w: it is %s, not delayed", what, id, queue.ErrState, job.State)
-	}
-	return nil
 }

@@ -41,6 +41,20 @@ func (c *Client) Cancel(ctx context.Context, id string) (State, error) {
 	return c.change(ctx, changeScript, "cancel", id)
 }
 
+// CancelDelayed is Cancel of a delayed job only; in another state it is left
+// alone, and the error is an [ErrState].
+func (c *Client) CancelDelayed(ctx context.Context, id string) error {
+	_, err := c.change(ctx, changeScript, "cancel", id, string(Delayed))
+	return err
+}
+
+// RetryDelayed is Retry of a delayed job only; in another state it is left alone,
+// and the error is an [ErrState].
+func (c *Client) RetryDelayed(ctx context.Context, id string) error {
+	_, err := c.change(ctx, changeScript, "retry", id, string(Delayed))
+	return err
+}
+
 // Retry lets a job run now: a delayed one before its time, a dead one again. It
 // goes into the due line of its priority.
 //

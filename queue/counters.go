@@ -32,7 +32,7 @@ type Counts struct {
 	Dead       int64
 	Revived    int64 // dead ones let run again by [Client.Retry]
 	Deleted    int64
-	Crashed    int64 // jobs whose worker died while they ran
+	Crashed    int64 // times that a worker died with a job in hand
 	LostLeases int64 // workers that died
 	Dropped    int64 // dead ones dropped since there were too many, too large or too old
 }

@@ -24,6 +24,15 @@ const (
 	asMalformed // it is no job, says Reason
 )
 
+// String is a word for the way, as "retry".
+func (a As) String() string {
+	words := [...]string{"succeeded", "discarded", "cancelled", "retry", "snoozed", "dead", "returned", "malformed"}
+	if a < 0 || int(a) >= len(words) {
+		return fmt.Sprintf("As(%d)", int8(a))
+	}
+	return words[a]
+}
+
 // An Ending is what became of an attempt at a job.
 type Ending struct {
 	Job    *Job

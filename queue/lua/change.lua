@@ -1,5 +1,6 @@
 -- Does something to one job.
--- ARGV: 'delete', 'cancel' or 'retry', id
+-- ARGV: 'delete', 'cancel' or 'retry', id, and the state in which it must be, if
+--       that matters
 --    or 'reschedule', id, time in ms
 -- Returns {'ok', state in which the job was}; {'none'}; {'state', that it is
 -- in}; {'malformed', state}; {'duplicate', state, unique key, its holder};
@@ -13,5 +14,6 @@ end
 
 local job = locate(ARGV[2])
 if not job then return {'none'} end
+if ARGV[1] ~= 'reschedule' and ARGV[3] and job.state ~= ARGV[3] then return {'state', job.state} end
 local word, key, owner = operate[ARGV[1]](job)
 return {word, job.state, key or '', owner or ''}
