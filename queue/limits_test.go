@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -164,5 +165,37 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	}
 	if left := time.Until(fetched.Jobs[0].LocalDeadline()); left < 4*time.Minute || left > 6*time.Minute {
 		t.Errorf("%s are left, want about five minutes", left)
+	}
+}
+
+func TestCallsEndWithTheirContextThoughRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	client, err := queue.New(redistest.Open(t, proxy.URL), queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, _ := client.Queue("")
+	lease, err := q.Lease(t.Context(), "worker", time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Hold()
+	defer proxy.Release()
+	for name, call := range map[string]func(context.Context) error{
+		"fetch": func(ctx context.Context) error { _, err := lease.Fetch(ctx, 1, 1); return err },
+		"enqueue": func(ctx context.Context) error {
+			_, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{})
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		started := time.Now()
+		err := call(ctx)
+		cancel()
+		var unknown *rdb.OutcomeUnknownError
+		if took := time.Since(started); !errors.As(err, &unknown) || took > 5*time.Second {
+			t.Errorf("%s: %v after %s", name, err, took)
+		}
 	}
 }

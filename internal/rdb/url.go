@@ -73,6 +73,7 @@ func dial(raw string, options Options) (redis.UniversalClient, error) {
 	universal.DialTimeout = dialTimeout
 	universal.ReadTimeout = ioTimeout
 	universal.WriteTimeout = ioTimeout
+	universal.ContextTimeoutEnabled = true // a deadline of the caller's is one for the answer too
 	universal.PoolSize = options.PoolSize
 	universal.PipelinePoolSize = -1
 	universal.DisableIdentity = true
