@@ -64,7 +64,7 @@ var scopes = map[string]queue.Unique{
 }
 
 func TestDeletedJobLeavesNothingBehind(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for name, scope := range scopes {
 			for state, id := range d.inEach(scope) {
@@ -84,7 +84,7 @@ func TestDeletedJobLeavesNothingBehind(t *testing.T) {
 }
 
 func TestActiveJobCanNotBeDeleted(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
 		l := d.lease("w")
@@ -97,7 +97,7 @@ func TestActiveJobCanNotBeDeleted(t *testing.T) {
 }
 
 func TestCancelledJobEndsAndIsRetainedAsCancelled(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for _, o := range []queue.Options{{Retain: time.Hour}, {Retain: time.Hour, Delay: time.Hour}} {
 			o.Unique.Key = "k"
@@ -120,7 +120,7 @@ func TestCancelledJobEndsAndIsRetainedAsCancelled(t *testing.T) {
 }
 
 func TestCancelOfActiveJobIsSignalledAndKeepsItFromRunningAgain(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		for name, as := range map[string]queue.As{"failed": queue.AsRetry, "handed back": queue.AsReturned} {
 			t.Run(name, func(t *testing.T) {
 				d := setup(t, db)
@@ -147,7 +147,7 @@ func TestCancelOfActiveJobIsSignalledAndKeepsItFromRunningAgain(t *testing.T) {
 }
 
 func TestDeadJobThatIsRetriedHasAllItsAttemptsAgain(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.bury("a", queue.Options{MaxAttempts: 1, Deadline: time.Now().Add(-time.Hour), Unique: queue.Unique{Key: "k"}})
 		d.must(d.client.Retry(t.Context(), id))
@@ -169,7 +169,7 @@ func TestDeadJobThatIsRetriedHasAllItsAttemptsAgain(t *testing.T) {
 }
 
 func TestDeadJobWhoseKeyIsTakenStaysDead(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for name, scope := range map[string]queue.Scope{"f": queue.UntilFinished, "w": queue.WhileWaiting} {
 			u := queue.Unique{Key: name, Scope: scope}
@@ -191,7 +191,7 @@ func TestDeadJobWhoseKeyIsTakenStaysDead(t *testing.T) {
 }
 
 func TestRetriedDelayedJobRunsNow(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{Delay: time.Hour})
 		d.must(d.client.Retry(t.Context(), id))
@@ -205,7 +205,7 @@ func TestRetriedDelayedJobRunsNow(t *testing.T) {
 }
 
 func TestRescheduledJobIsDueAtItsNewTimeAndWakesTheMover(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{Delay: 2 * time.Hour})
 		_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
@@ -232,7 +232,7 @@ func TestRescheduledJobIsDueAtItsNewTimeAndWakesTheMover(t *testing.T) {
 }
 
 func TestBulkChangesReachAllJobsOfAStateAndNoOthers(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		jobs := 410 // more than two steps
 		if db.Embedded() {
 			jobs = 30
@@ -314,7 +314,7 @@ func TestBulkChangesReachAllJobsOfAStateAndNoOthers(t *testing.T) {
 }
 
 func TestPurgeKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		d.add("a", queue.Options{})

@@ -12,7 +12,7 @@ import (
 )
 
 func TestDepthCountsEachStateAndPriority(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		if depth, err := d.queue.Depth(t.Context()); depth != (queue.Depth{}) || err != nil {
 			t.Errorf("a queue that nobody used: %+v, %v", depth, err)
@@ -48,7 +48,7 @@ func TestDepthCountsEachStateAndPriority(t *testing.T) {
 }
 
 func TestAgeIsThatOfTheOldestJobThatNobodyHas(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		now := time.Now()
 		for _, ago := range []time.Duration{3 * time.Hour, 2 * time.Hour} {
@@ -69,7 +69,7 @@ func TestAgeIsThatOfTheOldestJobThatNobodyHas(t *testing.T) {
 }
 
 func TestPausedQueueGivesNothingOutUntilItIsResumed(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
@@ -89,7 +89,7 @@ func TestPausedQueueGivesNothingOutUntilItIsResumed(t *testing.T) {
 }
 
 func TestWorkersAreListedWithWhatTheyHold(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for range 5 {
 			d.add("a", queue.Options{})
@@ -123,7 +123,7 @@ func TestWorkersAreListedWithWhatTheyHold(t *testing.T) {
 }
 
 func TestCountersCountEachDayAndAllTime(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		for _, as := range []queue.As{queue.AsSucceeded, queue.AsDiscarded, queue.AsCancelled, queue.AsRetry, queue.AsDead} {
@@ -153,7 +153,7 @@ func TestCountersCountEachDayAndAllTime(t *testing.T) {
 }
 
 func TestTidyDropsWhatIsTooOldAndNothingElse(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		ctx := t.Context()
 		l := d.lease("w")

@@ -15,7 +15,7 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func TestEventsTellWhatHappensInOrder(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		d.add("a", queue.Options{}) // before anybody asked for events
@@ -59,7 +59,7 @@ func TestEventsTellWhatHappensInOrder(t *testing.T) {
 }
 
 func TestWaitForEventsEndsWithTheFirst(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		d.must(d.queue.KeepEvents(t.Context(), 1000))
 		d.add("before", queue.Options{})
@@ -78,7 +78,7 @@ func TestWaitForEventsEndsWithTheFirst(t *testing.T) {
 }
 
 func TestWaitGivesTheEndOfAJobThatKeepsNoResult(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		for as, want := range map[queue.As]queue.Outcome{
@@ -110,7 +110,7 @@ func (d *desk) waited(id string) {
 }
 
 func TestWaitEndsAtOnceForWhatHasEnded(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		if job, err := d.client.Wait(soon(t), d.bury("a", queue.Options{})); err != nil || job.State != queue.Dead {
 			t.Errorf("dead: %+v: %v", job, err)
@@ -133,7 +133,7 @@ func TestWaitEndsAtOnceForWhatHasEnded(t *testing.T) {
 }
 
 func TestWaitEndsWhenTheJobIsDeletedOrCancelled(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for name, o := range map[string]queue.Options{"waiting": {}, "delayed": {Delay: time.Hour}} {
 			deleted, cancelled := d.add("a", o), d.add("a", o)
@@ -161,7 +161,7 @@ func TestWaitEndsWhenTheJobIsDeletedOrCancelled(t *testing.T) {
 
 // The ends come while the waits begin, at every point of it.
 func TestNoWaitMissesAnEnd(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		ctx := soon(t)
 		const jobs = 200

@@ -67,7 +67,7 @@ func TestMalformedEntriesAreDeadWithTheReasonAndStopNothing(t *testing.T) {
 	for i := range 5000 {
 		many = append(many, "name"+itoa(i), "value")
 	}
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		for name, c := range map[string]struct {
 			fields []string
 			reason string
@@ -137,7 +137,7 @@ func TestBombIsNotUnpackedBeyondTheLimit(t *testing.T) {
 }
 
 func TestForgedIDOfAFreshEntryIsNotBelieved(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		victim := d.add("victim", queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "k"}})
 		entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"),
@@ -159,7 +159,7 @@ func TestForgedIDOfAFreshEntryIsNotBelieved(t *testing.T) {
 }
 
 func TestDelayedJobWithoutARecordIsDead(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		d.must(db.ZAdd(t.Context(), d.key("delayed"), redis.Z{Score: 1, Member: "d000000000000001"}, redis.Z{Score: 2, Member: "d000000000000002"}).Err())
 		d.must(db.HSet(t.Context(), d.key("delayed:jobs"), "d000000000000002", "rubbish").Err())

@@ -19,7 +19,7 @@ import (
 func countString(text, part string) int { return strings.Count(text, part) }
 
 func TestLogKeepsTheLastLinesWithinItsBounds(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
 		if err := d.queue.AppendLog(t.Context(), id, []string{"early"}); !errors.Is(err, queue.ErrState) {
@@ -51,7 +51,7 @@ func TestLogKeepsTheLastLinesWithinItsBounds(t *testing.T) {
 }
 
 func TestLogAndProgressStayWithDeadAndRetainedJobsOnly(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		for name, c := range map[string]struct {
@@ -94,7 +94,7 @@ func TestProgressIsBounded(t *testing.T) {
 }
 
 func TestHandlerWritesToJobAndGoesOn(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		d.add("a", queue.Options{})
 		job := d.fetch(d.lease("w"), 1)[0]

@@ -22,7 +22,7 @@ func client(t testing.TB, db *rdb.DB, config queue.Config) *queue.Client {
 }
 
 func TestJobsAreFetchedByPriorityAndThenInOrder(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		kinds := []string{"low", "first", "second", "high"}
 		for i, p := range []queue.Priority{queue.Low, queue.Normal, queue.Normal, queue.High} {
@@ -38,7 +38,7 @@ func TestJobsAreFetchedByPriorityAndThenInOrder(t *testing.T) {
 }
 
 func TestJobThatWasHandedBackIsNextAndKeepsItsID(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		first := d.add("first", queue.Options{})
 		d.add("second", queue.Options{})
@@ -51,7 +51,7 @@ func TestJobThatWasHandedBackIsNextAndKeepsItsID(t *testing.T) {
 }
 
 func TestFailedJobIsDelayedWithItsError(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
 		l := d.lease("w")
@@ -64,7 +64,7 @@ func TestFailedJobIsDelayedWithItsError(t *testing.T) {
 }
 
 func TestJobsOfDeadWorkerGoToOthersAndItIsHeardNoMore(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
 		zombie := d.lease("zombie")
@@ -87,7 +87,7 @@ func TestJobsOfDeadWorkerGoToOthersAndItIsHeardNoMore(t *testing.T) {
 }
 
 func TestRereadGivesAllThatAWorkerHolds(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for range 700 { // more than one step
 			d.add("a", queue.Options{})

@@ -69,7 +69,7 @@ func TestFullRedisCanBeEmptied(t *testing.T) {
 }
 
 func TestWhatAnotherWorkersJobWasDoingIsNotHeard(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		ctx := t.Context()
 		client, err := queue.New(db, queue.Config{})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestWaitingJobsAreListedInTheOrderInWhichTheyRun(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		d.add("a", queue.Options{})
@@ -35,7 +35,7 @@ func TestWaitingJobsAreListedInTheOrderInWhichTheyRun(t *testing.T) {
 }
 
 func TestListsByIDAreInOrder(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		at := time.Now().Add(time.Hour)
 		var delayed, dead []string
@@ -60,7 +60,7 @@ func TestListsByIDAreInOrder(t *testing.T) {
 }
 
 func TestCursorStaysGoodWhileJobsGo(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		at := time.Now().Add(time.Hour)
 		for state, o := range map[queue.State]queue.Options{queue.Delayed: {At: at}, queue.Waiting: {}} {
@@ -86,7 +86,7 @@ func TestCursorStaysGoodWhileJobsGo(t *testing.T) {
 }
 
 func TestListByKindGivesThatKindOnly(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for i := range 50 {
 			d.add("many", queue.Options{MaxAttempts: i})
@@ -116,7 +116,7 @@ func TestWrongListOptionsAreRefused(t *testing.T) {
 }
 
 func TestExpiredResultsAreNotListed(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		for range 3 {

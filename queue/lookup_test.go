@@ -20,7 +20,7 @@ func same[T comparable](t testing.TB, got, want []T) {
 }
 
 func TestJobIsFoundInEveryState(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		want := func(id string, state queue.State) *queue.Job {
@@ -61,7 +61,7 @@ func TestJobIsFoundInEveryState(t *testing.T) {
 }
 
 func TestUnknownJobIsNoJob(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
 		id := d.add("a", queue.Options{})
@@ -80,7 +80,7 @@ func TestUnknownJobIsNoJob(t *testing.T) {
 }
 
 func TestDamagedJobIsShownAsFarAsItCanBeRead(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{Delay: time.Hour})
 		local := strings.TrimPrefix(id, "q:0:")
@@ -111,7 +111,7 @@ func TestDamagedJobIsShownAsFarAsItCanBeRead(t *testing.T) {
 }
 
 func TestJobOfANewerReleaseIsRefusedByName(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
 		d.must(db.HSet(t.Context(), d.key("meta"), "format", "2").Err())

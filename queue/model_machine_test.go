@@ -21,7 +21,7 @@ import (
 var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
 
 func TestEveryJobIsInOneStateOrHasEndedOnce(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		t.Run("any interleaving", func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { runMachine(t, db) })
 		})
@@ -40,8 +40,26 @@ func TestEveryJobIsInOneStateOrHasEndedOnce(t *testing.T) {
 	})
 }
 
+// empty deletes all keys of a queue.
+func empty(db *rdb.DB, base string) error {
+	var node redis.Cmdable = db
+	if cluster, ok := db.UniversalClient.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(context.Background(), base)
+		if err != nil {
+			return err
+		}
+		node = master
+	}
+	keys, err := node.Keys(context.Background(), base+"*").Result()
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return node.Del(context.Background(), keys...).Err()
+}
+
 func runMachine(t *rapid.T, db *rdb.DB) {
-	if err := db.FlushDB(context.Background()).Err(); err != nil {
+	base := db.Prefix() + ":{" + modelQueue + ":0}:"
+	if err := empty(db, base); err != nil {
 		t.Fatal(err)
 	}
 	client, err := queue.New(db, queue.Config{})
@@ -57,7 +75,7 @@ func runMachine(t *rapid.T, db *rdb.DB) {
 		db:     db,
 		client: client,
 		queue:  q,
-		base:   db.Prefix() + ":{" + modelQueue + ":0}:",
+		base:   base,
 	}
 	if rapid.Bool().Draw(t, "events") {
 		m.redis(t, db.HSet(context.Background(), m.base+"meta", "events", 1000000))
