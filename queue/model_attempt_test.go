@@ -51,6 +51,7 @@ func (m *model) finish(w *modelWorker, h handed, e queue.Ending, now int64) (cha
 		m.bury(j, e.Reason)
 	case queue.AsRetry, queue.AsSnoozed:
 		event := "snoozed"
+		j.suspect = 0 // its handler came back
 		if e.As == queue.AsRetry {
 			event = "failed"
 			j.fail(e.Reason)
@@ -59,7 +60,6 @@ func (m *model) finish(w *modelWorker, h handed, e queue.Ending, now int64) (cha
 			m.end(j, "cancelled", "cancelled")
 			break
 		}
-		j.suspect = 0
 		m.delay(j, now+e.Wait.Milliseconds())
 		if e.As == queue.AsRetry {
 			m.counts["failed"]++
