@@ -36,12 +36,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Ending, error
 		took = time.Since(started)
 		stop()
 	}
-	result, cause := r.settled()
-	end := p.ending(job, kind, err, cause)
-	end.Result = result
-	if end.As == queue.AsDead && p.config.Hooks.Exhausted != nil {
-		p.config.Hooks.Exhausted(context.WithoutCancel(ctx), job, err)
-	}
+	end := p.decide(r, kind, err)
 	if p.config.Hooks.Ended != nil {
 		p.config.Hooks.Ended(job, Report{As: end.As, Err: err, Duration: took, Wait: end.Wait})
 	}

@@ -34,7 +34,13 @@ func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	end(workers.ErrShutdown)
 	job := &queue.Job{Kind: "k", Queue: "q"}
 	ending, err := p.Attempt(ctx, job)
-	if !errors.Is(err, workers.ErrShutdown) || ending.As != queue.AsReturned || ending.Job != job || string(ending.Result) != "half" {
+	if !errors.Is(err, workers.ErrShutdown) || ending.As != queue.AsReturned || ending.Job != job || ending.Result != nil {
+		t.Errorf("got %+v, %v; a job that has not succeeded has no result", ending, err)
+	}
+	p.Handle("whole", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte("all")) }, workers.Kind{})
+	whole := &queue.Job{Kind: "whole", Queue: "q"}
+	ending, err = p.Attempt(t.Context(), whole)
+	if err != nil || ending.As != queue.AsSucceeded || ending.Job != whole || string(ending.Result) != "all" {
 		t.Errorf("got %+v, %v", ending, err)
 	}
 	if n := db.DBSize(t.Context()).Val(); n != 0 {

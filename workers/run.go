@@ -165,8 +165,8 @@ func (p *Pool) exited(r *run, kind *kind, took time.Duration) {
 	}
 }
 
-// settle decides what becomes of a job and hands that on to be written.
-func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
+// decide says what becomes of a job whose handler returned err.
+func (p *Pool) decide(r *run, kind *kind, err error) queue.Ending {
 	result, cause := r.settled()
 	end := p.ending(r.job, kind, err, cause)
 	if end.As == queue.AsSucceeded {
@@ -175,6 +175,12 @@ func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
 	if end.As == queue.AsDead && p.config.Hooks.Exhausted != nil {
 		p.config.Hooks.Exhausted(context.Background(), r.job, err)
 	}
+	return end
+}
+
+// settle decides what becomes of a job and hands that on to be written.
+func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
+	end := p.decide(r, kind, err)
 	r.tenure.finish(end)
 	if p.config.Hooks.Ended != nil {
 		p.config.Hooks.Ended(r.job, Report{As: end.As, Err: err, Duration: took, Wait: end.Wait})
