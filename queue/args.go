@@ -31,8 +31,6 @@ func Raw(kind string, args []byte) Args { return raw{kind, args} }
 
 func marshal(args Args) ([]byte, error) {
 	switch args := args.(type) {
-	case nil:
-		return nil, fmt.Errorf("%w: args are nil", ErrInvalid)
 	case raw:
 		return args.args, nil
 	default:

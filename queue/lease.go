@@ -95,7 +95,7 @@ type Fetched struct {
 	Malformed int
 
 	// Paused: nothing is given out until somebody resumes the queue, of which
-	// [Queue.Control] tells.
+	// [Queue.Signals] tells.
 	Paused bool
 
 	// Marks are where to wait for more, when there was nothing.

@@ -68,7 +68,7 @@ func TestFullRedisCanBeEmptied(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherWorkersJobWasDoingIsNotHeard(t *testing.T) {
+func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		ctx := t.Context()
 		client, err := queue.New(db, queue.Config{})

@@ -23,7 +23,7 @@ func (SendEmail) Kind() string { return "email.send" }
 var quietLogger = slog.New(slog.DiscardHandler)
 
 // connect opens an embedded Redis, as examples do. Programs of others call
-// skidway.Open.
+// skidway.Connect.
 func connect(ctx context.Context) (*rdb.DB, *queue.Client) {
 	db, err := rdb.Open(ctx, "embedded:", rdb.Options{})
 	if err != nil {
