@@ -67,6 +67,7 @@ type DB struct {
 	waits    sync.WaitGroup
 	readsMu  sync.Mutex
 	reads    map[string]*read // that are blocked, by their marks
+	closing  bool             // no more of them may start
 }
 
 // Open connects to the Redis at url and makes sure that it answers. A url of
@@ -101,6 +102,9 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 // Close ends every connection, waits for blocked reads to return and, for an
 // embedded server, drops all it held.
 func (db *DB) Close() error {
+	db.readsMu.Lock()
+	db.closing = true
+	db.readsMu.Unlock()
 	err := db.UniversalClient.Close()
 	db.closeEmbedded()
 	db.waits.Wait()

@@ -143,6 +143,11 @@ func (db *DB) read(args *redis.XReadArgs) (r *read, mine bool) {
 		return r, false
 	}
 	r = &read{done: make(chan struct{})}
+	if db.closing {
+		r.err = redis.ErrClosed
+		close(r.done)
+		return r, true
+	}
 	if db.reads == nil {
 		db.reads = map[string]*read{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,6 +142,31 @@ func TestCloseEndsAWait(t *testing.T) {
 	}
 	if got := receive(t, result); got.news {
 		t.Errorf("Wait gave %v", got)
+	}
+}
+
+// The race detector fails this when Close waits while a read begins.
+func TestWaitsMayBeginWhileTheDatabaseCloses(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		db := redistest.DB(t)
+		var waits sync.WaitGroup
+		for range 8 {
+			waits.Go(func() {
+				for {
+					if _, err := db.Wait(soon(t), time.Millisecond, rdb.Mark{Key: "s", ID: "0"}); err != nil {
+						if !errors.Is(err, redis.ErrClosed) {
+							t.Errorf("Wait on a closed database: %v", err)
+						}
+						return
+					}
+				}
+			})
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		waits.Wait()
 	}
 }
 
