@@ -103,7 +103,7 @@ func TestConcurrencyIsBoundedForThePoolAndEachQueue(t *testing.T) {
 func TestAllSlotsOfThePoolAndTheQueueAreUsed(t *testing.T) {
 	everywhere(t, func(s *shop) {
 		p := s.pool(workers.Config{Concurrency: 5, Queues: []workers.Queue{{Name: "q", Concurrency: 2}, {Name: "r"}}})
-		running, gate := make(chan string), make(chan struct{})
+		running, gate := make(chan string, 20), make(chan struct{})
 		p.Handle("k", func(_ context.Context, job *queue.Job) error { running <- job.Queue; <-gate; return nil }, workers.Kind{})
 		for range 10 {
 			s.add("k", queue.Options{})
