@@ -10,33 +10,33 @@ import (
 )
 
 var (
-	//go:embed group.lua
+	//go:embed lua/group.lua
 	groupSource string // put before the others: what they share
 
-	//go:embed group_create.lua
+	//go:embed lua/group_create.lua
 	createSource string
-	//go:embed group_join.lua
+	//go:embed lua/group_join.lua
 	joinSource string
-	//go:embed group_leave.lua
+	//go:embed lua/group_leave.lua
 	leaveSource string
-	//go:embed group_send.lua
+	//go:embed lua/group_send.lua
 	sendSource string
-	//go:embed group_cursor.lua
+	//go:embed lua/group_cursor.lua
 	cursorSource string
-	//go:embed group_ack.lua
+	//go:embed lua/group_ack.lua
 	ackSource string
-	//go:embed group_members.lua
+	//go:embed lua/group_members.lua
 	membersSource string
-	//go:embed group_info.lua
+	//go:embed lua/group_info.lua
 	infoSource string
-	//go:embed group_delete.lua
+	//go:embed lua/group_delete.lua
 	deleteSource string
 
-	//go:embed index_write.lua
+	//go:embed lua/index_write.lua
 	indexWriteSource string
-	//go:embed index_list.lua
+	//go:embed lua/index_list.lua
 	indexListSource string
-	//go:embed index_drop.lua
+	//go:embed lua/index_drop.lua
 	indexDropSource string
 )
 
