@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -34,7 +35,7 @@ func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (*
 	var answer *redis.Cmd
 	call := func() error {
 		answer = s.lua.EvalSha(ctx, db.UniversalClient, keys, args...)
-		if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") {
+		if unknownScript(answer.Err()) {
 			answer = s.lua.Eval(ctx, db.UniversalClient, keys, args...)
 		}
 		return answer.Err()
@@ -92,3 +93,51 @@ func (s *Script) Strings(ctx context.Context, db *DB, keys []string, args ...any
 	}
 	return texts, nil
 }
+
+// A Call is what one run of a script is given.
+type Call struct {
+	Keys []string // all on one slot
+	Args []any
+}
+
+// RunAll runs an idempotent script once for each call, all of them in one round
+// trip (on a Cluster, one for each node), and gives their answers in order. An
+// answer may hold an error that speaks of its call alone, as WRONGTYPE does. It
+// is for a few hundred calls: the answers are all held at once.
+func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd, error) {
+	answers := make([]*redis.Cmd, len(calls))
+	left := make([]int, len(calls)) // calls without an answer yet
+	for i := range left {
+		left[i] = i
+	}
+	send := func(one func(redis.Pipeliner, Call) *redis.Cmd) (err error) {
+		_, _ = db.Pipelined(ctx, func(p redis.Pipeliner) error { // the answers tell
+			for _, i := range left {
+				answers[i] = one(p, calls[i])
+			}
+			return nil
+		})
+		left = slices.DeleteFunc(left, func(i int) bool {
+			failed := answers[i].Err()
+			if failed == nil || isAnswer(failed) && !refused(failed) && !unknownScript(failed) {
+				return true
+			}
+			err = failed
+			return false
+		})
+		return err
+	}
+	err := db.Retry(ctx, func() error {
+		err := send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua.EvalSha(ctx, p, call.Keys, call.Args...) })
+		if unknownScript(err) {
+			err = send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua.Eval(ctx, p, call.Keys, call.Args...) })
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return answers, nil
+}
+
+func unknownScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }

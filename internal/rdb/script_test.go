@@ -55,6 +55,41 @@ func TestScriptIsSentAgainToAServerThatForgotIt(t *testing.T) {
 	})
 }
 
+func TestManyRunsOfAScriptShareARoundTripAndFailAlone(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		ctx := soon(t)
+		key := func(name string) string { return db.Prefix() + ":{" + name + "}" }
+		if err := db.LPush(ctx, key("b"), "x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		add := rdb.NewIdempotentScript("add", `return redis.call('SADD', KEYS[1], ARGV[1])`)
+		var calls []rdb.Call
+		for _, name := range []string{"a", "b", "c"} {
+			calls = append(calls, rdb.Call{Keys: []string{key(name)}, Args: []any{"1"}})
+		}
+		for want := int64(1); want >= 0; want-- {
+			answers, err := add.RunAll(ctx, db, calls)
+			if err != nil || len(answers) != 3 {
+				t.Fatalf("got %v, %v", answers, err)
+			}
+			for i, answer := range answers {
+				n, err := answer.Int64()
+				if failed := err != nil && strings.Contains(err.Error(), "WRONGTYPE"); failed != (i == 1) || !failed && (err != nil || n != want) {
+					t.Errorf("answer %d: %d, %v", i, n, err)
+				}
+			}
+		}
+		if answers, err := add.RunAll(ctx, db, nil); err != nil || len(answers) != 0 {
+			t.Errorf("no calls gave %v, %v", answers, err)
+		}
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := add.RunAll(over, db, calls); !errors.Is(err, context.Canceled) {
+			t.Errorf("after its context ended: %v", err)
+		}
+	})
+}
+
 // lossy opens a connection whose answers can get lost on the way.
 func lossy(t *testing.T) (*rdb.DB, *proxy) {
 	t.Helper()
@@ -63,6 +98,18 @@ func lossy(t *testing.T) (*rdb.DB, *proxy) {
 	socket, _, _ := strings.Cut(strings.TrimPrefix(server.URL(0), "unix://"), "?")
 	lost := through(t, listener, "unix", socket)
 	return open(t, "unix://"+path, rdb.Options{}), lost
+}
+
+func TestManyRunsAreRepeatedAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	ctx := soon(t)
+	db, lost := lossy(t)
+	add := rdb.NewIdempotentScript("add", `return redis.call('PFADD', KEYS[1], ARGV[1])`)
+	lost.lose("the-key")
+	answers, err := add.RunAll(ctx, db, []rdb.Call{{Keys: []string{"the-key"}, Args: []any{1}}, {Keys: []string{"other"}, Args: []any{1}}})
+	if err != nil || answers[0].Err() != nil || answers[1].Err() != nil {
+		t.Fatalf("got %v, %v", answers, err)
+	}
 }
 
 func TestIdempotentScriptIsRepeatedAfterALostAnswer(t *testing.T) {
