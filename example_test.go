@@ -18,11 +18,11 @@ func ExampleConnect() {
 	defer func() { _ = db.Close() }()
 
 	group := chat.NewGroup(db)
-	if err := group.Create(ctx, "crew", chat.CreateOptions{Members: []string{"ann", "bob"}}); err != nil {
+	if _, err := group.Create(ctx, "crew", chat.CreateOptions{Members: []string{"ann", "bob"}}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	id, err := group.Send(ctx, "crew", "ann", []byte("the logs are here"))
+	id, err := group.Send(ctx, "crew", "ann", chat.Text("the logs are here"))
 	fmt.Println(id, err)
 	// Output: 1 <nil>
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"skidway/distribute/chat"
 	"skidway/internal/rdb"
 )
 
@@ -25,7 +26,7 @@ func (c *Channel) announce(ctx context.Context, by, id string, shipment int64) e
 		return err
 	}
 	err = c.db.Retry(ctx, func() error {
-		_, err := c.chat.Send(ctx, c.chatID(), by, body)
+		_, err := c.chat.Send(ctx, c.chatID(), by, chat.Content{Body: body})
 		var lost *rdb.OutcomeUnknownError
 		if errors.As(err, &lost) {
 			return lost.Err

@@ -102,7 +102,7 @@ func (c *Channel) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.chat.Create(ctx, c.chatID(), chat.CreateOptions{Kind: chat.Channel})
+	_, err = c.chat.Create(ctx, c.chatID(), chat.CreateOptions{Kind: chat.Channel})
 	if errors.Is(err, chat.ErrExists) {
 		return nil
 	}

@@ -42,7 +42,7 @@ func BenchmarkSend(b *testing.B) {
 		db, g := crowd(b, n)
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := g.Send(b.Context(), "c", "member0", body); err != nil {
+			if _, err := g.Send(b.Context(), "c", "member0", chat.Content{Body: body}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -59,7 +59,7 @@ func BenchmarkPendingAck(b *testing.B) {
 	crowds(b, func(b *testing.B, n int) {
 		db, g := crowd(b, n)
 		for range 100 {
-			if _, err := g.Send(b.Context(), "c", "uploader", body); err != nil {
+			if _, err := g.Send(b.Context(), "c", "uploader", chat.Content{Body: body}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -82,7 +82,7 @@ func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
 		if err := db.XDel(t.Context(), log, id).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Send(t.Context(), "c", "bob", []byte("after")); err != nil {
+		if _, err := g.Send(t.Context(), "c", "bob", chat.Text("after")); err != nil {
 			t.Fatal(err)
 		}
 		wantStrings(t, pending(t, g, "c", "ann"), "after")
@@ -106,7 +106,7 @@ func TestIdsStayExactUpTo53Bits(t *testing.T) {
 		}
 		wantStrings(t, pending(t, g, "c", "ann"), "two")
 		var corrupt *chat.CorruptError
-		if _, err := g.Send(t.Context(), "c", "bob", nil); !errors.As(err, &corrupt) {
+		if _, err := g.Send(t.Context(), "c", "bob", chat.Content{}); !errors.As(err, &corrupt) {
 			t.Fatalf("sent beyond 2^53: %v", err)
 		}
 	})

@@ -22,10 +22,10 @@ func TestRefusalsAreTyped(t *testing.T) {
 			got  error
 			want error
 		}{
-			{"create a taken id", g.Create(ctx, "channel", chat.CreateOptions{Kind: chat.Channel}), chat.ErrExists},
+			{"create a taken id", one(g.Create(ctx, "channel", chat.CreateOptions{Kind: chat.Channel})), chat.ErrExists},
 			{"join nothing", g.Join(ctx, "nothing", "ann", chat.FromNow), chat.ErrNoChat},
-			{"send to nothing", one(g.Send(ctx, "nothing", "ann", nil)), chat.ErrNoChat},
-			{"send by a stranger", one(g.Send(ctx, "people", "eve", nil)), chat.ErrNotMember},
+			{"send to nothing", one(g.Send(ctx, "nothing", "ann", chat.Content{})), chat.ErrNoChat},
+			{"send by a stranger", one(g.Send(ctx, "people", "eve", chat.Content{})), chat.ErrNotMember},
 			{"read as a stranger", one(g.Pending(ctx, "people", "eve", 0, 0)), chat.ErrNotMember},
 			{"read nothing", one(g.Pending(ctx, "nothing", "ann", 0, 0)), chat.ErrNoChat},
 			{"fetch as a stranger", one(g.Fetch(ctx, "channel", "eve", 0)), chat.ErrNotMember},
@@ -47,7 +47,8 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 	g := chat.NewGroup(db)
 	long := strings.Repeat("x", chat.MaxName+1)
 	options := func(kind chat.Kind, members ...string) error {
-		return g.Create(ctx, "c", chat.CreateOptions{Kind: kind, Members: members})
+		_, err := g.Create(ctx, "c", chat.CreateOptions{Kind: kind, Members: members})
+		return err
 	}
 	one := func(_ any, err error) error { return err }
 	for _, c := range []struct {
@@ -63,8 +64,8 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 		{"broken UTF-8", one(g.Ack(ctx, "c", "a\xffb", 0)), "member"},
 		{"empty member", g.Wait(ctx, ""), "member"},
 		{"long member", one(g.PendingAll(ctx, long, 0)), "member"},
-		{"empty sender", one(g.Send(ctx, "c", "", nil)), "sender"},
-		{"long body", one(g.Send(ctx, "c", "ann", make([]byte, chat.MaxBody+1))), "body"},
+		{"empty sender", one(g.Send(ctx, "c", "", chat.Content{})), "sender"},
+		{"long body", one(g.Send(ctx, "c", "ann", chat.Content{Body: make([]byte, chat.MaxBody+1)})), "body"},
 		{"unknown kind", options("party", "ann"), "kind"},
 		{"people without a member", options(chat.People), "members"},
 		{"too many first members", options(chat.Channel, make([]string, chat.MaxFirstMembers+1)...), "members"},

@@ -24,14 +24,17 @@ func must(err error) {
 	}
 }
 
+// one leaves the error of a call that gives something else, too.
+func one(_ any, err error) error { return err }
+
 // Bob was away while Ann wrote. He reads, and acknowledges when he is done.
 func Example() {
 	g, done := open()
 	defer done()
 	ctx := context.Background()
 
-	must(g.Create(ctx, "lunch", chat.CreateOptions{Members: []string{"ann", "bob"}}))
-	_, err := g.Send(ctx, "lunch", "ann", []byte("noon?"))
+	must(one(g.Create(ctx, "lunch", chat.CreateOptions{Members: []string{"ann", "bob"}})))
+	_, err := g.Send(ctx, "lunch", "ann", chat.Text("noon?"))
 	must(err)
 
 	must(g.Wait(ctx, "bob"))
@@ -54,9 +57,9 @@ func ExampleGroup_Join() {
 	defer done()
 	ctx := context.Background()
 
-	must(g.Create(ctx, "logs", chat.CreateOptions{Kind: chat.Channel}))
+	must(one(g.Create(ctx, "logs", chat.CreateOptions{Kind: chat.Channel})))
 	for _, file := range []string{"a.log", "b.log"} {
-		_, err := g.Send(ctx, "logs", "uploader", []byte(file))
+		_, err := g.Send(ctx, "logs", "uploader", chat.Text(file))
 		must(err)
 	}
 	must(g.Join(ctx, "logs", "early", chat.FromOldest))
@@ -77,8 +80,8 @@ func ExampleGroup_PendingAll() {
 	ctx := context.Background()
 
 	for _, id := range []string{"lunch", "work"} {
-		must(g.Create(ctx, id, chat.CreateOptions{Members: []string{"ann", "bob"}}))
-		_, err := g.Send(ctx, id, "ann", []byte("hello"))
+		must(one(g.Create(ctx, id, chat.CreateOptions{Members: []string{"ann", "bob"}})))
+		_, err := g.Send(ctx, id, "ann", chat.Text("hello"))
 		must(err)
 	}
 	batches, err := g.PendingAll(ctx, "bob", 10)
@@ -96,8 +99,8 @@ func ExampleGroup_Fetch() {
 	defer done()
 	ctx := context.Background()
 
-	must(g.Create(ctx, "lunch", chat.CreateOptions{Members: []string{"ann", "bob"}}))
-	_, err := g.Send(ctx, "lunch", "ann", []byte("noon?"))
+	must(one(g.Create(ctx, "lunch", chat.CreateOptions{Members: []string{"ann", "bob"}})))
+	_, err := g.Send(ctx, "lunch", "ann", chat.Text("noon?"))
 	must(err)
 	for range 2 {
 		messages, err := g.Fetch(ctx, "lunch", "bob", 0)

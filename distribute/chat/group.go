@@ -67,12 +67,16 @@ const (
 // state of its own and is safe for concurrent use. Every method may block
 // while Redis is away, for at most the patience that db was opened with.
 type Group struct {
-	db   *rdb.DB
-	keys keys
+	db    *rdb.DB
+	keys  keys
+	chats index
 }
 
 // NewGroup gives the group chats of db, which stays the caller's to close.
-func NewGroup(db *rdb.DB) *Group { return &Group{db, keys{db.Prefix()}} }
+func NewGroup(db *rdb.DB) *Group {
+	k := keys{db.Prefix()}
+	return &Group{db, k, index{db, k.chats}}
+}
 
 // run runs a script of one chat.
 func (g *Group) run(ctx context.Context, s script, id string, args ...any) (answer, error) {
@@ -83,25 +87,56 @@ func (g *Group) run(ctx context.Context, s script, id string, args ...any) (answ
 	return a, nil
 }
 
-// Create creates a chat. It fails with [ErrExists] when the id is taken.
-func (g *Group) Create(ctx context.Context, id string, options CreateOptions) error {
-	if err := checkName("chat", id); err != nil {
-		return err
+// Create creates a chat and gives its id: the one that is asked for, which fails
+// with [ErrExists] when it is taken, or for "" the next free number.
+func (g *Group) Create(ctx context.Context, id string, options CreateOptions) (string, error) {
+	if id != "" {
+		if err := checkName("chat", id); err != nil {
+			return "", err
+		}
 	}
 	if err := options.check(); err != nil {
-		return err
+		return "", err
 	}
-	if err := g.enlist(ctx, id, options.Members); err != nil {
+	if id != "" {
+		return id, g.create(ctx, id, options)
+	}
+	for { // people may have taken numbers by hand
+		id, err := g.nextID(ctx)
+		if err != nil {
+			return "", err
+		}
+		if err := g.create(ctx, id, options); !errors.Is(err, ErrExists) {
+			return id, err
+		}
+	}
+}
+
+// nextID gives a number that it never gave before.
+func (g *Group) nextID(ctx context.Context) (id string, err error) {
+	err = g.db.Retry(ctx, func() error { // a number that is lost on the way leaves a gap
+		n, err := g.db.Incr(ctx, g.keys.groupNumbers()).Result()
+		id = strconv.FormatInt(n, 10)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("find a free chat id: %w", err)
+	}
+	return id, nil
+}
+
+func (g *Group) create(ctx context.Context, id string, options CreateOptions) error {
+	if err := g.chats.enlist(ctx, id, options.Members...); err != nil {
 		return err
 	}
 	args := []any{string(options.Kind), rand.Text()}
 	for _, name := range options.Members {
 		args = append(args, name)
 	}
-	if _, err := g.run(ctx, createScript, id, args...); err != nil {
+	if _, err := g.run(ctx, groupCreateScript, id, args...); err != nil {
 		return err
 	}
-	return g.enlist(ctx, id, options.Members)
+	return g.chats.enlist(ctx, id, options.Members...)
 }
 
 // Join makes member a member. Who is one already stays where it is, whatever
@@ -114,13 +149,13 @@ func (g *Group) Join(ctx context.Context, id, member string, start Start) error 
 	if start == FromOldest {
 		from = "oldest"
 	}
-	if err := g.enlist(ctx, id, []string{member}); err != nil {
+	if err := g.chats.enlist(ctx, id, member); err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, joinScript, id, member, from); err != nil {
+	if _, err := g.run(ctx, groupJoinScript, id, member, from); err != nil {
 		return err
 	}
-	return g.enlist(ctx, id, []string{member})
+	return g.chats.enlist(ctx, id, member)
 }
 
 // Leave ends a membership; with the last one, a chat between people ends.
@@ -132,38 +167,38 @@ func (g *Group) Leave(ctx context.Context, id, member string) error {
 	}
 	// The list is read first: only an entry that was not written to since
 	// then may be dropped.
-	list, err := g.list(ctx, member)
+	list, err := g.chats.list(ctx, member)
 	if err != nil {
 		return err
 	}
 	for more := true; more; {
-		a, err := g.run(ctx, leaveScript, id, member)
+		a, err := g.run(ctx, groupLeaveScript, id, member)
 		if err != nil && !errors.Is(err, ErrNoChat) {
 			return err
 		}
 		more = a.number(0) == 1
 	}
-	return g.forget(ctx, member, list, id)
+	return g.chats.forget(ctx, list, id)
 }
 
 // Send appends a message to the chat and gives its id: one more than the one
 // before. In a chat between people the sender must be a member, or the error
 // is [ErrNotMember]. A member who had nothing unread has thereby read its own
-// message. The body may hold any bytes, at most [MaxBody].
+// message. The body has at most [MaxBody] bytes.
 //
 // When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError:
 // the message may be there or not, and sending it again may send it twice.
-func (g *Group) Send(ctx context.Context, id, sender string, body []byte) (uint64, error) {
+func (g *Group) Send(ctx context.Context, id, sender string, content Content) (uint64, error) {
 	if err := checkName("chat", id); err != nil {
 		return 0, err
 	}
 	if err := checkName("sender", sender); err != nil {
 		return 0, err
 	}
-	if len(body) > MaxBody {
-		return 0, &InvalidError{Field: "body", Reason: fmt.Sprintf("it has %d bytes, more than %d: send where to find it instead", len(body), MaxBody)}
+	if err := content.check(MaxBody); err != nil {
+		return 0, err
 	}
-	a, err := g.run(ctx, sendScript, id, sender, body)
+	a, err := g.run(ctx, groupSendScript, id, append([]any{sender}, content.args()...)...)
 	if err != nil {
 		return 0, err
 	}
@@ -176,6 +211,6 @@ func (g *Group) Delete(ctx context.Context, id string) error {
 	if err := checkName("chat", id); err != nil {
 		return err
 	}
-	_, err := g.run(ctx, deleteScript, id)
+	_, err := g.run(ctx, groupDeleteScript, id)
 	return err
 }

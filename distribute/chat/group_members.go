@@ -23,7 +23,7 @@ func (g *Group) Members(ctx context.Context, id string) ([]Member, error) {
 	}
 	found := map[string]Member{} // a page may repeat some of an earlier one
 	for next := "0"; ; {
-		a, err := g.run(ctx, membersScript, id, next)
+		a, err := g.run(ctx, groupMembersScript, id, next)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (g *Group) Info(ctx context.Context, id string) (Info, error) {
 	if err := checkName("chat", id); err != nil {
 		return Info{}, err
 	}
-	a, err := g.run(ctx, infoScript, id)
+	a, err := g.run(ctx, groupInfoScript, id)
 	if err != nil {
 		return Info{}, err
 	}

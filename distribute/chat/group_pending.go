@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
 )
 
 // Pending gives the messages that member has not dealt with, oldest first:
@@ -24,32 +24,22 @@ func (g *Group) Pending(ctx context.Context, id, member string, after uint64, li
 	if err := checkNames(id, member); err != nil {
 		return nil, err
 	}
-	if limit = min(limit, MaxMessages); limit <= 0 {
-		limit = DefaultMessages
+	a, err := g.run(ctx, groupCursorScript, id, member)
+	if err != nil {
+		return nil, err
 	}
-	_, messages, err := g.pending(ctx, id, member, after, limit)
-	return messages, err
+	messages, err := g.read(ctx, id, max(after, a.number(0)), pageLimit(limit))
+	if err != nil {
+		return nil, fmt.Errorf("chat %q: read messages: %w", id, err)
+	}
+	return messages, nil
 }
 
-// pending also gives the cursor. The messages are read by a command of their
+// read reads a page of the log after a message. The messages are read by a command of their
 // own, because a script would have to copy each: measured with messages of 100
-// bytes five times, of 1 MiB twenty times slower. What happens between the two
-// does no harm: messages can be missing only because this very member dealt
+// bytes five times, of 1 MiB twenty times slower. What happens between the look
+// at the cursor and this does no harm: messages can be missing only because this very member dealt
 // with them meanwhile, or the chat ended.
-func (g *Group) pending(ctx context.Context, id, member string, after uint64, limit int) (cursor uint64, messages []Message, err error) {
-	a, err := g.run(ctx, cursorScript, id, member)
-	if err != nil {
-		return 0, nil, err
-	}
-	cursor = a.number(0)
-	messages, err = g.read(ctx, id, max(after, cursor), limit)
-	if err != nil {
-		return 0, nil, fmt.Errorf("chat %q: read messages: %w", id, err)
-	}
-	return cursor, messages, nil
-}
-
-// read reads a page of the log after a message.
 func (g *Group) read(ctx context.Context, id string, after uint64, limit int) ([]Message, error) {
 	var messages []Message
 	bytes := 0
@@ -98,7 +88,7 @@ func (g *Group) Ack(ctx context.Context, id, member string, upTo uint64) (cursor
 		return 0, &InvalidError{"upTo", number, "no message has so high an id"}
 	}
 	for {
-		a, err := g.run(ctx, ackScript, id, member, number)
+		a, err := g.run(ctx, groupAckScript, id, member, number)
 		var ahead *aheadError
 		switch {
 		case errors.As(err, &ahead):
@@ -143,30 +133,51 @@ func (g *Group) PendingAll(ctx context.Context, member string, limit int) ([]Bat
 	if err := checkName("member", member); err != nil {
 		return nil, err
 	}
-	list, err := g.list(ctx, member)
+	list, err := g.chats.list(ctx, member)
 	if err != nil {
 		return nil, err
 	}
-	var mu sync.Mutex
 	var batches []Batch
-	err = g.visit(ctx, member, list, func(ctx context.Context, id string) error {
-		messages, err := g.Pending(ctx, id, member, 0, limit)
-		batch := Batch{Chat: id, Messages: messages}
-		if unreadable(err) {
-			batch.Err, err = err, nil
+	err = g.chats.ask(ctx, list, groupPendingScript, g.pendingCall(member, pageLimit(limit)), func(id string, r reply) error {
+		batch := Batch{Chat: id}
+		switch {
+		case unreadable(r.err):
+			batch.Err = r.err
+		case r.err != nil:
+			return r.err
+		case len(r.answer) < 2: // big ones are read by themselves
+			messages, err := g.read(ctx, id, r.number(0), pageLimit(limit))
+			if err != nil {
+				return fmt.Errorf("chat %q: read messages: %w", id, err)
+			}
+			batch.Messages = messages
+		default:
+			batch.Messages = parseMessages(parseEntries(r.answer[1]))
 		}
-		if batch.Err != nil || len(messages) > 0 {
-			mu.Lock()
+		if batch.Err != nil || len(batch.Messages) > 0 {
 			batches = append(batches, batch)
-			mu.Unlock()
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(batches, func(a, b Batch) int { return strings.Compare(a.Chat, b.Chat) })
 	return batches, nil
+}
+
+// pendingCall asks a chat what is pending for a member.
+func (g *Group) pendingCall(member string, limit int) func(id string) rdb.Call {
+	return func(id string) rdb.Call {
+		return rdb.Call{Keys: g.keys.group(id), Args: []any{member, limit}}
+	}
+}
+
+// pageLimit gives how many messages a call gives that was asked for limit.
+func pageLimit(limit int) int {
+	if limit <= 0 {
+		return DefaultMessages
+	}
+	return min(limit, MaxMessages)
 }
 
 // unreadable reports whether err speaks of what one chat holds, so that other

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // create makes a chat, or ends the test.
 func create(t testing.TB, g *chat.Group, id string, kind chat.Kind, members ...string) {
 	t.Helper()
-	if err := g.Create(t.Context(), id, chat.CreateOptions{Kind: kind, Members: members}); err != nil {
+	if _, err := g.Create(t.Context(), id, chat.CreateOptions{Kind: kind, Members: members}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -24,7 +24,7 @@ func create(t testing.TB, g *chat.Group, id string, kind chat.Kind, members ...s
 // send sends a message that must get the id want.
 func send(t testing.TB, g *chat.Group, id, sender, body string, want uint64) {
 	t.Helper()
-	got, err := g.Send(t.Context(), id, sender, []byte(body))
+	got, err := g.Send(t.Context(), id, sender, chat.Text(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestManySendersAndReadersMissNothingAndRepeatNothing(t *testing.T) {
 		for i := range senders {
 			group.Go(func() {
 				for n := range each {
-					if _, err := g.Send(t.Context(), "c", fmt.Sprint("sender", i), fmt.Append(nil, n)); err != nil {
+					if _, err := g.Send(t.Context(), "c", fmt.Sprint("sender", i), chat.Text(fmt.Sprint(n))); err != nil {
 						t.Error(err)
 					}
 				}

@@ -91,7 +91,7 @@ func TestLostAnswerOfSendIsTold(t *testing.T) {
 	send(t, g, "c", "bob", "one", 1)
 	c.cut.Store(1)
 	var unknown *rdb.OutcomeUnknownError
-	if _, err := g.Send(t.Context(), "c", "bob", []byte("two")); !errors.As(err, &unknown) {
+	if _, err := g.Send(t.Context(), "c", "bob", chat.Text("two")); !errors.As(err, &unknown) {
 		t.Fatalf("got error %v", err)
 	}
 	wantStrings(t, pending(t, g, "c", "ann"), "one", "two")
@@ -111,7 +111,7 @@ func TestLostAnswersOfOtherCallsDoNotShow(t *testing.T) {
 			name string
 			call func() error
 		}{
-			{"create", func() error { return g.Create(ctx, id, chat.CreateOptions{Members: []string{"ann"}}) }},
+			{"create", func() error { _, err := g.Create(ctx, id, chat.CreateOptions{Members: []string{"ann"}}); return err }},
 			{"join", func() error { return g.Join(ctx, id, "bob", chat.FromOldest) }},
 			{"ack", func() error { _, err := g.Ack(ctx, id, "bob", 0); return err }},
 			{"leave", func() error { return g.Leave(ctx, id, "bob") }},

@@ -11,9 +11,6 @@ import (
 
 // Bounds of what one call moves.
 const (
-	// MaxBody is the most bytes that the body of a message may have.
-	MaxBody = 1 << 20
-
 	// MaxMessages is the most messages that one call gives for a chat.
 	MaxMessages = 500
 
@@ -35,12 +32,12 @@ const (
 // exact up to here.
 const lastExact = 1<<53 - 1
 
-// A Message is one entry of a chat's log.
+// A Message is one that was sent.
 type Message struct {
 	ID     uint64    // 1, 2, 3… within its chat
 	Sender string    // who sent it
-	Body   []byte    // as it was sent; the caller's to keep
 	Time   time.Time // when Redis took it, to the millisecond
+	Content
 
 	// Err is a *[CorruptError] when the entry in Redis can't be read. The
 	// other fields then hold what could be made out. Such a message is
@@ -68,6 +65,8 @@ func parseMessage(entry redis.XMessage) Message {
 		}
 	}
 	m.Sender, m.Body = entry.Values["sender"].(string), []byte(entry.Values["body"].(string))
+	m.Type, _ = entry.Values["type"].(string)
+	m.URL, _ = entry.Values["url"].(string)
 	if err := checkName("sender", m.Sender); err != nil {
 		return corrupt("%v", err)
 	}
@@ -77,5 +76,39 @@ func parseMessage(entry redis.XMessage) Message {
 		return corrupt("the time %.40q is no number of milliseconds", text)
 	}
 	m.Time = time.UnixMilli(ms)
+	if err := m.check(MaxBody); err != nil {
+		return corrupt("%v", err)
+	}
 	return m
+}
+
+func parseMessages(entries []redis.XMessage) []Message {
+	messages := make([]Message, len(entries))
+	for i, entry := range entries {
+		messages[i] = parseMessage(entry)
+	}
+	return messages
+}
+
+// parseEntries reads the answer of XRANGE as a script hands it on. What is no
+// entry is left out: Redis does not send such.
+func parseEntries(value any) []redis.XMessage {
+	list, _ := value.([]any)
+	entries := make([]redis.XMessage, 0, len(list))
+	for _, item := range list {
+		pair, _ := item.([]any)
+		if len(pair) != 2 {
+			continue
+		}
+		fields, _ := pair[1].([]any)
+		entry := redis.XMessage{Values: make(map[string]any, len(fields)/2)}
+		entry.ID, _ = pair[0].(string)
+		for i := 0; i+1 < len(fields); i += 2 {
+			if name, ok := fields[i].(string); ok {
+				entry.Values[name] = fields[i+1]
+			}
+		}
+		entries = append(entries, entry)
+	}
+	return entries
 }

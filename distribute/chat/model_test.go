@@ -94,7 +94,7 @@ func (m *machine) want(name string) error {
 func (m *machine) Create(t *rapid.T) {
 	kind := rapid.SampledFrom([]chat.Kind{chat.People, chat.Channel}).Draw(t, "kind")
 	first := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 3, rapid.ID).Draw(t, "members")
-	err := m.group.Create(context.Background(), m.id, chat.CreateOptions{Kind: kind, Members: first})
+	_, err := m.group.Create(context.Background(), m.id, chat.CreateOptions{Kind: kind, Members: first})
 	if m.model != nil {
 		same(t, err, chat.ErrExists)
 		return
@@ -136,7 +136,7 @@ func (m *machine) Send(t *rapid.T) {
 	if m.model != nil {
 		body = fmt.Sprint(m.model.last + 1)
 	}
-	id, err := m.group.Send(context.Background(), m.id, name, []byte(body))
+	id, err := m.group.Send(context.Background(), m.id, name, chat.Text(body))
 	if m.model == nil {
 		same(t, err, chat.ErrNoChat)
 		return

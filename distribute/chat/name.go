@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,13 +13,16 @@ const MaxName = 200
 
 // checkName refuses names that would not fit a key, a line of text or a hash
 // tag.
-func checkName(field, name string) error {
+func checkName(field, name string) error { return checkWord(field, name, MaxName) }
+
+// checkWord is checkName for words that have at most this many bytes.
+func checkWord(field, name string, most int) error {
 	reason := ""
 	switch {
 	case name == "":
 		reason = "it is empty"
-	case len(name) > MaxName:
-		reason = "it is longer than 200 bytes"
+	case len(name) > most:
+		reason = fmt.Sprintf("it has %d bytes, more than %d", len(name), most)
 	case !utf8.ValidString(name):
 		reason = "it is not valid UTF-8"
 	case strings.ContainsFunc(name, unicode.IsControl):

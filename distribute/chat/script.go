@@ -6,32 +6,20 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/rdb"
 )
 
+// What scripts share, put before them.
 var (
-	//go:embed lua/group.lua
-	groupSource string // put before the others: what they share
+	//go:embed lua/values.lua
+	valuesSource string
+	//go:embed lua/log.lua
+	logSource string
+)
 
-	//go:embed lua/group_create.lua
-	createSource string
-	//go:embed lua/group_join.lua
-	joinSource string
-	//go:embed lua/group_leave.lua
-	leaveSource string
-	//go:embed lua/group_send.lua
-	sendSource string
-	//go:embed lua/group_cursor.lua
-	cursorSource string
-	//go:embed lua/group_ack.lua
-	ackSource string
-	//go:embed lua/group_members.lua
-	membersSource string
-	//go:embed lua/group_info.lua
-	infoSource string
-	//go:embed lua/group_delete.lua
-	deleteSource string
-
+var (
 	//go:embed lua/index_write.lua
 	indexWriteSource string
 	//go:embed lua/index_list.lua
@@ -41,16 +29,6 @@ var (
 )
 
 var (
-	createScript  = newScript(rdb.NewIdempotentScript, "create the chat", groupSource+createSource)
-	joinScript    = newScript(rdb.NewIdempotentScript, "join", groupSource+joinSource)
-	leaveScript   = newScript(rdb.NewIdempotentScript, "leave", groupSource+leaveSource)
-	sendScript    = newScript(rdb.NewScript, "send a message", groupSource+sendSource)
-	cursorScript  = newScript(rdb.NewIdempotentScript, "read the cursor", groupSource+cursorSource)
-	ackScript     = newScript(rdb.NewIdempotentScript, "acknowledge messages", groupSource+ackSource)
-	membersScript = newScript(rdb.NewIdempotentScript, "list the members", groupSource+membersSource)
-	infoScript    = newScript(rdb.NewIdempotentScript, "read the chat", groupSource+infoSource)
-	deleteScript  = newScript(rdb.NewIdempotentScript, "delete the chat", groupSource+deleteSource)
-
 	indexWriteScript = newScript(rdb.NewIdempotentScript, "write the list of chats", indexWriteSource)
 	indexListScript  = newScript(rdb.NewIdempotentScript, "read the list of chats", indexListSource)
 	indexDropScript  = newScript(rdb.NewIdempotentScript, "clean the list of chats", indexDropSource)
@@ -73,6 +51,11 @@ func (s script) run(ctx context.Context, db *rdb.DB, keys []string, args ...any)
 	if err != nil {
 		return nil, err
 	}
+	return s.read(cmd)
+}
+
+// read gives what follows the word ok.
+func (s script) read(cmd *redis.Cmd) (answer, error) {
 	values, err := cmd.Slice()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
@@ -82,6 +65,26 @@ func (s script) run(ctx context.Context, db *rdb.DB, keys []string, args ...any)
 		return nil, fmt.Errorf("%s: %w", s.name, a.refusal(word))
 	}
 	return a[1:], nil
+}
+
+// A reply is what one of many runs of a script gave.
+type reply struct {
+	answer
+	err error
+}
+
+// runAll is run for many calls in one round trip. The error is that of all of
+// them; each has its own beside it.
+func (s script) runAll(ctx context.Context, db *rdb.DB, calls []rdb.Call) ([]reply, error) {
+	cmds, err := s.lua.RunAll(ctx, db, calls)
+	if err != nil {
+		return nil, err
+	}
+	replies := make([]reply, len(cmds))
+	for i, cmd := range cmds {
+		replies[i].answer, replies[i].err = s.read(cmd)
+	}
+	return replies, nil
 }
 
 // An answer is what a script returned.

@@ -5,33 +5,16 @@
 --   {'newer', version}           a newer release wrote it
 --   {'corrupt', field, value}    a field of the hash is not what we write there
 
-local exact = 9007199254740991 -- 2^53 - 1
 local step = 500 -- entries that one call cleans away
-
--- Numbers are doubles here, and '..' would write a big one as 1.7e+15.
-local function text(n) return string.format('%.0f', n) end
-
-local function now()
-  local t = redis.call('TIME')
-  return t[1] * 1000 + math.floor(t[2] / 1000)
-end
-
--- A score as an id: a damaged one must not make a script fail.
-local function whole(score)
-  local n = tonumber(score)
-  if not n or n ~= n or n < 0 then return 0 end
-  return math.min(math.floor(n), exact)
-end
-
--- The number in the id of an entry, 'N-0'.
-local function number(entry) return tonumber(string.match(entry[1], '^%d+')) end
+local small = 16384 -- bytes of a body that a script may read: it is copied
 
 -- Reads the chat, or gives nil and the refusal to answer. last is the id of the
--- newest message, oldest that of the oldest kept one, last + 1 if none is kept.
+-- newest message, oldest that of the oldest kept one, last + 1 if none is kept,
+-- big that of the newest one that is not small.
 -- They are noted because an entry that is read here is copied whole: 3 ms for
 -- a body of 1 MiB.
 local function open()
-  local f = redis.call('HMGET', KEYS[1], 'v', 'kind', 'last', 'oldest', 'created')
+  local f = redis.call('HMGET', KEYS[1], 'v', 'kind', 'last', 'oldest', 'created', 'big')
   if not f[1] and redis.call('EXISTS', KEYS[1]) == 0 then return nil, {'nochat'} end
   local v = tonumber(f[1] or '')
   if v and v > 1 then return nil, {'newer', f[1]} end
@@ -40,18 +23,12 @@ local function open()
   local last = tonumber(f[3] or '')
   if not last or last ~= whole(last) then return nil, {'corrupt', 'last', f[3] or ''} end
   local oldest = whole(f[4] or '')
-  return {kind = f[2], last = last, oldest = math.min(oldest, last + 1), created = f[5] or '0'}
+  return {kind = f[2], last = last, oldest = math.min(oldest, last + 1), created = f[5] or '0', big = whole(f[6] or '')}
 end
 
--- Goes on after entries that somebody added by hand, with ids beyond the last.
--- They stay, to be reported to the readers.
+-- Goes on after entries that somebody added by hand.
 local function adopt(chat)
-  local top = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
-  local id = top and number(top) or 0
-  local info = redis.pcall('XINFO', 'STREAM', KEYS[2])
-  for i = 1, #info - 1, 2 do -- knows of deleted ones, too
-    if info[i] == 'last-generated-id' then id = math.max(id, number({info[i + 1]})) end
-  end
+  local id = newest(KEYS[2])
   if id > chat.last and id <= exact then
     chat.last = id
     redis.call('HSET', KEYS[1], 'last', text(id))

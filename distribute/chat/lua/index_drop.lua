@@ -1,10 +1,12 @@
--- Drops an entry of a member's list, unless it was written again meanwhile.
+-- Drops entries of a person's list, unless they were written again meanwhile.
 -- KEYS[1] the list (sorted set)  KEYS[2] its wake-up stream
--- ARGV[1] chat  ARGV[2] when it was written, as index_list.lua told
+-- ARGV[1] chat  ARGV[2] when it was written, as index_list.lua told, and so on
 -- Returns {'ok'}
 
-local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if score and tonumber(score) == tonumber(ARGV[2]) then
-  redis.call('ZREM', KEYS[1], ARGV[1])
+for i = 1, #ARGV - 1, 2 do
+  local score = redis.call('ZSCORE', KEYS[1], ARGV[i])
+  if score and tonumber(score) == tonumber(ARGV[i + 1]) then
+    redis.call('ZREM', KEYS[1], ARGV[i])
+  end
 end
 return {'ok'}

@@ -1,4 +1,4 @@
--- Reads one page of a member's list.
+-- Reads one page of a person's list.
 -- KEYS[1] the list (sorted set)  KEYS[2] its wake-up stream
 -- ARGV[1] where to go on, '0' at first
 -- Returns {'ok', now, wake, next, chat, written, chat, written…}: now is the

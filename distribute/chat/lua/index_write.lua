@@ -1,4 +1,4 @@
--- Notes a chat in a member's list, and wakes the member's waiters.
+-- Notes a chat in a person's list, and wakes the member's waiters.
 -- KEYS[1] the list (sorted set)  KEYS[2] its wake-up stream
 -- ARGV[1] chat
 -- Returns {'ok'}
