@@ -54,21 +54,29 @@ func openError(err error) error {
 // distribute.OpenExisting.
 type opener func(context.Context, *rdb.DB, string) (*distribute.Channel, error)
 
-// withChannel opens the shared Redis and a channel in it for as long as f runs.
-func (a *app) withChannel(ctx context.Context, open opener, name string, f func(*distribute.Channel) error) (err error) {
+// withShared opens the Redis that several processes share for as long as f runs.
+// alone says what else to do, for those who have only the embedded one.
+func (a *app) withShared(ctx context.Context, alone string, f func(*rdb.DB) error) (err error) {
 	db, err := a.open(ctx, a.url())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if db.Embedded() {
-		return wrongUsage("the embedded Redis ends with this process, so nobody else would see the channel: give --redis the URL of a server, or count in one process with 'skidway logs count'")
+		return wrongUsage("the embedded Redis ends with this process, so nobody else would see what is in it: give --redis the URL of a server%s", alone)
 	}
-	channel, err := open(ctx, db, name)
-	if err != nil {
-		return valueError(err)
-	}
-	return f(channel)
+	return f(db)
+}
+
+// withChannel opens the shared Redis and a channel in it for as long as f runs.
+func (a *app) withChannel(ctx context.Context, open opener, name string, f func(*distribute.Channel) error) error {
+	return a.withShared(ctx, ", or count in one process with 'skidway logs count'", func(db *rdb.DB) error {
+		channel, err := open(ctx, db, name)
+		if err != nil {
+			return valueError(err)
+		}
+		return f(channel)
+	})
 }
 
 // valueError makes it wrong usage to give a channel or subscriber a name that it

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"errors"
+)
+
+// follow takes what is there and waits for more, in turn, until Ctrl-C, which
+// ends it after what is in hand. take prints and acknowledges; wait blocks until
+// there is something to take, or its context ends.
+func (a *app) follow(ctx context.Context, take, wait func(context.Context) error) error {
+	ctx, stop, end := a.console.listen(ctx)
+	defer end()
+	waiting, over := context.WithCancel(ctx)
+	defer over()
+	go func() {
+		select {
+		case <-stop.quit:
+			over()
+		case <-waiting.Done():
+		}
+	}()
+	for {
+		if err := take(ctx); err != nil {
+			return err
+		}
+		if err := wait(waiting); err != nil {
+			if stop.stopped() && errors.Is(err, context.Canceled) && ctx.Err() == nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
