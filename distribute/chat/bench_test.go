@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -12,18 +13,25 @@ import (
 	"skidway/internal/redistest"
 )
 
+// keyOf names one key of the benchmarks' chat.
+func keyOf(db *rdb.DB, end string) string { return db.Prefix() + ":chat:{c}" + end }
+
 // crowd makes a channel with n members, put there directly: joining is not
 // what is measured.
 func crowd(b *testing.B, n int) (*rdb.DB, *chat.Group) {
 	db := redistest.DB(b)
 	g := chat.NewGroup(db)
 	create(b, g, "c", chat.Channel)
-	cursors := make([]redis.Z, n)
-	for i := range cursors {
-		cursors[i] = redis.Z{Member: fmt.Sprint("member", i)}
+	cursors, seen := make([]redis.Z, n), make([]redis.Z, n)
+	for i := range n {
+		name := fmt.Sprint("member", i)
+		cursors[i] = redis.Z{Member: name}
+		seen[i] = redis.Z{Score: float64(time.Now().UnixMilli()), Member: name}
 	}
-	if err := db.ZAdd(context.Background(), "skidway:chat:{c}:cursors", cursors...).Err(); err != nil {
-		b.Fatal(err)
+	for end, members := range map[string][]redis.Z{":cursors": cursors, ":seen": seen} {
+		if err := db.ZAdd(context.Background(), keyOf(db, end), members...).Err(); err != nil {
+			b.Fatal(err)
+		}
 	}
 	return db, g
 }
@@ -32,6 +40,18 @@ func crowds(b *testing.B, bench func(b *testing.B, n int)) {
 	for _, n := range []int{2, 100, 10_000} {
 		b.Run(fmt.Sprintf("members=%d", n), func(b *testing.B) { bench(b, n) })
 	}
+}
+
+// memory gives how many bytes of Redis keys take.
+func memory(b *testing.B, db *rdb.DB, keys ...string) (bytes float64) {
+	for _, key := range keys {
+		n, err := db.MemoryUsage(context.Background(), key, 0).Result()
+		if err != nil {
+			b.Fatal(err)
+		}
+		bytes += float64(n)
+	}
+	return bytes
 }
 
 var body = make([]byte, 100)
@@ -46,11 +66,28 @@ func BenchmarkSend(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		members := db.MemoryUsage(context.Background(), "skidway:chat:{c}:cursors", 0).Val()
-		b.ReportMetric(float64(members)/float64(n), "redis-B/member")
-		bytes := db.MemoryUsage(context.Background(), "skidway:chat:{c}:log", 0).Val()
-		b.ReportMetric(float64(bytes)/float64(info(b, g, "c").Kept), "redis-B/msg")
+		b.ReportMetric(memory(b, db, keyOf(db, ":cursors"), keyOf(db, ":seen"))/float64(n), "redis-B/member")
+		b.ReportMetric(memory(b, db, keyOf(db, ":log"))/float64(info(b, g, "c").Kept), "redis-B/msg")
 	})
+}
+
+// BenchmarkSendWithLimits counts messages of 100 bytes, each of which drops one.
+func BenchmarkSendWithLimits(b *testing.B) {
+	for name, limits := range map[string]chat.Limits{
+		"messages": {Messages: 1000},
+		"bytes":    {Bytes: 100_000},
+		"all":      {Messages: 1000, Bytes: 100_000, Age: time.Hour, Away: time.Hour},
+	} {
+		b.Run(name, func(b *testing.B) {
+			_, g := crowd(b, 2)
+			setLimits(b, g, "c", limits)
+			for b.Loop() {
+				if _, err := g.Send(b.Context(), "c", "member0", chat.Content{Body: body}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkPendingAck counts pages of 100 messages of 100 bytes, read and
@@ -69,17 +106,90 @@ func BenchmarkPendingAck(b *testing.B) {
 			if err != nil || len(messages) != 100 {
 				b.Fatal(len(messages), err)
 			}
-			if err := db.ZAdd(b.Context(), "skidway:chat:{c}:cursors", redis.Z{Member: "member1"}).Err(); err != nil {
+			if err := db.ZAdd(b.Context(), keyOf(db, ":cursors"), redis.Z{Member: "member1"}).Err(); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 }
 
+// BenchmarkStreamSend and BenchmarkStreamReadAck do the same with a Redis Stream
+// per chat and a consumer group per member, to compare: that checks no sender,
+// deletes nothing, and keeps what each member has read but not acknowledged.
+func BenchmarkStreamSend(b *testing.B) {
+	crowds(b, func(b *testing.B, n int) {
+		db := redistest.DB(b)
+		empty := streamCrowd(b, db, n)
+		sent := 0
+		b.ReportAllocs()
+		for b.Loop() {
+			streamSend(b, db)
+			sent++
+		}
+		b.ReportMetric(empty/float64(n), "redis-B/member")
+		b.ReportMetric((memory(b, db, "stream")-empty)/float64(sent), "redis-B/msg")
+	})
+}
+
+func BenchmarkStreamReadAck(b *testing.B) {
+	crowds(b, func(b *testing.B, n int) {
+		db := redistest.DB(b)
+		streamCrowd(b, db, n)
+		for range 100 {
+			streamSend(b, db)
+		}
+		before, pending := memory(b, db, "stream"), 0.0
+		b.ReportAllocs()
+		for b.Loop() {
+			streams, err := db.XReadGroup(b.Context(), &redis.XReadGroupArgs{
+				Group: "member1", Consumer: "member1", Streams: []string{"stream", ">"}, Count: 100, Block: -1,
+			}).Result()
+			if err != nil || len(streams[0].Messages) != 100 {
+				b.Fatal(err)
+			}
+			if pending == 0 { // once: this takes time
+				pending = (memory(b, db, "stream") - before) / 100
+			}
+			ids := make([]string, 100)
+			for i, message := range streams[0].Messages {
+				ids[i] = message.ID
+			}
+			if err := db.XAck(b.Context(), "stream", "member1", ids...).Err(); err != nil {
+				b.Fatal(err)
+			}
+			if err := db.XGroupSetID(b.Context(), "stream", "member1", "0").Err(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(pending, "redis-B/pending")
+	})
+}
+
+// streamCrowd makes a stream with n consumer groups of one consumer, and gives
+// the bytes that it takes.
+func streamCrowd(b *testing.B, db *rdb.DB, n int) float64 {
+	pipe := db.Pipeline()
+	for i := range n {
+		name := fmt.Sprint("member", i)
+		pipe.XGroupCreateMkStream(b.Context(), "stream", name, "0")
+		pipe.XGroupCreateConsumer(b.Context(), "stream", name, name)
+	}
+	if _, err := pipe.Exec(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	return memory(b, db, "stream")
+}
+
+func streamSend(b *testing.B, db *rdb.DB) {
+	entry := redis.XAddArgs{Stream: "stream", Values: []any{"sender", "member0", "body", body}}
+	if err := db.XAdd(b.Context(), &entry).Err(); err != nil {
+		b.Fatal(err)
+	}
+}
+
 // BenchmarkClean counts steps of cleaning 500 messages of 100 bytes.
 func BenchmarkClean(b *testing.B) {
 	db, g := crowd(b, 1)
-	log := "skidway:chat:{c}:log"
 	last := uint64(0)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -87,9 +197,9 @@ func BenchmarkClean(b *testing.B) {
 		pipe := db.Pipeline()
 		for range 500 {
 			last++
-			pipe.XAdd(b.Context(), &redis.XAddArgs{Stream: log, ID: fmt.Sprint(last, "-0"), Values: []any{"sender", "x", "body", body, "time", "1"}})
+			pipe.XAdd(b.Context(), &redis.XAddArgs{Stream: keyOf(db, ":log"), ID: fmt.Sprint(last, "-0"), Values: []any{"sender", "x", "body", body, "time", "1"}})
 		}
-		pipe.HSet(b.Context(), "skidway:chat:{c}", "last", last)
+		pipe.HSet(b.Context(), keyOf(db, ""), "last", last)
 		if _, err := pipe.Exec(b.Context()); err != nil {
 			b.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		send(t, g, "c", "bob", "one", 1)
@@ -24,7 +24,7 @@ func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
 			{ID: "4-0", Values: []string{"sender", "b\nb", "body", "x", "time", "1"}},
 			{ID: "5-0", Values: []string{"sender", "bob", "body", "x", "time", "soon"}},
 		} {
-			entry.Stream = "skidway:chat:{c}:log"
+			entry.Stream = db.Prefix() + ":chat:{c}:log"
 			if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -47,10 +47,10 @@ func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
 }
 
 func TestDamagedEntryBeyondTheLastCanBeAcknowledged(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
-		entry := redis.XAddArgs{Stream: "skidway:chat:{c}:log", ID: "1763700000000-3", Values: []string{"a", "b"}}
+		entry := redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1763700000000-3", Values: []string{"a", "b"}}
 		if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -71,10 +71,10 @@ func TestDamagedEntryBeyondTheLastCanBeAcknowledged(t *testing.T) {
 }
 
 func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
-		const log = "skidway:chat:{c}:log"
+		log := db.Prefix() + ":chat:{c}:log"
 		id, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, Values: []string{"a", "b"}}).Result()
 		if err != nil {
 			t.Fatal(err)
@@ -90,18 +90,18 @@ func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
 }
 
 func TestIdsStayExactUpTo53Bits(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		const last = 1<<53 - 3
-		if err := db.HSet(t.Context(), "skidway:chat:{c}", "last", strconv.Itoa(last)).Err(); err != nil {
+		if err := db.HSet(t.Context(), db.Prefix()+":chat:{c}", "last", strconv.Itoa(last)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		send(t, g, "c", "bob", "one", last+1)
 		send(t, g, "c", "bob", "two", last+2)
 		ack(t, g, "c", "ann", last+1, last+1)
 		members, err := g.Members(t.Context(), "c")
-		if err != nil || len(members) != 1 || members[0] != (chat.Member{Name: "ann", Cursor: last + 1, Unread: 1}) {
+		if err != nil || len(members) != 1 || members[0].Cursor != last+1 || members[0].Unread != 1 {
 			t.Fatalf("got %+v, %v", members, err)
 		}
 		wantStrings(t, pending(t, g, "c", "ann"), "two")
@@ -121,9 +121,9 @@ func TestOneUnreadableChatDoesNotHideTheOthers(t *testing.T) {
 		}
 		enlist(t, db, "bra{ce", 0)
 		for _, err := range []error{
-			db.HSet(ctx, "skidway:chat:{newer}", "v", "2").Err(),
-			db.HSet(ctx, "skidway:chat:{corrupt}", "last", "many").Err(),
-			db.Set(ctx, "skidway:chat:{type}", "x", 0).Err(),
+			db.HSet(ctx, db.Prefix()+":chat:{newer}", "v", "2").Err(),
+			db.HSet(ctx, db.Prefix()+":chat:{corrupt}", "last", "many").Err(),
+			db.Set(ctx, db.Prefix()+":chat:{type}", "x", 0).Err(),
 		} {
 			if err != nil {
 				t.Fatal(err)

@@ -58,13 +58,14 @@ func (e *MutedError) Error() string {
 // InvalidError says which argument can't be used, and why.
 type InvalidError struct {
 	Field  string // "chat", "member", "sender", "body", "type", "url", …
-	Value  string // empty for a body
+	Value  string // empty for a body, a password, a key
 	Reason string
 }
 
 func (e *InvalidError) Error() string {
-	if e.Field == "body" {
-		return "body: " + e.Reason
+	switch e.Field {
+	case "body", "password", "key": // too long, or secret
+		return e.Field + ": " + e.Reason
 	}
 	return fmt.Sprintf("%s %.80q: %s", e.Field, e.Value, e.Reason)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestRefusalsAreTyped(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g, ctx := chat.NewGroup(db), t.Context()
 		create(t, g, "people", chat.People, "ann")
 		create(t, g, "channel", chat.Channel)

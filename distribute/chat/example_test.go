@@ -111,3 +111,39 @@ func ExampleGroup_Fetch() {
 	// 1
 	// 0
 }
+
+func ExampleGroup_Unread() {
+	g, done := open()
+	defer done()
+	ctx := context.Background()
+
+	for _, id := range []string{"lunch", "work"} {
+		must(one(g.Create(ctx, id, chat.CreateOptions{Members: []string{"ann", "bob"}})))
+	}
+	must(one(g.Send(ctx, "lunch", "ann", chat.Text("noon?"))))
+	chats, err := g.Unread(ctx, "bob")
+	must(err)
+	for _, c := range chats {
+		fmt.Println(c.Chat, c.Unread)
+	}
+	// Output:
+	// lunch 1
+	// work 0
+}
+
+func ExampleGroup_SetLimits() {
+	g, done := open()
+	defer done()
+	ctx := context.Background()
+
+	must(one(g.Create(ctx, "news", chat.CreateOptions{Kind: chat.Channel, Members: []string{"slow"}})))
+	must(g.SetLimits(ctx, "news", chat.Limits{Messages: 2}))
+	for _, text := range []string{"one", "two", "three"} {
+		must(one(g.Send(ctx, "news", "editor", chat.Text(text))))
+	}
+	members, err := g.Members(ctx, "news")
+	must(err)
+	fmt.Printf("unread %d, missed %d\n", members[0].Unread, members[0].Missed)
+	// Output:
+	// unread 2, missed 1
+}

@@ -31,6 +31,7 @@ const MaxFirstMembers = 500
 type CreateOptions struct {
 	Kind    Kind     // empty means People
 	Members []string // at most MaxFirstMembers; People needs at least one
+	Limits  Limits   // see [Group.SetLimits]
 }
 
 func (o *CreateOptions) check() error {
@@ -52,7 +53,7 @@ func (o *CreateOptions) check() error {
 			return err
 		}
 	}
-	return nil
+	return o.Limits.check()
 }
 
 // A Start says which message a new member reads first.
@@ -78,13 +79,18 @@ func NewGroup(db *rdb.DB) *Group {
 	return &Group{db, k, index{db, k.chats}}
 }
 
-// run runs a script of one chat.
+// run runs a script of one chat, again until it has nothing more to delete, and
+// gives what it answered after that.
 func (g *Group) run(ctx context.Context, s script, id string, args ...any) (answer, error) {
-	a, err := s.run(ctx, g.db, g.keys.group(id), args...)
-	if err != nil {
-		return nil, fmt.Errorf("chat %q: %w", id, err)
+	for {
+		a, err := s.run(ctx, g.db, g.keys.group(id), args...)
+		if err != nil {
+			return nil, fmt.Errorf("chat %q: %w", id, err)
+		}
+		if len(a) == 0 || a.number(0) == 0 {
+			return a[min(1, len(a)):], nil
+		}
 	}
-	return a, nil
 }
 
 // Create creates a chat and gives its id: the one that is asked for, which fails
@@ -129,7 +135,7 @@ func (g *Group) create(ctx context.Context, id string, options CreateOptions) er
 	if err := g.chats.enlist(ctx, id, options.Members...); err != nil {
 		return err
 	}
-	args := []any{string(options.Kind), rand.Text()}
+	args := []any{string(options.Kind), rand.Text(), options.Limits.note()}
 	for _, name := range options.Members {
 		args = append(args, name)
 	}
@@ -156,29 +162,6 @@ func (g *Group) Join(ctx context.Context, id, member string, start Start) error 
 		return err
 	}
 	return g.chats.enlist(ctx, id, member)
-}
-
-// Leave ends a membership; with the last one, a chat between people ends.
-// Leaving a chat that one is not in, or that does not exist, changes nothing
-// and is no error.
-func (g *Group) Leave(ctx context.Context, id, member string) error {
-	if err := checkNames(id, member); err != nil {
-		return err
-	}
-	// The list is read first: only an entry that was not written to since
-	// then may be dropped.
-	list, err := g.chats.list(ctx, member)
-	if err != nil {
-		return err
-	}
-	for more := true; more; {
-		a, err := g.run(ctx, groupLeaveScript, id, member)
-		if err != nil && !errors.Is(err, ErrNoChat) {
-			return err
-		}
-		more = a.number(0) == 1
-	}
-	return g.chats.forget(ctx, list, id)
 }
 
 // Send appends a message to the chat and gives its id: one more than the one

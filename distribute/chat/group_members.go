@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +12,36 @@ import (
 type Member struct {
 	Name   string
 	Cursor uint64 // id of the last message dealt with
-	Unread uint64 // messages sent after that
+	Unread uint64 // messages after that which are kept
+	Missed uint64 // messages after that which the chat's limits have dropped
+
+	// Seen is when it last read, acknowledged, sent or joined, by the clock of
+	// Redis and to a second; zero if nobody knows.
+	Seen time.Time
 }
+
+// Leave ends a membership; with the last one, a chat between people ends.
+// Leaving a chat that one is not in, or that does not exist, changes nothing
+// and is no error.
+func (g *Group) Leave(ctx context.Context, id, member string) error {
+	if err := checkNames(id, member); err != nil {
+		return err
+	}
+	// The list is read first: only an entry that was not written to since
+	// then may be dropped.
+	list, err := g.chats.list(ctx, member)
+	if err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, groupLeaveScript, id, member); err != nil && !errors.Is(err, ErrNoChat) {
+		return err
+	}
+	return g.chats.forget(ctx, list, id)
+}
+
+// Drop is [Group.Leave], done by an operator for a member who never comes back
+// and keeps messages from being deleted.
+func (g *Group) Drop(ctx context.Context, id, member string) error { return g.Leave(ctx, id, member) }
 
 // Members gives all members, ordered by name. More than a hundred or so are
 // read in several steps, so that what happens meanwhile may be seen for some
@@ -27,12 +56,15 @@ func (g *Group) Members(ctx context.Context, id string) ([]Member, error) {
 		if err != nil {
 			return nil, err
 		}
-		last := a.number(0)
-		for i := 2; i+1 < len(a); i += 2 {
-			cursor := a.number(i + 1)
-			found[a.text(i)] = Member{a.text(i), cursor, last - min(cursor, last)}
+		for i := 3; i+2 < len(a); i += 3 {
+			member := Member{Name: a.text(i), Cursor: a.number(i + 1)}
+			member.Unread, member.Missed = behind(member.Cursor, a.number(0), a.number(1))
+			if seen := a.number(i + 2); seen > 0 {
+				member.Seen = time.UnixMilli(int64(seen))
+			}
+			found[member.Name] = member
 		}
-		if next = a.text(1); next == "0" || next == "" {
+		if next = a.text(2); next == "0" || next == "" {
 			break
 		}
 	}
@@ -51,7 +83,9 @@ type Info struct {
 	Last    uint64    // id of the newest message ever sent; 0: none was
 	Oldest  uint64    // id of the oldest message that is kept; 0: none is kept
 	Kept    uint64    // messages in Redis
+	Bytes   uint64    // of these, as [Limits].Bytes counts them
 	Members uint64
+	Limits  Limits
 }
 
 // Info tells about a chat.
@@ -66,5 +100,6 @@ func (g *Group) Info(ctx context.Context, id string) (Info, error) {
 	return Info{
 		Kind: Kind(a.text(0)), Last: a.number(1), Created: time.UnixMilli(int64(a.number(2))),
 		Kept: a.number(3), Members: a.number(4), Oldest: a.number(5),
+		Bytes: a.number(6), Limits: parseLimits(a.text(7)),
 	}, nil
 }

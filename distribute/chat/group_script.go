@@ -7,8 +7,10 @@ import (
 )
 
 var (
+	//go:embed lua/group_limits.lua
+	groupLimitsSource string
 	//go:embed lua/group.lua
-	groupSource string // put before the others: what they share
+	groupSource string // these two are put before the others: what they share
 	//go:embed lua/group_pending.lua
 	groupPendingSource string
 	//go:embed lua/group_create.lua
@@ -27,12 +29,14 @@ var (
 	groupMembersSource string
 	//go:embed lua/group_info.lua
 	groupInfoSource string
+	//go:embed lua/group_limit.lua
+	groupLimitSource string
 	//go:embed lua/group_delete.lua
 	groupDeleteSource string
 )
 
 var (
-	withGroup = valuesSource + logSource + groupSource
+	withGroup = valuesSource + logSource + groupLimitsSource + groupSource
 
 	groupCreateScript  = newScript(rdb.NewIdempotentScript, "create the chat", withGroup+groupCreateSource)
 	groupJoinScript    = newScript(rdb.NewIdempotentScript, "join", withGroup+groupJoinSource)
@@ -43,5 +47,6 @@ var (
 	groupAckScript     = newScript(rdb.NewIdempotentScript, "acknowledge messages", withGroup+groupAckSource)
 	groupMembersScript = newScript(rdb.NewIdempotentScript, "list the members", withGroup+groupMembersSource)
 	groupInfoScript    = newScript(rdb.NewIdempotentScript, "read the chat", withGroup+groupInfoSource)
+	groupLimitScript   = newScript(rdb.NewIdempotentScript, "limit the chat", withGroup+groupLimitSource)
 	groupDeleteScript  = newScript(rdb.NewIdempotentScript, "delete the chat", withGroup+groupDeleteSource)
 )

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/distribute/chat"
 	"skidway/internal/rdb"
@@ -78,6 +79,15 @@ func wantStrings(t testing.TB, got []string, want ...string) {
 	}
 }
 
+// wantNothingLeft fails the test if there is any key of this chat.
+func wantNothingLeft(t testing.TB, db *rdb.DB, id string) {
+	t.Helper()
+	tag := db.Prefix() + ":chat:{" + id + "}"
+	if n := db.Exists(t.Context(), tag, tag+":log", tag+":cursors", tag+":seen").Val(); n > 0 {
+		t.Fatalf("%d keys of chat %s are left", n, id)
+	}
+}
+
 func wantErr(t testing.TB, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -86,7 +96,7 @@ func wantErr(t testing.TB, err, want error) {
 }
 
 func TestMessageStaysPendingUntilAcknowledged(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.People, "ann", "bob")
 		send(t, g, "c", "ann", "one", 1)
@@ -101,7 +111,7 @@ func TestMessageStaysPendingUntilAcknowledged(t *testing.T) {
 }
 
 func TestSenderHasReadItsOwnMessageOnlyIfNothingIsUnread(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.People, "ann", "bob")
 		send(t, g, "c", "ann", "hello", 1)
@@ -112,7 +122,7 @@ func TestSenderHasReadItsOwnMessageOnlyIfNothingIsUnread(t *testing.T) {
 }
 
 func TestWhatAllHaveDealtWithIsDeleted(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann", "bob")
 		for i := range uint64(1203) { // more than two steps of cleaning
@@ -135,7 +145,7 @@ func TestWhatAllHaveDealtWithIsDeleted(t *testing.T) {
 }
 
 func TestLeavingOfTheSlowestCleans(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "fast", "slow")
 		for i := range uint64(777) {
@@ -152,7 +162,7 @@ func TestLeavingOfTheSlowestCleans(t *testing.T) {
 }
 
 func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", "", "ann", "bob")
 		send(t, g, "c", "ann", "x", 1)
@@ -161,8 +171,7 @@ func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		keys := db.Keys(t.Context(), "skidway:chat:*").Val()
-		wantStrings(t, keys)
+		wantNothingLeft(t, db, "c")
 		_, err := g.Pending(t.Context(), "c", "ann", 0, 0)
 		wantErr(t, err, chat.ErrNoChat)
 		create(t, g, "c", chat.People, "ann")
@@ -171,7 +180,7 @@ func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
 }
 
 func TestChannelOutlivesItsMembersAndKeepsAll(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel)
 		send(t, g, "c", "uploader", "one", 1)
@@ -190,7 +199,7 @@ func TestChannelOutlivesItsMembersAndKeepsAll(t *testing.T) {
 }
 
 func TestJoinStartsWhereAskedAndASecondOneChangesNothing(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.People, "ann", "bob")
 		send(t, g, "c", "ann", "one", 1)
@@ -211,7 +220,13 @@ func TestJoinStartsWhereAskedAndASecondOneChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []chat.Member{{"ann", 3, 0}, {"bob", 1, 2}, {"new", 2, 1}, {"old", 1, 2}}
+		want := []chat.Member{
+			{Name: "ann", Cursor: 3}, {Name: "bob", Cursor: 1, Unread: 2},
+			{Name: "new", Cursor: 2, Unread: 1}, {Name: "old", Cursor: 1, Unread: 2},
+		}
+		for i := range members {
+			members[i].Seen = time.Time{}
+		}
 		if !slices.Equal(members, want) {
 			t.Fatalf("members %+v, want %+v", members, want)
 		}
@@ -219,7 +234,7 @@ func TestJoinStartsWhereAskedAndASecondOneChangesNothing(t *testing.T) {
 }
 
 func TestAckNeverMovesBackNorBeyondTheLast(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		send(t, g, "c", "uploader", "one", 1)
@@ -237,7 +252,7 @@ func TestAckNeverMovesBackNorBeyondTheLast(t *testing.T) {
 }
 
 func TestPendingIsReadByPages(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		for i := range uint64(57) {
@@ -268,7 +283,7 @@ func TestPendingIsReadByPages(t *testing.T) {
 }
 
 func TestBigMessagesMakeShortPages(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		big := strings.Repeat("x", chat.MaxBody)
@@ -286,7 +301,7 @@ func TestBigMessagesMakeShortPages(t *testing.T) {
 }
 
 func TestFetchReadsAndAcknowledges(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		for i := range uint64(3) {
@@ -303,7 +318,7 @@ func TestFetchReadsAndAcknowledges(t *testing.T) {
 }
 
 func TestPendingAllReadsEveryChat(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "b", chat.People, "ann", "bob")
 		create(t, g, "a", chat.People, "bob")
@@ -328,7 +343,7 @@ func TestPendingAllReadsEveryChat(t *testing.T) {
 }
 
 func TestDeleteEndsAnyChat(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		send(t, g, "c", "ann", "x", 1)
@@ -337,7 +352,7 @@ func TestDeleteEndsAnyChat(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wantStrings(t, db.Keys(t.Context(), "skidway:chat:*").Val())
+		wantNothingLeft(t, db, "c")
 		batches, err := g.PendingAll(t.Context(), "ann", 0)
 		if err != nil || len(batches) > 0 {
 			t.Fatalf("got %v, %v", batches, err)

@@ -18,11 +18,39 @@ const waitTimeout = 5 * time.Second
 // Redis nothing but a look every few seconds. It holds one connection; on a
 // Redis Cluster, one for each chat.
 func (g *Group) Wait(ctx context.Context, member string) error {
+	return g.WaitAfter(ctx, member, nil)
+}
+
+// WaitAfter is [Group.Wait] for a member that has seen messages which stay
+// pending: it goes by those after the ids that are given for chats.
+func (g *Group) WaitAfter(ctx context.Context, member string, after map[string]uint64) error {
 	if err := checkName("member", member); err != nil {
 		return err
 	}
+	return g.wait(ctx, member, func() ([]rdb.Mark, bool, error) { return g.look(ctx, member, after) })
+}
+
+// WaitIn is [Group.Wait] for one chat, and for its messages after an id; zero
+// means all that are pending. It ends with [ErrNoChat] or [ErrNotMember] when
+// the chat or the membership does.
+func (g *Group) WaitIn(ctx context.Context, id, member string, after uint64) error {
+	if err := checkNames(id, member); err != nil {
+		return err
+	}
+	call := g.pendingCall(member, 1, map[string]uint64{id: after})(id)
+	return g.wait(ctx, member, func() ([]rdb.Mark, bool, error) {
+		a, err := g.run(ctx, groupPendingScript, id, call.Args...)
+		if err != nil {
+			return nil, false, err
+		}
+		return []rdb.Mark{g.mark(id, a)}, anyPending(a), nil
+	})
+}
+
+// wait looks and blocks in turn until the look finds something.
+func (g *Group) wait(ctx context.Context, member string, look func() ([]rdb.Mark, bool, error)) error {
 	for {
-		marks, found, err := g.look(ctx, member)
+		marks, found, err := look()
 		if err != nil || found {
 			return err
 		}
@@ -35,22 +63,27 @@ func (g *Group) Wait(ctx context.Context, member string) error {
 // look reports whether anything is pending for member. If not, the marks say
 // after what to wait: taken before the look, so that nothing that came since
 // is missed.
-func (g *Group) look(ctx context.Context, member string) (marks []rdb.Mark, found bool, err error) {
+func (g *Group) look(ctx context.Context, member string, after map[string]uint64) (marks []rdb.Mark, found bool, err error) {
 	list, err := g.chats.list(ctx, member)
 	if err != nil {
 		return nil, false, err
 	}
 	marks = append(marks, g.chats.mark(list))
-	err = g.chats.ask(ctx, list, groupPendingScript, g.pendingCall(member, 1), func(id string, r reply) error {
+	err = g.ask(ctx, list, groupPendingScript, g.pendingCall(member, 1, after), func(id string, r reply) error {
 		if r.err != nil {
-			if unreadable(r.err) {
-				return nil // nothing to wait for there
-			}
-			return r.err
+			return nil // nothing to wait for there
 		}
-		found = found || len(r.answer) < 2 || len(parseEntries(r.answer[1])) > 0
-		marks = append(marks, rdb.Mark{Key: g.keys.groupLog(id), ID: lastUnder(r.number(0))})
+		found = found || anyPending(r.answer)
+		marks = append(marks, g.mark(id, r.answer))
 		return nil
 	})
 	return marks, found, err
+}
+
+// anyPending reads an answer of groupPendingScript.
+func anyPending(a answer) bool { return len(a) < 2 || len(parseEntries(a[1])) > 0 }
+
+// mark is where a wait for more starts than such an answer has.
+func (g *Group) mark(id string, a answer) rdb.Mark {
+	return rdb.Mark{Key: g.keys.groupLog(id), ID: lastUnder(a.number(0))}
 }

@@ -9,17 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/distribute/chat"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
-// blocked waits until n clients are blocked in Redis. The embedded server
-// does not tell; there the wait may start after what should wake it, which
-// must work as well.
+// blocked waits until n clients are blocked in Redis. The embedded server does
+// not tell, and that of the cluster is shared; there the wait may start after
+// what should wake it, which must work as well.
 func blocked(t *testing.T, db *rdb.DB, n int) {
 	t.Helper()
-	if db.Embedded() {
+	_, cluster := db.UniversalClient.(*redis.ClusterClient)
+	if db.Embedded() || cluster {
 		return
 	}
 	want := fmt.Sprintf("blocked_clients:%d\r\n", n)
@@ -36,12 +39,18 @@ func blocked(t *testing.T, db *rdb.DB, n int) {
 	t.Fatal("nobody is blocked")
 }
 
-// waiting runs Wait for member, lets wake do what must end it, and gives its
-// error. It fails when the wait was not woken, but ended by its timeout.
+// waiting runs Wait for member, see waitingFor.
 func waiting(t *testing.T, db *rdb.DB, ctx context.Context, member string, wake func()) error {
 	t.Helper()
+	return waitingFor(t, db, func() error { return chat.NewGroup(db).Wait(ctx, member) }, wake)
+}
+
+// waitingFor runs wait, lets wake do what must end it, and gives its error. It
+// fails when the wait was not woken, but ended by its timeout.
+func waitingFor(t *testing.T, db *rdb.DB, wait func() error, wake func()) error {
+	t.Helper()
 	done := make(chan error, 1)
-	go func() { done <- chat.NewGroup(db).Wait(ctx, member) }()
+	go func() { done <- wait() }()
 	blocked(t, db, 1)
 	start := time.Now()
 	wake()
@@ -53,17 +62,18 @@ func waiting(t *testing.T, db *rdb.DB, ctx context.Context, member string, wake 
 }
 
 // own runs a test on a server of its own, where blocked clients can be
-// counted, and on the embedded one.
+// counted, on the embedded one and on the cluster.
 func own(t *testing.T, test func(t *testing.T, db *rdb.DB)) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		test(t, redistest.Open(t, redistest.Start(t).URL(0)))
 	})
 	t.Run("embedded", func(t *testing.T) { t.Parallel(); test(t, redistest.Open(t, "embedded:")) })
+	t.Run("cluster", func(t *testing.T) { t.Parallel(); test(t, redistest.ClusterDB(t)) })
 }
 
 func TestWaitReturnsAtOnceWhenSomethingIsPending(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.People, "ann", "bob")
 		send(t, g, "c", "ann", "x", 1)
@@ -125,8 +135,47 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
+func TestWaitInHeedsOnlyItsChatAndWhatWasNotSeen(t *testing.T) {
+	own(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.People, "ann", "bob")
+		create(t, g, "other", chat.People, "ann", "bob")
+		send(t, g, "c", "ann", "seen", 1)
+		err := waitingFor(t, db, func() error { return g.WaitIn(t.Context(), "c", "bob", 1) }, func() {
+			send(t, g, "other", "ann", "x", 1)
+			blocked(t, db, 1)
+			send(t, g, "c", "ann", "new", 2)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.WaitIn(t.Context(), "c", "bob", 0); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, g.WaitIn(t.Context(), "c", "eve", 0), chat.ErrNotMember)
+		wantErr(t, g.WaitIn(t.Context(), "nothing", "bob", 0), chat.ErrNoChat)
+	})
+}
+
+func TestWaitAfterGoesByWhatWasNotSeen(t *testing.T) {
+	own(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "a", chat.People, "ann", "bob")
+		create(t, g, "b", chat.People, "ann", "bob")
+		send(t, g, "a", "ann", "seen", 1)
+		send(t, g, "b", "ann", "seen", 1)
+		seen := map[string]uint64{"a": 1, "b": 1}
+		err := waitingFor(t, db, func() error { return g.WaitAfter(t.Context(), "bob", seen) }, func() {
+			send(t, g, "b", "ann", "new", 2)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestManySendersAndReadersMissNothingAndRepeatNothing(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		const senders, readers, each = 5, 4, 100
 		g := chat.NewGroup(db)
 		var members []string

@@ -13,7 +13,7 @@ import (
 	"skidway/internal/redistest"
 )
 
-const annsList = "skidway:member:{ann}:chats"
+func annsList(db *rdb.DB) string { return db.Prefix() + ":member:{ann}:chats" }
 
 // enlist writes an entry into ann's list as if it had been done some time ago,
 // by the clock of Redis.
@@ -24,18 +24,18 @@ func enlist(t *testing.T, db *rdb.DB, id string, ago time.Duration) {
 		t.Fatal(err)
 	}
 	entry := redis.Z{Score: float64(now.Add(-ago).UnixMilli()), Member: id}
-	if err := db.ZAdd(t.Context(), annsList, entry).Err(); err != nil {
+	if err := db.ZAdd(t.Context(), annsList(db), entry).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func listed(t *testing.T, db *rdb.DB) []string {
 	t.Helper()
-	return db.ZRange(t.Context(), annsList, 0, -1).Val()
+	return db.ZRange(t.Context(), annsList(db), 0, -1).Val()
 }
 
 func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "mine", chat.People, "ann")
 		create(t, g, "theirs", chat.People, "bob")
@@ -53,10 +53,10 @@ func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
 }
 
 func TestJoinBringsBackAForgottenEntry(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.People, "ann")
-		if err := db.Del(t.Context(), annsList).Err(); err != nil {
+		if err := db.Del(t.Context(), annsList(db)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Join(t.Context(), "c", "ann", chat.FromNow); err != nil {
@@ -67,7 +67,7 @@ func TestJoinBringsBackAForgottenEntry(t *testing.T) {
 }
 
 func TestLeaveForgetsAnOldEntry(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := chat.NewGroup(db)
 		create(t, g, "new", chat.People, "ann")
 		create(t, g, "old", chat.People, "ann")

@@ -22,9 +22,10 @@ func (k keys) groupTag(id string) string { return k.prefix + ":chat:{" + id + "}
 func (k keys) groupNumbers() string { return k.prefix + ":{chats}:last" }
 
 // mailbox gives the keys that every script of a mailbox is handed: the box
-// itself (hash), its log (stream) and what was dropped of it (sorted set).
+// itself (hash), its log (stream), what was dropped of it and what in it is big
+// (sorted sets).
 func (k keys) mailbox(box string) []string {
-	return []string{k.mailboxTag(box), k.mailboxLog(box), k.mailboxTag(box) + ":dropped"}
+	return []string{k.mailboxTag(box), k.mailboxLog(box), k.mailboxTag(box) + ":dropped", k.mailboxTag(box) + ":big"}
 }
 
 func (k keys) mailboxLog(box string) string { return k.mailboxTag(box) + ":log" }
@@ -72,8 +73,8 @@ type pair struct{ first, second string }
 
 func pairOf(a, b string) pair { return pair{min(a, b), max(a, b)} }
 
+// escape keeps names apart that a '/' joins.
+var escape = strings.NewReplacer("%", "%25", "/", "%2F")
+
 // String gives a name that no other pair has.
-func (p pair) String() string {
-	escape := strings.NewReplacer("%", "%25", "/", "%2F")
-	return escape.Replace(p.first) + "/" + escape.Replace(p.second)
-}
+func (p pair) String() string { return escape.Replace(p.first) + "/" + escape.Replace(p.second) }

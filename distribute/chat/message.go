@@ -18,16 +18,6 @@ const (
 	DefaultMessages = 100
 )
 
-// Nobody knows how big messages are before they are read. So a page asks for
-// few first, then for twice as many each time, up to readMost, and ends once it
-// has pageBytes. Redis then gives 4 bodies of the biggest size in one answer
-// (1.2 ms, measured), and readMost only where small ones came before them.
-const (
-	pageBytes = MaxBody
-	readFirst = 4
-	readMost  = 64
-)
-
 // lastExact is the highest id: the numbers of Lua and of sorted sets are
 // exact up to here.
 const lastExact = 1<<53 - 1

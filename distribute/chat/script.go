@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -104,6 +105,20 @@ func (a answer) refusal(word string) error {
 		return &CorruptError{Where: a.text(1), Reason: fmt.Sprintf("its value is %.40q; delete the chat, or mend it by hand", a.text(2))}
 	case "ahead":
 		return &aheadError{last: a.number(1)}
+	case "noroom":
+		return ErrNoRoom
+	case "notinroom":
+		return ErrNotInRoom
+	case "notallowed":
+		return ErrNotAllowed
+	case "taken":
+		return ErrTaken
+	case "full":
+		return ErrFull
+	case "muted":
+		return &MutedError{Until: a.time(1)}
+	case "nomessage":
+		return ErrNoMessage
 	}
 	return fmt.Errorf("unexpected answer %.40q from the script", word)
 }
@@ -131,4 +146,12 @@ func (a answer) number(i int) uint64 {
 	}
 	n, _ := strconv.ParseUint(a.text(i), 10, 64)
 	return n
+}
+
+// time gives the time at i, which Redis holds in ms, or zero for 0 and "".
+func (a answer) time(i int) time.Time {
+	if ms := a.number(i); ms > 0 {
+		return time.UnixMilli(int64(ms))
+	}
+	return time.Time{}
 }

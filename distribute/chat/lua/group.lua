@@ -1,20 +1,33 @@
--- Put before every script of a group chat.
+-- Put before every script of a group chat, after group_limits.lua.
 -- KEYS[1] the chat (hash)  KEYS[2] its log (stream)  KEYS[3] its cursors (sorted set)
+-- KEYS[4] when each member was last here (sorted set)
 -- Every answer is a list that starts with a word. These words mean a refusal:
 --   {'nochat'}                   there is no such chat
 --   {'newer', version}           a newer release wrote it
 --   {'corrupt', field, value}    a field of the hash is not what we write there
+-- Others answer {'ok', more, …}: more is 1 when there is more to delete than one
+-- call may, '…' then is not yet what it will be: call again.
 
 local step = 500 -- entries that one call cleans away
 local small = 16384 -- bytes of a body that a script may read: it is copied
 
--- Reads the chat, or gives nil and the refusal to answer. last is the id of the
--- newest message, oldest that of the oldest kept one, last + 1 if none is kept,
--- big that of the newest one that is not small.
+local function delete() redis.call('UNLINK', unpack(KEYS)) end
+
+-- Ends a chat between people that has no member any more.
+local function ended(chat)
+  if chat.kind ~= 'people' or redis.call('ZCARD', KEYS[3]) > 0 then return false end
+  delete()
+  return true
+end
+
+-- Reads the chat, or gives nil and the refusal to answer, and drops members who
+-- were away for too long. last is the id of the newest message, oldest that of
+-- the oldest kept one, last + 1 if none is kept, big that of the newest one that
+-- is not small, sent the bytes of all that were ever sent.
 -- They are noted because an entry that is read here is copied whole: 3 ms for
 -- a body of 1 MiB.
 local function open()
-  local f = redis.call('HMGET', KEYS[1], 'v', 'kind', 'last', 'oldest', 'created', 'big')
+  local f = redis.call('HMGET', KEYS[1], 'v', 'kind', 'last', 'oldest', 'created', 'big', 'sent', 'limits')
   if not f[1] and redis.call('EXISTS', KEYS[1]) == 0 then return nil, {'nochat'} end
   local v = tonumber(f[1] or '')
   if v and v > 1 then return nil, {'newer', f[1]} end
@@ -22,8 +35,29 @@ local function open()
   if f[2] ~= 'people' and f[2] ~= 'channel' then return nil, {'corrupt', 'kind', f[2] or ''} end
   local last = tonumber(f[3] or '')
   if not last or last ~= whole(last) then return nil, {'corrupt', 'last', f[3] or ''} end
-  local oldest = whole(f[4] or '')
-  return {kind = f[2], last = last, oldest = math.min(oldest, last + 1), created = f[5] or '0', big = whole(f[6] or '')}
+  local limits = parse_limits(f[8])
+  if limits == false then return nil, {'corrupt', 'limits', f[8]} end
+  local chat = {
+    kind = f[2], last = last, oldest = math.min(whole(f[4] or ''), last + 1), created = f[5] or '0',
+    big = whole(f[6] or ''), sent = whole(f[7] or ''), limits = limits,
+  }
+  if limits then
+    drop_away(chat)
+    if ended(chat) then return nil, {'nochat'} end
+  end
+  return chat
+end
+
+-- Gives a member's cursor, and notes that the member is here; nil for others.
+local function enter(member)
+  local cursor = redis.call('ZSCORE', KEYS[3], member)
+  if not cursor then return nil end
+  local time = now()
+  local seen = tonumber(redis.call('ZSCORE', KEYS[4], member) or '')
+  if not seen or math.abs(time - seen) >= 1000 then
+    redis.call('ZADD', KEYS[4], text(time), member)
+  end
+  return whole(cursor)
 end
 
 -- Goes on after entries that somebody added by hand.
@@ -35,19 +69,35 @@ local function adopt(chat)
   end
 end
 
--- Drops what every member has dealt with, at most step entries of it. Answers
--- 1 when there is more, for the next call. Without a member all is kept.
-local function clean(chat)
-  local low = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
-  if not low then return 0 end
-  low = whole(low)
-  if chat.oldest > low then return 0 end
-  local keep = math.min(low + 1, chat.oldest + step)
-  if redis.call('XTRIM', KEYS[2], 'MINID', text(keep) .. '-0') == 0 and keep <= low then
+-- Drops what is older than the message keep, at most step entries of it. Answers
+-- 1 when there is more, of this or of other limits, for the next call.
+local function cut(chat, keep)
+  local more = chat.more and 1 or 0
+  if keep <= chat.oldest then return more end
+  local to = math.min(keep, chat.oldest + step)
+  if redis.call('XTRIM', KEYS[2], 'MINID', text(to) .. '-0') == 0 and to < keep then
     -- A gap, which entries added or deleted by hand leave: go on behind it.
-    local first = redis.call('XRANGE', KEYS[2], '-', text(low), 'COUNT', 1)[1]
-    keep = first and number(first) or low + 1
+    local first = redis.call('XRANGE', KEYS[2], '-', '(' .. text(keep), 'COUNT', 1)[1]
+    to = first and number(first) or keep
   end
-  redis.call('HSET', KEYS[1], 'oldest', text(keep))
-  return keep <= low and 1 or 0
+  chat.oldest = to
+  redis.call('HSET', KEYS[1], 'oldest', text(to))
+  return to < keep and 1 or more
+end
+
+-- Drops what every member has dealt with, and what limits let go. Without a
+-- member and limits all is kept. Answers as cut does.
+local function clean(chat)
+  local keep = chat.limits and floor(chat) or 0
+  local low = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
+  if low then keep = math.max(keep, whole(low) + 1) end
+  return cut(chat, keep)
+end
+
+-- Drops what limits let go, and what all members who are left have dealt with if
+-- some may have been dropped. Answers as cut does.
+local function enforce(chat)
+  if not chat.limits then return 0 end
+  if chat.limits.away > 0 then return clean(chat) end
+  return cut(chat, floor(chat))
 end

@@ -1,17 +1,22 @@
 -- Creates a chat.
 -- KEYS: see group.lua
 -- ARGV[1] 'people' or 'channel'  ARGV[2] token, new for every creation
--- ARGV[3…] first members
--- Returns {'ok'}: created, by this call or by an earlier one with this token
+-- ARGV[3] limits, or ''  ARGV[4…] first members
+-- Returns {'ok', 0}: created, by this call or by an earlier one with this token
 --         {'exists'}: the id is taken
 
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  return {redis.call('HGET', KEYS[1], 'token') == ARGV[2] and 'ok' or 'exists'}
+local chat, refusal = open()
+if chat or refusal[1] ~= 'nochat' then
+  if chat and redis.call('HGET', KEYS[1], 'token') == ARGV[2] then return {'ok', 0} end
+  return {'exists'}
 end
-redis.call('UNLINK', KEYS[2], KEYS[3])
+delete()
+local created = text(now())
 redis.call('HSET', KEYS[1], 'v', '1', 'kind', ARGV[1], 'last', '0', 'oldest', '1',
-  'created', text(now()), 'token', ARGV[2])
-for i = 3, #ARGV do
+  'created', created, 'token', ARGV[2])
+if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'limits', ARGV[3]) end
+for i = 4, #ARGV do
   redis.call('ZADD', KEYS[3], '0', ARGV[i])
+  redis.call('ZADD', KEYS[4], created, ARGV[i])
 end
-return {'ok'}
+return {'ok', 0}

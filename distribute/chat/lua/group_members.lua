@@ -1,16 +1,21 @@
 -- Reads one page of the members.
 -- KEYS: see group.lua
 -- ARGV[1] where to go on, '0' at first
--- Returns {'ok', last, next, member, cursor, member, cursor…}: last is the
---         last id of the chat; next is '0' after the last page
+-- Returns {'ok', more, last, oldest, next, member, cursor, seen, …}: last is the
+--         last id of the chat, oldest that of the oldest kept message, last + 1
+--         if none is kept; next is '0' after the last page; seen is when the
+--         member was last here in ms, '0' if nobody knows
 --         or a refusal of group.lua
 
 local chat, refusal = open()
 if not chat then return refusal end
+local page = {'ok', enforce(chat), text(chat.last), text(chat.oldest)}
+if page[2] == 1 then return page end
 local scan = redis.call('ZSCAN', KEYS[3], ARGV[1], 'COUNT', 500)
-local page = {'ok', text(chat.last), scan[1]}
+page[5] = scan[1]
 for i = 1, #scan[2], 2 do
   page[#page + 1] = scan[2][i]
   page[#page + 1] = text(whole(scan[2][i + 1]))
+  page[#page + 1] = text(whole(redis.call('ZSCORE', KEYS[4], scan[2][i]) or ''))
 end
 return page

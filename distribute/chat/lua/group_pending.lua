@@ -1,18 +1,21 @@
 -- Reads what is pending for a member, if it is small.
 -- KEYS: see group.lua
--- ARGV[1] member  ARGV[2] most messages
--- Returns {'ok', cursor, entries}: in order, ending early after 64 KiB
---         {'ok', cursor}: among them may be big ones, which a script would copy
---         for milliseconds: read the log after the cursor
+-- ARGV[1] member  ARGV[2] most messages  ARGV[3] id of a message to start after,
+--         if that is after the member's cursor
+-- Returns {'ok', more, after, entries}: those after that id or after the cursor,
+--         in order, ending early after 64 KiB
+--         {'ok', more, after}: among them may be big ones, which a script would
+--         copy for milliseconds: read the log
 --         {'notmember'}
 --         or a refusal of group.lua
 
 local chat, refusal = open()
 if not chat then return refusal end
-local cursor = redis.call('ZSCORE', KEYS[3], ARGV[1])
+local cursor = enter(ARGV[1])
 if not cursor then return {'notmember'} end
-cursor = whole(cursor)
-if cursor < chat.big and chat.oldest <= chat.big then return {'ok', text(cursor)} end
+cursor = math.max(cursor, whole(ARGV[3]))
+local more = enforce(chat)
+if more == 1 or cursor < chat.big and chat.oldest <= chat.big then return {'ok', more, text(cursor)} end
 local found, bytes, most, ahead = {}, 0, tonumber(ARGV[2]), 4
 local after = text(cursor)
 while #found < most and bytes < 65536 do
@@ -26,4 +29,4 @@ while #found < most and bytes < 65536 do
   if #page < want then break end
   ahead = math.min(2 * ahead, 64)
 end
-return {'ok', text(cursor), found}
+return {'ok', 0, text(cursor), found}
