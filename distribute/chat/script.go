@@ -103,6 +103,8 @@ func (a answer) refusal(word string) error {
 		return &FormatError{Version: a.text(1)}
 	case "corrupt":
 		return &CorruptError{Where: a.text(1), Reason: fmt.Sprintf("its value is %.40q; delete the chat, or mend it by hand", a.text(2))}
+	case "boxfull":
+		return a.mailboxFull()
 	case "ahead":
 		return &aheadError{last: a.number(1)}
 	case "noroom":

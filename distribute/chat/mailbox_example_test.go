@@ -1,0 +1,83 @@
+package chat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"skidway"
+	"skidway/distribute/chat"
+)
+
+// mailboxes gives the mailboxes of a Redis inside this process.
+func mailboxes() (*chat.Mailbox, func()) {
+	db, err := skidway.Connect(context.Background(), "embedded:", skidway.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return chat.NewMailbox(db), func() { _ = db.Close() }
+}
+
+// Bob was away while Ann wrote. He reads, and acknowledges when he is done.
+func ExampleMailbox() {
+	m, done := mailboxes()
+	defer done()
+	ctx := context.Background()
+
+	_, err := m.Send(ctx, "bob", "ann", chat.Text("call me"))
+	must(err)
+
+	must(m.Wait(ctx, "bob", 0))
+	messages, err := m.Read(ctx, "bob", 0, 0)
+	must(err)
+	for _, message := range messages {
+		fmt.Printf("%d %s: %s\n", message.ID, message.Sender, message.Body)
+		must(one(m.Ack(ctx, "bob", message.ID)))
+	}
+	state, err := m.Status(ctx, "bob", 1)
+	must(err)
+	fmt.Println("message 1:", state)
+	// Output:
+	// 1 ann: call me
+	// message 1: read
+}
+
+func ExampleMailbox_Take() {
+	m, done := mailboxes()
+	defer done()
+	ctx := context.Background()
+
+	for _, text := range []string{"one", "two", "three"} {
+		must(one(m.Send(ctx, "bob", "ann", chat.Text(text))))
+	}
+	for range 2 {
+		messages, err := m.Take(ctx, "bob", 2)
+		must(err)
+		fmt.Println(len(messages))
+	}
+	// Output:
+	// 2
+	// 1
+}
+
+// The limits are kept in the box, so that they hold for all senders.
+func ExampleMailbox_SetLimits() {
+	m, done := mailboxes()
+	defer done()
+	ctx := context.Background()
+
+	must(m.SetLimits(ctx, "bob", chat.MailboxLimits{Messages: 1}))
+	must(one(m.Send(ctx, "bob", "ann", chat.Text("one"))))
+	_, err := m.Send(ctx, "bob", "ann", chat.Text("two"))
+	fmt.Println(errors.Is(err, chat.ErrFull))
+
+	must(m.SetLimits(ctx, "bob", chat.MailboxLimits{Messages: 1, Full: chat.DropOldest}))
+	must(one(m.Send(ctx, "bob", "ann", chat.Text("two"))))
+	info, err := m.Info(ctx, "bob")
+	must(err)
+	fmt.Println(info.Unread, info.Oldest)
+	// Output:
+	// true
+	// 1 2
+}
