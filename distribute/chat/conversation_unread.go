@@ -1,0 +1,127 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+// A PeerUnread is one of a person's conversations.
+type PeerUnread struct {
+	Peer   string
+	Unread uint64    // messages that wait
+	Total  uint64    // messages ever sent by both
+	Newest time.Time // when the newest was sent, by the clock of Redis; zero: none was
+
+	// Err says why this conversation can't be read, while the others can: a
+	// *[FormatError] or a *[CorruptError], or that the key holds something
+	// else.
+	Err error
+}
+
+// Unread gives all conversations of me, ordered by the peers' names, with what
+// waits in each: in one round trip for each hundred of them.
+func (c *Conversation) Unread(ctx context.Context, me string) ([]PeerUnread, error) {
+	if err := checkName("person", me); err != nil {
+		return nil, err
+	}
+	list, err := c.peers.list(ctx, me)
+	if err != nil {
+		return nil, err
+	}
+	var all []PeerUnread
+	err = c.peers.ask(ctx, list, conversationLookScript, c.lookCall(me), func(peer string, r reply) error {
+		switch {
+		case unreadable(r.err):
+			all = append(all, PeerUnread{Peer: peer, Err: r.err})
+		case r.err != nil:
+			return r.err
+		default:
+			all = append(all, PeerUnread{
+				Peer: peer, Unread: r.number(0), Total: r.number(2), Newest: r.time(3),
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// lookCall asks how the conversation with a peer stands.
+func (c *Conversation) lookCall(me string) func(peer string) rdb.Call {
+	return func(peer string) rdb.Call { return c.call(me, peer) }
+}
+
+// Wait blocks until something is unread in any of me's conversations, or ctx is
+// done. It returns at once if something is unread already, and it notices
+// conversations that begin meanwhile. While it blocks it costs Redis nothing
+// but a look every few seconds. It holds one connection; on a Redis Cluster, one
+// for each conversation.
+func (c *Conversation) Wait(ctx context.Context, me string) error {
+	if err := checkName("person", me); err != nil {
+		return err
+	}
+	return c.wait(ctx, me, func() ([]rdb.Mark, bool, error) { return c.lookAll(ctx, me) })
+}
+
+// WaitFrom is [Conversation.Wait] for messages of one peer. Those up to the id
+// after do not count, read or not; zero is none of them.
+func (c *Conversation) WaitFrom(ctx context.Context, me, peer string, after uint64) error {
+	if err := checkPair("person", me, "peer", peer); err != nil {
+		return err
+	}
+	return c.wait(ctx, me, func() ([]rdb.Mark, bool, error) {
+		mark := rdb.Mark{Key: c.keys.conversationLog(pairOf(me, peer)), ID: "0"}
+		a, err := c.run(ctx, conversationLookScript, me, peer)
+		if err != nil {
+			return []rdb.Mark{mark}, false, orEmpty(err)
+		}
+		mark.ID = a.text(1)
+		found := a.number(0) > 0
+		if found && after > 0 {
+			page, err := c.Peek(ctx, me, peer, after, 1)
+			return []rdb.Mark{mark}, len(page.Messages) > 0, err
+		}
+		return []rdb.Mark{mark}, found, nil
+	})
+}
+
+// wait looks until something is found, and blocks at the marks in between.
+func (c *Conversation) wait(ctx context.Context, me string, look func() ([]rdb.Mark, bool, error)) error {
+	for {
+		marks, found, err := look()
+		if err != nil || found {
+			return err
+		}
+		if _, err := c.db.Wait(ctx, waitTimeout, marks...); err != nil {
+			return fmt.Errorf("wait for messages for %q: %w", me, err)
+		}
+	}
+}
+
+// lookAll reports whether anything is unread for me. If not, the marks say after
+// what to wait: taken before the look, so that nothing that came since is
+// missed.
+func (c *Conversation) lookAll(ctx context.Context, me string) (marks []rdb.Mark, found bool, err error) {
+	list, err := c.peers.list(ctx, me)
+	if err != nil {
+		return nil, false, err
+	}
+	marks = append(marks, c.peers.mark(list))
+	err = c.peers.ask(ctx, list, conversationLookScript, c.lookCall(me), func(peer string, r reply) error {
+		if r.err != nil {
+			if unreadable(r.err) {
+				return nil // nothing to wait for there
+			}
+			return r.err
+		}
+		found = found || r.number(0) > 0
+		marks = append(marks, rdb.Mark{Key: c.keys.conversationLog(pairOf(me, peer)), ID: r.text(1)})
+		return nil
+	})
+	return marks, found, err
+}

@@ -1,0 +1,16 @@
+-- Tells how a conversation stands.
+-- KEYS: see conversation.lua
+-- ARGV[1] who looks
+-- Returns {'ok', unread, mark, total, at, here}: mark is the place in the log
+--         behind which new messages come; at is the time of the newest
+--         message, here until when the peer is present, both in ms or 0
+--         or a refusal of conversation.lua
+
+local chat, refusal = open()
+if not chat then return refusal end
+-- Somebody's own entries, beyond our last, must not wake a waiter for ever.
+local mark = behind(chat.last)
+local foreign = redis.call('XREVRANGE', KEYS[2], '+', '(' .. mark, 'COUNT', 1)[1]
+local here = chat['here' .. peer]
+return {'ok', text(unread(chat)), foreign and foreign[1] or mark, total(chat), text(chat.at),
+  here > now() and text(here) or '0'}

@@ -1,0 +1,13 @@
+-- Reads a page of what is unread.
+-- KEYS: see conversation.lua
+-- ARGV[1] who reads  ARGV[2] that one's name  ARGV[3] most messages
+-- ARGV[4] id to start behind, if the cursor is not further
+-- Returns {'ok', total, unread, more, to, entries}: messages ever sent; how many
+--         are unread; more is 1 when this ended before the end, at the id to
+--         or a refusal of conversation.lua
+
+local chat, refusal = open()
+if not chat then return refusal end
+local from = math.max(chat['cursor' .. me], tonumber(ARGV[4]))
+local page, to, _, more = pageFor(chat, ARGV[2], from, exact, tonumber(ARGV[3]))
+return {'ok', total(chat), text(unread(chat)), more and 1 or 0, text(to), page}
