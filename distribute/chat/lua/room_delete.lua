@@ -1,0 +1,20 @@
+-- Deletes a room. For a minute a mark of it stays, so that the call can be
+-- repeated. One that can't be read may be deleted by an operator only.
+-- KEYS, ARGV[1] id, ARGV[2] key: see room.lua
+-- ARGV[3] token, new for every call
+-- Returns {'ok'}: deleted, by this call or by an earlier one with this token
+--         {'notinroom'}, {'notallowed'}
+--         or a refusal of room.lua
+
+if redis.call('HGET', KEYS[1], 'gone') == ARGV[3] then return {'ok'} end
+local room, refusal = open()
+if room then
+  local may, why = allowed(room)
+  if not may then return why end
+elseif refusal[1] ~= 'corrupt' or ARGV[1] ~= '' then
+  return refusal
+end
+redis.call('UNLINK', unpack(KEYS))
+redis.call('HSET', KEYS[1], 'gone', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], '60000')
+return {'ok'}
