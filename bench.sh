@@ -23,6 +23,8 @@ case ${1-} in
 	bench logs
 	echo
 	bench queue --aof
+	echo
+	bench chat
 	;;
 -*) bench logs "$@" ;;
 *) bench "$@" ;;

@@ -11,8 +11,9 @@ func (a *app) bench() *cobra.Command {
 		Long: `Measures what Skidway does on this machine with this Redis, beside what the
 machine could do at most, in the same run: machines differ, ratios less.`,
 		Example: `  skidway bench logs
-  skidway bench queue --json`,
+  skidway bench queue --json
+  skidway bench chat`,
 	})
-	bench.AddCommand(a.benchLogs(), a.benchQueue())
+	bench.AddCommand(a.benchLogs(), a.benchQueue(), a.benchChat())
 	return bench
 }

@@ -1,30 +1,24 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
-	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
 // queueBench is the command "bench queue".
 type queueBench struct {
-	*app
+	rig
 	jobs, payload, producers, concurrency, runs number
 	idleFor                                     span
 	aof, json                                   bool
 
-	db         *rdb.DB
 	client     *queue.Client
 	log        *slog.Logger
 	figures    queueFigures
@@ -36,7 +30,7 @@ const queueBenchPayload = 8
 
 func (a *app) benchQueue() *cobra.Command {
 	b := &queueBench{
-		app: a, jobs: 200_000, payload: 100, producers: 16, concurrency: 64, runs: 5,
+		rig: rig{app: a}, jobs: 200_000, payload: 100, producers: 16, concurrency: 64, runs: 5,
 		idleFor: span(20 * time.Second), figures: queueFigures{},
 	}
 	c := &cobra.Command{
@@ -89,24 +83,14 @@ func (b *queueBench) check() error {
 	return nil
 }
 
-var errBenchStopped = errors.New("stopped before the end, so there are no figures")
-
 func (b *queueBench) run(ctx context.Context) (err error) {
 	if err := b.check(); err != nil {
 		return err
 	}
-	// With the prefix of others, their workers would take jobs of ours.
-	b.prefix = cmp.Or(b.prefix, rdb.DefaultPrefix) + ":bench-" + strings.ToLower(rand.Text()[:10])
-	if b.db, err = b.open(ctx, b.url()); err != nil {
+	if err := b.connect(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.db.Close()) }()
-	if b.db.Embedded() {
-		return wrongUsage("the embedded Redis is not what you want to measure: give --redis the URL of a server")
-	}
-	if _, cluster := b.db.UniversalClient.(*redis.ClusterClient); cluster {
-		return wrongUsage("every server of a Redis Cluster counts memory and commands for itself: give --redis the URL of a single server")
-	}
 	if b.client, err = queue.New(b.db, queue.Config{}); err != nil {
 		return err
 	}
@@ -115,38 +99,10 @@ func (b *queueBench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.measureAll(ctx); err != nil {
+	if err := b.repeat(ctx, int(b.runs), b.measure); err != nil {
 		return err
 	}
 	return b.print(server)
-}
-
-// measureAll takes turns between all measurements, until it has done so often
-// enough or is told to stop, and leaves nothing in Redis.
-func (b *queueBench) measureAll(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, b.clean(context.WithoutCancel(ctx))) }()
-	ctx, stopper, end := b.console.listen(ctx)
-	defer end()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-stopper.quit:
-			cancel(errBenchStopped)
-		case <-ctx.Done():
-		}
-	}()
-	for run := range int(b.runs) {
-		b.console.notice("run %d of %d", run+1, b.runs)
-		err := b.measure(ctx)
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // measure measures everything once.

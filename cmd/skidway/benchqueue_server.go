@@ -10,8 +10,8 @@ import (
 )
 
 // info reads one value of what the server tells about itself.
-func (b *queueBench) info(ctx context.Context, section, key string) (string, error) {
-	text, err := b.db.Info(ctx, section).Result()
+func (r *rig) info(ctx context.Context, section, key string) (string, error) {
+	text, err := r.db.Info(ctx, section).Result()
 	if err != nil {
 		return "", fmt.Errorf("ask Redis about itself: %w", err)
 	}
@@ -23,8 +23,8 @@ func (b *queueBench) info(ctx context.Context, section, key string) (string, err
 	return "", fmt.Errorf("this Redis does not tell its %s: nothing can be measured by it", key)
 }
 
-func (b *queueBench) count(ctx context.Context, section, key string) (float64, error) {
-	text, err := b.info(ctx, section, key)
+func (r *rig) count(ctx context.Context, section, key string) (float64, error) {
+	text, err := r.info(ctx, section, key)
 	if err != nil {
 		return 0, err
 	}
@@ -35,22 +35,22 @@ func (b *queueBench) count(ctx context.Context, section, key string) (float64, e
 	return value, nil
 }
 
-func (b *queueBench) memory(ctx context.Context, key string) (float64, error) {
-	return b.count(ctx, "memory", key)
+func (r *rig) memory(ctx context.Context, key string) (float64, error) {
+	return r.count(ctx, "memory", key)
 }
 
 // commands counts all that Redis has ever run, those inside scripts included.
-func (b *queueBench) commands(ctx context.Context) (float64, error) {
-	return b.count(ctx, "stats", "total_commands_processed")
+func (r *rig) commands(ctx context.Context) (float64, error) {
+	return r.count(ctx, "stats", "total_commands_processed")
 }
 
 // server says what is measured.
-func (b *queueBench) server(ctx context.Context) (string, error) {
-	server, err := b.db.Check(ctx)
+func (r *rig) server(ctx context.Context) (string, error) {
+	server, err := r.db.Check(ctx)
 	if err != nil {
 		return "", err
 	}
-	aof, err := b.info(ctx, "persistence", "aof_enabled")
+	aof, err := r.info(ctx, "persistence", "aof_enabled")
 	if err != nil {
 		return "", err
 	}
@@ -63,25 +63,25 @@ func (b *queueBench) server(ctx context.Context) (string, error) {
 
 // appendOnly calls f while the server writes an append-only file that it syncs
 // each second, and sets it back to how it was.
-func (b *queueBench) appendOnly(ctx context.Context, f func() error) (err error) {
+func (r *rig) appendOnly(ctx context.Context, f func() error) (err error) {
 	for _, setting := range []struct{ name, value string }{{"appendfsync", "everysec"}, {"appendonly", "yes"}} {
-		was, err := b.db.ConfigGet(ctx, setting.name).Result()
+		was, err := r.db.ConfigGet(ctx, setting.name).Result()
 		if err != nil {
 			return fmt.Errorf("read the setting %s: %w: leave --aof out", setting.name, err)
 		}
-		if err := b.set(ctx, setting.name, setting.value); err != nil {
+		if err := r.set(ctx, setting.name, setting.value); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, b.set(context.WithoutCancel(ctx), setting.name, was[setting.name])) }()
+		defer func() { err = errors.Join(err, r.set(context.WithoutCancel(ctx), setting.name, was[setting.name])) }()
 	}
-	if err := b.awaitRewrite(ctx); err != nil {
+	if err := r.awaitRewrite(ctx); err != nil {
 		return err
 	}
 	return f()
 }
 
-func (b *queueBench) set(ctx context.Context, name, value string) error {
-	if err := b.db.ConfigSet(ctx, name, value).Err(); err != nil {
+func (r *rig) set(ctx context.Context, name, value string) error {
+	if err := r.db.ConfigSet(ctx, name, value).Err(); err != nil {
 		return fmt.Errorf("set %s to %s: %w", name, value, err)
 	}
 	return nil
@@ -89,10 +89,10 @@ func (b *queueBench) set(ctx context.Context, name, value string) error {
 
 // awaitRewrite waits until the server has written down what it held when its
 // file was switched on.
-func (b *queueBench) awaitRewrite(ctx context.Context) error {
+func (r *rig) awaitRewrite(ctx context.Context) error {
 	for _, key := range []string{"aof_rewrite_scheduled", "aof_rewrite_in_progress"} {
 		for {
-			state, err := b.info(ctx, "persistence", key)
+			state, err := r.info(ctx, "persistence", key)
 			if err != nil {
 				return err
 			}
@@ -108,15 +108,15 @@ func (b *queueBench) awaitRewrite(ctx context.Context) error {
 }
 
 // clean deletes all that was made, by name.
-func (b *queueBench) clean(ctx context.Context) error {
-	keys := b.db.Scan(ctx, 0, b.db.Prefix()+":*", 1000).Iterator()
+func (r *rig) clean(ctx context.Context) error {
+	keys := r.db.Scan(ctx, 0, r.db.Prefix()+":*", 1000).Iterator()
 	for keys.Next(ctx) {
-		if err := b.db.Unlink(ctx, keys.Val()).Err(); err != nil {
+		if err := r.db.Unlink(ctx, keys.Val()).Err(); err != nil {
 			return fmt.Errorf("delete %s, which was made to measure: %w", keys.Val(), err)
 		}
 	}
 	if err := keys.Err(); err != nil {
-		return fmt.Errorf("delete the keys under %s, which were made to measure: %w", b.db.Prefix(), err)
+		return fmt.Errorf("delete the keys under %s, which were made to measure: %w", r.db.Prefix(), err)
 	}
 	return nil
 }
