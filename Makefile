@@ -34,7 +34,7 @@ lint: ## formatting, vet, staticcheck
 	go vet -C cmd/peerbench ./...
 	go run $(STATICCHECK) ./...
 
-bench: build redis ## measure this machine: counting logs, and the queue, beside bare loops
+bench: build redis ## measure this machine: logs, the queue and chats, beside bare loops
 	@./bench.sh
 
 bench-peer: build redis ## measure the queue and asynq in turn (a quarter of an hour)

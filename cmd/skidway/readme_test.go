@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,21 +28,19 @@ func TestReadmeIsTrue(t *testing.T) {
 	if err := os.Rename(filepath.Join(folder, "logs"), filepath.Join(folder, "demo")); err != nil {
 		t.Fatal(err)
 	}
-	commands := 0
+	bin, commands := shellPath(t), 0
 	for _, block := range consoles.FindAllStringSubmatch(string(readme), -1) {
-		for part := range strings.SplitSeq(block[1], "$ ") {
-			line, want, _ := strings.Cut(part, "\n")
-			args, ours := strings.CutPrefix(line, "skidway ")
-			if !ours {
+		for _, c := range typed(block[1]) {
+			if !strings.Contains(c.line, "skidway ") {
 				continue
 			}
-			if want != "" {
-				args = strings.Replace(args, " logs ", " demo ", 1) // the demo's own folder
+			line, want := c.line, c.prints
+			if strings.HasPrefix(line, "skidway logs count") && want != "" {
+				line = strings.Replace(line, " logs ", " demo ", 2) // the demo's own folder
+				line = strings.Replace(line, " demo ", " logs ", 1)
 			}
 			commands++
-			p := command(t, folder, strings.Fields(args)...)
-			p.Env = append(p.Env, "SKIDWAY_REDIS="+url)
-			o := finish(t, p)
+			o := inShell(t, folder, bin, url, line)
 			if o.code != exitDone {
 				t.Errorf("%s: exit code %d: %s", line, o.code, o.stderr)
 			}
@@ -50,7 +49,53 @@ func TestReadmeIsTrue(t *testing.T) {
 			}
 		}
 	}
-	if commands < 7 {
+	if commands < 16 {
 		t.Errorf("only %d commands found", commands)
 	}
+}
+
+// A typedLine is a command of a console and what it prints there, if that is
+// shown.
+type typedLine struct{ line, prints string }
+
+// typed takes a console apart. A line that ends with a backslash goes on.
+func typed(console string) (list []typedLine) {
+	open := false // the last line goes on
+	for line := range strings.Lines(console) {
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		switch {
+		case open:
+			list[len(list)-1].line += line
+		case isCommand:
+			list = append(list, typedLine{line: command})
+		case len(list) > 0:
+			list[len(list)-1].prints += line
+			continue
+		}
+		open = strings.HasSuffix(line, "\\\n")
+	}
+	return list
+}
+
+// shellPath gives a folder in which the command has its own name.
+func shellPath(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(folder, "skidway")); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// inShell types a line into a shell.
+func inShell(t *testing.T, folder, bin, url, line string) outcome {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", line)
+	c.Dir = folder
+	c.Env = append(os.Environ(), runsCommand+"=1", "SKIDWAY_REDIS="+url, "PATH="+bin+":"+os.Getenv("PATH"))
+	return finish(t, c)
 }

@@ -46,13 +46,17 @@ func run(args []string, stdout, stderr *os.File) int {
 func (a *app) root() *cobra.Command {
 	root := group(&cobra.Command{
 		Use:   "skidway",
-		Short: "Counts web logs per country and day, through Redis",
-		Long: `Skidway counts web logs per country and day.
+		Short: "Counts web logs and passes messages, through Redis",
+		Long: `Skidway counts web logs per country and day, and passes messages that wait for
+their readers.
 
-In one process: "skidway logs count". Spread over many: "skidway logs ship"
-cuts log files into pieces in Redis, any number of "skidway logs work" count
-them, each file once for every subscriber, and "skidway logs report" prints
-the counts.
+Logs, in one process: "skidway logs count". Spread over many: "skidway logs
+ship" cuts log files into pieces in Redis, any number of "skidway logs work"
+count them, each file once for every subscriber, and "skidway logs report"
+prints the counts.
+
+Messages: "skidway chat" has many members, "skidway mail" one receiver,
+"skidway dm" two people, and "skidway room" is a place that ends by itself.
 
 Results go to standard output, everything else to standard error.
 
