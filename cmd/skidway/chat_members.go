@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -76,6 +77,11 @@ deletes the whole chat, with everything in it. Anybody can do this.`,
 	c.RunE = action(func(c *cobra.Command, args []string) error {
 		return a.withGroup(c.Context(), func(g *chat.Group) error {
 			before, err := g.Info(c.Context(), args[0])
+			var corrupt *chat.CorruptError
+			if len(args) == 1 && errors.As(err, &corrupt) {
+				a.console.problem("chat "+args[0], err)
+				err = nil
+			}
 			if err != nil {
 				return err
 			}
@@ -91,6 +97,10 @@ deletes the whole chat, with everything in it. Anybody can do this.`,
 func (a *app) dropChat(ctx context.Context, g *chat.Group, id string, was chat.Info) error {
 	if err := g.Delete(ctx, id); err != nil {
 		return err
+	}
+	if was.Kind == "" { // it could not be read
+		a.console.notice("deleted chat %q", id)
+		return nil
 	}
 	a.console.notice("deleted chat %q with %d messages and %d members", id, was.Kept, was.Members)
 	return nil

@@ -128,7 +128,13 @@ func (r *chatReader) takeOne(ctx context.Context, id string, messages []chat.Mes
 		if r.peek {
 			r.printed[id] = last
 		} else if _, err := r.group.Ack(ctx, id, r.as, last); err != nil {
-			return fmt.Errorf("printed, but not marked as read: %w", err)
+			err = fmt.Errorf("printed, but not marked as read: %w", err)
+			var foreign *chat.InvalidError // an entry by hand, with an id beyond all that can be
+			if !errors.As(err, &foreign) || r.follow {
+				return err
+			}
+			r.failed[id], r.printed[id] = true, last
+			r.console.problem("chat "+id, err)
 		}
 		messages = nil
 	}

@@ -153,7 +153,7 @@ func TestChatKeepsMessagesForWhoIsAway(t *testing.T) {
 		t.Error("a message has no time")
 	}
 	s.prints("[]", "chat", "read", "--as", "bob", "-o", "json")
-	s.prints("chat,id,time,sender,message,type,url", "chat", "read", "--as", "bob")
+	s.prints("chat,id,time,sender,message,type,url,error", "chat", "read", "--as", "bob")
 	s.prints("", "chat", "read", "--as", "bob", "-o", "table")
 	hasLine(t, s.must("chat", "read", "--as", "ann", "-o", "table"), "1 1  ", "cem: ", "<https://example.com/a.png>")
 }

@@ -22,7 +22,7 @@ func (a *app) dmRead() *cobra.Command {
 as read once it is printed, unless there is a --peek.
 
 With --follow it goes on with what comes. The reader is present as long as that
-runs: senders are told that it needs no notice.
+runs, which silences notices to it and nothing else.
 
 In JSON it is one object: total (messages ever sent by both), unread (before
 this was read) and messages; with --follow one message a line.`,

@@ -85,7 +85,7 @@ func (m *message) line() string {
 	return text.String()
 }
 
-var messageColumns = []string{"chat", "id", "time", "sender", "message", "type", "url"}
+var messageColumns = []string{"chat", "id", "time", "sender", "message", "type", "url", "error"}
 
 func (m *message) cells() []string {
 	at := ""
@@ -96,7 +96,7 @@ func (m *message) cells() []string {
 	if m.Base64 != nil {
 		text = string(m.Base64)
 	}
-	return []string{m.Chat, strconv.FormatUint(m.ID, 10), at, m.Sender, text, m.Type, m.URL}
+	return []string{m.Chat, strconv.FormatUint(m.ID, 10), at, m.Sender, text, m.Type, m.URL, m.Error}
 }
 
 func writeLines(out io.Writer, messages []message) error {

@@ -29,7 +29,7 @@ const (
 	TypeVideo = "video"
 )
 
-// A Content is what a message carries. The zero value is an empty text.
+// A Content is what a message carries. It has a body, a URL, or both.
 type Content struct {
 	Body []byte // any bytes
 	Type string // what the message is; "" is a text
@@ -44,7 +44,15 @@ func (c *Content) media() bool {
 	return c.Type == TypeImage || c.Type == TypeAudio || c.Type == TypeVideo
 }
 
-// check refuses what can't be sent where a body has at most maxBody bytes.
+// checkNew refuses what can't be sent where a body has at most maxBody bytes.
+func (c *Content) checkNew(maxBody int) error {
+	if len(c.Body) == 0 && c.URL == "" && !c.media() {
+		return &InvalidError{Field: "body", Reason: "it is empty"}
+	}
+	return c.check(maxBody)
+}
+
+// check refuses what no message can hold.
 func (c *Content) check(maxBody int) error {
 	if len(c.Body) > maxBody {
 		return &InvalidError{Field: "body", Reason: fmt.Sprintf("it has %d bytes, more than %d: send the URL of where to find it instead", len(c.Body), maxBody)}

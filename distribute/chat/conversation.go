@@ -113,7 +113,7 @@ func (c *Conversation) Send(ctx context.Context, from, to string, content Conten
 	if err := checkPair("from", from, "to", to); err != nil {
 		return Sent{}, err
 	}
-	if err := content.check(MaxText); err != nil {
+	if err := content.checkNew(MaxText); err != nil {
 		return Sent{}, err
 	}
 	for listed := "0"; ; {
@@ -152,7 +152,8 @@ func (c *Conversation) enlist(ctx context.Context, a, b string) error {
 }
 
 // Delete ends a conversation by hand, with all messages, read or not. One that
-// there is not is no error. Ids start at 1 again with the next message.
+// there is not is no error. Within a day the ids go on where they were, later
+// they start at 1 again.
 func (c *Conversation) Delete(ctx context.Context, me, peer string) error {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return err

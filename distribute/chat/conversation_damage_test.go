@@ -1,9 +1,11 @@
 package chat_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -153,5 +155,54 @@ func TestOneUnreadableConversationDoesNotHideTheOthers(t *testing.T) {
 				t.Error(err)
 			}
 		}), nil)
+	})
+}
+
+func spins(t *testing.T, spoil func(k talk), wait func(ctx context.Context, k talk) error) {
+	t.Helper()
+	url := redistest.URL(t)
+	p := redistest.StartProxy(t, url)
+	k := talking(t, redistest.Open(t, p.URL), chat.ConversationConfig{})
+	k.send("ann", "one")
+	spoil(k)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	before := p.Commands()
+	for ctx.Err() == nil {
+		_ = wait(ctx, k)
+	}
+	if n := p.Commands() - before; n > 10 {
+		t.Errorf("%d commands while there is nothing to do", n)
+	}
+}
+
+func TestFollowingDoesNotSpinWhenTheLogWasLost(t *testing.T) {
+	t.Parallel()
+	spins(t, func(k talk) { k.db.Del(t.Context(), k.db.Prefix()+":dm:{ann/bob}:log") },
+		func(ctx context.Context, k talk) error {
+			page, err := k.Peek(ctx, "bob", "ann", 0, 0)
+			if err != nil || len(page.Messages) > 0 {
+				return err
+			}
+			return k.WaitFrom(ctx, "bob", "ann", 0)
+		})
+}
+
+func TestFollowingDoesNotSpinWhenTheHashWasLost(t *testing.T) {
+	t.Parallel()
+	spins(t, func(k talk) { k.db.Del(t.Context(), k.db.Prefix()+":dm:{ann/bob}") },
+		func(ctx context.Context, k talk) error { return k.WaitFrom(ctx, "bob", "ann", 0) })
+}
+
+func TestConversationNeverExpiresOnceSomethingWasSent(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		k := talking(t, db, chat.ConversationConfig{})
+		wantErr(t, k.Present(t.Context(), "bob", "ann", time.Minute), nil)
+		k.spoil("5-0", "foreign", "field")
+		k.ack("bob", 5)
+		k.send("ann", "important")
+		if ttl := db.PTTL(t.Context(), db.Prefix()+":dm:{ann/bob}").Val(); ttl != -1 {
+			t.Errorf("the conversation ends in %v", ttl)
+		}
 	})
 }

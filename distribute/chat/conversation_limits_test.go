@@ -83,3 +83,12 @@ func TestConversationArgumentsAreChecked(t *testing.T) {
 		t.Errorf("something was written: %q", keys)
 	}
 }
+
+func TestEmptyMessageIsRefusedByAConversation(t *testing.T) {
+	t.Parallel()
+	k := talking(t, redistest.DB(t), chat.ConversationConfig{})
+	var invalid *chat.InvalidError
+	if _, err := k.Send(t.Context(), "ann", "bob", chat.Content{}); !errors.As(err, &invalid) || invalid.Field != "body" {
+		t.Errorf("got error %v", err)
+	}
+}

@@ -101,3 +101,26 @@ func TestLostAnswersOfOtherCallsInAConversationDoNotShow(t *testing.T) {
 	}
 	wantPage(t, sure.read("bob", 0), 0, 0)
 }
+
+func TestReadIsRepeatedAfterManyOtherReads(t *testing.T) {
+	t.Parallel()
+	p, lossy, sure := lossyTalk(t, chat.ConversationConfig{})
+	sure.send("ann", "one", "two")
+	lost := p.DropReply(1)
+	pages := make(chan chat.ConversationPage)
+	go func() {
+		page, err := lossy.Read(t.Context(), "bob", "ann", 2)
+		if err != nil {
+			t.Error(err)
+		}
+		pages <- page
+	}()
+	<-lost
+	p.Hold()
+	for i := range 9 {
+		sure.send("ann", fmt.Sprint("more", i))
+		sure.read("bob", 1)
+	}
+	p.Release()
+	wantStrings(t, bodies((<-pages).Messages), "one", "two")
+}

@@ -13,8 +13,11 @@ func (c *Conversation) Present(ctx context.Context, me, peer string, d time.Dura
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return err
 	}
-	ms := (max(d, 0) + time.Millisecond - 1) / time.Millisecond
-	_, err := c.run(ctx, conversationPresentScript, me, peer, int64(ms))
+	ms := max(d, 0).Milliseconds()
+	if d > 0 && d%time.Millisecond > 0 {
+		ms++
+	}
+	_, err := c.run(ctx, conversationPresentScript, me, peer, ms)
 	return err
 }
 

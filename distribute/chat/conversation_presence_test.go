@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -67,5 +68,17 @@ func TestPresenceAloneLeavesNothingBehind(t *testing.T) {
 		if err != nil || ttl < 59*time.Minute || ttl > time.Hour {
 			t.Errorf("it ends in %v, %v", ttl, err)
 		}
+	})
+}
+
+func TestPresenceForEverDoesNotDamageTheConversation(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		k := talking(t, db, chat.ConversationConfig{})
+		k.send("ann", "one")
+		wantErr(t, k.Present(t.Context(), "bob", "ann", math.MaxInt64), nil)
+		if sent := k.send("ann", "two"); sent.Notify {
+			t.Error("bob is present for ever, and is to be told")
+		}
+		wantPage(t, k.read("bob", 0), 2, 2, "one", "two")
 	})
 }

@@ -19,7 +19,8 @@ type ConversationPage struct {
 // acknowledges what it gives, in one step: a reader that crashes after that has
 // read it. Whoever can't bear this calls [Conversation.Peek] and
 // [Conversation.Ack]. When Redis carried a read out and its answer was lost, it
-// is repeated and gives the same messages.
+// is repeated and gives the same messages, unless other processes made 32 reads
+// for me meanwhile.
 //
 // limit is at most [MaxMessages]; zero means [DefaultMessages]. A page of big
 // messages is shorter (it ends soon after 64 KiB), and only an empty one says
@@ -32,7 +33,8 @@ func (c *Conversation) Read(ctx context.Context, me, peer string, limit int) (Co
 
 // Peek is [Conversation.Read] that changes nothing. It starts after the id
 // after, if that is not read yet: the last id of one page gives the next; zero
-// starts with the first unread message.
+// starts with the first unread message, and so does an id that no message has yet:
+// it is of a conversation that was deleted since.
 func (c *Conversation) Peek(ctx context.Context, me, peer string, after uint64, limit int) (ConversationPage, error) {
 	return c.unread(me, peer, func(to uint64) (answer, error) {
 		return c.run(ctx, conversationPeekScript, me, peer, me, pageLimit(limit), idText(max(after, to)))

@@ -249,15 +249,26 @@ func TestHistoryIsReadFromEitherEndAndChangesNothing(t *testing.T) {
 	})
 }
 
-func TestDeletedConversationBeginsAnew(t *testing.T) {
+func TestDeletedConversationBeginsAnewAndItsIdsGoOn(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		k := talking(t, db, chat.ConversationConfig{})
 		k.send("ann", "old")
 		wantErr(t, k.Delete(t.Context(), "bob", "ann"), nil)
 		wantPage(t, k.read("bob", 0), 0, 0)
-		if sent := k.send("bob", "new"); sent.ID != 1 {
+		if sent := k.send("bob", "new"); sent.ID != 2 {
 			t.Errorf("got %+v", sent)
 		}
+		k.ack("ann", 1) // by somebody who still holds the old message
 		wantPage(t, k.read("ann", 0), 1, 1, "new")
+	})
+}
+
+func TestPeekGoesOnAfterTheConversationBeganAnew(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		k := talking(t, db, chat.ConversationConfig{})
+		k.send("ann", "one", "two", "three")
+		wantErr(t, k.Delete(t.Context(), "ann", "bob"), nil)
+		k.send("ann", "new")
+		wantPage(t, k.peek("bob", 3), 1, 1, "new")
 	})
 }

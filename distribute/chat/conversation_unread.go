@@ -75,18 +75,18 @@ func (c *Conversation) WaitFrom(ctx context.Context, me, peer string, after uint
 		return err
 	}
 	return c.wait(ctx, me, func() ([]rdb.Mark, bool, error) {
-		mark := rdb.Mark{Key: c.keys.conversationLog(pairOf(me, peer)), ID: "0"}
-		a, err := c.run(ctx, conversationLookScript, me, peer)
+		a, err := c.run(ctx, conversationLookScript, me, peer, "any")
 		if err != nil {
-			return []rdb.Mark{mark}, false, orEmpty(err)
+			return nil, false, err
 		}
-		mark.ID = a.text(1)
-		found := a.number(0) > 0
-		if found && after > 0 {
-			page, err := c.Peek(ctx, me, peer, after, 1)
-			return []rdb.Mark{mark}, len(page.Messages) > 0, err
+		marks := []rdb.Mark{{Key: c.keys.conversationLog(pairOf(me, peer)), ID: a.text(1)}}
+		if a.number(0) == 0 {
+			return marks, false, nil
 		}
-		return []rdb.Mark{mark}, found, nil
+		// Read or not: and what is counted, but gone from the log, is nothing
+		// that anybody could read, and must not wake for ever.
+		page, err := c.Peek(ctx, me, peer, after, 1)
+		return marks, len(page.Messages) > 0, err
 	})
 }
 
@@ -97,7 +97,7 @@ func (c *Conversation) wait(ctx context.Context, me string, look func() ([]rdb.M
 		if err != nil || found {
 			return err
 		}
-		if _, err := c.db.Wait(ctx, waitTimeout, marks...); err != nil {
+		if _, err := c.db.Wait(ctx, waitTimeout, waitable(c.db, marks)...); err != nil {
 			return fmt.Errorf("wait for messages for %q: %w", me, err)
 		}
 	}

@@ -1,9 +1,13 @@
 package chat_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -106,7 +110,7 @@ func TestIdsStayExactUpTo53Bits(t *testing.T) {
 		}
 		wantStrings(t, pending(t, g, "c", "ann"), "two")
 		var corrupt *chat.CorruptError
-		if _, err := g.Send(t.Context(), "c", "bob", chat.Content{}); !errors.As(err, &corrupt) {
+		if _, err := g.Send(t.Context(), "c", "bob", chat.Text("x")); !errors.As(err, &corrupt) {
 			t.Fatalf("sent beyond 2^53: %v", err)
 		}
 	})
@@ -144,6 +148,61 @@ func TestOneUnreadableChatDoesNotHideTheOthers(t *testing.T) {
 		ack(t, g, "fine", "ann", 1, 1)
 		if err := waiting(t, db, ctx, "ann", func() { send(t, g, "fine", "bob", "y", 2) }); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+func TestWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		send(t, g, "c", "bob", strings.Repeat("x", 20_000), 1)
+		if err := db.XDel(t.Context(), db.Prefix()+":chat:{c}:log", "1-0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		for name, wait := range map[string]func(context.Context) error{
+			"all": func(ctx context.Context) error { return g.Wait(ctx, "ann") },
+			"one": func(ctx context.Context) error { return g.WaitIn(ctx, "c", "ann", 0) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			if err := wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: found what is not there: %v", name, err)
+			}
+			cancel()
+		}
+	})
+}
+
+func TestChatOfTheWrongTypeCanBeDeleted(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		for _, key := range []string{"", ":seen", ":cursors", ":log"} {
+			create(t, g, "c"+fmt.Sprint(len(key)), chat.Channel, "ann")
+			id := "c" + fmt.Sprint(len(key))
+			setLimits(t, g, id, chat.Limits{Away: time.Hour})
+			full := db.Prefix() + ":chat:{" + id + "}" + key
+			if err := db.Set(t.Context(), full, "x", 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Delete(t.Context(), id); err != nil {
+				t.Errorf("%s: %v", full, err)
+			}
+		}
+	})
+}
+
+func TestSenderIsToldOfForeignEntries(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		add := &redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1-0", Values: []string{"a", "b"}}
+		if err := db.XAdd(t.Context(), add).Err(); err != nil {
+			t.Fatal(err)
+		}
+		send(t, g, "c", "ann", "mine", 2)
+		messages, err := g.Pending(t.Context(), "c", "ann", 0, 0)
+		if err != nil || len(messages) == 0 {
+			t.Errorf("nobody was told of the entry that somebody added: %v, %v", messages, err)
 		}
 	})
 }

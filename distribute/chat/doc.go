@@ -74,7 +74,8 @@
 //
 //	chat:{ID}            hash    v (format version, 1), kind, last and oldest id, created (ms), token (of the creation),
 //	                             big (id of the newest message above 16 KiB), sent (bytes of all messages ever),
-//	                             limits ("messages bytes age-ms away-ms")
+//	                             limits ("messages bytes age-ms away-ms"), first ("id before time" of the oldest
+//	                             message, once it was a big one and limits asked)
 //	chat:{ID}:log        stream  entry N-0 is message N: sender, body, time (ms), type, url,
 //	                             before (bytes of all messages before it)
 //	chat:{ID}:cursors    zset    member → id of the last message dealt with
@@ -213,8 +214,9 @@
 //   - Read gives each message once, in order, with the number of unread messages
 //     and of all ever sent, and acknowledges in the same step. Its answer can be
 //     lost without a loss: the repeated call gives the same page, for a minute,
-//     whatever others did meanwhile. A reader that crashes after Read has read it;
-//     [Conversation.Peek] and [Conversation.Ack] leave it unread until then.
+//     unless other readers of the same person read 32 pages meanwhile. A reader
+//     that crashes after Read has read it; [Conversation.Peek] and
+//     [Conversation.Ack] leave it unread until then.
 //   - Unread is exact under any interleaving: what the peer sent, less what of that
 //     was acknowledged. Each message carries how many both had sent by then, so
 //     that this holds for an acknowledgement of any message, and with entries
@@ -245,7 +247,7 @@
 //	                             names: sent1 sent2 (messages ever), cursor1 cursor2 (last id
 //	                             acknowledged), read1 read2 (the peer's messages that were),
 //	                             here1 here2 (ms until which that one is present),
-//	                             reads1 reads2 (the last 8 reads, to be repeated)
+//	                             reads1 reads2 (the last 32 reads, to be repeated)
 //	dm:{A/B}:log         stream  entry N-0 is message N: sender, body, time (ms), type, url,
 //	                             sent1 and sent2 as they were then
 //	person:{NAME}:peers  zset    peer → when this was written (ms)
@@ -259,8 +261,8 @@
 // What it costs:
 //
 //	Send               one script; the first of a conversation two, and four to list it
-//	Read, Peek         one script a page, of 100 to 500 messages or about 64 KiB; one more for
-//	                   each 500 own messages that lie between
+//	Read, Peek         one script a page, of up to 200 messages or about 64 KiB; one more for
+//	                   each 200 own messages that lie between
 //	Ack, History, Present, PresentUntil, Delete   one script
 //	Unread             one script for each 500 of the list, one round trip for each 100
 //	Wait               Unread, then one blocked XREAD (in a Cluster, one for each conversation)
@@ -307,7 +309,7 @@
 //
 // Who may what. Reading and sending is for those inside, who are not muted if they
 // send. Changing settings, muting, deleting, and taking back others' messages is for
-// the owner, inside or not; where there is no owner, for everybody inside; and for
+// the owner, inside or not; where there is no owner, for everybody inside who is not muted; and for
 // operators: a [Pass] without an ID. Names are claims: whoever can use the Redis can
 // act as anybody.
 //
@@ -346,7 +348,7 @@
 //	Info, Set, Mute, Unmute, Retract, Delete   one script
 //	Create                                     one script; with a password, one slow hash
 //	Enter                                      one script; with a password, one HMGET and one slow hash, too
-//	People                                     two scripts, and one more for each further 500
+//	People                                     two scripts, and one more for each further 200
 //	Wait                                       a Read of one, and one blocked XREAD, every 5 seconds or a
 //	                                           third of the presence
 //

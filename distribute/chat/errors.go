@@ -38,22 +38,29 @@ var (
 	// ErrTaken says that somebody with this id is in the room.
 	ErrTaken = errors.New("somebody with this id is in the room: choose another id, or let it leave first")
 
+	// ErrMuted says that somebody may not speak in the room: see [MutedError].
+	ErrMuted = errors.New("muted in this room")
+
 	// ErrNotAllowed says that only the owner of the room, or with a message its
 	// sender, may do this.
 	ErrNotAllowed = errors.New("only the owner of the room may do this")
 )
 
-// MutedError says that somebody may not send to a room.
+// MutedError says that somebody may not send to a room, or act as its owner where
+// it has none. It matches [ErrMuted].
 type MutedError struct {
 	Until time.Time // zero: for good
 }
 
 func (e *MutedError) Error() string {
 	if e.Until.IsZero() {
-		return "muted in this room"
+		return ErrMuted.Error()
 	}
-	return "muted in this room until " + e.Until.Format(time.RFC3339)
+	return ErrMuted.Error() + " until " + e.Until.Format(time.RFC3339)
 }
+
+// Is makes it match [ErrMuted].
+func (e *MutedError) Is(target error) bool { return target == ErrMuted }
 
 // InvalidError says which argument can't be used, and why.
 type InvalidError struct {

@@ -178,7 +178,7 @@ func (g *Group) Send(ctx context.Context, id, sender string, content Content) (u
 	if err := checkName("sender", sender); err != nil {
 		return 0, err
 	}
-	if err := content.check(MaxBody); err != nil {
+	if err := content.checkNew(MaxBody); err != nil {
 		return 0, err
 	}
 	a, err := g.run(ctx, groupSendScript, id, append([]any{sender}, content.args()...)...)

@@ -331,3 +331,47 @@ func commandsOf(t *testing.T, db *rdb.DB) (n int) {
 	t.Fatal("the server does not count")
 	return 0
 }
+
+func TestLimitOfMessagesHoldsAfterAnEntryWasAddedByHand(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		setLimits(t, g, "c", chat.Limits{Messages: 5})
+		send(t, g, "c", "bob", "one", 1)
+		add := &redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1700000000000-0", Values: []string{"a", "b"}}
+		if err := db.XAdd(t.Context(), add).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint64(300) {
+			send(t, g, "c", "bob", "x", 1700000000001+i)
+		}
+		if got := info(t, g, "c"); got.Kept != 5 {
+			t.Errorf("a chat with at most 5 messages keeps %d", got.Kept)
+		}
+	})
+}
+
+func TestLimitOfAgeKeepsYoungMessagesOfTheReleaseBefore(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := chat.NewGroup(db)
+		create(t, g, "c", chat.Channel, "ann")
+		now, err := db.Time(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 { // as the release before wrote them
+			add := &redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: fmt.Sprintf("%d-0", i+1),
+				Values: []string{"sender", "bob", "body", "x", "time", fmt.Sprint(now.UnixMilli())}}
+			if err := db.XAdd(t.Context(), add).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.HSet(t.Context(), db.Prefix()+":chat:{c}", "last", 100).Err(); err != nil {
+			t.Fatal(err)
+		}
+		setLimits(t, g, "c", chat.Limits{Age: time.Hour, Bytes: 1 << 30})
+		if got := info(t, g, "c"); got.Kept != 100 {
+			t.Errorf("of 100 messages that are a second old, %d are kept for an hour", got.Kept)
+		}
+	})
+}

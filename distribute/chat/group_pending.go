@@ -74,14 +74,15 @@ func (g *Group) Ack(ctx context.Context, id, member string, upTo uint64) (cursor
 
 // Fetch is Pending and Ack in one call, for whoever can bear that messages
 // are gone when the process dies after Fetch and before they are dealt with.
-// When Fetch fails they stay pending.
+// When only the acknowledging failed, they come with the error: they may be
+// acknowledged or still be pending.
 func (g *Group) Fetch(ctx context.Context, id, member string, limit int) ([]Message, error) {
 	messages, err := g.Pending(ctx, id, member, 0, limit)
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
 	if _, err := g.Ack(ctx, id, member, messages[len(messages)-1].ID); err != nil {
-		return nil, err
+		return messages, err
 	}
 	return messages, nil
 }

@@ -256,7 +256,7 @@ func TestPendingIsReadByPages(t *testing.T) {
 		g := chat.NewGroup(db)
 		create(t, g, "c", chat.Channel, "ann")
 		for i := range uint64(57) {
-			send(t, g, "c", "uploader", strings.Repeat("x", int(i)), i+1)
+			send(t, g, "c", "uploader", strings.Repeat("x", int(i)+1), i+1)
 		}
 		ack(t, g, "c", "ann", 3, 3)
 		after := uint64(0)
@@ -272,7 +272,7 @@ func TestPendingIsReadByPages(t *testing.T) {
 				return
 			}
 			for _, m := range page {
-				if m.ID != want || len(m.Body) != int(want-1) || m.Sender != "uploader" || m.Err != nil || m.Time.Year() < 2020 {
+				if m.ID != want || len(m.Body) != int(want) || m.Sender != "uploader" || m.Err != nil || m.Time.Year() < 2020 {
 					t.Fatalf("got %+v, want id %d", m, want)
 				}
 				want++

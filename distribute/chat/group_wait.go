@@ -43,7 +43,8 @@ func (g *Group) WaitIn(ctx context.Context, id, member string, after uint64) err
 		if err != nil {
 			return nil, false, err
 		}
-		return []rdb.Mark{g.mark(id, a)}, anyPending(a), nil
+		found, err := g.anyPending(ctx, id, a)
+		return []rdb.Mark{g.mark(id, a)}, found, err
 	})
 }
 
@@ -54,7 +55,7 @@ func (g *Group) wait(ctx context.Context, member string, look func() ([]rdb.Mark
 		if err != nil || found {
 			return err
 		}
-		if _, err := g.db.Wait(ctx, waitTimeout, marks...); err != nil {
+		if _, err := g.db.Wait(ctx, waitTimeout, waitable(g.db, marks)...); err != nil {
 			return fmt.Errorf("wait for messages for %q: %w", member, err)
 		}
 	}
@@ -73,15 +74,28 @@ func (g *Group) look(ctx context.Context, member string, after map[string]uint64
 		if r.err != nil {
 			return nil // nothing to wait for there
 		}
-		found = found || anyPending(r.answer)
 		marks = append(marks, g.mark(id, r.answer))
-		return nil
+		if found {
+			return nil
+		}
+		found, err = g.anyPending(ctx, id, r.answer)
+		return err
 	})
 	return marks, found, err
 }
 
-// anyPending reads an answer of groupPendingScript.
-func anyPending(a answer) bool { return len(a) < 2 || len(parseEntries(a[1])) > 0 }
+// anyPending reads an answer of groupPendingScript. A big message, which that has
+// not read, is looked for: somebody may have deleted it by hand.
+func (g *Group) anyPending(ctx context.Context, id string, a answer) (bool, error) {
+	if len(a) > 1 {
+		return len(parseEntries(a[1])) > 0, nil
+	}
+	messages, err := g.read(ctx, id, a.number(0), 1)
+	if err != nil {
+		return false, fmt.Errorf("chat %q: read messages: %w", id, err)
+	}
+	return len(messages) > 0, nil
+}
 
 // mark is where a wait for more starts than such an answer has.
 func (g *Group) mark(id string, a answer) rdb.Mark {

@@ -63,3 +63,16 @@ func readLog(ctx context.Context, db *rdb.DB, ahead, limit, mostBytes int, comma
 func lastUnder(number uint64) string {
 	return strconv.FormatUint(number, 10) + "-18446744073709551615"
 }
+
+// mostBlocked is how many connections a wait takes on a Cluster, where each slot
+// takes one: others need some of the pool, too. Whoever waits at more looks at the
+// rest every waitTimeout.
+const mostBlocked = 50
+
+// waitable gives the marks that a wait can block at.
+func waitable(db *rdb.DB, marks []rdb.Mark) []rdb.Mark {
+	if _, cluster := db.UniversalClient.(*redis.ClusterClient); cluster {
+		return marks[:min(len(marks), mostBlocked)]
+	}
+	return marks
+}

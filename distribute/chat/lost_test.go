@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -67,5 +68,29 @@ func TestLostAnswersOfOtherCallsDoNotShow(t *testing.T) {
 		}
 		_, err := g.Info(ctx, id)
 		wantErr(t, err, chat.ErrNoChat)
+	}
+}
+
+func TestFetchWhoseAckWasLostLosesNothing(t *testing.T) {
+	t.Parallel()
+	p, db := losing(t)
+	g := chat.NewGroup(db)
+	create(t, g, "c", chat.Channel, "ann")
+	send(t, g, "c", "bob", "one", 1)
+	if _, err := g.Fetch(t.Context(), "c", "ann", 0); err != nil {
+		t.Fatal(err)
+	}
+	send(t, g, "c", "bob", "two", 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	dropped := p.DropReply(3) // that of Ack
+	go func() { t.Log(<-dropped); cancel() }()
+	messages, err := g.Fetch(ctx, "c", "ann", 0)
+	if err == nil {
+		t.Skip("retried in time")
+	}
+	left := pending(t, g, "c", "ann")
+	t.Logf("err %v, got %d, left %d", err, len(messages), len(left))
+	if len(messages) == 0 && len(left) == 0 {
+		t.Error("lost")
 	}
 }

@@ -49,7 +49,7 @@ func (m *Mailbox) Send(ctx context.Context, box, sender string, content Content)
 	if err := checkName("sender", sender); err != nil {
 		return 0, err
 	}
-	if err := content.check(MaxBody); err != nil {
+	if err := content.checkNew(MaxBody); err != nil {
 		return 0, err
 	}
 	for {

@@ -54,7 +54,7 @@ func (m *Mailbox) Take(ctx context.Context, box string, limit int) ([]Message, e
 	limit = min(pageLimit(limit), ackedAtOnce)
 	for {
 		v, messages, err := m.read(ctx, box, 0, limit)
-		if err != nil || !v.found {
+		if err != nil || len(messages) == 0 {
 			return nil, err
 		}
 		ids := make([]uint64, len(messages))

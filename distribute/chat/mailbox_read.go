@@ -114,8 +114,9 @@ func (m *Mailbox) entries(ctx context.Context, box string, ahead, limit, mostByt
 // few seconds. It holds one connection.
 func (m *Mailbox) Wait(ctx context.Context, box string, after uint64) error {
 	for {
-		v, err := m.visit(ctx, box, after)
-		if err != nil || v.found {
+		// A big message is looked for: somebody may have deleted it by hand.
+		v, messages, err := m.read(ctx, box, after, 1)
+		if err != nil || len(messages) > 0 {
 			return err
 		}
 		mark := rdb.Mark{Key: m.keys.mailboxLog(box), ID: lastUnder(max(after, v.last))}

@@ -17,7 +17,7 @@ func checkSpan(field string, d time.Duration) error {
 }
 
 func checkMax(n int) error {
-	if n < 0 {
+	if n < 0 || uint64(n) > lastExact { // scripts know no number beyond
 		return &InvalidError{"max", strconv.Itoa(n), "want a number of people, or 0 for no limit"}
 	}
 	return nil
@@ -50,10 +50,7 @@ func checkRoomContent(c *Content) error {
 	if c.Type != "" && c.Type != TypeText && !c.media() {
 		return &InvalidError{"type", c.Type, "a room takes text, image, audio and video"}
 	}
-	if len(c.Body) == 0 && c.URL == "" {
-		return &InvalidError{Field: "body", Reason: "it is empty"}
-	}
-	if err := c.check(MaxText); err != nil {
+	if err := c.checkNew(MaxText); err != nil {
 		return err
 	}
 	if u, err := url.Parse(c.URL); err == nil && strings.EqualFold(u.Scheme, "data") {

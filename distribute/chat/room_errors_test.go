@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -216,5 +217,19 @@ func TestRoomOfANewerReleaseIsLeftAlone(t *testing.T) {
 				t.Errorf("%s: got %v", what, err)
 			}
 		}
+	})
+}
+
+func TestRoomForAnyNumberOfPeopleCanBeEntered(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		r, _ := room(t, db, chat.RoomOptions{}, "ann")
+		err := r.Create(t.Context(), "big", chat.RoomOptions{Max: math.MaxInt})
+		var invalid *chat.InvalidError
+		if errors.As(err, &invalid) {
+			return // refused by name is fine
+		}
+		wantErr(t, err, nil)
+		_, err = r.Enter(t.Context(), "big", chat.EnterOptions{ID: "ann"})
+		wantErr(t, err, nil)
 	})
 }

@@ -82,3 +82,22 @@ func TestLostAnswersOfOtherCallsToARoomDoNotShow(t *testing.T) {
 		wantErr(t, one(r.Read(ctx, bob, 0, 0)), chat.ErrNoRoom)
 	}
 }
+
+func TestRepeatedDeleteSparesTheNextRoom(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	proxy := redistest.StartProxy(t, url)
+	lossy := newRoom(redistest.Open(t, proxy.URL))
+	sure, _ := room(t, redistest.Open(t, url), chat.RoomOptions{})
+	wantErr(t, lossy.Delete(t.Context(), operator), nil)
+	wantErr(t, sure.Create(t.Context(), "r", chat.RoomOptions{}), nil)
+	lost := proxy.DropReply(1)
+	done := make(chan error)
+	go func() { done <- lossy.Delete(t.Context(), operator) }()
+	<-lost
+	proxy.Hold()
+	wantErr(t, sure.Create(t.Context(), "r", chat.RoomOptions{}), nil)
+	proxy.Release()
+	wantErr(t, <-done, nil)
+	enter(t, sure, chat.EnterOptions{ID: "ann"})
+}

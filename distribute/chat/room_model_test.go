@@ -39,6 +39,8 @@ func (m *roomModel) allowed(id string, now time.Time) error {
 		return chat.ErrNotInRoom
 	case m.owner != "":
 		return chat.ErrNotAllowed
+	case m.mutes[id].After(now):
+		return chat.ErrMuted
 	}
 	return nil
 }

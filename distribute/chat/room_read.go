@@ -23,6 +23,8 @@ type News struct {
 	More            bool // there are more in the direction that was asked for
 
 	RoomInfo
+
+	beyond string // a foreign entry that no position leads to, or ""
 }
 
 // A RoomMessage is a message to a room. Its ID is its position in the room's log.
@@ -85,7 +87,7 @@ func (r *Room) History(ctx context.Context, pass Pass, page RoomPage) (News, err
 
 // parseNews reads what the script gave after the word ok.
 func parseNews(a answer, page RoomPage) News {
-	news := News{RoomInfo: parseRoomInfo(a.list(0)), Position: page.From, More: a.number(1) == 1}
+	news := News{RoomInfo: parseRoomInfo(a.list(0)), Position: page.From, More: a.number(1) == 1, beyond: a.text(3)}
 	entries := parseEntries([]any(a.list(2)))
 	if !page.Forward {
 		slices.Reverse(entries)
@@ -144,7 +146,7 @@ func (r *Room) Resource(ctx context.Context, pass Pass, message uint64) (RoomMes
 	if err != nil {
 		return RoomMessage{}, err
 	}
-	if len(news.Messages) == 0 || news.Messages[0].ID != message || news.Messages[0].URL == "" {
+	if len(news.Messages) == 0 || news.Messages[0].ID != message || news.Messages[0].URL == "" || news.Messages[0].Err != nil {
 		return RoomMessage{}, none
 	}
 	return news.Messages[0], nil
@@ -159,8 +161,11 @@ func (r *Room) Wait(ctx context.Context, pass Pass, since uint64) error {
 		if err != nil || news.Position > since {
 			return err
 		}
-		again := min(waitTimeout, news.Settings.Presence/3)
-		if _, err := r.db.Wait(ctx, again, rdb.Mark{Key: r.keys.roomLog(pass.Room), ID: lastUnder(since)}); err != nil {
+		mark := rdb.Mark{Key: r.keys.roomLog(pass.Room), ID: lastUnder(since)}
+		if news.beyond != "" {
+			mark.ID = news.beyond // or it would wake for ever
+		}
+		if _, err := r.db.Wait(ctx, min(waitTimeout, news.Settings.Presence/3), mark); err != nil {
 			return fmt.Errorf("room %q: wait for messages: %w", pass.Room, err)
 		}
 	}

@@ -32,6 +32,13 @@ local function open()
   return chat
 end
 
+-- A pair of which nothing is known.
+local function none()
+  local chat = {}
+  for _, name in ipairs(names) do chat[name] = 0 end
+  return chat
+end
+
 -- How many messages wait for me, and for my peer. Exact, because both are
 -- counted where they change: what was sent, and what of it was acknowledged.
 local function unread(chat) return chat['sent' .. peer] - chat['read' .. me] end
@@ -44,7 +51,7 @@ local function behind(id) return text(id) .. '-18446744073709551615' end
 
 -- Walks along the log from one place to another, until take, which is handed
 -- each entry, its sender and how many messages my peer had sent by then, is
--- content, or after 500 entries or 64 KiB. It goes in steps of 8: nobody knows how
+-- content, or after 200 entries or 64 KiB. It goes in steps of 8: nobody knows how
 -- big entries are before they are copied. Tells whether it came to the end.
 local function walk(command, from, to, take)
   local seen, bytes, counter = 0, 0, 'sent' .. peer
@@ -58,7 +65,7 @@ local function walk(command, from, to, take)
         if name == 'sender' then sender = value elseif name == counter then count = value end
       end
       seen, from = seen + 1, '(' .. entry[1]
-      if take(entry, sender, count) or seen == 500 or bytes >= 65536 then return false end
+      if take(entry, sender, count) or seen == 200 or bytes >= 65536 then return false end
     end
     if #entries < 8 then return true end
   end

@@ -1,13 +1,16 @@
 -- Tells how a conversation stands.
 -- KEYS: see conversation.lua
--- ARGV[1] who looks
+-- ARGV[1] who looks  ARGV[2] 'any' if a pair of which nothing is known is one
+-- without messages, instead of 'nochat'
 -- Returns {'ok', unread, mark, total, at, here}: mark is the place in the log
 --         behind which new messages come; at is the time of the newest
 --         message, here until when the peer is present, both in ms or 0
 --         or a refusal of conversation.lua
 
 local chat, refusal = open()
-if not chat then return refusal end
+if refusal and refusal[1] ~= 'nochat' then return refusal end
+chat = chat or none()
+if chat.at == 0 and ARGV[2] ~= 'any' then return {'nochat'} end
 -- Somebody's own entries, beyond our last, must not wake a waiter for ever.
 local mark = behind(chat.last)
 local foreign = redis.call('XREVRANGE', KEYS[2], '+', '(' .. mark, 'COUNT', 1)[1]

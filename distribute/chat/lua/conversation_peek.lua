@@ -8,6 +8,9 @@
 
 local chat, refusal = open()
 if not chat then return refusal end
-local from = math.max(chat['cursor' .. me], tonumber(ARGV[4]))
+local from = tonumber(ARGV[4])
+-- An id that was not given yet is of a conversation that was deleted since.
+if from > chat.last and from > newest(KEYS[2]) then from = 0 end
+from = math.max(from, chat['cursor' .. me])
 local page, to, _, more = pageFor(chat, ARGV[2], from, exact, tonumber(ARGV[3]))
 return {'ok', total(chat), text(unread(chat)), more and 1 or 0, text(to), page}

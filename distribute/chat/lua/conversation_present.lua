@@ -10,9 +10,10 @@ if ms == 0 then
   if chat then redis.call('HDEL', KEYS[1], 'here' .. me) end
   return {'ok'}
 end
-local here, last = now() + ms, chat and chat.last or 0
-redis.call('HSET', KEYS[1], 'v', '1', 'last', text(last), 'here' .. me, text(here))
-if last == 0 then -- where nothing was ever said nothing has to stay
-  redis.call('PEXPIREAT', KEYS[1], text(math.max(here, chat and chat['here' .. peer] or 0)))
+local here = now() + ms
+chat = chat or none()
+redis.call('HSET', KEYS[1], 'v', '1', 'last', text(chat.last), 'here' .. me, text(here))
+if chat.at == 0 then -- where nothing was ever said nothing has to stay
+  redis.call('PEXPIREAT', KEYS[1], text(math.max(here, chat['here' .. peer])))
 end
 return {'ok'}

@@ -1,7 +1,8 @@
 -- Reads a page of what is unread, and acknowledges it.
 -- KEYS: see conversation.lua
 -- ARGV[1] who reads  ARGV[2] that one's name  ARGV[3] most messages
--- ARGV[4] token, new for every read: the last 8 reads can be repeated
+-- ARGV[4] token, new for every read: the last 32 reads of a person can be
+-- repeated
 -- Returns {'ok', total, unread, more, to, entries}: as conversation_peek.lua;
 --         unread is the number before this read
 --         or a refusal of conversation.lua
@@ -25,7 +26,7 @@ elseif to > from then
     local kept, n = table.concat({ARGV[4], text(from), text(to), text(before), text(now())}, ' '), 1
     for one in string.gmatch(reads, '[^;]+') do
       n = n + 1
-      if n <= 8 then kept = kept .. ';' .. one end
+      if n <= 32 then kept = kept .. ';' .. one end
     end
     redis.call('HSET', KEYS[1], 'reads' .. me, kept)
   end

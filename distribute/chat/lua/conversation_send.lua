@@ -39,10 +39,7 @@ end
 
 local chat, refusal = open()
 if refusal and refusal[1] ~= 'nochat' then return refusal end
-if not chat then
-  chat = {}
-  for _, name in ipairs(names) do chat[name] = 0 end
-end
+chat = chat or none()
 if chat.listed ~= 1 and now() - tonumber(ARGV[2]) > fresh then return {'ok', 'unlisted', text(now())} end
 local keep, most = tonumber(ARGV[3]), tonumber(ARGV[4])
 if waiting(chat) >= most then return {'ok', 'full', text(waiting(chat))} end
@@ -64,6 +61,6 @@ if not id then return failure end
 if caughtUp then chat['cursor' .. me] = id end
 redis.call('HSET', KEYS[1], 'v', '1', 'listed', '1', 'last', text(id), 'at', at,
   'sent' .. me, text(chat['sent' .. me]), 'cursor' .. me, text(chat['cursor' .. me]))
-if chat.last == 0 then redis.call('PERSIST', KEYS[1]) end -- presence alone expires
+if chat.at == 0 then redis.call('PERSIST', KEYS[1]) end -- presence alone expires
 clean(chat, keep)
 return {'ok', 'sent', text(id), chat['here' .. peer] > now() and 0 or 1}

@@ -15,6 +15,7 @@ if to > chat.last then adopt(chat) end
 if to > chat.last then return {'ahead', text(chat.last)} end
 if to > cursor then
   cursor = to
+  redis.call('ZREM', KEYS[3], ARGV[1]) -- after this, a full Redis lets ZADD pass
   redis.call('ZADD', KEYS[3], text(cursor), ARGV[1])
 end
 return {'ok', clean(chat), text(cursor)}

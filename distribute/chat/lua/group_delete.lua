@@ -4,7 +4,7 @@
 -- Returns {'ok', 0}: there is no such chat any more
 --         or the refusal {'newer', version} of group.lua
 
-local _, refusal = open()
-if refusal and refusal[1] == 'newer' then return refusal end
+local v = redis.pcall('HGET', KEYS[1], 'v')
+if type(v) == 'string' and (tonumber(v) or 0) > 1 then return {'newer', v} end
 delete()
 return {'ok', 0}

@@ -12,7 +12,7 @@ local dropped = 100 -- members that one call drops
 -- infinitely much, which no limit lets go, and after too many foreign entries
 -- the least, so that they are in nobody's way for ever.
 local function standing(id)
-  local bytes = 0
+  local bytes, timed = 0, nil
   for _ = 1, passed do
     local entry = redis.call('XRANGE', KEYS[2], text(id), '+', 'COUNT', 1)[1]
     if not entry then return math.huge, math.huge, bytes end
@@ -24,24 +24,53 @@ local function standing(id)
     if tonumber(values.before) and tonumber(values.time) then
       return whole(values.before), whole(values.time), bytes
     end
+    timed = timed or tonumber(values.time) and whole(values.time)
     id = number(entry) + 1
   end
-  return -1, -1, bytes
+  -- An earlier release noted the time only.
+  return timed and 0 or -1, timed or -1, bytes
+end
+
+-- standing of the oldest message. When it is a big one that is noted, so that not
+-- every call copies it.
+local function first_standing(chat)
+  local id, before, time = string.match(chat.first or '', '^(%d+) (%d+) (%d+)$')
+  if id and tonumber(id) == chat.oldest then return whole(before), whole(time), 0 end
+  local bytes
+  before, time, bytes = standing(chat.oldest)
+  if bytes > 16384 and time >= 0 and time < math.huge then
+    redis.call('HSET', KEYS[1], 'first', text(chat.oldest) .. ' ' .. text(before) .. ' ' .. text(time))
+  end
+  return before, time, bytes
 end
 
 -- The id of the oldest message that no limit lets go. When that would take more
 -- reading than one call may do, it is one on the way there, and chat.more is set.
 local function floor(chat)
   local low = chat.oldest
-  if chat.limits.messages > 0 then
-    low = math.max(low, math.min(low + redis.call('XLEN', KEYS[2]) - chat.limits.messages, chat.last))
+  local count = chat.limits.messages > 0 and redis.call('XLEN', KEYS[2]) or 0
+  local over = count - chat.limits.messages
+  if over > 0 and count <= chat.last - chat.oldest then
+    -- There is a gap, which entries added or deleted by hand leave: ids don't tell.
+    redis.call('XTRIM', KEYS[2], 'MAXLEN', text(count - math.min(over, 500)))
+    chat.more = chat.more or over > 500
+    low = whole(number(redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]))
+    chat.oldest = math.min(low, chat.last + 1)
+    redis.call('HSET', KEYS[1], 'oldest', text(chat.oldest))
+  elseif over > 0 then
+    low = math.max(low, math.min(low + over, chat.last))
   end
   if chat.limits.bytes == 0 and chat.limits.age == 0 then return low end
   local since = chat.limits.age > 0 and now() - chat.limits.age or 0
   local enough = chat.limits.bytes > 0 and chat.sent - chat.limits.bytes or 0
   local budget
   local function let_go(id)
-    local before, time, bytes = standing(id)
+    local before, time, bytes
+    if id == chat.oldest then
+      before, time, bytes = first_standing(chat)
+    else
+      before, time, bytes = standing(id)
+    end
     budget = budget and budget - bytes or probed
     return time < since or before < enough and id < chat.last -- the newest stays, however big
   end
@@ -63,6 +92,15 @@ end
 -- when there were as many as one call may drop.
 local function drop_away(chat)
   if chat.limits.away == 0 then return end
+  -- Members of an earlier release are not noted yet. Those who read least are
+  -- noted first: it is they who hold messages back.
+  if redis.call('ZCARD', KEYS[4]) < redis.call('ZCARD', KEYS[3]) then
+    local note = {}
+    for _, member in ipairs(redis.call('ZRANGE', KEYS[3], 0, dropped - 1)) do
+      note[#note + 1], note[#note + 2] = text(now()), member
+    end
+    redis.call('ZADD', KEYS[4], 'NX', unpack(note))
+  end
   local long_ago = text(now() - chat.limits.away)
   local away = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', long_ago, 'LIMIT', 0, dropped)
   if #away == 0 then return end

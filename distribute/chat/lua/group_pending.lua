@@ -27,6 +27,6 @@ while #found < most and bytes < 65536 do
     for _, value in ipairs(entry[2]) do bytes = bytes + #value end
   end
   if #page < want then break end
-  ahead = math.min(2 * ahead, 64)
+  ahead = math.min(2 * ahead, 16)
 end
 return {'ok', 0, text(cursor), found}

@@ -14,13 +14,12 @@ local list = fields(unpack(ARGV))
 list[#list + 1], list[#list + 2] = 'before', text(chat.sent)
 local id, failure = append(KEYS[2], chat.last, list)
 if not id then return failure end
-local was = chat.last
 chat.last, chat.sent = id, chat.sent + #ARGV[1] + #ARGV[2] + #ARGV[3] + #ARGV[4]
 redis.call('HSET', KEYS[1], 'last', text(id), 'sent', text(chat.sent))
 if #ARGV[2] > small then redis.call('HSET', KEYS[1], 'big', text(id)) end
 -- Who had nothing unread has read up to here: otherwise a member that only
 -- talks would keep everything from being cleaned.
-if cursor and cursor >= was then
+if cursor and cursor >= id - 1 then
   redis.call('ZADD', KEYS[3], text(id), ARGV[1])
   clean(chat)
 else

@@ -31,12 +31,17 @@ local function open()
   local last = tonumber(f[2] or '')
   if not last or last ~= whole(last) then return nil, {'corrupt', 'last', f[2] or ''} end
   local seen = positive(f[4], nil)
+  local unread, big, held = redis.call('XLEN', KEYS[2]), redis.call('ZCARD', KEYS[4]), whole(f[10] or '')
+  if unread == 0 and big > 0 then -- somebody emptied the log by hand
+    redis.call('DEL', KEYS[4])
+    big = 0
+  end
+  if big == 0 then held = 0 end
   return {
     known = known, last = last, born = f[3] or '', seen = seen and text(seen) or '',
     messages = positive(f[5], 10000), bytes = positive(f[6], 67108864), -- as in mailbox_limits.go
     full = f[7] == 'drop-oldest' and f[7] or 'refuse', idle = whole(f[8] or ''),
-    forgotten = whole(f[9] or ''), held = whole(f[10] or ''),
-    unread = redis.call('XLEN', KEYS[2]), big = redis.call('ZCARD', KEYS[4]),
+    forgotten = whole(f[9] or ''), held = held, unread = unread, big = big,
   }
 end
 
@@ -52,7 +57,7 @@ end
 -- Notes that the receiver is here. It leaves no trace where nobody has sent to.
 local function visit(box)
   if not box.known then return end
-  redis.call('HSET', KEYS[1], 'seen', text(now()))
+  redis.pcall('HSET', KEYS[1], 'seen', text(now())) -- a full Redis can be read, too
   extend(box)
 end
 

@@ -46,15 +46,23 @@ local function present(room, id)
   return id ~= '' and whole(redis.call('ZSCORE', KEYS[3], id)) > room.now
 end
 
+-- Until when who acts is muted, or nil.
+local function muted(room)
+  local till = whole(redis.call('ZSCORE', KEYS[5], ARGV[1]))
+  return till > room.now and till or nil
+end
+
 -- Whether who acts may do what is the owner's: it is the owner, or an operator,
--- or the room has no owner and it is inside. Gives true, or false and the
--- refusal to answer.
+-- or the room has no owner and it is inside and not muted. Gives true, or false
+-- and the refusal to answer.
 local function allowed(room)
   local id = ARGV[1]
   if id == '' or id == room.owner then return true end
   if not present(room, id) then return false, {'notinroom'} end
-  if room.owner == '' then return true end
-  return false, {'notallowed'}
+  if room.owner ~= '' then return false, {'notallowed'} end
+  local till = muted(room)
+  if till then return false, {'muted', ending(till)} end
+  return true
 end
 
 -- Who acts was here just now.
@@ -91,10 +99,10 @@ end
 -- '' for good.
 local function about(room)
   local since = '(' .. text(room.now)
-  local muted = redis.call('ZRANGEBYSCORE', KEYS[5], since, '+inf', 'WITHSCORES', 'LIMIT', 0, 100)
-  for i = 2, #muted, 2 do muted[i] = ending(whole(muted[i])) end
+  local mutes = redis.call('ZRANGEBYSCORE', KEYS[5], since, '+inf', 'WITHSCORES', 'LIMIT', 0, 100)
+  for i = 2, #mutes, 2 do mutes[i] = ending(whole(mutes[i])) end
   return {text(room.dies - room.now), redis.call('ZCOUNT', KEYS[3], since, '+inf'),
     text(room.last), text(room.trimmed), redis.call('XLEN', KEYS[2]), text(room.created),
     room.owner, text(room.ttl), text(room.presence), text(room.max), text(room.keep),
-    room.digest ~= '' and 1 or 0, muted}
+    room.digest ~= '' and 1 or 0, mutes}
 end

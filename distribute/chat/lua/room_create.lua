@@ -3,12 +3,14 @@
 -- ARGV[1] token, new for every creation  ARGV[2] owner, or ''  ARGV[3] ttl in ms
 -- ARGV[4] presence in ms  ARGV[5] most people  ARGV[6] entries to keep
 -- ARGV[7] digest of the key, or ''  ARGV[8] salt  ARGV[9] rounds of the hash
+-- The mark of a deletion goes on into the new room, or else a repeated deletion
+-- would take that with it.
 -- Returns {'ok'}: created, by this call or by an earlier one with this token
 --         {'exists'}: the name is taken
 
-local f = redis.call('HMGET', KEYS[1], 'token', 'dies', 'gone')
+local f = redis.call('HMGET', KEYS[1], 'token', 'dies', 'gone', 'v')
 local at = now()
-local over = f[3] or tonumber(f[2] or '') and tonumber(f[2]) <= at
+local over = f[3] and not f[4] or tonumber(f[2] or '') and tonumber(f[2]) <= at
 if not over and redis.call('EXISTS', KEYS[1]) == 1 then
   return {f[1] == ARGV[1] and 'ok' or 'exists'}
 end
@@ -18,5 +20,6 @@ redis.call('HSET', KEYS[1], 'v', '1', 'last', '0', 'trimmed', '0', 'big', '0',
   'created', text(at), 'dies', dies, 'token', ARGV[1], 'owner', ARGV[2],
   'ttl', ARGV[3], 'presence', ARGV[4], 'max', ARGV[5], 'keep', ARGV[6],
   'digest', ARGV[7], 'salt', ARGV[8], 'rounds', ARGV[9])
+if f[3] then redis.call('HSET', KEYS[1], 'gone', f[3]) end
 redis.call('PEXPIREAT', KEYS[1], dies)
 return {'ok'}

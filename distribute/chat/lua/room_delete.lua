@@ -3,11 +3,18 @@
 -- KEYS, ARGV[1] id, ARGV[2] key: see room.lua
 -- ARGV[3] token, new for every call
 -- Returns {'ok'}: deleted, by this call or by an earlier one with this token
---         {'notinroom'}, {'notallowed'}
+--         {'notinroom'}, {'notallowed'}, {'muted', until}
 --         or a refusal of room.lua
 
-if redis.call('HGET', KEYS[1], 'gone') == ARGV[3] then return {'ok'} end
-local room, refusal = open()
+local room, refusal
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'hash' and kind ~= 'none' then
+  refusal = {'corrupt', 'type', kind}
+elseif redis.call('HGET', KEYS[1], 'gone') == ARGV[3] then
+  return {'ok'}
+else
+  room, refusal = open()
+end
 if room then
   local may, why = allowed(room)
   if not may then return why end

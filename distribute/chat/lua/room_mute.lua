@@ -2,7 +2,8 @@
 -- KEYS, ARGV[1] id, ARGV[2] key: see room.lua
 -- ARGV[3] whom  ARGV[4] for how many ms; '0': for good, '': no longer
 -- Returns {'ok'}
---         {'notinroom'}, {'notallowed'}
+--         {'notinroom'}, {'notallowed'}, {'muted', until}
+--         {'full'}: more are muted than a room remembers
 --         or a refusal of room.lua
 
 local room, refusal = open()
@@ -15,6 +16,7 @@ if ARGV[4] == '' then
   redis.call('ZREM', KEYS[5], ARGV[3])
   return {'ok'}
 end
+if redis.call('ZCARD', KEYS[5]) >= 10000 and not redis.call('ZSCORE', KEYS[5], ARGV[3]) then return {'full'} end
 redis.call('ZADD', KEYS[5], text(ARGV[4] == '0' and exact or room.now + tonumber(ARGV[4])), ARGV[3])
 bind(room)
 return {'ok'}

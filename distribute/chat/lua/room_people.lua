@@ -11,7 +11,7 @@
 local room, refusal = open()
 if not room then return refusal end
 if not present(room, ARGV[1]) and not allowed(room) then return {'notinroom'} end
-local scan = redis.call('ZSCAN', KEYS[tonumber(ARGV[3])], ARGV[4], 'COUNT', step)
+local scan = redis.call('ZSCAN', KEYS[tonumber(ARGV[3])], ARGV[4], 'COUNT', 200)
 local page, ids = {'ok', scan[1]}, {}
 for i = 1, #scan[2], 2 do ids[#ids + 1] = scan[2][i] end
 if #ids == 0 then return page end

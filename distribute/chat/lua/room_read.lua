@@ -2,9 +2,11 @@
 -- KEYS, ARGV[1] reader, ARGV[2] key: see room.lua
 -- ARGV[3] 'after' or 'before'  ARGV[4] position; before 0: the newest
 -- ARGV[5] most entries
--- Returns {'ok', about, more, entries}: as room.lua tells about it; more is 1
---         when there are more in this direction; entries start at the position,
---         newest first for before, and end soon after 64 KiB
+-- Returns {'ok', about, more, entries, beyond}: as room.lua tells about it; more
+--         is 1 when there are more in this direction; entries start at the
+--         position, newest first for before, and end soon after 64 KiB; beyond
+--         is the id of an entry that somebody added by hand and that no position
+--         leads to, or ''
 --         {'ahead', last}: there is no such position yet
 --         {'notinroom'}
 --         or a refusal of room.lua
@@ -16,20 +18,22 @@ local forward, from = ARGV[3] == 'after', tonumber(ARGV[4])
 if from > room.last then adopt(room) end
 if from > room.last then return {'ahead', text(room.last)} end
 
-local edge = '+'
+local top = text(exact) .. '-18446744073709551615'
+local beyond = redis.call('XREVRANGE', KEYS[2], '+', '(' .. top, 'COUNT', 1)[1]
+local edge = top
 if forward then
   edge = '(' .. text(from) .. '-18446744073709551615'
 elseif from > 0 then
   edge = '(' .. text(from) .. '-0'
 end
 local function range(count)
-  if forward then return redis.call('XRANGE', KEYS[2], edge, '+', 'COUNT', count) end
+  if forward then return redis.call('XRANGE', KEYS[2], edge, top, 'COUNT', count) end
   return redis.call('XREVRANGE', KEYS[2], edge, '-', 'COUNT', count)
 end
 -- An entry that is read here is copied. So where there may be big ones only
 -- four are asked for at once: 256 KiB, less than a millisecond.
 local bulk = (forward and from or room.trimmed) < room.big and 4 or 64
-local found, bytes, most, more = {}, 0, tonumber(ARGV[5]), 0
+local found, bytes, most, more = {}, 0, math.min(200, tonumber(ARGV[5])), 0
 repeat
   local want = math.min(bulk, most - #found)
   local page = range(want)
@@ -42,4 +46,4 @@ repeat
   if full and #page == want then more = #range(1) end
 until full or #page < want
 stay(room)
-return {'ok', about(room), more, found}
+return {'ok', about(room), more, found, beyond and beyond[1] or ''}

@@ -9,8 +9,8 @@
 local room, refusal = open()
 if not room then return refusal end
 if not present(room, ARGV[1]) then return {'notinroom'} end
-local muted = whole(redis.call('ZSCORE', KEYS[5], ARGV[1]))
-if muted > room.now then return {'muted', ending(muted)} end
+local till = muted(room)
+if till then return {'muted', ending(till)} end
 
 local list = fields(ARGV[1], ARGV[3], ARGV[4], ARGV[5])
 local nick = string.match(redis.call('HGET', KEYS[4], ARGV[1]) or '', '^%w+ (.+)$')

@@ -2,7 +2,7 @@
 -- KEYS, ARGV[1] id, ARGV[2] key: see room.lua
 -- ARGV[3] token, new for every change  ARGV[4] field  ARGV[5] value, and so on
 -- Returns {'ok'}: changed, by this call or by an earlier one with this token
---         {'notinroom'}, {'notallowed'}
+--         {'notinroom'}, {'notallowed'}, {'muted', until}
 --         or a refusal of room.lua
 
 if redis.call('HGET', KEYS[1], 'changed') == ARGV[3] then return {'ok'} end
