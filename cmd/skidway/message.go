@@ -202,6 +202,17 @@ func asFlag(c *cobra.Command, name *string) {
 	_ = c.MarkFlagRequired("as")
 }
 
+// refuseEmpty refuses flags that were given an empty value, as by a variable that
+// is not set: it means something else than to leave them out.
+func refuseEmpty(c *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return wrongUsage("--%s is empty: give a value, or leave it out", name)
+		}
+	}
+	return nil
+}
+
 // followFlag adds the flag to go on waiting.
 func followFlag(c *cobra.Command, follow *bool) {
 	c.Flags().BoolVarP(follow, "follow", "f", false, "wait, and print messages as they come, until Ctrl-C")

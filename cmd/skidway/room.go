@@ -56,11 +56,9 @@ func (v *visitor) add(c *cobra.Command, needed bool) {
 // pass makes the pass for a room out of the flags.
 func (v *visitor) pass(c *cobra.Command, r *chat.Room, name string) (chat.Pass, error) {
 	pass := chat.Pass{Room: name, ID: v.as}
-	if v.as == "" && c.Flags().Changed("as") { // not an operator by an empty variable
-		return pass, wrongUsage("--as is empty: name who does this")
-	}
-	var err error
+	err := refuseEmpty(c, "as", "password-file", "key-file", "new-password-file")
 	switch {
+	case err != nil:
 	case v.keyFile != "":
 		pass.Key, err = secret(v.keyFile)
 	case v.passwordFile != "":
@@ -123,6 +121,9 @@ delete; without, everybody inside may. Its creator still has to enter it.`,
 	flags.StringVar(&options.Owner, "as", "", "`NAME` of the owner (default: none)")
 	flags.StringVar(&passwordFile, "password-file", "", "`FILE` with a password for the room in its first line")
 	c.RunE = action(func(c *cobra.Command, args []string) error {
+		if err := refuseEmpty(c, "as", "password-file"); err != nil {
+			return err
+		}
 		options.TTL, options.Presence = time.Duration(ttl), time.Duration(presence)
 		options.Max, options.Keep = int(most), int(keep)
 		if keep == 0 {
@@ -163,6 +164,9 @@ Whether there is no such room or the password is wrong is not told.`,
 	c.Flags().StringVar(&passwordFile, "password-file", "", "`FILE` with the password of the room in its first line")
 	output := outputFlag(c)
 	c.RunE = action(func(c *cobra.Command, args []string) (err error) {
+		if err := refuseEmpty(c, "as", "password-file"); err != nil {
+			return err
+		}
 		if passwordFile != "" {
 			if options.Password, err = secret(passwordFile); err != nil {
 				return err
