@@ -142,6 +142,9 @@ func (a *app) create(c *cobra.Command, g *chat.Group, id, as string, options cha
 		if err != nil {
 			return err
 		}
+		if len(content.Body) > chat.MaxBody { // for the chat it would be too late
+			return wrongUsage("MESSAGE has more than %d bytes", chat.MaxBody)
+		}
 		first = content
 	}
 	id, err := g.Create(c.Context(), id, options)
@@ -155,7 +158,7 @@ func (a *app) create(c *cobra.Command, g *chat.Group, id, as string, options cha
 		return nil
 	}
 	if _, err := g.Send(c.Context(), id, as, first); err != nil {
-		return fmt.Errorf("created chat %q, but sent nothing: %w", id, err)
+		return fmt.Errorf("created chat %q, but not surely sent its first message: %w", id, err)
 	}
 	return nil
 }

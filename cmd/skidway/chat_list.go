@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,10 +53,11 @@ func (a *app) printChats(format string, chats []chat.Membership) error {
 	views := make([]chatView, len(chats))
 	t := &table{heads: []string{"CHAT", "KIND", "UNREAD", "MISSED", "LAST"}, right: []bool{false, false, true, true, true}}
 	rows := [][]string{{"chat", "kind", "unread", "missed", "last", "error"}}
+	failed := false
 	for i, m := range chats {
 		v := chatView{m.Chat, m.Kind, m.Unread, m.Missed, m.Last, ""}
 		if m.Err != nil {
-			v.Error = m.Err.Error()
+			v.Error, failed = m.Err.Error(), true
 			a.console.problem("chat "+m.Chat, m.Err)
 		}
 		views[i] = v
@@ -62,9 +65,13 @@ func (a *app) printChats(format string, chats []chat.Membership) error {
 		rows = append(rows, append(cells, v.Error))
 		t.add(append([]string{printable(v.Chat)}, cells[1:]...)...)
 	}
-	return a.print(format, t.write,
+	err := a.print(format, t.write,
 		func(out io.Writer) error { return writeCSV(out, rows) },
 		func(out io.Writer) error { return writeJSON(out, views) })
+	if failed {
+		err = errors.Join(err, errors.New("not all chats could be read"))
+	}
+	return err
 }
 
 func writeCSV(out io.Writer, rows [][]string) error {
@@ -89,7 +96,8 @@ limit lets go is deleted at once, read or not.`,
 	limits.add(c)
 	c.Flags().BoolVar(&none, "none", false, "first lift all limits that there are")
 	c.RunE = action(func(c *cobra.Command, args []string) error {
-		if c.Flags().NFlag() == 0 {
+		// Not NFlag: it counts --redis and -q, too.
+		if !slices.ContainsFunc([]string{"keep", "keep-bytes", "keep-age", "drop-away", "none"}, c.Flags().Changed) {
 			return wrongUsage("nothing to change: give --keep, --keep-bytes, --keep-age, --drop-away or --none")
 		}
 		return a.withGroup(c.Context(), func(g *chat.Group) error {

@@ -83,7 +83,8 @@ func (r *chatReader) run(ctx context.Context, id string) error {
 	return nil
 }
 
-// take prints all that is unread, and marks it as read.
+// take prints all that is unread, or a page of each chat where it follows, and
+// marks it as read.
 func (r *chatReader) take(ctx context.Context, id string, print func([]message) error) error {
 	if id != "" {
 		return r.takeOne(ctx, id, nil, print)
@@ -136,7 +137,9 @@ func (r *chatReader) takeOne(ctx context.Context, id string, messages []chat.Mes
 			r.failed[id], r.printed[id] = true, last
 			r.console.problem("chat "+id, err)
 		}
-		messages = nil
+		if messages = nil; r.follow {
+			return nil // the rest is there for the next turn, unless it is stopped
+		}
 	}
 }
 

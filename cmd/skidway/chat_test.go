@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -378,4 +379,27 @@ func TestChatMessageComesFromStandardInput(t *testing.T) {
 	}
 	wantText(t, texts(s.messages("chat", "read", "--as", "bob", "--peek")), "c/1 ann: two\nlines\n")
 	hasLine(t, s.must("chat", "read", "--as", "bob", "-o", "table"), "ann: two")
+}
+
+func TestRefusedFirstMessageLeavesNoChat(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	big := filepath.Join(t.TempDir(), "big")
+	put(t, os.WriteFile(big, make([]byte, chat.MaxBody+1), 0o600))
+	file, err := os.Open(big)
+	put(t, err)
+	c := s.command("chat", "create", "--id", "c", "--as", "ann", "-")
+	c.Stdin = file
+	if o := finish(t, c); o.code != exitUsage || o.stdout != "" {
+		t.Errorf("exit code %d, printed %q", o.code, o.stdout)
+	}
+	s.must("chat", "create", "--id", "c", "--as", "ann", "again")
+	for _, to := range [][]string{{"chat", "send", "c", "--as", "ann", ""}, {"mail", "send", "b", "--as", "ann", ""}, {"dm", "send", "b", "--as", "ann", ""}} {
+		if o := s.run(to...); o.code != exitUsage {
+			t.Errorf("%q: exit code %d for an empty message", to, o.code)
+		}
+	}
+	if o := s.run("-q", "chat", "limit", "c"); o.code != exitUsage {
+		t.Errorf("chat limit without a limit: exit code %d", o.code)
+	}
 }

@@ -68,7 +68,7 @@ func (c *console) line(text string) {
 func printable(text string) string {
 	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; ")
 	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		if unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' { // joiners: part of words and of emoji
 			return r
 		}
 		return '?'

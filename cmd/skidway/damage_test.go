@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
@@ -34,5 +35,20 @@ func TestDamagedEntryIsReportedInCSV(t *testing.T) {
 	o := s.run("mail", "read", "bob")
 	if !strings.Contains(o.stdout+o.stderr, "not written by this program") {
 		t.Errorf("a damaged entry was read and gone without a word: %q %q", o.stdout, o.stderr)
+	}
+}
+
+func TestDamagedMessageIsToldInCSV(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob", "one")
+	db, err := rdb.Open(t.Context(), s.url, rdb.Options{})
+	put(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	put(t, db.Do(t.Context(), "XADD", "skidway:chat:{c}:log", "2-0", "a", "b").Err())
+	hasLine(t, s.must("chat", "read", "c", "--as", "bob", "-o", "csv"), "c,2,", "was not written by this program")
+	put(t, db.Do(t.Context(), "SET", "skidway:chat:{c}", "x").Err())
+	if o := s.run("chat", "list", "--as", "bob"); o.code != exitFailed {
+		t.Errorf("chat list with a chat that can't be read: exit code %d", o.code)
 	}
 }

@@ -122,18 +122,14 @@ func (r *dmReader) follow(ctx context.Context, format string) error {
 	defer leave()
 	feed := feed{app: r.app, format: format}
 	take := func(ctx context.Context) error {
-		for {
-			page, err := r.Peek(ctx, r.me, r.peer, r.peeked, 0)
-			if err != nil || len(page.Messages) == 0 {
-				return err
-			}
-			if err := feed.print(messagesOf("", page.Messages)); err != nil {
-				return err
-			}
-			if err := r.done(ctx, page.Messages); err != nil {
-				return err
-			}
+		page, err := r.Peek(ctx, r.me, r.peer, r.peeked, 0)
+		if err != nil || len(page.Messages) == 0 {
+			return err
 		}
+		if err := feed.print(messagesOf("", page.Messages)); err != nil {
+			return err
+		}
+		return r.done(ctx, page.Messages)
 	}
 	wait := func(ctx context.Context) error { return r.WaitFrom(ctx, r.me, r.peer, r.peeked) }
 	return r.app.follow(ctx, take, wait)

@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// follow takes what is there and waits for more, in turn, until Ctrl-C, which
-// ends it after what is in hand. take prints and acknowledges; wait blocks until
-// there is something to take, or its context ends.
+// follow takes a page of what is there and waits for more, in turn, until
+// Ctrl-C, which ends it after the page in hand, however much there is behind it.
+// take prints and acknowledges one page; wait blocks until there is something to
+// take, or its context ends.
 func (a *app) follow(ctx context.Context, take, wait func(context.Context) error) error {
 	ctx, stop, end := a.console.listen(ctx)
 	defer end()
@@ -23,6 +24,9 @@ func (a *app) follow(ctx context.Context, take, wait func(context.Context) error
 	for {
 		if err := take(ctx); err != nil {
 			return err
+		}
+		if stop.stopped() {
+			return nil
 		}
 		if err := wait(waiting); err != nil {
 			if stop.stopped() && errors.Is(err, context.Canceled) && ctx.Err() == nil {

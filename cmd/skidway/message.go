@@ -73,7 +73,7 @@ func (m *message) line() string {
 	case m.Base64 != nil:
 		fmt.Fprintf(&text, "(%d bytes that are no text)", len(m.Base64))
 	default:
-		lines := strings.Split(strings.TrimRight(m.Text, "\n"), "\n")
+		lines := strings.Split(strings.TrimRight(plainText.Replace(m.Text), "\n"), "\n")
 		for i := range lines {
 			lines[i] = printable(lines[i])
 		}
@@ -84,6 +84,10 @@ func (m *message) line() string {
 	}
 	return text.String()
 }
+
+// plainText turns what people write, and terminals need not be kept from, into
+// what is printable.
+var plainText = strings.NewReplacer("\r\n", "\n", "\t", "    ")
 
 var messageColumns = []string{"chat", "id", "time", "sender", "message", "type", "url", "error"}
 

@@ -150,16 +150,14 @@ func join(all, page chat.News, forward bool) chat.News {
 func (r *roomReader) follow(ctx context.Context, since uint64) error {
 	feed := roomFeed{app: r.app, format: r.format}
 	take := func(ctx context.Context) error {
-		for more := true; more; {
-			news, err := r.room.Read(ctx, r.pass, since, 0)
-			if err != nil {
-				return err
-			}
-			if err := feed.print(news); err != nil {
-				return fmt.Errorf("read on with --since %d: %w", since, err)
-			}
-			since, more = news.Position, news.More
+		news, err := r.room.Read(ctx, r.pass, since, 0)
+		if err != nil {
+			return err
 		}
+		if err := feed.print(news); err != nil {
+			return fmt.Errorf("read on with --since %d: %w", since, err)
+		}
+		since = news.Position
 		return nil
 	}
 	return r.app.follow(ctx, take, func(ctx context.Context) error { return r.room.Wait(ctx, r.pass, since) })

@@ -272,3 +272,32 @@ func TestWrongUsageOfRoomIsTold(t *testing.T) {
 		t.Errorf("an empty message: %+v", o)
 	}
 }
+
+func TestEmptyFileNamesLeaveNoRoomOpen(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, args := range [][]string{
+		{"room", "create", "r", "--password-file", ""},
+		{"room", "create", "r", "--as", ""},
+		{"room", "set", "lobby", "--new-password-file", ""},
+		{"room", "info", "lobby", "--key-file", ""},
+	} {
+		s.run("room", "create", "lobby")
+		if o := s.run(args...); o.code != exitUsage {
+			t.Errorf("%q: exit code %d", args, o.code)
+		}
+	}
+	if o := s.run("room", "info", "r"); o.code != exitFailed {
+		t.Errorf("the room was created: %s", o.stdout)
+	}
+}
+
+func TestNoLimitOfPeopleBreaksARoom(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.must("room", "create", "r")
+	if o := s.run("room", "set", "r", "--max", "99999999999999999"); o.code != exitUsage {
+		t.Errorf("exit code %d", o.code)
+	}
+	s.must("room", "info", "r")
+}
