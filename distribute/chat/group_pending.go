@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,15 +25,26 @@ func (g *Group) Pending(ctx context.Context, id, member string, after uint64, li
 	if err := checkNames(id, member); err != nil {
 		return nil, err
 	}
-	a, err := g.run(ctx, groupCursorScript, id, member, 1)
-	if err != nil {
-		return nil, err
+	var messages []Message
+	for from := uint64(0); ; {
+		a, err := g.run(ctx, groupCursorScript, id, member, 1)
+		if err != nil {
+			return nil, err
+		}
+		cursor := max(after, a.number(0))
+		if messages != nil && cursor == from {
+			return messages, nil
+		}
+		from = cursor
+		if messages, err = g.read(ctx, id, from, pageLimit(limit)); err != nil {
+			return nil, fmt.Errorf("chat %q: read messages: %w", id, err)
+		}
+		// A message that member sent since the look at its cursor may be read by
+		// that: then it looks again.
+		if !slices.ContainsFunc(messages, func(m Message) bool { return m.Sender == member }) {
+			return messages, nil
+		}
 	}
-	messages, err := g.read(ctx, id, max(after, a.number(0)), pageLimit(limit))
-	if err != nil {
-		return nil, fmt.Errorf("chat %q: read messages: %w", id, err)
-	}
-	return messages, nil
 }
 
 // read reads a page of the log after a message. What happens between the look
