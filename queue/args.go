@@ -25,6 +25,14 @@ type raw struct {
 
 func (r raw) Kind() string { return r.kind }
 
+// MarshalJSON gives the bytes, if they are JSON.
+func (r raw) MarshalJSON() ([]byte, error) {
+	if !json.Valid(r.args) {
+		return nil, fmt.Errorf("%w: args of %s are not JSON", ErrInvalid, r.kind)
+	}
+	return r.args, nil
+}
+
 // Raw makes Args of a kind and bytes, JSON or any others, which are passed on as
 // they are.
 func Raw(kind string, args []byte) Args { return raw{kind, args} }

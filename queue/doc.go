@@ -54,8 +54,9 @@
 //	XADD skidway:{mail:0}:normal:fresh * kind email.send args '{"to":"a@example.com"}'
 //
 // where mail is the queue and normal the priority. Further fields may follow:
-// max_attempts, timeout, deadline, retain (numbers, in ms; deadline since 1970)
-// and headers (a JSON object). Pools that serve queues by pattern find the
+// max_attempts, timeout, deadline, retain (numbers, in ms; deadline since 1970),
+// headers (a JSON object) and then (a JSON list of jobs, see
+// [Insert.UnmarshalJSON]). Pools that serve queues by pattern find the
 // queue once its name is in the set of all:
 //
 //	SADD skidway:{queues} mail

@@ -142,16 +142,20 @@ func (c *Client) prepare(insert Insert) (*Queue, insertion, error) {
 	if err != nil {
 		return nil, insertion{}, err
 	}
-	if len(args) > c.config.MaxPayload {
-		return nil, insertion{}, &PayloadError{kind, len(args), c.config.MaxPayload}
+	then, err := o.then()
+	if err != nil {
+		return nil, insertion{}, err
 	}
-	return q, c.encode(kind, args, &o), nil
+	if size := len(args) + len(then); size > c.config.MaxPayload {
+		return nil, insertion{}, &PayloadError{kind, size, c.config.MaxPayload}
+	}
+	return q, c.encode(kind, args, then, &o), nil
 }
 
-func (c *Client) encode(kind string, args []byte, o *Options) insertion {
+func (c *Client) encode(kind string, args, then []byte, o *Options) insertion {
 	i := insertion{priority: o.Priority, kind: kind, wait: "", at: "", key: o.Unique.Key, keyMillis: ""}
 	plain := o.Delay == 0 && o.At.IsZero() && o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
-		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0
+		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0 && len(then) == 0
 	packed, packing := string(args), ""
 	if c.config.PackFrom > 0 && len(args) >= c.config.PackFrom {
 		packed, packing = pack(args)
@@ -162,7 +166,7 @@ func (c *Client) encode(kind string, args []byte, o *Options) insertion {
 	}
 	job := Job{
 		Kind: kind, Priority: o.Priority, MaxAttempts: o.MaxAttempts, Timeout: o.Timeout, Deadline: o.Deadline,
-		Unique: o.Unique, Retain: o.Retain, Headers: o.Headers, packed: packed, packing: packing,
+		Unique: o.Unique, Retain: o.Retain, Headers: o.Headers, packed: packed, packing: packing, then: string(then),
 	}
 	i.record = job.record()
 	switch {
@@ -175,6 +179,11 @@ func (c *Client) encode(kind string, args []byte, o *Options) insertion {
 		i.keyMillis = millis(o.Unique.For)
 	}
 	return i
+}
+
+// withRecord gives the arguments for a job that has a record.
+func (i *insertion) withRecord() []any {
+	return []any{string(i.priority.letter()), i.record, i.wait, i.at, i.key, i.keyMillis}
 }
 
 // insert adds jobs with one script and gives a result for each.
@@ -246,7 +255,7 @@ func insertArgs(jobs []insertion) []any {
 	for len(jobs) > 0 {
 		job := &jobs[0]
 		if job.record != nil {
-			args = append(args, "job", string(job.priority.letter()), job.record, job.wait, job.at, job.key, job.keyMillis)
+			args = append(append(args, "job"), job.withRecord()...)
 			jobs = jobs[1:]
 			continue
 		}

@@ -40,6 +40,10 @@ type Ending struct {
 	Wait   time.Duration // with AsRetry and AsSnoozed
 	Reason string
 	Result []byte // kept if the job is retained, and given to those who wait for it
+
+	// Then are enqueued in the same step with AsSucceeded: the job's own, with
+	// its result filled in.
+	Then []Insert
 }
 
 // maxBatch is the most jobs that one script handles.
@@ -79,18 +83,18 @@ func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
 	var plain [lineCount + 1][]string // entries that succeeded and need no more, by line
 	size := 0
 	for work := 0; took < len(endings) && work < maxBatch && size < maxBatchBytes; {
-		e := &endings[took]
+		e := endings[took]
 		took++
-		if e.As == AsSucceeded && e.Job.plain() && len(e.Result) == 0 {
+		if e.As == AsSucceeded && e.Job.plain() && len(e.Result) == 0 && len(e.Then) == 0 {
 			plain[e.Job.line] = append(plain[e.Job.line], e.Job.entry)
 			work++
 			continue
 		}
-		work += recordWork
+		work += recordWork * (1 + len(e.Then))
 		if e.As == AsReturned {
 			size += e.Job.Size() // the script writes it again
 		}
-		more := e.args()
+		more := append(l.queue.follow(&e), e.args()...)
 		args = append(args, more...)
 		for _, arg := range more {
 			if record, ok := arg.([]byte); ok {

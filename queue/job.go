@@ -45,6 +45,7 @@ type Job struct {
 	Unique      Unique
 	Retain      time.Duration
 	Headers     map[string]string
+	Then        []Insert // enqueued when it succeeds
 
 	Enqueued  time.Time // by Redis's clock
 	Attempts  int       // attempts that have failed so far
@@ -57,6 +58,7 @@ type Job struct {
 	State  State
 	Due    time.Time // when delayed
 	Worker string    // when active: who has it
+	Taken  time.Time // and since when, by Redis's clock
 
 	// Of a job that is dead or finished.
 	Ended   time.Time
@@ -67,6 +69,7 @@ type Job struct {
 	local   string        // id within the queue
 	packed  string        // args as they are stored
 	packing string        // how: "" or "zstd"
+	then    string        // Then as it is stored
 	line    line          // where it was fetched from
 	entry   string        // and as which entry
 	ahead   time.Duration // by how much this machine's clock was ahead of Redis's then
@@ -113,7 +116,7 @@ func (j *Job) complete(queue string, limit int) error {
 
 // plain reports whether a success needs nothing but its entry removed.
 func (j *Job) plain() bool {
-	return j.line.fresh() && j.local[1:] == j.entry && j.Unique.Key == "" && j.Retain == 0
+	return j.line.fresh() && j.local[1:] == j.entry && j.Unique.Key == "" && j.Retain == 0 && len(j.then) == 0
 }
 
 // LocalDeadline is the deadline of a job that was fetched, by the clock of this

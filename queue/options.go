@@ -53,6 +53,14 @@ type Options struct {
 	// Headers go with the job, untouched: traces, tenants. At most 64, of
 	// 4 KiB together.
 	Headers map[string]string
+
+	// Then are jobs that are enqueued when this one has succeeded, by the
+	// same script that finishes it; those of other queues pass through a job
+	// of kind [Forward] in this one. At most 16, each of which may have such
+	// jobs of its own. Their args are JSON, in whose texts {{.result}}
+	// stands for this job's result; see package workers. Middleware does not
+	// see them.
+	Then []Insert
 }
 
 // A Unique holds a key of its queue for a job.

@@ -47,6 +47,9 @@ func (j *Job) record() []byte {
 		text, _ := json.Marshal(j.Headers) // strings always marshal
 		b = appendField(b, "headers", text)
 	}
+	if j.then != "" {
+		b = appendField(b, "then", j.then)
+	}
 	if !j.Enqueued.IsZero() {
 		b = appendNumber(b, "enqueued", j.Enqueued.UnixMilli())
 	}
@@ -155,6 +158,9 @@ func (j *Job) setField(name, value string) error {
 		err = setMillis(&j.Retain, value)
 	case "headers":
 		err = json.Unmarshal([]byte(value), &j.Headers)
+	case "then":
+		j.then, j.Then = value, nil
+		err = json.Unmarshal([]byte(value), &j.Then)
 	case "enqueued":
 		err = setTime(&j.Enqueued, value)
 	case "attempts":

@@ -66,7 +66,7 @@ var (
 	leaseNoteScript    = newScript(rdb.NewIdempotentScript, "note something of a worker", keysSource+leaseNoteSource)
 	fetchScript        = newScript(rdb.NewScript, "fetch jobs", keysSource+later("taker", recordSource+placeSource+fetchTakenSource)+fetchSource)
 	rereadScript       = newScript(rdb.NewIdempotentScript, "read held jobs again", keysSource+rereadSource)
-	finishScript       = newScript(rdb.NewIdempotentScript, "finish jobs", keysSource+later("operations", recordSource+placeSource+returnSource+finishOthersSource)+finishSource)
+	finishScript       = newScript(rdb.NewIdempotentScript, "finish jobs", keysSource+later("operations", recordSource+placeSource+returnSource+uniqueSource+later("job_adder", enqueueJobSource)+finishOthersSource)+finishSource)
 	recoverScript      = newScript(rdb.NewIdempotentScript, "recover jobs", withReturns+recoverSource)
 	moveScript         = newScript(rdb.NewIdempotentScript, "move due jobs", withRecords+moveSource)
 )

@@ -49,6 +49,17 @@
 // worker. As many as there are slots cost nothing; each one more costs a slot
 // until it returns.
 //
+// # Jobs that follow
+//
+// When a job with [queue.Options.Then] succeeds, the jobs that follow are
+// enqueued in the same step. In each text of their args {{.result}} stands for
+// what the job set with [SetResult], {{.result.lines}} for a part of it where it
+// is JSON, {{.job.id}}, {{.job.kind}} and {{.job.queue}} for the job itself, as
+// in package text/template. A text that is nothing but one of these becomes the
+// value, which may be a number or an object; "{{" itself is written {{"{{"}}.
+// Where something is missing the job is dead, with the reason, though it has
+// succeeded.
+//
 // # Order
 //
 // A pool with a concurrency of one runs the jobs of a queue in the queue's

@@ -78,6 +78,7 @@ func New(db *rdb.DB, client *queue.Client, config Config) (*Pool, error) {
 		changed: make(chan struct{}), changedAbout: make(chan struct{}, 1), respecified: make(chan struct{}, 1),
 	}
 	p.mover = delayed.NewMover(nil, delayed.MoverConfig{Name: p.name, Logger: config.Logger})
+	Handle(p, p.forward, Kind{})
 	return p, nil
 }
 

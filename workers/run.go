@@ -172,6 +172,11 @@ func (p *Pool) decide(r *run, kind *kind, err error) queue.Ending {
 	if end.As == queue.AsSucceeded {
 		end.Result = result
 	}
+	if end.As == queue.AsSucceeded && len(r.job.Then) > 0 {
+		if end.Then, err = follow(r.job, result); err != nil {
+			end = queue.Unfollowed(r.job, err)
+		}
+	}
 	if end.As == queue.AsDead && p.config.Hooks.Exhausted != nil {
 		p.config.Hooks.Exhausted(context.Background(), r.job, err)
 	}

@@ -4,6 +4,7 @@
 -- ARGV: worker, and one after the other:
 --   'ok', line, n, n entries in order  they succeeded and need no more than that
 --   'end', line, entry, id, outcome, unique key, scope, retain ms, record
+--   'then', n, n jobs as in enqueue_job.lua, and an 'end' that they follow
 --   'retry', line, entry, id, record, ms to wait, 1 if the attempt failed else 0
 --   'dead', line, entry, id, unique key, scope, record
 --   'back', line, entry, id            to the front, unfinished

@@ -46,6 +46,20 @@ operations['end'] = function(i)
   return i + 8, 1
 end
 
+-- The jobs that follow a success come first.
+operations['then'] = function(i)
+  local first, n = i + 1, tonumber(ARGV[i])
+  local rest, changed = operations['end'](first + 6 * n + 1)
+  if changed == 1 then
+    local add = job_adder()
+    for at = first, first + 6 * n - 1, 6 do
+      local id = add(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5])
+      if string.sub(id, 1, 1) ~= '=' then count('enqueued', 1) end
+    end
+  end
+  return rest, changed
+end
+
 function operations.retry(i)
   local line, entry, id, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local wait, failed = tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'

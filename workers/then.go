@@ -1,0 +1,139 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+	"time"
+
+	"skidway/queue"
+)
+
+// follow gives the jobs that follow a success, with what it came to filled in.
+func follow(job *queue.Job, result []byte) ([]queue.Insert, error) {
+	data := map[string]any{
+		"result": value(result),
+		"job":    map[string]any{"id": job.ID, "kind": job.Kind, "queue": job.Queue},
+	}
+	jobs := make([]queue.Insert, len(job.Then))
+	for n, next := range job.Then {
+		args, err := json.Marshal(next.Args) // of a job that was read: they are JSON
+		if err == nil {
+			args, err = fill(args, data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("then[%d], %s: %w", n, next.Args.Kind(), err)
+		}
+		jobs[n] = queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options}
+	}
+	return jobs, nil
+}
+
+// value is a result as templates see it: what its JSON says, or its text.
+func value(result []byte) any {
+	decoder := json.NewDecoder(bytes.NewReader(result))
+	decoder.UseNumber() // exact
+	var v any
+	if decoder.Decode(&v) != nil || decoder.More() {
+		return string(result)
+	}
+	return v
+}
+
+// fill executes the texts in args that are templates.
+func fill(args []byte, data map[string]any) ([]byte, error) {
+	if !bytes.Contains(args, []byte("{{")) {
+		return args, nil
+	}
+	filled, err := fillValue(value(args), data)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(filled); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
+}
+
+func fillValue(v any, data map[string]any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		return fillText(v, data)
+	case []any:
+		for i := range v {
+			if v[i], err = fillValue(v[i], data); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			if v[name], err = fillValue(v[name], data); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return v, nil
+}
+
+// reference is a text that is nothing but one value, which is then not made a
+// text.
+var reference = regexp.MustCompile(`^\{\{\s*((?:\.\w+)+)\s*\}\}$`)
+
+func fillText(text string, data map[string]any) (any, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	if found := reference.FindStringSubmatch(text); found != nil {
+		return lookup(data, strings.Split(found[1][1:], "."))
+	}
+	t, err := template.New("args").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	if err := t.Execute(&out, data); err != nil {
+		return nil, err
+	}
+	return out.String(), nil
+}
+
+func lookup(v any, path []string) (any, error) {
+	for _, name := range path {
+		fields, _ := v.(map[string]any)
+		next, there := fields[name]
+		if !there {
+			return nil, fmt.Errorf("{{.%s}}: there is no %q", strings.Join(path, "."), name)
+		}
+		v = next
+	}
+	return v, nil
+}
+
+// forwardOnce is how long a repeated forwarding is recognised.
+const forwardOnce = 24 * time.Hour
+
+// forward adds a job to another queue, once however often it is repeated.
+func (p *Pool) forward(ctx context.Context, job *queue.Job, args queue.Forwarding) error {
+	next := args.Job
+	if next.Options.Unique.Key == "" {
+		next.Options.Unique = queue.Unique{Key: queue.Forward + ":" + job.ID, Scope: queue.ForDuration, For: forwardOnce}
+	}
+	_, err := p.client.Enqueue(ctx, next.Args, next.Options)
+	var duplicate *queue.DuplicateError
+	switch {
+	case errors.As(err, &duplicate):
+		return nil
+	case errors.Is(err, queue.ErrInvalid):
+		return Dead(err)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package workers_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// A report, a letter with its figures, and a note in another queue.
+func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		p := s.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
+		p.Handle("report", func(ctx context.Context, _ *queue.Job) error {
+			return workers.SetResult(ctx, []byte(`{"lines":9007199254740993,"top":{"country":"DE"},"days":["a","b"]}`))
+		}, workers.Kind{})
+		ran := make(chan *queue.Job, 10)
+		for _, kind := range []string{"letter", "note", "last"} {
+			p.Handle(kind, func(ctx context.Context, job *queue.Job) error {
+				ran <- job
+				return workers.SetResult(ctx, []byte("done"))
+			}, workers.Kind{})
+		}
+		s.add("report", queue.Options{Then: []queue.Insert{
+			{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}} lines, most of {{.result.top.country}}, by {{.job.kind}}","n":7,"data":"{{.result}}","days":["{{.result.days}}"]}`)),
+				Options: queue.Options{Then: []queue.Insert{{Args: queue.Raw("last", []byte(`"{{.result}}"`))}}}},
+			{Args: queue.Raw("note", []byte(`{}`)), Options: queue.Options{Queue: "other", Priority: queue.High}},
+		}})
+		s.run(p)
+		got := map[string]*queue.Job{}
+		for range 3 {
+			job := await(s, ran, "job that follows")
+			got[job.Kind] = job
+		}
+		var letter struct {
+			Text string
+			N    int
+			Data struct{ Lines json.Number }
+			Days [][]string
+		}
+		s.must(json.Unmarshal(got["letter"].Args, &letter))
+		if letter.Text != "9007199254740993 lines, most of DE, by report" || letter.N != 7 ||
+			letter.Data.Lines != "9007199254740993" || len(letter.Days) != 1 || len(letter.Days[0]) != 2 {
+			s.Errorf("the letter is %s", got["letter"].Args)
+		}
+		if string(got["last"].Args) != `"done"` {
+			s.Errorf("the last is %s", got["last"].Args)
+		}
+		if note := got["note"]; note.Queue != "other" || note.Priority != queue.High {
+			s.Errorf("the note is in %s, %s", note.Queue, note.Priority)
+		}
+	})
+}
+
+func TestJobWhoseFollowersCanNotBeMadeIsDead(t *testing.T) {
+	everywhere(t, func(s *shop) {
+		p := s.pool(workers.Config{})
+		p.Handle("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+		id := s.add("k", queue.Options{Then: []queue.Insert{{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}}"}`))}}})
+		s.run(p)
+		ended, err := s.client.Wait(s.ctx, id)
+		s.must(err)
+		if ended.State != queue.Dead || !strings.Contains(ended.Reason, "it succeeded") || !strings.Contains(ended.Reason, `letter: text: {{.result.lines}}`) {
+			s.Errorf("got %s: %s", ended.State, ended.Reason)
+		}
+	})
+}
