@@ -83,7 +83,8 @@ func (w *Worker) seal(ctx context.Context, cl *claim, count *fileCount, cells in
 	p := count.progress
 	args := []any{
 		s, cl.id, cl.shipment, cl.token, cells,
-		6, fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note, fieldMissing, p.missing,
+		7, fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
+		fieldMissing, p.missing, fieldLines, p.lines,
 	}
 	t := count.tally
 	for _, total := range []struct {

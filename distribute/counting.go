@@ -105,6 +105,7 @@ func (f *fileCount) tallyFile(before progress) {
 		kinds(before, -1)
 	}
 	kinds(f.progress, 1)
+	f.progress.lines = before.lines + f.tally.Lines
 }
 
 // fail notes that nothing of the file is counted, and why.

@@ -47,6 +47,7 @@ type progress struct {
 	tail     string // what that line counted, taken back when it is counted anew
 	state    string // what the Counter wants to know when it goes on
 	note     string // what is wrong with the file, for people
+	lines    int64  // of the file, counted in all
 	missing  bool   // some or all of its lines could not be counted
 }
 
@@ -58,6 +59,7 @@ const (
 	fieldState   = "state"
 	fieldNote    = "note"
 	fieldMissing = "missing"
+	fieldLines   = "lines"
 )
 
 func (c *Channel) record(ctx context.Context, id string) (record, error) {
@@ -105,7 +107,7 @@ func parseRecord(id string, fields map[string]string) record {
 		r.counted[name] = progress{
 			shipment: number(field), resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
 			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name],
-			missing: fields[fieldMissing+":"+name] == "1",
+			missing: fields[fieldMissing+":"+name] == "1", lines: number(fieldLines + ":" + name),
 		}
 	}
 	return r

@@ -23,7 +23,7 @@ type ShipperConfig struct {
 	Force bool
 
 	// Wait makes Ship return only when every subscriber has counted what it
-	// shipped.
+	// shipped, or found in Redis from an earlier shipment.
 	Wait bool
 
 	// Quit, when closed, makes Ship finish the file in hand and return.
@@ -68,6 +68,10 @@ type ShippedFile struct {
 	Bytes   int64  // uploaded, compressed or not
 	Note    string // for people: how much was new, what a reader found wrong before
 	Err     error  // why it failed
+
+	// Lines of the file that each subscriber has counted, now and before.
+	// Known only where Ship has waited for that.
+	Lines map[string]int64
 
 	id       string
 	shipment int64

@@ -35,6 +35,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile
 			return err
 		case p.done != nil:
 			result.Outcome, result.Note = p.done.Outcome, p.done.Note
+			result.id, result.shipment = p.id, p.shipment
 			if s.mode == modeBatch {
 				s.config.Notify.tell(Event{File: src.path, Text: withNote(p.done.Outcome.String(), p.done.Note)})
 			}
@@ -222,36 +223,53 @@ func (s *Shipper) complete(ctx context.Context, src *source, p plan, result *Shi
 	return err
 }
 
-// awaitCounted waits until every subscriber has counted what was shipped.
+// awaitCounted waits until every subscriber has counted what is in Redis, and
+// notes how many lines that are.
 func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error {
 	told := notice{}
-	for _, result := range results {
-		for result.Outcome == Shipped {
-			since, err := s.channel.moment(ctx)
-			if err != nil {
-				return err
-			}
-			r, err := s.channel.record(ctx, result.id)
-			if err != nil {
-				return err
-			}
-			if r.shipment != result.shipment || !r.inRedis() || closed(s.config.Quit) {
-				break
-			}
-			if err := s.channel.sweep(ctx); err != nil {
-				return err
-			}
-			if told.due() {
-				whom, err := s.channel.laggards(ctx)
-				if err != nil {
-					return err
-				}
-				s.config.Notify.tell(Event{Text: "waits until all is counted: " + whom})
-			}
-			if err := s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit); err != nil {
-				return err
-			}
+	for i := range results {
+		result := &results[i]
+		if result.id == "" {
+			continue
+		}
+		r, err := s.awaitFile(ctx, result, &told)
+		if err != nil {
+			return err
+		}
+		result.Lines = map[string]int64{}
+		for subscriber, progress := range r.counted {
+			result.Lines[subscriber] = progress.lines
 		}
 	}
 	return nil
+}
+
+// awaitFile waits until a file's shipment is counted or given up, or quit.
+func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, told *notice) (record, error) {
+	for {
+		since, err := s.channel.moment(ctx)
+		if err != nil {
+			return record{}, err
+		}
+		r, err := s.channel.record(ctx, result.id)
+		if err != nil {
+			return record{}, err
+		}
+		if r.shipment != result.shipment || !r.inRedis() || closed(s.config.Quit) {
+			return r, nil
+		}
+		if err := s.channel.sweep(ctx); err != nil {
+			return record{}, err
+		}
+		if told.due() {
+			whom, err := s.channel.laggards(ctx)
+			if err != nil {
+				return record{}, err
+			}
+			s.config.Notify.tell(Event{Text: "waits until all is counted: " + whom})
+		}
+		if err := s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit); err != nil {
+			return record{}, err
+		}
+	}
 }

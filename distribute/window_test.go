@@ -229,6 +229,31 @@ func TestShipWithWaitReturnsWhenAllIsCounted(t *testing.T) {
 	wait.Wait()
 }
 
+// The first shipper was killed when all was in Redis.
+func TestShipWithWaitWaitsForWhatAnotherHasShipped(t *testing.T) {
+	t.Parallel()
+	ctx, channel, folder := context.Background(), open(t, redistest.DB(t)), t.TempDir()
+	path, lines := write(t, folder, "a", content(1, 500)), reference(t, content(1, 500))
+	if err := channel.Subscribe(ctx, "s", ""); err != nil {
+		t.Fatal(err)
+	}
+	ship(t, channel, path)
+	events := listen()
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		events.await(t, "waits until all is counted")
+		work(t, channel, "s")
+	})
+	for _, outcome := range []distribute.Outcome{distribute.AlreadyShipped, distribute.AlreadyCounted} {
+		results, err := distribute.NewShipper(channel, distribute.ShipperConfig{Wait: true, Notify: events.notify}).Ship(ctx, []string{path})
+		if err != nil || results[0].Outcome != outcome || results[0].Lines["s"] != 500 {
+			t.Errorf("got %+v, %v", results[0], err)
+		}
+	}
+	wait.Wait()
+	same(t, counted(t, channel, "s"), lines)
+}
+
 func TestFollowShipsWholeLinesAsTheyCome(t *testing.T) {
 	t.Parallel()
 	ctx, channel, folder := context.Background(), open(t, redistest.DB(t)), t.TempDir()
