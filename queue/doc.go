@@ -87,6 +87,13 @@
 //	                            ended jobs that somebody waited for
 //	cancelled, logs, progress   hashes by id, of jobs that have been active
 //
+// And for schedules, see package delayed:
+//
+//	schedules                   hash: name → record
+//	schedules:due               sorted set: name → when it fires next
+//	schedules:fired             hash: name → its last firings
+//	schedules:watch             string: until when somebody watches
+//
 // Beside them {queues} is the set of all queues, {queues}:new a stream of new
 // ones. All times are milliseconds of Redis's clock.
 package queue

@@ -1,6 +1,10 @@
 package queue
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // partition is the only one there is so far. Keys and ids have a place for
 // more, so that one queue can be spread over several Redis nodes.
@@ -52,6 +56,13 @@ func queueKeys(prefix, queue string) []string {
 // lines, and where they are counted.
 func plainKeys(keys []string) []string {
 	return []string{keys[2], keys[5], keys[8], keys[keyMeta], keys[keyCounts], keys[keyEvents]}
+}
+
+// scheduleKeys gives all keys of a queue and, behind them, those of its
+// schedules; lua/schedule.lua gives these their names.
+func scheduleKeys(keys []string) []string {
+	base := strings.TrimSuffix(keys[keyMeta], "meta")
+	return append(slices.Clip(keys), base+"schedules", base+"schedules:due", base+"schedules:fired", base+"schedules:watch")
 }
 
 // registryKeys are the set of all queues and the stream that tells of new

@@ -1,0 +1,280 @@
+package delayed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/delayed"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// daily is a schedule that doesn't fire during a test.
+func (s *scene) daily(name string) queue.Schedule {
+	return queue.Schedule{Name: name, Expr: "0 0 1 1 *", Queue: s.queue.Name(), Kind: "report", Args: []byte(`{"n":1}`)}
+}
+
+// everySecond is a schedule that fires all the time.
+func (s *scene) everySecond(name string) queue.Schedule {
+	schedule := s.daily(name)
+	schedule.Expr = "* * * * * *"
+	return schedule
+}
+
+// put adds a schedule that must be new or another one.
+func (s *scene) put(t testing.TB, schedule queue.Schedule) {
+	t.Helper()
+	if changed, err := delayed.AddSchedule(t.Context(), s.client, schedule); err != nil || !changed {
+		t.Fatalf("add %s: changed %t, %v", schedule.Name, changed, err)
+	}
+}
+
+// info gives a schedule as it is listed.
+func (s *scene) info(t testing.TB, name string) queue.ScheduleInfo {
+	t.Helper()
+	infos, err := delayed.Schedules(t.Context(), s.client, s.queue.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range infos {
+		if info.Name == name {
+			return info
+		}
+	}
+	t.Fatalf("%s is not among %d schedules", name, len(infos))
+	return queue.ScheduleInfo{}
+}
+
+// watch runs a watch until the test ends or stop is called.
+func (s *scene) watch(t testing.TB, db *rdb.DB, config delayed.CronConfig) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	c := delayed.NewCron(db, config, s.queue)
+	go func() { ended <- c.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// jobs waits until a queue has some jobs, and gives them all in order.
+func (s *scene) jobs(t testing.TB, most int) []*queue.Job {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for mark := (rdb.Mark{Key: s.key("normal:fresh"), ID: "0"}); ; {
+		page, err := s.queue.List(ctx, queue.Waiting, queue.ListOptions{Limit: queue.MaxListLimit})
+		if err != nil {
+			t.Fatalf("%d jobs came, want %d: %v", len(page.Jobs), most, err)
+		}
+		if len(page.Jobs) >= most {
+			return page.Jobs
+		}
+		if n := len(page.Jobs); n > 0 {
+			id := page.Jobs[n-1].ID
+			mark.ID = id[strings.LastIndexByte(id, ':')+2:] // mail:0:n5-0 is entry 5-0
+		}
+		if _, err := s.db.Wait(ctx, patience, mark); err != nil {
+			t.Fatalf("%d jobs came, want %d: %v", len(page.Jobs), most, err)
+		}
+	}
+}
+
+// everyOnce checks that jobs are one for each second from the first to the last.
+func everyOnce(t testing.TB, jobs []*queue.Job) {
+	t.Helper()
+	first := jobs[0].Headers[queue.HeaderDue]
+	due, err := time.Parse(time.RFC3339, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, job := range jobs {
+		if want := due.Add(time.Duration(i) * time.Second).Format(time.RFC3339); job.Headers[queue.HeaderDue] != want {
+			t.Errorf("job %d of %d is of %s, want %s", i, len(jobs), job.Headers[queue.HeaderDue], want)
+		}
+	}
+}
+
+func TestScheduledJobsAreAsTheirScheduleSays(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		s.watch(t, db, delayed.CronConfig{})
+		schedule := s.everySecond("ticks")
+		schedule.Options = queue.Options{MaxAttempts: 3, Timeout: time.Minute, Headers: map[string]string{"tenant": "a"}}
+		s.put(t, schedule)
+		job := s.jobs(t, 1)[0]
+		due, err := time.Parse(time.RFC3339, job.Headers[queue.HeaderDue])
+		if err != nil || job.Headers[queue.HeaderSchedule] != "ticks" || job.Headers["tenant"] != "a" || len(job.Headers) != 3 {
+			t.Errorf("headers %v (%v)", job.Headers, err)
+		}
+		if job.Kind != "report" || string(job.Args) != `{"n":1}` || job.MaxAttempts != 3 || job.Timeout != time.Minute {
+			t.Errorf("job %+v", job)
+		}
+		if late := job.Enqueued.Sub(due); late < 0 || late > 5*time.Second {
+			t.Errorf("it came %s after its time", late)
+		}
+		info := s.info(t, "ticks")
+		if last := info.Last[len(info.Last)-1]; last.JobID != job.ID || !last.Due.Equal(due) || last.Fired.Before(due) || last.Manual {
+			t.Errorf("the first firing is noted as %+v, want %s of %s", last, job.ID, due)
+		}
+		if !info.Next.After(due) {
+			t.Errorf("next at %s, after one of %s", info.Next, due)
+		}
+	})
+}
+
+// fleet runs watches until the test ends, each of which is ended again and again,
+// wherever it is, and followed by another.
+func (s *scene) fleet(t testing.TB, url string, watches int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var crews sync.WaitGroup
+	for i := range watches {
+		db, life := redistest.Open(t, url), 500*time.Millisecond+time.Duration(i)*170*time.Millisecond
+		crews.Go(func() {
+			for ctx.Err() == nil {
+				current, end := context.WithTimeout(ctx, life)
+				_ = delayed.NewCron(db, delayed.CronConfig{}, s.queue).Run(current)
+				end()
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); crews.Wait() })
+}
+
+func TestManyWatchesFireEachSecondOnceThoughTheyEndInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, watches := range []int{2, 5} {
+		t.Run(fmt.Sprint(watches), func(t *testing.T) {
+			t.Parallel()
+			url := redistest.URL(t)
+			s := newScene(t, redistest.Open(t, url))
+			s.put(t, s.everySecond("ticks"))
+			s.fleet(t, url, watches)
+			everyOnce(t, s.jobs(t, 5))
+		})
+	}
+}
+
+func TestLostRepliesFireNothingTwice(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	s := newScene(t, redistest.Open(t, url))
+	s.put(t, s.everySecond("ticks"))
+	proxy := redistest.StartProxy(t, url)
+	s.watch(t, redistest.Open(t, proxy.URL), delayed.CronConfig{})
+	for range 4 {
+		n := len(s.jobs(t, 1))
+		lost := proxy.DropReply(2)
+		s.jobs(t, n+1)
+		<-lost
+	}
+	everyOnce(t, s.jobs(t, 5))
+}
+
+func TestAnotherWatchTakesOverFromADeadOne(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		s.put(t, s.everySecond("ticks"))
+		// This one is to come at that time, and never does.
+		if found, err := s.queue.DueSchedules(t.Context(), "dead", time.Minute, nil); err != nil || !found.Mine {
+			t.Fatalf("%+v, %v; want to be the one to come", found, err)
+		}
+		s.watch(t, db, delayed.CronConfig{})
+		everyOnce(t, s.jobs(t, 2))
+	})
+}
+
+func TestChangesTakeEffectAtOnce(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		s.watch(t, db, delayed.CronConfig{})
+		s.put(t, s.daily("a"))
+		quiet := s.info(t, "a")
+		if changed, err := delayed.AddSchedule(t.Context(), s.client, s.daily("a")); err != nil || changed {
+			t.Errorf("the same again: changed %t, %v", changed, err)
+		}
+		s.put(t, s.everySecond("a")) // its watch sleeps until next year
+		s.jobs(t, 2)
+		other := s.daily("a")
+		other.Kind = "other"
+		s.put(t, other)
+		if info := s.info(t, "a"); !info.Next.Equal(quiet.Next) || info.Kind != "other" || len(info.Last) < 2 {
+			t.Errorf("after the change %+v, want the next time of the first one, %s, and what has fired", info, quiet.Next)
+		}
+		if err := delayed.RemoveSchedule(t.Context(), s.client, s.queue.Name(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"schedules", "schedules:due", "schedules:fired"} {
+			if db.Exists(t.Context(), s.key(key)).Val() != 0 {
+				t.Errorf("%s is left", key)
+			}
+		}
+		if err := delayed.RemoveSchedule(t.Context(), s.client, s.queue.Name(), "a"); !errors.Is(err, queue.ErrNoSchedule) {
+			t.Errorf("removed twice: %v", err)
+		}
+	})
+}
+
+func TestDeafWatchIsWoken(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, redistest.DB(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	c := delayed.NewCron(nil, delayed.CronConfig{})
+	ended := make(chan error)
+	go func() { ended <- c.Run(ctx) }()
+	c.Add(s.queue)
+	_, mark, err := s.queue.Signals(t.Context(), rdb.Mark{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put(t, s.everySecond("ticks"))
+	signals, _, err := s.queue.Signals(t.Context(), mark)
+	if err != nil || len(signals) != 1 || signals[0].Do != queue.SignalSchedule {
+		t.Fatalf("signals %v, %v; want one about schedules", signals, err)
+	}
+	c.Wake(s.queue.Name())
+	s.jobs(t, 2)
+	c.Remove(s.queue.Name())
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run ended with %v", err)
+	}
+}
+
+func TestMissedTimesAreCaughtUpOnEveryBackend(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		schedule := s.daily("late")
+		schedule.Expr, schedule.CatchUp = "@every 1h", queue.CatchUpAll
+		s.put(t, schedule)
+		next := s.info(t, "late").Next
+		if err := db.ZAdd(t.Context(), s.key("schedules:due"), redis.Z{Score: float64(next.Add(-70 * time.Hour).UnixMilli()), Member: "late"}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.watch(t, db, delayed.CronConfig{Logger: slog.New(slog.DiscardHandler)})
+		jobs := s.jobs(t, 70)
+		for i, job := range jobs {
+			if want := next.Add(time.Duration(i-70) * time.Hour).UTC().Format(time.RFC3339); job.Headers[queue.HeaderDue] != want {
+				t.Fatalf("job %d is of %s, want %s", i, job.Headers[queue.HeaderDue], want)
+			}
+		}
+		if info := s.info(t, "late"); !info.Next.Equal(next) || len(info.Last) != queue.MaxFirings || info.Last[0].JobID != jobs[69].ID {
+			t.Errorf("next at %s, last ones %v", info.Next, info.Last)
+		}
+	})
+}

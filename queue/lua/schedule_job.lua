@@ -1,0 +1,36 @@
+-- Adding jobs for a schedule.
+
+-- What a schedule's record has and a job's has not, or has in another way.
+local SCHEDULE_ONLY = {expr = true, zone = true, catch_up = true, revision = true, headers = true}
+
+-- A firing is a line: due in ms, fired in ms, id of the job or '=' and the id of
+-- the job that held the unique key, and where a person wanted it a token. The
+-- newest comes first.
+local MOST_FIRINGS = 10
+
+local function firings_of(name)
+  local lines = {}
+  for line in string.gmatch(call('HGET', SCHEDULES_FIRED, name) or '', '[^\n]+') do
+    lines[#lines + 1] = line
+  end
+  return lines
+end
+
+-- fire adds a job for each time: ARGV from a place on are due in ms and headers,
+-- by turns. It returns false, and does nothing, where the record is damaged.
+local function fire(name, record, at, token)
+  local letter, body = string.sub(record, 2, 2), without(record, SCHEDULE_ONLY)
+  if not body or not due_line(letter) then return false end
+  local key = find(record, 'unique') or ''
+  local key_ms = find(record, 'scope') == 'duration' and find(record, 'unique_for') or ''
+  local add, lines, added, id = job_adder(), firings_of(name), 0, nil
+  if not settings[1] then call('HSET', META, 'format', '1') end
+  for i = at, #ARGV, 2 do
+    id = add(letter, body .. field('headers', ARGV[i + 1]), '', '', key, key_ms)
+    if string.sub(id, 1, 1) ~= '=' then added = added + 1 end
+    table.insert(lines, 1, ARGV[i] .. ' ' .. int(now) .. ' ' .. id .. (token and ' ' .. token or ''))
+  end
+  count('enqueued', added)
+  call('HSET', SCHEDULES_FIRED, name, table.concat(lines, '\n', 1, math.min(#lines, MOST_FIRINGS)))
+  return id or ''
+end

@@ -1,0 +1,15 @@
+-- Fires a schedule now, because a person wants it. It can be repeated: the
+-- firing of a token is found among the last ones.
+-- ARGV: name, version that was read, token, time in ms, headers of the job
+-- Returns {'ok', id of the job, or '=' and the id of the job that holds the
+-- unique key}; {'moved'}; {'damaged'}; {'newer', format}.
+local name, token = ARGV[1], ARGV[3]
+for _, line in ipairs(firings_of(name)) do
+  local id, of = string.match(line, '^%S+ %S+ (%S+) (%S+)$')
+  if of == token then return {'ok', id} end
+end
+local record = call('HGET', SCHEDULES, name)
+if not record or version_of(record) ~= ARGV[2] then return {'moved'} end
+local id = fire(name, record, 4, token)
+if not id then return {'damaged'} end
+return {'ok', id}

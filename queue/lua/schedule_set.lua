@@ -1,0 +1,23 @@
+-- Stores a schedule or removes it, if it is still as it was read. It can be
+-- repeated: what is so already is so.
+-- ARGV: name, version that was read or '', record or '' to remove, ms at which it
+--       fires next or '' to leave that, most schedules of a queue
+-- Returns {'ok'}; {'moved'} when it was changed meanwhile; {'full'};
+-- {'newer', format}.
+local name, read, record, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local there = call('HGET', SCHEDULES, name)
+if (there or '') == record then return {'ok'} end
+if (there and version_of(there) or '') ~= read then return {'moved'} end
+
+if record == '' then
+  call('HDEL', SCHEDULES, name)
+  call('HDEL', SCHEDULES_FIRED, name)
+  call('ZREM', SCHEDULES_DUE, name)
+else
+  if not there and call('HLEN', SCHEDULES) >= tonumber(ARGV[5]) then return {'full'} end
+  if not settings[1] then call('HSET', META, 'format', '1') end
+  call('HSET', SCHEDULES, name, record)
+  if due ~= '' then call('ZADD', SCHEDULES_DUE, due, name) end
+end
+call('XADD', CONTROL, 'MAXLEN', '~', 1000, '*', 'do', 'schedule')
+return {'ok'}

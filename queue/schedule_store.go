@@ -1,0 +1,193 @@
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+var (
+	//go:embed lua/schedule.lua
+	scheduleSource string
+	//go:embed lua/schedule_get.lua
+	scheduleGetSource string
+	//go:embed lua/schedule_set.lua
+	scheduleSetSource string
+)
+
+var (
+	withSchedules = keysSource + scheduleSource
+
+	scheduleGetScript = newScript(rdb.NewIdempotentScript, "read a schedule", withSchedules+scheduleGetSource)
+	scheduleSetScript = newScript(rdb.NewIdempotentScript, "change a schedule", withSchedules+scheduleSetSource)
+)
+
+// A storedSchedule is a schedule as the scripts give it.
+type storedSchedule struct {
+	now     time.Time // when it was read, by Redis's clock
+	record  string    // empty: there is none
+	version string
+}
+
+func (q *Queue) storedSchedule(ctx context.Context, name string) (storedSchedule, error) {
+	a, err := scheduleGetScript.runOn(ctx, q, scheduleKeys(q.keys), name)
+	if err != nil {
+		return storedSchedule{}, err
+	}
+	return storedSchedule{time.UnixMilli(a.number(1)), a.text(2), a.text(3)}, nil
+}
+
+// PutSchedule stores a schedule: a new one, or in place of the one of its name.
+// next gives the first time after another, both by Redis's clock; it is asked
+// where there is no schedule yet whose expression and zone are the same.
+//
+// One that is there with the same content is left alone, and changed is false.
+// With a Revision above zero a [RevisionError] says that the one that is there
+// stays. Without one it is replaced, whatever its revision, which stays: so that
+// a configuration takes over again only when its revision is raised.
+//
+// A call whose answer was lost is repeated. If somebody else changes the schedule
+// at the same time both calls take place, one after the other.
+func (c *Client) PutSchedule(ctx context.Context, s Schedule, next func(after time.Time) (time.Time, error)) (changed bool, err error) {
+	failed := func(err error) (bool, error) { return false, fmt.Errorf("schedule %.140s: %w", s.Name, err) }
+	q, _, err := c.encodeSchedule(s)
+	if err != nil {
+		return failed(err)
+	}
+	if err := q.register(ctx); err != nil {
+		return failed(err)
+	}
+	for {
+		stored, err := q.storedSchedule(ctx, s.Name)
+		if err != nil {
+			return failed(err)
+		}
+		record, keepDue, err := q.replace(s, stored)
+		if err != nil || record == "" {
+			return false, err
+		}
+		due := ""
+		if !keepDue {
+			at, err := next(stored.now)
+			if err != nil {
+				return failed(err)
+			}
+			due = fmt.Sprint(at.UnixMilli())
+		}
+		a, err := scheduleSetScript.runOn(ctx, q, scheduleKeys(q.keys), s.Name, stored.version, record, due, MaxSchedules)
+		switch {
+		case err != nil:
+			return failed(err)
+		case a.text(0) == "full":
+			return failed(fmt.Errorf("%w: queue %s has %d schedules, the most there may be", ErrInvalid, q.name, MaxSchedules))
+		case a.text(0) == "ok":
+			return true, nil
+		}
+	}
+}
+
+// replace gives the record that is to be stored in place of another, "" for
+// none, and whether it goes on with the other's next time.
+func (q *Queue) replace(s Schedule, stored storedSchedule) (record string, keepDue bool, err error) {
+	_, record, err = q.client.encodeSchedule(s)
+	if err != nil {
+		return "", false, err
+	}
+	there, damaged := q.schedule(s.Name, stored.record)
+	if stored.record == "" || damaged != nil {
+		return record, false, nil
+	}
+	given, err := q.schedule(s.Name, record)
+	if err != nil {
+		return "", false, err
+	}
+	same := given.alike(there)
+	switch {
+	case s.Revision == 0 && same, s.Revision > 0 && s.Revision == there.Revision && same:
+		return "", false, nil
+	case s.Revision == 0 && there.Revision > 0:
+		s.Revision = there.Revision
+		_, record, err = q.client.encodeSchedule(s)
+	case s.Revision > 0 && s.Revision <= there.Revision:
+		return "", false, &RevisionError{s.Name, s.Revision, there.Revision}
+	}
+	return record, given.Expr == there.Expr && given.Zone == there.Zone, err
+}
+
+// RemoveSchedule ends a schedule and forgets its firings; jobs that it has added
+// stay. [ErrNoSchedule] says that there is none.
+func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
+	for {
+		stored, err := q.storedSchedule(ctx, name)
+		if err != nil {
+			return err
+		}
+		if stored.record == "" {
+			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
+		}
+		a, err := scheduleSetScript.runOn(ctx, q, scheduleKeys(q.keys), name, stored.version, "", "", MaxSchedules)
+		if err != nil || a.text(0) == "ok" {
+			return err
+		}
+	}
+}
+
+// schedulesPage is about how many schedules are read at once.
+const schedulesPage = 100
+
+// Schedules gives all schedules of the queue, by name. Those that can't be read
+// are among them, see [ScheduleInfo].
+func (q *Queue) Schedules(ctx context.Context) ([]ScheduleInfo, error) {
+	seen := map[string]ScheduleInfo{} // a scan may give some twice
+	for cursor := uint64(0); ; {
+		var err error
+		if cursor, err = q.schedulesAt(ctx, cursor, seen); err != nil {
+			return nil, fmt.Errorf("queue %s: list schedules: %w", q.name, err)
+		}
+		if cursor == 0 {
+			break
+		}
+	}
+	infos := make([]ScheduleInfo, 0, len(seen))
+	for _, info := range seen {
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b ScheduleInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos, nil
+}
+
+// schedulesAt reads some schedules and gives the cursor of the next ones.
+func (q *Queue) schedulesAt(ctx context.Context, cursor uint64, into map[string]ScheduleInfo) (next uint64, err error) {
+	keys := scheduleKeys(q.keys)[len(q.keys):]
+	db := q.client.db
+	err = db.Retry(ctx, func() error {
+		var pairs []string
+		if pairs, next, err = db.HScan(ctx, keys[0], cursor, "", schedulesPage).Result(); err != nil || len(pairs) == 0 {
+			return err
+		}
+		names := make([]string, 0, len(pairs)/2)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			names = append(names, pairs[i])
+		}
+		due, err := db.ZMScore(ctx, keys[1], names...).Result()
+		if err != nil {
+			return err
+		}
+		fired, err := db.HMGet(ctx, keys[2], names...).Result()
+		if err != nil {
+			return err
+		}
+		for i, name := range names {
+			s, err := q.schedule(name, pairs[2*i+1])
+			text, _ := fired[i].(string)
+			into[name] = ScheduleInfo{Schedule: s, Err: err, Next: scoreTime(fmt.Sprintf("%.0f", due[i])), Last: q.firings(text)}
+		}
+		return nil
+	})
+	return next, err
+}
