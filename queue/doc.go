@@ -92,7 +92,7 @@
 //	schedules                   hash: name → record
 //	schedules:due               sorted set: name → when it fires next
 //	schedules:fired             hash: name → its last firings
-//	schedules:watch             string: until when somebody watches
+//	schedules:watch             hash: who watches, and since and until when
 //
 // Beside them {queues} is the set of all queues, {queues}:new a stream of new
 // ones. All times are milliseconds of Redis's clock.

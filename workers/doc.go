@@ -28,7 +28,8 @@
 //  4. It writes ends of jobs in batches, again and again until it has succeeded
 //     or the lease is lost.
 //  5. It recovers the jobs of dead workers and runs suspects alone.
-//  6. It moves delayed jobs of its queues when they are due (package delayed).
+//  6. It moves delayed jobs of its queues when they are due, and fires their
+//     schedules (package delayed).
 //  7. It hears signals: pause and resume, cancel, quiet and stop.
 //
 // # States of a run

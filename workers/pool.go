@@ -29,6 +29,7 @@ type Pool struct {
 	kinds   sync.Map // name → *kind
 	unknown *kind
 	mover   *delayed.Mover
+	crons   *delayed.Cron
 
 	aloneWait, aloneWindow time.Duration // see alone.go; tests have less time
 
@@ -78,6 +79,7 @@ func New(db *rdb.DB, client *queue.Client, config Config) (*Pool, error) {
 		changed: make(chan struct{}), changedAbout: make(chan struct{}, 1), respecified: make(chan struct{}, 1),
 	}
 	p.mover = delayed.NewMover(nil, delayed.MoverConfig{Name: p.name, Logger: config.Logger})
+	p.crons = delayed.NewCron(nil, delayed.CronConfig{Name: p.name, Logger: config.Logger})
 	Handle(p, p.forward, Kind{})
 	return p, nil
 }
@@ -136,7 +138,8 @@ func (p *Pool) run(ctx context.Context) error {
 	p.mu.Unlock()
 	p.live.Go(func() { p.listen(life) })
 	p.live.Go(func() { p.describe(life) })
-	p.live.Go(func() { _ = p.mover.Run(life) }) // it ends with life
+	p.live.Go(func() { _ = p.mover.Run(life) }) // they end with life
+	p.live.Go(func() { _ = p.crons.Run(life) })
 	var take sync.WaitGroup
 	take.Go(func() { p.discover(taking) })
 	take.Go(func() { p.dispatch(life, taking) })

@@ -23,6 +23,7 @@ func (p *Pool) SetQueues(queues []Queue) error {
 		if _, served := p.howTo(s.queue.Name()); !served {
 			s.removed = true
 			p.mover.Remove(s.queue.Name())
+			p.crons.Remove(s.queue.Name())
 			p.handBackFrom(s)
 			p.dismiss(s)
 		}

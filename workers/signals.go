@@ -76,6 +76,8 @@ func (p *Pool) obey(s *source, signal queue.Signal) {
 	switch signal.Do {
 	case queue.SignalDue:
 		p.mover.Wake(s.queue.Name())
+	case queue.SignalSchedule:
+		p.crons.Wake(s.queue.Name())
 	case queue.SignalPause:
 		p.mu.Lock()
 		s.paused = true

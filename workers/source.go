@@ -43,6 +43,7 @@ func (p *Pool) serve(how Queue, name string) {
 			if s.how = how; s.removed {
 				s.removed, s.empty = false, false
 				p.mover.Add(s.queue)
+				p.crons.Add(s.queue)
 			}
 			return
 		}
@@ -56,6 +57,7 @@ func (p *Pool) serve(how Queue, name string) {
 	s := &source{pool: p, queue: q, how: how, end: end, opening: !how.pattern()}
 	p.sources = append(p.sources, s)
 	p.mover.Add(q)
+	p.crons.Add(q)
 	p.tended.Go(func() { s.tend(ctx) })
 }
 
@@ -95,6 +97,7 @@ func (s *source) hear(ctx context.Context) {
 			s.heard = mark
 			s.pool.announce()
 			s.pool.mover.Wake(s.queue.Name()) // for what came before the mark
+			s.pool.crons.Wake(s.queue.Name())
 			return
 		}
 		s.opened()
