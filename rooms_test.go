@@ -21,6 +21,7 @@ var rooms = map[string][]string{
 	"skidway/delayed":                 {"skidway/queue"},
 	"skidway/workers":                 {"skidway/queue", "skidway/delayed"},
 	"skidway/workers/workerstest":     {"skidway/workers", "skidway/queue", "skidway/delayed"},
+	"skidway/workers/kinds":           {"skidway/workers", "skidway/queue", "skidway/distribute", "skidway/distribute/accesslog", "skidway/distribute/geo"},
 	"skidway/distribute/chat":         {},
 	"skidway/distribute/accesslog":    {},
 	"skidway/distribute/geo":          {},
@@ -31,7 +32,7 @@ var rooms = map[string][]string{
 
 // onlyInTests may be imported by tests of any room, beside what the room may
 // import.
-var onlyInTests = []string{"skidway", "skidway/queue", "skidway/distribute/chat", "skidway/internal/redistest", "skidway/internal/samplelog"}
+var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/internal/redistest", "skidway/internal/samplelog"}
 
 type goPackage struct {
 	ImportPath                         string

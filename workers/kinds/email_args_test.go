@@ -1,0 +1,105 @@
+package kinds_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"skidway/queue"
+	"skidway/workers/kinds"
+)
+
+func TestArgsOfEmailAreChecked(t *testing.T) {
+	t.Parallel()
+	many := make([]string, kinds.MaxRecipients+1)
+	for i := range many {
+		many[i] = "ada@example.com"
+	}
+	cases := []struct {
+		name   string
+		field  string // empty: nothing is wrong
+		change func(*kinds.EmailArgs)
+	}{
+		{"as it is", "", func(*kinds.EmailArgs) {}},
+		{"html alone", "", func(a *kinds.EmailArgs) { a.Text, a.HTML = "", "<p>" }},
+		{"only bcc", "", func(a *kinds.EmailArgs) { a.To, a.Bcc = nil, []string{"bob@example.com"} }},
+		{"nobody", "to", func(a *kinds.EmailArgs) { a.To = nil }},
+		{"too many", "to", func(a *kinds.EmailArgs) { a.Cc = many }},
+		{"no address", "to[1]", func(a *kinds.EmailArgs) { a.To = append(a.To, "bob") }},
+		{"two addresses in one", "cc[0]", func(a *kinds.EmailArgs) { a.Cc = []string{"bob@example.com, cyd@example.com"} }},
+		{"line break in bcc", "bcc[0]", func(a *kinds.EmailArgs) { a.Bcc = []string{"bob@example.com\r\nX: y"} }},
+		{"line break in an encoded name", "reply_to[0]", func(a *kinds.EmailArgs) { a.ReplyTo = []string{"=?utf-8?q?a=0D=0AX:_y?= <bob@example.com>"} }},
+		{"sender", "from", func(a *kinds.EmailArgs) { a.From = "nobody" }},
+		{"line break in subject", "subject", func(a *kinds.EmailArgs) { a.Subject = "a\nb" }},
+		{"no body", "text", func(a *kinds.EmailArgs) { a.Text = "" }},
+		{"template and text", "template", func(a *kinds.EmailArgs) { a.Template = "welcome" }},
+		{"template outside", "template", func(a *kinds.EmailArgs) { a.Text, a.Template = "", "../welcome" }},
+		{"header of the message's own", "headers.message-ID", func(a *kinds.EmailArgs) { a.Headers = map[string]string{"message-ID": "1"} }},
+		{"header of content", "headers.Content-Type", func(a *kinds.EmailArgs) { a.Headers = map[string]string{"Content-Type": "x"} }},
+		{"no name of a header", `headers."A: b\r\nC"`, func(a *kinds.EmailArgs) { a.Headers = map[string]string{"A: b\r\nC": "1"} }},
+		{"line break in a header", "headers.X-A", func(a *kinds.EmailArgs) { a.Headers = map[string]string{"X-A": "1\r\nBcc: b@example.com"} }},
+		{"empty header", "headers.X-A", func(a *kinds.EmailArgs) { a.Headers = map[string]string{"X-A": " "} }},
+		{"attachment of nothing", "attachments[0]", func(a *kinds.EmailArgs) { a.Attachments = []kinds.Attachment{{Name: "x"}} }},
+		{"attachment of two", "attachments[0]", func(a *kinds.EmailArgs) { a.Attachments = []kinds.Attachment{{Path: "x", URL: "https://x"}} }},
+		{"attachment by another scheme", "attachments[0].url", func(a *kinds.EmailArgs) { a.Attachments = []kinds.Attachment{{URL: "file:///etc/passwd"}} }},
+		{"attachment outside", "attachments[0].path", func(a *kinds.EmailArgs) { a.Attachments = []kinds.Attachment{{Path: "../x"}} }},
+		{"line break in a file's name", "attachments[0].name", func(a *kinds.EmailArgs) { a.Attachments = []kinds.Attachment{{Path: "x", Name: "a\r\nb"}} }},
+		{"content type", "attachments[0].content_type", func(a *kinds.EmailArgs) {
+			a.Attachments = []kinds.Attachment{{Path: "x", ContentType: "text/csv\r\nX: y"}}
+		}},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			args := hello()
+			test.change(&args)
+			err := args.Check()
+			var wrong *kinds.FieldError
+			switch {
+			case test.field == "" && err != nil:
+				t.Error(err)
+			case test.field == "":
+			case !errors.As(err, &wrong) || wrong.Field != test.field || !errors.Is(err, queue.ErrInvalid):
+				t.Errorf("%v, want an error of field %s", err, test.field)
+			}
+		})
+	}
+}
+
+func TestAddressMayBeAStringOrAList(t *testing.T) {
+	t.Parallel()
+	args := fromJSON(t, `{"to": "ada@example.com", "cc": ["bob@example.com", "cyd@example.com"], "bcc": null}`)
+	if !reflect.DeepEqual(args.To, kinds.Addresses{"ada@example.com"}) || len(args.Cc) != 2 || args.Bcc != nil {
+		t.Errorf("%+v", args)
+	}
+}
+
+func TestBadEmailConfigIsRefusedByField(t *testing.T) {
+	t.Parallel()
+	cases := map[string]kinds.EmailConfig{
+		"host":        {},
+		"port":        {Host: "h", Port: 70000},
+		"tls":         {Host: "h", TLS: "ssl"},
+		"auth":        {Host: "h", Auth: "magic", Username: "u"},
+		"username":    {Host: "h", Password: "open sesame"},
+		"hello":       {Host: "h", Hello: "a b"},
+		"domain":      {Host: "h", Domain: "a@b"},
+		"connections": {Host: "h", Connections: -1},
+		"timeout":     {Host: "h", Timeout: -1},
+		"per minute":  {Host: "h", PerMinute: -1},
+		"max size":    {Host: "h", MaxSize: -1},
+		"field from":  {Host: "h", From: "nobody"},
+		"templates":   {Host: "h", Templates: "/does/not/exist"},
+		"attachments": {Host: "h", Attachments: []string{"email_args_test.go"}},
+	}
+	for field, config := range cases {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			_, err := kinds.NewEmail(config)
+			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "email: "+field) || strings.Contains(err.Error(), "sesame") {
+				t.Errorf("%v, want an error of %s", err, field)
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package kinds
+
+import (
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// UseResolver makes names stand for what a test says.
+func (h *HTTP) UseResolver(r *net.Resolver) { h.dialer.Resolver = r }
+
+// TakeForPublic lets connections to one address pass the guard.
+func (h *HTTP) TakeForPublic(public netip.Addr) {
+	guarded := h.dialer.Control
+	h.dialer.Control = func(network, address string, conn syscall.RawConn) error {
+		if netip.MustParseAddrPort(address).Addr() == public {
+			return nil
+		}
+		return guarded(network, address, conn)
+	}
+}
+
+// UseOf says what the guard takes an address for; empty: public.
+func UseOf(addr netip.Addr) string { return newGuard().use(addr) }
+
+// RetryAfter is what a server's answer asks for.
+var RetryAfter = retryAfter
