@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"time"
 
 	"skidway/internal/rdb"
 )
@@ -13,15 +12,6 @@ import (
 var changeAllSource string
 
 var changeAllScript = newScript(rdb.NewIdempotentScript, "change jobs", withOperations+changeAllSource)
-
-// A Filter says which jobs of a state are meant. The zero value means all.
-type Filter struct {
-	Kind string // only these; empty: all
-
-	// OlderThan leaves younger jobs alone. The age of a dead or finished job
-	// counts from its end, that of others from when they were enqueued.
-	OlderThan time.Duration
-}
 
 // DeleteAll deletes the jobs of a state as [Client.Delete] does: [Waiting],
 // [Delayed], [Dead] or [Finished]. It gives their number, which may be too low
@@ -53,6 +43,19 @@ func (q *Queue) RetryAll(ctx context.Context, state State, filter Filter) (int, 
 	return q.changeAll(ctx, "retry", state, filter)
 }
 
+// CountAll gives the number of jobs of a state. Without a filter it is that of
+// [Queue.Depth]; with one all jobs of the state are looked at, in steps as above.
+func (q *Queue) CountAll(ctx context.Context, state State, filter Filter) (int, error) {
+	if err := state.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
+		return 0, err
+	}
+	if filter != (Filter{}) {
+		return q.changeAll(ctx, "count", state, filter)
+	}
+	depth, err := q.Depth(ctx)
+	return depth.Of(state), err
+}
+
 // Purge deletes all waiting jobs, whatever their priority.
 func (q *Queue) Purge(ctx context.Context) (int, error) {
 	return q.DeleteAll(ctx, Waiting, Filter{})
@@ -62,15 +65,15 @@ func (q *Queue) Purge(ctx context.Context) (int, error) {
 const changeJobs = 30
 
 func (q *Queue) changeAll(ctx context.Context, operation string, state State, filter Filter) (changed int, err error) {
-	if filter.OlderThan < 0 {
-		return 0, fmt.Errorf("%w: older than %s: it can't be below zero", ErrInvalid, filter.OlderThan)
+	if err := filter.check(); err != nil {
+		return 0, err
 	}
 	most := changeJobs
-	if operation == "delete" {
+	if operation == "delete" || operation == "count" {
 		most = walkJobs
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
-		a, err := changeAllScript.run(ctx, q, operation, string(state), cursor, filter.Kind, millis(filter.OlderThan), most, walkBytes)
+		a, err := changeAllScript.run(ctx, q, append([]any{operation, string(state), cursor, most, walkBytes}, filter.args()...)...)
 		if err != nil {
 			return changed, fmt.Errorf("%s %s jobs: %w", operation, state, err)
 		}

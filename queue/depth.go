@@ -31,6 +31,23 @@ type Depth struct {
 	NextDue time.Time
 }
 
+// Of is the number of jobs of a state, zero for one that is none.
+func (d *Depth) Of(state State) int {
+	switch state {
+	case Waiting:
+		return d.Waiting.Total()
+	case Active:
+		return d.Active.Total()
+	case Delayed:
+		return d.Delayed
+	case Dead:
+		return d.Dead
+	case Finished:
+		return d.Finished
+	}
+	return 0
+}
+
 // ByPriority is a number of jobs of each priority.
 type ByPriority struct {
 	High, Normal, Low int

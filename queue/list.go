@@ -30,7 +30,7 @@ const (
 // ListOptions say which jobs to list. The zero value: the first
 // [DefaultListLimit] of any kind.
 type ListOptions struct {
-	Kind   string // only these; empty: all
+	Filter
 	Limit  int    // most jobs in a page
 	Cursor string // [Page.Next] of the page before; empty: the first
 }
@@ -67,9 +67,9 @@ func (q *Queue) List(ctx context.Context, state State, o ListOptions) (Page, err
 	if err := o.check(state); err != nil {
 		return Page{}, err
 	}
-	page := Page{Next: o.Cursor}
+	page, filter := Page{Next: o.Cursor}, o.Filter.args()
 	for seen, size := 0, 0; len(page.Jobs) < o.Limit && seen < maxListed && size < listBytes; {
-		a, err := listScript.run(ctx, q, string(state), page.Next, o.Kind, o.Limit-len(page.Jobs), walkJobs, walkBytes)
+		a, err := listScript.run(ctx, q, append([]any{string(state), page.Next, o.Limit - len(page.Jobs), walkJobs, walkBytes}, filter...)...)
 		if err != nil {
 			return Page{}, err
 		}
@@ -90,6 +90,9 @@ func (q *Queue) List(ctx context.Context, state State, o ListOptions) (Page, err
 
 func (o *ListOptions) check(state State) error {
 	if err := state.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
+		return err
+	}
+	if err := o.Filter.check(); err != nil {
 		return err
 	}
 	if o.Limit == 0 {

@@ -92,7 +92,7 @@ func TestListByKindGivesThatKindOnly(t *testing.T) {
 			d.add("many", queue.Options{MaxAttempts: i})
 		}
 		rare := d.add("rare", queue.Options{})
-		page, err := d.queue.List(t.Context(), queue.Waiting, queue.ListOptions{Kind: "rare"})
+		page, err := d.queue.List(t.Context(), queue.Waiting, queue.ListOptions{Filter: queue.Filter{Kind: "rare"}})
 		if err != nil || len(page.Jobs) != 1 || page.Jobs[0].ID != rare || page.Next != "" {
 			t.Errorf("the page is %+v: %v", page, err)
 		}

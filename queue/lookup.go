@@ -64,6 +64,8 @@ func (q *Queue) given(a answer) (job *Job, took int) {
 	}
 	score := scoreTime(a.text(2))
 	switch job.State {
+	case Active:
+		job.Taken = score
 	case Delayed:
 		job.Due = score
 		if err == nil && score.IsZero() {

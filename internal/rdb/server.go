@@ -45,13 +45,9 @@ func (db *DB) Check(ctx context.Context) (Server, error) {
 	return server, server.fit()
 }
 
-func parseInfo(text string) Server {
-	fields := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[name] = value
-		}
-	}
+func parseInfo(text string) Server { return serverOf(infoFields(text)) }
+
+func serverOf(fields map[string]string) Server {
 	server := Server{Name: "redis", Version: fields["redis_version"], Policy: fields["maxmemory_policy"]}
 	server.MaxMemory, _ = strconv.ParseInt(fields["maxmemory"], 10, 64)
 	if version := fields["valkey_version"]; version != "" {
@@ -60,12 +56,15 @@ func parseInfo(text string) Server {
 	return server
 }
 
+func (s Server) tooOld() bool {
+	head, _, _ := strings.Cut(s.Version, ".")
+	major, err := strconv.Atoi(head)
+	return err == nil && major < OldestMajor
+}
+
 func (s Server) fit() error {
-	if s.Version != "" {
-		head, _, _ := strings.Cut(s.Version, ".")
-		if major, err := strconv.Atoi(head); err == nil && major < OldestMajor {
-			return &UnfitServerError{fmt.Sprintf("its version is %s; Skidway needs Redis %d.0 or newer", s.Version, OldestMajor)}
-		}
+	if s.tooOld() {
+		return &UnfitServerError{fmt.Sprintf("its version is %s; Skidway needs Redis %d.0 or newer", s.Version, OldestMajor)}
 	}
 	// Keys that expire by themselves are only wake-ups, so the volatile-*
 	// policies lose nothing.

@@ -1,5 +1,6 @@
 -- Finding jobs. A job that was found is a table: state, id, and
---   in a line: line, entry, fields, and worker where it is active
+--   in a line: line, entry, fields, and where it is active worker and for how
+--     many ms it is held
 --   elsewhere: score and record, one of which may be missing
 
 -- What is kept by id, in the order in which it is looked through.
@@ -31,10 +32,10 @@ local function place_of(id)
   if due then return due + 1, string.sub(id, 2) end
 end
 
--- holder_of gives the worker that has an entry.
+-- holder_of gives the worker that has an entry, and for how many ms.
 local function holder_of(line, entry)
   local held = redis.pcall('XPENDING', KEYS[line], GROUP, entry, entry, 1)
-  return not held.err and held[1] and held[1][2] or nil
+  if not held.err and held[1] then return held[1][2], held[1][3] end
 end
 
 -- locate gives a job by its id, or nil.
@@ -42,8 +43,8 @@ local function locate(id)
   local line, entry = place_of(id)
   local fields = line and entry_fields(line, entry)
   if fields and id_of(line, entry, fields) == id then
-    local worker = holder_of(line, entry)
-    return {state = worker and 'active' or 'waiting', id = id, line = line, entry = entry, fields = fields, worker = worker}
+    local worker, held = holder_of(line, entry)
+    return {state = worker and 'active' or 'waiting', id = id, line = line, entry = entry, fields = fields, worker = worker, held = held}
   end
   for _, shelf in ipairs(SHELVES) do
     local score, record = call('ZSCORE', shelf.index, id), call('HGET', shelf.jobs, id)
@@ -60,12 +61,13 @@ local function value_of(job, name)
   return job.record and find(job.record, name)
 end
 
--- give appends a job to an answer: id, state, score or '', worker or '', line
--- or 0, entry or '', number of fields, fields.
+-- give appends a job to an answer: id, state, score or the time when a worker
+-- took it or '', worker or '', line or 0, entry or '', number of fields, fields.
 local function give(out, job)
   local fields = job.fields or job.record and {'job', job.record} or {}
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = job.id, job.state, job.score or '', job.worker or ''
+  local since = job.held and int(now - job.held)
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = job.id, job.state, job.score or since or '', job.worker or ''
   out[n + 5], out[n + 6], out[n + 7] = job.line or 0, job.entry or '', #fields
   for i = 1, #fields do out[n + 7 + i] = fields[i] end
 end

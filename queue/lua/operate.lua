@@ -73,3 +73,5 @@ function operate.retry(job)
   tell('retried', job.id)
   return 'ok'
 end
+
+function operate.count() return 'ok' end

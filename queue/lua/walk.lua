@@ -36,7 +36,7 @@ function read_line.active(line, after, last, most)
     local entry, worker = pending[1], pending[2]
     if entry ~= after and #jobs < most then
       local fields = entry_fields(line, entry) or {}
-      jobs[#jobs + 1] = {state = 'active', id = id_of(line, entry, fields), line = line, entry = entry, fields = fields, worker = worker}
+      jobs[#jobs + 1] = {state = 'active', id = id_of(line, entry, fields), line = line, entry = entry, fields = fields, worker = worker, held = pending[3]}
     end
   end
   return jobs
@@ -132,17 +132,33 @@ local function walk(state, cursor, most, bytes, visit)
   return walk_lines(state, cursor, step)
 end
 
--- A filter lets jobs of a kind pass ('' for any) that are older than some
--- milliseconds: since they came in, or for the dead and finished, since they
--- ended.
-local function passes(job, kind, age)
-  if kind ~= '' and value_of(job, 'kind') ~= kind then return false end
-  if age <= 0 then return true end
+-- age_of gives for how many milliseconds a job has been there: since it came
+-- in, or for the dead and finished, since it ended.
+local function age_of(job)
   local since
   if job.state == 'dead' or job.state == 'finished' then
     since = value_of(job, 'ended') or job.score
   else
     since = value_of(job, 'enqueued') or string.match(job.id, '^%a(%d+)%-')
   end
-  return now - (tonumber(since) or 0) >= age
+  return now - (tonumber(since) or 0)
+end
+
+-- holds reports whether a value of a job holds a text, be its letters large or
+-- small.
+local function holds(job, name, text)
+  return string.find(string.lower(value_of(job, name) or ''), text, 1, true) ~= nil
+end
+
+-- filter_of reads a filter from ARGV[i] on: kind or '', least and most age in ms
+-- or 0, small text of an error or '', the same as it is in JSON. What it returns
+-- reports whether a job passes.
+local function filter_of(i)
+  local kind, oldest, youngest, text, quoted = ARGV[i], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 1]), ARGV[i + 3], ARGV[i + 4]
+  return function(job)
+    if kind ~= '' and value_of(job, 'kind') ~= kind then return false end
+    if youngest > 0 and age_of(job) < youngest then return false end
+    if oldest > 0 and age_of(job) >= oldest then return false end
+    return text == '' or holds(job, 'reason', text) or holds(job, 'errors', quoted)
+  end
 end

@@ -1,0 +1,182 @@
+package rdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// needed are the commands that Skidway sends, by itself and in scripts, in a
+// form that Redis accepts. K stands for a key.
+const needed = `
+PING
+TIME
+EXISTS K
+TYPE K
+GET K
+SET K v
+APPEND K v
+STRLEN K
+GETRANGE K 0 1
+UNLINK K
+DEL K
+RENAME K K
+EXPIRE K 1
+PEXPIRE K 1
+MEMORY USAGE K
+EVAL return 1 K
+EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 1 K
+HGET K f
+HSET K f v
+HSETNX K f v
+HDEL K f
+HLEN K
+HKEYS K
+HVALS K
+HMGET K f
+HGETALL K
+HEXISTS K f
+HSTRLEN K f
+HSCAN K 0
+HINCRBY K f 1
+SADD K m
+SREM K m
+SMEMBERS K
+SRANDMEMBER K 1
+LPUSH K v
+RPUSH K v
+LRANGE K 0 1
+LTRIM K 0 1
+LLEN K
+ZADD K 1 m
+ZREM K m
+ZCARD K
+ZCOUNT K 0 1
+ZSCORE K m
+ZRANK K m
+ZRANGE K 0 1
+ZRANGEBYSCORE K 0 1
+ZREVRANGE K 0 1
+ZINCRBY K 1 m
+ZSCAN K 0
+XADD K * f v
+XDEL K 1-1
+XACK K g 1-1
+XLEN K
+XTRIM K MAXLEN 1
+XRANGE K - +
+XREVRANGE K + -
+XREAD STREAMS K $
+XREADGROUP GROUP g c STREAMS K >
+XPENDING K g
+XCLAIM K g c 0 1-1
+XGROUP CREATE K g 0
+XGROUP CREATECONSUMER K g c
+XGROUP DELCONSUMER K g c
+XINFO STREAM K
+XINFO GROUPS K
+XINFO CONSUMERS K g
+SCAN 0
+WATCH K
+UNWATCH
+`
+
+// access says what the user of the connection may not do.
+type access struct {
+	user   string   // empty: hidden
+	denied []string // commands, as ACL rules name them
+	keys   bool     // keys with our prefix are denied, whatever the command
+	whole  bool     // not even MULTI is allowed, so nothing else is known
+}
+
+// accessOf finds it out without running anything: inside of MULTI a server
+// checks each command when it is queued, and then the lot is discarded.
+func accessOf(ctx context.Context, client *redis.Client, prefix string) (a access, err error) {
+	conn := client.Conn()
+	defer func() { _ = conn.Close() }()
+	a.user, _ = conn.Do(ctx, "acl", "whoami").Text() // a help only
+	if err := conn.Do(ctx, "multi").Err(); err != nil {
+		if !isAnswer(err) {
+			return a, err
+		}
+		a.whole = true
+		return a, nil
+	}
+	key := prefix + ":{doctor}:probe"
+	for line := range strings.Lines(strings.TrimSpace(needed)) {
+		words := strings.Fields(line)
+		err := conn.Do(ctx, command(words, key)...).Err()
+		if err != nil && !isAnswer(err) {
+			return a, err
+		}
+		if !redis.HasErrorPrefix(err, "NOPERM") {
+			continue
+		}
+		if strings.Contains(err.Error(), "key") && !strings.Contains(err.Error(), "command") {
+			a.keys = true
+			continue
+		}
+		a.denied = append(a.denied, rule(words))
+	}
+	a.denied = slices.Compact(a.denied)
+	if err := conn.Do(ctx, "discard").Err(); err != nil && !isAnswer(err) {
+		return a, err
+	}
+	return a, nil
+}
+
+func command(words []string, key string) []any {
+	if words[0] == "EVAL" {
+		return []any{"EVAL", "return 1", 1, key}
+	}
+	args := make([]any, len(words))
+	for i, word := range words {
+		args[i] = word
+		if word == "K" {
+			args[i] = key
+		}
+	}
+	return args
+}
+
+// rule names a command as ACL rules do.
+func rule(words []string) string {
+	name := strings.ToLower(words[0])
+	switch name {
+	case "xgroup", "xinfo", "memory":
+		name += "|" + strings.ToLower(words[1])
+	}
+	return name
+}
+
+func (f *facts) allowed() []Finding {
+	user := f.access.user
+	found := Finding{Topic: "access", Level: Fine, Found: "user " + user + " may run all commands that Skidway needs"}
+	if user == "" {
+		user = "USER"
+		found.Found = "this user may run all commands that Skidway needs"
+	}
+	var denied, rules []string
+	if f.access.whole {
+		denied, rules = []string{"even run MULTI, so what else is denied is not known"}, []string{"+@all -@admin"}
+	}
+	if f.access.keys {
+		denied, rules = append(denied, fmt.Sprintf("use keys that start with %s:", f.prefix)), append(rules, "~"+f.prefix+":*")
+	}
+	if len(f.access.denied) > 0 {
+		denied = append(denied, "run "+strings.Join(f.access.denied, ", "))
+		rules = append(rules, "+"+strings.Join(f.access.denied, " +"))
+	}
+	if len(denied) > 0 {
+		found.Level, found.Found = Problem, "this user may not "+strings.Join(denied, ", nor ")
+		found.Why = "some or all of Skidway fails, perhaps in the middle of its work"
+		found.Change = []string{
+			fmt.Sprintf("redis-cli ACL SETUSER %s %s", user, strings.Join(rules, " ")),
+			"redis-cli ACL SAVE (or the same rules in the ACL file)",
+		}
+	}
+	return []Finding{found}
+}

@@ -1,0 +1,120 @@
+package rdb
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// persistence is about what is left after a crash or a restart.
+func (f *facts) persistence() []Finding {
+	if f.info == nil {
+		return hidden("persistence", "INFO")
+	}
+	findings := f.failedWrites()
+	if f.info["aof_enabled"] == "1" {
+		return append(findings, f.appendOnly())
+	}
+	found := Finding{Topic: "persistence", Level: Warning, Change: append(set("appendonly", "yes"), set("appendfsync", "everysec")...)}
+	switch save, known := f.config["save"]; {
+	case known && save == "":
+		found.Level, found.Found = Problem, "nothing is written to disk"
+		found.Why = "a restart of Redis loses all jobs and counts"
+	default:
+		found.Found = fmt.Sprintf("snapshots only, the last one %s ago, %d changes since then", f.lastSave(), f.number("rdb_changes_since_last_save"))
+		found.Why = "a crash loses what came after the last snapshot: jobs that were accepted, and ends of jobs, which then run again"
+		if !known {
+			found.Found = "no append-only file; whether there are snapshots is hidden (CONFIG GET is not allowed)"
+		}
+	}
+	return append(findings, found)
+}
+
+func (f *facts) lastSave() time.Duration {
+	return time.Since(time.Unix(f.number("rdb_last_save_time"), 0)).Round(time.Second)
+}
+
+func (f *facts) appendOnly() Finding {
+	found := Finding{Topic: "persistence", Level: Fine}
+	switch fsync, known := f.config["appendfsync"]; {
+	case !known:
+		found.Found = "append-only file; how often it is synced is hidden (CONFIG GET is not allowed)"
+	case fsync == "always":
+		found.Found = "append-only file, synced with each change: nothing that was accepted is lost"
+	case fsync == "everysec":
+		found.Found = "append-only file, synced each second: when the machine crashes, the last second or two are lost; when Redis does, nothing"
+	default:
+		found.Level, found.Found = Warning, "append-only file, synced when the system likes (appendfsync "+fsync+")"
+		found.Why = "when the machine crashes, half a minute may be lost"
+		found.Change = set("appendfsync", "everysec")
+	}
+	return found
+}
+
+// failedWrites are found when the disk is full or broken.
+func (f *facts) failedWrites() (findings []Finding) {
+	for _, write := range []struct{ field, what, change string }{
+		{"aof_last_write_status", "the last write to the append-only file failed", "see Redis's log; mend the disk, then redis-cli BGREWRITEAOF"},
+		{"rdb_last_bgsave_status", "the last snapshot failed", "see Redis's log; mend the disk, then redis-cli BGSAVE"},
+	} {
+		if status := f.info[write.field]; status != "" && status != "ok" {
+			findings = append(findings, Finding{
+				Topic: "persistence", Level: Problem, Found: write.what,
+				Why: "Redis refuses writes, or what it takes is not on disk", Change: []string{write.change},
+			})
+		}
+	}
+	return findings
+}
+
+// replication is about what is left when the machine is lost.
+func (f *facts) replication() []Finding {
+	if f.info == nil {
+		return hidden("replication", "INFO")
+	}
+	if f.info["role"] != "master" {
+		return []Finding{{
+			Topic: "replication", Level: Problem, Found: "this is a replica of " + f.info["master_host"] + ":" + f.info["master_port"],
+			Why: "a replica takes no writes", Change: []string{"give --redis the URL of the master, or of the Sentinels: redis+sentinel://…"},
+		}}
+	}
+	replicas := f.number("connected_slaves")
+	if replicas == 0 {
+		return []Finding{{Topic: "replication", Level: Fine, Found: "no replica: this server has the only copy"}}
+	}
+	found := Finding{Topic: "replication", Level: Fine, Found: fmt.Sprintf("%d replicas", replicas)}
+	switch least, err := strconv.Atoi(f.config["min-replicas-to-write"]); {
+	case err != nil:
+		found.Found += "; whether writes wait for them is hidden (CONFIG GET is not allowed)"
+	case least == 0:
+		found.Level = Warning
+		found.Found += ", and writes are taken without any of them"
+		found.Why = "a master that is cut off takes jobs that are lost when a replica takes over"
+		found.Change = append(set("min-replicas-to-write", "1"), set("min-replicas-max-lag", "10")...)
+	default:
+		found.Found += fmt.Sprintf(", %d of which must follow for a write to be taken", least)
+	}
+	return []Finding{found}
+}
+
+// slots is about a Redis Cluster.
+func (f *facts) slots() []Finding {
+	if f.info == nil {
+		return nil
+	}
+	switch is := f.info["cluster_enabled"] == "1"; {
+	case is && !f.cluster:
+		return []Finding{{
+			Topic: "cluster", Level: Problem, Found: "this server is one of a Redis Cluster",
+			Why: "most queues are on others", Change: []string{"give --redis a URL such as redis+cluster://host:port"},
+		}}
+	case is && f.clusterState != "" && f.clusterState != "ok":
+		return []Finding{{
+			Topic: "cluster", Level: Problem, Found: "the cluster's state is " + f.clusterState,
+			Why: "some or all keys are refused", Change: []string{"redis-cli --cluster check HOST:PORT"},
+		}}
+	case is:
+		return []Finding{{Topic: "cluster", Level: Fine, Found: "a master of a Redis Cluster, which serves all slots"}}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package rdb
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+func (f *facts) version() []Finding {
+	if f.info == nil {
+		return hidden("version", "INFO")
+	}
+	server := serverOf(f.info)
+	found := Finding{Topic: "version", Level: Fine, Found: server.Name + " " + server.Version}
+	if server.tooOld() {
+		found.Level = Problem
+		found.Why = fmt.Sprintf("Skidway needs Redis %d.0 or newer, or Valkey", OldestMajor)
+		found.Change = []string{"upgrade the server"}
+	}
+	return []Finding{found}
+}
+
+func (f *facts) eviction() []Finding {
+	policy, known := f.setting("maxmemory-policy")
+	if !known {
+		return hidden("eviction", "INFO or CONFIG GET")
+	}
+	found := Finding{Topic: "eviction", Level: Fine, Found: "maxmemory-policy is " + policy}
+	switch {
+	case strings.HasPrefix(policy, "allkeys-"):
+		found.Level = Problem
+		found.Why = "Redis drops any keys when memory is short: jobs and counts would be lost without a word"
+		found.Change = set("maxmemory-policy", "noeviction")
+	case policy != "noeviction":
+		found.Found += ": it drops only keys that expire, which hold no jobs"
+	}
+	return []Finding{found}
+}
+
+// Shares of maxmemory, in percent, from which memory is short.
+const (
+	memoryWarning = 75
+	memoryProblem = 95
+)
+
+func (f *facts) memory() []Finding {
+	if f.info == nil {
+		return hidden("memory", "INFO")
+	}
+	used, most, system := f.number("used_memory"), f.number("maxmemory"), f.number("total_system_memory")
+	found := Finding{Topic: "memory", Level: Fine, Found: humanSize(used) + " used, maxmemory is " + humanSize(most)}
+	grow := func(to int64) []string { return set("maxmemory", strconv.FormatInt(max(to, 64<<20)>>20, 10)+"mb") }
+	if most == 0 {
+		found.Level, found.Found = Warning, humanSize(used)+" used, and no limit is set"
+		found.Why = "a queue that nobody drains grows until the system kills Redis; with a limit, adding jobs fails instead"
+		found.Change = grow(3 * system / 4)
+		if system > 0 {
+			found.Found += fmt.Sprintf(" (the machine has %s)", humanSize(system))
+		}
+		return []Finding{found}
+	}
+	share := 100 * used / most
+	found.Found += fmt.Sprintf(": %s left", humanSize(max(0, most-used)))
+	if share >= memoryWarning {
+		found.Level = Warning
+		found.Why = fmt.Sprintf("%d%% are used: when all is, no job can be added", share)
+		found.Change = append(grow(2*most), "or find what fills it: skidway queues list; redis-cli --bigkeys")
+	}
+	if share >= memoryProblem {
+		found.Level = Problem
+	}
+	return []Finding{found}
+}
+
+func (f *facts) connections() (findings []Finding) {
+	if f.config == nil {
+		findings = hidden("timeouts", "CONFIG GET")
+	} else {
+		findings = f.timeouts()
+	}
+	clients, most := f.number("connected_clients"), f.number("maxclients")
+	if most == 0 {
+		return findings
+	}
+	found := Finding{Topic: "connections", Level: Fine, Found: fmt.Sprintf("%d of at most %d", clients, most)}
+	if 10*clients >= 9*most {
+		found.Level, found.Why = Warning, "when all are taken, workers can't connect; each takes some, and more where it serves many queues"
+		found.Change = set("maxclients", strconv.FormatInt(2*most, 10))
+	}
+	return append(findings, found)
+}
+
+// shortestBusy is the least busy-reply-threshold that does no harm, in ms: no
+// script of ours takes longer than some.
+const shortestBusy = 100
+
+func (f *facts) timeouts() []Finding {
+	idle, keepalive := f.config["timeout"], f.config["tcp-keepalive"]
+	found := Finding{Topic: "timeouts", Level: Fine, Found: "idle connections stay open; tcp-keepalive is " + keepalive + " s"}
+	if idle != "0" && idle != "" {
+		found.Found = fmt.Sprintf("idle connections are closed after %s s, which does no harm; tcp-keepalive is %s s", idle, keepalive)
+	}
+	if keepalive == "0" {
+		found.Level = Warning
+		found.Why = "connections of machines that vanished stay for ever and take places of maxclients"
+		found.Change = set("tcp-keepalive", "300")
+	}
+	findings := []Finding{found}
+	if busy, err := strconv.Atoi(f.config["busy-reply-threshold"]); err == nil && busy > 0 && busy < shortestBusy {
+		findings = append(findings, Finding{
+			Topic: "timeouts", Level: Warning, Found: fmt.Sprintf("busy-reply-threshold is %d ms", busy),
+			Why: "on a busy machine a script may take that long, and all others are refused meanwhile", Change: set("busy-reply-threshold", "5000"),
+		})
+	}
+	return findings
+}
+
+func (f *facts) clock() []Finding {
+	found := "as this machine's"
+	switch ahead := f.ahead.Round(time.Millisecond); {
+	case ahead > 0:
+		found = ahead.String() + " ahead of this machine's"
+	case ahead < 0:
+		found = (-ahead).String() + " behind this machine's"
+	}
+	return []Finding{{Topic: "clock", Level: Fine, Found: found + "; only that of Redis counts for jobs"}}
+}
+
+// Round trips from which speed suffers: the usual one, and the slowest in a
+// hundred.
+const (
+	slowPing   = 5 * time.Millisecond
+	slowestFew = 50 * time.Millisecond
+)
+
+func (f *facts) latency() []Finding {
+	p50, p99 := f.pings[len(f.pings)/2], f.pings[len(f.pings)*99/100]
+	found := Finding{
+		Topic: "latency", Level: Fine,
+		Found: fmt.Sprintf("a round trip takes %s, the slowest of a hundred %s", p50.Round(time.Microsecond), p99.Round(time.Microsecond)),
+	}
+	switch {
+	case p50 > slowPing:
+		found.Level, found.Why = Warning, "each step of a worker waits that long"
+		found.Change = []string{"run workers nearer to Redis, and enqueue in batches"}
+	case p99 > slowestFew:
+		found.Level, found.Why = Warning, "something holds Redis up now and then: slow commands of others, saving to disk, swapping, or a busy machine"
+		found.Change = []string{"redis-cli SLOWLOG GET", "redis-cli LATENCY DOCTOR"}
+	}
+	return []Finding{found}
+}
+
+func humanSize(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
