@@ -22,6 +22,7 @@ var rooms = map[string][]string{
 	"skidway/workers":                 {"skidway/queue", "skidway/delayed"},
 	"skidway/workers/workerstest":     {"skidway/workers", "skidway/queue", "skidway/delayed"},
 	"skidway/workers/kinds":           {"skidway/workers", "skidway/queue", "skidway/distribute", "skidway/distribute/accesslog", "skidway/distribute/geo"},
+	"skidway/workers/metrics":         {"skidway/workers", "skidway/queue"},
 	"skidway/distribute/chat":         {},
 	"skidway/distribute/accesslog":    {},
 	"skidway/distribute/geo":          {},

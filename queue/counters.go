@@ -56,6 +56,15 @@ var counterNames = []struct {
 	{"dead_dropped", func(c *Counts) *int64 { return &c.Dropped }},
 }
 
+// Named gives the counts by their names in Redis, as "done".
+func (c Counts) Named() map[string]int64 {
+	named := make(map[string]int64, len(counterNames))
+	for _, counter := range counterNames {
+		named[counter.name] = *counter.of(&c)
+	}
+	return named
+}
+
 // DayCounts are the counts of one day.
 type DayCounts struct {
 	Day time.Time // its begin, UTC

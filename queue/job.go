@@ -128,6 +128,16 @@ func (j *Job) LocalDeadline() time.Time {
 	return j.Deadline.Add(j.ahead)
 }
 
+// Waited is for how long a job that was fetched has been in its line by now, by
+// Redis's clock; false for one that was not fetched.
+func (j *Job) Waited() (time.Duration, bool) {
+	ms, ok := entryTime(j.entry)
+	if !ok {
+		return 0, false
+	}
+	return max(0, time.Since(time.UnixMilli(ms))-j.ahead), true
+}
+
 // SameDelivery reports whether two jobs that were fetched are the same one, and
 // it was not given back in between.
 func (j *Job) SameDelivery(other *Job) bool {

@@ -99,6 +99,10 @@ type Hooks struct {
 	// Ended is called when it is clear what becomes of the job.
 	Ended func(job *queue.Job, report Report)
 
+	// LeaseLost is called when the pool was silent for so long that its jobs
+	// of a queue went to others.
+	LeaseLost func(queue string)
+
 	// Exhausted is called when a job has failed for good, before it is dead.
 	Exhausted func(ctx context.Context, job *queue.Job, err error)
 }

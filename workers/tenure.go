@@ -38,6 +38,9 @@ func (t *tenure) lost() {
 	t.mu.Unlock()
 	if first { // the heartbeat, the dispatcher and the writer all find out
 		s.pool.log.Warn("lease lost: the jobs that this worker holds go to others", "queue", s.queue.Name(), "worker", t.lease.Worker())
+		if s.pool.config.Hooks.LeaseLost != nil {
+			s.pool.config.Hooks.LeaseLost(s.queue.Name())
+		}
 	}
 	t.wakeWriter()
 	s.pool.mu.Lock()

@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// Metrics counts what the pools and the client of a process do, and asks Redis
+// how the queues stand. It is a [prometheus.Collector], safe for concurrent use.
+type Metrics struct {
+	enqueued, started, crashed *prometheus.CounterVec
+	ended                      map[queue.As][]*prometheus.CounterVec
+	waited, took               *prometheus.HistogramVec
+	leases                     *prometheus.CounterVec
+	process                    []prometheus.Collector // all of these
+	queues                     *queues
+
+	mu    sync.Mutex
+	names map[string]bool // that labels have
+}
+
+// New makes metrics of a process, which asks client about its queues.
+func New(client *queue.Client) *Metrics {
+	m := &Metrics{queues: newQueues(client), names: map[string]bool{}}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "skidway_" + name + "_total", Help: help}, labels)
+		m.process = append(m.process, c)
+		return c
+	}
+	histogram := func(name, help string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "skidway_" + name + "_seconds", Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 4, 10),
+		}, []string{"queue", "kind"})
+		m.process = append(m.process, h)
+		return h
+	}
+	m.enqueued = counter("jobs_enqueued", "Jobs that this process has added.", "queue", "kind")
+	m.started = counter("jobs_started", "Attempts that were started.", "queue", "kind")
+	m.crashed = counter("jobs_crashed", "Jobs taken whose last worker had died with them.", "queue", "kind")
+	failed := counter("jobs_failed", "Attempts that failed.", "queue", "kind")
+	m.ended = map[queue.As][]*prometheus.CounterVec{
+		queue.AsSucceeded: {counter("jobs_done", "Jobs that succeeded.", "queue", "kind")},
+		queue.AsDiscarded: {counter("jobs_discarded", "Jobs with nothing to do.", "queue", "kind")},
+		queue.AsCancelled: {counter("jobs_cancelled", "Jobs that were cancelled.", "queue", "kind")},
+		queue.AsRetry:     {failed, counter("jobs_retried", "Failed attempts that are to be made again.", "queue", "kind")},
+		queue.AsSnoozed:   {counter("jobs_snoozed", "Attempts put off without having failed.", "queue", "kind")},
+		queue.AsDead:      {failed, counter("jobs_dead", "Jobs that failed for good.", "queue", "kind")},
+		queue.AsReturned:  {counter("jobs_returned", "Jobs given back unfinished.", "queue", "kind")},
+	}
+	m.waited = histogram("job_wait", "Time in line until a worker took the job.")
+	m.took = histogram("job_duration", "Time that an attempt took.")
+	m.leases = counter("leases_lost", "Leases that this process has lost: it was silent for too long.", "queue")
+	return m
+}
+
+// Hooks are for the config of the process's pools.
+func (m *Metrics) Hooks() workers.Hooks {
+	return workers.Hooks{
+		Started: func(job *queue.Job) {
+			labels := m.labels(job.Queue, job.Kind)
+			m.started.With(labels).Inc()
+			if job.Suspected > 0 {
+				m.crashed.With(labels).Inc()
+			}
+			if waited, known := job.Waited(); known {
+				m.waited.With(labels).Observe(waited.Seconds())
+			}
+		},
+		Ended: func(job *queue.Job, report workers.Report) {
+			labels := m.labels(job.Queue, job.Kind)
+			for _, counter := range m.ended[report.As] {
+				counter.With(labels).Inc()
+			}
+			m.took.With(labels).Observe(report.Duration.Seconds())
+		},
+		LeaseLost: func(name string) { m.leases.With(prometheus.Labels{"queue": m.name(name)}).Inc() },
+	}
+}
+
+// Enqueue is middleware for the config of the process's client.
+func (m *Metrics) Enqueue(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+	results := next(ctx, inserts)
+	for i := range inserts {
+		if results[i].Err == nil {
+			name := inserts[i].Options.Queue
+			if name == "" {
+				name = queue.DefaultQueue
+			}
+			m.enqueued.With(m.labels(name, inserts[i].Args.Kind())).Inc()
+		}
+	}
+	return results
+}
+
+// mostNames bounds the memory that names take which anyone can make up.
+const mostNames = 1000
+
+func (m *Metrics) name(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.names[name] {
+		if len(m.names) >= mostNames {
+			return "other"
+		}
+		m.names[name] = true
+	}
+	return name
+}
+
+func (m *Metrics) labels(name, kind string) prometheus.Labels {
+	return prometheus.Labels{"queue": m.name(name), "kind": m.name(kind)}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, c := range m.process {
+		c.Describe(out)
+	}
+	m.queues.describe(out)
+}
+
+// Collect implements [prometheus.Collector]. It blocks until Redis has answered,
+// for at most [AskFor].
+func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+	for _, c := range m.process {
+		c.Collect(out)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), AskFor)
+	defer cancel()
+	m.queues.collect(ctx, out)
+}
+
+// AskFor is how long a scrape waits for Redis.
+const AskFor = 5 * time.Second

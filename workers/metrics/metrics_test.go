@@ -1,0 +1,114 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+	"skidway/workers/metrics"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	var m *metrics.Metrics
+	client, err := queue.New(db, queue.Config{Middleware: []queue.Middleware{
+		func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+			return m.Enqueue(ctx, inserts, next)
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = metrics.New(client)
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(m); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := workers.New(db, client, workers.Config{Hooks: m.Hooks(), Queues: []workers.Queue{{Name: "q"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan string, 10)
+	pool.Handle("good", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+	pool.Handle("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no")) }, workers.Kind{})
+	for _, kind := range []string{"good", "good", "bad"} {
+		id, err := client.Enqueue(t.Context(), queue.Raw(kind, nil), queue.Options{Queue: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended <- id
+	}
+	close(ended)
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- pool.Run(ctx) }()
+	for id := range ended {
+		if _, err := client.Wait(t.Context(), id); err != nil && !errors.Is(err, queue.ErrNoJob) {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+	want := `
+# HELP skidway_jobs_dead_total Jobs that failed for good.
+# TYPE skidway_jobs_dead_total counter
+skidway_jobs_dead_total{kind="bad",queue="q"} 1
+# HELP skidway_jobs_done_total Jobs that succeeded.
+# TYPE skidway_jobs_done_total counter
+skidway_jobs_done_total{kind="good",queue="q"} 2
+# HELP skidway_jobs_enqueued_total Jobs that this process has added.
+# TYPE skidway_jobs_enqueued_total counter
+skidway_jobs_enqueued_total{kind="bad",queue="q"} 1
+skidway_jobs_enqueued_total{kind="good",queue="q"} 2
+# HELP skidway_jobs_failed_total Attempts that failed.
+# TYPE skidway_jobs_failed_total counter
+skidway_jobs_failed_total{kind="bad",queue="q"} 1
+# HELP skidway_queue_paused 1 while the queue is paused.
+# TYPE skidway_queue_paused gauge
+skidway_queue_paused{queue="q"} 0
+# HELP skidway_redis_up 0 when Redis could not be asked.
+# TYPE skidway_redis_up gauge
+skidway_redis_up 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_jobs_dead_total", "skidway_jobs_done_total",
+		"skidway_jobs_enqueued_total", "skidway_jobs_failed_total", "skidway_queue_paused", "skidway_redis_up"); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]int{"skidway_queue_jobs": 9, "skidway_job_wait_seconds": 2, "skidway_job_duration_seconds": 2} {
+		if n, err := testutil.GatherAndCount(registry, name); err != nil || n != want {
+			t.Errorf("%s has %d series, want %d: %v", name, n, want, err)
+		}
+	}
+}
+
+func TestScrapeWithoutRedisSaysSo(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, "embedded:")
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(metrics.New(client)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "# HELP skidway_redis_up 0 when Redis could not be asked.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 0\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_redis_up"); err != nil {
+		t.Error(err)
+	}
+}
