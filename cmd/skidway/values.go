@@ -106,8 +106,14 @@ func (s *span) Set(text string) error {
 // leastSpan is the shortest lease: a heartbeat comes three times in it.
 const leastSpan = 100 * time.Millisecond
 
-func (s *span) String() string { return time.Duration(*s).String() }
-func (*span) Type() string     { return "TIME" }
+func (s *span) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+func (*span) Type() string { return "TIME" }
 
 // A number is whole, and zero or more.
 type number int

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// examined gives what the doctor finds on a server, by topic; the worst where
+// there are several.
+func examined(t *testing.T, url string) (map[string]findingJSON, outcome) {
+	t.Helper()
+	o := skidway(t, t.TempDir(), "doctor", "-o", "json", "--redis", url)
+	var object checkupJSON
+	if err := json.Unmarshal([]byte(o.stdout), &object); err != nil {
+		t.Fatalf("%v: %s", err, o.stderr)
+	}
+	found := map[string]findingJSON{}
+	for _, finding := range object.Findings {
+		if found[finding.Topic].Level != rdb.Problem {
+			found[finding.Topic] = finding
+		}
+	}
+	return found, o
+}
+
+func TestDoctorSaysOfADefaultRedisWhatToChangeAndWhy(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--save", "3600 1 300 100 60 10000")
+	found, o := examined(t, server.URL(0))
+	if o.code != exitDone { // warnings only
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	}
+	for topic, change := range map[string]string{"persistence": "redis-cli CONFIG SET appendonly yes", "memory": "redis-cli CONFIG SET maxmemory "} {
+		f := found[topic]
+		if f.Level != rdb.Warning || f.Why == "" || !strings.HasPrefix(strings.Join(f.Change, "\n"), change) {
+			t.Errorf("%s: %+v", topic, f)
+		}
+	}
+	for _, topic := range []string{"version", "eviction", "replication", "timeouts", "connections", "clock", "access", "queues"} {
+		if f := found[topic]; f.Level != rdb.Fine || f.Found == "" {
+			t.Errorf("%s: %+v", topic, f)
+		}
+	}
+	table := mustRun(t, t.TempDir(), "doctor", "--redis", server.URL(0)).stdout
+	hasLine(t, table, "warning  persistence", "snapshots only")
+	hasLine(t, table, "> redis-cli CONFIG SET appendonly yes")
+	hasLine(t, mustRun(t, t.TempDir(), "doctor", "-o", "csv", "--redis", server.URL(0)).stdout, "warning,persistence,")
+}
+
+func TestDoctorEndsWithOneWhereThereIsAProblem(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings     []string
+		topic, found string
+	}{
+		"drops keys":    {[]string{"--maxmemory-policy", "allkeys-lru"}, "eviction", "allkeys-lru"},
+		"keeps nothing": {nil, "persistence", "nothing is written to disk"},
+		"replica":       {[]string{"--replicaof", "127.0.0.1 1"}, "replication", "replica of 127.0.0.1:1"},
+		"one of many":   {[]string{"--cluster-enabled", "yes"}, "cluster", "one of a Redis Cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, o := examined(t, redistest.Start(t, c.settings...).URL(0))
+			if f := found[c.topic]; f.Level != rdb.Problem || !strings.Contains(f.Found, c.found) || len(f.Change) == 0 {
+				t.Errorf("%+v", f)
+			}
+			if o.code != exitFailed {
+				t.Errorf("exit code %d", o.code)
+			}
+			hasLine(t, o.stderr, "skidway: ", "found a problem")
+		})
+	}
+}
+
+func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := redistest.Open(t, server.URL(0))
+	if err := db.Do(t.Context(), "acl", "setuser", "app", "on", ">pw", "~skidway:*", "+@all", "-config", "-info", "-acl", "-xadd").Err(); err != nil {
+		t.Fatal(err)
+	}
+	url := strings.Replace(server.URL(0), "unix://", "unix://app:pw@", 1)
+	found, o := examined(t, url)
+	for _, topic := range []string{"version", "eviction", "memory", "persistence", "replication", "timeouts"} {
+		if f := found[topic]; f.Level != rdb.Unknown || !strings.Contains(f.Found, "could not look") {
+			t.Errorf("%s: %+v", topic, f)
+		}
+	}
+	if f := found["access"]; f.Level != rdb.Problem || f.Found != "this user may not run xadd" || f.Change[0] != "redis-cli ACL SETUSER USER +xadd" {
+		t.Errorf("%+v", f)
+	}
+	if o.code != exitFailed {
+		t.Errorf("exit code %d", o.code)
+	}
+	if f := told(t, url, "--prefix", "other"); !strings.Contains(f, "may not use keys that start with other:") {
+		t.Errorf("%s", f)
+	}
+}
+
+// told gives what the doctor prints for people.
+func told(t *testing.T, url string, args ...string) string {
+	return skidway(t, t.TempDir(), append([]string{"doctor", "--redis", url}, args...)...).stdout
+}
+
+func TestDoctorNamesQueuesOfANewerRelease(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.add("a", queue.Options{})
+	if err := redistest.Open(t, d.url).HSet(t.Context(), "skidway:{mail:0}:meta", "format", "9").Err(); err != nil {
+		t.Fatal(err)
+	}
+	found, o := examined(t, d.url)
+	if f := found["queues"]; f.Level != rdb.Problem || !strings.Contains(f.Found, "queue mail") || !strings.Contains(f.Change[0], "upgrade") {
+		t.Errorf("%+v", f)
+	}
+	if o.code != exitFailed {
+		t.Errorf("exit code %d", o.code)
+	}
+	hasLine(t, d.must("queues", "list", "-o", "table").stdout, "mail: ", "newer than this release")
+}
+
+func TestDoctorSaysWhatTheEmbeddedRedisIs(t *testing.T) {
+	t.Parallel()
+	o := mustRun(t, t.TempDir(), "doctor", "--redis", "embedded:")
+	hasLine(t, o.stdout, "ok", "server", "embedded: a Redis inside this process")
+}
+
+func TestDoctorLooksAtEveryMasterOfACluster(t *testing.T) {
+	t.Parallel()
+	o := skidway(t, t.TempDir(), "doctor", "-o", "json", "--redis", redistest.Cluster(t))
+	var object checkupJSON
+	if err := json.Unmarshal([]byte(o.stdout), &object); err != nil {
+		t.Fatalf("%v: %s", err, o.stderr)
+	}
+	servers := map[string]bool{}
+	for _, f := range object.Findings {
+		servers[f.Server] = true
+		if f.Topic == "cluster" && f.Level != rdb.Fine || f.Topic == "access" && f.Level != rdb.Fine {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(servers) != 4 { // three masters, and "" for the queues
+		t.Errorf("%v", servers)
+	}
+}

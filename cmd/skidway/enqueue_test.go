@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// A depot is a Redis of a test's own, with a client to it.
+type depot struct {
+	testing.TB
+	url     string
+	client  *queue.Client
+	started chan string // ids of slow jobs that run
+}
+
+func newDepot(t testing.TB) *depot {
+	t.Helper()
+	url := redistest.URL(t)
+	client, err := queue.New(redistest.Open(t, url), queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &depot{t, url, client, make(chan string, 100)}
+}
+
+// run runs a command on the depot's Redis.
+func (d *depot) run(args ...string) outcome {
+	d.Helper()
+	return skidway(d, d.TempDir(), append(args, "--redis", d.url)...)
+}
+
+// must is run of a command that has to succeed.
+func (d *depot) must(args ...string) outcome {
+	d.Helper()
+	return mustRun(d, d.TempDir(), append(args, "--redis", d.url)...)
+}
+
+// ends fails the test unless the exit code is this one, and standard error tells
+// some parts in one line.
+func (d *depot) ends(o outcome, code int, parts ...string) {
+	d.Helper()
+	if o.code != code {
+		d.Errorf("exit code %d, want %d: %s", o.code, code, o.stderr)
+	}
+	hasLine(d, o.stderr, parts...)
+}
+
+func (d *depot) add(kind string, o queue.Options) string {
+	d.Helper()
+	o.Queue = "mail"
+	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"to":"a"}`)), o)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return id
+}
+
+func (d *depot) queue() *queue.Queue {
+	q, err := d.client.Queue("mail")
+	if err != nil {
+		d.Fatal(err)
+	}
+	return q
+}
+
+// pool runs jobs of queue mail in the test's process until the test ends. Kind
+// "fine" succeeds, "bad" is dead at once, "slow" runs until it is told to end.
+func (d *depot) pool(name string, concurrency int) {
+	d.Helper()
+	db := redistest.Open(d, d.url)
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		d.Fatal(err)
+	}
+	pool, err := workers.New(db, client, workers.Config{
+		Name: name, Queues: []workers.Queue{{Name: "mail"}}, Concurrency: concurrency, Drain: time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		d.Fatal(err)
+	}
+	pool.Handle("fine", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte(`{"sent":1}`)) }, workers.Kind{})
+	pool.Handle("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no such user")) }, workers.Kind{})
+	pool.Handle("slow", func(ctx context.Context, job *queue.Job) error {
+		d.started <- job.ID
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}, workers.Kind{})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- pool.Run(ctx) }()
+	d.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			d.Error(err)
+		}
+	})
+}
+
+// one gives the only line that a command printed.
+func (o outcome) one(t testing.TB) string {
+	t.Helper()
+	if strings.Count(o.stdout, "\n") != 1 {
+		t.Fatalf("want one line: %q", o.stdout)
+	}
+	return strings.TrimSpace(o.stdout)
+}
+
+func TestEnqueuePrintsTheIDOfAJobWithItsOptions(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	o := d.must("enqueue", "mail", "greet", `{"to":"a"}`, "--priority", "high", "--in", "1h", "--unique", "k", "--unique-for", "2h",
+		"--max-attempts", "3", "--timeout", "30s", "--retain", "24h", "--header", "tenant=x=y")
+	job, err := d.client.Get(t.Context(), o.one(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.State != queue.Delayed || job.Kind != "greet" || string(job.Args) != `{"to":"a"}` || job.Priority != queue.High ||
+		job.MaxAttempts != 3 || job.Timeout != 30*time.Second || job.Retain != 24*time.Hour || job.Headers["tenant"] != "x=y" ||
+		job.Unique != (queue.Unique{Key: "k", Scope: queue.ForDuration, For: 2 * time.Hour}) {
+		t.Errorf("%+v", job)
+	}
+	hasLine(t, o.stderr, "no worker serves queue mail")
+	d.ends(d.run("enqueue", "mail", "greet", "--unique", "k"), exitFailed, `"k"`, job.ID)
+}
+
+func TestEnqueueReadsArgsFromStandardInput(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	c := command(t, t.TempDir(), "enqueue", "mail", "a", "-", "--redis", d.url)
+	c.Stdin = strings.NewReader("[1,\n2]")
+	job, err := d.client.Get(t.Context(), finish(t, c).one(t))
+	if err != nil || string(job.Args) != "[1,\n2]" {
+		t.Errorf("%+v, %v", job, err)
+	}
+}
+
+func TestEnqueueWaitPrintsTheResult(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.pool("w", 2)
+	if o := d.must("enqueue", "mail", "fine", "--wait"); o.one(t) != `{"sent":1}` {
+		t.Errorf("%q", o.stdout)
+	}
+	o := d.run("enqueue", "mail", "bad", "--wait")
+	d.ends(o, exitFailed, "is dead: no such user")
+	if o.stdout != "" {
+		t.Errorf("%q", o.stdout)
+	}
+}
+
+func TestWrongEnqueueEndsWithTwoAndAddsNothing(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	for name, c := range map[string]struct {
+		args  []string
+		tells string
+	}{
+		"no queue":         {nil, "missing QUEUE"},
+		"no kind":          {[]string{"mail"}, "missing KIND"},
+		"bad queue":        {[]string{"no queue", "a"}, "no queue"},
+		"bad kind":         {[]string{"mail", "no kind"}, "no kind"},
+		"no JSON":          {[]string{"mail", "a", `{"to":,}`}, `at byte 7, after "{\"to\":"`},
+		"empty args":       {[]string{"mail", "a", " "}, "are empty"},
+		"in and at":        {[]string{"mail", "a", "--in", "1h", "--at", "2026-11-30 08:00"}, "give one of them"},
+		"bad time":         {[]string{"mail", "a", "--at", "tomorrow"}, "2026-11-30T08:00:00Z"},
+		"unique for what":  {[]string{"mail", "a", "--unique-for", "1h"}, "--unique KEY"},
+		"bad header":       {[]string{"mail", "a", "--header", "x"}, "NAME=VALUE"},
+		"batch and kind":   {[]string{"mail", "a", "--batch", "-"}, "--batch goes with QUEUE only"},
+		"batch and option": {[]string{"mail", "--in", "1h", "--batch", "-"}, "--in does not go with --batch"},
+		"ids":              {[]string{"mail", "a", "--ids"}, "go with --batch"},
+	} {
+		o := d.run(append([]string{"enqueue"}, c.args...)...)
+		if o.stdout != "" {
+			t.Errorf("%s: %q", name, o.stdout)
+		}
+		d.ends(o, exitUsage, "skidway: ", c.tells)
+	}
+	if names, err := d.client.Queues(t.Context()); len(names) > 0 || err != nil {
+		t.Errorf("queues are %v, %v", names, err)
+	}
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"skidway/queue"
+)
+
+// batchOf runs "enqueue mail --batch -" on a text.
+func (d *depot) batchOf(text string, args ...string) outcome {
+	d.Helper()
+	c := command(d, d.TempDir(), append([]string{"enqueue", "mail", "--batch", "-", "--redis", d.url}, args...)...)
+	c.Stdin = strings.NewReader(text)
+	return finish(d, c)
+}
+
+// kinds gives the kinds of the jobs of a state, in order.
+func (d *depot) kinds(state queue.State) string {
+	d.Helper()
+	page, err := d.queue().List(d.Context(), state, queue.ListOptions{Limit: queue.MaxListLimit})
+	if err != nil {
+		d.Fatal(err)
+	}
+	var kinds []string
+	for _, job := range page.Jobs {
+		kinds = append(kinds, job.Kind)
+	}
+	return strings.Join(kinds, " ")
+}
+
+func TestBatchKeepsTheOrderOfItsLines(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	var text strings.Builder
+	const lines = 30_000 // some blocks
+	for n := range lines {
+		fmt.Fprintf(&text, "{\"kind\":\"a\",\"args\":{\"n\":%d,\"pad\":%q}}\n", n, strings.Repeat("x", n%50))
+	}
+	o := d.batchOf(strings.TrimSuffix(text.String(), "\n"), "--ids")
+	if o.code != exitDone || strings.Count(o.stdout, "\n") != lines {
+		t.Fatalf("exit code %d, %d ids: %s", o.code, strings.Count(o.stdout, "\n"), o.stderr)
+	}
+	hasLine(t, o.stderr, "enqueued=30000 duplicates=0 bad=0 lines=30000 seconds=")
+	n := 0
+	for list := (queue.ListOptions{Limit: queue.MaxListLimit}); ; {
+		page, err := d.queue().List(t.Context(), queue.Waiting, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range page.Jobs {
+			if !strings.HasPrefix(string(job.Args), fmt.Sprintf(`{"n":%d,`, n)) {
+				t.Fatalf("job %d has args %s", n, job.Args)
+			}
+			n++
+		}
+		if list.Cursor = page.Next; list.Cursor == "" {
+			break
+		}
+	}
+	if n != lines {
+		t.Errorf("%d jobs wait", n)
+	}
+}
+
+func TestBatchLineHasOptionsByTheNamesOfFlags(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	for _, line := range []string{
+		`{"kind":"a","args":{"max-x":1},"priority":"high","in":"1h","unique":"k-1","unique-for":"2h","max-attempts":3,"timeout":"30s","retain":"24h","headers":{"a-b":"c"}}`,
+		`{"kind":"a","args":{"max-x":1},"priority":"high","in":"1h","unique":"k_1","unique_for":"2h","max_attempts":3,"timeout":"30s","retain":"24h","headers":{"a-b":"c"}}`,
+	} {
+		o := d.batchOf(line+"\n", "--ids")
+		if o.code != exitDone {
+			t.Fatal(o.stderr)
+		}
+		job, err := d.client.Get(t.Context(), o.one(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job.State != queue.Delayed || string(job.Args) != `{"max-x":1}` || job.Priority != queue.High || job.MaxAttempts != 3 ||
+			job.Timeout != 30*time.Second || job.Retain != 24*time.Hour || job.Unique.For != 2*time.Hour || job.Headers["a-b"] != "c" {
+			t.Errorf("%+v", job)
+		}
+	}
+}
+
+func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ line, tells string }{
+		"no JSON":       {`{"kind":"x",`, "byte"},
+		"no object":     {`["x"]`, "want a JSON object"},
+		"unknown field": {`{"kind":"x","prio":"high"}`, `unknown field "prio"`},
+		"no kind":       {`{"args":{}}`, "kind"},
+		"bad kind":      {`{"kind":"no kind"}`, "no kind"},
+		"bad span":      {`{"kind":"x","in":"soon"}`, `"soon"`},
+		"more behind":   {`{"kind":"x"} {"kind":"y"}`, "after top-level value"},
+		"another queue": {`{"kind":"x","queue":"sms"}`, `"sms"`},
+		"below zero":    {`{"kind":"x","in":"-1h"}`, "below zero"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDepot(t)
+			text := "{\"kind\":\"a\"}\n\n{\"kind\":\"b\"}\n" + c.line + "\n{\"kind\":\"c\"}\n"
+			d.ends(d.batchOf(text), exitFailed, "standard input: line 4: ", c.tells, "from line 4 on")
+			if got := d.kinds(queue.Waiting); got != "a b" {
+				t.Errorf("the queue has %q", got)
+			}
+			o := d.batchOf(text, "--skip-bad")
+			d.ends(o, exitFailed, "standard input: line 4: ", c.tells)
+			hasLine(t, o.stderr, "enqueued=3 duplicates=0 bad=1 lines=5")
+			if got := d.kinds(queue.Waiting); got != "a b a b c" {
+				t.Errorf("the queue has %q", got)
+			}
+		})
+	}
+}
+
+func TestBatchCountsDuplicatesAndNamesTheirOwners(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	o := d.batchOf(strings.Repeat("{\"kind\":\"a\",\"unique\":\"k\"}\n", 3), "--ids")
+	ids := strings.Fields(o.stdout)
+	if o.code != exitDone || len(ids) != 3 || ids[0] != ids[1] || ids[1] != ids[2] {
+		t.Errorf("exit code %d, ids %q", o.code, ids)
+	}
+	hasLine(t, o.stderr, "enqueued=1 duplicates=2 bad=0 lines=3")
+}
+
+func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	c := command(t, t.TempDir(), "enqueue", "mail", "--batch", "-", "--ids", "--redis", d.url)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told strings.Builder
+	c.Stderr = &told
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprint(in, "{\"kind\":\"a\"}\n{\"kind\":\"b\"}\n"); err != nil {
+		t.Fatal(err)
+	}
+	// Lines are sent when they come, not when there are many.
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // the exit code tells
+	if code := c.ProcessState.ExitCode(); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	hasLine(t, told.String(), "enqueued=2 ")
+	hasLine(t, told.String(), "from line 3 on")
+}
+
+func TestBatchOfNoFileIsToldByName(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.ends(d.run("enqueue", "mail", "--batch", "missing.ndjson"), exitFailed, "missing.ndjson")
+	if o := d.batchOf(""); o.code != exitDone {
+		t.Errorf("empty: %s", o.stderr)
+	}
+}
+
+func TestBlocksHoldWholeLinesHoweverTheyAreRead(t *testing.T) {
+	t.Parallel()
+	const text = "a\n\nbb\n" + "ccc"
+	for name, source := range map[string]io.Reader{
+		"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text)),
+	} {
+		read, got, last := newBlockReader(source), "", 0
+		for more := true; more; {
+			var b block
+			b, more = read.next()
+			if b.err != nil || b.first != last+1 || more && !strings.HasSuffix(string(b.text), "\n") {
+				t.Fatalf("%s: block %+v after line %d", name, b, last)
+			}
+			got, last = got+string(b.text), b.last
+		}
+		if got != text || last != 4 {
+			t.Errorf("%s: %q, %d lines", name, got, last)
+		}
+	}
+}
+
+func TestLineWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
+	endless := io.MultiReader(strings.NewReader("{\"kind\":\"a\"}\n"), strings.NewReader(strings.Repeat("x", maxLine)), strings.NewReader(strings.Repeat("x", maxLine)))
+	read := newBlockReader(endless)
+	var b block
+	for more := true; more; {
+		b, more = read.next()
+	}
+	if b.err == nil || !strings.Contains(b.err.Error(), "line 2 is longer than 8.0 MiB") {
+		t.Errorf("%v", b.err)
+	}
+}
+
+func TestReadErrorEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
+	t.Parallel()
+	read := newBlockReader(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("disk gone"))))
+	first, more := read.next()
+	last, none := read.next()
+	if string(first.text) != "a\n" || !more || none || last.err == nil || last.last != 1 {
+		t.Errorf("%+v %v, %+v %v", first, more, last, none)
+	}
+}
+
+// Lines that are read the short way say the same the long way.
+func FuzzPlainJob(f *testing.F) {
+	for _, line := range []string{
+		`{"kind":"a"}`, `{"kind":"a","args":{"x":[1,"}",{"y":"\""}]}}`, ` { "args" : null , "kind" : "b" } `,
+		`{"kind":"a","kind":"b"}`, `{"kind":"a\u0062"}`, `{"kind":"a","max-attempts":3}`, `{"Kind":"a"}`, `{"kind":""}`, `{"":null,"kind":"a"}`, "{\"kind\":\"\x9a\"}", `{}`, `[]`, `{"kind":"a"}x`,
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if line = strings.TrimSpace(line); line == "" {
+			return
+		}
+		short, ok := plainJob([]byte(line))
+		if !ok {
+			return
+		}
+		var long queue.Insert
+		if err := json.Unmarshal([]byte(line), &long); err != nil {
+			t.Fatalf("%q is refused: %v", line, err)
+		}
+		shortArgs, _ := queue.Bytes(short.Args)
+		longArgs, _ := queue.Bytes(long.Args)
+		if short.Args.Kind() != long.Args.Kind() || string(shortArgs) != string(longArgs) || !reflect.DeepEqual(short.Options, long.Options) {
+			t.Fatalf("%q: %v %s, not %v %s", line, short.Args, shortArgs, long.Args, longArgs)
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway/queue"
+)
+
+func (a *app) jobs() *cobra.Command {
+	c := group(&cobra.Command{
+		Use:   "jobs",
+		Short: "Lists and shows jobs, lets them run again, ends them",
+		Long: `Looks at single jobs and changes them: by their ids, or many at once, chosen by
+queue, state and more. What changes many says first how many they are, and asks.`,
+		Example: `  skidway jobs list mail --state dead
+  skidway jobs show mail:0:n1795299599363-0
+  skidway jobs retry --queue mail --error "connection refused"`,
+	})
+	c.AddCommand(a.jobsList(), a.jobsShow(), a.jobsLogs(), a.jobsRetry(), a.jobsRunNow(), a.jobsCancel(), a.jobsDelete())
+	return c
+}
+
+// filterFlags choose jobs.
+type filterFlags struct {
+	kind, text           string
+	olderThan, newerThan span
+}
+
+func (f *filterFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.kind, "kind", "", "only jobs of this `KIND`")
+	c.Flags().Var(&f.olderThan, "older-than", "only those that are older (of dead ones: died longer ago)")
+	c.Flags().Var(&f.newerThan, "newer-than", "only those that are newer")
+	c.Flags().StringVar(&f.text, "error", "", "only those with this `TEXT` in an error, letters large or small")
+}
+
+func (f *filterFlags) get() queue.Filter {
+	return queue.Filter{Kind: f.kind, Error: f.text, OlderThan: time.Duration(f.olderThan), NewerThan: time.Duration(f.newerThan)}
+}
+
+// stateFlag adds the flag that says in which state jobs are.
+func stateFlag(c *cobra.Command, state *choice, usage string) {
+	c.Flags().Var(state, "state", usage)
+	complete(c, "state", state.words...)
+}

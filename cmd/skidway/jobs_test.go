@@ -1,0 +1,238 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/queue"
+)
+
+// dies adds a job, takes it by a lease and lets it fail for good.
+func (d *depot) dies(kind, reason string, o queue.Options) string {
+	d.Helper()
+	o.Priority = queue.High
+	id := d.add(kind, o)
+	lease, err := d.queue().Lease(d.Context(), "lease-of-"+id[len("mail:0:"):], time.Minute, nil)
+	if err != nil {
+		d.Fatal(err)
+	}
+	fetched, err := lease.Fetch(d.Context(), 1, 1<<20)
+	if err != nil || len(fetched.Jobs) != 1 {
+		d.Fatalf("%+v, %v", fetched, err)
+	}
+	job := fetched.Jobs[0]
+	if err := d.queue().AppendLog(d.Context(), id, []string{"dialling", "refused"}); err != nil {
+		d.Fatal(err)
+	}
+	if err := d.queue().SetProgress(d.Context(), id, []byte(`{"percent":50}`)); err != nil {
+		d.Fatal(err)
+	}
+	if _, err := lease.Finish(d.Context(), []queue.Ending{{Job: job, As: queue.AsDead, Reason: reason}}); err != nil {
+		d.Fatal(err)
+	}
+	if err := lease.Close(d.Context()); err != nil {
+		d.Fatal(err)
+	}
+	return id
+}
+
+func TestJobsListFiltersAndShowsErrors(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	refused := d.dies("email.send", "connection refused", queue.Options{})
+	unknown := d.dies("email.send", "550 no such user", queue.Options{})
+	hook := d.dies("http.request", "status 500", queue.Options{})
+	d.add("email.send", queue.Options{Delay: time.Hour})
+	ids := func(args ...string) (ids []string) {
+		t.Helper()
+		var list struct{ Jobs []jobJSON }
+		o := d.must(append([]string{"jobs", "list", "mail", "-o", "json"}, args...)...)
+		if err := json.Unmarshal([]byte(o.stdout), &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range list.Jobs {
+			ids = append(ids, job.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	sorted := func(ids ...string) []string { slices.Sort(ids); return ids }
+	for name, c := range map[string]struct {
+		args string
+		want []string
+	}{
+		"dead":    {"--state dead", sorted(refused, unknown, hook)},
+		"kind":    {"--state dead --kind email.send", sorted(refused, unknown)},
+		"error":   {"--error REFUSED", sorted(refused)},
+		"too new": {"--state dead --older-than 1h", nil},
+		"new":     {"--state dead --newer-than 1h --kind http.request", sorted(hook)},
+	} {
+		if got := ids(strings.Fields(c.args)...); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	table := d.must("jobs", "list", "mail", "-o", "table").stdout
+	hasLine(t, table, refused, "dead", "connection refused")
+	hasLine(t, table, "delayed", "due in 5")
+	o := d.must("jobs", "list", "mail", "--state", "dead", "--limit", "1", "-o", "csv")
+	if strings.Count(o.stdout, "\n") != 2 {
+		t.Errorf("%s", o.stdout)
+	}
+	hasLine(t, o.stderr, "may be more dead jobs", "--limit")
+}
+
+func TestJobsShowTellsTheWholeHistory(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	id := d.dies("email.send", "connection refused", queue.Options{
+		MaxAttempts: 1, Timeout: time.Minute, Headers: map[string]string{"tenant": "x"}, Unique: queue.Unique{Key: "k"},
+	})
+	o := d.must("jobs", "show", id)
+	for _, parts := range [][]string{
+		{"id", id}, {"kind", "email.send"}, {"state", "dead, ", "ago"}, {"reason", "connection refused"}, {"attempts", "1 failed, of 1"},
+		{"timeout", "1m0s"}, {"header", "tenant=x"}, {"unique", "k, until it has ended"}, {"args", `{"to":"a"}`},
+		{"failed", "attempt 1, ", "connection refused"}, {"progress", `{"percent":50}`}, {"log", "dialling"}, {"log", "refused"},
+	} {
+		hasLine(t, o.stdout, parts...)
+	}
+	var job jobJSON
+	if err := json.Unmarshal([]byte(d.must("jobs", "show", id, "-o", "json").stdout), &job); err != nil || job.ID != id || len(job.Log) != 2 || len(job.Errors) != 1 {
+		t.Errorf("%+v, %v", job, err)
+	}
+	if got := d.must("jobs", "logs", id).stdout; got != "dialling\nrefused\n" {
+		t.Errorf("%q", got)
+	}
+	followed := d.must("jobs", "logs", id, "--follow")
+	if followed.stdout != "dialling\nrefused\n" {
+		t.Errorf("%q", followed.stdout)
+	}
+	hasLine(t, followed.stderr, "is dead")
+	d.ends(d.run("jobs", "show", "mail:0:n1-0"), exitFailed, "mail:0:n1-0", "finished or unknown")
+	d.ends(d.run("jobs", "show", "nonsense"), exitUsage, "is no id of a job")
+}
+
+func TestJobsShowBoundsArgsUnlessAskedFor(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	args := `"` + strings.Repeat("x", 5000) + `"`
+	id := d.must("enqueue", "mail", "a", args).one(t)
+	hasLine(t, d.must("jobs", "show", id).stdout, "args", "5002 bytes: --args shows all")
+	hasLine(t, d.must("jobs", "show", id, "--args").stdout, "args", args)
+}
+
+func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.pool("w", 1)
+	id := d.add("slow", queue.Options{Retain: time.Hour})
+	<-d.started
+	log := func(line string) {
+		t.Helper()
+		if err := d.queue().AppendLog(t.Context(), id, []string{line}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log("one")
+	c := command(t, t.TempDir(), "jobs", "logs", id, "-f", "--redis", d.url)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := func(want string) {
+		t.Helper()
+		block := make([]byte, len(want))
+		if _, err := out.Read(block); err != nil || string(block) != want {
+			t.Fatalf("%q, %v", block, err)
+		}
+	}
+	read("one\n")
+	log("two")
+	read("two\n")
+	d.must("jobs", "cancel", id)
+	_ = c.Wait() // the exit code tells
+	if code := c.ProcessState.ExitCode(); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestNewLinesAreThoseNotSeen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ seen, lines, want string }{
+		"first":         {"", "a b", "a b"},
+		"none":          {"a b", "a b", ""},
+		"more":          {"a b", "a b c", "c"},
+		"some dropped":  {"a b c", "b c d", "d"},
+		"all dropped":   {"a b", "x y", "x y"},
+		"repeated text": {"a a", "a a a", "a"},
+	} {
+		if got := strings.Join(newLines(strings.Fields(c.seen), strings.Fields(c.lines)), " "); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestOneJobThatFailsKeepsNoOtherFromIt(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	one, other := d.dies("a", "x", queue.Options{}), d.dies("a", "x", queue.Options{})
+	waits := d.add("a", queue.Options{})
+	o := d.run("jobs", "retry", one, waits, "mail:0:n1-0", other)
+	d.ends(o, exitFailed, "2 of 4 jobs failed, the others are done")
+	hasLine(t, o.stderr, waits, "it is waiting")
+	hasLine(t, o.stderr, "mail:0:n1-0", "finished or unknown")
+	if want := one + " will run again\n" + other + " will run again\n"; o.stdout != want {
+		t.Errorf("%q", o.stdout)
+	}
+}
+
+func TestSingleJobsAreChanged(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	delayed := d.add("a", queue.Options{Delay: time.Hour})
+	if got := d.must("jobs", "run-now", delayed).one(t); got != delayed+" will run now" {
+		t.Errorf("%q", got)
+	}
+	d.ends(d.run("jobs", "run-now", delayed), exitFailed, delayed, "it is waiting")
+	if got := d.must("jobs", "cancel", delayed).one(t); got != delayed+" cancelled" {
+		t.Errorf("%q", got)
+	}
+	waits := d.add("a", queue.Options{})
+	if got := d.must("jobs", "delete", waits).one(t); got != waits+" deleted" {
+		t.Errorf("%q", got)
+	}
+	d.pool("w", 1)
+	runs := d.add("slow", queue.Options{})
+	<-d.started
+	d.ends(d.run("jobs", "delete", runs), exitFailed, runs, "it is active")
+	if got := d.must("jobs", "cancel", runs).one(t); got != runs+" runs: its worker was told to end it" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.add("a", queue.Options{})
+	for args, tells := range map[string]string{
+		"jobs retry":                              "give IDs of jobs, or --queue",
+		"jobs retry mail:0:n1-0 --queue mail":     "give IDs of jobs, or --queue",
+		"jobs delete --queue mail":                "--state is missing",
+		"jobs delete mail:0:n1-0 --state dead":    "--state goes with --queue",
+		"jobs delete --queue mail --state active": "want one of waiting, delayed, dead, finished",
+		"jobs list mail --state asleep":           "want one of",
+		"jobs list":                               "missing QUEUE",
+		"jobs show":                               "missing ID",
+		"queues purge mail --state active":        "want one of",
+		"workers stop":                            "give NAMEs of workers or --all",
+		"workers quiet w --all":                   "give NAMEs of workers or --all",
+		"jobs list mail --older-than yesterday":   "length of time",
+	} {
+		d.ends(d.run(strings.Fields(args)...), exitUsage, tells)
+	}
+}

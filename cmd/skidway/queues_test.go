@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/queue"
+)
+
+func TestQueuesListShowsEveryQueue(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	if o := d.must("queues", "list"); !strings.Contains(o.stderr, "no queue yet") {
+		t.Errorf("%q", o.stderr)
+	}
+	d.add("a", queue.Options{Priority: queue.High})
+	d.add("a", queue.Options{})
+	d.add("a", queue.Options{Delay: time.Hour})
+	d.must("enqueue", "sms", "a")
+	o := d.must("queues", "list", "-o", "csv")
+	hasLine(t, o.stdout, "queue,high,normal,low,delayed,active,dead")
+	hasLine(t, o.stdout, "mail,1,1,0,1,0,0,0,0,false,")
+	hasLine(t, o.stdout, "sms,0,1,0,0,")
+	hasLine(t, d.must("queues", "list", "-o", "table").stdout, "mail: no worker serves it")
+	var list struct{ Queues []standingJSON }
+	if err := json.Unmarshal([]byte(d.must("queues", "list", "-o", "json").stdout), &list); err != nil || len(list.Queues) != 2 || list.Queues[0].High != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func TestQueueThatDoesNotDrainSaysWhy(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.add("fine", queue.Options{Delay: time.Hour})
+	show := func(tells ...string) {
+		t.Helper()
+		hasLine(t, d.must("queues", "show", "mail", "-o", "table").stdout, tells...)
+	}
+	show("All jobs that wait are delayed", "due in 5")
+	d.add("slow", queue.Options{})
+	show("No worker serves it", "skidway worker --queue mail")
+	d.must("queues", "pause", "mail")
+	show("It is paused", "skidway queues resume mail")
+	d.must("queues", "resume", "mail")
+	d.pool("w", 1)
+	id := <-d.started
+	d.add("fine", queue.Options{})
+	show("All slots of its workers (1) are held")
+	show("The longest runs for", id, "slow")
+	d.must("workers", "quiet", "--all")
+	d.must("jobs", "cancel", id)
+}
+
+func TestPauseAndResumeTellWhatTheyDid(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.add("a", queue.Options{})
+	if o := d.must("queues", "pause", "mail"); o.one(t) != "mail paused, with 0 jobs still running" {
+		t.Errorf("%q", o.stdout)
+	}
+	if depth, err := d.queue().Depth(t.Context()); !depth.Paused || err != nil {
+		t.Errorf("%+v, %v", depth, err)
+	}
+	o := d.run("queues", "resume", "nail", "mail")
+	d.ends(o, exitFailed, "there is no queue nail: there are mail")
+	d.ends(o, exitFailed, "1 of 2 queues failed")
+	if o.one(t) != "mail resumed, with 1 job waiting" {
+		t.Errorf("%q", o.stdout)
+	}
+}
+
+func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.add("a", queue.Options{})
+	c := command(t, t.TempDir(), "queues", "watch", "mail", "--every", "100ms", "--redis", d.url)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for strings.Count(string(text), "\n") < 3 {
+		block := make([]byte, 1024)
+		n, err := out.Read(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, block[:n]...)
+	}
+	if err := c.Process.Signal(interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait() // the exit code tells
+	if code := c.ProcessState.ExitCode(); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Count(string(text), "time,queue,waiting") != 1 {
+		t.Errorf("%s", text)
+	}
+	hasLine(t, string(text), ",mail,1,0,0,0,0,")
+}
+
+func TestOperationsOnARedisThatIsAwayEndWithThree(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		"enqueue mail a", "enqueue mail --batch -", "queues list", "queues watch", "jobs list mail", "jobs show mail:0:n1-0",
+		"workers list", "workers stop --all", "doctor",
+	} {
+		o := skidway(t, t.TempDir(), append(strings.Fields(args), "--redis", away)...)
+		if o.code != exitUnreachable || strings.Contains(o.stderr, "verysecret") {
+			t.Errorf("%s: exit code %d: %s", args, o.code, o.stderr)
+		}
+		hasLine(t, o.stderr, "127.0.0.1:1", "not reachable")
+	}
+}

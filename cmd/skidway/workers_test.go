@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"skidway/queue"
+)
+
+// workers reads "workers list".
+func (d *depot) workers() (list []workerJSON) {
+	d.Helper()
+	var object struct{ Workers []workerJSON }
+	if err := json.Unmarshal([]byte(d.must("workers", "list", "-o", "json").stdout), &object); err != nil {
+		d.Fatal(err)
+	}
+	return object.Workers
+}
+
+func TestWorkersListShowsWhatEachRuns(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	if o := d.must("workers", "list"); !strings.Contains(o.stderr, "no worker is there") {
+		t.Errorf("%q", o.stderr)
+	}
+	d.pool("mailer", 3)
+	id := d.add("slow", queue.Options{})
+	<-d.started
+	list := d.workers()
+	if len(list) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	w := list[0]
+	if w.State != "running" || w.PID != os.Getpid() || w.Concurrency != 3 || w.Held != 1 || w.Lease <= 0 || len(w.Running) != 1 || w.Running[0].ID != id || w.Running[0].Seconds < 0 {
+		t.Errorf("%+v", w)
+	}
+	table := d.must("workers", "list", "mail", "-o", "table").stdout
+	hasLine(t, table, "mailer", "running", "pid ")
+	hasLine(t, table, "jobs    1 of 3 at once")
+	hasLine(t, table, id, "slow")
+	hasLine(t, d.must("workers", "list", "-o", "csv").stdout, "mailer", ",running,", ",mail")
+	d.must("jobs", "cancel", id)
+}
+
+func TestWorkersAreToldByName(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.pool("a", 1)
+	d.pool("b", 1)
+	for range 2 { // both serve the queue
+		d.add("slow", queue.Options{})
+		<-d.started
+	}
+	var name string
+	for _, w := range d.workers() {
+		if strings.HasPrefix(w.Name, "a") {
+			name = w.Name
+		}
+	}
+	d.ends(d.run("workers", "quiet", "nobody"), exitFailed, "there is no worker nobody: there are a", "b")
+	if o := d.must("workers", "quiet", name); o.one(t) != name+" was told to take no more jobs" {
+		t.Errorf("%q", o.stdout)
+	}
+	o := d.must("workers", "stop", "--all")
+	if strings.Count(o.stdout, "was told to stop") != 2 {
+		t.Errorf("%q", o.stdout)
+	}
+}
