@@ -28,7 +28,7 @@ var rooms = map[string][]string{
 	"skidway/distribute/geo":          {},
 	"skidway/distribute/geo/generate": {},
 	"skidway/distribute":              {"skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo"},
-	"skidway/cmd/skidway":             {"skidway/queue", "skidway/delayed", "skidway/workers", "skidway/distribute", "skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo", "skidway/internal/samplelog"},
+	"skidway/cmd/skidway":             {"skidway/queue", "skidway/delayed", "skidway/workers", "skidway/workers/kinds", "skidway/workers/metrics", "skidway/distribute", "skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo", "skidway/internal/samplelog"},
 }
 
 // onlyInTests may be imported by tests of any room, beside what the room may

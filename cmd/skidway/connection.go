@@ -26,7 +26,11 @@ func (a *app) url() string {
 
 // open connects and refuses a server that is not fit.
 func (a *app) open(ctx context.Context, url string) (*rdb.DB, error) {
-	db, err := rdb.Open(ctx, url, rdb.Options{Prefix: a.prefix})
+	return openAt(ctx, url, a.prefix)
+}
+
+func openAt(ctx context.Context, url, prefix string) (*rdb.DB, error) {
+	db, err := rdb.Open(ctx, url, rdb.Options{Prefix: prefix})
 	if err != nil {
 		return nil, openError(err)
 	}

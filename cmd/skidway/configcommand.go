@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) configuration() *cobra.Command {
+	c := group(&cobra.Command{
+		Use:     "config",
+		Short:   "Checks the configuration of a worker",
+		Long:    "The configuration of \"skidway worker\": a YAML file, and the environment.",
+		Example: "  skidway config check /etc/skidway.yaml",
+	})
+	c.AddCommand(a.configCheck(), a.configVariables())
+	return c
+}
+
+func (a *app) configCheck() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Checks a configuration without using it",
+		Long: `Checks a configuration and the environment as a worker would: names, types,
+secrets, folders, expressions of schedules. What is wrong is told with its line.
+It does not look at Redis.`,
+		Example: "  skidway config check /etc/skidway.yaml",
+		Args:    exactlyOne("FILE"),
+	}
+	c.RunE = action(func(_ *cobra.Command, args []string) error {
+		f := workerFlags{file: args[0], given: func(string) bool { return false }}
+		config, err := f.config(a)
+		if err != nil {
+			return err
+		}
+		set, err := newKindSet(nil, config)
+		if err != nil {
+			return &configError{file: args[0], err: err}
+		}
+		defer set.close()
+		a.console.notice("%s is right: queues %v, kinds %v, schedules %d", args[0], queueNames(config), set.names(), len(config.Schedules))
+		return nil
+	})
+	return c
+}
+
+func (a *app) configVariables() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "variables",
+		Short: "Lists the settings with their variables",
+		Long: `Lists all settings of the configuration that are no list or map, with the
+environment variable that overrides each.`,
+		Example: "  skidway config variables",
+		Args:    cobra.NoArgs,
+	}
+	c.RunE = action(func(*cobra.Command, []string) error {
+		return a.write(func(out io.Writer) error {
+			for _, s := range settings() {
+				if _, err := fmt.Fprintf(out, "%-40s %s\n", s.path, s.variable); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	return c
+}

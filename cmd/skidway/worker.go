@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"skidway/queue"
+)
+
+// A workerFlags are the flags of skidway worker. Those that were given win over
+// the configuration and the environment.
+type workerFlags struct {
+	file           string
+	queues         []string
+	concurrency    number
+	strict         bool
+	name, listen   string
+	logFormat      choice
+	allowRedirects bool
+	allowPrivate   bool
+	given          func(flag string) bool
+}
+
+func (a *app) worker() *cobra.Command {
+	f := workerFlags{logFormat: choice{words: []string{"text", "json"}}}
+	c := &cobra.Command{
+		Use:   "worker",
+		Short: "Runs jobs of the built-in kinds",
+		Long: `Runs the jobs of some queues, and fires their schedules, until it is stopped.
+
+The kinds it knows are http.request, and those that its configuration has
+settings for: email.send (a mail server), exec.run (the commands that jobs may
+start), logs.ship, logs.report and logs.count (the folders they may read).
+
+Settings come from flags, else from the environment, else from the file of
+--config, else they have their defaults. "skidway config variables" lists the
+variables: worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
+
+Signals: SIGTERM or Ctrl-C once lets running jobs end (for at most 25 s, unless
+worker.drain says otherwise), then hands the rest back; twice stops at once.
+SIGHUP reads the configuration again: jobs that run go on under the old one. If
+the new one is wrong the old one stays.
+
+With --listen it answers GET /healthz (200 while it lives), /readyz (200 while
+it takes jobs and Redis answers) and /metrics (Prometheus).`,
+		Example: `  skidway worker --queue default
+  skidway worker --queue mail=3 --queue reports --concurrency 32
+  skidway worker --config /etc/skidway.yaml --listen 127.0.0.1:9310`,
+		Args: cobra.NoArgs,
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.file, "config", "", "`FILE` with the configuration, in YAML")
+	flags.StringArrayVar(&f.queues, "queue", nil, "`NAME[=WEIGHT]` of a queue, or a pattern as \"tenant-*\";\nmay be given again (default \"default\")")
+	flags.Var(&f.concurrency, "concurrency", "most jobs at once (default 16)")
+	flags.BoolVar(&f.strict, "strict", false, "take from a queue only while those before it are empty")
+	flags.StringVar(&f.name, "name", "", "`NAME` that it is shown with (default: host and process)")
+	flags.StringVar(&f.listen, "listen", "", "`ADDR` to answer /healthz, /readyz and /metrics at")
+	flags.Var(&f.logFormat, "log-format", "how to log (default text)")
+	flags.BoolVar(&f.allowRedirects, "http-allow-redirects", false, "let jobs of http.request follow redirects")
+	flags.BoolVar(&f.allowPrivate, "http-allow-private", false, "let them reach addresses that are not public")
+	complete(c, "log-format", f.logFormat.words...)
+	c.RunE = action(func(c *cobra.Command, _ []string) error {
+		f.given = c.Flags().Changed
+		return a.runWorker(c.Context(), &f)
+	})
+	return c
+}
+
+// config reads the configuration and puts the flags over it.
+func (f *workerFlags) config(a *app) (*config, error) {
+	c, err := readConfig(f.file, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	for flag, set := range map[string]func(){
+		"concurrency":          func() { c.Worker.Concurrency = int(f.concurrency) },
+		"strict":               func() { c.Worker.Strict = f.strict },
+		"name":                 func() { c.Worker.Name = f.name },
+		"listen":               func() { c.Listen = f.listen },
+		"log-format":           func() { c.Log.Format = f.logFormat.word },
+		"http-allow-redirects": func() { c.Kinds.HTTP.AllowRedirects = f.allowRedirects },
+		"http-allow-private":   func() { c.Kinds.HTTP.AllowPrivate = f.allowPrivate },
+	} {
+		if f.given(flag) {
+			set()
+		}
+	}
+	if len(f.queues) > 0 {
+		if c.Queues, err = parseQueues(f.queues); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Queues) == 0 {
+		c.Queues = []queueConfig{{Name: queue.DefaultQueue}}
+	}
+	// --redis and the variables of all commands win; readConfig has looked at
+	// SKIDWAY_REDIS already.
+	if a.redis != "" {
+		c.Redis = a.redis
+	}
+	if c.Redis == "" {
+		c.Redis = a.url()
+	}
+	if a.prefix != "" {
+		c.Prefix = a.prefix
+	}
+	return c, nil
+}
+
+// parseQueues reads NAME or NAME=WEIGHT.
+func parseQueues(texts []string) ([]queueConfig, error) {
+	var queues []queueConfig
+	for _, text := range texts {
+		name, weight, weighted := strings.Cut(text, "=")
+		q := queueConfig{Name: name}
+		if weighted {
+			n, err := strconv.Atoi(weight)
+			if err != nil || n < 1 {
+				return nil, wrongUsage("--queue %q: the weight %q is no whole number above zero", text, weight)
+			}
+			q.Weight = n
+		}
+		queues = append(queues, q)
+	}
+	return queues, nil
+}
+
+func (a *app) runWorker(ctx context.Context, f *workerFlags) error {
+	c, err := f.config(a)
+	if err != nil {
+		return configurationError(err)
+	}
+	s := &service{read: func() (*config, error) { return f.config(a) }}
+	return s.run(ctx, c)
+}
+
+// configurationError makes it wrong usage that a configuration can't be used.
+func configurationError(err error) error {
+	var wrong *configError
+	if errors.As(err, &wrong) || errors.Is(err, queue.ErrInvalid) || errors.Is(err, os.ErrNotExist) {
+		return &usageError{fmt.Errorf("configuration: %w", err)}
+	}
+	return err
+}
