@@ -69,7 +69,8 @@
 //	high:returned … low:fresh   streams, the nine lines; group "workers"; an
 //	                            entry is a job, see above, or carries its
 //	                            record, see record.go
-//	meta                        hash: format, paused, events, last_id, sizes
+//	meta                        hash: format, paused, events, last_id, sizes,
+//	                            retention
 //	leases, tombs               sorted sets: worker → expiry, → time of death
 //	workers, alone              hashes: worker → its description; → the job it runs alone
 //	delayed, delayed:jobs       sorted set id → due, hash id → record

@@ -42,41 +42,55 @@ local function drop(index, jobs, bytes, id)
   return there > 0
 end
 
--- keep puts a record into an archive and drops those that are too old, too
--- many or too large: at most 20 a call, which is more than it puts in.
-local function keep(index, jobs, bytes, id, record, score, oldest, most, most_bytes)
-  drop(index, jobs, bytes, id)
-  call('HSET', jobs, id, record)
-  call('ZADD', index, int(score), id)
-  local total = call('HINCRBY', META, bytes, #record)
-  local dropped = 0
-  local left = call('ZCARD', index)
+-- limits gives how many jobs, how many bytes and for how many milliseconds an
+-- archive ('dead' or 'results') keeps, as the queue was told or by default.
+local function limits(archive, age)
+  local told = call('HMGET', META, archive .. '_most', archive .. '_most_bytes', archive .. '_most_ms')
+  return tonumber(told[1]) or 100000, tonumber(told[2]) or 268435456, tonumber(told[3]) or age
+end
+
+-- trim drops what an archive has too much of, oldest first and at most so many,
+-- but never the one that was just put in. Returns how many.
+local function trim(index, jobs, bytes, oldest, most, most_bytes, at_most, spared)
+  local total, left = tonumber(call('HGET', META, bytes)) or 0, call('ZCARD', index)
   local first = call('ZRANGE', index, 0, 0, 'WITHSCORES')
-  if tonumber(first[2]) >= oldest and left <= most and total <= most_bytes then return 0 end
-  first = call('ZRANGE', index, 0, 19, 'WITHSCORES')
+  if not first[1] or tonumber(first[2]) >= oldest and left <= most and total <= most_bytes then return 0 end
+  first = call('ZRANGE', index, 0, at_most - 1, 'WITHSCORES')
+  local dropped = 0
   for i = 1, #first, 2 do
-    if tonumber(first[i + 1]) >= oldest and left <= most and total <= most_bytes or first[i] == id then break end
+    if tonumber(first[i + 1]) >= oldest and left <= most and total <= most_bytes or first[i] == spared then break end
     total = total - call('HSTRLEN', jobs, first[i])
     drop(index, jobs, bytes, first[i])
-    call('HDEL', LOGS, first[i])
-    call('HDEL', PROGRESS, first[i])
+    forget(first[i])
     left = left - 1
     dropped = dropped + 1
   end
   return dropped
 end
 
--- retain keeps what became of a job for some milliseconds.
-local RESULTS_MOST, RESULTS_BYTES = 100000, 268435456
+-- keep puts a record into an archive and drops those that are too old, too
+-- many or too large: at most 20 a call, which is more than it puts in.
+local function keep(index, jobs, bytes, id, record, score, oldest, most, most_bytes)
+  drop(index, jobs, bytes, id)
+  call('HSET', jobs, id, record)
+  call('ZADD', index, int(score), id)
+  call('HINCRBY', META, bytes, #record)
+  return trim(index, jobs, bytes, oldest, most, most_bytes, 20, id)
+end
+
+-- retain keeps what became of a job for some milliseconds: for fewer than it
+-- wants where the queue was told so, but never too short to be told of.
+local TOLD_MS = 30000
 local function retain(id, record, keep_ms)
-  keep(RESULTS, RESULTS_JOBS, 'result_bytes', id, record, now + keep_ms, now, RESULTS_MOST, RESULTS_BYTES)
+  local most, most_bytes, age = limits('results', keep_ms)
+  keep_ms = math.min(keep_ms, math.max(age, TOLD_MS))
+  keep(RESULTS, RESULTS_JOBS, 'result_bytes', id, record, now + keep_ms, now, most, most_bytes)
 end
 
 -- tell writes an event, where a queue has events. With an ending it wakes those
 -- who wait for the end of this very job: a record that nobody else keeps, which
 -- then stays for long enough to be read, or true where there is none or
 -- somebody keeps it.
-local TOLD_MS = 30000
 local function tell(what, id, ending)
   event(what, id)
   if ending and call('ZREM', WAITED, id) == 1 then
@@ -87,9 +101,10 @@ local function tell(what, id, ending)
 end
 
 -- bury puts a job among the dead.
-local DEAD_MOST, DEAD_BYTES, DEAD_AGE = 100000, 268435456, 90 * 86400000
+local DEAD_MS = 90 * 86400000
 local function bury(id, record)
-  local dropped = keep(DEAD, DEAD_JOBS, 'dead_bytes', id, record, now, now - DEAD_AGE, DEAD_MOST, DEAD_BYTES)
+  local most, most_bytes, age = limits('dead', DEAD_MS)
+  local dropped = keep(DEAD, DEAD_JOBS, 'dead_bytes', id, record, now, now - age, most, most_bytes)
   count('dead', 1)
   count('dead_dropped', dropped)
   call('HDEL', CANCELLED, id)

@@ -11,15 +11,17 @@ local function expired(index, before, dispose)
   if #ids == most then more = 1 end
 end
 
-expired(RESULTS, now, function(id)
-  drop(RESULTS, RESULTS_JOBS, 'result_bytes', id)
-  forget(id)
-end)
-expired(DEAD, now - DEAD_AGE, function(id)
-  drop(DEAD, DEAD_JOBS, 'dead_bytes', id)
-  forget(id)
-  count('dead_dropped', 1)
-end)
+-- thinned drops what an archive has too much of.
+local function thinned(index, jobs, bytes, oldest, limit, limit_bytes)
+  local dropped = trim(index, jobs, bytes, oldest, limit, limit_bytes, most)
+  if dropped == most then more = 1 end
+  return dropped
+end
+
+local results_most, results_bytes = limits('results')
+thinned(RESULTS, RESULTS_JOBS, 'result_bytes', now + 1, results_most, results_bytes)
+local dead_most, dead_bytes, dead_age = limits('dead', DEAD_MS)
+count('dead_dropped', thinned(DEAD, DEAD_JOBS, 'dead_bytes', now - dead_age + 1, dead_most, dead_bytes))
 expired(WAITED, now, function(id) call('ZREM', WAITED, id) end)
 expired(UNIQUE_EXPIRY, now, function(key)
   call('HDEL', UNIQUE, key)
