@@ -1,17 +1,16 @@
 package main
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"strconv"
-	"time"
+	"unicode/utf8"
 
+	"github.com/dustin/go-humanize"
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-
-	"skidway/queue"
+	"github.com/goccy/go-yaml/parser"
 )
 
 // A config is what a worker's configuration file says. What it leaves out has
@@ -21,14 +20,16 @@ type config struct {
 	Redis     string           `yaml:"redis"`
 	Prefix    string           `yaml:"prefix"`
 	Listen    string           `yaml:"listen"`   // for health and metrics; empty: nowhere
-	Revision  int              `yaml:"revision"` // of the schedules
+	Revision  number           `yaml:"revision"` // of the schedules
 	Log       logConfig        `yaml:"log"`
 	Worker    workerConfig     `yaml:"worker"`
 	Queues    []queueConfig    `yaml:"queues"`
+	Channels  []string         `yaml:"channels"` // of logs, whose counts are among the metrics
 	Kinds     kindsConfig      `yaml:"kinds"`
 	Schedules []scheduleConfig `yaml:"schedules"`
 
-	file string
+	file   string
+	origin origin
 }
 
 type logConfig struct {
@@ -37,13 +38,13 @@ type logConfig struct {
 }
 
 type workerConfig struct {
-	Concurrency int           `yaml:"concurrency"`
+	Concurrency number        `yaml:"concurrency"`
 	Strict      bool          `yaml:"strict"`
 	Name        string        `yaml:"name"`
 	Lease       duration      `yaml:"lease"`
 	Timeout     duration      `yaml:"timeout"`
-	MaxAttempts int           `yaml:"max_attempts"`
-	Crashes     int           `yaml:"crashes"`
+	MaxAttempts number        `yaml:"max_attempts"`
+	Crashes     number        `yaml:"crashes"`
 	Grace       duration      `yaml:"grace"`
 	Drain       duration      `yaml:"drain"`
 	Backoff     backoffConfig `yaml:"backoff"`
@@ -57,122 +58,34 @@ type backoffConfig struct {
 }
 
 type queueConfig struct {
-	Name        string `yaml:"name"`
-	Weight      int    `yaml:"weight"`
-	Concurrency int    `yaml:"concurrency"`
+	Name        string           `yaml:"name"`
+	Weight      number           `yaml:"weight"`
+	Concurrency number           `yaml:"concurrency"`
+	Retention   *retentionConfig `yaml:"retention"` // missing: as Redis has it
 }
 
-type scheduleConfig struct {
-	Name    string  `yaml:"name"`
-	Cron    string  `yaml:"cron"`
-	Zone    string  `yaml:"tz"`
-	CatchUp string  `yaml:"catch_up"`
-	Job     jobYAML `yaml:"job"`
-
-	line int
+type retentionConfig struct {
+	Dead    keepConfig `yaml:"dead"`
+	Results keepConfig `yaml:"results"`
 }
 
-// UnmarshalYAML notes where the schedule is.
-func (s *scheduleConfig) UnmarshalYAML(node ast.Node) error {
-	type plain scheduleConfig
-	p := plain{line: node.GetToken().Position.Line}
-	if err := yaml.NodeToValue(node, &p, yaml.Strict()); err != nil {
-		return err
-	}
-	*s = scheduleConfig(p)
-	return nil
+type keepConfig struct {
+	Jobs  number   `yaml:"jobs"`
+	Bytes byteSize `yaml:"bytes"`
+	Age   duration `yaml:"age"`
 }
 
-// schedule is the schedule as Redis is to have it.
-func (s *scheduleConfig) schedule(revision int) (queue.Schedule, error) {
-	args, err := json.Marshal(s.Job.Args)
-	if err != nil {
-		return queue.Schedule{}, err
-	}
-	return queue.Schedule{
-		Name: s.Name, Expr: s.Cron, Zone: s.Zone, Queue: s.Job.Options.Queue, Kind: s.Job.Args.Kind(), Args: args,
-		Options: s.Job.Options, CatchUp: queue.CatchUp(s.CatchUp), Revision: max(1, revision),
-	}, nil
-}
-
-// A jobYAML is a job, with the names that it has in JSON.
-type jobYAML struct{ queue.Insert }
-
-// UnmarshalYAML reads the job as JSON.
-func (j *jobYAML) UnmarshalYAML(node ast.Node) error {
-	text, err := node.MarshalYAML()
-	if err == nil {
-		text, err = yaml.YAMLToJSON(text)
-	}
-	if err == nil {
-		err = j.Insert.UnmarshalJSON(text)
-	}
-	if err != nil {
-		return &lineError{node.GetToken().Position.Line, err}
-	}
-	return nil
-}
-
-// A duration is a length of time, written "90s" or "2h".
-type duration time.Duration
-
-// UnmarshalYAML wants a text with a unit.
-func (d *duration) UnmarshalYAML(node ast.Node) error {
-	text := node.GetToken().Value
-	parsed, err := time.ParseDuration(text)
-	if err != nil || parsed < 0 {
-		return &lineError{node.GetToken().Position.Line, fmt.Errorf("%q is no length of time such as 90s or 2h", text)}
-	}
-	*d = duration(parsed)
-	return nil
-}
-
-// A byteSize is a size, written "20MiB" or as a number.
-type byteSize int64
-
-// UnmarshalYAML reads a size as flags have it.
-func (b *byteSize) UnmarshalYAML(node ast.Node) error {
-	var s size
-	if err := s.Set(node.GetToken().Value); err != nil {
-		return &lineError{node.GetToken().Position.Line, err}
-	}
-	*b = byteSize(s)
-	return nil
-}
-
-// A lineError is an error at a line of the file.
-type lineError struct {
-	line int
-	err  error
-}
-
-func (e *lineError) Error() string { return e.err.Error() }
-func (e *lineError) Unwrap() error { return e.err }
-
-// A configError says what is wrong with a configuration, and where.
-type configError struct {
-	file string
-	line int // 0: nowhere in particular
-	err  error
-}
-
-func (e *configError) Error() string {
-	if e.line == 0 {
-		return e.file + ": " + e.err.Error()
-	}
-	return e.file + ":" + strconv.Itoa(e.line) + ": " + e.err.Error()
-}
-
-func (e *configError) Unwrap() error { return e.err }
+// maxConfig is the most bytes of a configuration.
+const maxConfig = 1 << 20
 
 // readConfig reads a configuration; "" is an empty one. What is in the
-// environment wins.
+// environment wins. Its errors are a [configError].
 func readConfig(file string, environment func(string) (string, bool)) (*config, error) {
 	c := &config{file: file}
 	if file != "" {
-		text, err := os.ReadFile(file)
+		text, err := readBounded(file)
 		if err != nil {
-			return nil, err
+			return nil, &configError{file: file, err: err}
 		}
 		if err := c.parse(text); err != nil {
 			return nil, err
@@ -184,12 +97,71 @@ func readConfig(file string, environment func(string) (string, bool)) (*config, 
 	return c, c.check()
 }
 
+// readBounded reads a file that is to be small.
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
+	switch {
+	case err != nil:
+		return nil, withoutPath(err)
+	case len(text) > maxConfig:
+		return nil, fmt.Errorf("it is larger than %s, which no configuration is", humanize.IBytes(maxConfig))
+	}
+	return text, nil
+}
+
+// withoutPath is for errors that are told with the path already.
+func withoutPath(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
 // parse reads the text of a file. Names that are not known are refused.
 func (c *config) parse(text []byte) error {
-	err := yaml.UnmarshalWithOptions(text, c, yaml.Strict())
-	if err == nil {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if at := invalidUTF8(text); at >= 0 {
+		return &configError{c.file, 1 + bytes.Count(text[:at], []byte{'\n'}), errors.New("this line is not UTF-8")}
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return c.yamlError(err)
+	}
+	if len(file.Docs) > 1 {
+		return &configError{file: c.file, err: errors.New("there are several documents in it, divided by ---: want one")}
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil
 	}
+	c.origin.lines = map[string]int{}
+	c.origin.note(file.Docs[0].Body, "")
+	if err := yaml.NodeToValue(file.Docs[0].Body, c, yaml.Strict()); err != nil {
+		return c.yamlError(err)
+	}
+	return nil
+}
+
+// invalidUTF8 is where a text stops being UTF-8, or below zero.
+func invalidUTF8(text []byte) int {
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// yamlError says where the text is wrong. It has only the message, not the whole
+// error, which has the lines around in it: there may be secrets.
+func (c *config) yamlError(err error) error {
 	wrong := &configError{file: c.file, err: err}
 	var at *lineError
 	var inYAML yaml.Error
@@ -197,9 +169,10 @@ func (c *config) parse(text []byte) error {
 	case errors.As(err, &at):
 		wrong.line, wrong.err = at.line, at.err
 	case errors.As(err, &inYAML):
-		// Not the whole error, which has the lines around in it: there may
-		// be secrets.
-		wrong.line, wrong.err = inYAML.GetToken().Position.Line, errors.New(inYAML.GetMessage())
+		wrong.err = errors.New(inYAML.GetMessage())
+		if token := inYAML.GetToken(); token != nil && token.Position != nil {
+			wrong.line = token.Position.Line
+		}
 	}
 	return wrong
 }

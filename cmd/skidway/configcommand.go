@@ -24,7 +24,10 @@ func (a *app) configCheck() *cobra.Command {
 		Short: "Checks a configuration without using it",
 		Long: `Checks a configuration and the environment as a worker would: names, types,
 secrets, folders, expressions of schedules. What is wrong is told with its line.
-It does not look at Redis.`,
+It does not look at Redis.
+
+The exit code is 1 when the configuration can't be used; "skidway worker" that
+is started with it ends with 2.`,
 		Example: "  skidway config check /etc/skidway.yaml",
 		Args:    exactlyOne("FILE"),
 	}
@@ -34,12 +37,11 @@ It does not look at Redis.`,
 		if err != nil {
 			return err
 		}
-		set, err := newKindSet(nil, config)
+		kinds, err := config.checkKinds()
 		if err != nil {
-			return &configError{file: args[0], err: err}
+			return err
 		}
-		defer set.close()
-		a.console.notice("%s is right: queues %v, kinds %v, schedules %d", args[0], queueNames(config), set.names(), len(config.Schedules))
+		a.console.notice("%s is right: queues %v, kinds %v, schedules %d", args[0], queueNames(config), kinds, len(config.Schedules))
 		return nil
 	})
 	return c

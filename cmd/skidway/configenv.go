@@ -15,6 +15,7 @@ const environmentPrefix = "SKIDWAY_"
 // way to the value, in capital letters, with '_' between them and for each dot.
 // So worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
 func (c *config) fromEnvironment(lookup func(string) (string, bool)) error {
+	c.origin.variables = map[string]string{}
 	return eachValue(reflect.ValueOf(c).Elem(), nil, func(path []string, value reflect.Value) error {
 		name := variable(path)
 		text, set := lookup(name)
@@ -22,8 +23,9 @@ func (c *config) fromEnvironment(lookup func(string) (string, bool)) error {
 			return nil
 		}
 		if err := setValue(value, text); err != nil {
-			return fmt.Errorf("the environment variable %s: %w", name, err)
+			return &configError{err: fmt.Errorf("the environment variable %s: %w", name, err)}
 		}
+		c.origin.variables[strings.Join(path, ".")] = name
 		return nil
 	})
 }
@@ -66,6 +68,13 @@ func eachValue(v reflect.Value, path []string, f func(path []string, value refle
 // setValue sets a value from text.
 func setValue(v reflect.Value, text string) error {
 	switch v.Interface().(type) {
+	case number:
+		var n number
+		if err := n.Set(text); err != nil {
+			return fmt.Errorf("%q: %w", text, err)
+		}
+		v.SetInt(int64(n))
+		return nil
 	case secretValue:
 		v.Set(reflect.ValueOf(secretValue{text}))
 		return nil
@@ -87,12 +96,6 @@ func setValue(v reflect.Value, text string) error {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
-	case reflect.Int:
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("%q is no whole number", text)
-		}
-		v.SetInt(int64(n))
 	case reflect.Float64:
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {

@@ -2,14 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"log/slog"
 	"net/url"
-	"slices"
 	"time"
 
 	"skidway/delayed"
 	"skidway/distribute/geo"
+	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds"
 )
@@ -27,14 +25,14 @@ type kindsConfig struct {
 // types only.)
 type KindSettings struct {
 	Timeout     duration      `yaml:"timeout"`
-	MaxAttempts int           `yaml:"max_attempts"`
+	MaxAttempts number        `yaml:"max_attempts"`
 	Backoff     backoffConfig `yaml:"backoff"`
 }
 
 type emailConfig struct {
 	KindSettings `yaml:",inline"`
 	Host         string      `yaml:"host"`
-	Port         int         `yaml:"port"`
+	Port         number      `yaml:"port"`
 	TLS          string      `yaml:"tls"`
 	Auth         string      `yaml:"auth"`
 	Username     string      `yaml:"username"`
@@ -42,10 +40,10 @@ type emailConfig struct {
 	Hello        string      `yaml:"hello"`
 	From         string      `yaml:"from"`
 	Domain       string      `yaml:"domain"`
-	Connections  int         `yaml:"connections"`
+	Connections  number      `yaml:"connections"`
 	IdleTimeout  duration    `yaml:"idle_timeout"`
 	SMTPTimeout  duration    `yaml:"smtp_timeout"`
-	PerMinute    int         `yaml:"per_minute"`
+	PerMinute    number      `yaml:"per_minute"`
 	Templates    string      `yaml:"templates"`
 	Attachments  []string    `yaml:"attachments"`
 	MaxSize      byteSize    `yaml:"max_size"`
@@ -74,7 +72,7 @@ type logsConfig struct {
 type commandConfig struct {
 	Path      string            `yaml:"path"`
 	Args      []string          `yaml:"args"`
-	MaxArgs   int               `yaml:"max_args"`
+	MaxArgs   number            `yaml:"max_args"`
 	Env       map[string]string `yaml:"env"`
 	Inherit   []string          `yaml:"inherit"`
 	Dir       string            `yaml:"dir"`
@@ -91,14 +89,14 @@ func (c *backoffConfig) policy() delayed.Policy {
 }
 
 func (c *KindSettings) kind() workers.Kind {
-	return workers.Kind{Timeout: time.Duration(c.Timeout), MaxAttempts: c.MaxAttempts, Backoff: c.Backoff.policy()}
+	return workers.Kind{Timeout: time.Duration(c.Timeout), MaxAttempts: int(c.MaxAttempts), Backoff: c.Backoff.policy()}
 }
 
 func (c *emailConfig) settings(fetcher kinds.Fetcher) kinds.EmailConfig {
 	return kinds.EmailConfig{
-		Host: c.Host, Port: c.Port, TLS: c.TLS, Auth: c.Auth, Username: c.Username, Password: c.Password.text,
-		Hello: c.Hello, From: c.From, Domain: c.Domain, Connections: c.Connections, IdleTimeout: time.Duration(c.IdleTimeout),
-		Timeout: time.Duration(c.SMTPTimeout), PerMinute: c.PerMinute, Templates: c.Templates, Attachments: c.Attachments,
+		Host: c.Host, Port: int(c.Port), TLS: c.TLS, Auth: c.Auth, Username: c.Username, Password: c.Password.text,
+		Hello: c.Hello, From: c.From, Domain: c.Domain, Connections: int(c.Connections), IdleTimeout: time.Duration(c.IdleTimeout),
+		Timeout: time.Duration(c.SMTPTimeout), PerMinute: int(c.PerMinute), Templates: c.Templates, Attachments: c.Attachments,
 		MaxSize: int64(c.MaxSize), Fetcher: fetcher,
 	}
 }
@@ -111,7 +109,7 @@ func (c *httpConfig) settings() (kinds.HTTPConfig, error) {
 	if c.Proxy != "" {
 		proxy, err := url.Parse(c.Proxy)
 		if err != nil || proxy.Host == "" {
-			return s, errors.New("kinds.http.request.proxy: want a URL such as http://proxy.example.com:3128")
+			return s, errors.New("want a URL such as http://proxy.example.com:3128")
 		}
 		s.Proxy = proxy
 	}
@@ -122,7 +120,7 @@ func (c *execConfig) settings() kinds.ExecConfig {
 	s := kinds.ExecConfig{Grace: time.Duration(c.Grace), Commands: map[string]kinds.Command{}}
 	for name, command := range c.Commands {
 		s.Commands[name] = kinds.Command{
-			Path: command.Path, Args: command.Args, MaxArgs: command.MaxArgs, Env: command.Env, Inherit: command.Inherit,
+			Path: command.Path, Args: command.Args, MaxArgs: int(command.MaxArgs), Env: command.Env, Inherit: command.Inherit,
 			Dir: command.Dir, Timeout: time.Duration(command.Timeout), Output: int(command.Output), DeadCodes: command.DeadCodes,
 		}
 	}
@@ -154,72 +152,28 @@ func (c *logsConfig) kind() workers.Kind {
 // settings are those of the pool, without queues.
 func (c *workerConfig) settings() workers.Config {
 	return workers.Config{
-		Strict: c.Strict, Concurrency: c.Concurrency, Lease: time.Duration(c.Lease), Timeout: time.Duration(c.Timeout),
-		MaxAttempts: c.MaxAttempts, Backoff: c.Backoff.policy(), Grace: time.Duration(c.Grace), Drain: time.Duration(c.Drain),
-		Crashes: c.Crashes, Name: c.Name,
+		Strict: c.Strict, Concurrency: int(c.Concurrency), Lease: time.Duration(c.Lease), Timeout: time.Duration(c.Timeout),
+		MaxAttempts: int(c.MaxAttempts), Backoff: c.Backoff.policy(), Grace: time.Duration(c.Grace), Drain: time.Duration(c.Drain),
+		Crashes: int(c.Crashes), Name: c.Name,
 	}
-}
-
-// check refuses what can't be right, as far as that can be told without Redis.
-func (c *config) check() error {
-	wrong := func(format string, values ...any) error {
-		return &configError{file: c.place(), err: fmt.Errorf(format, values...)}
-	}
-	if c.Log.Format != "" && !slices.Contains([]string{"text", "json"}, c.Log.Format) {
-		return wrong("log.format %q: want text or json", c.Log.Format)
-	}
-	var level slog.Level
-	if c.Log.Level != "" && level.UnmarshalText([]byte(c.Log.Level)) != nil {
-		return wrong("log.level %q: want debug, info, warn or error", c.Log.Level)
-	}
-	if c.Revision < 0 {
-		return wrong("revision %d: want 0 or more", c.Revision)
-	}
-	names := map[string]bool{}
-	for _, q := range c.Queues {
-		if q.Name == "" || names[q.Name] {
-			return wrong("queues: %q: every queue has a name of its own", q.Name)
-		}
-		names[q.Name] = true
-	}
-	if _, err := c.Kinds.HTTP.settings(); err != nil {
-		return wrong("%w", err)
-	}
-	return c.checkSchedules()
-}
-
-// checkSchedules refuses schedules that could never fire.
-func (c *config) checkSchedules() error {
-	names := map[string]bool{}
-	for _, s := range c.Schedules {
-		wrong := func(err error) error { return &configError{c.file, s.line, err} }
-		if names[s.Name] {
-			return wrong(fmt.Errorf("schedule %q is there twice", s.Name))
-		}
-		names[s.Name] = true
-		if s.Job.Args == nil {
-			return wrong(fmt.Errorf("schedule %q has no job", s.Name))
-		}
-		if _, err := delayed.Next(s.Cron, s.Zone, time.Now(), 1); err != nil {
-			return wrong(fmt.Errorf("schedule %q: %w", s.Name, err))
-		}
-	}
-	return nil
-}
-
-// place is where the configuration comes from, for errors.
-func (c *config) place() string {
-	if c.file == "" {
-		return "configuration"
-	}
-	return c.file
 }
 
 // queues are those of the configuration for a pool.
 func (c *config) queues() []workers.Queue {
 	list := make([]workers.Queue, len(c.Queues))
 	for i, q := range c.Queues {
-		list[i] = workers.Queue{Name: q.Name, Weight: q.Weight, Concurrency: q.Concurrency}
+		list[i] = q.queue()
 	}
 	return list
+}
+
+func (q *queueConfig) queue() workers.Queue {
+	return workers.Queue{Name: q.Name, Weight: int(q.Weight), Concurrency: int(q.Concurrency)}
+}
+
+func (r *retentionConfig) settings() queue.Retention {
+	keep := func(k keepConfig) queue.Keep {
+		return queue.Keep{Jobs: int(k.Jobs), Bytes: int64(k.Bytes), Age: time.Duration(k.Age)}
+	}
+	return queue.Retention{Dead: keep(r.Dead), Results: keep(r.Results)}
 }

@@ -49,6 +49,7 @@ already is passed over as a duplicate.`,
   skidway enqueue reports logs.report '{"channel":"web"}' --in 10m
   skidway enqueue hooks http.request - --unique order-17 < request.json
   skidway enqueue hooks http.request '{"url":"https://example.com"}' --wait
+  skidway enqueue reports logs.report - --then @mail.json < report.json
   skidway enqueue mail --batch mails.ndjson
   generate | skidway enqueue mail --batch - --ids > ids`,
 		Args: cobra.RangeArgs(0, 3),

@@ -19,6 +19,7 @@ type jobFlags struct {
 	uniqueFor           span
 	maxAttempts         number
 	headers             headers
+	then                string
 }
 
 func (f *jobFlags) add(c *cobra.Command) {
@@ -34,6 +35,7 @@ func (f *jobFlags) add(c *cobra.Command) {
 	flags.Var(&f.timeout, "timeout", "end an attempt that takes longer (default: what the worker says)")
 	flags.Var(&f.retain, "retain", "keep what became of the job so long (default: only count it)")
 	flags.Var(&f.headers, "header", "`NAME=VALUE` to go with the job; may be given again")
+	flags.StringVar(&f.then, "then", "", "`JOBS` that follow once it has succeeded, a list as in batches, or @FILE")
 	complete(c, "priority", f.priority.words...)
 }
 
@@ -45,13 +47,19 @@ func (f *jobFlags) get() (queue.Options, error) {
 	if err != nil {
 		return queue.Options{}, err
 	}
+	var then []queue.Insert
+	if f.then != "" {
+		if then, err = readThen(f.then); err != nil {
+			return queue.Options{}, err
+		}
+	}
 	unique := queue.Unique{Key: f.unique, For: time.Duration(f.uniqueFor)}
 	if f.uniqueFor > 0 {
 		unique.Scope = queue.ForDuration
 	}
 	return queue.Options{
 		Priority: priority, Delay: time.Duration(f.in), At: time.Time(f.at), Unique: unique,
-		MaxAttempts: int(f.maxAttempts), Timeout: time.Duration(f.timeout), Retain: time.Duration(f.retain), Headers: f.headers,
+		MaxAttempts: int(f.maxAttempts), Timeout: time.Duration(f.timeout), Retain: time.Duration(f.retain), Headers: f.headers, Then: then,
 	}, nil
 }
 

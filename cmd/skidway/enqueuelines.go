@@ -111,7 +111,10 @@ func (b *batch) parseLine(line []byte) (queue.Insert, error) {
 	if err != nil {
 		return insert, err
 	}
-	return insert, checkArgs(insert.Args.Kind(), args)
+	if err := checkArgs(insert.Args.Kind(), args); err != nil {
+		return insert, err
+	}
+	return insert, checkThen(insert.Options.Then)
 }
 
 // parseJob reads a job with all its options, whose names may be spelled as flags

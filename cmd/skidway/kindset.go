@@ -18,21 +18,22 @@ type kindSet struct {
 	config kindsConfig
 }
 
+// newKindSet checks the settings; its errors are a [configError].
 func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 	set := &kindSet{config: c.Kinds}
 	settings, err := c.Kinds.HTTP.settings()
 	if err != nil {
-		return nil, err
+		return nil, c.wrong("kinds.http.request", "%w", err)
 	}
 	set.http = kinds.NewHTTP(settings)
 	if len(c.Kinds.Exec.Commands) > 0 {
 		if set.exec, err = kinds.NewExec(c.Kinds.Exec.settings()); err != nil {
-			return nil, err
+			return nil, c.wrong("kinds.exec.run", "%w", err)
 		}
 	}
 	if c.Kinds.Email.Host != "" {
 		if set.email, err = kinds.NewEmail(c.Kinds.Email.settings(set.http)); err != nil {
-			return nil, err
+			return nil, c.wrong("kinds.email.send", "%w", err)
 		}
 	}
 	if len(c.Kinds.Logs.Folders) > 0 {
@@ -41,7 +42,7 @@ func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 			set.logs, err = kinds.NewLogs(db, settings)
 		}
 		if err != nil {
-			return nil, err
+			return nil, c.wrong("kinds.logs", "%w", err)
 		}
 	}
 	return set, nil

@@ -46,9 +46,13 @@ func run(args []string, stdout, stderr *os.File) int {
 func (a *app) root() *cobra.Command {
 	root := group(&cobra.Command{
 		Use:   "skidway",
-		Short: "Counts web logs and passes messages, through Redis",
-		Long: `Skidway counts web logs per country and day, and passes messages that wait for
-their readers.
+		Short: "Runs jobs, counts web logs and passes messages, through Redis",
+		Long: `Skidway runs jobs, counts web logs per country and day, and passes messages that
+wait for their readers.
+
+Jobs: "skidway enqueue" adds them, "skidway cron" adds them by the clock, and
+"skidway worker" runs them. "skidway queues", "jobs" and "workers" show how they
+stand, and "skidway doctor" looks at the Redis.
 
 Logs, in one process: "skidway logs count". Spread over many: "skidway logs
 ship" cuts log files into pieces in Redis, any number of "skidway logs work"
@@ -76,7 +80,9 @@ redis://127.0.0.1:6379/0. ("logs count" needs none: it brings its own, unless
 
 Exit codes: 0 done; 1 failed, perhaps a single file, while the rest was done;
 2 wrong usage; 3 Redis not reachable.`,
-		Example: `  skidway logs count /var/log/nginx
+		Example: `  skidway worker --config skidway.yaml
+  skidway enqueue mail email.send '{"to":"ada@example.com","text":"Hello"}'
+  skidway logs count /var/log/nginx
   skidway logs ship /var/log/nginx --channel web --subscriber countries
   skidway logs work --channel web --subscriber countries --until-done
   skidway logs report --channel web --subscriber countries`,

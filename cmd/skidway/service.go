@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -14,35 +13,37 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
-	"skidway/delayed"
 	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/metrics"
 )
 
-// A service is a running worker: a pool, which a new configuration replaces,
-// and what stays beside it.
+// A service is a running worker: a shift of the pool, which a new configuration
+// replaces by the next, and what stays beside them.
 type service struct {
-	read func() (*config, error) // the configuration, again
+	read   func() (*config, error) // the configuration, again
+	config *config                 // what it was started with
 
-	db      *rdb.DB
-	client  *queue.Client
-	metrics *metrics.Metrics
-	log     *slog.Logger
-	kinds   *kindSet
+	db       *rdb.DB
+	client   *queue.Client
+	metrics  *metrics.Metrics
+	channels *channelMetrics
+	log      *slog.Logger
+	level    slog.LevelVar
+	signals  chan os.Signal
+	alive    <-chan time.Time // when systemd wants a sign of life
 
-	pool     *workers.Pool
-	pools    sync.WaitGroup // those that run
-	crashed  chan error     // of a pool that ended by itself
+	shift    *shift         // that takes jobs
+	shifts   sync.WaitGroup // all that run jobs
+	over     chan *shift    // those that ended by themselves
 	stopping chan struct{}  // closed when the end begins
 }
 
 // run works until a signal ends it.
 func (s *service) run(ctx context.Context, c *config) (err error) {
-	if s.log, err = c.Log.logger(os.Stderr); err != nil {
-		return err
-	}
+	s.config = c
+	s.log = c.Log.logger(os.Stderr, &s.level)
 	s.db, err = openAt(ctx, c.Redis, c.Prefix)
 	if err != nil {
 		return err
@@ -54,21 +55,21 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	s.stopping, s.crashed = make(chan struct{}), make(chan error, 1)
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	if err := s.begin(ctx, c); err != nil {
-		return configurationError(err)
-	}
-	stopListening, err := s.listen(c.Listen)
+	s.stopping, s.over, s.signals = make(chan struct{}), make(chan *shift), make(chan os.Signal, 4)
+	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(s.signals)
+	listener, err := listen(c.Listen)
 	if err != nil {
-		return errors.Join(err, s.stop(ctx, signals))
+		return err
 	}
-	defer stopListening()
-	s.log.Info("worker is ready", "worker", s.pool.Name(), "queues", queueNames(c), "kinds", s.kinds.names())
+	if err := s.begin(ctx, c); err != nil {
+		return errors.Join(configurationError(err), listener.close())
+	}
+	defer s.answer(listener)()
+	defer s.tick()()
+	s.log.Info("worker is ready", s.about(c)...)
 	notifySystemd(daemon.SdNotifyReady)
-	return s.serve(ctx, signals)
+	return s.serve(ctx)
 }
 
 // connect makes what stays from one configuration to the next.
@@ -79,133 +80,57 @@ func (s *service) connect() (err error) {
 		},
 	}})
 	if err == nil {
-		s.metrics = metrics.New(s.client)
+		s.metrics, s.channels = metrics.New(s.client), newChannelMetrics(s.db)
 	}
 	return err
 }
 
+// about is what is logged of the shift that begins.
+func (s *service) about(c *config) []any {
+	return []any{"worker", s.shift.pool.Name(), "queues", queueNames(c), "kinds", s.shift.kinds.names()}
+}
+
 // serve obeys signals until the worker is to end.
-func (s *service) serve(ctx context.Context, signals <-chan os.Signal) error {
-	watchdog, err := daemon.SdWatchdogEnabled(false)
-	if err != nil {
-		s.log.Warn("WATCHDOG_USEC can't be read", "error", err)
-	}
-	var alive <-chan time.Time
-	if watchdog > 0 {
-		ticker := time.NewTicker(watchdog / 2)
-		defer ticker.Stop()
-		alive = ticker.C
-	}
+func (s *service) serve(ctx context.Context) error {
 	for {
 		select {
-		case <-alive:
+		case <-s.alive:
 			notifySystemd(daemon.SdNotifyWatchdog)
-		case err := <-s.crashed:
-			return fmt.Errorf("the worker's pool ended: %w", err)
+		case over := <-s.over:
+			if over == s.shift { // by 'skidway workers stop'
+				return errors.Join(over.err, s.stop(ctx))
+			}
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), s.stop(context.Background(), signals))
-		case got := <-signals:
+			return errors.Join(context.Cause(ctx), s.stop(context.WithoutCancel(ctx)))
+		case got := <-s.signals:
 			if got != syscall.SIGHUP {
-				return s.stop(ctx, signals)
+				return s.stop(ctx)
 			}
 			s.reload(ctx)
 		}
 	}
 }
 
-// begin starts a pool by a configuration, instead of the one that runs, which
-// may end what it has begun.
-func (s *service) begin(ctx context.Context, c *config) error {
-	set, err := newKindSet(s.db, c)
-	if err != nil {
-		return err
-	}
-	settings := c.Worker.settings()
-	settings.Queues, settings.Hooks, settings.Logger = c.queues(), s.metrics.Hooks(), s.log
-	pool, err := workers.New(s.db, s.client, settings)
-	if err != nil {
-		set.close()
-		return err
-	}
-	set.handle(pool)
-	if err := s.schedule(ctx, c); err != nil {
-		set.close()
-		return err
-	}
-	old := s.pool
-	s.pool, s.kinds = pool, set
-	s.pools.Go(func() {
-		err := pool.Run(context.Background()) // until it is stopped
-		set.close()
-		if err != nil {
-			select {
-			case s.crashed <- err:
-			default:
-			}
-		}
-	})
-	if old != nil {
-		s.pools.Go(func() { _ = old.Stop(context.Background()) }) // its Run tells
-	}
-	return nil
-}
-
-// schedule stores the schedules of a configuration. One that Redis has from a
-// newer configuration stays.
-func (s *service) schedule(ctx context.Context, c *config) error {
-	for _, one := range c.Schedules {
-		schedule, err := one.schedule(c.Revision)
-		if err == nil {
-			_, err = delayed.AddSchedule(ctx, s.client, schedule)
-		}
-		var newer *queue.RevisionError
-		switch {
-		case errors.As(err, &newer) && newer.Outdated():
-			s.log.Warn("a newer configuration has changed a schedule: it stays as that says", "schedule", one.Name, "error", err)
-		case err != nil:
-			return &configError{c.place(), one.line, fmt.Errorf("schedule %s: %w", one.Name, err)}
-		}
-	}
-	return nil
-}
-
-// reload takes over the configuration as it is now, if it is right.
-func (s *service) reload(ctx context.Context) {
-	notifySystemd(daemon.SdNotifyReloading)
-	defer notifySystemd(daemon.SdNotifyReady)
-	c, err := s.read()
-	if err == nil {
-		err = s.begin(ctx, c)
-	}
-	if err != nil {
-		s.log.Error("the new configuration can't be used; the old one stays", "error", err)
-		return
-	}
-	s.log.Info("new configuration", "worker", s.pool.Name(), "queues", queueNames(c), "kinds", s.kinds.names())
-}
-
-// stop ends all pools: gently, or at once when another signal comes.
-func (s *service) stop(ctx context.Context, signals <-chan os.Signal) error {
+// stop ends all shifts: gently, or at once when another signal comes.
+func (s *service) stop(ctx context.Context) error {
 	close(s.stopping)
 	notifySystemd(daemon.SdNotifyStopping)
-	s.log.Info("stopping: running jobs may end, the others go back; once more stops at once")
+	s.log.Info("stopping: running jobs may end, the others go back; once more stops at once",
+		"drain", cmp.Or(time.Duration(s.shift.worker.Drain), workers.DefaultDrain), "grace", cmp.Or(time.Duration(s.shift.worker.Grace), workers.DefaultGrace))
 	ended := make(chan struct{})
 	go func() {
-		_ = s.pool.Stop(ctx) // its Run tells
-		s.pools.Wait()
+		_ = s.shift.pool.Stop(ctx) // it ends
+		s.shifts.Wait()
 		close(ended)
 	}()
 	for {
 		select {
+		case <-s.alive:
+			notifySystemd(daemon.SdNotifyWatchdog)
 		case <-ended:
 			s.log.Info("stopped")
-			select {
-			case err := <-s.crashed:
-				return err
-			default:
-				return nil
-			}
-		case got := <-signals:
+			return nil
+		case got := <-s.signals:
 			if got != syscall.SIGHUP {
 				return errors.New("stopped at once: the jobs that ran are run again when their lease is over")
 			}
@@ -213,29 +138,19 @@ func (s *service) stop(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
+// tick makes the signs of life that systemd wants, if it does.
+func (s *service) tick() (end func()) {
+	watchdog, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		s.log.Warn("WATCHDOG_USEC can't be read", "error", err)
+	}
+	if watchdog == 0 {
+		return func() {}
+	}
+	ticker := time.NewTicker(watchdog / 2)
+	s.alive = ticker.C
+	return ticker.Stop
+}
+
 // notifySystemd tells systemd how the service stands, where it asks for that.
 func notifySystemd(state string) { _, _ = daemon.SdNotify(false, state) }
-
-func queueNames(c *config) []string {
-	names := make([]string, len(c.Queues))
-	for i, q := range c.Queues {
-		names[i] = q.Name
-	}
-	return names
-}
-
-// logger logs as the configuration says.
-func (c *logConfig) logger(out io.Writer) (*slog.Logger, error) {
-	options := &slog.HandlerOptions{}
-	if c.Level != "" {
-		var level slog.Level
-		if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-			return nil, fmt.Errorf("log.level: %w", err)
-		}
-		options.Level = level
-	}
-	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(out, options)), nil
-	}
-	return slog.New(slog.NewTextHandler(out, options)), nil
-}

@@ -13,30 +13,54 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// listen answers for health, readiness and metrics at an address, until stop is
-// called. An empty address answers nowhere.
-func (s *service) listen(address string) (stop func(), err error) {
+// A front is where a service answers for health, readiness and metrics.
+type front struct {
+	listener net.Listener // nil: nowhere
+}
+
+// listen takes an address; an empty one is none.
+func listen(address string) (*front, error) {
 	if address == "" {
-		return func() {}, nil
+		return &front{}, nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for health and metrics: %w", err)
 	}
+	return &front{listener}, nil
+}
+
+func (f *front) close() error {
+	if f.listener == nil {
+		return nil
+	}
+	return f.listener.Close()
+}
+
+// answer answers until stop is called.
+func (s *service) answer(f *front) (stop func()) {
+	if f.listener == nil {
+		return func() {}
+	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(s.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(s.metrics, s.channels, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	over := make(chan struct{})
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		defer close(over)
+		if err := server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("health and metrics are not answered any more", "error", err)
 		}
 	}()
-	s.log.Info("health and metrics", "address", listener.Addr().String())
-	return func() { _ = server.Close() }, nil
+	s.log.Info("health and metrics", "address", f.listener.Addr().String())
+	return func() {
+		_ = server.Close() // what was asked meanwhile is nobody's business any more
+		<-over
+	}
 }
 
 // ready tells whether the worker takes jobs.

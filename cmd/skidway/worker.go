@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -42,10 +40,15 @@ Settings come from flags, else from the environment, else from the file of
 --config, else they have their defaults. "skidway config variables" lists the
 variables: worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
 
-Signals: SIGTERM or Ctrl-C once lets running jobs end (for at most 25 s, unless
-worker.drain says otherwise), then hands the rest back; twice stops at once.
-SIGHUP reads the configuration again: jobs that run go on under the old one. If
-the new one is wrong the old one stays.
+SIGTERM or Ctrl-C once lets running jobs end (for worker.drain, 25 s if it says
+nothing, and worker.grace, 10 s, to give up), hands the rest back with no
+attempt used, and ends with 0; a second one stops at once and ends with 1.
+
+SIGHUP reads the configuration again. New jobs run under the new one; those that
+run go on under the old one until they end, and count beside the new
+concurrency. If the new one is wrong the old one stays. redis, prefix, listen
+and log.format need a restart. What was a schedule and is none in the new
+configuration goes on: "skidway cron remove" ends it.
 
 With --listen it answers GET /healthz (200 while it lives), /readyz (200 while
 it takes jobs and Redis answers) and /metrics (Prometheus).`,
@@ -79,7 +82,7 @@ func (f *workerFlags) config(a *app) (*config, error) {
 		return nil, err
 	}
 	for flag, set := range map[string]func(){
-		"concurrency":          func() { c.Worker.Concurrency = int(f.concurrency) },
+		"concurrency":          func() { c.Worker.Concurrency = f.concurrency },
 		"strict":               func() { c.Worker.Strict = f.strict },
 		"name":                 func() { c.Worker.Name = f.name },
 		"listen":               func() { c.Listen = f.listen },
@@ -124,7 +127,7 @@ func parseQueues(texts []string) ([]queueConfig, error) {
 			if err != nil || n < 1 {
 				return nil, wrongUsage("--queue %q: the weight %q is no whole number above zero", text, weight)
 			}
-			q.Weight = n
+			q.Weight = number(n)
 		}
 		queues = append(queues, q)
 	}
@@ -133,18 +136,12 @@ func parseQueues(texts []string) ([]queueConfig, error) {
 
 func (a *app) runWorker(ctx context.Context, f *workerFlags) error {
 	c, err := f.config(a)
+	if err == nil {
+		_, err = c.checkKinds()
+	}
 	if err != nil {
 		return configurationError(err)
 	}
 	s := &service{read: func() (*config, error) { return f.config(a) }}
 	return s.run(ctx, c)
-}
-
-// configurationError makes it wrong usage that a configuration can't be used.
-func configurationError(err error) error {
-	var wrong *configError
-	if errors.As(err, &wrong) || errors.Is(err, queue.ErrInvalid) || errors.Is(err, os.ErrNotExist) {
-		return &usageError{fmt.Errorf("configuration: %w", err)}
-	}
-	return err
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
+	folder, err := os.MkdirTemp("", "skidway-notify-") // t.TempDir gives names that are too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	path := filepath.Join(folder, "s")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	hears := func(want string) {
+		t.Helper()
+		if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		for buffer := make([]byte, 1000); ; {
+			n, err := socket.Read(buffer)
+			if err != nil {
+				t.Fatalf("systemd is not told %s: %v", want, err)
+			}
+			switch got := string(buffer[:n]); got {
+			case want:
+				return
+			case "WATCHDOG=1":
+			default:
+				t.Fatalf("systemd is told %q, want %q", got, want)
+			}
+		}
+	}
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "200000")
+	s := newStation(t, waits+"queues: [{name: mail}]\n")
+	hears("READY=1")
+	hears("WATCHDOG=1")
+	s.worker.signal(syscall.SIGHUP)
+	hears("RELOADING=1")
+	hears("READY=1")
+	s.runs("mail")
+	s.worker.signal(syscall.SIGTERM)
+	hears("STOPPING=1")
+	hears("WATCHDOG=1") // while jobs end, too
+	s.end()
+	if told, code := s.worker.ends(); code != exitDone {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// A station is a worker's process, with its configuration.
+type station struct {
+	*depot
+	worker *process
+	file   string
+}
+
+// waits is a command that tells by one pipe that it runs, and ends when it hears
+// so by the other.
+const waits = "worker: {drain: 20s, grace: 1s, name: old}\nkinds: {http.request: {allow_private: true}, exec.run: {commands: {waits: {path: /bin/sh, args: [-c, 'echo > %[1]s/runs; read x < %[1]s/end; echo waited'], dir: /}}}}\n"
+
+// station starts a worker with a configuration, and waits until it is ready. %[1]s
+// in it is a folder with the pipes that the command waits has.
+func newStation(t testing.TB, config string, args ...string) *station {
+	t.Helper()
+	return newDepot(t).station(config, args...)
+}
+
+func (d *depot) station(config string, args ...string) *station {
+	d.Helper()
+	folder := d.TempDir()
+	for _, name := range []string{"runs", "end"} {
+		if err := syscall.Mkfifo(filepath.Join(folder, name), 0o600); err != nil {
+			d.Fatal(err)
+		}
+	}
+	s := &station{depot: d, file: filepath.Join(folder, "c.yaml")}
+	s.configure(config)
+	s.worker = start(d, folder, append([]string{"worker", "--config", s.file, "--redis", d.url}, args...)...)
+	s.worker.tells("worker is ready")
+	return s
+}
+
+// configure writes the configuration.
+func (s *station) configure(text string) {
+	s.Helper()
+	if strings.Contains(text, "%[1]s") {
+		text = fmt.Sprintf(text, filepath.Dir(s.file))
+	}
+	write(s, filepath.Dir(s.file), "c.yaml", text)
+}
+
+// reload makes the worker read its configuration, and waits until it tells
+// something of it.
+func (s *station) reload(tells string) {
+	s.Helper()
+	s.worker.signal(syscall.SIGHUP)
+	s.worker.tells(tells)
+}
+
+// runs enqueues a job of the command waits and blocks until it runs.
+func (s *station) runs(name string) (id string) {
+	s.Helper()
+	id = s.must("enqueue", name, "exec.run", `{"command":"waits"}`, "--retain", "1h", "--quiet").one(s)
+	if _, err := os.ReadFile(filepath.Join(filepath.Dir(s.file), "runs")); err != nil { // opens when it is opened for writing
+		s.Fatal(err)
+	}
+	return id
+}
+
+// end lets the command end.
+func (s *station) end() {
+	s.Helper()
+	if err := os.WriteFile(filepath.Join(filepath.Dir(s.file), "end"), []byte("\n"), 0); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// becomes waits for the end of a job.
+func (s *station) becomes(id string, want queue.Outcome) *queue.Job {
+	s.Helper()
+	job, err := s.client.Wait(s.Context(), id)
+	if err != nil || job.Outcome != want || job.Attempts != 0 && want == queue.Succeeded {
+		s.Errorf("job %s: %+v, %v", id, job, err)
+	}
+	return job
+}
+
+func TestReloadLosesNoJob(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan bool, 1), make(chan bool)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- true
+		<-answer
+	}))
+	defer server.Close()
+	s := newStation(t, waits+"queues: [{name: mail}]\n")
+	command := s.runs("mail")
+	request := s.must("enqueue", "mail", "http.request", `{"url":"`+server.URL+`"}`, "--retain", "1h").one(t)
+	<-asked
+
+	s.configure("worker: {concurrency: 1, name: new}\nqueues: [{name: reports}]\nkinds: {exec.run: {commands: {other: {path: /bin/true}}}}\n")
+	s.reload("new configuration")
+	if o := s.must("enqueue", "reports", "exec.run", `{"command":"other"}`, "--wait"); o.stdout == "" {
+		t.Errorf("%+v", o)
+	}
+	s.ends(s.run("enqueue", "reports", "exec.run", `{"command":"waits"}`, "--max-attempts", "1", "--wait"), exitFailed, "is dead")
+	s.ends(s.run("enqueue", "reports", "http.request", `{"url":"`+server.URL+`"}`, "--max-attempts", "1", "--wait"), exitFailed, "is dead")
+	left := s.must("enqueue", "mail", "http.request", `{"url":"`+server.URL+`"}`).one(t)
+	if list := s.workers(); len(list) != 2 {
+		t.Errorf("while jobs of the old one run there are %+v", list)
+	}
+	close(answer)
+	s.becomes(request, queue.Succeeded)
+	s.end()
+	if job := s.becomes(command, queue.Succeeded); !strings.Contains(string(job.Result), "waited") {
+		t.Errorf("%s", job.Result)
+	}
+	s.worker.tells("has ended")
+	if list := s.workers(); len(list) != 1 || !strings.HasPrefix(list[0].Name, "new") || list[0].Concurrency != 1 {
+		t.Errorf("%+v", list)
+	}
+	if job, err := s.client.Get(t.Context(), left); err != nil || job.State != queue.Waiting {
+		t.Errorf("a job of a queue that is served no more: %+v, %v", job, err)
+	}
+	s.worker.signal(syscall.SIGTERM)
+	if told, code := s.worker.ends(); code != exitDone {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+}
+
+func TestWrongNewConfigurationLeavesTheOldOne(t *testing.T) {
+	t.Parallel()
+	s := newStation(t, waits+"queues: [{name: mail}]\n")
+	schedule := "schedules: [{name: n, cron: '%s', job: {queue: mail, kind: k}}]\n"
+	s.configure(waits + "queues: [{name: mail}]\n" + strings.Replace(schedule, "%s", "@daily", 1))
+	s.reload("new configuration")
+	for _, c := range []struct{ text, tells string }{
+		{"worker: {}\nnope: 1\n", "c.yaml:2: "},
+		{"kinds:\n  email.send: {host: h, tls: perhaps}\n", "c.yaml:2: kinds.email.send: "},
+		{"kinds: {email.send: {password: hunter2}}\n", "c.yaml:1: a secret does not stand in the configuration"},
+		{"queues: [{name: 'a b'}]\n", "c.yaml:1: queues[0]: "},
+		{"worker: {}\n" + strings.Replace(schedule, "%s", "@weekly", 1), "c.yaml:2: schedule"},
+	} {
+		s.configure(c.text)
+		s.reload("the old one stays")
+		told := strings.TrimSpace(s.worker.told.String())
+		last := told[strings.LastIndex(told, "\n")+1:]
+		if !strings.Contains(last, "level=ERROR") || !strings.Contains(last, c.tells) || strings.Contains(last, "hunter2") {
+			t.Errorf("want %q in %s", c.tells, last)
+		}
+	}
+	id := s.runs("mail")
+	s.end()
+	s.becomes(id, queue.Succeeded)
+}
+
+func TestSettingsThatNeedARestartAreTold(t *testing.T) {
+	t.Parallel()
+	s := newStation(t, "log: {level: debug}\n")
+	s.configure("log: {level: warn, format: json}\nprefix: other\nlisten: 127.0.0.1:1\n")
+	s.worker.signal(syscall.SIGHUP)
+	for range 3 {
+		s.worker.tells("needs a restart")
+	}
+	for _, setting := range []string{"setting=prefix", "setting=listen", "setting=log.format"} {
+		hasLine(t, s.worker.told.String(), setting)
+	}
+	s.worker.signal(syscall.SIGTERM)
+	if told, code := s.worker.ends(); code != exitDone || strings.Contains(told, "level=INFO msg=stop") {
+		t.Errorf("exit code %d, and the level of the log is as before: %s", code, told)
+	}
+}
+
+func TestManyReloadsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.url = redistest.Start(t).URL(0) // whose clients are all of this test
+	db := redistest.Open(t, d.url)
+	clients := func() int {
+		list, err := db.ClientList(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(list, "\n")
+	}
+	s := d.station(waits+"queues: [{name: mail}, {name: 'x-*'}]\n", "--listen", "127.0.0.1:0")
+	address := s.address()
+	const reloads = 15
+	turn := func(n int) (goroutines float64) {
+		for range n {
+			s.reload("new configuration")
+			s.worker.tells("has ended")
+		}
+		return scrape(t, address)["go_goroutines"].GetMetric()[0].GetGauge().GetValue()
+	}
+	before := turn(3)
+	connections := clients()
+	after := turn(reloads)
+	if after > before+reloads/2 {
+		t.Errorf("%v goroutines after 3 reloads, %v after %d more", before, after, reloads)
+	}
+	if now := clients(); now > connections+reloads/2 {
+		t.Errorf("%d connections after 3 reloads, %d after %d more", connections, now, reloads)
+	}
+	if list := s.workers(); len(list) != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	d := newDepot(t)
+	d.url = server.URL(0)
+	s := d.station(waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
+	address := s.address()
+	server.Kill()
+	if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
+		t.Errorf("ready without Redis: %d", got)
+	}
+	if up := scrape(t, address)["skidway_redis_up"].GetMetric()[0].GetGauge().GetValue(); up != 0 {
+		t.Errorf("redis is up: %v", up)
+	}
+	s.configure("queues: [{name: reports, retention: {dead: {jobs: 5}}}]\nkinds: {exec.run: {commands: {other: {path: /bin/true}}}}\n")
+	s.reload("the old one stays")
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	s.reload("new configuration")
+	if o := s.must("enqueue", "reports", "exec.run", `{"command":"other"}`, "--wait"); o.stdout == "" {
+		t.Errorf("%+v", o)
+	}
+	if got := status(t, address+"/readyz"); got != http.StatusOK {
+		t.Errorf("not ready: %d", got)
+	}
+	server.Kill()
+	began := time.Now()
+	s.worker.signal(syscall.SIGTERM)
+	if told, code := s.worker.ends(); code != exitDone {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+	if took := time.Since(began); took > 40*time.Second {
+		t.Errorf("without Redis it takes %s to stop", took)
+	}
+}
+
+func TestRetentionOfTheConfigurationHolds(t *testing.T) {
+	t.Parallel()
+	s := newStation(t, waits+"queues: [{name: mail, retention: {dead: {jobs: 2}}}]\n")
+	for n := range 4 {
+		s.ends(s.run("enqueue", "mail", "exec.run", `{"command":"`+strconv.Itoa(n)+`"}`, "--wait", "--max-attempts", "1"), exitFailed, "is dead")
+	}
+	var list struct{ Jobs []jobJSON }
+	if err := json.Unmarshal([]byte(s.must("jobs", "list", "mail", "--state", "dead", "-o", "json").stdout), &list); err != nil || len(list.Jobs) != 2 {
+		t.Errorf("%d dead jobs are kept, %v", len(list.Jobs), err)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"skidway/queue"
+)
+
+// address is where the worker answers.
+func (s *station) address() string {
+	s.Helper()
+	_, after, found := strings.Cut(s.worker.told.String(), "address=")
+	if !found {
+		s.Fatal(s.worker.told.String())
+	}
+	address, _, _ := strings.Cut(after, "\n")
+	return "http://" + address
+}
+
+// scrape reads the metrics.
+func scrape(t testing.TB, address string) map[string]*dto.MetricFamily {
+	t.Helper()
+	response, err := http.Get(address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// status asks for a path.
+func status(t testing.TB, url string) int {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	d := newDepot(t)
+	log := write(t, folder, "a.log", small)
+	for _, args := range []string{"logs ship " + log + " --channel web --subscriber countries", "logs work --channel web --subscriber countries --until-done"} {
+		d.must(strings.Fields(args)...)
+	}
+	s := d.station(waits+"queues: [{name: mail}]\nchannels: [web, later]\n", "--listen", "127.0.0.1:0")
+	id := s.runs("mail")
+	address := s.address()
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/nope": 404} {
+		if got := status(t, address+path); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+	families := scrape(t, address)
+	for _, name := range []string{
+		"skidway_jobs_started_total", "skidway_job_wait_seconds", "skidway_queue_jobs", "skidway_queue_oldest_seconds", "skidway_queue_paused",
+		"skidway_queue_events_total", "skidway_redis_up", "go_goroutines", "process_start_time_seconds",
+	} {
+		if families[name] == nil {
+			t.Errorf("no %s", name)
+		}
+	}
+	lines := map[string]float64{}
+	for _, m := range families["skidway_log_lines_total"].GetMetric() {
+		values := map[string]string{}
+		for _, label := range m.GetLabel() {
+			values[label.GetName()] = label.GetValue()
+		}
+		lines[values["channel"]+" "+values["subscriber"]+" "+values["result"]] = m.GetCounter().GetValue()
+	}
+	if fmt.Sprint(lines) != "map[web countries counted:2 web countries unknown_country:1 web countries unparsable:1]" {
+		t.Errorf("%v", lines)
+	}
+	if bytes := families["skidway_log_bytes_total"].GetMetric()[0].GetCounter().GetValue(); int(bytes) != len(small) {
+		t.Errorf("%v bytes, want %d", bytes, len(small))
+	}
+	s.worker.signal(syscall.SIGTERM)
+	s.worker.tells("stopping")
+	if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
+		t.Errorf("ready while it stops: %d", got)
+	}
+	if got := status(t, address+"/healthz"); got != http.StatusOK {
+		t.Errorf("not healthy while it stops: %d", got)
+	}
+	s.end()
+	s.becomes(id, queue.Succeeded)
+	if told, code := s.worker.ends(); code != exitDone {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, signal := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT} {
+		t.Run(name+" once", func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t, waits+"queues: [{name: mail}]\n")
+			id := s.runs("mail")
+			s.worker.signal(signal)
+			s.worker.tells("stopping: running jobs may end")
+			if !strings.Contains(s.worker.told.String(), "drain=20s grace=1s") {
+				t.Errorf("it does not tell for how long: %s", s.worker.told.String())
+			}
+			s.end()
+			if told, code := s.worker.ends(); code != exitDone {
+				t.Errorf("exit code %d: %s", code, told)
+			}
+			s.becomes(id, queue.Succeeded)
+		})
+		t.Run(name+" twice", func(t *testing.T) {
+			t.Parallel()
+			s := newStation(t, waits+"queues: [{name: mail}]\n")
+			s.runs("mail")
+			s.worker.signal(signal)
+			s.worker.tells("stopping: running jobs may end")
+			s.worker.signal(signal)
+			if told, code := s.worker.ends(); code != exitFailed || !strings.Contains(told, "stopped at once") {
+				t.Errorf("exit code %d: %s", code, told)
+			}
+		})
+	}
+}
+
+func TestStopHandsBackWhatDoesNotEndInTime(t *testing.T) {
+	t.Parallel()
+	s := newStation(t, strings.Replace(waits, "drain: 20s", "drain: 100ms", 1)+"queues: [{name: mail}]\n")
+	id := s.runs("mail")
+	began := time.Now()
+	s.worker.signal(syscall.SIGTERM)
+	if told, code := s.worker.ends(); code != exitDone {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+	if took := time.Since(began); took > 15*time.Second { // drain, grace, and a slow machine
+		t.Errorf("it took %s", took)
+	}
+	if job, err := s.client.Get(t.Context(), id); err != nil || job.State != queue.Waiting || job.Attempts != 0 {
+		t.Errorf("%+v, %v", job, err)
+	}
+}
+
+func TestWorkerThatIsToldToStopEnds(t *testing.T) {
+	t.Parallel()
+	s := newStation(t, "queues: [{name: mail}]\n")
+	s.must("workers", "stop", "--all")
+	if told, code := s.worker.ends(); code != exitDone {
+		t.Errorf("exit code %d: %s", code, told)
+	}
+}
+
+func TestWorkerThatCannotStartTellsByItsExitCode(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	for name, c := range map[string]struct {
+		args, tells string
+		code        int
+	}{
+		"Redis is away":         {"--redis redis://127.0.0.1:1", "not reachable", exitUnreachable},
+		"embedded Redis":        {"--redis embedded:", "embedded", exitUsage},
+		"no name of a queue":    {"--queue two:words --redis " + url, "two:words", exitUsage},
+		"bad weight":            {"--queue a=0 --redis " + url, "weight", exitUsage},
+		"bad pattern":           {"--queue a[* --redis " + url, "a[*", exitUsage},
+		"no such configuration": {"--config nope.yaml --redis " + url, "nope.yaml", exitUsage},
+		"argument":              {"mail --redis " + url, "mail", exitUsage},
+		"address it can't have": {"--listen 192.0.2.1:1 --redis " + url, "listen for health and metrics", exitFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := skidway(t, t.TempDir(), append([]string{"worker"}, strings.Fields(c.args)...)...)
+			if o.code != c.code {
+				t.Errorf("exit code %d, want %d", o.code, c.code)
+			}
+			hasLine(t, o.stderr, "skidway: ", c.tells)
+		})
+	}
+}
+
+func TestSecretsAreInNoErrorAndNoLog(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"of a Redis that is away":   "redis: redis://user:hunter2@127.0.0.1:1/0\n",
+		"of a URL that is none":     "redis: 'redis://user:hunter2@127.0.0.1:port/0'\n",
+		"of a scheme that is none":  "redis: 'http://user:hunter2@127.0.0.1'\n",
+		"of a file":                 "redis: '@" + write(t, folder, "redis", "redis://user:hunter2@127.0.0.1:1\n") + "'\n",
+		"of a proxy":                "kinds: {http.request: {proxy: 'user:hunter2@proxy'}}\n",
+		"of text that is not YAML":  "redis: 'redis://user:hunter2@127.0.0.1\nx\n",
+		"of mail that is set wrong": "kinds: {email.send: {host: h, port: 99999, username: u, password: {file: " + write(t, folder, "smtp", "hunter2\n") + "}}}\n",
+	} {
+		file := write(t, folder, "c.yaml", text)
+		o := skidway(t, folder, "worker", "--config", file)
+		if o.code != exitUsage && o.code != exitUnreachable || strings.Contains(o.stdout+o.stderr, "hunter2") {
+			t.Errorf("%s: exit code %d: %s", name, o.code, o.stderr)
+		}
+	}
+}
