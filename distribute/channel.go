@@ -52,6 +52,15 @@ func (e *InvalidNameError) Error() string {
 	return fmt.Sprintf("%s name %q: use 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit", e.What, e.Name)
 }
 
+// CheckName gives an [InvalidNameError] where a channel or subscriber, as what
+// says, can't have this name.
+func CheckName(what, name string) error {
+	if !namePattern.MatchString(name) {
+		return &InvalidNameError{what, name}
+	}
+	return nil
+}
+
 // VersionError says that a newer Skidway has written what this one can't read.
 type VersionError struct {
 	Channel string
@@ -76,8 +85,8 @@ func OpenExisting(ctx context.Context, db *rdb.DB, name string) (*Channel, error
 }
 
 func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
-	if !namePattern.MatchString(name) {
-		return nil, &InvalidNameError{"channel", name}
+	if err := CheckName("channel", name); err != nil {
+		return nil, err
 	}
 	c := &Channel{name: name, db: db, keys: channelKeys(db.Prefix(), name), chat: chat.NewGroup(db)}
 	err := prepare(c, ctx)

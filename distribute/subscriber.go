@@ -47,8 +47,8 @@ var ErrNoSubscriber = errors.New("no such subscriber")
 // still in Redis on. settings are fixed when it is created; empty settings are
 // fixed by its first worker. To subscribe again changes nothing.
 func (c *Channel) Subscribe(ctx context.Context, name, settings string) error {
-	if !namePattern.MatchString(name) {
-		return &InvalidNameError{"subscriber", name}
+	if err := CheckName("subscriber", name); err != nil {
+		return err
 	}
 	// First the chat, which keeps announcements for its members, then the
 	// list that keeps files: so no file waits for a subscriber that misses

@@ -55,11 +55,11 @@
 // When a job with [queue.Options.Then] succeeds, the jobs that follow are
 // enqueued in the same step. In each text of their args {{.result}} stands for
 // what the job set with [SetResult], {{.result.lines}} for a part of it where it
-// is JSON, {{.job.id}}, {{.job.kind}} and {{.job.queue}} for the job itself, as
-// in package text/template. A text that is nothing but one of these becomes the
-// value, which may be a number or an object; "{{" itself is written {{"{{"}}.
-// Where something is missing the job is dead, with the reason, though it has
-// succeeded.
+// is JSON, {{.job.id}}, {{.job.kind}} and {{.job.queue}} for the job itself. In a
+// text, what is no text stands as JSON; a text that is nothing but one of these
+// becomes the value, which may be a number or an object. Other braces are left
+// alone. Where something is missing the job is dead, with the reason, though it
+// has succeeded. Jobs that follow one of a schedule have its header "due", too.
 //
 // # Order
 //

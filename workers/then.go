@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
-	"text/template"
 	"time"
 
 	"skidway/queue"
@@ -29,7 +29,15 @@ func follow(job *queue.Job, result []byte) ([]queue.Insert, error) {
 		if err != nil {
 			return nil, fmt.Errorf("then[%d], %s: %w", n, next.Args.Kind(), err)
 		}
-		jobs[n] = queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options}
+		options := next.Options
+		if due := job.Headers[queue.HeaderDue]; due != "" && options.Headers[queue.HeaderDue] == "" {
+			options.Headers = maps.Clone(options.Headers) // days are seen from there
+			if options.Headers == nil {
+				options.Headers = map[string]string{}
+			}
+			options.Headers[queue.HeaderDue] = due
+		}
+		jobs[n] = queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: options}
 	}
 	return jobs, nil
 }
@@ -84,26 +92,34 @@ func fillValue(v any, data map[string]any) (any, error) {
 	return v, nil
 }
 
-// reference is a text that is nothing but one value, which is then not made a
-// text.
-var reference = regexp.MustCompile(`^\{\{\s*((?:\.\w+)+)\s*\}\}$`)
+// references stand for values in texts. They are no templates: a job must not be
+// able to compute without end in a worker.
+var references = regexp.MustCompile(`\{\{\s*\.(result|job)((?:\.\w+)*)\s*\}\}`)
 
+// fillText puts values in the place of references. A text that is nothing but one
+// of them becomes the value.
 func fillText(text string, data map[string]any) (any, error) {
-	if !strings.Contains(text, "{{") {
-		return text, nil
+	var failed error
+	of := func(reference string) any {
+		path := strings.Split(strings.Trim(reference, "{} \t\r\n"), ".")[1:]
+		v, err := lookup(data, path)
+		failed = errors.Join(failed, err)
+		return v
 	}
-	if found := reference.FindStringSubmatch(text); found != nil {
-		return lookup(data, strings.Split(found[1][1:], "."))
+	if references.FindString(text) == text && text != "" {
+		return of(text), failed
 	}
-	t, err := template.New("args").Option("missingkey=error").Parse(text)
-	if err != nil {
-		return nil, err
+	filled := references.ReplaceAllStringFunc(text, func(reference string) string { return inText(of(reference)) })
+	return filled, failed
+}
+
+// inText is a value inside of a text: texts as they are, all else as JSON.
+func inText(v any) string {
+	if text, ok := v.(string); ok {
+		return text
 	}
-	var out strings.Builder
-	if err := t.Execute(&out, data); err != nil {
-		return nil, err
-	}
-	return out.String(), nil
+	text, _ := json.Marshal(v) // it came from JSON
+	return string(text)
 }
 
 func lookup(v any, path []string) (any, error) {

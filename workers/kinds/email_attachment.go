@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	gomail "github.com/wneessen/go-mail"
 
@@ -56,18 +58,35 @@ func (e *Email) attachments(ctx context.Context, wanted []Attachment, limit int6
 }
 
 func (e *Email) fetchFile(ctx context.Context, attachment Attachment, limit int64) (emailFile, error) {
+	from, err := url.Parse(attachment.URL)
+	if err != nil { // Check has refused it
+		return emailFile{}, workers.Dead(wrong("attachments", "one has no URL: %s", reason(err)))
+	}
+	// Query and password may be what lets one in: they are no part of errors.
+	shown := (&url.URL{Scheme: from.Scheme, Host: from.Host, Path: from.Path}).String()
 	if e.config.Fetcher == nil {
-		return emailFile{}, fmt.Errorf("attachment %s: this worker is configured to read none by URL", attachment.URL)
+		return emailFile{}, fmt.Errorf("attachment %s: this worker is configured to read none by URL", shown)
 	}
 	content, contentType, err := e.config.Fetcher.Fetch(ctx, attachment.URL, limit)
 	if err != nil {
-		return emailFile{}, fmt.Errorf("attachment %s: %w", attachment.URL, err)
+		return emailFile{}, fmt.Errorf("attachment %s: %w", shown, err)
 	}
 	name := "attachment"
-	if u, err := url.Parse(attachment.URL); err == nil && path.Base(u.Path) != "/" && path.Base(u.Path) != "." {
-		name = path.Base(u.Path)
+	if base := path.Base(from.Path); base != "/" && base != "." {
+		name = base
 	}
-	return emailFile{name, contentType, content}, nil
+	return emailFile{name, partType(contentType), content}, nil
+}
+
+// partType gives what a server says in the form that a part of a message can
+// have, which gets a name of its own; empty: nothing that makes sense there.
+func partType(said string) string {
+	kind, params, err := mime.ParseMediaType(said)
+	if err != nil || strings.HasPrefix(kind, "multipart/") || strings.HasPrefix(kind, "message/") {
+		return "" // RFC 2045, section 6.4: these can't be in base64
+	}
+	delete(params, "name")
+	return mime.FormatMediaType(kind, params)
 }
 
 func (e *Email) readFile(_ context.Context, attachment Attachment, limit int64) (emailFile, error) {

@@ -20,6 +20,8 @@ type fetched map[string]string
 func (f fetched) Fetch(_ context.Context, url string, limit int64) ([]byte, string, error) {
 	content, there := f[url]
 	switch {
+	case strings.Contains(url, "opensesame"):
+		return nil, "", workers.Dead(errors.New("GET https://example.com/large: 403"))
 	case !there:
 		return nil, "", errors.New("503 come again")
 	case int64(len(content)) > limit:
@@ -86,6 +88,7 @@ func TestBadAttachmentIsDeadAndNamed(t *testing.T) {
 		{"link out of the folder", kinds.Attachment{Path: "link"}, []string{"attachment link", "escapes"}},
 		{"a folder", kinds.Attachment{Path: "folder"}, []string{"attachment folder", "no regular file"}},
 		{"too large with the text", kinds.Attachment{Path: "large"}, []string{"attachment large", "too large", "1000 bytes"}},
+		{"refused, without what lets one in", kinds.Attachment{URL: "https://ada:opensesame@example.com/large?sig=opensesame"}, []string{"attachment https://example.com/large: GET"}},
 		{"too large, by URL", kinds.Attachment{URL: "https://example.com/large"}, []string{"attachment https://example.com/large", "more than"}},
 	}
 	for _, test := range cases {

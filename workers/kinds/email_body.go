@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	htmltemplate "html/template"
@@ -39,7 +40,7 @@ func (b emailBody) write(message *gomail.Msg) {
 
 // render makes the body of what a job gives: plain text, templates in the job,
 // or templates in files.
-func (e *Email) render(args EmailArgs) (emailBody, error) {
+func (e *Email) render(ctx context.Context, args EmailArgs) (emailBody, error) {
 	var sources emailSources
 	switch {
 	case args.Template != "":
@@ -57,8 +58,11 @@ func (e *Email) render(args EmailArgs) (emailBody, error) {
 			html:    emailSource{"field html", args.HTML},
 		}
 	}
-	body, err := sources.execute(args.Data, e.config.MaxSize)
-	if err != nil {
+	body, err := sources.execute(ctx, args.Data, e.config.MaxSize)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return emailBody{}, fmt.Errorf("template: %w", context.Cause(ctx))
+	case err != nil:
 		return emailBody{}, workers.Dead(err)
 	}
 	return body, e.checkSize(body)
@@ -126,20 +130,20 @@ func fileError(what, path string, err error) error {
 	return workers.Dead(err)
 }
 
-func (s emailSources) execute(data Data, limit int64) (body emailBody, err error) {
+func (s emailSources) execute(ctx context.Context, data Data, limit int64) (body emailBody, err error) {
 	if data == nil {
 		data = Data{} // a key that it lacks is an error, as in any other
 	}
-	if body.subject, err = s.subject.executeText(data, limit); err != nil {
+	if body.subject, err = s.subject.executeText(ctx, data, limit); err != nil {
 		return body, err
 	}
 	if body.subject = strings.TrimSpace(body.subject); hasControl(body.subject) {
 		return body, fmt.Errorf("%s: the subject %.200q holds a line break or another control character", s.subject.name, body.subject)
 	}
-	if body.text, err = s.text.executeText(data, limit); err != nil {
+	if body.text, err = s.text.executeText(ctx, data, limit); err != nil {
 		return body, err
 	}
-	if body.html, err = s.html.executeHTML(data, limit); err != nil {
+	if body.html, err = s.html.executeHTML(ctx, data, limit); err != nil {
 		return body, err
 	}
 	if body.text == "" && body.html == "" {
@@ -148,18 +152,24 @@ func (s emailSources) execute(data Data, limit int64) (body emailBody, err error
 	return body, nil
 }
 
-func (s emailSource) executeText(data Data, limit int64) (string, error) {
-	parsed, err := template.New(s.name).Option("missingkey=error").Parse(s.text)
+func (s emailSource) executeText(ctx context.Context, data Data, limit int64) (string, error) {
+	parsed, err := template.New(s.name).Option("missingkey=error").Funcs(endable(ctx)).Parse(s.text)
 	if err != nil {
 		return "", err
+	}
+	for _, t := range parsed.Templates() {
+		makeEndable(t.Tree)
 	}
 	return s.write(parsed, data, limit)
 }
 
-func (s emailSource) executeHTML(data Data, limit int64) (string, error) {
-	parsed, err := htmltemplate.New(s.name).Option("missingkey=error").Parse(s.text)
+func (s emailSource) executeHTML(ctx context.Context, data Data, limit int64) (string, error) {
+	parsed, err := htmltemplate.New(s.name).Option("missingkey=error").Funcs(endable(ctx)).Parse(s.text)
 	if err != nil {
 		return "", err
+	}
+	for _, t := range parsed.Templates() {
+		makeEndable(t.Tree)
 	}
 	return s.write(parsed, data, limit)
 }

@@ -1,13 +1,18 @@
 package kinds_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/queue"
+	"skidway/workers"
 	"skidway/workers/kinds"
 )
 
@@ -129,6 +134,30 @@ func TestBadTemplateIsDeadAndNamed(t *testing.T) {
 	}
 	if n := s.connected(); n != 0 {
 		t.Errorf("%d connections for messages that can't be made", n)
+	}
+}
+
+func TestEndlessTemplateEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	email := newEmail(t, kinds.EmailConfig{Host: "127.0.0.1", From: "shop@example.com"})
+	calls := `{{define "a0"}}{{end}}`
+	for i := range 60 {
+		calls += fmt.Sprintf(`{{define "a%d"}}{{template "a%d"}}{{template "a%d"}}{{end}}`, i+1, i, i)
+	}
+	for name, template := range map[string]string{
+		"range":       "{{range 9000000000000000}}{{end}}x",
+		"range in if": "{{if true}}{{range 9000000000000000}}{{with 1}}{{end}}{{end}}{{end}}x",
+		"templates":   calls + `{{template "a60"}}x`,
+	} {
+		for _, args := range []kinds.EmailArgs{{Text: template}, {HTML: template}} {
+			args.To, args.Data = []string{"ada@example.com"}, kinds.Data{}
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, workers.ErrTimeout)
+			err := email.Send(ctx, &queue.Job{ID: "a", Kind: "email.send"}, args)
+			cancel()
+			if !errors.Is(err, workers.ErrTimeout) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (e *Email) compose(ctx context.Context, job *queue.Job, args EmailArgs) (*e
 	if err != nil {
 		return nil, err
 	}
-	body, err := e.render(args)
+	body, err := e.render(ctx, args)
 	if err != nil {
 		return nil, err
 	}

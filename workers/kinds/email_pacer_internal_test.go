@@ -64,6 +64,27 @@ func TestTurnThatIsTooFarSnoozesTheJobAndIsLeftToOthers(t *testing.T) {
 	})
 }
 
+func TestSnoozedJobsComeBackOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pace := newPacer(30)
+		back := map[time.Duration]bool{}
+		for range 100 {
+			if wait, granted := pace.take(5 * time.Second); !granted {
+				back[wait] = true
+			}
+		}
+		if len(back) < 97 {
+			t.Errorf("those of 100 that are snoozed come back at %d times", len(back))
+		}
+		for range 10000 { // and not so late that a turn is left unused
+			if wait, _ := pace.take(5 * time.Second); wait > maxSnooze {
+				t.Fatalf("snoozed for %s", wait)
+			}
+		}
+	})
+}
+
 func TestEndOfContextEndsTheWaitForATurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

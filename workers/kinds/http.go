@@ -85,8 +85,8 @@ func NewHTTP(config HTTPConfig) *HTTP {
 func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
 // Do sends the request of a job and waits for the answer. An expected status is
-// a success; the result is an [HTTPResult]. 408, 425, 429, 5xx and what the
-// network does are retried, after the answer's Retry-After if it has one, at
+// a success; the result is an [HTTPResult]. 407, 408, 425, 429, 5xx and what
+// the network does are retried, after the answer's Retry-After if it has one, at
 // most [MaxRetryAfter]. Other answers, a private address ([ErrPrivateAddress])
 // and wrong args make the job dead.
 func (h *HTTP) Do(ctx context.Context, job *queue.Job, args HTTPArgs) error {
@@ -155,14 +155,14 @@ const maxRedirects = 10
 
 // redirect is asked before a redirect is followed.
 func (h *HTTP) redirect(next *http.Request, before []*http.Request) error {
-	first := before[0]
+	first, last := before[0], before[len(before)-1]
 	switch {
 	case !h.config.AllowRedirects:
 		return http.ErrUseLastResponse
 	case len(before) > maxRedirects:
 		return fmt.Errorf("%w: more than %d", errRedirect, maxRedirects)
-	case next.URL.Scheme != "https" && next.URL.Scheme != first.URL.Scheme:
-		return fmt.Errorf("%w: it leads from %s to %s", errRedirect, first.URL.Scheme, next.URL.Scheme)
+	case next.URL.Scheme != "https" && next.URL.Scheme != last.URL.Scheme:
+		return fmt.Errorf("%w: it leads from %s to %s", errRedirect, last.URL.Scheme, next.URL.Scheme)
 	case leaves(first.URL.Host, append(before, next)):
 		kind := next.Header.Get("Content-Type")
 		next.Header = http.Header{"User-Agent": {"skidway"}}

@@ -88,7 +88,7 @@ func refusal(request *http.Request, response *http.Response, body string) error 
 	err := fmt.Errorf("%s: the server answered %s%s", describe(request), response.Status, excerpt(body))
 	status := response.StatusCode
 	switch {
-	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
+	case status >= 500, status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
 		if wait := retryAfter(response.Header, time.Now()); wait > 0 {
 			return workers.RetryAfter(wait, err)
 		}

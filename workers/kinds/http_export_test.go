@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"syscall"
 )
@@ -18,6 +19,11 @@ func (h *HTTP) TakeForPublic(public netip.Addr) {
 		}
 		return guarded(network, address, conn)
 	}
+}
+
+// Redirect asks whether a redirect is followed.
+func (h *HTTP) Redirect(next *http.Request, before ...*http.Request) error {
+	return h.redirect(next, before)
 }
 
 // UseOf says what the guard takes an address for; empty: public.

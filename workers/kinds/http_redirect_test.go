@@ -9,6 +9,25 @@ import (
 	"skidway/workers/kinds"
 )
 
+// What was encrypted once is not sent in the clear later, whatever came first.
+func TestRedirectsNeverLeaveEncryption(t *testing.T) {
+	t.Parallel()
+	at := func(url string) *http.Request {
+		r, err := http.NewRequest(http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	h := kinds.NewHTTP(kinds.HTTPConfig{AllowRedirects: true})
+	if err := h.Redirect(at("http://a/"), at("http://a/"), at("https://a/")); err == nil || !strings.Contains(err.Error(), "from https to http") {
+		t.Errorf("http, https, http: %v", err)
+	}
+	if err := h.Redirect(at("https://a/"), at("http://a/")); err != nil {
+		t.Errorf("http, https: %v", err)
+	}
+}
+
 func TestRedirectsToOtherHostsCarryNothingOfTheJob(t *testing.T) {
 	t.Parallel()
 	headers := make(chan http.Header, 10)

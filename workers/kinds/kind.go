@@ -119,6 +119,6 @@ func jsonName(mismatch *json.UnmarshalTypeError) string {
 	case "string":
 		return "a string"
 	default:
-		return "a number"
+		return "a whole number"
 	}
 }

@@ -2,9 +2,12 @@ package kinds
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"skidway/distribute"
@@ -65,8 +68,13 @@ func (l *Logs) files(paths []string, day logDay) ([]string, error) {
 	for _, pattern := range paths {
 		path := day.expand(pattern)
 		matches := []string{path}
-		if strings.ContainsAny(path, "*?[") {
-			var err error
+		if at := strings.IndexAny(path, "*?["); at >= 0 {
+			// Others' folders are not even searched: that may take for ever,
+			// and tells what is there.
+			err := l.allow(filepath.Dir(path[:at] + "x"))
+			if err != nil {
+				return nil, err
+			}
 			if matches, err = filepath.Glob(path); err != nil {
 				return nil, workers.Dead(wrong("paths", "%q: %v", pattern, err))
 			}
@@ -96,15 +104,27 @@ func (l *Logs) files(paths []string, day logDay) ([]string, error) {
 // allow refuses what lies in none of the folders.
 func (l *Logs) allow(path string) error {
 	real, err := realPath(path)
-	if err != nil {
-		return err
-	}
-	for _, folder := range l.folders {
-		if real == folder || strings.HasPrefix(real, strings.TrimSuffix(folder, string(os.PathSeparator))+string(os.PathSeparator)) {
+	for above := path; errors.Is(err, fs.ErrNotExist) && above != filepath.Dir(above); {
+		above = filepath.Dir(above) // what is not there yet is judged by where it would be
+		if real, err = realPath(above); err == nil && l.within(real) {
 			return nil
 		}
 	}
+	if err != nil {
+		return err
+	}
+	if l.within(real) {
+		return nil
+	}
 	return workers.Dead(fmt.Errorf("%s is in none of the folders that this worker's configuration lists for logs: %s", path, strings.Join(l.folders, ", ")))
+}
+
+// within tells whether a path without links is in one of the folders.
+func (l *Logs) within(real string) bool {
+	return slices.ContainsFunc(l.folders, func(folder string) bool {
+		below := strings.TrimSuffix(folder, string(os.PathSeparator)) + string(os.PathSeparator)
+		return real == folder || strings.HasPrefix(real, below)
+	})
 }
 
 // checkPaths wants some paths.
@@ -116,6 +136,20 @@ func checkPaths(paths []string) error {
 		if path == "" {
 			return wrong(fmt.Sprintf("paths[%d]", i), "it is empty")
 		}
+		if _, err := filepath.Match(path, ""); err != nil {
+			return wrong(fmt.Sprintf("paths[%d]", i), "%q: %v", path, err)
+		}
+	}
+	return nil
+}
+
+// checkLogName wants a name that a channel or subscriber can have.
+func checkLogName(field, what, name string) error {
+	if name == "" {
+		return wrong(field, "it is missing: want the name of a %s", what)
+	}
+	if err := distribute.CheckName(what, name); err != nil {
+		return wrong(field, "%v", err)
 	}
 	return nil
 }

@@ -49,6 +49,45 @@ func (y *yard) write(name, text string) {
 	}
 }
 
+// A day may have no midnight, or no hour that the next one has.
+func TestDayWhoseMidnightIsSkippedIsThatDay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		day kinds.Day
+		now string
+	}{
+		"named":     {kinds.Day{Day: "2026-03-08", TZ: "America/Havana"}, "2026-11-21T03:00:00Z"},
+		"yesterday": {kinds.Day{TZ: "America/Havana"}, "2026-03-09T04:15:00Z"}, // 00:15 there
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.write("access.log-20260308", logLine)
+			var err error
+			if y.now, err = time.Parse(time.RFC3339, c.now); err != nil {
+				t.Fatal(err)
+			}
+			args := kinds.LogsCountArgs{Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}, Day: c.day}
+			if got := result[kinds.LogsResult](y, do(y, y.logs.Count, args)); got.Lines != 1 {
+				t.Errorf("counted %d lines, want the one of 8 March", got.Lines)
+			}
+		})
+	}
+}
+
+func TestFoldersOfOthersAreNotSearched(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	elsewhere := t.TempDir()
+	for _, path := range []string{"none", "none-*", "none/none", "*/none"} {
+		path = filepath.Join(elsewhere, path)
+		outcome := do(y, y.logs.Count, kinds.LogsCountArgs{Paths: []string{path}})
+		if outcome.As != queue.AsDead || !strings.Contains(outcome.Reason, "in none of the folders") {
+			t.Errorf("%s: it is %s: %v", path, outcome.As, outcome.Err)
+		}
+	}
+}
+
 // do runs one job as a worker does, due when the yard says.
 func do[A queue.Args](y *yard, handler func(context.Context, *queue.Job, A) error, args A) workerstest.Outcome {
 	y.Helper()
@@ -181,17 +220,22 @@ func TestShipWithoutSubscriberIsTriedAgain(t *testing.T) {
 func TestWrongArgsOfLogKindsAreNamed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ kind, args, field string }{
-		"no channel":    {"logs.ship", `{"paths":["a"]}`, "channel"},
-		"no paths":      {"logs.ship", `{"channel":"web"}`, "paths"},
-		"empty path":    {"logs.count", `{"paths":["a",""]}`, "paths[1]"},
-		"bad day":       {"logs.count", `{"paths":["a"],"day":"monday"}`, "day"},
-		"bad zone":      {"logs.count", `{"paths":["a"],"tz":"Mars/Base"}`, "tz"},
-		"bad by":        {"logs.count", `{"paths":["a"],"by":["week"]}`, "by"},
-		"bad format":    {"logs.count", `{"paths":["a"],"format":"klingon"}`, "format"},
-		"no subscriber": {"logs.report", `{"channel":"web"}`, "subscriber"},
-		"day and from":  {"logs.report", `{"channel":"web","subscriber":"s","day":"today","from":"today"}`, "day"},
-		"bad from":      {"logs.report", `{"channel":"web","subscriber":"s","from":"1.11."}`, "from"},
-		"unknown field": {"logs.report", `{"channel":"web","subscriber":"s","until":"today"}`, "until"},
+		"no channel":      {"logs.ship", `{"paths":["a"]}`, "channel"},
+		"bad channel":     {"logs.ship", `{"channel":"my web","paths":["a"]}`, "field channel"},
+		"bad subscribers": {"logs.ship", `{"channel":"web","paths":["a"],"subscribers":["a","b/c"]}`, "field subscribers[1]"},
+		"bad subscriber":  {"logs.report", `{"channel":"web","subscriber":"a b"}`, "field subscriber"},
+		"bad pattern":     {"logs.count", `{"paths":["/logs/[a"]}`, "field paths[0]"},
+		"half a row":      {"logs.count", `{"paths":["a"],"top":1.5}`, "want a whole number"},
+		"no paths":        {"logs.ship", `{"channel":"web"}`, "paths"},
+		"empty path":      {"logs.count", `{"paths":["a",""]}`, "paths[1]"},
+		"bad day":         {"logs.count", `{"paths":["a"],"day":"monday"}`, "day"},
+		"bad zone":        {"logs.count", `{"paths":["a"],"tz":"Mars/Base"}`, "tz"},
+		"bad by":          {"logs.count", `{"paths":["a"],"by":["week"]}`, "by"},
+		"bad format":      {"logs.count", `{"paths":["a"],"format":"klingon"}`, "format"},
+		"no subscriber":   {"logs.report", `{"channel":"web"}`, "subscriber"},
+		"day and from":    {"logs.report", `{"channel":"web","subscriber":"s","day":"today","from":"today"}`, "day"},
+		"bad from":        {"logs.report", `{"channel":"web","subscriber":"s","from":"1.11."}`, "from"},
+		"unknown field":   {"logs.report", `{"channel":"web","subscriber":"s","until":"today"}`, "until"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := kinds.Check(c.kind, []byte(c.args))

@@ -45,23 +45,26 @@ func (d Day) zone() (*time.Location, error) {
 	return zone, nil
 }
 
-// A logDay is a day as a job has it.
+// A logDay is a day as a job has it, written down as UTC: there are zones where
+// some days have no midnight, and a time that isn't there would be one of
+// another day.
 type logDay struct{ time.Time }
 
 // of gives the day for a job. text is Day's, or another one of the same args.
 func (d Day) of(job *queue.Job, text string) logDay {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return logDay{day}
+	}
 	zone, err := d.zone()
 	if err != nil {
 		zone = time.UTC // check has refused it
-	}
-	if day, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
-		return logDay{day}
 	}
 	seen := job.Enqueued
 	if due, err := time.Parse(time.RFC3339, job.Headers[queue.HeaderDue]); err == nil {
 		seen = due
 	}
 	seen = seen.In(zone)
+	seen = time.Date(seen.Year(), seen.Month(), seen.Day(), seen.Hour(), seen.Minute(), seen.Second(), 0, time.UTC)
 	if text == "today" {
 		return logDay{seen}
 	}

@@ -33,11 +33,13 @@ func (LogsReportArgs) Kind() string { return "logs.report" }
 
 // Check gives a [FieldError] for the first field that can't be right.
 func (a LogsReportArgs) Check() error {
+	if err := checkLogName("channel", "channel", a.Channel); err != nil {
+		return err
+	}
+	if err := checkLogName("subscriber", "subscriber", a.Subscriber); err != nil {
+		return err
+	}
 	switch {
-	case a.Channel == "":
-		return wrong("channel", "it is missing: want the name of a channel")
-	case a.Subscriber == "":
-		return wrong("subscriber", "it is missing: want the name of a subscriber")
 	case a.Day.Day != "" && (a.From != "" || a.To != ""):
 		return wrong("day", "it stands for from and to: leave these out")
 	case a.Top < 0:

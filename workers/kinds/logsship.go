@@ -30,8 +30,13 @@ func (LogsShipArgs) Kind() string { return "logs.ship" }
 
 // Check gives a [FieldError] for the first field that can't be right.
 func (a LogsShipArgs) Check() error {
-	if a.Channel == "" {
-		return wrong("channel", "it is missing: want the name of a channel")
+	if err := checkLogName("channel", "channel", a.Channel); err != nil {
+		return err
+	}
+	for i, name := range a.Subscribers {
+		if err := checkLogName(fmt.Sprintf("subscribers[%d]", i), "subscriber", name); err != nil {
+			return err
+		}
 	}
 	if err := checkPaths(a.Paths); err != nil {
 		return err
