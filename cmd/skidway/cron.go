@@ -114,9 +114,13 @@ func queueFlag(c *cobra.Command, name *string) {
 func (a *app) cronRemove() *cobra.Command {
 	var in string
 	c := &cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Removes a schedule",
-		Long:    "Removes a schedule, at once. Jobs that it has added stay.",
+		Use:   "remove NAME",
+		Short: "Removes a schedule",
+		Long: `Removes a schedule, at once. Jobs that it has added stay.
+
+One that is in the configuration of a worker comes again when a worker starts
+or reads the configuration again: take it out there first. Taken out there only,
+it stays until it is removed here.`,
 		Example: "  skidway cron remove nightly",
 		Args:    exactlyOne("NAME"),
 	}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// A crew are processes of skidway worker with one configuration, in a depot.
+type crew struct {
+	*depot
+	config  string // the file
+	workers []*process
+}
+
+func newCrew(t testing.TB, config string) *crew {
+	t.Helper()
+	c := &crew{depot: newDepot(t), config: filepath.Join(t.TempDir(), "skidway.yaml")}
+	c.configure(config)
+	return c
+}
+
+// configure writes the configuration.
+func (c *crew) configure(config string) {
+	c.Helper()
+	if err := os.WriteFile(c.config, []byte(config), 0o600); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// worker starts one more worker and waits until it is ready.
+func (c *crew) worker() *process {
+	c.Helper()
+	p := c.watched("worker", "--config", c.config, "--http-allow-private", "--redis", c.url)
+	p.tells("worker is ready")
+	c.workers = append(c.workers, p)
+	return p
+}
+
+// watched starts a process of which all is shown that it told, if the test fails.
+func (c *crew) watched(args ...string) *process {
+	c.Helper()
+	p := start(c, c.TempDir(), args...)
+	c.Cleanup(func() {
+		if c.Failed() {
+			told, _ := p.ends() // the end of the test has killed it
+			c.Logf("process %d, skidway %s, told:\n%s", p.cmd.Process.Pid, args[0], told)
+		}
+	})
+	return p
+}
+
+// kill ends a worker with no chance to say good-bye.
+func (c *crew) kill(p *process) {
+	c.Helper()
+	p.signal(syscall.SIGKILL)
+	p.ends()
+	c.leave(p)
+}
+
+// dismiss ends a worker as a machine does that shuts down.
+func (c *crew) dismiss(p *process) {
+	c.Helper()
+	p.signal(syscall.SIGTERM)
+	if _, code := p.ends(); code != exitDone {
+		c.Errorf("a worker that was told to stop ended with code %d", code)
+	}
+	c.leave(p)
+}
+
+func (c *crew) leave(p *process) {
+	for i, other := range c.workers {
+		if other == p {
+			c.workers = append(c.workers[:i], c.workers[i+1:]...)
+			return
+		}
+	}
+}
+
+// stop dismisses all.
+func (c *crew) stop() {
+	c.Helper()
+	for len(c.workers) > 0 {
+		c.dismiss(c.workers[0])
+	}
+}
+
+// holder is the worker that has a job.
+func (c *crew) holder(id string) *process {
+	c.Helper()
+	job, err := c.client.Get(c.Context(), id)
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, info := range c.known(job.Queue) {
+		for _, p := range c.workers {
+			if info.Name == job.Worker && p.cmd.Process.Pid == about(c, info).PID {
+				return p
+			}
+		}
+	}
+	c.Fatalf("job %s is %s, with no worker of the crew", id, job.State)
+	return nil
+}
+
+// known are the workers that a queue knows.
+func (c *crew) known(name string) []queue.WorkerInfo {
+	c.Helper()
+	q, err := c.client.Queue(name)
+	if err != nil {
+		c.Fatal(err)
+	}
+	infos, err := q.Workers(c.Context())
+	if err != nil {
+		c.Fatal(err)
+	}
+	return infos
+}
+
+func about(t testing.TB, info queue.WorkerInfo) (a workers.About) {
+	t.Helper()
+	if err := json.Unmarshal(info.About, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// untilLogged waits until a line with a part is in the log of a job.
+func (d *depot) untilLogged(id, part string) {
+	d.Helper()
+	c := command(d, d.TempDir(), "jobs", "logs", id, "--follow", "--redis", d.url)
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer func() {
+		_ = c.Process.Kill()
+		_ = c.Wait() // it was killed
+	}()
+	late := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	defer late.Stop()
+	for scanner := bufio.NewScanner(out); scanner.Scan(); {
+		if strings.Contains(scanner.Text(), part) {
+			return
+		}
+	}
+	d.Fatalf("nothing with %q was logged for job %s", part, id)
+}
+
+// A chronicle is what happens to the jobs of a queue, from the beginning on.
+type chronicle struct {
+	*depot
+	queue  *queue.Queue
+	next   string
+	events []queue.Event // that were read and not given yet
+}
+
+func (d *depot) chronicle(name string) *chronicle {
+	d.Helper()
+	q, err := d.client.Queue(name)
+	if err == nil {
+		err = q.KeepEvents(d.Context(), queue.MaxEvents)
+	}
+	if err != nil {
+		d.Fatal(err)
+	}
+	return &chronicle{depot: d, queue: q}
+}
+
+// until waits until something happens and gives the job that it happens to.
+// What happened before is passed over.
+func (l *chronicle) until(what string) (id string) {
+	l.Helper()
+	ctx, cancel := context.WithTimeoutCause(l.Context(), patience, errors.New("it did not happen"))
+	defer cancel()
+	for {
+		for i, event := range l.events {
+			if event.What == what {
+				l.events = l.events[i+1:]
+				return event.Job
+			}
+		}
+		var err error
+		if l.events, l.next, err = l.queue.Events(ctx, l.next, patience); err != nil || ctx.Err() != nil {
+			depth, _ := l.queue.Depth(l.Context()) // for the message
+			l.Fatalf("queue %s: awaiting that a job is %s: %v, %v; there is %+v", l.queue.Name(), what, err, context.Cause(ctx), depth)
+		}
+	}
+}

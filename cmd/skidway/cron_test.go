@@ -1,0 +1,231 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"skidway/queue"
+)
+
+// schedule is a schedule as the command lists it.
+func (d *depot) schedule(name string) (found scheduleJSON) {
+	d.Helper()
+	var list []scheduleJSON
+	if err := json.Unmarshal([]byte(d.must("cron", "list", "-o", "json").stdout), &list); err != nil {
+		d.Fatal(err)
+	}
+	for _, s := range list {
+		if s.Name == name {
+			return s
+		}
+	}
+	d.Fatalf("there is no schedule %s among %+v", name, list)
+	return found
+}
+
+// due is the time for which a job was made, and the schedule that has made it.
+func (d *depot) due(id string) (at time.Time, schedule string) {
+	d.Helper()
+	job, err := d.client.Get(d.Context(), id)
+	if err != nil {
+		d.Fatal(err)
+	}
+	at, err = time.Parse(time.RFC3339, job.Headers[queue.HeaderDue])
+	if err != nil {
+		d.Fatal(err)
+	}
+	return at, job.Headers[queue.HeaderSchedule]
+}
+
+// never fires next January at the earliest, and once a year.
+const never = "0 0 1 1 *"
+
+func TestChangedScheduleTakesEffectAtOnceInRunningWorkers(t *testing.T) {
+	t.Parallel()
+	bell := newBell(t)
+	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, bell.URL))
+	beats := c.chronicle("beats")
+	c.worker()
+	c.worker()
+	args := fmt.Sprintf(`{"url":%q}`, bell.URL)
+	add := func(name, expr string) {
+		c.must("cron", "add", name, expr, "beats", "http.request", args, "--retain", "1h")
+	}
+
+	add("beat", "@every 1s")
+	changed := time.Now()
+	if due, _ := c.due(beats.until(queue.EventEnqueued)); due.After(changed.Add(time.Second)) {
+		t.Errorf("the first job is for %s, though the schedule was changed by %s to fire every second", due, changed)
+	}
+
+	add("beat", never)
+	add("other", "@every 1s")
+	changed = time.Now()
+	for others := 0; others < 2; { // that is long enough for the first one to fire again
+		due, schedule := c.due(beats.until(queue.EventEnqueued))
+		switch {
+		case schedule == "other":
+			others++
+		case due.After(changed):
+			t.Errorf("there is a job for %s, though the schedule was changed by %s to fire next year", due, changed)
+		}
+	}
+
+	add("beat", "@every 1s")
+	c.must("cron", "remove", "beat")
+	removed := time.Now()
+	for others := 0; others < 2; {
+		due, schedule := c.due(beats.until(queue.EventEnqueued))
+		switch {
+		case schedule == "other":
+			others++
+		case due.After(removed):
+			t.Errorf("there is a job for %s, though the schedule was removed by %s", due, removed)
+		}
+	}
+	c.stop()
+}
+
+func TestReloadedConfigurationChangesSchedulesAtOnce(t *testing.T) {
+	t.Parallel()
+	bell := newBell(t)
+	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, bell.URL))
+	beats := c.chronicle("beats")
+	one, two := c.worker(), c.worker()
+	c.configure(fmt.Sprintf(beatConfig, 2, "@every 1s", bell.URL))
+	one.signal(syscall.SIGHUP)
+	one.tells("new configuration")
+	c.kill(one)
+	beats.until(queue.EventSucceeded) // by the other one, which has the old configuration
+	two.signal(syscall.SIGHUP)
+	two.tells("new configuration")
+	if s := c.schedule("beat"); s.Expr != "@every 1s" || s.Revision != 2 {
+		t.Errorf("%+v", s)
+	}
+	c.stop()
+}
+
+func TestRemovedScheduleComesAgainOnlyFromAConfiguration(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, "http://example.com"))
+	p := c.worker()
+	reload := func() {
+		p.signal(syscall.SIGHUP)
+		p.tells("new configuration")
+	}
+	there := func(want bool) {
+		t.Helper()
+		if o := c.must("cron", "list", "-o", "csv"); strings.Contains(o.stdout, "beat,") != want {
+			t.Errorf("want it to be there: %t, but there is\n%s", want, o.stdout)
+		}
+	}
+	c.must("cron", "remove", "beat")
+	there(false)
+	reload()
+	there(true)
+	c.configure("queues: [{name: beats}]")
+	reload()
+	there(true) // another worker may have it
+	c.must("cron", "remove", "beat")
+	reload()
+	there(false)
+	c.stop()
+}
+
+func TestCronRunFiresNowAndLeavesTheTimes(t *testing.T) {
+	t.Parallel()
+	bell := newBell(t)
+	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, bell.URL))
+	c.worker()
+	before := c.schedule("beat")
+	id := c.must("cron", "run", "beat").one(t)
+	job, err := c.client.Wait(t.Context(), id)
+	if err != nil || job.Outcome != queue.Succeeded || bell.rung(id) != 1 || job.Headers[queue.HeaderSchedule] != "beat" {
+		t.Errorf("%+v, %v", job, err)
+	}
+	after := c.schedule("beat")
+	if len(after.Last) != 1 || after.Last[0].Job != id || !after.Last[0].Manual || after.Next != before.Next {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	c.ends(c.run("cron", "run", "none"), exitFailed, "schedule none", "no such schedule", "cron list")
+	c.stop()
+}
+
+func TestHigherRevisionOfAScheduleWins(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, fmt.Sprintf(beatConfig, 1, "@every 1h", "http://old.example.com"))
+	old := c.worker()
+	c.configure(fmt.Sprintf(beatConfig, 2, "@every 2h", "http://new.example.com"))
+	c.worker()
+	isNew := func() {
+		t.Helper()
+		if s := c.schedule("beat"); s.Expr != "@every 2h" || s.Revision != 2 {
+			t.Errorf("%+v", s)
+		}
+	}
+	isNew()
+	c.kill(old)
+
+	c.configure(fmt.Sprintf(beatConfig, 1, "@every 1h", "http://old.example.com"))
+	p := c.watched("worker", "--config", c.config, "--redis", c.url)
+	p.tells("a newer configuration has changed a schedule: it stays as that says")
+	p.tells("worker is ready")
+	c.dismiss(p)
+	isNew()
+	c.stop()
+}
+
+func TestEqualRevisionsWithOtherContentAreRefused(t *testing.T) {
+	t.Parallel()
+	right := fmt.Sprintf(beatConfig, 2, "@every 1h", "http://one.example.com")
+	c := newCrew(t, right)
+	p := c.worker()
+	for name, other := range map[string]string{
+		"other time": fmt.Sprintf(beatConfig, 2, "@every 2h", "http://one.example.com"),
+		"other args": fmt.Sprintf(beatConfig, 2, "@every 1h", "http://two.example.com"),
+	} {
+		c.configure(other)
+		o := c.run("worker", "--config", c.config)
+		c.ends(o, exitUsage, "skidway.yaml:7: ", "schedule beat is refused: revision 2 is there with other content; raise the revision")
+		p.signal(syscall.SIGHUP)
+		p.tells("the new configuration can't be used; the old one stays")
+		if s := c.schedule("beat"); s.Expr != "@every 1h" || !strings.Contains(fmt.Sprint(s.Args), "one.example.com") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	c.configure(right)
+	c.worker() // the same content is no conflict
+	c.stop()
+}
+
+func TestWrongSchedulesEndWithTwo(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	for name, c := range map[string]struct {
+		args []string
+		part string
+	}{
+		"expression":   {[]string{"a", "61 * * * *", "q", "k"}, "61"},
+		"no such day":  {[]string{"a", "0 0 31 2 *", "q", "k"}, "never fires"},
+		"part seconds": {[]string{"a", "@every 1500ms", "q", "k"}, "whole seconds"},
+		"zone":         {[]string{"a", "@daily", "q", "k", "--tz", "Mars/Base"}, "Mars/Base"},
+		"zone Local":   {[]string{"a", "@daily", "q", "k", "--tz", "Local"}, "Local"},
+		"name":         {[]string{"a b", "@daily", "q", "k"}, "a b"},
+		"queue":        {[]string{"a", "@daily", "a b", "k"}, "a b"},
+		"delay":        {[]string{"a", "@daily", "q", "k", "--in", "1h"}, "delay"},
+		"catch-up":     {[]string{"a", "@daily", "q", "k", "--catch-up", "some"}, "some"},
+		"args":         {[]string{"a", "@daily", "q", "http.request", `{"url":7}`}, "url"},
+		"no JSON":      {[]string{"a", "@daily", "q", "k", "{"}, "JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.ends(d.run(append([]string{"cron", "add"}, c.args...)...), exitUsage, c.part)
+		})
+	}
+	if o := d.must("cron", "list", "-o", "csv"); strings.Count(o.stdout, "\n") != 1 {
+		t.Errorf("a wrong schedule was added:\n%s", o.stdout)
+	}
+}
