@@ -44,7 +44,10 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options Options) (id st
 
 // EnqueueMany adds jobs in as few round trips as possible and gives a result
 // for each, in order. Jobs of one queue go in chunks of at most 500 (some 60
-// where jobs have options), each of them all or nothing but for duplicates and invalid ones.
+// where jobs have options), each of them all or nothing but for duplicates and
+// invalid ones. After a chunk that failed no later one of its queue is sent
+// ([ErrNotSent]): jobs
+// keep their order.
 func (c *Client) EnqueueMany(ctx context.Context, inserts []Insert) []Result {
 	next := c.enqueueMany
 	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
@@ -69,10 +72,21 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 		size   int
 		work   int
 	}
-	open := map[*Queue]*chunk{}
+	open, broken := map[*Queue]*chunk{}, map[*Queue]error{}
 	send := func(c *chunk) {
+		if err := broken[c.queue]; err != nil {
+			for _, place := range c.places {
+				// err by %v: of these it is known that they are not there.
+				results[place].Err = fmt.Errorf("%w: %v", ErrNotSent, err)
+			}
+			return
+		}
 		for i, result := range c.queue.insert(ctx, c.jobs) {
 			results[c.places[i]] = result
+			var twice *DuplicateError
+			if result.Err != nil && !errors.As(result.Err, &twice) {
+				broken[c.queue] = result.Err
+			}
 		}
 	}
 	for i, insert := range inserts {

@@ -13,6 +13,10 @@ var (
 	// ErrDuplicate: another job holds the unique key; none was added.
 	ErrDuplicate = errors.New("a job with this unique key is there already")
 
+	// ErrNotSent: the job is not there, since some before it in the same call
+	// could not be added.
+	ErrNotSent = errors.New("not sent, since jobs before it failed")
+
 	// ErrNoJob: no state holds a job of this id. It has finished without
 	// its result being kept, was deleted, or never was.
 	ErrNoJob = errors.New("no such job: it has finished, was deleted or never was")

@@ -28,7 +28,8 @@ fires; what becomes of those times --catch-up says.
 An expression has five fields: minute, hour, day of the month, month, day of the
 week; or six, with seconds first; or it is @hourly, @daily, @weekly, @monthly,
 @yearly, or "@every 90s".`,
-		Example: `  skidway cron add nightly "30 2 * * *" reports logs.report '{"channel":"web"}'
+		Example: `  skidway cron add nightly "30 2 * * *" reports logs.report \
+      '{"channel":"web","subscriber":"countries"}'
   skidway cron list`,
 	})
 	c.AddCommand(a.cronList(), a.cronAdd(), a.cronRemove(), a.cronRun())
@@ -169,7 +170,7 @@ func (a *app) withSchedule(ctx context.Context, in, name string, f func(client *
 		if in != "" {
 			return f(client, in)
 		}
-		infos, err := schedules(ctx, client, "")
+		infos, err := a.schedules(ctx, client, "")
 		if err != nil {
 			return err
 		}
@@ -189,8 +190,9 @@ func (a *app) withSchedule(ctx context.Context, in, name string, f func(client *
 	})
 }
 
-// schedules gives those of a queue, or of all.
-func schedules(ctx context.Context, client *queue.Client, in string) (infos []queue.ScheduleInfo, err error) {
+// schedules gives those of a queue, or of all. Of all, a queue that can't be read
+// is told and passed over.
+func (a *app) schedules(ctx context.Context, client *queue.Client, in string) (infos []queue.ScheduleInfo, err error) {
 	names := []string{in}
 	if in == "" {
 		if names, err = client.Queues(ctx); err != nil {
@@ -200,7 +202,11 @@ func schedules(ctx context.Context, client *queue.Client, in string) (infos []qu
 	for _, name := range names {
 		some, err := delayed.Schedules(ctx, client, name)
 		if err != nil {
-			return nil, err
+			if in != "" || ctx.Err() != nil || exitCode(&actionError{err}) == exitUnreachable {
+				return nil, err
+			}
+			a.console.problem("", err) // which names it
+			continue
 		}
 		infos = append(infos, some...)
 	}
@@ -222,7 +228,7 @@ added then. JSON has the last ten.`,
 	output := outputFlag(c)
 	c.RunE = action(func(c *cobra.Command, _ []string) error {
 		return a.withQueues(c.Context(), func(client *queue.Client) error {
-			infos, err := schedules(c.Context(), client, in)
+			infos, err := a.schedules(c.Context(), client, in)
 			if err != nil {
 				return err
 			}

@@ -36,8 +36,8 @@ kept for a minute so that it is not missed; --retain keeps it longer.
 --batch reads NDJSON from a file, or from standard input with -: one object a
 line, with "kind", "args", and options by their flags' names, as in
 
-  {"kind":"email.send","args":{"to":"a@example.com"},"max_attempts":3}
-  {"kind":"email.send","args":{"to":"b@example.com"},"in":"10m"}
+  {"kind":"http.request","args":{"url":"https://a.example"},"max_attempts":3}
+  {"kind":"http.request","args":{"url":"https://b.example"},"in":"10m"}
 
 "at" is a time as 2026-11-30T08:00:00Z, "headers" an object, and "then" is a
 list of jobs that follow this one once it has succeeded. Jobs enter the queue in
@@ -45,8 +45,10 @@ the order of the lines. A line that is no job ends the batch: those before it
 are in the queue, those after it are not, and it says where to go on. With
 --skip-bad such lines are told and passed over. A job whose unique key is held
 already is passed over as a duplicate.`,
-		Example: `  skidway enqueue mail email.send '{"to":"a@example.com"}' --max-attempts 5
-  skidway enqueue reports logs.report '{"channel":"web"}' --in 10m
+		Example: `  skidway enqueue mail email.send '{"to":"a@example.com","text":"Hello"}' \
+      --max-attempts 5
+  skidway enqueue reports logs.report \
+      '{"channel":"web","subscriber":"countries"}' --in 10m
   skidway enqueue hooks http.request - --unique order-17 < request.json
   skidway enqueue hooks http.request '{"url":"https://example.com"}' --wait
   skidway enqueue reports logs.report - --then @mail.json < report.json

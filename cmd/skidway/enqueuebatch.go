@@ -173,7 +173,8 @@ const toldBad = 10
 // sendJobs adds some jobs and counts what became of them.
 func (b *batch) sendJobs(ctx context.Context, jobs []queue.Insert, lines []int) error {
 	var failed error
-	first, last := 0, 0
+	var unknown *rdb.OutcomeUnknownError
+	first, last := 0, 0 // of an unknown outcome, the lines that it is unknown of
 	for i, result := range b.client.EnqueueMany(ctx, jobs) {
 		var twice *queue.DuplicateError
 		id := result.ID
@@ -185,7 +186,8 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.Insert, lines []int) 
 			id = twice.Owner
 		case failed == nil:
 			failed, first, last = result.Err, lines[i], lines[i]
-		default:
+			_ = errors.As(failed, &unknown)
+		case unknown == nil || errors.Is(result.Err, unknown):
 			last = lines[i]
 		}
 		if b.batch.ids && id != "" {
@@ -199,8 +201,7 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.Insert, lines []int) 
 	if errors.Is(failed, errStoppedAtOnce) {
 		failed = errBatchStopped
 	}
-	var unknown *rdb.OutcomeUnknownError
-	if errors.As(failed, &unknown) {
+	if unknown != nil {
 		return fmt.Errorf("%s: lines %d to %d: they may be in the queue or not, later ones are not: %w", b.name, first, last, failed)
 	}
 	b.done = first - 1

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -89,6 +90,24 @@ func TestBatchLineHasOptionsByTheNamesOfFlags(t *testing.T) {
 			job.Timeout != 30*time.Second || job.Retain != 24*time.Hour || job.Unique.For != 2*time.Hour || job.Headers["a-b"] != "c" {
 			t.Errorf("%+v", job)
 		}
+	}
+}
+
+func TestFollowersInABatchHaveOptionsByTheNamesOfFlags(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	o := d.batchOf(`{"kind":"a","then":[{"kind":"b"}, {"kind":"c","args":{"x-y":1},"max-attempts":3,"then":[{"kind":"d","unique":"k-1","unique-for":"1h"}]}]}`, "--ids")
+	if o.code != exitDone {
+		t.Fatal(o.stderr)
+	}
+	job, err := d.client.Get(t.Context(), o.one(t))
+	if err != nil || len(job.Then) != 2 {
+		t.Fatalf("%+v, %v", job, err)
+	}
+	second := job.Then[1]
+	args, _ := queue.Bytes(second.Args)
+	if second.Options.MaxAttempts != 3 || string(args) != `{"x-y":1}` || second.Options.Then[0].Options.Unique.For != time.Hour {
+		t.Errorf("%+v", second)
 	}
 }
 
@@ -248,4 +267,44 @@ func FuzzPlainJob(f *testing.F) {
 			t.Fatalf("%q: %v %s, not %v %s", line, short.Args, shortArgs, long.Args, longArgs)
 		}
 	})
+}
+
+// Lines with options take several scripts: nothing goes in after the one whose
+// reply got lost, or going on behind it would add jobs twice.
+func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	proxy := redistest.StartProxy(t, d.url)
+	var text strings.Builder
+	for range 150 {
+		text.WriteString("{\"kind\":\"a\",\"max_attempts\":3}\n")
+	}
+	unknown := 0
+	for n := 1; ; n++ { // whichever command it is
+		if _, err := d.queue().Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lost := proxy.DropReply(n)
+		c := command(t, t.TempDir(), "enqueue", "mail", "--batch", "-", "--redis", proxy.URL)
+		c.Stdin = strings.NewReader(text.String())
+		o := finish(t, c)
+		if len(lost) == 0 {
+			break
+		}
+		_, told, found := strings.Cut(o.stderr, "standard input: lines ")
+		if !found {
+			continue // it was tried again
+		}
+		unknown++
+		var first, last int
+		if _, err := fmt.Sscanf(told, "%d to %d: they may be in the queue or not", &first, &last); err != nil {
+			t.Fatalf("%v: %s", err, o.stderr)
+		}
+		if got := len(strings.Fields(d.kinds(queue.Waiting))); got != last {
+			t.Errorf("%d jobs are in: %s", got, o.stderr)
+		}
+	}
+	if unknown < 2 {
+		t.Errorf("%d replies to scripts got lost", unknown)
+	}
 }

@@ -124,13 +124,7 @@ func parseJob(line []byte, insert *queue.Insert) error {
 		return errors.New(`want a JSON object such as {"kind":"email.send","args":{}}`)
 	}
 	if bytes.IndexByte(line, '-') >= 0 && json.Valid(line) {
-		for name := range members(line) {
-			for i, c := range name {
-				if c == '-' {
-					name[i] = '_'
-				}
-			}
-		}
+		underline(line)
 	}
 	err := json.Unmarshal(line, insert)
 	var wrong *json.SyntaxError
@@ -138,6 +132,25 @@ func parseJob(line []byte, insert *queue.Insert) error {
 		err = fmt.Errorf("%w, at byte %d", err, wrong.Offset)
 	}
 	return err
+}
+
+// underline spells the names of a job's options as JSON has them, and those of the
+// jobs that follow it.
+func underline(job []byte) {
+	for name, value := range members(job) {
+		for i, c := range name {
+			if c == '-' {
+				name[i] = '_'
+			}
+		}
+		if string(name) == "then" && len(value) > 0 && value[0] == '[' {
+			for _, next := range members(value) {
+				if len(next) > 0 && next[0] == '{' {
+					underline(next)
+				}
+			}
+		}
+	}
 }
 
 // plainJob reads a job that has kind and args only, and reports whether it is
@@ -160,11 +173,12 @@ func plainJob(line []byte) (_ queue.Insert, ok bool) {
 	return queue.Insert{Args: queue.Raw(string(kind), args)}, kind != nil
 }
 
-// members gives the names and values of an object, as they stand in valid JSON.
+// members gives the names and values of an object, or the values of an array, as
+// they stand in valid JSON.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		depth, begin := 0, 0 // begin: of a name or a value
-		text, named := false, false
+		text, named, array := false, false, false
 		var name []byte
 		for i := 0; i < len(object); i++ {
 			c := object[i]
@@ -174,19 +188,20 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 			case c == '"':
 				text = !text
 			case text:
-			case (c == ',' || c == '}') && depth == 1:
+			case (c == ',' || c == '}' || c == ']') && depth == 1:
 				if named && !yield(name, bytes.TrimSpace(object[begin:i])) {
 					return
 				}
-				named, begin = false, i+1
-				if c == '}' {
+				named, begin = array, i+1
+				if c != ',' {
 					depth--
 				}
 			case c == ':' && depth == 1:
 				name, named, begin = bytes.Trim(object[begin:i], "\" \t\r\n"), true, i+1
 			case c == '{' || c == '[':
 				if depth++; depth == 1 {
-					begin = i + 1
+					array, begin = c == '[', i+1
+					named = array // each value counts
 				}
 			case c == '}' || c == ']':
 				depth--

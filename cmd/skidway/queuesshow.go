@@ -28,7 +28,7 @@ workers are quiet or busy, or all its jobs wait for their time.`,
 	output := outputFlag(c)
 	c.RunE = action(func(c *cobra.Command, args []string) error {
 		return a.withRedis(c.Context(), func(db *rdb.DB, client *queue.Client) error {
-			view, err := showQueue(c.Context(), db, client, args[0])
+			view, err := a.showQueue(c.Context(), db, client, args[0])
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ type queueView struct {
 	findings []string
 }
 
-func showQueue(ctx context.Context, db *rdb.DB, client *queue.Client, name string) (*queueView, error) {
+func (a *app) showQueue(ctx context.Context, db *rdb.DB, client *queue.Client, name string) (*queueView, error) {
 	q, err := existing(ctx, client, name)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func showQueue(ctx context.Context, db *rdb.DB, client *queue.Client, name strin
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := fleetOf(ctx, client, names, true)
+	fleet, err := a.fleetOf(ctx, client, names, true)
 	if err != nil {
 		return nil, err
 	}

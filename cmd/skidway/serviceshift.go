@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"sync"
 
 	"skidway/delayed"
@@ -153,6 +154,7 @@ func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) e
 	isRevision := errors.As(err, &revision)
 	switch {
 	case err == nil:
+		s.tellUnserved(c, one)
 		return nil
 	case isRevision && revision.Outdated():
 		s.log.Warn("a newer configuration has changed a schedule: it stays as that says", "schedule", one.Name, "error", err)
@@ -163,4 +165,19 @@ func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) e
 		err = &configError{c.file, one.line, err}
 	}
 	return err
+}
+
+// tellUnserved tells of a schedule in a queue that this worker does not serve: it
+// fires only if another one does.
+func (s *service) tellUnserved(c *config, one scheduleConfig) {
+	name := one.Job.Options.Queue
+	if name == "" {
+		name = queue.DefaultQueue
+	}
+	for _, q := range c.Queues {
+		if matches, _ := path.Match(q.Name, name); matches {
+			return
+		}
+	}
+	s.log.Warn("a schedule is in a queue that this worker does not serve: it fires only while another one does", "schedule", one.Name, "queue", name)
 }

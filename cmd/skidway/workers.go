@@ -50,7 +50,7 @@ who did it if that happens again.`,
 			if err != nil {
 				return err
 			}
-			fleet, err := fleetOf(c.Context(), client, names, true)
+			fleet, err := a.fleetOf(c.Context(), client, names, true)
 			if err != nil {
 				return err
 			}

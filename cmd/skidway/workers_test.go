@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
 
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -67,4 +69,27 @@ func TestWorkersAreToldByName(t *testing.T) {
 	if strings.Count(o.stdout, "was told to stop") != 2 {
 		t.Errorf("%q", o.stdout)
 	}
+}
+
+// A queue of a newer release, and a name that is none, keep nobody from the
+// workers of the others.
+func TestQueueThatCannotBeReadHidesNoWorkers(t *testing.T) {
+	t.Parallel()
+	d := newDepot(t)
+	d.pool("mailer", 1)
+	db := redistest.Open(t, d.url)
+	if err := errors.Join(
+		db.SAdd(t.Context(), "skidway:{queues}", "newer", "no name!").Err(),
+		db.HSet(t.Context(), "skidway:{newer:0}:meta", "format", 99).Err(),
+	); err != nil {
+		t.Fatal(err)
+	}
+	hasLine(t, d.must("queues", "show", "mail", "-o", "table").stdout, "mail", "0")
+	o := d.must("workers", "list")
+	hasLine(t, o.stdout, "mailer", ",running,")
+	hasLine(t, o.stderr, "queue newer has format")
+	if got := d.must("cron", "list"); got.stdout == "" {
+		t.Errorf("%+v", got)
+	}
+	d.must("workers", "stop", "--all")
 }

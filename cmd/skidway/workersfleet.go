@@ -76,42 +76,18 @@ func (w *fleetWorker) state() string {
 const runningShown = 1000
 
 // fleetOf gathers the workers of queues by name. Jobs are what each has in hand.
-func fleetOf(ctx context.Context, client *queue.Client, names []string, withJobs bool) ([]*fleetWorker, error) {
+// Of several queues one that can't be read, such as one of a newer release, is
+// told and passed over: the others are none the worse.
+func (a *app) fleetOf(ctx context.Context, client *queue.Client, names []string, withJobs bool) ([]*fleetWorker, error) {
 	byName, byLease := map[string]*fleetWorker{}, map[string]*fleetWorker{}
 	for _, name := range names {
-		q, err := client.Queue(name)
-		if err != nil {
+		err := gather(ctx, client, name, withJobs, byName, byLease)
+		switch {
+		case err == nil:
+		case len(names) == 1 || ctx.Err() != nil || exitCode(&actionError{err}) == exitUnreachable:
 			return nil, err
-		}
-		leases, err := q.Workers(ctx)
-		if err != nil {
-			return nil, err
-		}
-		held := 0
-		for _, lease := range leases {
-			about := workers.About{}
-			_ = json.Unmarshal(lease.About, &about) // others describe themselves as they like
-			about.Name = cmp.Or(about.Name, lease.Name)
-			worker := byName[about.Name]
-			if worker == nil {
-				worker = &fleetWorker{About: about}
-				byName[about.Name] = worker
-			}
-			worker.leases = append(worker.leases, fleetLease{q, lease})
-			byLease[lease.Name] = worker
-			held += lease.Held
-		}
-		if !withJobs || held == 0 {
-			continue
-		}
-		page, err := q.List(ctx, queue.Active, queue.ListOptions{Limit: runningShown})
-		if err != nil {
-			return nil, err
-		}
-		for _, job := range page.Jobs {
-			if worker := byLease[job.Worker]; worker != nil {
-				worker.jobs = append(worker.jobs, job)
-			}
+		default:
+			a.console.problem("", err) // which names it
 		}
 	}
 	var fleet []*fleetWorker
@@ -121,4 +97,43 @@ func fleetOf(ctx context.Context, client *queue.Client, names []string, withJobs
 	}
 	slices.SortFunc(fleet, func(a, b *fleetWorker) int { return strings.Compare(a.Name, b.Name) })
 	return fleet, nil
+}
+
+// gather adds the workers of one queue, by their names and by their leases'.
+func gather(ctx context.Context, client *queue.Client, name string, withJobs bool, byName, byLease map[string]*fleetWorker) error {
+	q, err := client.Queue(name)
+	if err != nil {
+		return err
+	}
+	leases, err := q.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	held := 0
+	for _, lease := range leases {
+		about := workers.About{}
+		_ = json.Unmarshal(lease.About, &about) // others describe themselves as they like
+		about.Name = cmp.Or(about.Name, lease.Name)
+		worker := byName[about.Name]
+		if worker == nil {
+			worker = &fleetWorker{About: about}
+			byName[about.Name] = worker
+		}
+		worker.leases = append(worker.leases, fleetLease{q, lease})
+		byLease[lease.Name] = worker
+		held += lease.Held
+	}
+	if !withJobs || held == 0 {
+		return nil
+	}
+	page, err := q.List(ctx, queue.Active, queue.ListOptions{Limit: runningShown})
+	if err != nil {
+		return err
+	}
+	for _, job := range page.Jobs {
+		if worker := byLease[job.Worker]; worker != nil {
+			worker.jobs = append(worker.jobs, job)
+		}
+	}
+	return nil
 }

@@ -43,7 +43,7 @@ func (a *app) tellWorkers(ctx context.Context, client *queue.Client, do string, 
 	if err != nil {
 		return err
 	}
-	fleet, err := fleetOf(ctx, client, queues, false)
+	fleet, err := a.fleetOf(ctx, client, queues, false)
 	if err != nil {
 		return err
 	}
