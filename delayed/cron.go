@@ -158,6 +158,9 @@ func (w *watch) fire(ctx context.Context, due *queue.DueSchedule, found *queue.D
 // passOver leaves a schedule alone until it is changed. It stays in Redis as it
 // is: another release, or a machine that knows more zones, may read it.
 func (w *watch) passOver(ctx context.Context, due *queue.DueSchedule, err error) {
+	if len(w.unreadable) >= queue.MaxSchedules { // of most of them nothing is left
+		clear(w.unreadable)
+	}
 	w.unreadable[due.Name] = due.Version
 	w.log.ErrorContext(ctx, "a schedule can't be read and doesn't fire: add it again, or remove it",
 		slog.String("schedule", due.Name), slog.Any("err", err))

@@ -6,8 +6,8 @@ import (
 	"skidway/queue"
 )
 
-// MaxCatchUp is how many missed times fire at most with [queue.CatchUpAll]: the
-// newest of them, oldest first.
+// MaxCatchUp is how many times before now fire at most, be they late, or missed
+// with [queue.CatchUpAll]: the newest of them, oldest first.
 const MaxCatchUp = 1000
 
 // caughtUp is how many of the times that were missed fire: the newest ones.
@@ -35,11 +35,17 @@ func planOf(table *timetable, due *queue.DueSchedule, found *queue.DueSchedules,
 	var p plan
 	resumed := false
 	at := due.At
+	// What is late fires, but not without end: nobody may have been able to read
+	// the schedule for months, though others were watched.
+	if from := table.resume(at, found.Now, MaxCatchUp); !from.IsZero() {
+		p.skipped = !from.Equal(at)
+		at = from
+	}
 	for ; !at.IsZero() && !at.After(found.Now) && len(p.fire) < most; at = table.next(at) {
 		if missed := at.After(found.Old) && at.Before(found.Since); missed && !resumed {
 			resumed = true
 			from := table.resume(at, found.Since, caughtUp(due.CatchUp))
-			p.skipped = !from.Equal(at)
+			p.skipped = p.skipped || !from.Equal(at)
 			if at = from; at.After(found.Now) {
 				break
 			}

@@ -85,6 +85,19 @@ func TestScheduleComesBackAsItWasAdded(t *testing.T) {
 	})
 }
 
+func TestScheduleWithoutATimeIsListedWithNone(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		s.put(t, s.daily("s"))
+		if err := db.ZRem(t.Context(), s.key("schedules:due"), "s").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if next := s.info(t, "s").Next; !next.IsZero() {
+			t.Errorf("it is said to fire next at %s", next)
+		}
+	})
+}
+
 func TestWrongSchedulesAreRefused(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")

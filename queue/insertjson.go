@@ -25,7 +25,7 @@ type insertJSON struct {
 	Deadline    time.Time         `json:"deadline,omitzero"`
 	Retain      span              `json:"retain,omitzero"`
 	Headers     map[string]string `json:"headers,omitempty"`
-	Then        []Insert          `json:"then,omitempty"`
+	Then        []insertJSON      `json:"then,omitempty"` // not []Insert: each level would be read anew
 }
 
 // A span is a length of time as text in JSON.
@@ -45,18 +45,26 @@ func (s *span) UnmarshalText(text []byte) error {
 // MarshalJSON writes the job as [Insert.UnmarshalJSON] reads it. Its args have
 // to be JSON.
 func (i Insert) MarshalJSON() ([]byte, error) {
+	out, err := i.json()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}
+
+func (i Insert) json() (insertJSON, error) {
 	if i.Args == nil {
-		return nil, fmt.Errorf("%w: args are nil", ErrInvalid)
+		return insertJSON{}, fmt.Errorf("%w: args are nil", ErrInvalid)
 	}
 	args, err := json.Marshal(i.Args)
 	if err != nil {
-		return nil, fmt.Errorf("%w: marshal args of %s: %w", ErrInvalid, i.Args.Kind(), err)
+		return insertJSON{}, fmt.Errorf("%w: marshal args of %s: %w", ErrInvalid, i.Args.Kind(), err)
 	}
 	o := i.Options
 	out := insertJSON{
 		Queue: o.Queue, Kind: i.Args.Kind(), Args: args, In: span(o.Delay), At: o.At,
 		Unique: o.Unique.Key, UniqueFor: span(o.Unique.For), MaxAttempts: o.MaxAttempts, Timeout: span(o.Timeout),
-		Deadline: o.Deadline, Retain: span(o.Retain), Headers: o.Headers, Then: o.Then,
+		Deadline: o.Deadline, Retain: span(o.Retain), Headers: o.Headers,
 	}
 	if o.Priority != Normal {
 		out.Priority = o.Priority.String()
@@ -64,7 +72,14 @@ func (i Insert) MarshalJSON() ([]byte, error) {
 	if o.Unique.Key != "" && o.Unique.Scope != ForDuration && o.Unique.Scope != UntilFinished {
 		out.UniqueScope = o.Unique.Scope.word()
 	}
-	return json.Marshal(out)
+	for n, next := range o.Then {
+		then, err := next.json()
+		if err != nil {
+			return insertJSON{}, fmt.Errorf("then[%d]: %w", n, err)
+		}
+		out.Then = append(out.Then, then)
+	}
+	return out, nil
 }
 
 // UnmarshalJSON reads a job of one object: kind, and where they are wanted args,
@@ -78,8 +93,20 @@ func (i *Insert) UnmarshalJSON(text []byte) error {
 	if err := decoder.Decode(&in); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	insert, err := in.insert(0)
+	if err == nil {
+		*i = insert
+	}
+	return err
+}
+
+// insert gives what a job says that follows so many others.
+func (in insertJSON) insert(depth int) (Insert, error) {
+	if depth > maxThenDepth {
+		return Insert{}, fmt.Errorf("%w: at most %d jobs follow each other", ErrInvalid, maxThenDepth)
+	}
 	if in.Kind == "" {
-		return fmt.Errorf("%w: a job needs a kind", ErrInvalid)
+		return Insert{}, fmt.Errorf("%w: a job needs a kind", ErrInvalid)
 	}
 	args := []byte(in.Args)
 	if len(args) == 0 {
@@ -87,23 +114,30 @@ func (i *Insert) UnmarshalJSON(text []byte) error {
 	}
 	priority, err := ParsePriority(in.Priority)
 	if err != nil {
-		return err
+		return Insert{}, err
 	}
 	unique := Unique{Key: in.Unique, For: time.Duration(in.UniqueFor)}
 	switch {
 	case in.UniqueScope != "":
 		if unique.Scope, err = parseScope(in.UniqueScope); err != nil {
-			return fmt.Errorf("%w: unique_scope %.40q: want finished, waiting or duration", ErrInvalid, in.UniqueScope)
+			return Insert{}, fmt.Errorf("%w: unique_scope %.40q: want finished, waiting or duration", ErrInvalid, in.UniqueScope)
 		}
 	case in.UniqueFor != 0:
 		unique.Scope = ForDuration
 	}
-	*i = Insert{Raw(in.Kind, args), Options{
+	var then []Insert
+	for n := range in.Then {
+		next, err := in.Then[n].insert(depth + 1)
+		if err != nil {
+			return Insert{}, fmt.Errorf("then[%d]: %w", n, err)
+		}
+		then = append(then, next)
+	}
+	return Insert{Raw(in.Kind, args), Options{
 		Queue: in.Queue, Priority: priority, Delay: time.Duration(in.In), At: in.At, MaxAttempts: in.MaxAttempts,
 		Timeout: time.Duration(in.Timeout), Deadline: in.Deadline, Unique: unique, Retain: time.Duration(in.Retain),
-		Headers: in.Headers, Then: in.Then,
-	}}
-	return nil
+		Headers: in.Headers, Then: then,
+	}}, nil
 }
 
 // maxThen bounds the jobs that follow one job, and how far they follow each

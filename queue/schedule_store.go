@@ -185,7 +185,11 @@ func (q *Queue) schedulesAt(ctx context.Context, cursor uint64, into map[string]
 		for i, name := range names {
 			s, err := q.schedule(name, pairs[2*i+1])
 			text, _ := fired[i].(string)
-			into[name] = ScheduleInfo{Schedule: s, Err: err, Next: scoreTime(fmt.Sprintf("%.0f", due[i])), Last: q.firings(text)}
+			info := ScheduleInfo{Schedule: s, Err: err, Last: q.firings(text)}
+			if due[i] != 0 { // it has none
+				info.Next = scoreTime(fmt.Sprintf("%.0f", due[i]))
+			}
+			into[name] = info
 		}
 		return nil
 	})

@@ -187,6 +187,22 @@ func TestWrongJSONOfAJobIsRefusedByItsName(t *testing.T) {
 	}
 }
 
+// Anyone can write it into a queue: to read it again at each level took a worker
+// half a minute.
+func TestJobsThatFollowTooDeepAreReadOnceAndRefused(t *testing.T) {
+	t.Parallel()
+	const depth = 4000
+	text := strings.Repeat(`{"kind":"k","then":[`, depth) + `{"kind":"k","args":"` + strings.Repeat("x", 800_000) + `"}` + strings.Repeat(`]}`, depth)
+	begin := time.Now()
+	var i queue.Insert
+	if err := json.Unmarshal([]byte(text), &i); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "at most 16") {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
 func FuzzInsertJSON(f *testing.F) {
 	f.Add([]byte(`{"kind":"k","args":{},"in":"1s","then":[{"kind":"l","unique":"u","unique_for":"1h"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -36,7 +36,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Ending, error
 		took = time.Since(started)
 		stop()
 	}
-	end := p.decide(r, kind, err)
+	end, err := p.decide(r, kind, err)
 	if p.config.Hooks.Ended != nil {
 		p.config.Hooks.Ended(job, Report{As: end.As, Err: err, Duration: took, Wait: end.Wait})
 	}

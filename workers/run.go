@@ -165,27 +165,29 @@ func (p *Pool) exited(r *run, kind *kind, took time.Duration) {
 	}
 }
 
-// decide says what becomes of a job whose handler returned err.
-func (p *Pool) decide(r *run, kind *kind, err error) queue.Ending {
+// decide says what becomes of a job whose handler returned err, and gives the
+// error that it ends with.
+func (p *Pool) decide(r *run, kind *kind, err error) (queue.Ending, error) {
 	result, cause := r.settled()
 	end := p.ending(r.job, kind, err, cause)
 	if end.As == queue.AsSucceeded {
 		end.Result = result
 	}
 	if end.As == queue.AsSucceeded && len(r.job.Then) > 0 {
-		if end.Then, err = follow(r.job, result); err != nil {
+		if end.Then, err = p.follow(r.job, result); err != nil {
 			end = queue.Unfollowed(r.job, err)
+			err = errors.New(end.Reason)
 		}
 	}
 	if end.As == queue.AsDead && p.config.Hooks.Exhausted != nil {
 		p.config.Hooks.Exhausted(context.Background(), r.job, err)
 	}
-	return end
+	return end, err
 }
 
 // settle decides what becomes of a job and hands that on to be written.
 func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
-	end := p.decide(r, kind, err)
+	end, err := p.decide(r, kind, err)
 	r.tenure.finish(end)
 	if p.config.Hooks.Ended != nil {
 		p.config.Hooks.Ended(r.job, Report{As: end.As, Err: err, Duration: took, Wait: end.Wait})

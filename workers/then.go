@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"strings"
@@ -14,17 +15,27 @@ import (
 	"skidway/queue"
 )
 
-// follow gives the jobs that follow a success, with what it came to filled in.
-func follow(job *queue.Job, result []byte) ([]queue.Insert, error) {
+// maxFollowing bounds the bytes of all jobs that follow one together.
+const maxFollowing = 4 << 20
+
+// follow gives the jobs that follow a success, with what it came to filled in,
+// once they are known to be jobs that can be added.
+func (p *Pool) follow(job *queue.Job, result []byte) ([]queue.Insert, error) {
 	data := map[string]any{
 		"result": value(result),
 		"job":    map[string]any{"id": job.ID, "kind": job.Kind, "queue": job.Queue},
 	}
-	jobs := make([]queue.Insert, len(job.Then))
+	jobs, size := make([]queue.Insert, len(job.Then)), 0
 	for n, next := range job.Then {
 		args, err := json.Marshal(next.Args) // of a job that was read: they are JSON
 		if err == nil {
 			args, err = fill(args, data)
+		}
+		if err == nil {
+			err = p.client.Check(queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options})
+		}
+		if size += len(args); err == nil && size > maxFollowing {
+			err = fmt.Errorf("the jobs that follow have more than %d bytes together", maxFollowing)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("then[%d], %s: %w", n, next.Args.Kind(), err)
@@ -47,7 +58,10 @@ func value(result []byte) any {
 	decoder := json.NewDecoder(bytes.NewReader(result))
 	decoder.UseNumber() // exact
 	var v any
-	if decoder.Decode(&v) != nil || decoder.More() {
+	if decoder.Decode(&v) != nil {
+		return string(result)
+	}
+	if _, err := decoder.Token(); err != io.EOF { // More would take "5}" for the end
 		return string(result)
 	}
 	return v
@@ -135,7 +149,7 @@ func lookup(v any, path []string) (any, error) {
 }
 
 // forwardOnce is how long a repeated forwarding is recognised.
-const forwardOnce = 24 * time.Hour
+const forwardOnce = time.Hour
 
 // forward adds a job to another queue, once however often it is repeated.
 func (p *Pool) forward(ctx context.Context, job *queue.Job, args queue.Forwarding) error {
