@@ -46,6 +46,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 chaos: redis ## kill processes at every Redis command, not only at some (long)
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped' ./distribute
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Killed|Stopped|Blocked|Poison|LostReply|OnACluster|Restart' ./workers
 
 geoip: ## build the embedded country database anew (needs npm)

@@ -51,7 +51,8 @@ jumped; where they go back, a schedule at a certain hour fires once, and one of
 every hour or minute fires in both.
 
 --catch-up says what becomes of times that passed while no worker of the queue
-was alive: none of them fires, the last one, or all.`,
+was alive, or Redis was away for half a minute or longer: none of them fires,
+the last one, or all.`,
 		Example: `  skidway cron add nightly "30 2 * * *" reports logs.report \
       '{"channel":"web","subscriber":"countries"}' --tz Europe/Berlin
   skidway cron add beat "@every 30s" default http.request \
