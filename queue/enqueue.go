@@ -46,8 +46,7 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options Options) (id st
 // for each, in order. Jobs of one queue go in chunks of at most 500 (some 60
 // where jobs have options), each of them all or nothing but for duplicates and
 // invalid ones. After a chunk that failed no later one of its queue is sent
-// ([ErrNotSent]): jobs
-// keep their order.
+// ([ErrNotSent]): jobs keep their order.
 func (c *Client) EnqueueMany(ctx context.Context, inserts []Insert) []Result {
 	next := c.enqueueMany
 	for i := len(c.config.Middleware) - 1; i >= 0; i-- {

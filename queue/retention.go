@@ -45,14 +45,11 @@ type Keep struct {
 // dropped bit by bit: by what is kept next and by the next [Queue.Tidy]. A
 // shorter age for results holds for those to come.
 func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("queue %s: %w", q.name, err)
+	}
 	args := make([]any, 0, 6)
-	for name, keep := range r.each {
-		if keep.Jobs < 0 || keep.Bytes < 0 || keep.Age < 0 {
-			return fmt.Errorf("%w: retention of queue %s: %s: %d jobs, %d bytes, %s: they can't be below zero", ErrInvalid, q.name, name, keep.Jobs, keep.Bytes, keep.Age)
-		}
-		if keep.Age > 0 && keep.Age < time.Millisecond {
-			return fmt.Errorf("%w: retention of queue %s: %s: an age of %s is less than a millisecond", ErrInvalid, q.name, name, keep.Age)
-		}
+	for _, keep := range r.each {
 		args = append(args, keep.Jobs, keep.Bytes, keep.Age.Milliseconds())
 	}
 	if err := q.register(ctx); err != nil {
@@ -60,6 +57,19 @@ func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
 	}
 	_, err := retentionScript.run(ctx, q, args...)
 	return err
+}
+
+// Check says what is wrong with it; that error wraps [ErrInvalid].
+func (r Retention) Check() error {
+	for name, keep := range r.each {
+		if keep.Jobs < 0 || keep.Bytes < 0 || keep.Age < 0 {
+			return fmt.Errorf("%w: retention: %s: %d jobs, %d bytes, %s: they can't be below zero", ErrInvalid, name, keep.Jobs, keep.Bytes, keep.Age)
+		}
+		if keep.Age > 0 && keep.Age < time.Millisecond {
+			return fmt.Errorf("%w: retention: %s: an age of %s is less than a millisecond", ErrInvalid, name, keep.Age)
+		}
+	}
+	return nil
 }
 
 // each gives the parts by name, in the order of retention.lua.

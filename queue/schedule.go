@@ -100,6 +100,15 @@ func (e *RevisionError) Error() string {
 // an old and a new configuration run side by side.
 func (e *RevisionError) Outdated() bool { return e.Given < e.Stored }
 
+// Check says what is wrong with a schedule, beside its expression, its zone, its
+// kind and its args; that error wraps [ErrInvalid].
+func (s Schedule) Check() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return checkName("queue", s.Queue)
+}
+
 // check checks all but the expression and the zone, and sets defaults.
 func (s *Schedule) check() error {
 	invalid := func(format string, values ...any) error {

@@ -179,6 +179,14 @@ func (p *Pool) Quiet() {
 	}
 }
 
+// IsQuiet reports whether the pool was told to take no more jobs, by [Pool.Quiet],
+// [Pool.Stop], or a signal.
+func (p *Pool) IsQuiet() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.quiet
+}
+
 // Stop makes the pool take no more jobs and blocks until Run has returned: when
 // running handlers have ended, or [Config.Drain] is over and their jobs are
 // handed back. If ctx is done before, it returns the cause and the stopping

@@ -70,6 +70,9 @@ func TestConfigMistakesAreToldWithFileAndLine(t *testing.T) {
 		"queue with a bad pattern":     {"queues:\n  - name: 'a[*'\n", ":2:", "a[*"},
 		"weight below zero":            {"queues:\n  - name: a\n    weight: -2\n", ":3:", "-2"},
 		"retention of a pattern":       {"queues:\n  - name: 'a*'\n    retention: {dead: {jobs: 5}}\n", ":3:", "is a pattern"},
+		"retention of no time":         {"queues:\n  - name: a\n    retention: {dead: {age: 1ns}}\n", ":3:", "less than a millisecond"},
+		"schedule with a bad name":     {"schedules:\n  - {name: 'a b', cron: '@daily', job: {kind: a}}\n", ":2:", "a b"},
+		"schedule of a bad queue":      {"schedules:\n  - {name: a, cron: '@daily', job: {kind: a, queue: 'x y'}}\n", ":2:", "x y"},
 		"retention below zero":         {"queues:\n  - name: a\n    retention: {dead: {jobs: -5}}\n", ":3:", "-5"},
 		"channel with a bad name":      {"channels:\n  - web\n  - w eb\n", ":3:", `"w eb"`},
 		"channel that is there twice":  {"channels:\n  - web\n  - web\n", ":3:", "twice"},
@@ -253,10 +256,11 @@ func TestConfigCheckTellsByItsExitCode(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "right.yaml", "queues: [{name: mail}]\nkinds: {exec.run: {commands: {a: {path: /bin/true}}}}\n")
 	write(t, folder, "wrong.yaml", "queue: []\n")
+	write(t, folder, "host.yaml", "kinds:\n  email.send:\n    from: a@example.com\n")
 	write(t, folder, "kind.yaml", "kinds:\n  email.send:\n    host: h\n    tls: perhaps\n")
 	o := mustRun(t, folder, "config", "check", "right.yaml")
 	hasLine(t, o.stderr, "right.yaml is right", "[mail]", "exec.run", "http.request")
-	for file, tells := range map[string]string{"wrong.yaml": "wrong.yaml:1: ", "kind.yaml": `kind.yaml:2: kinds.email.send: `, "none.yaml": "none.yaml: no such file"} {
+	for file, tells := range map[string]string{"wrong.yaml": "wrong.yaml:1: ", "kind.yaml": `kind.yaml:2: kinds.email.send: `, "host.yaml": `host.yaml:2: kinds.email.send: it has settings, but no host`, "none.yaml": "none.yaml: no such file"} {
 		o := skidway(t, folder, "config", "check", file)
 		if o.code != exitFailed || strings.Count(o.stderr, file) != 1 {
 			t.Errorf("exit code %d: %s", o.code, o.stderr)

@@ -79,6 +79,10 @@ func (c *config) checkQueues() error {
 		case r == nil:
 		case strings.ContainsAny(q.Name, "*?["):
 			return c.wrong(place+".retention", "%q is a pattern: give each queue that is to keep less an entry of its own", q.Name)
+		default:
+			if err := r.settings().Check(); err != nil {
+				return c.wrong(place+".retention", "%w", err)
+			}
 		}
 	}
 	return nil
@@ -127,6 +131,13 @@ func (s *scheduleConfig) check() error {
 		return fmt.Errorf("catch_up %q: want none, last or all", s.CatchUp)
 	}
 	if _, err := delayed.Next(s.Cron, s.Zone, time.Now(), 1); err != nil {
+		return err
+	}
+	schedule, err := s.schedule(1)
+	if err != nil {
+		return err
+	}
+	if err := schedule.Check(); err != nil {
 		return err
 	}
 	args, err := queue.Bytes(s.Job.Args)

@@ -13,13 +13,14 @@ const environmentPrefix = "SKIDWAY_"
 
 // fromEnvironment overrides values by variables: SKIDWAY_ and the names on the
 // way to the value, in capital letters, with '_' between them and for each dot.
+// An empty one is as one that is not set.
 // So worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
 func (c *config) fromEnvironment(lookup func(string) (string, bool)) error {
 	c.origin.variables = map[string]string{}
 	return eachValue(reflect.ValueOf(c).Elem(), nil, func(path []string, value reflect.Value) error {
 		name := variable(path)
 		text, set := lookup(name)
-		if !set {
+		if !set || text == "" { // as of a variable that compose knows no value for
 			return nil
 		}
 		if err := setValue(value, text); err != nil {

@@ -105,6 +105,7 @@ func (a *app) addSchedule(ctx context.Context, client *queue.Client, s queue.Sch
 		texts[i] = at.Format(time.RFC3339)
 	}
 	a.console.notice("next: %s", strings.Join(texts, ", "))
+	a.tellIfNobodyServes(ctx, client, s.Queue, "the schedule fires only while one does")
 	return nil
 }
 

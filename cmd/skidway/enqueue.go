@@ -144,7 +144,7 @@ func (e *enqueuing) add(ctx context.Context, client *queue.Client, insert queue.
 	if err != nil {
 		return err
 	}
-	e.tellIfNobodyServes(ctx, client, insert.Options.Queue)
+	e.tellIfNobodyServes(ctx, client, insert.Options.Queue, "the job waits until one does")
 	return e.write(func(out io.Writer) error {
 		_, err := fmt.Fprintln(out, id)
 		return err
@@ -152,8 +152,9 @@ func (e *enqueuing) add(ctx context.Context, client *queue.Client, insert queue.
 }
 
 // tellIfNobodyServes tells of a queue without workers: its name may be mistyped.
-func (e *enqueuing) tellIfNobodyServes(ctx context.Context, client *queue.Client, name string) {
-	if e.console.quiet {
+// waits says what becomes of what was added.
+func (a *app) tellIfNobodyServes(ctx context.Context, client *queue.Client, name, waits string) {
+	if a.console.quiet {
 		return
 	}
 	q, err := client.Queue(name)
@@ -169,5 +170,5 @@ func (e *enqueuing) tellIfNobodyServes(ctx context.Context, client *queue.Client
 			return
 		}
 	}
-	e.console.notice("no worker serves queue %s now: the job waits until one does", name)
+	a.console.notice("no worker serves queue %s now: %s", name, waits)
 }

@@ -22,7 +22,7 @@ func (e *enqueuing) addAndWait(ctx context.Context, client *queue.Client, insert
 		return err
 	}
 	e.console.notice("job %s", id)
-	e.tellIfNobodyServes(ctx, client, insert.Options.Queue)
+	e.tellIfNobodyServes(ctx, client, insert.Options.Queue, "the job waits until one does")
 	job, err := e.await(ctx, client, id)
 	if err != nil {
 		return err

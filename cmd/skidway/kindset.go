@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"slices"
 
 	"skidway/internal/rdb"
@@ -26,6 +27,19 @@ func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 		return nil, c.wrong("kinds.http.request", "%w", err)
 	}
 	set.http = kinds.NewHTTP(settings)
+	for _, one := range []struct {
+		place, needs string
+		settings     any
+		there        bool
+	}{
+		{"kinds.email.send", "host", c.Kinds.Email, c.Kinds.Email.Host != ""},
+		{"kinds.exec.run", "commands", c.Kinds.Exec, len(c.Kinds.Exec.Commands) > 0},
+		{"kinds.logs", "folders", c.Kinds.Logs, len(c.Kinds.Logs.Folders) > 0},
+	} {
+		if !one.there && !reflect.ValueOf(one.settings).IsZero() {
+			return nil, c.wrong(one.place, "it has settings, but no %s: its jobs could not run", one.needs)
+		}
+	}
 	if len(c.Kinds.Exec.Commands) > 0 {
 		if set.exec, err = kinds.NewExec(c.Kinds.Exec.settings()); err != nil {
 			return nil, c.wrong("kinds.exec.run", "%w", err)

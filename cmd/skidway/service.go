@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,16 +35,18 @@ type service struct {
 	signals  chan os.Signal
 	alive    <-chan time.Time // when systemd wants a sign of life
 
-	shift    *shift         // that takes jobs
-	shifts   sync.WaitGroup // all that run jobs
-	over     chan *shift    // those that ended by themselves
-	stopping chan struct{}  // closed when the end begins
+	shift    *shift                       // that takes jobs
+	taking   atomic.Pointer[workers.Pool] // of that shift, for others to look at
+	shifts   sync.WaitGroup               // all that run jobs
+	over     chan *shift                  // those that ended by themselves
+	stopping chan struct{}                // closed when the end begins
 }
 
 // run works until a signal ends it.
 func (s *service) run(ctx context.Context, c *config) (err error) {
 	s.config = c
 	s.log = c.Log.logger(os.Stderr, &s.level)
+	signal.Ignore(syscall.SIGHUP) // the configuration was just read
 	s.db, err = openAt(ctx, c.Redis, c.Prefix)
 	if err != nil {
 		return err

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -92,6 +94,9 @@ func (m *channelMetrics) collect(ctx context.Context, name string, out chan<- pr
 	tell(m.window, prometheus.GaugeValue, status.Window)
 	tell(m.used, prometheus.GaugeValue, status.Used)
 	for _, s := range status.Subscribers {
+		if !utf8.ValidString(s.Name) { // no label may be so, and Redis may hold anything
+			s.Name = strconv.QuoteToASCII(s.Name)
+		}
 		tell(m.lines, prometheus.CounterValue, s.Tally.Counted, s.Name, "counted")
 		tell(m.lines, prometheus.CounterValue, s.Tally.Unknown, s.Name, "unknown_country")
 		tell(m.lines, prometheus.CounterValue, s.Tally.Unparsable, s.Name, "unparsable")

@@ -71,6 +71,10 @@ func (s *service) ready(w http.ResponseWriter, r *http.Request) {
 		return
 	default:
 	}
+	if s.taking.Load().IsQuiet() { // "skidway workers quiet" or "stop"
+		http.Error(w, "told to take no more jobs", http.StatusServiceUnavailable)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
 	if err := s.db.Ping(ctx).Err(); err != nil {

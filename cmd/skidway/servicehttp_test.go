@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -90,6 +91,15 @@ func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 	}
 	if bytes := families["skidway_log_bytes_total"].GetMetric()[0].GetCounter().GetValue(); int(bytes) != len(small) {
 		t.Errorf("%v bytes, want %d", bytes, len(small))
+	}
+	// What is garbage in Redis does not take all metrics away.
+	db := redistest.Open(t, d.url)
+	subscribers := "skidway:logs:{web}:subscribers"
+	if err := db.HSet(t.Context(), subscribers, "b\xff", db.HGet(t.Context(), subscribers, "countries").Val()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(t, address+"/metrics"); got != http.StatusOK {
+		t.Errorf("metrics beside a subscriber with a bad name: %d", got)
 	}
 	s.worker.signal(syscall.SIGTERM)
 	s.worker.tells("stopping")

@@ -21,6 +21,10 @@ var errReload = errors.New("redis did not take it over within " + reloadFor.Stri
 func (s *service) reload(ctx context.Context) {
 	notifySystemd(daemon.SdNotifyReloading)
 	defer notifySystemd(daemon.SdNotifyReady)
+	if s.shift.pool.IsQuiet() { // a new shift would take jobs again, and outlive "workers stop"
+		s.log.Warn("told to take no more jobs: the configuration is not read again")
+		return
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, reloadFor, errReload)
 	defer cancel()
 	c, err := s.read()

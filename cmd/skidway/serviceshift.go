@@ -116,6 +116,7 @@ func (s *service) begin(ctx context.Context, c *config) error {
 		s.shift.retire(s)
 	}
 	s.shift = next
+	s.taking.Store(next.pool)
 	s.shifts.Go(func() { next.run(s) })
 	s.channels.watch(c.Channels)
 	return nil

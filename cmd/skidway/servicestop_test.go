@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,6 +69,28 @@ func TestWorkerThatIsToldToStopEnds(t *testing.T) {
 	}
 }
 
+func TestReloadDoesNotUndoQuietOrStop(t *testing.T) {
+	t.Parallel()
+	for _, told := range []string{"quiet", "stop"} {
+		s := newStation(t, waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
+		address, id := s.address(), s.runs("mail")
+		s.must("workers", told, "--all")
+		s.worker.tells("told to")
+		if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
+			t.Errorf("%s: ready though it takes no jobs: %d", told, got)
+		}
+		s.reload("the configuration is not read again")
+		s.end()
+		s.becomes(id, queue.Succeeded)
+		if told == "quiet" {
+			s.worker.signal(syscall.SIGTERM)
+		}
+		if told, code := s.worker.ends(); code != exitDone {
+			t.Errorf("exit code %d: %s", code, told)
+		}
+	}
+}
+
 func TestWorkerThatCannotStartTellsByItsExitCode(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
@@ -79,6 +102,8 @@ func TestWorkerThatCannotStartTellsByItsExitCode(t *testing.T) {
 		"embedded Redis":        {"--redis embedded:", "embedded", exitUsage},
 		"no name of a queue":    {"--queue two:words --redis " + url, "two:words", exitUsage},
 		"bad weight":            {"--queue a=0 --redis " + url, "weight", exitUsage},
+		"queue twice":           {"--queue a --queue a=2 --redis " + url, "twice", exitUsage},
+		"address without port":  {"--listen localhost --redis " + url, "want host and port", exitUsage},
 		"bad pattern":           {"--queue a[* --redis " + url, "a[*", exitUsage},
 		"no such configuration": {"--config nope.yaml --redis " + url, "nope.yaml", exitUsage},
 		"argument":              {"mail --redis " + url, "mail", exitUsage},

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,6 +96,11 @@ func (f *workerFlags) config(a *app) (*config, error) {
 			set()
 		}
 	}
+	if f.given("listen") {
+		if _, _, err := net.SplitHostPort(f.listen); err != nil && f.listen != "" {
+			return nil, wrongUsage("--listen %q: want host and port, as in 127.0.0.1:9310", f.listen)
+		}
+	}
 	if len(f.queues) > 0 {
 		if c.Queues, err = parseQueues(f.queues); err != nil {
 			return nil, err
@@ -128,6 +135,9 @@ func parseQueues(texts []string) ([]queueConfig, error) {
 				return nil, wrongUsage("--queue %q: the weight %q is no whole number above zero", text, weight)
 			}
 			q.Weight = number(n)
+		}
+		if slices.ContainsFunc(queues, func(other queueConfig) bool { return other.Name == name }) {
+			return nil, wrongUsage("--queue %q: that queue is there twice", text)
 		}
 		queues = append(queues, q)
 	}
