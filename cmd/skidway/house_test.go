@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -146,6 +147,24 @@ func (p *process) tells(part string) {
 			}
 		case <-late:
 			p.t.Fatalf("it does not tell %q:\n%s", part, p.told.String())
+		}
+	}
+}
+
+// tellsAll waits for lines that hold the parts, in whatever order they come.
+func (p *process) tellsAll(parts ...string) {
+	p.t.Helper()
+	late := time.After(patience)
+	for len(parts) > 0 {
+		select {
+		case line, ok := <-p.lines:
+			p.told.WriteString(line + "\n")
+			if !ok {
+				p.t.Fatalf("it ended without telling %q:\n%s", parts, p.told.String())
+			}
+			parts = slices.DeleteFunc(parts, func(part string) bool { return strings.Contains(line, part) })
+		case <-late:
+			p.t.Fatalf("it does not tell %q:\n%s", parts, p.told.String())
 		}
 	}
 }
