@@ -4,9 +4,11 @@
 //	skidway/queue                 jobs: add them, look at them, change them
 //	skidway/delayed               when jobs are due: schedules, retries
 //	skidway/workers               run jobs
+//	skidway/workers/kinds         mail, HTTP requests, commands, log runs as jobs
+//	skidway/workers/metrics       what workers do, for Prometheus
 //	skidway/workers/workerstest   test what runs them
 //	skidway/distribute            ship log files through Redis and count them
-//	skidway/distribute/chat       durable group chats, read by pulling
+//	skidway/distribute/chat       messages that wait: groups, mailboxes, conversations, rooms
 //	skidway/distribute/accesslog  formats of access logs
 //	skidway/distribute/geo        the country of an address
 //

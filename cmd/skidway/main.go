@@ -1,5 +1,3 @@
-// Skidway is the command: it reads flags, calls the packages of this module and
-// prints. `skidway --help` tells what it can do.
 package main
 
 import (
