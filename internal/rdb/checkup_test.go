@@ -96,7 +96,7 @@ func TestCheckupJudgesSettings(t *testing.T) {
 		"never synced":       {[]string{"--appendonly", "yes", "--appendfsync", "no"}, "persistence", rdb.Warning, "appendfsync everysec"},
 		"roomy":              {[]string{"--maxmemory", "1gb"}, "memory", rdb.Fine, ""},
 		"full":               {[]string{"--maxmemory", "100kb"}, "memory", rdb.Problem, "CONFIG SET maxmemory 64mb"},
-		"volatile":           {[]string{"--maxmemory-policy", "volatile-ttl"}, "eviction", rdb.Fine, ""},
+		"volatile":           {[]string{"--maxmemory-policy", "volatile-ttl"}, "eviction", rdb.Warning, "maxmemory-policy noeviction"},
 		"no keepalive":       {[]string{"--tcp-keepalive", "0"}, "timeouts", rdb.Warning, "tcp-keepalive 300"},
 		"few clients":        {[]string{"--maxclients", "1"}, "connections", rdb.Warning, "maxclients 2"},
 	} {

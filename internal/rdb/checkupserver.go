@@ -35,7 +35,9 @@ func (f *facts) eviction() []Finding {
 		found.Why = "Redis drops any keys when memory is short: jobs and counts would be lost without a word"
 		found.Change = set("maxmemory-policy", "noeviction")
 	case policy != "noeviction":
-		found.Found += ": it drops only keys that expire, which hold no jobs"
+		found.Level = Warning
+		found.Why = "Redis drops keys that expire when memory is short: no jobs or counts, but rooms, and mailboxes that expire when idle"
+		found.Change = set("maxmemory-policy", "noeviction")
 	}
 	return []Finding{found}
 }

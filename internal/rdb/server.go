@@ -66,8 +66,9 @@ func (s Server) fit() error {
 	if s.tooOld() {
 		return &UnfitServerError{fmt.Sprintf("its version is %s; Skidway needs Redis %d.0 or newer", s.Version, OldestMajor)}
 	}
-	// Keys that expire by themselves are only wake-ups, so the volatile-*
-	// policies lose nothing.
+	// The volatile-* policies can drop rooms and idle mailboxes, which expire by
+	// themselves. Nothing else that expires is more than a wake-up, so they are
+	// told by Checkup and not refused: some hosts allow no other.
 	if strings.HasPrefix(s.Policy, "allkeys-") {
 		return &UnfitServerError{fmt.Sprintf("maxmemory-policy is %s, which drops data when memory is short; set maxmemory-policy to noeviction", s.Policy)}
 	}
