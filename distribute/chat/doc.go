@@ -96,7 +96,8 @@
 //	PendingAll        one script for the list, then one round trip for each 100 chats (in a Cluster, for each node);
 //	                  a Pending for each chat with messages above 16 KiB
 //	Unread            one script for the list, then one round trip for each 100 chats
-//	Wait, WaitAfter   PendingAll of one message each, then one blocked XREAD (in a Cluster, one for each chat)
+//	Wait, WaitAfter   PendingAll of one message each, then one blocked XREAD (in a Cluster, one for each
+//	                  of at most 50 chats; the others are looked at every 5 s)
 //	WaitIn            one script, then one blocked XREAD
 //	Join              three scripts
 //	Leave, Drop       two or three scripts
@@ -113,16 +114,16 @@
 // 100 that are read and acknowledged):
 //
 //	                           members    Group   Stream
-//	bytes a message                 any     155      138
+//	bytes a message                 any     155      137
 //	bytes a member                    2     136      765
 //	                                100      35      564
 //	                             10,000     213      562
 //	bytes more a message and member
 //	that has read it, not acknowledged        0      578
-//	sent/s                            2  17,600   53,000
-//	                             10,000  13,900   50,400
-//	read and acknowledged/s           2 144,000  270,000
-//	                             10,000 148,000  248,000
+//	sent/s                            2  14,903   57,998
+//	                             10,000  26,228   53,383
+//	read and acknowledged/s           2 100,287  229,915
+//	                             10,000 130,143  214,376
 //
 // The Stream checks no sender and deletes nothing that all have read. Acknowledged
 // messages cost it nothing per member; those in flight cost most of all.
@@ -265,7 +266,8 @@
 //	                   each 200 own messages that lie between
 //	Ack, History, Present, PresentUntil, Delete   one script
 //	Unread             one script for each 500 of the list, one round trip for each 100
-//	Wait               Unread, then one blocked XREAD (in a Cluster, one for each conversation)
+//	Wait               Unread, then one blocked XREAD (in a Cluster, one for each of at most
+//	                   50 conversations; the others are looked at every 5 s)
 //	WaitFrom           one script, then one blocked XREAD
 //
 // The first Send of a conversation writes the two lists before and, to wake who
@@ -309,9 +311,9 @@
 //
 // Who may what. Reading and sending is for those inside, who are not muted if they
 // send. Changing settings, muting, deleting, and taking back others' messages is for
-// the owner, inside or not; where there is no owner, for everybody inside who is not muted; and for
-// operators: a [Pass] without an ID. Names are claims: whoever can use the Redis can
-// act as anybody.
+// the owner, inside or not; where there is no owner, for everybody inside who is
+// not muted; and for operators: a [Pass] without an ID. Names are claims: whoever
+// can use the Redis can act as anybody.
 //
 // A password keeps out those who can use the program but not the Redis. The client
 // turns it once, in [Room.Enter], into a key: PBKDF2 with HMAC-SHA-256, 600,000

@@ -22,7 +22,8 @@
 // A job is dead where trying again can't help: the other side refused it for
 // good, or its args are at fault. It is tried again where that may help, and
 // also where the worker's settings are at fault: a wrong password must not make
-// thousands of jobs dead.
+// thousands of jobs dead. Only a command or a secret whose name the worker does
+// not know makes a job dead: that is as likely the job's mistake.
 //
 // # Mail
 //

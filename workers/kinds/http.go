@@ -52,7 +52,9 @@ type HTTPConfig struct {
 // hexadecimal digits, over t, a dot and the body, by the secret that both sides
 // know. The receiver computes it from the body as it came, before it parses it,
 // compares in constant time, and refuses a t that is more than some minutes off.
-// A repeated attempt has a t of its own; the Idempotency-Key stays the same.
+// A repeated attempt has a t of its own; the Idempotency-Key stays the same. Within
+// an attempt net/http may send a request once more, with the same t, when a kept
+// connection turns out to be closed.
 type HTTP struct {
 	config HTTPConfig
 	dialer *net.Dialer

@@ -13,6 +13,7 @@ type Day struct {
 	// Day is "yesterday" (also where it is empty), "today", or a day such as
 	// 2026-11-30. The first two are seen from when the job was due by its
 	// schedule, or else was enqueued; so a repeat means the same day.
+	// A job that follows another one has the due time of that one's schedule.
 	Day string `json:"day,omitempty"`
 
 	// TZ is the time zone of the days, as Europe/Berlin; empty means UTC.
