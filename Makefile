@@ -17,7 +17,7 @@ build: ## build bin/skidway
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway
 
 demo: build ## count made-up logs with the embedded Redis; needs nothing but Go
-	@./demo.sh
+	@./scripts/demo.sh
 
 redis:
 	@./internal/redistest/install.sh
@@ -36,13 +36,13 @@ lint: ## formatting, vet, staticcheck
 	go run $(STATICCHECK) ./...
 
 bench: build redis ## measure this machine: logs, the queue and chats, beside bare loops
-	@./bench.sh
+	@./scripts/bench.sh
 
 bench-peer: build redis ## measure the queue and asynq in turn (a quarter of an hour)
-	@./benchpeer.sh
+	@./scripts/benchpeer.sh
 
 fuzz: ## run every fuzz target for FUZZTIME (60s)
-	@./fuzz.sh $(FUZZTIME)
+	@./scripts/fuzz.sh $(FUZZTIME)
 
 chaos: redis ## kill processes at every Redis command, not only at some (long)
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped' ./distribute
@@ -54,5 +54,5 @@ geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
 
 ci: lint race ## all that a change must pass
-	@./fuzz.sh 2s
+	@./scripts/fuzz.sh 2s
 	$(MAKE) demo

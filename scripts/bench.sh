@@ -3,8 +3,8 @@
 # folder and is gone afterwards. Without arguments it runs all benchmarks; the
 # first argument may name one, the others go to it:
 #
-#   ./bench.sh logs --lines 5000000
-#   ./bench.sh queue --runs 1
+#   scripts/bench.sh logs --lines 5000000
+#   scripts/bench.sh queue --runs 1
 set -eu
 folder=$(mktemp -d)
 redis-server --port 0 --unixsocket "$folder/redis.sock" --save '' --appendonly no --dir "$folder" --loglevel warning >/dev/null &

@@ -3,7 +3,7 @@
 # script's own and gone afterwards: machines differ, ratios less. Prints medians
 # over the runs, with the aims of the queue. Needs bin/skidway.
 #
-#   ./benchpeer.sh [RUNS]
+#   scripts/benchpeer.sh [RUNS]
 #
 # How soon asynq starts a job depends on where in its polling it is met, which
 # takes minutes to measure: pickup, lateness and idle commands of asynq are

@@ -2,7 +2,7 @@
 # Counts made-up logs with the embedded Redis. Needs nothing but bin/skidway,
 # and leaves nothing behind.
 set -eu
-skidway=$(cd "$(dirname "$0")" && pwd)/bin/skidway
+skidway=$(cd "$(dirname "$0")/.." && pwd)/bin/skidway
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 1' HUP INT TERM
