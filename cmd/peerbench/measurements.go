@@ -9,6 +9,83 @@ import (
 	"github.com/hibiken/asynq"
 )
 
+// fillAndDrain measures enqueue, memory and drain with the same jobs.
+func (b *bench) fillAndDrain(ctx context.Context, f figures) error {
+	before, err := b.db.number(ctx, "memory", "used_memory")
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := b.produce(ctx, b.jobs, nil); err != nil {
+		return err
+	}
+	took := time.Since(started)
+	after, err := b.db.number(ctx, "memory", "used_memory")
+	if err != nil {
+		return err
+	}
+	if b.chosen("enqueue") {
+		f.add("enqueue_per_s", perSecond(b.jobs, took))
+	}
+	if b.chosen("memory") {
+		f.add("redis_bytes_per_job", (after-before)/float64(b.jobs))
+	}
+	if b.chosen("drain") {
+		return b.drain(ctx, f)
+	}
+	return nil
+}
+
+func (b *bench) drain(ctx context.Context, f figures) error {
+	return b.drainSince(ctx, time.Now(), f, "drain_per_s")
+}
+
+// drainSince runs a server until it has handled all jobs, and adds their rate
+// since started as the figure key.
+func (b *bench) drainSince(ctx context.Context, started time.Time, f figures, key string) error {
+	all := newCountdown(b.jobs)
+	stop, err := b.serve(func([]byte) { all.tick() })
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := all.wait(ctx); err != nil {
+		return err
+	}
+	f.add(key, perSecond(b.jobs, time.Since(started)))
+	return nil
+}
+
+// steady starts the server when one job in a hundred was enqueued: had it
+// found nothing at its start, it would first sleep for about a second.
+func (b *bench) steady(ctx context.Context, f figures) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	head := make(chan struct{})
+	var producing sync.WaitGroup
+	defer producing.Wait()
+	started := time.Now()
+	producing.Go(func() {
+		err := b.produce(ctx, b.jobs, func(number int) []asynq.Option {
+			if number == b.jobs/100 {
+				close(head)
+			}
+			return nil
+		})
+		if err != nil {
+			cancel(err)
+		}
+	})
+	select {
+	case <-head:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return b.drainSince(ctx, started, f, "steady_per_s")
+}
+
+func perSecond(n int, took time.Duration) float64 { return float64(n) / took.Seconds() }
+
 const (
 	// An idle server of asynq looks for jobs each 0.5 to 1.5 s.
 	pollingSpan = 2 * time.Second
@@ -130,4 +207,34 @@ func (r *lateRound) handle(payload []byte) {
 // span.
 func spread(span time.Duration, i, n int) time.Duration {
 	return span * time.Duration(i) / time.Duration(n)
+}
+
+// startup is how long a server may take to connect and announce itself.
+const startup = 2 * time.Second
+
+// idle counts the commands of a server without jobs.
+func (b *bench) idle(ctx context.Context, f figures) error {
+	stop, err := b.serve(func([]byte) {})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := pause(ctx, startup); err != nil {
+		return err
+	}
+	before, err := b.db.number(ctx, "stats", "total_commands_processed")
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := pause(ctx, b.idleFor); err != nil {
+		return err
+	}
+	took := time.Since(started)
+	after, err := b.db.number(ctx, "stats", "total_commands_processed")
+	if err != nil {
+		return err
+	}
+	f.add("idle_commands_per_s", (after-before-1)/took.Seconds()) // one was ours, asking before
+	return nil
 }
