@@ -1,0 +1,244 @@
+package distribute
+
+import "fmt"
+
+// Subscribers of the cases are s and t; the cases call for s. Claims are c1
+// and c2.
+
+func (s scriptRunner) subscribe(name, settings string) string {
+	return s.run(subscribeScript, []string{s.k.subscribers(), s.k.subscriber(name), s.k.wake()}, name, settings)
+}
+
+func (s scriptRunner) unsubscribe(name string) string {
+	k := s.k
+	return s.run(unsubscribeScript, []string{k.subscribers(), k.subscriber(name), k.claims(name), k.owners(name), k.wake()}, name)
+}
+
+// claim asks for a shipment of f, and behind it for g and i.
+func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
+	k := s.k
+	keys := []string{k.subscribers(), k.subscriber("s"), k.claims("s"), k.owners("s"), k.file("f"), k.staged("s", "f")}
+	args := []any{"s", claim, testLeaseMS, "f", shipment}
+	for _, id := range more {
+		keys, args = append(keys, k.file(id), k.staged("s", id)), append(args, id, 1)
+	}
+	return s.run(claimScript, keys, args...)
+}
+
+func (s scriptRunner) renew(claim string) string {
+	k := s.k
+	return s.run(renewScript, []string{k.subscribers(), k.subscriber("s"), k.claims("s"), k.owners("s")}, "s", testLeaseMS, "f", claim)
+}
+
+func (s scriptRunner) release(claim string) string {
+	k := s.k
+	return s.run(releaseScript, []string{k.claims("s"), k.owners("s"), k.staged("s", "f"), k.wake()}, "f", claim)
+}
+
+func (s scriptRunner) stage(claim string) string {
+	return s.run(stageScript, []string{s.k.owners("s"), s.k.staged("s", "f")}, "f", claim, "day\tUS", 2, "day\tDE", 3)
+}
+
+// seal seals so many cells, with a note on the file.
+func (s scriptRunner) seal(claim string, shipment, cells int) string {
+	k := s.k
+	sealed := k.sealedCells("s", shipmentName("f", int64(shipment)))
+	return s.run(sealScript,
+		[]string{k.subscribers(), k.subscriber("s"), k.claims("s"), k.owners("s"), k.file("f"), k.staged("s", "f"), sealed,
+			k.sealed("s"), k.files(), k.wake(), k.spent(), k.problems("s")},
+		"s", "f", shipment, claim, cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
+}
+
+// fold folds cells of f's first shipment.
+func (s scriptRunner) fold(members ...string) string {
+	k := s.k
+	args, places := []any{"f:1", "s", len(members)}, []any{}
+	for _, member := range members {
+		args, places = append(args, "day\t"+member), append(places, member, 1)
+	}
+	return s.run(foldScript,
+		[]string{k.subscriber("s"), k.sealed("s"), k.sealedCells("s", "f:1"), k.groups("s"), k.subscribers(), k.totals("s", "day")},
+		append(append(args, places...), "day")...)
+}
+
+// score is the score of a member of a sorted set.
+func (s scriptRunner) score(key, member string) string { return s.text("ZSCORE", key, member) }
+
+// field is the field of a hash.
+func (s scriptRunner) field(key, field string) string { return s.text("HGET", key, field) }
+
+// exists is how many of these keys there are.
+func (s scriptRunner) exists(keys ...string) string {
+	args := []any{"EXISTS"}
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	return s.text(args...)
+}
+
+// sealedState is the state of the file and the lines that s has counted.
+func (s scriptRunner) sealedState() string {
+	return s.field(s.k.file("f"), "state") + " " + s.field(s.k.subscriber("s"), "lines")
+}
+
+// folded is what folding changes.
+func (s scriptRunner) folded() string {
+	totals := s.k.totals("s", "day")
+	return fmt.Sprintf("US %s DE %s, sealed %s, groups %s", s.score(totals, "US"), s.score(totals, "DE"),
+		s.text("SMEMBERS", s.k.sealed("s")), s.text("ZRANGE", s.k.groups("s"), 0, -1))
+}
+
+// States, each built on one before it.
+
+func subscribed(s scriptRunner) { s.subscribe("s", "words") }
+
+func announcedFile(s scriptRunner) {
+	subscribed(s)
+	completed(s)
+}
+
+func claimed(s scriptRunner) {
+	announcedFile(s)
+	s.claim("c1", 1)
+}
+
+func claimedEarly(s scriptRunner) {
+	subscribed(s)
+	admitted(s)
+	s.claim("c1", 1)
+	s.stage("c1")
+}
+
+func staged(s scriptRunner) {
+	claimed(s)
+	s.stage("c1")
+}
+
+// deadClaim has staged counts and run out.
+func deadClaim(s scriptRunner) {
+	staged(s)
+	s.expire(s.k.claims("s"), "f")
+}
+
+func sealed(s scriptRunner) {
+	staged(s)
+	s.seal("c1", 1, 2)
+}
+
+// sealedByOne is counted by s and not by t.
+func sealedByOne(s scriptRunner) {
+	s.subscribe("t", "words")
+	sealed(s)
+}
+
+// withoutSubscriber removes s from a state.
+func withoutSubscriber(given func(scriptRunner)) func(scriptRunner) {
+	return func(s scriptRunner) {
+		given(s)
+		s.do([]any{"HDEL", s.k.subscribers(), "s"})
+	}
+}
+
+var countingScripts = []scriptCase{
+	{name: "subscribe: new", given: nothing, call: func(s scriptRunner) string { return s.subscribe("s", "words") }, want: "words"},
+	{
+		name: "subscribe: first settings", given: func(s scriptRunner) { s.subscribe("s", "") },
+		call: func(s scriptRunner) string { return s.subscribe("s", "words") }, want: "words",
+	},
+	{name: "subscribe: other settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "letters") }, want: "words", keeps: true},
+	{name: "subscribe: any settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "") }, want: "words", keeps: true},
+
+	{name: "unsubscribe: there", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("s") }, want: "1", again: "0"},
+	{name: "unsubscribe: another", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("t") }, want: "0"},
+
+	{
+		name: "claim: free", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME 0]",
+		look: func(s scriptRunner) string {
+			return s.field(s.k.owners("s"), "f") + " " + s.score(s.k.claims("s"), "f")
+		}, sees: "c1 TIME",
+	},
+	{name: "claim: no subscriber", given: withoutSubscriber(announcedFile), call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[]", keeps: true},
+	{name: "claim: held by another", given: staged, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME TIME]", keeps: true},
+	{
+		name: "claim: left by a dead claim", given: deadClaim, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME 0]",
+		look: func(s scriptRunner) string {
+			return s.field(s.k.owners("s"), "f") + " " + s.exists(s.k.staged("s", "f"))
+		}, sees: "c2 0",
+	},
+	{name: "claim: counted before", given: sealedByOne, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]", keeps: true},
+	{name: "claim: done", given: sealed, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]", keeps: true},
+	{name: "claim: an earlier shipment", given: shippedAgain, call: func(s scriptRunner) string { return s.claim("c3", 1) }, want: "[TIME -1]", keeps: true},
+	{
+		name: "claim: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) },
+		call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]",
+		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.k.owners("s")) }, sees: "0",
+	},
+	{
+		name: "claim: the first that is free", given: func(s scriptRunner) {
+			staged(s)
+			s.admitFile("a", "g", "f", 0, 100)
+			s.admitFile("a", "i", "f g", 0, 100)
+		},
+		call: func(s scriptRunner) string { return s.claim("c2", 1, "gone", "g", "i") }, want: "[TIME TIME -1 0]",
+	},
+
+	{
+		name: "renew: held", given: deadClaim, call: func(s scriptRunner) string { return s.renew("c1") }, want: "[]",
+		look: func(s scriptRunner) string { return s.score(s.k.claims("s"), "f") }, sees: "TIME",
+	},
+	{
+		name: "renew: another's", given: deadClaim, call: func(s scriptRunner) string { return s.renew("c2") }, want: "[f]", keeps: true,
+		look: func(s scriptRunner) string { return s.score(s.k.claims("s"), "f") }, sees: "1",
+	},
+	{
+		name: "renew: no subscriber", given: func(s scriptRunner) { staged(s); s.unsubscribe("s") },
+		call: func(s scriptRunner) string { return s.renew("c1") }, want: "[f]", keeps: true,
+	},
+
+	{
+		name: "release: held", given: staged, call: func(s scriptRunner) string { return s.release("c1") }, want: "1", again: "0",
+		look: func(s scriptRunner) string { return s.exists(s.k.staged("s", "f"), s.k.claims("s"), s.k.owners("s")) }, sees: "0",
+	},
+	{name: "release: another's", given: staged, call: func(s scriptRunner) string { return s.release("c2") }, want: "0", keeps: true},
+	{name: "release: none", given: announcedFile, call: func(s scriptRunner) string { return s.release("c1") }, want: "0", keeps: true},
+
+	{name: "stage: held", given: claimed, call: func(s scriptRunner) string { return s.stage("c1") }, want: "1"},
+	{name: "stage: another's", given: claimed, call: func(s scriptRunner) string { return s.stage("c2") }, want: "0", keeps: true},
+	{name: "stage: none", given: announcedFile, call: func(s scriptRunner) string { return s.stage("c1") }, want: "0", keeps: true},
+
+	{
+		name: "seal: by the last subscriber", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "2",
+		look: func(s scriptRunner) string { return s.sealedState() + " " + s.text("SMEMBERS", s.k.problems("s")) }, sees: "done 5 [f]",
+	},
+	{
+		name: "seal: before another subscriber", given: func(s scriptRunner) { s.subscribe("t", "words"); staged(s) },
+		call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "1", look: scriptRunner.sealedState, sees: "uploaded 5",
+	},
+	{name: "seal: no cells", given: claimed, call: func(s scriptRunner) string { return s.seal("c1", 1, 0) }, want: "2"},
+	{name: "seal: another's claim", given: staged, call: func(s scriptRunner) string { return s.seal("c2", 1, 2) }, want: "0", keeps: true},
+	{name: "seal: no claim", given: func(s scriptRunner) { staged(s); s.release("c1") }, call: func(s scriptRunner) string { return s.seal("c1", 1, 0) }, want: "0", keeps: true},
+	{name: "seal: a cell too few", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 1, 3) }, want: "-1", keeps: true},
+	{name: "seal: cells that are not its own", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 1, 0) }, want: "-1", keeps: true},
+	{name: "seal: another shipment", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 2, 2) }, want: "0", keeps: true},
+	{name: "seal: uploading", given: claimedEarly, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
+	{name: "seal: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
+	{
+		name: "seal: counted by another claim", given: func(s scriptRunner) { sealedByOne(s); s.do([]any{"HSET", s.k.owners("s"), "f", "c2"}) },
+		call: func(s scriptRunner) string { return s.seal("c2", 1, 0) }, want: "0", keeps: true,
+	},
+
+	{
+		name: "fold: all cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0",
+		look: scriptRunner.folded, sees: "US 2 DE 3, sealed [], groups [day]",
+	},
+	{
+		name: "fold: some cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "FR") }, want: "1",
+		look: scriptRunner.folded, sees: "US 2 DE <nil>, sealed [f:1], groups [day]",
+	},
+	{
+		name: "fold: to zero", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), -2, "US"}) },
+		call: func(s scriptRunner) string { return s.fold("US") }, want: "1",
+		look: scriptRunner.folded, sees: "US <nil> DE <nil>, sealed [f:1], groups [day]",
+	},
+	{name: "fold: no subscriber", given: withoutSubscriber(sealed), call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", keeps: true},
+}

@@ -1,0 +1,273 @@
+package distribute
+
+import "fmt"
+
+// Shippers of the cases are a and b, the file is f, its head's index key is h.
+
+const testLeaseMS = 10_000
+
+func (s scriptRunner) now() string { return s.run(nowScript, []string{s.k.channel()}) }
+
+func (s scriptRunner) begin(shipper string) string {
+	return s.run(beginScript, []string{s.k.channel(), s.k.shippers(), s.k.leases(), s.k.wake()}, shipper, testLeaseMS, modeBatch, "host:1")
+}
+
+func (s scriptRunner) beat(shipper string, shipment int) string {
+	file, id := s.k.channel(), ""
+	if shipment > 0 {
+		file, id = s.k.file("f"), "f"
+	}
+	return s.run(beatScript, []string{s.k.leases(), s.k.uploads(), file}, shipper, testLeaseMS, shipment, id)
+}
+
+func (s scriptRunner) end(shipper string, onlyExpired int) string {
+	return s.run(endScript, []string{s.k.shippers(), s.k.leases(), s.k.line(), s.k.wake()}, shipper, onlyExpired)
+}
+
+// admit asks for file f with last as its last shipment.
+func (s scriptRunner) admit(shipper string, last, cost int) string {
+	index := ""
+	if last > 0 {
+		index = "f"
+	}
+	return s.admitFile(shipper, "f", index, last, cost)
+}
+
+// admitFile asks for a file whose head the index holds as index.
+func (s scriptRunner) admitFile(shipper, id, index string, last, cost int) string {
+	k := s.k
+	return s.run(admitScript,
+		[]string{k.channel(), k.open(), k.line(), k.leases(), k.heads(), k.files(), k.file(id), k.abandoned(), k.uploads()},
+		shipper, id, "h", index, last, "head", cost, testLeaseMS, "name", "access.log", "codec", "plain", "size", 100)
+}
+
+func (s scriptRunner) complete(shipper string, shipment int64, length int) string {
+	return s.run(completeScript, []string{s.k.file("f"), s.k.fileWake("f", shipment), s.k.uploads()}, shipper, shipment, length, "f")
+}
+
+func (s scriptRunner) abandon(shipper string, shipment int64) string {
+	k := s.k
+	return s.run(abandonScript,
+		[]string{k.file("f"), k.fileWake("f", shipment), k.abandoned(), k.wake(), k.uploads(), k.spent()},
+		shipper, shipment, "f", 60_000, 1)
+}
+
+func (s scriptRunner) settle() string {
+	return s.run(settleScript, []string{s.k.file("f"), s.k.subscribers(), s.k.spent()}, "f")
+}
+
+func (s scriptRunner) free(shipment int64, last int) string {
+	k := s.k
+	return s.run(freeScript,
+		[]string{k.channel(), k.open(), k.file("f"), k.fileWake("f", shipment), k.wake(), k.spent(), k.segment("f", shipment, 0)},
+		shipment, "f", last)
+}
+
+func (s scriptRunner) forget(before int) string {
+	return s.run(forgetScript, []string{s.k.files(), s.k.heads(), s.k.file("f"), s.k.open(), s.k.abandoned()}, "f", before)
+}
+
+// States, each built on one before it.
+
+func nothing(scriptRunner) {}
+
+func registered(s scriptRunner) {
+	s.begin("a")
+	s.begin("b")
+}
+
+func admitted(s scriptRunner) {
+	registered(s)
+	s.admit("a", 0, 100)
+	s.append(1)
+}
+
+// append appends 100 bytes to a shipment.
+func (s scriptRunner) append(shipment int64) {
+	s.do([]any{"SET", s.k.segment("f", shipment, 0), "content"}, []any{"HSET", s.k.file("f"), "raw", 100})
+}
+
+func completed(s scriptRunner) {
+	admitted(s)
+	s.complete("a", 1, 100)
+}
+
+func abandonedUpload(s scriptRunner) {
+	admitted(s)
+	s.abandon("a", 1)
+}
+
+func freed(s scriptRunner) {
+	sealed(s)
+	s.free(1, 1)
+}
+
+// shippedAgain is counted, freed, shipped and counted again.
+func shippedAgain(s scriptRunner) {
+	freed(s)
+	s.admit("a", 1, 100)
+	s.append(2)
+	s.complete("a", 2, 100)
+	s.claim("c2", 2)
+	s.seal("c2", 2, 0)
+}
+
+// waiting has a shipper in line for a window that the file fills.
+func waiting(s scriptRunner) {
+	registered(s)
+	s.admit("b", 0, testWindow)
+	s.admitFile("a", "g", "f", 0, 100)
+}
+
+var shippingScripts = []scriptCase{
+	{name: "now: any time", given: nothing, call: scriptRunner.now, want: "TIME", keeps: true},
+
+	{name: "begin: new", given: nothing, call: func(s scriptRunner) string { return s.begin("a") }, want: "1"},
+	{
+		name: "begin: registered", given: func(s scriptRunner) { registered(s); s.expire(s.k.leases(), "a") },
+		call: func(s scriptRunner) string { return s.begin("a") }, want: "1",
+		look: func(s scriptRunner) string {
+			return s.field(s.k.channel(), "shipments") + " " + s.score(s.k.leases(), "a")
+		}, sees: "2 TIME",
+	},
+
+	{
+		name: "beat: alone", given: func(s scriptRunner) { registered(s); s.expire(s.k.leases(), "a") },
+		call: func(s scriptRunner) string { return s.beat("a", 0) }, want: "1",
+		look: func(s scriptRunner) string { return s.score(s.k.leases(), "a") }, sees: "TIME",
+	},
+	{
+		name: "beat: with an upload", given: func(s scriptRunner) { admitted(s); s.expire(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.beat("a", 1) }, want: "1",
+		look: func(s scriptRunner) string { return s.score(s.k.uploads(), "f") }, sees: "TIME",
+	},
+	{
+		name: "beat: another's upload", given: func(s scriptRunner) { admitted(s); s.expire(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.beat("b", 1) }, want: "1", keeps: true,
+		look: func(s scriptRunner) string { return s.score(s.k.uploads(), "f") }, sees: "1",
+	},
+	{
+		name: "beat: another shipment", given: func(s scriptRunner) { admitted(s); s.expire(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.beat("a", 2) }, want: "1", keeps: true,
+		look: func(s scriptRunner) string { return s.score(s.k.uploads(), "f") }, sees: "1",
+	},
+	{name: "beat: taken for dead", given: nothing, call: func(s scriptRunner) string { return s.beat("a", 0) }, want: "0", keeps: true},
+
+	{name: "end: done", given: registered, call: func(s scriptRunner) string { return s.end("a", 0) }, want: "1", again: "0"},
+	{name: "end: lease not run out", given: registered, call: func(s scriptRunner) string { return s.end("a", 1) }, want: "0", keeps: true},
+	{
+		name: "end: lease run out", given: func(s scriptRunner) { registered(s); s.expire(s.k.leases(), "a") },
+		call: func(s scriptRunner) string { return s.end("a", 1) }, want: "1", again: "0",
+	},
+	{
+		name: "end: in the line", given: waiting, call: func(s scriptRunner) string { return s.end("a", 0) }, want: "1", again: "0",
+		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
+	},
+
+	{name: "admit: new file", given: registered, call: func(s scriptRunner) string { return s.admit("a", 0, 100) }, want: "[admitted 1]"},
+	{
+		name: "admit: as large as the window", given: registered,
+		call: func(s scriptRunner) string { return s.admit("a", 0, testWindow) }, want: "[admitted 1]",
+	},
+	{
+		name: "admit: larger than the window", given: registered, keeps: true,
+		call: func(s scriptRunner) string { return s.admit("a", 0, testWindow+1) }, want: fmt.Sprintf("[large %d]", testWindow),
+	},
+	{
+		name: "admit: index changed", given: registered, keeps: true, want: "[changed]",
+		call: func(s scriptRunner) string { return s.admitFile("a", "f", "other", 0, 100) },
+	},
+	{
+		name: "admit: shipment changed", given: registered, keeps: true, want: "[changed]",
+		call: func(s scriptRunner) string { return s.admitFile("a", "f", "", 1, 100) },
+	},
+	{
+		name: "admit: another uploads it", given: admitted, keeps: true, want: "[changed]",
+		call: func(s scriptRunner) string { return s.admit("b", 1, 100) },
+	},
+	{
+		name: "admit: not counted yet", given: completed, keeps: true, want: "[changed]",
+		call: func(s scriptRunner) string { return s.admit("b", 1, 100) },
+	},
+	{
+		name: "admit: not freed yet", given: sealed, keeps: true, want: "[changed]",
+		call: func(s scriptRunner) string { return s.admit("b", 1, 100) },
+	},
+	{
+		name: "admit: changed in the line", given: waiting,
+		call: func(s scriptRunner) string { return s.admitFile("a", "g", "other", 0, 100) }, want: "[changed]",
+		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
+	},
+	{
+		name: "admit: window full", given: func(s scriptRunner) { registered(s); s.admit("b", 0, testWindow-99) },
+		call: func(s scriptRunner) string { return s.admitFile("a", "g", "f", 0, 100) }, want: fmt.Sprintf("[full %d]", testWindow-99),
+	},
+	{
+		name: "admit: another asked first", given: func(s scriptRunner) { waiting(s); s.abandon("b", 1); s.free(1, 1) },
+		call: func(s scriptRunner) string { return s.admitFile("b", "i", "f", 0, 100) }, want: "[line 0]",
+	},
+	{
+		name: "admit: a dead shipper asked first", given: func(s scriptRunner) { waiting(s); s.abandon("b", 1); s.free(1, 1); s.expire(s.k.leases(), "a") },
+		call: func(s scriptRunner) string { return s.admitFile("b", "i", "f", 0, 100) }, want: "[admitted 1]",
+		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
+	},
+	{name: "admit: counted and freed", given: freed, call: func(s scriptRunner) string { return s.admit("b", 1, 100) }, want: "[admitted 2]"},
+	{
+		name: "admit: abandoned and freed", given: func(s scriptRunner) { abandonedUpload(s); s.free(1, 1) },
+		call: func(s scriptRunner) string { return s.admit("b", 1, 100) }, want: "[admitted 2]",
+		look: func(s scriptRunner) string { return s.exists(s.k.abandoned()) }, sees: "0",
+	},
+
+	{name: "complete: all uploaded", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "1"},
+	{name: "complete: by another", given: admitted, call: func(s scriptRunner) string { return s.complete("b", 1, 100) }, want: "0", keeps: true},
+	{name: "complete: another shipment", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 2, 100) }, want: "0", keeps: true},
+	{name: "complete: another length", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 1, 99) }, want: "0", keeps: true},
+	{name: "complete: abandoned", given: abandonedUpload, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "0", keeps: true},
+	{name: "complete: counted already", given: sealed, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "1", keeps: true},
+
+	{name: "abandon: by its shipper", given: admitted, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "1"},
+	{name: "abandon: by another", given: admitted, call: func(s scriptRunner) string { return s.abandon("b", 1) }, want: "0", keeps: true},
+	{name: "abandon: lease not run out", given: admitted, call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "0", keeps: true},
+	{
+		name: "abandon: lease run out", given: func(s scriptRunner) { admitted(s); s.expire(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "1",
+	},
+	{name: "abandon: another shipment", given: admitted, call: func(s scriptRunner) string { return s.abandon("a", 2) }, want: "0", keeps: true},
+	{name: "abandon: complete", given: completed, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "0", keeps: true},
+
+	{name: "settle: other subscriber is gone", given: func(s scriptRunner) { sealedByOne(s); s.unsubscribe("t") }, call: scriptRunner.settle, want: "1"},
+	{name: "settle: other subscriber counts", given: sealedByOne, call: scriptRunner.settle, want: "0", keeps: true},
+	{name: "settle: no subscriber", given: completed, call: scriptRunner.settle, want: "0", keeps: true},
+	{name: "settle: uploading", given: admitted, call: scriptRunner.settle, want: "0", keeps: true},
+
+	{name: "free: done", given: sealed, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "1", again: "0"},
+	{name: "free: abandoned", given: abandonedUpload, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "1", again: "0"},
+	{
+		name: "free: not the last segments", given: sealed, call: func(s scriptRunner) string { return s.free(1, 0) }, want: "0",
+		look: func(s scriptRunner) string { return s.field(s.k.channel(), "used") + " " + s.exists(s.k.spent()) }, sees: "100 1",
+	},
+	{name: "free: an earlier shipment", given: shippedAgain, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "0", keeps: true},
+	{name: "free: uploading", given: admitted, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "0", keeps: true},
+	{name: "free: not counted yet", given: completed, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "0", keeps: true},
+
+	{
+		name: "forget: long ago", given: func(s scriptRunner) {
+			freed(s)
+			s.expire(s.k.files(), "f")
+			s.do([]any{"HSET", s.k.heads(), "h", "e f g"})
+		},
+		call: func(s scriptRunner) string { return s.forget(1) }, want: "1", again: "0",
+		look: func(s scriptRunner) string { return s.field(s.k.heads(), "h") }, sees: "e g",
+	},
+	{
+		name: "forget: the only one of its head", given: func(s scriptRunner) { freed(s); s.expire(s.k.files(), "f") },
+		call: func(s scriptRunner) string { return s.forget(1) }, want: "1", again: "0",
+		look: func(s scriptRunner) string { return s.exists(s.k.heads()) }, sees: "0",
+	},
+	{name: "forget: touched lately", given: freed, call: func(s scriptRunner) string { return s.forget(1) }, want: "0", keeps: true},
+	{
+		name: "forget: in Redis", given: func(s scriptRunner) { completed(s); s.expire(s.k.files(), "f") },
+		call: func(s scriptRunner) string { return s.forget(1) }, want: "0", keeps: true,
+	},
+	{name: "forget: unknown", given: nothing, call: func(s scriptRunner) string { return s.forget(1) }, want: "0", keeps: true},
+}
