@@ -13,27 +13,28 @@ import (
 // rooms says what each package may import of ours, beside internal/rdb. A
 // package that is not listed may not exist.
 var rooms = map[string][]string{
-	"skidway":                         {},
-	"skidway/internal/rdb":            {},
-	"skidway/internal/redistest":      {},
-	"skidway/internal/samplelog":      {},
-	"skidway/queue":                   {},
-	"skidway/delayed":                 {"skidway/queue"},
-	"skidway/workers":                 {"skidway/queue", "skidway/delayed"},
-	"skidway/workers/workerstest":     {"skidway/workers", "skidway/queue", "skidway/delayed"},
-	"skidway/workers/kinds":           {"skidway/workers", "skidway/queue", "skidway/distribute", "skidway/distribute/accesslog", "skidway/distribute/geo"},
-	"skidway/workers/metrics":         {"skidway/workers", "skidway/queue"},
-	"skidway/distribute/chat":         {},
-	"skidway/distribute/accesslog":    {},
-	"skidway/distribute/geo":          {},
-	"skidway/distribute/geo/generate": {},
-	"skidway/distribute":              {"skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo"},
-	"skidway/cmd/skidway":             {"skidway/queue", "skidway/delayed", "skidway/workers", "skidway/workers/kinds", "skidway/workers/metrics", "skidway/distribute", "skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo", "skidway/internal/samplelog"},
+	"skidway":                                     {},
+	"skidway/internal/rdb":                        {},
+	"skidway/internal/redistest":                  {},
+	"skidway/internal/samplelog":                  {},
+	"skidway/queue":                               {},
+	"skidway/delayed":                             {"skidway/queue"},
+	"skidway/workers":                             {"skidway/queue", "skidway/delayed"},
+	"skidway/workers/workerstest":                 {"skidway/workers", "skidway/queue", "skidway/delayed"},
+	"skidway/workers/kinds":                       {"skidway/workers", "skidway/queue", "skidway/distribute", "skidway/distribute/accesslog", "skidway/distribute/geo"},
+	"skidway/workers/metrics":                     {"skidway/workers", "skidway/queue"},
+	"skidway/distribute/chat":                     {},
+	"skidway/distribute/chat/internal/scripttest": {"skidway/internal/redistest"},
+	"skidway/distribute/accesslog":                {},
+	"skidway/distribute/geo":                      {},
+	"skidway/distribute/geo/generate":             {},
+	"skidway/distribute":                          {"skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo"},
+	"skidway/cmd/skidway":                         {"skidway/queue", "skidway/delayed", "skidway/workers", "skidway/workers/kinds", "skidway/workers/metrics", "skidway/distribute", "skidway/distribute/chat", "skidway/distribute/accesslog", "skidway/distribute/geo", "skidway/internal/samplelog"},
 }
 
 // onlyInTests may be imported by tests of any room, beside what the room may
 // import.
-var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/internal/redistest", "skidway/internal/samplelog"}
+var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/distribute/chat/internal/scripttest", "skidway/internal/redistest", "skidway/internal/samplelog"}
 
 type goPackage struct {
 	ImportPath                         string
