@@ -26,6 +26,7 @@ func TestQueueBenchMeasuresEveryFigureAndLeavesNothing(t *testing.T) {
 		"--idle-for", "5s", "--aof", "--json")
 	values := map[string]any{}
 	put(t, json.Unmarshal([]byte(o.stdout), &values))
+	golden(t, "bench_queue", keys(t, o.stdout))
 	for _, key := range []string{
 		"enqueue_per_s", "enqueue_batch_per_s", "drain_per_s", "steady_per_s",
 		"pickup_ms_p50", "pickup_ms_p99", "late_ms_p50", "late_ms_p99",
