@@ -47,12 +47,7 @@ func (p *Pool) aboutJSON() []byte {
 }
 
 // news says that the worker's About has changed. It does not block.
-func (p *Pool) news() {
-	select {
-	case p.changedAbout <- struct{}{}:
-	default:
-	}
-}
+func (p *Pool) news() { p.changedAbout.send() }
 
 // describe tells Redis each time that the About has changed, until ctx is done.
 // Nothing depends on it: an error is passed over.

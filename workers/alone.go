@@ -136,6 +136,6 @@ func (p *Pool) endAlone(r *run) {
 // handBack gives a job that was not started back to the front of its queue.
 func (r *run) handBack() {
 	if r.ended.CompareAndSwap(false, true) {
-		r.tenure.finish(queue.Ending{Job: r.job, As: queue.AsReturned})
+		r.tenure.completer.add(queue.Ending{Job: r.job, As: queue.AsReturned})
 	}
 }

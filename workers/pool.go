@@ -33,13 +33,13 @@ type Pool struct {
 
 	aloneWait, aloneWindow time.Duration // see alone.go; tests have less time
 
-	kick   chan struct{} // the dispatcher has something to look at
+	kick   notification  // the dispatcher has something to look at
 	quietC chan struct{} // closed: no more jobs are taken
 	stopC  chan struct{} // closed: running handlers have until the drain is over
 	endC   chan struct{} // closed: Run has returned
 
-	changedAbout chan struct{} // what the worker says of itself is out of date
-	respecified  chan struct{} // there may be other patterns
+	changedAbout notification // what the worker says of itself is out of date
+	respecified  notification // there may be other patterns
 
 	opened atomic.Int64    // leases, so that none has the name of another
 	life   context.Context // of a run, for what must go on until all is written
@@ -75,8 +75,8 @@ func New(db *rdb.DB, client *queue.Client, config Config) (*Pool, error) {
 		db: db, client: client, config: config, log: config.Logger, unknown: unknownKind(),
 		name: workerName(config.Name), born: time.Now(), served: config.Queues,
 		aloneWait: aloneWait, aloneWindow: aloneWindow,
-		kick: make(chan struct{}, 1), quietC: make(chan struct{}), stopC: make(chan struct{}), endC: make(chan struct{}),
-		changed: make(chan struct{}), changedAbout: make(chan struct{}, 1), respecified: make(chan struct{}, 1),
+		kick: newNotification(), quietC: make(chan struct{}), stopC: make(chan struct{}), endC: make(chan struct{}),
+		changed: make(chan struct{}), changedAbout: newNotification(), respecified: newNotification(),
 	}
 	p.mover = delayed.NewMover(nil, delayed.MoverConfig{Name: p.name, Logger: config.Logger})
 	p.crons = delayed.NewCron(nil, delayed.CronConfig{Name: p.name, Logger: config.Logger})
@@ -218,9 +218,18 @@ func (p *Pool) stop() {
 }
 
 // wake lets the dispatcher look again.
-func (p *Pool) wake() {
+func (p *Pool) wake() { p.kick.send() }
+
+// A notification wakes the one goroutine that receives from it. What is sent
+// before it receives is received once.
+type notification chan struct{}
+
+func newNotification() notification { return make(notification, 1) }
+
+// send does not block.
+func (n notification) send() {
 	select {
-	case p.kick <- struct{}{}:
+	case n <- struct{}{}:
 	default:
 	}
 }

@@ -30,10 +30,7 @@ func (p *Pool) SetQueues(queues []Queue) error {
 	}
 	p.serveNamed()
 	p.news()
-	select {
-	case p.respecified <- struct{}{}:
-	default:
-	}
+	p.respecified.send()
 	return nil
 }
 

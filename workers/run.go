@@ -188,7 +188,7 @@ func (p *Pool) decide(r *run, kind *kind, err error) (queue.Ending, error) {
 // settle decides what becomes of a job and hands that on to be written.
 func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
 	end, err := p.decide(r, kind, err)
-	r.tenure.finish(end)
+	r.tenure.completer.add(end)
 	if p.config.Hooks.Ended != nil {
 		p.config.Hooks.Ended(r.job, Report{As: end.As, Err: err, Duration: took, Wait: end.Wait})
 	}

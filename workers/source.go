@@ -129,7 +129,14 @@ func (s *source) open(ctx context.Context) (*tenure, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tenure{source: s, lease: lease, held: map[string]*run{}, cancelled: map[string]time.Time{}, wake: make(chan struct{}, 1), written: make(chan struct{})}
+	t := &tenure{source: s, lease: lease, held: map[string]*run{}, cancelled: map[string]time.Time{}, written: make(chan struct{})}
+	t.completer = &completer{
+		write: func(ctx context.Context, outcomes []queue.Ending) error {
+			_, err := lease.Finish(ctx, outcomes)
+			return err
+		},
+		written: t.finished, linger: s.pool.config.Lease, log: s.pool.log.With("queue", s.queue.Name()), wake: newNotification(),
+	}
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	s.tenure, s.empty, s.paused, s.dirty = t, false, false, false

@@ -11,15 +11,14 @@ import (
 
 // A tenure is one lease and the jobs that are held under it.
 type tenure struct {
-	source  *source
-	lease   *queue.Lease
-	wake    chan struct{}
-	written chan struct{} // closed when nothing is written any more
+	source    *source
+	lease     *queue.Lease
+	completer *completer
+	written   chan struct{} // closed when nothing is written any more
 
 	mu        sync.Mutex
 	held      map[string]*run       // by id, until their end is written
 	cancelled map[string]time.Time  // ids of jobs that were cancelled lately
-	endings   []queue.Ending        // to be written
 	ended     map[string]*queue.Job // by id, whose end was written while what is held is read again; else nil
 	gone      bool                  // the lease is lost or closed
 }
@@ -34,15 +33,14 @@ func (t *tenure) lost() {
 	for _, r := range t.held {
 		held = append(held, r)
 	}
-	t.endings = nil
 	t.mu.Unlock()
+	t.completer.close()
 	if first { // the heartbeat, the dispatcher and the writer all find out
 		s.pool.log.Warn("lease lost: the jobs that this worker holds go to others", "queue", s.queue.Name(), "worker", t.lease.Worker())
 		if s.pool.config.Hooks.LeaseLost != nil {
 			s.pool.config.Hooks.LeaseLost(s.queue.Name())
 		}
 	}
-	t.wakeWriter()
 	s.pool.mu.Lock()
 	if s.tenure == t {
 		s.tenure = nil
@@ -113,82 +111,24 @@ func (t *tenure) close() {
 	}
 }
 
-// finish notes what became of a job, to be written.
-func (t *tenure) finish(ending queue.Ending) {
-	t.mu.Lock()
-	if !t.gone {
-		t.endings = append(t.endings, ending)
-	}
-	t.mu.Unlock()
-	t.wakeWriter()
-}
-
-func (t *tenure) wakeWriter() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
-}
-
-// write writes endings, all that have gathered at a time, until the lease is
-// lost, or ctx is done and none is left. What can't be written is tried again
-// until the lease is lost, or was over when ctx was done.
+// write writes outcomes until ctx is done and none is left, or the lease is lost.
 func (t *tenure) write(ctx context.Context) {
 	defer close(t.written)
-	writing, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(t.source.pool.config.Lease, end) })()
-	for last := false; ; {
-		t.mu.Lock()
-		endings, gone := t.endings, t.gone
-		t.endings = nil
-		t.mu.Unlock()
-		if gone {
-			return
-		}
-		if len(endings) > 0 {
-			if !t.writeAll(writing, endings) {
-				return
-			}
-			continue
-		}
-		if last {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			last = true // but what has come in between is written
-		case <-t.wake:
-		}
+	if errors.Is(t.completer.run(ctx), queue.ErrLeaseLost) {
+		t.lost()
 	}
 }
 
-// writeAll writes endings. false: it never will.
-func (t *tenure) writeAll(ctx context.Context, endings []queue.Ending) bool {
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
-		_, err := t.lease.Finish(ctx, endings)
-		if errors.Is(err, queue.ErrLeaseLost) {
-			t.lost()
-			return false
-		}
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		t.source.pool.log.Warn("finished jobs can't be written yet", "queue", t.source.queue.Name(), "jobs", len(endings), "error", err)
-		sleep(ctx, pause)
-	}
+// finished forgets jobs whose outcome is written.
+func (t *tenure) finished(outcomes []queue.Ending) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, ending := range endings {
-		if r := t.held[ending.Job.ID]; r != nil && r.job == ending.Job {
-			delete(t.held, ending.Job.ID)
+	for _, outcome := range outcomes {
+		if r := t.held[outcome.Job.ID]; r != nil && r.job == outcome.Job {
+			delete(t.held, outcome.Job.ID)
 		}
 		if t.ended != nil {
-			t.ended[ending.Job.ID] = ending.Job
+			t.ended[outcome.Job.ID] = outcome.Job
 		}
 	}
-	return true
 }

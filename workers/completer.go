@@ -1,0 +1,96 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"skidway/queue"
+)
+
+// A completer writes the outcomes of the jobs of one lease, in batches: each
+// has all that were added while the one before it was written.
+type completer struct {
+	write   func(context.Context, []queue.Ending) error // queue.ErrLeaseLost ends the completer
+	written func([]queue.Ending)                        // called after each batch
+	linger  time.Duration                               // how long a batch is tried after the end of run's context
+	log     *slog.Logger
+	wake    notification
+
+	mu      sync.Mutex
+	pending []queue.Ending
+	closed  bool // outcomes are dropped: the lease is lost, or run has returned
+}
+
+// add adds an outcome, to be written. It does not block.
+func (c *completer) add(outcome queue.Ending) {
+	c.mu.Lock()
+	if !c.closed {
+		c.pending = append(c.pending, outcome)
+	}
+	c.mu.Unlock()
+	c.wake.send()
+}
+
+// close drops what is not written and ends run.
+func (c *completer) close() {
+	c.mu.Lock()
+	c.pending, c.closed = nil, true
+	c.mu.Unlock()
+	c.wake.send()
+}
+
+// take returns all pending outcomes, and whether the completer is open.
+func (c *completer) take() (batch []queue.Ending, open bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch, c.pending = c.pending, nil
+	return batch, !c.closed
+}
+
+// run writes outcomes until the completer is closed, or ctx is done and none is
+// left. It returns [queue.ErrLeaseLost] if a write said so.
+func (c *completer) run(ctx context.Context) error {
+	defer c.close()
+	writing, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(c.linger, end) })()
+	for last := false; ; {
+		batch, open := c.take()
+		switch {
+		case !open:
+			return nil
+		case len(batch) > 0:
+			if err := c.writeBatch(writing, batch); err != nil {
+				return err
+			}
+			continue
+		case last:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			last = true // outcomes that were added before this are still written
+		case <-c.wake:
+		}
+	}
+}
+
+// writeBatch tries to write a batch until it succeeds, ctx is done, or the lease
+// is lost. A batch may be written twice: what is finished already is passed over.
+func (c *completer) writeBatch(ctx context.Context, batch []queue.Ending) error {
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		err := c.write(ctx, batch)
+		if err == nil {
+			c.written(batch)
+			return nil
+		}
+		if errors.Is(err, queue.ErrLeaseLost) || ctx.Err() != nil {
+			return err
+		}
+		c.log.Warn("finished jobs can't be written yet", "jobs", len(batch), "error", err)
+		sleep(ctx, pause)
+	}
+}
