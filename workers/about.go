@@ -59,18 +59,18 @@ func (p *Pool) describe(ctx context.Context) {
 		case <-p.changedAbout:
 		}
 		about := p.aboutJSON()
-		for _, lease := range p.leases() {
+		for _, lease := range p.currentLeases() {
 			_ = lease.Describe(ctx, about)
 		}
 	}
 }
 
-func (p *Pool) leases() (leases []*queue.Lease) {
+func (p *Pool) currentLeases() (leases []*queue.Lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range p.sources {
-		if s.tenure != nil {
-			leases = append(leases, s.tenure.lease)
+	for _, s := range p.queues {
+		if s.session != nil {
+			leases = append(leases, s.session.lease)
 		}
 	}
 	return leases

@@ -32,7 +32,7 @@ func window(first time.Duration, suspected int) time.Duration {
 }
 
 // suspect puts a suspect in line. The mutex is held.
-func (p *Pool) suspect(r *run) {
+func (p *Pool) suspect(r *attempt) {
 	if len(p.suspects) == 0 {
 		p.since = time.Now()
 		time.AfterFunc(p.aloneWait, p.wake)
@@ -43,7 +43,7 @@ func (p *Pool) suspect(r *run) {
 
 // nextSuspect gives the suspect whose time has come, or nil, and whether no
 // other job runs. The mutex is held.
-func (p *Pool) nextSuspect() (r *run, alone bool) {
+func (p *Pool) nextSuspect() (r *attempt, alone bool) {
 	if p.quiet || len(p.suspects) == 0 || p.alone != nil || p.slots >= p.capacity() {
 		return nil, false
 	}
@@ -63,7 +63,7 @@ func (p *Pool) startSuspect(ctx context.Context) bool {
 		p.mu.Unlock()
 		return false
 	}
-	if !r.source.mayStart() { // by its queue's own limit; others don't wait for that
+	if !r.queue.mayStart() { // by its queue's own limit; others don't wait for that
 		p.mu.Unlock()
 		r.handBack()
 		return true
@@ -71,13 +71,13 @@ func (p *Pool) startSuspect(ctx context.Context) bool {
 	p.slots++
 	p.alone = r
 	r.marked = alone
-	r.source.running++
+	r.queue.running++
 	p.mu.Unlock()
 
 	// If the worker dies, what it has not started shall not be suspected.
 	p.handBackBuffered()
 	if alone {
-		if err := r.tenure.lease.Alone(ctx, r.job); err != nil {
+		if err := r.session.lease.Alone(ctx, r.job); err != nil {
 			p.notStarted(r, err)
 			return true
 		}
@@ -96,21 +96,21 @@ func (p *Pool) startSuspect(ctx context.Context) bool {
 }
 
 // notStarted hands a suspect back that could not be marked.
-func (p *Pool) notStarted(r *run, err error) {
+func (p *Pool) notStarted(r *attempt, err error) {
 	if !errors.Is(err, queue.ErrLeaseLost) {
 		p.log.Warn("suspect can't be run alone", "id", r.job.ID, "error", err)
 	}
 	r.handBack()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r.source.running--
+	r.queue.running--
 	p.alone = nil
 	p.release()
 	p.spawn()
 }
 
 // endAlone lets other jobs start again. Only its first call for a job does.
-func (p *Pool) endAlone(r *run) {
+func (p *Pool) endAlone(r *attempt) {
 	if !r.freed.CompareAndSwap(false, true) {
 		return
 	}
@@ -122,7 +122,7 @@ func (p *Pool) endAlone(r *run) {
 	}
 	if r.marked {
 		// Before the others start: a mark speaks for all that they do.
-		if err := r.tenure.lease.Alone(life, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && life.Err() == nil {
+		if err := r.session.lease.Alone(life, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && life.Err() == nil {
 			p.log.Warn("suspect's mark can't be taken away", "id", r.job.ID, "error", err)
 		}
 	}
@@ -134,8 +134,8 @@ func (p *Pool) endAlone(r *run) {
 }
 
 // handBack gives a job that was not started back to the front of its queue.
-func (r *run) handBack() {
-	if r.ended.CompareAndSwap(false, true) {
-		r.tenure.completer.add(queue.Ending{Job: r.job, As: queue.AsReturned})
+func (r *attempt) handBack() {
+	if r.settled.CompareAndSwap(false, true) {
+		r.session.completer.add(queue.Ending{Job: r.job, As: queue.AsReturned})
 	}
 }

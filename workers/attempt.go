@@ -21,8 +21,8 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Ending, error
 	if err != nil {
 		return queue.Ending{}, err
 	}
-	r := &run{job: job, source: &source{pool: p, queue: q}}
-	r.ended.Store(true) // the caller waits: it is never left behind
+	r := &attempt{job: job, queue: &servedQueue{pool: p, queue: q}}
+	r.settled.Store(true) // the caller waits: it is never left behind
 	kind := p.kind(job.Kind)
 	var took time.Duration
 	handling, err := r.start(kind)

@@ -80,7 +80,7 @@ func TestCompleterWritesWhatWasAddedBeforeTheStop(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- c.run(ctx) }()
 		synctest.Wait() // it waits for outcomes
-		c.mu.Lock() // add is between its two steps when the stop comes
+		c.mu.Lock()     // add is between its two steps when the stop comes
 		c.pending = append(c.pending, outcomeOf("late"))
 		stop()
 		c.mu.Unlock()

@@ -36,11 +36,11 @@ func SetProgress(ctx context.Context, progress []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.source.queue.SetJobProgress(ctx, r.job, progress)
+	return r.queue.queue.SetJobProgress(ctx, r.job, progress)
 }
 
-func runOf(ctx context.Context) (*run, error) {
-	r, ok := ctx.Value(runKey{}).(*run)
+func runOf(ctx context.Context) (*attempt, error) {
+	r, ok := ctx.Value(runKey{}).(*attempt)
 	if !ok {
 		return nil, fmt.Errorf("%w: this context is not a handler's", queue.ErrInvalid)
 	}

@@ -61,13 +61,13 @@ func (p *Pool) serveMatches(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := len(p.sources)
+	before := len(p.queues)
 	for _, name := range names {
-		if how, served := p.howTo(name); served {
+		if how, served := p.configFor(name); served {
 			p.serve(how, name)
 		}
 	}
-	if len(p.sources) != before {
+	if len(p.queues) != before {
 		p.sourcesChanged()
 	}
 	return nil

@@ -50,9 +50,9 @@ func (p *Pool) dispatch(life, taking context.Context) {
 }
 
 // fetch fetches up to n jobs of a source and starts what there are slots for.
-func (p *Pool) fetch(ctx context.Context, s *source, n int) (int, error) {
+func (p *Pool) fetch(ctx context.Context, s *servedQueue, n int) (int, error) {
 	p.mu.Lock()
-	t, dirty, signals := s.tenure, s.dirty, s.signals
+	t, dirty, signals := s.session, s.dirty, s.signals
 	p.mu.Unlock()
 	if t == nil {
 		return 0, nil
@@ -81,9 +81,9 @@ func (p *Pool) fetch(ctx context.Context, s *source, n int) (int, error) {
 		s.paused = fetched.Paused
 	}
 	s.empty, s.marks = len(fetched.Marks) > 0, fetched.Marks
-	if s.tenure != t { // lost meanwhile; whoever lost it didn't see these
+	if s.session != t { // lost meanwhile; whoever lost it didn't see these
 		for _, r := range runs {
-			r.ended.Store(true)
+			r.settled.Store(true)
 		}
 		return 0, nil
 	}
@@ -96,7 +96,7 @@ func (p *Pool) fetch(ctx context.Context, s *source, n int) (int, error) {
 }
 
 // keep puts fetched jobs where they wait for a slot. The mutex is held.
-func (p *Pool) keep(s *source, runs []*run) {
+func (p *Pool) keep(s *servedQueue, runs []*attempt) {
 	for _, r := range runs {
 		switch {
 		case s.paused || s.removed: // while they were on their way
@@ -112,7 +112,7 @@ func (p *Pool) keep(s *source, runs []*run) {
 	p.watchBuffer()
 }
 
-func (p *Pool) fetchFailed(ctx context.Context, s *source, t *tenure, err error) error {
+func (p *Pool) fetchFailed(ctx context.Context, s *servedQueue, t *leaseSession, err error) error {
 	if errors.Is(err, queue.ErrLeaseLost) {
 		t.lost()
 		return nil
@@ -162,7 +162,7 @@ func (p *Pool) marks() (marks []rdb.Mark) {
 	if p.slots >= p.capacity() || p.held() {
 		return nil
 	}
-	for _, s := range p.sources {
+	for _, s := range p.queues {
 		if s.empty && s.servable() && s.room(1) > 0 {
 			marks = append(marks, s.marks...)
 		}
@@ -178,7 +178,7 @@ const lookAgain = 5 * time.Minute
 func (p *Pool) notEmpty(keys []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range p.sources {
+	for _, s := range p.queues {
 		if time.Since(s.checked) > lookAgain {
 			s.empty, s.paused = false, false
 		}

@@ -22,11 +22,11 @@ type jobLog struct {
 // [Config.Logger], with the id and the kind of the job. ctx is the handler's;
 // outside of a handler it is slog.Default().
 func Logger(ctx context.Context) *slog.Logger {
-	r, ok := ctx.Value(runKey{}).(*run)
+	r, ok := ctx.Value(runKey{}).(*attempt)
 	if !ok {
 		return slog.Default()
 	}
-	pool := r.source.pool
+	pool := r.queue.pool
 	next := pool.log.With("id", r.job.ID, "kind", r.job.Kind)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func Logger(ctx context.Context) *slog.Logger {
 
 // closeLog writes what was logged; it comes before the end of the job is
 // written, from when on the job has no more lines.
-func (r *run) closeLog() {
+func (r *attempt) closeLog() {
 	r.mu.Lock()
 	log, over := r.log, r.over
 	r.over = true

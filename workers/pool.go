@@ -41,7 +41,7 @@ type Pool struct {
 	changedAbout notification // what the worker says of itself is out of date
 	respecified  notification // there may be other patterns
 
-	opened atomic.Int64    // leases, so that none has the name of another
+	leases atomic.Int64    // leases, so that none has the name of another
 	life   context.Context // of a run, for what must go on until all is written
 	live   sync.WaitGroup  // its goroutines
 	tended sync.WaitGroup  // those of its sources
@@ -50,15 +50,15 @@ type Pool struct {
 	started  bool
 	quiet    bool
 	stopping bool
-	sources  []*source
+	queues   []*servedQueue
 	served   []Queue   // what is to be served, by name or pattern
 	slots    int       // runners that run or look for a job
 	stuck    int       // handlers that were left behind and go on
 	buffered int       // jobs that are held and not started
 	progress time.Time // when a runner last took a job
 	watching bool      // that what is buffered gets its turn
-	suspects []*run
-	alone    *run          // the suspect that no job is started beside
+	suspects []*attempt
+	alone    *attempt      // the suspect that no job is started beside
 	since    time.Time     // when the first of the suspects began to wait
 	pace     time.Duration // about how long handlers take
 	fair     float64       // what the least served of the queues has had

@@ -19,8 +19,8 @@ func (p *Pool) SetQueues(queues []Queue) error {
 	if p.life == nil || p.quiet {
 		return nil
 	}
-	for _, s := range slices.Clone(p.sources) {
-		if _, served := p.howTo(s.queue.Name()); !served {
+	for _, s := range slices.Clone(p.queues) {
+		if _, served := p.configFor(s.queue.Name()); !served {
 			s.removed = true
 			p.mover.Remove(s.queue.Name())
 			p.crons.Remove(s.queue.Name())
@@ -36,7 +36,7 @@ func (p *Pool) SetQueues(queues []Queue) error {
 
 // howTo says how a queue is to be served: by its name, else by the first
 // pattern that matches, else not. The mutex is held.
-func (p *Pool) howTo(name string) (how Queue, served bool) {
+func (p *Pool) configFor(name string) (how Queue, served bool) {
 	for _, q := range p.served {
 		if q.Name == name {
 			return q, true
@@ -53,9 +53,9 @@ func (p *Pool) howTo(name string) (how Queue, served bool) {
 // serveNamed serves the queues that are given by name, and those that are served
 // already as is said now. The mutex is held.
 func (p *Pool) serveNamed() {
-	for _, s := range p.sources {
-		if how, served := p.howTo(s.queue.Name()); served {
-			s.how = how
+	for _, s := range p.queues {
+		if how, served := p.configFor(s.queue.Name()); served {
+			s.config = how
 		}
 	}
 	for _, q := range p.served {
@@ -68,9 +68,9 @@ func (p *Pool) serveNamed() {
 
 // dismiss ends a source that is removed, once none of its jobs runs any more.
 // The mutex is held.
-func (p *Pool) dismiss(s *source) {
-	if s.removed && s.running == 0 && slices.Contains(p.sources, s) {
-		p.sources = slices.DeleteFunc(p.sources, func(other *source) bool { return other == s })
+func (p *Pool) dismiss(s *servedQueue) {
+	if s.removed && s.running == 0 && slices.Contains(p.queues, s) {
+		p.queues = slices.DeleteFunc(p.queues, func(other *servedQueue) bool { return other == s })
 		p.sourcesChanged()
 		s.end()
 	}
@@ -80,10 +80,10 @@ func (p *Pool) dismiss(s *source) {
 // serve them, queues of one pattern by name, and tells those who wait on all of
 // them. The mutex is held.
 func (p *Pool) sourcesChanged() {
-	place := func(s *source) int {
-		return slices.IndexFunc(p.served, func(q Queue) bool { return q.Name == s.how.Name })
+	place := func(s *servedQueue) int {
+		return slices.IndexFunc(p.served, func(q Queue) bool { return q.Name == s.config.Name })
 	}
-	slices.SortStableFunc(p.sources, func(a, b *source) int {
+	slices.SortStableFunc(p.queues, func(a, b *servedQueue) int {
 		if by := place(a) - place(b); by != 0 {
 			return by
 		}

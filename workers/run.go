@@ -13,13 +13,13 @@ import (
 )
 
 // A run is one job in this worker's hands.
-type run struct {
-	job    *queue.Job
-	source *source
-	tenure *tenure
-	kind   *kind
+type attempt struct {
+	job     *queue.Job
+	queue   *servedQueue
+	session *leaseSession
+	kind    *kind
 
-	ended atomic.Bool // it is settled what becomes of the job
+	settled atomic.Bool // it is settled what becomes of the job
 
 	marked bool        // a suspect: its worker's lease says that it runs alone
 	freed  atomic.Bool // and that others may start beside it
@@ -37,7 +37,7 @@ type run struct {
 // so that a start costs little; the pool ends it.
 type jobContext struct {
 	context.Context
-	run      *run
+	run      *attempt
 	deadline time.Time
 }
 
@@ -55,7 +55,7 @@ func (c *jobContext) Value(key any) any {
 }
 
 // start makes the context, or says why the job can't be started any more.
-func (r *run) start(kind *kind) (context.Context, error) {
+func (r *attempt) start(kind *kind) (context.Context, error) {
 	now := time.Now()
 	deadline := now.Add(kind.timeout(r.job))
 	if last := r.job.LocalDeadline(); !last.IsZero() && last.Before(deadline) {
@@ -77,7 +77,7 @@ func (r *run) start(kind *kind) (context.Context, error) {
 
 // interrupt ends the context of a job. If the handler doesn't return within the
 // grace it is left behind.
-func (r *run) interrupt(cause error) {
+func (r *attempt) interrupt(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cause != nil {
@@ -89,12 +89,12 @@ func (r *run) interrupt(cause error) {
 	}
 	r.cancel(cause)
 	r.timer.Stop()
-	time.AfterFunc(r.source.pool.config.Grace, r.leave)
+	time.AfterFunc(r.queue.pool.config.Grace, r.leave)
 }
 
 // settled releases what the context holds, and gives the result and why it was
 // interrupted, nil if it was not.
-func (r *run) settled() (result []byte, cause error) {
+func (r *attempt) release() (result []byte, cause error) {
 	r.closeLog()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *run) settled() (result []byte, cause error) {
 var errExit = errors.New("the handler called runtime.Goexit, as testing's FailNow does")
 
 // call calls the handler and makes a panic an error.
-func (r *run) call(ctx context.Context) (err error) {
+func (r *attempt) call(ctx context.Context) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Value: value, Stack: string(debug.Stack())}
@@ -122,11 +122,11 @@ func (r *run) call(ctx context.Context) (err error) {
 
 // execute runs the handler. false: it was left behind and the caller has lost
 // its slot.
-func (p *Pool) execute(r *run) bool {
+func (p *Pool) execute(r *attempt) bool {
 	kind := p.kind(r.job.Kind)
 	ctx, err := r.start(kind)
 	if err != nil {
-		if r.ended.CompareAndSwap(false, true) {
+		if r.settled.CompareAndSwap(false, true) {
 			p.settle(r, kind, err, 0)
 		}
 		return true
@@ -147,8 +147,8 @@ func (p *Pool) execute(r *run) bool {
 
 // conclude deals with a handler that has ended. false: it was left behind
 // before, and the slot is another's.
-func (p *Pool) conclude(r *run, kind *kind, err error, took time.Duration) (hasSlot bool) {
-	if !r.ended.CompareAndSwap(false, true) {
+func (p *Pool) conclude(r *attempt, kind *kind, err error, took time.Duration) (hasSlot bool) {
+	if !r.settled.CompareAndSwap(false, true) {
 		p.cameBack(r)
 		return false
 	}
@@ -157,7 +157,7 @@ func (p *Pool) conclude(r *run, kind *kind, err error, took time.Duration) (hasS
 }
 
 // exited goes on for a goroutine that a handler has ended.
-func (p *Pool) exited(r *run, kind *kind, took time.Duration) {
+func (p *Pool) exited(r *attempt, kind *kind, took time.Duration) {
 	hasSlot := p.conclude(r, kind, errExit, took)
 	p.endAlone(r)
 	if hasSlot {
@@ -167,8 +167,8 @@ func (p *Pool) exited(r *run, kind *kind, took time.Duration) {
 
 // decide says what becomes of a job whose handler returned err, and gives the
 // error that it ends with.
-func (p *Pool) decide(r *run, kind *kind, err error) (queue.Ending, error) {
-	result, cause := r.settled()
+func (p *Pool) decide(r *attempt, kind *kind, err error) (queue.Ending, error) {
+	result, cause := r.release()
 	end := p.ending(r.job, kind, err, cause)
 	if end.As == queue.AsSucceeded {
 		end.Result = result
@@ -186,9 +186,9 @@ func (p *Pool) decide(r *run, kind *kind, err error) (queue.Ending, error) {
 }
 
 // settle decides what becomes of a job and hands that on to be written.
-func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
+func (p *Pool) settle(r *attempt, kind *kind, err error, took time.Duration) {
 	end, err := p.decide(r, kind, err)
-	r.tenure.completer.add(end)
+	r.session.completer.add(end)
 	if p.config.Hooks.Ended != nil {
 		p.config.Hooks.Ended(r.job, Report{As: end.As, Err: err, Duration: took, Wait: end.Wait})
 	}
@@ -196,20 +196,20 @@ func (p *Pool) settle(r *run, kind *kind, err error, took time.Duration) {
 		p.log.Warn("job failed", "id", r.job.ID, "kind", r.job.Kind, "attempt", r.job.Attempts+1, "error", err, "took", took)
 	}
 	p.mu.Lock()
-	r.source.running--
-	p.dismiss(r.source)
+	r.queue.running--
+	p.dismiss(r.queue)
 	p.learnPace(took)
 	p.mu.Unlock()
 }
 
 // leave leaves a handler behind that goes on although its context has ended:
 // its job goes on without it, and another runner gets its slot.
-func (r *run) leave() {
-	if !r.ended.CompareAndSwap(false, true) {
+func (r *attempt) leave() {
+	if !r.settled.CompareAndSwap(false, true) {
 		return
 	}
-	p := r.source.pool
-	_, cause := r.settled()
+	p := r.queue.pool
+	_, cause := r.release()
 	err := fmt.Errorf("%w, and the handler did not return within %s", cause, p.config.Grace)
 	p.log.Error("handler left behind: it ignores its context", "id", r.job.ID, "kind", r.job.Kind, "error", err)
 	p.mu.Lock()
@@ -222,7 +222,7 @@ func (r *run) leave() {
 }
 
 // cameBack notes that a handler which was left behind has returned at last.
-func (p *Pool) cameBack(r *run) {
+func (p *Pool) cameBack(r *attempt) {
 	p.mu.Lock()
 	p.stuck--
 	p.spawn()

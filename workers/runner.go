@@ -49,11 +49,11 @@ func (p *Pool) runner() {
 }
 
 // take gives the next job to a runner, or nil and takes its slot.
-func (p *Pool) take() *run {
+func (p *Pool) take() *attempt {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var r *run
+	var r *attempt
 	if !p.held() && p.slots <= p.capacity() {
 		r = p.next()
 	}
@@ -70,13 +70,13 @@ func (p *Pool) take() *run {
 
 // next takes a job out of the buffers: of the first queue that has one if the
 // pool is strict, else by the weights. The mutex is held.
-func (p *Pool) next() *run {
-	var s *source
-	if len(p.sources) == 1 {
-		s = p.sources[0]
+func (p *Pool) next() *attempt {
+	var s *servedQueue
+	if len(p.queues) == 1 {
+		s = p.queues[0]
 	} else {
-		var ready []*source
-		for _, other := range p.sources {
+		var ready []*servedQueue
+		for _, other := range p.queues {
 			if len(other.buffer) > 0 && other.mayStart() {
 				ready = append(ready, other)
 				if p.config.Strict {
@@ -109,17 +109,19 @@ func (p *Pool) next() *run {
 
 // mayStart reports whether the source's own limit lets another job start. The
 // pool's mutex is held.
-func (s *source) mayStart() bool { return s.how.Concurrency == 0 || s.running < s.how.Concurrency }
+func (s *servedQueue) mayStart() bool {
+	return s.config.Concurrency == 0 || s.running < s.config.Concurrency
+}
 
 // owed is how much of its share a source has to come: most where few run for
 // its weight.
-func (s *source) owed() float64 { return -float64(s.running+1) / float64(s.how.Weight) }
+func (s *servedQueue) owed() float64 { return -float64(s.running+1) / float64(s.config.Weight) }
 
 // handBackBuffered hands back all jobs that were not started.
 func (p *Pool) handBackBuffered() {
 	p.mu.Lock()
-	var back []*run
-	for _, s := range p.sources {
+	var back []*attempt
+	for _, s := range p.queues {
 		back = append(back, s.buffer...)
 		p.buffered -= len(s.buffer)
 		s.buffer = nil
@@ -135,22 +137,22 @@ func (p *Pool) handBackBuffered() {
 }
 
 // handBackOf hands back a source's jobs that were not started.
-func (p *Pool) handBackOf(s *source) {
+func (p *Pool) handBackOf(s *servedQueue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.handBackFrom(s)
 }
 
 // handBackFrom is handBackOf for those who hold the mutex.
-func (p *Pool) handBackFrom(s *source) {
+func (p *Pool) handBackFrom(s *servedQueue) {
 	back := s.buffer
 	p.buffered -= len(s.buffer)
 	s.buffer = nil
-	p.suspects = slices.DeleteFunc(p.suspects, func(r *run) bool {
-		if r.source == s {
+	p.suspects = slices.DeleteFunc(p.suspects, func(r *attempt) bool {
+		if r.queue == s {
 			back = append(back, r)
 		}
-		return r.source == s
+		return r.queue == s
 	})
 	for _, r := range back {
 		r.handBack()

@@ -10,21 +10,17 @@ import (
 	"skidway/queue"
 )
 
-// rememberCancels is how long a cancelled job is remembered: the signal may come
-// before the answer of the fetch that brings the job.
-const rememberCancels = time.Minute
-
 // listen hears the signals of all queues and does what they say.
 func (p *Pool) listen(ctx context.Context) {
 	news := watch{pool: p}
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		changed := p.changed
-		var sources []*source
+		var queues []*servedQueue
 		var marks []rdb.Mark
-		for _, s := range p.sources {
+		for _, s := range p.queues {
 			if s.heard.Key != "" {
-				sources, marks = append(sources, s), append(marks, s.heard)
+				queues, marks = append(queues, s), append(marks, s.heard)
 			}
 		}
 		p.mu.Unlock()
@@ -40,7 +36,7 @@ func (p *Pool) listen(ctx context.Context) {
 			sleep(ctx, settle)
 		case keys := <-news.read(ctx, marks):
 			news.ended(keys)
-			for i, s := range sources {
+			for i, s := range queues {
 				if slices.Contains(keys, marks[i].Key) {
 					p.hear(ctx, s)
 				}
@@ -54,7 +50,7 @@ func (p *Pool) listen(ctx context.Context) {
 const settle = 50 * time.Millisecond
 
 // hear reads a queue's signals and obeys them.
-func (p *Pool) hear(ctx context.Context, s *source) {
+func (p *Pool) hear(ctx context.Context, s *servedQueue) {
 	signals, mark, err := s.queue.Signals(ctx, s.heard)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -72,7 +68,7 @@ func (p *Pool) hear(ctx context.Context, s *source) {
 }
 
 // obey does what a signal says.
-func (p *Pool) obey(s *source, signal queue.Signal) {
+func (p *Pool) obey(s *servedQueue, signal queue.Signal) {
 	switch signal.Do {
 	case queue.SignalDue:
 		p.mover.Wake(s.queue.Name())
@@ -113,23 +109,11 @@ func (p *Pool) isMe(worker string) bool {
 }
 
 // cancel ends a job that is in this worker's hands or may be on its way here.
-func (p *Pool) cancel(s *source, id string) {
+func (p *Pool) cancel(s *servedQueue, id string) {
 	p.mu.Lock()
-	t := s.tenure
+	t := s.session
 	p.mu.Unlock()
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	r := t.held[id]
-	t.cancelled[id] = time.Now()
-	for old, when := range t.cancelled {
-		if time.Since(when) > rememberCancels {
-			delete(t.cancelled, old)
-		}
-	}
-	t.mu.Unlock()
-	if r != nil {
-		r.interrupt(ErrCancelled)
+	if t != nil {
+		t.cancel(id)
 	}
 }

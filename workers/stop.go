@@ -34,29 +34,23 @@ func wait(done <-chan struct{}, most time.Duration) bool {
 }
 
 // inHand gives all jobs that are in this worker's hands.
-func (p *Pool) inHand() []*run {
+func (p *Pool) inHand() []*attempt {
 	p.mu.Lock()
-	sources := append([]*source(nil), p.sources...)
+	queues := append([]*servedQueue(nil), p.queues...)
 	p.mu.Unlock()
-	var runs []*run
-	for _, s := range sources {
+	var runs []*attempt
+	for _, s := range queues {
 		if t := s.current(); t != nil {
-			t.mu.Lock()
-			for _, r := range t.held {
-				if !r.ended.Load() {
-					runs = append(runs, r)
-				}
-			}
-			t.mu.Unlock()
+			runs = append(runs, t.unsettled()...)
 		}
 	}
 	return runs
 }
 
-func (s *source) current() *tenure {
+func (s *servedQueue) current() *leaseSession {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
-	return s.tenure
+	return s.session
 }
 
 func (p *Pool) interruptAll() {
@@ -83,7 +77,7 @@ func (p *Pool) closeSources(ctx context.Context) {
 	p.rereadLost(ctx)
 	p.handBackBuffered()
 	p.mu.Lock()
-	for _, s := range p.sources {
+	for _, s := range p.queues {
 		s.end()
 	}
 	p.mu.Unlock()
@@ -95,9 +89,9 @@ func (p *Pool) closeSources(ctx context.Context) {
 // whether some could not be read.
 func (p *Pool) rereadLost(ctx context.Context) (left bool) {
 	p.mu.Lock()
-	sources := append([]*source(nil), p.sources...)
+	queues := append([]*servedQueue(nil), p.queues...)
 	p.mu.Unlock()
-	for _, s := range sources {
+	for _, s := range queues {
 		if lost, rests := s.lostAnswer(); lost {
 			left = left || rests
 			if !rests {
@@ -109,10 +103,10 @@ func (p *Pool) rereadLost(ctx context.Context) (left bool) {
 	return left
 }
 
-func (s *source) lostAnswer() (lost, rests bool) {
+func (s *servedQueue) lostAnswer() (lost, rests bool) {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
-	return s.dirty && s.tenure != nil, time.Now().Before(s.rest)
+	return s.dirty && s.session != nil, time.Now().Before(s.rest)
 }
 
 // awaitStop waits a while for the pool to be stopped, and reports whether it is.

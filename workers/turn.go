@@ -13,7 +13,7 @@ const probeEvery = 20 * time.Millisecond
 // one of Redis; it was logged.
 func (p *Pool) refill(ctx context.Context) (got int, failed error) {
 	probed := false
-	seen := map[*source]bool{}
+	seen := map[*servedQueue]bool{}
 	for ctx.Err() == nil {
 		s, n := p.turn(seen, &probed)
 		if s == nil {
@@ -34,7 +34,7 @@ func (p *Pool) refill(ctx context.Context) (got int, failed error) {
 }
 
 // turn says which source to fetch from, and how many jobs.
-func (p *Pool) turn(seen map[*source]bool, probed *bool) (*source, int) {
+func (p *Pool) turn(seen map[*servedQueue]bool, probed *bool) (*servedQueue, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ahead := p.ahead()
@@ -43,8 +43,8 @@ func (p *Pool) turn(seen map[*source]bool, probed *bool) (*source, int) {
 		return nil, 0
 	}
 	want := free + ahead - p.buffered
-	var ready, empty []*source // empty when they were last looked at
-	for _, s := range p.sources {
+	var ready, empty []*servedQueue // empty when they were last looked at
+	for _, s := range p.queues {
 		if s.opening && !s.removed {
 			return nil, 0 // so that no queue is ahead of its turn at the start
 		}
@@ -70,16 +70,16 @@ func (p *Pool) turn(seen map[*source]bool, probed *bool) (*source, int) {
 	}
 	total := 0
 	for _, s := range ready {
-		total += s.how.Weight
+		total += s.config.Weight
 	}
 	// Its share of what is wanted, at least one.
-	return s, s.room(max(1, want*s.how.Weight/total))
+	return s, s.room(max(1, want*s.config.Weight/total))
 }
 
 // stalest gives the source that was not looked at for the longest time, nil
 // where there is none.
-func stalest(sources []*source) (stalest *source) {
-	for _, s := range sources {
+func stalest(queues []*servedQueue) (stalest *servedQueue) {
+	for _, s := range queues {
 		if stalest == nil || s.checked.Before(stalest.checked) {
 			stalest = s
 		}
@@ -88,24 +88,24 @@ func stalest(sources []*source) (stalest *source) {
 }
 
 // servable reports whether jobs can be fetched. The pool's mutex is held.
-func (s *source) servable() bool {
-	return s.tenure != nil && !s.paused && !s.removed && (s.rest.IsZero() || !time.Now().Before(s.rest))
+func (s *servedQueue) servable() bool {
+	return s.session != nil && !s.paused && !s.removed && (s.rest.IsZero() || !time.Now().Before(s.rest))
 }
 
 // room is how many of n jobs the source's own limit lets in. The pool's mutex is
 // held.
-func (s *source) room(n int) int {
-	if s.how.Concurrency > 0 {
-		n = min(n, s.how.Concurrency-s.running-len(s.buffer))
+func (s *servedQueue) room(n int) int {
+	if s.config.Concurrency > 0 {
+		n = min(n, s.config.Concurrency-s.running-len(s.buffer))
 	}
 	return n
 }
 
 // leastServed gives the source that has had the fewest jobs for its weight. The
 // mutex is held.
-func (p *Pool) leastServed(sources []*source) *source {
-	least := sources[0]
-	for _, s := range sources {
+func (p *Pool) leastServed(queues []*servedQueue) *servedQueue {
+	least := queues[0]
+	for _, s := range queues {
 		if s.served < least.served {
 			least = s
 		}
@@ -117,6 +117,6 @@ func (p *Pool) leastServed(sources []*source) *source {
 // charge notes that a source was served. One that had nothing for a while starts
 // where the others are: it has no claim to what it could have had. The pool's
 // mutex is held.
-func (s *source) charge(jobs int) {
-	s.served = max(s.served, s.pool.fair) + float64(jobs)/float64(s.how.Weight)
+func (s *servedQueue) charge(jobs int) {
+	s.served = max(s.served, s.pool.fair) + float64(jobs)/float64(s.config.Weight)
 }

@@ -1,0 +1,315 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// A leaseSession is one lease and the jobs that the worker holds under it.
+type leaseSession struct {
+	queue     *servedQueue
+	lease     *queue.Lease
+	completer *completer
+	log       *slog.Logger
+
+	mu        sync.Mutex
+	held      map[string]*attempt   // by job id, until the outcome is written
+	cancelled map[string]time.Time  // ids of jobs that were cancelled lately
+	finished  map[string]*queue.Job // those finished since reread began; nil: none is under way
+	gone      bool                  // the lease is lost or closed
+}
+
+// rememberCancels is how long a cancelled job is remembered: the signal may come
+// before the answer of the fetch that brings the job.
+const rememberCancels = time.Minute
+
+func newLeaseSession(q *servedQueue, lease *queue.Lease, retry time.Duration, log *slog.Logger) *leaseSession {
+	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}}
+	s.completer = &completer{
+		write: func(ctx context.Context, outcomes []queue.Ending) error {
+			_, err := lease.Finish(ctx, outcomes)
+			return err
+		},
+		written: s.forget, linger: retry, log: log, wake: newNotification(),
+	}
+	return s
+}
+
+// hold takes jobs into this worker's hands and returns their attempts, without
+// the jobs that it holds already or held while they were read. It returns none
+// once the lease is lost.
+func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
+	attempts := make([]*attempt, 0, len(jobs))
+	all := make([]attempt, len(jobs))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone { // the loss did not interrupt these, and nothing would later
+		return nil
+	}
+	for i, job := range jobs {
+		// A job can come back before its earlier outcome is known here to be
+		// written: then it is another delivery.
+		if old := s.held[job.ID]; old != nil && old.job.SameDelivery(job) {
+			continue
+		}
+		if finished := s.finished[job.ID]; finished != nil && finished.SameDelivery(job) {
+			continue
+		}
+		a := &all[i]
+		a.job, a.queue, a.session = job, s.queue, s
+		s.held[job.ID] = a
+		if _, cancelled := s.cancelled[job.ID]; cancelled {
+			a.interrupt(ErrCancelled)
+		}
+		attempts = append(attempts, a)
+	}
+	s.finished = nil
+	return attempts
+}
+
+// reread returns the jobs that the worker holds according to Redis. Some may
+// finish before the answer is here: hold leaves them out.
+func (s *leaseSession) reread(ctx context.Context) (queue.Fetched, error) {
+	s.mu.Lock()
+	s.finished = map[string]*queue.Job{}
+	s.mu.Unlock()
+	return s.lease.Reread(ctx)
+}
+
+// forget lets go of jobs whose outcomes are written.
+func (s *leaseSession) forget(outcomes []queue.Ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, outcome := range outcomes {
+		if a := s.held[outcome.Job.ID]; a != nil && a.job == outcome.Job {
+			delete(s.held, outcome.Job.ID)
+		}
+		if s.finished != nil {
+			s.finished[outcome.Job.ID] = outcome.Job
+		}
+	}
+}
+
+// unsettled returns the attempts whose outcome is not decided.
+func (s *leaseSession) unsettled() (attempts []*attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.held {
+		if !a.settled.Load() {
+			attempts = append(attempts, a)
+		}
+	}
+	return attempts
+}
+
+// cancel interrupts a job that the worker holds, or that a fetch is bringing.
+func (s *leaseSession) cancel(id string) {
+	s.mu.Lock()
+	held := s.held[id]
+	s.cancelled[id] = time.Now()
+	maps.DeleteFunc(s.cancelled, func(_ string, when time.Time) bool { return time.Since(when) > rememberCancels })
+	s.mu.Unlock()
+	if held != nil {
+		held.interrupt(ErrCancelled)
+	}
+}
+
+// lost ends the session: other workers have or will have its jobs. The
+// heartbeat, the fetcher and the completer may each find that out.
+func (s *leaseSession) lost() {
+	if s.end() {
+		s.log.Warn("lease lost: the jobs that this worker holds go to others", "worker", s.lease.Worker())
+		if hook := s.queue.pool.config.Hooks.LeaseLost; hook != nil {
+			hook(s.lease.Queue().Name())
+		}
+	}
+	s.queue.pool.dropSession(s)
+	s.mu.Lock()
+	held := slices.Collect(maps.Values(s.held))
+	s.mu.Unlock()
+	for _, a := range held {
+		a.interrupt(queue.ErrLeaseLost)
+	}
+}
+
+// end makes the session hold and write nothing more, and reports whether it did
+// so far.
+func (s *leaseSession) end() (first bool) {
+	s.mu.Lock()
+	first = !s.gone
+	s.gone = true
+	s.mu.Unlock()
+	s.completer.close()
+	return first
+}
+
+// close ends the lease, unless it is lost. What could not be written is left to
+// recovery.
+func (s *leaseSession) close() {
+	if !s.end() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	if err := s.lease.Close(ctx); err != nil {
+		s.log.Warn("lease can't be closed: its end does it", "error", err)
+	}
+}
+
+// A leaseLoop keeps a lease of one served queue until its context ends: it opens
+// one, renews it, opens the next when it is lost, and recovers the jobs of dead
+// workers.
+type leaseLoop struct {
+	pool  *Pool
+	queue *servedQueue
+	log   *slog.Logger
+
+	recovering atomic.Bool
+}
+
+func (l *leaseLoop) run(ctx context.Context) {
+	l.listenFrom(ctx)
+	for pause := firstPause; ctx.Err() == nil; {
+		session, err := l.open(ctx)
+		l.pool.opened(l.queue, session)
+		if err != nil {
+			if ctx.Err() == nil {
+				l.log.Warn("no lease yet", "error", err)
+			}
+			sleep(ctx, pause)
+			pause = min(2*pause, mostPause)
+			continue
+		}
+		pause = firstPause
+		l.keep(ctx, session)
+	}
+}
+
+// keep renews a lease and writes the outcomes of its jobs until it is lost, or
+// ctx is done and all is written. Then it closes the lease.
+func (l *leaseLoop) keep(ctx context.Context, session *leaseSession) {
+	renewing, stopRenewing := context.WithCancel(ctx)
+	completed := make(chan struct{})
+	go func() {
+		defer close(completed)
+		defer stopRenewing()
+		if errors.Is(session.completer.run(ctx), queue.ErrLeaseLost) {
+			session.lost()
+		}
+	}()
+	l.renew(renewing, session)
+	stopRenewing()
+	<-completed
+	session.close()
+}
+
+// listenFrom sets the place from which the queue's signals are read. That comes
+// before the first lease, so that no job that is held is cancelled unheard.
+func (l *leaseLoop) listenFrom(ctx context.Context) {
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, mostPause) {
+		_, cursor, err := l.queue.queue.Signals(ctx, rdb.Mark{})
+		if err == nil {
+			l.pool.listenFrom(l.queue, cursor)
+			return
+		}
+		l.pool.opened(l.queue, nil)
+		if ctx.Err() == nil {
+			l.log.Warn("no signals yet", "error", err)
+		}
+		sleep(ctx, pause)
+	}
+}
+
+func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
+	// A name is never used again, not for another lease of the queue either.
+	name := fmt.Sprintf("%s.%d", l.pool.name, l.pool.leases.Add(1))
+	lease, err := l.queue.queue.Lease(ctx, name, l.pool.config.Lease, l.pool.aboutJSON())
+	if err != nil {
+		return nil, err
+	}
+	return newLeaseSession(l.queue, lease, l.pool.config.Lease, l.log), nil
+}
+
+// renewalsPerLease is how often a lease is renewed in its time: it survives one
+// renewal that is lost.
+const renewalsPerLease = 2.5
+
+// scanEvery is how often a worker looks for jobs whose consumer has no lease row.
+const scanEvery = time.Minute
+
+// renew renews the lease until it is lost or ctx is done.
+func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
+	ticker := time.NewTicker(time.Duration(float64(l.pool.config.Lease) / renewalsPerLease))
+	defer ticker.Stop()
+	scanned := time.Now()
+	for {
+		recoverable, err := session.lease.Beat(ctx)
+		switch {
+		case errors.Is(err, queue.ErrLeaseLost):
+			session.lost()
+			return
+		case err != nil && ctx.Err() == nil:
+			l.log.Warn("heartbeat failed", "error", err)
+		}
+		fullScan := time.Since(scanned) > scanEvery
+		if fullScan {
+			scanned = time.Now()
+		}
+		if recoverable || fullScan {
+			l.recoverAsync(ctx, fullScan)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// recoverAsync runs recovery in its own goroutine, so that the heartbeat is never
+// delayed. It does nothing while a recovery runs.
+func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
+	if l.recovering.CompareAndSwap(false, true) {
+		l.pool.tended.Go(func() {
+			defer l.recovering.Store(false)
+			l.recover(ctx, fullScan)
+		})
+	}
+}
+
+// recover gives back the jobs of dead workers, in steps between which Redis is
+// left to others.
+func (l *leaseLoop) recover(ctx context.Context, fullScan bool) {
+	var total queue.Recovered
+	for ctx.Err() == nil {
+		step, err := l.queue.queue.Recover(ctx, l.pool.config.Crashes, fullScan)
+		if err != nil {
+			if ctx.Err() == nil {
+				l.log.Warn("recovery failed", "error", err)
+			}
+			return
+		}
+		total.Returned, total.Dead = total.Returned+step.Returned, total.Dead+step.Dead
+		fullScan = false
+		if !step.More {
+			break
+		}
+		sleep(ctx, time.Millisecond)
+	}
+	if total.Returned+total.Dead > 0 {
+		l.log.Warn("recovered jobs of dead workers", "returned", total.Returned, "dead", total.Dead)
+	}
+	if err := l.queue.queue.Tidy(ctx); err != nil && ctx.Err() == nil {
+		l.log.Warn("tidying up failed", "error", err)
+	}
+}

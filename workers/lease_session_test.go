@@ -1,0 +1,94 @@
+package workers
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"skidway/queue"
+)
+
+func newTestSession(q *servedQueue) *leaseSession {
+	return newLeaseSession(q, nil, time.Minute, slog.New(slog.DiscardHandler))
+}
+
+func jobs(ids ...string) (jobs []*queue.Job) {
+	for _, id := range ids {
+		jobs = append(jobs, &queue.Job{ID: id})
+	}
+	return jobs
+}
+
+func TestSessionHoldsADeliveryOnce(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	if held := s.hold(jobs("1", "2")); len(held) != 2 || held[0].job.ID != "1" || held[1].job.ID != "2" {
+		t.Fatalf("holds %v", held)
+	}
+	if held := s.hold(jobs("2", "3")); len(held) != 1 || held[0].job.ID != "3" {
+		t.Errorf("of what was read again it holds %v", held)
+	}
+	if held := s.unsettled(); len(held) != 3 {
+		t.Errorf("unsettled: %d", len(held))
+	}
+}
+
+func TestSessionDoesNotHoldWhatFinishedWhileItWasReread(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	first := s.hold(jobs("1"))[0]
+	s.finished = map[string]*queue.Job{} // as reread begins
+	s.forget([]queue.Ending{{Job: first.job}})
+	if held := s.hold(jobs("1", "2")); len(held) != 1 || held[0].job.ID != "2" {
+		t.Errorf("holds %v", held)
+	}
+	if held := s.hold(jobs("1")); len(held) != 1 {
+		t.Error("after the reread a delivery is taken for the finished one")
+	}
+}
+
+func TestSessionForgetsADeliveryThatIsWrittenAndNoLaterOne(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	earlier := s.hold(jobs("1"))[0]
+	s.forget([]queue.Ending{{Job: earlier.job}})
+	later := s.hold(jobs("1"))[0]
+	s.forget([]queue.Ending{{Job: earlier.job}})
+	if s.held["1"] != later {
+		t.Error("the later delivery is forgotten")
+	}
+}
+
+func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	s.cancel("1")
+	held := s.hold(jobs("1", "2"))
+	if _, cause := held[0].release(); !errors.Is(cause, ErrCancelled) {
+		t.Errorf("the cause is %v", cause)
+	}
+	if _, cause := held[1].release(); cause != nil {
+		t.Errorf("another job is interrupted: %v", cause)
+	}
+	s.cancelled["old"] = time.Now().Add(-rememberCancels - time.Second)
+	s.cancel("2")
+	if _, old := s.cancelled["old"]; old || len(s.cancelled) != 2 {
+		t.Errorf("remembered: %v", s.cancelled)
+	}
+}
+
+func TestEndedSessionHoldsAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	if !s.end() || s.end() {
+		t.Error("the first end, and no other, is the first")
+	}
+	if held := s.hold(jobs("1")); held != nil {
+		t.Errorf("holds %v, which nothing would interrupt", held)
+	}
+	s.completer.add(outcomeOf("1"))
+	if len(s.completer.pending) > 0 {
+		t.Error("an outcome is kept")
+	}
+}
