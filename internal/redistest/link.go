@@ -47,6 +47,10 @@ func (l *link) cut() {
 func (l *link) requests() {
 	for in := newFrames(l.client); ; {
 		raw, words, err := in.request()
+		if err == nil && l.proxy.loses(words) {
+			l.proxy.pass(l.cut)
+			return
+		}
 		l.proxy.pass(func() {
 			if err == nil {
 				l.expect(words)
@@ -87,12 +91,16 @@ func (l *link) replies() {
 	var lost []command
 	for in := newFrames(l.server); ; {
 		raw, err := in.reply()
+		var answered command
+		drop := false
+		if err == nil && raw[0] != '>' { // a push answers no command
+			answered = l.answered()
+			drop = l.proxy.hold(answered.start, raw) || answered.lost != nil
+		}
 		l.proxy.pass(func() {
-			if err == nil && raw[0] != '>' { // a push answers no command
-				if answered := l.answered(); answered.lost != nil {
-					lost = append(lost, answered)
-					_ = l.client.CloseWrite()
-				}
+			if drop {
+				lost = append(lost, answered)
+				_ = l.client.CloseWrite()
 			}
 			if len(lost) == 0 {
 				// A client that is gone needs no replies; its commands
@@ -109,7 +117,9 @@ func (l *link) replies() {
 		}
 	}
 	for _, dropped := range lost {
-		dropped.lost <- dropped.start
+		if dropped.lost != nil {
+			dropped.lost <- dropped.start
+		}
 	}
 }
 

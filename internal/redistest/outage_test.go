@@ -80,3 +80,64 @@ func TestProxyOutlivesItsServer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestHeldReplyArrivesWhenItIsReleased(t *testing.T) {
+	t.Parallel()
+	p, db, direct := proxied(t)
+	first, second := p.HoldReply("GET", "secret"), p.HoldReply("GET", "secret")
+	direct.Set(t.Context(), "k", "a secret", 0)
+	got := make(chan string, 2)
+	for _, held := range []*redistest.HeldReply{first, second} {
+		go func() { got <- db.Get(t.Context(), "k").Val() }()
+		within(t, held.Held())
+	}
+	if err := db.Incr(t.Context(), "n").Err(); err != nil || len(got) > 0 {
+		t.Fatalf("%d held replies arrived, another command got %v", len(got), err)
+	}
+	for _, held := range []*redistest.HeldReply{first, second} {
+		held.Release()
+		if value := within(t, got); value != "a secret" {
+			t.Errorf("got %q", value)
+		}
+	}
+	if value := db.Get(t.Context(), "k").Val(); value != "a secret" {
+		t.Errorf("a third reply is %q", value)
+	}
+}
+
+func TestHeldReplyThatIsDroppedIsOfACommandThatWasCarriedOut(t *testing.T) {
+	t.Parallel()
+	p, db, direct := proxied(t)
+	held := p.HoldReply("incr", ":7\r\n")
+	failed := make(chan error, 1)
+	go func() { failed <- db.IncrBy(t.Context(), "n", 7).Err() }()
+	within(t, held.Held())
+	wantCount(t, direct, 7)
+	held.Drop()
+	if err := within(t, failed); err == nil {
+		t.Error("the reply arrived")
+	}
+	if n, err := db.Incr(t.Context(), "n").Result(); n != 8 || err != nil {
+		t.Errorf("the next command gets %d, %v", n, err)
+	}
+}
+
+func TestLostCommandsAreNotCarriedOut(t *testing.T) {
+	t.Parallel()
+	p, db, direct := proxied(t)
+	lost := p.LoseCommands("lose-me")
+	for range 2 {
+		if err := db.Set(t.Context(), "n", "lose-me", 0).Err(); err == nil {
+			t.Error("a lost command was answered")
+		}
+		within(t, lost)
+	}
+	if err := db.Incr(t.Context(), "n").Err(); err != nil {
+		t.Errorf("another command got %v", err)
+	}
+	wantCount(t, direct, 1)
+	p.LoseCommands("")
+	if err := db.Set(t.Context(), "n", "lose-me", 0).Err(); err != nil {
+		t.Errorf("a command after the end of the fault got %v", err)
+	}
+}

@@ -1,11 +1,13 @@
 package redistest
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +40,10 @@ type Proxy struct {
 	commands int
 	dropAt   int // the number of the command whose reply gets lost; 0: none
 	dropped  chan string
+	holds    []*HeldReply // that no reply has come for
+	holding  []*HeldReply // that one has come for
+	losing   string       // commands with this text are not passed on; empty: all are
+	lost     chan struct{}
 }
 
 // StartProxy starts a proxy before the server of a redis:// or unix:// URL. It
@@ -135,6 +141,84 @@ func (p *Proxy) Release() {
 	}
 }
 
+// A HeldReply is a reply that a proxy keeps from the client, see
+// [Proxy.HoldReply].
+type HeldReply struct {
+	command, text string
+	held          chan struct{}
+	over          chan struct{}
+	once          sync.Once
+	drops         bool // the client gets the end of its connection; set before over is closed
+}
+
+// HoldReply keeps the next reply that contains text from the client, until it is
+// released or dropped. It looks at replies to commands that begin with command,
+// in any case; "eval" is every script. Other connections go on. Several calls
+// with the same arguments hold one reply each. At the end of the test what is
+// still held is dropped.
+func (p *Proxy) HoldReply(command, text string) *HeldReply {
+	h := &HeldReply{command: strings.ToLower(command), text: text, held: make(chan struct{}), over: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds = append(p.holds, h)
+	return h
+}
+
+// Held is closed when the server's reply has arrived: its command was carried
+// out, and the client doesn't know.
+func (h *HeldReply) Held() <-chan struct{} { return h.held }
+
+// Release delivers the reply. If none has come yet, the next one passes.
+func (h *HeldReply) Release() { h.once.Do(func() { close(h.over) }) }
+
+// Drop ends the client's connection instead of delivering the reply.
+func (h *HeldReply) Drop() { h.once.Do(func() { h.drops = true; close(h.over) }) }
+
+// hold blocks while the reply to a command is held and reports whether it is to
+// be dropped.
+func (p *Proxy) hold(command string, reply []byte) (drop bool) {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.holds, func(h *HeldReply) bool {
+		return strings.HasPrefix(strings.ToLower(command), h.command) && bytes.Contains(reply, []byte(h.text))
+	})
+	if i < 0 || p.closed {
+		p.mu.Unlock()
+		return false
+	}
+	h := p.holds[i]
+	p.holds = slices.Delete(p.holds, i, i+1)
+	p.holding = append(p.holding, h)
+	p.mu.Unlock()
+	close(h.held)
+	<-h.over
+	return h.drops
+}
+
+// LoseCommands loses all commands from now on that contain text: the server does
+// not receive them, and the client's connection ends. An empty text ends that.
+// The channel that is returned receives a value for each command that was lost,
+// as long as there is room in it.
+func (p *Proxy) LoseCommands(text string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.losing, p.lost = text, make(chan struct{}, 1000)
+	return p.lost
+}
+
+// loses reports whether a command is to be lost.
+func (p *Proxy) loses(words []string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.losing == "" || !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, p.losing) }) {
+		return false
+	}
+	select {
+	case p.lost <- struct{}{}:
+	default:
+	}
+	return true
+}
+
 func (p *Proxy) serve() {
 	for {
 		client, err := p.listener.Accept()
@@ -202,6 +286,9 @@ func (p *Proxy) close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
 	p.closed = true
+	for _, h := range p.holding {
+		h.Drop()
+	}
 	p.mu.Unlock()
 	p.Cut()
 	p.Release()
