@@ -4,10 +4,12 @@ import (
 	"context"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -202,4 +204,78 @@ func TestSuspectLeftBehindDoesNotKeepOthersWaiting(t *testing.T) {
 		t.Errorf("it waited for %s", took)
 	}
 	close(gate)
+}
+
+// A suspect comes while another job runs, and the queue is paused before that
+// has ended.
+func TestSuspectWaitsForRunningJobs(t *testing.T) {
+	t.Parallel()
+	s, proxy := openProxied(t, rdb.Options{})
+	s.addArgs("suspect", "a-suspect", queue.Options{})
+	_, _, die := s.abandoned("mortal", 1)
+	p := s.pool(workers.Config{Concurrency: 2, Lease: time.Minute})
+	begun, gate, ended := make(chan struct{}), make(chan struct{}), atomic.Bool{}
+	p.Handle("long", func(context.Context, *queue.Job) error {
+		begun <- struct{}{}
+		<-gate
+		ended.Store(true)
+		return nil
+	}, workers.Kind{})
+	ran := make(chan bool, 10)
+	p.Handle("suspect", func(context.Context, *queue.Job) error { ran <- ended.Load(); return nil }, workers.Kind{})
+	s.add("long", queue.Options{})
+	s.run(p)
+	end := sync.OnceFunc(func() { close(gate) })
+	defer end()
+	await(s, begun, "long job")
+	delivery := proxy.HoldReply("eval", "a-suspect")
+	die()
+	_, err := s.queue.Recover(s.ctx, 0, false)
+	s.must(err)
+	await(s, delivery.Held(), "fetch of the suspect")
+	delivery.Release()
+	s.must(s.queue.Pause(s.ctx))
+	for depth := (queue.Depth{}); depth.Waiting.Total() == 0; { // until it is handed back
+		if len(ran) > 0 {
+			t.Fatal("it ran beside another job")
+		}
+		depth, err = s.queue.Depth(s.ctx)
+		s.must(err)
+	}
+	end()
+	s.awaitDepth(1, 0)
+	s.must(s.queue.Resume(s.ctx))
+	if alone := await(s, ran, "suspect"); !alone {
+		t.Error("it ran beside another job")
+	}
+}
+
+func TestJobsFetchedWithASuspectAreHandedBackBeforeItRuns(t *testing.T) {
+	t.Parallel()
+	s, proxy := openProxied(t, rdb.Options{})
+	s.add("suspect", queue.Options{})
+	_, _, die := s.abandoned("mortal", 1)
+	die()
+	_, err := s.queue.Recover(s.ctx, 0, false)
+	s.must(err)
+	s.addArgs("other", "beside-it", queue.Options{})
+	p := s.pool(workers.Config{Concurrency: 4, Lease: time.Minute})
+	suspect, suspects := recorder()
+	p.Handle("suspect", suspect, workers.Kind{})
+	other, others := recorder()
+	p.Handle("other", other, workers.Kind{})
+	first, second := proxy.HoldReply("eval", "beside-it"), proxy.HoldReply("eval", "beside-it")
+	s.run(p)
+	await(s, first.Held(), "first delivery")
+	first.Release()
+	await(s, suspects, "suspect")
+	select {
+	case <-second.Held():
+		second.Release()
+	case <-others:
+		t.Fatal("the job beside the suspect stayed with this worker and was run from its buffer")
+	case <-time.After(patience):
+		t.Fatal("no second delivery")
+	}
+	await(s, others, "job beside the suspect")
 }

@@ -3,7 +3,10 @@ package workers_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +32,9 @@ type shop struct {
 	queue  *queue.Queue
 	log    *slog.Logger
 	kept   *keptLog
+
+	poolDB     *rdb.DB // of pools, as poolClient
+	poolClient *queue.Client
 }
 
 func open(t testing.TB, db *rdb.DB) *shop {
@@ -49,7 +55,23 @@ func open(t testing.TB, db *rdb.DB) *shop {
 			t.Log(kept.String())
 		}
 	})
-	return &shop{t, ctx, db, client, q, slog.New(slog.NewTextHandler(kept, nil)), kept}
+	return &shop{t, ctx, db, client, q, slog.New(slog.NewTextHandler(kept, nil)), kept, db, client}
+}
+
+// openProxied is open with a proxy between the server and the client that pools
+// use. What the test itself asks of Redis goes past the proxy.
+func openProxied(t testing.TB, options rdb.Options) (*shop, *redistest.Proxy) {
+	t.Helper()
+	url := redistest.URL(t)
+	proxy := redistest.StartProxy(t, url)
+	s := open(t, redistest.Open(t, url))
+	db, err := rdb.Open(s.ctx, proxy.URL, options)
+	s.must(err)
+	t.Cleanup(func() { _ = db.Close() })
+	s.poolDB = db
+	s.poolClient, err = queue.New(db, queue.Config{})
+	s.must(err)
+	return s, proxy
 }
 
 // everywhere runs a test on all backends.
@@ -83,6 +105,65 @@ func (s *shop) must(err error) {
 	}
 }
 
+// addArgs enqueues a job of a kind into the queue "q". args are found again in the
+// replies that bring the job.
+func (s *shop) addArgs(kind, args string, o queue.Options) string {
+	s.Helper()
+	o.Queue = "q"
+	id, err := s.client.Enqueue(s.ctx, queue.Raw(kind, []byte(args)), o)
+	s.must(err)
+	return id
+}
+
+// declareDead ends a worker's lease as if it had been silent for too long.
+func (s *shop) declareDead(worker string) {
+	s.Helper()
+	for s.db.ZScore(s.ctx, s.key("leases"), worker).Err() == nil { // a heartbeat may come in between
+		s.expire(worker)
+		_, err := s.queue.Recover(s.ctx, 0, false)
+		s.must(err)
+	}
+}
+
+// leaseOf blocks until a pool has a lease of the queue "q" that is none of those
+// given, and returns its name.
+func (s *shop) leaseOf(p *workers.Pool, not ...string) string {
+	s.Helper()
+	for {
+		infos, err := s.queue.Workers(s.ctx)
+		s.must(err)
+		for _, info := range infos {
+			if !info.Dead && strings.HasPrefix(info.Name, p.Name()+".") && !slices.Contains(not, info.Name) {
+				return info.Name
+			}
+		}
+	}
+}
+
+// awaitDepth blocks until so many jobs of the queue "q" are waiting and active.
+func (s *shop) awaitDepth(waiting, active int) {
+	s.Helper()
+	for {
+		depth, err := s.queue.Depth(s.ctx)
+		s.must(err)
+		if depth.Waiting.Total() == waiting && depth.Active.Total() == active {
+			return
+		}
+	}
+}
+
+// awaitGone blocks until there is no job with this id.
+func (s *shop) awaitGone(id string) {
+	s.Helper()
+	for {
+		_, err := s.client.Get(s.ctx, id)
+		if errors.Is(err, queue.ErrNoJob) {
+			return
+		}
+		s.must(err)
+	}
+}
+
 // key gives the name of one of the queue's keys.
 func (s *shop) key(name string) string { return s.db.Prefix() + ":{q:0}:" + name }
 
@@ -111,7 +192,7 @@ func (s *shop) pool(config workers.Config) *workers.Pool {
 	if config.Logger == nil {
 		config.Logger = s.log
 	}
-	p, err := workers.New(s.db, s.client, config)
+	p, err := workers.New(s.poolDB, s.poolClient, config)
 	s.must(err)
 	return p
 }

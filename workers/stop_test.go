@@ -35,19 +35,9 @@ func TestPauseHandsBackWhatWasFetchedAheadAndResumeWakesAtOnce(t *testing.T) {
 			await(s, begun, "long job")
 		}
 		s.must(s.queue.Pause(s.ctx))
-		depth := func(waiting, active int) {
-			s.Helper()
-			for {
-				depth, err := s.queue.Depth(s.ctx)
-				s.must(err)
-				if depth.Waiting.Total() == waiting && depth.Active.Total() == active {
-					return
-				}
-			}
-		}
-		depth(50, 2)
+		s.awaitDepth(50, 2)
 		close(gate)
-		depth(50, 0)
+		s.awaitDepth(50, 0)
 		if len(seen) != 50 {
 			s.Errorf("%d jobs ran before the pause", len(seen))
 		}
