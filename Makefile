@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test race lint bench bench-peer fuzz chaos geoip ci redis
+.PHONY: help build demo test race lint bench bench-peer fuzz chaos mutate geoip ci redis
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ chaos: redis ## kill processes at every Redis command, not only at some (long)
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Killed|Stopped|Blocked|Poison|LostReply|OnACluster|Restart' ./workers
+
+mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=ID,... JOBS=N)
+	go run ./scripts/mutate $(if $(ONLY),-only $(ONLY)) $(if $(JOBS),-jobs $(JOBS))
 
 geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate

@@ -1,0 +1,176 @@
+// Mutate applies the changes of mutations.txt, each of which breaks one rule of
+// the code, one at a time to a copy of this tree, and runs the tests of the
+// packages that own the code. It fails if the tests pass with a change made, if
+// a change does not build, or if its place is lost.
+//
+//	go run ./scripts/mutate [-only ID,...] [-jobs N] [-limit DURATION] [-v]
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed mutations.txt
+var list string
+
+// The results that a mutation can have.
+const (
+	noticed  = "noticed"
+	survived = "SURVIVED"
+	lost     = "PLACE LOST"
+	broken   = "NO BUILD" // the change is not valid Go or Lua: that tests fail means nothing
+	timedOut = "TIMED OUT"
+)
+
+var (
+	only  = flag.String("only", "", "comma-separated `IDs` of the mutations to make (default all)")
+	jobs  = flag.Int("jobs", 1, "how many mutations are tested at once, each in a copy of its own")
+	loud  = flag.Bool("v", false, "print what the failing tests print")
+	limit = flag.Duration("limit", 5*time.Minute, "the longest that the tests of a package may take")
+)
+
+func main() {
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	mutations, err := parse(list)
+	if err != nil {
+		return err
+	}
+	if *only != "" {
+		ids := strings.Split(*only, ",")
+		mutations = slices.DeleteFunc(mutations, func(m mutation) bool { return !slices.Contains(ids, m.id) })
+		if len(mutations) != len(ids) {
+			return fmt.Errorf("-only %s: %d of these ids are in the list", *only, len(mutations))
+		}
+	}
+	folder, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	var copies []string
+	for i := range max(1, *jobs) {
+		copies = append(copies, filepath.Join(folder, fmt.Sprint(i)))
+		if err := copyTree(ctx, copies[i]); err != nil {
+			return err
+		}
+	}
+	unchanged := mutation{id: "-", meaning: "Nothing is changed: all tests must pass"}
+	for _, m := range mutations {
+		unchanged.packages = append(unchanged.packages, m.packages...)
+	}
+	slices.Sort(unchanged.packages)
+	unchanged.packages = slices.Compact(unchanged.packages)
+	if counts := testAll(ctx, copies[:1], []mutation{unchanged}); counts[survived] == 0 {
+		return errors.Join(ctx.Err(), errors.New("the tests fail before any change: -v prints why"))
+	}
+	counts := testAll(ctx, copies, mutations)
+	fmt.Printf("mutations=%d noticed=%d survived=%d place_lost=%d no_build=%d timed_out=%d\n",
+		len(mutations), counts[noticed], counts[survived], counts[lost], counts[broken], counts[timedOut])
+	if ctx.Err() == nil && counts[noticed] < len(mutations) {
+		return errors.New("the tests do not notice every mutation")
+	}
+	return ctx.Err()
+}
+
+// copyTree copies the files that git knows or would add, as they are now.
+func copyTree(ctx context.Context, to string) error {
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, "sh", "-c", `git ls-files -z --cached --others --exclude-standard |
+		xargs -0 sh -c 'for f; do if [ -e "$f" ]; then printf "%s\0" "$f"; fi; done' - | tar -c --null -T - | tar -x -C "$0"`, to)
+	c.Stderr = os.Stderr
+	return c.Run()
+}
+
+// testAll tests the mutations in the copies of the tree, prints what becomes of
+// each, and returns how often each result came.
+func testAll(ctx context.Context, copies []string, mutations []mutation) map[string]int {
+	counts := map[string]int{}
+	var mu sync.Mutex // of counts and the output
+	waiting := make(chan mutation, len(mutations))
+	for _, m := range mutations {
+		waiting <- m
+	}
+	close(waiting)
+	var work sync.WaitGroup
+	for _, folder := range copies {
+		work.Go(func() {
+			for m := range waiting {
+				start := time.Now()
+				result, detail := m.test(ctx, folder)
+				if ctx.Err() != nil {
+					return
+				}
+				mu.Lock()
+				counts[result]++
+				fmt.Printf("%-6s %-10s %5.0f s  %s%s\n", m.id, result, time.Since(start).Seconds(), m.meaning, detail)
+				mu.Unlock()
+			}
+		})
+	}
+	work.Wait()
+	return counts
+}
+
+// test makes the change in the copy in folder, tests it, and takes it back.
+func (m mutation) test(ctx context.Context, folder string) (result, detail string) {
+	files, err := m.apply(folder)
+	for name, changed := range files {
+		path := filepath.Join(folder, name)
+		original, readErr := os.ReadFile(path)
+		err = errors.Join(err, readErr, os.WriteFile(path, []byte(changed), 0o644))
+		defer func() { _ = os.WriteFile(path, original, 0o644) }()
+	}
+	if err != nil {
+		return lost, "\n" + err.Error()
+	}
+	for _, name := range m.packages {
+		c := exec.CommandContext(ctx, "go", "test", "-failfast", "-vet=off", "-timeout", limit.String(), name)
+		c.Dir, c.WaitDelay = folder, 10*time.Second
+		if output, err := c.CombinedOutput(); err != nil {
+			return judge(string(output))
+		}
+	}
+	return survived, ""
+}
+
+var failedTest = regexp.MustCompile(`--- FAIL: \S+`)
+
+// judge returns what the output of tests that failed means.
+func judge(output string) (result, detail string) {
+	switch {
+	case strings.Contains(output, "[build failed]"), strings.Contains(output, "Error compiling script"):
+		return broken, "\n" + output
+	case strings.Contains(output, "panic: test timed out"):
+		result = timedOut
+	default:
+		result = noticed
+	}
+	if *loud {
+		return result, "\n" + output
+	}
+	return result, "  " + failedTest.FindString(output)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestEveryPlaceOfTheListIsFoundOnce(t *testing.T) {
+	mutations, err := parse(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, m := range mutations {
+		if ids[m.id] {
+			t.Errorf("the id %s is given twice", m.id)
+		}
+		ids[m.id] = true
+		if _, err := m.apply("../.."); err != nil {
+			t.Error(err)
+		}
+		for _, name := range m.packages {
+			if tests, _ := filepath.Glob(filepath.Join("../..", name, "*_test.go")); len(tests) == 0 {
+				t.Errorf("mutation %s: %s has no tests", m.id, name)
+			}
+		}
+	}
+}
+
+const example = `# A comment.
+
+mutation A1 Two places of one file
+test ./x ./y
+file a.txt
+-one
+-	two
++1
++2
+-four
+
+file b.txt
+-b
++B
+`
+
+func TestAMutationChangesAllItsPlaces(t *testing.T) {
+	mutations, err := parse(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mutations[0]
+	if m.id != "A1" || m.meaning != "Two places of one file" || !reflect.DeepEqual(m.packages, []string{"./x", "./y"}) {
+		t.Errorf("parsed %+v", m)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{"a.txt": "zero\n  one\n    two three\nfour five", "b.txt": "abc"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := m.apply(folder)
+	want := map[string]string{"a.txt": "zero\n  1\n2 three\n five", "b.txt": "aBc"}
+	if err != nil || !reflect.DeepEqual(files, want) {
+		t.Errorf("got %q and %v, want %q", files, err, want)
+	}
+}
+
+func TestAPlaceThatIsNotFoundOnceIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a"), []byte("twice twice"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"once": "no such text", "twice": "more than one such text", "": "more than one"} {
+		m := mutation{id: "X", substitutions: []substitution{{file: "a", replaced: []string{text}}}}
+		if _, err := m.apply(folder); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestAListThatDoesNotParseIsRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"no mutation":     "file a\n",
+		"no file":         "mutation A a\ntest ./x\n-text\n",
+		"no package":      "mutation A a\nfile a\n-text\n",
+		"no substitution": "mutation A a\ntest ./x\nfile a\n",
+		"no meaning":      "mutation A\ntest ./x\nfile a\n-text\n",
+		"unknown word":    "mutation A a\nwhat is this\n",
+	} {
+		if _, err := parse(text); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestOutputOfFailedTestsIsJudged(t *testing.T) {
+	for output, want := range map[string]string{
+		"--- FAIL: TestX (0.00s)\nFAIL":                  noticed,
+		"FAIL	skidway/queue [build failed]":              broken,
+		"ERR Error compiling script (new function): x:1": broken,
+		"panic: test timed out after 1m0s":               timedOut,
+	} {
+		if got, _ := judge(output); got != want {
+			t.Errorf("%q is judged %q, want %q", output, got, want)
+		}
+	}
+}
