@@ -8,10 +8,10 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test race lint bench bench-peer fuzz chaos mutate geoip ci redis
+.PHONY: help build demo test race lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/skidway
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway
@@ -40,6 +40,9 @@ bench: build redis ## measure this machine: logs, the queue and chats, beside ba
 
 bench-peer: build redis ## measure the queue and asynq in turn (a quarter of an hour)
 	@./scripts/benchpeer.sh
+
+bench-compare: redis ## fail if a figure lost MAX_LOSS (5) % since BASE=COMMIT, in PAIRS (10) of runs (half an hour)
+	go run ./scripts/benchcompare -base '$(BASE)' $(if $(MAX_LOSS),-max-loss $(MAX_LOSS)) $(if $(PAIRS),-pairs $(PAIRS))
 
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@./scripts/fuzz.sh $(FUZZTIME)

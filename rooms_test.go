@@ -31,6 +31,7 @@ distribute/geo:
 distribute/geo/generate:
 distribute: distribute/chat distribute/accesslog distribute/geo
 cmd/skidway: queue delayed workers workers/kinds workers/metrics distribute distribute/chat distribute/accesslog distribute/geo internal/samplelog
+scripts/benchcompare:
 scripts/mutate:
 `
 
