@@ -29,11 +29,12 @@ race: redis ## the same with the race detector
 	go test -race $$(go list ./... | grep -v /cmd/skidway)
 	go test -race -parallel 6 ./cmd/skidway # most of its tests wait for processes
 
-lint: ## formatting, vet, staticcheck
+lint: ## formatting, vet, staticcheck, luacheck of the scripts
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go vet -C cmd/peerbench ./...
 	go run $(STATICCHECK) ./...
+	@./internal/rdb/luacheck.sh
 
 bench: build redis ## measure this machine: logs, the queue and chats, beside bare loops
 	@./scripts/bench.sh

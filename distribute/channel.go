@@ -279,7 +279,7 @@ func (c *Channel) now(ctx context.Context) (time.Time, error) {
 }
 
 func serverTime(ctx context.Context, db *rdb.DB, key string) (time.Time, error) {
-	answer, err := nowScript.Run(ctx, db, []string{key})
+	answer, err := nowScript.Do(ctx, db, []string{key})
 	if err != nil {
 		return time.Time{}, err
 	}

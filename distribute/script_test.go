@@ -48,7 +48,7 @@ const outOfMemory = "OOM"
 // run calls one script and returns its answer as text.
 func (s scriptRunner) run(script *rdb.Script, keys []string, args ...any) string {
 	s.t.Helper()
-	answer, err := script.Run(s.t.Context(), s.c.db, keys, args...)
+	answer, err := script.Do(s.t.Context(), s.c.db, keys, args...)
 	if redis.HasErrorPrefix(errors.Unwrap(err), "OOM") {
 		return outOfMemory
 	}

@@ -56,7 +56,7 @@ func (c *Channel) Subscribe(ctx context.Context, name, settings string) error {
 	if err := c.chat.Join(ctx, c.chatID(), name, chat.FromOldest); err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
-	answer, err := subscribeScript.Run(ctx, c.db, []string{c.keys.subscribers(), c.keys.subscriber(name), c.keys.wake()}, name, settings)
+	answer, err := subscribeScript.Do(ctx, c.db, []string{c.keys.subscribers(), c.keys.subscriber(name), c.keys.wake()}, name, settings)
 	if err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}

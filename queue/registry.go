@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 	"time"
@@ -10,16 +9,7 @@ import (
 	"skidway/internal/rdb"
 )
 
-// registerSource notes a queue.
-// KEYS: the set of queues, the stream of new ones. ARGV: name.
-const registerSource = `
-redis.call('SREM', KEYS[1], '') -- writes, so that a full Redis lets it go on
-if redis.call('SADD', KEYS[1], ARGV[1]) == 1 then
-  redis.call('XADD', KEYS[2], 'MAXLEN', '~', 1000, '*', 'queue', ARGV[1])
-end
-return 1`
-
-var registerScript = rdb.NewIdempotentScript("note a queue", registerSource)
+var registerScript = scripts.Idempotent("register", "note a queue", "queues", "new")
 
 // register notes the queue in the list of all, once a process.
 func (q *Queue) register(ctx context.Context) error {

@@ -2,12 +2,17 @@ package queue
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strconv"
 
 	"skidway/internal/rdb"
 )
+
+//go:embed lua
+var luaFiles embed.FS
+
+var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], nil)
 
 // What scripts share, put before them.
 var (
@@ -97,7 +102,7 @@ func (s script) run(ctx context.Context, q *Queue, args ...any) (answer, error) 
 
 // runOn is run with some of the queue's keys.
 func (s script) runOn(ctx context.Context, q *Queue, keys []string, args ...any) (answer, error) {
-	cmd, err := s.lua.Run(ctx, q.client.db, keys, args...)
+	cmd, err := s.lua.Do(ctx, q.client.db, keys, args...)
 	if err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.name, err)
 	}

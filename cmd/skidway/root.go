@@ -95,7 +95,7 @@ Exit codes: 0 done; 1 failed, perhaps a single file, while the rest was done;
 	flags.BoolVarP(&a.console.quiet, "quiet", "q", false, "tell only errors, no notices and no progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.logs(), a.worker(), a.enqueue(), a.queues(), a.jobs(), a.workersGroup(), a.cron(), a.chat(), a.mail(), a.dm(), a.room(), a.configuration(), a.doctor(), a.bench(), a.version())
+	root.AddCommand(a.logs(), a.worker(), a.enqueue(), a.queues(), a.jobs(), a.workersGroup(), a.cron(), a.chat(), a.mail(), a.dm(), a.room(), a.configuration(), a.doctor(), a.bench(), a.version(), a.debug())
 	return root
 }
 

@@ -48,7 +48,7 @@ func newScript(make func(name, source string) *rdb.Script, name, source string) 
 
 // run gives what follows the word ok. The other words become errors.
 func (s script) run(ctx context.Context, db *rdb.DB, keys []string, args ...any) (answer, error) {
-	cmd, err := s.lua.Run(ctx, db, keys, args...)
+	cmd, err := s.lua.Do(ctx, db, keys, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ type reply struct {
 // runAll is run for many calls in one round trip. The error is that of all of
 // them; each has its own beside it.
 func (s script) runAll(ctx context.Context, db *rdb.DB, calls []rdb.Call) ([]reply, error) {
-	cmds, err := s.lua.RunAll(ctx, db, calls)
+	cmds, err := s.lua.DoAll(ctx, db, calls)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 // runOf gives the call of a script as tables make it.
 func runOf(s script) func(ctx context.Context, db *rdb.DB, keys []string, args ...any) (any, error) {
 	return func(ctx context.Context, db *rdb.DB, keys []string, args ...any) (any, error) {
-		cmd, err := s.lua.Run(ctx, db, keys, args...)
+		cmd, err := s.lua.Do(ctx, db, keys, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -39,11 +39,6 @@ func (e *OutcomeUnknownError) Error() string {
 
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-const (
-	firstPause = 20 * time.Millisecond
-	mostPause  = time.Second
-)
-
 // Retry calls f until it returns nil or an error that trying again will not
 // mend, or until the patience of [Options] is used up. f must be safe to
 // repeat: the effect of an earlier try may have happened.
@@ -53,7 +48,7 @@ func (db *DB) Retry(ctx context.Context, f func() error) error {
 
 func (db *DB) retry(ctx context.Context, f func() error, again func(error) bool) error {
 	deadline := time.Now().Add(db.options.Patience)
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for backoff := (Backoff{Max: time.Second}); ; {
 		err := f()
 		if err == nil || errors.Is(err, redis.Nil) {
 			return err
@@ -64,14 +59,12 @@ func (db *DB) retry(ctx context.Context, f func() error, again func(error) bool)
 		if !again(err) {
 			return db.explain(err)
 		}
+		pause := backoff.Next()
 		if time.Now().Add(pause).After(deadline) {
 			return db.explain(err)
 		}
-		jittered := pause/2 + rand.N(pause)
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(jittered):
+		if err := Sleep(ctx, pause/2+rand.N(pause)); err != nil {
+			return err
 		}
 	}
 }

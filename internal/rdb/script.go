@@ -11,27 +11,35 @@ import (
 
 // A Script is one atomic change or read in Redis, written in Lua.
 type Script struct {
-	name       string
+	op         string // what it does, for errors
 	idempotent bool
+	words      Words // of its replies; nil: they have none
 	lua        *redis.Script
 }
 
-// NewScript makes a script that is tried again only while it is certain that
-// it was not run. name says in errors what failed, as in "send a message".
-func NewScript(name, source string) *Script {
-	return &Script{name: name, lua: redis.NewScript(source)}
+// NewScript is [Scripts.Script] for a text that is complete.
+func NewScript(op, source string) *Script {
+	return &Script{op: op, lua: redis.NewScript(source)}
 }
 
-// NewIdempotentScript makes a script that can be repeated after a lost answer:
-// the second run changes nothing and answers as the first would have.
-func NewIdempotentScript(name, source string) *Script {
-	return &Script{name: name, idempotent: true, lua: redis.NewScript(source)}
+// NewIdempotentScript is [Scripts.Idempotent] for a text that is complete.
+func NewIdempotentScript(op, source string) *Script {
+	return &Script{op: op, idempotent: true, lua: redis.NewScript(source)}
 }
 
 // Run runs the script by its hash, sending its text only to a server that has
 // not seen it. It follows the package's retry rule. All keys must lie on one
-// slot.
-func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (*redis.Cmd, error) {
+// slot. A word that means an error becomes that error.
+func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (Reply, error) {
+	cmd, err := s.Do(ctx, db, keys, args...)
+	if err != nil {
+		return Reply{Op: s.op}, err
+	}
+	return s.reply(cmd.Val())
+}
+
+// Do is Run without a look at the reply.
+func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*redis.Cmd, error) {
 	var answer *redis.Cmd
 	call := func() error {
 		answer = s.lua.EvalSha(ctx, db.UniversalClient, keys, args...)
@@ -50,20 +58,20 @@ func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (*
 		return answer, nil
 	case !s.idempotent && answer.Err() != nil && connection(answer.Err()) && !notRun(answer.Err()):
 		// Not err: where ctx ended meanwhile, that speaks of ctx alone.
-		return nil, &OutcomeUnknownError{s.name, err}
+		return nil, &OutcomeUnknownError{s.op, err}
 	}
-	return nil, fmt.Errorf("%s: %w", s.name, err)
+	return nil, fmt.Errorf("%s: %w", s.op, err)
 }
 
 // Int runs a script that answers one number.
 func (s *Script) Int(ctx context.Context, db *DB, keys []string, args ...any) (int64, error) {
-	answer, err := s.Run(ctx, db, keys, args...)
+	answer, err := s.Do(ctx, db, keys, args...)
 	if err != nil {
 		return 0, err
 	}
 	n, err := answer.Int64()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", s.name, err)
+		return 0, fmt.Errorf("%s: %w", s.op, err)
 	}
 	return n, nil
 }
@@ -71,13 +79,13 @@ func (s *Script) Int(ctx context.Context, db *DB, keys []string, args ...any) (i
 // Strings runs a script that answers a list of strings and numbers, and gives
 // them all as strings.
 func (s *Script) Strings(ctx context.Context, db *DB, keys []string, args ...any) ([]string, error) {
-	answer, err := s.Run(ctx, db, keys, args...)
+	answer, err := s.Do(ctx, db, keys, args...)
 	if err != nil {
 		return nil, err
 	}
 	values, err := answer.Slice()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, fmt.Errorf("%s: %w", s.op, err)
 	}
 	texts := make([]string, len(values))
 	for i, value := range values {
@@ -88,7 +96,7 @@ func (s *Script) Strings(ctx context.Context, db *DB, keys []string, args ...any
 			texts[i] = fmt.Sprint(value)
 		case nil:
 		default:
-			return nil, fmt.Errorf("%s: unexpected %T in the answer", s.name, value)
+			return nil, fmt.Errorf("%s: unexpected %T in the answer", s.op, value)
 		}
 	}
 	return texts, nil
@@ -100,11 +108,34 @@ type Call struct {
 	Args []any
 }
 
+// A Result is what [Script.RunAll] returns for one call.
+type Result struct {
+	Reply
+	Err error // of this call alone: a refusal, or as WRONGTYPE
+}
+
 // RunAll runs an idempotent script once for each call, all of them in one round
-// trip (on a Cluster, one for each node), and gives their answers in order. An
-// answer may hold an error that speaks of its call alone, as WRONGTYPE does. It
-// is for a few hundred calls: the answers are all held at once.
-func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd, error) {
+// trip (on a Cluster, one for each node), and returns their results in order. It
+// is for a few hundred calls: the replies are all held at once.
+func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]Result, error) {
+	answers, err := s.DoAll(ctx, db, calls)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(answers))
+	for i, answer := range answers {
+		if err := answer.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			results[i] = Result{Reply{Op: s.op}, fmt.Errorf("%s: %w", s.op, err)}
+			continue
+		}
+		results[i].Reply, results[i].Err = s.reply(answer.Val())
+	}
+	return results, nil
+}
+
+// DoAll is RunAll without a look at the replies: each may hold an error that
+// speaks of its call alone.
+func (s *Script) DoAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd, error) {
 	answers := make([]*redis.Cmd, len(calls))
 	left := make([]int, len(calls)) // calls without an answer yet
 	for i := range left {
@@ -135,7 +166,7 @@ func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return nil, fmt.Errorf("%s: %w", s.op, err)
 	}
 	return answers, nil
 }

@@ -26,9 +26,9 @@ func TestScriptsRunOnEveryBackend(t *testing.T) {
 		if want := []string{"a", "2", "", "x"}; err != nil || !slices.Equal(texts, want) {
 			t.Errorf("Strings gave %q and %v, want %q", texts, err, want)
 		}
-		answer, err := rdb.NewScript("nothing", `return false`).Run(ctx, db, []string{"k"})
-		if err != nil || !errors.Is(answer.Err(), redis.Nil) {
-			t.Errorf("no answer gave %v and %v", answer, err)
+		reply, err := rdb.NewScript("nothing", `return false`).Run(ctx, db, []string{"k"})
+		if err != nil || reply.Len() != 0 {
+			t.Errorf("no answer gave %v and %v", reply, err)
 		}
 		_, err = rdb.NewScript("fail so", `return redis.error_reply('WRONG so')`).Run(ctx, db, []string{"k"})
 		if err == nil || !strings.HasPrefix(err.Error(), "fail so: WRONG") {
@@ -68,14 +68,14 @@ func TestManyRunsOfAScriptShareARoundTripAndFailAlone(t *testing.T) {
 			calls = append(calls, rdb.Call{Keys: []string{key(name)}, Args: []any{"1"}})
 		}
 		for want := int64(1); want >= 0; want-- {
-			answers, err := add.RunAll(ctx, db, calls)
-			if err != nil || len(answers) != 3 {
-				t.Fatalf("got %v, %v", answers, err)
+			results, err := add.RunAll(ctx, db, calls)
+			if err != nil || len(results) != 3 {
+				t.Fatalf("got %v, %v", results, err)
 			}
-			for i, answer := range answers {
-				n, err := answer.Int64()
+			for i, result := range results {
+				n, err := result.Int(0), result.Err
 				if failed := err != nil && strings.Contains(err.Error(), "WRONGTYPE"); failed != (i == 1) || !failed && (err != nil || n != want) {
-					t.Errorf("answer %d: %d, %v", i, n, err)
+					t.Errorf("result %d: %d, %v", i, n, err)
 				}
 			}
 		}
@@ -107,7 +107,7 @@ func TestManyRunsAreRepeatedAfterALostAnswer(t *testing.T) {
 	add := rdb.NewIdempotentScript("add", `return redis.call('PFADD', KEYS[1], ARGV[1])`)
 	lost.lose("the-key")
 	answers, err := add.RunAll(ctx, db, []rdb.Call{{Keys: []string{"the-key"}, Args: []any{1}}, {Keys: []string{"other"}, Args: []any{1}}})
-	if err != nil || answers[0].Err() != nil || answers[1].Err() != nil {
+	if err != nil || answers[0].Err != nil || answers[1].Err != nil {
 		t.Fatalf("got %v, %v", answers, err)
 	}
 }

@@ -119,7 +119,7 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 			}
 			// It was another's, with less time.
 		case transient(r.err):
-			return nil, sleep(ctx, min(timeout, firstPause))
+			return nil, Sleep(ctx, min(timeout, DefaultFirstPause))
 		default:
 			return nil, r.err
 		}
@@ -160,13 +160,4 @@ func (db *DB) read(args *redis.XReadArgs) (r *read, mine bool) {
 		close(r.done)
 	})
 	return r, true
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"skidway/internal/rdb"
+)
+
+// debug shows the inside of Skidway to those who work on it.
+func (a *app) debug() *cobra.Command {
+	c := group(&cobra.Command{
+		Use:     "debug",
+		Short:   "Shows the inside of Skidway to those who work on it",
+		Long:    "Shows the inside of Skidway to those who work on it.",
+		Example: "  skidway debug script queue/fetch",
+		Hidden:  true,
+	})
+	c.AddCommand(&cobra.Command{
+		Use:   "script [NAME]",
+		Short: "Prints a script as Redis gets it",
+		Long: `Prints a script as Redis gets it: its line numbers are those of Redis's errors.
+Without NAME it lists the names of all scripts.`,
+		Example: "  skidway debug script\n  skidway debug script queue/fetch",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: action(func(_ *cobra.Command, args []string) error {
+			text := strings.Join(rdb.ScriptNames(), "\n") + "\n"
+			if len(args) == 1 {
+				var known bool
+				if text, known = rdb.ScriptText(args[0]); !known {
+					return &usageError{fmt.Errorf("unknown script %q: \"skidway debug script\" lists them", args[0])}
+				}
+			}
+			_, err := io.WriteString(a.out, text)
+			return err
+		}),
+	})
+	return c
+}
