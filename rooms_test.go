@@ -29,7 +29,8 @@ distribute/chat/internal/scripttest: internal/redistest
 distribute/accesslog:
 distribute/geo:
 distribute/geo/generate:
-distribute: distribute/chat distribute/accesslog distribute/geo
+distribute/stream:
+distribute: distribute/stream distribute/chat distribute/accesslog distribute/geo
 cmd/skidway: queue delayed workers workers/kinds workers/metrics distribute distribute/chat distribute/accesslog distribute/geo internal/samplelog
 scripts/benchcompare:
 scripts/mutate:

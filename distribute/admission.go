@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // A TooLargeError says that a file does not fit the window.
@@ -32,22 +34,22 @@ type plan struct {
 }
 
 // plan finds out whether the channel knows the file, and what of it is new.
-func (s *Shipper) plan(ctx context.Context, src *source) (plan, error) {
-	key := src.head.indexKey()
-	index, known, err := s.channel.lookup(ctx, key, src.head)
+func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
+	key := src.Head.IndexKey()
+	index, known, err := s.channel.lookup(ctx, key, src.Head)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{id: src.head.id(), indexKey: key, index: index, newHead: true}
+	p := plan{id: src.Head.ID(), indexKey: key, index: index, newHead: true}
 	if known != nil && s.config.Force {
 		return s.planForced(ctx, p)
 	}
 	if known == nil {
 		return p, nil
 	}
-	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.head) > known.head.length
+	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.Head) > known.head.Length
 	if known.inRedis() {
-		if known.state == uploaded && known.codec == src.codec && known.size == src.size {
+		if known.state == uploaded && known.codec == src.Codec && known.size == src.Size {
 			p.done = &ShippedFile{Outcome: AlreadyShipped, Note: "waits in Redis to be counted"}
 			return p, nil
 		}
@@ -73,12 +75,12 @@ func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 }
 
 // planMore compares a file with what the subscribers have counted of it.
-func (s *Shipper) planMore(ctx context.Context, src *source, known *record, p plan) (plan, error) {
+func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *record, p plan) (plan, error) {
 	subscribers, err := s.channel.subscriberNames(ctx)
 	if err != nil || len(subscribers) == 0 {
 		return p, err
 	}
-	same := known.state == done && known.codec == src.codec && known.size == src.size
+	same := known.state == done && known.codec == src.Codec && known.size == src.Size
 	resume, end, note := int64(-1), int64(-1), ""
 	for _, name := range subscribers {
 		at := known.counted[name]
@@ -95,8 +97,8 @@ func (s *Shipper) planMore(ctx context.Context, src *source, known *record, p pl
 	}
 	length := end
 	if !same {
-		if length, err = src.length(); err != nil {
-			return p, &localError{err}
+		if length, err = src.Length(); err != nil {
+			return p, err
 		}
 	}
 	switch {
@@ -105,7 +107,7 @@ func (s *Shipper) planMore(ctx context.Context, src *source, known *record, p pl
 		fallthrough
 	case length == end && end > 0:
 		p.done = &ShippedFile{Outcome: AlreadyCounted, Note: note}
-	case src.codec == plain:
+	case src.Codec == stream.Plain:
 		p.base = resume
 	}
 	return p, nil
@@ -121,10 +123,10 @@ func (c *Channel) subscriberNames(ctx context.Context) (names []string, err erro
 
 // lookup finds the record of the file that has this head, nil if the channel
 // does not know it, and gives what the index holds for its key.
-func (c *Channel) lookup(ctx context.Context, key string, h head) (string, *record, error) {
+func (c *Channel) lookup(ctx context.Context, key string, h stream.Head) (string, *record, error) {
 	var index []any
 	err := c.db.Retry(ctx, func() (err error) {
-		index, err = c.db.HMGet(ctx, c.keys.heads(), key, unfinishedLine).Result()
+		index, err = c.db.HMGet(ctx, c.keys.heads(), key, stream.UnfinishedLine).Result()
 		return err
 	})
 	if err != nil {
@@ -133,7 +135,7 @@ func (c *Channel) lookup(ctx context.Context, key string, h head) (string, *reco
 	bucket, _ := index[0].(string)
 	young, _ := index[1].(string)
 	ids := strings.Fields(bucket)
-	if key != unfinishedLine {
+	if key != stream.UnfinishedLine {
 		ids = append(ids, strings.Fields(young)...)
 	}
 	var best *record
@@ -142,7 +144,7 @@ func (c *Channel) lookup(ctx context.Context, key string, h head) (string, *reco
 		if err != nil {
 			return "", nil, err
 		}
-		if r.head.length > 0 && r.head.sameFile(h) && (best == nil || r.head.length > best.head.length) {
+		if r.head.Length > 0 && r.head.SameFile(h) && (best == nil || r.head.Length > best.head.Length) {
 			best = &r
 		}
 	}
@@ -150,10 +152,10 @@ func (c *Channel) lookup(ctx context.Context, key string, h head) (string, *reco
 }
 
 // admit asks for the file's place in the window until it is granted.
-func (s *Shipper) admit(ctx context.Context, src *source, p plan) (shipment int64, err error) {
-	size := src.size - p.base
+func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipment int64, err error) {
+	size := src.Size - p.base
 	segment := s.channel.segmentSize()
-	cost := uploadCost(size, segment)
+	cost := stream.UploadCost(size, segment)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.leaveLine(ctx))
@@ -161,7 +163,7 @@ func (s *Shipper) admit(ctx context.Context, src *source, p plan) (shipment int6
 	}()
 	newHead := ""
 	if p.newHead {
-		newHead = src.head.fingerprint().encode()
+		newHead = src.Head.Fingerprint().Encode()
 	}
 	k := s.channel.keys
 	names := []string{k.channel(), k.open(), k.line(), k.leases(), k.heads(), k.files(), k.file(p.id), k.abandoned(), k.uploads()}
@@ -172,7 +174,7 @@ func (s *Shipper) admit(ctx context.Context, src *source, p plan) (shipment int6
 		}
 		answer, err := admitScript.Strings(ctx, s.channel.db, names,
 			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, cost, s.config.Lease.Milliseconds(),
-			"name", src.path, "codec", string(src.codec), "size", src.size, "base", p.base, "segment", segment, "upload", size)
+			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "base", p.base, "segment", segment, "upload", size)
 		if err != nil {
 			return 0, err
 		}
@@ -226,7 +228,7 @@ func (n *notice) due() bool {
 	return true
 }
 
-func (s *Shipper) tellWaiting(ctx context.Context, src *source, why string, last *notice) error {
+func (s *Shipper) tellWaiting(ctx context.Context, src *stream.Source, why string, last *notice) error {
 	if !last.due() {
 		return nil
 	}
@@ -238,7 +240,7 @@ func (s *Shipper) tellWaiting(ctx context.Context, src *source, why string, last
 		}
 		text = "waits, the window is full: " + whom
 	}
-	s.config.Notify.tell(Event{File: src.path, Text: text})
+	s.config.Notify.tell(Event{File: src.Path, Text: text})
 	return nil
 }
 

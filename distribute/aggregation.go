@@ -62,6 +62,15 @@ const (
 // none of the above counts as Unparsable.
 type verdicts [256]int64
 
+// add counts one line, nil for one that is too long to be looked at.
+func (v *verdicts) add(counter Counter, line []byte) {
+	if line == nil {
+		v[Unparsable]++
+		return
+	}
+	v[counter.Line(line)]++
+}
+
 func (v *verdicts) tally() Tally {
 	t := Tally{Counted: v[Counted], Unknown: v[Unknown]}
 	for verdict, n := range v {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"skidway/distribute/chat"
+	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 )
 
@@ -164,7 +165,7 @@ func (b *Batch) window(files []string) int64 {
 	window := int64(embeddedWindow)
 	for _, path := range files {
 		if info, err := os.Stat(path); err == nil {
-			window = max(window, uploadCost(info.Size(), embeddedSegmentSize))
+			window = max(window, stream.UploadCost(info.Size(), stream.EmbeddedSegmentSize))
 		}
 	}
 	return min(window, mostEmbeddedWindow)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat"
+	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 )
 
@@ -144,9 +145,9 @@ func (c *Channel) chatID() string { return "logs:" + c.name }
 // segmentSize fits what the server does well.
 func (c *Channel) segmentSize() int64 {
 	if c.db.Embedded() {
-		return embeddedSegmentSize
+		return stream.EmbeddedSegmentSize
 	}
-	return SegmentSize
+	return stream.SegmentSize
 }
 
 // A moment is the channel's state of affairs at one time, to wait from: what

@@ -16,12 +16,12 @@ const cellBatch = 500
 // together with the mark that the file is counted in one step. A count whose
 // claim is lost is refused whole with errClaimLost. everybody tells that every
 // subscriber has counted the shipment now.
-func (w *Worker) commit(ctx context.Context, cl *claim, count *fileCount, took time.Duration) (everybody bool, err error) {
-	cells, err := w.stage(ctx, cl, count)
+func (w *Worker) commit(ctx context.Context, cl *claim, result *fileResult, took time.Duration) (everybody bool, err error) {
+	cells, err := w.stage(ctx, cl, result)
 	if err != nil {
 		return false, err
 	}
-	return w.seal(ctx, cl, count, cells, took)
+	return w.seal(ctx, cl, result, cells, took)
 }
 
 // settle does what is left to do once a count is true, and what anybody can
@@ -38,7 +38,7 @@ func (w *Worker) settle(ctx context.Context, cl *claim, everybody bool) error {
 }
 
 // stage writes the cells where they count for nothing yet, and says how many.
-func (w *Worker) stage(ctx context.Context, cl *claim, count *fileCount) (int, error) {
+func (w *Worker) stage(ctx context.Context, cl *claim, result *fileResult) (int, error) {
 	k := w.channel.keys
 	names := []string{k.owners(w.subscriber), k.staged(w.subscriber, cl.id)}
 	args := []any{cl.id, cl.token}
@@ -54,7 +54,7 @@ func (w *Worker) stage(ctx context.Context, cl *claim, count *fileCount) (int, e
 		return err
 	}
 	cells := 0
-	for name, n := range count.cells {
+	for name, n := range result.cells {
 		if n == 0 {
 			continue
 		}
@@ -73,20 +73,20 @@ func (w *Worker) stage(ctx context.Context, cl *claim, count *fileCount) (int, e
 }
 
 // seal reports whether every subscriber has counted the shipment now.
-func (w *Worker) seal(ctx context.Context, cl *claim, count *fileCount, cells int, took time.Duration) (bool, error) {
+func (w *Worker) seal(ctx context.Context, cl *claim, result *fileResult, cells int, took time.Duration) (bool, error) {
 	k, s := w.channel.keys, w.subscriber
 	shipment := shipmentName(cl.id, cl.shipment)
 	names := []string{
 		k.subscribers(), k.subscriber(s), k.claims(s), k.owners(s), k.file(cl.id),
 		k.staged(s, cl.id), k.sealedCells(s, shipment), k.sealed(s), k.files(), k.wake(), k.spent(), k.problems(s),
 	}
-	p := count.progress
+	p := result.progress
 	args := []any{
 		s, cl.id, cl.shipment, cl.token, cells,
 		7, fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
 		fieldMissing, p.missing, fieldLines, p.lines,
 	}
-	t := count.tally
+	t := result.tally
 	for _, total := range []struct {
 		field string
 		n     int64

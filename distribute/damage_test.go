@@ -11,6 +11,7 @@ import (
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
 	"skidway/distribute/chat"
+	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -40,7 +41,7 @@ func TestDamagedFileIsCountedUpToTheDamage(t *testing.T) {
 				if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Error(), "counted up to line") {
 					t.Fatalf("problems: %v", result.Problems)
 				}
-				var damage *distribute.CorruptError
+				var damage *stream.CorruptError
 				if !errors.As(result.Problems[0], &damage) {
 					t.Errorf("got %v, want a CorruptError", result.Problems[0])
 				}
@@ -84,7 +85,7 @@ func TestFileThatIsNoLogIsRefusedAndTheOthersAreCounted(t *testing.T) {
 func TestLineLongerThanAllowedIsUnparsableAndTheOthersAreCounted(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		channel, folder := open(t, db), t.TempDir()
-		long := []byte("8.8.8.8 2026-11-01 " + strings.Repeat("x", distribute.MaxLine) + "\n")
+		long := []byte("8.8.8.8 2026-11-01 " + strings.Repeat("x", stream.MaxLine) + "\n")
 		good := content(1, 100)
 		events := listen()
 		ship(t, channel, write(t, folder, "a.log.gz", append(append(bytes.Clone(good), long...), good...)))

@@ -9,144 +9,38 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 )
-
-// fetchSize is how much of a segment one round trip brings, in bytes.
-const fetchSize = 1 << 20
 
 // errVanished says that Redis no longer has what was uploaded.
 var errVanished = errors.New("its segments vanished from Redis: ship it again (`skidway logs status` shows the channel; is something else deleting keys?)")
 
-// A download reads an upload from Redis, from its first byte on, while it is
-// still going on. A goroutine fetches ahead. It is an io.Reader; io.EOF comes
-// when the upload is complete and read.
-type download struct {
-	channel  *Channel
-	id       string
-	shipment int64
-	segment  int64
-	patience time.Duration // how long to wait for a block before asking whether the shipper lives
-	cancel   context.CancelFunc
-	fetched  chan fetched
-	free     chan []byte // buffers to fetch into: fresh ones would cost more than the fetching
-	current  fetched
-	rest     []byte // of the current data
-}
-
-type fetched struct {
-	buffer []byte
-	data   []byte // in the buffer
-	err    error
-}
-
-// fetchBuffers is how many buffers a download has: one is read from, one waits,
-// one is fetched into.
-const fetchBuffers = 3
-
-func (c *Channel) download(ctx context.Context, r record, patience time.Duration) *download {
-	ctx, cancel := context.WithCancel(ctx)
-	d := &download{
-		channel: c, id: r.id, shipment: r.shipment, segment: r.segment,
-		patience: patience, cancel: cancel, fetched: make(chan fetched, 1), free: make(chan []byte, fetchBuffers),
-	}
-	for range fetchBuffers {
-		d.free <- nil // made when it is needed: most files are small
-	}
-	go d.fetchAhead(ctx)
-	return d
-}
-
-// close ends the goroutine and waits for it.
-func (d *download) close() {
-	d.cancel()
-	for range d.fetched {
-	}
-}
-
-func (d *download) Read(p []byte) (int, error) {
-	for len(d.rest) == 0 {
-		if d.current.err != nil {
-			return 0, d.current.err
+// download reads an upload from Redis, from its first byte on, while it is still
+// going on: io.EOF comes when the upload is complete and read. patience is how
+// long to wait for a block before asking whether the shipper lives.
+func (c *Channel) download(ctx context.Context, r record, patience time.Duration) *stream.Prefetcher {
+	return stream.Prefetch(ctx, func(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
+		if r.segment <= 0 {
+			return nil, errAbandoned
 		}
-		d.next()
-	}
-	n := copy(p, d.rest)
-	d.rest = d.rest[n:]
-	return n, nil
-}
-
-// WriteTo writes all that follows to w, as it comes.
-func (d *download) WriteTo(w io.Writer) (sum int64, err error) {
-	for {
-		n, err := w.Write(d.rest)
-		sum, d.rest = sum+int64(n), nil
-		if err == nil {
-			err = d.current.err
-		}
-		if err == io.EOF {
-			return sum, nil
-		}
-		if err != nil {
-			return sum, err
-		}
-		d.next()
-	}
-}
-
-// next takes what was fetched next, and gives the buffer of what was read back.
-func (d *download) next() {
-	if d.current.buffer != nil {
-		d.free <- d.current.buffer
-	}
-	next, ok := <-d.fetched
-	if !ok {
-		next.err = context.Canceled
-	}
-	d.current, d.rest = next, next.data
-}
-
-func (d *download) fetchAhead(ctx context.Context) {
-	defer close(d.fetched)
-	if d.segment <= 0 {
-		d.fetched <- fetched{err: errAbandoned}
-		return
-	}
-	for position := int64(0); ; {
-		var next fetched
-		select {
-		case next.buffer = <-d.free:
-		case <-ctx.Done():
-			return
-		}
-		if next.buffer == nil {
-			next.buffer = make([]byte, fetchSize+2) // the two of the protocol's line end
-		}
-		next.data, next.err = d.fetch(ctx, position, next.buffer)
-		position += int64(len(next.data))
-		select {
-		case d.fetched <- next:
-		case <-ctx.Done():
-			return
-		}
-		if next.err != nil {
-			return
-		}
-	}
+		return c.fetch(ctx, r, position, buffer, patience)
+	})
 }
 
 // fetch gets what follows position into the buffer, waiting for it if need be.
-func (d *download) fetch(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
-	k := d.channel.keys
-	segment, within := k.segment(d.id, d.shipment, int(position/d.segment)), position%d.segment
+func (c *Channel) fetch(ctx context.Context, r record, position int64, buffer []byte, patience time.Duration) ([]byte, error) {
+	k := c.keys
+	segment, within := k.segment(r.id, r.shipment, int(position/r.segment)), position%r.segment
 	for {
 		var data []byte
 		var state uploadState
-		err := d.channel.db.Retry(ctx, func() error {
-			pipe := d.channel.db.Pipeline()
+		err := c.db.Retry(ctx, func() error {
+			pipe := c.db.Pipeline()
 			// The state first: what it says is there, the range then has.
-			fields := pipe.HMGet(ctx, k.file(d.id), "by", "ship", "state", "raw")
-			part := redis.NewZeroCopyStringCmd(ctx, buffer, "getrange", segment, within, within+fetchSize-1)
+			fields := pipe.HMGet(ctx, k.file(r.id), "by", "ship", "state", "raw")
+			// The buffer has room for the two bytes of the protocol's line end.
+			part := redis.NewZeroCopyStringCmd(ctx, buffer, "getrange", segment, within, within+stream.FetchSize-1)
 			_ = pipe.Process(ctx, part) // Exec tells
 			if _, err := pipe.Exec(ctx); err != nil {
 				return err
@@ -159,7 +53,7 @@ func (d *download) fetch(ctx context.Context, position int64, buffer []byte) ([]
 			return nil, err
 		case len(data) > 0:
 			return data, nil
-		case state.shipment != d.shipment || state.state == abandoned:
+		case state.shipment != r.shipment || state.state == abandoned:
 			return nil, errAbandoned
 		case state.raw > position:
 			return nil, errVanished
@@ -168,7 +62,7 @@ func (d *download) fetch(ctx context.Context, position int64, buffer []byte) ([]
 		case state.state != uploading:
 			return nil, errAbandoned
 		}
-		if err := d.channel.awaitBlock(ctx, d.id, d.shipment, position, d.patience); err != nil {
+		if err := c.awaitBlock(ctx, r.id, r.shipment, position, patience); err != nil {
 			return nil, err
 		}
 	}

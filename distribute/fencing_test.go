@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/distribute/stream"
 	"skidway/internal/redistest"
 )
 
@@ -213,7 +214,7 @@ func TestFileThatChangesCostsABatchOnlyItself(t *testing.T) {
 		}
 	}))
 	result, err := NewBatch(db, newCountryDay(t, CountryDayConfig{}), BatchConfig{}).Run(t.Context(), []string{changing, good})
-	var changed *ChangedError
+	var changed *stream.ChangedError
 	if err != nil || !errors.As(result.Files[0].Err, &changed) || result.Report.Subscriber.Tally.Lines != 11 || len(result.Report.Abandoned) > 0 {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -1,7 +1,6 @@
 package distribute
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -79,27 +78,4 @@ func (s *Shipper) pause(ctx context.Context) error {
 	case <-time.After(followEvery):
 	}
 	return nil
-}
-
-// wholeLines cuts a plain source behind its last newline. A source without one
-// is ErrEmpty.
-func (s *source) wholeLines() error {
-	if s.codec != plain {
-		return nil
-	}
-	block := make([]byte, 64<<10)
-	for end := s.size; end > 0; {
-		start := max(end-int64(len(block)), 0)
-		part := block[:end-start]
-		if _, err := s.file.ReadAt(part, start); err != nil {
-			return plainError(err)
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			s.size = start + int64(i) + 1
-			s.head = s.head[:min(int64(len(s.head)), s.size)]
-			return nil
-		}
-		end = start
-	}
-	return ErrEmpty
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"skidway/distribute/stream"
 )
 
 // ErrNoFiles says that a directory holds nothing to read.
@@ -35,7 +37,7 @@ func ListFiles(paths []string) ([]string, []*FileError) {
 		info, err := os.Stat(path)
 		switch {
 		case err != nil:
-			problems = append(problems, &FileError{path, plainError(err)})
+			problems = append(problems, &FileError{path, stream.PlainError(err)})
 		case info.IsDir():
 			found, bad := listFolder(path)
 			if len(found) == 0 && len(bad) == 0 {
@@ -59,7 +61,7 @@ func listFolder(root string) (files []string, problems []*FileError) {
 	_ = filepath.WalkDir(walked, func(path string, entry fs.DirEntry, err error) error {
 		shown := filepath.Join(root, strings.TrimPrefix(path, walked))
 		if err != nil {
-			problems = append(problems, &FileError{shown, plainError(err)})
+			problems = append(problems, &FileError{shown, stream.PlainError(err)})
 			return nil
 		}
 		if path != walked && strings.HasPrefix(entry.Name(), ".") {
@@ -72,7 +74,7 @@ func listFolder(root string) (files []string, problems []*FileError) {
 		if mode&fs.ModeSymlink != 0 {
 			info, err := os.Stat(path)
 			if err != nil {
-				problems = append(problems, &FileError{shown, plainError(err)})
+				problems = append(problems, &FileError{shown, stream.PlainError(err)})
 				return nil
 			}
 			mode = info.Mode()

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // States of a file. After done or abandoned comes uploading again, when the
@@ -23,8 +25,8 @@ type record struct {
 	name     string // as its last shipper called it
 	shipment int64  // number of the last one, from 1
 	state    string
-	head     fingerprint
-	codec    codec
+	head     stream.Fingerprint
+	codec    stream.Codec
 	size     int64 // of the file as shipped, compressed or not
 
 	// While it is in Redis.
@@ -89,7 +91,7 @@ func parseRecord(id string, fields map[string]string) record {
 	}
 	r := record{
 		id: id, name: fields["name"], shipment: number("ship"), state: fields["state"],
-		codec: codec(fields["codec"]), size: number("size"),
+		codec: stream.Codec(fields["codec"]), size: number("size"),
 		by: fields["by"], base: number("base"), raw: number("raw"), cost: number("cost"),
 		segment: number("segment"), upload: number("upload"),
 		admitted: milliseconds(fields["admitted"]),
@@ -98,7 +100,7 @@ func parseRecord(id string, fields map[string]string) record {
 	if r.segment > 0 && r.upload/r.segment >= mostSegments {
 		r.segment = 0
 	}
-	r.head, _ = decodeFingerprint(fields["head"])
+	r.head, _ = stream.DecodeFingerprint(fields["head"])
 	for field := range fields {
 		name, ok := strings.CutPrefix(field, "ship:")
 		if !ok {
@@ -120,7 +122,7 @@ func (r record) segmentKeys(k keys) []string {
 	if r.segment <= 0 {
 		return nil
 	}
-	names := make([]string, segmentCount(r.upload, r.segment))
+	names := make([]string, stream.SegmentCount(r.upload, r.segment))
 	for i := range names {
 		names[i] = k.segment(r.id, r.shipment, i)
 	}

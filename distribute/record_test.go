@@ -6,22 +6,24 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"skidway/distribute/stream"
 )
 
 func TestRecordIsReadBack(t *testing.T) {
 	t.Parallel()
-	h := headOf([]byte("8.8.8.8 2026-11-01 a\n8.8.8.8"))
+	h := stream.Head("8.8.8.8 2026-11-01 a\n8.8.8.8")
 	r := parseRecord("id", map[string]string{
-		"name": "access.log", "ship": "3", "state": "done", "head": h.fingerprint().encode(), "codec": "gzip", "size": "1234",
+		"name": "access.log", "ship": "3", "state": "done", "head": h.Fingerprint().Encode(), "codec": "gzip", "size": "1234",
 		"by": "shipper", "base": "21", "raw": "42", "cost": "4096", "segment": "4190208", "upload": "1213", "admitted": "1793500000123",
 		"ship:s": "2", "resume:s": "21", "end:s": "28", "tail:s": "1 0 0 1 7\n", "state:s": "minimal", "note:s": "partial",
 		"ship:other": "3",
 	})
-	if r.id != "id" || r.name != "access.log" || r.shipment != 3 || r.state != done || r.codec != gzipped || r.size != 1234 ||
-		r.by != "shipper" || r.base != 21 || r.raw != 42 || r.cost != 4096 || r.segment != SegmentSize || r.upload != 1213 {
+	if r.id != "id" || r.name != "access.log" || r.shipment != 3 || r.state != done || r.codec != stream.Gzip || r.size != 1234 ||
+		r.by != "shipper" || r.base != 21 || r.raw != 42 || r.cost != 4096 || r.segment != stream.SegmentSize || r.upload != 1213 {
 		t.Errorf("%+v", r)
 	}
-	if r.admitted.UnixMilli() != 1793500000123 || !r.head.sameFile(h) || !r.inRedis() {
+	if r.admitted.UnixMilli() != 1793500000123 || !r.head.SameFile(h) || !r.inRedis() {
 		t.Errorf("%+v", r)
 	}
 	want := progress{shipment: 2, resume: 21, end: 28, tail: "1 0 0 1 7\n", state: "minimal", note: "partial"}
@@ -50,14 +52,14 @@ func TestMalformedNumberOfARecordIsZero(t *testing.T) {
 func TestSegmentsOfARecordAreNamedOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		segment := rapid.Int64Range(blockSize, SegmentSize).Draw(t, "segment")
-		upload := rapid.Int64Range(0, 100*SegmentSize).Draw(t, "upload")
+		segment := rapid.Int64Range(stream.BlockSize, stream.SegmentSize).Draw(t, "segment")
+		upload := rapid.Int64Range(0, 100*stream.SegmentSize).Draw(t, "upload")
 		r := parseRecord("id", map[string]string{"ship": "1", "segment": strconv.FormatInt(segment, 10), "upload": strconv.FormatInt(upload, 10)})
 		names := map[string]bool{}
 		for _, name := range r.segmentKeys(channelKeys("skidway", "web")) {
 			names[name] = true
 		}
-		if want := segmentCount(upload, segment); len(names) != want {
+		if want := stream.SegmentCount(upload, segment); len(names) != want {
 			t.Fatalf("%d names, want %d", len(names), want)
 		}
 	})

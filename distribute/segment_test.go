@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -29,7 +30,7 @@ func newMemoryGauge(t testing.TB) *memoryGauge {
 	g := &memoryGauge{
 		db:    redistest.DB(t),
 		keys:  channelKeys(strings.Repeat("p", 64), strings.Repeat("c", 100)),
-		block: make([]byte, blockSize),
+		block: make([]byte, stream.BlockSize),
 	}
 	return g
 }
@@ -43,7 +44,7 @@ func (g *memoryGauge) measure(t rapid.TB, size, segment int64) (most, last int64
 	var names []string
 	for done := int64(0); done < size; {
 		within := done % segment
-		n := min(blockSize, segment-within, size-done)
+		n := min(stream.BlockSize, segment-within, size-done)
 		name := g.keys.segment(gaugeID, gaugeShipment, int(done/segment))
 		if within == 0 {
 			full, names = last, append(names, name)
@@ -72,22 +73,22 @@ func TestUploadCostsNoMoreThanWasReckoned(t *testing.T) {
 	gauge := newMemoryGauge(t)
 	holds := func(t rapid.TB, size, segment int64) {
 		t.Helper()
-		if most, _ := gauge.measure(t, size, segment); most > uploadCost(size, segment) {
-			t.Fatalf("%d bytes in segments of %d used %d bytes of Redis, reckoned were %d", size, segment, most, uploadCost(size, segment))
+		if most, _ := gauge.measure(t, size, segment); most > stream.UploadCost(size, segment) {
+			t.Fatalf("%d bytes in segments of %d used %d bytes of Redis, reckoned were %d", size, segment, most, stream.UploadCost(size, segment))
 		}
 	}
 	var edges []int64
-	for _, around := range []int64{0, blockSize, 2 * blockSize, 3 * blockSize, 4 * blockSize, 5 * blockSize,
-		8 * blockSize, SegmentSize - blockSize, SegmentSize, SegmentSize + blockSize, 2 * SegmentSize} {
-		for _, off := range []int64{-4096, -stringHeader, -1, 0, 1, stringHeader, 4096} {
+	for _, around := range []int64{0, stream.BlockSize, 2 * stream.BlockSize, 3 * stream.BlockSize, 4 * stream.BlockSize, 5 * stream.BlockSize,
+		8 * stream.BlockSize, stream.SegmentSize - stream.BlockSize, stream.SegmentSize, stream.SegmentSize + stream.BlockSize, 2 * stream.SegmentSize} {
+		for _, off := range []int64{-4096, -32, -1, 0, 1, 32, 4096} {
 			edges = append(edges, max(around+off, 1))
 		}
 	}
 	for _, size := range edges {
-		holds(t, size, SegmentSize)
+		holds(t, size, stream.SegmentSize)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		segment := rapid.SampledFrom([]int64{SegmentSize, embeddedSegmentSize}).Draw(t, "segment")
+		segment := rapid.SampledFrom([]int64{stream.SegmentSize, stream.EmbeddedSegmentSize}).Draw(t, "segment")
 		holds(t, rapid.Int64Range(1, 9<<20).Draw(t, "size"), segment)
 	})
 }
@@ -96,10 +97,10 @@ func TestWholeSegmentsCostLittleMoreThanTheirContent(t *testing.T) {
 	t.Parallel()
 	gauge := newMemoryGauge(t)
 	for count := range int64(2) {
-		size := (count + 1) * SegmentSize
-		_, last := gauge.measure(t, size, SegmentSize)
-		if cost := uploadCost(size, SegmentSize); float64(cost) > 1.01*float64(last) || float64(last) > 1.01*float64(size) {
-			t.Errorf("%d segments of %d bytes use %d bytes of Redis, reckoned are %d", count+1, int64(SegmentSize), last, cost)
+		size := (count + 1) * stream.SegmentSize
+		_, last := gauge.measure(t, size, stream.SegmentSize)
+		if cost := stream.UploadCost(size, stream.SegmentSize); float64(cost) > 1.01*float64(last) || float64(last) > 1.01*float64(size) {
+			t.Errorf("%d segments of %d bytes use %d bytes of Redis, reckoned are %d", count+1, int64(stream.SegmentSize), last, cost)
 		}
 	}
 }
@@ -109,7 +110,7 @@ func TestSegmentCountCoversTheUpload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		segment := rapid.Int64Range(1, 1<<30).Draw(t, "segment")
 		size := rapid.Int64Range(0, 1<<50).Draw(t, "size")
-		n := int64(segmentCount(size, segment))
+		n := int64(stream.SegmentCount(size, segment))
 		if n*segment < size || n > 0 && (n-1)*segment >= size {
 			t.Fatalf("%d bytes in %d segments of %d", size, n, segment)
 		}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // ShipperConfig says how to ship. The zero value is ready to use.
@@ -174,21 +176,21 @@ func (s *Shipper) ship(ctx context.Context, result *ShippedFile, patient bool) (
 			}
 		}
 	}()
-	src, err := openSource(result.Path)
+	src, err := stream.OpenSource(result.Path)
 	if err == nil && s.mode == modeFollow {
-		if err = src.wholeLines(); err != nil {
-			src.close()
+		if err = src.CutToWholeLines(); err != nil {
+			src.Close()
 		}
 	}
 	switch {
-	case errors.Is(err, ErrEmpty):
+	case errors.Is(err, stream.ErrEmpty):
 		result.Outcome = Empty
 		return false, nil
 	case err != nil:
 		s.failed(result, err)
 		return false, nil
 	}
-	defer src.close()
+	defer src.Close()
 	for tries := 0; ; tries++ {
 		err = s.shipOnce(ctx, src, result, patient)
 		if !errors.Is(err, errLeaseLost) || tries == 3 {
@@ -222,16 +224,10 @@ var (
 // fileProblem reports whether an error concerns one file and not the way to
 // Redis.
 func fileProblem(err error) bool {
-	var local *localError
+	var local *stream.SourceError
 	var tooLarge *TooLargeError
-	return errors.As(err, &local) || errors.As(err, &tooLarge) || errors.Is(err, errLeaseLost)
+	return errors.As(err, &local) || errors.As(err, &tooLarge) || errors.Is(err, errForeign) || errors.Is(err, errLeaseLost)
 }
-
-// A localError came from the file that is read, not from Redis.
-type localError struct{ err error }
-
-func (e *localError) Error() string { return e.err.Error() }
-func (e *localError) Unwrap() error { return e.err }
 
 // begin registers the shipper; while it is registered and alive, workers that
 // work until all is done wait for it.

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute/stream"
 )
 
 // shipOnce plans, admits, announces and uploads a file.
-func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile, patient bool) error {
+func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *ShippedFile, patient bool) error {
 	for told := (notice{}); ; {
 		since, err := s.channel.moment(ctx)
 		if err != nil {
@@ -37,7 +38,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *source, result *ShippedFile
 			result.Outcome, result.Note = p.done.Outcome, p.done.Note
 			result.id, result.shipment = p.id, p.shipment
 			if s.mode == modeBatch {
-				s.config.Notify.tell(Event{File: src.path, Text: withNote(p.done.Outcome.String(), p.done.Note)})
+				s.config.Notify.tell(Event{File: src.Path, Text: withNote(p.done.Outcome.String(), p.done.Note)})
 			}
 			return nil
 		}
@@ -65,12 +66,12 @@ func withNote(text, note string) string {
 
 // awaitFree waits until an earlier shipment of the same file is out of Redis;
 // without patience it only cleans up what may be in the way.
-func (s *Shipper) awaitFree(ctx context.Context, since moment, src *source, patient bool, told *notice) error {
+func (s *Shipper) awaitFree(ctx context.Context, since moment, src *stream.Source, patient bool, told *notice) error {
 	if err := s.channel.sweep(ctx); err != nil {
 		return err
 	}
 	if !patient {
-		_, known, err := s.channel.lookup(ctx, src.head.indexKey(), src.head)
+		_, known, err := s.channel.lookup(ctx, src.Head.IndexKey(), src.Head)
 		if err == nil && (known == nil || known.inRedis()) {
 			return errBusy
 		}
@@ -84,19 +85,20 @@ func (s *Shipper) awaitFree(ctx context.Context, since moment, src *source, pati
 		if err != nil {
 			return err
 		}
-		s.config.Notify.tell(Event{File: src.path, Text: "waits until what was shipped of it before is counted: " + whom})
+		s.config.Notify.tell(Event{File: src.Path, Text: "waits until what was shipped of it before is counted: " + whom})
 	}
 	return s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit)
 }
 
 // upload announces a file and appends its blocks. Whatever keeps it from being
 // complete abandons it, so that nobody waits for the rest.
-func (s *Shipper) upload(ctx context.Context, src *source, p plan, result *ShippedFile) error {
+func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, result *ShippedFile) error {
 	s.inHand(result)
 	defer s.inHand(nil)
 	err := s.channel.announce(ctx, s.token, p.id, result.shipment)
 	if err == nil {
-		err = s.appendBlocks(ctx, src, p, result)
+		segment := s.channel.segmentSize()
+		err = src.Pieces(p.base, segment, func(piece []byte) error { return s.append(ctx, result, segment, piece) })
 	}
 	if err == nil {
 		err = s.complete(ctx, src, p, result)
@@ -110,10 +112,10 @@ func (s *Shipper) upload(ctx context.Context, src *source, p plan, result *Shipp
 	if p.base > 0 {
 		result.Note = fmt.Sprintf("only what is new: from byte %d on", p.base)
 	}
-	if n := src.grown(); n > 0 && s.mode == modeBatch {
+	if n := src.Grown(); n > 0 && s.mode == modeBatch {
 		result.Note = fmt.Sprintf("it grew by %d bytes meanwhile: ship it again for those", n)
 	}
-	s.config.Notify.tell(Event{File: src.path, Text: withNote(result.Outcome.String(), result.Note)})
+	s.config.Notify.tell(Event{File: src.Path, Text: withNote(result.Outcome.String(), result.Note)})
 	return nil
 }
 
@@ -126,32 +128,6 @@ func (s *Shipper) giveUp(ctx context.Context, result *ShippedFile, missed bool) 
 		return err
 	}
 	return s.channel.free(ctx, result.id)
-}
-
-// appendSize is how much one transaction appends: two blocks.
-const appendSize = 2 * blockSize
-
-func (s *Shipper) appendBlocks(ctx context.Context, src *source, p plan, result *ShippedFile) error {
-	content := src.raw(p.base)
-	segment, buffer := s.channel.segmentSize(), make([]byte, appendSize)
-	for {
-		n, err := io.ReadFull(content, buffer[:min(appendSize, segment-result.Bytes%segment)])
-		if n == 0 && err == io.EOF {
-			break
-		}
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return &localError{plainError(err)}
-		}
-		if err := s.append(ctx, result, segment, buffer[:n]); err != nil {
-			return err
-		}
-		result.Bytes += int64(n)
-		s.bytes.Add(int64(n))
-	}
-	if want := src.size - p.base; result.Bytes != want {
-		return &localError{&ChangedError{fmt.Sprintf("it ended %d bytes early", want-result.Bytes)}}
-	}
-	return nil
 }
 
 var errForeign = errors.New("a segment in Redis is not as it was left: something else writes to it")
@@ -181,7 +157,7 @@ func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64
 		}
 		var length *redis.Cmd
 		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-			for block := range slices.Chunk(content, blockSize) {
+			for block := range slices.Chunk(content, stream.BlockSize) {
 				length = pipe.Do(ctx, "append", name, block)
 			}
 			pipe.HSet(ctx, file, "raw", after)
@@ -197,22 +173,22 @@ func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64
 		}
 		return nil
 	}
-	for {
-		err := s.channel.db.Retry(ctx, func() error { return s.channel.db.Watch(ctx, try, file) })
-		switch {
-		case errors.Is(err, redis.TxFailedErr):
-			continue // the record was written to in between: look again
-		case errors.Is(err, errForeign):
-			return &localError{err}
-		}
-		return err
+	var err error = redis.TxFailedErr
+	for errors.Is(err, redis.TxFailedErr) { // the record was written to in between: look again
+		err = s.channel.db.Retry(ctx, func() error { return s.channel.db.Watch(ctx, try, file) })
 	}
+	if err == nil {
+		result.Bytes = after
+		s.bytes.Add(int64(len(content)))
+	}
+	return err
 }
 
-// complete makes sure that what went up was one state of the file, and says so.
-func (s *Shipper) complete(ctx context.Context, src *source, p plan, result *ShippedFile) error {
-	if err := src.settled(); err != nil {
-		return &localError{err}
+// complete makes sure that what went up was one state of the file, and marks the
+// upload as complete.
+func (s *Shipper) complete(ctx context.Context, src *stream.Source, p plan, result *ShippedFile) error {
+	if err := src.CheckUnchanged(); err != nil {
+		return err
 	}
 	k := s.channel.keys
 	answer, err := completeScript.Int(ctx, s.channel.db, []string{k.file(p.id), k.fileWake(p.id, result.shipment), k.uploads()},

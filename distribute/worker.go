@@ -191,18 +191,18 @@ func (w *Worker) workOn(ctx context.Context, cl *claim) error {
 	work := w.claims.hold(ctx, cl)
 	started := time.Now()
 	everybody := false
-	name, count, err := w.count(work, cl)
+	name, result, err := w.countClaim(work, cl)
 	cause := context.Cause(work)
 	if err == nil {
 		// Not under the claim's context: the heartbeat can't tell a claim that
 		// was lost from one that the seal has just ended. The scripts can.
-		everybody, err = w.commit(ctx, cl, count, time.Since(started))
+		everybody, err = w.commit(ctx, cl, result, time.Since(started))
 	} else if cause != nil && ctx.Err() == nil {
 		err = cause // the heartbeat found out first
 	}
 	w.claims.drop(cl)
 	if err == nil {
-		w.account(name, count)
+		w.account(name, result)
 		return w.settle(ctx, cl, everybody)
 	}
 	released := w.release(ctx, cl)
@@ -217,7 +217,8 @@ func (w *Worker) workOn(ctx context.Context, cl *claim) error {
 	return errors.Join(fmt.Errorf("count %s: %w", name, err), released)
 }
 
-func (w *Worker) count(ctx context.Context, cl *claim) (name string, count *fileCount, err error) {
+// countClaim counts the file of a claim. It also returns the file's name.
+func (w *Worker) countClaim(ctx context.Context, cl *claim) (name string, result *fileResult, err error) {
 	r, err := w.channel.record(ctx, cl.id)
 	if err != nil {
 		return cl.id, nil, err
@@ -227,39 +228,32 @@ func (w *Worker) count(ctx context.Context, cl *claim) (name string, count *file
 	}
 	w.counting.Add(1)
 	defer w.counting.Add(-1)
-	count, err = w.channel.countFile(ctx, r, counting{
-		aggregation: w.aggregation, subscriber: w.subscriber, patience: w.config.Lease,
-		busy: w.busy, lines: &cl.lines,
-	})
-	if err != nil {
-		return r.name, nil, err
-	}
-	count.tallyFile(r.counted[w.subscriber])
-	return r.name, count, nil
+	result, err = w.countFile(ctx, r, &cl.lines)
+	return r.name, result, err
 }
 
 // busy reports whether there is a file in hand for every processor.
 func (w *Worker) busy() bool { return int(w.counting.Load()) >= runtime.GOMAXPROCS(0) }
 
 // account notes a file that was committed.
-func (w *Worker) account(name string, count *fileCount) {
-	w.lines.Add(count.tally.Lines)
-	event := Event{File: name, Text: fmt.Sprintf("counted %d lines", count.tally.Lines)}
+func (w *Worker) account(name string, result *fileResult) {
+	w.lines.Add(result.tally.Lines)
+	event := Event{File: name, Text: fmt.Sprintf("counted %d lines", result.tally.Lines)}
 	var problem error
 	switch {
-	case count.failure != nil:
-		problem = count.failure
+	case result.failure != nil:
+		problem = result.failure
 		event = Event{File: name, Err: problem}
-	case count.damage != nil:
-		problem = fmt.Errorf("counted in part: %w", count.damage)
+	case result.damage != nil:
+		problem = fmt.Errorf("counted in part: %w", result.damage)
 		event = Event{File: name, Err: problem}
-	case count.progress.note != "":
-		event.Text += "; " + count.progress.note
+	case result.progress.note != "":
+		event.Text += "; " + result.progress.note
 	}
 	w.config.Notify.tell(event)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tally.Add(count.tally)
+	w.tally.Add(result.tally)
 	if problem != nil {
 		w.problems = append(w.problems, &FileError{name, problem})
 	}

@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// headOf is the head of a file with this content.
-func headOf(content []byte) head { return head(content[:min(len(content), HeadSize)]) }
+// headOf is the Head of a file with this content.
+func headOf(content []byte) Head { return Head(content[:min(len(content), HeadSize)]) }
 
 // drawLog draws the content of a log: header lines and others, short and long
 // ones, up to somewhat more than a head, with or without a last newline.
@@ -34,9 +34,9 @@ func drawLog(t *rapid.T, label string) []byte {
 
 // found reports whether the index leads from a file to the record of an earlier
 // state of it: by its own key, or by the one for files without a whole line.
-func found(recorded, now head) bool {
-	key := recorded.indexKey()
-	return key == now.indexKey() || key == unfinishedLine
+func found(recorded, now Head) bool {
+	key := recorded.IndexKey()
+	return key == now.IndexKey() || key == UnfinishedLine
 }
 
 func TestGrownFileIsRecognised(t *testing.T) {
@@ -48,9 +48,9 @@ func TestGrownFileIsRecognised(t *testing.T) {
 		}
 		before, now := headOf(content), headOf(slices.Concat(content, drawLog(t, "continuation")))
 		if !found(before, now) {
-			t.Fatalf("%.100q is recorded under %s and looked for under %s", before, before.indexKey(), now.indexKey())
+			t.Fatalf("%.100q is recorded under %s and looked for under %s", before, before.IndexKey(), now.IndexKey())
 		}
-		if !before.fingerprint().sameFile(now) {
+		if !before.Fingerprint().SameFile(now) {
 			t.Fatalf("%d bytes of %.100q are another file than %d", len(before), before, len(now))
 		}
 	})
@@ -61,7 +61,7 @@ func TestFileThatGrowsFromAnyBeginningIsRecognised(t *testing.T) {
 	whole := []byte("#Version: 1.0\n#Fields: date\n8.8.8.8 2026-11-01 a\n8.8.4.4 2026-11-01 b\n")
 	for n := 1; n < len(whole); n++ {
 		before, now := headOf(whole[:n]), headOf(whole)
-		if !found(before, now) || !before.fingerprint().sameFile(now) {
+		if !found(before, now) || !before.Fingerprint().SameFile(now) {
 			t.Errorf("%q is not recognised when it has grown", before)
 		}
 	}
@@ -71,11 +71,11 @@ func TestHeadWithoutAWholeLineIsIndexedByItself(t *testing.T) {
 	t.Parallel()
 	full := headOf(bytes.Repeat([]byte("x"), 2*HeadSize))
 	headers := headOf(bytes.Repeat([]byte("# header\n"), HeadSize))
-	for _, h := range []head{full, headers} {
-		if h.indexKey() != h.id() {
-			t.Errorf("%.20q… is indexed under %s", h, h.indexKey())
+	for _, h := range []Head{full, headers} {
+		if h.IndexKey() != h.ID() {
+			t.Errorf("%.20q… is indexed under %s", h, h.IndexKey())
 		}
-		if key := h[:HeadSize-1].indexKey(); key != unfinishedLine {
+		if key := h[:HeadSize-1].IndexKey(); key != UnfinishedLine {
 			t.Errorf("%.20q…, a byte shorter, is indexed under %s", h, key)
 		}
 	}
@@ -98,7 +98,7 @@ func TestFileTruncatedAtALineEndIsRecognised(t *testing.T) {
 		if len(kept) <= HeadSize && bytes.IndexByte(content[:min(len(content), HeadSize)], '\n') < 0 {
 			t.Skip("no line in the head")
 		}
-		if !headOf(content).fingerprint().sameFile(headOf(kept)) {
+		if !headOf(content).Fingerprint().SameFile(headOf(kept)) {
 			t.Fatalf("%d bytes of %d are another file", len(kept), len(content))
 		}
 	})
@@ -115,16 +115,16 @@ func TestOtherContentIsAnotherFile(t *testing.T) {
 		other := slices.Clone(h)
 		at := rapid.IntRange(0, len(h)-1).Draw(t, "at")
 		other[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
-		if h.fingerprint().sameFile(other) {
+		if h.Fingerprint().SameFile(other) {
 			t.Fatalf("a change of byte %d of %d goes unnoticed", at, len(h))
 		}
-		if h.id() == other.id() {
+		if h.ID() == other.ID() {
 			t.Fatal("two files have one id")
 		}
 		// In a shorter file, what lies before the last mark within it counts.
 		kept := other[:rapid.IntRange(at+1, len(other)).Draw(t, "kept")]
-		p := h.fingerprint()
-		if slices.ContainsFunc(p.marks, func(m mark) bool { return m.offset > at && m.offset <= len(kept) }) && p.sameFile(kept) {
+		p := h.Fingerprint()
+		if slices.ContainsFunc(p.marks, func(m mark) bool { return m.offset > at && m.offset <= len(kept) }) && p.SameFile(kept) {
 			t.Fatalf("a change of byte %d of %d goes unnoticed in the first %d", at, len(h), len(kept))
 		}
 	})
@@ -133,9 +133,9 @@ func TestOtherContentIsAnotherFile(t *testing.T) {
 func TestFingerprintSurvivesItsEncoding(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		p := headOf(drawLog(t, "content")).fingerprint()
-		back, err := decodeFingerprint(p.encode())
-		if err != nil || back.length != p.length || back.sum != p.sum || !slices.Equal(back.marks, p.marks) {
+		p := headOf(drawLog(t, "content")).Fingerprint()
+		back, err := DecodeFingerprint(p.Encode())
+		if err != nil || back.Length != p.Length || back.sum != p.sum || !slices.Equal(back.marks, p.marks) {
 			t.Fatalf("%+v came back as %+v, %v", p, back, err)
 		}
 	})
@@ -147,9 +147,9 @@ func TestFingerprintIsSmall(t *testing.T) {
 		t.Run(fmt.Sprintf("lines of %d bytes", length), func(t *testing.T) {
 			t.Parallel()
 			line := append(bytes.Repeat([]byte("x"), length-1), '\n')
-			p := headOf(bytes.Repeat(line, HeadSize/length+1)).fingerprint()
+			p := headOf(bytes.Repeat(line, HeadSize/length+1)).Fingerprint()
 			const most = 4*maxMarks + 32
-			if n := len(p.encode()); n > most || length == 100 && n > 2700 {
+			if n := len(p.Encode()); n > most || length == 100 && n > 2700 {
 				t.Errorf("%d bytes", n)
 			}
 		})
@@ -158,29 +158,29 @@ func TestFingerprintIsSmall(t *testing.T) {
 
 func FuzzDecodeFingerprint(f *testing.F) {
 	f.Add("")
-	f.Add(headOf([]byte("8.8.8.8 2026-11-01\n8.8.4.4 2026-11-01\n")).fingerprint().encode())
-	f.Add(headOf(bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 5000)).fingerprint().encode())
+	f.Add(headOf([]byte("8.8.8.8 2026-11-01\n8.8.4.4 2026-11-01\n")).Fingerprint().Encode())
+	f.Add(headOf(bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 5000)).Fingerprint().Encode())
 	f.Add("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" + strings.Repeat("x", 20))
 	f.Add("\x10" + strings.Repeat("x", 12) + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01xxxx")
 	f.Add("\x10" + strings.Repeat("x", 12) + strings.Repeat("\x00xxxx", 9)) // marks at one place
 	h := headOf(bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 5000))
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := decodeFingerprint(text)
+		p, err := DecodeFingerprint(text)
 		if err != nil {
 			return
 		}
-		if p.length > HeadSize || len(p.marks)*4 > len(text) {
-			t.Fatalf("%d bytes became a head of %d bytes with %d marks", len(text), p.length, len(p.marks))
+		if p.Length > HeadSize || len(p.marks)*4 > len(text) {
+			t.Fatalf("%d bytes became a Head of %d bytes with %d marks", len(text), p.Length, len(p.marks))
 		}
 		last := 0
 		for _, m := range p.marks {
-			if m.offset <= last || m.offset > p.length {
+			if m.offset <= last || m.offset > p.Length {
 				t.Fatalf("marks out of order: %v", p.marks)
 			}
 			last = m.offset
 		}
 		for _, n := range []int{0, 1, 100, len(h)} {
-			p.sameFile(h[:n])
+			p.SameFile(h[:n])
 		}
 	})
 }
@@ -190,6 +190,6 @@ func BenchmarkFingerprint(b *testing.B) {
 	b.SetBytes(int64(len(h)))
 	b.ReportAllocs()
 	for b.Loop() {
-		h.fingerprint()
+		h.Fingerprint()
 	}
 }

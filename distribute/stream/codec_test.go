@@ -1,8 +1,9 @@
-package distribute
+package stream
 
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -45,8 +46,8 @@ func skippable(length byte) []byte {
 }
 
 // inflated reads everything that a codec makes of packed data.
-func inflated(c codec, packed io.Reader) ([]byte, error) {
-	content, err := c.inflate(packed)
+func inflated(c Codec, packed io.Reader) ([]byte, error) {
+	content, err := c.Inflate(packed)
 	if err != nil {
 		return nil, err
 	}
@@ -60,26 +61,26 @@ func isCorrupt(err error) bool {
 }
 
 // packers make one compressed piece; a file may have several.
-var packers = map[codec]func(rapid.TB, []byte) []byte{gzipped: member, zstandard: frame}
+var packers = map[Codec]func(rapid.TB, []byte) []byte{Gzip: member, Zstd: frame}
 
 func TestCodecIsToldByTheFirstBytes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		start string
-		want  codec
+		want  Codec
 		wrong string
 	}{
-		{"nothing", "", plain, ""},
-		{"text", "8.8.8.8 2026-11-01", plain, ""},
-		{"NUL bytes", "\x00\x00\x00\x00", plain, ""},
-		{"gzip", "\x1f\x8b\x08\x00", gzipped, ""},
-		{"gzip, cut off", "\x1f\x8b", gzipped, ""},
-		{"half of the magic", "\x1f", plain, ""},
-		{"zstd", "\x28\xb5\x2f\xfd\x04", zstandard, ""},
-		{"zstd, skippable frame first", "\x50\x2a\x4d\x18", zstandard, ""},
-		{"zstd, last kind of skippable frame", "\x5f\x2a\x4d\x18", zstandard, ""},
-		{"not quite a skippable frame", "\x60\x2a\x4d\x18", plain, ""},
+		{"nothing", "", Plain, ""},
+		{"text", "8.8.8.8 2026-11-01", Plain, ""},
+		{"NUL bytes", "\x00\x00\x00\x00", Plain, ""},
+		{"gzip", "\x1f\x8b\x08\x00", Gzip, ""},
+		{"gzip, cut off", "\x1f\x8b", Gzip, ""},
+		{"half of the magic", "\x1f", Plain, ""},
+		{"zstd", "\x28\xb5\x2f\xfd\x04", Zstd, ""},
+		{"zstd, skippable frame first", "\x50\x2a\x4d\x18", Zstd, ""},
+		{"zstd, last kind of skippable frame", "\x5f\x2a\x4d\x18", Zstd, ""},
+		{"not quite a skippable frame", "\x60\x2a\x4d\x18", Plain, ""},
 		{"bzip2", "BZh91AY&SY", "", "bzip2"},
 		{"xz", "\xfd7zXZ\x00\x00", "", "xz"},
 		{"zip", "PK\x03\x04\x14", "", "zip"},
@@ -89,7 +90,7 @@ func TestCodecIsToldByTheFirstBytes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := sniff([]byte(c.start))
+			got, err := Sniff([]byte(c.start))
 			var unsupported *UnsupportedCompressionError
 			if c.wrong != "" {
 				if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), c.wrong) {
@@ -115,12 +116,12 @@ func TestAllPiecesOfACompressedFileAreRead(t *testing.T) {
 					content = append(content, piece...)
 					packed = append(packed, pack(t, piece)...)
 				}
-				if codec == gzipped {
+				if codec == Gzip {
 					packed = append(packed, make([]byte, rapid.IntRange(0, 1024).Draw(t, "padding"))...)
 				} else if rapid.Bool().Draw(t, "skippable") {
 					packed = slices.Concat(skippable(7), packed, skippable(0))
 				}
-				if got, err := sniff(packed); got != codec || err != nil {
+				if got, err := Sniff(packed); got != codec || err != nil {
 					t.Fatalf("taken for %q, %v", got, err)
 				}
 				reader := io.Reader(bytes.NewReader(packed))
@@ -142,17 +143,17 @@ func TestGarbageAfterTheContentIsDamageThatTakesNothingAway(t *testing.T) {
 	zeros := make([]byte, 512)
 	for _, c := range []struct {
 		name   string
-		codec  codec
+		codec  Codec
 		packed []byte
 	}{
-		{"text after gzip", gzipped, slices.Concat(member(t, content), []byte("garbage"))},
-		{"one byte after gzip", gzipped, slices.Concat(member(t, content), []byte("g"))},
-		{"half a header after gzip", gzipped, slices.Concat(member(t, content), []byte("\x1f\x8b\x08"))},
-		{"garbage after padding", gzipped, slices.Concat(member(t, content), zeros, []byte("garbage"))},
-		{"a member after padding", gzipped, slices.Concat(member(t, content), zeros, member(t, content))},
-		{"text after zstd", zstandard, slices.Concat(frame(t, content), []byte("garbage"))},
-		{"one byte after zstd", zstandard, slices.Concat(frame(t, content), []byte("g"))},
-		{"zeros after zstd", zstandard, slices.Concat(frame(t, content), zeros)},
+		{"text after gzip", Gzip, slices.Concat(member(t, content), []byte("garbage"))},
+		{"one byte after gzip", Gzip, slices.Concat(member(t, content), []byte("g"))},
+		{"half a header after gzip", Gzip, slices.Concat(member(t, content), []byte("\x1f\x8b\x08"))},
+		{"garbage after padding", Gzip, slices.Concat(member(t, content), zeros, []byte("garbage"))},
+		{"a member after padding", Gzip, slices.Concat(member(t, content), zeros, member(t, content))},
+		{"text after zstd", Zstd, slices.Concat(frame(t, content), []byte("garbage"))},
+		{"one byte after zstd", Zstd, slices.Concat(frame(t, content), []byte("g"))},
+		{"zeros after zstd", Zstd, slices.Concat(frame(t, content), zeros)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -204,7 +205,7 @@ func TestNothingCompressedIsNoContent(t *testing.T) {
 
 func TestUnknownCodecIsANewerVersions(t *testing.T) {
 	t.Parallel()
-	if _, err := codec("brotli").inflate(strings.NewReader("")); err == nil || isCorrupt(err) || !strings.Contains(err.Error(), "newer") {
+	if _, err := Codec("brotli").Inflate(strings.NewReader("")); err == nil || isCorrupt(err) || !strings.Contains(err.Error(), "newer") {
 		t.Error(err)
 	}
 }
@@ -213,7 +214,7 @@ func TestSourceThatFailsIsNotTakenForDamage(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01\n"), 10_000)
 	lost := errors.New("lost the connection")
-	for _, codec := range []codec{plain, gzipped, zstandard} {
+	for _, codec := range []Codec{Plain, Gzip, Zstd} {
 		t.Run(string(codec), func(t *testing.T) {
 			t.Parallel()
 			packed := content
@@ -235,14 +236,14 @@ func TestSourceThatFailsIsNotTakenForDamage(t *testing.T) {
 func TestBrokenConnectionIsNotTheEndOfTheContent(t *testing.T) {
 	t.Parallel()
 	content := []byte("8.8.8.8 2026-11-01\n")
-	lost := &FileError{"redis", io.ErrUnexpectedEOF}
-	for _, codec := range []codec{plain, gzipped, zstandard} {
+	lost := fmt.Errorf("redis: %w", io.ErrUnexpectedEOF)
+	for _, codec := range []Codec{Plain, Gzip, Zstd} {
 		packed := content
 		if pack := packers[codec]; pack != nil {
 			packed = pack(t, content)
 		}
 		source := func() io.Reader { return io.MultiReader(bytes.NewReader(packed), iotest.ErrReader(lost)) }
-		if err := codec.copyContent(io.Discard, source()); !errors.Is(err, lost) {
+		if err := codec.CopyContent(io.Discard, source()); !errors.Is(err, lost) {
 			t.Errorf("%s: %v", codec, err)
 		}
 		if _, err := inflated(codec, source()); !errors.Is(err, lost) {
@@ -264,17 +265,17 @@ func FuzzInflate(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, name string, packed []byte) {
-		c := codec(name)
-		if c != gzipped && c != zstandard {
-			c, _ = sniff(packed)
+		c := Codec(name)
+		if c != Gzip && c != Zstd {
+			c, _ = Sniff(packed)
 		}
-		content, err := c.inflate(bytes.NewReader(packed))
+		content, err := c.Inflate(bytes.NewReader(packed))
 		if err == nil {
 			// A few bytes may well hold gigabytes: a part will do.
 			_, err = io.CopyN(io.Discard, content, 1<<20)
 			_ = content.Close()
 		}
-		if err != nil && err != io.EOF && !isDamage(err) && (c == gzipped || c == zstandard) {
+		if err != nil && err != io.EOF && !IsDamage(err) && (c == Gzip || c == Zstd) {
 			t.Fatalf("%T: %v", err, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 import (
 	"bytes"
@@ -12,10 +12,10 @@ import (
 // is, in bytes.
 const HeadSize = 64 << 10
 
-// A head is the start of a file's uncompressed content: at most HeadSize bytes,
+// A Head is the start of a file's uncompressed content: at most HeadSize bytes,
 // less if the file is shorter. Two files with the same head are one file, at
 // different times of its life or compressed in another way.
-type head []byte
+type Head []byte
 
 // digest is a prefix of SHA-256, long enough that no two files meet by chance.
 type digest [12]byte
@@ -25,20 +25,20 @@ func digestOf(content []byte) digest {
 	return digest(sum[:len(digest{})])
 }
 
-// id is the name under which a file with this head is recorded when it is
+// ID is the name under which a file with this head is recorded when it is
 // first seen.
-func (h head) id() string {
+func (h Head) ID() string {
 	sum := digestOf(h)
 	return hex.EncodeToString(sum[:])
 }
 
-// unfinishedLine is the index key of files whose head holds no whole line yet.
-const unfinishedLine = "unfinished"
+// UnfinishedLine is the index key of files whose head holds no whole line yet.
+const UnfinishedLine = "unfinished"
 
-// indexKey is what all later states of a file have in common with this one:
+// IndexKey is what all later states of a file have in common with this one:
 // the digest up to the end of its first line that is not a header ("#…"), or
-// unfinishedLine.
-func (h head) indexKey() string {
+// UnfinishedLine.
+func (h Head) IndexKey() string {
 	for start := 0; start < len(h); {
 		end := bytes.IndexByte(h[start:], '\n')
 		if end < 0 {
@@ -52,15 +52,15 @@ func (h head) indexKey() string {
 		start = end
 	}
 	if len(h) == HeadSize {
-		return h.id() // it can't change any more
+		return h.ID() // it can't change any more
 	}
-	return unfinishedLine
+	return UnfinishedLine
 }
 
-// A fingerprint is what is recorded of a head: its length, its digest, and short
+// A Fingerprint is what is recorded of a head: its length, its digest, and short
 // digests at some line ends, for comparing with a file that is shorter.
-type fingerprint struct {
-	length int
+type Fingerprint struct {
+	Length int // of the head, in bytes
 	sum    digest
 	marks  []mark
 }
@@ -71,15 +71,16 @@ type mark struct {
 	sum    uint32 // 24 bits
 }
 
-// maxMarks bounds what a fingerprint takes up: 4 bytes a mark, some 2.6 KB for a
+// maxMarks bounds what a Fingerprint takes up: 4 bytes a mark, some 2.6 KB for a
 // full head of lines of 100 bytes.
 const maxMarks = 1024
 
 // markOf is the short digest of a mark.
 func markOf(sum []byte) uint32 { return uint32(sum[0])<<16 | uint32(sum[1])<<8 | uint32(sum[2]) }
 
-func (h head) fingerprint() fingerprint {
-	p := fingerprint{length: len(h), sum: digestOf(h)}
+// Fingerprint returns what is recorded of the head.
+func (h Head) Fingerprint() Fingerprint {
+	p := Fingerprint{Length: len(h), sum: digestOf(h)}
 	hash, hashed := sha256.New(), 0
 	var sum [sha256.Size]byte
 	for len(p.marks) < maxMarks {
@@ -95,9 +96,9 @@ func (h head) fingerprint() fingerprint {
 	return p
 }
 
-// encode writes a fingerprint as it is kept in the file's record.
-func (p fingerprint) encode() string {
-	out := binary.AppendUvarint(nil, uint64(p.length))
+// Encode returns a Fingerprint as it is kept in the record of a file.
+func (p Fingerprint) Encode() string {
+	out := binary.AppendUvarint(nil, uint64(p.Length))
 	out = append(out, p.sum[:]...)
 	last := 0
 	for _, m := range p.marks {
@@ -110,19 +111,20 @@ func (p fingerprint) encode() string {
 
 var errBadFingerprint = errors.New("the recorded head is malformed")
 
-func decodeFingerprint(text string) (fingerprint, error) {
+// DecodeFingerprint reads what Encode returned.
+func DecodeFingerprint(text string) (Fingerprint, error) {
 	in := []byte(text)
 	length, n := binary.Uvarint(in)
 	if n <= 0 || length > HeadSize || len(in) < n+len(digest{}) {
-		return fingerprint{}, errBadFingerprint
+		return Fingerprint{}, errBadFingerprint
 	}
-	p := fingerprint{length: int(length)}
+	p := Fingerprint{Length: int(length)}
 	in = in[n:]
 	in = in[copy(p.sum[:], in):]
 	for offset := 0; len(in) > 0; {
 		step, n := binary.Uvarint(in)
-		if n <= 0 || step == 0 || step > HeadSize || len(in) < n+3 || offset+int(step) > p.length {
-			return fingerprint{}, errBadFingerprint
+		if n <= 0 || step == 0 || step > HeadSize || len(in) < n+3 || offset+int(step) > p.Length {
+			return Fingerprint{}, errBadFingerprint
 		}
 		offset += int(step)
 		p.marks = append(p.marks, mark{offset, markOf(in[n:])})
@@ -131,11 +133,11 @@ func decodeFingerprint(text string) (fingerprint, error) {
 	return p, nil
 }
 
-// sameFile reports whether a file that was recorded with this fingerprint can be the
+// SameFile reports whether a file that was recorded with this Fingerprint can be the
 // one that has head h now: shorter, equal or grown.
-func (p fingerprint) sameFile(h head) bool {
-	if len(h) >= p.length {
-		return digestOf(h[:p.length]) == p.sum
+func (p Fingerprint) SameFile(h Head) bool {
+	if len(h) >= p.Length {
+		return digestOf(h[:p.Length]) == p.sum
 	}
 	// h is shorter than what was recorded: a copy from an earlier time, if the
 	// record has a mark exactly where it ends. To take another file for this one

@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 import (
 	"bufio"
@@ -12,14 +12,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A codec is how a file is compressed. It is told by the file's first bytes,
+// A Codec is how a file is compressed. It is told by the file's first bytes,
 // never by its name.
-type codec string
+type Codec string
 
+// The codecs.
 const (
-	plain     codec = "plain"
-	gzipped   codec = "gzip" // RFC 1952
-	zstandard codec = "zstd" // RFC 8878
+	Plain Codec = "plain"
+	Gzip  Codec = "gzip" // RFC 1952
+	Zstd  Codec = "zstd" // RFC 8878
 )
 
 // maxZstdWindow is the largest window that a zstd file may ask for, so that a
@@ -42,22 +43,22 @@ var foreign = []struct{ magic, name string }{
 	{"\x1f\x9d", "compress (.Z) compression"},
 }
 
-// sniff tells the codec by a file's first bytes.
-func sniff(start []byte) (codec, error) {
+// Sniff returns the codec of a file by its first bytes.
+func Sniff(start []byte) (Codec, error) {
 	switch {
 	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		return gzipped, nil
+		return Gzip, nil
 	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
-		return zstandard, nil
+		return Zstd, nil
 	case len(start) >= 4 && start[0]&0xf0 == 0x50 && bytes.Equal(start[1:4], []byte("\x2a\x4d\x18")):
-		return zstandard, nil // a skippable frame, which some writers put first
+		return Zstd, nil // a skippable frame, which some writers put first
 	}
 	for _, f := range foreign {
 		if bytes.HasPrefix(start, []byte(f.magic)) {
 			return "", &UnsupportedCompressionError{f.name}
 		}
 	}
-	return plain, nil
+	return Plain, nil
 }
 
 // CorruptError says that compressed data can't be read on.
@@ -78,18 +79,26 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// inflate reads the uncompressed content of r. Damage in the data is a
+// IsDamage reports whether an error is about the compressed data, and not about
+// the way to it.
+func IsDamage(err error) bool {
+	var corrupt *CorruptError
+	var unsupported *UnsupportedCompressionError
+	return errors.As(err, &corrupt) || errors.As(err, &unsupported)
+}
+
+// Inflate reads the uncompressed content of r. Damage in the data is a
 // CorruptError; other errors of r come through as they are.
-func (c codec) inflate(r io.Reader) (io.ReadCloser, error) {
+func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) {
 	source := &sourceReader{r: r}
 	var content io.ReadCloser
 	var err error
 	switch c {
-	case plain:
+	case Plain:
 		return io.NopCloser(r), nil
-	case gzipped:
+	case Gzip:
 		content, err = newGzipReader(source)
-	case zstandard:
+	case Zstd:
 		var decoder *zstd.Decoder
 		decoder, err = zstd.NewReader(source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err == nil {
@@ -104,9 +113,9 @@ func (c codec) inflate(r io.Reader) (io.ReadCloser, error) {
 	return &inflater{content, source, string(c)}, nil
 }
 
-// copyContent writes the uncompressed content of r to w.
-func (c codec) copyContent(w io.Writer, r io.Reader) error {
-	content, err := c.inflate(r)
+// CopyContent writes the uncompressed content of r to w.
+func (c Codec) CopyContent(w io.Writer, r io.Reader) error {
+	content, err := c.Inflate(r)
 	if err != nil {
 		return err
 	}

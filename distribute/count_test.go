@@ -44,7 +44,7 @@ func TestLastLineTakenBackLeavesNothing(t *testing.T) {
 		words := wordCount{rapid.SliceOf(cell).Draw(t, "cells"), Verdict(rapid.IntRange(0, int(NoLine)).Draw(t, "verdict"))}
 		line := rapid.SliceOfN(rapid.Byte(), 1, -1).Draw(t, "line")
 		before := Tally{Lines: 7, Counted: 4, Unknown: 2, Unparsable: 1, Bytes: 100}
-		file := &fileCount{cells: map[cellName]int64{}, tally: before}
+		file := &fileResult{cells: map[cellName]int64{}, tally: before}
 		file.add(Cell{"2026-11-01", "US", 5})
 		cells := counted(file.cells)
 		if err := file.countTail(words, line, int64(len(line)), ""); err != nil {
@@ -80,7 +80,7 @@ func TestLastLineIsCountedAsItStands(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			file := &fileCount{cells: map[cellName]int64{}}
+			file := &fileResult{cells: map[cellName]int64{}}
 			if err := file.countTail(aggregation, c.line, 20, "minimal"); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func (pickyAggregation) Begin([]byte, string) (Counter, error) { return nil, err
 
 func TestAggregationThatRefusesTheLastLineIsHeard(t *testing.T) {
 	t.Parallel()
-	file := &fileCount{cells: map[cellName]int64{}}
+	file := &fileResult{cells: map[cellName]int64{}}
 	if err := file.countTail(pickyAggregation{}, []byte("x"), 1, ""); !errors.Is(err, errPicky) {
 		t.Error(err)
 	}
@@ -125,7 +125,7 @@ func TestMalformedRecordOfALastLineIsAnError(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			file := &fileCount{cells: map[cellName]int64{}}
+			file := &fileResult{cells: map[cellName]int64{}}
 			if err := file.takeBack(c.tail); err == nil || !strings.Contains(err.Error(), "malformed") {
 				t.Errorf("%q: %v, cells %v", c.tail, err, file.cells)
 			}
@@ -139,9 +139,23 @@ func FuzzTakeBack(f *testing.F) {
 	f.Add("1 0 0 1 -20\n-5 \"\\xff\\n\" `raw`\n")
 	f.Add("1 1 0 0 20\n1 \"a\tb\" \"\\")
 	f.Fuzz(func(t *testing.T, tail string) {
-		file := &fileCount{cells: map[cellName]int64{}}
+		file := &fileResult{cells: map[cellName]int64{}}
 		if err := file.takeBack(tail); err == nil && len(file.cells) > strings.Count(tail, "\n") {
 			t.Fatalf("%q gave %d cells", tail, len(file.cells))
 		}
 	})
+}
+
+func TestTallySumsUpVerdicts(t *testing.T) {
+	t.Parallel()
+	var seen verdicts
+	for verdict, n := range map[Verdict]int{Counted: 3, Unknown: 2, Unparsable: 4, NoLine: 5, NoLine + 1: 1} {
+		for range n {
+			seen.add(wordCount{verdict: verdict}, []byte{})
+		}
+	}
+	seen.add(wordCount{verdict: Counted}, nil) // too long to be looked at
+	if got, want := seen.tally(), (Tally{Lines: 11, Counted: 3, Unknown: 2, Unparsable: 6}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }

@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestPipelineHandsOnWhatIsWritten(t *testing.T) {
 		content := varied(size)
 		ended := errors.New("the end")
 		var got bytes.Buffer
-		err := pipeline(&got, func(w io.Writer) error {
+		err := Pipeline(&got, func(w io.Writer) error {
 			_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{bytes.NewReader(content)}, make([]byte, block))
 			return errors.Join(err, ended)
 		}, func() bool { return rapid.Bool().Draw(t, "busy") }, nil)
@@ -50,7 +50,7 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 func TestPipelineStopsItsProducerWhenNobodyWantsMore(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan struct{})
-	err := pipeline(&fullWriter{room: chunkSize}, func(w io.Writer) error {
+	err := Pipeline(&fullWriter{room: chunkSize}, func(w io.Writer) error {
 		for {
 			if _, err := w.Write(make([]byte, chunkSize)); err != nil {
 				<-stopped // it is told, and may need to be: it could be waiting for more to read

@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 // Sizes of what goes up, in bytes.
 const (
@@ -8,24 +8,24 @@ const (
 	// is 25 % more for 4 MiB sharp).
 	SegmentSize = 4<<20 - 4<<10
 
-	// embeddedSegmentSize is smaller because the embedded Redis copies a
+	// EmbeddedSegmentSize is smaller because the embedded Redis copies a
 	// string at each append.
-	embeddedSegmentSize = 1<<20 - 4<<10
+	EmbeddedSegmentSize = 1<<20 - 4<<10
 
-	// blockSize is what one append carries.
-	blockSize = 256 << 10
+	// BlockSize is what one append carries at most.
+	BlockSize = 256 << 10
 
 	// segmentOverhead is what a key costs beside its content: its name, the
 	// entry in the key space, the object.
 	segmentOverhead = 512
 )
 
-// uploadCost is the most memory that Redis ever uses for size bytes that come
+// UploadCost returns the most memory that Redis ever uses for size bytes that come
 // in blocks to segments, by the way it grows a string: at first it has no room
 // but for its content (trimStringObjectIfNeeded), then for twice the length that
 // is needed, from 1 MiB on for 1 MiB more (sdsMakeRoomFor), always rounded up to
 // a size class of its allocator.
-func uploadCost(size, segment int64) int64 {
+func UploadCost(size, segment int64) int64 {
 	whole := size / segment
 	return whole*segmentCost(segment) + segmentCost(size%segment)
 }
@@ -36,11 +36,11 @@ func segmentCost(size int64) int64 {
 	}
 	var length, capacity, most int64
 	for length < size {
-		length = min(length+blockSize, size)
+		length = min(length+BlockSize, size)
 		switch {
-		case length <= blockSize:
+		case length <= BlockSize:
 			capacity = allocation(length)
-		case length <= 2*blockSize, length+stringHeader > capacity && length < 1<<20:
+		case length <= 2*BlockSize, length+stringHeader > capacity && length < 1<<20:
 			capacity = allocation(2 * length)
 		case length+stringHeader > capacity:
 			capacity = allocation(length + 1<<20)
@@ -65,8 +65,8 @@ func allocation(n int64) int64 {
 	return (n + step - 1) / step * step
 }
 
-// segmentCount is how many segments size bytes fill.
-func segmentCount(size, segment int64) int {
+// SegmentCount returns how many segments size bytes fill.
+func SegmentCount(size, segment int64) int {
 	count := size / segment
 	if size%segment > 0 {
 		count++

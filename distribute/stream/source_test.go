@@ -1,4 +1,4 @@
-package distribute
+package stream
 
 import (
 	"bytes"
@@ -30,25 +30,25 @@ func writeFile(t rapid.TB, path string, content []byte) string {
 }
 
 // opened opens a source with this content.
-func opened(t testing.TB, content []byte) *source {
+func opened(t testing.TB, content []byte) *Source {
 	t.Helper()
-	src, err := openSource(writeFile(t, filepath.Join(t.TempDir(), "log"), content))
+	src, err := OpenSource(writeFile(t, filepath.Join(t.TempDir(), "log"), content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(src.close)
+	t.Cleanup(src.Close)
 	return src
 }
 
 func TestSourceIsReadWhateverItsCodec(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01 a\n"), 5000)
-	for name, packed := range map[codec][]byte{plain: content, gzipped: member(t, content), zstandard: frame(t, content)} {
+	for name, packed := range map[Codec][]byte{Plain: content, Gzip: member(t, content), Zstd: frame(t, content)} {
 		src := opened(t, packed)
-		if src.codec != name || src.size != int64(len(packed)) || !bytes.Equal(src.head, content[:HeadSize]) {
-			t.Errorf("%s: codec %s, %d bytes, a head of %d", name, src.codec, src.size, len(src.head))
+		if src.Codec != name || src.Size != int64(len(packed)) || !bytes.Equal(src.Head, content[:HeadSize]) {
+			t.Errorf("%s: codec %s, %d bytes, a head of %d", name, src.Codec, src.Size, len(src.Head))
 		}
-		if n, err := src.length(); n != int64(len(content)) || err != nil {
+		if n, err := src.Length(); n != int64(len(content)) || err != nil {
 			t.Errorf("%s: length %d, %v, want %d", name, n, err, len(content))
 		}
 		if raw, err := io.ReadAll(src.raw(10)); !bytes.Equal(raw, packed[10:]) || err != nil {
@@ -70,12 +70,12 @@ func TestFileHasOneHeadHoweverItIsCompressedAndNamed(t *testing.T) {
 			"access.log": content, "access.log.1": content, "access.log.2.gz": member(t, content),
 			"old.gz": append(member(t, content[:1]), member(t, content[1:])...), "access.log.zst": frame(t, content),
 		} {
-			src, err := openSource(writeFile(t, filepath.Join(folder, name), packed))
+			src, err := OpenSource(writeFile(t, filepath.Join(folder, name), packed))
 			if err != nil {
 				t.Fatal(err)
 			}
-			src.close()
-			if src.head.id() != want.id() || src.head.indexKey() != want.indexKey() || !want.fingerprint().sameFile(src.head) {
+			src.Close()
+			if src.Head.ID() != want.ID() || src.Head.IndexKey() != want.IndexKey() || !want.Fingerprint().SameFile(src.Head) {
 				t.Fatalf("%s is another file", name)
 			}
 		}
@@ -99,9 +99,9 @@ func TestSourceThatCannotBeShippedIsRefused(t *testing.T) {
 		{"bzip2", []byte("BZh91AY&SY"), func(err error) bool { return errors.As(err, &unsupported) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src, err := openSource(writeFile(t, filepath.Join(t.TempDir(), "log"), c.content))
+			src, err := OpenSource(writeFile(t, filepath.Join(t.TempDir(), "log"), c.content))
 			if err == nil {
-				src.close()
+				src.Close()
 			}
 			if !c.matches(err) {
 				t.Errorf("%v", err)
@@ -112,7 +112,7 @@ func TestSourceThatCannotBeShippedIsRefused(t *testing.T) {
 
 func TestErrorOfASourceLeavesItsPathToTheCaller(t *testing.T) {
 	t.Parallel()
-	_, err := openSource(filepath.Join(t.TempDir(), "missing"))
+	_, err := OpenSource(filepath.Join(t.TempDir(), "missing"))
 	if !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "missing") {
 		t.Error(err)
 	}
@@ -135,7 +135,7 @@ func TestOnlyRegularFilesAreSources(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	for path, what := range map[string]string{folder: "a directory", pipe: "a pipe", socket: "a socket", os.DevNull: "a device"} {
-		if _, err := openSource(path); err == nil || !strings.Contains(err.Error(), what) {
+		if _, err := OpenSource(path); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -146,11 +146,11 @@ func TestDamageBehindTheStartIsLeftToTheReader(t *testing.T) {
 	content := bytes.Repeat([]byte("8.8.8.8 2026-11-01 a\n"), 5)
 	for _, packed := range [][]byte{member(t, content), frame(t, content)} {
 		src := opened(t, append(packed, "garbage"...))
-		if !bytes.Equal(src.head, content) {
-			t.Errorf("%s: the head is %q", src.codec, src.head)
+		if !bytes.Equal(src.Head, content) {
+			t.Errorf("%s: the head is %q", src.Codec, src.Head)
 		}
-		if n, err := src.length(); n != int64(len(content)) || err != nil {
-			t.Errorf("%s: length %d, %v", src.codec, n, err)
+		if n, err := src.Length(); n != int64(len(content)) || err != nil {
+			t.Errorf("%s: length %d, %v", src.Codec, n, err)
 		}
 	}
 }
@@ -208,8 +208,8 @@ func TestFileThatChangesWhileItIsShippedIsNoticed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			src := opened(t, c.content)
-			c.change(t, src.path)
-			err := src.settled()
+			c.change(t, src.Path)
+			err := src.CheckUnchanged()
 			var changed *ChangedError
 			switch {
 			case c.want == "" && err != nil:
@@ -217,7 +217,7 @@ func TestFileThatChangesWhileItIsShippedIsNoticed(t *testing.T) {
 			case c.want != "" && (!errors.As(err, &changed) || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%v, want a ChangedError: %s", err, c.want)
 			}
-			if n := src.grown(); n != c.grown {
+			if n := src.Grown(); n != c.grown {
 				t.Errorf("grew by %d bytes, want %d", n, c.grown)
 			}
 		})
@@ -244,17 +244,17 @@ func TestWholeLinesAreCutBehindTheLastNewline(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			src := opened(t, []byte(c.content))
-			err := src.wholeLines()
+			err := src.CutToWholeLines()
 			if c.want == 0 {
 				if !errors.Is(err, ErrEmpty) {
 					t.Errorf("%v, want ErrEmpty", err)
 				}
 				return
 			}
-			if err != nil || src.size != int64(c.want) || !bytes.Equal(src.head, headOf([]byte(c.content[:c.want]))) {
-				t.Errorf("%v: %d bytes and a head of %d, want %d", err, src.size, len(src.head), c.want)
+			if err != nil || src.Size != int64(c.want) || !bytes.Equal(src.Head, headOf([]byte(c.content[:c.want]))) {
+				t.Errorf("%v: %d bytes and a head of %d, want %d", err, src.Size, len(src.Head), c.want)
 			}
-			if err := src.settled(); err != nil {
+			if err := src.CheckUnchanged(); err != nil {
 				t.Errorf("cut source: %v", err)
 			}
 		})
@@ -265,7 +265,7 @@ func TestCompressedSourceIsNotCutAtALine(t *testing.T) {
 	t.Parallel()
 	packed := member(t, []byte("8.8.8.8 2026-11-01 a\n8.8"))
 	src := opened(t, packed)
-	if err := src.wholeLines(); err != nil || src.size != int64(len(packed)) {
-		t.Errorf("%d bytes of %d, %v", src.size, len(packed), err)
+	if err := src.CutToWholeLines(); err != nil || src.Size != int64(len(packed)) {
+		t.Errorf("%d bytes of %d, %v", src.Size, len(packed), err)
 	}
 }

@@ -1,0 +1,144 @@
+package stream
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// MaxLine is the longest line that a Splitter passes on, in bytes.
+const MaxLine = 1 << 20
+
+// A Splitter cuts blocks of content into lines and passes each to a function,
+// without its newline. A line that lies in several blocks is put together in
+// carry.
+type Splitter struct {
+	line     func([]byte)
+	start    int64 // in the uncompressed content, before the first block
+	offset   int64 // after the last block
+	resume   int64 // after the last newline
+	lines    int64 // passed on so far
+	carry    []byte
+	tooLong  bool   // the line in carry passed MaxLine; all of it is skipped
+	long     int64  // lines that did
+	longName string // the first of them, for people
+}
+
+// NewSplitter returns a Splitter of content that begins at offset. line gets
+// each line, nil for one that is longer than MaxLine. Lines are only lent.
+func NewSplitter(offset int64, line func([]byte)) *Splitter {
+	return &Splitter{line: line, start: offset, offset: offset, resume: offset}
+}
+
+// Start returns the offset of the first block.
+func (s *Splitter) Start() int64 { return s.start }
+
+// Offset returns the offset after the last block.
+func (s *Splitter) Offset() int64 { return s.offset }
+
+// Resume returns the offset after the last newline.
+func (s *Splitter) Resume() int64 { return s.resume }
+
+// Split passes on the lines of the next block. It keeps no reference to it.
+func (s *Splitter) Split(block []byte) {
+	s.offset += int64(len(block))
+	if len(s.carry) > 0 || s.tooLong {
+		if block = s.finishCarry(block); block == nil {
+			return
+		}
+	}
+	for {
+		end := bytes.IndexByte(block, '\n')
+		if end < 0 {
+			break
+		}
+		if end > MaxLine {
+			s.skip(s.offset - int64(len(block)))
+		} else {
+			s.lines++
+			s.line(block[:end])
+		}
+		block = block[end+1:]
+	}
+	s.resume = s.offset - int64(len(block))
+	s.addCarry(block)
+}
+
+// addCarry keeps a part of a line that goes on in the next block.
+func (s *Splitter) addCarry(part []byte) {
+	if len(s.carry)+len(part) > MaxLine {
+		s.tooLong = true
+		s.carry = s.carry[:0]
+	}
+	if !s.tooLong {
+		s.carry = append(s.carry, part...)
+	}
+}
+
+// finishCarry ends the line that the blocks before began and returns what
+// follows it, nil if the line goes on.
+func (s *Splitter) finishCarry(block []byte) []byte {
+	end := bytes.IndexByte(block, '\n')
+	part := block
+	if end >= 0 {
+		part = block[:end]
+	}
+	s.addCarry(part)
+	if end < 0 {
+		return nil
+	}
+	if s.tooLong {
+		s.skip(s.resume)
+	} else {
+		s.lines++
+		s.line(s.carry)
+	}
+	s.carry, s.tooLong = s.carry[:0], false
+	return block[end+1:]
+}
+
+// skip passes on a line that is too long, which begins at an offset.
+func (s *Splitter) skip(offset int64) {
+	if s.long == 0 {
+		s.longName = s.name(offset)
+	}
+	s.long++
+	s.lines++
+	s.line(nil)
+}
+
+// name returns what people call the next line. It has no number if the content
+// does not begin with the file.
+func (s *Splitter) name(offset int64) string {
+	if s.start > 0 {
+		return fmt.Sprintf("the line at byte %d of the uncompressed content", offset)
+	}
+	return fmt.Sprintf("line %d", s.lines+1)
+}
+
+// Tail returns the last line if it has no newline yet, nil if it is longer than
+// MaxLine, and its length.
+func (s *Splitter) Tail() (line []byte, size int64) {
+	if !s.tooLong {
+		line = s.carry
+	}
+	return line, s.offset - s.resume
+}
+
+// Note returns what people should know of lines that were too long, or "".
+func (s *Splitter) Note() string {
+	long, first := s.long, s.longName
+	if s.tooLong { // the last line
+		long++
+		if long == 1 {
+			first = s.name(s.resume)
+		}
+	}
+	if long == 0 {
+		return ""
+	}
+	more := ""
+	if long > 1 {
+		more = fmt.Sprintf(", and %d more", long-1)
+	}
+	return fmt.Sprintf("%s is longer than %d MiB%s: counted as unparsable", first, MaxLine>>20, more)
+}

@@ -1,0 +1,171 @@
+package stream
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A lineLog remembers the lines that it was shown.
+type lineLog struct {
+	lines   [][]byte
+	tooLong int
+}
+
+func (l *lineLog) line(line []byte) {
+	if line == nil {
+		l.tooLong++
+		return
+	}
+	l.lines = append(l.lines, slices.Clone(line))
+}
+
+// feed hands text to a Splitter in blocks that it draws. All blocks share
+// one buffer that is overwritten, as blocks are only lent.
+func feed(t *rapid.T, s *Splitter, text []byte, sizes *rapid.Generator[int]) {
+	var buffer []byte
+	for len(text) > 0 {
+		n := min(sizes.Draw(t, "block"), len(text))
+		buffer = append(buffer[:0], text[:n]...)
+		s.Split(buffer)
+		copy(buffer, bytes.Repeat([]byte("\n"), n))
+		text = text[n:]
+	}
+}
+
+func TestLinesAreThoseOfTheTextHoweverItIsCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringOf(rapid.RuneFrom([]rune("cu#x\r\n\n\n"))).Draw(t, "text"))
+		offset := rapid.Int64Range(0, 1<<40).Draw(t, "offset")
+		var log lineLog
+		s := NewSplitter(offset, log.line)
+		feed(t, s, text, rapid.IntRange(1, 8))
+
+		want := bytes.Split(text, []byte("\n"))
+		last := want[len(want)-1]
+		want = want[:len(want)-1]
+		if !slices.EqualFunc(log.lines, want, bytes.Equal) {
+			t.Fatalf("%q, want %q", log.lines, want)
+		}
+		if tail, size := s.Tail(); !bytes.Equal(tail, last) || size != int64(len(last)) {
+			t.Fatalf("last line %q of %d bytes, want %q", tail, size, last)
+		}
+		if s.Start() != offset || s.Offset() != offset+int64(len(text)) || s.Resume() != s.Offset()-int64(len(last)) {
+			t.Fatalf("at %d, to go on at %d, after %d bytes from %d", s.Offset(), s.Resume(), len(text), offset)
+		}
+		if log.tooLong != 0 || s.Note() != "" {
+			t.Fatal(log.tooLong, s.Note())
+		}
+	})
+}
+
+func TestLineThatIsTooLongIsSkippedHoweverItIsCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		lengths := rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 20, MaxLine - 1, MaxLine, MaxLine + 1, 2*MaxLine + 1}), 1, 3).Draw(t, "lengths")
+		finished := rapid.Bool().Draw(t, "finished")
+		var text []byte
+		var seen []int // lengths of the lines that are looked at
+		var tooLong []int
+		for i, n := range lengths {
+			text = append(append(text, bytes.Repeat([]byte("c"), n)...), '\n')
+			if n > MaxLine {
+				tooLong = append(tooLong, i+1)
+			} else {
+				seen = append(seen, n)
+			}
+		}
+		last := lengths[len(lengths)-1]
+		if !finished {
+			text = text[:len(text)-1]
+			if last <= MaxLine {
+				seen = seen[:len(seen)-1]
+			}
+		}
+		var log lineLog
+		s := NewSplitter(0, log.line)
+		feed(t, s, text, rapid.SampledFrom([]int{chunkSize, MaxLine - 1, MaxLine, 1<<20 + chunkSize, len(text)}))
+
+		if got := lengthsOf(log.lines); !slices.Equal(got, seen) {
+			t.Fatalf("lines of %v bytes were looked at, want %v", got, seen)
+		}
+		skipped := len(tooLong)
+		if tail, size := s.Tail(); !finished {
+			if size != int64(last) || (len(tail) == 0) != (last > MaxLine || last == 0) {
+				t.Fatalf("the last line, of %d bytes, is %d bytes of %d", last, len(tail), size)
+			}
+			if last > MaxLine {
+				skipped-- // Tail returns it
+			}
+		}
+		if log.tooLong != skipped {
+			t.Fatalf("%d lines were skipped, want %d", log.tooLong, skipped)
+		}
+		if want := noteOf(tooLong); s.Note() != want {
+			t.Fatalf("note %q, want %q", s.Note(), want)
+		}
+	})
+}
+
+func lengthsOf(lines [][]byte) (lengths []int) {
+	for _, line := range lines {
+		lengths = append(lengths, len(line))
+	}
+	return lengths
+}
+
+func noteOf(lines []int) string {
+	switch len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("line %d is longer than 1 MiB: counted as unparsable", lines[0])
+	}
+	return fmt.Sprintf("line %d is longer than 1 MiB, and %d more: counted as unparsable", lines[0], len(lines)-1)
+}
+
+func TestLineThatIsTooLongIsNamedByItsPlaceWhereLinesHaveNoNumber(t *testing.T) {
+	t.Parallel()
+	s := NewSplitter(1000, new(lineLog).line)
+	s.Split([]byte("c 1\n" + strings.Repeat("c", MaxLine+1) + "\nc 3\n"))
+	if want := "the line at byte 1004 of the uncompressed content is longer than 1 MiB: counted as unparsable"; s.Note() != want {
+		t.Errorf("note %q, want %q", s.Note(), want)
+	}
+}
+
+func TestLineNumberOfANoteCountsHeaders(t *testing.T) {
+	t.Parallel()
+	s := NewSplitter(0, new(lineLog).line)
+	s.Split([]byte("#Version\n#Fields\n" + strings.Repeat("c", MaxLine+1) + "\n"))
+	if want := noteOf([]int{3}); s.Note() != want {
+		t.Errorf("note %q, want %q", s.Note(), want)
+	}
+}
+
+func TestLinesAreCutWithoutAllocation(t *testing.T) {
+	block := bytes.Repeat([]byte("8.8.8.8 2026-11-01 GET /\n"), 1000)
+	block = block[:len(block)-10] // so that each block but the first begins within a line
+	lines := 0
+	s := NewSplitter(0, func([]byte) { lines++ })
+	s.Split(block)
+	if n := testing.AllocsPerRun(100, func() { s.Split(block) }); n != 0 {
+		t.Errorf("%v allocations for a block of 1000 lines", n)
+	}
+}
+
+func BenchmarkSplitter(b *testing.B) {
+	block := bytes.Repeat([]byte("203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 23\n"), chunkSize/70)
+	block = block[:len(block)-10]
+	lines := 0
+	s := NewSplitter(0, func([]byte) { lines++ })
+	b.SetBytes(int64(len(block)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Split(block)
+	}
+}

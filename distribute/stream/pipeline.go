@@ -1,0 +1,226 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// Sizes of a pipeline. Chunks are large because to hand one over wakes another
+// processor, which costs the producer some microseconds.
+const (
+	chunkSize = 512 << 10 // bytes
+	chunks    = 4
+)
+
+// Pipeline runs produce in a goroutine of its own and writes what that writes to
+// w, so that two processors share the work. While busy reports that the
+// processors have work enough, produce's writes go straight to w instead: content
+// is counted best where it was inflated, in the processor's own cache. When w
+// returns an error, stop is called so that produce ends early. Pipeline returns
+// when produce has ended, with the error of w or else that of produce.
+func Pipeline(w io.Writer, produce func(io.Writer) error, busy func() bool, stop func()) error {
+	c := &chunker{w: w, busy: busy, full: make(chan []byte, chunks), free: make(chan []byte, chunks), stopped: make(chan struct{})}
+	for range chunks {
+		c.free <- nil // made when it is needed
+	}
+	var producing sync.WaitGroup
+	var produced, written error
+	producing.Go(func() {
+		defer close(c.full)
+		produced = produce(c)
+		c.handOver()
+	})
+	for chunk := range c.full {
+		if written == nil {
+			if _, written = w.Write(chunk); written != nil {
+				close(c.stopped)
+				stop()
+			}
+		}
+		c.free <- chunk[:0]
+		c.queued.Add(-1)
+	}
+	producing.Wait()
+	if written != nil {
+		return written
+	}
+	return produced
+}
+
+// A chunker copies what is written to it into chunks. There are no more chunks
+// than places in either channel, so only taking one blocks.
+type chunker struct {
+	w          io.Writer
+	busy       func() bool
+	full, free chan []byte
+	queued     atomic.Int32 // chunks handed over and not written to w yet
+	chunk      []byte       // being filled
+	stopped    chan struct{}
+}
+
+var errStopped = errors.New("nobody wants more")
+
+func (c *chunker) Write(block []byte) (int, error) {
+	if c.busy() {
+		c.handOver()
+		if c.queued.Load() == 0 { // all before is written, and nobody else writes
+			return c.w.Write(block)
+		}
+	}
+	written := 0
+	for len(block) > 0 {
+		if err := c.take(); err != nil {
+			return written, err
+		}
+		n := min(len(block), cap(c.chunk)-len(c.chunk))
+		c.chunk = append(c.chunk, block[:n]...)
+		written, block = written+n, block[n:]
+		if len(c.chunk) == cap(c.chunk) {
+			c.handOver()
+		}
+	}
+	return written, nil
+}
+
+// take makes sure that there is a chunk to fill.
+func (c *chunker) take() error {
+	if c.chunk != nil {
+		return nil
+	}
+	select {
+	case c.chunk = <-c.free:
+	case <-c.stopped:
+		return errStopped
+	}
+	if c.chunk == nil {
+		c.chunk = make([]byte, 0, chunkSize)
+	}
+	return nil
+}
+
+// handOver gives the chunk, if anything is in it, to the other goroutine.
+func (c *chunker) handOver() {
+	if len(c.chunk) > 0 {
+		c.queued.Add(1)
+		c.full <- c.chunk
+		c.chunk = nil
+	}
+}
+
+// fetchBuffers is how many buffers a Prefetcher has: one is read from, one
+// waits, one is fetched into.
+const fetchBuffers = 3
+
+// FetchSize is how many bytes a fetch brings at most.
+const FetchSize = 1 << 20
+
+// A Fetch returns what follows position, at most FetchSize bytes, in buffer,
+// which has room for two bytes more. It blocks until there is something. Its
+// error, io.EOF at the regular end, is final.
+type Fetch func(ctx context.Context, position int64, buffer []byte) ([]byte, error)
+
+// A Prefetcher reads what a Fetch returns. A goroutine fetches ahead.
+type Prefetcher struct {
+	cancel  context.CancelFunc
+	fetched chan fetched
+	free    chan []byte // buffers to fetch into: fresh ones would cost more than the fetching
+	current fetched
+	rest    []byte // of the current data
+}
+
+type fetched struct {
+	buffer []byte
+	data   []byte // in the buffer
+	err    error
+}
+
+// Prefetch starts to fetch, from position 0 on. The caller closes the result.
+func Prefetch(ctx context.Context, fetch Fetch) *Prefetcher {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &Prefetcher{cancel: cancel, fetched: make(chan fetched, 1), free: make(chan []byte, fetchBuffers)}
+	for range fetchBuffers {
+		p.free <- nil // made when it is needed: most files are small
+	}
+	go p.run(ctx, fetch)
+	return p
+}
+
+// Cancel ends the fetching.
+func (p *Prefetcher) Cancel() { p.cancel() }
+
+// Close ends the goroutine and waits for it.
+func (p *Prefetcher) Close() {
+	p.cancel()
+	for range p.fetched {
+	}
+}
+
+func (p *Prefetcher) Read(to []byte) (int, error) {
+	for len(p.rest) == 0 {
+		if p.current.err != nil {
+			return 0, p.current.err
+		}
+		p.next()
+	}
+	n := copy(to, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// WriteTo writes all that follows to w, as it comes.
+func (p *Prefetcher) WriteTo(w io.Writer) (sum int64, err error) {
+	for {
+		n, err := w.Write(p.rest)
+		sum, p.rest = sum+int64(n), nil
+		if err == nil {
+			err = p.current.err
+		}
+		if err == io.EOF {
+			return sum, nil
+		}
+		if err != nil {
+			return sum, err
+		}
+		p.next()
+	}
+}
+
+// next takes what was fetched next, and returns the buffer of what was read.
+func (p *Prefetcher) next() {
+	if p.current.buffer != nil {
+		p.free <- p.current.buffer
+	}
+	next, ok := <-p.fetched
+	if !ok {
+		next.err = context.Canceled
+	}
+	p.current, p.rest = next, next.data
+}
+
+func (p *Prefetcher) run(ctx context.Context, fetch Fetch) {
+	defer close(p.fetched)
+	for position := int64(0); ; {
+		var next fetched
+		select {
+		case next.buffer = <-p.free:
+		case <-ctx.Done():
+			return
+		}
+		if next.buffer == nil {
+			next.buffer = make([]byte, FetchSize+2)
+		}
+		next.data, next.err = fetch(ctx, position, next.buffer)
+		position += int64(len(next.data))
+		select {
+		case p.fetched <- next:
+		case <-ctx.Done():
+			return
+		}
+		if next.err != nil {
+			return
+		}
+	}
+}

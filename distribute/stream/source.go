@@ -1,0 +1,244 @@
+// Package stream is the byte path of log files: it reads local files with their
+// codecs, cuts them into pieces for segments of bounded memory, hands blocks
+// from one goroutine to another, and cuts uncompressed content into lines. It
+// knows nothing of channels, subscribers and Redis: the caller passes functions
+// that store and fetch.
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// ErrEmpty says that a file has no content to count.
+var ErrEmpty = errors.New("empty, nothing to count")
+
+// A ChangedError says that a file did not stay as it was while it was shipped.
+type ChangedError struct{ How string }
+
+func (e *ChangedError) Error() string {
+	return "changed while it was shipped (" + e.How + "); nothing of it was counted: ship it again when it is at rest"
+}
+
+// A SourceError is an error of the local file. Those of the functions that store
+// its bytes are none.
+type SourceError struct{ Err error }
+
+func (e *SourceError) Error() string { return e.Err.Error() }
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// sourceError returns err, if there is one, as a SourceError.
+func sourceError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SourceError{err}
+}
+
+// A Source is a local log file that is about to be shipped.
+type Source struct {
+	Path  string
+	Codec Codec
+	Size  int64 // in bytes, when it was opened; what is appended later is for a later shipment
+	Head  Head
+
+	file  *os.File
+	mtime time.Time
+}
+
+// OpenSource opens a file and reads its head. The caller closes it. The error
+// does not name the path.
+func OpenSource(path string) (*Source, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, PlainError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("not a regular file but %s", describeMode(info.Mode()))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, PlainError(err)
+	}
+	s := &Source{Path: path, file: file, Size: info.Size(), mtime: info.ModTime()}
+	if err := s.readHead(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close closes the file.
+func (s *Source) Close() { _ = s.file.Close() }
+
+// raw reads the file's bytes from offset up to Size.
+func (s *Source) raw(offset int64) *io.SectionReader {
+	return io.NewSectionReader(s.file, offset, s.Size-offset)
+}
+
+func (s *Source) readHead() error {
+	if s.Size == 0 {
+		return ErrEmpty
+	}
+	start := make([]byte, 16)
+	n, err := io.ReadFull(s.raw(0), start)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return PlainError(err)
+	}
+	if s.Codec, err = Sniff(start[:n]); err != nil {
+		return err
+	}
+	s.Head, err = s.content(HeadSize)
+	switch {
+	case len(s.Head) > 0 && (err == nil || IsDamage(err)):
+		return nil // the reader that counts the file finds and reports the damage
+	case err != nil:
+		return err
+	}
+	return ErrEmpty
+}
+
+// content reads the first n bytes of the uncompressed content, fewer if there
+// are no more.
+func (s *Source) content(n int64) ([]byte, error) {
+	content, err := s.Codec.Inflate(s.raw(0))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }()
+	var buffer bytes.Buffer
+	_, err = io.Copy(&buffer, io.LimitReader(content, n))
+	return buffer.Bytes(), err
+}
+
+// Length returns the length of the uncompressed content, up to any damage. It
+// reads all of a compressed file. The error is a SourceError.
+func (s *Source) Length() (int64, error) {
+	if s.Codec == Plain {
+		return s.Size, nil
+	}
+	content, err := s.Codec.Inflate(s.raw(0))
+	if err != nil {
+		return 0, sourceError(err)
+	}
+	defer func() { _ = content.Close() }()
+	n, err := io.Copy(io.Discard, content)
+	if IsDamage(err) {
+		err = nil
+	}
+	return n, sourceError(err)
+}
+
+// CutToWholeLines moves the end of a plain source behind its last newline. A
+// source without a newline is ErrEmpty.
+func (s *Source) CutToWholeLines() error {
+	if s.Codec != Plain {
+		return nil
+	}
+	block := make([]byte, 64<<10)
+	for end := s.Size; end > 0; {
+		start := max(end-int64(len(block)), 0)
+		part := block[:end-start]
+		if _, err := s.file.ReadAt(part, start); err != nil {
+			return PlainError(err)
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			s.Size = start + int64(i) + 1
+			s.Head = s.Head[:min(int64(len(s.Head)), s.Size)]
+			return nil
+		}
+		end = start
+	}
+	return ErrEmpty
+}
+
+// Pieces reads the file's bytes from base on and passes them to store, in pieces
+// of at most two blocks that lie in one segment each. A piece is only lent. An
+// error of store comes through as it is; that of the file is a SourceError.
+func (s *Source) Pieces(base, segment int64, store func(piece []byte) error) error {
+	content, buffer, uploaded := s.raw(base), make([]byte, 2*BlockSize), int64(0)
+	for {
+		n, err := io.ReadFull(content, buffer[:min(int64(len(buffer)), segment-uploaded%segment)])
+		if n == 0 && err == io.EOF {
+			break
+		}
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return sourceError(PlainError(err))
+		}
+		if err := store(buffer[:n]); err != nil {
+			return err
+		}
+		uploaded += int64(n)
+	}
+	if missing := s.Size - base - uploaded; missing != 0 {
+		return sourceError(&ChangedError{fmt.Sprintf("it ended %d bytes early", missing)})
+	}
+	return nil
+}
+
+// CheckUnchanged makes sure, after all was read, that what was read was one
+// state of the file: a log that only grew is fine, anything else is a
+// ChangedError in a SourceError.
+func (s *Source) CheckUnchanged() error { return sourceError(s.change()) }
+
+func (s *Source) change() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return PlainError(err)
+	}
+	switch {
+	case info.Size() < s.Size:
+		return &ChangedError{fmt.Sprintf("it shrank from %d to %d bytes", s.Size, info.Size())}
+	case info.Size() == s.Size && info.ModTime().Equal(s.mtime):
+		return nil
+	case info.Size() == s.Size:
+		return &ChangedError{"it was written to without growing"}
+	case s.Codec != Plain:
+		return &ChangedError{fmt.Sprintf("it grew from %d to %d bytes although it is compressed", s.Size, info.Size())}
+	}
+	again, err := s.content(HeadSize)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, s.Head) {
+		return &ChangedError{"its beginning is another now"}
+	}
+	return nil
+}
+
+// Grown returns by how many bytes the file is longer than Size.
+func (s *Source) Grown() int64 {
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size() - s.Size
+}
+
+// PlainError returns an error of package os without operation and path, for a
+// caller that names the file itself.
+func PlainError(err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+func describeMode(mode os.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&os.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&os.ModeSocket != 0:
+		return "a socket"
+	case mode&os.ModeDevice != 0:
+		return "a device"
+	}
+	return mode.Type().String()
+}
