@@ -92,7 +92,7 @@ func (m *model) close(w *modelWorker) {
 	if !w.row {
 		return
 	}
-	w.row, w.late = false, false
+	w.row = false
 	if len(m.held(w)) > 0 {
 		w.alone = "none" // by its own will: nobody is suspected
 		m.die(w)
@@ -100,18 +100,16 @@ func (m *model) close(w *modelWorker) {
 }
 
 func (m *model) die(w *modelWorker) {
-	w.row, w.late, w.tomb = false, false, true
+	w.row, w.tomb = false, true
 	m.tombs = append(m.tombs, w)
 }
 
-// recover hands jobs of dead workers back, a hundred at most.
-func (m *model) recover(crashes int, sweep bool) (want queue.Recovered) {
-	var dying []*modelWorker
+// recover hands jobs of dead workers back, a hundred at most. expired are the
+// workers whose leases were found to have ended.
+func (m *model) recover(crashes int, sweep bool, expired []*modelWorker) (want queue.Recovered) {
+	m.counts["lost_leases"] += len(expired)
+	dying := slices.Clone(expired)
 	for _, w := range m.workers {
-		if w.row && w.late {
-			m.counts["lost_leases"]++
-			dying = append(dying, w)
-		}
 		if sweep && !w.row && !w.tomb && len(m.held(w)) > 0 {
 			dying = append(dying, w)
 		}

@@ -50,6 +50,33 @@ func (m *machine) Work(t *rapid.T) {
 	m.Finish(t)
 }
 
+// FinishBatch ends many jobs of one line at once, while one of them is held.
+func (m *machine) FinishBatch(t *rapid.T) {
+	w := m.worker(t)
+	if !w.row || m.model.paused {
+		t.Skip("nothing is given to it")
+	}
+	options := queue.Options{Queue: modelQueue, Priority: rapid.SampledFrom([]queue.Priority{queue.Normal, queue.High, queue.Low}).Draw(t, "priority")}
+	jobs := make([]*modelJob, rapid.IntRange(18, 40).Draw(t, "jobs"))
+	for i := range jobs {
+		m.serial++
+		jobs[i] = &modelJob{kind: "k", args: fmt.Sprint(m.serial), options: options}
+	}
+	m.enqueueMany(t, jobs)
+	m.Check(t)
+	m.fetch(t, w, 1000, 1<<20)
+	m.Check(t)
+	held := pick(t, "held", jobs)
+	var endings []queue.Ending
+	var ended []handed
+	for _, h := range w.given {
+		if slices.Contains(jobs, h.job) && h.job != held {
+			endings, ended = append(endings, queue.Ending{Job: h.got}), append(ended, h)
+		}
+	}
+	m.finish(t, w, endings, ended)
+}
+
 // FinishAll ends all that a worker has, as pools do.
 func (m *machine) FinishAll(t *rapid.T) {
 	w := m.busy(t)
@@ -83,13 +110,17 @@ func (m *machine) finish(t *rapid.T, w *modelWorker, endings []queue.Ending, end
 	}
 }
 
-// Expire makes a worker look silent for too long.
+// Expire moves the end of a lease to long ago, or to a few ms from now.
 func (m *machine) Expire(t *rapid.T) {
 	w := m.worker(t)
-	if w.row {
-		m.redis(t, m.db.ZAddXX(ctx, m.base+"leases", redis.Z{Score: m.old(), Member: w.name}))
-		w.late = true
+	if !w.row {
+		return
 	}
+	end := m.old()
+	if rapid.IntRange(0, 3).Draw(t, "soon") == 0 {
+		end = m.redisMillis(t) + 30
+	}
+	m.redis(t, m.db.ZAddXX(ctx, m.base+"leases", redis.Z{Score: end, Member: w.name}))
 }
 
 // Tamper makes away with the row of a worker that has jobs.
@@ -99,7 +130,7 @@ func (m *machine) Tamper(t *rapid.T) {
 		t.Skip("it has no jobs")
 	}
 	m.redis(t, m.db.ZRem(ctx, m.base+"leases", w.name))
-	w.row, w.late = false, false
+	w.row = false
 }
 
 func (m *machine) Close(t *rapid.T) {
@@ -138,11 +169,28 @@ func (m *machine) Alone(t *rapid.T) {
 func (m *machine) Recover(t *rapid.T) {
 	crashes := rapid.IntRange(0, 3).Draw(t, "crashes")
 	sweep := rapid.Bool().Draw(t, "sweep")
+	before := m.redisMillis(t)
 	got, err := m.queue.Recover(ctx, crashes, sweep)
+	after := m.redisMillis(t)
+	left := m.db.ZRange(ctx, m.base+"leases", 0, -1)
+	m.redis(t, left)
+	var expired []*modelWorker
+	for _, w := range m.model.workers {
+		if !w.row {
+			continue
+		}
+		end, lost := m.seen.leases[w.name], !slices.Contains(left.Val(), w.name)
+		if lost && end >= after || !lost && end < before {
+			t.Fatalf("the lease of %s ends at %.0f, it is between %.0f and %.0f, lost: %t", w.name, end, before, after, lost)
+		}
+		if lost {
+			expired = append(expired, w)
+		}
+	}
 	if crashes == 0 {
 		crashes = queue.DefaultCrashes
 	}
-	if want := m.model.recover(crashes, sweep); err != nil || got != want {
+	if want := m.model.recover(crashes, sweep, expired); err != nil || got != want {
 		t.Fatalf("recovered %+v, %v, want %+v", got, err, want)
 	}
 	m.orderTombs(t)

@@ -204,6 +204,10 @@ func (m *machine) EnqueueMany(t *rapid.T) {
 			jobs = append(jobs, &modelJob{kind: "k", args: fmt.Sprint(m.serial), options: queue.Options{Queue: modelQueue}})
 		}
 	}
+	m.enqueueMany(t, jobs)
+}
+
+func (m *machine) enqueueMany(t *rapid.T, jobs []*modelJob) {
 	inserts := make([]queue.Insert, len(jobs))
 	for i, j := range jobs {
 		inserts[i] = queue.Insert{Args: queue.Raw(j.kind, []byte(j.args)), Options: j.options}

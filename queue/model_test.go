@@ -55,12 +55,12 @@ func (j *modelJob) spot() string { return fmt.Sprintf("%d %s", j.line, j.entry) 
 
 // A modelWorker is one incarnation of a worker.
 type modelWorker struct {
-	name  string
-	row   bool // it has a lease
-	late  bool // which has expired
-	tomb  bool
-	alone string // spot of the job that it runs alone
-	given []handed
+	name   string
+	row    bool // it has a lease
+	tomb   bool
+	length time.Duration // of its lease
+	alone  string        // spot of the job that it runs alone
+	given  []handed
 }
 
 // A handed is a job as a worker got it, some time ago perhaps.

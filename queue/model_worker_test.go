@@ -26,10 +26,13 @@ func (m *machine) Open(t *rapid.T) {
 	if len(m.model.workers) == 0 {
 		m.leases = map[*modelWorker]*queue.Lease{}
 	}
-	lease, err := m.queue.Lease(ctx, w.name, time.Hour, []byte("about "+w.name))
+	w.length = rapid.SampledFrom([]time.Duration{300 * time.Millisecond, 500 * time.Millisecond, time.Hour}).Draw(t, "lease")
+	before := m.redisMillis(t)
+	lease, err := m.queue.Lease(ctx, w.name, w.length, []byte("about "+w.name))
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.leaseEnds(t, w, before)
 	m.leases[w] = lease
 	m.model.workers = append(m.model.workers, w)
 }
@@ -65,21 +68,52 @@ func (m *machine) lost(t *rapid.T, w *modelWorker, err error) bool {
 
 func (m *machine) Beat(t *rapid.T) {
 	w := m.worker(t)
+	before := m.redisMillis(t)
 	again, err := m.leases[w].Beat(ctx)
 	if m.lost(t, w, err) {
 		return
 	}
-	w.late = false
-	want := len(m.model.tombs) > 0 || slices.ContainsFunc(m.model.workers, func(w *modelWorker) bool { return w.late })
-	if again != want {
-		t.Fatalf("something to recover: %t, want %t", again, want)
+	after := m.leaseEnds(t, w, before)
+	late := func(now float64) bool { // an other lease has ended
+		return slices.ContainsFunc(m.model.workers, func(other *modelWorker) bool {
+			return other != w && other.row && m.seen.leases[other.name] < now
+		})
 	}
+	dead := len(m.model.tombs) > 0
+	if again && !dead && !late(after) || !again && (dead || late(before)) {
+		t.Fatalf("something to recover: %t, with %d tombstones, late before: %t, after: %t", again, len(m.model.tombs), late(before), late(after))
+	}
+}
+
+// redisMillis is the time of Redis in ms.
+func (m *machine) redisMillis(t *rapid.T) float64 {
+	now, err := m.db.Time(ctx).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(now.UnixMilli())
+}
+
+// leaseEnds checks when a lease ends that was opened or prolonged since some time,
+// and returns the time of Redis.
+func (m *machine) leaseEnds(t *rapid.T, w *modelWorker, since float64) (now float64) {
+	end := m.db.ZScore(ctx, m.base+"leases", w.name)
+	m.redis(t, end)
+	now = m.redisMillis(t)
+	if length := float64(w.length.Milliseconds()); end.Val() < since+length || end.Val() > now+length {
+		t.Fatalf("a lease of %.0f ms that was given between %.0f and %.0f ends at %.0f", length, since, now, end.Val())
+	}
+	return now
 }
 
 func (m *machine) Fetch(t *rapid.T) {
 	w := m.worker(t)
 	most := rapid.SampledFrom([]int{1, 2, 3, 5, 10, 40, 1000}).Draw(t, "most")
 	budget := rapid.SampledFrom([]int{1, 30, 2000, 1 << 20, 1 << 20}).Draw(t, "bytes")
+	m.fetch(t, w, most, budget)
+}
+
+func (m *machine) fetch(t *rapid.T, w *modelWorker, most, budget int) {
 	fetched, err := m.leases[w].Fetch(ctx, most, budget)
 	if m.lost(t, w, err) {
 		return
