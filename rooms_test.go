@@ -31,7 +31,13 @@ distribute/geo:
 distribute/geo/generate:
 distribute/stream:
 distribute: distribute/stream distribute/chat distribute/accesslog distribute/geo
-cmd/skidway: queue delayed workers workers/kinds workers/metrics distribute distribute/chat distribute/accesslog distribute/geo internal/samplelog
+cmd/skidway: cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
+cmd/skidway/internal/cli: queue distribute distribute/chat
+cmd/skidway/internal/jobs: cmd/skidway/internal/cli queue delayed workers workers/kinds
+cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/kinds workers/metrics distribute distribute/geo
+cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/accesslog distribute/geo internal/samplelog
+cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat
+cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers distribute distribute/chat internal/samplelog
 scripts/benchcompare:
 scripts/mutate:
 `

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 )
 
@@ -54,10 +55,10 @@ func TestStoppedQueueBenchLeavesNothing(t *testing.T) {
 	p.tells("run 1 of 5")
 	p.signal(interrupt)
 	told, code := p.ends()
-	if code != exitFailed {
+	if code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	hasLine(t, told, errBenchStopped.Error())
+	hasLine(t, told, "stopped before the end, so there are no figures")
 	if keys := client.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 		t.Errorf("keys are left: %v", keys)
 	}
@@ -74,7 +75,7 @@ func TestQueueBenchRefusesWhatItCannotMeasure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := skidway(t, t.TempDir(), append([]string{"bench", "queue"}, strings.Fields(c.args)...)...)
-			if o.code != exitUsage {
+			if o.code != cli.ExitUsage {
 				t.Errorf("exit code %d", o.code)
 			}
 			hasLine(t, o.stderr, "skidway: ", c.tells)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/internal/redistest"
 )
@@ -38,7 +39,7 @@ func (s shell) run(args ...string) outcome {
 func (s shell) must(args ...string) string {
 	s.t.Helper()
 	o := s.run(args...)
-	if o.code != exitDone {
+	if o.code != cli.ExitDone {
 		s.t.Fatalf("skidway %s: exit code %d\n%s", strings.Join(args, " "), o.code, o.stderr)
 	}
 	return strings.TrimSuffix(o.stdout, "\n")
@@ -249,7 +250,7 @@ func TestReadThatCannotPrintMarksNothingAsRead(t *testing.T) {
 			c := s.command(append([]string{"chat", "read", "--as", "bob", "-o", format}, follow...)...)
 			c.Stdout = full
 			_ = c.Run() // the exit code tells
-			if code := c.ProcessState.ExitCode(); code != exitFailed {
+			if code := c.ProcessState.ExitCode(); code != cli.ExitFailed {
 				t.Errorf("%s as %s: exit code %d", name, format, code)
 			}
 		}
@@ -283,7 +284,7 @@ func TestMembersJoinLeaveAndAreDropped(t *testing.T) {
 	o = s.run("chat", "drop", "c", "ann")
 	hasLine(t, o.stderr, "the last member", `chat "c"`)
 	for _, args := range []string{"members c", "info c", "send c hello --as ann", "drop c"} {
-		if o := s.run(append([]string{"chat"}, strings.Fields(args)...)...); o.code != exitFailed || o.stdout != "" {
+		if o := s.run(append([]string{"chat"}, strings.Fields(args)...)...); o.code != cli.ExitFailed || o.stdout != "" {
 			t.Errorf("%s: %+v", args, o)
 		} else {
 			hasLine(t, o.stderr, `chat "c"`, "there is no such chat")
@@ -336,28 +337,28 @@ func TestChatTellsWhatIsWrong(t *testing.T) {
 		args, tells string
 		code        int
 	}{
-		"id taken":            {"create --id c --as ann", "it exists already", exitFailed},
-		"unknown chat":        {"read nothing --as ann", "there is no such chat", exitFailed},
-		"follow unknown chat": {"read nothing --as ann --follow", "there is no such chat", exitFailed},
-		"read as a stranger":  {"read c --as eve", "not a member", exitFailed},
-		"send as a stranger":  {"send c --as eve hello", "not a member", exitFailed},
-		"join nothing":        {"join nothing --as ann", "there is no such chat", exitFailed},
-		"leave nothing":       {"leave nothing --as ann", "there is no such chat", exitFailed},
-		"leave as a stranger": {"leave c --as eve", "not a member", exitFailed},
-		"drop a stranger":     {"drop c eve", "not a member", exitFailed},
-		"limit nothing":       {"limit nothing --keep 1", "there is no such chat", exitFailed},
-		"nobody":              {"send c hello", `"as"`, exitUsage},
-		"nobody's name":       {"read --as=", "it is empty", exitUsage},
-		"no message":          {"send c --as ann", "missing MESSAGE", exitUsage},
-		"no chat":             {"send --as ann", "missing ID", exitUsage},
-		"two messages":        {"send c --as ann hello world", "quotes", exitUsage},
-		"bad id":              {"create --id a{b --as ann", "can't be part of a name", exitUsage},
-		"bad URL":             {"send c --as ann --url nowhere", "whole URL", exitUsage},
-		"no change":           {"limit c", "nothing to change", exitUsage},
-		"away too short":      {"limit c --drop-away 2s", "1m0s", exitUsage},
-		"unknown command":     {"raed c", "did you mean read", exitUsage},
-		"Redis away":          {"list --as ann --redis unix:///nowhere.sock", "nowhere.sock", exitUnreachable},
-		"embedded":            {"list --as ann --redis embedded:", "embedded", exitUsage},
+		"id taken":            {"create --id c --as ann", "it exists already", cli.ExitFailed},
+		"unknown chat":        {"read nothing --as ann", "there is no such chat", cli.ExitFailed},
+		"follow unknown chat": {"read nothing --as ann --follow", "there is no such chat", cli.ExitFailed},
+		"read as a stranger":  {"read c --as eve", "not a member", cli.ExitFailed},
+		"send as a stranger":  {"send c --as eve hello", "not a member", cli.ExitFailed},
+		"join nothing":        {"join nothing --as ann", "there is no such chat", cli.ExitFailed},
+		"leave nothing":       {"leave nothing --as ann", "there is no such chat", cli.ExitFailed},
+		"leave as a stranger": {"leave c --as eve", "not a member", cli.ExitFailed},
+		"drop a stranger":     {"drop c eve", "not a member", cli.ExitFailed},
+		"limit nothing":       {"limit nothing --keep 1", "there is no such chat", cli.ExitFailed},
+		"nobody":              {"send c hello", `"as"`, cli.ExitUsage},
+		"nobody's name":       {"read --as=", "it is empty", cli.ExitUsage},
+		"no message":          {"send c --as ann", "missing MESSAGE", cli.ExitUsage},
+		"no chat":             {"send --as ann", "missing ID", cli.ExitUsage},
+		"two messages":        {"send c --as ann hello world", "quotes", cli.ExitUsage},
+		"bad id":              {"create --id a{b --as ann", "can't be part of a name", cli.ExitUsage},
+		"bad URL":             {"send c --as ann --url nowhere", "whole URL", cli.ExitUsage},
+		"no change":           {"limit c", "nothing to change", cli.ExitUsage},
+		"away too short":      {"limit c --drop-away 2s", "1m0s", cli.ExitUsage},
+		"unknown command":     {"raed c", "did you mean read", cli.ExitUsage},
+		"Redis away":          {"list --as ann --redis unix:///nowhere.sock", "nowhere.sock", cli.ExitUnreachable},
+		"embedded":            {"list --as ann --redis embedded:", "embedded", cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := s.run(append([]string{"chat"}, strings.Fields(c.args)...)...)
@@ -374,7 +375,7 @@ func TestChatMessageComesFromStandardInput(t *testing.T) {
 	s := newShell(t)
 	c := s.command("chat", "create", "--id", "c", "--as", "ann", "--member", "bob", "-")
 	c.Stdin = strings.NewReader("two\nlines\n")
-	if o := finish(t, c); o.code != exitDone {
+	if o := finish(t, c); o.code != cli.ExitDone {
 		t.Fatal(o)
 	}
 	wantText(t, texts(s.messages("chat", "read", "--as", "bob", "--peek")), "c/1 ann: two\nlines\n")
@@ -390,16 +391,16 @@ func TestRefusedFirstMessageLeavesNoChat(t *testing.T) {
 	put(t, err)
 	c := s.command("chat", "create", "--id", "c", "--as", "ann", "-")
 	c.Stdin = file
-	if o := finish(t, c); o.code != exitUsage || o.stdout != "" {
+	if o := finish(t, c); o.code != cli.ExitUsage || o.stdout != "" {
 		t.Errorf("exit code %d, printed %q", o.code, o.stdout)
 	}
 	s.must("chat", "create", "--id", "c", "--as", "ann", "again")
 	for _, to := range [][]string{{"chat", "send", "c", "--as", "ann", ""}, {"mail", "send", "b", "--as", "ann", ""}, {"dm", "send", "b", "--as", "ann", ""}} {
-		if o := s.run(to...); o.code != exitUsage {
+		if o := s.run(to...); o.code != cli.ExitUsage {
 			t.Errorf("%q: exit code %d for an empty message", to, o.code)
 		}
 	}
-	if o := s.run("-q", "chat", "limit", "c"); o.code != exitUsage {
+	if o := s.run("-q", "chat", "limit", "c"); o.code != cli.ExitUsage {
 		t.Errorf("chat limit without a limit: exit code %d", o.code)
 	}
 }

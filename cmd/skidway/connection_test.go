@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
 	"skidway/internal/redistest"
 )
@@ -25,7 +26,7 @@ func TestRedisAwayEndsWithThreeAndHidesThePassword(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := skidway(t, folder, strings.Fields(args)...)
-			if o.code != exitUnreachable {
+			if o.code != cli.ExitUnreachable {
 				t.Errorf("exit code %d", o.code)
 			}
 			hasLine(t, o.stderr, "skidway: ", "127.0.0.1:1", "not reachable")
@@ -47,9 +48,9 @@ func TestRedisComesFromTheEnvironmentInOrder(t *testing.T) {
 		flag string
 		code int
 	}{
-		"flag first":         {[]string{"SKIDWAY_REDIS=" + away, "REDIS_URL=" + away}, url, exitDone},
-		"then SKIDWAY_REDIS": {[]string{"SKIDWAY_REDIS=" + url, "REDIS_URL=" + away}, "", exitDone},
-		"then REDIS_URL":     {[]string{"REDIS_URL=" + away}, "", exitUnreachable},
+		"flag first":         {[]string{"SKIDWAY_REDIS=" + away, "REDIS_URL=" + away}, url, cli.ExitDone},
+		"then SKIDWAY_REDIS": {[]string{"SKIDWAY_REDIS=" + url, "REDIS_URL=" + away}, "", cli.ExitDone},
+		"then REDIS_URL":     {[]string{"REDIS_URL=" + away}, "", cli.ExitUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +69,7 @@ func TestCountUsesAServerOnlyWhenToldByFlag(t *testing.T) {
 	write(t, folder, "a.log", small)
 	p := command(t, folder, "logs", "count", "a.log")
 	p.Env = append(p.Env, "SKIDWAY_REDIS="+away)
-	if o := finish(t, p); o.code != exitDone || o.stdout != smallCSV {
+	if o := finish(t, p); o.code != cli.ExitDone || o.stdout != smallCSV {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}
 	if o := mustRun(t, folder, "logs", "count", "a.log", "--redis", redistest.URL(t)); o.stdout != smallCSV {
@@ -80,7 +81,7 @@ func TestServerThatDropsKeysIsRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru")
 	o := skidway(t, t.TempDir(), "logs", "status", "--channel", "web", "--redis", server.URL(0))
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "skidway: ", "allkeys-lru", "noeviction")
@@ -91,7 +92,7 @@ func TestServerThatRefusesTheLoginIsAFailure(t *testing.T) {
 	server := redistest.Start(t)
 	url := strings.Replace(server.URL(0), "unix://", "unix://someone:verysecret@", 1)
 	o := skidway(t, t.TempDir(), "logs", "status", "--channel", "web", "--redis", url)
-	if o.code != exitFailed || strings.Contains(o.stderr, "verysecret") {
+	if o.code != cli.ExitFailed || strings.Contains(o.stderr, "verysecret") {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}
 	hasLine(t, o.stderr, "skidway: ", "check user, password")

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"skidway/cmd/skidway/internal/cli"
 )
 
 const smallCSV = "day,country,requests\n2026-11-01,NL,1\n2026-11-01,US,1\n2026-11-02,ZZ,1\n"
@@ -59,7 +61,7 @@ func TestCountPrintsJSON(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
 	o := skidway(t, folder, "logs", "count", "a.log", "gone.log", "--by", "country", "-o", "json")
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
 	var got resultJSON
@@ -114,7 +116,7 @@ func TestBadFileIsNamedAndTheOthersAreCounted(t *testing.T) {
 			write(t, folder, "good.log", small)
 			c.make(t, filepath.Join(folder, "bad"))
 			o := skidway(t, folder, "logs", "count", "bad", "good.log")
-			if o.code != exitFailed {
+			if o.code != cli.ExitFailed {
 				t.Errorf("exit code %d", o.code)
 			}
 			hasLine(t, o.stderr, "skidway: bad: ", c.tells)
@@ -151,7 +153,7 @@ func TestEmptyFileIsANoticeUnlessThereIsNothingElse(t *testing.T) {
 	o := mustRun(t, folder, "logs", "count", "empty.log", "a.log")
 	hasLine(t, o.stderr, "empty.log: empty")
 	o = skidway(t, folder, "logs", "count", "empty.log")
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "nothing to count")
@@ -171,7 +173,7 @@ func TestWrongCountryDatabaseIsAnError(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
 	o := skidway(t, folder, "logs", "count", "--geoip", "a.log", "a.log")
-	if o.code != exitFailed || o.stdout != "" {
+	if o.code != cli.ExitFailed || o.stdout != "" {
 		t.Errorf("exit code %d, %q", o.code, o.stdout)
 	}
 	hasLine(t, o.stderr, "skidway: ", "a.log", "not a MaxMind DB file")
@@ -199,7 +201,7 @@ func TestReaderThatWentAwayIsAnError(t *testing.T) {
 	var stderr strings.Builder
 	c.Stdout, c.Stderr = writer, &stderr
 	_ = c.Run() // the exit code tells
-	if code := c.ProcessState.ExitCode(); code != exitFailed {
+	if code := c.ProcessState.ExitCode(); code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
 	hasLine(t, stderr.String(), "skidway: write the result", "broken pipe")
@@ -220,7 +222,7 @@ func TestSampleIsCountedWhole(t *testing.T) {
 	}
 	o = mustRun(t, folder, "logs", "count", "demo")
 	hasLine(t, o.stderr, "lines=5000 ", "files=4 ")
-	if o = skidway(t, folder, "logs", "sample", "demo"); o.code != exitFailed {
+	if o = skidway(t, folder, "logs", "sample", "demo"); o.code != cli.ExitFailed {
 		t.Errorf("a second sample in the same folder: exit code %d", o.code)
 	}
 }

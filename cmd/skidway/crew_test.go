@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 	"skidway/workers"
 )
@@ -72,7 +73,7 @@ func (c *crew) kill(p *process) {
 func (c *crew) dismiss(p *process) {
 	c.Helper()
 	p.signal(syscall.SIGTERM)
-	if _, code := p.ends(); code != exitDone {
+	if _, code := p.ends(); code != cli.ExitDone {
 		c.Errorf("a worker that was told to stop ended with code %d", code)
 	}
 	c.leave(p)

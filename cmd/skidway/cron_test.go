@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
@@ -151,7 +152,7 @@ func TestCronRunFiresNowAndLeavesTheTimes(t *testing.T) {
 	if len(after.Last) != 1 || after.Last[0].Job != id || !after.Last[0].Manual || after.Next != before.Next {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
-	c.ends(c.run("cron", "run", "none"), exitFailed, "schedule none", "no such schedule", "cron list")
+	c.ends(c.run("cron", "run", "none"), cli.ExitFailed, "schedule none", "no such schedule", "cron list")
 	c.stop()
 }
 
@@ -190,7 +191,7 @@ func TestEqualRevisionsWithOtherContentAreRefused(t *testing.T) {
 	} {
 		c.configure(other)
 		o := c.run("worker", "--config", c.config)
-		c.ends(o, exitUsage, "skidway.yaml:7: ", "schedule beat is refused: revision 2 is there with other content; raise the revision")
+		c.ends(o, cli.ExitUsage, "skidway.yaml:7: ", "schedule beat is refused: revision 2 is there with other content; raise the revision")
 		p.signal(syscall.SIGHUP)
 		p.tells("the new configuration can't be used; the old one stays")
 		if s := c.schedule("beat"); s.Expr != "@every 1h" || !strings.Contains(fmt.Sprint(s.Args), "one.example.com") {
@@ -222,7 +223,7 @@ func TestWrongSchedulesEndWithTwo(t *testing.T) {
 		"no JSON":      {[]string{"a", "@daily", "q", "k", "{"}, "JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d.ends(d.run(append([]string{"cron", "add"}, c.args...)...), exitUsage, c.part)
+			d.ends(d.run(append([]string{"cron", "add"}, c.args...)...), cli.ExitUsage, c.part)
 		})
 	}
 	if o := d.must("cron", "list", "-o", "csv"); strings.Count(o.stdout, "\n") != 1 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -18,7 +19,7 @@ func TestDamagedChatCanBeDropped(t *testing.T) {
 	if err := db.HSet(t.Context(), db.Prefix()+":chat:{lunch}", "last", "x").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if o := s.run("chat", "drop", "lunch"); o.code != exitDone {
+	if o := s.run("chat", "drop", "lunch"); o.code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}
 }
@@ -48,7 +49,7 @@ func TestDamagedMessageIsToldInCSV(t *testing.T) {
 	put(t, db.Do(t.Context(), "XADD", "skidway:chat:{c}:log", "2-0", "a", "b").Err())
 	hasLine(t, s.must("chat", "read", "c", "--as", "bob", "-o", "csv"), "c,2,", "was not written by this program")
 	put(t, db.Do(t.Context(), "SET", "skidway:chat:{c}", "x").Err())
-	if o := s.run("chat", "list", "--as", "bob"); o.code != exitFailed {
+	if o := s.run("chat", "list", "--as", "bob"); o.code != cli.ExitFailed {
 		t.Errorf("chat list with a chat that can't be read: exit code %d", o.code)
 	}
 }

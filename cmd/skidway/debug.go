@@ -1,18 +1,18 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
 )
 
-// debug shows the inside of Skidway to those who work on it.
-func (a *app) debug() *cobra.Command {
-	c := group(&cobra.Command{
+// debugCommand shows the inside of Skidway to those who work on it.
+func debugCommand(a *cli.App) *cobra.Command {
+	c := cli.Group(&cobra.Command{
 		Use:     "debug",
 		Short:   "Shows the inside of Skidway to those who work on it",
 		Long:    "Shows the inside of Skidway to those who work on it.",
@@ -26,15 +26,15 @@ func (a *app) debug() *cobra.Command {
 Without NAME it lists the names of all scripts.`,
 		Example: "  skidway debug script\n  skidway debug script queue/fetch",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: action(func(_ *cobra.Command, args []string) error {
+		RunE: cli.Action(func(_ *cobra.Command, args []string) error {
 			text := strings.Join(rdb.ScriptNames(), "\n") + "\n"
 			if len(args) == 1 {
 				var known bool
 				if text, known = rdb.ScriptText(args[0]); !known {
-					return &usageError{fmt.Errorf("unknown script %q: \"skidway debug script\" lists them", args[0])}
+					return cli.WrongUsage("unknown script %q: \"skidway debug script\" lists them", args[0])
 				}
 			}
-			_, err := io.WriteString(a.out, text)
+			_, err := io.WriteString(a.Out, text)
 			return err
 		}),
 	})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -41,7 +42,7 @@ func TestDebugPrintsAssembledScripts(t *testing.T) {
 		t.Errorf("the script is\n%s", got)
 	}
 	o := skidway(t, folder, "debug", "script", "queue/none")
-	if o.code != exitUsage || o.stdout != "" {
+	if o.code != cli.ExitUsage || o.stdout != "" {
 		t.Errorf("exit code %d, %q", o.code, o.stdout)
 	}
 	hasLine(t, o.stderr, "skidway: ", `unknown script "queue/none"`)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/internal/redistest"
 )
@@ -138,7 +139,7 @@ func TestDMCarriesStandardInputAndURLs(t *testing.T) {
 	d := newDMs(t)
 	c := command(t, t.TempDir(), d.args("send", "bob", "--as", "ann", "-")...)
 	c.Stdin = strings.NewReader("two\nlines\n")
-	if o := finish(t, c); o.code != exitDone {
+	if o := finish(t, c); o.code != cli.ExitDone {
 		t.Fatalf("%+v", o)
 	}
 	d.must("send", "bob", "--as", "ann", "--type", "image", "--url", "https://example.com/a.png")
@@ -186,7 +187,7 @@ func TestDMFollowPrintsWhatComesOnceUntilCtrlC(t *testing.T) {
 			}
 			rest, _ := io.ReadAll(out)
 			_ = p.Wait() // the exit code tells
-			if code := p.ProcessState.ExitCode(); code != exitDone || len(rest) > 0 {
+			if code := p.ProcessState.ExitCode(); code != cli.ExitDone || len(rest) > 0 {
 				t.Errorf("exit code %d, more output %q", code, rest)
 			}
 			if until, err := c.PresentUntil(t.Context(), "ann", "bob"); err != nil || !until.IsZero() {
@@ -227,19 +228,19 @@ func TestDMRefusesWhatMakesNoSense(t *testing.T) {
 		code  int
 		tells string
 	}{
-		"nobody to send to":  {[]string{"send", "--as", "ann"}, exitUsage, "missing TO"},
-		"nothing to send":    {[]string{"send", "bob", "--as", "ann"}, exitUsage, "missing MESSAGE"},
-		"without quotes":     {[]string{"send", "bob", "--as", "ann", "a", "b"}, exitUsage, "quotes"},
-		"nobody who sends":   {[]string{"send", "bob", "x"}, exitUsage, `"as"`},
-		"to oneself":         {[]string{"send", "ann", "--as", "ann", "x"}, exitUsage, "two people"},
-		"too long":           {[]string{"send", "bob", "--as", "ann", strings.Repeat("x", chat.MaxText+1)}, exitUsage, "65537 bytes"},
-		"no URL":             {[]string{"send", "bob", "--as", "ann", "--url", "nowhere"}, exitUsage, "URL"},
-		"empty reader":       {[]string{"read", "ann", "--as", ""}, exitUsage, "empty"},
-		"limited follow":     {[]string{"read", "ann", "--as", "bob", "-f", "--limit", "3"}, exitUsage, "[follow limit]"},
-		"no id":              {[]string{"history", "ann", "--as", "bob", "--before", "x"}, exitUsage, "whole number"},
-		"no peer":            {[]string{"delete", "--as", "bob"}, exitUsage, "missing PEER"},
-		"unknown below":      {[]string{"sned"}, exitUsage, "did you mean send"},
-		"Redis that is away": {[]string{"unread", "--as", "bob", "--redis", away}, exitUnreachable, "not reachable"},
+		"nobody to send to":  {[]string{"send", "--as", "ann"}, cli.ExitUsage, "missing TO"},
+		"nothing to send":    {[]string{"send", "bob", "--as", "ann"}, cli.ExitUsage, "missing MESSAGE"},
+		"without quotes":     {[]string{"send", "bob", "--as", "ann", "a", "b"}, cli.ExitUsage, "quotes"},
+		"nobody who sends":   {[]string{"send", "bob", "x"}, cli.ExitUsage, `"as"`},
+		"to oneself":         {[]string{"send", "ann", "--as", "ann", "x"}, cli.ExitUsage, "two people"},
+		"too long":           {[]string{"send", "bob", "--as", "ann", strings.Repeat("x", chat.MaxText+1)}, cli.ExitUsage, "65537 bytes"},
+		"no URL":             {[]string{"send", "bob", "--as", "ann", "--url", "nowhere"}, cli.ExitUsage, "URL"},
+		"empty reader":       {[]string{"read", "ann", "--as", ""}, cli.ExitUsage, "empty"},
+		"limited follow":     {[]string{"read", "ann", "--as", "bob", "-f", "--limit", "3"}, cli.ExitUsage, "[follow limit]"},
+		"no id":              {[]string{"history", "ann", "--as", "bob", "--before", "x"}, cli.ExitUsage, "whole number"},
+		"no peer":            {[]string{"delete", "--as", "bob"}, cli.ExitUsage, "missing PEER"},
+		"unknown below":      {[]string{"sned"}, cli.ExitUsage, "did you mean send"},
+		"Redis that is away": {[]string{"unread", "--as", "bob", "--redis", away}, cli.ExitUnreachable, "not reachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -32,7 +33,7 @@ func TestDoctorSaysOfADefaultRedisWhatToChangeAndWhy(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--save", "3600 1 300 100 60 10000")
 	found, o := examined(t, server.URL(0))
-	if o.code != exitDone { // warnings only
+	if o.code != cli.ExitDone { // warnings only
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}
 	for topic, change := range map[string]string{"persistence": "redis-cli CONFIG SET appendonly yes", "memory": "redis-cli CONFIG SET maxmemory "} {
@@ -69,7 +70,7 @@ func TestDoctorEndsWithOneWhereThereIsAProblem(t *testing.T) {
 			if f := found[c.topic]; f.Level != rdb.Problem || !strings.Contains(f.Found, c.found) || len(f.Change) == 0 {
 				t.Errorf("%+v", f)
 			}
-			if o.code != exitFailed {
+			if o.code != cli.ExitFailed {
 				t.Errorf("exit code %d", o.code)
 			}
 			hasLine(t, o.stderr, "skidway: ", "found a problem")
@@ -94,7 +95,7 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 	if f := found["access"]; f.Level != rdb.Problem || f.Found != "this user may not run xadd" || f.Change[0] != "redis-cli ACL SETUSER USER +xadd" {
 		t.Errorf("%+v", f)
 	}
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
 	if f := told(t, url, "--prefix", "other"); !strings.Contains(f, "may not use keys that start with other:") {
@@ -118,7 +119,7 @@ func TestDoctorNamesQueuesOfANewerRelease(t *testing.T) {
 	if f := found["queues"]; f.Level != rdb.Problem || !strings.Contains(f.Found, "queue mail") || !strings.Contains(f.Change[0], "upgrade") {
 		t.Errorf("%+v", f)
 	}
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
 	hasLine(t, d.must("queues", "list", "-o", "table").stdout, "mail: ", "newer than this release")

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"reflect"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -46,7 +42,7 @@ func TestBatchKeepsTheOrderOfItsLines(t *testing.T) {
 		fmt.Fprintf(&text, "{\"kind\":\"a\",\"args\":{\"n\":%d,\"pad\":%q}}\n", n, strings.Repeat("x", n%50))
 	}
 	o := d.batchOf(strings.TrimSuffix(text.String(), "\n"), "--ids")
-	if o.code != exitDone || strings.Count(o.stdout, "\n") != lines {
+	if o.code != cli.ExitDone || strings.Count(o.stdout, "\n") != lines {
 		t.Fatalf("exit code %d, %d ids: %s", o.code, strings.Count(o.stdout, "\n"), o.stderr)
 	}
 	hasLine(t, o.stderr, "enqueued=30000 duplicates=0 bad=0 lines=30000 seconds=")
@@ -79,7 +75,7 @@ func TestBatchLineHasOptionsByTheNamesOfFlags(t *testing.T) {
 		`{"kind":"a","args":{"max-x":1},"priority":"high","in":"1h","unique":"k_1","unique_for":"2h","max_attempts":3,"timeout":"30s","retain":"24h","headers":{"a-b":"c"}}`,
 	} {
 		o := d.batchOf(line+"\n", "--ids")
-		if o.code != exitDone {
+		if o.code != cli.ExitDone {
 			t.Fatal(o.stderr)
 		}
 		job, err := d.client.Get(t.Context(), o.one(t))
@@ -97,7 +93,7 @@ func TestFollowersInABatchHaveOptionsByTheNamesOfFlags(t *testing.T) {
 	t.Parallel()
 	d := newDepot(t)
 	o := d.batchOf(`{"kind":"a","then":[{"kind":"b"}, {"kind":"c","args":{"x-y":1},"max-attempts":3,"then":[{"kind":"d","unique":"k-1","unique-for":"1h"}]}]}`, "--ids")
-	if o.code != exitDone {
+	if o.code != cli.ExitDone {
 		t.Fatal(o.stderr)
 	}
 	job, err := d.client.Get(t.Context(), o.one(t))
@@ -128,12 +124,12 @@ func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
 			t.Parallel()
 			d := newDepot(t)
 			text := "{\"kind\":\"a\"}\n\n{\"kind\":\"b\"}\n" + c.line + "\n{\"kind\":\"c\"}\n"
-			d.ends(d.batchOf(text), exitFailed, "standard input: line 4: ", c.tells, "from line 4 on")
+			d.ends(d.batchOf(text), cli.ExitFailed, "standard input: line 4: ", c.tells, "from line 4 on")
 			if got := d.kinds(queue.Waiting); got != "a b" {
 				t.Errorf("the queue has %q", got)
 			}
 			o := d.batchOf(text, "--skip-bad")
-			d.ends(o, exitFailed, "standard input: line 4: ", c.tells)
+			d.ends(o, cli.ExitFailed, "standard input: line 4: ", c.tells)
 			hasLine(t, o.stderr, "enqueued=3 duplicates=0 bad=1 lines=5")
 			if got := d.kinds(queue.Waiting); got != "a b a b c" {
 				t.Errorf("the queue has %q", got)
@@ -147,7 +143,7 @@ func TestBatchCountsDuplicatesAndNamesTheirOwners(t *testing.T) {
 	d := newDepot(t)
 	o := d.batchOf(strings.Repeat("{\"kind\":\"a\",\"unique\":\"k\"}\n", 3), "--ids")
 	ids := strings.Fields(o.stdout)
-	if o.code != exitDone || len(ids) != 3 || ids[0] != ids[1] || ids[1] != ids[2] {
+	if o.code != cli.ExitDone || len(ids) != 3 || ids[0] != ids[1] || ids[1] != ids[2] {
 		t.Errorf("exit code %d, ids %q", o.code, ids)
 	}
 	hasLine(t, o.stderr, "enqueued=1 duplicates=2 bad=0 lines=3")
@@ -181,7 +177,7 @@ func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait() // the exit code tells
-	if code := c.ProcessState.ExitCode(); code != exitFailed {
+	if code := c.ProcessState.ExitCode(); code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
 	hasLine(t, told.String(), "enqueued=2 ")
@@ -191,82 +187,10 @@ func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
 func TestBatchOfNoFileIsToldByName(t *testing.T) {
 	t.Parallel()
 	d := newDepot(t)
-	d.ends(d.run("enqueue", "mail", "--batch", "missing.ndjson"), exitFailed, "missing.ndjson")
-	if o := d.batchOf(""); o.code != exitDone {
+	d.ends(d.run("enqueue", "mail", "--batch", "missing.ndjson"), cli.ExitFailed, "missing.ndjson")
+	if o := d.batchOf(""); o.code != cli.ExitDone {
 		t.Errorf("empty: %s", o.stderr)
 	}
-}
-
-func TestBlocksHoldWholeLinesHoweverTheyAreRead(t *testing.T) {
-	t.Parallel()
-	const text = "a\n\nbb\n" + "ccc"
-	for name, source := range map[string]io.Reader{
-		"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text)),
-	} {
-		read, got, last := newBlockReader(source), "", 0
-		for more := true; more; {
-			var b block
-			b, more = read.next()
-			if b.err != nil || b.first != last+1 || more && !strings.HasSuffix(string(b.text), "\n") {
-				t.Fatalf("%s: block %+v after line %d", name, b, last)
-			}
-			got, last = got+string(b.text), b.last
-		}
-		if got != text || last != 4 {
-			t.Errorf("%s: %q, %d lines", name, got, last)
-		}
-	}
-}
-
-func TestLineWithoutEndIsRefused(t *testing.T) {
-	t.Parallel()
-	endless := io.MultiReader(strings.NewReader("{\"kind\":\"a\"}\n"), strings.NewReader(strings.Repeat("x", maxLine)), strings.NewReader(strings.Repeat("x", maxLine)))
-	read := newBlockReader(endless)
-	var b block
-	for more := true; more; {
-		b, more = read.next()
-	}
-	if b.err == nil || !strings.Contains(b.err.Error(), "line 2 is longer than 8.0 MiB") {
-		t.Errorf("%v", b.err)
-	}
-}
-
-func TestReadErrorEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
-	t.Parallel()
-	read := newBlockReader(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("disk gone"))))
-	first, more := read.next()
-	last, none := read.next()
-	if string(first.text) != "a\n" || !more || none || last.err == nil || last.last != 1 {
-		t.Errorf("%+v %v, %+v %v", first, more, last, none)
-	}
-}
-
-// Lines that are read the short way say the same the long way.
-func FuzzPlainJob(f *testing.F) {
-	for _, line := range []string{
-		`{"kind":"a"}`, `{"kind":"a","args":{"x":[1,"}",{"y":"\""}]}}`, ` { "args" : null , "kind" : "b" } `,
-		`{"kind":"a","kind":"b"}`, `{"kind":"a\u0062"}`, `{"kind":"a","max-attempts":3}`, `{"Kind":"a"}`, `{"kind":""}`, `{"":null,"kind":"a"}`, "{\"kind\":\"\x9a\"}", `{}`, `[]`, `{"kind":"a"}x`,
-	} {
-		f.Add(line)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		if line = strings.TrimSpace(line); line == "" {
-			return
-		}
-		short, ok := plainJob([]byte(line))
-		if !ok {
-			return
-		}
-		var long queue.Insert
-		if err := json.Unmarshal([]byte(line), &long); err != nil {
-			t.Fatalf("%q is refused: %v", line, err)
-		}
-		shortArgs, _ := queue.Bytes(short.Args)
-		longArgs, _ := queue.Bytes(long.Args)
-		if short.Args.Kind() != long.Args.Kind() || string(shortArgs) != string(longArgs) || !reflect.DeepEqual(short.Options, long.Options) {
-			t.Fatalf("%q: %v %s, not %v %s", line, short.Args, shortArgs, long.Args, longArgs)
-		}
-	})
 }
 
 // Lines with options take several scripts: nothing goes in after the one whose

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -129,7 +130,7 @@ func TestEnqueuePrintsTheIDOfAJobWithItsOptions(t *testing.T) {
 		t.Errorf("%+v", job)
 	}
 	hasLine(t, o.stderr, "no worker serves queue mail")
-	d.ends(d.run("enqueue", "mail", "greet", "--unique", "k"), exitFailed, `"k"`, job.ID)
+	d.ends(d.run("enqueue", "mail", "greet", "--unique", "k"), cli.ExitFailed, `"k"`, job.ID)
 }
 
 func TestEnqueueReadsArgsFromStandardInput(t *testing.T) {
@@ -151,7 +152,7 @@ func TestEnqueueWaitPrintsTheResult(t *testing.T) {
 		t.Errorf("%q", o.stdout)
 	}
 	o := d.run("enqueue", "mail", "bad", "--wait")
-	d.ends(o, exitFailed, "is dead: no such user")
+	d.ends(o, cli.ExitFailed, "is dead: no such user")
 	if o.stdout != "" {
 		t.Errorf("%q", o.stdout)
 	}
@@ -182,7 +183,7 @@ func TestWrongEnqueueEndsWithTwoAndAddsNothing(t *testing.T) {
 		if o.stdout != "" {
 			t.Errorf("%s: %q", name, o.stdout)
 		}
-		d.ends(o, exitUsage, "skidway: ", c.tells)
+		d.ends(o, cli.ExitUsage, "skidway: ", c.tells)
 	}
 	if names, err := d.client.Queues(t.Context()); len(names) > 0 || err != nil {
 		t.Errorf("queues are %v, %v", names, err)

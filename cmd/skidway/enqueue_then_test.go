@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
@@ -40,12 +41,12 @@ func TestJobsThatCannotFollowAreWrongUsage(t *testing.T) {
 		"unknown field":       {`[{"kind":"exec.run","args":{"command":"{{.result}}","nope":1}}]`, "nope"},
 		"wrong beside braces": {`[{"kind":"email.send","args":{"to":"no address","text":"{{.result}}"}}]`, "field to"},
 	} {
-		d.ends(d.run("enqueue", "mail", "report", "--then", c.then), exitUsage, c.tells)
+		d.ends(d.run("enqueue", "mail", "report", "--then", c.then), cli.ExitUsage, c.tells)
 		if t.Failed() {
 			t.Fatal(name)
 		}
 	}
-	d.ends(d.run("enqueue", "mail", "report", "--then", "@/no/such"), exitFailed, "/no/such")
+	d.ends(d.run("enqueue", "mail", "report", "--then", "@/no/such"), cli.ExitFailed, "/no/such")
 }
 
 func TestFieldsThatAreFilledInLaterAreLetThrough(t *testing.T) {
@@ -56,7 +57,7 @@ func TestFieldsThatAreFilledInLaterAreLetThrough(t *testing.T) {
 		"an object":         `[{"kind":"email.send","args":{"to":"a@example.com","text":"x","data":"{{.result}}"}}]`,
 		"inside of a field": `[{"kind":"email.send","args":{"to":["a@example.com","{{.result.to}}"],"text":"x"}}]`,
 	} {
-		if o := d.run("enqueue", "mail", "report", "--then", then); o.code != exitDone {
+		if o := d.run("enqueue", "mail", "report", "--then", then); o.code != cli.ExitDone {
 			t.Errorf("%s: %s", name, o.stderr)
 		}
 	}

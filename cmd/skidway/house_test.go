@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 )
 
@@ -79,7 +80,7 @@ func finish(t testing.TB, c *exec.Cmd) outcome {
 func mustRun(t testing.TB, folder string, args ...string) outcome {
 	t.Helper()
 	o := skidway(t, folder, args...)
-	if o.code != exitDone {
+	if o.code != cli.ExitDone {
 		t.Fatalf("skidway %s: exit code %d\n%s", strings.Join(args, " "), o.code, o.stderr)
 	}
 	return o

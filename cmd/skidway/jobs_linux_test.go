@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
@@ -15,11 +16,11 @@ func TestBulkChangesAskWithTheCount(t *testing.T) {
 		d.dies("email.send", "connection refused", queue.Options{})
 	}
 	d.dies("email.send", "no such user", queue.Options{})
-	d.ends(d.run("jobs", "retry", "--queue", "mail", "--error", "refused"), exitUsage, "Retry 2 dead jobs of queue mail that match?", "--yes")
+	d.ends(d.run("jobs", "retry", "--queue", "mail", "--error", "refused"), cli.ExitUsage, "Retry 2 dead jobs of queue mail that match?", "--yes")
 	asked := onTerminal(t, "jobs", "retry", "--queue", "mail", "--error", "refused", "--redis", d.url)
 	asked.shows("Retry 2 dead jobs of queue mail that match? [y/N] ")
 	asked.types("yes\n")
-	if shown, code := asked.ends(); code != exitDone || !strings.Contains(shown, "2 dead jobs will run again") {
+	if shown, code := asked.ends(); code != cli.ExitDone || !strings.Contains(shown, "2 dead jobs will run again") {
 		t.Errorf("exit code %d: %q", code, shown)
 	}
 	if got := d.must("jobs", "delete", "--queue", "mail", "--state", "dead", "--yes").one(t); got != "1 dead job deleted" {

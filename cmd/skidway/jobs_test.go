@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
@@ -110,8 +111,8 @@ func TestJobsShowTellsTheWholeHistory(t *testing.T) {
 		t.Errorf("%q", followed.stdout)
 	}
 	hasLine(t, followed.stderr, "is dead")
-	d.ends(d.run("jobs", "show", "mail:0:n1-0"), exitFailed, "mail:0:n1-0", "finished or unknown")
-	d.ends(d.run("jobs", "show", "nonsense"), exitUsage, "is no id of a job")
+	d.ends(d.run("jobs", "show", "mail:0:n1-0"), cli.ExitFailed, "mail:0:n1-0", "finished or unknown")
+	d.ends(d.run("jobs", "show", "nonsense"), cli.ExitUsage, "is no id of a job")
 }
 
 func TestJobsShowBoundsArgsUnlessAskedFor(t *testing.T) {
@@ -156,24 +157,8 @@ func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
 	read("two\n")
 	d.must("jobs", "cancel", id)
 	_ = c.Wait() // the exit code tells
-	if code := c.ProcessState.ExitCode(); code != exitDone {
+	if code := c.ProcessState.ExitCode(); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
-	}
-}
-
-func TestNewLinesAreThoseNotSeen(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ seen, lines, want string }{
-		"first":         {"", "a b", "a b"},
-		"none":          {"a b", "a b", ""},
-		"more":          {"a b", "a b c", "c"},
-		"some dropped":  {"a b c", "b c d", "d"},
-		"all dropped":   {"a b", "x y", "x y"},
-		"repeated text": {"a a", "a a a", "a"},
-	} {
-		if got := strings.Join(newLines(strings.Fields(c.seen), strings.Fields(c.lines)), " "); got != c.want {
-			t.Errorf("%s: %q", name, got)
-		}
 	}
 }
 
@@ -183,7 +168,7 @@ func TestOneJobThatFailsKeepsNoOtherFromIt(t *testing.T) {
 	one, other := d.dies("a", "x", queue.Options{}), d.dies("a", "x", queue.Options{})
 	waits := d.add("a", queue.Options{})
 	o := d.run("jobs", "retry", one, waits, "mail:0:n1-0", other)
-	d.ends(o, exitFailed, "2 of 4 jobs failed, the others are done")
+	d.ends(o, cli.ExitFailed, "2 of 4 jobs failed, the others are done")
 	hasLine(t, o.stderr, waits, "it is waiting")
 	hasLine(t, o.stderr, "mail:0:n1-0", "finished or unknown")
 	if want := one + " will run again\n" + other + " will run again\n"; o.stdout != want {
@@ -198,7 +183,7 @@ func TestSingleJobsAreChanged(t *testing.T) {
 	if got := d.must("jobs", "run-now", delayed).one(t); got != delayed+" will run now" {
 		t.Errorf("%q", got)
 	}
-	d.ends(d.run("jobs", "run-now", delayed), exitFailed, delayed, "it is waiting")
+	d.ends(d.run("jobs", "run-now", delayed), cli.ExitFailed, delayed, "it is waiting")
 	if got := d.must("jobs", "cancel", delayed).one(t); got != delayed+" cancelled" {
 		t.Errorf("%q", got)
 	}
@@ -209,7 +194,7 @@ func TestSingleJobsAreChanged(t *testing.T) {
 	d.pool("w", 1)
 	runs := d.add("slow", queue.Options{})
 	<-d.started
-	d.ends(d.run("jobs", "delete", runs), exitFailed, runs, "it is active")
+	d.ends(d.run("jobs", "delete", runs), cli.ExitFailed, runs, "it is active")
 	if got := d.must("jobs", "cancel", runs).one(t); got != runs+" runs: its worker was told to end it" {
 		t.Errorf("%q", got)
 	}
@@ -233,6 +218,6 @@ func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 		"workers quiet w --all":                   "give NAMEs of workers or --all",
 		"jobs list mail --older-than yesterday":   "length of time",
 	} {
-		d.ends(d.run(strings.Fields(args)...), exitUsage, tells)
+		d.ends(d.run(strings.Fields(args)...), cli.ExitUsage, tells)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/internal/redistest"
 )
@@ -94,7 +95,7 @@ func TestFullMailboxFailsTheSender(t *testing.T) {
 	m := newMailer(t)
 	hasLine(t, m.run("limit bob --max 1 --idle 1h").stderr, "at most 1 messages", "refuse", "1h0m0s")
 	m.run("send bob --as ann one")
-	m.fails(exitFailed, "1 messages wait", "send bob --as ann two")
+	m.fails(cli.ExitFailed, "1 messages wait", "send bob --as ann two")
 	hasLine(t, m.run("limit bob --when-full drop-oldest").stderr, "at most 1 messages", "drop-oldest", "1h0m0s")
 	m.prints("2\n", "send bob --as ann two")
 	m.prints("1\n", "count bob")
@@ -190,11 +191,11 @@ func TestMailSaysWhatItCanNotDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			(&mailer{t, m.url}).fails(exitUsage, c.tells, c.args)
+			(&mailer{t, m.url}).fails(cli.ExitUsage, c.tells, c.args)
 		})
 	}
 	o := skidway(t, t.TempDir(), "mail", "count", "bob", "--redis", "unix:///nowhere/redis.sock")
-	if o.code != exitUnreachable {
+	if o.code != cli.ExitUnreachable {
 		t.Errorf("without Redis: exit code %d", o.code)
 	}
 }

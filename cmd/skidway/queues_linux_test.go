@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
@@ -16,12 +17,12 @@ func TestPurgeAsksAtATerminalAndWantsYesElsewhere(t *testing.T) {
 		d.add("a", queue.Options{})
 	}
 	d.add("b", queue.Options{Delay: time.Hour})
-	d.ends(d.run("queues", "purge", "mail"), exitUsage, "Delete 3 waiting jobs of queue mail?", "--yes")
+	d.ends(d.run("queues", "purge", "mail"), cli.ExitUsage, "Delete 3 waiting jobs of queue mail?", "--yes")
 
 	asked := onTerminal(t, "queues", "purge", "mail", "--redis", d.url)
 	asked.shows("Delete 3 waiting jobs of queue mail? [y/N] ")
 	asked.types("n\n")
-	if shown, code := asked.ends(); code != exitFailed || !strings.Contains(shown, "nothing was changed") {
+	if shown, code := asked.ends(); code != cli.ExitFailed || !strings.Contains(shown, "nothing was changed") {
 		t.Errorf("exit code %d: %q", code, shown)
 	}
 	if got := d.kinds(queue.Waiting); got != "a a a" {
@@ -30,7 +31,7 @@ func TestPurgeAsksAtATerminalAndWantsYesElsewhere(t *testing.T) {
 	asked = onTerminal(t, "queues", "purge", "mail", "--redis", d.url)
 	asked.shows("[y/N] ")
 	asked.types("y\n")
-	if shown, code := asked.ends(); code != exitDone || !strings.Contains(shown, "3 waiting jobs deleted") {
+	if shown, code := asked.ends(); code != cli.ExitDone || !strings.Contains(shown, "3 waiting jobs deleted") {
 		t.Errorf("exit code %d: %q", code, shown)
 	}
 	if o := d.must("queues", "purge", "mail", "--state", "delayed", "--yes"); o.one(t) != "1 delayed job deleted" {
@@ -65,10 +66,10 @@ func TestWatchDrawsInPlaceAndGivesTheCursorBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown, code := x.ends()
-	if code != exitDone || !strings.HasSuffix(shown, showCursor) || !strings.HasPrefix(shown, hideCursor) {
+	if code != cli.ExitDone || !strings.HasSuffix(shown, "\x1b[?25h") || !strings.HasPrefix(shown, "\x1b[?25l") {
 		t.Errorf("exit code %d: %q", code, shown)
 	}
-	screen := strings.Split(shown, toTop)[1]
+	screen := strings.Split(shown, "\x1b[H")[1]
 	lines := strings.Split(strings.TrimRight(regexp.MustCompile("\x1b\\[[0-9?]*[A-Za-z]").ReplaceAllString(screen, ""), "\r\n"), "\r\n")
 	if len(lines) >= 24 {
 		t.Errorf("%d lines on a terminal of 24", len(lines))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
@@ -64,8 +65,8 @@ func TestPauseAndResumeTellWhatTheyDid(t *testing.T) {
 		t.Errorf("%+v, %v", depth, err)
 	}
 	o := d.run("queues", "resume", "nail", "mail")
-	d.ends(o, exitFailed, "there is no queue nail: there are mail")
-	d.ends(o, exitFailed, "1 of 2 queues failed")
+	d.ends(o, cli.ExitFailed, "there is no queue nail: there are mail")
+	d.ends(o, cli.ExitFailed, "1 of 2 queues failed")
 	if o.one(t) != "mail resumed, with 1 job waiting" {
 		t.Errorf("%q", o.stdout)
 	}
@@ -96,7 +97,7 @@ func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait() // the exit code tells
-	if code := c.ProcessState.ExitCode(); code != exitDone {
+	if code := c.ProcessState.ExitCode(); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 	if strings.Count(string(text), "time,queue,waiting") != 1 {
@@ -112,7 +113,7 @@ func TestOperationsOnARedisThatIsAwayEndWithThree(t *testing.T) {
 		"workers list", "workers stop --all", "doctor",
 	} {
 		o := skidway(t, t.TempDir(), append(strings.Fields(args), "--redis", away)...)
-		if o.code != exitUnreachable || strings.Contains(o.stderr, "verysecret") {
+		if o.code != cli.ExitUnreachable || strings.Contains(o.stderr, "verysecret") {
 			t.Errorf("%s: exit code %d: %s", args, o.code, o.stderr)
 		}
 		hasLine(t, o.stderr, "127.0.0.1:1", "not reachable")

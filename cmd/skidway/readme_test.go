@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 )
 
@@ -129,7 +130,7 @@ func (s *typist) enter(c typedLine) {
 	shell := exec.CommandContext(s.t.Context(), "sh", "-c", command)
 	s.prepare(shell)
 	o := finish(s.t, shell)
-	if o.code != exitDone {
+	if o.code != cli.ExitDone {
 		s.t.Errorf("%s: exit code %d: %s", line, o.code, o.stderr)
 	}
 	if c.prints != "" && !strings.HasPrefix(c.prints, o.stdout) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 )
 
@@ -74,7 +75,7 @@ func TestPeopleMeetInARoom(t *testing.T) {
 	t.Parallel()
 	v := newVisit(t)
 	v.run("create lobby --as ann --max 3 --ttl 1h")
-	v.fails(exitFailed, "it exists already", "create lobby")
+	v.fails(cli.ExitFailed, "it exists already", "create lobby")
 	if id := v.run("enter lobby --as ann --nick Annie"); id != "ann" {
 		t.Errorf("got id %q", id)
 	}
@@ -82,7 +83,7 @@ func TestPeopleMeetInARoom(t *testing.T) {
 	if len(bob) != 8 {
 		t.Errorf("got id %q", bob)
 	}
-	v.fails(exitFailed, "somebody with this id is in the room", "enter lobby --as ann")
+	v.fails(cli.ExitFailed, "somebody with this id is in the room", "enter lobby --as ann")
 	if id := v.run("send lobby --as ann", "hello all"); id != "1" {
 		t.Errorf("got message id %q", id)
 	}
@@ -98,7 +99,7 @@ func TestPeopleMeetInARoom(t *testing.T) {
 		t.Errorf("got %+v", got.Messages)
 	}
 
-	v.fails(exitFailed, "only the owner", "retract lobby 1 --as "+bob)
+	v.fails(cli.ExitFailed, "only the owner", "retract lobby 1 --as "+bob)
 	v.run("retract lobby 1 --as ann")
 	got = v.reads("read lobby --since 2 --as " + bob)
 	if len(got.Messages) != 0 || len(got.Changes) != 1 || got.Changes[0].Retracted != 1 || got.Changes[0].By != "ann" || got.Position != 3 {
@@ -109,9 +110,9 @@ func TestPeopleMeetInARoom(t *testing.T) {
 	hasLine(t, table, "3  ", "ann: (took back message 1)")
 
 	v.run("leave lobby --as " + bob)
-	v.fails(exitFailed, "not in this room", "read lobby --as "+bob)
+	v.fails(cli.ExitFailed, "not in this room", "read lobby --as "+bob)
 	v.run("delete lobby")
-	v.fails(exitFailed, "there is no such room", "info lobby")
+	v.fails(cli.ExitFailed, "there is no such room", "info lobby")
 }
 
 func TestRoomIsChangedLater(t *testing.T) {
@@ -119,7 +120,7 @@ func TestRoomIsChangedLater(t *testing.T) {
 	v := newVisit(t)
 	v.run("create lobby --as ann")
 	v.run("enter lobby --as bob")
-	v.fails(exitFailed, "only the owner", "set lobby --as bob --max 7")
+	v.fails(cli.ExitFailed, "only the owner", "set lobby --as bob --max 7")
 	v.run("set lobby --as ann --max 7 --ttl 3h --owner bob")
 	v.run("mute lobby eve --as bob --for 1h")
 	v.run("mute lobby ann")
@@ -132,7 +133,7 @@ func TestRoomIsChangedLater(t *testing.T) {
 	hasLine(t, people, "bob,,20", ",false,")
 	hasLine(t, v.run("info lobby -o csv"), "owner,bob")
 	v.run("enter lobby --as ann")
-	v.fails(exitFailed, "muted in this room", "send lobby hello --as ann")
+	v.fails(cli.ExitFailed, "muted in this room", "send lobby hello --as ann")
 	v.run("unmute lobby ann")
 	v.run("send lobby hello --as ann")
 }
@@ -143,11 +144,11 @@ func TestWrongPasswordIsToldAsAWrongRoom(t *testing.T) {
 	write(t, v.folder, "right", "open sesame\n")
 	write(t, v.folder, "wrong", "open barley\n")
 	write(t, v.folder, "empty", "\n")
-	v.fails(exitFailed, "its first line is empty", "create cellar --password-file empty")
+	v.fails(cli.ExitFailed, "its first line is empty", "create cellar --password-file empty")
 	v.run("create cellar --password-file right")
-	told := v.fails(exitFailed, "there is no such room, or the password is wrong", "enter cellar --as ann --password-file wrong")
+	told := v.fails(cli.ExitFailed, "there is no such room, or the password is wrong", "enter cellar --as ann --password-file wrong")
 	v.run("delete cellar --password-file right")
-	if none := v.fails(exitFailed, "", "enter cellar --as ann --password-file wrong"); none != told {
+	if none := v.fails(cli.ExitFailed, "", "enter cellar --as ann --password-file wrong"); none != told {
 		t.Errorf("got %q for a wrong password and %q for no room", told, none)
 	}
 
@@ -162,9 +163,9 @@ func TestWrongPasswordIsToldAsAWrongRoom(t *testing.T) {
 	if got := v.reads("read cellar --as ann --password-file right"); len(got.Messages) != 1 || !got.Settings.Password {
 		t.Errorf("got %+v", got)
 	}
-	v.fails(exitFailed, "there is no such room", "read cellar --as ann")
+	v.fails(cli.ExitFailed, "there is no such room", "read cellar --as ann")
 	v.run("set cellar --key-file key --new-password-file wrong")
-	v.fails(exitFailed, "there is no such room", "read cellar --as ann --key-file key")
+	v.fails(cli.ExitFailed, "there is no such room", "read cellar --as ann --key-file key")
 	v.run("set cellar --password-file wrong --new-password-file empty")
 	v.run("enter cellar --as bob")
 }
@@ -261,14 +262,14 @@ func TestWrongUsageOfRoomIsTold(t *testing.T) {
 		"retract lobby x":                              "want a number",
 		"info lobby --password-file a --key-file b":    "key-file",
 	} {
-		v.fails(exitUsage, tells, text)
+		v.fails(cli.ExitUsage, tells, text)
 	}
-	v.fails(exitFailed, "there is no such message", "retract lobby 7")
-	v.fails(exitFailed, "no such file", "enter lobby --password-file nope")
+	v.fails(cli.ExitFailed, "there is no such message", "retract lobby 7")
+	v.fails(cli.ExitFailed, "no such file", "enter lobby --password-file nope")
 	write(t, v.folder, "key", "zzz")
-	v.fails(exitUsage, "64 digits", "read lobby --as ann --key-file key")
+	v.fails(cli.ExitUsage, "64 digits", "read lobby --as ann --key-file key")
 	o := skidway(t, v.folder, v.args("send lobby --as ann", "")...)
-	if o.code != exitUsage || !slices.Contains(strings.Split(o.stderr, "\n"), "skidway: body: it is empty") {
+	if o.code != cli.ExitUsage || !slices.Contains(strings.Split(o.stderr, "\n"), "skidway: body: it is empty") {
 		t.Errorf("an empty message: %+v", o)
 	}
 }
@@ -283,11 +284,11 @@ func TestEmptyFileNamesLeaveNoRoomOpen(t *testing.T) {
 		{"room", "info", "lobby", "--key-file", ""},
 	} {
 		s.run("room", "create", "lobby")
-		if o := s.run(args...); o.code != exitUsage {
+		if o := s.run(args...); o.code != cli.ExitUsage {
 			t.Errorf("%q: exit code %d", args, o.code)
 		}
 	}
-	if o := s.run("room", "info", "r"); o.code != exitFailed {
+	if o := s.run("room", "info", "r"); o.code != cli.ExitFailed {
 		t.Errorf("the room was created: %s", o.stdout)
 	}
 }
@@ -296,7 +297,7 @@ func TestNoLimitOfPeopleBreaksARoom(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	s.must("room", "create", "r")
-	if o := s.run("room", "set", "r", "--max", "99999999999999999"); o.code != exitUsage {
+	if o := s.run("room", "set", "r", "--max", "99999999999999999"); o.code != cli.ExitUsage {
 		t.Errorf("exit code %d", o.code)
 	}
 	s.must("room", "info", "r")

@@ -4,47 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"skidway/cmd/skidway/internal/bench"
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/jobs"
+	"skidway/cmd/skidway/internal/logs"
+	"skidway/cmd/skidway/internal/messages"
+	"skidway/cmd/skidway/internal/worker"
+	"skidway/distribute/geo"
 )
-
-// An app is what all commands of one run share.
-type app struct {
-	out     io.Writer // results
-	console *console  // everything else
-
-	// Global flags.
-	redis, prefix string
-}
 
 // run runs one command line and gives its exit code.
 func run(args []string, stdout, stderr *os.File) int {
-	a := &app{out: stdout, console: &console{out: stderr, terminal: term.IsTerminal(int(stderr.Fd()))}}
-	root := a.root()
+	a := &cli.App{Out: stdout, Console: &cli.Console{Out: stderr, Terminal: term.IsTerminal(int(stderr.Fd()))}}
+	root := root(a)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	command, err := root.ExecuteContextC(context.Background())
-	code := exitCode(err)
-	if errors.Is(err, errStoppedAtOnce) {
-		err = errStoppedAtOnce // wherever it was noticed
+	code := cli.ExitCode(err)
+	if errors.Is(err, cli.ErrStoppedAtOnce) {
+		err = cli.ErrStoppedAtOnce // wherever it was noticed
 	}
 	if err != nil {
-		a.console.problem("", err)
+		a.Console.Problem("", err)
 	}
-	if code == exitUsage {
-		a.console.hint(fmt.Sprintf("run '%s --help' for how to use it", command.CommandPath()))
+	if code == cli.ExitUsage {
+		a.Console.Hint(fmt.Sprintf("run '%s --help' for how to use it", command.CommandPath()))
 	}
 	return code
 }
 
-func (a *app) root() *cobra.Command {
-	root := group(&cobra.Command{
+func root(a *cli.App) *cobra.Command {
+	root := cli.Group(&cobra.Command{
 		Use:   "skidway",
 		Short: "Runs jobs, counts web logs and passes messages, through Redis",
 		Long: `Skidway runs jobs, counts web logs per country and day, and passes messages that
@@ -90,89 +88,31 @@ Exit codes: 0 done; 1 failed, perhaps a single file, while the rest was done;
 		SilenceUsage:  true,
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.redis, "redis", "", "`URL` of the Redis to use, or @FILE that holds it")
-	flags.StringVar(&a.prefix, "prefix", "", "what every key in Redis starts with (default \"skidway\")")
-	flags.BoolVarP(&a.console.quiet, "quiet", "q", false, "tell only errors, no notices and no progress")
+	flags.StringVar(&a.Redis, "redis", "", "`URL` of the Redis to use, or @FILE that holds it")
+	flags.StringVar(&a.Prefix, "prefix", "", "what every key in Redis starts with (default \"skidway\")")
+	flags.BoolVarP(&a.Console.Quiet, "quiet", "q", false, "tell only errors, no notices and no progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
-	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.logs(), a.worker(), a.enqueue(), a.queues(), a.jobs(), a.workersGroup(), a.cron(), a.chat(), a.mail(), a.dm(), a.room(), a.configuration(), a.doctor(), a.bench(), a.version(), a.debug())
+	root.SetHelpCommand(cli.HelpCommand())
+	root.AddCommand(logs.Command(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), bench.Command(a), versionCommand(a), debugCommand(a))
 	return root
 }
 
-// group makes a command that only holds others: alone it prints its help, and
-// what it does not hold is wrong usage. (Cobra by itself takes an unknown
-// command below the first level for a wish for help.)
-func group(c *cobra.Command) *cobra.Command {
-	c.Args = cobra.ArbitraryArgs
-	c.RunE = action(func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return c.Help()
-		}
-		return unknownCommand(c, args[0])
-	})
-	return c
-}
-
-func unknownCommand(c *cobra.Command, name string) error {
-	c.SuggestionsMinimumDistance = 2
-	err := fmt.Errorf("unknown command %q for %q", name, c.CommandPath())
-	if near := c.SuggestionsFor(name); len(near) > 0 {
-		slices.Sort(near)
-		err = fmt.Errorf("%w: did you mean %s?", err, strings.Join(near, " or "))
-	}
-	return &usageError{err}
-}
-
-func helpCommand() *cobra.Command {
+// versionCommand is the command "version".
+func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]...",
-		Short:   "Shows the help of a command",
-		Long:    "Help shows what a command does, its flags and examples.",
-		Example: "  skidway help logs count",
-		RunE: action(func(c *cobra.Command, args []string) error {
-			wanted, rest, err := c.Root().Find(args)
+		Use:     "version",
+		Short:   "Shows the version and the embedded country database",
+		Long:    "Shows the version, what it was built with, and the embedded country database\nwith its date and credit.",
+		Example: "  skidway version",
+		Args:    cobra.NoArgs,
+		RunE: cli.Action(func(*cobra.Command, []string) error {
+			countries, err := geo.Default()
 			if err != nil {
-				return &usageError{err}
+				return err
 			}
-			if len(rest) > 0 {
-				return unknownCommand(wanted, rest[0])
-			}
-			wanted.InitDefaultHelpFlag()
-			return wanted.Help()
+			_, err = fmt.Fprintf(a.Out, "skidway %s\n%s %s/%s\ncountry database %s\n%s\n",
+				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, countries.Build(), geo.Attribution)
+			return err
 		}),
-	}
-}
-
-// action marks the errors of a command that was started, see exitCode.
-func action(f func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		err := f(c, args)
-		if err == nil {
-			return nil
-		}
-		return &actionError{err}
-	}
-}
-
-// exactlyOne wants one argument and says of what kind.
-func exactlyOne(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch len(args) {
-		case 0:
-			return errors.New("missing " + what)
-		case 1:
-			return nil
-		}
-		return fmt.Errorf("unexpected %q: one is enough", args[1])
-	}
-}
-
-// oneOrMore wants arguments and says of what kind.
-func oneOrMore(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return errors.New("missing " + what)
-		}
-		return nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -111,7 +112,7 @@ func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 	}
 	s.end()
 	s.becomes(id, queue.Succeeded)
-	if told, code := s.worker.ends(); code != exitDone {
+	if told, code := s.worker.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"skidway/cmd/skidway/internal/cli"
 )
 
 func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
@@ -53,7 +55,7 @@ func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
 	hears("STOPPING=1")
 	hears("WATCHDOG=1") // while jobs end, too
 	s.end()
-	if told, code := s.worker.ends(); code != exitDone {
+	if told, code := s.worker.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }

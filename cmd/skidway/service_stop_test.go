@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -24,7 +25,7 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 				t.Errorf("it does not tell for how long: %s", s.worker.told.String())
 			}
 			s.end()
-			if told, code := s.worker.ends(); code != exitDone {
+			if told, code := s.worker.ends(); code != cli.ExitDone {
 				t.Errorf("exit code %d: %s", code, told)
 			}
 			s.becomes(id, queue.Succeeded)
@@ -36,7 +37,7 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 			s.worker.signal(signal)
 			s.worker.tells("stopping: running jobs may end")
 			s.worker.signal(signal)
-			if told, code := s.worker.ends(); code != exitFailed || !strings.Contains(told, "stopped at once") {
+			if told, code := s.worker.ends(); code != cli.ExitFailed || !strings.Contains(told, "stopped at once") {
 				t.Errorf("exit code %d: %s", code, told)
 			}
 		})
@@ -49,7 +50,7 @@ func TestStopHandsBackWhatDoesNotEndInTime(t *testing.T) {
 	id := s.runs("mail")
 	began := time.Now()
 	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != exitDone {
+	if told, code := s.worker.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 	if took := time.Since(began); took > 15*time.Second { // drain, grace, and a slow machine
@@ -64,7 +65,7 @@ func TestWorkerThatIsToldToStopEnds(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, "queues: [{name: mail}]\n")
 	s.must("workers", "stop", "--all")
-	if told, code := s.worker.ends(); code != exitDone {
+	if told, code := s.worker.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }
@@ -85,7 +86,7 @@ func TestReloadDoesNotUndoQuietOrStop(t *testing.T) {
 		if told == "quiet" {
 			s.worker.signal(syscall.SIGTERM)
 		}
-		if told, code := s.worker.ends(); code != exitDone {
+		if told, code := s.worker.ends(); code != cli.ExitDone {
 			t.Errorf("exit code %d: %s", code, told)
 		}
 	}
@@ -98,16 +99,16 @@ func TestWorkerThatCannotStartTellsByItsExitCode(t *testing.T) {
 		args, tells string
 		code        int
 	}{
-		"Redis is away":         {"--redis redis://127.0.0.1:1", "not reachable", exitUnreachable},
-		"embedded Redis":        {"--redis embedded:", "embedded", exitUsage},
-		"no name of a queue":    {"--queue two:words --redis " + url, "two:words", exitUsage},
-		"bad weight":            {"--queue a=0 --redis " + url, "weight", exitUsage},
-		"queue twice":           {"--queue a --queue a=2 --redis " + url, "twice", exitUsage},
-		"address without port":  {"--listen localhost --redis " + url, "want host and port", exitUsage},
-		"bad pattern":           {"--queue a[* --redis " + url, "a[*", exitUsage},
-		"no such configuration": {"--config nope.yaml --redis " + url, "nope.yaml", exitUsage},
-		"argument":              {"mail --redis " + url, "mail", exitUsage},
-		"address it can't have": {"--listen 192.0.2.1:1 --redis " + url, "listen for health and metrics", exitFailed},
+		"Redis is away":         {"--redis redis://127.0.0.1:1", "not reachable", cli.ExitUnreachable},
+		"embedded Redis":        {"--redis embedded:", "embedded", cli.ExitUsage},
+		"no name of a queue":    {"--queue two:words --redis " + url, "two:words", cli.ExitUsage},
+		"bad weight":            {"--queue a=0 --redis " + url, "weight", cli.ExitUsage},
+		"queue twice":           {"--queue a --queue a=2 --redis " + url, "twice", cli.ExitUsage},
+		"address without port":  {"--listen localhost --redis " + url, "want host and port", cli.ExitUsage},
+		"bad pattern":           {"--queue a[* --redis " + url, "a[*", cli.ExitUsage},
+		"no such configuration": {"--config nope.yaml --redis " + url, "nope.yaml", cli.ExitUsage},
+		"argument":              {"mail --redis " + url, "mail", cli.ExitUsage},
+		"address it can't have": {"--listen 192.0.2.1:1 --redis " + url, "listen for health and metrics", cli.ExitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +135,7 @@ func TestSecretsAreInNoErrorAndNoLog(t *testing.T) {
 	} {
 		file := write(t, folder, "c.yaml", text)
 		o := skidway(t, folder, "worker", "--config", file)
-		if o.code != exitUsage && o.code != exitUnreachable || strings.Contains(o.stdout+o.stderr, "hunter2") {
+		if o.code != cli.ExitUsage && o.code != cli.ExitUnreachable || strings.Contains(o.stdout+o.stderr, "hunter2") {
 			t.Errorf("%s: exit code %d: %s", name, o.code, o.stderr)
 		}
 	}

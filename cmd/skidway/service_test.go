@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -113,8 +114,8 @@ func TestReloadLosesNoJob(t *testing.T) {
 	if o := s.must("enqueue", "reports", "exec.run", `{"command":"other"}`, "--wait"); o.stdout == "" {
 		t.Errorf("%+v", o)
 	}
-	s.ends(s.run("enqueue", "reports", "exec.run", `{"command":"waits"}`, "--max-attempts", "1", "--wait"), exitFailed, "is dead")
-	s.ends(s.run("enqueue", "reports", "http.request", `{"url":"`+server.URL+`"}`, "--max-attempts", "1", "--wait"), exitFailed, "is dead")
+	s.ends(s.run("enqueue", "reports", "exec.run", `{"command":"waits"}`, "--max-attempts", "1", "--wait"), cli.ExitFailed, "is dead")
+	s.ends(s.run("enqueue", "reports", "http.request", `{"url":"`+server.URL+`"}`, "--max-attempts", "1", "--wait"), cli.ExitFailed, "is dead")
 	left := s.must("enqueue", "mail", "http.request", `{"url":"`+server.URL+`"}`).one(t)
 	if list := s.workers(); len(list) != 2 {
 		t.Errorf("while jobs of the old one run there are %+v", list)
@@ -133,7 +134,7 @@ func TestReloadLosesNoJob(t *testing.T) {
 		t.Errorf("a job of a queue that is served no more: %+v, %v", job, err)
 	}
 	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != exitDone {
+	if told, code := s.worker.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }
@@ -176,7 +177,7 @@ func TestSettingsThatNeedARestartAreTold(t *testing.T) {
 		hasLine(t, s.worker.told.String(), setting)
 	}
 	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != exitDone || strings.Contains(told, "level=INFO msg=stop") {
+	if told, code := s.worker.ends(); code != cli.ExitDone || strings.Contains(told, "level=INFO msg=stop") {
 		t.Errorf("exit code %d, and the level of the log is as before: %s", code, told)
 	}
 }
@@ -246,7 +247,7 @@ func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
 	server.Kill()
 	began := time.Now()
 	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != exitDone {
+	if told, code := s.worker.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 	if took := time.Since(began); took > 40*time.Second {
@@ -258,7 +259,7 @@ func TestRetentionOfTheConfigurationHolds(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, waits+"queues: [{name: mail, retention: {dead: {jobs: 2}}}]\n")
 	for n := range 4 {
-		s.ends(s.run("enqueue", "mail", "exec.run", `{"command":"`+strconv.Itoa(n)+`"}`, "--wait", "--max-attempts", "1"), exitFailed, "is dead")
+		s.ends(s.run("enqueue", "mail", "exec.run", `{"command":"`+strconv.Itoa(n)+`"}`, "--wait", "--max-attempts", "1"), cli.ExitFailed, "is dead")
 	}
 	var list struct{ Jobs []jobJSON }
 	if err := json.Unmarshal([]byte(s.must("jobs", "list", "mail", "--state", "dead", "-o", "json").stdout), &list); err != nil || len(list.Jobs) != 2 {

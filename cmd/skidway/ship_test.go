@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 )
 
@@ -49,7 +50,7 @@ func TestShipWorkReportWithTwoSubscribers(t *testing.T) {
 	o = mustRun(t, folder, with(web, "logs", "ship", ".")...)
 	hasLine(t, o.stderr, "a.log: already counted")
 	o = skidway(t, folder, with(web, "logs", "work", "--subscriber", "days", "--until-done")...)
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("other settings: exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "skidway: ", "was created with country-day by=day")
@@ -86,7 +87,7 @@ func TestShipGoesOnBesideAMissingPath(t *testing.T) {
 	folder, web := t.TempDir(), shared(t)
 	write(t, folder, "a.log", small)
 	o := skidway(t, folder, with(web, "logs", "ship", "gone.log", "a.log")...)
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "skidway: gone.log: no such file")
@@ -100,7 +101,7 @@ func TestReportTellsOfDamagedFile(t *testing.T) {
 	mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s")...)
 	for _, args := range [][]string{{"logs", "work", "--until-done"}, {"logs", "report"}} {
 		o := skidway(t, folder, append(with(web, args...), "--subscriber", "s")...)
-		if o.code != exitFailed {
+		if o.code != cli.ExitFailed {
 			t.Errorf("%v: exit code %d", args, o.code)
 		}
 		hasLine(t, o.stderr, "skidway: ", "cut.gz", "cut off", "counted up to line")
@@ -115,12 +116,12 @@ func TestUnsubscribeAsksBeforeItDeletesCounts(t *testing.T) {
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
 	o := mustRun(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "never")...)
 	hasLine(t, o.stderr, `removed subscriber "never"; files freed: 1`)
-	if o = skidway(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "s")...); o.code != exitUsage {
+	if o = skidway(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "s")...); o.code != cli.ExitUsage {
 		t.Errorf("without --yes: exit code %d", o.code)
 	}
 	mustRun(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "s", "--yes")...)
 	o = skidway(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
-	if o.code != exitFailed {
+	if o.code != cli.ExitFailed {
 		t.Errorf("report of nobody: exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "no such subscriber")
@@ -132,7 +133,7 @@ func TestInterruptEndsIdleWorker(t *testing.T) {
 	p := start(t, t.TempDir(), with(web, "logs", "work", "--subscriber", "s")...)
 	p.tells("counting the files of channel")
 	p.signal(interrupt)
-	if told, code := p.ends(); code != exitDone {
+	if told, code := p.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, told)
 	}
 }
@@ -146,7 +147,7 @@ func TestInterruptedShipSaysWhatIsMissing(t *testing.T) {
 	p.tells("b.log: waits, the window is full")
 	p.signal(interrupt)
 	told, code := p.ends()
-	if code != exitFailed {
+	if code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
 	hasLine(t, told, "stopped before the end", "files not reached: 1")
@@ -167,10 +168,32 @@ func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
 	put(t, file.Close())
 	p.tells("a.log: shipped")
 	p.signal(interrupt)
-	if told, code := p.ends(); code != exitDone {
+	if told, code := p.ends(); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, told)
 	}
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
 	o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
 	hasLine(t, o.stderr, "lines=5 ")
+}
+
+func TestReportWritesPageBesideItsRows(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), shared(t)
+	write(t, folder, "a.log", small)
+	mustRun(t, folder, with(web, "logs", "ship", "a.log", "--subscriber", "s")...)
+	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
+	o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s", "--html", "page.html")...)
+	if o.stdout != smallCSV {
+		t.Errorf("%q", o.stdout)
+	}
+	page, err := os.ReadFile(filepath.Join(folder, "page.html"))
+	put(t, err)
+	for _, part := range []string{"2026-11-02", ">NL<", "CC BY 4.0", "Requests of web"} {
+		if !strings.Contains(string(page), part) {
+			t.Errorf("no %q in the page", part)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, ".page*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }

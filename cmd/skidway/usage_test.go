@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
 )
 
 func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
@@ -40,7 +42,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := skidway(t, folder, strings.Fields(c.args)...)
-			if o.code != exitUsage || o.stdout != "" {
+			if o.code != cli.ExitUsage || o.stdout != "" {
 				t.Errorf("exit code %d, standard output %q", o.code, o.stdout)
 			}
 			hasLine(t, o.stderr, "skidway: ", c.tells)
@@ -65,7 +67,7 @@ func TestEveryCommandHelpsWithin80Columns(t *testing.T) {
 			check(below)
 		}
 	}
-	check((&app{console: &console{}}).root())
+	check(root((&cli.App{Console: &cli.Console{}})))
 }
 
 func TestHelpAndVersionGoToStandardOutput(t *testing.T) {

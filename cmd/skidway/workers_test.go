@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -61,7 +62,7 @@ func TestWorkersAreToldByName(t *testing.T) {
 			name = w.Name
 		}
 	}
-	d.ends(d.run("workers", "quiet", "nobody"), exitFailed, "there is no worker nobody: there are a", "b")
+	d.ends(d.run("workers", "quiet", "nobody"), cli.ExitFailed, "there is no worker nobody: there are a", "b")
 	if o := d.must("workers", "quiet", name); o.one(t) != name+" was told to take no more jobs" {
 		t.Errorf("%q", o.stdout)
 	}

@@ -1,0 +1,254 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/klauspost/compress/gzip"
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute"
+	"skidway/internal/rdb"
+	"skidway/internal/samplelog"
+)
+
+// logsBench is the command "bench logs".
+type logsBench struct {
+	*cli.App
+	lines, runs cli.Number
+	json        bool
+}
+
+// benchFiles is how many files the larger measurement takes.
+const benchFiles = 4
+
+func logsCommand(a *cli.App) *cobra.Command {
+	b := &logsBench{App: a, lines: 1_000_000, runs: 5}
+	c := &cobra.Command{
+		Use:   "logs",
+		Short: "Measures shipping and counting gzip files through Redis",
+		Long: `Measures how many lines a second go end to end: shipped to Redis by this
+process, counted by a worker process and committed, for one gzip file and for
+four. In turn with each measurement the same files are only decompressed, by as
+many goroutines as there are processors, with the same library: nothing that
+counts them can be faster. Printed are medians over the runs, and of the ratios
+within a run.
+
+The worker is running when the clock starts; its peak memory is the largest of
+all runs. The channel is deleted afterwards.`,
+		Example: `  skidway bench logs
+  skidway bench logs --lines 5000000 --runs 3 --json`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().Var(&b.lines, "lines", "lines in each file")
+	c.Flags().Var(&b.runs, "runs", "how often to measure each")
+	c.Flags().BoolVar(&b.json, "json", false, "print the figures as JSON")
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.run(c.Context()) })
+	return c
+}
+
+// logsFigures is what the benchmark comes to. Each figure is the median of its
+// runs.
+type logsFigures struct {
+	OneFile          float64 `json:"one_file_lines_per_s"`
+	OneFileRatio     float64 `json:"one_file_vs_inflate"`
+	OneFileInflate   float64 `json:"one_file_inflate_lines_per_s"`
+	FourFiles        float64 `json:"four_files_lines_per_s"`
+	FourFilesRatio   float64 `json:"four_files_vs_inflate"`
+	FourFilesInflate float64 `json:"four_files_inflate_lines_per_s"`
+	PeakMemory       float64 `json:"worker_peak_rss_mb"`
+	Lines            int     `json:"lines_per_file"`
+	Runs             int     `json:"runs"`
+	Processors       int     `json:"processors"`
+	Redis            string  `json:"redis"`
+}
+
+func (b *logsBench) run(ctx context.Context) error {
+	if b.lines == 0 || b.runs == 0 {
+		return cli.WrongUsage("--lines and --runs must be 1 or more")
+	}
+	db, err := b.Open(ctx, b.URL())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	if db.Embedded() {
+		return cli.WrongUsage("the embedded Redis is not what you want to measure: give --redis the URL of a server")
+	}
+	server, err := db.Check(ctx)
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "skidway-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	ctx, _, end := b.Console.Listen(ctx)
+	defer end()
+	files, err := b.writeFiles(folder)
+	if err != nil {
+		return err
+	}
+	figures, err := b.measure(ctx, files)
+	if err != nil {
+		return err
+	}
+	figures.Redis = server.Name + " " + server.Version
+	return b.print(figures)
+}
+
+func (b *logsBench) writeFiles(folder string) ([]string, error) {
+	b.Console.Notice("writing %d gzip files of %s lines each", benchFiles, humanize.Comma(int64(b.lines)))
+	files, errs := make([]string, benchFiles), make([]error, benchFiles)
+	var wait sync.WaitGroup
+	for i := range files {
+		files[i] = filepath.Join(folder, fmt.Sprintf("%d.gz", i+1))
+		wait.Go(func() {
+			errs[i] = samplelog.WriteFile(files[i], samplelog.Options{Lines: int(b.lines), Seed: uint64(i + 1)})
+		})
+	}
+	wait.Wait()
+	return files, errors.Join(errs...)
+}
+
+// measure takes turns between counting and bare inflating.
+func (b *logsBench) measure(ctx context.Context, files []string) (logsFigures, error) {
+	var one, oneBare, oneRatio, four, fourBare, fourRatio []float64
+	var peak int64
+	for run := range int(b.runs) {
+		b.Console.Notice("run %d of %d", run+1, b.runs)
+		for _, m := range []struct {
+			files             []string
+			rate, bare, ratio *[]float64
+		}{{files[:1], &one, &oneBare, &oneRatio}, {files, &four, &fourBare, &fourRatio}} {
+			bare, err := timed(func() error { return inflateAll(m.files) })
+			if err != nil {
+				return logsFigures{}, err
+			}
+			took, memory, err := b.endToEnd(ctx, m.files)
+			if err != nil {
+				return logsFigures{}, err
+			}
+			lines := float64(len(m.files) * int(b.lines))
+			*m.rate = append(*m.rate, lines/took.Seconds())
+			*m.bare = append(*m.bare, lines/bare.Seconds())
+			*m.ratio = append(*m.ratio, bare.Seconds()/took.Seconds())
+			peak = max(peak, memory)
+		}
+	}
+	return logsFigures{
+		OneFile: median(one), OneFileInflate: median(oneBare), OneFileRatio: median(oneRatio),
+		FourFiles: median(four), FourFilesInflate: median(fourBare), FourFilesRatio: median(fourRatio),
+		PeakMemory: float64(peak) / 1e6, Lines: int(b.lines), Runs: int(b.runs), Processors: runtime.GOMAXPROCS(0),
+	}, nil
+}
+
+// endToEnd ships and counts files through a channel of its own, with a worker
+// process that is ready before the clock starts.
+func (b *logsBench) endToEnd(ctx context.Context, files []string) (took time.Duration, peak int64, err error) {
+	name := "bench-" + strings.ToLower(rand.Text())
+	err = b.WithRedis(ctx, "", func(db *rdb.DB) (err error) {
+		channel, err := distribute.Open(ctx, db, name)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, channel.Delete(context.WithoutCancel(ctx))) }()
+		worker, err := b.startWorker(ctx, channel)
+		if err != nil {
+			return err
+		}
+		defer func() { peak, err = worker.end(err) }()
+		shipper := distribute.NewShipper(channel, distribute.ShipperConfig{Wait: true})
+		took, err = timed(func() error {
+			results, err := shipper.Ship(ctx, files)
+			for _, r := range results {
+				err = errors.Join(err, r.Err)
+			}
+			return err
+		})
+		return err
+	})
+	return took, peak, err
+}
+
+func (b *logsBench) print(f logsFigures) error {
+	if b.json {
+		encoder := json.NewEncoder(b.Out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(f)
+	}
+	perSecond := func(lines float64) string { return humanize.Comma(int64(lines)) }
+	text := fmt.Sprintf(`gzip files of %s lines, %s, %d processors, medians of %d runs
+
+             counted/s    inflated/s    ratio
+one file  %12s  %12s    %.2f
+four files%12s  %12s    %.2f
+
+worker's peak memory: %.0f MB
+`, humanize.Comma(int64(f.Lines)), f.Redis, f.Processors, f.Runs,
+		perSecond(f.OneFile), perSecond(f.OneFileInflate), f.OneFileRatio,
+		perSecond(f.FourFiles), perSecond(f.FourFilesInflate), f.FourFilesRatio, f.PeakMemory)
+	_, err := io.WriteString(b.Out, text)
+	return err
+}
+
+// inflateAll decompresses files and throws the content away, as many at once as
+// there are processors.
+func inflateAll(files []string) error {
+	errs := make([]error, len(files))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for i, path := range files {
+		wait.Go(func() {
+			slots <- struct{}{}
+			errs[i] = inflateFile(path)
+			<-slots
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+func inflateFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	content, err := gzip.NewReader(bufio.NewReaderSize(file, 256<<10))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, content)
+	return err
+}
+
+func timed(f func() error) (time.Duration, error) {
+	started := time.Now()
+	err := f()
+	return time.Since(started), err
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}

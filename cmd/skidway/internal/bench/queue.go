@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/queue"
+)
+
+// queueBench is the command "bench queue".
+type queueBench struct {
+	rig
+	jobs, payload, producers, concurrency, runs cli.Number
+	idleFor                                     cli.Span
+	aof, json                                   bool
+
+	client     *queue.Client
+	log        *slog.Logger
+	figures    queueFigures
+	bareDrains [mostFetchers][]float64 // jobs a second, by the number of fetchers less one
+}
+
+// queueBenchPayload is the least payload: the number of its job is in it.
+const queueBenchPayload = 8
+
+func queueCommand(a *cli.App) *cobra.Command {
+	b := &queueBench{
+		rig: rig{App: a}, jobs: 200_000, payload: 100, producers: 16, concurrency: 64, runs: 5,
+		idleFor: cli.Span(20 * time.Second), figures: queueFigures{},
+	}
+	c := &cobra.Command{
+		Use:   "queue",
+		Short: "Measures adding and running jobs",
+		Long: `Measures how many jobs a second are added, one a call and in batches of 100,
+and drained by one pool whose handlers do nothing; how soon an idle pool starts
+a job and how late delayed jobs start; what jobs cost Redis in memory, and an
+idle worker in commands. Producers, pool and measuring are one process.
+
+In turn with that, the same Redis commands are sent in a bare loop that checks
+and promises nothing: pipelines of 100 XADD, then XREADGROUP COUNT 100 and one
+script with XACK and XDEL a batch, by 1 to 4 fetchers of which the fastest
+number counts. Printed are medians over the runs.
+
+A drain ends when all its jobs are finished in Redis, not only handled. Lateness
+is the handler's start less the time that the job was given, for 10,000 jobs due
+over one second. Unfinished jobs are one in a hundred that a worker still holds
+when all the others are done: they keep others' memory from being freed.
+
+Nothing else should use the server meanwhile: it counts memory and commands for
+all. Keys have a prefix of their own, below --prefix, and are deleted
+afterwards. --aof changes settings of the server and sets them back.`,
+		Example: `  skidway bench queue
+  skidway bench queue --redis unix:///run/redis.sock --jobs 1000000 --json`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().Var(&b.jobs, "jobs", "jobs to add and drain, each time")
+	c.Flags().Var(&b.payload, "payload", "bytes of payload in each job")
+	c.Flags().Var(&b.producers, "producers", "goroutines that add jobs")
+	c.Flags().Var(&b.concurrency, "concurrency", "handlers at once")
+	c.Flags().Var(&b.runs, "runs", "how often to measure everything")
+	c.Flags().Var(&b.idleFor, "idle-for", "how long to count the commands of an idle worker")
+	c.Flags().BoolVar(&b.aof, "aof", false, "add and drain again with an append-only file that is synced each second")
+	c.Flags().BoolVar(&b.json, "json", false, "print the figures as JSON")
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.run(c.Context()) })
+	return c
+}
+
+func (b *queueBench) check() error {
+	if b.jobs < 100 {
+		return cli.WrongUsage("--jobs must be 100 or more: one in a hundred is left unfinished")
+	}
+	if b.payload < queueBenchPayload {
+		return cli.WrongUsage("--payload must be %d or more: the number of the job is in it", queueBenchPayload)
+	}
+	if b.producers == 0 || b.concurrency == 0 || b.runs == 0 {
+		return cli.WrongUsage("--producers, --concurrency and --runs must be 1 or more")
+	}
+	return nil
+}
+
+func (b *queueBench) run(ctx context.Context) (err error) {
+	if err := b.check(); err != nil {
+		return err
+	}
+	if err := b.connect(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.db.Close()) }()
+	if b.client, err = queue.New(b.db, queue.Config{}); err != nil {
+		return err
+	}
+	b.log = slog.New(slog.NewTextHandler(b.Console.Out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	server, err := b.server(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.repeat(ctx, int(b.runs), b.measure); err != nil {
+		return err
+	}
+	return b.print(server)
+}
+
+// measure measures everything once.
+func (b *queueBench) measure(ctx context.Context) error {
+	type step struct {
+		what string
+		do   func(context.Context) error
+	}
+	steps := []step{
+		{"single calls", b.singles},
+		{"the bare loop", b.bare},
+		{"batches", b.batches},
+		{"both at once", b.steady},
+		{"pickup", b.pickup},
+		{"lateness", b.late},
+		{"unfinished jobs", b.pinned},
+		{"an idle worker", b.idle},
+	}
+	if b.aof {
+		steps = append(steps, step{"with an append-only file", b.withAOF})
+	}
+	for _, s := range steps {
+		if err := s.do(ctx); err != nil {
+			return fmt.Errorf("measure %s: %w", s.what, err)
+		}
+	}
+	return nil
+}

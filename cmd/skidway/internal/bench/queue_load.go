@@ -1,0 +1,208 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+const (
+	benchQueueName = "bench"
+	benchKind      = "bench"
+)
+
+// benchPayload is that of the job with a number, which it begins with.
+func (b *queueBench) benchPayload(number int) []byte {
+	payload := make([]byte, b.payload)
+	binary.BigEndian.PutUint64(payload, uint64(number))
+	return payload
+}
+
+func benchNumber(job *queue.Job) int { return int(binary.BigEndian.Uint64(job.Args)) }
+
+// insert makes the job with a number, due at some time or, if that is zero, at
+// once.
+func (b *queueBench) insert(number int, at time.Time) queue.Insert {
+	return queue.Insert{
+		Args:    queue.Raw(benchKind, b.benchPayload(number)),
+		Options: queue.Options{Queue: benchQueueName, At: at},
+	}
+}
+
+// produce lets all producers call add, for some jobs at a time, until each
+// number below n had its turn.
+func (b *queueBench) produce(ctx context.Context, n, batch int, add func(ctx context.Context, first, count int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var producers sync.WaitGroup
+	for range b.producers {
+		producers.Go(func() {
+			for ctx.Err() == nil {
+				first := int(next.Add(int64(batch))) - batch
+				if first >= n {
+					return
+				}
+				if err := add(ctx, first, min(batch, n-first)); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	producers.Wait()
+	return context.Cause(ctx)
+}
+
+// addOne adds one job with one call. It waits for its end even when ctx is done:
+// else the job might come after all has been cleaned up.
+func (b *queueBench) addOne(ctx context.Context, number, _ int) error {
+	insert := b.insert(number, time.Time{})
+	_, err := b.client.Enqueue(context.WithoutCancel(ctx), insert.Args, insert.Options)
+	return err
+}
+
+// addBatch adds jobs with one call.
+func (b *queueBench) addBatch(ctx context.Context, first, count int) error {
+	return b.addDue(ctx, first, count, func(int) time.Time { return time.Time{} })
+}
+
+func (b *queueBench) addDue(ctx context.Context, first, count int, due func(number int) time.Time) error {
+	inserts := make([]queue.Insert, count)
+	for i := range inserts {
+		inserts[i] = b.insert(first+i, due(first+i))
+	}
+	for _, result := range b.client.EnqueueMany(ctx, inserts) {
+		if result.Err != nil {
+			return result.Err
+		}
+	}
+	return nil
+}
+
+// A benchPool runs jobs until it is stopped. It has connections of its own, as
+// in a process of its own: a pool that has ended leaves reads behind that block
+// a connection each for some seconds.
+type benchPool struct {
+	db     *rdb.DB
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error // how it ended
+}
+
+func (b *queueBench) startPool(ctx context.Context, handle func(*queue.Job)) (*benchPool, error) {
+	db, err := rdb.Open(ctx, b.URL(), rdb.Options{Prefix: b.Prefix})
+	if err != nil {
+		return nil, err
+	}
+	pool, err := b.newPool(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	pool.Handle(benchKind, func(_ context.Context, job *queue.Job) error {
+		handle(job)
+		return nil
+	}, workers.Kind{})
+	ctx, cancel := context.WithCancel(ctx)
+	p := &benchPool{db: db, cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		p.err = pool.Run(ctx)
+	}()
+	return p, nil
+}
+
+func (b *queueBench) newPool(db *rdb.DB) (*workers.Pool, error) {
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return workers.New(db, client, workers.Config{
+		Queues: []workers.Queue{{Name: benchQueueName}}, Concurrency: int(b.concurrency), Logger: b.log,
+	})
+}
+
+// stop blocks until what became of all jobs is written.
+func (p *benchPool) stop() error {
+	p.cancel()
+	<-p.ended
+	return errors.Join(p.err, p.db.Close())
+}
+
+// runAll starts a pool, calls meanwhile (which may be nil), and returns when n
+// jobs are handled and finished in Redis. It is an error if one was handled
+// twice, or not finished.
+func (b *queueBench) runAll(ctx context.Context, n int, handle func(*queue.Job), meanwhile func() error) error {
+	all := &countdown{done: make(chan struct{})}
+	all.left.Store(int64(n))
+	pool, err := b.startPool(ctx, func(job *queue.Job) {
+		handle(job)
+		all.tick()
+	})
+	if err != nil {
+		return err
+	}
+	if meanwhile != nil {
+		err = meanwhile()
+	}
+	if err == nil {
+		err = all.wait(ctx)
+	}
+	if err := errors.Join(err, pool.stop()); err != nil {
+		return err
+	}
+	return b.checkFinished(ctx, all)
+}
+
+func (b *queueBench) checkFinished(ctx context.Context, all *countdown) error {
+	q, err := b.client.Queue(benchQueueName)
+	if err != nil {
+		return err
+	}
+	depth, err := q.Depth(ctx)
+	if err != nil {
+		return err
+	}
+	if twice, rest := -all.left.Load(), depth.Waiting.Total()+depth.Active.Total()+depth.Delayed+depth.Dead; twice+int64(rest) != 0 {
+		return fmt.Errorf("these figures would be wrong: %d jobs were handled twice, and %d are not finished", twice, rest)
+	}
+	return nil
+}
+
+// A countdown tells when so many handlers have ended.
+type countdown struct {
+	left atomic.Int64
+	done chan struct{}
+}
+
+func (c *countdown) tick() {
+	if c.left.Add(-1) == 0 {
+		close(c.done)
+	}
+}
+
+func (c *countdown) wait(ctx context.Context) error {
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// pause waits for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Group makes a command that only holds others: alone it prints its help, and
+// what it does not hold is wrong usage. (Cobra by itself takes an unknown
+// command below the first level for a wish for help.)
+func Group(c *cobra.Command) *cobra.Command {
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = Action(func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		return unknownCommand(c, args[0])
+	})
+	return c
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	c.SuggestionsMinimumDistance = 2
+	err := fmt.Errorf("unknown command %q for %q", name, c.CommandPath())
+	if near := c.SuggestionsFor(name); len(near) > 0 {
+		slices.Sort(near)
+		err = fmt.Errorf("%w: did you mean %s?", err, strings.Join(near, " or "))
+	}
+	return AsUsage(err)
+}
+
+// HelpCommand returns the command "help".
+func HelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]...",
+		Short:   "Shows the help of a command",
+		Long:    "Help shows what a command does, its flags and examples.",
+		Example: "  skidway help logs count",
+		RunE: Action(func(c *cobra.Command, args []string) error {
+			wanted, rest, err := c.Root().Find(args)
+			if err != nil {
+				return AsUsage(err)
+			}
+			if len(rest) > 0 {
+				return unknownCommand(wanted, rest[0])
+			}
+			wanted.InitDefaultHelpFlag()
+			return wanted.Help()
+		}),
+	}
+}
+
+// Action marks the errors of a command that was started, see exitCode.
+func Action(f func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		err := f(c, args)
+		if err == nil {
+			return nil
+		}
+		return &actionError{err}
+	}
+}
+
+// ExactlyOne wants one argument and says of what kind.
+func ExactlyOne(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return errors.New("missing " + what)
+		case 1:
+			return nil
+		}
+		return fmt.Errorf("unexpected %q: one is enough", args[1])
+	}
+}
+
+// OneOrMore wants arguments and says of what kind.
+func OneOrMore(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("missing " + what)
+		}
+		return nil
+	}
+}
+
+// YesFlag adds the flag that answers all questions.
+func YesFlag(c *cobra.Command, yes *bool) {
+	c.Flags().BoolVarP(yes, "yes", "y", false, "don't ask")
+}
+
+var errNotConfirmed = errors.New("nothing was changed")
+
+// Confirm asks a person, who has to say yes.
+func (a *App) Confirm(c *cobra.Command, question string) error {
+	in, ok := c.InOrStdin().(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) || !a.Console.Terminal {
+		return WrongUsage("%s There is no terminal to ask at: give --yes if that is meant", question)
+	}
+	if _, err := fmt.Fprint(a.Console.Out, Printable(question)+" [y/N] "); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errNotConfirmed
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// OutputFlag adds -o: a table on a terminal, CSV otherwise.
+func OutputFlag(c *cobra.Command) *Choice {
+	format := &Choice{Words: []string{"table", "csv", "json"}}
+	c.Flags().VarP(format, "output", "o", "how to print (default: a table on a terminal, else csv)")
+	Complete(c, "output", format.Words...)
+	return format
+}
+
+// Print writes a result in the format that was asked for.
+func (a *App) Print(format string, table, csv, json func(io.Writer) error) error {
+	if format == "" {
+		format = "csv"
+		if file, ok := a.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+			format = "table"
+		}
+	}
+	return a.Write(map[string]func(io.Writer) error{"table": table, "csv": csv, "json": json}[format])
+}
+
+// Write writes to standard output through one buffer. That it can't be written
+// is an error.
+func (a *App) Write(result func(io.Writer) error) error {
+	out := bufio.NewWriter(a.Out)
+	err := result(out)
+	if err := errors.Join(err, out.Flush()); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// WriteJSON writes an object as indented JSON.
+func WriteJSON(out io.Writer, object any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(object)
+}
+
+// WriteJSONLine writes an object as one line of JSON.
+func WriteJSONLine(out io.Writer, object any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(object)
+}
+
+// WriteCSV writes rows, the first of which is the heading.
+func WriteCSV(out io.Writer, rows [][]string) error {
+	w := csv.NewWriter(out)
+	_ = w.WriteAll(rows) // Error tells
+	return w.Error()
+}
+
+// PrintWord prints a line, or an object in JSON.
+func (a *App) PrintWord(format, word string, object any) error {
+	line := func(out io.Writer) error { _, err := fmt.Fprintln(out, word); return err }
+	return a.Print(format, line, line, func(out io.Writer) error { return WriteJSON(out, object) })
+}
+
+// Digits is a number as text.
+func Digits(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// Stamp is a time for programs, or "" for none.
+func Stamp(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
+
+// Cut shortens a text to width at its end.
+func Cut(text string, width int) string {
+	runes := []rune(Printable(text))
+	if len(runes) <= width {
+		return string(runes)
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+// Tail shortens a text to width by what it begins with: the end of a path tells
+// more.
+func Tail(text string, width int) string {
+	runes := []rune(Printable(text))
+	if len(runes) <= width {
+		return string(runes)
+	}
+	return "…" + string(runes[len(runes)-width+1:])
+}
+
+// LocalTime is a time for people.
+func LocalTime(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.Local().Format(time.DateTime)
+}

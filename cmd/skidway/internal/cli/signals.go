@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// Why a command ended before it was through.
+var (
+	ErrStoppedAtOnce = errors.New("stopped at once, what was in hand is not counted: run it again")
+	ErrStoppedEarly  = errors.New("stopped before the end: run it again for the rest")
+)
+
+// A Stopper turns Ctrl-C and SIGTERM into a gentle end, and the second of them
+// into an end at once.
+type Stopper struct {
+	Quit chan struct{} // closed by the first signal
+}
+
+// Stopped reports whether there was a signal.
+func (s *Stopper) Stopped() bool {
+	select {
+	case <-s.Quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// Listen handles signals until end is called. The second signal ends the
+// context with errStoppedAtOnce; a third is left to the system.
+func (c *Console) Listen(ctx context.Context) (_ context.Context, s *Stopper, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s = &Stopper{Quit: make(chan struct{})}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	over := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for n := 1; n <= 2; n++ {
+			select {
+			case <-over:
+				return
+			case <-signals:
+			}
+			if n == 1 {
+				c.Notice("stopping after what is in hand; press Ctrl-C again to stop at once")
+				close(s.Quit)
+			} else {
+				cancel(ErrStoppedAtOnce)
+				signal.Stop(signals)
+			}
+		}
+	})
+	return ctx, s, func() {
+		signal.Stop(signals)
+		close(over)
+		wait.Wait()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,198 @@
+package jobs
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// Doctor returns the command "doctor".
+func Doctor(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Checks the Redis and says what to change",
+		Long: `Checks the Redis: version, eviction, memory, persistence, replication, cluster,
+timeouts, clock, latency, what the user may do, and the queues in it. For each
+it says ok, warning or problem, what can happen, and the exact lines that mend
+it. It changes nothing. What the server does not let it see it says, too.
+
+The exit code is 1 when there is a problem, 0 with warnings only.`,
+		Example: `  skidway doctor
+  skidway doctor --redis redis://queue.example.com:6379 -o json`,
+		Args: cobra.NoArgs,
+	}
+	output := cli.OutputFlag(c)
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return examine(a, c.Context(), output.Word) })
+	return c
+}
+
+func examine(a *cli.App, ctx context.Context, format string) (err error) {
+	// Not a.open, which refuses a server that is not fit: here is to be said why.
+	// Nor with patience: what is away now is the finding.
+	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})
+	if err != nil {
+		return cli.OpenError(err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	findings, err := db.Checkup(ctx)
+	if err != nil {
+		return err
+	}
+	if !db.Embedded() {
+		of, err := queueFindings(ctx, db)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, of...)
+	}
+	view := findingsView{db.String(), findings}
+	if format == "" {
+		format = "table" // what is said is meant for people, wherever it goes
+	}
+	if err := a.Print(format, view.table, view.csv, view.json); err != nil {
+		return err
+	}
+	if n := view.count(rdb.Problem); n > 0 {
+		return fmt.Errorf("%d of %d checks found a problem", n, len(findings))
+	}
+	return nil
+}
+
+// queueFindings looks at what Skidway has in the Redis.
+func queueFindings(ctx context.Context, db *rdb.DB) ([]rdb.Finding, error) {
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := standings(ctx, client, nil)
+	if err != nil {
+		if cli.Unreachable(err) {
+			return nil, err
+		}
+		return []rdb.Finding{{Topic: "queues", Level: rdb.Unknown, Found: "could not look: " + err.Error()}}, nil
+	}
+	var findings []rdb.Finding
+	jobs := 0
+	for _, row := range rows {
+		jobs += row.depth.Waiting.Total() + row.depth.Delayed + row.depth.Active.Total() + row.depth.Dead + row.depth.Finished
+		if row.err == nil {
+			continue
+		}
+		finding := rdb.Finding{
+			Topic: "queues", Level: rdb.Problem, Found: fmt.Sprintf("queue %s can't be read: %v", row.name, row.err),
+			Why: "this release can neither add nor run its jobs",
+		}
+		var newer *queue.FormatError
+		if errors.As(row.err, &newer) {
+			finding.Change = []string{"upgrade skidway on this machine"}
+		}
+		findings = append(findings, finding)
+	}
+	return append(findings, rdb.Finding{
+		Topic: "queues", Level: rdb.Fine,
+		Found: fmt.Sprintf("%d queues with %s in all, in keys that start with %s:", len(rows), jobCount(jobs), db.Prefix()),
+	}), nil
+}
+
+// A findingsView prints what was found.
+type findingsView struct {
+	server   string
+	findings []rdb.Finding
+}
+
+func (v *findingsView) count(level rdb.Level) (n int) {
+	for _, finding := range v.findings {
+		if finding.Level == level {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *findingsView) table(out io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n\n", cli.Printable(v.server))
+	indent := strings.Repeat(" ", 22)
+	for _, f := range v.findings {
+		found := f.Found
+		if f.Server != "" {
+			found = f.Server + ": " + found
+		}
+		fmt.Fprintf(&text, "%-8s %-12s %s\n", f.Level, f.Topic, wrap(found, indent))
+		if f.Why != "" {
+			fmt.Fprintf(&text, "%s%s\n", indent, wrap("Why: "+f.Why, indent))
+		}
+		for _, line := range f.Change {
+			fmt.Fprintf(&text, "%s> %s\n", indent, cli.Printable(line)) // not folded: to be copied
+		}
+	}
+	fmt.Fprintf(&text, "\n%d problems, %d warnings, %d that could not be looked at\n", v.count(rdb.Problem), v.count(rdb.Warning), v.count(rdb.Unknown))
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// wrap breaks a text into lines that fit beside an indent.
+func wrap(text, indent string) string {
+	var folded strings.Builder
+	width := 0
+	for i, word := range strings.Fields(cli.Printable(text)) {
+		length := len([]rune(word))
+		switch {
+		case i == 0:
+		case width+1+length > cli.TableWidth-len(indent):
+			folded.WriteString("\n" + indent)
+			width = 0
+		default:
+			folded.WriteByte(' ')
+			width++
+		}
+		folded.WriteString(word)
+		width += length
+	}
+	return folded.String()
+}
+
+func (v *findingsView) csv(out io.Writer) error {
+	w := csv.NewWriter(out)
+	_ = w.Write([]string{"level", "topic", "server", "found", "why", "change"}) // Error tells
+	for _, f := range v.findings {
+		_ = w.Write([]string{string(f.Level), f.Topic, f.Server, f.Found, f.Why, strings.Join(f.Change, "\n")})
+	}
+	w.Flush()
+	return w.Error()
+}
+
+type (
+	findingJSON struct {
+		Level  rdb.Level `json:"level"`
+		Topic  string    `json:"topic"`
+		Server string    `json:"server,omitempty"`
+		Found  string    `json:"found"`
+		Why    string    `json:"why,omitempty"`
+		Change []string  `json:"change,omitempty"`
+	}
+	checkupJSON struct {
+		Redis    string        `json:"redis"`
+		Problems int           `json:"problems"`
+		Warnings int           `json:"warnings"`
+		Unknown  int           `json:"unknown"`
+		Findings []findingJSON `json:"findings"`
+	}
+)
+
+func (v *findingsView) json(out io.Writer) error {
+	object := checkupJSON{Redis: v.server, Problems: v.count(rdb.Problem), Warnings: v.count(rdb.Warning), Unknown: v.count(rdb.Unknown)}
+	for _, f := range v.findings {
+		object.Findings = append(object.Findings, findingJSON{f.Level, f.Topic, f.Server, f.Found, f.Why, f.Change})
+	}
+	return cli.WriteJSON(out, object)
+}

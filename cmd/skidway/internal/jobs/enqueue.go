@@ -1,0 +1,176 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/queue"
+)
+
+// An enqueuing is one run of the command "enqueue".
+type enqueuing struct {
+	*cli.App
+	options jobFlags
+	wait    bool
+	batch   batchFlags
+}
+
+// Enqueue returns the command "enqueue".
+func Enqueue(a *cli.App) *cobra.Command {
+	e := &enqueuing{App: a}
+	c := &cobra.Command{
+		Use:   "enqueue QUEUE KIND [ARGS|-]",
+		Short: "Adds jobs to a queue",
+		Long: `Adds a job to a queue and prints its id. ARGS is JSON, {} if it is left out, or
+- to read it from standard input.
+
+--wait waits until the job has ended and prints its result; unless it has
+succeeded (or its handler found nothing to do) the exit code is 1. The result is
+kept for a minute so that it is not missed; --retain keeps it longer.
+
+--batch reads NDJSON from a file, or from standard input with -: one object a
+line, with "kind", "args", and options by their flags' names, as in
+
+  {"kind":"http.request","args":{"url":"https://a.example"},"max_attempts":3}
+  {"kind":"http.request","args":{"url":"https://b.example"},"in":"10m"}
+
+"at" is a time as 2026-11-30T08:00:00Z, "headers" an object, and "then" is a
+list of jobs that follow this one once it has succeeded. Jobs enter the queue in
+the order of the lines. A line that is no job ends the batch: those before it
+are in the queue, those after it are not, and it says where to go on. With
+--skip-bad such lines are told and passed over. A job whose unique key is held
+already is passed over as a duplicate.`,
+		Example: `  skidway enqueue mail email.send '{"to":"a@example.com","text":"Hello"}' \
+      --max-attempts 5
+  skidway enqueue reports logs.report \
+      '{"channel":"web","subscriber":"countries"}' --in 10m
+  skidway enqueue hooks http.request - --unique order-17 < request.json
+  skidway enqueue hooks http.request '{"url":"https://example.com"}' --wait
+  skidway enqueue reports logs.report - --then @mail.json < report.json
+  skidway enqueue mail --batch mails.ndjson
+  generate | skidway enqueue mail --batch - --ids > ids`,
+		Args: cobra.RangeArgs(0, 3),
+	}
+	e.options.add(c)
+	c.Flags().BoolVar(&e.wait, "wait", false, "wait for the end of the job and print its result")
+	e.batch.add(c)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error { return e.run(c, args) })
+	return c
+}
+
+func (e *enqueuing) run(c *cobra.Command, args []string) error {
+	options, err := e.options.get()
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return cli.WrongUsage("missing QUEUE")
+	}
+	options.Queue = args[0]
+	if e.batch.file != "" {
+		if len(args) > 1 || e.wait {
+			return cli.WrongUsage("--batch goes with QUEUE only: kind, args and options are in the lines")
+		}
+		return withQueues(e.App, c.Context(), func(client *queue.Client) error {
+			return e.addBatch(c, client, options)
+		})
+	}
+	if e.batch.ids || e.batch.skipBad {
+		return cli.WrongUsage("--ids and --skip-bad go with --batch")
+	}
+	insert, err := insertOf(c, args[1:], options)
+	if err != nil {
+		return err
+	}
+	return withQueues(e.App, c.Context(), func(client *queue.Client) error {
+		if e.wait {
+			return e.addAndWait(c.Context(), client, insert)
+		}
+		return e.add(c.Context(), client, insert)
+	})
+}
+
+// insertOf makes the job of a command line.
+func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.Insert, error) {
+	if len(args) == 0 {
+		return queue.Insert{}, cli.WrongUsage("missing KIND (or --batch FILE)")
+	}
+	text := []byte("{}")
+	if len(args) > 1 {
+		text = []byte(args[1])
+		if args[1] == "-" {
+			var err error
+			if text, err = io.ReadAll(io.LimitReader(c.InOrStdin(), queue.DefaultMaxPayload+1)); err != nil {
+				return queue.Insert{}, fmt.Errorf("read ARGS from standard input: %w", err)
+			}
+		}
+	}
+	if len(text) <= queue.DefaultMaxPayload { // else the client refuses it
+		if err := checkJSON(text); err != nil {
+			return queue.Insert{}, cli.WrongUsage("ARGS %w", err)
+		}
+		if err := CheckArgs(args[0], text); err != nil {
+			return queue.Insert{}, cli.WrongUsage("%w", err)
+		}
+	}
+	return queue.Insert{Args: queue.Raw(args[0], text), Options: options}, nil
+}
+
+// checkJSON says where a text stops being JSON.
+func checkJSON(text []byte) error {
+	var any json.RawMessage
+	err := json.Unmarshal(text, &any)
+	var wrong *json.SyntaxError
+	if err == nil || !errors.As(err, &wrong) {
+		return err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return errors.New("are empty: leave them out or give JSON, at least {}")
+	}
+	// Offset is that of the byte after the wrong one.
+	at := max(0, min(int(wrong.Offset)-1, len(text)))
+	before := text[max(0, at-20):at]
+	return fmt.Errorf("are not JSON: %w, at byte %d, after %q", err, at+1, before)
+}
+
+// add enqueues one job and prints its id.
+func (e *enqueuing) add(ctx context.Context, client *queue.Client, insert queue.Insert) error {
+	id, err := client.Enqueue(ctx, insert.Args, insert.Options)
+	if err != nil {
+		return err
+	}
+	tellIfNobodyServes(e.App, ctx, client, insert.Options.Queue, "the job waits until one does")
+	return e.Write(func(out io.Writer) error {
+		_, err := fmt.Fprintln(out, id)
+		return err
+	})
+}
+
+// tellIfNobodyServes tells of a queue without workers: its name may be mistyped.
+// waits says what becomes of what was added.
+func tellIfNobodyServes(a *cli.App, ctx context.Context, client *queue.Client, name, waits string) {
+	if a.Console.Quiet {
+		return
+	}
+	q, err := client.Queue(name)
+	if err != nil {
+		return
+	}
+	workers, err := q.Workers(ctx)
+	if err != nil {
+		return // the job is in, which is what counts
+	}
+	for _, worker := range workers {
+		if !worker.Dead {
+			return
+		}
+	}
+	a.Console.Notice("no worker serves queue %s now: %s", name, waits)
+}

@@ -1,0 +1,257 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+
+	"skidway/queue"
+)
+
+const (
+	blockSize = 256 << 10
+	// maxLine is the longest line of a batch: the largest args, with room for
+	// escapes and options.
+	maxLine = 8 << 20
+)
+
+// A block is some lines that were read at once, and what they say.
+type block struct {
+	text       []byte
+	first      int // number of its first line, from 1
+	last, size int
+	jobs       []queue.Insert
+	lines      []int // of the jobs
+	bad        []badLine
+	err        error // what ended the reading after it
+}
+
+type badLine struct {
+	line int
+	err  error
+}
+
+// parse reads blocks and makes jobs of their lines, some blocks ahead and
+// several at once, and gives them in order. It ends with ctx, or when nobody
+// waits for what it reads any more and the next read returns.
+func (b *batch) parse(ctx context.Context, source io.Reader) <-chan chan block {
+	atOnce := runtime.GOMAXPROCS(0)
+	ordered := make(chan chan block, 2*atOnce)
+	turns := make(chan struct{}, atOnce)
+	go func() {
+		defer close(ordered)
+		for read := newBlockReader(source); ; {
+			next, more := read.next()
+			done := make(chan block, 1)
+			select {
+			case <-ctx.Done():
+				return
+			case ordered <- done:
+			}
+			turns <- struct{}{}
+			go func() {
+				defer func() { <-turns }()
+				b.parseLines(&next)
+				done <- next
+			}()
+			if !more {
+				return
+			}
+		}
+	}()
+	return ordered
+}
+
+// parseLines makes jobs of the lines of a block.
+func (b *batch) parseLines(block *block) {
+	number := block.first - 1
+	for line := range bytes.Lines(block.text) {
+		number++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		insert, err := b.parseLine(line)
+		if err != nil {
+			block.bad = append(block.bad, badLine{number, err})
+			if !b.batch.skipBad {
+				break
+			}
+			continue
+		}
+		block.jobs, block.lines = append(block.jobs, insert), append(block.lines, number)
+	}
+	block.text = nil
+}
+
+// parseLine makes a job of a line. Lines that have kind and args only are most
+// of large batches: they go a shorter way (measured: a quarter of the time).
+func (b *batch) parseLine(line []byte) (queue.Insert, error) {
+	insert, plain := plainJob(line)
+	if !plain {
+		if err := parseJob(line, &insert); err != nil {
+			return insert, err
+		}
+	}
+	if name := insert.Options.Queue; name != "" && name != b.queue {
+		return insert, fmt.Errorf("it names queue %q: this batch is for %s", name, b.queue)
+	}
+	insert.Options.Queue = b.queue
+	if err := b.client.Check(insert); err != nil {
+		return insert, err
+	}
+	args, err := queue.Bytes(insert.Args)
+	if err != nil {
+		return insert, err
+	}
+	if err := CheckArgs(insert.Args.Kind(), args); err != nil {
+		return insert, err
+	}
+	return insert, CheckThen(insert.Options.Then)
+}
+
+// parseJob reads a job with all its options, whose names may be spelled as flags
+// are. It changes line.
+func parseJob(line []byte, insert *queue.Insert) error {
+	if line[0] != '{' {
+		return errors.New(`want a JSON object such as {"kind":"email.send","args":{}}`)
+	}
+	if bytes.IndexByte(line, '-') >= 0 && json.Valid(line) {
+		underline(line)
+	}
+	err := json.Unmarshal(line, insert)
+	var wrong *json.SyntaxError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%w, at byte %d", err, wrong.Offset)
+	}
+	return err
+}
+
+// underline spells the names of a job's options as JSON has them, and those of the
+// jobs that follow it.
+func underline(job []byte) {
+	for name, value := range members(job) {
+		for i, c := range name {
+			if c == '-' {
+				name[i] = '_'
+			}
+		}
+		if string(name) == "then" && len(value) > 0 && value[0] == '[' {
+			for _, next := range members(value) {
+				if len(next) > 0 && next[0] == '{' {
+					underline(next)
+				}
+			}
+		}
+	}
+}
+
+// plainJob reads a job that has kind and args only, and reports whether it is
+// one.
+func plainJob(line []byte) (_ queue.Insert, ok bool) {
+	if line[0] != '{' || !json.Valid(line) {
+		return queue.Insert{}, false
+	}
+	kind, args := []byte(nil), []byte("{}")
+	for name, value := range members(line) {
+		switch {
+		case string(name) == "kind" && len(value) > 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value):
+			kind = value[1 : len(value)-1]
+		case string(name) == "args":
+			args = value
+		default:
+			return queue.Insert{}, false
+		}
+	}
+	return queue.Insert{Args: queue.Raw(string(kind), args)}, kind != nil
+}
+
+// members gives the names and values of an object, or the values of an array, as
+// they stand in valid JSON.
+func members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		depth, begin := 0, 0 // begin: of a name or a value
+		text, named, array := false, false, false
+		var name []byte
+		for i := 0; i < len(object); i++ {
+			c := object[i]
+			switch {
+			case text && c == '\\':
+				i++
+			case c == '"':
+				text = !text
+			case text:
+			case (c == ',' || c == '}' || c == ']') && depth == 1:
+				if named && !yield(name, bytes.TrimSpace(object[begin:i])) {
+					return
+				}
+				named, begin = array, i+1
+				if c != ',' {
+					depth--
+				}
+			case c == ':' && depth == 1:
+				name, named, begin = bytes.Trim(object[begin:i], "\" \t\r\n"), true, i+1
+			case c == '{' || c == '[':
+				if depth++; depth == 1 {
+					array, begin = c == '[', i+1
+					named = array // each value counts
+				}
+			case c == '}' || c == ']':
+				depth--
+			}
+		}
+	}
+}
+
+// A blockReader cuts a stream into blocks of whole lines.
+type blockReader struct {
+	source io.Reader
+	rest   []byte // the begin of a line
+	line   int    // number of the next one
+}
+
+func newBlockReader(source io.Reader) *blockReader { return &blockReader{source: source, line: 1} }
+
+// next gives the lines that are there, at least one, and whether more may
+// follow.
+func (r *blockReader) next() (_ block, more bool) {
+	text := append(make([]byte, 0, max(blockSize, 2*len(r.rest))), r.rest...)
+	for {
+		if len(text) == cap(text) {
+			if len(text) > maxLine {
+				return block{first: r.line, last: r.line - 1, err: fmt.Errorf("line %d is longer than %s", r.line, humanize.IBytes(maxLine))}, false
+			}
+			text = append(text, make([]byte, len(text))...)[:len(text)]
+		}
+		seen := len(text)
+		n, err := r.source.Read(text[seen:cap(text)])
+		text = text[:seen+n]
+		if err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return r.cut(text, len(text), err), false
+		}
+		if end := bytes.LastIndexByte(text[seen:], '\n'); end >= 0 {
+			return r.cut(text, seen+end+1, nil), true
+		}
+	}
+}
+
+// cut makes a block of the first bytes.
+func (r *blockReader) cut(text []byte, end int, err error) block {
+	r.rest = text[end:]
+	first, lines := r.line, bytes.Count(text[:end], []byte{'\n'})
+	if end > 0 && text[end-1] != '\n' {
+		lines++
+	}
+	r.line += lines
+	return block{text: text[:end:end], first: first, last: r.line - 1, size: end, err: err}
+}

@@ -1,0 +1,155 @@
+package jobs
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/queue"
+)
+
+func jobsRetry(a *cli.App) *cobra.Command {
+	return jobsChange(a, &jobChange{
+		do: "retry", done: "will run again", states: []string{"dead", "delayed"}, state: "dead",
+		short: "Lets dead jobs run again",
+		long: `Lets dead jobs run again, with all the attempts that they may have, and delayed
+ones before their time. What is remembered of earlier errors stays. A job whose
+unique key another job holds meanwhile stays where it is.`,
+		examples: `  skidway jobs retry mail:0:n1795299599363-0
+  skidway jobs retry --queue mail
+  skidway jobs retry --queue mail --error "connection refused" --yes`,
+		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
+			return "will run again", client.Retry(ctx, id)
+		},
+		all: (*queue.Queue).RetryAll,
+	})
+}
+
+func jobsRunNow(a *cli.App) *cobra.Command {
+	return jobsChange(a, &jobChange{
+		do: "run", done: "will run now", name: "run-now", states: []string{"delayed"}, state: "delayed",
+		short: "Lets delayed jobs run before their time",
+		long: `Lets delayed jobs, scheduled or waiting for a retry, run before their time. A
+job in another state is left alone: 'skidway jobs retry' lets dead ones run.`,
+		examples: `  skidway jobs run-now mail:0:d000000000000042
+  skidway jobs run-now --queue mail --kind email.send`,
+		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
+			return "will run now", client.RetryDelayed(ctx, id)
+		},
+		all: (*queue.Queue).RetryAll,
+	})
+}
+
+func jobsCancel(a *cli.App) *cobra.Command {
+	return jobsChange(a, &jobChange{
+		do: "cancel", done: "cancelled", states: []string{"waiting", "delayed", "active"},
+		short: "Ends jobs that are wanted no more",
+		long: `Ends jobs that are wanted no more. Those that wait or are delayed are cancelled
+when this returns. The workers of active ones are told at once; such a job ends
+as soon as its handler lets it, and does not run again.`,
+		examples: `  skidway jobs cancel mail:0:n1795299599363-0
+  skidway jobs cancel --queue mail --state waiting --kind newsletter`,
+		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
+			was, err := client.Cancel(ctx, id)
+			if was == queue.Active {
+				return "runs: its worker was told to end it", err
+			}
+			return "cancelled", err
+		},
+		all: (*queue.Queue).CancelAll,
+	})
+}
+
+func jobsDelete(a *cli.App) *cobra.Command {
+	return jobsChange(a, &jobChange{
+		do: "delete", done: "deleted", states: []string{"waiting", "delayed", "dead", "finished"},
+		short: "Deletes jobs as if they had never been",
+		long: `Deletes jobs, with all that is kept of them. Active ones can't be deleted:
+'skidway jobs cancel' ends those.`,
+		examples: `  skidway jobs delete mail:0:n1795299599363-0
+  skidway jobs delete --queue mail --state dead --older-than 720h`,
+		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
+			return "deleted", client.Delete(ctx, id)
+		},
+		all: (*queue.Queue).DeleteAll,
+	})
+}
+
+// A jobChange is something that can be done to single jobs and to many.
+type jobChange struct {
+	do, done, name        string
+	short, long, examples string
+	states                []string
+	state                 string // unless one is given; empty: one has to be
+
+	one func(context.Context, *queue.Client, string) (done string, err error)
+	all func(*queue.Queue, context.Context, queue.State, queue.Filter) (int, error)
+}
+
+func jobsChange(a *cli.App, j *jobChange) *cobra.Command {
+	var name string
+	var filter filterFlags
+	var yes bool
+	if j.name == "" {
+		j.name = j.do
+	}
+	state := &cli.Choice{Word: j.state, Words: j.states}
+	c := &cobra.Command{
+		Use:   j.name + " ID...|--queue QUEUE",
+		Short: j.short,
+		Long: j.long + `
+
+With --queue it is done to all jobs of a state that match. How many they are is
+told first, and asked whether to go on; without a terminal to ask at it wants
+--yes. With several IDs, one that fails keeps none of the others from it.`,
+		Example: j.examples,
+	}
+	c.Flags().StringVar(&name, "queue", "", "`QUEUE` of which to take all that match")
+	_ = c.RegisterFlagCompletionFunc("queue", completeQueues(a))
+	stateFlag(c, state, "in which state they are")
+	filter.add(c)
+	cli.YesFlag(c, &yes)
+	c.RunE = cli.Action(func(c *cobra.Command, ids []string) error {
+		if err := j.check(c, ids, name, state.Word); err != nil {
+			return err
+		}
+		return withQueues(a, c.Context(), func(client *queue.Client) error {
+			if name == "" {
+				return each(a, "jobs", ids, func(id string) (string, error) {
+					done, err := j.one(c.Context(), client, id)
+					return done, gone(id, err)
+				})
+			}
+			q, err := existing(c.Context(), client, name)
+			if err != nil {
+				return err
+			}
+			return changeAll(a, c, q, bulk{
+				do: j.do, done: j.done, state: queue.State(state.Word), filter: filter.get(), yes: yes,
+				change: func(ctx context.Context, state queue.State, filter queue.Filter) (int, error) {
+					return j.all(q, ctx, state, filter)
+				},
+			})
+		})
+	})
+	return c
+}
+
+// check wants either ids, or a queue with what goes with it.
+func (j *jobChange) check(c *cobra.Command, ids []string, name, state string) error {
+	if (name == "") == (len(ids) == 0) {
+		return cli.WrongUsage("give IDs of jobs, or --queue QUEUE to take all that match")
+	}
+	if name == "" {
+		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "yes"} {
+			if c.Flags().Changed(flag) {
+				return cli.WrongUsage("--%s goes with --queue", flag)
+			}
+		}
+	}
+	if name != "" && state == "" {
+		return cli.WrongUsage("--state is missing: %s which jobs of queue %s?", j.do, name)
+	}
+	return nil
+}

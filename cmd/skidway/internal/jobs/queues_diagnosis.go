@@ -1,0 +1,114 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"skidway/queue"
+)
+
+// overdue is how late a delayed job has to be before it is told: a mover is at
+// most some milliseconds late.
+const overdue = 5 * time.Second
+
+// serving gives the workers that serve a queue.
+func serving(fleet []*fleetWorker, name string) (of []*fleetWorker) {
+	for _, worker := range fleet {
+		if slices.ContainsFunc(worker.leases, func(l fleetLease) bool { return l.queue.Name() == name && !l.Dead }) {
+			of = append(of, worker)
+		}
+	}
+	return of
+}
+
+// diagnose says in plain words whether the jobs of a queue are run, and if not,
+// why and what to do. The first finding is what matters most.
+func diagnose(s *standing, of []*fleetWorker, now time.Time) []string {
+	waiting, delayed := s.depth.Waiting.Total(), s.depth.Delayed
+	late := now.Sub(s.depth.NextDue)
+	var found []string
+	add := func(format string, values ...any) { found = append(found, fmt.Sprintf(format, values...)) }
+	switch {
+	case waiting+delayed+s.depth.Active.Total() == 0:
+		add("It is empty: no job waits or runs.")
+	case waiting == 0 && delayed == 0:
+		add("No job waits: all that there are run.")
+	case waiting == 0 && late < overdue:
+		add("All jobs that wait are delayed: the next is due in %s, at %s.", age(max(-late, time.Millisecond)), s.depth.NextDue.Local().Format(time.DateTime))
+	}
+	if s.depth.Paused {
+		add("It is paused, so nothing is given out: 'skidway queues resume %s' ends that.", s.name)
+	}
+	blocked := idleWorkers(of, now)
+	switch {
+	case len(of) == 0 && waiting+delayed > 0:
+		add("No worker serves it: start one with 'skidway worker --queue %s'.", s.name)
+	case len(of) == 0:
+		add("No worker serves it.")
+	case len(blocked) > 0 && waiting > 0 && !s.depth.Paused:
+		found = append(found, blocked...)
+	case waiting > 0 && !s.depth.Paused:
+		add("%s serve it, with room for more: it drains.", workerCount(len(of)))
+	}
+	if delayed > 0 && late >= overdue && !s.depth.NextDue.IsZero() {
+		add("Delayed jobs are overdue by %s: no worker moves them into their lines.", age(late))
+	}
+	for _, worker := range of {
+		if worker.Stuck > 0 {
+			add("Worker %s has %d handlers that do not return though their time is over: restart it.", worker.Name, worker.Stuck)
+		}
+	}
+	if s.depth.Dead > 0 {
+		add("%s: 'skidway jobs list %s --state dead' shows why.", stateCount(s.depth.Dead, queue.Dead), s.name)
+	}
+	return found
+}
+
+// idleWorkers says why no worker of a queue can take a job; nothing if one can.
+func idleWorkers(of []*fleetWorker, now time.Time) (found []string) {
+	quiet, late, slots := 0, 0, 0
+	var alone, longest *fleetWorker
+	for _, worker := range of {
+		switch {
+		case worker.left() < 0:
+			late++
+		case worker.State == "quiet" || worker.State == "stopping":
+			quiet++
+		case worker.alone() != "":
+			alone = worker
+		case worker.Concurrency > 0 && worker.held() >= worker.Concurrency:
+			slots += worker.Concurrency
+			if len(worker.jobs) > 0 && (longest == nil || worker.jobs[0].Taken.Before(longest.jobs[0].Taken)) {
+				longest = worker
+			}
+		default:
+			return nil
+		}
+	}
+	add := func(format string, values ...any) { found = append(found, fmt.Sprintf(format, values...)) }
+	if slots > 0 {
+		add("All slots of its workers (%d) are held by jobs: start more workers, or raise --concurrency.", slots)
+	}
+	if longest != nil {
+		job := longest.jobs[0]
+		add("The longest runs for %s: %s (%s) on worker %s.", age(now.Sub(job.Taken)), job.ID, job.Kind, longest.Name)
+	}
+	if alone != nil {
+		add("Worker %s runs job %s with no other beside it, since a worker died with it: it takes more when that has ended.", alone.Name, alone.alone())
+	}
+	if quiet > 0 {
+		add("%s of it take no more jobs, since they are quiet or stopping: start others.", workerCount(quiet))
+	}
+	if late > 0 {
+		add("%s of it have not been heard of for longer than their lease: they hang, or can't reach Redis.", workerCount(late))
+	}
+	return found
+}
+
+func workerCount(n int) string {
+	if n == 1 {
+		return "1 worker"
+	}
+	return fmt.Sprintf("%d workers", n)
+}

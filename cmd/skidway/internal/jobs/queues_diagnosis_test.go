@@ -1,0 +1,65 @@
+package jobs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+func TestDiagnosisNamesTheReason(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	db, err := rdb.Open(t.Context(), "embedded:", rdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := client.Queue("mail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := func(state string, held int, info queue.WorkerInfo) *fleetWorker {
+		info.Held = held
+		if info.Lease == 0 {
+			info.Lease = time.Second
+		}
+		w := &fleetWorker{About: workers.About{Name: "w", State: state, Concurrency: 4}, leases: []fleetLease{{q, info}}}
+		if held > 0 {
+			w.jobs = []*queue.Job{{ID: "mail:0:n1-0", Kind: "slow", Taken: now.Add(-time.Hour)}}
+		}
+		return w
+	}
+	some := queue.Depth{Waiting: queue.ByPriority{Normal: 3}}
+	free, full := worker("running", 1, queue.WorkerInfo{}), worker("running", 4, queue.WorkerInfo{})
+	for name, c := range map[string]struct {
+		depth   queue.Depth
+		workers []*fleetWorker
+		first   string
+	}{
+		"empty":         {queue.Depth{}, []*fleetWorker{free}, "It is empty"},
+		"all run":       {queue.Depth{Active: queue.ByPriority{Low: 1}}, []*fleetWorker{free}, "No job waits"},
+		"drains":        {some, []*fleetWorker{full, free}, "2 workers serve it, with room for more"},
+		"no worker":     {some, nil, "No worker serves it: start one"},
+		"paused":        {queue.Depth{Waiting: some.Waiting, Paused: true}, []*fleetWorker{free}, "It is paused"},
+		"quiet":         {some, []*fleetWorker{worker("quiet", 0, queue.WorkerInfo{})}, "1 worker of it take no more jobs"},
+		"full":          {some, []*fleetWorker{full, full}, "All slots of its workers (8)"},
+		"alone":         {some, []*fleetWorker{worker("running", 1, queue.WorkerInfo{Alone: "mail:0:n1-0"})}, "Worker w runs job mail:0:n1-0 with no other"},
+		"late":          {some, []*fleetWorker{worker("running", 0, queue.WorkerInfo{Lease: -time.Second})}, "1 worker of it have not been heard of"},
+		"delayed":       {queue.Depth{Delayed: 2, NextDue: now.Add(time.Minute)}, []*fleetWorker{free}, "All jobs that wait are delayed: the next is due in 60s"},
+		"overdue":       {queue.Depth{Delayed: 2, NextDue: now.Add(-time.Minute)}, []*fleetWorker{free}, "Delayed jobs are overdue by 60s"},
+		"dead, no more": {queue.Depth{Dead: 1}, []*fleetWorker{free}, "It is empty"},
+	} {
+		found := diagnose(&standing{name: "mail", depth: c.depth}, serving(c.workers, "mail"), now)
+		if len(found) == 0 || !strings.HasPrefix(found[0], c.first) {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute"
+)
+
+// counter is the command "logs count".
+type counter struct {
+	*cli.App
+	counting
+	window cli.Size
+	top    cli.Number
+	output *cli.Choice
+}
+
+func count(a *cli.App) *cobra.Command {
+	k := &counter{App: a}
+	c := &cobra.Command{
+		Use:   "count PATH...",
+		Short: "Counts files in this process: ships, counts and prints",
+		Long: `Counts the requests in log files per country and day, and prints the counts.
+
+A PATH is a file or a directory; of a directory every file is taken, at any
+depth. Plain text, gzip and zstd are told by their content. What is wrong with
+one file keeps no other from being counted; the exit code is then 1.
+
+No Redis is needed: by default everything happens inside this process, and
+nothing is kept. Only an explicit --redis makes it use a server, not the
+environment; there, too, files and counts are gone afterwards.
+
+A line on standard error sums up:
+lines = counted + unknown_country + unparsable.`,
+		Example: `  skidway logs count /var/log/nginx
+  skidway logs count access.log access.log.2.gz --top 5
+  skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
+  skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/`,
+		Args: cli.OneOrMore("PATH: name the files or directories to count"),
+	}
+	k.addFlags(c)
+	c.Flags().Var(&k.window, "window", "bytes that files may take up in Redis at once")
+	c.Flags().Var(&k.top, "top", "only the N highest countries of each day; 0: all")
+	k.output = cli.OutputFlag(c)
+	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error { return k.run(c.Context(), paths) })
+	return c
+}
+
+func (k *counter) run(ctx context.Context, paths []string) error {
+	aggregation, err := k.aggregation(k.Console)
+	if err != nil {
+		return err
+	}
+	files, missing := listFiles(k.Console, paths)
+	started := time.Now()
+	var batch distribute.BatchResult
+	if len(files) > 0 {
+		if batch, err = k.batch(ctx, aggregation, files); err != nil {
+			return err
+		}
+	}
+	r := resultOf(batch.Report)
+	r.columns, r.rows, r.took = distribute.Columns(aggregation.Settings()), distribute.TopRows(r.rows, int(k.top)), time.Since(started)
+	for _, bad := range append(missing, shippingErrors(batch.Files)...) {
+		r.problems = append(r.problems, distribute.Problem{File: bad.Path, Note: bad.Err.Error(), Missing: true})
+		r.tally.Failed++
+	}
+	if err := printResult(k.App, k.output.Word, r); err != nil {
+		return err
+	}
+	return verdict(tellOutcomes(k.Console, batch.Files), r.tally)
+}
+
+func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation, files []string) (result distribute.BatchResult, err error) {
+	db, err := k.Open(ctx, cmp.Or(k.Redis, cli.EmbeddedURL))
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ctx, stop, end := k.Console.Listen(ctx)
+	defer end()
+	batch := distribute.NewBatch(db, aggregation, distribute.BatchConfig{
+		Window: int64(k.window), Workers: int(k.workers), Quit: stop.Quit,
+		Notify: func(e distribute.Event) {
+			if e.Text != distribute.Shipped.String() { // that it is counted says enough
+				tellEvent(k.Console, e)
+			}
+		},
+	})
+	defer k.Console.ShowBytes(distribute.Bytes(files),
+		func() int64 { bytes, _ := batch.Progress(); return bytes },
+		func() int64 { _, lines := batch.Progress(); return lines })()
+	result, err = batch.Run(ctx, files)
+	return result, cli.InvalidAsUsage(err)
+}
+
+// listFiles lists files and tells what can't be listed.
+func listFiles(console *cli.Console, paths []string) ([]string, []*distribute.FileError) {
+	files, missing := distribute.ListFiles(paths)
+	for _, bad := range missing {
+		console.Problem(bad.Path, bad.Err)
+	}
+	return files, missing
+}
+
+func shippingErrors(files []distribute.ShippedFile) []*distribute.FileError {
+	var list []*distribute.FileError
+	for _, f := range files {
+		var bad *distribute.FileError
+		if errors.As(f.Err, &bad) {
+			list = append(list, bad)
+		}
+	}
+	return list
+}
+
+// outcomes counts files by what became of them.
+type outcomes map[distribute.Outcome]int
+
+// tellOutcomes tells of empty files and gives the number of all.
+func tellOutcomes(console *cli.Console, files []distribute.ShippedFile) outcomes {
+	count := outcomes{}
+	for _, f := range files {
+		count[f.Outcome]++
+		if f.Outcome == distribute.Empty {
+			console.Notice("%s: empty, nothing to count", f.Path)
+		}
+	}
+	return count
+}
+
+// verdict is the error of a run over files whose single errors have been told:
+// nil if all of them were dealt with.
+func verdict(files outcomes, tally distribute.Tally) error {
+	var parts []string
+	if tally.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("failed: %d", tally.Failed))
+	}
+	if tally.Partial > 0 {
+		parts = append(parts, fmt.Sprintf("counted in part: %d", tally.Partial))
+	}
+	if n := files[distribute.NotReached]; n > 0 {
+		return fmt.Errorf("%w; files not reached: %s", cli.ErrStoppedEarly, strings.Join(append([]string{fmt.Sprint(n)}, parts...), ", "))
+	}
+	if len(parts) > 0 {
+		return errors.New("some files went wrong; " + strings.Join(parts, ", "))
+	}
+	if len(files) == 0 || len(files) == 1 && files[distribute.Empty] > 0 {
+		return errors.New("nothing to count: every file is empty")
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package logs
+
+import (
+	"bufio"
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"skidway/distribute"
+)
+
+//go:embed page.html
+var pageText string
+
+// pageCountries is how many countries have a column of their own, unless --top
+// says otherwise; the others share one.
+const pageCountries = 10
+
+// others is the column of all countries that have none.
+const others = "others"
+
+// A page is a report as a web page that needs nothing but itself.
+type page struct {
+	Channel, Subscriber string
+	Generated           time.Time
+	Totals              []figure
+	Heads               []string // of the countries' columns
+	Days                []pageDay
+	Builds              []string
+	Attribution         string
+	Problems            []distribute.Problem
+	Abandoned           []string
+	Moving              bool
+}
+
+type figure struct{ Name, Value string }
+
+type pageDay struct {
+	Name  string
+	Total string
+	Cells []pageCell
+}
+
+// A pageCell is a number with a bar, as wide as the number is to the table's
+// highest.
+type pageCell struct {
+	Text  string
+	Width int // in percent
+}
+
+func newPage(channel, subscriber string, r result, columns int) *page {
+	t := r.tally
+	p := &page{
+		Channel: channel, Subscriber: subscriber, Generated: time.Now().UTC(),
+		Totals: []figure{
+			{"Lines", humanize.Comma(t.Lines)}, {"Counted", humanize.Comma(t.Counted)},
+			{"Unknown country", humanize.Comma(t.Unknown)}, {"Unparsable", humanize.Comma(t.Unparsable)},
+			{"Files", humanize.Comma(t.Files)}, {"In part", humanize.Comma(t.Partial)}, {"Failed", humanize.Comma(t.Failed)},
+		},
+		Builds: buildNames(r.builds), Attribution: attribution(r.builds),
+		Problems: r.problems, Abandoned: r.abandoned, Moving: r.moving,
+	}
+	if !slices.Contains(r.columns, "country") {
+		p.Builds, p.Attribution = nil, ""
+	}
+	p.fill(r, cmp.Or(columns, pageCountries))
+	return p
+}
+
+// fill makes the table of days and the countries with the most requests.
+func (p *page) fill(r result, columns int) {
+	members := map[string]int64{}
+	days := map[string]map[string]int64{}
+	for _, row := range r.rows {
+		members[row.Member] += row.Requests
+		if days[row.Group] == nil {
+			days[row.Group] = map[string]int64{}
+		}
+		days[row.Group][row.Member] += row.Requests
+	}
+	if slices.Contains(r.columns, "country") {
+		p.Heads = highest(members, columns)
+	}
+	shown := slices.Clone(p.Heads)
+	most := int64(1)
+	for _, counts := range days {
+		fold(counts, p.Heads)
+		for _, n := range counts {
+			most = max(most, n)
+		}
+	}
+	if len(shown) > 0 && len(shown) < len(members) {
+		p.Heads = append(p.Heads, others)
+	}
+	for _, name := range sortedKeys(days) {
+		p.Days = append(p.Days, newPageDay(name, days[name], p.Heads, most))
+	}
+}
+
+// fold adds up the countries that have no column.
+func fold(counts map[string]int64, shown []string) {
+	for member, n := range counts {
+		if !slices.Contains(shown, member) && member != others {
+			delete(counts, member)
+			counts[others] += n
+		}
+	}
+}
+
+func newPageDay(name string, counts map[string]int64, heads []string, most int64) pageDay {
+	if name == distribute.Any {
+		name = "All days"
+	}
+	day, total := pageDay{Name: name}, int64(0)
+	for _, n := range counts {
+		total += n
+	}
+	for _, head := range heads {
+		n := counts[head]
+		day.Cells = append(day.Cells, pageCell{humanize.Comma(n), int(100 * n / most)})
+	}
+	day.Total = humanize.Comma(total)
+	return day
+}
+
+// highest gives the n members with the most requests, highest first.
+func highest(members map[string]int64, n int) []string {
+	names := sortedKeys(members)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(members[b], members[a]) })
+	return names[:min(n, len(names))]
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// write writes the page under a temporary name first, so that a reader never
+// sees half of it.
+func (p *page) write(path string) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close()
+			_ = os.Remove(file.Name())
+			err = fmt.Errorf("write %s: %w", path, err)
+		}
+	}()
+	out := bufio.NewWriter(file)
+	if err := p.render(out); err != nil {
+		return err
+	}
+	if err := errors.Join(out.Flush(), file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+func (p *page) render(out io.Writer) error {
+	t, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return err
+	}
+	return t.Execute(out, p)
+}

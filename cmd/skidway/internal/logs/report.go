@@ -1,0 +1,102 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute"
+)
+
+// reporter is the command "logs report".
+type reporter struct {
+	*cli.App
+	channel, subscriber string
+	from, to            cli.Day
+	top                 cli.Number
+	html                string
+	output              *cli.Choice
+}
+
+func report(a *cli.App) *cobra.Command {
+	r := &reporter{App: a}
+	c := &cobra.Command{
+		Use:   "report",
+		Short: "Prints what a subscriber has counted",
+		Long: `Prints what a subscriber of a channel has counted until now.
+
+Files that were counted in part or not at all are named on standard error, and
+the exit code is then 1. A line on standard error sums up all that was
+counted, whatever --from, --to and --top leave out; its seconds are those that
+workers were busy.`,
+		Example: `  skidway logs report --channel web --subscriber countries
+  skidway logs report --channel web --subscriber countries --top 5
+  skidway logs report --channel web --subscriber countries --from 2026-11-01 \
+      --to 2026-11-30 -o csv > november.csv
+  skidway logs report --channel web --subscriber countries --html web.html`,
+		Args: cobra.NoArgs,
+	}
+	channelFlag(c, &r.channel)
+	subscriberFlag(c, &r.subscriber)
+	flags := c.Flags()
+	flags.Var(&r.from, "from", "the first day to report")
+	flags.Var(&r.to, "to", "the last day to report")
+	flags.Var(&r.top, "top", "only the N highest countries of each day; 0: all")
+	flags.StringVar(&r.html, "html", "", "write a web page to `FILE` too")
+	r.output = cli.OutputFlag(c)
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
+		if r.from != "" && r.to != "" && r.from > r.to {
+			return cli.WrongUsage("--from %s is after --to %s", r.from, r.to)
+		}
+		return withChannel(a, c.Context(), distribute.OpenExisting, r.channel, func(channel *distribute.Channel) error {
+			return r.run(c.Context(), channel)
+		})
+	})
+	return c
+}
+
+func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
+	report, err := channel.Report(ctx, r.subscriber, distribute.ReportOptions{From: string(r.from), To: string(r.to)})
+	if errors.Is(err, distribute.ErrNoSubscriber) {
+		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())
+	}
+	if err != nil {
+		return err
+	}
+	counts := resultOf(report)
+	if (r.from != "" || r.to != "") && !slices.Contains(counts.columns, "day") {
+		return cli.WrongUsage("subscriber %q does not count by day: leave out --from and --to", r.subscriber)
+	}
+	for _, p := range report.Problems {
+		r.Console.Problem(p.File, errors.New(p.Note))
+	}
+	for _, file := range report.Abandoned {
+		r.Console.Problem(file, errors.New("not counted: its shipper gave up or died: ship it again"))
+	}
+	if r.html != "" {
+		page := newPage(channel.Name(), r.subscriber, counts, int(r.top))
+		if err := page.write(r.html); err != nil {
+			return err
+		}
+		r.Console.Notice("wrote %s", r.html)
+	}
+	counts.rows = distribute.TopRows(counts.rows, int(r.top))
+	if err := printResult(r.App, r.output.Word, counts); err != nil {
+		return err
+	}
+	return incomplete(report)
+}
+
+// incomplete is the error of a report that lacks something, all of which has
+// been told.
+func incomplete(report distribute.Report) error {
+	missing := func(p distribute.Problem) bool { return p.Missing }
+	if len(report.Abandoned) > 0 || slices.ContainsFunc(report.Problems, missing) {
+		return errors.New("the counts are not of all files in whole")
+	}
+	return nil
+}

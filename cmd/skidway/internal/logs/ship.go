@@ -1,0 +1,154 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute"
+)
+
+// shipper is the command "logs ship".
+type shipper struct {
+	*cli.App
+	channel     string
+	subscribers []string
+	window      cli.Size
+	force, wait bool
+	follow      bool
+	lease       cli.Span
+}
+
+func ship(a *cli.App) *cobra.Command {
+	s := &shipper{App: a, lease: cli.Span(distribute.DefaultLease)}
+	c := &cobra.Command{
+		Use:   "ship PATH...",
+		Short: "Uploads files to a channel, for workers to count",
+		Long: `Uploads log files to Redis in pieces and announces them to the subscribers of
+a channel. Compressed files stay compressed. When the channel's window is full,
+it waits until workers have counted something, and says for whom.
+
+What was shipped before is recognised, also renamed or recompressed, and what
+has grown goes on where it ended: to ship a directory again uploads only what
+is new. More of a file can only follow when what was shipped of it before is
+counted: it waits for that too.`,
+		Example: `  skidway logs ship /var/log/nginx --channel web --subscriber countries
+  skidway logs ship access.log.1 --channel web --wait
+  skidway logs ship /var/log/nginx --channel web --follow
+  skidway logs ship logs/ --channel web --window 4GiB --force`,
+		Args: cli.OneOrMore("PATH: name the files or directories to ship"),
+	}
+	flags := c.Flags()
+	channelFlag(c, &s.channel)
+	flags.StringArrayVar(&s.subscribers, "subscriber", nil, "create the subscriber `NAME` first, if there is none; may be repeated")
+	flags.Var(&s.window, "window", "bytes that the channel's files may take up in Redis at once (default: as it is; 1 GiB for a new channel)")
+	flags.BoolVar(&s.force, "force", false, "ship what was counted before too: it is counted again")
+	flags.BoolVar(&s.wait, "wait", false, "return only when every subscriber has counted it")
+	flags.BoolVar(&s.follow, "follow", false, "go on shipping what appears and grows, until Ctrl-C")
+	c.MarkFlagsMutuallyExclusive("wait", "follow")
+	c.MarkFlagsMutuallyExclusive("force", "follow")
+	flags.Var(&s.lease, "lease", "how long after its last sign of life this process is taken for dead")
+	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
+		return withChannel(a, c.Context(), distribute.Open, s.channel, func(channel *distribute.Channel) error {
+			return s.run(c.Context(), channel, paths)
+		})
+	})
+	return c
+}
+
+func (s *shipper) run(ctx context.Context, channel *distribute.Channel, paths []string) error {
+	if err := s.prepare(ctx, channel); err != nil {
+		return err
+	}
+	ctx, stop, end := s.Console.Listen(ctx)
+	defer end()
+	if s.follow {
+		return s.goOn(ctx, channel, paths, stop)
+	}
+	return s.once(ctx, channel, paths, stop)
+}
+
+// once ships what is there now.
+func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths []string, stop *cli.Stopper) error {
+	files, missing := listFiles(s.Console, paths)
+	if len(files) == 0 {
+		return fmt.Errorf("nothing to ship; paths without files that can be read: %d", len(missing))
+	}
+	shipper := distribute.NewShipper(channel, s.config(stop, s.event))
+	started := time.Now()
+	hide := s.Console.ShowBytes(distribute.Bytes(files), shipper.Progress, nil)
+	results, err := shipper.Ship(ctx, files)
+	hide()
+	if err != nil {
+		return err
+	}
+	count := tellOutcomes(s.Console, results)
+	s.sumUp(results, count, time.Since(started))
+	failed := distribute.Tally{Failed: int64(len(missing) + count[distribute.Failed])}
+	if err := verdict(count, failed); err != nil {
+		return err
+	}
+	if s.wait && stop.Stopped() {
+		return fmt.Errorf("%w: not all is counted yet", cli.ErrStoppedEarly)
+	}
+	return nil
+}
+
+// goOn ships what is new until it is stopped.
+func (s *shipper) goOn(ctx context.Context, channel *distribute.Channel, paths []string, stop *cli.Stopper) error {
+	failures := 0
+	shipper := distribute.NewShipper(channel, s.config(stop, func(e distribute.Event) {
+		if e.Err != nil {
+			failures++
+		}
+		tellEvent(s.Console, e)
+	}))
+	s.Console.Notice("following; Ctrl-C ends it")
+	if err := shipper.Follow(ctx, paths); err != nil {
+		return err
+	}
+	if failures > 0 {
+		return fmt.Errorf("not everything could be shipped; failed: %d", failures)
+	}
+	return nil
+}
+
+func (s *shipper) config(stop *cli.Stopper, notify distribute.Notify) distribute.ShipperConfig {
+	return distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Quit: stop.Quit, Notify: notify}
+}
+
+// prepare creates subscribers and sets the window, both only if asked for.
+func (s *shipper) prepare(ctx context.Context, channel *distribute.Channel) error {
+	for _, name := range s.subscribers {
+		if err := channel.Subscribe(ctx, name, ""); err != nil {
+			return cli.InvalidAsUsage(err)
+		}
+	}
+	if s.window > 0 {
+		if err := channel.SetWindow(ctx, int64(s.window)); err != nil {
+			return cli.InvalidAsUsage(err)
+		}
+	}
+	subscribers, err := channel.Subscribers(ctx)
+	if err == nil && len(subscribers) == 0 {
+		s.Console.Notice("channel %q has no subscriber: files wait in Redis, and shipping stops when the window is full, until somebody runs 'skidway logs work --channel %s --subscriber NAME'",
+			channel.Name(), channel.Name())
+	}
+	return err
+}
+
+func (s *shipper) sumUp(results []distribute.ShippedFile, count outcomes, took time.Duration) {
+	var bytes int64
+	for _, r := range results {
+		bytes += r.Bytes
+	}
+	known := count[distribute.AlreadyCounted] + count[distribute.AlreadyShipped]
+	s.Console.Notice("shipped: %d, known before: %d, empty: %d, failed: %d; %s in %.1f s",
+		count[distribute.Shipped], known, count[distribute.Empty], count[distribute.Failed], humanize.IBytes(uint64(bytes)), took.Seconds())
+}
+
+func (s *shipper) event(e distribute.Event) { tellEvent(s.Console, e) }

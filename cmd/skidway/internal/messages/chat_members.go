@@ -1,0 +1,183 @@
+package messages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute/chat"
+)
+
+func chatJoin(a *cli.App) *cobra.Command {
+	var as string
+	var fromStart bool
+	c := &cobra.Command{
+		Use:   "join ID",
+		Short: "Makes somebody a member of a chat",
+		Long: `Makes somebody a member, who reads what is sent from now on, or with
+--from-start all that is still kept. Who is a member stays where it is.`,
+		Example: `  skidway chat join lunch --as cem
+  skidway chat join news --as cem --from-start`,
+		Args: cli.ExactlyOne("ID"),
+	}
+	asFlag(c, &as)
+	c.Flags().BoolVar(&fromStart, "from-start", false, "begin with the oldest message that is kept")
+	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
+		start := chat.FromNow
+		if fromStart {
+			start = chat.FromOldest
+		}
+		return g.Join(ctx, id, as, start)
+	})
+	return c
+}
+
+func chatLeave(a *cli.App) *cobra.Command {
+	var as string
+	c := &cobra.Command{
+		Use:   "leave ID",
+		Short: "Ends a membership",
+		Long: `Ends a membership. What only this member had not read is deleted; with the last
+member the chat ends, unless it is a channel.`,
+		Example: `  skidway chat leave lunch --as cem`,
+		Args:    cli.ExactlyOne("ID"),
+	}
+	asFlag(c, &as)
+	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
+		if err := checkMember(ctx, g, id, as); err != nil {
+			return err
+		}
+		return g.Leave(ctx, id, as)
+	})
+	return c
+}
+
+// checkMember tells whoever mistyped a name: leaving twice is no error.
+func checkMember(ctx context.Context, g *chat.Group, id, member string) error {
+	_, err := g.Pending(ctx, id, member, 0, 1)
+	return err
+}
+
+func chatDrop(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "drop ID [MEMBER]",
+		Short: "Drops a member, or a whole chat",
+		Long: `Drops a member who never comes back, so that messages no longer wait for it;
+with the last member the chat ends, unless it is a channel. Without MEMBER it
+deletes the whole chat, with everything in it. Anybody can do this.`,
+		Example: `  skidway chat drop lunch cem
+  skidway chat drop lunch`,
+		Args: idAnd(1),
+	}
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		return withGroup(a, c.Context(), func(g *chat.Group) error {
+			before, err := g.Info(c.Context(), args[0])
+			var corrupt *chat.CorruptError
+			if len(args) == 1 && errors.As(err, &corrupt) {
+				a.Console.Problem("chat "+args[0], err)
+				err = nil
+			}
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return dropChat(a, c.Context(), g, args[0], before)
+			}
+			return dropMember(a, c.Context(), g, args[0], args[1], before)
+		})
+	})
+	return c
+}
+
+func dropChat(a *cli.App, ctx context.Context, g *chat.Group, id string, was chat.Info) error {
+	if err := g.Delete(ctx, id); err != nil {
+		return err
+	}
+	if was.Kind == "" { // it could not be read
+		a.Console.Notice("deleted chat %q", id)
+		return nil
+	}
+	a.Console.Notice("deleted chat %q with %d messages and %d members", id, was.Kept, was.Members)
+	return nil
+}
+
+func dropMember(a *cli.App, ctx context.Context, g *chat.Group, id, member string, was chat.Info) error {
+	if err := checkMember(ctx, g, id, member); err != nil {
+		return err
+	}
+	if err := g.Drop(ctx, id, member); err != nil {
+		return err
+	}
+	if was.Members == 1 && was.Kind == chat.People {
+		a.Console.Notice("dropped %q, the last member, and with it chat %q", member, id)
+		return nil
+	}
+	now, err := g.Info(ctx, id)
+	if err != nil {
+		return fmt.Errorf("dropped %q, but %w", member, err)
+	}
+	a.Console.Notice("dropped %q from chat %q; messages that waited for nobody else: %d", member, id, was.Kept-min(now.Kept, was.Kept))
+	return nil
+}
+
+// A memberView prints a member.
+type memberView struct {
+	Member string    `json:"member"`
+	Cursor uint64    `json:"cursor"`
+	Unread uint64    `json:"unread"`
+	Missed uint64    `json:"missed"`
+	Seen   time.Time `json:"seen,omitzero"`
+}
+
+func chatMembers(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "members ID",
+		Short: "Shows who is in a chat, and how far",
+		Long: `Shows the members of a chat: the last message that each has read, how many are
+unread, how many the chat's limits deleted before they were read, and when it
+last read or sent.`,
+		Example: `  skidway chat members lunch -o table`,
+		Args:    cli.ExactlyOne("ID"),
+	}
+	output := cli.OutputFlag(c)
+	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
+		members, err := g.Members(ctx, id)
+		if err != nil {
+			return err
+		}
+		views := make([]memberView, len(members))
+		for i, m := range members {
+			views[i] = memberView{m.Name, m.Cursor, m.Unread, m.Missed, m.Seen.UTC()}
+		}
+		return a.Print(output.Word,
+			func(out io.Writer) error { return memberTable(views).Write(out) },
+			func(out io.Writer) error { return memberRows(out, views) },
+			func(out io.Writer) error { return cli.WriteJSON(out, views) })
+	})
+	return c
+}
+
+func memberTable(views []memberView) *cli.Table {
+	t := &cli.Table{Heads: []string{"MEMBER", "READ", "UNREAD", "MISSED", "SEEN"}, Right: []bool{false, true, true, true, false}}
+	for _, v := range views {
+		seen := ""
+		if !v.Seen.IsZero() {
+			seen = v.Seen.Local().Format(time.DateTime)
+		}
+		t.Add(cli.Printable(v.Member), cli.Digits(v.Cursor), cli.Digits(v.Unread), cli.Digits(v.Missed), seen)
+	}
+	return t
+}
+
+func memberRows(out io.Writer, views []memberView) error {
+	rows := [][]string{{"member", "cursor", "unread", "missed", "seen"}}
+	for _, v := range views {
+		rows = append(rows, []string{v.Member, cli.Digits(v.Cursor), cli.Digits(v.Unread), cli.Digits(v.Missed), cli.Stamp(v.Seen)})
+	}
+	return cli.WriteCSV(out, rows)
+}

@@ -1,0 +1,230 @@
+package messages
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute/chat"
+	"skidway/internal/rdb"
+)
+
+// DM returns the command "dm".
+func DM(a *cli.App) *cobra.Command {
+	c := cli.Group(&cobra.Command{
+		Use:   "dm",
+		Short: "Messages between two people",
+		Long: `Messages between two people. They have one history, whoever of them is named
+first, and what one sends waits until the other reads it.
+
+Names are claims: whoever can use this Redis can act as anybody.`,
+		Example: `  skidway dm send bob --as ann "noon?"
+  skidway dm read ann --as bob --follow`,
+	})
+	c.AddCommand(dmSend(a), dmRead(a), dmHistory(a), dmUnread(a), dmDelete(a))
+	return c
+}
+
+// withConversations gives f the conversations of the shared Redis.
+func withConversations(a *cli.App, ctx context.Context, f func(*chat.Conversation) error) error {
+	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
+		return cli.InvalidAsUsage(f(chat.NewConversation(db, chat.ConversationConfig{})))
+	})
+}
+
+func dmSend(a *cli.App) *cobra.Command {
+	var from string
+	var flags contentFlags
+	c := &cobra.Command{
+		Use:   "send TO [MESSAGE]",
+		Short: "Sends somebody a message",
+		Long: `Sends somebody a message, and prints its id. MESSAGE "-" is read from standard
+input; there need not be one where there is a --url. A message has at most
+64 KiB, and at most 10,000 wait for one person.`,
+		Example: `  skidway dm send bob --as ann "noon?"
+  date | skidway dm send bob --as ann -
+  skidway dm send bob --as ann --type image --url https://example.com/a.png`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return errors.New("missing TO")
+			case len(args) > 2:
+				return fmt.Errorf("unexpected %q: put the message in quotes", args[2])
+			}
+			return nil
+		},
+	}
+	asFlag(c, &from)
+	flags.add(c)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		content, err := flags.content(c, args[1:])
+		if err != nil {
+			return err
+		}
+		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+			sent, err := conversations.Send(c.Context(), from, args[0], content)
+			if err != nil {
+				return err
+			}
+			return a.Write(func(out io.Writer) error {
+				_, err := fmt.Fprintln(out, sent.ID)
+				return err
+			})
+		})
+	})
+	return c
+}
+
+func dmHistory(a *cli.App) *cobra.Command {
+	var me string
+	var before, after cli.Number
+	limit := cli.Number(chat.DefaultMessages)
+	c := &cobra.Command{
+		Use:   "history PEER",
+		Short: "Prints what two people wrote",
+		Long: `Prints what two people wrote to each other, oldest first, read or not, and
+changes nothing: the newest messages, or those before or after an id. --after 0
+begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
+		Example: `  skidway dm history bob --as ann
+  skidway dm history bob --as ann --before 57 --limit 20
+  skidway dm history bob --as ann --after 0 -o json`,
+		Args: cli.ExactlyOne("PEER"),
+	}
+	asFlag(c, &me)
+	c.Flags().Var(&before, "before", "only messages before `ID`")
+	c.Flags().Var(&after, "after", "only messages after `ID`, the next ones first")
+	c.Flags().VarP(&limit, "limit", "n", "print at most `N`; 0 is all")
+	output := cli.OutputFlag(c)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		which := chat.HistoryPage{
+			Before: uint64(before), After: uint64(after), Oldest: c.Flags().Changed("after"), Limit: int(limit),
+		}
+		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+			page, err := wholeHistory(c.Context(), conversations, me, args[0], which)
+			if err != nil {
+				return err
+			}
+			messages := messagesOf("", page.Messages)
+			return printMessages(a, output.Word, messages, dmPage{page.Total, page.Unread, messages})
+		})
+	})
+	return c
+}
+
+// wholeHistory reads as many pages as the limit takes; zero is all.
+func wholeHistory(ctx context.Context, c *chat.Conversation, me, peer string, which chat.HistoryPage) (all chat.ConversationPage, err error) {
+	most := which.Limit
+	for {
+		page, err := c.History(ctx, me, peer, which)
+		if err != nil {
+			return all, err
+		}
+		all.Total, all.Unread = page.Total, page.Unread
+		n := len(page.Messages)
+		switch {
+		case n == 0:
+			return all, nil
+		case which.Oldest:
+			all.Messages = append(all.Messages, page.Messages...)
+			which.After = page.Messages[n-1].ID
+		default:
+			all.Messages = append(page.Messages, all.Messages...)
+			which.Before = page.Messages[0].ID
+		}
+		if which.Limit = most - len(all.Messages); which.Limit == 0 {
+			return all, nil
+		}
+	}
+}
+
+// A dmPage is what a command prints of a conversation in JSON.
+type dmPage struct {
+	Total    uint64    `json:"total"`
+	Unread   uint64    `json:"unread"` // before these were read
+	Messages []message `json:"messages"`
+}
+
+func dmUnread(a *cli.App) *cobra.Command {
+	var me string
+	c := &cobra.Command{
+		Use:   "unread",
+		Short: "Counts what somebody has not read",
+		Long: `Counts what somebody has not read, in all of its conversations. Those with
+nothing unread are listed, too.`,
+		Example: `  skidway dm unread --as bob
+  skidway dm unread --as bob -o json`,
+		Args: cobra.NoArgs,
+	}
+	asFlag(c, &me)
+	output := cli.OutputFlag(c)
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
+		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+			all, err := conversations.Unread(c.Context(), me)
+			if err != nil {
+				return err
+			}
+			return printUnread(a, output.Word, all)
+		})
+	})
+	return c
+}
+
+// A peerUnread is one conversation, as it is printed.
+type peerUnread struct {
+	Peer   string `json:"peer"`
+	Unread uint64 `json:"unread"`
+	Error  string `json:"error,omitempty"` // why it can't be read
+}
+
+// printUnread prints the conversations that can be read, and tells of the
+// others on standard error, too: they fail the command.
+func printUnread(a *cli.App, format string, all []chat.PeerUnread) error {
+	view := struct {
+		Unread        uint64       `json:"unread"`
+		Conversations []peerUnread `json:"conversations"`
+	}{Conversations: []peerUnread{}}
+	shown := cli.Table{Heads: []string{"PEER", "UNREAD"}, Right: []bool{false, true}}
+	rows := [][]string{{"peer", "unread"}}
+	var failed error
+	for _, one := range all {
+		row := peerUnread{Peer: one.Peer, Unread: one.Unread}
+		if one.Err != nil {
+			row.Error = one.Err.Error()
+			failed = errors.Join(failed, fmt.Errorf("conversation with %q: %w", one.Peer, one.Err))
+		} else {
+			count := strconv.FormatUint(one.Unread, 10)
+			shown.Add(cli.Tail(one.Peer, cli.TableWidth-20), count)
+			rows = append(rows, []string{one.Peer, count})
+		}
+		view.Unread += one.Unread
+		view.Conversations = append(view.Conversations, row)
+	}
+	err := a.Print(format, shown.Write,
+		func(out io.Writer) error { return csv.NewWriter(out).WriteAll(rows) },
+		func(out io.Writer) error { return cli.WriteJSON(out, view) })
+	return errors.Join(err, failed)
+}
+
+func dmDelete(a *cli.App) *cobra.Command {
+	var me string
+	c := &cobra.Command{
+		Use:     "delete PEER",
+		Short:   "Deletes a conversation",
+		Long:    "Deletes a conversation with all its messages, read or not, for both people.",
+		Example: "  skidway dm delete bob --as ann",
+		Args:    cli.ExactlyOne("PEER"),
+	}
+	asFlag(c, &me)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+			return conversations.Delete(c.Context(), me, args[0])
+		})
+	})
+	return c
+}

@@ -1,0 +1,222 @@
+package messages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute/chat"
+	"skidway/internal/rdb"
+)
+
+// Room returns the command "room".
+func Room(a *cli.App) *cobra.Command {
+	c := cli.Group(&cobra.Command{
+		Use:   "room",
+		Short: "Named places to meet, which end by themselves",
+		Long: `A room is a named place that people enter and leave. It ends by itself when
+nobody spoke for its time to live; that nobody is inside ends nothing. Who
+neither sends nor reads for a while is no longer inside.
+
+Who acts is said with --as. Without it an operator acts, who is nobody in the
+room, but may do all that its owner may. Names are claims: whoever can use this
+Redis can act as anybody. A password keeps out those who only have the commands.`,
+		Example: `  skidway room create lobby --as ann
+  skidway room enter lobby --as ann --nick Annie
+  skidway room send lobby --as ann "hello"
+  skidway room read lobby --as ann --follow`,
+	})
+	c.AddCommand(roomCreate(a), roomEnter(a), roomLeave(a), roomSend(a), roomRead(a), roomHistory(a), roomRetract(a),
+		roomSet(a), roomMute(a), roomUnmute(a), roomDelete(a), roomInfo(a), roomPeople(a))
+	return c
+}
+
+// withRooms gives f the rooms of the shared Redis.
+func withRooms(a *cli.App, ctx context.Context, f func(*chat.Room) error) error {
+	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return cli.InvalidAsUsage(f(chat.NewRoom(db))) })
+}
+
+// A visitor is who acts in a room, as flags say.
+type visitor struct{ as, passwordFile, keyFile string }
+
+// add adds the flags of a command. needed is whether an operator can't do it.
+func (v *visitor) add(c *cobra.Command, needed bool) {
+	if needed {
+		asFlag(c, &v.as)
+	} else {
+		c.Flags().StringVar(&v.as, "as", "", "`NAME` of who does this (default: an operator)")
+	}
+	c.Flags().StringVar(&v.passwordFile, "password-file", "", "`FILE` with the password of the room in its first line")
+	c.Flags().StringVar(&v.keyFile, "key-file", "", "`FILE` with the key that 'room enter -o json' gave, which is faster")
+	c.MarkFlagsMutuallyExclusive("password-file", "key-file")
+}
+
+// pass makes the pass for a room out of the flags.
+func (v *visitor) pass(c *cobra.Command, r *chat.Room, name string) (chat.Pass, error) {
+	pass := chat.Pass{Room: name, ID: v.as}
+	err := refuseEmpty(c, "as", "password-file", "key-file", "new-password-file")
+	switch {
+	case err != nil:
+	case v.keyFile != "":
+		pass.Key, err = cli.ReadSecret(v.keyFile)
+	case v.passwordFile != "":
+		var password string
+		if password, err = cli.ReadSecret(v.passwordFile); err == nil {
+			pass.Key, err = r.Key(c.Context(), name, password)
+		}
+	}
+	return pass, err
+}
+
+// in opens the shared Redis and makes the pass, for as long as f runs.
+func (v *visitor) in(c *cobra.Command, a *cli.App, name string, f func(*chat.Room, chat.Pass) error) error {
+	return withRooms(a, c.Context(), func(r *chat.Room) error {
+		pass, err := v.pass(c, r, name)
+		if err != nil {
+			return err
+		}
+		return f(r, pass)
+	})
+}
+
+// nameAnd wants the name of a room and then at most one more argument, which the
+// word describes.
+func nameAnd(what string, needed bool) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return errors.New("missing NAME of the room")
+		case len(args) == 1 && needed:
+			return errors.New("missing " + what)
+		case len(args) > 2:
+			return fmt.Errorf("unexpected %q: one %s is enough; put quotes around words that belong together", args[2], what)
+		}
+		return nil
+	}
+}
+
+func roomCreate(a *cli.App) *cobra.Command {
+	ttl, presence := cli.Span(chat.DefaultRoomTTL), cli.Span(chat.DefaultRoomPresence)
+	keep := cli.Number(chat.DefaultRoomKeep)
+	var most cli.Number
+	var options chat.RoomOptions
+	var passwordFile string
+	c := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Creates a room",
+		Long: `Creates a room. With --as it has an owner, who alone may change, mute and
+delete; without, everybody inside may. Its creator still has to enter it.`,
+		Example: `  skidway room create lobby
+  skidway room create cellar --as ann --password-file secret.txt --ttl 24h
+  skidway room create booth --max 2 --keep 100 --presence 1m`,
+		Args: cli.ExactlyOne("NAME of the room"),
+	}
+	flags := c.Flags()
+	flags.Var(&ttl, "ttl", "how long the room lives after the last word")
+	flags.Var(&presence, "presence", "how long who neither sends nor reads stays inside")
+	flags.Var(&most, "max", "most people inside; 0: no limit")
+	flags.Var(&keep, "keep", "how many messages of history to keep")
+	flags.StringVar(&options.Owner, "as", "", "`NAME` of the owner (default: none)")
+	flags.StringVar(&passwordFile, "password-file", "", "`FILE` with a password for the room in its first line")
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		if err := refuseEmpty(c, "as", "password-file"); err != nil {
+			return err
+		}
+		options.TTL, options.Presence = time.Duration(ttl), time.Duration(presence)
+		options.Max, options.Keep = int(most), int(keep)
+		if keep == 0 {
+			return cli.WrongUsage("--keep starts at 1")
+		}
+		if passwordFile != "" {
+			var err error
+			if options.Password, err = cli.ReadSecret(passwordFile); err != nil {
+				return err
+			}
+			if options.Password == "" {
+				return fmt.Errorf("%s: its first line is empty, want a password there", passwordFile)
+			}
+		}
+		return withRooms(a, c.Context(), func(r *chat.Room) error { return r.Create(c.Context(), args[0], options) })
+	})
+	return c
+}
+
+func roomEnter(a *cli.App) *cobra.Command {
+	var options chat.EnterOptions
+	var passwordFile string
+	c := &cobra.Command{
+		Use:   "enter NAME",
+		Short: "Enters a room",
+		Long: `Enters a room and prints the id of who is inside now, for --as of the other
+commands. Without --as it makes one. For a room with a password, -o json prints
+a key, too: keep it in a file for --key-file, which takes no computing.
+
+Whether there is no such room or the password is wrong is not told.`,
+		Example: `  skidway room enter lobby --as ann --nick Annie
+  id=$(skidway room enter lobby)
+  skidway room enter cellar --as ann --password-file secret.txt -o json`,
+		Args: cli.ExactlyOne("NAME of the room"),
+	}
+	c.Flags().StringVar(&options.ID, "as", "", "`NAME` that nobody else has inside (default: a new one)")
+	c.Flags().StringVar(&options.Nick, "nick", "", "`NAME` to be called by")
+	c.Flags().StringVar(&passwordFile, "password-file", "", "`FILE` with the password of the room in its first line")
+	output := cli.OutputFlag(c)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) (err error) {
+		if err := refuseEmpty(c, "as", "password-file"); err != nil {
+			return err
+		}
+		if passwordFile != "" {
+			if options.Password, err = cli.ReadSecret(passwordFile); err != nil {
+				return err
+			}
+		}
+		return withRooms(a, c.Context(), func(r *chat.Room) error {
+			pass, err := r.Enter(c.Context(), args[0], options)
+			if err != nil {
+				return err
+			}
+			return a.PrintWord(output.Word, pass.ID, struct {
+				Room string `json:"room"`
+				ID   string `json:"id"`
+				Key  string `json:"key"`
+			}{pass.Room, pass.ID, pass.Key})
+		})
+	})
+	return c
+}
+
+func roomLeave(a *cli.App) *cobra.Command {
+	var v visitor
+	c := &cobra.Command{
+		Use:     "leave NAME",
+		Short:   "Leaves a room",
+		Long:    "Leaves a room. Its messages stay for those who come back.",
+		Example: `  skidway room leave lobby --as ann`,
+		Args:    cli.ExactlyOne("NAME of the room"),
+	}
+	v.add(c, true)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Leave(c.Context(), pass) })
+	})
+	return c
+}
+
+func roomDelete(a *cli.App) *cobra.Command {
+	var v visitor
+	c := &cobra.Command{
+		Use:     "delete NAME",
+		Short:   "Deletes a room",
+		Long:    "Deletes a room with all that is in it. Its owner may, and operators.",
+		Example: `  skidway room delete lobby`,
+		Args:    cli.ExactlyOne("NAME of the room"),
+	}
+	v.add(c, false)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Delete(c.Context(), pass) })
+	})
+	return c
+}

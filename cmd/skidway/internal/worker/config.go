@@ -1,0 +1,178 @@
+package worker
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// A config is what a worker's configuration file says. What it leaves out has
+// its default. Every value that is no list or map can also be given by an
+// environment variable, which wins: see [config.fromEnvironment].
+type config struct {
+	Redis     string           `yaml:"redis"`
+	Prefix    string           `yaml:"prefix"`
+	Listen    string           `yaml:"listen"`   // for health and metrics; empty: nowhere
+	Revision  wholeNumber      `yaml:"revision"` // of the schedules
+	Log       logConfig        `yaml:"log"`
+	Worker    workerConfig     `yaml:"worker"`
+	Queues    []queueConfig    `yaml:"queues"`
+	Channels  []string         `yaml:"channels"` // of logs, whose counts are among the metrics
+	Kinds     kindsConfig      `yaml:"kinds"`
+	Schedules []scheduleConfig `yaml:"schedules"`
+
+	file   string
+	origin origin
+}
+
+type logConfig struct {
+	Level  string `yaml:"level"`  // debug, info, warn, error
+	Format string `yaml:"format"` // text, json
+}
+
+type workerConfig struct {
+	Concurrency wholeNumber   `yaml:"concurrency"`
+	Strict      bool          `yaml:"strict"`
+	Name        string        `yaml:"name"`
+	Lease       duration      `yaml:"lease"`
+	Timeout     duration      `yaml:"timeout"`
+	MaxAttempts wholeNumber   `yaml:"max_attempts"`
+	Crashes     wholeNumber   `yaml:"crashes"`
+	Grace       duration      `yaml:"grace"`
+	Drain       duration      `yaml:"drain"`
+	Backoff     backoffConfig `yaml:"backoff"`
+}
+
+type backoffConfig struct {
+	First  duration `yaml:"first"`
+	Most   duration `yaml:"most"`
+	Factor float64  `yaml:"factor"`
+	Jitter float64  `yaml:"jitter"`
+}
+
+type queueConfig struct {
+	Name        string           `yaml:"name"`
+	Weight      wholeNumber      `yaml:"weight"`
+	Concurrency wholeNumber      `yaml:"concurrency"`
+	Retention   *retentionConfig `yaml:"retention"` // missing: as Redis has it
+}
+
+type retentionConfig struct {
+	Dead    keepConfig `yaml:"dead"`
+	Results keepConfig `yaml:"results"`
+}
+
+type keepConfig struct {
+	Jobs  wholeNumber `yaml:"jobs"`
+	Bytes byteSize    `yaml:"bytes"`
+	Age   duration    `yaml:"age"`
+}
+
+// maxConfig is the most bytes of a configuration.
+const maxConfig = 1 << 20
+
+// readConfig reads a configuration; "" is an empty one. What is in the
+// environment wins. Its errors are a [configError].
+func readConfig(file string, environment func(string) (string, bool)) (*config, error) {
+	c := &config{file: file}
+	if file != "" {
+		text, err := readBounded(file)
+		if err != nil {
+			return nil, &configError{file: file, err: err}
+		}
+		if err := c.parse(text); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.fromEnvironment(environment); err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+// readBounded reads a file that is to be small.
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
+	switch {
+	case err != nil:
+		return nil, withoutPath(err)
+	case len(text) > maxConfig:
+		return nil, fmt.Errorf("it is larger than %s, which no configuration is", humanize.IBytes(maxConfig))
+	}
+	return text, nil
+}
+
+// withoutPath is for errors that are told with the path already.
+func withoutPath(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// parse reads the text of a file. Names that are not known are refused.
+func (c *config) parse(text []byte) error {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if at := invalidUTF8(text); at >= 0 {
+		return &configError{c.file, 1 + bytes.Count(text[:at], []byte{'\n'}), errors.New("this line is not UTF-8")}
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return c.yamlError(err)
+	}
+	if len(file.Docs) > 1 {
+		return &configError{file: c.file, err: errors.New("there are several documents in it, divided by ---: want one")}
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil
+	}
+	c.origin.lines = map[string]int{}
+	c.origin.note(file.Docs[0].Body, "")
+	if err := yaml.NodeToValue(file.Docs[0].Body, c, yaml.Strict()); err != nil {
+		return c.yamlError(err)
+	}
+	return nil
+}
+
+// invalidUTF8 is where a text stops being UTF-8, or below zero.
+func invalidUTF8(text []byte) int {
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// yamlError says where the text is wrong. It has only the message, not the whole
+// error, which has the lines around in it: there may be secrets.
+func (c *config) yamlError(err error) error {
+	wrong := &configError{file: c.file, err: err}
+	var at *lineError
+	var inYAML yaml.Error
+	switch {
+	case errors.As(err, &at):
+		wrong.line, wrong.err = at.line, at.err
+	case errors.As(err, &inYAML):
+		wrong.err = errors.New(inYAML.GetMessage())
+		if token := inYAML.GetToken(); token != nil && token.Position != nil {
+			wrong.line = token.Position.Line
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,179 @@
+package worker
+
+import (
+	"errors"
+	"net/url"
+	"time"
+
+	"skidway/delayed"
+	"skidway/distribute/geo"
+	"skidway/queue"
+	"skidway/workers"
+	"skidway/workers/kinds"
+)
+
+// A kindsConfig has the settings of the built-in kinds. A kind that needs some,
+// and has none, is not served.
+type kindsConfig struct {
+	Email emailConfig `yaml:"email.send"`
+	HTTP  httpConfig  `yaml:"http.request"`
+	Exec  execConfig  `yaml:"exec.run"`
+	Logs  logsConfig  `yaml:"logs"` // of logs.ship, logs.report and logs.count
+}
+
+// KindSettings are what all kinds have. (The YAML package can embed exported
+// types only.)
+type KindSettings struct {
+	Timeout     duration      `yaml:"timeout"`
+	MaxAttempts wholeNumber   `yaml:"max_attempts"`
+	Backoff     backoffConfig `yaml:"backoff"`
+}
+
+type emailConfig struct {
+	KindSettings `yaml:",inline"`
+	Host         string      `yaml:"host"`
+	Port         wholeNumber `yaml:"port"`
+	TLS          string      `yaml:"tls"`
+	Auth         string      `yaml:"auth"`
+	Username     string      `yaml:"username"`
+	Password     secretValue `yaml:"password"`
+	Hello        string      `yaml:"hello"`
+	From         string      `yaml:"from"`
+	Domain       string      `yaml:"domain"`
+	Connections  wholeNumber `yaml:"connections"`
+	IdleTimeout  duration    `yaml:"idle_timeout"`
+	SMTPTimeout  duration    `yaml:"smtp_timeout"`
+	PerMinute    wholeNumber `yaml:"per_minute"`
+	Templates    string      `yaml:"templates"`
+	Attachments  []string    `yaml:"attachments"`
+	MaxSize      byteSize    `yaml:"max_size"`
+}
+
+type httpConfig struct {
+	KindSettings   `yaml:",inline"`
+	AllowRedirects bool                   `yaml:"allow_redirects"`
+	AllowPrivate   bool                   `yaml:"allow_private"`
+	Proxy          string                 `yaml:"proxy"`
+	Secrets        map[string]secretValue `yaml:"secrets"`
+}
+
+type execConfig struct {
+	KindSettings `yaml:",inline"`
+	Grace        duration                 `yaml:"grace"`
+	Commands     map[string]commandConfig `yaml:"commands"`
+}
+
+type logsConfig struct {
+	KindSettings `yaml:",inline"`
+	Folders      []string `yaml:"folders"`
+	GeoIP        string   `yaml:"geoip"`
+}
+
+type commandConfig struct {
+	Path      string            `yaml:"path"`
+	Args      []string          `yaml:"args"`
+	MaxArgs   wholeNumber       `yaml:"max_args"`
+	Env       map[string]string `yaml:"env"`
+	Inherit   []string          `yaml:"inherit"`
+	Dir       string            `yaml:"dir"`
+	Timeout   duration          `yaml:"timeout"`
+	Output    byteSize          `yaml:"output"`
+	DeadCodes []int             `yaml:"dead_codes"`
+}
+
+func (c *backoffConfig) policy() delayed.Policy {
+	if *c == (backoffConfig{}) {
+		return nil
+	}
+	return delayed.Backoff{First: time.Duration(c.First), Most: time.Duration(c.Most), Factor: c.Factor, Jitter: c.Jitter}.Policy()
+}
+
+func (c *KindSettings) kind() workers.Kind {
+	return workers.Kind{Timeout: time.Duration(c.Timeout), MaxAttempts: int(c.MaxAttempts), Backoff: c.Backoff.policy()}
+}
+
+func (c *emailConfig) settings(fetcher kinds.Fetcher) kinds.EmailConfig {
+	return kinds.EmailConfig{
+		Host: c.Host, Port: int(c.Port), TLS: c.TLS, Auth: c.Auth, Username: c.Username, Password: c.Password.text,
+		Hello: c.Hello, From: c.From, Domain: c.Domain, Connections: int(c.Connections), IdleTimeout: time.Duration(c.IdleTimeout),
+		Timeout: time.Duration(c.SMTPTimeout), PerMinute: int(c.PerMinute), Templates: c.Templates, Attachments: c.Attachments,
+		MaxSize: int64(c.MaxSize), Fetcher: fetcher,
+	}
+}
+
+func (c *httpConfig) settings() (kinds.HTTPConfig, error) {
+	s := kinds.HTTPConfig{AllowRedirects: c.AllowRedirects, AllowPrivate: c.AllowPrivate, Secrets: map[string]string{}}
+	for name, value := range c.Secrets {
+		s.Secrets[name] = value.text
+	}
+	if c.Proxy != "" {
+		proxy, err := url.Parse(c.Proxy)
+		if err != nil || proxy.Host == "" {
+			return s, errors.New("want a URL such as http://proxy.example.com:3128")
+		}
+		s.Proxy = proxy
+	}
+	return s, nil
+}
+
+func (c *execConfig) settings() kinds.ExecConfig {
+	s := kinds.ExecConfig{Grace: time.Duration(c.Grace), Commands: map[string]kinds.Command{}}
+	for name, command := range c.Commands {
+		s.Commands[name] = kinds.Command{
+			Path: command.Path, Args: command.Args, MaxArgs: int(command.MaxArgs), Env: command.Env, Inherit: command.Inherit,
+			Dir: command.Dir, Timeout: time.Duration(command.Timeout), Output: int(command.Output), DeadCodes: command.DeadCodes,
+		}
+	}
+	return s
+}
+
+// logsTimeout bounds the jobs of logs where nothing else does: files may be large
+// and workers few.
+const logsTimeout = 24 * time.Hour
+
+func (c *logsConfig) settings() (kinds.LogsConfig, error) {
+	s := kinds.LogsConfig{Folders: c.Folders}
+	if c.GeoIP == "" {
+		return s, nil
+	}
+	var err error
+	s.Countries, err = geo.Open(c.GeoIP)
+	return s, err
+}
+
+func (c *logsConfig) kind() workers.Kind {
+	k := c.KindSettings.kind()
+	if k.Timeout == 0 {
+		k.Timeout = logsTimeout
+	}
+	return k
+}
+
+// settings are those of the pool, without queues.
+func (c *workerConfig) settings() workers.Config {
+	return workers.Config{
+		Strict: c.Strict, Concurrency: int(c.Concurrency), Lease: time.Duration(c.Lease), Timeout: time.Duration(c.Timeout),
+		MaxAttempts: int(c.MaxAttempts), Backoff: c.Backoff.policy(), Grace: time.Duration(c.Grace), Drain: time.Duration(c.Drain),
+		Crashes: int(c.Crashes), Name: c.Name,
+	}
+}
+
+// queues are those of the configuration for a pool.
+func (c *config) queues() []workers.Queue {
+	list := make([]workers.Queue, len(c.Queues))
+	for i, q := range c.Queues {
+		list[i] = q.queue()
+	}
+	return list
+}
+
+func (q *queueConfig) queue() workers.Queue {
+	return workers.Queue{Name: q.Name, Weight: int(q.Weight), Concurrency: int(q.Concurrency)}
+}
+
+func (r *retentionConfig) settings() queue.Retention {
+	keep := func(k keepConfig) queue.Keep {
+		return queue.Keep{Jobs: int(k.Jobs), Bytes: int64(k.Bytes), Age: time.Duration(k.Age)}
+	}
+	return queue.Retention{Dead: keep(r.Dead), Results: keep(r.Results)}
+}

@@ -1,0 +1,160 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/rdb"
+	"skidway/queue"
+	"skidway/workers"
+	"skidway/workers/metrics"
+)
+
+// A service is a running worker: a shift of the pool, which a new configuration
+// replaces by the next, and what stays beside them.
+type service struct {
+	read   func() (*config, error) // the configuration, again
+	config *config                 // what it was started with
+
+	db       *rdb.DB
+	client   *queue.Client
+	metrics  *metrics.Metrics
+	channels *channelMetrics
+	log      *slog.Logger
+	level    slog.LevelVar
+	signals  chan os.Signal
+	alive    <-chan time.Time // when systemd wants a sign of life
+
+	shift    *shift                       // that takes jobs
+	taking   atomic.Pointer[workers.Pool] // of that shift, for others to look at
+	shifts   sync.WaitGroup               // all that run jobs
+	over     chan *shift                  // those that ended by themselves
+	stopping chan struct{}                // closed when the end begins
+}
+
+// run works until a signal ends it.
+func (s *service) run(ctx context.Context, c *config) (err error) {
+	s.config = c
+	s.log = c.Log.logger(os.Stderr, &s.level)
+	signal.Ignore(syscall.SIGHUP) // the configuration was just read
+	s.db, err = cli.OpenAt(ctx, c.Redis, c.Prefix)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.db.Close()) }()
+	if s.db.Embedded() {
+		return cli.WrongUsage("the embedded Redis ends with this process, so nobody could add jobs: give --redis the URL of a server")
+	}
+	if err := s.connect(); err != nil {
+		return err
+	}
+	s.stopping, s.over, s.signals = make(chan struct{}), make(chan *shift), make(chan os.Signal, 4)
+	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(s.signals)
+	listener, err := listen(c.Listen)
+	if err != nil {
+		return err
+	}
+	if err := s.begin(ctx, c); err != nil {
+		return errors.Join(configurationError(err), listener.close())
+	}
+	defer s.answer(listener)()
+	defer s.tick()()
+	s.log.Info("worker is ready", s.about(c)...)
+	notifySystemd(daemon.SdNotifyReady)
+	return s.serve(ctx)
+}
+
+// connect makes what stays from one configuration to the next.
+func (s *service) connect() (err error) {
+	s.client, err = queue.New(s.db, queue.Config{Middleware: []queue.Middleware{
+		func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+			return s.metrics.Enqueue(ctx, inserts, next)
+		},
+	}})
+	if err == nil {
+		s.metrics, s.channels = metrics.New(s.client), newChannelMetrics(s.db)
+	}
+	return err
+}
+
+// about is what is logged of the shift that begins.
+func (s *service) about(c *config) []any {
+	return []any{"worker", s.shift.pool.Name(), "queues", queueNames(c), "kinds", s.shift.kinds.names()}
+}
+
+// serve obeys signals until the worker is to end.
+func (s *service) serve(ctx context.Context) error {
+	for {
+		select {
+		case <-s.alive:
+			notifySystemd(daemon.SdNotifyWatchdog)
+		case over := <-s.over:
+			if over == s.shift { // by 'skidway workers stop'
+				return errors.Join(over.err, s.stop(ctx))
+			}
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), s.stop(context.WithoutCancel(ctx)))
+		case got := <-s.signals:
+			if got != syscall.SIGHUP {
+				return s.stop(ctx)
+			}
+			s.reload(ctx)
+		}
+	}
+}
+
+// stop ends all shifts: gently, or at once when another signal comes.
+func (s *service) stop(ctx context.Context) error {
+	close(s.stopping)
+	notifySystemd(daemon.SdNotifyStopping)
+	s.log.Info("stopping: running jobs may end, the others go back; once more stops at once",
+		"drain", cmp.Or(time.Duration(s.shift.worker.Drain), workers.DefaultDrain), "grace", cmp.Or(time.Duration(s.shift.worker.Grace), workers.DefaultGrace))
+	ended := make(chan struct{})
+	go func() {
+		_ = s.shift.pool.Stop(ctx) // it ends
+		s.shifts.Wait()
+		close(ended)
+	}()
+	for {
+		select {
+		case <-s.alive:
+			notifySystemd(daemon.SdNotifyWatchdog)
+		case <-ended:
+			s.log.Info("stopped")
+			return nil
+		case got := <-s.signals:
+			if got != syscall.SIGHUP {
+				return errors.New("stopped at once: the jobs that ran are run again when their lease is over")
+			}
+		}
+	}
+}
+
+// tick makes the signs of life that systemd wants, if it does.
+func (s *service) tick() (end func()) {
+	watchdog, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		s.log.Warn("WATCHDOG_USEC can't be read", "error", err)
+	}
+	if watchdog == 0 {
+		return func() {}
+	}
+	ticker := time.NewTicker(watchdog / 2)
+	s.alive = ticker.C
+	return ticker.Stop
+}
+
+// notifySystemd tells systemd how the service stands, where it asks for that.
+func notifySystemd(state string) { _, _ = daemon.SdNotify(false, state) }

@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// A front is where a service answers for health, readiness and metrics.
+type front struct {
+	listener net.Listener // nil: nowhere
+}
+
+// listen takes an address; an empty one is none.
+func listen(address string) (*front, error) {
+	if address == "" {
+		return &front{}, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for health and metrics: %w", err)
+	}
+	return &front{listener}, nil
+}
+
+func (f *front) close() error {
+	if f.listener == nil {
+		return nil
+	}
+	return f.listener.Close()
+}
+
+// answer answers until stop is called.
+func (s *service) answer(f *front) (stop func()) {
+	if f.listener == nil {
+		return func() {}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(s.metrics, s.channels, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("health and metrics are not answered any more", "error", err)
+		}
+	}()
+	s.log.Info("health and metrics", "address", f.listener.Addr().String())
+	return func() {
+		_ = server.Close() // what was asked meanwhile is nobody's business any more
+		<-over
+	}
+}
+
+// ready tells whether the worker takes jobs.
+func (s *service) ready(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-s.stopping:
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		return
+	default:
+	}
+	if s.taking.Load().IsQuiet() { // "skidway workers quiet" or "stop"
+		http.Error(w, "told to take no more jobs", http.StatusServiceUnavailable)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	defer cancel()
+	if err := s.db.Ping(ctx).Err(); err != nil {
+		http.Error(w, "redis does not answer", http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = fmt.Fprintln(w, "ready")
+}

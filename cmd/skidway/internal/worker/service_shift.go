@@ -1,0 +1,184 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+
+	"skidway/delayed"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// A shift is a pool with the kinds of one configuration. When the next shift
+// begins it takes no more jobs, and ends when those that it runs have ended,
+// however long that takes: until then it counts beside the next.
+type shift struct {
+	pool   *workers.Pool
+	kinds  *kindSet
+	worker workerConfig
+	err    error         // of the pool, once it is over
+	over   chan struct{} // closed: its pool has ended
+
+	mu      sync.Mutex
+	running int           // handlers
+	retired bool          // it takes no more jobs
+	idle    chan struct{} // closed: it is retired, and nothing runs
+}
+
+func (s *service) newShift(c *config) (*shift, error) {
+	set, err := newKindSet(s.db, c)
+	if err != nil {
+		return nil, err
+	}
+	h := &shift{kinds: set, worker: c.Worker, over: make(chan struct{}), idle: make(chan struct{})}
+	settings := c.Worker.settings()
+	settings.Queues, settings.Hooks, settings.Logger = c.queues(), s.metrics.Hooks(), s.log
+	settings.Middleware = []workers.Middleware{h.count}
+	if h.pool, err = workers.New(s.db, s.client, settings); err != nil {
+		set.close()
+		return nil, c.wrong("worker", "%w", err)
+	}
+	set.handle(h.pool)
+	return h, nil
+}
+
+// count is middleware that counts the handlers that run.
+func (h *shift) count(next workers.Handler) workers.Handler {
+	return func(ctx context.Context, job *queue.Job) error {
+		h.change(1)
+		defer h.change(-1)
+		return next(ctx, job)
+	}
+}
+
+func (h *shift) change(by int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running += by
+	h.look()
+}
+
+// look closes idle when it is time. The mutex is held.
+func (h *shift) look() {
+	if h.retired && h.running == 0 {
+		select {
+		case <-h.idle:
+		default:
+			close(h.idle)
+		}
+	}
+}
+
+// run runs the pool until it is stopped.
+func (h *shift) run(s *service) {
+	h.err = h.pool.Run(context.Background())
+	h.kinds.close()
+	s.log.Info("pool has ended", "worker", h.pool.Name())
+	close(h.over)
+	select {
+	case s.over <- h:
+	case <-s.stopping:
+	}
+}
+
+// retire lets the shift take no more jobs. What runs goes on until it ends, or
+// the service does.
+func (h *shift) retire(s *service) {
+	h.pool.Quiet()
+	h.mu.Lock()
+	h.retired = true
+	h.look()
+	h.mu.Unlock()
+	s.shifts.Go(func() {
+		select {
+		case <-h.idle:
+		case <-s.stopping:
+		case <-h.over:
+		}
+		_ = h.pool.Stop(context.Background()) // it ends
+	})
+}
+
+// begin starts a shift by a configuration, instead of the one that runs.
+func (s *service) begin(ctx context.Context, c *config) error {
+	next, err := s.newShift(c)
+	if err != nil {
+		return err
+	}
+	if err := s.store(ctx, c); err != nil {
+		next.kinds.close()
+		return err
+	}
+	if s.shift != nil {
+		s.shift.retire(s)
+	}
+	s.shift = next
+	s.taking.Store(next.pool)
+	s.shifts.Go(func() { next.run(s) })
+	s.channels.watch(c.Channels)
+	return nil
+}
+
+// store tells Redis what a configuration says of queues and schedules.
+func (s *service) store(ctx context.Context, c *config) error {
+	for _, one := range c.Queues {
+		if one.Retention == nil {
+			continue
+		}
+		q, err := s.client.Queue(one.Name)
+		if err == nil {
+			err = q.SetRetention(ctx, one.Retention.settings())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, one := range c.Schedules {
+		if err := s.schedule(ctx, c, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schedule stores a schedule. One that Redis has from a newer configuration
+// stays.
+func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) error {
+	schedule, err := one.schedule(c.Revision)
+	if err == nil {
+		_, err = delayed.AddSchedule(ctx, s.client, schedule)
+	}
+	var revision *queue.RevisionError
+	isRevision := errors.As(err, &revision)
+	switch {
+	case err == nil:
+		s.tellUnserved(c, one)
+		return nil
+	case isRevision && revision.Outdated():
+		s.log.Warn("a newer configuration has changed a schedule: it stays as that says", "schedule", one.Name, "error", err)
+		return nil
+	}
+	err = fmt.Errorf("schedule %q: %w", one.Name, err)
+	if isRevision || errors.Is(err, queue.ErrInvalid) {
+		err = &configError{c.file, one.line, err}
+	}
+	return err
+}
+
+// tellUnserved tells of a schedule in a queue that this worker does not serve: it
+// fires only if another one does.
+func (s *service) tellUnserved(c *config, one scheduleConfig) {
+	name := one.Job.Options.Queue
+	if name == "" {
+		name = queue.DefaultQueue
+	}
+	for _, q := range c.Queues {
+		if matches, _ := path.Match(q.Name, name); matches {
+			return
+		}
+	}
+	s.log.Warn("a schedule is in a queue that this worker does not serve: it fires only while another one does", "schedule", one.Name, "queue", name)
+}

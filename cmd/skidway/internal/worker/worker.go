@@ -1,0 +1,160 @@
+// Package worker has the commands worker and config.
+package worker
+
+import (
+	"context"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/queue"
+)
+
+// A workerFlags are the flags of skidway worker. Those that were given win over
+// the configuration and the environment.
+type workerFlags struct {
+	file           string
+	queues         []string
+	concurrency    cli.Number
+	strict         bool
+	name, listen   string
+	logFormat      cli.Choice
+	allowRedirects bool
+	allowPrivate   bool
+	given          func(flag string) bool
+}
+
+// Command returns the command "worker".
+func Command(a *cli.App) *cobra.Command {
+	f := workerFlags{logFormat: cli.Choice{Words: []string{"text", "json"}}}
+	c := &cobra.Command{
+		Use:   "worker",
+		Short: "Runs jobs of the built-in kinds",
+		Long: `Runs the jobs of some queues, and fires their schedules, until it is stopped.
+
+The kinds it knows are http.request, and those that its configuration has
+settings for: email.send (a mail server), exec.run (the commands that jobs may
+start), logs.ship, logs.report and logs.count (the folders they may read).
+
+Settings come from flags, else from the environment, else from the file of
+--config, else they have their defaults. "skidway config variables" lists the
+variables: worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
+
+SIGTERM or Ctrl-C once lets running jobs end (for worker.drain, 25 s if it says
+nothing, and worker.grace, 10 s, to give up), hands the rest back with no
+attempt used, and ends with 0; a second one stops at once and ends with 1.
+
+SIGHUP reads the configuration again. New jobs run under the new one; those that
+run go on under the old one until they end, and count beside the new
+concurrency. If the new one is wrong the old one stays. redis, prefix, listen
+and log.format need a restart. What was a schedule and is none in the new
+configuration goes on: "skidway cron remove" ends it.
+
+With --listen it answers GET /healthz (200 while it lives), /readyz (200 while
+it takes jobs and Redis answers) and /metrics (Prometheus).`,
+		Example: `  skidway worker --queue default
+  skidway worker --queue mail=3 --queue reports --concurrency 32
+  skidway worker --config /etc/skidway.yaml --listen 127.0.0.1:9310`,
+		Args: cobra.NoArgs,
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.file, "config", "", "`FILE` with the configuration, in YAML")
+	flags.StringArrayVar(&f.queues, "queue", nil, "`NAME[=WEIGHT]` of a queue, or a pattern as \"tenant-*\";\nmay be given again (default \"default\")")
+	flags.Var(&f.concurrency, "concurrency", "most jobs at once (default 16)")
+	flags.BoolVar(&f.strict, "strict", false, "take from a queue only while those before it are empty")
+	flags.StringVar(&f.name, "name", "", "`NAME` that it is shown with (default: host and process)")
+	flags.StringVar(&f.listen, "listen", "", "`ADDR` to answer /healthz, /readyz and /metrics at")
+	flags.Var(&f.logFormat, "log-format", "how to log (default text)")
+	flags.BoolVar(&f.allowRedirects, "http-allow-redirects", false, "let jobs of http.request follow redirects")
+	flags.BoolVar(&f.allowPrivate, "http-allow-private", false, "let them reach addresses that are not public")
+	cli.Complete(c, "log-format", f.logFormat.Words...)
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
+		f.given = c.Flags().Changed
+		return runWorker(a, c.Context(), &f)
+	})
+	return c
+}
+
+// config reads the configuration and puts the flags over it.
+func (f *workerFlags) config(a *cli.App) (*config, error) {
+	c, err := readConfig(f.file, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	for flag, set := range map[string]func(){
+		"concurrency":          func() { c.Worker.Concurrency = wholeNumber(f.concurrency) },
+		"strict":               func() { c.Worker.Strict = f.strict },
+		"name":                 func() { c.Worker.Name = f.name },
+		"listen":               func() { c.Listen = f.listen },
+		"log-format":           func() { c.Log.Format = f.logFormat.Word },
+		"http-allow-redirects": func() { c.Kinds.HTTP.AllowRedirects = f.allowRedirects },
+		"http-allow-private":   func() { c.Kinds.HTTP.AllowPrivate = f.allowPrivate },
+	} {
+		if f.given(flag) {
+			set()
+		}
+	}
+	if f.given("listen") {
+		if _, _, err := net.SplitHostPort(f.listen); err != nil && f.listen != "" {
+			return nil, cli.WrongUsage("--listen %q: want host and port, as in 127.0.0.1:9310", f.listen)
+		}
+	}
+	if len(f.queues) > 0 {
+		if c.Queues, err = parseQueues(f.queues); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Queues) == 0 {
+		c.Queues = []queueConfig{{Name: queue.DefaultQueue}}
+	}
+	// --redis and the variables of all commands win; readConfig has looked at
+	// SKIDWAY_REDIS already.
+	if a.Redis != "" {
+		c.Redis = a.Redis
+	}
+	if c.Redis == "" {
+		c.Redis = a.URL()
+	}
+	if a.Prefix != "" {
+		c.Prefix = a.Prefix
+	}
+	return c, nil
+}
+
+// parseQueues reads NAME or NAME=WEIGHT.
+func parseQueues(texts []string) ([]queueConfig, error) {
+	var queues []queueConfig
+	for _, text := range texts {
+		name, weight, weighted := strings.Cut(text, "=")
+		q := queueConfig{Name: name}
+		if weighted {
+			n, err := strconv.Atoi(weight)
+			if err != nil || n < 1 {
+				return nil, cli.WrongUsage("--queue %q: the weight %q is no whole number above zero", text, weight)
+			}
+			q.Weight = wholeNumber(n)
+		}
+		if slices.ContainsFunc(queues, func(other queueConfig) bool { return other.Name == name }) {
+			return nil, cli.WrongUsage("--queue %q: that queue is there twice", text)
+		}
+		queues = append(queues, q)
+	}
+	return queues, nil
+}
+
+func runWorker(a *cli.App, ctx context.Context, f *workerFlags) error {
+	c, err := f.config(a)
+	if err == nil {
+		_, err = c.checkKinds()
+	}
+	if err != nil {
+		return configurationError(err)
+	}
+	s := &service{read: func() (*config, error) { return f.config(a) }}
+	return s.run(ctx, c)
+}
