@@ -2,7 +2,17 @@
 // flag values, exit codes, signals and progress.
 package cli
 
-import "io"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+)
 
 // An App is what all commands of one run share.
 type App struct {
@@ -11,4 +21,62 @@ type App struct {
 
 	// Global flags.
 	Redis, Prefix string
+}
+
+// EmbeddedURL is the Redis inside the process.
+const EmbeddedURL = "embedded:"
+
+// URL is where the Redis is that several processes share.
+func (a *App) URL() string {
+	for _, url := range []string{a.Redis, os.Getenv("SKIDWAY_REDIS"), os.Getenv("REDIS_URL")} {
+		if url != "" {
+			return url
+		}
+	}
+	return rdb.DefaultURL
+}
+
+// Open connects and refuses a server that is not fit.
+func (a *App) Open(ctx context.Context, url string) (*rdb.DB, error) {
+	return OpenAt(ctx, url, a.Prefix)
+}
+
+// OpenAt connects to a Redis and refuses a server that is not fit.
+func OpenAt(ctx context.Context, url, prefix string) (*rdb.DB, error) {
+	db, err := rdb.Open(ctx, url, rdb.Options{Prefix: prefix})
+	if err != nil {
+		return nil, OpenError(err)
+	}
+	if _, err := db.Check(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// OpenError tells a URL or prefix that makes no sense from a server that is
+// away or refuses.
+func OpenError(err error) error {
+	var away *rdb.UnreachableError
+	var answer redis.Error
+	switch {
+	case errors.As(err, &away):
+		return err
+	case errors.As(err, &answer):
+		return fmt.Errorf("redis refuses this connection: %w: check user, password and database in the URL", err)
+	}
+	return AsUsage(err)
+}
+
+// WithRedis opens the Redis that several processes share for as long as f runs.
+// alone says what else to do, for those who have only the embedded one.
+func (a *App) WithRedis(ctx context.Context, alone string, f func(*rdb.DB) error) (err error) {
+	db, err := a.Open(ctx, a.URL())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if db.Embedded() {
+		return WrongUsage("the embedded Redis ends with this process, so nobody else would see what is in it: give --redis the URL of a server%s", alone)
+	}
+	return f(db)
 }

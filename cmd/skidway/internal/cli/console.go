@@ -6,7 +6,12 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
+
+	"github.com/dustin/go-humanize"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
 )
 
 // A Console tells people on standard error what happens. It is safe for
@@ -60,4 +65,73 @@ func Printable(text string) string {
 		}
 		return '?'
 	}, text)
+}
+
+// refresh is how often progress is looked at.
+const refresh = 100 * time.Millisecond
+
+// barWidth is the widest that a progress line gets, in columns.
+const barWidth = 78
+
+// ShowBytes shows a bar of the bytes dealt with, on a terminal, until stop is
+// called. lines may be nil.
+func (c *Console) ShowBytes(total int64, bytes, lines func() int64) (stop func()) {
+	parts := []decor.Decorator{
+		decor.Percentage(decor.WC{W: 5}),
+		decor.AverageSpeed(decor.SizeB1024(0), " % .1f"),
+		decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_GO),
+	}
+	if lines != nil {
+		parts = append(parts, lineCount(lines))
+	}
+	return c.show(total, bytes, mpb.BarStyle().Lbound("[").Filler("#").Tip("#").Padding(".").Rbound("]"),
+		mpb.AppendDecorators(parts...))
+}
+
+// ShowLines shows how many lines are counted, where nobody knows of how many.
+func (c *Console) ShowLines(lines func() int64) (stop func()) {
+	return c.show(0, lines, mpb.SpinnerStyle("|", "/", "-", `\`), mpb.BarWidth(1),
+		mpb.AppendDecorators(lineCount(lines), decor.AverageSpeed(0, "  %.0f lines/s")))
+}
+
+func lineCount(lines func() int64) decor.Decorator {
+	return decor.Any(func(decor.Statistics) string { return "  " + humanize.Comma(lines()) + " lines" })
+}
+
+func (c *Console) show(total int64, current func() int64, style mpb.BarFillerBuilder, options ...mpb.BarOption) (stop func()) {
+	if !c.Terminal || c.Quiet {
+		return func() {}
+	}
+	container := mpb.New(mpb.WithOutput(c.Out), mpb.WithWidth(barWidth))
+	// A bar that is made with its total is over when it is full; this one
+	// stays until what was shipped is counted too.
+	bar := container.New(0, style, append(options, mpb.BarRemoveOnComplete())...)
+	bar.SetTotal(total, false)
+	c.mu.Lock()
+	c.above = container
+	c.mu.Unlock()
+
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(refresh)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				bar.SetCurrent(current())
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-done
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		bar.Abort(true)
+		container.Wait()
+		c.above = nil
+	}
 }

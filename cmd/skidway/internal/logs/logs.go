@@ -3,12 +3,18 @@ package logs
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
 	"skidway/internal/rdb"
+	"skidway/internal/samplelog"
 )
 
 // Command returns the command "logs".
@@ -52,4 +58,90 @@ func withChannel(a *cli.App, ctx context.Context, open opener, name string, f fu
 		}
 		return f(channel)
 	})
+}
+
+func sample(a *cli.App) *cobra.Command {
+	lines, files, days := cli.Number(samplelog.DefaultLines), cli.Number(samplelog.DefaultFiles), cli.Number(samplelog.DefaultDays)
+	var seed uint64
+	c := &cobra.Command{
+		Use:   "sample DIR",
+		Short: "Writes made-up logs to try things on",
+		Long: `Writes made-up access logs into a directory, which it creates if need be, and
+prints the paths of the files: plain text, gzip and zstd, over several days,
+with clients from many countries and now and then a line that is none. The same
+seed gives the same lines. A file that exists is never overwritten.`,
+		Example: `  skidway logs sample demo --lines 200000 --seed 1
+  skidway logs sample demo --lines 5000000 --seed 7 --files 8 --days 30`,
+		Args: cli.ExactlyOne("DIR: name the directory to write to"),
+	}
+	flags := c.Flags()
+	flags.Var(&lines, "lines", "lines to write in all")
+	flags.Var(&files, "files", "files to write")
+	flags.Var(&days, "days", "days to spread the lines over")
+	flags.Uint64Var(&seed, "seed", 0, "chooses the lines: any `NUMBER`")
+	c.RunE = cli.Action(func(_ *cobra.Command, args []string) error {
+		if lines == 0 || files == 0 || days == 0 {
+			return cli.WrongUsage("--lines, --files and --days start at 1")
+		}
+		paths, err := samplelog.Write(args[0], samplelog.Options{Lines: int(lines), Files: int(files), Days: int(days), Seed: seed})
+		if err != nil {
+			return err
+		}
+		if err := a.Write(func(out io.Writer) error {
+			_, err := fmt.Fprintln(out, strings.Join(paths, "\n"))
+			return err
+		}); err != nil {
+			return err
+		}
+		a.Console.Notice("%s lines, %s", humanize.Comma(int64(lines)), humanize.IBytes(uint64(distribute.Bytes(paths))))
+		return nil
+	})
+	return c
+}
+
+func unsubscribe(a *cli.App) *cobra.Command {
+	var channel, subscriber string
+	var yes bool
+	c := &cobra.Command{
+		Use:   "unsubscribe",
+		Short: "Removes a subscriber with its counts",
+		Long: `Removes a subscriber that never comes back, so that files no longer wait for
+it. Its counts are deleted: if there are any, --yes is needed.`,
+		Example: `  skidway logs unsubscribe --channel web --subscriber old --yes`,
+		Args:    cobra.NoArgs,
+	}
+	channelFlag(c, &channel)
+	subscriberFlag(c, &subscriber)
+	c.Flags().BoolVar(&yes, "yes", false, "delete its counts too")
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
+		return withChannel(a, c.Context(), distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
+			return remove(a, c.Context(), channel, subscriber, yes)
+		})
+	})
+	return c
+}
+
+func remove(a *cli.App, ctx context.Context, channel *distribute.Channel, subscriber string, yes bool) error {
+	before, err := channel.Status(ctx)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(before.Subscribers, func(s distribute.SubscriberStatus) bool { return s.Name == subscriber })
+	var lines int64
+	if at >= 0 { // else what an interrupted removal left is removed
+		lines = before.Subscribers[at].Tally.Lines
+	}
+	if lines > 0 && !yes {
+		return cli.WrongUsage("subscriber %q has counted %s lines, and its counts would be deleted: say --yes", subscriber, humanize.Comma(lines))
+	}
+	if err := channel.Unsubscribe(ctx, subscriber); err != nil {
+		return err
+	}
+	after, err := channel.Status(ctx)
+	if err != nil {
+		return fmt.Errorf("removed, but %w", err)
+	}
+	a.Console.Notice("removed subscriber %q; files freed: %d, %s of Redis", subscriber,
+		max(0, len(before.Open)-len(after.Open)), humanize.IBytes(uint64(max(0, before.Used-after.Used))))
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -217,6 +218,160 @@ func roomDelete(a *cli.App) *cobra.Command {
 	v.add(c, false)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Delete(c.Context(), pass) })
+	})
+	return c
+}
+
+func roomSet(a *cli.App) *cobra.Command {
+	var v visitor
+	var ttl, presence cli.Span
+	var most, keep cli.Number
+	var owner, newPasswordFile string
+	c := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Changes the settings of a room",
+		Long: `Changes the settings of a room that are given. Its owner may, and operators;
+where there is no owner, everybody inside.
+
+A new --ttl counts from now until somebody speaks. A new password lets out
+everybody but who set it; an empty file takes the password away. An empty
+--owner leaves the room without one.`,
+		Example: `  skidway room set lobby --ttl 24h --max 20
+  skidway room set lobby --as ann --owner bob
+  skidway room set cellar --password-file old.txt --new-password-file new.txt`,
+		Args: cli.ExactlyOne("NAME of the room"),
+	}
+	v.add(c, false)
+	flags := c.Flags()
+	flags.Var(&ttl, "ttl", "how long the room lives after the last word")
+	flags.Var(&presence, "presence", "how long who neither sends nor reads stays inside")
+	flags.Var(&most, "max", "most people inside; 0: no limit")
+	flags.Var(&keep, "keep", "how many messages of history to keep")
+	flags.StringVar(&owner, "owner", "", "`NAME` of the owner")
+	flags.StringVar(&newPasswordFile, "new-password-file", "", "`FILE` with the new password in its first line")
+	for _, name := range []string{"ttl", "presence", "max", "keep"} {
+		flags.Lookup(name).DefValue = "" // as it is
+	}
+	c.MarkFlagsOneRequired("ttl", "presence", "max", "keep", "owner", "new-password-file")
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		change := chat.RoomChange{
+			TTL: ifGiven(c, "ttl", time.Duration(ttl)), Presence: ifGiven(c, "presence", time.Duration(presence)),
+			Max: ifGiven(c, "max", int(most)), Keep: ifGiven(c, "keep", int(keep)), Owner: ifGiven(c, "owner", owner),
+		}
+		if newPasswordFile != "" {
+			password, err := cli.ReadSecret(newPasswordFile)
+			if err != nil {
+				return err
+			}
+			change.Password = &password
+		}
+		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+			_, err := r.Set(c.Context(), pass, change)
+			return err
+		})
+	})
+	return c
+}
+
+// ifGiven gives the value of a flag, or nil when it was not on the command line.
+func ifGiven[T any](c *cobra.Command, flag string, value T) *T {
+	if !c.Flags().Changed(flag) {
+		return nil
+	}
+	return &value
+}
+
+func roomMute(a *cli.App) *cobra.Command {
+	var v visitor
+	var length cli.Span
+	c := &cobra.Command{
+		Use:   "mute NAME ID",
+		Short: "Keeps somebody from sending to a room",
+		Long: `Keeps somebody from sending to a room, be it inside or not, for good or for a
+time. The muted can read. The owner of the room may, and operators; where there
+is no owner, everybody inside.`,
+		Example: `  skidway room mute lobby bob --as ann --for 10m
+  skidway room mute lobby bob`,
+		Args: nameAnd("ID", true),
+	}
+	v.add(c, false)
+	c.Flags().Var(&length, "for", "how long (default: for good)")
+	c.Flags().Lookup("for").DefValue = ""
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+			return r.Mute(c.Context(), pass, args[1], time.Duration(length))
+		})
+	})
+	return c
+}
+
+func roomUnmute(a *cli.App) *cobra.Command {
+	var v visitor
+	c := &cobra.Command{
+		Use:     "unmute NAME ID",
+		Short:   "Lets somebody send to a room again",
+		Long:    "Lets somebody send to a room again that was muted.",
+		Example: `  skidway room unmute lobby bob --as ann`,
+		Args:    nameAnd("ID", true),
+	}
+	v.add(c, false)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Unmute(c.Context(), pass, args[1]) })
+	})
+	return c
+}
+
+func roomSend(a *cli.App) *cobra.Command {
+	var v visitor
+	var flags contentFlags
+	c := &cobra.Command{
+		Use:   "send NAME [MESSAGE]",
+		Short: "Sends a message to a room",
+		Long: `Sends a message to a room, and prints its id. MESSAGE "-" is read from standard
+input. The message is a text of at most 64 KiB, or an image, audio or video that
+lies behind a --url; MESSAGE is then its caption, and can be left out.`,
+		Example: `  skidway room send lobby --as ann "hello"
+  skidway room send lobby --as ann --type image --url https://example.com/a.png
+  date | skidway room send lobby --as ann -`,
+		Args: nameAnd("MESSAGE", false),
+	}
+	v.add(c, true)
+	flags.add(c)
+	cli.Complete(c, "type", chat.TypeText, chat.TypeImage, chat.TypeAudio, chat.TypeVideo)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		content, err := flags.content(c, args[1:])
+		if err != nil {
+			return err
+		}
+		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+			id, err := r.Send(c.Context(), pass, content)
+			if err != nil {
+				return err
+			}
+			return a.PrintWord("table", strconv.FormatUint(id, 10), nil)
+		})
+	})
+	return c
+}
+
+func roomRetract(a *cli.App) *cobra.Command {
+	var v visitor
+	c := &cobra.Command{
+		Use:   "retract NAME MESSAGE-ID",
+		Short: "Takes a message back",
+		Long: `Takes a message back: it disappears from the history, and those who have read it
+are told by their next read. Its sender may, the owner of the room, and
+operators.`,
+		Example: `  skidway room retract lobby 12 --as ann`,
+		Args:    nameAnd("MESSAGE-ID", true),
+	}
+	v.add(c, false)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		id, err := strconv.ParseUint(args[1], 10, 64)
+		if err != nil {
+			return cli.WrongUsage("MESSAGE-ID %q: want a number", args[1])
+		}
+		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Retract(c.Context(), pass, id) })
 	})
 	return c
 }
