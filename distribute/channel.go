@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -150,55 +149,6 @@ func (c *Channel) segmentSize() int64 {
 	return stream.SegmentSize
 }
 
-// A moment is the channel's state of affairs at one time, to wait from: what
-// happens after it ends the wait.
-type moment struct{ mark rdb.Mark }
-
-// moment must be taken before looking, so that nothing falls in between.
-func (c *Channel) moment(ctx context.Context) (moment, error) {
-	var last []redis.XMessage
-	err := c.db.Retry(ctx, func() (err error) {
-		last, err = c.db.XRevRangeN(ctx, c.keys.wake(), "+", "-", 1).Result()
-		return err
-	})
-	if err != nil {
-		return moment{}, fmt.Errorf("look at channel %q: %w", c.name, err)
-	}
-	mark := rdb.Mark{Key: c.keys.wake(), ID: "0"}
-	if len(last) > 0 {
-		mark.ID = last[0].ID
-	}
-	return moment{mark}, nil
-}
-
-// wait blocks until something has happened in the channel since the moment,
-// the timeout has passed or quit is closed.
-func (c *Channel) wait(ctx context.Context, since moment, timeout time.Duration, quit <-chan struct{}) error {
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if quit != nil {
-		go func() {
-			select {
-			case <-quit:
-				cancel()
-			case <-waiting.Done():
-			}
-		}()
-	}
-	_, err := c.db.Wait(waiting, timeout, since.mark)
-	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return nil // told to quit
-	}
-	return err
-}
-
-// poke wakes all who wait for something in the channel.
-func (c *Channel) poke(ctx context.Context) error {
-	return c.db.Retry(ctx, func() error {
-		return c.db.XAdd(ctx, &redis.XAddArgs{Stream: c.keys.wake(), MaxLen: 1, Values: []any{"look", "again"}}).Err()
-	})
-}
-
 // Delete removes the channel with everything in it: files, subscribers, counts.
 // Whoever still works on it gets errors. It works in bounded steps.
 func (c *Channel) Delete(ctx context.Context) error {
@@ -272,28 +222,4 @@ func (c *Channel) scanSet(ctx context.Context, key string, f func(member string)
 			return nil
 		}
 	}
-}
-
-// now is the time of the Redis server that holds the channel.
-func (c *Channel) now(ctx context.Context) (time.Time, error) {
-	return serverTime(ctx, c.db, c.keys.channel())
-}
-
-func serverTime(ctx context.Context, db *rdb.DB, key string) (time.Time, error) {
-	answer, err := nowScript.Do(ctx, db, []string{key})
-	if err != nil {
-		return time.Time{}, err
-	}
-	ms, err := answer.Text()
-	return milliseconds(ms), err
-}
-
-// milliseconds reads a time as the scripts write it. What is no number is the
-// zero time: nothing from Redis is trusted.
-func milliseconds(text string) time.Time {
-	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
 }

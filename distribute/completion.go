@@ -2,6 +2,8 @@ package distribute
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -107,3 +109,30 @@ func (c *Channel) abandonedFiles(ctx context.Context) (ids []string, newest time
 	}
 	return ids, newest, err
 }
+
+func (c *Channel) abandonedNames(ctx context.Context) ([]string, error) {
+	ids, _, err := c.abandonedFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		r, err := c.record(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, r.name)
+	}
+	return names, nil
+}
+
+// An AbandonedError names uploads that were begun, abandoned, and not shipped
+// again: nothing of them is counted.
+type AbandonedError struct{ Files []string }
+
+func (e *AbandonedError) Error() string {
+	return fmt.Sprintf("not counted, because their shipper gave up or died: %s: ship them again", strings.Join(e.Files, ", "))
+}
+
+// errAbandoned ends the reading of an upload that will never be complete.
+var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")

@@ -68,24 +68,6 @@ func (c *Channel) fetch(ctx context.Context, r record, position int64, buffer []
 	}
 }
 
-// An uploadState is how an upload stands.
-type uploadState struct {
-	by       string
-	shipment int64
-	state    string
-	raw      int64
-}
-
-// parseUpload reads the fields by, ship, state and raw of a record. What is
-// missing is empty.
-func parseUpload(fields []any) uploadState {
-	text := func(i int) string {
-		s, _ := fields[i].(string)
-		return s
-	}
-	return uploadState{text(0), parseInt(text(1)), text(2), parseInt(text(3))}
-}
-
 // awaitBlock waits until the upload has more than position bytes, is complete
 // or abandoned. When nothing comes for long it has the upload abandoned, if its
 // shipper is dead.

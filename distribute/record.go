@@ -128,3 +128,26 @@ func (r record) segmentKeys(k keys) []string {
 	}
 	return names
 }
+
+func parseInt(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64) // what is malformed counts nothing
+	return n
+}
+
+// An uploadState is how an upload stands.
+type uploadState struct {
+	by       string
+	shipment int64
+	state    string
+	raw      int64
+}
+
+// parseUpload reads the fields by, ship, state and raw of a record. What is
+// missing is empty.
+func parseUpload(fields []any) uploadState {
+	text := func(i int) string {
+		s, _ := fields[i].(string)
+		return s
+	}
+	return uploadState{text(0), parseInt(text(1)), text(2), parseInt(text(3))}
+}

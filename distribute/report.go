@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -225,25 +224,4 @@ func (c *Channel) problems(ctx context.Context, subscriber string) ([]Problem, e
 	}
 	slices.SortFunc(list, func(a, b Problem) int { return cmp.Compare(a.File, b.File) })
 	return list, nil
-}
-
-func (c *Channel) abandonedNames(ctx context.Context) ([]string, error) {
-	ids, _, err := c.abandonedFiles(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, len(ids))
-	for _, id := range ids {
-		r, err := c.record(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, r.name)
-	}
-	return names, nil
-}
-
-func parseInt(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64) // what is malformed counts nothing
-	return n
 }

@@ -211,3 +211,46 @@ func parseSubscriber(name, settings string, fields map[string]string) Subscriber
 	slices.SortFunc(s.Builds, func(a, b BuildShare) int { return strings.Compare(a.Build, b.Build) })
 	return s
 }
+
+func (c *Channel) subscriberNames(ctx context.Context) (names []string, err error) {
+	err = c.db.Retry(ctx, func() (err error) {
+		names, err = c.db.HKeys(ctx, c.keys.subscribers()).Result()
+		return err
+	})
+	return names, err
+}
+
+// laggards says for people whom a full window waits for.
+func (c *Channel) laggards(ctx context.Context) (string, error) {
+	subscribers, err := c.Subscribers(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, err := c.now(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(subscribers) == 0 {
+		return noSubscriberText(c.name), nil
+	}
+	texts := make([]string, 0, len(subscribers))
+	for _, s := range subscribers {
+		texts = append(texts, fmt.Sprintf("subscriber %q: %s", s.Name, s.lastSeen(now)))
+	}
+	return strings.Join(texts, ", "), nil
+}
+
+func noSubscriberText(channel string) string {
+	return fmt.Sprintf("channel %q has no subscriber, so nothing is counted or freed: start `skidway logs work --channel %s --subscriber NAME`", channel, channel)
+}
+
+// lastSeen says for people how a subscriber's workers do.
+func (s Subscriber) lastSeen(now time.Time) string {
+	if s.Seen.IsZero() {
+		return "no worker was ever seen"
+	}
+	if quiet := now.Sub(s.Seen); quiet > 2*DefaultLease {
+		return fmt.Sprintf("no worker seen for %s", quiet.Round(time.Second))
+	}
+	return "its workers are counting"
+}

@@ -2,7 +2,6 @@ package distribute
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -174,6 +173,3 @@ func (c *Channel) forgetProblems(ctx context.Context, id string) error {
 	}
 	return nil
 }
-
-// errAbandoned ends the reading of an upload that will never be complete.
-var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,15 +168,6 @@ func (w *Worker) next(ctx context.Context) (*claim, error) {
 	return nil, nil
 }
 
-func closed(quit <-chan struct{}) bool {
-	select {
-	case <-quit:
-		return true
-	default:
-		return false
-	}
-}
-
 // idle cleans up what others left, while there is nothing else to do.
 func (c *Channel) idle(ctx context.Context, subscriber string) error {
 	if err := c.sweep(ctx); err != nil {
@@ -257,12 +247,4 @@ func (w *Worker) account(name string, result *fileResult) {
 	if problem != nil {
 		w.problems = append(w.problems, &FileError{name, problem})
 	}
-}
-
-// An AbandonedError names uploads that were begun, abandoned, and not shipped
-// again: nothing of them is counted.
-type AbandonedError struct{ Files []string }
-
-func (e *AbandonedError) Error() string {
-	return fmt.Sprintf("not counted, because their shipper gave up or died: %s: ship them again", strings.Join(e.Files, ", "))
 }
