@@ -34,26 +34,24 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 	if p.newHead {
 		newHead = src.Head.Fingerprint().Encode()
 	}
-	k := s.channel.keys
-	names := []string{k.channel(), k.open(), k.line(), k.leases(), k.heads(), k.files(), k.file(p.id), k.abandoned(), k.uploads()}
 	for waiting := (notice{}); ; {
 		since, err := s.channel.moment(ctx)
 		if err != nil {
 			return 0, err
 		}
-		answer, err := admitScript.Strings(ctx, s.channel.db, names,
+		answer, err := s.channel.call(ctx, admitScript, subject{file: p.id},
 			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, cost, s.config.Lease.Milliseconds(),
 			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "base", p.base, "segment", segment, "upload", size)
 		if err != nil {
 			return 0, err
 		}
-		switch answer[0] {
+		switch answer.Text(0) {
 		case "admitted":
-			return parseInt(answer[1]), s.channel.forgive(ctx, p.replaces)
+			return answer.Int(1), s.channel.forgive(ctx, p.replaces)
 		case "changed":
 			return 0, errChanged
 		case "large":
-			return 0, &TooLargeError{cost, parseInt(answer[1])}
+			return 0, &TooLargeError{cost, answer.Int(1)}
 		}
 		if closed(s.config.Quit) {
 			return 0, errQuit
@@ -61,7 +59,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		if err := s.channel.sweep(ctx); err != nil {
 			return 0, err
 		}
-		if err := s.tellWaiting(ctx, src, answer[0], &waiting); err != nil {
+		if err := s.tellWaiting(ctx, src, answer.Text(0), &waiting); err != nil {
 			return 0, err
 		}
 		if err := s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit); err != nil {

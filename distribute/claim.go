@@ -31,24 +31,24 @@ var errClaimLost = errors.New("the claim on the file was lost: its lease ran out
 // that it has asked for.
 func (w *Worker) tryClaim(ctx context.Context, from int, found *search) (int, error) {
 	k, token := w.channel.keys, rand.Text()
+	of := subject{subscriber: w.subscriber}
 	files := w.backlog.open[from:min(len(w.backlog.open), from+claimBatch)]
-	names := []string{k.subscribers(), k.subscriber(w.subscriber), k.claims(w.subscriber), k.owners(w.subscriber)}
 	args := []any{w.subscriber, token, w.config.Lease.Milliseconds()}
 	for _, a := range files {
-		names = append(names, k.file(a.File), k.staged(w.subscriber, a.File))
+		of.more = append(of.more, k.file(a.File), k.staged(w.subscriber, a.File))
 		args = append(args, a.File, a.Shipment)
 	}
-	answer, err := claimScript.Strings(ctx, w.channel.db, names, args...)
+	answer, err := w.channel.call(ctx, claimScript, of, args...)
 	if err != nil {
 		return from, err
 	}
-	if len(answer) == 0 {
+	if answer.Len() == 0 {
 		return from, fmt.Errorf("subscriber %q was removed from channel %q: %w", w.subscriber, w.channel.name, ErrNoSubscriber)
 	}
-	now, verdicts := parseInt(answer[0]), answer[1:]
+	now, verdicts := answer.Int(0), answer.From(1)
 	var kept []announced
-	for i, text := range verdicts {
-		verdict := parseInt(text)
+	for i := range verdicts.Len() {
+		verdict := verdicts.Int(i)
 		if verdict >= 0 {
 			kept = append(kept, files[i])
 		}
@@ -62,7 +62,7 @@ func (w *Worker) tryClaim(ctx context.Context, from int, found *search) (int, er
 			}
 		}
 	}
-	w.backlog.open = slices.Replace(w.backlog.open, from, from+len(verdicts), kept...)
+	w.backlog.open = slices.Replace(w.backlog.open, from, from+verdicts.Len(), kept...)
 	return from + len(kept), nil
 }
 
@@ -71,9 +71,7 @@ func (w *Worker) tryClaim(ctx context.Context, from int, found *search) (int, er
 func (w *Worker) release(ctx context.Context, cl *claim) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	k := w.channel.keys
-	_, err := releaseScript.Int(ctx, w.channel.db,
-		[]string{k.claims(w.subscriber), k.owners(w.subscriber), k.staged(w.subscriber, cl.id), k.wake()}, cl.id, cl.token)
+	_, err := w.channel.call(ctx, releaseScript, subject{subscriber: w.subscriber, file: cl.id}, cl.id, cl.token)
 	return err
 }
 
@@ -123,17 +121,15 @@ func (cs *claims) list() []*claim {
 // commit, finds out.
 func (w *Worker) renew(ctx context.Context) {
 	held := w.claims.list()
-	k := w.channel.keys
 	args := []any{w.subscriber, w.config.Lease.Milliseconds()}
 	for _, cl := range held {
 		args = append(args, cl.id, cl.token)
 	}
-	lost, err := renewScript.Strings(ctx, w.channel.db,
-		[]string{k.subscribers(), k.subscriber(w.subscriber), k.claims(w.subscriber), k.owners(w.subscriber)}, args...)
+	lost, err := w.channel.call(ctx, renewScript, subject{subscriber: w.subscriber}, args...)
 	if err != nil {
 		return
 	}
-	for _, id := range lost {
+	for _, id := range lost.Texts() {
 		for _, cl := range held {
 			if cl.id == id {
 				cl.lose(errClaimLost)

@@ -39,15 +39,13 @@ func (w *Worker) settle(ctx context.Context, cl *claim, everybody bool) error {
 
 // stage writes the cells where they count for nothing yet, and says how many.
 func (w *Worker) stage(ctx context.Context, cl *claim, result *fileResult) (int, error) {
-	k := w.channel.keys
-	names := []string{k.owners(w.subscriber), k.staged(w.subscriber, cl.id)}
 	args := []any{cl.id, cl.token}
 	send := func() error {
 		if len(args) == 2 {
 			return nil
 		}
-		answer, err := stageScript.Int(ctx, w.channel.db, names, args...)
-		if err == nil && answer == 0 {
+		answer, err := w.channel.call(ctx, stageScript, subject{subscriber: w.subscriber, file: cl.id}, args...)
+		if err == nil && answer.Int(0) == 0 {
 			err = errClaimLost
 		}
 		args = args[:2]
@@ -74,15 +72,9 @@ func (w *Worker) stage(ctx context.Context, cl *claim, result *fileResult) (int,
 
 // seal reports whether every subscriber has counted the shipment now.
 func (w *Worker) seal(ctx context.Context, cl *claim, result *fileResult, cells int, took time.Duration) (bool, error) {
-	k, s := w.channel.keys, w.subscriber
-	shipment := shipmentName(cl.id, cl.shipment)
-	names := []string{
-		k.subscribers(), k.subscriber(s), k.claims(s), k.owners(s), k.file(cl.id),
-		k.staged(s, cl.id), k.sealedCells(s, shipment), k.sealed(s), k.files(), k.wake(), k.spent(), k.problems(s),
-	}
 	p := result.progress
 	args := []any{
-		s, cl.id, cl.shipment, cl.token, cells,
+		w.subscriber, cl.id, cl.shipment, cl.token, cells,
 		7, fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
 		fieldMissing, p.missing, fieldLines, p.lines,
 	}
@@ -99,7 +91,9 @@ func (w *Worker) seal(ctx context.Context, cl *claim, result *fileResult, cells 
 			args = append(args, total.field, total.n)
 		}
 	}
-	answer, err := sealScript.Int(ctx, w.channel.db, names, args...)
+	of := subject{subscriber: w.subscriber, file: cl.id, sealed: shipmentName(cl.id, cl.shipment)}
+	reply, err := w.channel.call(ctx, sealScript, of, args...)
+	answer := reply.Int(0)
 	switch {
 	case err != nil:
 		return false, err
@@ -137,8 +131,7 @@ func (c *Channel) foldAll(ctx context.Context, subscriber string) error {
 
 // fold moves the sealed counts of one shipment into the totals.
 func (c *Channel) fold(ctx context.Context, subscriber, shipment string) error {
-	k := c.keys
-	sealed := k.sealedCells(subscriber, shipment)
+	sealed := c.keys.sealedCells(subscriber, shipment)
 	for cursor := uint64(0); ; {
 		var pairs []string
 		err := c.db.Retry(ctx, func() (err error) {
@@ -172,8 +165,7 @@ func (c *Channel) unseal(ctx context.Context, subscriber, shipment string) error
 // foldCells folds the cells given, as pairs of cell and number, and says how
 // many are left.
 func (c *Channel) foldCells(ctx context.Context, subscriber, shipment string, pairs []string) (int64, error) {
-	k := c.keys
-	names := []string{k.subscriber(subscriber), k.sealed(subscriber), k.sealedCells(subscriber, shipment), k.groups(subscriber), k.subscribers()}
+	of := subject{subscriber: subscriber, sealed: shipment}
 	args := []any{shipment, subscriber, len(pairs) / 2}
 	var places, groups []any
 	place := map[string]int{}
@@ -181,10 +173,11 @@ func (c *Channel) foldCells(ctx context.Context, subscriber, shipment string, pa
 		group, member, _ := strings.Cut(pairs[i], "\t")
 		if place[group] == 0 {
 			place[group] = len(place) + 1
-			names, groups = append(names, k.totals(subscriber, group)), append(groups, group)
+			of.more, groups = append(of.more, c.keys.totals(subscriber, group)), append(groups, group)
 		}
 		args, places = append(args, pairs[i]), append(places, member, place[group])
 	}
 	args = append(append(args, places...), groups...)
-	return foldScript.Int(ctx, c.db, names, args...)
+	left, err := c.call(ctx, foldScript, of, args...)
+	return left.Int(0), err
 }

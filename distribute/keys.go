@@ -33,7 +33,6 @@ func (k keys) segment(id string, shipment int64, number int) string {
 func (k keys) subscribers() string           { return k.root + ":subscribers" }
 func (k keys) subscriber(name string) string { return k.root + ":subscriber:" + name }
 func (k keys) claims(name string) string     { return k.subscriber(name) + ":claims" }
-func (k keys) owners(name string) string     { return k.subscriber(name) + ":owners" }
 func (k keys) sealed(name string) string     { return k.subscriber(name) + ":sealed" }
 func (k keys) problems(name string) string   { return k.subscriber(name) + ":problems" }
 func (k keys) groups(name string) string     { return k.subscriber(name) + ":groups" }

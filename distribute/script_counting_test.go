@@ -6,60 +6,53 @@ import "fmt"
 // and c2.
 
 func (s scriptRunner) subscribe(name, settings string) string {
-	return s.run(subscribeScript, []string{s.k.subscribers(), s.k.subscriber(name), s.k.wake()}, name, settings)
+	return s.run(subscribeScript, subject{subscriber: name}, name, settings)
 }
 
 func (s scriptRunner) unsubscribe(name string) string {
-	k := s.k
-	return s.run(unsubscribeScript, []string{k.subscribers(), k.subscriber(name), k.claims(name), k.owners(name), k.wake()}, name)
+	return s.run(unsubscribeScript, subject{subscriber: name}, name)
 }
 
-// claim asks for a shipment of f, and behind it for g and i.
+// claim asks for a shipment of f, and behind it for the first of other files.
 func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
-	k := s.k
-	keys := []string{k.subscribers(), k.subscriber("s"), k.claims("s"), k.owners("s"), k.file("f"), k.staged("s", "f")}
+	of := subject{subscriber: "s", more: []string{s.k.file("f"), s.k.staged("s", "f")}}
 	args := []any{"s", claim, testLeaseMS, "f", shipment}
 	for _, id := range more {
-		keys, args = append(keys, k.file(id), k.staged("s", id)), append(args, id, 1)
+		of.more, args = append(of.more, s.k.file(id), s.k.staged("s", id)), append(args, id, 1)
 	}
-	return s.run(claimScript, keys, args...)
+	return s.run(claimScript, of, args...)
 }
 
 func (s scriptRunner) renew(claim string) string {
-	k := s.k
-	return s.run(renewScript, []string{k.subscribers(), k.subscriber("s"), k.claims("s"), k.owners("s")}, "s", testLeaseMS, "f", claim)
+	return s.run(renewScript, subject{subscriber: "s"}, "s", testLeaseMS, "f", claim)
 }
 
 func (s scriptRunner) release(claim string) string {
-	k := s.k
-	return s.run(releaseScript, []string{k.claims("s"), k.owners("s"), k.staged("s", "f"), k.wake()}, "f", claim)
+	return s.run(releaseScript, subject{subscriber: "s", file: "f"}, "f", claim)
 }
 
 func (s scriptRunner) stage(claim string) string {
-	return s.run(stageScript, []string{s.k.owners("s"), s.k.staged("s", "f")}, "f", claim, "day\tUS", 2, "day\tDE", 3)
+	return s.run(stageScript, subject{subscriber: "s", file: "f"}, "f", claim, "day\tUS", 2, "day\tDE", 3)
 }
 
 // seal seals so many cells, with a note on the file.
 func (s scriptRunner) seal(claim string, shipment, cells int) string {
-	k := s.k
-	sealed := k.sealedCells("s", shipmentName("f", int64(shipment)))
-	return s.run(sealScript,
-		[]string{k.subscribers(), k.subscriber("s"), k.claims("s"), k.owners("s"), k.file("f"), k.staged("s", "f"), sealed,
-			k.sealed("s"), k.files(), k.wake(), k.spent(), k.problems("s")},
+	return s.run(sealScript, subject{subscriber: "s", file: "f", sealed: shipmentName("f", int64(shipment))},
 		"s", "f", shipment, claim, cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
 }
 
 // fold folds cells of f's first shipment.
 func (s scriptRunner) fold(members ...string) string {
-	k := s.k
 	args, places := []any{"f:1", "s", len(members)}, []any{}
 	for _, member := range members {
 		args, places = append(args, "day\t"+member), append(places, member, 1)
 	}
-	return s.run(foldScript,
-		[]string{k.subscriber("s"), k.sealed("s"), k.sealedCells("s", "f:1"), k.groups("s"), k.subscribers(), k.totals("s", "day")},
-		append(append(args, places...), "day")...)
+	of := subject{subscriber: "s", sealed: "f:1", more: []string{s.k.totals("s", "day")}}
+	return s.run(foldScript, of, append(append(args, places...), "day")...)
 }
+
+// owners is the key of s that says which claim has which file.
+func (s scriptRunner) owners() string { return s.k.named("owners", subject{subscriber: "s"}) }
 
 // score is the score of a member of a sorted set.
 func (s scriptRunner) score(key, member string) string { return s.text("ZSCORE", key, member) }
@@ -154,7 +147,7 @@ var countingScripts = []scriptCase{
 	{
 		name: "claim: free", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME 0]",
 		look: func(s scriptRunner) string {
-			return s.field(s.k.owners("s"), "f") + " " + s.score(s.k.claims("s"), "f")
+			return s.field(s.owners(), "f") + " " + s.score(s.k.claims("s"), "f")
 		}, sees: "c1 TIME",
 	},
 	{name: "claim: no subscriber", given: withoutSubscriber(announcedFile), call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[]", keeps: true},
@@ -162,7 +155,7 @@ var countingScripts = []scriptCase{
 	{
 		name: "claim: left by a dead claim", given: deadClaim, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME 0]",
 		look: func(s scriptRunner) string {
-			return s.field(s.k.owners("s"), "f") + " " + s.exists(s.k.staged("s", "f"))
+			return s.field(s.owners(), "f") + " " + s.exists(s.k.staged("s", "f"))
 		}, sees: "c2 0",
 	},
 	{name: "claim: counted before", given: sealedByOne, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]", keeps: true},
@@ -171,7 +164,7 @@ var countingScripts = []scriptCase{
 	{
 		name: "claim: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) },
 		call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]",
-		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.k.owners("s")) }, sees: "0",
+		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.owners()) }, sees: "0",
 	},
 	{
 		name: "claim: the first that is free", given: func(s scriptRunner) {
@@ -187,17 +180,17 @@ var countingScripts = []scriptCase{
 		look: func(s scriptRunner) string { return s.score(s.k.claims("s"), "f") }, sees: "TIME",
 	},
 	{
-		name: "renew: another's", given: deadClaim, call: func(s scriptRunner) string { return s.renew("c2") }, want: "[f]", keeps: true,
+		name: "renew: another's", given: deadClaim, call: func(s scriptRunner) string { return s.renew("c2") }, want: "f", keeps: true,
 		look: func(s scriptRunner) string { return s.score(s.k.claims("s"), "f") }, sees: "1",
 	},
 	{
 		name: "renew: no subscriber", given: func(s scriptRunner) { staged(s); s.unsubscribe("s") },
-		call: func(s scriptRunner) string { return s.renew("c1") }, want: "[f]", keeps: true,
+		call: func(s scriptRunner) string { return s.renew("c1") }, want: "f", keeps: true,
 	},
 
 	{
 		name: "release: held", given: staged, call: func(s scriptRunner) string { return s.release("c1") }, want: "1", again: "0",
-		look: func(s scriptRunner) string { return s.exists(s.k.staged("s", "f"), s.k.claims("s"), s.k.owners("s")) }, sees: "0",
+		look: func(s scriptRunner) string { return s.exists(s.k.staged("s", "f"), s.k.claims("s"), s.owners()) }, sees: "0",
 	},
 	{name: "release: another's", given: staged, call: func(s scriptRunner) string { return s.release("c2") }, want: "0", keeps: true},
 	{name: "release: none", given: announcedFile, call: func(s scriptRunner) string { return s.release("c1") }, want: "0", keeps: true},
@@ -223,7 +216,7 @@ var countingScripts = []scriptCase{
 	{name: "seal: uploading", given: claimedEarly, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
 	{name: "seal: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
 	{
-		name: "seal: counted by another claim", given: func(s scriptRunner) { sealedByOne(s); s.do([]any{"HSET", s.k.owners("s"), "f", "c2"}) },
+		name: "seal: counted by another claim", given: func(s scriptRunner) { sealedByOne(s); s.do([]any{"HSET", s.owners(), "f", "c2"}) },
 		call: func(s scriptRunner) string { return s.seal("c2", 1, 0) }, want: "0", keeps: true,
 	},
 

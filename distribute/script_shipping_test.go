@@ -6,22 +6,22 @@ import "fmt"
 
 const testLeaseMS = 10_000
 
-func (s scriptRunner) now() string { return s.run(nowScript, []string{s.k.channel()}) }
+func (s scriptRunner) now() string { return s.run(nowScript, subject{}) }
 
 func (s scriptRunner) begin(shipper string) string {
-	return s.run(beginScript, []string{s.k.channel(), s.k.shippers(), s.k.leases(), s.k.wake()}, shipper, testLeaseMS, modeBatch, "host:1")
+	return s.run(beginScript, subject{}, shipper, testLeaseMS, modeBatch, "host:1")
 }
 
 func (s scriptRunner) beat(shipper string, shipment int) string {
-	file, id := s.k.channel(), ""
+	id := ""
 	if shipment > 0 {
-		file, id = s.k.file("f"), "f"
+		id = "f"
 	}
-	return s.run(beatScript, []string{s.k.leases(), s.k.uploads(), file}, shipper, testLeaseMS, shipment, id)
+	return s.run(beatScript, subject{file: id}, shipper, testLeaseMS, shipment, id)
 }
 
 func (s scriptRunner) end(shipper string, onlyExpired int) string {
-	return s.run(endScript, []string{s.k.shippers(), s.k.leases(), s.k.line(), s.k.wake()}, shipper, onlyExpired)
+	return s.run(endScript, subject{}, shipper, onlyExpired)
 }
 
 // admit asks for file f with last as its last shipment.
@@ -35,36 +35,27 @@ func (s scriptRunner) admit(shipper string, last, cost int) string {
 
 // admitFile asks for a file whose head the index holds as index.
 func (s scriptRunner) admitFile(shipper, id, index string, last, cost int) string {
-	k := s.k
-	return s.run(admitScript,
-		[]string{k.channel(), k.open(), k.line(), k.leases(), k.heads(), k.files(), k.file(id), k.abandoned(), k.uploads()},
+	return s.run(admitScript, subject{file: id},
 		shipper, id, "h", index, last, "head", cost, testLeaseMS, "name", "access.log", "codec", "plain", "size", 100)
 }
 
 func (s scriptRunner) complete(shipper string, shipment int64, length int) string {
-	return s.run(completeScript, []string{s.k.file("f"), s.k.fileWake("f", shipment), s.k.uploads()}, shipper, shipment, length, "f")
+	return s.run(completeScript, subject{file: "f", shipment: shipment}, shipper, shipment, length, "f")
 }
 
 func (s scriptRunner) abandon(shipper string, shipment int64) string {
-	k := s.k
-	return s.run(abandonScript,
-		[]string{k.file("f"), k.fileWake("f", shipment), k.abandoned(), k.wake(), k.uploads(), k.spent()},
-		shipper, shipment, "f", 60_000, 1)
+	return s.run(abandonScript, subject{file: "f", shipment: shipment}, shipper, shipment, "f", 60_000, 1)
 }
 
-func (s scriptRunner) settle() string {
-	return s.run(settleScript, []string{s.k.file("f"), s.k.subscribers(), s.k.spent()}, "f")
-}
+func (s scriptRunner) settle() string { return s.run(settleScript, subject{file: "f"}, "f") }
 
 func (s scriptRunner) free(shipment int64, last int) string {
-	k := s.k
-	return s.run(freeScript,
-		[]string{k.channel(), k.open(), k.file("f"), k.fileWake("f", shipment), k.wake(), k.spent(), k.segment("f", shipment, 0)},
-		shipment, "f", last)
+	of := subject{file: "f", shipment: shipment, more: []string{s.k.segment("f", shipment, 0)}}
+	return s.run(freeScript, of, shipment, "f", last)
 }
 
 func (s scriptRunner) forget(before int) string {
-	return s.run(forgetScript, []string{s.k.files(), s.k.heads(), s.k.file("f"), s.k.open(), s.k.abandoned()}, "f", before)
+	return s.run(forgetScript, subject{file: "f"}, "f", before)
 }
 
 // States, each built on one before it.
@@ -174,28 +165,28 @@ var shippingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.admit("a", 0, testWindow+1) }, want: fmt.Sprintf("[large %d]", testWindow),
 	},
 	{
-		name: "admit: index changed", given: registered, keeps: true, want: "[changed]",
+		name: "admit: index changed", given: registered, keeps: true, want: "changed",
 		call: func(s scriptRunner) string { return s.admitFile("a", "f", "other", 0, 100) },
 	},
 	{
-		name: "admit: shipment changed", given: registered, keeps: true, want: "[changed]",
+		name: "admit: shipment changed", given: registered, keeps: true, want: "changed",
 		call: func(s scriptRunner) string { return s.admitFile("a", "f", "", 1, 100) },
 	},
 	{
-		name: "admit: another uploads it", given: admitted, keeps: true, want: "[changed]",
+		name: "admit: another uploads it", given: admitted, keeps: true, want: "changed",
 		call: func(s scriptRunner) string { return s.admit("b", 1, 100) },
 	},
 	{
-		name: "admit: not counted yet", given: completed, keeps: true, want: "[changed]",
+		name: "admit: not counted yet", given: completed, keeps: true, want: "changed",
 		call: func(s scriptRunner) string { return s.admit("b", 1, 100) },
 	},
 	{
-		name: "admit: not freed yet", given: sealed, keeps: true, want: "[changed]",
+		name: "admit: not freed yet", given: sealed, keeps: true, want: "changed",
 		call: func(s scriptRunner) string { return s.admit("b", 1, 100) },
 	},
 	{
 		name: "admit: changed in the line", given: waiting,
-		call: func(s scriptRunner) string { return s.admitFile("a", "g", "other", 0, 100) }, want: "[changed]",
+		call: func(s scriptRunner) string { return s.admitFile("a", "g", "other", 0, 100) }, want: "changed",
 		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
 	},
 	{

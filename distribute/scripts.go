@@ -1,41 +1,90 @@
 package distribute
 
 import (
+	"context"
 	"embed"
 
 	"skidway/internal/rdb"
 )
 
 //go:embed lua
-var lua embed.FS
+var luaFiles embed.FS
 
-// All scripts of this room can be repeated: each checks who asks, and for what
-// shipment or claim, before it changes anything.
+var scripts = rdb.LoadScripts("distribute", luaFiles, nil, nil)
+
+// All scripts of this package can be repeated: each checks who asks, and for
+// what shipment or claim, before it changes anything. Behind what a script does
+// come the keys that it gets.
 var (
-	nowScript         = script("now", "ask for the time")
-	subscribeScript   = script("subscribe", "subscribe to the channel")
-	unsubscribeScript = script("unsubscribe", "remove the subscriber")
-	beginScript       = script("begin", "register the shipper")
-	beatScript        = script("beat", "renew the shipper's lease")
-	endScript         = script("end", "end the shipper")
-	admitScript       = script("admit", "admit the file")
-	completeScript    = script("complete", "complete the upload")
-	abandonScript     = script("abandon", "abandon the upload")
-	settleScript      = script("settle", "settle the file")
-	freeScript        = script("free", "free the file's segments")
-	forgetScript      = script("forget", "forget an old file")
-	claimScript       = script("claim", "claim a file")
-	renewScript       = script("renew", "renew the claims")
-	releaseScript     = script("release", "release the claim")
-	stageScript       = script("stage", "stage counts")
-	sealScript        = script("seal", "seal the counts")
-	foldScript        = script("fold", "fold sealed counts into the totals")
+	nowScript         = newScript("now", "ask for the time", "channel")
+	subscribeScript   = newScript("subscribe", "subscribe to the channel", "subscribers", "subscriber", "wake")
+	unsubscribeScript = newScript("unsubscribe", "remove the subscriber", "subscribers", "subscriber", "claims", "owners", "wake")
+	beginScript       = newScript("begin", "register the shipper", "channel", "shippers", "leases", "wake")
+	beatScript        = newScript("beat", "renew the shipper's lease", "leases", "uploads", "file")
+	endScript         = newScript("end", "end the shipper", "shippers", "leases", "line", "wake")
+	admitScript       = newScript("admit", "admit the file", "channel", "open", "line", "leases", "heads", "files", "file", "abandoned", "uploads")
+	completeScript    = newScript("complete", "complete the upload", "file", "file wake", "uploads")
+	abandonScript     = newScript("abandon", "abandon the upload", "file", "file wake", "abandoned", "wake", "uploads", "spent")
+	settleScript      = newScript("settle", "settle the file", "file", "subscribers", "spent")
+	freeScript        = newScript("free", "free the file's segments", "channel", "open", "file", "file wake", "wake", "spent")
+	forgetScript      = newScript("forget", "forget an old file", "files", "heads", "file", "open", "abandoned")
+	claimScript       = newScript("claim", "claim a file", "subscribers", "subscriber", "claims", "owners")
+	renewScript       = newScript("renew", "renew the claims", "subscribers", "subscriber", "claims", "owners")
+	releaseScript     = newScript("release", "release the claim", "claims", "owners", "staged", "wake")
+	stageScript       = newScript("stage", "stage counts", "owners", "staged")
+	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
+		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems")
+	foldScript = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers")
 )
 
-func script(file, does string) *rdb.Script {
-	text, err := lua.ReadFile("lua/" + file + ".lua")
-	if err != nil {
-		panic(err) // the file is compiled in: only a wrong name above comes here
+// A script has the names of its keys, in the order of KEYS.
+type script struct {
+	*rdb.Script
+	keys []string
+}
+
+func newScript(file, op string, keys ...string) script {
+	return script{scripts.Idempotent(file, op, keys...), keys}
+}
+
+// A subject is what one call of a script is about.
+type subject struct {
+	subscriber string
+	file       string
+	shipment   int64
+	sealed     string   // name of the shipment whose cells are sealed
+	more       []string // keys behind those that the script names
+}
+
+// call runs a script of the channel.
+func (c *Channel) call(ctx context.Context, s script, of subject, args ...any) (rdb.Reply, error) {
+	keys := make([]string, 0, len(s.keys)+len(of.more))
+	for _, name := range s.keys {
+		keys = append(keys, c.keys.named(name, of))
 	}
-	return rdb.NewIdempotentScript(does, string(text))
+	return s.Run(ctx, c.db, append(keys, of.more...), args...)
+}
+
+// named returns the key that scripts know by a name.
+func (k keys) named(name string, of subject) string {
+	switch name {
+	case "channel":
+		return k.channel()
+	case "file":
+		if of.file == "" {
+			return k.channel() // any key of the channel
+		}
+		return k.file(of.file)
+	case "file wake":
+		return k.fileWake(of.file, of.shipment)
+	case "subscriber":
+		return k.subscriber(of.subscriber)
+	case "claims", "owners", "sealed", "problems", "groups":
+		return k.subscriber(of.subscriber) + ":" + name
+	case "staged":
+		return k.staged(of.subscriber, of.file)
+	case "sealed cells":
+		return k.sealedCells(of.subscriber, of.sealed)
+	}
+	return k.root + ":" + name
 }

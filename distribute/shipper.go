@@ -233,9 +233,7 @@ func fileProblem(err error) bool {
 // work until all is done wait for it.
 func (s *Shipper) begin(ctx context.Context) error {
 	host, _ := os.Hostname()
-	k := s.channel.keys
-	_, err := beginScript.Int(ctx, s.channel.db, []string{k.channel(), k.shippers(), k.leases(), k.wake()},
-		s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
+	_, err := s.channel.call(ctx, beginScript, subject{}, s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
 	if err != nil {
 		return fmt.Errorf("ship to channel %q: %w", s.channel.name, err)
 	}
@@ -246,24 +244,21 @@ func (s *Shipper) begin(ctx context.Context) error {
 func (s *Shipper) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	k := s.channel.keys
-	_, err := endScript.Int(ctx, s.channel.db, []string{k.shippers(), k.leases(), k.line(), k.wake()}, s.token, 0)
+	_, err := s.channel.call(ctx, endScript, subject{}, s.token, 0)
 	return err
 }
 
 // beat is the shipper's heartbeat: it renews its lease and that of the upload in
 // hand, and registers it anew if it was taken for dead.
 func (s *Shipper) beat(ctx context.Context) {
-	k := s.channel.keys
-	file, id, shipment := k.channel(), "", int64(0)
+	id, shipment := "", int64(0)
 	s.mu.Lock()
 	if s.current != nil {
-		file, id, shipment = k.file(s.current.id), s.current.id, s.current.shipment
+		id, shipment = s.current.id, s.current.shipment
 	}
 	s.mu.Unlock()
-	alive, err := beatScript.Int(ctx, s.channel.db, []string{k.leases(), k.uploads(), file},
-		s.token, s.config.Lease.Milliseconds(), shipment, id)
-	if err == nil && alive == 0 {
+	alive, err := s.channel.call(ctx, beatScript, subject{file: id}, s.token, s.config.Lease.Milliseconds(), shipment, id)
+	if err == nil && alive.Int(0) == 0 {
 		_ = s.begin(ctx)
 	}
 }

@@ -56,15 +56,11 @@ func (c *Channel) Subscribe(ctx context.Context, name, settings string) error {
 	if err := c.chat.Join(ctx, c.chatID(), name, chat.FromOldest); err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
-	answer, err := subscribeScript.Do(ctx, c.db, []string{c.keys.subscribers(), c.keys.subscriber(name), c.keys.wake()}, name, settings)
+	answer, err := c.call(ctx, subscribeScript, subject{subscriber: name}, name, settings)
 	if err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
-	have, err := answer.Text()
-	if err != nil {
-		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
-	}
-	if settings != "" && have != settings {
+	if have := answer.Text(0); settings != "" && have != settings {
 		return &SettingsError{name, have, settings}
 	}
 	return nil
@@ -80,14 +76,12 @@ func (c *Channel) Unsubscribe(ctx context.Context, name string) error {
 }
 
 func (c *Channel) unsubscribe(ctx context.Context, name string) error {
-	k := c.keys
 	_, unknown := c.hasSubscriber(ctx, name)
 	if unknown != nil && !errors.Is(unknown, ErrNoSubscriber) {
 		return unknown
 	}
 	// What an earlier removal left, if it was interrupted, is removed all the same.
-	if _, err := unsubscribeScript.Int(ctx, c.db,
-		[]string{k.subscribers(), k.subscriber(name), k.claims(name), k.owners(name), k.wake()}, name); err != nil {
+	if _, err := c.call(ctx, unsubscribeScript, subject{subscriber: name}, name); err != nil {
 		return err
 	}
 	if err := c.chat.Leave(ctx, c.chatID(), name); err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {

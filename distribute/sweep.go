@@ -63,7 +63,7 @@ func (c *Channel) sweepLeases(ctx context.Context) error {
 		}
 	}
 	for _, token := range shippers {
-		if _, err := endScript.Int(ctx, c.db, []string{c.keys.shippers(), c.keys.leases(), c.keys.line(), c.keys.wake()}, token, 1); err != nil {
+		if _, err := c.call(ctx, endScript, subject{}, token, 1); err != nil {
 			return err
 		}
 	}
@@ -78,11 +78,9 @@ const readersGrace = time.Second
 // has run out. missed says that it is to be shipped again. It reports whether the
 // upload is abandoned now.
 func (c *Channel) abandon(ctx context.Context, id string, shipment int64, by string, missed bool) (bool, error) {
-	k := c.keys
-	n, err := abandonScript.Int(ctx, c.db,
-		[]string{k.file(id), k.fileWake(id, shipment), k.abandoned(), k.wake(), k.uploads(), k.spent()},
+	n, err := c.call(ctx, abandonScript, subject{file: id, shipment: shipment},
 		by, shipment, id, readersGrace.Milliseconds(), missed)
-	return n == 1, err
+	return n.Int(0) == 1, err
 }
 
 // free drops the segments of a file that is done or abandoned and gives their
@@ -92,17 +90,15 @@ func (c *Channel) free(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	k := c.keys
-	segments := r.segmentKeys(k)
+	segments := r.segmentKeys(c.keys)
 	for {
 		some := segments[:min(len(segments), 100)]
 		segments = segments[len(some):]
-		names := append([]string{k.channel(), k.open(), k.file(id), k.fileWake(id, r.shipment), k.wake(), k.spent()}, some...)
 		last := 0
 		if len(segments) == 0 {
 			last = 1
 		}
-		if _, err := freeScript.Int(ctx, c.db, names, r.shipment, id, last); err != nil {
+		if _, err := c.call(ctx, freeScript, subject{file: id, shipment: r.shipment, more: some}, r.shipment, id, last); err != nil {
 			return err
 		}
 		if last == 1 {
@@ -114,8 +110,8 @@ func (c *Channel) free(ctx context.Context, id string) error {
 // settleOpen frees the files that waited only for a subscriber that is gone.
 func (c *Channel) settleOpen(ctx context.Context) error {
 	return c.scanSet(ctx, c.keys.open(), func(id string) error {
-		n, err := settleScript.Int(ctx, c.db, []string{c.keys.file(id), c.keys.subscribers(), c.keys.spent()}, id)
-		if err != nil || n == 0 {
+		n, err := c.call(ctx, settleScript, subject{file: id}, id)
+		if err != nil || n.Int(0) == 0 {
 			return err
 		}
 		return c.free(ctx, id)
@@ -151,9 +147,7 @@ func (c *Channel) forgetOld(ctx context.Context) error {
 		if err := c.forgetProblems(ctx, id); err != nil {
 			return err
 		}
-		if _, err := forgetScript.Int(ctx, c.db,
-			[]string{c.keys.files(), c.keys.heads(), c.keys.file(id), c.keys.open(), c.keys.abandoned()},
-			id, before.UnixMilli()); err != nil {
+		if _, err := c.call(ctx, forgetScript, subject{file: id}, id, before.UnixMilli()); err != nil {
 			return err
 		}
 	}

@@ -190,10 +190,9 @@ func (s *Shipper) complete(ctx context.Context, src *stream.Source, p plan, resu
 	if err := src.CheckUnchanged(); err != nil {
 		return err
 	}
-	k := s.channel.keys
-	answer, err := completeScript.Int(ctx, s.channel.db, []string{k.file(p.id), k.fileWake(p.id, result.shipment), k.uploads()},
+	answer, err := s.channel.call(ctx, completeScript, subject{file: p.id, shipment: result.shipment},
 		s.token, result.shipment, result.Bytes, p.id)
-	if err == nil && answer == 0 {
+	if err == nil && answer.Int(0) == 0 {
 		err = errLeaseLost
 	}
 	return err

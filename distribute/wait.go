@@ -100,12 +100,8 @@ func (c *Channel) now(ctx context.Context) (time.Time, error) {
 }
 
 func serverTime(ctx context.Context, db *rdb.DB, key string) (time.Time, error) {
-	answer, err := nowScript.Do(ctx, db, []string{key})
-	if err != nil {
-		return time.Time{}, err
-	}
-	ms, err := answer.Text()
-	return milliseconds(ms), err
+	answer, err := nowScript.Run(ctx, db, []string{key})
+	return answer.Time(0), err
 }
 
 // milliseconds reads a time as the scripts write it. What is no number is the

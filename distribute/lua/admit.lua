@@ -1,84 +1,61 @@
 -- Admits one shipment of a file to the window, in the order of asking.
---
--- KEYS 1 channel   2 open files   3 waiting line   4 shipper leases
---      5 heads   6 files   7 file   8 abandoned files   9 uploads
--- ARGV 1 shipper   2 file id   3 index key of the head   4 what the index held
---      5 last shipment that was seen of the file, 0: none
---      6 head, empty: keep the one that is recorded
---      7 cost in bytes   8 lease in ms
---      then field, value, … of the record: name, codec, size, base, segment …
+-- ARGV: shipper; file id; index key of the head; what the index held; last
+-- shipment that was seen of the file, 0: none; head, empty: keep the one that is
+-- recorded; cost in bytes; lease in ms; then field, value, … of the record: name,
+-- codec, size, base, segment …
 -- Returns {'admitted', shipment}
 --      or {'changed'}: the index or the record is not as it was seen; look again
 --      or {'large', window}: the window can never hold it
 --      or {'full', bytes in use}: the window has no room
 --      or {'line', bytes in use}: others ask since longer
-local now = redis.call('TIME')
-local ms = now[1] * 1000 + math.floor(now[2] / 1000)
-local text = string.format('%.0f', ms)
+-- @include channel
+local shipper, id, index_key, index, seen, head, cost, lease = unpack(ARGV, 1, 8)
+local size, now = tonumber(cost), clock_ms()
 
-local file = redis.call('HMGET', KEYS[7], 'ship', 'state', 'by', 'admitted')
-local ship, state = file[1] or '0', file[2]
-if file[3] == ARGV[1] and state == 'uploading' and tonumber(ship) == tonumber(ARGV[5]) + 1 then
-	return { 'admitted', tonumber(ship) } -- a repeated call
-end
-local function changed()
-	redis.call('ZREM', KEYS[3], ARGV[1]) -- who asks for nothing now keeps nobody waiting
-	return { 'changed' }
-end
-if ship ~= ARGV[5] or (redis.call('HGET', KEYS[5], ARGV[3]) or '') ~= ARGV[4] then
-	return changed()
-end
-if state and state ~= 'done' and state ~= 'abandoned' or redis.call('ZSCORE', KEYS[2], ARGV[2]) then
-	return changed()
+local last, state, owner = unpack(call('HMGET', FILE, 'ship', 'state', 'by'))
+local shipment = tonumber(last or 0)
+if owner == shipper and state == 'uploading' and shipment == tonumber(seen) + 1 then
+  return {'admitted', shipment} -- a repeated call
 end
 
-local window = tonumber(redis.call('HGET', KEYS[1], 'window') or '0')
-if tonumber(ARGV[7]) > window then
-	redis.call('ZREM', KEYS[3], ARGV[1])
-	return { 'large', window }
+-- refuse answers a shipper that asks for nothing now: it keeps nobody waiting.
+local function refuse(...)
+  call('ZREM', LINE, shipper)
+  return {...}
 end
+if (last or '0') ~= seen or (call('HGET', HEADS, index_key) or '') ~= index then return refuse('changed') end
+if state and state ~= 'done' and state ~= 'abandoned' or call('ZSCORE', OPEN, id) then return refuse('changed') end
+local window = tonumber(call('HGET', CHANNEL, 'window') or '0')
+if size > window then return refuse('large', window) end
 
 -- The line: first come, first served, as long as whoever is first lives.
-local used = tonumber(redis.call('HGET', KEYS[1], 'used') or '0')
-if not redis.call('ZSCORE', KEYS[3], ARGV[1]) then
-	redis.call('ZADD', KEYS[3], string.format('%.0f', redis.call('HINCRBY', KEYS[1], 'turn', 1)), ARGV[1])
+local used = tonumber(call('HGET', CHANNEL, 'used') or '0')
+if not call('ZSCORE', LINE, shipper) then
+  call('ZADD', LINE, int(call('HINCRBY', CHANNEL, 'turn', 1)), shipper)
 end
-for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, 99)) do
-	if other == ARGV[1] then
-		break
-	end
-	local lease = redis.call('ZSCORE', KEYS[4], other)
-	if lease and tonumber(lease) > ms then
-		return { 'line', used }
-	end
-	redis.call('ZREM', KEYS[3], other)
+for _, other in ipairs(call('ZRANGE', LINE, 0, 99)) do
+  if other == shipper then break end
+  if alive(call('ZSCORE', LEASES, other), now) then return {'line', used} end
+  call('ZREM', LINE, other)
 end
-if used + tonumber(ARGV[7]) > window then
-	return { 'full', used }
-end
+if used + size > window then return {'full', used} end
 
-redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('HINCRBY', KEYS[1], 'used', ARGV[7])
-if not file[1] then
-	local index = ARGV[4]
-	redis.call('HSET', KEYS[5], ARGV[3], index == '' and ARGV[2] or index .. ' ' .. ARGV[2])
-	redis.call('HSET', KEYS[7], 'v', 1, 'first', ARGV[3])
+call('ZREM', LINE, shipper)
+call('HINCRBY', CHANNEL, 'used', cost)
+if not last then
+  call('HSET', HEADS, index_key, index == '' and id or index .. ' ' .. id)
+  call('HSET', FILE, 'v', 1, 'first', index_key)
 end
-local shipment = tonumber(ship) + 1
-redis.call('HSET', KEYS[7], 'ship', shipment, 'state', 'uploading', 'by', ARGV[1], 'cost', ARGV[7],
-	'admitted', text, 'raw', 0)
+shipment = shipment + 1
+call('HSET', FILE, 'ship', shipment, 'state', 'uploading', 'by', shipper, 'cost', cost, 'admitted', int(now), 'raw', 0)
 -- An upload never outlives its shipper: whoever finds the shipper dead finds
 -- the upload dead too.
-local till = string.format('%.0f', ms + ARGV[8])
-redis.call('ZADD', KEYS[9], till, ARGV[2])
-redis.call('ZADD', KEYS[4], 'XX', 'GT', till, ARGV[1])
-if ARGV[6] ~= '' then
-	redis.call('HSET', KEYS[7], 'head', ARGV[6])
-end
-for i = 9, #ARGV, 2 do
-	redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 1])
-end
-redis.call('ZADD', KEYS[2], text, ARGV[2])
-redis.call('ZADD', KEYS[6], text, ARGV[2])
-redis.call('ZREM', KEYS[8], ARGV[2])
-return { 'admitted', shipment }
+local till = int(now + lease)
+call('ZADD', UPLOADS, till, id)
+call('ZADD', LEASES, 'XX', 'GT', till, shipper)
+if head ~= '' then call('HSET', FILE, 'head', head) end
+for i = 9, #ARGV, 2 do call('HSET', FILE, ARGV[i], ARGV[i + 1]) end
+call('ZADD', OPEN, int(now), id)
+call('ZADD', FILES, int(now), id)
+call('ZREM', ABANDONED, id)
+return {'admitted', shipment}
