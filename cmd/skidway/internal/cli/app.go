@@ -80,3 +80,15 @@ func (a *App) WithRedis(ctx context.Context, alone string, f func(*rdb.DB) error
 	}
 	return f(db)
 }
+
+// WithClient opens the shared Redis, and what open makes of it, for as long as f
+// runs. Names and values that can't be are wrong usage.
+func WithClient[T any](ctx context.Context, a *App, open func(*rdb.DB) (T, error), f func(T) error) error {
+	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
+		client, err := open(db)
+		if err != nil {
+			return err
+		}
+		return InvalidAsUsage(f(client))
+	})
+}

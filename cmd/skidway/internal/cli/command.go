@@ -69,16 +69,26 @@ func Action(f func(*cobra.Command, []string) error) func(*cobra.Command, []strin
 	}
 }
 
-// ExactlyOne wants one argument and says of what kind.
-func ExactlyOne(what string) cobra.PositionalArgs {
+// Args declares the arguments of a command by their names: a plain name is
+// needed, one in brackets may be left out.
+func Args(names ...string) cobra.PositionalArgs {
+	surplus := "one is enough"
+	if len(names) > 1 {
+		surplus = "put words that belong together in quotes"
+	}
+	return ArgsOr(surplus, names...)
+}
+
+// ArgsOr is [Args] with what is said of an argument too many.
+func ArgsOr(surplus string, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		switch len(args) {
-		case 0:
-			return errors.New("missing " + what)
-		case 1:
-			return nil
+		if len(args) > len(names) {
+			return fmt.Errorf("unexpected %q: %s", args[len(names)], surplus)
 		}
-		return fmt.Errorf("unexpected %q: one is enough", args[1])
+		if missing := names[len(args):]; len(missing) > 0 && !strings.HasPrefix(missing[0], "[") {
+			return errors.New("missing " + missing[0])
+		}
+		return nil
 	}
 }
 

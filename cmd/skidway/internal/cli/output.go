@@ -45,6 +45,14 @@ func (a *App) Write(result func(io.Writer) error) error {
 	return nil
 }
 
+// PrintLine prints one value, such as an id, in a line.
+func (a *App) PrintLine(value any) error {
+	return a.Write(func(out io.Writer) error {
+		_, err := fmt.Fprintln(out, value)
+		return err
+	})
+}
+
 // WriteJSON writes an object as indented JSON.
 func WriteJSON(out io.Writer, object any) error {
 	encoder := json.NewEncoder(out)

@@ -2,11 +2,168 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
+
+// A Column is one thing that a [View] shows of each row.
+type Column[T any] struct {
+	Key   string         // heading in CSV and name in JSON; empty: it is in tables only
+	Head  string         // heading in tables; empty: it is in no table
+	Right bool           // its cells are aligned to the right
+	Value func(T) any    // in CSV and JSON
+	Cell  func(T) string // in tables; nil: the value, as CSV has it
+	Omit  bool           // JSON leaves it out when it is zero or empty
+	Only  string         // "csv" or "json" for a key that only that format has
+}
+
+// A View declares once how rows are printed, in each format.
+type View[T any] []Column[T]
+
+// Table returns rows as a table.
+func (v View[T]) Table(rows []T) *Table {
+	t := &Table{}
+	for _, c := range v {
+		if c.Head != "" {
+			t.Heads, t.Right = append(t.Heads, c.Head), append(t.Right, c.Right)
+		}
+	}
+	for _, row := range rows {
+		var cells []string
+		for _, c := range v {
+			switch {
+			case c.Head == "":
+			case c.Cell != nil:
+				cells = append(cells, c.Cell(row))
+			default:
+				cells = append(cells, Printable(text(c.Value(row))))
+			}
+		}
+		t.Add(cells...)
+	}
+	return t
+}
+
+// CSV returns rows as records. The first is the heading.
+func (v View[T]) CSV(rows []T) [][]string {
+	records := make([][]string, 1+len(rows))
+	for _, c := range v {
+		if c.Key == "" || c.Only == "json" {
+			continue
+		}
+		records[0] = append(records[0], c.Key)
+		for i, row := range rows {
+			records[1+i] = append(records[1+i], text(c.Value(row)))
+		}
+	}
+	return records
+}
+
+// Object returns a row as JSON has it.
+func (v View[T]) Object(row T) (o Object) {
+	for _, c := range v {
+		if c.Key == "" || c.Only == "csv" {
+			continue
+		}
+		value := c.Value(row)
+		if !c.Omit || !empty(value) {
+			o = append(o, Field{c.Key, value})
+		}
+	}
+	return o
+}
+
+// Objects returns rows as JSON has them. It is never nil.
+func (v View[T]) Objects(rows []T) []Object {
+	objects := make([]Object, len(rows))
+	for i, row := range rows {
+		objects[i] = v.Object(row)
+	}
+	return objects
+}
+
+// PrintView prints rows by a view. In JSON it prints object, or the array of the
+// rows if that is nil.
+func PrintView[T any](a *App, format string, v View[T], rows []T, object any) error {
+	if object == nil {
+		object = v.Objects(rows)
+	}
+	return a.Print(format, v.Table(rows).Write,
+		func(out io.Writer) error { return WriteCSV(out, v.CSV(rows)) },
+		func(out io.Writer) error { return WriteJSON(out, object) })
+}
+
+// text is a value as CSV has it.
+func text(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		return Stamp(value)
+	case float64:
+		return strconv.FormatFloat(value, 'f', 3, 64)
+	case []string:
+		return strings.Join(value, " ")
+	}
+	return fmt.Sprint(value)
+}
+
+func empty(value any) bool {
+	if zero, ok := value.(interface{ IsZero() bool }); ok {
+		return zero.IsZero()
+	}
+	v := reflect.ValueOf(value)
+	switch v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// An Object is a JSON object with its fields in order.
+type Object []Field
+
+// A Field is a member of an [Object].
+type Field struct {
+	Key   string
+	Value any
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (o Object) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	text.WriteByte('{')
+	for i, f := range o {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(&text, "%q:", f.Key)
+		if err := encoder.Encode(f.Value); err != nil {
+			return nil, err
+		}
+	}
+	text.WriteByte('}')
+	return text.Bytes(), nil
+}
+
+// ErrorText is the text of an error, "" for none.
+func ErrorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
 
 // TableWidth is how wide tables get, in columns.
 const TableWidth = 80

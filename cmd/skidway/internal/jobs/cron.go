@@ -2,10 +2,8 @@ package jobs
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -127,7 +125,7 @@ One that is in the configuration of a worker comes again when a worker starts
 or reads the configuration again: take it out there first. Taken out there only,
 it stays until it is removed here.`,
 		Example: "  skidway cron remove nightly",
-		Args:    cli.ExactlyOne("NAME"),
+		Args:    cli.Args("NAME"),
 	}
 	queueFlag(c, &in)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
@@ -150,7 +148,7 @@ func cronRun(a *cli.App) *cobra.Command {
 		Long: `Adds the job of a schedule now, and prints its id. The times at which the
 schedule fires stay as they are.`,
 		Example: "  skidway cron run nightly",
-		Args:    cli.ExactlyOne("NAME"),
+		Args:    cli.Args("NAME"),
 	}
 	queueFlag(c, &in)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
@@ -159,10 +157,7 @@ schedule fires stay as they are.`,
 			if err != nil {
 				return err
 			}
-			return a.Write(func(out io.Writer) error {
-				_, err := fmt.Fprintln(out, id)
-				return err
-			})
+			return a.PrintLine(id)
 		})
 	})
 	return c
@@ -236,20 +231,16 @@ added then. JSON has the last ten.`,
 			if err != nil {
 				return err
 			}
-			v := scheduleView(infos)
-			return errors.Join(a.Print(output.Word, v.table, v.csv, v.json), v.unreadable())
+			return errors.Join(cli.PrintView(a, output.Word, scheduleView, infos, nil), unreadable(infos))
 		})
 	})
 	return c
 }
 
-// A scheduleView prints schedules.
-type scheduleView []queue.ScheduleInfo
-
 // unreadable is an error where a schedule never fires.
-func (v scheduleView) unreadable() error {
+func unreadable(schedules []queue.ScheduleInfo) error {
 	var errs []error
-	for _, s := range v {
+	for _, s := range schedules {
 		if s.Err != nil {
 			errs = append(errs, fmt.Errorf("schedule %s of queue %s can't be read and never fires: %w: add it again", s.Name, s.Queue, s.Err))
 		}
@@ -257,80 +248,65 @@ func (v scheduleView) unreadable() error {
 	return errors.Join(errs...)
 }
 
-func (v scheduleView) table(out io.Writer) error {
-	t := cli.Table{Heads: []string{"NAME", "QUEUE", "WHEN", "NEXT", "LAST", "JOB"}, Right: make([]bool, 6)}
-	for _, s := range v {
-		last, job := "never", ""
-		if len(s.Last) > 0 {
-			last, job = s.Last[0].Due.Local().Format("01-02 15:04:05"), s.Last[0].JobID
-			if job == "" {
-				job = "none: " + s.Last[0].HeldBy
-			}
-		}
-		when := s.Expr
-		if s.Zone != "" && s.Zone != "UTC" {
-			when += " " + s.Zone
-		}
-		next := "never"
-		if !s.Next.IsZero() {
-			next = s.Next.Local().Format("01-02 15:04:05")
-		}
-		t.Add(cli.Cut(s.Name, 16), cli.Cut(s.Queue, 10), cli.Cut(when, 24), next, last, cli.Printable(job))
-	}
-	return t.Write(out)
+var scheduleView = cli.View[queue.ScheduleInfo]{
+	{Key: "name", Head: "NAME", Value: func(s queue.ScheduleInfo) any { return s.Name }, Cell: func(s queue.ScheduleInfo) string { return cli.Cut(s.Name, 16) }},
+	{Key: "queue", Head: "QUEUE", Value: func(s queue.ScheduleInfo) any { return s.Queue }, Cell: func(s queue.ScheduleInfo) string { return cli.Cut(s.Queue, 10) }},
+	{Key: "expression", Head: "WHEN", Value: func(s queue.ScheduleInfo) any { return s.Expr }, Cell: whenText},
+	{Key: "zone", Value: func(s queue.ScheduleInfo) any { return s.Zone }},
+	{Key: "kind", Value: func(s queue.ScheduleInfo) any { return s.Kind }},
+	{Key: "args", Value: func(s queue.ScheduleInfo) any { return opaque(s.Args) }, Only: "json"},
+	{Key: "catch_up", Value: func(s queue.ScheduleInfo) any { return s.CatchUp }},
+	{Key: "revision", Value: func(s queue.ScheduleInfo) any { return s.Revision }, Only: "json", Omit: true},
+	{Key: "next", Head: "NEXT", Value: func(s queue.ScheduleInfo) any { return cli.Stamp(s.Next) }, Cell: func(s queue.ScheduleInfo) string { return shortTime(s.Next) }},
+	{Key: "last", Head: "LAST", Value: func(s queue.ScheduleInfo) any { return lastFiring(s).Due }, Cell: func(s queue.ScheduleInfo) string { return shortTime(lastFiring(s).Due) }, Only: "csv"},
+	{Key: "job", Head: "JOB", Value: func(s queue.ScheduleInfo) any { return lastFiring(s).JobID }, Cell: firedJob, Only: "csv"},
+	{Key: "last", Value: firings, Only: "json"},
+	{Key: "error", Value: func(s queue.ScheduleInfo) any { return cli.ErrorText(s.Err) }, Only: "json", Omit: true},
 }
 
-func (v scheduleView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"name", "queue", "expression", "zone", "kind", "catch_up", "next", "last", "job"}) // Error tells
-	for _, s := range v {
-		last, job := "", ""
-		if len(s.Last) > 0 {
-			last, job = cli.Stamp(s.Last[0].Due), s.Last[0].JobID
-		}
-		_ = w.Write([]string{s.Name, s.Queue, s.Expr, s.Zone, s.Kind, string(s.CatchUp), cli.Stamp(s.Next), last, job})
+// lastFiring is the last time that a schedule fired; zero if it never did.
+func lastFiring(s queue.ScheduleInfo) (last queue.Firing) {
+	if len(s.Last) > 0 {
+		last = s.Last[0]
 	}
-	w.Flush()
-	return w.Error()
+	return last
 }
 
-type (
-	firingJSON struct {
-		Due    string `json:"due"`
-		Fired  string `json:"fired"`
-		Job    string `json:"job,omitempty"`
-		HeldBy string `json:"held_by,omitempty"`
-		Manual bool   `json:"manual,omitempty"`
+func shortTime(at time.Time) string {
+	if at.IsZero() {
+		return "never"
 	}
-	scheduleJSON struct {
-		Name     string       `json:"name"`
-		Queue    string       `json:"queue"`
-		Expr     string       `json:"expression"`
-		Zone     string       `json:"zone"`
-		Kind     string       `json:"kind"`
-		Args     any          `json:"args"`
-		CatchUp  string       `json:"catch_up"`
-		Revision int          `json:"revision,omitempty"`
-		Next     string       `json:"next"`
-		Last     []firingJSON `json:"last"`
-		Error    string       `json:"error,omitempty"`
-	}
-)
+	return at.Local().Format("01-02 15:04:05")
+}
 
-func (v scheduleView) json(out io.Writer) error {
-	list := []scheduleJSON{}
-	for _, s := range v {
-		one := scheduleJSON{
-			Name: s.Name, Queue: s.Queue, Expr: s.Expr, Zone: s.Zone, Kind: s.Kind, Args: opaque(s.Args),
-			CatchUp: string(s.CatchUp), Revision: s.Revision, Next: cli.Stamp(s.Next), Last: []firingJSON{},
-		}
-		for _, f := range s.Last {
-			one.Last = append(one.Last, firingJSON{cli.Stamp(f.Due), cli.Stamp(f.Fired), f.JobID, f.HeldBy, f.Manual})
-		}
-		if s.Err != nil {
-			one.Error = s.Err.Error()
-		}
-		list = append(list, one)
+func whenText(s queue.ScheduleInfo) string {
+	when := s.Expr
+	if s.Zone != "" && s.Zone != "UTC" {
+		when += " " + s.Zone
 	}
-	return cli.WriteJSON(out, list)
+	return cli.Cut(when, 24)
+}
+
+func firedJob(s queue.ScheduleInfo) string {
+	last := lastFiring(s)
+	if len(s.Last) > 0 && last.JobID == "" {
+		return cli.Printable("none: " + last.HeldBy)
+	}
+	return cli.Printable(last.JobID)
+}
+
+func firings(s queue.ScheduleInfo) any {
+	list := []cli.Object{}
+	for _, f := range s.Last {
+		list = append(list, firingView.Object(f))
+	}
+	return list
+}
+
+var firingView = cli.View[queue.Firing]{
+	{Key: "due", Value: func(f queue.Firing) any { return cli.Stamp(f.Due) }},
+	{Key: "fired", Value: func(f queue.Firing) any { return cli.Stamp(f.Fired) }},
+	{Key: "job", Value: func(f queue.Firing) any { return f.JobID }, Omit: true},
+	{Key: "held_by", Value: func(f queue.Firing) any { return f.HeldBy }, Omit: true},
+	{Key: "manual", Value: func(f queue.Firing) any { return f.Manual }, Omit: true},
 }

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -161,38 +160,23 @@ func wrap(text, indent string) string {
 	return folded.String()
 }
 
-func (v *findingsView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"level", "topic", "server", "found", "why", "change"}) // Error tells
-	for _, f := range v.findings {
-		_ = w.Write([]string{string(f.Level), f.Topic, f.Server, f.Found, f.Why, strings.Join(f.Change, "\n")})
-	}
-	w.Flush()
-	return w.Error()
+var findingView = cli.View[rdb.Finding]{
+	{Key: "level", Value: func(f rdb.Finding) any { return f.Level }},
+	{Key: "topic", Value: func(f rdb.Finding) any { return f.Topic }},
+	{Key: "server", Value: func(f rdb.Finding) any { return f.Server }, Omit: true},
+	{Key: "found", Value: func(f rdb.Finding) any { return f.Found }},
+	{Key: "why", Value: func(f rdb.Finding) any { return f.Why }, Omit: true},
+	{Key: "change", Value: func(f rdb.Finding) any { return strings.Join(f.Change, "\n") }, Only: "csv"},
+	{Key: "change", Value: func(f rdb.Finding) any { return f.Change }, Only: "json", Omit: true},
 }
 
-type (
-	findingJSON struct {
-		Level  rdb.Level `json:"level"`
-		Topic  string    `json:"topic"`
-		Server string    `json:"server,omitempty"`
-		Found  string    `json:"found"`
-		Why    string    `json:"why,omitempty"`
-		Change []string  `json:"change,omitempty"`
-	}
-	checkupJSON struct {
-		Redis    string        `json:"redis"`
-		Problems int           `json:"problems"`
-		Warnings int           `json:"warnings"`
-		Unknown  int           `json:"unknown"`
-		Findings []findingJSON `json:"findings"`
-	}
-)
+func (v *findingsView) csv(out io.Writer) error {
+	return cli.WriteCSV(out, findingView.CSV(v.findings))
+}
 
 func (v *findingsView) json(out io.Writer) error {
-	object := checkupJSON{Redis: v.server, Problems: v.count(rdb.Problem), Warnings: v.count(rdb.Warning), Unknown: v.count(rdb.Unknown)}
-	for _, f := range v.findings {
-		object.Findings = append(object.Findings, findingJSON{f.Level, f.Topic, f.Server, f.Found, f.Why, f.Change})
-	}
-	return cli.WriteJSON(out, object)
+	return cli.WriteJSON(out, cli.Object{
+		{Key: "redis", Value: v.server}, {Key: "problems", Value: v.count(rdb.Problem)}, {Key: "warnings", Value: v.count(rdb.Warning)},
+		{Key: "unknown", Value: v.count(rdb.Unknown)}, {Key: "findings", Value: findingView.Objects(v.findings)},
+	})
 }

@@ -148,10 +148,7 @@ func (e *enqueuing) add(ctx context.Context, client *queue.Client, insert queue.
 		return err
 	}
 	tellIfNobodyServes(e.App, ctx, client, insert.Options.Queue, "the job waits until one does")
-	return e.Write(func(out io.Writer) error {
-		_, err := fmt.Fprintln(out, id)
-		return err
-	})
+	return e.PrintLine(id)
 }
 
 // tellIfNobodyServes tells of a queue without workers: its name may be mistyped.

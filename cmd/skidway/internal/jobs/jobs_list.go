@@ -2,10 +2,7 @@ package jobs
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +26,7 @@ latest first, with their last error, and finished ones that are kept.`,
 		Example: `  skidway jobs list mail
   skidway jobs list mail --state dead --newer-than 1h
   skidway jobs list mail --state dead --error "no such user" -o json`,
-		Args: cli.ExactlyOne("QUEUE"), ValidArgsFunction: completeQueues(a),
+		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	stateFlag(c, state, "only jobs of this state (default: of every one)")
 	filter.add(c)
@@ -62,7 +59,7 @@ latest first, with their last error, and finished ones that are kept.`,
 			if len(view.jobs) == 0 {
 				a.Console.Notice("no job of queue %s matches", q.Name())
 			}
-			return a.Print(output.Word, view.table, view.csv, view.json)
+			return cli.PrintView(a, output.Word, view.view(), view.jobs, view.objects())
 		})
 	})
 	return c
@@ -93,15 +90,32 @@ type jobsView struct {
 	jobs []*queue.Job
 }
 
-func (v *jobsView) table(out io.Writer) error {
-	t := cli.Table{
-		Heads: []string{"ID", "STATE", "KIND", "AGE", "FAILED", "NOTE"},
-		Right: []bool{false, false, false, true, true, false},
+func (v *jobsView) view() cli.View[*queue.Job] {
+	type job = *queue.Job
+	return cli.View[job]{
+		{Key: "id", Head: "ID", Value: func(j job) any { return j.ID }},
+		{Key: "state", Head: "STATE", Value: func(j job) any { return j.State }},
+		{Key: "kind", Head: "KIND", Value: func(j job) any { return j.Kind }, Cell: func(j job) string { return cli.Cut(j.Kind, 24) }},
+		{Key: "priority", Value: func(j job) any { return j.Priority }},
+		{Key: "enqueued", Value: func(j job) any { return j.Enqueued }},
+		{Key: "due", Value: func(j job) any { return j.Due }},
+		{Key: "ended", Value: func(j job) any { return j.Ended }},
+		{Key: "worker", Value: func(j job) any { return j.Worker }},
+		{Head: "AGE", Right: true, Cell: func(j job) string { return age(v.now.Sub(since(j))) }},
+		{Key: "failed_attempts", Head: "FAILED", Right: true, Value: func(j job) any { return j.Attempts }},
+		{Key: "outcome", Value: func(j job) any { return j.Outcome }},
+		{Key: "reason", Value: func(j job) any { return j.Reason }},
+		{Key: "last_error", Value: func(j job) any { return lastError(j) }},
+		{Head: "NOTE", Cell: func(j job) string { return cli.Cut(v.note(j), 100) }},
 	}
-	for _, job := range v.jobs {
-		t.Add(cli.Printable(job.ID), string(job.State), cli.Cut(job.Kind, 24), age(v.now.Sub(since(job))), strconv.Itoa(job.Attempts), cli.Cut(v.note(job), 100))
+}
+
+// lastError is the error of a job's last failed attempt, "" for none.
+func lastError(job *queue.Job) string {
+	if n := len(job.Errors); n > 0 {
+		return job.Errors[n-1].Error
 	}
-	return t.Write(out)
+	return ""
 }
 
 // since is when the job's age begins, as filters count it.
@@ -114,10 +128,7 @@ func since(job *queue.Job) time.Time {
 
 // note says the most important of a job in a few words.
 func (v *jobsView) note(job *queue.Job) string {
-	last := ""
-	if n := len(job.Errors); n > 0 {
-		last = job.Errors[n-1].Error
-	}
+	last := lastError(job)
 	var parts []string
 	switch job.State {
 	case queue.Active:
@@ -146,27 +157,10 @@ func (v *jobsView) note(job *queue.Job) string {
 	return text
 }
 
-func (v *jobsView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"id", "state", "kind", "priority", "enqueued", "due", "ended", "worker", "failed_attempts", "outcome", "reason", "last_error"}) // Error tells
-	for _, job := range v.jobs {
-		last := ""
-		if n := len(job.Errors); n > 0 {
-			last = job.Errors[n-1].Error
-		}
-		_ = w.Write([]string{
-			job.ID, string(job.State), job.Kind, job.Priority.String(), cli.Stamp(job.Enqueued), cli.Stamp(job.Due), cli.Stamp(job.Ended),
-			job.Worker, strconv.Itoa(job.Attempts), string(job.Outcome), job.Reason, last,
-		})
-	}
-	w.Flush()
-	return w.Error()
-}
-
-func (v *jobsView) json(out io.Writer) error {
+func (v *jobsView) objects() map[string]any {
 	objects := []jobJSON{}
 	for _, job := range v.jobs {
 		objects = append(objects, jobObject(job))
 	}
-	return cli.WriteJSON(out, map[string]any{"jobs": objects})
+	return map[string]any{"jobs": objects}
 }

@@ -24,7 +24,7 @@ as the job is there. --follow goes on until the job has ended; of one that is
 not retained the last lines vanish with it.`,
 		Example: `  skidway jobs logs mail:0:n1795299599363-0
   skidway jobs logs mail:0:n1795299599363-0 --follow`,
-		Args: cli.ExactlyOne("ID"),
+		Args: cli.Args("ID"),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "print lines as they come, until the job has ended or Ctrl-C")
 	c.RunE = cli.Action(func(c *cobra.Command, ids []string) error {

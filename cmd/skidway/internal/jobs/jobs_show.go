@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +29,7 @@ lines. A job that has succeeded leaves nothing but counters, unless it was
 enqueued with --retain: then it is finished, or never was.`,
 		Example: `  skidway jobs show mail:0:n1795299599363-0
   skidway jobs show mail:0:n1795299599363-0 -o json`,
-		Args: cli.ExactlyOne("ID"),
+		Args: cli.Args("ID"),
 	}
 	c.Flags().BoolVar(&whole, "args", false, "show the whole args and result, however long")
 	output := cli.OutputFlag(c)
@@ -210,21 +209,18 @@ func (v *jobView) table(out io.Writer) error {
 
 // csv has one fact a line.
 func (v *jobView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"field", "value"}) // Error tells
+	rows := [][]string{{"field", "value"}}
 	for _, fact := range v.facts() {
-		_ = w.Write([]string{fact.name, fact.value})
+		rows = append(rows, []string{fact.name, fact.value})
 	}
 	for _, failure := range v.Errors {
-		_ = w.Write([]string{"failed", fmt.Sprintf("%d %s %s", failure.Attempt, cli.Stamp(failure.Time), failure.Error)})
+		rows = append(rows, []string{"failed", fmt.Sprintf("%d %s %s", failure.Attempt, cli.Stamp(failure.Time), failure.Error)})
 	}
-	_ = w.Write([]string{"progress", string(v.progress)})
-	_ = w.Write([]string{"result", v.bounded(v.Result)})
+	rows = append(rows, []string{"progress", string(v.progress)}, []string{"result", v.bounded(v.Result)})
 	for _, line := range v.log {
-		_ = w.Write([]string{"log", line})
+		rows = append(rows, []string{"log", line})
 	}
-	w.Flush()
-	return w.Error()
+	return cli.WriteCSV(out, rows)
 }
 
 func (v *jobView) json(out io.Writer) error {

@@ -75,10 +75,7 @@ func each(a *cli.App, what string, names []string, do func(name string) (string,
 	for _, name := range names {
 		done, err := do(name)
 		if err == nil {
-			err = a.Write(func(out io.Writer) error {
-				_, err := fmt.Fprintln(out, cli.Printable(name+" "+done))
-				return err
-			})
+			err = a.PrintLine(cli.Printable(name + " " + done))
 		}
 		if len(names) == 1 || err != nil && cli.Unreachable(err) {
 			return err
@@ -105,7 +102,7 @@ and prints how many they were. It asks first, on a terminal; anywhere else it
 wants --yes. Jobs that run are not touched: 'skidway jobs cancel' ends those.`,
 		Example: `  skidway queues purge mail
   skidway queues purge mail --state dead --yes`,
-		Args: cli.ExactlyOne("QUEUE"), ValidArgsFunction: completeQueues(a),
+		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	c.Flags().Var(state, "state", "which jobs to delete")
 	cli.Complete(c, "state", state.Words...)

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -36,8 +35,12 @@ attempts failed, today (UTC).`,
 			if len(rows) == 0 {
 				a.Console.Notice("there is no queue yet: the first job makes one, see 'skidway enqueue --help'")
 			}
-			view := standingsView(rows)
-			return a.Print(output.Word, view.table, view.csv, view.json)
+			return a.Print(output.Word,
+				func(out io.Writer) error { return standingsTable(out, rows) },
+				func(out io.Writer) error { return cli.WriteCSV(out, standingView.CSV(rows)) },
+				func(out io.Writer) error {
+					return cli.WriteJSON(out, map[string]any{"queues": standingView.Objects(rows)})
+				})
 		})
 	})
 	return c
@@ -112,22 +115,42 @@ func (s *standing) note() string {
 	return ""
 }
 
-type standingsView []standing
+// count is a column with a number of a queue.
+func count(key, head string, value func(standing) int) cli.Column[standing] {
+	return cli.Column[standing]{
+		Key: key, Head: head, Right: true, Value: func(s standing) any { return value(s) },
+		Cell: func(s standing) string { return brief(value(s)) },
+	}
+}
 
-func (v standingsView) table(out io.Writer) error {
-	t := cli.Table{
-		Heads: []string{"QUEUE", "HIGH", "NORMAL", "LOW", "DELAYED", "ACTIVE", "DEAD", "WORKERS", "OLDEST", "DONE", "FAILED"},
-		Right: []bool{false, true, true, true, true, true, true, true, true, true, true},
-	}
-	for _, row := range v {
-		d := row.depth
-		t.Add(cli.Cut(row.name, 24), brief(d.Waiting.High), brief(d.Waiting.Normal), brief(d.Waiting.Low), brief(d.Delayed), brief(d.Active.Total()),
-			brief(d.Dead), brief(len(row.workers)), age(d.Oldest), brief(int(row.today.Done)), brief(int(row.today.Failed)))
-	}
-	if err := t.Write(out); err != nil {
+var standingView = cli.View[standing]{
+	{Key: "queue", Head: "QUEUE", Value: func(s standing) any { return s.name }, Cell: func(s standing) string { return cli.Cut(s.name, 24) }},
+	count("high", "HIGH", func(s standing) int { return s.depth.Waiting.High }),
+	count("normal", "NORMAL", func(s standing) int { return s.depth.Waiting.Normal }),
+	count("low", "LOW", func(s standing) int { return s.depth.Waiting.Low }),
+	count("delayed", "DELAYED", func(s standing) int { return s.depth.Delayed }),
+	count("active", "ACTIVE", func(s standing) int { return s.depth.Active.Total() }),
+	count("dead", "DEAD", func(s standing) int { return s.depth.Dead }),
+	count("finished", "", func(s standing) int { return s.depth.Finished }),
+	count("workers", "WORKERS", func(s standing) int { return len(s.workers) }),
+	{Key: "paused", Value: func(s standing) any { return s.depth.Paused }},
+	{
+		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(s standing) any { return s.depth.Oldest.Seconds() },
+		Cell: func(s standing) string { return age(s.depth.Oldest) },
+	},
+	{Key: "next_due", Value: func(s standing) any { return s.depth.NextDue }, Omit: true},
+	count("done_today", "DONE", func(s standing) int { return int(s.today.Done) }),
+	count("failed_today", "FAILED", func(s standing) int { return int(s.today.Failed) }),
+	{Key: "error", Value: func(s standing) any { return cli.ErrorText(s.err) }, Omit: true},
+}
+
+// standingsTable writes a table of queues, with what people should know of them
+// below.
+func standingsTable(out io.Writer, rows []standing) error {
+	if err := standingView.Table(rows).Write(out); err != nil {
 		return err
 	}
-	for _, row := range v {
+	for _, row := range rows {
 		if note := row.note(); note != "" {
 			if _, err := fmt.Fprintf(out, "%s: %s\n", cli.Printable(row.name), note); err != nil {
 				return err
@@ -135,70 +158,6 @@ func (v standingsView) table(out io.Writer) error {
 		}
 	}
 	return nil
-}
-
-var standingColumns = []string{
-	"queue", "high", "normal", "low", "delayed", "active", "dead", "finished", "workers", "paused",
-	"oldest_seconds", "next_due", "done_today", "failed_today", "error",
-}
-
-func (s *standing) cells() []string {
-	object, number := s.object(), strconv.Itoa
-	return []string{
-		s.name, number(object.High), number(object.Normal), number(object.Low), number(object.Delayed), number(object.Active),
-		number(object.Dead), number(object.Finished), number(object.Workers), strconv.FormatBool(object.Paused),
-		strconv.FormatFloat(object.Oldest, 'f', 3, 64), cli.Stamp(object.NextDue),
-		strconv.FormatInt(object.Done, 10), strconv.FormatInt(object.Failed, 10), object.Error,
-	}
-}
-
-func (v standingsView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write(standingColumns) // Error tells
-	for _, row := range v {
-		_ = w.Write(row.cells())
-	}
-	w.Flush()
-	return w.Error()
-}
-
-type standingJSON struct {
-	Name     string    `json:"queue"`
-	High     int       `json:"high"`
-	Normal   int       `json:"normal"`
-	Low      int       `json:"low"`
-	Delayed  int       `json:"delayed"`
-	Active   int       `json:"active"`
-	Dead     int       `json:"dead"`
-	Finished int       `json:"finished"`
-	Workers  int       `json:"workers"`
-	Paused   bool      `json:"paused"`
-	Oldest   float64   `json:"oldest_seconds"`
-	NextDue  time.Time `json:"next_due,omitzero"`
-	Done     int64     `json:"done_today"`
-	Failed   int64     `json:"failed_today"`
-	Error    string    `json:"error,omitempty"`
-}
-
-func (s *standing) object() standingJSON {
-	d := s.depth
-	object := standingJSON{
-		Name: s.name, High: d.Waiting.High, Normal: d.Waiting.Normal, Low: d.Waiting.Low, Delayed: d.Delayed,
-		Active: d.Active.Total(), Dead: d.Dead, Finished: d.Finished, Workers: len(s.workers), Paused: d.Paused,
-		Oldest: d.Oldest.Seconds(), NextDue: d.NextDue, Done: s.today.Done, Failed: s.today.Failed,
-	}
-	if s.err != nil {
-		object.Error = s.err.Error()
-	}
-	return object
-}
-
-func (v standingsView) json(out io.Writer) error {
-	objects := []standingJSON{}
-	for _, row := range v {
-		objects = append(objects, row.object())
-	}
-	return cli.WriteJSON(out, map[string]any{"queues": objects})
 }
 
 // brief is a number in at most five columns.

@@ -1,11 +1,10 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,7 @@ its jobs are not run, if they are not: it is paused, nobody serves it, its
 workers are quiet or busy, or all its jobs wait for their time.`,
 		Example: `  skidway queues show mail
   skidway queues show mail -o json`,
-		Args: cli.ExactlyOne("QUEUE"), ValidArgsFunction: completeQueues(a),
+		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
@@ -45,7 +44,7 @@ const shownDays = 7
 // A queueView prints one queue.
 type queueView struct {
 	standing
-	days     []queue.DayCounts
+	days     []dayCounts
 	findings []string
 }
 
@@ -62,7 +61,9 @@ func showQueue(a *cli.App, ctx context.Context, db *rdb.DB, client *queue.Client
 	if err != nil {
 		return nil, err
 	}
-	view.days = counters.Days
+	for _, day := range counters.Days {
+		view.days = append(view.days, dayCounts{day.Day.Format(time.DateOnly), day.Counts})
+	}
 	names, err := client.Queues(ctx)
 	if err != nil {
 		return nil, err
@@ -79,85 +80,66 @@ func showQueue(a *cli.App, ctx context.Context, db *rdb.DB, client *queue.Client
 	return view, nil
 }
 
-func (v *queueView) table(out io.Writer) error {
-	if err := (standingsView{v.standing}).table(out); err != nil {
-		return err
-	}
-	t := cli.Table{
-		Heads: []string{"DAY", "ENQUEUED", "DONE", "FAILED", "RETRIED", "DEAD", "CRASHED", "CANCELLED"},
-		Right: []bool{false, true, true, true, true, true, true, true},
-	}
-	for _, day := range v.days {
-		if day.Counts != (queue.Counts{}) {
-			t.Add(append([]string{day.Day.Format(time.DateOnly)}, shownCounts(day.Counts)...)...)
-		}
-	}
-	t.Add(append([]string{"ever"}, shownCounts(v.total)...)...)
-	if _, err := fmt.Fprintln(out); err != nil {
-		return err
-	}
-	if err := t.Write(out); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(out); err != nil {
-		return err
-	}
-	for _, finding := range v.findings {
-		if _, err := fmt.Fprintln(out, cli.Printable(finding)); err != nil {
-			return err
-		}
-	}
-	return nil
+// A dayCounts are the counts of a day, or of all time.
+type dayCounts struct {
+	day string // empty: of all time
+	queue.Counts
 }
 
-func shownCounts(c queue.Counts) (cells []string) {
-	for _, n := range []int64{c.Enqueued, c.Done, c.Failed, c.Retried, c.Dead, c.Crashed, c.Cancelled} {
-		cells = append(cells, strconv.FormatInt(n, 10))
+func counted(key, head string, value func(queue.Counts) int64) cli.Column[dayCounts] {
+	return cli.Column[dayCounts]{Key: key, Head: head, Right: true, Value: func(d dayCounts) any { return value(d.Counts) }}
+}
+
+var countsView = cli.View[dayCounts]{
+	{Key: "day", Head: "DAY", Value: func(d dayCounts) any { return d.day }, Cell: func(d dayCounts) string { return cmp.Or(d.day, "ever") }, Omit: true},
+	counted("enqueued", "ENQUEUED", func(c queue.Counts) int64 { return c.Enqueued }),
+	counted("done", "DONE", func(c queue.Counts) int64 { return c.Done }),
+	counted("failed", "FAILED", func(c queue.Counts) int64 { return c.Failed }),
+	counted("retried", "RETRIED", func(c queue.Counts) int64 { return c.Retried }),
+	counted("dead", "DEAD", func(c queue.Counts) int64 { return c.Dead }),
+	counted("crashed", "CRASHED", func(c queue.Counts) int64 { return c.Crashed }),
+	counted("cancelled", "CANCELLED", func(c queue.Counts) int64 { return c.Cancelled }),
+}
+
+func (v *queueView) table(out io.Writer) error {
+	if err := standingsTable(out, []standing{v.standing}); err != nil {
+		return err
 	}
-	return cells
+	var shown []dayCounts
+	for _, day := range v.days {
+		if day.Counts != (queue.Counts{}) {
+			shown = append(shown, day)
+		}
+	}
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
+	}
+	if err := countsView.Table(append(shown, dayCounts{"", v.total})).Write(out); err != nil {
+		return err
+	}
+	text := "\n"
+	for _, finding := range v.findings {
+		text += cli.Printable(finding) + "\n"
+	}
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // csv has one figure a line.
 func (v *queueView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"figure", "value"}) // Error tells
-	for i, cell := range v.cells() {
-		_ = w.Write([]string{standingColumns[i], cell})
+	records := standingView.CSV([]standing{v.standing})
+	rows := [][]string{{"figure", "value"}}
+	for i, figure := range records[0] {
+		rows = append(rows, []string{figure, records[1][i]})
 	}
 	for _, finding := range v.findings {
-		_ = w.Write([]string{"finding", finding})
+		rows = append(rows, []string{"finding", finding})
 	}
-	w.Flush()
-	return w.Error()
-}
-
-type (
-	countsJSON struct {
-		Day      string `json:"day,omitempty"`
-		Enqueued int64  `json:"enqueued"`
-		Done     int64  `json:"done"`
-		Failed   int64  `json:"failed"`
-		Retried  int64  `json:"retried"`
-		Dead     int64  `json:"dead"`
-		Crashed  int64  `json:"crashed"`
-		Canceled int64  `json:"cancelled"`
-	}
-	queueJSON struct {
-		standingJSON
-		Findings []string     `json:"findings"`
-		Total    countsJSON   `json:"total"`
-		Days     []countsJSON `json:"days"`
-	}
-)
-
-func countsOf(day string, c queue.Counts) countsJSON {
-	return countsJSON{day, c.Enqueued, c.Done, c.Failed, c.Retried, c.Dead, c.Crashed, c.Cancelled}
+	return cli.WriteCSV(out, rows)
 }
 
 func (v *queueView) json(out io.Writer) error {
-	object := queueJSON{standingJSON: v.object(), Findings: v.findings, Total: countsOf("", v.total)}
-	for _, day := range v.days {
-		object.Days = append(object.Days, countsOf(day.Day.Format(time.DateOnly), day.Counts))
-	}
-	return cli.WriteJSON(out, object)
+	return cli.WriteJSON(out, append(standingView.Object(v.standing),
+		cli.Field{Key: "findings", Value: v.findings}, cli.Field{Key: "total", Value: countsView.Object(dayCounts{"", v.total})},
+		cli.Field{Key: "days", Value: countsView.Objects(v.days)}))
 }

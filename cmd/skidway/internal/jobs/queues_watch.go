@@ -3,7 +3,6 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
@@ -122,26 +121,35 @@ func (w *watching) show(rows []standing) error {
 	for _, row := range rows {
 		w.last[row.name] = row
 	}
+	shown := make([]watched, len(rows))
+	for i, row := range rows {
+		shown[i] = watched{row, of[i], now}
+	}
 	if w.terminal != nil {
-		return w.draw(rows, of, now)
+		return w.draw(shown, now)
 	}
 	head := !w.begun
 	w.begun = true
-	return w.Print(w.format,
-		func(out io.Writer) error { return watchTable(rows, of).Write(out) },
-		func(out io.Writer) error { return watchRows(out, rows, of, now, head) },
-		func(out io.Writer) error { return watchObjects(out, rows, of, now) })
+	return w.Print(w.format, watchView.Table(shown).Write,
+		func(out io.Writer) error {
+			records := watchView.CSV(shown)
+			if !head {
+				records = records[1:]
+			}
+			return cli.WriteCSV(out, records)
+		},
+		func(out io.Writer) error { return watchObjects(out, shown) })
 }
 
 // draw draws the table over the last one. Lines that don't fit are left out: a
 // terminal would scroll, or break them.
-func (w *watching) draw(rows []standing, of []rates, now time.Time) error {
+func (w *watching) draw(rows []watched, now time.Time) error {
 	width, height, err := term.GetSize(int(w.terminal.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
 		width, height = cli.TableWidth, 24
 	}
 	var text bytes.Buffer
-	_ = watchTable(rows, of).Write(&text) // a buffer takes everything
+	_ = watchView.Table(rows).Write(&text) // a buffer takes everything
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 	for _, row := range rows {
 		if note := row.note(); note != "" {
@@ -166,18 +174,43 @@ func (w *watching) draw(rows []standing, of []rates, now time.Time) error {
 	return err
 }
 
-// watchTable fits 80 columns as long as numbers and names are of usual size.
-func watchTable(rows []standing, of []rates) *cli.Table {
-	t := &cli.Table{
-		Heads: []string{"QUEUE", "WAITING", "DELAYED", "ACTIVE", "DEAD", "WORKERS", "OLDEST", "IN/S", "DONE/S", "FAIL/S"},
-		Right: []bool{false, true, true, true, true, true, true, true, true, true},
+// A watched is a queue at one look.
+type watched struct {
+	standing
+	rates
+	at time.Time
+}
+
+func watchedCount(key, head string, value func(watched) int) cli.Column[watched] {
+	return cli.Column[watched]{
+		Key: key, Head: head, Right: true, Value: func(q watched) any { return value(q) },
+		Cell: func(q watched) string { return brief(value(q)) },
 	}
-	for i, row := range rows {
-		d, r := row.depth, of[i]
-		t.Add(cli.Cut(row.name, 12), brief(d.Waiting.Total()), brief(d.Delayed), brief(d.Active.Total()), brief(d.Dead),
-			brief(len(row.workers)), age(d.Oldest), r.cell(r.in), r.cell(r.done), r.cell(r.fails))
+}
+
+func watchedRate(key, head string, value func(rates) float64) cli.Column[watched] {
+	return cli.Column[watched]{
+		Key: key, Head: head, Right: true, Value: func(q watched) any { return strconv.FormatFloat(value(q.rates), 'f', 1, 64) },
+		Cell: func(q watched) string { return q.rates.cell(value(q.rates)) },
 	}
-	return t
+}
+
+// watchView fits 80 columns as long as numbers and names are of usual size.
+var watchView = cli.View[watched]{
+	{Key: "time", Value: func(q watched) any { return q.at }},
+	{Key: "queue", Head: "QUEUE", Value: func(q watched) any { return q.name }, Cell: func(q watched) string { return cli.Cut(q.name, 12) }},
+	watchedCount("waiting", "WAITING", func(q watched) int { return q.depth.Waiting.Total() }),
+	watchedCount("delayed", "DELAYED", func(q watched) int { return q.depth.Delayed }),
+	watchedCount("active", "ACTIVE", func(q watched) int { return q.depth.Active.Total() }),
+	watchedCount("dead", "DEAD", func(q watched) int { return q.depth.Dead }),
+	watchedCount("workers", "WORKERS", func(q watched) int { return len(q.workers) }),
+	{
+		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(q watched) any { return q.depth.Oldest.Seconds() },
+		Cell: func(q watched) string { return age(q.depth.Oldest) },
+	},
+	watchedRate("in_per_second", "IN/S", func(r rates) float64 { return r.in }),
+	watchedRate("done_per_second", "DONE/S", func(r rates) float64 { return r.done }),
+	watchedRate("failed_per_second", "FAIL/S", func(r rates) float64 { return r.fails }),
 }
 
 func (r *rates) cell(rate float64) string {
@@ -190,33 +223,12 @@ func (r *rates) cell(rate float64) string {
 	return brief(int(rate))
 }
 
-func watchRows(out io.Writer, rows []standing, of []rates, now time.Time, head bool) error {
-	w := csv.NewWriter(out)
-	if head {
-		_ = w.Write([]string{"time", "queue", "waiting", "delayed", "active", "dead", "workers", "oldest_seconds", "in_per_second", "done_per_second", "failed_per_second"})
-	}
-	for i, row := range rows {
-		d, number := row.depth, func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
-		_ = w.Write([]string{
-			cli.Stamp(now), row.name, strconv.Itoa(d.Waiting.Total()), strconv.Itoa(d.Delayed), strconv.Itoa(d.Active.Total()), strconv.Itoa(d.Dead),
-			strconv.Itoa(len(row.workers)), strconv.FormatFloat(d.Oldest.Seconds(), 'f', 3, 64), number(of[i].in), number(of[i].done), number(of[i].fails),
-		})
-	}
-	w.Flush()
-	return w.Error()
-}
-
-type watchJSON struct {
-	Time time.Time `json:"time"`
-	standingJSON
-	In    float64 `json:"in_per_second"`
-	Done  float64 `json:"done_per_second"`
-	Fails float64 `json:"failed_per_second"`
-}
-
-func watchObjects(out io.Writer, rows []standing, of []rates, now time.Time) error {
-	for i, row := range rows {
-		if err := cli.WriteJSONLine(out, watchJSON{now.UTC(), row.object(), of[i].in, of[i].done, of[i].fails}); err != nil {
+func watchObjects(out io.Writer, queues []watched) error {
+	for _, q := range queues {
+		object := append(cli.Object{{Key: "time", Value: q.at.UTC()}}, standingView.Object(q.standing)...)
+		object = append(object, cli.Field{Key: "in_per_second", Value: q.in}, cli.Field{Key: "done_per_second", Value: q.done},
+			cli.Field{Key: "failed_per_second", Value: q.fails})
+		if err := cli.WriteJSONLine(out, object); err != nil {
 			return err
 		}
 	}

@@ -2,11 +2,9 @@ package jobs
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +62,8 @@ who did it if that happens again.`,
 				a.Console.Notice("no worker is there: 'skidway worker --help' tells how to start one")
 			}
 			view := fleetView{now, fleet}
-			return a.Print(output.Word, view.table, view.csv, view.json)
+			return a.Print(output.Word, view.table,
+				func(out io.Writer) error { return cli.WriteCSV(out, workerView.CSV(fleet)) }, view.json)
 		})
 	})
 	return c
@@ -140,52 +139,35 @@ func (w *fleetWorker) queueNames() (names []string) {
 	return slices.Compact(names)
 }
 
-func (v *fleetView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"worker", "state", "host", "pid", "started", "concurrency", "jobs", "lease_seconds", "alone", "queues"}) // Error tells
-	for _, worker := range v.fleet {
-		_ = w.Write([]string{
-			worker.Name, worker.state(), worker.Host, strconv.Itoa(worker.PID), cli.Stamp(worker.Started), strconv.Itoa(worker.Concurrency),
-			strconv.Itoa(worker.held()), strconv.FormatFloat(worker.left().Seconds(), 'f', 3, 64), worker.alone(), strings.Join(worker.queueNames(), " "),
-		})
-	}
-	w.Flush()
-	return w.Error()
+var workerView = cli.View[*fleetWorker]{
+	{Key: "worker", Value: func(w *fleetWorker) any { return w.Name }},
+	{Key: "state", Value: func(w *fleetWorker) any { return w.state() }},
+	{Key: "host", Value: func(w *fleetWorker) any { return w.Host }, Omit: true},
+	{Key: "pid", Value: func(w *fleetWorker) any { return w.PID }, Omit: true},
+	{Key: "started", Value: func(w *fleetWorker) any { return w.Started }, Omit: true},
+	{Key: "concurrency", Value: func(w *fleetWorker) any { return w.Concurrency }, Omit: true},
+	{Key: "stuck", Value: func(w *fleetWorker) any { return w.Stuck }, Omit: true, Only: "json"},
+	{Key: "jobs", Value: func(w *fleetWorker) any { return w.held() }},
+	{Key: "lease_seconds", Value: func(w *fleetWorker) any { return w.left().Seconds() }},
+	{Key: "alone", Value: func(w *fleetWorker) any { return w.alone() }, Omit: true},
+	{Key: "queues", Value: func(w *fleetWorker) any { return w.queueNames() }},
 }
 
-type (
-	runningJSON struct {
-		ID      string  `json:"id"`
-		Kind    string  `json:"kind"`
-		Seconds float64 `json:"seconds"`
-	}
-	workerJSON struct {
-		Name        string        `json:"worker"`
-		State       string        `json:"state"`
-		Host        string        `json:"host,omitempty"`
-		PID         int           `json:"pid,omitempty"`
-		Started     time.Time     `json:"started,omitzero"`
-		Concurrency int           `json:"concurrency,omitempty"`
-		Stuck       int           `json:"stuck,omitempty"`
-		Held        int           `json:"jobs"`
-		Lease       float64       `json:"lease_seconds"`
-		Alone       string        `json:"alone,omitempty"`
-		Queues      []string      `json:"queues"`
-		Running     []runningJSON `json:"running"`
-	}
-)
+// runningJSON is a job that a worker has.
+type runningJSON struct {
+	ID      string  `json:"id"`
+	Kind    string  `json:"kind"`
+	Seconds float64 `json:"seconds"`
+}
 
 func (v *fleetView) json(out io.Writer) error {
-	objects := []workerJSON{}
+	objects := []cli.Object{}
 	for _, w := range v.fleet {
-		object := workerJSON{
-			Name: w.Name, State: w.state(), Host: w.Host, PID: w.PID, Started: w.Started, Concurrency: w.Concurrency, Stuck: w.Stuck,
-			Held: w.held(), Lease: w.left().Seconds(), Alone: w.alone(), Queues: w.queueNames(), Running: []runningJSON{},
-		}
+		running := []runningJSON{}
 		for _, job := range w.jobs {
-			object.Running = append(object.Running, runningJSON{job.ID, job.Kind, v.now.Sub(job.Taken).Seconds()})
+			running = append(running, runningJSON{job.ID, job.Kind, v.now.Sub(job.Taken).Seconds()})
 		}
-		objects = append(objects, object)
+		objects = append(objects, append(workerView.Object(w), cli.Field{Key: "running", Value: running}))
 	}
 	return cli.WriteJSON(out, map[string]any{"workers": objects})
 }

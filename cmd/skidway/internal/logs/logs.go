@@ -4,7 +4,6 @@ package logs
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ with clients from many countries and now and then a line that is none. The same
 seed gives the same lines. A file that exists is never overwritten.`,
 		Example: `  skidway logs sample demo --lines 200000 --seed 1
   skidway logs sample demo --lines 5000000 --seed 7 --files 8 --days 30`,
-		Args: cli.ExactlyOne("DIR: name the directory to write to"),
+		Args: cli.Args("DIR: name the directory to write to"),
 	}
 	flags := c.Flags()
 	flags.Var(&lines, "lines", "lines to write in all")
@@ -87,10 +86,7 @@ seed gives the same lines. A file that exists is never overwritten.`,
 		if err != nil {
 			return err
 		}
-		if err := a.Write(func(out io.Writer) error {
-			_, err := fmt.Fprintln(out, strings.Join(paths, "\n"))
-			return err
-		}); err != nil {
+		if err := a.PrintLine(strings.Join(paths, "\n")); err != nil {
 			return err
 		}
 		a.Console.Notice("%s lines, %s", humanize.Comma(int64(lines)), humanize.IBytes(uint64(distribute.Bytes(paths))))

@@ -116,7 +116,7 @@ is one. It ends with its last member, and only members can send; with --channel
 it outlives them, and everybody can send.`,
 		Example: `  skidway chat create --id lunch --as ann --member bob "noon?"
   skidway chat create --as ann --channel --keep 1000 --keep-age 720h`,
-		Args: atMost(1),
+		Args: cli.ArgsOr("put words that belong together in quotes", "[ARG]"),
 	}
 	asFlag(c, &as)
 	c.Flags().StringVar(&id, "id", "", "the chat's `ID` (default: the next free number)")
@@ -270,7 +270,7 @@ Without limits a chat keeps each message until all members have read it. What a
 limit lets go is deleted at once, read or not.`,
 		Example: `  skidway chat limit news --keep 1000 --keep-age 720h
   skidway chat limit news --none --keep-bytes 10MiB`,
-		Args: cli.ExactlyOne("ID"),
+		Args: cli.Args("ID"),
 	}
 	limits.add(c)
 	c.Flags().BoolVar(&none, "none", false, "first lift all limits that there are")
@@ -316,7 +316,7 @@ func chatInfo(a *cli.App) *cobra.Command {
 		Short:   "Shows what a chat holds, and its limits",
 		Long:    "Shows what a chat is, the messages that it keeps, and its limits.",
 		Example: `  skidway chat info lunch -o table`,
-		Args:    cli.ExactlyOne("ID"),
+		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {

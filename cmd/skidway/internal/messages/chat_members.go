@@ -23,7 +23,7 @@ func chatJoin(a *cli.App) *cobra.Command {
 --from-start all that is still kept. Who is a member stays where it is.`,
 		Example: `  skidway chat join lunch --as cem
   skidway chat join news --as cem --from-start`,
-		Args: cli.ExactlyOne("ID"),
+		Args: cli.Args("ID"),
 	}
 	asFlag(c, &as)
 	c.Flags().BoolVar(&fromStart, "from-start", false, "begin with the oldest message that is kept")
@@ -45,7 +45,7 @@ func chatLeave(a *cli.App) *cobra.Command {
 		Long: `Ends a membership. What only this member had not read is deleted; with the last
 member the chat ends, unless it is a channel.`,
 		Example: `  skidway chat leave lunch --as cem`,
-		Args:    cli.ExactlyOne("ID"),
+		Args:    cli.Args("ID"),
 	}
 	asFlag(c, &as)
 	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
@@ -142,7 +142,7 @@ func chatMembers(a *cli.App) *cobra.Command {
 unread, how many the chat's limits deleted before they were read, and when it
 last read or sent.`,
 		Example: `  skidway chat members lunch -o table`,
-		Args:    cli.ExactlyOne("ID"),
+		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {

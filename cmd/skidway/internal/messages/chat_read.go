@@ -38,7 +38,7 @@ In JSON the messages are one array; with --follow they are one object a line.`,
 		Example: `  skidway chat read --as bob
   skidway chat read lunch --as bob --follow
   skidway chat read lunch --as bob --peek -o json`,
-		Args: atMost(1),
+		Args: cli.ArgsOr("put words that belong together in quotes", "[ARG]"),
 	}
 	asFlag(c, &r.as)
 	peekFlag(c, &r.peek)

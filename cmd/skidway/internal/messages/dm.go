@@ -72,10 +72,7 @@ input; there need not be one where there is a --url. A message has at most
 			if err != nil {
 				return err
 			}
-			return a.Write(func(out io.Writer) error {
-				_, err := fmt.Fprintln(out, sent.ID)
-				return err
-			})
+			return a.PrintLine(sent.ID)
 		})
 	})
 	return c
@@ -94,7 +91,7 @@ begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
 		Example: `  skidway dm history bob --as ann
   skidway dm history bob --as ann --before 57 --limit 20
   skidway dm history bob --as ann --after 0 -o json`,
-		Args: cli.ExactlyOne("PEER"),
+		Args: cli.Args("PEER"),
 	}
 	asFlag(c, &me)
 	c.Flags().Var(&before, "before", "only messages before `ID`")
@@ -218,7 +215,7 @@ func dmDelete(a *cli.App) *cobra.Command {
 		Short:   "Deletes a conversation",
 		Long:    "Deletes a conversation with all its messages, read or not, for both people.",
 		Example: "  skidway dm delete bob --as ann",
-		Args:    cli.ExactlyOne("PEER"),
+		Args:    cli.Args("PEER"),
 	}
 	asFlag(c, &me)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {

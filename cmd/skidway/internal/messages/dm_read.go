@@ -30,7 +30,7 @@ this was read) and messages; with --follow one message a line.`,
 		Example: `  skidway dm read ann --as bob
   skidway dm read ann --as bob --peek -o json
   skidway dm read ann --as bob --follow`,
-		Args: cli.ExactlyOne("FROM"),
+		Args: cli.Args("FROM"),
 	}
 	asFlag(c, &r.me)
 	peekFlag(c, &peek)

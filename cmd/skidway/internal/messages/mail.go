@@ -83,7 +83,7 @@ message or drops its oldest ones: see "mail limit".`,
 			if err != nil {
 				return err
 			}
-			return a.Write(func(out io.Writer) error { _, err := fmt.Fprintln(out, id); return err })
+			return a.PrintLine(id)
 		})
 	})
 	return c
@@ -113,7 +113,7 @@ func mailDelete(a *cli.App) *cobra.Command {
 		Long: `Deletes a mailbox with all that is in it, and its limits. A later message to it
 begins a new one, with id 1.`,
 		Example: `  skidway mail delete bob`,
-		Args:    cli.ExactlyOne("BOX"),
+		Args:    cli.Args("BOX"),
 		RunE: cli.Action(func(c *cobra.Command, args []string) error {
 			return withMailbox(a, c.Context(), func(m *chat.Mailbox) error { return m.Delete(c.Context(), args[0]) })
 		}),
@@ -129,7 +129,7 @@ it is. A box that was never limited holds 10,000 messages and 64 MiB, refuses
 more, and never expires. Each message counts as at least 1 KiB.`,
 		Example: `  skidway mail limit bob --max 100 --when-full drop-oldest
   skidway mail limit bob --idle 720h`,
-		Args: cli.ExactlyOne("BOX"),
+		Args: cli.Args("BOX"),
 	}
 	var flags limitFlags
 	flags.add(c)
@@ -219,7 +219,7 @@ func mailCount(a *cli.App) *cobra.Command {
 		Short:   "Prints how many messages are unread",
 		Long:    `Prints how many messages of a mailbox are unread. They stay so.`,
 		Example: `  skidway mail count bob`,
-		Args:    cli.ExactlyOne("BOX"),
+		Args:    cli.Args("BOX"),
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {

@@ -22,7 +22,7 @@ JSON is one array of objects; with --follow it is one object a line.`,
 		Example: `  skidway mail read bob
   skidway mail read bob --newest 3 --peek
   skidway mail read bob --follow -o json`,
-		Args: cli.ExactlyOne("BOX"),
+		Args: cli.Args("BOX"),
 	}
 	c.Flags().VarP(&limit, "limit", "n", "print at most `N`, the oldest (default: all)")
 	c.Flags().Var(&newest, "newest", "print only the newest `N` of them, at most 500 (default: all)")

@@ -114,7 +114,7 @@ delete; without, everybody inside may. Its creator still has to enter it.`,
 		Example: `  skidway room create lobby
   skidway room create cellar --as ann --password-file secret.txt --ttl 24h
   skidway room create booth --max 2 --keep 100 --presence 1m`,
-		Args: cli.ExactlyOne("NAME of the room"),
+		Args: cli.Args("NAME of the room"),
 	}
 	flags := c.Flags()
 	flags.Var(&ttl, "ttl", "how long the room lives after the last word")
@@ -160,7 +160,7 @@ Whether there is no such room or the password is wrong is not told.`,
 		Example: `  skidway room enter lobby --as ann --nick Annie
   id=$(skidway room enter lobby)
   skidway room enter cellar --as ann --password-file secret.txt -o json`,
-		Args: cli.ExactlyOne("NAME of the room"),
+		Args: cli.Args("NAME of the room"),
 	}
 	c.Flags().StringVar(&options.ID, "as", "", "`NAME` that nobody else has inside (default: a new one)")
 	c.Flags().StringVar(&options.Nick, "nick", "", "`NAME` to be called by")
@@ -197,7 +197,7 @@ func roomLeave(a *cli.App) *cobra.Command {
 		Short:   "Leaves a room",
 		Long:    "Leaves a room. Its messages stay for those who come back.",
 		Example: `  skidway room leave lobby --as ann`,
-		Args:    cli.ExactlyOne("NAME of the room"),
+		Args:    cli.Args("NAME of the room"),
 	}
 	v.add(c, true)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
@@ -213,7 +213,7 @@ func roomDelete(a *cli.App) *cobra.Command {
 		Short:   "Deletes a room",
 		Long:    "Deletes a room with all that is in it. Its owner may, and operators.",
 		Example: `  skidway room delete lobby`,
-		Args:    cli.ExactlyOne("NAME of the room"),
+		Args:    cli.Args("NAME of the room"),
 	}
 	v.add(c, false)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
@@ -239,7 +239,7 @@ everybody but who set it; an empty file takes the password away. An empty
 		Example: `  skidway room set lobby --ttl 24h --max 20
   skidway room set lobby --as ann --owner bob
   skidway room set cellar --password-file old.txt --new-password-file new.txt`,
-		Args: cli.ExactlyOne("NAME of the room"),
+		Args: cli.Args("NAME of the room"),
 	}
 	v.add(c, false)
 	flags := c.Flags()

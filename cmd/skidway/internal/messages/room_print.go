@@ -182,7 +182,7 @@ func roomInfo(a *cli.App) *cobra.Command {
 Who is inside may ask, its owner, and operators.`,
 		Example: `  skidway room info lobby
   skidway room info cellar --password-file secret.txt -o json`,
-		Args: cli.ExactlyOne("NAME of the room"),
+		Args: cli.Args("NAME of the room"),
 	}
 	v.add(c, false)
 	output := cli.OutputFlag(c)
@@ -255,7 +255,7 @@ func roomPeople(a *cli.App) *cobra.Command {
 muted. Who is inside may ask, the owner, and operators.`,
 		Example: `  skidway room people lobby
   skidway room people lobby --as ann -o json`,
-		Args: cli.ExactlyOne("NAME of the room"),
+		Args: cli.Args("NAME of the room"),
 	}
 	v.add(c, false)
 	output := cli.OutputFlag(c)

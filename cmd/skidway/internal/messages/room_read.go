@@ -28,7 +28,7 @@ a message or what was taken back.`,
 		Example: `  skidway room read lobby --as ann
   skidway room read lobby --as ann --since 12 -o json
   skidway room read lobby --as ann --follow`,
-		Args: cli.ExactlyOne("NAME of the room"),
+		Args: cli.Args("NAME of the room"),
 	}
 	v.add(c, true)
 	c.Flags().Uint64Var(&since, "since", 0, "only what came after this `POSITION`")
@@ -59,7 +59,7 @@ taken back is not in it, but that it was. JSON is as that of "room read".`,
 		Example: `  skidway room history lobby --as ann
   skidway room history lobby --as ann --before 57 --limit 20
   skidway room history lobby --as ann --after 0 --limit 0 -o json`,
-		Args: cli.ExactlyOne("NAME of the room"),
+		Args: cli.Args("NAME of the room"),
 	}
 	v.add(c, true)
 	c.Flags().Uint64Var(&before, "before", 0, "only what came before this `POSITION`, the nearest")

@@ -184,7 +184,7 @@ It does not look at Redis.
 The exit code is 1 when the configuration can't be used; "skidway worker" that
 is started with it ends with 2.`,
 		Example: "  skidway config check /etc/skidway.yaml",
-		Args:    cli.ExactlyOne("FILE"),
+		Args:    cli.Args("FILE"),
 	}
 	c.RunE = cli.Action(func(_ *cobra.Command, args []string) error {
 		f := workerFlags{file: args[0], given: func(string) bool { return false }}
