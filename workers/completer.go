@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -81,7 +82,7 @@ func (c *completer) run(ctx context.Context) error {
 // writeBatch tries to write a batch until it succeeds, ctx is done, or the lease
 // is lost. A batch may be written twice: what is finished already is passed over.
 func (c *completer) writeBatch(ctx context.Context, batch []queue.Ending) error {
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for backoff := (rdb.Backoff{}); ; {
 		err := c.write(ctx, batch)
 		if err == nil {
 			c.written(batch)
@@ -91,6 +92,6 @@ func (c *completer) writeBatch(ctx context.Context, batch []queue.Ending) error 
 			return err
 		}
 		c.log.Warn("finished jobs can't be written yet", "jobs", len(batch), "error", err)
-		sleep(ctx, pause)
+		_ = backoff.Sleep(ctx)
 	}
 }

@@ -27,7 +27,7 @@
 //     job is cancelled, when the lease is lost, and when a stop takes too long.
 //  4. It writes ends of jobs in batches, again and again until it has succeeded
 //     or the lease is lost.
-//  5. It recovers the jobs of dead workers and runs suspects alone.
+//  5. It recovers the jobs of dead workers and runs quarantined jobs solo.
 //  6. It moves delayed jobs of its queues when they are due, and fires their
 //     schedules (package delayed).
 //  7. It hears signals: pause and resume, cancel, quiet and stop.
@@ -90,3 +90,73 @@
 // [Pool.Run] until all is done, [Pool.Stop] as long as that; [SetProgress]
 // until Redis has answered. The others don't.
 package workers
+
+// How the package is built
+//
+// A [Pool] is the API and the lifecycle; its parts do the rest. The way of a job
+// goes through them in one direction:
+//
+//	fetcher ──► scheduler ──► executor ──► completer ──► Redis
+//	   ▲            ▲             │
+//	 Redis       control          └──► handler
+//
+// part             goroutines            state
+//
+// fetcher          one, and its reads    none but the read that is under way
+// scheduler        none                  served queues, slots, buffers, weights,
+//                                        quarantined jobs: all that decides what
+//                                        is fetched and started
+// executor         one for each slot     the handlers by kind
+// attempt          the handler's         one job: context, timeout, result, log,
+//                                        and whether its outcome is decided
+// lease loop       one for each queue,   which queue it keeps a lease of
+//                  and a recovery
+// lease session    none                  one lease and the jobs held under it
+// completer        one for each session  outcomes that are not yet written
+// control          three: signals,       which lease loops run
+//                  discovery of queues,
+//                  About
+//
+// # Invariants
+//
+//   - A job that a session holds is in one place: on its way from hold to the
+//     scheduler, in the buffer of its queue, in quarantine, with a runner, or in
+//     the completer.
+//   - The outcome of an attempt is decided once: who sets attempt.settled adds it
+//     to the completer, or knows that the lease is lost.
+//   - slots counts the runners and the solo job. A runner whose handler is
+//     abandoned has lost its slot to a new one. The pool is idle when slots is
+//     zero.
+//   - buffered is the number of jobs in all buffers.
+//   - While a job runs solo, or quarantined jobs wait, none is fetched or started,
+//     but for those that already run.
+//   - A queue that is removed is stopped when none of its jobs runs or is on its
+//     way; its completer then writes what it has.
+//
+// # Locks
+//
+// They are taken in this order, each with or without those before it:
+//
+//	control.mu ──► scheduler.mu ──► completer.mu
+//	leaseSession.mu ──► attempt.mu
+//
+// Redis, hooks, handlers and timers are called without any of them. control.mu
+// only keeps changes of the set of queues apart: while it is held the client, the
+// mover, the cron and the logger may be called, which call nothing of the pool.
+// The scheduler takes a completer's lock under its own to hand jobs back, so that
+// none is between two places while its queue is stopped.
+//
+// # Shutdown
+//
+//  1. Quiet: the scheduler starts no job any more. The discovery and the fetcher
+//     end, and with them their reads. Lost answers are read again, and all jobs
+//     that were not started are handed back.
+//  2. Drain: the pool waits until no slot is taken. When the drain is over it
+//     interrupts all attempts; the executor abandons those whose handlers ignore
+//     that, so that no slot is taken after the grace.
+//  3. The lease loops are stopped: each completer writes what it has, and the
+//     lease is closed.
+//  4. The listener, the description, the mover and the cron end.
+//
+// Each goroutine is waited for by the part that started it, except those of
+// abandoned handlers, which nothing can end, and timers that find nothing to do.

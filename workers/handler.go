@@ -71,7 +71,7 @@ func (p *Pool) Handle(name string, handler Handler, how Kind) {
 	for i := len(p.config.Middleware) - 1; i >= 0; i-- {
 		handler = p.config.Middleware[i](handler)
 	}
-	p.kinds.Store(name, &kind{Kind: how, handler: handler})
+	p.executor.kinds.Store(name, &kind{Kind: how, handler: handler})
 }
 
 // Handle makes handler run the jobs of A's kind. Args that are no JSON for an A
@@ -124,11 +124,4 @@ func unknownTries(job *queue.Job) (n int) {
 		n++
 	}
 	return n
-}
-
-func (p *Pool) kind(name string) *kind {
-	if k, known := p.kinds.Load(name); known {
-		return k.(*kind)
-	}
-	return p.unknown
 }

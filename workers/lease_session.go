@@ -20,7 +20,9 @@ type leaseSession struct {
 	queue     *servedQueue
 	lease     *queue.Lease
 	completer *completer
-	log       *slog.Logger
+	sched     *scheduler
+	log       *slog.Logger       // with the queue's name
+	onLost    func(queue string) // may be nil
 
 	mu        sync.Mutex
 	held      map[string]*attempt   // by job id, until the outcome is written
@@ -129,11 +131,11 @@ func (s *leaseSession) cancel(id string) {
 func (s *leaseSession) lost() {
 	if s.end() {
 		s.log.Warn("lease lost: the jobs that this worker holds go to others", "worker", s.lease.Worker())
-		if hook := s.queue.pool.config.Hooks.LeaseLost; hook != nil {
-			hook(s.lease.Queue().Name())
+		if s.onLost != nil {
+			s.onLost(s.queue.name)
 		}
 	}
-	s.queue.pool.dropSession(s)
+	s.sched.drop(s)
 	s.mu.Lock()
 	held := slices.Collect(maps.Values(s.held))
 	s.mu.Unlock()
@@ -172,25 +174,24 @@ func (s *leaseSession) close() {
 type leaseLoop struct {
 	pool  *Pool
 	queue *servedQueue
-	log   *slog.Logger
+	log   *slog.Logger // with the queue's name
 
 	recovering atomic.Bool
 }
 
 func (l *leaseLoop) run(ctx context.Context) {
 	l.listenFrom(ctx)
-	for pause := firstPause; ctx.Err() == nil; {
+	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
 		session, err := l.open(ctx)
-		l.pool.opened(l.queue, session)
+		l.pool.sched.opened(l.queue, session)
 		if err != nil {
 			if ctx.Err() == nil {
 				l.log.Warn("no lease yet", "error", err)
 			}
-			sleep(ctx, pause)
-			pause = min(2*pause, mostPause)
+			_ = backoff.Sleep(ctx)
 			continue
 		}
-		pause = firstPause
+		backoff.Reset()
 		l.keep(ctx, session)
 	}
 }
@@ -216,28 +217,34 @@ func (l *leaseLoop) keep(ctx context.Context, session *leaseSession) {
 // listenFrom sets the place from which the queue's signals are read. That comes
 // before the first lease, so that no job that is held is cancelled unheard.
 func (l *leaseLoop) listenFrom(ctx context.Context) {
-	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, mostPause) {
+	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
 		_, cursor, err := l.queue.queue.Signals(ctx, rdb.Mark{})
 		if err == nil {
-			l.pool.listenFrom(l.queue, cursor)
+			l.queue.cursor.Store(&cursor)
+			l.pool.sched.queuesChanged.send()
+			l.pool.mover.Wake(l.queue.name) // for signals that came before the cursor
+			l.pool.crons.Wake(l.queue.name)
 			return
 		}
-		l.pool.opened(l.queue, nil)
+		l.pool.sched.opened(l.queue, nil)
 		if ctx.Err() == nil {
 			l.log.Warn("no signals yet", "error", err)
 		}
-		sleep(ctx, pause)
+		_ = backoff.Sleep(ctx)
 	}
 }
 
 func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
 	// A name is never used again, not for another lease of the queue either.
-	name := fmt.Sprintf("%s.%d", l.pool.name, l.pool.leases.Add(1))
-	lease, err := l.queue.queue.Lease(ctx, name, l.pool.config.Lease, l.pool.aboutJSON())
+	name := fmt.Sprintf("%s.%d", l.pool.name, l.pool.control.opened.Add(1))
+	lease, err := l.queue.queue.Lease(ctx, name, l.pool.config.Lease, l.pool.control.aboutJSON())
 	if err != nil {
 		return nil, err
 	}
-	return newLeaseSession(l.queue, lease, l.pool.config.Lease, l.log), nil
+	config := l.pool.config
+	session := newLeaseSession(l.queue, lease, config.Lease, l.log)
+	session.sched, session.onLost = l.pool.sched, config.Hooks.LeaseLost
+	return session, nil
 }
 
 // renewalsPerLease is how often a lease is renewed in its time: it survives one
@@ -280,7 +287,7 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 // delayed. It does nothing while a recovery runs.
 func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
 	if l.recovering.CompareAndSwap(false, true) {
-		l.pool.tended.Go(func() {
+		l.pool.control.leases.Go(func() {
 			defer l.recovering.Store(false)
 			l.recover(ctx, fullScan)
 		})
@@ -304,7 +311,7 @@ func (l *leaseLoop) recover(ctx context.Context, fullScan bool) {
 		if !step.More {
 			break
 		}
-		sleep(ctx, time.Millisecond)
+		_ = rdb.Sleep(ctx, time.Millisecond)
 	}
 	if total.Returned+total.Dead > 0 {
 		l.log.Warn("recovered jobs of dead workers", "returned", total.Returned, "dead", total.Dead)

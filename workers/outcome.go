@@ -81,43 +81,43 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// ending says what becomes of a job whose handler returned err. cause is why
+// outcome decides what becomes of a job whose handler returned err. cause is why
 // its context ended, nil if it did not.
-func (p *Pool) ending(job *queue.Job, kind *kind, err, cause error) queue.Ending {
-	end := queue.Ending{Job: job}
+func (k *kind) outcome(job *queue.Job, err, cause error, isFailure func(error) bool) queue.Ending {
+	outcome := queue.Ending{Job: job}
 	var snoozed snooze
 	var discarded discard
 	var died *dead
 	switch {
-	case errors.Is(cause, queue.ErrLeaseLost): // whatever it says: it is not heard
-		end.As = queue.AsReturned
+	case errors.Is(cause, queue.ErrLeaseLost): // its outcome is refused, whatever it is
+		outcome.As = queue.AsReturned
 	case err == nil:
-		end.As = queue.AsSucceeded
+		outcome.As = queue.AsSucceeded
 	case errors.Is(cause, ErrCancelled):
-		end.As, end.Reason = queue.AsCancelled, text(err)
+		outcome.As, outcome.Reason = queue.AsCancelled, text(err)
 	case errors.As(err, &discarded):
-		end.As, end.Reason = queue.AsDiscarded, string(discarded)
+		outcome.As, outcome.Reason = queue.AsDiscarded, string(discarded)
 	case errors.As(err, &died):
-		end.As, end.Reason = queue.AsDead, text(err)
+		outcome.As, outcome.Reason = queue.AsDead, text(err)
 	case errors.As(err, &snoozed):
-		end.As, end.Wait = queue.AsSnoozed, time.Duration(snoozed)
+		outcome.As, outcome.Wait = queue.AsSnoozed, time.Duration(snoozed)
 	case errors.Is(cause, ErrShutdown):
-		end.As = queue.AsReturned
-	case !kind.unknown && !p.config.IsFailure(err):
-		end.As, end.Wait = queue.AsSnoozed, p.wait(job, kind, err)
-	case kind.last(job):
-		end.As, end.Reason = queue.AsDead, text(err)
+		outcome.As = queue.AsReturned
+	case !k.unknown && !isFailure(err):
+		outcome.As, outcome.Wait = queue.AsSnoozed, k.wait(job, err)
+	case k.last(job):
+		outcome.As, outcome.Reason = queue.AsDead, text(err)
 	default:
-		end.As, end.Reason, end.Wait = queue.AsRetry, text(err), p.wait(job, kind, err)
+		outcome.As, outcome.Reason, outcome.Wait = queue.AsRetry, text(err), k.wait(job, err)
 	}
-	return end
+	return outcome
 }
 
-// wait is how long a job waits for its next attempt.
-func (p *Pool) wait(job *queue.Job, kind *kind, err error) time.Duration {
+// wait returns how long a job waits for its next attempt.
+func (k *kind) wait(job *queue.Job, err error) time.Duration {
 	var after *retryAfter
 	if errors.As(err, &after) {
 		return after.wait
 	}
-	return max(0, kind.Backoff(job, err))
+	return max(0, k.Backoff(job, err))
 }

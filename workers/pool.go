@@ -20,50 +20,23 @@ import (
 
 // A Pool runs the jobs of some queues. All methods are safe for concurrent use.
 type Pool struct {
-	db      *rdb.DB
-	client  *queue.Client
-	config  Config
-	name    string
-	born    time.Time
-	log     *slog.Logger
-	kinds   sync.Map // name → *kind
-	unknown *kind
-	mover   *delayed.Mover
-	crons   *delayed.Cron
+	db     *rdb.DB
+	client *queue.Client
+	config Config
+	name   string
+	born   time.Time
+	log    *slog.Logger
 
-	aloneWait, aloneWindow time.Duration // see alone.go; tests have less time
+	sched    *scheduler
+	executor *executor
+	control  *control
+	mover    *delayed.Mover
+	crons    *delayed.Cron
 
-	kick   notification  // the dispatcher has something to look at
-	quietC chan struct{} // closed: no more jobs are taken
-	stopC  chan struct{} // closed: running handlers have until the drain is over
-	endC   chan struct{} // closed: Run has returned
-
-	changedAbout notification // what the worker says of itself is out of date
-	respecified  notification // there may be other patterns
-
-	leases atomic.Int64    // leases, so that none has the name of another
-	life   context.Context // of a run, for what must go on until all is written
-	live   sync.WaitGroup  // its goroutines
-	tended sync.WaitGroup  // those of its sources
-
-	mu       sync.Mutex
-	started  bool
-	quiet    bool
-	stopping bool
-	queues   []*servedQueue
-	served   []Queue   // what is to be served, by name or pattern
-	slots    int       // runners that run or look for a job
-	stuck    int       // handlers that were left behind and go on
-	buffered int       // jobs that are held and not started
-	progress time.Time // when a runner last took a job
-	watching bool      // that what is buffered gets its turn
-	suspects []*attempt
-	alone    *attempt      // the suspect that no job is started beside
-	since    time.Time     // when the first of the suspects began to wait
-	pace     time.Duration // about how long handlers take
-	fair     float64       // what the least served of the queues has had
-	ended    chan struct{} // closed when no runner has a slot, once somebody waits for it
-	changed  chan struct{} // closed and replaced when sources change
+	started  atomic.Bool
+	quiet    latch // no more jobs are taken
+	stopping latch // running handlers have until the drain is over
+	ended    latch // Run has returned
 }
 
 // New makes a pool. Give it handlers, then call [Pool.Run].
@@ -72,12 +45,11 @@ func New(db *rdb.DB, client *queue.Client, config Config) (*Pool, error) {
 		return nil, err
 	}
 	p := &Pool{
-		db: db, client: client, config: config, log: config.Logger, unknown: unknownKind(),
-		name: workerName(config.Name), born: time.Now(), served: config.Queues,
-		aloneWait: aloneWait, aloneWindow: aloneWindow,
-		kick: newNotification(), quietC: make(chan struct{}), stopC: make(chan struct{}), endC: make(chan struct{}),
-		changed: make(chan struct{}), changedAbout: newNotification(), respecified: newNotification(),
+		db: db, client: client, config: config, name: workerName(config.Name), born: time.Now(), log: config.Logger,
+		sched: newScheduler(config), quiet: newLatch(), stopping: newLatch(), ended: newLatch(),
 	}
+	p.executor = &executor{config: config, client: client, sched: p.sched, soloWindow: soloWindow, unknown: unknownKind()}
+	p.control = &control{pool: p, sched: p.sched, configs: config.Queues, patternsChanged: newNotification()}
 	p.mover = delayed.NewMover(nil, delayed.MoverConfig{Name: p.name, Logger: config.Logger})
 	p.crons = delayed.NewCron(nil, delayed.CronConfig{Name: p.name, Logger: config.Logger})
 	Handle(p, p.forward, Kind{})
@@ -110,82 +82,123 @@ var ErrStarted = errors.New("this pool was run before: make a new one")
 // [Config.Drain] to end. While Redis is away it keeps running what runs and
 // goes on by itself. A pool runs once.
 func (p *Pool) Run(ctx context.Context) error {
-	p.mu.Lock()
-	if p.started {
-		p.mu.Unlock()
+	if !p.started.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
-	p.started = true
-	stopped := p.stopping
-	p.mu.Unlock()
-	defer close(p.endC)
-	if stopped {
-		return nil
+	defer p.ended.close()
+	if !p.stopping.isClosed() {
+		p.run(ctx)
 	}
-	return p.run(ctx)
+	return nil
 }
 
-func (p *Pool) run(ctx context.Context) error {
-	// What must go on until all is written lives as long as life; what
-	// takes more jobs ends earlier.
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	taking, quiet := context.WithCancel(life)
-	defer quiet()
-	p.mu.Lock()
-	p.life = life
-	p.serveNamed()
-	p.mu.Unlock()
-	p.live.Go(func() { p.listen(life) })
-	p.live.Go(func() { p.describe(life) })
-	p.live.Go(func() { _ = p.mover.Run(life) }) // they end with life
-	p.live.Go(func() { _ = p.crons.Run(life) })
-	var take sync.WaitGroup
-	take.Go(func() { p.discover(taking) })
-	take.Go(func() { p.dispatch(life, taking) })
+// run starts the parts, and stops them in the order that the promise needs.
+func (p *Pool) run(ctx context.Context) {
+	// What must go on until all is written ends with running; what takes more
+	// jobs ends earlier, with fetching.
+	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRunning()
+	fetching, stopFetching := context.WithCancel(running)
+	defer stopFetching()
+	p.executor.runCtx = running
+	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, news: streamReader{db: p.db, log: p.log}}
+	p.control.start(running)
+	var background, takers sync.WaitGroup
+	background.Go(func() { p.control.listen(running) })
+	background.Go(func() { p.control.describe(running) })
+	background.Go(func() { _ = p.mover.Run(running) }) // they end with running
+	background.Go(func() { _ = p.crons.Run(running) })
+	takers.Go(func() { p.control.discover(fetching) })
+	takers.Go(func() { fetcher.run(running, fetching) })
 
+	// Quiet.
 	select {
 	case <-ctx.Done():
 		p.Quiet()
-	case <-p.quietC:
+	case <-p.quiet.c:
 	}
-	quiet()
-	take.Wait()
-	for p.rereadLost(life) && !p.awaitStop(ctx, firstPause) {
+	stopFetching()
+	takers.Wait()
+	for fetcher.rereadLost(running) && !p.awaitStop(ctx, rdb.DefaultFirstPause) {
 	}
-	p.handBackBuffered()
-	p.news()
+	p.sched.handBackBuffered()
+	p.sched.aboutChanged.send()
 
+	// Drain.
 	select {
 	case <-ctx.Done():
-	case <-p.stopC:
+	case <-p.stopping.c:
 	}
-	p.news()
-	p.drain(p.config.Drain)
-	p.closeSources(life)
-	end()
-	p.live.Wait()
-	return nil
+	p.sched.aboutChanged.send()
+	p.drain()
+
+	// Write what is left to write, and close the leases.
+	fetcher.rereadLost(running)
+	p.sched.handBackBuffered()
+	p.control.stopQueues()
+	stopRunning()
+	background.Wait()
+}
+
+// awaitStop blocks until the pool is stopped, at most for so long, and reports
+// whether it is.
+func (p *Pool) awaitStop(ctx context.Context, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-p.stopping.c:
+	case <-timer.C:
+		return false
+	}
+	return true
+}
+
+// drain waits for running handlers, at most for the drain. Then it ends their
+// contexts, waits for the grace, and hands back what has not ended.
+func (p *Pool) drain() {
+	idle := p.sched.whenIdle()
+	if closesWithin(idle, p.config.Drain) {
+		return
+	}
+	p.eachUnsettled(func(a *attempt) { a.interrupt(ErrShutdown) })
+	if closesWithin(idle, p.config.Grace+time.Second) {
+		return
+	}
+	p.eachUnsettled((*attempt).handBack) // they should have been abandoned before
+}
+
+// eachUnsettled calls f for all jobs that are in this worker's hands.
+func (p *Pool) eachUnsettled(f func(*attempt)) {
+	for _, session := range p.sched.sessions() {
+		for _, a := range session.unsettled() {
+			f(a)
+		}
+	}
+}
+
+// closesWithin waits for a channel to be closed, at most for so long.
+func closesWithin(done <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // Quiet makes the pool take no more jobs; those that run go on. It doesn't
 // block.
 func (p *Pool) Quiet() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.quiet {
-		p.quiet = true
-		close(p.quietC)
-	}
+	p.sched.setQuiet()
+	p.quiet.close()
 }
 
 // IsQuiet reports whether the pool was told to take no more jobs, by [Pool.Quiet],
 // [Pool.Stop], or a signal.
-func (p *Pool) IsQuiet() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.quiet
-}
+func (p *Pool) IsQuiet() bool { return p.quiet.isClosed() }
 
 // Stop makes the pool take no more jobs and blocks until Run has returned: when
 // running handlers have ended, or [Config.Drain] is over and their jobs are
@@ -193,14 +206,11 @@ func (p *Pool) IsQuiet() bool {
 // goes on. It may be called before Run and more than once.
 func (p *Pool) Stop(ctx context.Context) error {
 	p.stop()
-	p.mu.Lock()
-	started := p.started
-	p.mu.Unlock()
-	if !started {
+	if !p.started.Load() {
 		return nil
 	}
 	select {
-	case <-p.endC:
+	case <-p.ended.c:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -209,16 +219,39 @@ func (p *Pool) Stop(ctx context.Context) error {
 
 func (p *Pool) stop() {
 	p.Quiet()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.stopping {
-		p.stopping = true
-		close(p.stopC)
-	}
+	p.stopping.close()
 }
 
-// wake lets the dispatcher look again.
-func (p *Pool) wake() { p.kick.send() }
+// state returns the pool's state as [About] shows it.
+func (p *Pool) state() string {
+	switch {
+	case p.stopping.isClosed():
+		return "stopping"
+	case p.quiet.isClosed():
+		return "quiet"
+	}
+	return "running"
+}
+
+// A latch is a channel that is closed by the first call of close.
+type latch struct {
+	c     chan struct{}
+	close func()
+}
+
+func newLatch() latch {
+	c := make(chan struct{})
+	return latch{c, sync.OnceFunc(func() { close(c) })}
+}
+
+func (l latch) isClosed() bool {
+	select {
+	case <-l.c:
+		return true
+	default:
+		return false
+	}
+}
 
 // A notification wakes the one goroutine that receives from it. What is sent
 // before it receives is received once.

@@ -1,100 +1,177 @@
 package workers
 
 import (
+	"cmp"
+	"context"
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
 )
 
-// SetQueues changes what the pool serves, also while it runs. Queues that it
-// serves no longer give back what was not started; their running jobs go on.
-func (p *Pool) SetQueues(queues []Queue) error {
-	config := Config{Queues: queues}
-	if err := config.setDefaults(); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.served = config.Queues
-	if p.life == nil || p.quiet {
-		return nil
-	}
-	for _, s := range slices.Clone(p.queues) {
-		if _, served := p.configFor(s.queue.Name()); !served {
-			s.removed = true
-			p.mover.Remove(s.queue.Name())
-			p.crons.Remove(s.queue.Name())
-			p.handBackFrom(s)
-			p.dismiss(s)
-		}
-	}
-	p.serveNamed()
-	p.news()
-	p.respecified.send()
-	return nil
+// A servedQueue is one queue that a pool serves.
+type servedQueue struct {
+	name   string
+	queue  *queue.Queue
+	stop   context.CancelFunc       // ends its lease loop
+	cursor atomic.Pointer[rdb.Mark] // up to where its signals were read; nil: not yet
+
+	// The rest is guarded by the scheduler's mutex.
+
+	config  Queue
+	place   int           // of config among all
+	removed bool          // it is served no longer; its running jobs go on
+	opening bool          // the first lease is on its way: other queues wait for it
+	session *leaseSession // nil while there is no lease
+
+	buffer  []*attempt // held, in order, not started
+	running int
+	served  float64 // jobs fetched, divided by the weight
+
+	fetching     bool       // an answer of Redis is on its way
+	answerLost   bool       // one did not come: the lease may hold jobs that the worker doesn't know
+	empty        bool       // it had no jobs, and new ones come after cursors
+	cursors      []rdb.Mark // of its streams
+	checked      time.Time  // when it was last fetched from
+	restUntil    time.Time  // it could not be reached, and is not fetched from before
+	paused       bool
+	pauseSignals int // how many signals said pause or resume
 }
 
-// howTo says how a queue is to be served: by its name, else by the first
-// pattern that matches, else not. The mutex is held.
-func (p *Pool) configFor(name string) (how Queue, served bool) {
-	for _, q := range p.served {
-		if q.Name == name {
-			return q, true
+// placeOf returns the place of a queue's configuration: that of its name, else
+// the first pattern that matches, else -1.
+func placeOf(configs []Queue, name string) int {
+	for place, config := range slices.Backward(configs) {
+		if config.Name == name {
+			return place
 		}
 	}
-	for _, q := range p.served {
-		if matches, _ := path.Match(q.Name, name); matches { // patterns were checked
-			return q, true
-		}
-	}
-	return Queue{}, false
-}
-
-// serveNamed serves the queues that are given by name, and those that are served
-// already as is said now. The mutex is held.
-func (p *Pool) serveNamed() {
-	for _, s := range p.queues {
-		if how, served := p.configFor(s.queue.Name()); served {
-			s.config = how
-		}
-	}
-	for _, q := range p.served {
-		if !q.pattern() {
-			p.serve(q, q.Name)
-		}
-	}
-	p.sourcesChanged()
-}
-
-// dismiss ends a source that is removed, once none of its jobs runs any more.
-// The mutex is held.
-func (p *Pool) dismiss(s *servedQueue) {
-	if s.removed && s.running == 0 && slices.Contains(p.queues, s) {
-		p.queues = slices.DeleteFunc(p.queues, func(other *servedQueue) bool { return other == s })
-		p.sourcesChanged()
-		s.end()
-	}
-}
-
-// sourcesChanged puts the sources in the order in which the pool was told to
-// serve them, queues of one pattern by name, and tells those who wait on all of
-// them. The mutex is held.
-func (p *Pool) sourcesChanged() {
-	place := func(s *servedQueue) int {
-		return slices.IndexFunc(p.served, func(q Queue) bool { return q.Name == s.config.Name })
-	}
-	slices.SortStableFunc(p.queues, func(a, b *servedQueue) int {
-		if by := place(a) - place(b); by != 0 {
-			return by
-		}
-		return strings.Compare(a.queue.Name(), b.queue.Name())
+	return slices.IndexFunc(configs, func(config Queue) bool {
+		matches, _ := path.Match(config.Name, name) // patterns were validated
+		return matches
 	})
-	p.announce()
-	p.wake()
 }
 
-// announce tells the listener of other sources. The mutex is held.
-func (p *Pool) announce() {
-	close(p.changed)
-	p.changed = make(chan struct{})
+// configure changes what is served. It returns the queues that no longer are, and
+// those that had been removed and are served again.
+func (s *scheduler) configure(configs []Queue) (unserved, restored []*servedQueue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range slices.Clone(s.queues) {
+		q.place = placeOf(configs, q.name)
+		switch {
+		case q.place < 0:
+			q.removed = true
+			s.handBackLocked(q)
+			s.retireLocked(q)
+			unserved = append(unserved, q)
+			continue
+		case q.removed:
+			q.removed, q.empty = false, false
+			restored = append(restored, q)
+		}
+		q.config = configs[q.place]
+	}
+	s.queuesChangedLocked()
+	return unserved, restored
+}
+
+func (s *scheduler) add(queues []*servedQueue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queues = append(s.queues, queues...)
+	s.queuesChangedLocked()
+}
+
+// retireLocked stops a queue that is removed, once none of its jobs runs or is
+// on its way.
+func (s *scheduler) retireLocked(q *servedQueue) {
+	if q.removed && q.running == 0 && !q.fetching && slices.Contains(s.queues, q) {
+		s.queues = slices.DeleteFunc(s.queues, func(other *servedQueue) bool { return other == q })
+		s.queuesChangedLocked()
+		q.stop()
+	}
+}
+
+// queuesChangedLocked puts the queues in the order of the configuration, those of
+// one pattern by name, and notifies the listener and the fetcher.
+func (s *scheduler) queuesChangedLocked() {
+	slices.SortStableFunc(s.queues, func(a, b *servedQueue) int {
+		return cmp.Or(a.place-b.place, strings.Compare(a.name, b.name))
+	})
+	s.queuesChanged.send()
+	s.wake.send()
+}
+
+// all returns the served queues, with those that are removed and not yet stopped.
+func (s *scheduler) all() []*servedQueue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.queues)
+}
+
+// sessions returns the lease sessions of all queues that have one.
+func (s *scheduler) sessions() (sessions []*leaseSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.queues {
+		if q.session != nil {
+			sessions = append(sessions, q.session)
+		}
+	}
+	return sessions
+}
+
+// opened sets a queue's new lease session. nil only notes that its first lease
+// is long in coming: other queues wait for it no longer.
+func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session != nil {
+		q.session, q.empty, q.paused, q.answerLost = session, false, false, false
+	}
+	if session != nil || q.opening {
+		q.opening = false
+		s.wake.send()
+	}
+}
+
+// drop takes the jobs of a lost session that were not started out of the buffer
+// and the quarantine.
+func (s *scheduler) drop(session *leaseSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := session.queue
+	if q.session == session {
+		q.session = nil
+	}
+	dropped := func(a *attempt) bool {
+		if a.session == session {
+			a.settled.Store(true)
+		}
+		return a.session == session
+	}
+	before := len(q.buffer)
+	q.buffer = slices.DeleteFunc(q.buffer, dropped)
+	s.buffered -= before - len(q.buffer)
+	s.quarantined = slices.DeleteFunc(s.quarantined, dropped)
+}
+
+// setPaused notes that a signal paused or resumed a queue. A paused queue's jobs
+// that were not started go back.
+func (s *scheduler) setPaused(q *servedQueue, paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q.paused = paused
+	q.pauseSignals++
+	if paused {
+		s.handBackLocked(q)
+	} else {
+		q.empty = false
+	}
+	s.wake.send()
 }

@@ -20,7 +20,7 @@ const maxFollowing = 4 << 20
 
 // follow gives the jobs that follow a success, with what it came to filled in,
 // once they are known to be jobs that can be added.
-func (p *Pool) follow(job *queue.Job, result []byte) ([]queue.Insert, error) {
+func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.Insert, error) {
 	data := map[string]any{
 		"result": value(result),
 		"job":    map[string]any{"id": job.ID, "kind": job.Kind, "queue": job.Queue},
@@ -32,7 +32,7 @@ func (p *Pool) follow(job *queue.Job, result []byte) ([]queue.Insert, error) {
 			args, err = fill(args, data)
 		}
 		if err == nil {
-			err = p.client.Check(queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options})
+			err = client.Check(queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options})
 		}
 		if size += len(args); err == nil && size > maxFollowing {
 			err = fmt.Errorf("the jobs that follow have more than %d bytes together", maxFollowing)

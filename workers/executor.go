@@ -1,0 +1,247 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"skidway/queue"
+)
+
+// An executor runs jobs that the scheduler starts: it calls their handlers,
+// decides their outcomes, and adds these to the completer of their session.
+//
+// A runner is a goroutine with a slot: it runs one job after the other, and ends
+// when there is none. The scheduler counts the slots, and a stop waits until none
+// is taken. Only goroutines of abandoned handlers outlive that.
+type executor struct {
+	config     Config
+	client     *queue.Client
+	sched      *scheduler
+	soloWindow time.Duration
+	runCtx     context.Context // of Pool.Run; set before the first job starts
+
+	kinds   sync.Map // name → *kind
+	unknown *kind
+}
+
+// kind returns how jobs of a kind are run.
+func (x *executor) kind(name string) *kind {
+	if k, known := x.kinds.Load(name); known {
+		return k.(*kind)
+	}
+	return x.unknown
+}
+
+// startRunners starts as many goroutines as there are slots taken for them.
+func (x *executor) startRunners(n int) {
+	for range n {
+		go x.runSlot()
+	}
+}
+
+// runSlot runs jobs in a slot that is taken, until it is freed or lost.
+func (x *executor) runSlot() {
+	for a := x.sched.take(time.Now()); a != nil; a = x.sched.take(time.Now()) {
+		if !x.execute(a) {
+			return // another runner has the slot now
+		}
+	}
+}
+
+// runSolo starts a quarantined job, which has a slot.
+func (x *executor) runSolo(a *attempt) {
+	log := x.config.Logger
+	if a.marked {
+		if err := a.session.lease.Alone(x.runCtx, a.job); err != nil {
+			if !errors.Is(err, queue.ErrLeaseLost) {
+				log.Warn("suspect can't be run alone", "id", a.job.ID, "error", err)
+			}
+			a.handBack()
+			x.sched.finished(a, 0)
+			x.startRunners(x.sched.endSolo())
+			go x.runSlot() // the slot is free for another job
+			return
+		}
+	}
+	log.Info("running a job alone: its worker died while it had it", "id", a.job.ID, "kind", a.job.Kind, "crashes", a.job.Crashes)
+	a.solo.Store(true)
+	timer := time.AfterFunc(window(x.soloWindow, a.job.Suspected), func() { x.endSolo(a) })
+	go func() {
+		hasSlot := x.execute(a)
+		timer.Stop()
+		x.endSolo(a)
+		if hasSlot {
+			x.runSlot()
+		}
+	}()
+}
+
+// endSolo lets other jobs start beside a solo job. It does nothing for other jobs
+// and when it was called before.
+func (x *executor) endSolo(a *attempt) {
+	if !a.solo.CompareAndSwap(true, false) {
+		return
+	}
+	if a.marked {
+		// Before the others start: a mark holds for all that the worker runs.
+		if err := a.session.lease.Alone(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
+			x.config.Logger.Warn("suspect's mark can't be taken away", "id", a.job.ID, "error", err)
+		}
+	}
+	x.startRunners(x.sched.endSolo())
+}
+
+// execute runs the handler. It reports whether the caller still has its slot: an
+// abandoned handler's slot is another runner's.
+func (x *executor) execute(a *attempt) (hasSlot bool) {
+	kind := x.kind(a.job.Kind)
+	ctx, err := a.start(x, kind)
+	if err != nil {
+		if a.settled.CompareAndSwap(false, true) {
+			x.complete(a, kind, err, 0)
+		}
+		return true
+	}
+	if x.config.Hooks.Started != nil {
+		x.config.Hooks.Started(a.job)
+	}
+	started, returned := time.Now(), false
+	defer func() {
+		if !returned { // the handler ends this goroutine: another one goes on for it
+			go x.afterExit(a, time.Since(started))
+		}
+	}()
+	err = a.call(ctx)
+	returned = true
+	return x.handlerEnded(a, err, time.Since(started))
+}
+
+// handlerEnded completes the job of a handler that has ended, unless it was
+// abandoned.
+func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasSlot bool) {
+	if a.settled.CompareAndSwap(false, true) {
+		x.complete(a, a.kind, err, took)
+		return true
+	}
+	x.startRunners(x.sched.handlerReturned())
+	x.config.Logger.Warn("handler that was left behind has returned", "id", a.job.ID, "kind", a.job.Kind)
+	return false
+}
+
+// errExit is the error of a handler that has ended its goroutine.
+var errExit = errors.New("the handler called runtime.Goexit, as testing's FailNow does")
+
+// afterExit goes on for a goroutine that a handler has ended.
+func (x *executor) afterExit(a *attempt, took time.Duration) {
+	hasSlot := x.handlerEnded(a, errExit, took)
+	x.endSolo(a)
+	if hasSlot {
+		x.runSlot()
+	}
+}
+
+// abandon stops waiting for a handler that goes on although its context has
+// ended: its job is completed without it, and a new runner gets its slot.
+func (x *executor) abandon(a *attempt) {
+	if !a.settled.CompareAndSwap(false, true) {
+		return
+	}
+	_, cause := a.release()
+	err := fmt.Errorf("%w, and the handler did not return within %s", cause, x.config.Grace)
+	x.config.Logger.Error("handler left behind: it ignores its context", "id", a.job.ID, "kind", a.job.Kind, "error", err)
+	x.sched.abandoned.Add(1)
+	x.sched.aboutChanged.send()
+	x.complete(a, a.kind, err, 0)
+	go x.runSlot()
+	x.endSolo(a)
+}
+
+// complete decides the outcome of a job, which the caller has settled, and hands
+// it to the completer.
+func (x *executor) complete(a *attempt, kind *kind, err error, took time.Duration) {
+	outcome, err := x.decide(a, kind, err)
+	a.session.completer.add(outcome)
+	x.ended(a.job, Report{As: outcome.As, Err: err, Duration: took, Wait: outcome.Wait})
+	if outcome.As == queue.AsRetry || outcome.As == queue.AsDead {
+		x.config.Logger.Warn("job failed", "id", a.job.ID, "kind", a.job.Kind, "attempt", a.job.Attempts+1, "error", err, "took", took)
+	}
+	x.sched.finished(a, took)
+}
+
+func (x *executor) ended(job *queue.Job, report Report) {
+	if x.config.Hooks.Ended != nil {
+		x.config.Hooks.Ended(job, report)
+	}
+}
+
+// decide returns the outcome of a job whose handler returned err, and the error
+// that the job ends with.
+func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Ending, error) {
+	result, cause := a.release()
+	outcome := kind.outcome(a.job, err, cause, x.config.IsFailure)
+	if outcome.As == queue.AsSucceeded {
+		outcome.Result = result
+		if len(a.job.Then) > 0 {
+			if outcome.Then, err = follow(x.client, a.job, result); err != nil {
+				outcome = queue.Unfollowed(a.job, err)
+				err = errors.New(outcome.Reason)
+			}
+		}
+	}
+	if outcome.As == queue.AsDead && x.config.Hooks.Exhausted != nil {
+		x.config.Hooks.Exhausted(context.Background(), a.job, err)
+	}
+	return outcome, err
+}
+
+// Attempt calls the handler of a job's kind once, as [Pool.Run] does: with all
+// middleware, the job's timeout, a panic made an error, and hooks. It blocks
+// until the handler returns and gives what becomes of the job, and the handler's
+// error. Nothing is written to Redis: that is up to the caller, who holds the
+// job under a [queue.Lease]. When ctx ends, the handler's context ends with its
+// cause; the handler finds ctx's values in its own.
+//
+// Attempt is for programs that run jobs one by one and for tests, for which
+// package workerstest has more. The pool need not run.
+func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Ending, error) {
+	q, err := p.client.Queue(job.Queue)
+	if err != nil {
+		return queue.Ending{}, err
+	}
+	x := p.executor
+	a := &attempt{job: job, queue: &servedQueue{queue: q}}
+	a.settled.Store(true) // the caller waits: it is never abandoned
+	kind := x.kind(job.Kind)
+	var took time.Duration
+	handling, err := a.start(x, kind)
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() { a.interrupt(context.Cause(ctx)) })
+		if x.config.Hooks.Started != nil {
+			x.config.Hooks.Started(job)
+		}
+		started := time.Now()
+		err = a.call(valueContext{handling, ctx})
+		took = time.Since(started)
+		stop()
+	}
+	outcome, err := x.decide(a, kind, err)
+	x.ended(job, Report{As: outcome.As, Err: err, Duration: took, Wait: outcome.Wait})
+	return outcome, err
+}
+
+// A valueContext is a context that has the values of another one beside its own.
+type valueContext struct {
+	context.Context
+	values context.Context
+}
+
+// Value returns the context's own value for the key, else the other's.
+func (c valueContext) Value(key any) any {
+	if value := c.Context.Value(key); value != nil {
+		return value
+	}
+	return c.values.Value(key)
+}

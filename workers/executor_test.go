@@ -1,0 +1,191 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"skidway/queue"
+)
+
+// An executorFixture is an executor with a scheduler whose only queue has a lease
+// without Redis: outcomes stay in its completer.
+type executorFixture struct {
+	*executor
+	*testing.T
+	session *leaseSession
+}
+
+func newExecutorFixture(t *testing.T, config Config) *executorFixture {
+	t.Helper()
+	config.Logger = slog.New(slog.DiscardHandler)
+	if err := config.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	sched := newSchedulerFixture(t, config).scheduler
+	x := &executor{config: config, sched: sched, soloWindow: soloWindow, runCtx: t.Context(), unknown: unknownKind()}
+	return &executorFixture{x, t, sched.sessions()[0]}
+}
+
+// handle sets the handler of the jobs.
+func (f *executorFixture) handle(timeout time.Duration, handler Handler) {
+	f.kinds.Store("", &kind{Kind: Kind{Timeout: timeout, MaxAttempts: 2, Backoff: f.config.Backoff}, handler: handler})
+}
+
+// bring takes jobs in, as if they were fetched, and starts them.
+func (f *executorFixture) bring(jobs ...*queue.Job) []*attempt {
+	attempts := f.session.hold(jobs)
+	next, _ := f.sched.fetched(fetchOrder{queue: f.session.queue, session: f.session}, attempts, queue.Fetched{}, time.Now())
+	f.startRunners(next.runners)
+	return attempts
+}
+
+// pass lets time pass in a bubble of synctest.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// outcomes returns what was handed to the completer since the last call.
+func (f *executorFixture) outcomes() []queue.Ending {
+	outcomes, _ := f.session.completer.take()
+	return outcomes
+}
+
+func TestAbandonedHandlerLosesItsSlotAndIsNotHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newExecutorFixture(t, Config{Concurrency: 1, Grace: time.Second})
+		gate := make(chan struct{})
+		f.handle(time.Minute, func(_ context.Context, job *queue.Job) error {
+			if job.ID == "deaf" {
+				<-gate
+			}
+			return nil
+		})
+		f.bring(jobs("deaf", "next")...)
+		pass(time.Minute + time.Second - 1)
+		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 {
+			t.Fatalf("before the grace is over: %v", got)
+		}
+		pass(1)
+		got := f.outcomes()
+		if len(got) != 2 || got[0].As != queue.AsRetry || got[1].Job.ID != "next" || got[1].As != queue.AsSucceeded {
+			t.Errorf("after the grace: %+v", got)
+		}
+		if f.sched.abandoned.Load() != 1 || f.sched.slots != 0 || f.session.queue.running != 0 {
+			t.Errorf("%d are abandoned, %d slots are taken, %d jobs run", f.sched.abandoned.Load(), f.sched.slots, f.session.queue.running)
+		}
+		close(gate)
+		synctest.Wait()
+		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 || f.sched.slots != 0 {
+			t.Errorf("when it returns at last: %+v, %d are abandoned", got, f.sched.abandoned.Load())
+		}
+	})
+}
+
+func TestHandlerThatEndsItsGoroutineEndsNoRunner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newExecutorFixture(t, Config{Concurrency: 1})
+		f.handle(time.Minute, func(_ context.Context, job *queue.Job) error {
+			if job.ID == "exit" {
+				runtime.Goexit()
+			}
+			return nil
+		})
+		f.bring(jobs("exit", "next")...)
+		synctest.Wait()
+		if got := f.outcomes(); len(got) != 2 || got[0].Reason != errExit.Error() || got[1].As != queue.AsSucceeded {
+			t.Errorf("got %+v", got)
+		}
+		if f.sched.slots != 0 {
+			t.Errorf("%d slots are taken", f.sched.slots)
+		}
+	})
+}
+
+func TestJobInterruptedBeforeItsStartIsNotCalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newExecutorFixture(t, Config{Concurrency: 1})
+		gate := make(chan struct{})
+		f.handle(time.Minute, func(_ context.Context, job *queue.Job) error {
+			if job.ID == "cancelled" {
+				t.Error("it was called")
+			}
+			<-gate
+			return nil
+		})
+		f.bring(jobs("first", "cancelled")...)
+		synctest.Wait()
+		f.session.cancel("cancelled")
+		close(gate)
+		synctest.Wait()
+		if got := f.outcomes(); len(got) != 2 || got[1].As != queue.AsCancelled {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestLostLeaseInterruptsItsHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newExecutorFixture(t, Config{Concurrency: 2})
+		lost := ""
+		f.session.sched, f.session.lease, f.session.onLost = f.sched, &queue.Lease{}, func(queue string) { lost += queue }
+		causes := make(chan error, 2)
+		f.handle(time.Hour, func(ctx context.Context, _ *queue.Job) error {
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return nil
+		})
+		attempts := f.bring(jobs("1", "2", "buffered")...)
+		synctest.Wait()
+		f.session.lost()
+		f.session.lost() // the fetcher and the heartbeat find out, too
+		for range 2 {
+			if cause := <-causes; !errors.Is(cause, queue.ErrLeaseLost) {
+				t.Errorf("the cause is %v", cause)
+			}
+		}
+		synctest.Wait()
+		if got := f.outcomes(); len(got) != 0 || !attempts[2].settled.Load() || f.sched.buffered != 0 {
+			t.Errorf("written: %v, and %d jobs are buffered", got, f.sched.buffered)
+		}
+		if lost != queue.DefaultQueue || f.session.queue.session != nil {
+			t.Errorf("the hook was called for %q", lost)
+		}
+	})
+}
+
+func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newExecutorFixture(t, Config{Concurrency: 2})
+		gate := make(chan struct{})
+		f.handle(time.Hour, func(_ context.Context, job *queue.Job) error {
+			if job.Suspected > 0 {
+				<-gate
+			}
+			return nil
+		})
+		f.bring(&queue.Job{ID: "slow", Suspected: 2})
+		solo, _ := f.sched.takeQuarantined(time.Now())
+		solo.marked = false // Redis does not know of it
+		f.runSolo(solo)
+		f.bring(jobs("other")...)
+		pass(2*soloWindow - 1)
+		if got := f.outcomes(); len(got) != 0 {
+			t.Errorf("within the window ended %+v", got)
+		}
+		pass(1)
+		if got := f.outcomes(); len(got) != 1 || got[0].Job.ID != "other" {
+			t.Errorf("after the window ended %+v", got)
+		}
+		close(gate)
+		synctest.Wait()
+		if got := f.outcomes(); len(got) != 1 || f.sched.slots != 0 || f.sched.solo != nil {
+			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.slots)
+		}
+	})
+}

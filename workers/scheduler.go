@@ -1,0 +1,296 @@
+package workers
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A scheduler decides from which queue jobs are fetched, and which job starts
+// when. It knows the slots, the jobs that wait for one, and the quarantined jobs.
+// It does nothing itself: its methods return what is to be done, don't block, and
+// are told the time.
+type scheduler struct {
+	concurrency int
+	strict      bool
+	soloWait    time.Duration
+
+	wake          notification // the fetcher has something to look at
+	queuesChanged notification // the listener has other queues
+	aboutChanged  notification // what the worker says of itself is out of date
+
+	abandoned atomic.Int64 // handlers that were abandoned and have not returned
+
+	mu     sync.Mutex
+	queues []*servedQueue // in the order of their places
+	quiet  bool           // no more jobs are taken
+	slots  int            // taken, by runners and by quarantined jobs
+	idle   chan struct{}  // closed when no slot is taken; nil: no caller waits for that
+
+	buffered    int           // jobs in all buffers
+	checking    bool          // a check of the buffers is due
+	lastTaken   time.Time     // when a runner last took a job out of them
+	avgDuration time.Duration // moving average of how long handlers take
+	virtualTime float64       // served of the queue that was last found to be behind all others
+
+	quarantined      []*attempt // see takeQuarantined
+	quarantinedSince time.Time  // when the first of them began to wait
+	solo             *attempt   // a quarantined job beside which none starts
+}
+
+func newScheduler(config Config) *scheduler {
+	return &scheduler{
+		concurrency: config.Concurrency, strict: config.Strict, soloWait: soloWait,
+		wake: newNotification(), queuesChanged: newNotification(), aboutChanged: newNotification(),
+	}
+}
+
+// setQuiet makes the scheduler start no more jobs.
+func (s *scheduler) setQuiet() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = true
+}
+
+// blockedLocked reports whether no job may start now.
+func (s *scheduler) blockedLocked() bool {
+	return s.quiet || len(s.quarantined) > 0 || s.solo != nil
+}
+
+// capacityLocked returns how many slots there are. Abandoned handlers cost none
+// until they are as many as the slots; from there on each costs one, so that no
+// more than twice the concurrency run at a time.
+func (s *scheduler) capacityLocked() int {
+	return s.concurrency - max(0, int(s.abandoned.Load())-s.concurrency)
+}
+
+// takeSlotsLocked takes free slots for buffered jobs, and returns how many: each
+// is for a runner that the caller starts.
+func (s *scheduler) takeSlotsLocked() int {
+	if s.blockedLocked() {
+		return 0
+	}
+	n := max(0, min(s.capacityLocked()-s.slots, s.buffered))
+	s.slots += n
+	return n
+}
+
+// whenIdle returns a channel that is closed when no slot is taken.
+func (s *scheduler) whenIdle() <-chan struct{} {
+	done := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slots == 0 {
+		close(done)
+		return done
+	}
+	s.idle = done
+	return done
+}
+
+// take returns the next job for a runner. If there is none it frees the runner's
+// slot and returns nil.
+func (s *scheduler) take(now time.Time) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var q *servedQueue
+	if !s.blockedLocked() && s.slots <= s.capacityLocked() {
+		q = nextToStart(s.queues, s.strict)
+	}
+	if q == nil {
+		if s.slots--; s.slots == 0 && s.idle != nil {
+			close(s.idle)
+			s.idle = nil
+		}
+		s.wake.send()
+		return nil
+	}
+	a := q.buffer[0]
+	q.buffer[0] = nil
+	if q.buffer = q.buffer[1:]; len(q.buffer) == 0 {
+		q.buffer = nil
+	}
+	s.buffered--
+	q.running++
+	s.lastTaken = now
+	if s.buffered <= s.prefetchLocked()/2 {
+		s.wake.send()
+	}
+	return a
+}
+
+// nextToStart returns the queue whose job starts next: the first that has one if
+// the pool is strict, else that with the largest deficit; nil if there is none.
+func nextToStart(queues []*servedQueue, strict bool) (next *servedQueue) {
+	for _, q := range queues {
+		if len(q.buffer) == 0 || !q.mayStart() {
+			continue
+		}
+		if next == nil || q.deficit() > next.deficit() {
+			next = q
+		}
+		if strict {
+			break
+		}
+	}
+	return next
+}
+
+// mayStart reports whether the queue's own limit lets another job start. The
+// scheduler's mutex is held.
+func (q *servedQueue) mayStart() bool {
+	return q.config.Concurrency == 0 || q.running < q.config.Concurrency
+}
+
+// deficit grows as fewer jobs of the queue run for its weight. The scheduler's
+// mutex is held.
+func (q *servedQueue) deficit() float64 { return -float64(q.running+1) / float64(q.config.Weight) }
+
+// finished notes that a job has ended that was started. took is zero if its handler
+// was not called, or was abandoned.
+func (s *scheduler) finished(a *attempt, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.queue.running--
+	s.retireLocked(a.queue)
+	switch {
+	case took == 0:
+	case took > s.avgDuration: // slow ones count at once, quick ones with time
+		s.avgDuration = max(1, s.avgDuration+(took-s.avgDuration)/4)
+	default:
+		s.avgDuration -= (s.avgDuration - took) / 16
+	}
+}
+
+// handlerReturned notes that an abandoned handler has returned, and returns how
+// many runners to start.
+func (s *scheduler) handlerReturned() int {
+	s.abandoned.Add(-1)
+	s.aboutChanged.send()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake.send()
+	return s.takeSlotsLocked()
+}
+
+// maxBuffered is how long jobs may be buffered while no runner takes any.
+const maxBuffered = 200 * time.Millisecond
+
+// checkBuffers hands buffered jobs back when handlers turn out to be slower than
+// those before: another worker may be free. It returns when it is due again, zero
+// if it is not.
+func (s *scheduler) checkBuffers(now time.Time) (again time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waited := now.Sub(s.lastTaken)
+	s.checking = s.buffered > 0 && waited < maxBuffered
+	if s.checking {
+		return max(maxBuffered-waited, maxBuffered/4)
+	}
+	if s.buffered > 0 {
+		if !s.blockedLocked() {
+			s.avgDuration = max(s.avgDuration, maxBuffered)
+		}
+		s.handBackBufferedLocked()
+	}
+	return 0
+}
+
+// handBackBuffered hands back all jobs that were not started; quarantined ones
+// only when the pool is quiet.
+func (s *scheduler) handBackBuffered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handBackBufferedLocked()
+	if s.quiet {
+		handBack(s.quarantined)
+		s.quarantined = nil
+	}
+}
+
+func (s *scheduler) handBackBufferedLocked() {
+	for _, q := range s.queues {
+		handBack(q.buffer)
+		q.buffer = nil
+	}
+	s.buffered = 0
+}
+
+// handBackLocked hands back a queue's jobs that were not started.
+func (s *scheduler) handBackLocked(q *servedQueue) {
+	handBack(q.buffer)
+	s.buffered -= len(q.buffer)
+	q.buffer = nil
+	s.quarantined = slices.DeleteFunc(s.quarantined, func(a *attempt) bool {
+		if a.queue == q {
+			a.handBack()
+		}
+		return a.queue == q
+	})
+}
+
+func handBack(attempts []*attempt) {
+	for _, a := range attempts {
+		a.handBack()
+	}
+}
+
+// A quarantined job is one whose worker died while it held it. It runs solo, with
+// no other job beside it in this pool, so that a second death is its doing. That
+// costs throughput, so it is bounded:
+//
+//   - The pool waits for its running jobs to end, and starts none, for soloWait.
+//     If they take longer, the quarantined jobs run beside them, one after the
+//     other and unmarked: if the worker dies again, they are quarantined once
+//     more.
+//   - When a solo job has run for its window, others start beside it. The window
+//     doubles each time a job was quarantined, so that a job that kills slowly is
+//     found too.
+const (
+	soloWait   = 10 * time.Second
+	soloWindow = 10 * time.Second
+	maxWindow  = 12 * time.Hour
+)
+
+// window returns how long a job runs solo that was quarantined so many times.
+func window(first time.Duration, quarantines int) time.Duration {
+	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
+}
+
+// takeQuarantined returns the quarantined job whose time has come; then it has a
+// slot, and all buffered jobs are handed back: if the worker dies they shall not
+// be quarantined too. a is nil if there is none, but changed reports whether the
+// caller is to look again.
+func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quiet || len(s.quarantined) == 0 || s.solo != nil || s.slots >= s.capacityLocked() {
+		return nil, false
+	}
+	if s.slots > 0 && now.Sub(s.quarantinedSince) < s.soloWait {
+		return nil, false
+	}
+	a = s.quarantined[0]
+	s.quarantined = s.quarantined[1:]
+	if !a.queue.mayStart() { // others don't wait for the limit of its queue
+		a.handBack()
+		return nil, true
+	}
+	a.marked = s.slots == 0 && s.abandoned.Load() == 0
+	s.solo = a
+	s.slots++
+	a.queue.running++
+	s.handBackBufferedLocked()
+	return a, true
+}
+
+// endSolo lets other jobs start beside the solo job, and returns how many runners
+// to start.
+func (s *scheduler) endSolo() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.solo = nil
+	s.wake.send()
+	return s.takeSlotsLocked()
+}

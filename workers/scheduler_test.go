@@ -1,0 +1,646 @@
+package workers
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// A schedulerFixture is a scheduler with runners and handlers that do what a test
+// says, and queues whose jobs the test makes.
+type schedulerFixture struct {
+	*scheduler
+	rapid.TB
+	now     time.Time
+	jobs    int                      // made so far
+	left    map[string]*leaseSession // of queues that were stopped
+	runners int                      // that have a slot and no job
+	running []*attempt
+}
+
+func newSchedulerFixture(t rapid.TB, config Config) *schedulerFixture {
+	t.Helper()
+	if err := config.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	f := &schedulerFixture{scheduler: newScheduler(config), TB: t, now: time.Now(), left: map[string]*leaseSession{}}
+	f.serve(config.Queues)
+	return f
+}
+
+// serve serves some queues, each with a lease.
+func (f *schedulerFixture) serve(configs []Queue) (unserved, restored []*servedQueue) {
+	unserved, restored = f.configure(configs)
+	for place, config := range configs {
+		if !slices.ContainsFunc(f.queues, func(q *servedQueue) bool { return q.name == config.Name }) {
+			q := &servedQueue{name: config.Name, config: config, place: place}
+			q.stop = func() { f.left[q.name] = q.session }
+			f.add([]*servedQueue{q})
+			f.opened(q, newTestSession(q))
+		}
+	}
+	return unserved, restored
+}
+
+func (f *schedulerFixture) queue(name string) *servedQueue {
+	f.Helper()
+	for _, q := range f.queues {
+		if q.name == name {
+			return q
+		}
+	}
+	f.Fatalf("queue %s is not served", name)
+	return nil
+}
+
+// order makes an order of a new round, "" if there is none.
+func (f *schedulerFixture) order() fetchOrder {
+	order, _ := f.nextFetch(&fetchRound{exhausted: map[*servedQueue]bool{}}, f.now)
+	return order
+}
+
+func (f *schedulerFixture) apply(next followUp) { f.runners += next.runners }
+
+// bring answers an order with n new jobs, the first of which were held by so many
+// workers that died.
+func (f *schedulerFixture) bring(order fetchOrder, n, suspected int) []*attempt {
+	var answer queue.Fetched
+	for i := range n {
+		f.jobs++
+		answer.Jobs = append(answer.Jobs, &queue.Job{ID: fmt.Sprint(f.jobs)})
+		if i < suspected {
+			answer.Jobs[i].Suspected = 1
+		}
+	}
+	if n == 0 {
+		answer.Marks = []rdb.Mark{{Key: order.queue.name}}
+	}
+	attempts := order.session.hold(answer.Jobs)
+	next, _ := f.fetched(order, attempts, answer, f.now)
+	f.apply(next)
+	return attempts
+}
+
+// fill answers orders, until there is none, with all the jobs that they want, and
+// starts them.
+func (f *schedulerFixture) fill() {
+	f.start()
+	for order := f.order(); order.queue != nil; order = f.order() {
+		f.bring(order, order.limit, 0)
+		f.start()
+	}
+}
+
+// start lets every runner take a job.
+func (f *schedulerFixture) start() {
+	for ; f.runners > 0; f.runners-- {
+		if a := f.take(f.now); a != nil {
+			f.running = append(f.running, a)
+		}
+	}
+}
+
+// end ends the nth running job, after took.
+func (f *schedulerFixture) end(n int, took time.Duration) {
+	a := f.running[n]
+	f.running = slices.Delete(f.running, n, n+1)
+	a.settled.Store(true)
+	a.session.completer.add(queue.Ending{Job: a.job, As: queue.AsSucceeded})
+	f.finished(a, took)
+	if f.solo == a {
+		f.runners += f.endSolo()
+	}
+	f.runners++
+}
+
+// handedBack returns the ids of a session's jobs that were handed back.
+func handedBack(s *leaseSession) (ids []string) {
+	for _, outcome := range s.completer.pending {
+		if outcome.As == queue.AsReturned {
+			ids = append(ids, outcome.Job.ID)
+		}
+	}
+	return ids
+}
+
+func TestSharesAreInProportionToTheWeights(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 8, Queues: []Queue{{Name: "a", Weight: 5}, {Name: "b", Weight: 2}, {Name: "c"}}})
+	ran := map[string]int{}
+	for n := range 8000 {
+		f.fill()
+		ran[f.running[n%8].queue.name]++
+		f.end(n%8, time.Hour)
+	}
+	for name, want := range map[string]int{"a": 5000, "b": 2000, "c": 1000} {
+		if got := ran[name]; got < want*95/100 || got > want*105/100 {
+			t.Errorf("%d jobs of %s ran, want about %d", got, name, want)
+		}
+	}
+}
+
+func TestQueueThatWasEmptyHasNoClaimToThePast(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "late"}, {Name: "busy"}}})
+	f.bring(fetchOrder{queue: f.queue("late"), session: f.queue("late").session}, 0, 0)
+	for range 1000 {
+		f.fill()
+		f.end(0, time.Hour)
+	}
+	f.news([]string{"late"}, f.now)
+	ran := map[string]int{}
+	for range 100 {
+		f.fill()
+		ran[f.running[0].queue.name]++
+		f.end(0, time.Hour)
+	}
+	if ran["late"] > 55 || ran["late"] < 45 {
+		t.Errorf("of both queues with one weight: %v", ran)
+	}
+}
+
+func TestStrictSchedulerFetchesFromAQueueOnlyWhenThoseBeforeAreEmpty(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 3, Strict: true, Queues: []Queue{{Name: "first"}, {Name: "second"}}})
+	order := f.order()
+	if order.queue.name != "first" || order.limit != 3 {
+		t.Fatalf("the first order is %+v", order)
+	}
+	f.bring(order, 0, 0)
+	// An empty queue is looked at again before each fetch from a later one.
+	round := fetchRound{exhausted: map[*servedQueue]bool{}}
+	if order, _ = f.nextFetch(&round, f.now); order.queue.name != "first" {
+		t.Fatalf("the order is for %s", order.queue.name)
+	}
+	f.bring(order, 0, 0)
+	round.exhausted[order.queue] = true
+	if order, _ = f.nextFetch(&round, f.now); order.queue.name != "second" {
+		t.Fatalf("the order is for %s", order.queue.name)
+	}
+	f.bring(order, 2, 0)
+	f.queue("first").empty = false
+	f.bring(fetchOrder{queue: f.queue("first"), session: f.queue("first").session}, 1, 0)
+	f.start()
+	if f.running[0].queue.name != "first" {
+		t.Error("a job of a later queue starts first")
+	}
+}
+
+func TestNoQueueIsServedBeforeAllHadTheirFirstLease(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}}})
+	slow := &servedQueue{name: "b", opening: true}
+	f.add([]*servedQueue{slow})
+	if order := f.order(); order.queue != nil {
+		t.Errorf("ordered from %s", order.queue.name)
+	}
+	f.opened(slow, nil) // it is long in coming
+	if order := f.order(); order.queue != f.queue("a") {
+		t.Error("nothing is ordered while a lease is long in coming")
+	}
+}
+
+func TestPrefetchIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		concurrency int
+		average     time.Duration
+		want        int
+	}{
+		"nothing is known": {16, 0, 0},
+		"one slot":         {1, time.Microsecond, 0},
+		"quick handlers":   {10, time.Millisecond, 50},
+		"very quick ones":  {10, 10 * time.Microsecond, maxPrefetch},
+		"slow handlers":    {10, 50 * time.Millisecond, 1},
+		"very slow ones":   {10, time.Minute, 0},
+	} {
+		f := newSchedulerFixture(t, Config{Concurrency: c.concurrency})
+		f.avgDuration = c.average
+		f.fill()
+		if f.buffered != c.want || len(f.running) != c.concurrency {
+			t.Errorf("%s: %d jobs run, and %d are prefetched, want %d", name, len(f.running), f.buffered, c.want)
+		}
+	}
+}
+
+func TestAverageDurationRisesQuicklyAndFallsSlowly(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 2})
+	f.fill()
+	f.end(0, 400*time.Millisecond)
+	if f.avgDuration != 100*time.Millisecond {
+		t.Errorf("after a slow job: %s", f.avgDuration)
+	}
+	f.end(0, 20*time.Millisecond)
+	if f.avgDuration != 95*time.Millisecond {
+		t.Errorf("after a quick job: %s", f.avgDuration)
+	}
+	f.start()
+}
+
+func TestQueueLimitBoundsWhatIsFetchedAndStarted(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 10, Queues: []Queue{{Name: "a", Concurrency: 3}, {Name: "b"}}})
+	f.avgDuration = time.Microsecond
+	f.fill()
+	limited := 0
+	for _, a := range f.running {
+		if a.queue.name == "a" {
+			limited++
+		}
+	}
+	if limited != 3 || len(f.running) != 10 || len(f.queue("a").buffer) > 0 {
+		t.Errorf("of %d running jobs %d are of the limited queue, which has %d more", len(f.running), limited, len(f.queue("a").buffer))
+	}
+}
+
+func TestBufferedJobsGoBackWhenNoRunnerTakesOne(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 2})
+	f.avgDuration = time.Millisecond
+	order := f.order()
+	next, _ := f.fetched(order, order.session.hold(jobs("1", "2", "3", "4", "5")), queue.Fetched{}, f.now)
+	f.apply(next)
+	if next.checkIn != maxBuffered {
+		t.Fatalf("a check is due after %s", next.checkIn)
+	}
+	f.now = f.now.Add(maxBuffered / 2)
+	f.start()
+	f.now = f.now.Add(maxBuffered / 2)
+	if again := f.checkBuffers(f.now); again != maxBuffered/2 || f.buffered != 3 {
+		t.Errorf("with a job taken in between: %d are buffered, again after %s", f.buffered, again)
+	}
+	f.now = f.now.Add(maxBuffered / 2)
+	if again := f.checkBuffers(f.now); again != 0 || f.buffered != 0 || len(handedBack(order.session)) != 3 {
+		t.Errorf("%d are buffered, %v went back, again after %s", f.buffered, handedBack(order.session), again)
+	}
+	if f.avgDuration < maxBuffered {
+		t.Errorf("handlers are still taken for quick: %s", f.avgDuration)
+	}
+}
+
+func TestPauseRemovalAndQuietHandBackWhatWasNotStarted(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(f *schedulerFixture){
+		"pause":   func(f *schedulerFixture) { f.setPaused(f.queue("a"), true) },
+		"removal": func(f *schedulerFixture) { f.serve([]Queue{{Name: "b", Weight: 1}}) },
+		"quiet":   func(f *schedulerFixture) { f.setQuiet(); f.handBackBuffered() },
+	} {
+		f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a"}, {Name: "b"}}})
+		a := f.queue("a")
+		f.avgDuration = time.Millisecond
+		order := fetchOrder{queue: a, session: a.session}
+		f.bring(order, 2, 0)
+		f.start()
+		f.bring(order, 5, 1)
+		stop(f)
+		if got := handedBack(a.session); len(got) != 5 || f.buffered != 0 || len(f.quarantined) != 0 {
+			t.Errorf("%s: %v went back, %d are buffered, %d in quarantine", name, got, f.buffered, len(f.quarantined))
+		}
+		if name != "quiet" {
+			f.bring(order, 1, 0) // it was on its way
+			if got := handedBack(a.session); len(got) != 6 {
+				t.Errorf("%s: what came later did not go back: %v", name, got)
+			}
+		}
+		f.end(0, time.Second)
+		f.end(0, time.Second)
+		f.start()
+		if len(f.running) > 0 || f.slots > 0 {
+			t.Errorf("%s: %d jobs started later, %d slots are taken", name, len(f.running), f.slots)
+		}
+	}
+}
+
+func TestAnswerOlderThanASignalDoesNotPause(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{})
+	q := f.queue(queue.DefaultQueue)
+	order := f.order()
+	f.setPaused(q, true)
+	f.setPaused(q, false)
+	f.fetched(order, nil, queue.Fetched{Paused: true}, f.now)
+	if q.paused {
+		t.Error("the answer was sent before the queue was resumed")
+	}
+	order = f.order()
+	f.fetched(order, nil, queue.Fetched{Paused: true}, f.now)
+	if !q.paused {
+		t.Error("a new answer says that it is paused")
+	}
+}
+
+func TestRemovedQueueIsStoppedOnceNoneOfItsJobsRunsOrIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 4, Queues: []Queue{{Name: "a"}}})
+	a := f.queue("a")
+	f.bring(f.order(), 1, 0)
+	f.start()
+	late := f.order()
+	f.serve([]Queue{{Name: "b", Weight: 1}})
+	f.end(0, time.Second)
+	if f.left["a"] != nil {
+		t.Fatal("it was stopped before its last answer had come")
+	}
+	held := f.bring(late, 1, 0)
+	if f.left["a"] != a.session || !slices.Equal(handedBack(a.session), []string{held[0].job.ID}) {
+		t.Errorf("stopped: %v, went back: %v", f.left, handedBack(a.session))
+	}
+
+	f.serve([]Queue{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}})
+	b := f.queue("b")
+	f.bring(fetchOrder{queue: b, session: b.session}, 1, 0)
+	f.start()
+	if unserved, _ := f.serve([]Queue{{Name: "a", Weight: 1}}); !slices.Equal(unserved, []*servedQueue{b}) {
+		t.Errorf("unserved: %v", unserved)
+	}
+	if _, restored := f.serve([]Queue{{Name: "b", Weight: 1}, {Name: "a", Weight: 1}}); !slices.Equal(restored, []*servedQueue{b}) {
+		t.Errorf("restored: %v", restored)
+	}
+	f.end(0, time.Second)
+	if f.left["b"] != nil || f.queues[0] != b {
+		t.Error("a queue that is served again was stopped, or is not at its place")
+	}
+}
+
+func TestQueueThatCannotBeReachedRests(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{})
+	if next := f.fetchFailed(f.order(), errAway, f.now); next.wakeIn != restFor {
+		t.Errorf("the fetcher looks again after %s", next.wakeIn)
+	}
+	if f.order().queue != nil {
+		t.Error("it is fetched from at once")
+	}
+	f.now = f.now.Add(restFor)
+	order := f.order()
+	if order.queue == nil || order.reread {
+		t.Fatalf("after the rest the order is %+v", order)
+	}
+	f.fetchFailed(order, fmt.Errorf("fetch: %w", &rdb.OutcomeUnknownError{}), f.now)
+	orders, resting := f.lostAnswers(f.now)
+	if len(orders) != 1 || resting != 0 || !orders[0].reread {
+		t.Fatalf("after a lost answer: %+v, %d rest", orders, resting)
+	}
+	f.fetchFailed(orders[0], errAway, f.now)
+	if orders, resting := f.lostAnswers(f.now); len(orders) != 0 || resting != 1 {
+		t.Errorf("while it rests: %+v, %d rest", orders, resting)
+	}
+	f.now = f.now.Add(restFor)
+	orders, _ = f.lostAnswers(f.now)
+	f.bring(orders[0], 1, 0)
+	if orders, _ := f.lostAnswers(f.now); len(orders) != 0 {
+		t.Error("it is read again after an answer")
+	}
+}
+
+func TestJobsOfALostLeaseAreDropped(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 1})
+	order := f.order()
+	late := order
+	held := f.bring(order, 3, 1)
+	f.drop(order.session)
+	late.queue.fetching = true
+	held = append(held, f.bring(late, 1, 0)...)
+	for _, a := range held {
+		if !a.settled.Load() {
+			t.Errorf("job %s would be run or handed back", a.job.ID)
+		}
+	}
+	if f.buffered != 0 || len(f.quarantined) != 0 || f.order().queue != nil {
+		t.Errorf("%d are buffered, %d in quarantine", f.buffered, len(f.quarantined))
+	}
+}
+
+func TestAbandonedHandlersCostSlotsOnlyBeyondTheConcurrency(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 2})
+	for abandoned, want := range []int{2, 2, 2, 1, 0} {
+		if got := f.capacityLocked(); got != want {
+			t.Errorf("%d abandoned: %d slots, want %d", abandoned, got, want)
+		}
+		f.abandoned.Add(1)
+	}
+}
+
+func TestSoloJobHasNothingBesideIt(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 3})
+	f.avgDuration = time.Millisecond
+	order := f.order()
+	f.bring(order, 2, 0)
+	f.start()
+	next, _ := f.fetched(order, order.session.hold([]*queue.Job{{ID: "q1", Suspected: 1}, {ID: "q2", Suspected: 2}, {ID: "plain"}}), queue.Fetched{}, f.now)
+	if next.runners != 0 || next.wakeIn != f.soloWait {
+		t.Errorf("while a job waits to run solo: %+v", next)
+	}
+	if a, _ := f.takeQuarantined(f.now); a != nil || f.order().queue != nil {
+		t.Fatal("it starts, or jobs are fetched, while others run")
+	}
+	f.end(0, time.Second)
+	f.end(0, time.Second)
+	f.start()
+	solo, _ := f.takeQuarantined(f.now)
+	if solo == nil || !solo.marked {
+		t.Fatalf("solo runs %+v", solo)
+	}
+	if got := handedBack(order.session); !slices.Equal(got, []string{"plain"}) {
+		t.Errorf("handed back before the solo run: %v", got)
+	}
+	if second, changed := f.takeQuarantined(f.now); second != nil || changed || f.order().queue != nil {
+		t.Error("another job starts, or jobs are fetched, beside a solo job")
+	}
+	for _, want := range []string{"q1", "q2"} {
+		if solo.job.ID != want {
+			t.Fatalf("solo runs %s, want %s", solo.job.ID, want)
+		}
+		f.running = append(f.running, solo)
+		f.end(0, time.Second)
+		f.start()
+		solo, _ = f.takeQuarantined(f.now)
+	}
+	if f.order().queue == nil {
+		t.Error("nothing is fetched after the solo run")
+	}
+}
+
+func TestQuarantinedJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a", Concurrency: 1}, {Name: "b"}}})
+	a, b := f.queue("a"), f.queue("b")
+	f.bring(fetchOrder{queue: b, session: b.session}, 1, 0)
+	f.start()
+	f.bring(fetchOrder{queue: b, session: b.session}, 1, 1)
+	f.now = f.now.Add(f.soloWait)
+	solo, _ := f.takeQuarantined(f.now)
+	if solo == nil || solo.marked {
+		t.Fatalf("after the wait runs %+v", solo)
+	}
+	f.running = append(f.running, solo)
+	f.end(1, time.Second)
+	f.start()
+
+	// Where the limit of its queue holds it back it goes to another worker.
+	f.bring(fetchOrder{queue: a, session: a.session}, 1, 0)
+	f.start()
+	f.end(0, time.Second)
+	f.start()
+	f.bring(fetchOrder{queue: a, session: a.session}, 1, 1)
+	f.now = f.now.Add(f.soloWait)
+	if a, changed := f.takeQuarantined(f.now); a != nil || !changed || len(f.quarantined) > 0 {
+		t.Errorf("it runs: %+v", a)
+	}
+	if got := handedBack(a.session); len(got) != 1 {
+		t.Errorf("handed back: %v", got)
+	}
+}
+
+// TestSchedulerKeepsItsInvariants does what a fetcher, an executor and a control
+// do, in any order, and compares the scheduler with what the fixture counts.
+func TestSchedulerKeepsItsInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		configs := []Queue{{Name: "a", Weight: 3}, {Name: "b", Weight: 1, Concurrency: 2}, {Name: "c", Weight: 1}}
+		concurrency := rapid.IntRange(1, 5).Draw(t, "concurrency")
+		f := newSchedulerFixture(t, Config{Concurrency: concurrency, Strict: rapid.Bool().Draw(t, "strict"), Queues: configs})
+		var held []*attempt
+		var orders []fetchOrder
+		abandoned := 0
+		anyQueue := func(t *rapid.T) *servedQueue { return rapid.SampledFrom(f.all()).Draw(t, "queue") }
+		end := func(t *rapid.T) (a *attempt) {
+			if len(f.running) == 0 {
+				t.Skip("nothing runs")
+			}
+			n := rapid.IntRange(0, len(f.running)-1).Draw(t, "job")
+			a = f.running[n]
+			f.end(n, time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "took")))
+			return a
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"order": func(t *rapid.T) {
+				if order := f.order(); order.queue != nil && len(orders) == 0 {
+					orders = append(orders, order)
+				}
+			},
+			"answer": func(t *rapid.T) {
+				if len(orders) == 0 {
+					t.Skip("nothing is ordered")
+				}
+				n := rapid.IntRange(0, orders[0].limit).Draw(t, "jobs")
+				held = append(held, f.bring(orders[0], n, max(0, rapid.IntRange(-5, n).Draw(t, "suspected")))...)
+				orders = nil
+			},
+			"fail": func(t *rapid.T) {
+				if len(orders) == 0 {
+					t.Skip("nothing is ordered")
+				}
+				f.fetchFailed(orders[0], rapid.SampledFrom([]error{errAway, &rdb.OutcomeUnknownError{}, queue.ErrLeaseLost}).Draw(t, "error"), f.now)
+				orders = nil
+			},
+			"reread": func(t *rapid.T) {
+				if len(orders) == 0 {
+					orders, _ = f.lostAnswers(f.now)
+					orders = orders[:min(1, len(orders))]
+				}
+			},
+			"start": func(t *rapid.T) { f.start() },
+			"end":   func(t *rapid.T) { end(t) },
+			"abandon": func(t *rapid.T) {
+				f.abandoned.Add(1)
+				abandoned++
+				end(t)
+			},
+			"return": func(t *rapid.T) {
+				if abandoned == 0 {
+					t.Skip("none is abandoned")
+				}
+				abandoned--
+				f.runners += f.handlerReturned()
+			},
+			"quarantined": func(t *rapid.T) {
+				if a, _ := f.takeQuarantined(f.now); a != nil {
+					if a.marked && (len(f.running) > 0 || f.runners > 0 || abandoned > 0) {
+						t.Fatalf("job %s is marked beside others", a.job.ID)
+					}
+					f.running = append(f.running, a)
+				}
+			},
+			"window": func(t *rapid.T) {
+				if f.solo == nil {
+					t.Skip("none runs solo")
+				}
+				f.runners += f.endSolo()
+			},
+			"pause":  func(t *rapid.T) { f.setPaused(anyQueue(t), true) },
+			"resume": func(t *rapid.T) { f.setPaused(anyQueue(t), false) },
+			"lose": func(t *rapid.T) {
+				q := anyQueue(t)
+				f.drop(q.session)
+				f.opened(q, newTestSession(q))
+			},
+			"time": func(t *rapid.T) {
+				f.now = f.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "time")))
+				f.checkBuffers(f.now)
+			},
+			"news": func(t *rapid.T) { f.news([]string{anyQueue(t).name}, f.now) },
+			"queues": func(t *rapid.T) {
+				n := rapid.IntRange(1, len(configs)).Draw(t, "queues")
+				f.serve(configs[:n])
+			},
+			"": func(t *rapid.T) { f.check(t, held) },
+		})
+		f.setQuiet()
+		f.handBackBuffered()
+		idle := f.whenIdle()
+		for f.start(); len(f.running) > 0; f.start() {
+			f.end(0, time.Second)
+		}
+		select {
+		case <-idle:
+		default:
+			t.Fatal("a quiet scheduler whose jobs have ended is not idle")
+		}
+		for _, a := range held {
+			if !a.settled.Load() {
+				t.Fatalf("job %s was neither run nor handed back", a.job.ID)
+			}
+		}
+	})
+}
+
+// check compares the scheduler with what runs.
+func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
+	buffered, running := 0, map[*servedQueue]int{}
+	for _, q := range f.queues {
+		buffered += len(q.buffer)
+	}
+	for _, a := range f.running {
+		running[a.queue]++
+	}
+	for _, q := range f.queues {
+		if q.running != running[q] || (q.config.Concurrency > 0 && q.running > q.config.Concurrency) {
+			t.Fatalf("%d jobs of %s run, the scheduler says %d", running[q], q.name, q.running)
+		}
+	}
+	if f.buffered != buffered {
+		t.Fatalf("%d jobs are buffered, the scheduler says %d", buffered, f.buffered)
+	}
+	if f.slots != f.runners+len(f.running) || f.slots > f.concurrency {
+		t.Fatalf("%d slots are taken, by %d runners and %d jobs", f.slots, f.runners, len(f.running))
+	}
+	unsettled := 0
+	for _, a := range held {
+		if !a.settled.Load() {
+			unsettled++
+		}
+	}
+	if places := buffered + len(f.quarantined) + len(f.running); unsettled != places {
+		t.Fatalf("%d jobs are held, and %d are in a place", unsettled, places)
+	}
+}
