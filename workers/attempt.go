@@ -19,9 +19,9 @@ type attempt struct {
 	queue   *servedQueue
 	session *leaseSession
 
-	settled atomic.Bool // its outcome is decided: who sets this writes the outcome
-	marked  bool        // its lease says in Redis that it runs solo
-	solo    atomic.Bool // it runs solo; who clears this lets other jobs start
+	settled atomic.Bool // its outcome is decided: whatever sets this writes the outcome
+	marked  bool        // the lease says in Redis that it runs solo
+	solo    atomic.Bool // it runs solo: whatever clears this lets other jobs start
 
 	mu       sync.Mutex
 	executor *executor // executor, kind, cancel and timer are set at the start
@@ -169,7 +169,7 @@ func attemptOf(ctx context.Context) (*attempt, error) {
 // end of a session for its lease to be closed.
 const closeWait = 2 * time.Second
 
-// Logger gives a handler's logger, whose latest lines of level Info and above
+// Logger returns a handler's logger, whose latest lines of level Info and above
 // are kept with the job, see [queue.LogHandler]. All of them go on to
 // [Config.Logger], with the id and the kind of the job. ctx is the handler's;
 // outside of a handler it is slog.Default().

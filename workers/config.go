@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,32 +116,42 @@ type Report struct {
 	Wait     time.Duration // until the next attempt, if there is one
 }
 
-func (c *Config) setDefaults() error {
-	invalid := func(format string, values ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{queue.ErrInvalid}, values...)...)
-	}
-	for name, value := range map[string]int{"Concurrency": c.Concurrency, "MaxAttempts": c.MaxAttempts, "Crashes": c.Crashes} {
-		if value < 0 {
-			return invalid("%s is %d: it can't be below zero", name, value)
+// validate returns an error that names the first field whose value is not allowed.
+func (c *Config) validate() error {
+	for _, field := range []struct {
+		name     string
+		value    any
+		negative bool
+	}{
+		{"Concurrency", c.Concurrency, c.Concurrency < 0},
+		{"MaxAttempts", c.MaxAttempts, c.MaxAttempts < 0},
+		{"Crashes", c.Crashes, c.Crashes < 0},
+		{"Lease", c.Lease, c.Lease < 0},
+		{"Timeout", c.Timeout, c.Timeout < 0},
+		{"Grace", c.Grace, c.Grace < 0},
+		{"Drain", c.Drain, c.Drain < 0},
+	} {
+		if field.negative {
+			return fmt.Errorf("%w: %s is %v: it can't be below zero", queue.ErrInvalid, field.name, field.value)
 		}
 	}
-	for name, value := range map[string]time.Duration{"Lease": c.Lease, "Timeout": c.Timeout, "Grace": c.Grace, "Drain": c.Drain} {
-		if value < 0 {
-			return invalid("%s is %s: it can't be below zero", name, value)
+	for _, q := range c.Queues {
+		if err := q.validate(); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// withDefaults returns the configuration with its defaults.
+func (c Config) withDefaults() Config {
 	if len(c.Queues) == 0 {
 		c.Queues = []Queue{{Name: queue.DefaultQueue}}
 	}
-	queues := make([]Queue, len(c.Queues))
-	for i, q := range c.Queues {
-		if err := q.check(); err != nil {
-			return err
-		}
-		q.Weight = max(q.Weight, 1)
-		queues[i] = q
+	c.Queues = slices.Clone(c.Queues)
+	for i := range c.Queues {
+		setDefault(&c.Queues[i].Weight, 1)
 	}
-	c.Queues = queues
 	setDefault(&c.Concurrency, DefaultConcurrency)
 	setDefault(&c.Lease, queue.DefaultLease)
 	setDefault(&c.Timeout, queue.DefaultTimeout)
@@ -157,7 +168,7 @@ func (c *Config) setDefaults() error {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	return nil
+	return c
 }
 
 func setDefault[T comparable](value *T, standard T) {
@@ -167,7 +178,7 @@ func setDefault[T comparable](value *T, standard T) {
 	}
 }
 
-func (q Queue) check() error {
+func (q Queue) validate() error {
 	if q.Weight < 0 || q.Concurrency < 0 {
 		return fmt.Errorf("%w: queue %s: weight %d, concurrency %d: they can't be below zero", queue.ErrInvalid, q.Name, q.Weight, q.Concurrency)
 	}

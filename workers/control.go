@@ -54,13 +54,13 @@ func (c *control) stopQueues() {
 // serves no longer give back what was not started; their running jobs go on.
 func (p *Pool) SetQueues(queues []Queue) error {
 	config := Config{Queues: queues}
-	if err := config.setDefaults(); err != nil {
+	if err := config.validate(); err != nil {
 		return err
 	}
 	c := p.control
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.configs = config.Queues
+	c.configs = config.withDefaults().Queues
 	if c.runCtx == nil || p.IsQuiet() {
 		return nil
 	}

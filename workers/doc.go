@@ -122,8 +122,8 @@ package workers
 //   - A job that a session holds is in one place: on its way from hold to the
 //     scheduler, in the buffer of its queue, in quarantine, with a runner, or in
 //     the completer.
-//   - The outcome of an attempt is decided once: who sets attempt.settled adds it
-//     to the completer, or knows that the lease is lost.
+//   - The outcome of an attempt is decided once: the goroutine that sets
+//     attempt.settled adds it to the completer, or drops it with a lost lease.
 //   - slots counts the runners and the solo job. A runner whose handler is
 //     abandoned has lost its slot to a new one. The pool is idle when slots is
 //     zero.

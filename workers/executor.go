@@ -199,7 +199,7 @@ func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Ending, erro
 
 // Attempt calls the handler of a job's kind once, as [Pool.Run] does: with all
 // middleware, the job's timeout, a panic made an error, and hooks. It blocks
-// until the handler returns and gives what becomes of the job, and the handler's
+// until the handler returns, and returns the job's outcome and the handler's
 // error. Nothing is written to Redis: that is up to the caller, who holds the
 // job under a [queue.Lease]. When ctx ends, the handler's context ends with its
 // cause; the handler finds ctx's values in its own.

@@ -23,9 +23,7 @@ type executorFixture struct {
 func newExecutorFixture(t *testing.T, config Config) *executorFixture {
 	t.Helper()
 	config.Logger = slog.New(slog.DiscardHandler)
-	if err := config.setDefaults(); err != nil {
-		t.Fatal(err)
-	}
+	config = config.withDefaults()
 	sched := newSchedulerFixture(t, config).scheduler
 	x := &executor{config: config, sched: sched, soloWindow: soloWindow, runCtx: t.Context(), unknown: unknownKind()}
 	return &executorFixture{x, t, sched.sessions()[0]}

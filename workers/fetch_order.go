@@ -121,8 +121,7 @@ func leastServed(queues []*servedQueue) *servedQueue {
 	return slices.MinFunc(queues, func(a, b *servedQueue) int { return cmp.Compare(a.served, b.served) })
 }
 
-// A followUp is what the fetcher has to do after it told the scheduler of an
-// answer.
+// A followUp is what the fetcher has to do after an answer.
 type followUp struct {
 	runners int           // to start; each has a slot
 	wakeIn  time.Duration // look again after that; zero: no need

@@ -294,8 +294,8 @@ func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
 	}
 }
 
-// recover gives back the jobs of dead workers, in steps between which Redis is
-// left to others.
+// recover returns the jobs of dead workers to the queue, in steps between which
+// other clients of Redis get their turn.
 func (l *leaseLoop) recover(ctx context.Context, fullScan bool) {
 	var total queue.Recovered
 	for ctx.Err() == nil {

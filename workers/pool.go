@@ -41,9 +41,10 @@ type Pool struct {
 
 // New makes a pool. Give it handlers, then call [Pool.Run].
 func New(db *rdb.DB, client *queue.Client, config Config) (*Pool, error) {
-	if err := config.setDefaults(); err != nil {
+	if err := config.validate(); err != nil {
 		return nil, err
 	}
+	config = config.withDefaults()
 	p := &Pool{
 		db: db, client: client, config: config, name: workerName(config.Name), born: time.Now(), log: config.Logger,
 		sched: newScheduler(config), quiet: newLatch(), stopping: newLatch(), ended: newLatch(),

@@ -10,7 +10,7 @@ import (
 // A scheduler decides from which queue jobs are fetched, and which job starts
 // when. It knows the slots, the jobs that wait for one, and the quarantined jobs.
 // It does nothing itself: its methods return what is to be done, don't block, and
-// are told the time.
+// take the time as a parameter.
 type scheduler struct {
 	concurrency int
 	strict      bool

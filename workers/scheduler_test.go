@@ -26,9 +26,7 @@ type schedulerFixture struct {
 
 func newSchedulerFixture(t rapid.TB, config Config) *schedulerFixture {
 	t.Helper()
-	if err := config.setDefaults(); err != nil {
-		t.Fatal(err)
-	}
+	config = config.withDefaults()
 	f := &schedulerFixture{scheduler: newScheduler(config), TB: t, now: time.Now(), left: map[string]*leaseSession{}}
 	f.serve(config.Queues)
 	return f
