@@ -42,6 +42,9 @@ func (r Reply) Int(i int) int64 {
 	return n
 }
 
+// Uint returns the value at i as a number, 0 if it is negative.
+func (r Reply) Uint(i int) uint64 { return uint64(max(r.Int(i), 0)) }
+
 // Time returns the time at i, which Redis has in ms, or the zero time if it is
 // not above 0.
 func (r Reply) Time(i int) time.Time {
