@@ -8,7 +8,7 @@
 //	skidway/workers/metrics       what workers do, for Prometheus
 //	skidway/workers/workerstest   test what runs them
 //	skidway/distribute            ship log files through Redis and count them
-//	skidway/distribute/chat       messages that wait: groups, mailboxes, conversations, rooms
+//	skidway/distribute/chat       messages that wait; groups, mailboxes, conversations and rooms are below it
 //	skidway/distribute/accesslog  formats of access logs
 //	skidway/distribute/geo        the country of an address
 //

@@ -6,6 +6,7 @@ import (
 
 	"skidway"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 )
 
 func ExampleConnect() {
@@ -17,12 +18,12 @@ func ExampleConnect() {
 	}
 	defer func() { _ = db.Close() }()
 
-	group := chat.NewGroup(db)
-	if _, err := group.Create(ctx, "crew", chat.CreateOptions{Members: []string{"ann", "bob"}}); err != nil {
+	chats := group.New(db)
+	if _, err := chats.Create(ctx, "crew", group.CreateOptions{Members: []string{"ann", "bob"}}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	id, err := group.Send(ctx, "crew", "ann", chat.Text("the logs are here"))
+	id, err := chats.Send(ctx, "crew", "ann", chat.Text("the logs are here"))
 	fmt.Println(id, err)
 	// Output: 1 <nil>
 }

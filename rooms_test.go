@@ -25,26 +25,31 @@ workers/workerstest: workers queue delayed
 workers/kinds: workers queue distribute distribute/accesslog distribute/geo
 workers/metrics: workers queue
 distribute/chat:
-distribute/chat/internal/scripttest: internal/redistest
+distribute/chat/group: distribute/chat distribute/chat/internal/store
+distribute/chat/mailbox: distribute/chat distribute/chat/internal/store
+distribute/chat/conversation: distribute/chat distribute/chat/internal/store
+distribute/chat/room: distribute/chat distribute/chat/internal/store
+distribute/chat/internal/store: distribute/chat
+distribute/chat/internal/chattest: distribute/chat internal/redistest
 distribute/accesslog:
 distribute/geo:
 distribute/geo/generate:
 distribute/stream:
-distribute: distribute/stream distribute/chat distribute/accesslog distribute/geo
+distribute: distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
 cmd/skidway: cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
 cmd/skidway/internal/cli: queue distribute distribute/chat
 cmd/skidway/internal/jobs: cmd/skidway/internal/cli queue delayed workers workers/kinds
 cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/kinds workers/metrics distribute distribute/geo
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/accesslog distribute/geo internal/samplelog
-cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat
-cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers distribute distribute/chat internal/samplelog
+cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room
+cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers distribute distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room internal/samplelog
 scripts/benchcompare:
 scripts/mutate:
 `
 
 // onlyInTests may be imported by tests of any room, beside what the room may
 // import.
-var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/distribute/chat/internal/scripttest", "skidway/internal/redistest", "skidway/internal/samplelog"}
+var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/distribute/chat/group", "skidway/distribute/chat/mailbox", "skidway/distribute/chat/conversation", "skidway/distribute/chat/room", "skidway/distribute/chat/internal/chattest", "skidway/internal/redistest", "skidway/internal/samplelog"}
 
 type goPackage struct {
 	ImportPath                         string

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 )
@@ -208,7 +208,7 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 func (r batchRegistry) clean(ctx context.Context) error {
 	// The list of chats of the member that all batches share sheds those that
 	// are gone when it is read.
-	if _, err := chat.NewGroup(r.db).PendingAll(ctx, batchSubscriber, 1); err != nil {
+	if _, err := group.New(r.db).PendingAll(ctx, batchSubscriber, 1); err != nil {
 		return fmt.Errorf("look for batches that were killed: %w", err)
 	}
 	var all map[string]string

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 )
@@ -40,7 +41,7 @@ type Channel struct {
 	name string
 	db   *rdb.DB
 	keys keys
-	chat *chat.Group
+	chat *group.Client
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
@@ -88,7 +89,7 @@ func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Cha
 	if err := CheckName("channel", name); err != nil {
 		return nil, err
 	}
-	c := &Channel{name: name, db: db, keys: channelKeys(db.Prefix(), name), chat: chat.NewGroup(db)}
+	c := &Channel{name: name, db: db, keys: channelKeys(db.Prefix(), name), chat: group.New(db)}
 	err := prepare(c, ctx)
 	if err == nil {
 		err = c.checkVersion(ctx)
@@ -111,7 +112,7 @@ func (c *Channel) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.chat.Create(ctx, c.chatID(), chat.CreateOptions{Kind: chat.Channel})
+	_, err = c.chat.Create(ctx, c.chatID(), group.CreateOptions{Kind: group.Channel})
 	if errors.Is(err, chat.ErrExists) {
 		return nil
 	}

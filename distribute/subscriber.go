@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 )
 
 // A Subscriber is how one aggregation of a channel stands.
@@ -53,7 +54,7 @@ func (c *Channel) Subscribe(ctx context.Context, name, settings string) error {
 	// First the chat, which keeps announcements for its members, then the
 	// list that keeps files: so no file waits for a subscriber that misses
 	// its announcement.
-	if err := c.chat.Join(ctx, c.chatID(), name, chat.FromOldest); err != nil {
+	if err := c.chat.Join(ctx, c.chatID(), name, group.FromOldest); err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
 	answer, err := c.call(ctx, subscribeScript, subject{subscriber: name}, name, settings)

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -175,14 +175,14 @@ type dmPage struct {
 }
 
 type infoView struct {
-	Chat    string    `json:"chat"`
-	Kind    chat.Kind `json:"kind"`
-	Created time.Time `json:"created"`
-	Members uint64    `json:"members"`
-	Last    uint64    `json:"last"`
-	Oldest  uint64    `json:"oldest"`
-	Kept    uint64    `json:"kept"`
-	Bytes   uint64    `json:"bytes"`
+	Chat    string     `json:"chat"`
+	Kind    group.Kind `json:"kind"`
+	Created time.Time  `json:"created"`
+	Members uint64     `json:"members"`
+	Last    uint64     `json:"last"`
+	Oldest  uint64     `json:"oldest"`
+	Kept    uint64     `json:"kept"`
+	Bytes   uint64     `json:"bytes"`
 
 	Keep      uint64  `json:"keep,omitempty"`
 	KeepBytes uint64  `json:"keep_bytes,omitempty"`
@@ -199,10 +199,10 @@ type memberView struct {
 }
 
 type chatView struct {
-	Chat   string    `json:"chat"`
-	Kind   chat.Kind `json:"kind,omitempty"`
-	Unread uint64    `json:"unread"`
-	Missed uint64    `json:"missed"`
-	Last   uint64    `json:"last"`
-	Error  string    `json:"error,omitempty"`
+	Chat   string     `json:"chat"`
+	Kind   group.Kind `json:"kind,omitempty"`
+	Unread uint64     `json:"unread"`
+	Missed uint64     `json:"missed"`
+	Last   uint64     `json:"last"`
+	Error  string     `json:"error,omitempty"`
 }

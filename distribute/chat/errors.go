@@ -3,10 +3,10 @@ package chat
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
-// Errors that callers can match with errors.Is.
+// Errors that callers can match with errors.Is. The packages of the four
+// structures have more of their own.
 var (
 	// ErrNoChat says that no group chat has this id: it was never created, was
 	// deleted, or ended with its last member.
@@ -26,41 +26,7 @@ var (
 	// ErrNoMessage says that no message with this id can be read: it was never
 	// sent, or is gone.
 	ErrNoMessage = errors.New("there is no such message")
-
-	// ErrNoRoom says that there is no room of this name, or that the password is
-	// wrong: nobody is told which.
-	ErrNoRoom = errors.New("there is no such room, or the password is wrong")
-
-	// ErrNotInRoom says that whoever acts is not in the room: it never entered,
-	// left, or neither sent nor read for so long that its presence ended.
-	ErrNotInRoom = errors.New("not in this room, or silent for too long: enter it first")
-
-	// ErrTaken says that somebody with this id is in the room.
-	ErrTaken = errors.New("somebody with this id is in the room: choose another id, or let it leave first")
-
-	// ErrMuted says that somebody may not speak in the room: see [MutedError].
-	ErrMuted = errors.New("muted in this room")
-
-	// ErrNotAllowed says that only the owner of the room, or with a message its
-	// sender, may do this.
-	ErrNotAllowed = errors.New("only the owner of the room may do this")
 )
-
-// MutedError says that somebody may not send to a room, or act as its owner where
-// it has none. It matches [ErrMuted].
-type MutedError struct {
-	Until time.Time // zero: for good
-}
-
-func (e *MutedError) Error() string {
-	if e.Until.IsZero() {
-		return ErrMuted.Error()
-	}
-	return ErrMuted.Error() + " until " + e.Until.Format(time.RFC3339)
-}
-
-// Is makes it match [ErrMuted].
-func (e *MutedError) Is(target error) bool { return target == ErrMuted }
 
 // InvalidError says which argument can't be used, and why.
 type InvalidError struct {
@@ -85,7 +51,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("it has format version %.20q, this release knows version 1: use the release that wrote it, or a newer one", e.Version)
 }
 
-// CorruptError says that something in Redis is not what this package writes
+// CorruptError says that something in Redis is not what these packages write
 // there.
 type CorruptError struct {
 	Where  string // a field of the chat, or the id of an entry of its log

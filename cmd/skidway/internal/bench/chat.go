@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
+	"skidway/distribute/chat/mailbox"
 )
 
 // chatBench is the command "bench chat".
@@ -23,7 +24,7 @@ type chatBench struct {
 	messages, payload, runs, many cli.Number
 	json                          bool
 
-	group   *chat.Group
+	group   *group.Client
 	crowds  []queueFigures // by index of members
 	figures queueFigures   // of chats without so many members
 }
@@ -84,10 +85,10 @@ Keys have a prefix of their own, below --prefix, and are deleted afterwards.`,
 }
 
 func (b *chatBench) check() error {
-	if b.messages < benchPage || b.messages > chat.DefaultMailboxMessages {
-		return cli.WrongUsage("--messages must be %d to %d: a mailbox holds no more", benchPage, chat.DefaultMailboxMessages)
+	if b.messages < benchPage || b.messages > mailbox.DefaultMessages {
+		return cli.WrongUsage("--messages must be %d to %d: a mailbox holds no more", benchPage, mailbox.DefaultMessages)
 	}
-	if most := cli.Number(chat.DefaultMailboxBytes / chat.DefaultMailboxMessages); b.payload > most {
+	if most := cli.Number(mailbox.DefaultBytes / mailbox.DefaultMessages); b.payload > most {
 		return cli.WrongUsage("--payload must be %d or less: a mailbox holds no more", most)
 	}
 	if b.runs == 0 || b.many == 0 {
@@ -104,7 +105,7 @@ func (b *chatBench) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.db.Close()) }()
-	b.group = chat.NewGroup(b.db)
+	b.group = group.New(b.db)
 	for range b.members {
 		b.crowds = append(b.crowds, queueFigures{})
 	}

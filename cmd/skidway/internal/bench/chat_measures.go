@@ -11,6 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/conversation"
+	"skidway/distribute/chat/group"
+	"skidway/distribute/chat/mailbox"
+	"skidway/distribute/chat/room"
 )
 
 const (
@@ -97,13 +101,13 @@ func (b *chatBench) bytes(ctx context.Context, keys ...string) (sum float64, err
 // measureGroup measures a channel: anybody can send, so that no member reads by
 // sending.
 func (b *chatBench) measureGroup(ctx context.Context, names []string, f queueFigures) error {
-	first := names[:min(len(names), chat.MaxFirstMembers)]
-	if _, err := b.group.Create(ctx, chatID, chat.CreateOptions{Kind: chat.Channel, Members: first}); err != nil {
+	first := names[:min(len(names), group.MaxFirstMembers)]
+	if _, err := b.group.Create(ctx, chatID, group.CreateOptions{Kind: group.Channel, Members: first}); err != nil {
 		return err
 	}
 	rest := names[len(first):]
 	err := all(ctx, int(b.many), len(rest), func(ctx context.Context, i int) error {
-		return b.group.Join(ctx, chatID, rest[i], chat.FromOldest)
+		return b.group.Join(ctx, chatID, rest[i], group.FromOldest)
 	})
 	if err != nil {
 		return err
@@ -153,7 +157,7 @@ func (b *chatBench) deleteLists(ctx context.Context, names []string) error {
 }
 
 func (b *chatBench) measureMailbox(ctx context.Context) error {
-	mail := chat.NewMailbox(b.db)
+	mail := mailbox.New(b.db)
 	err := b.rates(ctx, b.figures, "mailbox_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := mail.Send(ctx, chatID, "ann", b.content())
@@ -170,7 +174,7 @@ func (b *chatBench) measureMailbox(ctx context.Context) error {
 }
 
 func (b *chatBench) measureConversation(ctx context.Context) error {
-	pair := chat.NewConversation(b.db, chat.ConversationConfig{Keep: uint64(b.messages), MaxUnread: uint64(b.messages)})
+	pair := conversation.New(b.db, conversation.Config{Keep: uint64(b.messages), MaxUnread: uint64(b.messages)})
 	err := b.rates(ctx, b.figures, "conversation_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := pair.Send(ctx, "ann", "bob", b.content())
@@ -187,29 +191,29 @@ func (b *chatBench) measureConversation(ctx context.Context) error {
 }
 
 func (b *chatBench) measureRoom(ctx context.Context) error {
-	room := chat.NewRoom(b.db)
-	if err := room.Create(ctx, chatID, chat.RoomOptions{Keep: int(b.messages)}); err != nil {
+	rooms := room.New(b.db)
+	if err := rooms.Create(ctx, chatID, room.Options{Keep: int(b.messages)}); err != nil {
 		return err
 	}
-	pass, err := room.Enter(ctx, chatID, chat.EnterOptions{ID: "ann"})
+	pass, err := rooms.Enter(ctx, chatID, room.EnterOptions{ID: "ann"})
 	if err != nil {
 		return err
 	}
 	since := uint64(0)
 	err = b.rates(ctx, b.figures, "room_", 1,
 		func(ctx context.Context, _ int) error {
-			_, err := room.Send(ctx, pass, b.content())
+			_, err := rooms.Send(ctx, pass, b.content())
 			return err
 		}, nil,
 		func(ctx context.Context, _ int) (int, error) {
-			news, err := room.Read(ctx, pass, since, benchPage)
+			news, err := rooms.Read(ctx, pass, since, benchPage)
 			since = news.Position
 			return len(news.Messages), err
 		})
 	if err != nil {
 		return fmt.Errorf("measure a room: %w", err)
 	}
-	return room.Delete(ctx, pass)
+	return rooms.Delete(ctx, pass)
 }
 
 // measureStream does with a stream, and a consumer group for each member, what

@@ -14,6 +14,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 	"skidway/internal/rdb"
 )
 
@@ -37,14 +38,14 @@ member, unless it is a channel.`,
 }
 
 // withGroup opens the group chats of the shared Redis for as long as f runs.
-func withGroup(a *cli.App, ctx context.Context, f func(*chat.Group) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return cli.InvalidAsUsage(f(chat.NewGroup(db))) })
+func withGroup(a *cli.App, ctx context.Context, f func(*group.Client) error) error {
+	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return cli.InvalidAsUsage(f(group.New(db))) })
 }
 
 // chatAction is an action on the group chats. Its first argument names one.
-func chatAction(a *cli.App, f func(ctx context.Context, g *chat.Group, id string) error) func(*cobra.Command, []string) error {
+func chatAction(a *cli.App, f func(ctx context.Context, g *group.Client, id string) error) func(*cobra.Command, []string) error {
 	return cli.Action(func(c *cobra.Command, args []string) error {
-		return withGroup(a, c.Context(), func(g *chat.Group) error { return f(c.Context(), g, args[0]) })
+		return withGroup(a, c.Context(), func(g *group.Client) error { return f(c.Context(), g, args[0]) })
 	})
 }
 
@@ -86,7 +87,7 @@ func (l *chatLimits) add(c *cobra.Command) {
 }
 
 // change gives limits with those that were given on the command line.
-func (l *chatLimits) change(c *cobra.Command, limits chat.Limits) chat.Limits {
+func (l *chatLimits) change(c *cobra.Command, limits group.Limits) group.Limits {
 	if c.Flags().Changed("keep") {
 		limits.Messages = uint64(l.messages)
 	}
@@ -124,11 +125,11 @@ it outlives them, and everybody can send.`,
 	c.Flags().BoolVar(&channel, "channel", false, "keep the chat when nobody is in it")
 	limits.add(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		options := chat.CreateOptions{Members: firstMembers(as, members), Limits: limits.change(c, chat.Limits{})}
+		options := group.CreateOptions{Members: firstMembers(as, members), Limits: limits.change(c, group.Limits{})}
 		if channel {
-			options.Kind = chat.Channel
+			options.Kind = group.Channel
 		}
-		return withGroup(a, c.Context(), func(g *chat.Group) error { return create(a, c, g, id, as, options, args) })
+		return withGroup(a, c.Context(), func(g *group.Client) error { return create(a, c, g, id, as, options, args) })
 	})
 	return c
 }
@@ -140,7 +141,7 @@ func firstMembers(as string, others []string) []string {
 	return slices.Compact(members)
 }
 
-func create(a *cli.App, c *cobra.Command, g *chat.Group, id, as string, options chat.CreateOptions, args []string) error {
+func create(a *cli.App, c *cobra.Command, g *group.Client, id, as string, options group.CreateOptions, args []string) error {
 	var first chat.Content
 	if len(args) > 0 { // read it all before there is a chat
 		content, err := new(contentFlags).content(c, args)
@@ -188,7 +189,7 @@ standard input; with --url it can be left out.`,
 		if err != nil {
 			return err
 		}
-		return withGroup(a, c.Context(), func(g *chat.Group) error {
+		return withGroup(a, c.Context(), func(g *group.Client) error {
 			number, err := g.Send(c.Context(), args[0], as, content)
 			if err != nil {
 				return err
@@ -202,12 +203,12 @@ standard input; with --url it can be left out.`,
 
 // A chatView prints one of somebody's chats.
 type chatView struct {
-	Chat   string    `json:"chat"`
-	Kind   chat.Kind `json:"kind,omitempty"`
-	Unread uint64    `json:"unread"`
-	Missed uint64    `json:"missed"`
-	Last   uint64    `json:"last"`
-	Error  string    `json:"error,omitempty"`
+	Chat   string     `json:"chat"`
+	Kind   group.Kind `json:"kind,omitempty"`
+	Unread uint64     `json:"unread"`
+	Missed uint64     `json:"missed"`
+	Last   uint64     `json:"last"`
+	Error  string     `json:"error,omitempty"`
 }
 
 func chatList(a *cli.App) *cobra.Command {
@@ -223,7 +224,7 @@ chat's limits deleted before they were read, and the number of the last one.`,
 	asFlag(c, &as)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withGroup(a, c.Context(), func(g *chat.Group) error {
+		return withGroup(a, c.Context(), func(g *group.Client) error {
 			chats, err := g.Unread(c.Context(), as)
 			if err != nil {
 				return err
@@ -234,7 +235,7 @@ chat's limits deleted before they were read, and the number of the last one.`,
 	return c
 }
 
-func printChats(a *cli.App, format string, chats []chat.Membership) error {
+func printChats(a *cli.App, format string, chats []group.Membership) error {
 	views := make([]chatView, len(chats))
 	t := &cli.Table{Heads: []string{"CHAT", "KIND", "UNREAD", "MISSED", "LAST"}, Right: []bool{false, false, true, true, true}}
 	rows := [][]string{{"chat", "kind", "unread", "missed", "last", "error"}}
@@ -279,13 +280,13 @@ limit lets go is deleted at once, read or not.`,
 		if !slices.ContainsFunc([]string{"keep", "keep-bytes", "keep-age", "drop-away", "none"}, c.Flags().Changed) {
 			return cli.WrongUsage("nothing to change: give --keep, --keep-bytes, --keep-age, --drop-away or --none")
 		}
-		return withGroup(a, c.Context(), func(g *chat.Group) error {
+		return withGroup(a, c.Context(), func(g *group.Client) error {
 			info, err := g.Info(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if none {
-				info.Limits = chat.Limits{}
+				info.Limits = group.Limits{}
 			}
 			return g.SetLimits(c.Context(), args[0], limits.change(c, info.Limits))
 		})
@@ -295,14 +296,14 @@ limit lets go is deleted at once, read or not.`,
 
 // An infoView prints what is known of a chat.
 type infoView struct {
-	Chat    string    `json:"chat"`
-	Kind    chat.Kind `json:"kind"`
-	Created time.Time `json:"created"`
-	Members uint64    `json:"members"`
-	Last    uint64    `json:"last"`
-	Oldest  uint64    `json:"oldest"`
-	Kept    uint64    `json:"kept"`
-	Bytes   uint64    `json:"bytes"`
+	Chat    string     `json:"chat"`
+	Kind    group.Kind `json:"kind"`
+	Created time.Time  `json:"created"`
+	Members uint64     `json:"members"`
+	Last    uint64     `json:"last"`
+	Oldest  uint64     `json:"oldest"`
+	Kept    uint64     `json:"kept"`
+	Bytes   uint64     `json:"bytes"`
 
 	Keep      uint64  `json:"keep,omitempty"`
 	KeepBytes uint64  `json:"keep_bytes,omitempty"`
@@ -319,7 +320,7 @@ func chatInfo(a *cli.App) *cobra.Command {
 		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
+	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
 		i, err := g.Info(ctx, id)
 		if err != nil {
 			return err
@@ -337,7 +338,7 @@ func chatInfo(a *cli.App) *cobra.Command {
 }
 
 // infoRows has one figure a line.
-func infoRows(id string, i chat.Info) [][]string {
+func infoRows(id string, i group.Info) [][]string {
 	rows := [][]string{
 		{"figure", "value"}, {"chat", id}, {"kind", string(i.Kind)}, {"created", cli.Stamp(i.Created)},
 		{"members", cli.Digits(i.Members)}, {"last", cli.Digits(i.Last)}, {"oldest", cli.Digits(i.Oldest)},
@@ -355,7 +356,7 @@ func infoRows(id string, i chat.Info) [][]string {
 	return rows
 }
 
-func infoTable(id string, i chat.Info) *cli.Table {
+func infoTable(id string, i group.Info) *cli.Table {
 	t := &cli.Table{Heads: []string{"chat", cli.Printable(id)}, Right: []bool{false, false}}
 	for _, row := range infoRows(id, i)[2:] {
 		value := cli.Printable(row[1])

@@ -11,6 +11,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 )
 
 func chatJoin(a *cli.App) *cobra.Command {
@@ -27,10 +28,10 @@ func chatJoin(a *cli.App) *cobra.Command {
 	}
 	asFlag(c, &as)
 	c.Flags().BoolVar(&fromStart, "from-start", false, "begin with the oldest message that is kept")
-	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
-		start := chat.FromNow
+	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
+		start := group.FromNow
 		if fromStart {
-			start = chat.FromOldest
+			start = group.FromOldest
 		}
 		return g.Join(ctx, id, as, start)
 	})
@@ -48,7 +49,7 @@ member the chat ends, unless it is a channel.`,
 		Args:    cli.Args("ID"),
 	}
 	asFlag(c, &as)
-	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
+	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
 		if err := checkMember(ctx, g, id, as); err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ member the chat ends, unless it is a channel.`,
 }
 
 // checkMember tells whoever mistyped a name: leaving twice is no error.
-func checkMember(ctx context.Context, g *chat.Group, id, member string) error {
+func checkMember(ctx context.Context, g *group.Client, id, member string) error {
 	_, err := g.Pending(ctx, id, member, 0, 1)
 	return err
 }
@@ -75,7 +76,7 @@ deletes the whole chat, with everything in it. Anybody can do this.`,
 		Args: idAnd(1),
 	}
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withGroup(a, c.Context(), func(g *chat.Group) error {
+		return withGroup(a, c.Context(), func(g *group.Client) error {
 			before, err := g.Info(c.Context(), args[0])
 			var corrupt *chat.CorruptError
 			if len(args) == 1 && errors.As(err, &corrupt) {
@@ -94,7 +95,7 @@ deletes the whole chat, with everything in it. Anybody can do this.`,
 	return c
 }
 
-func dropChat(a *cli.App, ctx context.Context, g *chat.Group, id string, was chat.Info) error {
+func dropChat(a *cli.App, ctx context.Context, g *group.Client, id string, was group.Info) error {
 	if err := g.Delete(ctx, id); err != nil {
 		return err
 	}
@@ -106,14 +107,14 @@ func dropChat(a *cli.App, ctx context.Context, g *chat.Group, id string, was cha
 	return nil
 }
 
-func dropMember(a *cli.App, ctx context.Context, g *chat.Group, id, member string, was chat.Info) error {
+func dropMember(a *cli.App, ctx context.Context, g *group.Client, id, member string, was group.Info) error {
 	if err := checkMember(ctx, g, id, member); err != nil {
 		return err
 	}
 	if err := g.Drop(ctx, id, member); err != nil {
 		return err
 	}
-	if was.Members == 1 && was.Kind == chat.People {
+	if was.Members == 1 && was.Kind == group.People {
 		a.Console.Notice("dropped %q, the last member, and with it chat %q", member, id)
 		return nil
 	}
@@ -145,7 +146,7 @@ last read or sent.`,
 		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = chatAction(a, func(ctx context.Context, g *chat.Group, id string) error {
+	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
 		members, err := g.Members(ctx, id)
 		if err != nil {
 			return err

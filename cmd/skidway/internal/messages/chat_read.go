@@ -11,6 +11,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/group"
 )
 
 // A chatReader is the command "chat read".
@@ -20,7 +21,7 @@ type chatReader struct {
 	peek, follow bool
 	output       *cli.Choice
 
-	group   *chat.Group
+	group   *group.Client
 	printed map[string]uint64 // with --peek: the last message, by chat
 	failed  map[string]bool   // chats that can't be read, and it was told
 }
@@ -51,7 +52,7 @@ In JSON the messages are one array; with --follow they are one object a line.`,
 				return cli.WrongUsage("the chat's id is empty: leave it out to read all chats")
 			}
 		}
-		return withGroup(a, c.Context(), func(g *chat.Group) error {
+		return withGroup(a, c.Context(), func(g *group.Client) error {
 			r.group = g
 			return r.run(c.Context(), id)
 		})

@@ -12,6 +12,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/conversation"
 	"skidway/internal/rdb"
 )
 
@@ -32,9 +33,9 @@ Names are claims: whoever can use this Redis can act as anybody.`,
 }
 
 // withConversations gives f the conversations of the shared Redis.
-func withConversations(a *cli.App, ctx context.Context, f func(*chat.Conversation) error) error {
+func withConversations(a *cli.App, ctx context.Context, f func(*conversation.Client) error) error {
 	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
-		return cli.InvalidAsUsage(f(chat.NewConversation(db, chat.ConversationConfig{})))
+		return cli.InvalidAsUsage(f(conversation.New(db, conversation.Config{})))
 	})
 }
 
@@ -67,7 +68,7 @@ input; there need not be one where there is a --url. A message has at most
 		if err != nil {
 			return err
 		}
-		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
 			sent, err := conversations.Send(c.Context(), from, args[0], content)
 			if err != nil {
 				return err
@@ -99,10 +100,10 @@ begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
 	c.Flags().VarP(&limit, "limit", "n", "print at most `N`; 0 is all")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		which := chat.HistoryPage{
+		which := conversation.HistoryPage{
 			Before: uint64(before), After: uint64(after), Oldest: c.Flags().Changed("after"), Limit: int(limit),
 		}
-		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
 			page, err := wholeHistory(c.Context(), conversations, me, args[0], which)
 			if err != nil {
 				return err
@@ -115,7 +116,7 @@ begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
 }
 
 // wholeHistory reads as many pages as the limit takes; zero is all.
-func wholeHistory(ctx context.Context, c *chat.Conversation, me, peer string, which chat.HistoryPage) (all chat.ConversationPage, err error) {
+func wholeHistory(ctx context.Context, c *conversation.Client, me, peer string, which conversation.HistoryPage) (all conversation.Page, err error) {
 	most := which.Limit
 	for {
 		page, err := c.History(ctx, me, peer, which)
@@ -161,7 +162,7 @@ nothing unread are listed, too.`,
 	asFlag(c, &me)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
 			all, err := conversations.Unread(c.Context(), me)
 			if err != nil {
 				return err
@@ -181,7 +182,7 @@ type peerUnread struct {
 
 // printUnread prints the conversations that can be read, and tells of the
 // others on standard error, too: they fail the command.
-func printUnread(a *cli.App, format string, all []chat.PeerUnread) error {
+func printUnread(a *cli.App, format string, all []conversation.PeerUnread) error {
 	view := struct {
 		Unread        uint64       `json:"unread"`
 		Conversations []peerUnread `json:"conversations"`
@@ -219,7 +220,7 @@ func dmDelete(a *cli.App) *cobra.Command {
 	}
 	asFlag(c, &me)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
+		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
 			return conversations.Delete(c.Context(), me, args[0])
 		})
 	})

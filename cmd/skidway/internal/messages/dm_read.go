@@ -10,6 +10,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/conversation"
 )
 
 func dmRead(a *cli.App) *cobra.Command {
@@ -40,8 +41,8 @@ this was read) and messages; with --follow one message a line.`,
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		r.app, r.peer, r.peek, r.limit = a, args[0], peek, int(limit)
-		return withConversations(a, c.Context(), func(conversations *chat.Conversation) error {
-			r.Conversation = conversations
+		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
+			r.Client = conversations
 			if follow {
 				return r.follow(c.Context(), output.Word)
 			}
@@ -53,7 +54,7 @@ this was read) and messages; with --follow one message a line.`,
 
 // A dmReader reads what one peer sent.
 type dmReader struct {
-	*chat.Conversation
+	*conversation.Client
 	app      *cli.App
 	me, peer string
 	peek     bool
@@ -75,7 +76,7 @@ func (r *dmReader) once(ctx context.Context, format string) error {
 }
 
 // all reads what is unread, up to the limit.
-func (r *dmReader) all(ctx context.Context) (all chat.ConversationPage, err error) {
+func (r *dmReader) all(ctx context.Context) (all conversation.Page, err error) {
 	for after := uint64(0); ; {
 		left := 0
 		if r.limit > 0 {

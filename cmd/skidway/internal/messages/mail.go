@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/distribute/chat"
+	"skidway/distribute/chat/mailbox"
 	"skidway/internal/rdb"
 )
 
@@ -37,8 +37,8 @@ Anybody may send to a box and read from it.`,
 }
 
 // withMailbox opens the shared Redis for as long as f runs.
-func withMailbox(a *cli.App, ctx context.Context, f func(*chat.Mailbox) error) error {
-	return cli.InvalidAsUsage(a.WithRedis(ctx, "", func(db *rdb.DB) error { return f(chat.NewMailbox(db)) }))
+func withMailbox(a *cli.App, ctx context.Context, f func(*mailbox.Client) error) error {
+	return cli.InvalidAsUsage(a.WithRedis(ctx, "", func(db *rdb.DB) error { return f(mailbox.New(db)) }))
 }
 
 // boxAnd wants a box and then at most one more argument, which the word
@@ -78,7 +78,7 @@ message or drops its oldest ones: see "mail limit".`,
 		if err != nil {
 			return err
 		}
-		return withMailbox(a, c.Context(), func(m *chat.Mailbox) error {
+		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
 			id, err := m.Send(c.Context(), args[0], sender, content)
 			if err != nil {
 				return err
@@ -101,7 +101,7 @@ func mailKeep(a *cli.App) *cobra.Command {
 			if err := n.Set(args[1]); err != nil {
 				return cli.WrongUsage("how many to keep: %q: %w", args[1], err)
 			}
-			return withMailbox(a, c.Context(), func(m *chat.Mailbox) error { return m.Keep(c.Context(), args[0], int(n)) })
+			return withMailbox(a, c.Context(), func(m *mailbox.Client) error { return m.Keep(c.Context(), args[0], int(n)) })
 		}),
 	}
 }
@@ -115,7 +115,7 @@ begins a new one, with id 1.`,
 		Example: `  skidway mail delete bob`,
 		Args:    cli.Args("BOX"),
 		RunE: cli.Action(func(c *cobra.Command, args []string) error {
-			return withMailbox(a, c.Context(), func(m *chat.Mailbox) error { return m.Delete(c.Context(), args[0]) })
+			return withMailbox(a, c.Context(), func(m *mailbox.Client) error { return m.Delete(c.Context(), args[0]) })
 		}),
 	}
 }
@@ -137,7 +137,7 @@ more, and never expires. Each message counts as at least 1 KiB.`,
 		if !flags.given("max", "max-bytes", "when-full", "idle") {
 			return cli.AsUsage(errors.New("which limit? give --max, --max-bytes, --when-full or --idle"))
 		}
-		return withMailbox(a, c.Context(), func(m *chat.Mailbox) error {
+		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
 			return limitMailbox(a, c.Context(), m, args[0], &flags)
 		})
 	})
@@ -145,7 +145,7 @@ more, and never expires. Each message counts as at least 1 KiB.`,
 }
 
 // limitMailbox changes the limits that were given, and tells all that hold now.
-func limitMailbox(a *cli.App, ctx context.Context, m *chat.Mailbox, box string, flags *limitFlags) error {
+func limitMailbox(a *cli.App, ctx context.Context, m *mailbox.Client, box string, flags *limitFlags) error {
 	info, err := m.Info(ctx, box)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ type limitFlags struct {
 
 func (f *limitFlags) add(c *cobra.Command) {
 	f.command = c
-	f.full.Words = []string{string(chat.Refuse), string(chat.DropOldest)}
+	f.full.Words = []string{string(mailbox.Refuse), string(mailbox.DropOldest)}
 	c.Flags().Var(&f.most, "max", "most unread messages `N`; 0: 10,000")
 	c.Flags().Var(&f.bytes, "max-bytes", "most bytes of unread messages, at least 1MiB")
 	c.Flags().Var(&f.full, "when-full", "refuse more, or drop the oldest")
@@ -185,18 +185,18 @@ func (f *limitFlags) given(names ...string) bool {
 	return slices.ContainsFunc(names, f.command.Flags().Changed)
 }
 
-func (f *limitFlags) change(limits *chat.MailboxLimits) {
+func (f *limitFlags) change(limits *mailbox.Limits) {
 	if f.given("max") {
 		limits.Messages = int(f.most)
 	}
 	switch {
 	case f.given("max-bytes"):
 		limits.Bytes = int64(f.bytes)
-	case limits.Bytes == chat.DefaultMailboxBytes:
+	case limits.Bytes == mailbox.DefaultBytes:
 		limits.Bytes = 0 // more, where that many messages need it
 	}
 	if f.given("when-full") {
-		limits.Full = chat.Policy(f.full.Word)
+		limits.Full = mailbox.Policy(f.full.Word)
 	}
 	if f.given("idle") {
 		limits.Idle = f.idle
@@ -204,7 +204,7 @@ func (f *limitFlags) change(limits *chat.MailboxLimits) {
 }
 
 // limitsText is one line about the limits of a box.
-func limitsText(l chat.MailboxLimits) string {
+func limitsText(l mailbox.Limits) string {
 	idle := "never expires"
 	if l.Idle > 0 {
 		idle = "expires when idle for " + l.Idle.String()
@@ -223,7 +223,7 @@ func mailCount(a *cli.App) *cobra.Command {
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withMailbox(a, c.Context(), func(m *chat.Mailbox) error {
+		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
 			n, err := m.Count(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -251,7 +251,7 @@ is not known which).`,
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withMailbox(a, c.Context(), func(m *chat.Mailbox) error {
+		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
 			if len(args) == 2 {
 				return mailState(a, c.Context(), m, args[0], args[1], output.Word)
 			}
@@ -266,7 +266,7 @@ is not known which).`,
 	return c
 }
 
-func mailState(a *cli.App, ctx context.Context, m *chat.Mailbox, box, text, format string) error {
+func mailState(a *cli.App, ctx context.Context, m *mailbox.Client, box, text, format string) error {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return cli.WrongUsage("%q is no id of a message: want a number", text)
@@ -276,16 +276,16 @@ func mailState(a *cli.App, ctx context.Context, m *chat.Mailbox, box, text, form
 		return err
 	}
 	return a.PrintWord(format, string(state), struct {
-		Box   string     `json:"box"`
-		ID    uint64     `json:"id"`
-		State chat.State `json:"state"`
+		Box   string        `json:"box"`
+		ID    uint64        `json:"id"`
+		State mailbox.State `json:"state"`
 	}{box, id, state})
 }
 
 // A mailView prints how a mailbox stands.
 type mailView struct {
 	box string
-	chat.MailboxInfo
+	mailbox.Info
 }
 
 func (v *mailView) table(out io.Writer) error {
@@ -316,17 +316,17 @@ func (v *mailView) csv(out io.Writer) error {
 
 func (v *mailView) json(out io.Writer) error {
 	return cli.WriteJSON(out, struct {
-		Box      string      `json:"box"`
-		Unread   uint64      `json:"unread"`
-		Bytes    uint64      `json:"bytes"`
-		Last     uint64      `json:"last"`
-		Oldest   uint64      `json:"oldest"`
-		Since    time.Time   `json:"since,omitzero"`
-		Seen     time.Time   `json:"seen,omitzero"`
-		Max      int         `json:"max"`
-		MaxBytes int64       `json:"max_bytes"`
-		WhenFull chat.Policy `json:"when_full"`
-		Idle     string      `json:"idle"`
+		Box      string         `json:"box"`
+		Unread   uint64         `json:"unread"`
+		Bytes    uint64         `json:"bytes"`
+		Last     uint64         `json:"last"`
+		Oldest   uint64         `json:"oldest"`
+		Since    time.Time      `json:"since,omitzero"`
+		Seen     time.Time      `json:"seen,omitzero"`
+		Max      int            `json:"max"`
+		MaxBytes int64          `json:"max_bytes"`
+		WhenFull mailbox.Policy `json:"when_full"`
+		Idle     string         `json:"idle"`
 	}{
 		v.box, v.Unread, v.Bytes, v.Last, v.Oldest, v.Since.UTC(), v.Seen.UTC(),
 		v.Limits.Messages, v.Limits.Bytes, v.Limits.Full, v.Limits.Idle.String(),

@@ -7,6 +7,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/mailbox"
 )
 
 func mailRead(a *cli.App) *cobra.Command {
@@ -35,7 +36,7 @@ JSON is one array of objects; with --follow it is one object a line.`,
 		if newest > chat.MaxMessages {
 			return cli.WrongUsage("--newest %d: at most %d at once", newest, chat.MaxMessages)
 		}
-		return withMailbox(a, c.Context(), func(m *chat.Mailbox) error {
+		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
 			r := &mailReader{mailbox: m, box: args[0], limit: int(limit), newest: int(newest), peek: peek}
 			if follow {
 				return r.follow(c.Context(), a, output.Word)
@@ -56,7 +57,7 @@ JSON is one array of objects; with --follow it is one object a line.`,
 
 // A mailReader reads a box for printing.
 type mailReader struct {
-	mailbox       *chat.Mailbox
+	mailbox       *mailbox.Client
 	box           string
 	limit, newest int // zero: all
 	peek          bool

@@ -11,6 +11,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/room"
 	"skidway/internal/rdb"
 )
 
@@ -37,8 +38,8 @@ Redis can act as anybody. A password keeps out those who only have the commands.
 }
 
 // withRooms gives f the rooms of the shared Redis.
-func withRooms(a *cli.App, ctx context.Context, f func(*chat.Room) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return cli.InvalidAsUsage(f(chat.NewRoom(db))) })
+func withRooms(a *cli.App, ctx context.Context, f func(*room.Client) error) error {
+	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return cli.InvalidAsUsage(f(room.New(db))) })
 }
 
 // A visitor is who acts in a room, as flags say.
@@ -57,8 +58,8 @@ func (v *visitor) add(c *cobra.Command, needed bool) {
 }
 
 // pass makes the pass for a room out of the flags.
-func (v *visitor) pass(c *cobra.Command, r *chat.Room, name string) (chat.Pass, error) {
-	pass := chat.Pass{Room: name, ID: v.as}
+func (v *visitor) pass(c *cobra.Command, r *room.Client, name string) (room.Pass, error) {
+	pass := room.Pass{Room: name, ID: v.as}
 	err := refuseEmpty(c, "as", "password-file", "key-file", "new-password-file")
 	switch {
 	case err != nil:
@@ -74,8 +75,8 @@ func (v *visitor) pass(c *cobra.Command, r *chat.Room, name string) (chat.Pass, 
 }
 
 // in opens the shared Redis and makes the pass, for as long as f runs.
-func (v *visitor) in(c *cobra.Command, a *cli.App, name string, f func(*chat.Room, chat.Pass) error) error {
-	return withRooms(a, c.Context(), func(r *chat.Room) error {
+func (v *visitor) in(c *cobra.Command, a *cli.App, name string, f func(*room.Client, room.Pass) error) error {
+	return withRooms(a, c.Context(), func(r *room.Client) error {
 		pass, err := v.pass(c, r, name)
 		if err != nil {
 			return err
@@ -101,10 +102,10 @@ func nameAnd(what string, needed bool) cobra.PositionalArgs {
 }
 
 func roomCreate(a *cli.App) *cobra.Command {
-	ttl, presence := cli.Span(chat.DefaultRoomTTL), cli.Span(chat.DefaultRoomPresence)
-	keep := cli.Number(chat.DefaultRoomKeep)
+	ttl, presence := cli.Span(room.DefaultTTL), cli.Span(room.DefaultPresence)
+	keep := cli.Number(room.DefaultKeep)
 	var most cli.Number
-	var options chat.RoomOptions
+	var options room.Options
 	var passwordFile string
 	c := &cobra.Command{
 		Use:   "create NAME",
@@ -141,13 +142,13 @@ delete; without, everybody inside may. Its creator still has to enter it.`,
 				return fmt.Errorf("%s: its first line is empty, want a password there", passwordFile)
 			}
 		}
-		return withRooms(a, c.Context(), func(r *chat.Room) error { return r.Create(c.Context(), args[0], options) })
+		return withRooms(a, c.Context(), func(r *room.Client) error { return r.Create(c.Context(), args[0], options) })
 	})
 	return c
 }
 
 func roomEnter(a *cli.App) *cobra.Command {
-	var options chat.EnterOptions
+	var options room.EnterOptions
 	var passwordFile string
 	c := &cobra.Command{
 		Use:   "enter NAME",
@@ -175,7 +176,7 @@ Whether there is no such room or the password is wrong is not told.`,
 				return err
 			}
 		}
-		return withRooms(a, c.Context(), func(r *chat.Room) error {
+		return withRooms(a, c.Context(), func(r *room.Client) error {
 			pass, err := r.Enter(c.Context(), args[0], options)
 			if err != nil {
 				return err
@@ -201,7 +202,7 @@ func roomLeave(a *cli.App) *cobra.Command {
 	}
 	v.add(c, true)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Leave(c.Context(), pass) })
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Leave(c.Context(), pass) })
 	})
 	return c
 }
@@ -217,7 +218,7 @@ func roomDelete(a *cli.App) *cobra.Command {
 	}
 	v.add(c, false)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Delete(c.Context(), pass) })
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Delete(c.Context(), pass) })
 	})
 	return c
 }
@@ -254,7 +255,7 @@ everybody but who set it; an empty file takes the password away. An empty
 	}
 	c.MarkFlagsOneRequired("ttl", "presence", "max", "keep", "owner", "new-password-file")
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		change := chat.RoomChange{
+		change := room.Change{
 			TTL: ifGiven(c, "ttl", time.Duration(ttl)), Presence: ifGiven(c, "presence", time.Duration(presence)),
 			Max: ifGiven(c, "max", int(most)), Keep: ifGiven(c, "keep", int(keep)), Owner: ifGiven(c, "owner", owner),
 		}
@@ -265,7 +266,7 @@ everybody but who set it; an empty file takes the password away. An empty
 			}
 			change.Password = &password
 		}
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
 			_, err := r.Set(c.Context(), pass, change)
 			return err
 		})
@@ -298,7 +299,7 @@ is no owner, everybody inside.`,
 	c.Flags().Var(&length, "for", "how long (default: for good)")
 	c.Flags().Lookup("for").DefValue = ""
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
 			return r.Mute(c.Context(), pass, args[1], time.Duration(length))
 		})
 	})
@@ -316,7 +317,7 @@ func roomUnmute(a *cli.App) *cobra.Command {
 	}
 	v.add(c, false)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Unmute(c.Context(), pass, args[1]) })
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Unmute(c.Context(), pass, args[1]) })
 	})
 	return c
 }
@@ -343,7 +344,7 @@ lies behind a --url; MESSAGE is then its caption, and can be left out.`,
 		if err != nil {
 			return err
 		}
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
 			id, err := r.Send(c.Context(), pass, content)
 			if err != nil {
 				return err
@@ -371,7 +372,7 @@ operators.`,
 		if err != nil {
 			return cli.WrongUsage("MESSAGE-ID %q: want a number", args[1])
 		}
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error { return r.Retract(c.Context(), pass, id) })
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Retract(c.Context(), pass, id) })
 	})
 	return c
 }

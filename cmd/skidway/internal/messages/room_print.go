@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/distribute/chat"
+	"skidway/distribute/chat/room"
 )
 
 // A roomMessage is a message to a room, as it is printed in JSON.
@@ -21,7 +21,7 @@ type roomMessage struct {
 	Nick string `json:"nick,omitempty"`
 }
 
-func roomMessageOf(m chat.RoomMessage) roomMessage {
+func roomMessageOf(m room.Message) roomMessage {
 	return roomMessage{messageOf("", m.Message), m.Nick}
 }
 
@@ -33,7 +33,7 @@ type roomChange struct {
 	Time      time.Time `json:"time"`
 }
 
-func roomChangeOf(change chat.Retraction) roomChange {
+func roomChangeOf(change room.Retraction) roomChange {
 	return roomChange{change.Position, change.Message, change.By, change.Time.UTC()}
 }
 
@@ -48,7 +48,7 @@ type roomSettings struct {
 	Mutes    map[string]*time.Time `json:"mutes"` // null: for good
 }
 
-func roomSettingsOf(s chat.RoomSettings) roomSettings {
+func roomSettingsOf(s room.Settings) roomSettings {
 	out := roomSettings{s.TTL.Seconds(), s.Presence.Seconds(), s.Max, s.Keep, s.Password, s.Owner, map[string]*time.Time{}}
 	for id, until := range s.Mutes {
 		out.Mutes[id] = utc(until)
@@ -78,7 +78,7 @@ type roomNews struct {
 	Settings roomSettings  `json:"settings"`
 }
 
-func roomNewsOf(news chat.News) roomNews {
+func roomNewsOf(news room.News) roomNews {
 	out := roomNews{
 		Messages: []roomMessage{}, Changes: []roomChange{}, // never null
 		First: news.First, Position: news.Position, More: news.More, Oldest: news.Oldest,
@@ -98,7 +98,7 @@ const typeRetraction = "retraction"
 
 // roomLines gives messages and what was taken back in their order; named
 // is with nicknames, for people.
-func roomLines(news chat.News, named bool) []message {
+func roomLines(news room.News, named bool) []message {
 	var lines []message
 	for _, m := range news.Messages {
 		line := messageOf("", m.Message)
@@ -118,7 +118,7 @@ func roomLines(news chat.News, named bool) []message {
 }
 
 // printNews prints a page of a room, in JSON as one object.
-func printNews(a *cli.App, format string, news chat.News) error {
+func printNews(a *cli.App, format string, news room.News) error {
 	return a.Print(format,
 		func(out io.Writer) error { return writeLines(out, roomLines(news, true)) },
 		func(out io.Writer) error { return writeRows(out, roomLines(news, false), true) },
@@ -133,7 +133,7 @@ type roomFeed struct {
 	begun  bool
 }
 
-func (f *roomFeed) print(news chat.News) error {
+func (f *roomFeed) print(news room.News) error {
 	head := !f.begun
 	f.begun = true
 	return f.app.Print(f.format,
@@ -150,7 +150,7 @@ func (f *roomFeed) print(news chat.News) error {
 }
 
 // roomObjects gives messages and what was taken back in their order.
-func roomObjects(news chat.News) []any {
+func roomObjects(news room.News) []any {
 	var objects []any
 	changes := news.Changes
 	for _, m := range news.Messages {
@@ -187,7 +187,7 @@ Who is inside may ask, its owner, and operators.`,
 	v.add(c, false)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
 			info, err := r.Info(c.Context(), pass)
 			if err != nil {
 				return err
@@ -199,7 +199,7 @@ Who is inside may ask, its owner, and operators.`,
 }
 
 // printRoom prints one thing a line, or in JSON an object.
-func printRoom(a *cli.App, format, name string, info chat.RoomInfo) error {
+func printRoom(a *cli.App, format, name string, info room.Info) error {
 	s := info.Settings
 	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 	rows := [][]string{{"what", "value"}}
@@ -260,7 +260,7 @@ muted. Who is inside may ask, the owner, and operators.`,
 	v.add(c, false)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
 			people, err := r.People(c.Context(), pass)
 			if err != nil {
 				return err
@@ -271,7 +271,7 @@ muted. Who is inside may ask, the owner, and operators.`,
 	return c
 }
 
-func printPeople(a *cli.App, format string, people []chat.Person) error {
+func printPeople(a *cli.App, format string, people []room.Person) error {
 	rows := [][]string{{"id", "nick", "inside_until", "muted", "muted_until"}}
 	shown := cli.Table{Heads: []string{"ID", "NICK", "INSIDE UNTIL", "MUTED"}, Right: make([]bool, 4)}
 	views := []personView{}

@@ -8,6 +8,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
+	"skidway/distribute/chat/room"
 )
 
 func roomRead(a *cli.App) *cobra.Command {
@@ -35,12 +36,12 @@ a message or what was taken back.`,
 	followFlag(c, &follow)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
 			reader := &roomReader{app: a, room: r, pass: pass, format: output.Word}
 			if follow {
 				return reader.follow(c.Context(), since)
 			}
-			return reader.read(c.Context(), chat.RoomPage{From: since, Forward: true})
+			return reader.read(c.Context(), room.Page{From: since, Forward: true})
 		})
 	})
 	return c
@@ -68,11 +69,11 @@ taken back is not in it, but that it was. JSON is as that of "room read".`,
 	c.MarkFlagsMutuallyExclusive("before", "after")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		page := chat.RoomPage{From: before, Limit: int(limit)}
+		page := room.Page{From: before, Limit: int(limit)}
 		if c.Flags().Changed("after") {
 			page.From, page.Forward = after, true
 		}
-		return v.in(c, a, args[0], func(r *chat.Room, pass chat.Pass) error {
+		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
 			reader := &roomReader{app: a, room: r, pass: pass, format: output.Word}
 			return reader.read(c.Context(), page)
 		})
@@ -83,13 +84,13 @@ taken back is not in it, but that it was. JSON is as that of "room read".`,
 // A roomReader reads a room for printing.
 type roomReader struct {
 	app    *cli.App
-	room   *chat.Room
-	pass   chat.Pass
+	room   *room.Client
+	pass   room.Pass
 	format string
 }
 
 // read prints one page, of any length.
-func (r *roomReader) read(ctx context.Context, page chat.RoomPage) error {
+func (r *roomReader) read(ctx context.Context, page room.Page) error {
 	news, err := r.all(ctx, page)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (r *roomReader) read(ctx context.Context, page chat.RoomPage) error {
 }
 
 // all joins as many pages as the limit takes; zero is all.
-func (r *roomReader) all(ctx context.Context, page chat.RoomPage) (all chat.News, err error) {
+func (r *roomReader) all(ctx context.Context, page room.Page) (all room.News, err error) {
 	most, n := page.Limit, 0
 	for {
 		if page.Limit = chat.MaxMessages; most > 0 {
@@ -133,7 +134,7 @@ func (r *roomReader) all(ctx context.Context, page chat.RoomPage) (all chat.News
 }
 
 // join adds a page to what was read before it.
-func join(all, page chat.News, forward bool) chat.News {
+func join(all, page room.News, forward bool) room.News {
 	if all.First == 0 {
 		return page
 	}

@@ -1,0 +1,174 @@
+package conversation
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"skidway/distribute/chat"
+	"skidway/distribute/chat/internal/store"
+	"skidway/internal/rdb"
+)
+
+// A Page is some messages of a conversation, and how it stands.
+// The zero value is that of two people who never wrote to each other.
+type Page struct {
+	Messages []chat.Message // oldest first
+	Unread   uint64         // messages that waited for the reader, before it read these
+	Total    uint64         // messages ever sent by both
+}
+
+// Read gives what peer sent and me has not read, oldest first, and
+// acknowledges what it gives, in one step: a reader that crashes after that has
+// read it. Whoever can't bear this calls [Client.Peek] and
+// [Client.Ack]. When Redis carried a read out and its answer was lost, it
+// is repeated and gives the same messages, unless other processes made 32 reads
+// for me meanwhile.
+//
+// limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of big
+// messages is shorter (it ends soon after 64 KiB), and only an empty one says
+// that there is nothing more.
+func (c *Client) Read(ctx context.Context, me, peer string, limit int) (Page, error) {
+	return c.unread(me, peer, func(uint64) (rdb.Reply, error) {
+		return c.run(ctx, readScript, me, peer, me, store.PageLimit(limit), rand.Text())
+	})
+}
+
+// Peek is [Client.Read] that changes nothing. It starts after the id
+// after, if that is not read yet: the last id of one page gives the next; zero
+// starts with the first unread message, and so does an id that no message has yet:
+// it is of a conversation that was deleted since.
+func (c *Client) Peek(ctx context.Context, me, peer string, after uint64, limit int) (Page, error) {
+	return c.unread(me, peer, func(to uint64) (rdb.Reply, error) {
+		return c.run(ctx, peekScript, me, peer, me, store.PageLimit(limit), idText(max(after, to)))
+	})
+}
+
+// unread reads a page. A step that met only what me itself sent gives none, and
+// says up to where it came.
+func (c *Client) unread(me, peer string, step func(to uint64) (rdb.Reply, error)) (Page, error) {
+	if err := checkPair("person", me, "peer", peer); err != nil {
+		return Page{}, err
+	}
+	for to := uint64(0); ; {
+		a, err := step(to)
+		if err != nil {
+			return Page{}, orEmpty(err)
+		}
+		page := parsePage(me, peer, a, 4)
+		if more := a.Uint(2) == 1; len(page.Messages) > 0 || !more {
+			return page, nil
+		}
+		to = a.Uint(3)
+	}
+}
+
+// parsePage makes a page of an answer that has its entries at i, and the
+// numbers first.
+func parsePage(me, peer string, a rdb.Reply, i int) Page {
+	page := Page{Total: a.Uint(0), Unread: a.Uint(1)}
+	if i < a.Len() {
+		page.Messages = store.ParseMessages(store.ParseEntries(a.Values[i]))
+	}
+	for i := range page.Messages {
+		if m := &page.Messages[i]; m.Err == nil && m.Sender != me && m.Sender != peer {
+			m.Err = &chat.CorruptError{Where: idText(m.ID) + "-0", Reason: "its sender is neither of the two people"}
+		}
+	}
+	return page
+}
+
+// orEmpty takes it for no error that two people never wrote to each other.
+func orEmpty(err error) error {
+	if errors.Is(err, chat.ErrNoChat) {
+		return nil
+	}
+	return err
+}
+
+// Ack says that me has read all messages up to the id upTo, and gives the
+// cursor, which never moves back. An id that was not given to a message yet is
+// an *[chat.InvalidError], and changes nothing.
+func (c *Client) Ack(ctx context.Context, me, peer string, upTo uint64) (cursor uint64, err error) {
+	if err := checkPair("person", me, "peer", peer); err != nil {
+		return 0, err
+	}
+	number := strconv.FormatUint(upTo, 10)
+	if upTo > store.LastExact {
+		return 0, store.Invalid("upTo", number, "no message has so high an id")
+	}
+	a, err := c.run(ctx, ackScript, me, peer, number)
+	var ahead *store.AheadError
+	switch {
+	case errors.Is(err, chat.ErrNoChat) && upTo > 0:
+		return 0, store.Invalid("upTo", number, (&store.AheadError{}).Error())
+	case errors.As(err, &ahead):
+		return 0, store.Invalid("upTo", number, ahead.Error())
+	}
+	return a.Uint(0), orEmpty(err)
+}
+
+// A HistoryPage says which messages of a history to give. The zero value means
+// the newest.
+type HistoryPage struct {
+	Before uint64 // only messages before this id; zero: no such bound
+	After  uint64 // only messages after this id, from the first of them on
+	Oldest bool   // from the oldest message that is kept on, where After is zero
+	Limit  int    // at most [chat.MaxMessages]; zero means [chat.DefaultMessages]
+}
+
+// History gives a page of what both have sent, oldest first, read or not. It
+// changes nothing. The first id of a page is the Before of the page before it,
+// the last one the After of the next. A page of big messages is shorter (it
+// ends soon after 64 KiB), and only an empty one says that there is nothing
+// more.
+func (c *Client) History(ctx context.Context, me, peer string, which HistoryPage) (Page, error) {
+	if err := checkPair("person", me, "peer", peer); err != nil {
+		return Page{}, err
+	}
+	end, before := "newest", uint64(store.LastExact)
+	if which.Oldest || which.After > 0 {
+		end = "oldest"
+	}
+	if which.Before > 0 {
+		before = which.Before
+	}
+	a, err := c.run(ctx, historyScript, me, peer, end, idText(which.After), idText(before), store.PageLimit(which.Limit))
+	if err != nil {
+		return Page{}, orEmpty(err)
+	}
+	page := parsePage(me, peer, a, 2)
+	if end == "newest" {
+		slices.Reverse(page.Messages)
+	}
+	return page, nil
+}
+
+// Present says that me is looking at its conversation with peer for as long as
+// d, by the clock of Redis; zero or less ends it. Presence expires by itself, so
+// who stays calls again in time. It silences notices, see [Sent], and nothing
+// else: messages wait, and are counted, as ever. It ends with the conversation.
+func (c *Client) Present(ctx context.Context, me, peer string, d time.Duration) error {
+	if err := checkPair("person", me, "peer", peer); err != nil {
+		return err
+	}
+	ms := max(d, 0).Milliseconds()
+	if d > 0 && d%time.Millisecond > 0 {
+		ms++
+	}
+	_, err := c.run(ctx, presentScript, me, peer, ms)
+	return err
+}
+
+// PresentUntil tells until when peer is present in its conversation with me;
+// the zero time when it is not.
+func (c *Client) PresentUntil(ctx context.Context, me, peer string) (time.Time, error) {
+	if err := checkPair("person", me, "peer", peer); err != nil {
+		return time.Time{}, err
+	}
+	a, err := c.run(ctx, lookScript, me, peer)
+	return a.Time(4), orEmpty(err)
+}

@@ -1,0 +1,114 @@
+package conversation
+
+import (
+	"context"
+	"time"
+
+	"skidway/distribute/chat/internal/store"
+	"skidway/internal/rdb"
+)
+
+// A PeerUnread is one of a person's conversations.
+type PeerUnread struct {
+	Peer   string
+	Unread uint64    // messages that wait
+	Total  uint64    // messages ever sent by both
+	Newest time.Time // when the newest was sent, by the clock of Redis; zero: none was
+
+	// Err says why this conversation can't be read, while the others can: a
+	// *[chat.FormatError] or a *[chat.CorruptError], or that the key holds something
+	// else.
+	Err error
+}
+
+// Unread gives all conversations of me, ordered by the peers' names, with what
+// waits in each: in one round trip for each hundred of them.
+func (c *Client) Unread(ctx context.Context, me string) ([]PeerUnread, error) {
+	if err := store.CheckName("person", me); err != nil {
+		return nil, err
+	}
+	list, err := c.peers.Read(ctx, me)
+	if err != nil {
+		return nil, err
+	}
+	var all []PeerUnread
+	err = c.peers.Ask(ctx, list, lookScript, c.lookCall(me), func(peer string, r rdb.Result) error {
+		switch {
+		case store.Unreadable(r.Err):
+			all = append(all, PeerUnread{Peer: peer, Err: r.Err})
+		case r.Err != nil:
+			return r.Err
+		default:
+			all = append(all, PeerUnread{
+				Peer: peer, Unread: r.Uint(0), Total: r.Uint(2), Newest: r.Time(3),
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// lookCall asks how the conversation with a peer stands.
+func (c *Client) lookCall(me string) func(peer string) rdb.Call {
+	return func(peer string) rdb.Call { return c.call(me, peer) }
+}
+
+// Wait blocks until something is unread in any of me's conversations, or ctx is
+// done. It returns at once if something is unread already, and it notices
+// conversations that begin meanwhile. While it blocks it costs Redis nothing
+// but a look every few seconds. It holds one connection; on a Redis Cluster, one
+// for each conversation.
+func (c *Client) Wait(ctx context.Context, me string) error {
+	if err := store.CheckName("person", me); err != nil {
+		return err
+	}
+	return store.Wait(ctx, c.db, me, func() ([]rdb.Mark, bool, error) { return c.lookAll(ctx, me) })
+}
+
+// WaitFrom is [Client.Wait] for messages of one peer. Those up to the id
+// after do not count, read or not; zero is none of them.
+func (c *Client) WaitFrom(ctx context.Context, me, peer string, after uint64) error {
+	if err := checkPair("person", me, "peer", peer); err != nil {
+		return err
+	}
+	return store.Wait(ctx, c.db, me, func() ([]rdb.Mark, bool, error) {
+		a, err := c.run(ctx, lookScript, me, peer, "any")
+		if err != nil {
+			return nil, false, err
+		}
+		marks := []rdb.Mark{{Key: c.keys.log(pairOf(me, peer)), ID: a.Text(1)}}
+		if a.Uint(0) == 0 {
+			return marks, false, nil
+		}
+		// Read or not: and what is counted, but gone from the log, is nothing
+		// that anybody could read, and must not wake for ever.
+		page, err := c.Peek(ctx, me, peer, after, 1)
+		return marks, len(page.Messages) > 0, err
+	})
+}
+
+// lookAll reports whether anything is unread for me. If not, the marks say after
+// what to wait: taken before the look, so that nothing that came since is
+// missed.
+func (c *Client) lookAll(ctx context.Context, me string) (marks []rdb.Mark, found bool, err error) {
+	list, err := c.peers.Read(ctx, me)
+	if err != nil {
+		return nil, false, err
+	}
+	marks = append(marks, c.peers.Mark(list))
+	err = c.peers.Ask(ctx, list, lookScript, c.lookCall(me), func(peer string, r rdb.Result) error {
+		if r.Err != nil {
+			if store.Unreadable(r.Err) {
+				return nil // nothing to wait for there
+			}
+			return r.Err
+		}
+		found = found || r.Uint(0) > 0
+		marks = append(marks, rdb.Mark{Key: c.keys.log(pairOf(me, peer)), ID: r.Text(1)})
+		return nil
+	})
+	return marks, found, err
+}

@@ -1,0 +1,245 @@
+package group
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"skidway/distribute/chat"
+	"skidway/distribute/chat/internal/store"
+	"skidway/internal/rdb"
+)
+
+//go:embed lua
+var luaFiles embed.FS
+
+var (
+	scripts = store.LoadScripts("group", luaFiles, rdb.Keys{"cursors", "seen"}, rdb.Words{
+		"notmember": rdb.Refusal(chat.ErrNotMember),
+	})
+
+	createScript    = scripts.Idempotent("create", "create the chat")
+	joinScript      = scripts.Idempotent("join", "join")
+	leaveScript     = scripts.Idempotent("leave", "leave")
+	sendScript      = scripts.Script("send", "send a message")
+	cursorScript    = scripts.Idempotent("cursor", "read the cursor")
+	pendingScript   = scripts.Idempotent("pending", "read pending messages")
+	ackScript       = scripts.Idempotent("ack", "acknowledge messages")
+	membersScript   = scripts.Idempotent("members", "list the members")
+	infoScript      = scripts.Idempotent("info", "read the chat")
+	setLimitsScript = scripts.Idempotent("set_limits", "limit the chat")
+	deleteScript    = scripts.Idempotent("delete", "delete the chat")
+)
+
+// keys names the keys of group chats. Names in braces are hash tags: all keys of
+// one chat lie on one slot of a Redis Cluster. Names of chats have no braces.
+type keys struct{ prefix string }
+
+// all returns the keys that every script is handed: the chat itself (hash), its
+// log (stream), its members' cursors and when they were last here (sorted sets).
+func (k keys) all(id string) []string {
+	tag := k.prefix + ":chat:{" + id + "}"
+	return []string{tag, k.log(id), tag + ":cursors", tag + ":seen"}
+}
+
+func (k keys) log(id string) string { return k.prefix + ":chat:{" + id + "}:log" }
+
+// numbers is where the next free id of a chat comes from.
+func (k keys) numbers() string { return k.prefix + ":{chats}:last" }
+
+// chats returns the keys of the list of chats that a member is in.
+func (k keys) chats(member string) []string {
+	tag := k.prefix + ":member:{" + member + "}"
+	return []string{tag + ":chats", tag + ":wake"}
+}
+
+// A Kind says how a group chat ends.
+type Kind string
+
+const (
+	// People is a chat between people: it ends, with all that is in it, with
+	// its last member, and only members may send.
+	People Kind = "people"
+
+	// Channel is a chat that outlives its members: without any, it keeps
+	// every message. Everybody may send.
+	Channel Kind = "channel"
+)
+
+// MaxFirstMembers is the most members that a chat can be created with. More
+// can join.
+const MaxFirstMembers = 500
+
+// CreateOptions say what chat to create.
+type CreateOptions struct {
+	Kind    Kind     // empty means People
+	Members []string // at most MaxFirstMembers; People needs at least one
+	Limits  Limits   // see [Client.SetLimits]
+}
+
+func (o *CreateOptions) check() error {
+	switch o.Kind {
+	case "":
+		o.Kind = People
+	case People, Channel:
+	default:
+		return store.Invalid("kind", string(o.Kind), "it is neither people nor channel")
+	}
+	if len(o.Members) > MaxFirstMembers {
+		return store.Invalid("members", strconv.Itoa(len(o.Members)), "more than 500: let the others join")
+	}
+	if o.Kind == People && len(o.Members) == 0 {
+		return store.Invalid("members", "", "a chat between people needs one")
+	}
+	for _, name := range o.Members {
+		if err := store.CheckName("member", name); err != nil {
+			return err
+		}
+	}
+	return o.Limits.check()
+}
+
+// A Start says which message a new member reads first.
+type Start int
+
+const (
+	FromNow    Start = iota // what is sent from now on
+	FromOldest              // the oldest that is still kept
+)
+
+// A Client reaches all durable group chats in one Redis. It holds no
+// state of its own and is safe for concurrent use. Every method may block
+// while Redis is away, for at most the patience that db was opened with.
+type Client struct {
+	db    *rdb.DB
+	keys  keys
+	chats store.List
+}
+
+// New returns the group chats of db, which stays the caller's to close.
+func New(db *rdb.DB) *Client {
+	k := keys{db.Prefix()}
+	return &Client{db, k, store.List{DB: db, Keys: k.chats}}
+}
+
+// run runs a script of one chat, again until it has nothing more to delete, and
+// gives what it answered after that.
+func (g *Client) run(ctx context.Context, s *rdb.Script, id string, args ...any) (rdb.Reply, error) {
+	for {
+		a, err := s.Run(ctx, g.db, g.keys.all(id), args...)
+		if err != nil {
+			return rdb.Reply{}, fmt.Errorf("chat %q: %w", id, err)
+		}
+		if a.Uint(0) == 0 {
+			return a.From(1), nil
+		}
+	}
+}
+
+// Create creates a chat and gives its id: the one that is asked for, which fails
+// with [chat.ErrExists] when it is taken, or for "" the next free number.
+func (g *Client) Create(ctx context.Context, id string, options CreateOptions) (string, error) {
+	if id != "" {
+		if err := store.CheckName("chat", id); err != nil {
+			return "", err
+		}
+	}
+	if err := options.check(); err != nil {
+		return "", err
+	}
+	if id != "" {
+		return id, g.create(ctx, id, options)
+	}
+	for { // people may have taken numbers by hand
+		id, err := g.nextID(ctx)
+		if err != nil {
+			return "", err
+		}
+		if err := g.create(ctx, id, options); !errors.Is(err, chat.ErrExists) {
+			return id, err
+		}
+	}
+}
+
+// nextID gives a number that it never gave before.
+func (g *Client) nextID(ctx context.Context) (id string, err error) {
+	err = g.db.Retry(ctx, func() error { // a number that is lost on the way leaves a gap
+		n, err := g.db.Incr(ctx, g.keys.numbers()).Result()
+		id = strconv.FormatInt(n, 10)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("find a free chat id: %w", err)
+	}
+	return id, nil
+}
+
+func (g *Client) create(ctx context.Context, id string, options CreateOptions) error {
+	if err := g.chats.Add(ctx, id, options.Members...); err != nil {
+		return err
+	}
+	args := []any{string(options.Kind), rand.Text(), options.Limits.note()}
+	for _, name := range options.Members {
+		args = append(args, name)
+	}
+	if _, err := g.run(ctx, createScript, id, args...); err != nil {
+		return err
+	}
+	return g.chats.Add(ctx, id, options.Members...)
+}
+
+// Join makes member a member. Who is one already stays where it is, whatever
+// start says.
+func (g *Client) Join(ctx context.Context, id, member string, start Start) error {
+	if err := store.CheckNames(id, member); err != nil {
+		return err
+	}
+	from := "now"
+	if start == FromOldest {
+		from = "oldest"
+	}
+	if err := g.chats.Add(ctx, id, member); err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, joinScript, id, member, from); err != nil {
+		return err
+	}
+	return g.chats.Add(ctx, id, member)
+}
+
+// Send appends a message to the chat and gives its id: one more than the one
+// before. In a chat between people the sender must be a member, or the error
+// is [chat.ErrNotMember]. A member who had nothing unread has thereby read its own
+// message. The body has at most [chat.MaxBody] bytes.
+//
+// When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError:
+// the message may be there or not, and sending it again may send it twice.
+func (g *Client) Send(ctx context.Context, id, sender string, content chat.Content) (uint64, error) {
+	if err := store.CheckName("chat", id); err != nil {
+		return 0, err
+	}
+	if err := store.CheckName("sender", sender); err != nil {
+		return 0, err
+	}
+	if err := store.CheckContent(&content, chat.MaxBody); err != nil {
+		return 0, err
+	}
+	a, err := g.run(ctx, sendScript, id, append([]any{sender}, store.ContentArgs(content)...)...)
+	if err != nil {
+		return 0, err
+	}
+	return a.Uint(0), nil
+}
+
+// Delete ends a chat by hand, with all members and messages. A chat that does
+// not exist is no error. The members' lists forget it when they are next read.
+func (g *Client) Delete(ctx context.Context, id string) error {
+	if err := store.CheckName("chat", id); err != nil {
+		return err
+	}
+	_, err := g.run(ctx, deleteScript, id)
+	return err
+}

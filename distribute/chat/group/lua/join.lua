@@ -1,0 +1,11 @@
+-- Makes somebody a member. A member's cursor stays where it is.
+-- ARGV[1] member  ARGV[2] 'now' or 'oldest': where to start
+-- Returns {'ok', more}
+-- @include opened_chat
+
+local more = enforce(chat)
+if more == 1 then return {'ok', 1} end -- what is oldest is not known yet
+local cursor = ARGV[2] == 'oldest' and math.max(chat.oldest - 1, 0) or chat.last
+redis.call('ZADD', CURSORS, 'NX', int(cursor), ARGV[1])
+enter(ARGV[1])
+return {'ok', 0}

@@ -1,0 +1,86 @@
+package group
+
+import (
+	"context"
+	"fmt"
+
+	"skidway/distribute/chat/internal/store"
+	"skidway/internal/rdb"
+)
+
+// Wait blocks until something is pending in any of member's chats, or ctx is
+// done. It returns at once if something is pending already, and it notices
+// chats that member joins or is put into meanwhile. While it blocks it costs
+// Redis nothing but a look every few seconds. It holds one connection; on a
+// Redis Cluster, one for each chat.
+func (g *Client) Wait(ctx context.Context, member string) error {
+	return g.WaitAfter(ctx, member, nil)
+}
+
+// WaitAfter is [Client.Wait] for a member that has seen messages which stay
+// pending: it goes by those after the ids that are given for chats.
+func (g *Client) WaitAfter(ctx context.Context, member string, after map[string]uint64) error {
+	if err := store.CheckName("member", member); err != nil {
+		return err
+	}
+	return store.Wait(ctx, g.db, member, func() ([]rdb.Mark, bool, error) { return g.look(ctx, member, after) })
+}
+
+// WaitIn is [Client.Wait] for one chat, and for its messages after an id; zero
+// means all that are pending. It ends with [chat.ErrNoChat] or [chat.ErrNotMember] when
+// the chat or the membership does.
+func (g *Client) WaitIn(ctx context.Context, id, member string, after uint64) error {
+	if err := store.CheckNames(id, member); err != nil {
+		return err
+	}
+	call := g.pendingCall(member, 1, map[string]uint64{id: after})(id)
+	return store.Wait(ctx, g.db, member, func() ([]rdb.Mark, bool, error) {
+		a, err := g.run(ctx, pendingScript, id, call.Args...)
+		if err != nil {
+			return nil, false, err
+		}
+		found, err := g.anyPending(ctx, id, a)
+		return []rdb.Mark{g.mark(id, a)}, found, err
+	})
+}
+
+// look reports whether anything is pending for member. If not, the marks say
+// after what to wait: taken before the look, so that nothing that came since
+// is missed.
+func (g *Client) look(ctx context.Context, member string, after map[string]uint64) (marks []rdb.Mark, found bool, err error) {
+	list, err := g.chats.Read(ctx, member)
+	if err != nil {
+		return nil, false, err
+	}
+	marks = append(marks, g.chats.Mark(list))
+	err = g.ask(ctx, list, pendingScript, g.pendingCall(member, 1, after), func(id string, r rdb.Result) error {
+		if r.Err != nil {
+			return nil // nothing to wait for there
+		}
+		marks = append(marks, g.mark(id, r.Reply))
+		if found {
+			return nil
+		}
+		found, err = g.anyPending(ctx, id, r.Reply)
+		return err
+	})
+	return marks, found, err
+}
+
+// anyPending reads an answer of pendingScript. A big message, which that has
+// not read, is looked for: somebody may have deleted it by hand.
+func (g *Client) anyPending(ctx context.Context, id string, a rdb.Reply) (bool, error) {
+	if a.Len() > 1 {
+		return len(store.ParseEntries(a.Values[1])) > 0, nil
+	}
+	messages, err := g.read(ctx, id, a.Uint(0), 1)
+	if err != nil {
+		return false, fmt.Errorf("chat %q: read messages: %w", id, err)
+	}
+	return len(messages) > 0, nil
+}
+
+// mark is where a wait for more starts than such an answer has.
+func (g *Client) mark(id string, a rdb.Reply) rdb.Mark {
+	return rdb.Mark{Key: g.keys.log(id), ID: store.LastUnder(a.Uint(0))}
+}

@@ -1,0 +1,12 @@
+-- Drops entries of a person's list, unless they were written again meanwhile.
+-- KEYS: the list (sorted set), its wake-up stream
+-- ARGV[1] chat  ARGV[2] when it was written, as list_read.lua told, and so on
+-- Returns {'ok'}
+
+for i = 1, #ARGV - 1, 2 do
+  local score = redis.call('ZSCORE', LIST, ARGV[i])
+  if score and tonumber(score) == tonumber(ARGV[i + 1]) then
+    redis.call('ZREM', LIST, ARGV[i])
+  end
+end
+return {'ok'}

@@ -1,0 +1,12 @@
+-- Notes a chat in a person's list, and wakes the person's waiters.
+-- KEYS: the list (sorted set), its wake-up stream
+-- ARGV[1] chat
+-- Returns {'ok'}
+-- @include int
+-- @include clock
+
+redis.call('ZADD', LIST, int(clock_ms()), ARGV[1])
+-- Only who is blocked right now needs it, and nobody blocks for a minute.
+redis.call('XADD', WAKE, 'MAXLEN', '1', '*', 'chat', ARGV[1])
+redis.call('PEXPIRE', WAKE, '60000')
+return {'ok'}

@@ -1,0 +1,6 @@
+-- Deletes a box, whatever state it is in; only a newer format is refused.
+-- Returns {'ok'}: there is no such box any more
+--         or the refusal {'newer', version} of mailbox.lua
+-- @include mailbox
+
+return delete_known() or {'ok'}

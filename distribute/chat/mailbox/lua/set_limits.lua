@@ -1,0 +1,19 @@
+-- Sets the limits of a box, which makes it if nobody has sent to it yet, and
+-- drops what is over them, if that is its policy.
+-- ARGV[1] most messages  ARGV[2] most bytes  ARGV[3] 'refuse' or 'drop-oldest'
+-- ARGV[4] idle time in ms, or '0'
+-- Returns {'ok', more}: more is 1 when there is more to drop: call again
+-- @include opened_box
+
+note_last(box, box.last)
+redis.call('HSET', HASH, 'messages', ARGV[1], 'bytes', ARGV[2], 'full', ARGV[3], 'idle', ARGV[4])
+box.messages, box.bytes, box.full, box.idle = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local more = 0
+if box.full == 'drop-oldest' then
+  more = drop(box, function() return box.unread > box.messages or size(box) > box.bytes end)
+end
+if box.idle == 0 then
+  for _, key in ipairs(KEYS) do redis.call('PERSIST', key) end
+end
+extend(box)
+return {'ok', more}

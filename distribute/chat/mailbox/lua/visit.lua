@@ -1,0 +1,17 @@
+-- Notes that the receiver is here, and tells what to read.
+-- ARGV[1] id after which it reads
+-- Returns {'ok', last, found, big, born}: found is 1 when something after the id
+--         is unread, big is 1 when something big is; born tells this box from
+--         earlier ones of the name
+-- @include opened_box
+
+visit(box)
+local big, found = 0, 0
+if box.big > 0 then big = redis.call('ZCOUNT', BIG, '(' .. ARGV[1], '+inf') > 0 and 1 or 0 end
+if big == 1 then
+  found = 1
+elseif box.unread > 0 then
+  local after = '(' .. ARGV[1] .. '-18446744073709551615'
+  found = #redis.call('XRANGE', LOG, after, '+', 'COUNT', 1)
+end
+return {'ok', int(box.last), found, big, box.born}

@@ -1,0 +1,80 @@
+package room_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"skidway"
+	"skidway/distribute/chat"
+	"skidway/distribute/chat/room"
+)
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// one leaves the error of a call that returns something else, too.
+func one(_ any, err error) error { return err }
+
+// Ann opens a room and shows a picture. Bob comes later and reads it all; what
+// Ann takes back he is told of by his next read.
+func Example() {
+	ctx := context.Background()
+	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	must(err)
+	defer func() { _ = db.Close() }()
+	r := room.New(db)
+
+	must(r.Create(ctx, "lobby", room.Options{TTL: time.Hour, Owner: "ann"}))
+	ann, err := r.Enter(ctx, "lobby", room.EnterOptions{ID: "ann", Nick: "Annie"})
+	must(err)
+	must(one(r.Send(ctx, ann, chat.Text("look:"))))
+	must(one(r.Send(ctx, ann, chat.Content{Type: chat.TypeImage, URL: "https://example.com/cat.png"})))
+
+	bob, err := r.Enter(ctx, "lobby", room.EnterOptions{ID: "bob"})
+	must(err)
+	news, err := r.Read(ctx, bob, 0, 0)
+	must(err)
+	for _, m := range news.Messages {
+		fmt.Printf("%d %s: %s%s\n", m.ID, m.Nick, m.Body, m.URL)
+	}
+	fmt.Println(news.Online, "people, lives for", news.TTL.Round(time.Minute))
+
+	must(r.Retract(ctx, ann, 2))
+	news, err = r.Read(ctx, bob, news.Position, 0)
+	must(err)
+	for _, change := range news.Changes {
+		fmt.Printf("%s took back message %d\n", change.By, change.Message)
+	}
+	// Output:
+	// 1 Annie: look:
+	// 2 Annie: https://example.com/cat.png
+	// 2 people, lives for 1h0m0s
+	// ann took back message 2
+}
+
+// A wrong password and a room that does not exist are the same.
+func ExampleClient_Enter() {
+	ctx := context.Background()
+	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	must(err)
+	defer func() { _ = db.Close() }()
+	r := room.New(db)
+
+	must(r.Create(ctx, "cellar", room.Options{Password: "open sesame"}))
+	for _, password := range []string{"open sesame", "open barley"} {
+		_, err := r.Enter(ctx, "cellar", room.EnterOptions{Password: password})
+		fmt.Println(err == nil, errors.Is(err, room.ErrNoRoom))
+	}
+	_, err = r.Enter(ctx, "attic", room.EnterOptions{Password: "open sesame"})
+	fmt.Println(err == nil, errors.Is(err, room.ErrNoRoom))
+	// Output:
+	// true false
+	// false true
+	// false true
+}

@@ -1,0 +1,105 @@
+package room
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+// Settings are what a room was created with or changed to, see
+// [Options].
+type Settings struct {
+	TTL      time.Duration
+	Presence time.Duration
+	Max      int
+	Keep     int
+	Password bool // whether it has one
+	Owner    string
+
+	// Mutes says who may not send, and until when; a zero time is for good. It
+	// holds a hundred at most, those that end first. [Client.People] gives all.
+	Mutes map[string]time.Time
+}
+
+// A Info describes a room.
+type Info struct {
+	Settings Settings
+	Created  time.Time     // by the clock of Redis
+	TTL      time.Duration // until the room ends if nobody speaks
+	Online   int           // people inside
+	Last     uint64        // newest position; 0: nothing was sent
+	Oldest   uint64        // position from which on all is kept that was not taken back
+	Kept     uint64        // messages and changes in Redis
+}
+
+// Info tells about a room. Who is inside may ask, the owner, and operators.
+func (r *Client) Info(ctx context.Context, pass Pass) (Info, error) {
+	a, err := r.run(ctx, infoScript, pass)
+	if err != nil {
+		return Info{}, err
+	}
+	return parseInfo(a.List(0)), nil
+}
+
+// parseInfo reads what room.lua tells about a room.
+func parseInfo(a rdb.Reply) Info {
+	ms := func(i int) time.Duration { return time.Duration(a.Uint(i)) * time.Millisecond }
+	info := Info{
+		TTL: ms(0), Online: int(a.Uint(1)), Last: a.Uint(2), Oldest: a.Uint(3) + 1, Kept: a.Uint(4),
+		Created: time.UnixMilli(int64(a.Uint(5))),
+		Settings: Settings{
+			Owner: a.Text(6), TTL: ms(7), Presence: ms(8), Max: int(a.Uint(9)), Keep: int(a.Uint(10)),
+			Password: a.Uint(11) == 1, Mutes: map[string]time.Time{},
+		},
+	}
+	muted := a.List(12)
+	for i := 0; i+1 < muted.Len(); i += 2 {
+		info.Settings.Mutes[muted.Text(i)] = muted.Time(i + 1)
+	}
+	return info
+}
+
+// A Person is in a room, or muted there, or both.
+type Person struct {
+	ID         string
+	Nick       string
+	Inside     bool
+	Until      time.Time // when the presence ends without another send or read
+	Muted      bool
+	MutedUntil time.Time // zero: for good
+}
+
+// People gives all who are inside or muted, ordered by id. Who is inside may ask,
+// the owner, and operators. More than a hundred or so are read in several steps,
+// so that what happens meanwhile may be seen for some and not for others.
+func (r *Client) People(ctx context.Context, pass Pass) ([]Person, error) {
+	found := map[string]Person{}
+	for _, key := range []string{"3", "5"} { // those inside, then the muted
+		for next := "0"; ; {
+			a, err := r.run(ctx, peopleScript, pass, key, next)
+			if err != nil {
+				return nil, err
+			}
+			for i := 1; i+3 < a.Len(); i += 4 {
+				p := Person{ID: a.Text(i), Nick: a.Text(i + 2)}
+				if p.Inside = a.Text(i+1) != "0"; p.Inside {
+					p.Until = a.Time(i + 1)
+				}
+				if p.Muted = a.Text(i+3) != "0"; p.Muted {
+					p.MutedUntil = a.Time(i + 3)
+				}
+				if p.Inside || p.Muted {
+					found[p.ID] = p
+				}
+			}
+			if next = a.Text(0); next == "0" || next == "" {
+				break
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b Person) int { return cmp.Compare(a.ID, b.ID) }), nil
+}
