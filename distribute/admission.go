@@ -34,7 +34,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 	if p.newHead {
 		newHead = src.Head.Fingerprint().Encode()
 	}
-	for waiting := (notice{}); ; {
+	for told := (notice{}); ; {
 		since, err := s.channel.moment(ctx)
 		if err != nil {
 			return 0, err
@@ -56,13 +56,11 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		if closed(s.config.Quit) {
 			return 0, errQuit
 		}
-		if err := s.channel.sweep(ctx); err != nil {
-			return 0, err
+		wait := waitFor{file: src.Path, text: "waits for its turn: other shippers asked first"}
+		if answer.Text(0) == "full" {
+			wait.text, wait.laggards = "waits, the window is full: ", true
 		}
-		if err := s.tellWaiting(ctx, src, answer.Text(0), &waiting); err != nil {
-			return 0, err
-		}
-		if err := s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit); err != nil {
+		if err := s.await(ctx, since, wait, &told); err != nil {
 			return 0, err
 		}
 	}
@@ -78,22 +76,6 @@ func (s *Shipper) leaveLine(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
-}
-
-func (s *Shipper) tellWaiting(ctx context.Context, src *stream.Source, why string, last *notice) error {
-	if !last.due() {
-		return nil
-	}
-	text := "waits for its turn: other shippers asked first"
-	if why == "full" {
-		whom, err := s.channel.laggards(ctx)
-		if err != nil {
-			return err
-		}
-		text = "waits, the window is full: " + whom
-	}
-	s.config.Notify.tell(Event{File: src.Path, Text: text})
-	return nil
 }
 
 // smallestWindow holds a file of one block at least.

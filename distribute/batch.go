@@ -63,13 +63,7 @@ type BatchResult struct {
 // NewBatch makes a batch. Run is called once.
 func NewBatch(db *rdb.DB, aggregation Aggregation, config BatchConfig) *Batch {
 	b := &Batch{db: db, aggregation: aggregation, config: config}
-	if notify := config.Notify; notify != nil {
-		b.config.Notify = func(e Event) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			notify(e)
-		}
-	}
+	b.config.Notify = config.Notify.guarded(&b.mu)
 	return b
 }
 

@@ -120,11 +120,7 @@ func (c *Channel) create(ctx context.Context) error {
 }
 
 func (c *Channel) checkVersion(ctx context.Context) error {
-	var version int
-	err := c.db.Retry(ctx, func() (err error) {
-		version, err = c.db.HGet(ctx, c.keys.channel(), "v").Int()
-		return err
-	})
+	version, err := ask(ctx, c.db, func() (int, error) { return c.db.HGet(ctx, c.keys.channel(), "v").Int() })
 	switch {
 	case errors.Is(err, redis.Nil):
 		return ErrNoChannel
@@ -184,6 +180,16 @@ func (c *Channel) delete(ctx context.Context) error {
 	}
 	k := c.keys
 	return c.unlink(ctx, k.heads(), k.files(), k.open(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.wake(), k.channel())
+}
+
+// ask returns the result of a command, which is sent again as [rdb.DB.Retry] has
+// it.
+func ask[T any](ctx context.Context, db *rdb.DB, command func() (T, error)) (result T, err error) {
+	err = db.Retry(ctx, func() (err error) {
+		result, err = command()
+		return err
+	})
+	return result, err
 }
 
 // unlink drops keys, at most 100 in one command.

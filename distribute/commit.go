@@ -107,12 +107,10 @@ func (w *Worker) seal(ctx context.Context, cl *claim, result *fileResult, cells 
 
 // sealed lists the shipments of a subscriber whose counts are true but not yet
 // folded into the totals.
-func (c *Channel) sealed(ctx context.Context, subscriber string) (shipments []string, err error) {
-	err = c.db.Retry(ctx, func() (err error) {
-		shipments, err = c.db.SMembers(ctx, c.keys.sealed(subscriber)).Result()
-		return err
+func (c *Channel) sealed(ctx context.Context, subscriber string) ([]string, error) {
+	return ask(ctx, c.db, func() ([]string, error) {
+		return c.db.SMembers(ctx, c.keys.sealed(subscriber)).Result()
 	})
-	return shipments, err
 }
 
 // foldAll folds what workers that died left sealed.

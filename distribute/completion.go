@@ -97,11 +97,9 @@ func (c *Channel) abandonedFiles(ctx context.Context) (ids []string, newest time
 	if err != nil {
 		return nil, newest, err
 	}
-	var entries []redis.Z
-	err = c.db.Retry(ctx, func() (err error) {
-		entries, err = c.db.ZRangeByScoreWithScores(ctx, c.keys.abandoned(), &redis.ZRangeBy{
+	entries, err := ask(ctx, c.db, func() ([]redis.Z, error) {
+		return c.db.ZRangeByScoreWithScores(ctx, c.keys.abandoned(), &redis.ZRangeBy{
 			Min: strconv.FormatInt(now.Add(-abandonedFor).UnixMilli(), 10), Max: "+inf", Count: 1000}).Result()
-		return err
 	})
 	for _, entry := range entries {
 		id, _ := entry.Member.(string)

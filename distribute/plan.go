@@ -103,11 +103,7 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 // lookup finds the record of the file that has this head, nil if the channel
 // does not know it, and gives what the index holds for its key.
 func (c *Channel) lookup(ctx context.Context, key string, h stream.Head) (string, *record, error) {
-	var index []any
-	err := c.db.Retry(ctx, func() (err error) {
-		index, err = c.db.HMGet(ctx, c.keys.heads(), key, stream.UnfinishedLine).Result()
-		return err
-	})
+	index, err := ask(ctx, c.db, func() ([]any, error) { return c.db.HMGet(ctx, c.keys.heads(), key, stream.UnfinishedLine).Result() })
 	if err != nil {
 		return "", nil, err
 	}

@@ -65,11 +65,7 @@ const (
 )
 
 func (c *Channel) record(ctx context.Context, id string) (record, error) {
-	var fields map[string]string
-	err := c.db.Retry(ctx, func() (err error) {
-		fields, err = c.db.HGetAll(ctx, c.keys.file(id)).Result()
-		return err
-	})
+	fields, err := ask(ctx, c.db, func() (map[string]string, error) { return c.db.HGetAll(ctx, c.keys.file(id)).Result() })
 	if err != nil {
 		return record{}, fmt.Errorf("read the record of a file: %w", err)
 	}

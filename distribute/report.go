@@ -142,11 +142,7 @@ func (c *Channel) groupNames(ctx context.Context, subscriber string, shipments [
 		return nil, err
 	}
 	for _, shipment := range shipments {
-		var cells []string
-		err := c.db.Retry(ctx, func() (err error) {
-			cells, err = c.db.HKeys(ctx, c.keys.sealedCells(subscriber, shipment)).Result()
-			return err
-		})
+		cells, err := ask(ctx, c.db, func() ([]string, error) { return c.db.HKeys(ctx, c.keys.sealedCells(subscriber, shipment)).Result() })
 		if err != nil {
 			return nil, err
 		}
@@ -204,10 +200,8 @@ const maxProblems = 1000
 
 // problems lists files that a subscriber has a complaint about.
 func (c *Channel) problems(ctx context.Context, subscriber string) ([]Problem, error) {
-	var ids []string
-	err := c.db.Retry(ctx, func() (err error) {
-		ids, err = c.db.SRandMemberN(ctx, c.keys.problems(subscriber), maxProblems).Result()
-		return err
+	ids, err := ask(ctx, c.db, func() ([]string, error) {
+		return c.db.SRandMemberN(ctx, c.keys.problems(subscriber), maxProblems).Result()
 	})
 	if err != nil {
 		return nil, err

@@ -126,10 +126,8 @@ func (c *Channel) subscriberStatus(ctx context.Context, now time.Time) ([]Subscr
 				s.Pending = int64(member.Unread)
 			}
 		}
-		var counting int64
-		err := c.db.Retry(ctx, func() (err error) {
-			counting, err = c.db.ZCount(ctx, c.keys.claims(subscriber.Name), after(now), "+inf").Result()
-			return err
+		counting, err := ask(ctx, c.db, func() (int64, error) {
+			return c.db.ZCount(ctx, c.keys.claims(subscriber.Name), after(now), "+inf").Result()
 		})
 		if err != nil {
 			return nil, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -137,11 +136,7 @@ func (c *Channel) dropCounts(ctx context.Context, name string) error {
 
 // Subscribers lists the channel's subscribers by name.
 func (c *Channel) Subscribers(ctx context.Context) ([]Subscriber, error) {
-	var settings map[string]string
-	err := c.db.Retry(ctx, func() (err error) {
-		settings, err = c.db.HGetAll(ctx, c.keys.subscribers()).Result()
-		return err
-	})
+	settings, err := ask(ctx, c.db, func() (map[string]string, error) { return c.db.HGetAll(ctx, c.keys.subscribers()).Result() })
 	if err != nil {
 		return nil, fmt.Errorf("list the subscribers of channel %q: %w", c.name, err)
 	}
@@ -158,11 +153,7 @@ func (c *Channel) Subscribers(ctx context.Context) ([]Subscriber, error) {
 }
 
 func (c *Channel) subscriberFields(ctx context.Context, name string) (map[string]string, error) {
-	var fields map[string]string
-	err := c.db.Retry(ctx, func() (err error) {
-		fields, err = c.db.HGetAll(ctx, c.keys.subscriber(name)).Result()
-		return err
-	})
+	fields, err := ask(ctx, c.db, func() (map[string]string, error) { return c.db.HGetAll(ctx, c.keys.subscriber(name)).Result() })
 	if err != nil {
 		return nil, fmt.Errorf("read subscriber %q: %w", name, err)
 	}
@@ -171,10 +162,7 @@ func (c *Channel) subscriberFields(ctx context.Context, name string) (map[string
 
 // hasSubscriber tells whether there is such a subscriber, with its settings.
 func (c *Channel) hasSubscriber(ctx context.Context, name string) (settings string, err error) {
-	err = c.db.Retry(ctx, func() (err error) {
-		settings, err = c.db.HGet(ctx, c.keys.subscribers(), name).Result()
-		return err
-	})
+	settings, err = ask(ctx, c.db, func() (string, error) { return c.db.HGet(ctx, c.keys.subscribers(), name).Result() })
 	if errors.Is(err, redis.Nil) {
 		return "", ErrNoSubscriber
 	}
@@ -185,10 +173,7 @@ func (c *Channel) hasSubscriber(ctx context.Context, name string) (settings stri
 const buildField = "build:"
 
 func parseSubscriber(name, settings string, fields map[string]string) Subscriber {
-	number := func(field string) int64 {
-		n, _ := strconv.ParseInt(fields[field], 10, 64) // malformed: as if it were not there
-		return n
-	}
+	number := func(field string) int64 { return parseInt(fields[field]) }
 	s := Subscriber{
 		Name: name, Settings: settings, Seen: milliseconds(fields["seen"]),
 		Busy: time.Duration(number("busy")) * time.Millisecond,
@@ -207,12 +192,10 @@ func parseSubscriber(name, settings string, fields map[string]string) Subscriber
 	return s
 }
 
-func (c *Channel) subscriberNames(ctx context.Context) (names []string, err error) {
-	err = c.db.Retry(ctx, func() (err error) {
-		names, err = c.db.HKeys(ctx, c.keys.subscribers()).Result()
-		return err
+func (c *Channel) subscriberNames(ctx context.Context) ([]string, error) {
+	return ask(ctx, c.db, func() ([]string, error) {
+		return c.db.HKeys(ctx, c.keys.subscribers()).Result()
 	})
-	return names, err
 }
 
 // laggards says for people whom a full window waits for.

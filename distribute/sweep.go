@@ -19,11 +19,7 @@ func (c *Channel) sweep(ctx context.Context) error {
 	if err := c.sweepLeases(ctx); err != nil {
 		return fmt.Errorf("sweep channel %q: %w", c.name, err)
 	}
-	var spent []string
-	err := c.db.Retry(ctx, func() (err error) {
-		spent, err = c.db.SRandMemberN(ctx, c.keys.spent(), sweepBatch).Result()
-		return err
-	})
+	spent, err := ask(ctx, c.db, func() ([]string, error) { return c.db.SRandMemberN(ctx, c.keys.spent(), sweepBatch).Result() })
 	if err != nil {
 		return fmt.Errorf("sweep channel %q: %w", c.name, err)
 	}

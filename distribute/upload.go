@@ -67,10 +67,10 @@ func withNote(text, note string) string {
 // awaitFree waits until an earlier shipment of the same file is out of Redis;
 // without patience it only cleans up what may be in the way.
 func (s *Shipper) awaitFree(ctx context.Context, since moment, src *stream.Source, patient bool, told *notice) error {
-	if err := s.channel.sweep(ctx); err != nil {
-		return err
-	}
 	if !patient {
+		if err := s.channel.sweep(ctx); err != nil {
+			return err
+		}
 		_, known, err := s.channel.lookup(ctx, src.Head.IndexKey(), src.Head)
 		if err == nil && (known == nil || known.inRedis()) {
 			return errBusy
@@ -80,12 +80,30 @@ func (s *Shipper) awaitFree(ctx context.Context, since moment, src *stream.Sourc
 	if closed(s.config.Quit) {
 		return errQuit
 	}
+	return s.await(ctx, since, waitFor{src.Path, "waits until what was shipped of it before is counted: ", true}, told)
+}
+
+// A waitFor is what people are told while a shipper waits.
+type waitFor struct {
+	file, text string
+	laggards   bool // the text goes on with the subscribers that it waits for
+}
+
+// await cleans up what may be in the way, tells people once in a while what it
+// waits for, and blocks until something has happened in the channel.
+func (s *Shipper) await(ctx context.Context, since moment, what waitFor, told *notice) error {
+	if err := s.channel.sweep(ctx); err != nil {
+		return err
+	}
 	if told.due() {
-		whom, err := s.channel.laggards(ctx)
-		if err != nil {
-			return err
+		if what.laggards {
+			laggards, err := s.channel.laggards(ctx)
+			if err != nil {
+				return err
+			}
+			what.text += laggards
 		}
-		s.config.Notify.tell(Event{File: src.Path, Text: "waits until what was shipped of it before is counted: " + whom})
+		s.config.Notify.tell(Event{File: what.file, Text: what.text})
 	}
 	return s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit)
 }
@@ -233,17 +251,7 @@ func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, told *noti
 		if r.shipment != result.shipment || !r.inRedis() || closed(s.config.Quit) {
 			return r, nil
 		}
-		if err := s.channel.sweep(ctx); err != nil {
-			return record{}, err
-		}
-		if told.due() {
-			whom, err := s.channel.laggards(ctx)
-			if err != nil {
-				return record{}, err
-			}
-			s.config.Notify.tell(Event{Text: "waits until all is counted: " + whom})
-		}
-		if err := s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit); err != nil {
+		if err := s.await(ctx, since, waitFor{text: "waits until all is counted: ", laggards: true}, told); err != nil {
 			return record{}, err
 		}
 	}

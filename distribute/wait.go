@@ -30,6 +30,15 @@ func (n Notify) tell(event Event) {
 	}
 }
 
+// guarded returns n for calls by several goroutines.
+func (n Notify) guarded(mu *sync.Mutex) Notify {
+	return func(event Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		n.tell(event)
+	}
+}
+
 // A notice remembers when a person was last told what is waited for.
 type notice struct{ told time.Time }
 
@@ -51,11 +60,7 @@ type moment struct{ mark rdb.Mark }
 
 // moment must be taken before looking, so that nothing falls in between.
 func (c *Channel) moment(ctx context.Context) (moment, error) {
-	var last []redis.XMessage
-	err := c.db.Retry(ctx, func() (err error) {
-		last, err = c.db.XRevRangeN(ctx, c.keys.wake(), "+", "-", 1).Result()
-		return err
-	})
+	last, err := ask(ctx, c.db, func() ([]redis.XMessage, error) { return c.db.XRevRangeN(ctx, c.keys.wake(), "+", "-", 1).Result() })
 	if err != nil {
 		return moment{}, fmt.Errorf("look at channel %q: %w", c.name, err)
 	}

@@ -69,13 +69,7 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 		return nil, err
 	}
 	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config, reshipGrace: reshipLeases * config.Lease}
-	if notify := config.Notify; notify != nil {
-		w.config.Notify = func(e Event) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			notify(e)
-		}
-	}
+	w.config.Notify = config.Notify.guarded(&w.mu)
 	return w, nil
 }
 
