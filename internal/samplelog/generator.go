@@ -1,8 +1,11 @@
 package samplelog
 
 import (
+	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"strconv"
+	"time"
 )
 
 // A generator makes the lines of a log, in order.
@@ -119,4 +122,171 @@ func appendReferer(to []byte, from referer, random uint64) []byte {
 		return append(to, places[random>>2&7]...)
 	}
 	return append(to, pages[random>>2&7]...)
+}
+
+// rhythm is how busy each hour of a day is, compared with the others.
+var rhythm = [24]uint64{
+	22, 16, 12, 10, 10, 13, 20, 32, 46, 56, 60, 61,
+	58, 57, 58, 59, 60, 62, 66, 70, 68, 58, 44, 32,
+}
+
+const stampLayout = "[02/Jan/2006:15:04:05 -0700]"
+
+// A clock tells the time of each line. Line i of n stands where a share i/n of
+// all requests has passed, so that times never go back and every day has the
+// same number of lines.
+type clock struct {
+	first       time.Time // midnight, UTC
+	lines, days uint64
+	busy        uint64   // the sum of rhythm
+	hours       []uint8  // the hour for each unit of busy
+	before      []uint64 // units of busy before each hour
+
+	day, second uint64 // what stamp shows
+	stamp       []byte
+}
+
+func newClock(o Options) *clock {
+	y, m, d := o.First.UTC().Date()
+	c := &clock{first: time.Date(y, m, d, 0, 0, 0, 0, time.UTC), lines: uint64(o.Lines), days: uint64(o.Days)}
+	for hour, weight := range rhythm {
+		c.before = append(c.before, c.busy)
+		for range weight {
+			c.hours = append(c.hours, uint8(hour))
+		}
+		c.busy += weight
+	}
+	c.stamp = c.first.AppendFormat(nil, stampLayout)
+	return c
+}
+
+// at gives the time of line i in brackets. The bytes are good until the next
+// call.
+func (c *clock) at(i uint64) []byte {
+	units := i * c.days * c.busy // passed units, in parts of 1/lines
+	unit, part := units/c.lines, units%c.lines
+	day := unit / c.busy
+	hour := uint64(c.hours[unit%c.busy])
+	inHour := (unit%c.busy-c.before[hour])*c.lines + part
+	second := 3600*hour + 3600*inHour/(rhythm[hour]*c.lines)
+
+	if day != c.day {
+		c.day = day
+		c.stamp = c.first.AddDate(0, 0, int(day)).AppendFormat(c.stamp[:0], stampLayout)
+	}
+	if second != c.second {
+		c.second = second
+		putTwo(c.stamp[13:], second/3600)
+		putTwo(c.stamp[16:], second/60%60)
+		putTwo(c.stamp[19:], second%60)
+	}
+	return c.stamp
+}
+
+func putTwo(to []byte, n uint64) {
+	to[0], to[1] = byte('0'+n/10), byte('0'+n%10)
+}
+
+// pause draws how many good lines come before the next bad one: badEvery-1 on
+// average.
+func (g *generator) pause() uint64 {
+	high, _ := bits.Mul64(g.random.Uint64(), 2*g.badEvery-1)
+	return high
+}
+
+// handshake is how a TLS ClientHello starts. A server that expected plain text
+// may log it raw.
+const handshake = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+
+// appendBad appends a line that has no valid address and time.
+func appendBad(to []byte, from *client, stamp []byte, random uint64) []byte {
+	switch random % 4 {
+	case 0: // blank
+	case 1:
+		to = append(to, handshake...)
+		for range 16 {
+			random = mix(random)
+			to = append(to, byte(random)|0x80) // never a newline
+		}
+	default: // cut before its time is complete, as by a full disk
+		start := len(to)
+		to = appendStart(to, from, stamp)
+		whole := uint64(len(to) - start - len(stamp)/2)
+		to = to[:start+1+int((random>>2)%whole)]
+	}
+	return append(to, '\n')
+}
+
+// Defaults of [Options].
+const (
+	DefaultLines    = 100_000
+	DefaultFiles    = 4
+	DefaultDays     = 3
+	DefaultBadEvery = 1_000
+)
+
+// The most of each; lines and days keep the clock's arithmetic within 64 bits.
+const (
+	mostLines = 1_000_000_000_000
+	mostFiles = 10_000
+	mostDays  = 3_660
+)
+
+// defaultFirst is fixed so that the zero Options always give the same lines.
+var defaultFirst = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
+
+// Options say what to write. The zero value is ready to use.
+type Options struct {
+	// Lines is how many lines to write, over all files and with the bad
+	// ones. Zero means [DefaultLines].
+	Lines int
+
+	// Seed chooses the lines; two seeds give different clients.
+	Seed uint64
+
+	// Files is how many files [Write] makes, never more than Lines. Zero
+	// means [DefaultFiles]. The other functions take no notice of it.
+	Files int
+
+	// Days is how many days the lines are spread over, evenly. Zero means
+	// [DefaultDays].
+	Days int
+
+	// First is the first of these days, as it is called in UTC. The zero
+	// time means 2026-03-02.
+	First time.Time
+
+	// BadEvery is how many lines there are to a bad one, on average: one
+	// that has no valid address and time, because it is cut short, blank, or
+	// the start of a TLS handshake. Zero means [DefaultBadEvery]; below
+	// zero, every line is good.
+	BadEvery int
+}
+
+// withDefaults fills in what was left out and refuses what can't be.
+func (o Options) withDefaults() (Options, error) {
+	for _, field := range []struct {
+		name           string
+		value          *int
+		otherwise, top int64
+	}{
+		{"lines", &o.Lines, DefaultLines, mostLines},
+		{"files", &o.Files, DefaultFiles, mostFiles},
+		{"days", &o.Days, DefaultDays, mostDays},
+	} {
+		if *field.value == 0 {
+			*field.value = int(field.otherwise)
+		}
+		if n := int64(*field.value); n < 0 || n > field.top {
+			return o, fmt.Errorf("%s %d: want 1 to %d", field.name, n, field.top)
+		}
+	}
+	if o.BadEvery == 0 {
+		o.BadEvery = DefaultBadEvery
+	}
+	if o.First.IsZero() {
+		o.First = defaultFirst
+	}
+	o.Files = min(o.Files, o.Lines)
+	return o, nil
 }
