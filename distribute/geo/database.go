@@ -1,6 +1,7 @@
 package geo
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -123,4 +124,127 @@ func newDB(reader *maxminddb.Reader, name string, s schema) *DB {
 		memo:   new([memoSlots]atomic.Uint64),
 		cache:  new(cache),
 	}
+}
+
+// A cache answers most lookups without the walk down the database's tree: a log
+// repeats few addresses many times, and large networks are in one country. It is
+// shared by all goroutines, so what one file has warmed up the next one uses.
+//
+// Each entry is exact and fits a word with others, so that a lookup is one load
+// of one word, and goroutines that race for a word store what is all right.
+type cache struct {
+	// wide holds the countries of IPv4 /16 networks that lie in one country as a
+	// whole, four in a word.
+	wide [1 << 14]atomic.Uint64
+
+	// hosts holds recent IPv4 addresses of the other networks, two in a set, the
+	// later one in the low half: 16 bits of the address and 16 of the country.
+	// That is the whole address: multiplying by an odd number loses nothing of
+	// it; the upper half of the product chooses the set, the lower half is in
+	// the entry.
+	hosts [1 << 16]atomic.Uint64
+
+	// nets holds recent IPv6 /64 networks in the same way, one in a word: 51
+	// bits of the network and the country's index plus one.
+	nets [1 << netsBits]atomic.Uint64
+}
+
+const netsBits = 13
+
+// Multipliers of Fibonacci hashing: neighbours, which logs are full of, come
+// apart.
+const (
+	spread32 = 0x9E3779B1
+	spread64 = 0x9E3779B97F4A7C15
+)
+
+func (c *cache) ipv4(addr netip.Addr, db *DB) Country {
+	bytes := addr.As4()
+	address := binary.BigEndian.Uint32(bytes[:])
+	network, shift := address>>18, address>>16&3*16
+	if letters := c.wide[network].Load() >> shift & 0xFFFF; letters != 0 {
+		return unpack(letters)
+	}
+	mixed := address * spread32
+	set, tag := &c.hosts[mixed>>16], uint64(mixed&0xFFFF)<<16
+	entries := set.Load()
+	for entry := entries; entry != 0; entry >>= 32 {
+		if entry&0xFFFF0000 == tag {
+			return unpack(entry)
+		}
+	}
+	country, bits := db.find(addr)
+	if bits <= 16 {
+		c.wide[network].Or(country.pack() << shift)
+	} else {
+		set.Store(entries<<32 | tag | country.pack())
+	}
+	return country
+}
+
+func (c *cache) ipv6(addr netip.Addr, db *DB) Country {
+	bytes := addr.As16()
+	mixed := binary.BigEndian.Uint64(bytes[:]) * spread64
+	word, tag := &c.nets[mixed>>(64-netsBits)], mixed<<netsBits>>netsBits<<10
+	if entry := word.Load(); entry&^1023 == tag && entry != 0 {
+		return CountryAt(int(entry&1023) - 1)
+	}
+	country, bits := db.find(addr)
+	if bits <= 64 {
+		word.Store(tag | uint64(country.Index()+1))
+	}
+	return country
+}
+
+// Country is an ISO 3166-1 alpha-2 code in upper case, as the database gives
+// it (so also XK, the code in use for Kosovo). The zero value is not a country;
+// every function here that has no answer returns [Unknown].
+type Country [2]byte
+
+// Unknown stands for an address that is private, missing, or in no country that
+// the database knows. ZZ is a user-assigned code that ISO 3166-1 never gives to
+// a country.
+var Unknown = Country{'Z', 'Z'}
+
+// Countries is how many values [Country.Index] has: the size of an array of
+// counters indexed by country.
+const Countries = 26 * 26
+
+// String returns the two letters.
+func (c Country) String() string { return string(c[:]) }
+
+// Index returns the country's place in an array of [Countries] counters, in
+// alphabetical order. What is not two upper-case letters has the place of
+// [Unknown], so that an index is always in range.
+func (c Country) Index() int {
+	if !c.valid() {
+		return Countries - 1
+	}
+	return int(c[0]-'A')*26 + int(c[1]-'A')
+}
+
+// CountryAt is the inverse of [Country.Index]. It returns [Unknown] for an
+// index out of range.
+func CountryAt(index int) Country {
+	if index < 0 || index >= Countries {
+		return Unknown
+	}
+	return Country{'A' + byte(index/26), 'A' + byte(index%26)}
+}
+
+func (c Country) valid() bool {
+	return 'A' <= c[0] && c[0] <= 'Z' && 'A' <= c[1] && c[1] <= 'Z'
+}
+
+// countryOf reads the code of a database record. Databases write "no country"
+// as "", "-", "None" and more: whatever is not a well-formed code is Unknown.
+func countryOf(code string) Country {
+	if len(code) != 2 {
+		return Unknown
+	}
+	c := Country{code[0], code[1]}
+	if !c.valid() {
+		return Unknown
+	}
+	return c
 }

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/oschwald/maxminddb-golang/v2"
 )
 
 // TestDamageBetweenTheSurveysAddressesIsRememberedNotFatal breaks a network that
@@ -80,5 +84,97 @@ func TestRecordsThatShareAMemoSlotKeepTheirCountries(t *testing.T) {
 				t.Errorf("%s is in %s, want %s", addr, got, want)
 			}
 		}
+	}
+}
+
+func TestIndexAndCountryAtAreInverse(t *testing.T) {
+	t.Parallel()
+	for i := range Countries {
+		if got := CountryAt(i).Index(); got != i {
+			t.Fatalf("CountryAt(%d) = %s has index %d", i, CountryAt(i), got)
+		}
+	}
+}
+
+func TestIndexIsAlwaysInRange(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Country{{}, {'a', 'b'}, {'A', 0xff}, {'0', '9'}, Unknown} {
+		if got, want := c.Index(), Unknown.Index(); got != want {
+			t.Errorf("index of %q = %d, want that of Unknown, %d", c, got, want)
+		}
+	}
+}
+
+func TestCountryAtOutOfRangeIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, i := range []int{-1, Countries} {
+		if got := CountryAt(i); got != Unknown {
+			t.Errorf("CountryAt(%d) = %s, want %s", i, got, Unknown)
+		}
+	}
+}
+
+func TestIllFormedCodeIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"", "-", "G", "gb", "Gb", "GBR", "None", "ZZ", "A1", "É", "\x00\x00"} {
+		if got := countryOf(code); got != Unknown {
+			t.Errorf("code %q is %q, want %s", code, got, Unknown)
+		}
+	}
+}
+
+func TestBuildIsPrintableWhateverTheFileSays(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name         string
+		databaseType string
+		epoch        uint
+		want         string
+	}{
+		{"ordinary", "GeoLite2-Country", 1770245369, "GeoLite2-Country 2026-02-04"},
+		{"no type", "", 1770245369, "file 2026-02-04"},
+		{"terminal escape", "\x1b[2J", 1770245369, "file 2026-02-04"},
+		{"not UTF-8", "\xff\xfe", 1770245369, "file 2026-02-04"},
+		{"long", strings.Repeat("x", 65), 1770245369, "file 2026-02-04"},
+		{"no date", "GeoLite2-Country", 0, "GeoLite2-Country (undated)"},
+		{"impossible date", "GeoLite2-Country", 1 << 63, "GeoLite2-Country (undated)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			metadata := maxminddb.Metadata{DatabaseType: test.databaseType, BuildEpoch: test.epoch}
+			if got := buildOf(metadata, "file").String(); got != test.want {
+				t.Errorf("build is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOldDatabaseWarnsAndNewOneDoesNot(t *testing.T) {
+	t.Parallel()
+	built := time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC)
+	db := &DB{build: Build{Name: "X-Country", Date: built}}
+	for _, age := range []time.Duration{-48 * time.Hour, 0, StaleAfter} {
+		if got := db.Warning(built.Add(age)); got != "" {
+			t.Errorf("after %v: %q, want no warning", age, got)
+		}
+	}
+	got := db.Warning(built.Add(2 * StaleAfter))
+	if !strings.Contains(got, "X-Country 2024-03-01 is 24 months old") {
+		t.Errorf("after two years: %q", got)
+	}
+}
+
+func TestUndatedDatabaseWarns(t *testing.T) {
+	t.Parallel()
+	db := &DB{build: Build{Name: "X-Country"}}
+	if got := db.Warning(time.Now()); !strings.Contains(got, "X-Country does not say when it was built") {
+		t.Errorf("warning is %q", got)
+	}
+}
+
+func TestBuildOfFileWithoutPresentableNameIsUnnamed(t *testing.T) {
+	t.Parallel()
+	if got, want := buildOf(maxminddb.Metadata{}, "\x1b[2J").String(), "unnamed (undated)"; got != want {
+		t.Errorf("build is %q, want %q", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package geo
 
 import (
+	"bytes"
 	"encoding/binary"
 	"maps"
 	"net/netip"
@@ -125,4 +126,19 @@ func flat(code string) map[string]any { return map[string]any{"country_code": co
 // located is a record of the MaxMind schema.
 func located(code string) map[string]any {
 	return map[string]any{"country": map[string]any{"iso_code": code}}
+}
+
+func ipv4(bits uint32) netip.Addr {
+	var addr [4]byte
+	binary.BigEndian.PutUint32(addr[:], bits)
+	return netip.AddrFrom4(addr)
+}
+
+func indexOfLast(t testing.TB, file, part []byte) int {
+	t.Helper()
+	at := bytes.LastIndex(file, part)
+	if at < 0 {
+		t.Fatalf("file lacks %q", part)
+	}
+	return at
 }

@@ -2,14 +2,19 @@ package geo
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
+	"github.com/klauspost/compress/zstd"
+	"github.com/oschwald/geoip2-golang/v2"
 	"github.com/oschwald/maxminddb-golang/v2"
 )
 
@@ -126,4 +131,85 @@ func compression(image []byte) string {
 		}
 	}
 	return ""
+}
+
+// Attribution is the credit that the licence of the embedded database (CC BY
+// 4.0) asks for. Show it wherever results or versions are shown.
+const Attribution = "Country data: geo-whois-asn-country by ip-location-db, from data of the Number Resource Organization (nro.net), CC BY 4.0"
+
+const embeddedName = "geo-whois-asn-country"
+
+//go:embed data/geo-whois-asn-country.mmdb.zst
+var embedded []byte
+
+var openEmbedded = sync.OnceValues(func() (*DB, error) {
+	image, err := unpackEmbedded()
+	if err != nil {
+		return nil, fmt.Errorf("unpack embedded country database: %w", err)
+	}
+	// No survey: the generator has checked the image and zstd its checksum.
+	reader, err := maxminddb.OpenBytes(image)
+	if err != nil {
+		return nil, fmt.Errorf("open embedded country database: %w", err)
+	}
+	db := newDB(reader, embeddedName, flatSchema)
+	db.build.Name = embeddedName // Its own is "country ipvAll".
+	db.build.Attribution = Attribution
+	return db, nil
+})
+
+// Default returns the embedded database: IPv4 and IPv6, frozen at the date of
+// its [Build]. A process unpacks it on the first call (8 MB of memory, some
+// 20 ms) and shares it after that. It fails only if the program was built wrong.
+func Default() (*DB, error) { return openEmbedded() }
+
+func unpackEmbedded() ([]byte, error) {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	return decoder.DecodeAll(embedded, nil)
+}
+
+// schema is the path from a record to its country code.
+type schema []any
+
+var (
+	// maxmindSchema is that of GeoIP2, GeoLite2 and DB-IP files. Only `country`
+	// is read, which is where the address is; `registered_country` is where its
+	// block was registered. A record that has only the latter (anycast
+	// networks, mostly) is Unknown, as it is for users of geoip2's
+	// Country.ISOCode: mixing the two would answer neither question.
+	maxmindSchema = schema{"country", "iso_code"}
+	// flatSchema is that of ip-location-db files.
+	flatSchema = schema{"country_code"}
+)
+
+// schemasOf returns the schemas that the file may have, likeliest first, or
+// ErrNoCountries if its type rules all of them out. geoip2 knows the types of
+// MaxMind and DB-IP; files that it does not know are told by their records.
+func schemasOf(data []byte) ([]schema, error) {
+	reader, err := geoip2.OpenBytes(data)
+	if unknown := (geoip2.UnknownDatabaseTypeError{}); errors.As(err, &unknown) {
+		return []schema{flatSchema, maxmindSchema}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = reader.Country(netip.IPv4Unspecified())
+	if wrongType := (geoip2.InvalidMethodError{}); errors.As(err, &wrongType) {
+		return nil, fmt.Errorf("type %q: %w", reader.Metadata().DatabaseType, ErrNoCountries)
+	}
+	return []schema{maxmindSchema}, nil
+}
+
+// country decodes a record. A record without the path has no country, which is
+// no error.
+func (s schema) country(record maxminddb.Result) (Country, error) {
+	var code string
+	if err := record.DecodePath(&code, s...); err != nil {
+		return Unknown, err
+	}
+	return countryOf(code), nil
 }
