@@ -2,6 +2,8 @@ package accesslog
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"net/netip"
 	"unsafe"
 )
@@ -105,4 +107,132 @@ func ipv6(b []byte) netip.Addr {
 		return netip.Addr{}
 	}
 	return addr.Unmap()
+}
+
+// ipv4Window is one byte more than the longest IPv4 address has, so that its
+// end is in the window too.
+const ipv4Window = len("255.255.255.255") + 1
+
+// ipv4 reads the IPv4 address that b starts with, and returns how many bytes
+// it takes; 0 if b starts with none. Like netip.ParseAddr it takes no leading
+// zeros, which some read as octal.
+//
+// Octets are of one to three digits at random, which a processor cannot
+// predict, and reading digit by digit would branch on each. So all bytes that
+// are no digits are found at once, and the only branches are for bad input.
+func ipv4(b []byte) (netip.Addr, int) {
+	var window [ipv4Window]byte
+	if len(b) < ipv4Window {
+		copy(window[:], b) // the rest is zero, which is no digit
+		b = window[:]
+	}
+	b = b[:ipv4Window]
+	stops := uint32(nonDigits(b)) | uint32(nonDigits(b[8:]))<<8 | 1<<16
+	dot1 := bits.TrailingZeros32(stops)
+	stops &= stops - 1
+	dot2 := bits.TrailingZeros32(stops)
+	stops &= stops - 1
+	dot3 := bits.TrailingZeros32(stops)
+	stops &= stops - 1
+	end := bits.TrailingZeros32(stops)
+	if end >= ipv4Window || b[dot1] != '.' || b[dot2] != '.' || b[dot3] != '.' {
+		return netip.Addr{}, 0
+	}
+	var octets [4]byte
+	var ok bool
+	if octets[0], ok = octet(b, 0, dot1); !ok {
+		return netip.Addr{}, 0
+	}
+	if octets[1], ok = octet(b, dot1+1, dot2); !ok {
+		return netip.Addr{}, 0
+	}
+	if octets[2], ok = octet(b, dot2+1, dot3); !ok {
+		return netip.Addr{}, 0
+	}
+	if octets[3], ok = octet(b, dot3+1, end); !ok {
+		return netip.Addr{}, 0
+	}
+	return netip.AddrFrom4(octets), end
+}
+
+// nonDigits returns a bit for each of the first eight bytes of b, set where
+// the byte is no decimal digit.
+func nonDigits(b []byte) uint8 {
+	const low7, high = 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
+	// Digits become 0-9; adding 118 to more than 9 sets the high bit.
+	t := binary.LittleEndian.Uint64(b) ^ 0x3030303030303030
+	marks := (t&low7 + 0x7676767676767676 | t) & high
+	// The product gathers the eight marks in its top byte.
+	return uint8(marks >> 7 * 0x0102040810204080 >> 56)
+}
+
+// octet reads the digits b[start:end] as a number up to 255 without leading
+// zeros.
+func octet(b []byte, start, end int) (value byte, ok bool) {
+	n := end - start
+	if n < 1 || n > 3 || start > ipv4Window-4 {
+		return 0, false
+	}
+	// The last digit moves to the top byte, and what follows it out of the
+	// word; zeros come in below the first.
+	t := (binary.LittleEndian.Uint32(b[start:]) ^ 0x30303030) << (32 - 8*n)
+	v := t>>8&0xff*100 + t>>16&0xff*10 + t>>24
+	// The least number of one digit is 0, of two 10, of three 100.
+	least := uint32(0x640a0000) >> (8 * n) & 0xff
+	return byte(v), v >= least && v <= 255
+}
+
+// special4 and special6 are the blocks of the IANA IPv4 and IPv6 Special-Purpose
+// Address Registries (RFC 6890 and later) that are not globally reachable, the
+// multicast blocks, and IPv4's reserved 240.0.0.0/4.
+var (
+	special4 = [...]netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"),      // private, RFC 1918
+		netip.MustParsePrefix("192.168.0.0/16"),  // private, RFC 1918
+		netip.MustParsePrefix("172.16.0.0/12"),   // private, RFC 1918
+		netip.MustParsePrefix("127.0.0.0/8"),     // loopback, RFC 1122
+		netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT, RFC 6598
+		netip.MustParsePrefix("169.254.0.0/16"),  // link-local, RFC 3927
+		netip.MustParsePrefix("0.0.0.0/8"),       // this network, RFC 791
+		netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments, RFC 6890
+		netip.MustParsePrefix("192.0.2.0/24"),    // documentation, RFC 5737
+		netip.MustParsePrefix("198.51.100.0/24"), // documentation, RFC 5737
+		netip.MustParsePrefix("203.0.113.0/24"),  // documentation, RFC 5737
+		netip.MustParsePrefix("198.18.0.0/15"),   // benchmarking, RFC 2544
+		netip.MustParsePrefix("224.0.0.0/4"),     // multicast, RFC 5771
+		netip.MustParsePrefix("240.0.0.0/4"),     // reserved and broadcast, RFC 1112
+	}
+	special6 = [...]netip.Prefix{
+		netip.MustParsePrefix("2001::/23"),     // protocol assignments, RFC 2928
+		netip.MustParsePrefix("2001:db8::/32"), // documentation, RFC 3849
+		netip.MustParsePrefix("3fff::/20"),     // documentation, RFC 9637
+	}
+	// global6 is the space that IANA hands out as global unicast (RFC 4291).
+	// Loopback, link-local, unique local, multicast and all else are outside.
+	global6 = netip.MustParsePrefix("2000::/3")
+)
+
+// IsPublic tells whether addr may be the address of a client on the public
+// Internet: valid, and not private, loopback, link-local, shared by a carrier's
+// NAT, for documentation, multicast, unspecified or otherwise set aside. The
+// few globally reachable services inside such blocks (anycast addresses of
+// relays, in 192.0.0.0/24 and 2001::/23) are no clients and not public.
+func IsPublic(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	switch {
+	case addr.Is4():
+		return !inAny(special4[:], addr)
+	case addr.Is6():
+		return global6.Contains(addr) && !inAny(special6[:], addr)
+	}
+	return false
+}
+
+func inAny(blocks []netip.Prefix, addr netip.Addr) bool {
+	for _, block := range blocks {
+		if block.Contains(addr) {
+			return true
+		}
+	}
+	return false
 }

@@ -34,3 +34,44 @@ func dateDay(year, month, day int) (Day, bool) {
 	// time.Date carries the 31st of February over into March.
 	return Day(t.Unix() / secondsPerDay), t.Day() == day
 }
+
+// minutesPerDay is a day's length; log times have no leap seconds.
+const minutesPerDay = 24 * 60
+
+// calendar answers on which day of the wanted zone a time was. It remembers
+// the last minute that it was asked about: a log's neighbours are mostly of the
+// same minute, and a zone's offset has not changed within a minute since 1972.
+// Remembering by the day would be wrong where clocks are set back over
+// midnight, as in Newfoundland until 2011, and the same day begins twice.
+type calendar struct {
+	zone   *time.Location // nil: days are as written
+	minute int64          // since 1970-01-01T00:00Z
+	day    Day            // on which this minute was in zone
+}
+
+func newCalendar(zone *time.Location) calendar {
+	c := calendar{zone: zone}
+	if zone != nil {
+		c.ask()
+	}
+	return c
+}
+
+// in returns the day of a time written as the date, the minute of the day and
+// the offset from UTC in minutes.
+func (c *calendar) in(date Day, minute, offset int) Day {
+	if c.zone == nil {
+		return date
+	}
+	if m := int64(date)*minutesPerDay + int64(minute-offset); m != c.minute {
+		c.minute = m
+		c.ask()
+	}
+	return c.day
+}
+
+// ask sets the day that belongs to the calendar's minute.
+func (c *calendar) ask() {
+	year, month, day := time.Unix(c.minute*60, 0).In(c.zone).Date()
+	c.day, _ = dateDay(year, int(month), day)
+}

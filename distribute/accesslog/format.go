@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,4 +67,87 @@ func (e *UnknownFormatError) Error() string {
 		known = append(append(known, f.name), f.aliases...)
 	}
 	return fmt.Sprintf("unknown log format %q: use one of %s", e.Name, strings.Join(known, ", "))
+}
+
+const (
+	// DetectLines is how many lines of a file [Detect] looks at, at most.
+	DetectLines = 1000
+	// voters is how many lines elect the format, if any of them fits one.
+	voters = 100
+)
+
+// ErrNoFormat is what [Detect] returns for a binary file, an error log, or
+// whatever else is no access log.
+var ErrNoFormat = errors.New("not an access log in a known format: if it is one, name its format")
+
+// Detect returns the format of the file that starts with these lines, each
+// without its newline. Give it the first [DetectLines] lines; it looks at no
+// more, and needs no more than the file has. A last line that is cut off does
+// no harm.
+//
+// Every line votes for one format: the first one in the order of [Formats]
+// that parses it and whose exact shape it has. The exact shapes are
+//
+//   - vhost: a host with a port, or a host name that an address follows, and at
+//     least four fields before the time
+//   - combined: at least three quoted fields after the time
+//   - common and minimal: all that their parsers accept
+//
+// The format with most votes among the first 100 lines wins, and of two with
+// as many votes the first in that order. If none of these lines votes, the
+// lines up to the 1,000th do. If these don't either, the error is
+// [ErrNoFormat]. Bytes that are no text mean nothing by themselves.
+func Detect(lines [][]byte) (Format, error) {
+	e := newElection()
+	lines = lines[:min(len(lines), DetectLines)]
+	for i, line := range lines {
+		if i == voters && e.voted {
+			break
+		}
+		e.vote(line)
+	}
+	if !e.voted {
+		return Format{}, ErrNoFormat
+	}
+	return e.winner(), nil
+}
+
+// election counts the lines that fit each format.
+type election struct {
+	parsers [len(formats)]Parser
+	votes   [len(formats)]int
+	voted   bool
+}
+
+func newElection() *election {
+	e := new(election)
+	for i, f := range formats {
+		e.parsers[i] = f.New(Options{})
+	}
+	return e
+}
+
+func (e *election) vote(line []byte) {
+	chosen := -1
+	// Every parser sees every line, since some remember header lines.
+	for i, p := range e.parsers {
+		_, verdict := p.Parse(line)
+		if chosen < 0 && verdict == Parsed && (formats[i].fits == nil || formats[i].fits(line)) {
+			chosen = i
+		}
+	}
+	if chosen >= 0 {
+		e.votes[chosen]++
+		e.voted = true
+	}
+}
+
+func (e *election) winner() Format {
+	best := 0
+	for i, n := range e.votes {
+		if n > e.votes[best] {
+			best = i
+		}
+	}
+	return formats[best]
 }
