@@ -1,6 +1,7 @@
 package delayed
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -52,7 +53,7 @@ const maxGrowth = 1000
 // jitter never shorter than for fewer attempts. Beyond 1,000 attempts it no
 // longer grows.
 func (b Backoff) Wait(attempts int) time.Duration {
-	b.setDefaults()
+	b = b.withDefaults()
 	wait, most := float64(b.First), float64(b.Most)
 	// Multiplying rounds, but never the wrong way round, as a power might.
 	for n := min(attempts, maxGrowth); n > 1 && wait < most; n-- {
@@ -74,23 +75,18 @@ func (b Backoff) Policy() Policy {
 	return func(job *queue.Job, _ error) time.Duration { return b.Wait(job.Attempts + 1) }
 }
 
-func (b *Backoff) setDefaults() {
-	if b.First <= 0 {
-		b.First = DefaultFirst
-	}
-	if b.Most <= 0 {
-		b.Most = DefaultMost
-	}
+func (b Backoff) withDefaults() Backoff {
+	b.First = cmp.Or(max(b.First, 0), DefaultFirst)
+	b.Most = cmp.Or(max(b.Most, 0), DefaultMost)
 	if !(b.Factor >= 1) { // NaN too
 		b.Factor = DefaultFactor
 	}
-	switch {
-	case b.Jitter == 0 || b.Jitter != b.Jitter:
+	if b.Jitter == 0 || b.Jitter != b.Jitter {
 		b.Jitter = DefaultJitter
-	case b.Jitter > 1:
-		b.Jitter = 1
 	}
+	b.Jitter = min(b.Jitter, 1)
 	if b.Random == nil {
 		b.Random = rand.Float64
 	}
+	return b
 }

@@ -38,6 +38,18 @@ type staleFire struct {
 	plan plan
 }
 
+func newQueue(t rapid.TB, db *rdb.DB) (*queue.Client, *queue.Queue) {
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := client.Queue("q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, q
+}
+
 func (c *town) set(t *rapid.T, now time.Time) {
 	c.now = now
 	if err := c.db.SetEmbeddedTime(now); err != nil {
@@ -91,13 +103,14 @@ func (c *town) Remove(t *rapid.T) {
 
 // Watch is a watcher that comes, fires all that is due and goes.
 func (c *town) Watch(t *rapid.T) {
-	w := newWatch(c.queue, slog.New(slog.DiscardHandler))
+	w := newWatch(c.queue, "", slog.New(slog.DiscardHandler))
 	for {
-		moved, err := w.MoveDue(context.Background(), rapid.SampledFrom([]string{"w1", "w2"}).Draw(t, "who"))
+		w.watcher = rapid.SampledFrom([]string{"w1", "w2"}).Draw(t, "who")
+		wait, err := w.step(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !moved.More {
+		if wait > 0 {
 			break
 		}
 	}
@@ -115,7 +128,7 @@ func (c *town) Watch(t *rapid.T) {
 		}
 	}
 	if len(c.period) > 0 || c.vouched.Unix() > 0 {
-		c.vouched = c.now.Add(vouchFor)
+		c.vouched = c.now.Add(lateGrace)
 	}
 }
 
@@ -124,7 +137,7 @@ func (c *town) Watch(t *rapid.T) {
 func (c *town) Killed(t *rapid.T) {
 	c.Watch(t)
 	c.set(t, c.now.Add(time.Duration(rapid.Int64Range(1, 25000).Draw(t, "ms"))*time.Millisecond))
-	found, err := c.queue.DueSchedules(context.Background(), "dead", vouchFor, nil)
+	found, err := c.queue.DueSchedules(context.Background(), "dead", lateGrace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,14 +202,7 @@ func TestEachTimeFiresOnceOrByItsPolicy(t *testing.T) {
 		if err := db.FlushAll(context.Background()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		client, err := queue.New(db, queue.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := client.Queue("q")
-		if err != nil {
-			t.Fatal(err)
-		}
+		client, q := newQueue(t, db)
 		c := &town{
 			db: db, client: client, queue: q, due: map[string]time.Time{}, period: map[string]time.Duration{},
 			catchUp: map[string]queue.CatchUp{}, fired: map[string]int{}, vouched: time.Unix(0, 0),
@@ -214,14 +220,7 @@ func TestEachTimeFiresOnceOrByItsPolicy(t *testing.T) {
 func TestWatchVouchesForWhatFallsDueSoon(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	client, err := queue.New(db, queue.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := client.Queue("q")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client, q := newQueue(t, db)
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	due := now.Add(time.Hour)
 	if err := db.SetEmbeddedTime(now); err != nil {
@@ -230,15 +229,15 @@ func TestWatchVouchesForWhatFallsDueSoon(t *testing.T) {
 	if _, err := AddSchedule(t.Context(), client, queue.Schedule{Name: "a", Expr: "@every 1h", Queue: "q", Kind: "k"}); err != nil {
 		t.Fatal(err)
 	}
-	w := newWatch(q, slog.New(slog.DiscardHandler))
+	w := newWatch(q, "w", slog.New(slog.DiscardHandler))
 	var looks []time.Time
 	for now.Before(due) {
-		moved, err := w.MoveDue(t.Context(), "w")
-		if err != nil || moved.Next <= 0 || !moved.Mine {
-			t.Fatalf("at %s: %+v, %v", now, moved, err)
+		wait, err := w.step(t.Context())
+		if err != nil || wait <= 0 {
+			t.Fatalf("at %s: %s, %v", now, wait, err)
 		}
 		looks = append(looks, now)
-		now = now.Add(pauseAfter(moved))
+		now = now.Add(wait)
 		if err := db.SetEmbeddedTime(now); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +252,7 @@ func TestWatchVouchesForWhatFallsDueSoon(t *testing.T) {
 				last = look
 			}
 		}
-		if last.Add(vouchFor).Before(due) {
+		if last.Add(lateGrace).Before(due) {
 			t.Errorf("a watch that ended %s before the time had looked %s before it", end, due.Sub(last))
 		}
 	}

@@ -1,11 +1,10 @@
 package delayed
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"skidway/internal/rdb"
@@ -36,17 +35,8 @@ type MoverConfig struct {
 //
 // All methods are safe for concurrent use.
 type Mover struct {
-	db   *rdb.DB
-	name string
-	log  *slog.Logger
-	turn turn
-
-	mu      sync.Mutex
-	posts   map[string]*post
-	running bool
-	ctx     context.Context    // of the posts; nil while none may start
-	keepers sync.WaitGroup     // a goroutine for each post
-	changed context.CancelFunc // tells the listener of another set of posts
+	name  string
+	loops *queueLoops
 }
 
 // NewMover makes a mover for queues, which may be none at first. On db, the
@@ -54,12 +44,15 @@ type Mover struct {
 // the time on one connection. A nil db makes it deaf: then its owner reads the
 // queues' signals and calls [Mover.Wake], as a worker's pool does.
 func NewMover(db *rdb.DB, config MoverConfig, queues ...*queue.Queue) *Mover {
-	m := &Mover{db: db, name: config.Name, log: config.Logger, turn: newTurn(), posts: map[string]*post{}}
-	if m.name == "" {
-		m.name = rand.Text()
+	log := cmp.Or(config.Logger, slog.Default())
+	m := &Mover{cmp.Or(config.Name, rand.Text()), newQueueLoops(db, queue.SignalDue)}
+	m.loops.stepFailed = func(ctx context.Context, queue string, wait time.Duration, err error) {
+		log.WarnContext(ctx, "delayed jobs wait: can't move those that are due",
+			slog.String("queue", queue), slog.Duration("again_in", wait), slog.Any("err", err))
 	}
-	if m.log == nil {
-		m.log = slog.Default()
+	m.loops.listenFailed = func(ctx context.Context, wait time.Duration, err error) {
+		log.WarnContext(ctx, "delayed jobs may be late: can't listen for new ones",
+			slog.Duration("again_in", wait), slog.Any("err", err))
 	}
 	for _, q := range queues {
 		m.Add(q)
@@ -67,119 +60,25 @@ func NewMover(db *rdb.DB, config MoverConfig, queues ...*queue.Queue) *Mover {
 	return m
 }
 
-// A source is what a mover needs of a [queue.Queue].
-type source interface {
-	Name() string
-	MoveDue(ctx context.Context, who string) (queue.Moved, error)
-	Signals(ctx context.Context, mark rdb.Mark) ([]queue.Signal, rdb.Mark, error)
-}
-
 // Add makes the mover serve one more queue, at once if it runs. A queue that it
 // serves already is left as it is.
-func (m *Mover) Add(q *queue.Queue) { m.add(q) }
-
-func (m *Mover) add(q source) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.posts[q.Name()] != nil {
-		return
-	}
-	p := &post{queue: q, woken: make(chan struct{}, 1)}
-	m.posts[q.Name()] = p
-	m.start(p)
-	m.announce()
+func (m *Mover) Add(q *queue.Queue) {
+	m.loops.add(q.Name(), q, func(ctx context.Context) (time.Duration, error) {
+		moved, err := q.MoveDue(ctx, m.name)
+		return waitUntil(moved.Next, moved.Mine), err
+	})
 }
 
 // Remove makes the mover leave a queue, if it serves it. It does not wait for a
 // step that is under way.
-func (m *Mover) Remove(queue string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := m.posts[queue]
-	if p == nil {
-		return
-	}
-	delete(m.posts, queue)
-	if p.leave != nil {
-		p.leave()
-	}
-	m.announce()
-}
+func (m *Mover) Remove(queue string) { m.loops.remove(queue) }
 
 // Wake makes the mover look at a queue at once: on a [queue.SignalDue]. It does
 // not block; a queue that the mover doesn't serve is passed over.
-func (m *Mover) Wake(queue string) {
-	m.mu.Lock()
-	p := m.posts[queue]
-	m.mu.Unlock()
-	if p != nil {
-		p.wake()
-	}
-}
+func (m *Mover) Wake(queue string) { m.loops.wake(queue) }
 
 // Run moves jobs until ctx is done, waits for steps that are under way and
-// gives the cause of ctx's end. While Redis is away it tries again with growing
-// pauses, for ever. Only one Run at a time is allowed; a second gives an error
+// returns the cause of ctx's end. While Redis is away it tries again with growing
+// pauses, for ever. Only one Run at a time is allowed; a second returns an error
 // at once.
-func (m *Mover) Run(ctx context.Context) error {
-	if err := m.begin(ctx); err != nil {
-		return err
-	}
-	if m.db != nil {
-		m.listen(ctx)
-	}
-	<-ctx.Done()
-	m.end()
-	return context.Cause(ctx)
-}
-
-func (m *Mover) begin(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.running {
-		return errors.New("this mover runs already: call Run once, or make another one")
-	}
-	m.running, m.ctx = true, ctx
-	for _, p := range m.posts {
-		m.start(p)
-	}
-	return nil
-}
-
-// end waits for all posts. First it keeps new ones from starting.
-func (m *Mover) end() {
-	m.mu.Lock()
-	m.ctx = nil
-	m.mu.Unlock()
-	m.keepers.Wait()
-	m.mu.Lock()
-	m.running = false
-	m.mu.Unlock()
-}
-
-// start puts a goroutine on a post while the mover runs. m.mu is held.
-func (m *Mover) start(p *post) {
-	if m.ctx == nil {
-		return
-	}
-	var ctx context.Context
-	ctx, p.leave = context.WithCancel(m.ctx)
-	m.keepers.Go(func() { m.keep(ctx, p) })
-}
-
-// announce tells the listener. m.mu is held.
-func (m *Mover) announce() {
-	if m.changed != nil {
-		m.changed()
-	}
-}
-
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
+func (m *Mover) Run(ctx context.Context) error { return m.loops.run(ctx) }

@@ -3,6 +3,7 @@ package delayed_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,6 +189,225 @@ func TestListHasDelayedJobsByTheirTimes(t *testing.T) {
 		}
 		if _, err := delayed.List(t.Context(), s.client, "no name!", queue.ListOptions{}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("list of what is no queue: %v, want ErrInvalid", err)
+		}
+	})
+}
+
+func TestHigherRevisionOfAScheduleWins(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		for _, c := range []struct {
+			does     string
+			revision int
+			kind     string
+			changed  bool
+			refused  bool
+			outdated bool
+			stored   int // revision
+			has      string
+		}{
+			{"a person adds one", 0, "a", true, false, false, 0, "a"},
+			{"a configuration takes over", 3, "b", true, false, false, 3, "b"},
+			{"the same again", 3, "b", false, false, false, 3, "b"},
+			{"equal revision, other content", 3, "c", false, true, false, 3, "b"},
+			{"an older one", 2, "c", false, true, true, 3, "b"},
+			{"an older one with the same content", 2, "b", false, true, true, 3, "b"},
+			{"a newer one with the same content", 4, "b", true, false, false, 4, "b"},
+			{"a person changes it", 0, "d", true, false, false, 4, "d"},
+			{"the same person again", 0, "d", false, false, false, 4, "d"},
+			{"that configuration again", 4, "b", false, true, false, 4, "d"},
+			{"the next configuration", 5, "b", true, false, false, 5, "b"},
+		} {
+			schedule := s.daily("a")
+			schedule.Revision, schedule.Kind = c.revision, c.kind
+			changed, err := delayed.AddSchedule(t.Context(), s.client, schedule)
+			var refused *queue.RevisionError
+			if errors.As(err, &refused) != c.refused || (err != nil) != c.refused || changed != c.changed {
+				t.Fatalf("%s: changed %t, %v", c.does, changed, err)
+			}
+			if c.refused && (refused.Outdated() != c.outdated || refused.Given != c.revision || refused.Stored != c.stored) {
+				t.Errorf("%s: refused with %+v", c.does, refused)
+			}
+			if info := s.info(t, "a"); info.Revision != c.stored || info.Kind != c.has {
+				t.Errorf("%s: now it is revision %d of kind %s, want %d of %s", c.does, info.Revision, info.Kind, c.stored, c.has)
+			}
+		}
+	})
+}
+
+func TestScheduleComesBackAsItWasAdded(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		schedule := queue.Schedule{
+			Name: "night.report-1", Expr: "30 2 * * *", Zone: "Europe/Berlin", Queue: s.queue.Name(), Kind: "report", Args: []byte(`{"a":[1]}`),
+			Options: queue.Options{
+				Priority: queue.High, MaxAttempts: 4, Timeout: time.Minute, Retain: time.Hour,
+				Unique:  queue.Unique{Key: "k", Scope: queue.ForDuration, For: time.Minute},
+				Headers: map[string]string{"a": "b"},
+				Then:    []queue.Insert{{Args: queue.Raw("next", []byte(`{}`)), Options: queue.Options{MaxAttempts: 2}}},
+			},
+			CatchUp: queue.CatchUpLast, Revision: 7,
+		}
+		s.put(t, schedule)
+		if changed, err := delayed.AddSchedule(t.Context(), s.client, schedule); err != nil || changed {
+			t.Fatalf("the same again: changed %t, %v", changed, err)
+		}
+		got := s.info(t, schedule.Name)
+		times, err := delayed.Next(schedule.Expr, schedule.Zone, time.Now(), 1)
+		if err != nil || !got.Next.Equal(times[0]) || got.Err != nil || len(got.Last) != 0 {
+			t.Errorf("next %s, err %v, last %v; want %v", got.Next, got.Err, got.Last, times)
+		}
+		if changed, err := delayed.AddSchedule(t.Context(), s.client, got.Schedule); err != nil || changed {
+			t.Errorf("what was listed is another schedule: changed %t, %v", changed, err)
+		}
+		if names, err := s.client.Queues(t.Context()); err != nil || len(names) != 1 {
+			t.Errorf("the queue of a schedule is not among all queues: %v, %v", names, err)
+		}
+	})
+}
+
+func TestScheduleWithoutATimeIsListedWithNone(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		s.put(t, s.daily("s"))
+		if err := db.ZRem(t.Context(), s.key("schedules:due"), "s").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if next := s.info(t, "s").Next; !next.IsZero() {
+			t.Errorf("it is said to fire next at %s", next)
+		}
+	})
+}
+
+func TestWrongSchedulesAreRefused(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, "embedded:")
+	s := newScene(t, db)
+	for name, c := range map[string]struct {
+		spoil func(*queue.Schedule)
+		says  string
+	}{
+		"no name":            {func(s *queue.Schedule) { s.Name = "" }, "schedule"},
+		"a name with spaces": {func(s *queue.Schedule) { s.Name = "a b" }, `"a b"`},
+		"queue":              {func(s *queue.Schedule) { s.Queue = "a b" }, "queue"},
+		"another queue":      {func(s *queue.Schedule) { s.Options.Queue = "other" }, "other"},
+		"kind":               {func(s *queue.Schedule) { s.Kind = "" }, "kind"},
+		"expression":         {func(s *queue.Schedule) { s.Expr = "bad" }, `expression "bad"`},
+		"long expression":    {func(s *queue.Schedule) { s.Expr = strings.Repeat("0,", 300) + "0 * * * *" }, "bytes"},
+		"zone":               {func(s *queue.Schedule) { s.Zone = "Mars" }, `zone "Mars"`},
+		"catch-up":           {func(s *queue.Schedule) { s.CatchUp = "some" }, `"some"`},
+		"revision":           {func(s *queue.Schedule) { s.Revision = -1 }, "revision -1"},
+		"delay":              {func(s *queue.Schedule) { s.Options.Delay = time.Second }, "delay"},
+		"deadline":           {func(s *queue.Schedule) { s.Options.Deadline = time.Now() }, "deadline"},
+		"priority":           {func(s *queue.Schedule) { s.Options.Priority = 7 }, "priority"},
+		"header":             {func(s *queue.Schedule) { s.Options.Headers = map[string]string{"due": "now"} }, `"due"`},
+		"much to carry":      {func(s *queue.Schedule) { s.Args = make([]byte, queue.MaxScheduleSize) }, "limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			schedule := s.daily("a")
+			c.spoil(&schedule)
+			changed, err := delayed.AddSchedule(t.Context(), s.client, schedule)
+			if !errors.Is(err, queue.ErrInvalid) || changed || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("changed %t, %v; want an ErrInvalid that says %s", changed, err, c.says)
+			}
+		})
+	}
+}
+
+func TestQueueHasABoundedNumberOfSchedules(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, redistest.DB(t))
+	others := make([]any, 0, 2*queue.MaxSchedules)
+	for i := range queue.MaxSchedules {
+		others = append(others, "other-"+string(rune('a'+i%26))+strings.Repeat("x", i/26), "1n")
+	}
+	if err := s.db.HSet(t.Context(), s.key("schedules"), others...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := delayed.AddSchedule(t.Context(), s.client, s.daily("a")); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("one more gave %v", err)
+	}
+	infos, err := delayed.Schedules(t.Context(), s.client, s.queue.Name())
+	if err != nil || len(infos) != queue.MaxSchedules {
+		t.Errorf("%d are listed, %v", len(infos), err)
+	}
+}
+
+func TestFireNowAddsAJobAndLeavesTheTimesAlone(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		s.put(t, s.daily("a"))
+		next := s.info(t, "a").Next
+		id, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := s.client.Get(t.Context(), id)
+		if err != nil || job.Kind != "report" || job.Headers[queue.HeaderSchedule] != "a" || job.Headers[queue.HeaderDue] == "" {
+			t.Errorf("job %+v, %v", job, err)
+		}
+		info := s.info(t, "a")
+		if len(info.Last) != 1 || info.Last[0].JobID != id || !info.Last[0].Manual || !info.Next.Equal(next) {
+			t.Errorf("afterwards %+v", info)
+		}
+		if _, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "b"); !errors.Is(err, queue.ErrNoSchedule) {
+			t.Errorf("an unknown one gave %v", err)
+		}
+	})
+}
+
+func TestFireNowWithALostReplyAddsOneJob(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	proxy := redistest.StartProxy(t, url)
+	s := newScene(t, redistest.Open(t, proxy.URL))
+	s.put(t, s.daily("a"))
+	if _, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a"); err != nil { // the server knows the scripts now
+		t.Fatal(err)
+	}
+	lost := proxy.DropReply(2)
+	id, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-lost
+	if jobs := s.jobs(t, 2); len(jobs) != 2 || jobs[1].ID != id {
+		t.Errorf("%d jobs, the last is %s; want 2 and %s", len(jobs), jobs[len(jobs)-1].ID, id)
+	}
+}
+
+func TestFiringIsHeldByTheJobWithItsUniqueKey(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		s := newScene(t, db)
+		schedule := s.everySecond("a")
+		schedule.Options.Unique = queue.Unique{Key: "one at a time"}
+		s.put(t, schedule)
+		first, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var held *queue.DuplicateError
+		if _, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a"); !errors.As(err, &held) || held.Owner != first {
+			t.Errorf("fired again: %v, want it held by %s", err, first)
+		}
+		mark := rdb.Mark{Key: s.key("normal:fresh"), ID: "0"}
+		s.watch(t, db, delayed.CronConfig{})
+		// Another schedule shows that some seconds were fired.
+		s.put(t, s.everySecond("b"))
+		s.jobs(t, 3)
+		if n := db.XLen(t.Context(), mark.Key).Val(); n < 3 {
+			t.Fatalf("%d jobs", n)
+		}
+		for _, job := range s.jobs(t, 1) {
+			if job.Headers[queue.HeaderSchedule] == "a" && job.ID != first {
+				t.Errorf("job %s was added beside %s", job.ID, first)
+			}
+		}
+		for _, firing := range s.info(t, "a").Last[:1] {
+			if firing.HeldBy != first || firing.JobID != "" || firing.Manual {
+				t.Errorf("noted as %+v, want it held by %s", firing, first)
+			}
 		}
 	})
 }

@@ -12,50 +12,44 @@ import (
 	"time"
 
 	"skidway/internal/rdb"
-	"skidway/queue"
 )
 
-// A fake is a queue that answers as a test says, in a time that only the test's
-// clock counts.
-type fake struct {
+// A fakeQueue is a queue whose steps return what a test states, in a time that
+// only the test's clock counts.
+type fakeQueue struct {
 	name   string
-	answer func(ctx context.Context) (queue.Moved, error)
+	answer step
 
 	mu    sync.Mutex
 	asked []time.Duration // since the test began
 	begin time.Time
 }
 
-func newFake(name string, answer func(context.Context) (queue.Moved, error)) *fake {
-	return &fake{name: name, answer: answer, begin: time.Now()}
+func newFake(name string, answer step) *fakeQueue {
+	return &fakeQueue{name: name, answer: answer, begin: time.Now()}
 }
 
-func (f *fake) Name() string { return f.name }
-
-func (f *fake) MoveDue(ctx context.Context, _ string) (queue.Moved, error) {
+func (f *fakeQueue) step(ctx context.Context) (time.Duration, error) {
 	f.mu.Lock()
 	f.asked = append(f.asked, time.Since(f.begin))
 	f.mu.Unlock()
 	return f.answer(ctx)
 }
 
-func (f *fake) Signals(context.Context, rdb.Mark) ([]queue.Signal, rdb.Mark, error) {
-	return nil, rdb.Mark{}, errors.New("a deaf mover reads no signals")
-}
-
-// times gives when the mover has asked.
-func (f *fake) times() []time.Duration {
+// times returns when each step began.
+func (f *fakeQueue) times() []time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.asked)
 }
 
-func always(moved queue.Moved) func(context.Context) (queue.Moved, error) {
-	return func(context.Context) (queue.Moved, error) { return moved, nil }
+// nextIn is a step after which the queue's next time is some time away.
+func nextIn(d time.Duration, first bool) step {
+	return func(context.Context) (time.Duration, error) { return waitUntil(d, first), nil }
 }
 
 // runFor runs a mover on a test's clock.
-func runFor(t *testing.T, d time.Duration, fakes ...*fake) {
+func runFor(t *testing.T, d time.Duration, fakes ...*fakeQueue) {
 	t.Helper()
 	m := deaf(fakes...)
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -65,17 +59,17 @@ func runFor(t *testing.T, d time.Duration, fakes ...*fake) {
 	}
 }
 
-func deaf(fakes ...*fake) *Mover {
+func deaf(fakes ...*fakeQueue) *Mover {
 	m := NewMover(nil, MoverConfig{Logger: slog.New(slog.DiscardHandler)})
 	for _, f := range fakes {
-		m.add(f)
+		m.loops.add(f.name, nil, f.step)
 	}
 	return m
 }
 
 func TestMoverWhoseTimeItIsComesExactlyThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake("q", always(queue.Moved{Next: 700 * time.Millisecond, Mine: true}))
+		f := newFake("q", nextIn(700*time.Millisecond, true))
 		runFor(t, 3*time.Second, f)
 		want := []time.Duration{0, 700 * time.Millisecond, 1400 * time.Millisecond, 2100 * time.Millisecond, 2800 * time.Millisecond}
 		if got := f.times(); !slices.Equal(got, want) {
@@ -85,14 +79,14 @@ func TestMoverWhoseTimeItIsComesExactlyThen(t *testing.T) {
 }
 
 func TestOtherMoversComeWithinAQuarterSecondAfterTheTime(t *testing.T) {
-	for _, moved := range []queue.Moved{{Next: time.Second}, {Next: 0, More: true}} {
-		t.Run(fmt.Sprintf("next=%s", moved.Next), func(t *testing.T) {
+	for _, next := range []time.Duration{time.Second, 0} {
+		t.Run(fmt.Sprintf("next=%s", next), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFake("q", always(moved))
+				f := newFake("q", nextIn(next, false))
 				runFor(t, time.Minute, f)
 				asked := f.times()
 				for i := 1; i < len(asked); i++ {
-					after := asked[i] - asked[i-1] - moved.Next
+					after := asked[i] - asked[i-1] - next
 					if after < 50*time.Millisecond || after >= 250*time.Millisecond {
 						t.Fatalf("came %s after the time, want 50 to 250 ms", after)
 					}
@@ -107,14 +101,14 @@ func TestOtherMoversComeWithinAQuarterSecondAfterTheTime(t *testing.T) {
 }
 
 func TestMoverLooksAgainEachMinute(t *testing.T) {
-	for name, moved := range map[string]queue.Moved{
-		"nothing is delayed": {Next: -time.Millisecond},
-		"far away, mine":     {Next: 24 * time.Hour, Mine: true},
-		"far away, another":  {Next: 24 * time.Hour},
+	for name, step := range map[string]step{
+		"nothing is delayed": nextIn(-time.Millisecond, false),
+		"far away, mine":     nextIn(24*time.Hour, true),
+		"far away, another":  nextIn(24*time.Hour, false),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFake("q", always(moved))
+				f := newFake("q", step)
 				runFor(t, 150*time.Second, f)
 				if got, want := f.times(), []time.Duration{0, time.Minute, 2 * time.Minute}; !slices.Equal(got, want) {
 					t.Errorf("asked at %v, want %v", got, want)
@@ -126,7 +120,7 @@ func TestMoverLooksAgainEachMinute(t *testing.T) {
 
 func TestWokenMoverLooksAtOnceAndOnlyAtThatQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newFake("a", always(queue.Moved{Next: -1})), newFake("b", always(queue.Moved{Next: -1}))
+		a, b := newFake("a", nextIn(-1, false)), newFake("b", nextIn(-1, false))
 		m := deaf(a, b)
 		time.AfterFunc(5*time.Second, func() { m.Wake("a"); m.Wake("a"); m.Wake("unknown") })
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -148,9 +142,9 @@ func TestBacklogLeavesHalfOfTheTimeToOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFake("q", func(ctx context.Context) (queue.Moved, error) {
-					sleep(ctx, c.step)
-					return queue.Moved{Jobs: 200, More: true, Mine: true}, nil
+				f := newFake("q", func(ctx context.Context) (time.Duration, error) {
+					_ = rdb.Sleep(ctx, c.step)
+					return 0, nil
 				})
 				runFor(t, 100*c.period-1, f)
 				asked := f.times()
@@ -171,16 +165,16 @@ func TestQueuesWithBacklogsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
-		backlog := func(name string) *fake {
-			return newFake(name, func(ctx context.Context) (queue.Moved, error) {
+		backlog := func(name string) *fakeQueue {
+			return newFake(name, func(ctx context.Context) (time.Duration, error) {
 				if ctx.Err() != nil {
-					return queue.Moved{}, ctx.Err()
+					return 0, ctx.Err()
 				}
 				mu.Lock()
 				order = append(order, name)
 				mu.Unlock()
-				sleep(ctx, time.Millisecond)
-				return queue.Moved{More: true, Mine: true}, nil
+				_ = rdb.Sleep(ctx, time.Millisecond)
+				return 0, nil
 			})
 		}
 		runFor(t, 100*time.Millisecond, backlog("a"), backlog("b"), backlog("c"))
@@ -197,11 +191,11 @@ func TestQueuesWithBacklogsTakeTurns(t *testing.T) {
 
 func TestQueueThatHangsHoldsNoOtherUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := newFake("hangs", func(ctx context.Context) (queue.Moved, error) {
+		hangs := newFake("hangs", func(ctx context.Context) (time.Duration, error) {
 			<-ctx.Done()
-			return queue.Moved{}, ctx.Err()
+			return 0, ctx.Err()
 		})
-		busy := newFake("busy", always(queue.Moved{Next: time.Millisecond, Mine: true}))
+		busy := newFake("busy", nextIn(time.Millisecond, true))
 		runFor(t, time.Second, hangs, busy)
 		if got := len(busy.times()); got < 900 {
 			t.Errorf("the other queue had %d steps in a second, want about 1,000", got)
@@ -212,12 +206,12 @@ func TestQueueThatHangsHoldsNoOtherUp(t *testing.T) {
 func TestMoverGoesOnAfterErrorsWithGrowingPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const failures = 12
-		var f *fake
-		f = newFake("q", func(context.Context) (queue.Moved, error) {
+		var f *fakeQueue
+		f = newFake("q", func(context.Context) (time.Duration, error) {
 			if len(f.times()) <= failures {
-				return queue.Moved{}, errors.New("Redis is away")
+				return 0, errors.New("Redis is away")
 			}
-			return queue.Moved{Next: time.Second, Mine: true}, nil
+			return time.Second, nil
 		})
 		m := deaf(f)
 		for i := range 100 {
@@ -243,13 +237,13 @@ func TestMoverGoesOnAfterErrorsWithGrowingPauses(t *testing.T) {
 
 func TestQueuesComeAndGoWhileTheMoverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first, second := newFake("first", always(queue.Moved{Next: time.Second, Mine: true})), newFake("second", always(queue.Moved{Next: time.Second, Mine: true}))
+		first, second := newFake("first", nextIn(time.Second, true)), newFake("second", nextIn(time.Second, true))
 		m := deaf(first)
 		time.AfterFunc(2500*time.Millisecond, func() {
 			m.Remove("first")
 			m.Remove("unknown")
-			m.add(second)
-			m.add(second)
+			m.loops.add(second.name, nil, second.step)
+			m.loops.add(second.name, nil, second.step)
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
@@ -265,7 +259,7 @@ func TestQueuesComeAndGoWhileTheMoverRuns(t *testing.T) {
 
 func TestMoverRunsOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake("q", always(queue.Moved{Next: -1}))
+		f := newFake("q", nextIn(-1, false))
 		m := deaf(f)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
