@@ -2,20 +2,12 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"skidway/internal/rdb"
 )
-
-//go:embed lua/await.lua
-var awaitSource string
-
-var awaitScript = newScript(rdb.NewIdempotentScript, "await a job", withPlaces+awaitSource)
 
 const (
 	// askedFor is how long a question for the end of a job stands; it is
@@ -47,14 +39,14 @@ func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 	}
 	defer leave()
 	for {
-		a, err := awaitScript.run(ctx, q, local, millis(askedFor))
+		reply, err := q.run(ctx, awaitScript, local, millis(askedFor))
 		switch {
 		case err != nil:
 			return nil, err
-		case a.text(0) == "none":
+		case reply.Word == "none":
 			return nil, noJob(id)
-		case a.number(1) == 1:
-			job, _ := q.given(a[2:])
+		case reply.Int(0) == 1:
+			job, _ := q.given(reply.From(1))
 			return job, nil
 		}
 		select {

@@ -2,16 +2,8 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
-
-	"skidway/internal/rdb"
 )
-
-//go:embed lua/change_all.lua
-var changeAllSource string
-
-var changeAllScript = newScript(rdb.NewIdempotentScript, "change jobs", withOperations+changeAllSource)
 
 // DeleteAll deletes the jobs of a state as [Client.Delete] does: [Waiting],
 // [Delayed], [Dead] or [Finished]. It gives their number, which may be too low
@@ -73,12 +65,12 @@ func (q *Queue) changeAll(ctx context.Context, operation string, state State, fi
 		most = walkJobs
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
-		a, err := changeAllScript.run(ctx, q, append([]any{operation, string(state), cursor, most, walkBytes}, filter.args()...)...)
+		reply, err := q.run(ctx, changeAllScript, append([]any{operation, string(state), cursor, most, walkBytes}, filter.args()...)...)
 		if err != nil {
 			return changed, fmt.Errorf("%s %s jobs: %w", operation, state, err)
 		}
-		cursor = a.text(1)
-		changed += int(a.number(2))
+		cursor = reply.Text(0)
+		changed += int(reply.Int(1))
 	}
 	return changed, nil
 }

@@ -2,25 +2,10 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
 
 	"skidway/internal/rdb"
-)
-
-var (
-	//go:embed lua/operate.lua
-	operateSource string
-	//go:embed lua/change.lua
-	changeSource string
-)
-
-var (
-	withOperations = withWalk + uniqueSource + operateSource
-
-	changeScript     = newScript(rdb.NewScript, "change a job", withOperations+changeSource)
-	rescheduleScript = newScript(rdb.NewIdempotentScript, "reschedule a job", withOperations+changeSource)
 )
 
 // Delete removes a job and all that is kept with it, as if it had never been.
@@ -80,17 +65,17 @@ func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error 
 }
 
 // change does something to one job and gives the state in which it was.
-func (c *Client) change(ctx context.Context, s script, operation, id string, args ...any) (State, error) {
+func (c *Client) change(ctx context.Context, s *rdb.Script, operation, id string, args ...any) (State, error) {
 	q, local, err := c.find(id)
 	if err != nil {
 		return "", err
 	}
-	a, err := s.run(ctx, q, append([]any{operation, local}, args...)...)
+	reply, err := q.run(ctx, s, append([]any{operation, local}, args...)...)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", operation, err)
 	}
-	state := State(a.text(1))
-	switch a.text(0) {
+	state := State(reply.Text(0))
+	switch reply.Word {
 	case "none":
 		return "", noJob(id)
 	case "state":
@@ -98,7 +83,7 @@ func (c *Client) change(ctx context.Context, s script, operation, id string, arg
 	case "malformed":
 		return state, fmt.Errorf("%s %s: %w: it is %s, and too damaged to run", operation, id, ErrState, state)
 	case "duplicate":
-		return state, &DuplicateError{Key: a.text(2), Owner: globalID(q.name, a.text(3))}
+		return state, &DuplicateError{Key: reply.Text(1), Owner: globalID(q.name, reply.Text(2))}
 	}
 	return state, nil
 }

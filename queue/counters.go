@@ -2,23 +2,8 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
-
-	"skidway/internal/rdb"
-)
-
-var (
-	//go:embed lua/counters.lua
-	countersSource string
-	//go:embed lua/tidy.lua
-	tidySource string
-)
-
-var (
-	countersScript = newScript(rdb.NewIdempotentScript, "read counters", keysSource+countersSource)
-	tidyScript     = newScript(rdb.NewIdempotentScript, "tidy up", withRecords+tidySource)
 )
 
 // Counts are how often things happened to jobs of a queue.
@@ -90,19 +75,19 @@ func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
 	for _, counter := range counterNames {
 		args = append(args, counter.name)
 	}
-	a, err := countersScript.run(ctx, q, args...)
+	reply, err := q.run(ctx, countersScript, args...)
 	if err != nil {
 		return Counters{}, err
 	}
 	read := func(period int) (counts Counts) {
 		for i, counter := range counterNames {
-			*counter.of(&counts) = a.number(2 + period*len(counterNames) + i)
+			*counter.of(&counts) = reply.Int(1 + period*len(counterNames) + i)
 		}
 		return counts
 	}
 	counters := Counters{Total: read(0)}
 	for back := range days {
-		day := time.Unix((a.number(1)-int64(back))*86400, 0).UTC()
+		day := time.Unix((reply.Int(0)-int64(back))*86400, 0).UTC()
 		counters.Days = append(counters.Days, DayCounts{day, read(back + 1)})
 	}
 	return counters, nil
@@ -114,12 +99,12 @@ func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
 // steps.
 func (q *Queue) Tidy(ctx context.Context) error {
 	for cursor, more := "0", true; more; {
-		a, err := tidyScript.run(ctx, q, cursor, maxTidy)
+		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
 		if err != nil {
 			return err
 		}
-		cursor = a.text(1)
-		more = cursor != "" || a.number(2) == 1
+		cursor = reply.Text(0)
+		more = cursor != "" || reply.Int(1) == 1
 	}
 	return nil
 }

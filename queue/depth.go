@@ -2,16 +2,8 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"time"
-
-	"skidway/internal/rdb"
 )
-
-//go:embed lua/depth.lua
-var depthSource string
-
-var depthScript = newScript(rdb.NewIdempotentScript, "count jobs", withPlaces+depthSource)
 
 // A Depth says how many jobs a queue has in each state.
 type Depth struct {
@@ -70,22 +62,22 @@ func (n *ByPriority) add(p Priority, jobs int) {
 // Depth counts the jobs of the queue, as of one moment. It costs the same
 // however many there are.
 func (q *Queue) Depth(ctx context.Context) (Depth, error) {
-	a, err := depthScript.run(ctx, q)
+	reply, err := q.run(ctx, depthScript)
 	if err != nil {
 		return Depth{}, err
 	}
 	depth := Depth{
-		Paused:  a.number(1) == 1,
-		Delayed: int(a.number(2)), Dead: int(a.number(3)), Finished: int(a.number(4)),
-		Oldest: time.Duration(max(0, a.number(6))) * time.Millisecond,
+		Paused:  reply.Int(0) == 1,
+		Delayed: int(reply.Int(1)), Dead: int(reply.Int(2)), Finished: int(reply.Int(3)),
+		Oldest: time.Duration(max(0, reply.Int(5))) * time.Millisecond,
 	}
-	if a.text(5) != "" {
-		depth.NextDue = time.UnixMilli(a.number(5))
+	if reply.Text(4) != "" {
+		depth.NextDue = time.UnixMilli(reply.Int(4))
 	}
 	for at := line(1); at <= lineCount; at++ {
-		i := 7 + 2*int(at-1)
-		depth.Waiting.add(at.priority(), int(a.number(i)))
-		depth.Active.add(at.priority(), int(a.number(i+1)))
+		i := 6 + 2*int(at-1)
+		depth.Waiting.add(at.priority(), int(reply.Int(i)))
+		depth.Active.add(at.priority(), int(reply.Int(i+1)))
 	}
 	return depth, nil
 }

@@ -211,15 +211,15 @@ func (q *Queue) insert(ctx context.Context, jobs []insertion) []Result {
 	if err := q.register(ctx); err != nil {
 		return failed(err)
 	}
-	a, err := q.send(ctx, jobs)
+	reply, err := q.send(ctx, jobs)
 	if err != nil {
 		return failed(err)
 	}
-	if len(a) != len(jobs)+1 {
-		return failed(&rdb.OutcomeUnknownError{Op: "enqueue", Err: fmt.Errorf("%d ids for %d jobs", len(a)-1, len(jobs))})
+	if reply.Len() != len(jobs) {
+		return failed(&rdb.OutcomeUnknownError{Op: "enqueue", Err: fmt.Errorf("%d ids for %d jobs", reply.Len(), len(jobs))})
 	}
 	for i := range jobs {
-		id := a.text(i + 1)
+		id := reply.Text(i)
 		if owner, held := strings.CutPrefix(id, "="); held {
 			results[i].Err = &DuplicateError{Key: jobs[i].key, Owner: globalID(q.name, owner)}
 			continue
@@ -230,13 +230,13 @@ func (q *Queue) insert(ctx context.Context, jobs []insertion) []Result {
 }
 
 // send runs the script that is enough for the jobs.
-func (q *Queue) send(ctx context.Context, jobs []insertion) (answer, error) {
+func (q *Queue) send(ctx context.Context, jobs []insertion) (rdb.Reply, error) {
 	for i := range jobs {
 		if jobs[i].record != nil {
-			return enqueueScript.run(ctx, q, insertArgs(jobs)...)
+			return q.run(ctx, enqueueScript, insertArgs(jobs)...)
 		}
 	}
-	return enqueuePlainScript.runOn(ctx, q, q.plain, plainArgs(jobs)...)
+	return q.runOn(ctx, enqueuePlainScript, q.plain, plainArgs(jobs)...)
 }
 
 // plainArgs groups neighbours that differ in their args only.

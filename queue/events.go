@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"time"
@@ -11,11 +10,6 @@ import (
 
 	"skidway/internal/rdb"
 )
-
-//go:embed lua/events.lua
-var eventsSource string
-
-var eventsScript = newScript(rdb.NewIdempotentScript, "keep events", keysSource+eventsSource)
 
 // An Event is something that happened to a job.
 type Event struct {
@@ -53,7 +47,7 @@ func (q *Queue) KeepEvents(ctx context.Context, most int) error {
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := eventsScript.run(ctx, q, most)
+	_, err := q.run(ctx, eventsScript, most)
 	return err
 }
 

@@ -64,12 +64,12 @@ const maxBatchBytes = 4 << 20
 func (l *Lease) Finish(ctx context.Context, endings []Ending) (changed int, err error) {
 	for len(endings) > 0 {
 		args, took := l.finishArgs(endings)
-		a, err := finishScript.run(ctx, l.queue, args...)
+		reply, err := l.queue.run(ctx, finishScript, args...)
 		if err != nil {
 			return changed, err
 		}
-		for i := range a[1:] {
-			changed += int(a.number(i + 1))
+		for i := range reply.Len() {
+			changed += int(reply.Int(i))
 		}
 		endings = endings[took:]
 	}
@@ -181,8 +181,8 @@ func (q *Queue) Recover(ctx context.Context, crashes int, sweep bool) (Recovered
 	if sweep {
 		look = 1
 	}
-	a, err := recoverScript.run(ctx, q, maxRecover, crashes, look)
-	return Recovered{Returned: int(a.number(1)), Dead: int(a.number(2)), More: a.number(3) == 1}, err
+	reply, err := q.run(ctx, recoverScript, maxRecover, crashes, look)
+	return Recovered{Returned: int(reply.Int(0)), Dead: int(reply.Int(1)), More: reply.Int(2) == 1}, err
 }
 
 // maxRecover and maxMove keep the scripts at about a millisecond: a job costs
@@ -204,10 +204,10 @@ type Moved struct {
 // of their times and at most some hundred a call. Any number of callers may do
 // so; who tells them apart. [delayed.Mover] does it on time.
 func (q *Queue) MoveDue(ctx context.Context, who string) (Moved, error) {
-	a, err := moveScript.run(ctx, q, maxMove, who)
+	reply, err := q.run(ctx, moveScript, maxMove, who)
 	if err != nil {
 		return Moved{}, fmt.Errorf("move due jobs: %w", err)
 	}
-	next := time.Duration(a.number(2)) * time.Millisecond
-	return Moved{Jobs: int(a.number(1)), Next: next, More: next == 0, Mine: a.number(3) == 1}, nil
+	next := time.Duration(reply.Int(1)) * time.Millisecond
+	return Moved{Jobs: int(reply.Int(0)), Next: next, More: next == 0, Mine: reply.Int(2) == 1}, nil
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,14 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
-)
-
-//go:embed lua/joblog.lua
-var jobLogSource string
-
-var (
-	logScript      = newScript(rdb.NewScript, "log for a job", withPlaces+jobLogSource)
-	progressScript = newScript(rdb.NewIdempotentScript, "set the progress of a job", withPlaces+jobLogSource)
 )
 
 // Bounds of what is kept beside a job.
@@ -103,7 +94,7 @@ func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func (q *Queue) keepBeside(ctx context.Context, s script, id, who, what string, args ...any) error {
+func (q *Queue) keepBeside(ctx context.Context, s *rdb.Script, id, who, what string, args ...any) error {
 	queue, local, err := splitID(id)
 	if err != nil {
 		return err
@@ -111,8 +102,8 @@ func (q *Queue) keepBeside(ctx context.Context, s script, id, who, what string, 
 	if queue != q.name {
 		return fmt.Errorf("%w: job %s is not of queue %s", ErrInvalid, id, q.name)
 	}
-	a, err := s.run(ctx, q, append([]any{local, who, what}, args...)...)
-	if err == nil && a.text(0) == "state" {
+	reply, err := q.run(ctx, s, append([]any{local, who, what}, args...)...)
+	if err == nil && reply.Word == "state" {
 		err = fmt.Errorf("%s for %s: %w: it is not active", what, id, ErrState)
 	}
 	return err

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"skidway/internal/rdb"
 )
 
 // partition is the only one there is so far. Keys and ids have a place for
@@ -11,7 +13,7 @@ import (
 const partition = 0
 
 // The keys of a queue, in the order in which every script gets them. The first
-// [lineCount] are the lines; lua/keys.lua gives the others their names.
+// [lineCount] are the lines; scripts have names for the others.
 var keyNames = [...]string{
 	"high:returned", "high:due", "high:fresh",
 	"normal:returned", "normal:due", "normal:fresh",
@@ -58,11 +60,21 @@ func plainKeys(keys []string) []string {
 	return []string{keys[2], keys[5], keys[8], keys[keyMeta], keys[keyCounts], keys[keyEvents]}
 }
 
+// plainKeyNames are the names of plainKeys.
+var plainKeyNames = rdb.Keys{"high:fresh", "normal:fresh", "low:fresh", "meta", "counts", "events"}
+
+// scheduleKeyNames are the names of scheduleKeys.
+var scheduleKeyNames = append(keyNames[:len(keyNames):len(keyNames)], "schedules", "schedules:due", "schedules:fired", "schedules:watch")
+
 // scheduleKeys gives all keys of a queue and, behind them, those of its
-// schedules; lua/schedule.lua gives these their names.
+// schedules.
 func scheduleKeys(keys []string) []string {
 	base := strings.TrimSuffix(keys[keyMeta], "meta")
-	return append(slices.Clip(keys), base+"schedules", base+"schedules:due", base+"schedules:fired", base+"schedules:watch")
+	keys = slices.Clip(keys)
+	for _, name := range scheduleKeyNames[len(keys):] {
+		keys = append(keys, base+name)
+	}
+	return keys
 }
 
 // registryKeys are the set of all queues and the stream that tells of new

@@ -41,7 +41,7 @@ func (q *Queue) Lease(ctx context.Context, worker string, length time.Duration, 
 		return nil, err
 	}
 	l := &Lease{queue: q, worker: worker, length: length}
-	if _, err := leaseOpenScript.run(ctx, q, worker, millis(length), about); err != nil {
+	if _, err := q.run(ctx, leaseOpenScript, worker, millis(length), about); err != nil {
 		return nil, fmt.Errorf("open a lease: %w", err)
 	}
 	return l, nil
@@ -56,13 +56,13 @@ func (l *Lease) Worker() string { return l.worker }
 // Beat prolongs the lease from now by its length. recover says that there is
 // something to [Queue.Recover]. Call it a few times a lease.
 func (l *Lease) Beat(ctx context.Context) (recover bool, err error) {
-	a, err := leaseBeatScript.run(ctx, l.queue, l.worker, millis(l.length))
-	return a.number(1) == 1, err
+	reply, err := l.queue.run(ctx, leaseBeatScript, l.worker, millis(l.length))
+	return reply.Int(0) == 1, err
 }
 
 // Describe changes what people are shown of the worker.
 func (l *Lease) Describe(ctx context.Context, about []byte) error {
-	_, err := leaseNoteScript.run(ctx, l.queue, l.worker, "describe", about)
+	_, err := l.queue.run(ctx, leaseNoteScript, l.worker, "describe", about)
 	return err
 }
 
@@ -74,14 +74,14 @@ func (l *Lease) Alone(ctx context.Context, job *Job) error {
 	if job != nil {
 		place = fmt.Sprintf("%d %s", job.line, job.entry)
 	}
-	_, err := leaseNoteScript.run(ctx, l.queue, l.worker, "alone", place)
+	_, err := l.queue.run(ctx, leaseNoteScript, l.worker, "alone", place)
 	return err
 }
 
 // Close ends the lease. Jobs that the worker still holds are recovered by
 // others, as after its death; hand them back first.
 func (l *Lease) Close(ctx context.Context) error {
-	_, err := leaseCloseScript.run(ctx, l.queue, l.worker)
+	_, err := l.queue.run(ctx, leaseCloseScript, l.worker)
 	return err
 }
 
@@ -110,21 +110,21 @@ func (l *Lease) Fetch(ctx context.Context, most, bytes int) (Fetched, error) {
 	if most < 1 || bytes < 1 {
 		return Fetched{}, fmt.Errorf("%w: fetch of %d jobs, %d bytes: want at least one", ErrInvalid, most, bytes)
 	}
-	a, err := fetchScript.run(ctx, l.queue, l.worker, min(most, maxBatch), bytes)
+	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(most, maxBatch), bytes)
 	if err != nil {
 		return Fetched{}, err
 	}
-	switch a.text(0) {
+	switch reply.Word {
 	case "paused":
 		return Fetched{Paused: true}, nil
 	case "empty":
 		marks := make([]rdb.Mark, lineCount)
 		for i := range marks {
-			marks[i] = rdb.Mark{Key: l.queue.keys[i], ID: a.text(i + 1)}
+			marks[i] = rdb.Mark{Key: l.queue.keys[i], ID: reply.Text(i)}
 		}
 		return Fetched{Marks: marks}, nil
 	}
-	jobs, malformed := l.decode(a)
+	jobs, malformed := l.decode(reply)
 	return l.sorted(ctx, jobs, malformed)
 }
 
@@ -134,16 +134,16 @@ func (l *Lease) Reread(ctx context.Context) (Fetched, error) {
 	var jobs, malformed []*Job
 	for at := line(1); at <= lineCount; at++ {
 		for after, more := "0", true; more; {
-			a, err := rereadScript.run(ctx, l.queue, l.worker, int(at), after, maxBatch)
+			reply, err := l.queue.run(ctx, rereadScript, l.worker, int(at), after, maxBatch)
 			if err != nil {
 				return Fetched{}, err
 			}
-			if a.text(0) == "empty" {
+			if reply.Word == "empty" {
 				break
 			}
-			some, bad := l.decode(a)
+			some, bad := l.decode(reply)
 			jobs, malformed = append(jobs, some...), append(malformed, bad...)
-			more = a.number(3) == maxBatch
+			more = reply.Int(2) == maxBatch
 			for _, job := range append(some, bad...) {
 				if compareEntries(job.entry, after) > 0 {
 					after = job.entry
@@ -173,25 +173,24 @@ func (l *Lease) sorted(ctx context.Context, jobs, malformed []*Job) (Fetched, er
 }
 
 // decode reads the time and the groups that fetch.lua returns.
-func (l *Lease) decode(a answer) (jobs, malformed []*Job) {
-	ahead := time.Since(time.UnixMilli(a.number(1)))
-	groups := a[2:]
-	for i := 0; i+2 < len(groups); {
-		at, count, kind := line(groups.number(i)), int(groups.number(i+1)), groups.text(i+2)
-		i += 3
+func (l *Lease) decode(reply rdb.Reply) (jobs, malformed []*Job) {
+	ahead := time.Since(time.UnixMilli(reply.Int(0)))
+	for rest := reply.From(1); rest.Len() > 0; {
+		at, count, kind := line(rest.Int(0)), int(rest.Int(1)), rest.Text(2)
+		rest = rest.From(3)
 		all := make([]Job, count)
 		jobs = slices.Grow(jobs, count)
 		for n := range count {
 			job := &all[n]
-			job.line, job.entry, job.State, job.Worker, job.ahead = at, groups.text(i), Active, l.worker, ahead
+			job.line, job.entry, job.State, job.Worker, job.ahead = at, rest.Text(0), Active, l.worker, ahead
 			job.Priority = at.priority()
 			var err error
 			if kind != "" {
-				job.Kind, job.packed = kind, groups.text(i+1)
-				i += 2
+				job.Kind, job.packed = kind, rest.Text(1)
+				rest = rest.From(2)
 			} else {
-				fields := groups[i+2:][:groups.number(i+1)]
-				i += 2 + len(fields)
+				var fields rdb.Reply
+				fields, rest = rest.From(2).Cut(int(rest.Int(1)))
 				err = job.setFields(fields)
 			}
 			if err == nil {
@@ -210,19 +209,19 @@ func (l *Lease) decode(a answer) (jobs, malformed []*Job) {
 
 // setFields sets the fields of an entry: those of the record that it may carry
 // first, since the others amend it.
-func (j *Job) setFields(fields answer) error {
-	if len(fields) == 0 {
+func (j *Job) setFields(fields rdb.Reply) error {
+	if fields.Len() == 0 {
 		return errors.New("its entry is gone")
 	}
 	at := j.line.priority()
 	for _, record := range []bool{true, false} {
-		for i := 0; i+1 < len(fields); i += 2 {
-			name := fields.text(i)
+		for i := 0; i+1 < fields.Len(); i += 2 {
+			name := fields.Text(i)
 			if name == "id" && j.line.fresh() {
 				continue // what anyone can write doesn't choose its id
 			}
 			if (name == "job") == record {
-				if err := j.setField(name, fields.text(i+1)); err != nil {
+				if err := j.setField(name, fields.Text(i+1)); err != nil {
 					return err
 				}
 			}

@@ -57,7 +57,7 @@ func priorityOf(letter byte) (Priority, bool) {
 }
 
 // A line is one of the nine streams in which jobs of a queue wait, numbered
-// from 1 in the order in which they are read, as scripts number them.
+// from 1 in the order in which they are read, as *rdb.Scripts number them.
 type line int
 
 // The lines of one priority, in order. What was handed back goes first, then

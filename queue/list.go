@@ -2,23 +2,8 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"regexp"
-
-	"skidway/internal/rdb"
-)
-
-var (
-	//go:embed lua/walk.lua
-	walkSource string
-	//go:embed lua/list.lua
-	listSource string
-)
-
-var (
-	withWalk   = withPlaces + walkSource
-	listScript = newScript(rdb.NewIdempotentScript, "list jobs", withWalk+listSource)
 )
 
 // DefaultListLimit and MaxListLimit bound a [Page].
@@ -69,17 +54,17 @@ func (q *Queue) List(ctx context.Context, state State, o ListOptions) (Page, err
 	}
 	page, filter := Page{Next: o.Cursor}, o.Filter.args()
 	for seen, size := 0, 0; len(page.Jobs) < o.Limit && seen < maxListed && size < listBytes; {
-		a, err := listScript.run(ctx, q, append([]any{string(state), page.Next, o.Limit - len(page.Jobs), walkJobs, walkBytes}, filter...)...)
+		reply, err := q.run(ctx, listScript, append([]any{string(state), page.Next, o.Limit - len(page.Jobs), walkJobs, walkBytes}, filter...)...)
 		if err != nil {
 			return Page{}, err
 		}
-		page.Next = a.text(1)
-		seen += int(a.number(2))
-		for rest := a[3:]; len(rest) > 0; {
-			job, took := q.given(rest)
+		page.Next = reply.Text(0)
+		seen += int(reply.Int(1))
+		for rest := reply.From(2); rest.Len() > 0; {
+			var job *Job
+			job, rest = q.given(rest)
 			page.Jobs = append(page.Jobs, job)
 			size += len(job.packed)
-			rest = rest[took:]
 		}
 		if page.Next == "" {
 			break

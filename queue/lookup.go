@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"math"
 	"strconv"
@@ -10,17 +9,6 @@ import (
 
 	"skidway/internal/rdb"
 )
-
-//go:embed lua/locate.lua
-var locateSource string
-
-//go:embed lua/lookup.lua
-var lookupSource string
-
-// withPlaces is for scripts that find jobs.
-var withPlaces = withReturns + locateSource
-
-var lookupScript = newScript(rdb.NewIdempotentScript, "look a job up", withPlaces+lookupSource)
 
 // Get looks a job up, in whatever state it is. A job of which Redis holds
 // something damaged comes with what could be read, and with a Reason that
@@ -31,38 +19,37 @@ func (c *Client) Get(ctx context.Context, id string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := lookupScript.run(ctx, q, local)
+	reply, err := q.run(ctx, lookupScript, local)
 	if err != nil {
 		return nil, err
 	}
-	if a.text(0) == "none" {
+	if reply.Word == "none" {
 		return nil, noJob(id)
 	}
-	job, _ := q.given(a[1:])
+	job, _ := q.given(reply)
 	return job, nil
 }
 
-// given reads a job as lua/locate.lua gives it, and says how many values it
-// took.
-func (q *Queue) given(a answer) (job *Job, took int) {
-	fields := a[7:][:a.number(6)]
-	at := line(a.number(4))
-	job = &Job{State: State(a.text(1)), Worker: a.text(3), line: at, entry: a.text(5)}
+// given reads a job as lua/locate.lua gives it, and returns what follows it.
+func (q *Queue) given(reply rdb.Reply) (job *Job, rest rdb.Reply) {
+	fields, rest := reply.From(7).Cut(int(reply.Int(6)))
+	at := line(reply.Int(4))
+	job = &Job{State: State(reply.Text(1)), Worker: reply.Text(3), line: at, entry: reply.Text(5)}
 	var err error
 	switch {
 	case at > 0:
 		job.Priority = at.priority()
 		err = job.setFields(fields)
-	case len(fields) == 2:
-		err = job.setRecord(fields.text(1))
+	case fields.Len() == 2:
+		err = job.setRecord(fields.Text(1))
 	default:
 		err = errors.New("it has a time but no record")
 	}
-	job.local = a.text(0) // nothing in it can change that
+	job.local = reply.Text(0) // nothing in it can change that
 	if err2 := job.complete(q.name, q.client.config.MaxPayload); err == nil {
 		err = err2
 	}
-	score := scoreTime(a.text(2))
+	score := scoreTime(reply.Text(2))
 	switch job.State {
 	case Active:
 		job.Taken = score
@@ -80,7 +67,7 @@ func (q *Queue) given(a answer) (job *Job, took int) {
 	if err != nil && job.Reason == "" {
 		job.Reason = "malformed: " + err.Error()
 	}
-	return job, 7 + len(fields)
+	return job, rest
 }
 
 // scoreTime is the time that a score means, or zero for none.

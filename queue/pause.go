@@ -2,15 +2,7 @@ package queue
 
 import (
 	"context"
-	_ "embed"
-
-	"skidway/internal/rdb"
 )
-
-//go:embed lua/pause.lua
-var pauseSource string
-
-var pauseScript = newScript(rdb.NewIdempotentScript, "pause or resume", keysSource+pauseSource)
 
 // Pause lets no worker take another job of the queue, from the moment it
 // returns. Jobs that run go on; others can still be added. Pausing twice is
@@ -24,6 +16,6 @@ func (q *Queue) pause(ctx context.Context, do string) error {
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := pauseScript.run(ctx, q, do)
+	_, err := q.run(ctx, pauseScript, do)
 	return err
 }

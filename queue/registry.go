@@ -9,8 +9,6 @@ import (
 	"skidway/internal/rdb"
 )
 
-var registerScript = scripts.Idempotent("register", "note a queue", "queues", "new")
-
 // register notes the queue in the list of all, once a process.
 func (q *Queue) register(ctx context.Context) error {
 	if q.known.Load() {

@@ -2,17 +2,9 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"time"
-
-	"skidway/internal/rdb"
 )
-
-//go:embed lua/retention.lua
-var retentionSource string
-
-var retentionScript = newScript(rdb.NewIdempotentScript, "set the retention", keysSource+retentionSource)
 
 // What a queue keeps where its [Retention] doesn't say; place.lua has the same.
 const (
@@ -55,7 +47,7 @@ func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := retentionScript.run(ctx, q, args...)
+	_, err := q.run(ctx, retentionScript, args...)
 	return err
 }
 

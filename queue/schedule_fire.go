@@ -3,33 +3,11 @@ package queue
 import (
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"skidway/internal/rdb"
-)
-
-var (
-	//go:embed lua/schedule_due.lua
-	scheduleDueSource string
-	//go:embed lua/schedule_job.lua
-	scheduleJobSource string
-	//go:embed lua/schedule_fire.lua
-	scheduleFireSource string
-	//go:embed lua/schedule_run.lua
-	scheduleRunSource string
-)
-
-var (
-	withFirings = withRecords + uniqueSource + scheduleSource + later("job_adder", enqueueJobSource) + scheduleJobSource
-
-	scheduleDueScript  = newScript(rdb.NewIdempotentScript, "look for due schedules", withSchedules+scheduleDueSource)
-	scheduleFireScript = newScript(rdb.NewIdempotentScript, "fire a schedule", withFirings+scheduleFireSource)
-	scheduleRunScript  = newScript(rdb.NewIdempotentScript, "fire a schedule now", withFirings+scheduleRunSource)
 )
 
 // Bounds of the steps of a watch.
@@ -78,17 +56,17 @@ func (q *Queue) DueSchedules(ctx context.Context, who string, vouch time.Duratio
 	for name, version := range unreadable {
 		args = append(args, name, version)
 	}
-	a, err := scheduleDueScript.runOn(ctx, q, scheduleKeys(q.keys), args...)
+	reply, err := q.runOn(ctx, scheduleDueScript, scheduleKeys(q.keys), args...)
 	if err != nil {
 		return DueSchedules{}, err
 	}
 	found := DueSchedules{
-		Now: time.UnixMilli(a.number(1)), Old: time.UnixMilli(a.number(2)), Since: time.UnixMilli(a.number(3)),
-		Next: time.Duration(a.number(4)) * time.Millisecond, Mine: a.number(5) == 1,
+		Now: time.UnixMilli(reply.Int(0)), Old: time.UnixMilli(reply.Int(1)), Since: time.UnixMilli(reply.Int(2)),
+		Next: time.Duration(reply.Int(3)) * time.Millisecond, Mine: reply.Int(4) == 1,
 	}
-	for i := 6; i+3 < len(a); i += 4 {
-		due := DueSchedule{due: a.text(i + 1), Version: a.text(i + 2), size: len(a.text(i + 3))}
-		due.Schedule, due.Err = q.schedule(a.text(i), a.text(i+3))
+	for i := 5; i+3 < reply.Len(); i += 4 {
+		due := DueSchedule{due: reply.Text(i + 1), Version: reply.Text(i + 2), size: len(reply.Text(i + 3))}
+		due.Schedule, due.Err = q.schedule(reply.Text(i), reply.Text(i+3))
 		due.At = scoreTime(due.due)
 		if due.At.IsZero() && due.Err == nil {
 			due.Err = fmt.Errorf("schedule %.140q of queue %s is malformed: its next time is %.40q", due.Name, q.name, due.due)
@@ -120,14 +98,14 @@ func (q *Queue) FireSchedule(ctx context.Context, s *DueSchedule, times []time.T
 	for _, at := range times {
 		args = append(args, at.UnixMilli(), s.headers(at))
 	}
-	a, err := scheduleFireScript.runOn(ctx, q, scheduleKeys(q.keys), args...)
+	reply, err := q.runOn(ctx, scheduleFireScript, scheduleKeys(q.keys), args...)
 	if err != nil {
 		return false, err
 	}
-	if a.text(0) == "damaged" {
+	if reply.Word == "damaged" {
 		return false, fmt.Errorf("%w: schedule %s of queue %s: %w", ErrInvalid, s.Name, q.name, errRecord)
 	}
-	return a.text(0) == "ok", nil
+	return reply.Word == "ok", nil
 }
 
 // RunSchedule fires a schedule now and gives the id of its job. The times at
@@ -147,16 +125,16 @@ func (q *Queue) RunSchedule(ctx context.Context, name string) (id string, err er
 		if err != nil {
 			return "", err
 		}
-		a, err := scheduleRunScript.runOn(ctx, q, scheduleKeys(q.keys), name, stored.version, token, stored.now.UnixMilli(), s.headers(stored.now))
+		reply, err := q.runOn(ctx, scheduleRunScript, scheduleKeys(q.keys), name, stored.version, token, stored.now.UnixMilli(), s.headers(stored.now))
 		switch {
 		case err != nil:
 			return "", err
-		case a.text(0) == "damaged":
+		case reply.Word == "damaged":
 			return "", fmt.Errorf("%w: schedule %s of queue %s: %w", ErrInvalid, name, q.name, errRecord)
-		case a.text(0) == "moved":
+		case reply.Word == "moved":
 			continue
 		}
-		id := a.text(1)
+		id := reply.Text(0)
 		if owner, held := strings.CutPrefix(id, "="); held {
 			return "", &DuplicateError{Key: s.Options.Unique.Key, Owner: globalID(q.name, owner)}
 		}

@@ -2,29 +2,10 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"skidway/internal/rdb"
-)
-
-var (
-	//go:embed lua/schedule.lua
-	scheduleSource string
-	//go:embed lua/schedule_get.lua
-	scheduleGetSource string
-	//go:embed lua/schedule_set.lua
-	scheduleSetSource string
-)
-
-var (
-	withSchedules = keysSource + scheduleSource
-
-	scheduleGetScript = newScript(rdb.NewIdempotentScript, "read a schedule", withSchedules+scheduleGetSource)
-	scheduleSetScript = newScript(rdb.NewIdempotentScript, "change a schedule", withSchedules+scheduleSetSource)
 )
 
 // A storedSchedule is a schedule as the scripts give it.
@@ -35,11 +16,11 @@ type storedSchedule struct {
 }
 
 func (q *Queue) storedSchedule(ctx context.Context, name string) (storedSchedule, error) {
-	a, err := scheduleGetScript.runOn(ctx, q, scheduleKeys(q.keys), name)
+	reply, err := q.runOn(ctx, scheduleGetScript, scheduleKeys(q.keys), name)
 	if err != nil {
 		return storedSchedule{}, err
 	}
-	return storedSchedule{time.UnixMilli(a.number(1)), a.text(2), a.text(3)}, nil
+	return storedSchedule{time.UnixMilli(reply.Int(0)), reply.Text(1), reply.Text(2)}, nil
 }
 
 // PutSchedule stores a schedule: a new one, or in place of the one of its name.
@@ -79,13 +60,13 @@ func (c *Client) PutSchedule(ctx context.Context, s Schedule, next func(after ti
 			}
 			due = fmt.Sprint(at.UnixMilli())
 		}
-		a, err := scheduleSetScript.runOn(ctx, q, scheduleKeys(q.keys), s.Name, stored.version, record, due, MaxSchedules)
+		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), s.Name, stored.version, record, due, MaxSchedules)
 		switch {
 		case err != nil:
 			return failed(err)
-		case a.text(0) == "full":
+		case reply.Word == "full":
 			return failed(fmt.Errorf("%w: queue %s has %d schedules, the most there may be", ErrInvalid, q.name, MaxSchedules))
-		case a.text(0) == "ok":
+		case reply.Word == "ok":
 			return true, nil
 		}
 	}
@@ -130,8 +111,8 @@ func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
 		if stored.record == "" {
 			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
 		}
-		a, err := scheduleSetScript.runOn(ctx, q, scheduleKeys(q.keys), name, stored.version, "", "", MaxSchedules)
-		if err != nil || a.text(0) == "ok" {
+		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), name, stored.version, "", "", MaxSchedules)
+		if err != nil || reply.Word == "ok" {
 			return err
 		}
 	}

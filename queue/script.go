@@ -3,8 +3,8 @@ package queue
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
-	"strconv"
 
 	"skidway/internal/rdb"
 )
@@ -12,134 +12,65 @@ import (
 //go:embed lua
 var luaFiles embed.FS
 
-var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], nil)
+// scripts are those of a queue. The words without an error are for their callers.
+var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], rdb.Words{
+	"newer": func(r rdb.Reply) error { return &FormatError{Version: r.Text(0)} },
+	"lost":  func(rdb.Reply) error { return ErrLeaseLost },
 
-// What scripts share, put before them.
-var (
-	//go:embed lua/keys.lua
-	keysSource string
-	//go:embed lua/record.lua
-	recordSource string
-	//go:embed lua/place.lua
-	placeSource string
-	//go:embed lua/return.lua
-	returnSource string
-	//go:embed lua/unique.lua
-	uniqueSource string
-)
+	"none": nil, "state": nil, "malformed": nil, "duplicate": nil, // of one job
+	"empty": nil, "paused": nil, // of fetch
+	"moved": nil, "full": nil, "damaged": nil, // of schedules
+})
 
 var (
-	//go:embed lua/enqueue.lua
-	enqueueSource string
-	//go:embed lua/enqueue_plain.lua
-	enqueuePlainSource string
-	//go:embed lua/enqueue_job.lua
-	enqueueJobSource string
-	//go:embed lua/lease_open.lua
-	leaseOpenSource string
-	//go:embed lua/lease_beat.lua
-	leaseBeatSource string
-	//go:embed lua/lease_close.lua
-	leaseCloseSource string
-	//go:embed lua/lease_note.lua
-	leaseNoteSource string
-	//go:embed lua/fetch.lua
-	fetchSource string
-	//go:embed lua/fetch_taken.lua
-	fetchTakenSource string
-	//go:embed lua/reread.lua
-	rereadSource string
-	//go:embed lua/finish.lua
-	finishSource string
-	//go:embed lua/finish_others.lua
-	finishOthersSource string
-	//go:embed lua/recover.lua
-	recoverSource string
-	//go:embed lua/move.lua
-	moveSource string
+	awaitScript        = scripts.Idempotent("await", "await a job")
+	changeAllScript    = scripts.Idempotent("change_all", "change jobs")
+	changeScript       = scripts.Script("change", "change a job")
+	countersScript     = scripts.Idempotent("counters", "read counters")
+	depthScript        = scripts.Idempotent("depth", "count jobs")
+	enqueuePlainScript = scripts.Script("enqueue_plain", "enqueue", plainKeyNames...)
+	enqueueScript      = scripts.Script("enqueue", "enqueue")
+	eventsScript       = scripts.Idempotent("events", "keep events")
+	fetchScript        = scripts.Script("fetch", "fetch jobs")
+	finishScript       = scripts.Idempotent("finish", "finish jobs")
+	leaseBeatScript    = scripts.Idempotent("lease_beat", "prolong a lease")
+	leaseCloseScript   = scripts.Idempotent("lease_close", "close a lease")
+	leaseNoteScript    = scripts.Idempotent("lease_note", "note something of a worker")
+	leaseOpenScript    = scripts.Idempotent("lease_open", "open a lease")
+	listScript         = scripts.Idempotent("list", "list jobs")
+	logScript          = scripts.Script("joblog", "log for a job")
+	lookupScript       = scripts.Idempotent("lookup", "look a job up")
+	moveScript         = scripts.Idempotent("move", "move due jobs")
+	pauseScript        = scripts.Idempotent("pause", "pause or resume")
+	progressScript     = scripts.Idempotent("joblog", "set the progress of a job")
+	recoverScript      = scripts.Idempotent("recover", "recover jobs")
+	registerScript     = scripts.Idempotent("register", "note a queue", "queues", "new")
+	rereadScript       = scripts.Idempotent("reread", "read held jobs again")
+	rescheduleScript   = scripts.Idempotent("change", "reschedule a job")
+	retentionScript    = scripts.Idempotent("retention", "set the retention")
+	scheduleDueScript  = scripts.Idempotent("schedule_due", "look for due schedules", scheduleKeyNames...)
+	scheduleFireScript = scripts.Idempotent("schedule_fire", "fire a schedule", scheduleKeyNames...)
+	scheduleGetScript  = scripts.Idempotent("schedule_get", "read a schedule", scheduleKeyNames...)
+	scheduleRunScript  = scripts.Idempotent("schedule_run", "fire a schedule now", scheduleKeyNames...)
+	scheduleSetScript  = scripts.Idempotent("schedule_set", "change a schedule", scheduleKeyNames...)
+	tidyScript         = scripts.Idempotent("tidy", "tidy up")
+	workersScript      = scripts.Idempotent("workers", "list workers")
 )
 
-var (
-	withRecords = keysSource + recordSource + placeSource
-	withReturns = withRecords + returnSource
-
-	enqueueScript      = newScript(rdb.NewScript, "enqueue", keysSource+later("job_adder", recordSource+placeSource+uniqueSource+enqueueJobSource)+enqueueSource)
-	enqueuePlainScript = newScript(rdb.NewScript, "enqueue", enqueuePlainSource)
-	leaseOpenScript    = newScript(rdb.NewIdempotentScript, "open a lease", keysSource+leaseOpenSource)
-	leaseBeatScript    = newScript(rdb.NewIdempotentScript, "prolong a lease", keysSource+leaseBeatSource)
-	leaseCloseScript   = newScript(rdb.NewIdempotentScript, "close a lease", keysSource+leaseCloseSource)
-	leaseNoteScript    = newScript(rdb.NewIdempotentScript, "note something of a worker", keysSource+leaseNoteSource)
-	fetchScript        = newScript(rdb.NewScript, "fetch jobs", keysSource+later("taker", recordSource+placeSource+fetchTakenSource)+fetchSource)
-	rereadScript       = newScript(rdb.NewIdempotentScript, "read held jobs again", keysSource+rereadSource)
-	finishScript       = newScript(rdb.NewIdempotentScript, "finish jobs", keysSource+later("operations", recordSource+placeSource+returnSource+uniqueSource+later("job_adder", enqueueJobSource)+finishOthersSource)+finishSource)
-	recoverScript      = newScript(rdb.NewIdempotentScript, "recover jobs", withReturns+recoverSource)
-	moveScript         = newScript(rdb.NewIdempotentScript, "move due jobs", withRecords+moveSource)
-)
-
-// later makes a function of sources, which returns what they return. The scripts
-// that are called for every job make what only some jobs need when one of those
-// comes: making all of it takes Redis 20 microseconds.
-func later(name, sources string) string {
-	return "local function " + name + "()\n" + sources + "\nend\n"
+// run runs a script with the keys of the queue.
+func (q *Queue) run(ctx context.Context, s *rdb.Script, args ...any) (rdb.Reply, error) {
+	return q.runOn(ctx, s, q.keys, args...)
 }
 
-// A script is a script of Redis whose answer starts with a word: ok, or why
-// not.
-type script struct {
-	name string // what failed, in errors
-	lua  *rdb.Script
-}
-
-func newScript(make func(name, source string) *rdb.Script, name, source string) script {
-	return script{name, make(name, source)}
-}
-
-// run gives the answer of a script on a queue, with its first word. The words
-// that every script may answer become errors.
-func (s script) run(ctx context.Context, q *Queue, args ...any) (answer, error) {
-	return s.runOn(ctx, q, q.keys, args...)
-}
-
-// runOn is run with some of the queue's keys.
-func (s script) runOn(ctx context.Context, q *Queue, keys []string, args ...any) (answer, error) {
-	cmd, err := s.lua.Do(ctx, q.client.db, keys, args...)
-	if err != nil {
-		return nil, fmt.Errorf("queue %s: %w", q.name, err)
+// runOn is run with other keys.
+func (q *Queue) runOn(ctx context.Context, s *rdb.Script, keys []string, args ...any) (rdb.Reply, error) {
+	reply, err := s.Run(ctx, q.client.db, keys, args...)
+	var newer *FormatError
+	switch {
+	case errors.As(err, &newer):
+		newer.Queue = q.name
+	case err != nil && !errors.Is(err, ErrLeaseLost):
+		err = fmt.Errorf("queue %s: %w", q.name, err)
 	}
-	values, err := cmd.Slice()
-	if err != nil {
-		return nil, fmt.Errorf("queue %s: %s: %w", q.name, s.name, err)
-	}
-	a := answer(values)
-	switch a.text(0) {
-	case "newer":
-		return nil, &FormatError{Queue: q.name, Version: a.text(1)}
-	case "lost":
-		return nil, ErrLeaseLost
-	}
-	return a, nil
-}
-
-// An answer is what a script returned.
-type answer []any
-
-// text gives the string at i, or "" if there is none.
-func (a answer) text(i int) string {
-	if i >= len(a) {
-		return ""
-	}
-	text, _ := a[i].(string)
-	return text
-}
-
-// number gives the number at i, or 0 if there is none.
-func (a answer) number(i int) int64 {
-	if i >= len(a) {
-		return 0
-	}
-	if n, ok := a[i].(int64); ok {
-		return n
-	}
-	n, _ := strconv.ParseInt(a.text(i), 10, 64)
-	return n
+	return reply, err
 }

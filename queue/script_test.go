@@ -104,7 +104,7 @@ func readScriptCase(block string, defined map[string][]string) (c scriptCase, er
 }
 
 // calledScripts are the scripts that Go calls, by the name of their file.
-var calledScripts = map[string]script{
+var calledScripts = map[string]*rdb.Script{
 	"await": awaitScript, "change": changeScript, "change_all": changeAllScript, "counters": countersScript, "depth": depthScript,
 	"enqueue": enqueueScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript,
 	"finish": finishScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
@@ -123,7 +123,8 @@ func runScript(ctx context.Context, q *Queue, name string, args []any) ([]any, e
 	case strings.HasPrefix(name, "schedule_"):
 		keys = scheduleKeys(q.keys)
 	}
-	return calledScripts[name].runOn(ctx, q, keys, args...)
+	reply, err := q.runOn(ctx, calledScripts[name], keys, args...)
+	return append([]any{reply.Word}, reply.Values...), err
 }
 
 func TestScriptsReplyAsTheirHeadersState(t *testing.T) {

@@ -2,16 +2,8 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"time"
-
-	"skidway/internal/rdb"
 )
-
-//go:embed lua/workers.lua
-var workersSource string
-
-var workersScript = newScript(rdb.NewIdempotentScript, "list workers", withPlaces+workersSource)
 
 // A WorkerInfo is what a queue knows of one incarnation of a worker.
 type WorkerInfo struct {
@@ -29,20 +21,20 @@ type WorkerInfo struct {
 // Workers lists the workers of the queue: first those whose lease ends first,
 // then the dead ones that still have jobs.
 func (q *Queue) Workers(ctx context.Context) ([]WorkerInfo, error) {
-	a, err := workersScript.run(ctx, q)
+	reply, err := q.run(ctx, workersScript)
 	if err != nil {
 		return nil, err
 	}
 	var workers []WorkerInfo
-	for i := 1; i+5 < len(a); i += 6 {
+	for i := 0; i+5 < reply.Len(); i += 6 {
 		worker := WorkerInfo{
-			Name:  a.text(i),
-			Lease: time.Duration(a.number(i+1)) * time.Millisecond,
-			Dead:  a.number(i+2) == 1,
-			Held:  int(a.number(i + 3)),
-			About: []byte(a.text(i + 5)),
+			Name:  reply.Text(i),
+			Lease: time.Duration(reply.Int(i+1)) * time.Millisecond,
+			Dead:  reply.Int(i+2) == 1,
+			Held:  int(reply.Int(i + 3)),
+			About: []byte(reply.Text(i + 5)),
 		}
-		if alone := a.text(i + 4); alone != "" {
+		if alone := reply.Text(i + 4); alone != "" {
 			worker.Alone = globalID(q.name, alone)
 		}
 		workers = append(workers, worker)

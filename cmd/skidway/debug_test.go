@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,6 +27,29 @@ func TestEveryScriptIsTakenByRedis(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestEveryFileOfLuaIsInAScript(t *testing.T) {
+	t.Parallel()
+	marker := regexp.MustCompile(`(?m)^-- from (.*)$`)
+	used := map[string]bool{}
+	for _, name := range rdb.ScriptNames() {
+		text, _ := rdb.ScriptText(name)
+		for _, match := range marker.FindAllStringSubmatch(text, -1) {
+			used[match[1]] = true
+		}
+	}
+	for _, folder := range []string{"../../queue/lua", "../../internal/rdb/lua"} {
+		files, err := filepath.Glob(folder + "/*.lua")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", folder, len(files), err)
+		}
+		for _, file := range files {
+			if !used[filepath.Base(file)] {
+				t.Errorf("no script has %s", file)
+			}
+		}
+	}
 }
 
 func TestDebugPrintsAssembledScripts(t *testing.T) {

@@ -65,8 +65,16 @@ func (r Reply) List(i int) Reply {
 
 // From returns the reply without its first n values.
 func (r Reply) From(n int) Reply {
-	r.Values = r.Values[min(n, len(r.Values)):]
-	return r
+	_, rest := r.Cut(n)
+	return rest
+}
+
+// Cut returns the first n values, and the others.
+func (r Reply) Cut(n int) (first, rest Reply) {
+	n = max(0, min(n, len(r.Values)))
+	first, rest = r, r
+	first.Values, rest.Values = r.Values[:n], r.Values[n:]
+	return first, rest
 }
 
 // Texts returns all values as text.

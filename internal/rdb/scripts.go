@@ -158,13 +158,15 @@ func (a *assembly) follow(directive []string, included map[string]bool) error {
 		// What the function includes is visible only in it.
 		inside := maps.Clone(included)
 		a.text.WriteString("local function " + directive[1] + "()\n")
-		for _, file := range directive[2:] {
-			if err := a.add(file, inside); err != nil {
+		last := len(directive) - 1
+		for _, file := range directive[2:last] {
+			if err := a.library(file, inside); err != nil {
 				return err
 			}
 		}
+		err := a.add(directive[last], inside)
 		a.text.WriteString("end\n")
-		return nil
+		return err
 	}
 	return fmt.Errorf("%s: unknown directive %q", strings.Join(a.chain, " > "), directive)
 }

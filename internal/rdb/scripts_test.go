@@ -188,6 +188,9 @@ func TestValuesOfAReplyAreReadAsAsked(t *testing.T) {
 	if got := r.From(3).From(1).Texts(); !slices.Equal(got, []string{"x"}) || r.From(9).Len() != 0 {
 		t.Errorf("From: %q", got)
 	}
+	if first, rest := r.Cut(2); !slices.Equal(first.Texts(), []string{"12", "-3"}) || rest.Len() != 3 || r.From(-1).Len() != 5 {
+		t.Errorf("Cut: %v, %v", first, rest)
+	}
 	if !r.Time(0).Equal(time.UnixMilli(12)) || !r.Time(1).IsZero() || !r.Time(2).IsZero() {
 		t.Error("Time is wrong")
 	}

@@ -2,7 +2,8 @@
 -- ARGV: days, names of counters
 -- Returns {'ok', today as days since 1970, and the counters in order: those of
 -- all time, those of today, of yesterday, …}; {'newer', format}.
-local today = math.floor(seconds / 86400)
+-- @include queue
+local today = math.floor(now / 86400000)
 local fields = {}
 for name = 2, #ARGV do fields[#fields + 1] = 'total:' .. ARGV[name] end
 for back = 0, tonumber(ARGV[1]) - 1 do

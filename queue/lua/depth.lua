@@ -3,9 +3,11 @@
 -- of the first that is delayed or '', ms that the first in a line has waited or
 -- -1, and for each line how many wait and how many are active}; {'newer',
 -- format}.
+-- @include queue
+-- @include locate
 local next_due = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')[2]
 local out = {
-  'ok', settings[2] and 1 or 0,
+  'ok', paused and 1 or 0,
   call('ZCARD', DELAYED), call('ZCARD', DEAD), call('ZCOUNT', RESULTS, '(' .. int(now), '+inf'),
   next_due and int(tonumber(next_due)) or '', -1,
 }

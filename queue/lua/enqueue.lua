@@ -5,10 +5,12 @@
 --       times in ms, '' for none; a time that has passed is now
 -- Returns 'ok' and an id for each job, in order; for a duplicate '=' and the id
 -- of the job that holds its unique key. Returns {'newer', format}.
+-- @include queue
+-- @lazy job_adder place unique enqueue_job
 local ids, added, n = {'ok'}, 0, 1
 local job -- made when the first one with options comes
 
-if not settings[1] then call('HSET', META, 'format', '1') end
+write_format()
 local i, last = 1, #ARGV
 while i <= last do
   if ARGV[i] == 'plain' then

@@ -8,7 +8,7 @@ return function(letter, record, wait, at, key, key_ms)
   local due = at ~= '' and tonumber(at) or wait ~= '' and now + tonumber(wait)
   local id
   if due then
-    id = 'd' .. format('%015.0f', call('HINCRBY', META, 'last_id', 1))
+    id = 'd' .. string.format('%015.0f', call('HINCRBY', META, 'last_id', 1))
     record = record .. field('enqueued', int(now))
     if due > now then
       delay(id, record, due)

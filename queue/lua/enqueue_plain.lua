@@ -3,12 +3,13 @@
 -- KEYS: the fresh lines high, normal, low; meta, counts, events
 -- ARGV: groups: 1, 2 or 3 for the line, kind, n, and args of n jobs
 -- Returns 'ok' and an id for each job, in order; {'newer', format}.
-local call, format = redis.call, string.format
-local settings = call('HMGET', KEYS[4], 'format', 'events')
-if not settings[1] then
-  call('HSET', KEYS[4], 'format', '1')
-elseif settings[1] ~= '1' then
-  return {'newer', settings[1]}
+-- @include int
+local call = redis.call
+local stored_format, max_events = unpack(call('HMGET', META, 'format', 'events'))
+if not stored_format then
+  call('HSET', META, 'format', '1')
+elseif stored_format ~= '1' then
+  return {'newer', stored_format}
 end
 
 local ids, n, entry = {'ok'}, 1, nil
@@ -20,8 +21,8 @@ while i <= last do
     entry = call('XADD', key, '*', 'kind', kind, 'args', ARGV[a])
     n = n + 1
     ids[n] = letter .. entry
-    if settings[2] then
-      call('XADD', KEYS[6], 'MAXLEN', '~', settings[2], '*', 'event', 'enqueued', 'id', ids[n])
+    if max_events then
+      call('XADD', EVENTS, 'MAXLEN', '~', max_events, '*', 'event', 'enqueued', 'id', ids[n])
     end
   end
   i = i + 3 + more
@@ -29,6 +30,6 @@ end
 
 -- The entry's id tells the time.
 local day = math.floor(tonumber(string.match(entry, '^%d+')) / 86400000)
-call('HINCRBY', KEYS[5], format('%.0f', day) .. ':enqueued', n - 1)
-call('HINCRBY', KEYS[5], 'total:enqueued', n - 1)
+call('HINCRBY', COUNTS, int(day) .. ':enqueued', n - 1)
+call('HINCRBY', COUNTS, 'total:enqueued', n - 1)
 return ids

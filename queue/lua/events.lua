@@ -1,7 +1,8 @@
 -- Makes a queue keep events, or no more.
 -- ARGV: how many, about; 0 for none
 -- Returns {'ok'}; {'newer', format}.
-if not settings[1] then call('HSET', META, 'format', '1') end
+-- @include queue
+write_format()
 if ARGV[1] == '0' then
   call('HDEL', META, 'events')
   call('UNLINK', EVENTS)

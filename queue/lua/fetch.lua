@@ -6,9 +6,12 @@
 --   number of texts that follow, names and values, where the kind is ''
 -- Returns {'empty', and for each line the id after which something new would
 -- be}; {'paused'}; {'lost'}; {'newer', format}.
-local worker, left, room = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-if not call('ZSCORE', LEASES, worker) then return {'lost'} end
-if settings[2] then return {'paused'} end
+-- @include queue
+-- @include worker
+-- @include groups
+-- @lazy taker place fetch_taken
+local left, room = tonumber(ARGV[2]), tonumber(ARGV[3])
+if paused then return {'paused'} end
 
 local function read(line, most)
   local got = redis.pcall('XREADGROUP', 'GROUP', GROUP, worker, 'COUNT', most, 'STREAMS', KEYS[line], '>')
@@ -78,14 +81,7 @@ if n > 2 then return out end
 
 out[1] = 'empty'
 for line = 1, LINES do
-  out[line + 1] = '0'
-  if filled[line] then
-    local groups = call('XINFO', 'GROUPS', KEYS[line])
-    for _, group in ipairs(groups) do
-      local about = {}
-      for i = 1, #group, 2 do about[group[i]] = group[i + 1] end
-      if about.name == GROUP then out[line + 1] = about['last-delivered-id'] end
-    end
-  end
+  local workers = filled[line] and find_group(KEYS[line], GROUP)
+  out[line + 1] = workers and workers['last-delivered-id'] or '0'
 end
 return out

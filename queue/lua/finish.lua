@@ -11,19 +11,12 @@
 --   'malformed', line, entry, reason   it is no job
 -- Returns {'ok', for each of them the number of jobs that it changed};
 -- {'lost'}; {'newer', format}.
-local worker = ARGV[1]
-if not call('ZSCORE', LEASES, worker) then return {'lost'} end
-
 -- Most queues keep nothing beside their jobs; then a batch goes all at once.
-local beside = settings[3] or call('EXISTS', WAITED, CANCELLED, LOGS, PROGRESS) > 0
-
--- before reports whether an entry's id comes before another's.
-local function before(a, b)
-  local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
-  local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
-  if a_ms ~= b_ms then return tonumber(a_ms) < tonumber(b_ms) end
-  return tonumber(a_seq) < tonumber(b_seq)
-end
+-- @include queue
+-- @include worker
+-- @include entries
+-- @lazy operations return unique finish_others
+local beside = max_events or call('EXISTS', WAITED, CANCELLED, LOGS, PROGRESS) > 0
 
 -- clear removes entries that were acknowledged, ARGV[first] to ARGV[last] in
 -- order. Lines are given out in order, so all that comes before the first entry

@@ -1,6 +1,7 @@
 -- Gives the functions for all that takes more than acknowledging, for finish.lua:
 -- each takes the place of its first argument in ARGV, and returns the place after
 -- its last one and how many jobs it changed.
+-- @lazy job_adder enqueue_job
 local function take(line, entry)
   if call('XACK', KEYS[line], GROUP, entry) == 0 then return false end
   call('XDEL', KEYS[line], entry)
@@ -8,27 +9,27 @@ local function take(line, entry)
 end
 
 local names = {succeeded = 'done', discarded = 'discarded', cancelled = 'cancelled'}
-local operations = {}
+local finish = {}
 
 -- Successes one by one, since something is kept beside some of them.
-function operations.ok(i)
-  local line, first, taken = tonumber(ARGV[i]), i + 2, 0
+function finish.ok(i)
+  local line, first, changed = tonumber(ARGV[i]), i + 2, 0
   local key, last = KEYS[line], i + 1 + tonumber(ARGV[i + 1])
   for e = first, last do
     local entry = ARGV[e]
     local id = priority_of(line) .. entry
     local found = call('ZSCORE', WAITED, id) and call('XRANGE', key, entry, entry)[1]
     if take(line, entry) then
-      taken = taken + 1
+      changed = changed + 1
       forget(id)
       tell('succeeded', id, found and record_of(line, found[2]) .. field('outcome', 'succeeded') .. field('ended', int(now)))
     end
   end
-  count('done', taken)
-  return last + 1, taken
+  count('done', changed)
+  return last + 1, changed
 end
 
-operations['end'] = function(i)
+finish['end'] = function(i)
   local line, entry, id, outcome, key, scope = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   local keep_ms, record = tonumber(ARGV[i + 6]), ARGV[i + 7]
   if not take(line, entry) then return i + 8, 0 end
@@ -47,9 +48,9 @@ operations['end'] = function(i)
 end
 
 -- The jobs that follow a success come first.
-operations['then'] = function(i)
+finish['then'] = function(i)
   local first, n = i + 1, tonumber(ARGV[i])
-  local rest, changed = operations['end'](first + 6 * n + 1)
+  local rest, changed = finish['end'](first + 6 * n + 1)
   if changed == 1 then
     local add = job_adder()
     for at = first, first + 6 * n - 1, 6 do
@@ -60,7 +61,7 @@ operations['then'] = function(i)
   return rest, changed
 end
 
-function operations.retry(i)
+function finish.retry(i)
   local line, entry, id, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local wait, failed = tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
   if not take(line, entry) then return i + 6, 0 end
@@ -78,7 +79,7 @@ function operations.retry(i)
   return i + 6, 1
 end
 
-function operations.dead(i)
+function finish.dead(i)
   local line, entry, id, key, scope, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   if not take(line, entry) then return i + 6, 0 end
   call('HDEL', MOVED, id)
@@ -88,7 +89,7 @@ function operations.dead(i)
   return i + 6, 1
 end
 
-function operations.back(i)
+function finish.back(i)
   local line, entry, id = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
   if not take(line, entry) or not fields then return i + 3, 0 end
@@ -96,7 +97,7 @@ function operations.back(i)
   return i + 3, 1
 end
 
-function operations.malformed(i)
+function finish.malformed(i)
   local line, entry, reason = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
   if not take(line, entry) or not fields then return i + 3, 0 end
@@ -107,4 +108,4 @@ function operations.malformed(i)
   return i + 3, 1
 end
 
-return operations
+return finish

@@ -1,15 +1,17 @@
 -- Keeps something with an active job.
--- ARGV: id, who says so, 'progress', bytes
---    or id, who says so, 'log', most lines, most bytes, lines that each end with a newline
--- Who says so is the line, entry and worker of a delivery: another one is not
--- heard any more. '' is anybody.
+-- ARGV: id, caller, 'progress', bytes
+--    or id, caller, 'log', most lines, most bytes, lines that each end with a newline
+-- The caller is the line, entry and worker of a delivery, and is refused once the
+-- job is delivered again. '' is let in always.
 -- Returns {'ok'}; {'state'} when the job isn't active, or is another's;
 -- {'newer', format}.
-local id, who = ARGV[1], ARGV[2]
+-- @include queue
+-- @include locate
+local id, caller = ARGV[1], ARGV[2]
 local line, entry = place_of(id)
 local worker = line and call('EXISTS', KEYS[line]) == 1 and holder_of(line, entry)
 if not worker then return {'state'} end
-if who ~= '' and (who ~= line .. ' ' .. entry .. ' ' .. worker or not call('ZSCORE', LEASES, worker)) then
+if caller ~= '' and (caller ~= line .. ' ' .. entry .. ' ' .. worker or not call('ZSCORE', LEASES, worker)) then
   return {'state'}
 end
 if ARGV[3] == 'progress' then

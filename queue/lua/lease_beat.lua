@@ -4,9 +4,8 @@
 -- {'newer', format}.
 -- Only a row that is there is prolonged: a worker that was declared dead stays
 -- dead. A row that is late but still there may go on, nobody has its jobs yet.
--- A full Redis refuses what may grow unless the script has written before; this
--- must work there, or a full queue is never emptied.
-call('ZREM', TOMBS, '')
+-- @include queue
+-- @include when_full
 local until_ms = int(now + tonumber(ARGV[2]))
 if call('ZADD', LEASES, 'XX', 'CH', until_ms, ARGV[1]) == 0 and call('ZSCORE', LEASES, ARGV[1]) ~= until_ms then
   return {'lost'}

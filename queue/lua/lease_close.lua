@@ -1,6 +1,7 @@
 -- Ends a lease. What the worker still holds is left to recovery.
 -- ARGV: worker
 -- Returns {'ok'}, also when the lease has ended before; {'newer', format}.
+-- @include queue
 if call('ZREM', LEASES, ARGV[1]) == 0 then return {'ok'} end
 for line = 1, LINES do
   if call('EXISTS', KEYS[line]) == 1 then

@@ -2,6 +2,8 @@
 --   in a line: line, entry, fields, and where it is active worker and for how
 --     many ms it is held
 --   elsewhere: score and record, one of which may be missing
+-- @include return
+-- @include groups
 
 -- What is kept by id, in the order in which it is looked through.
 local SHELVES = {
@@ -10,15 +12,10 @@ local SHELVES = {
   {state = 'finished', index = RESULTS, jobs = RESULTS_JOBS, bytes = 'result_bytes'},
 }
 
--- group_of gives what Redis knows of a line's group, or nil where nothing was
+-- group_of returns what Redis knows of a line's group, or nil where nothing was
 -- ever fetched.
 local function group_of(line)
-  if call('EXISTS', KEYS[line]) == 0 then return nil end
-  for _, group in ipairs(call('XINFO', 'GROUPS', KEYS[line])) do
-    local about = {}
-    for i = 1, #group, 2 do about[group[i]] = group[i + 1] end
-    if about.name == GROUP then return about end
-  end
+  if call('EXISTS', KEYS[line]) == 1 then return find_group(KEYS[line], GROUP) end
 end
 
 -- place_of gives the line and the entry in which a job is, if it is in one.

@@ -1,6 +1,8 @@
 -- Looks a job up.
 -- ARGV: id
 -- Returns {'ok', and the job as give() says}; {'none'}; {'newer', format}.
+-- @include queue
+-- @include locate
 local job = locate(ARGV[1])
 if not job then return {'none'} end
 local out = {'ok'}

@@ -1,19 +1,20 @@
 -- Moves jobs whose time has come into the due lines, in the order of their
 -- times.
--- ARGV: most jobs, who asks
+-- ARGV: most jobs, name of the caller
 -- While another mover is busy with more than one step nothing is moved.
 -- Returns {'ok', jobs moved, ms until the next is due or -1, 1 when it is the
 -- asker who is to move that one on time, else 0}; {'newer', format}.
-local lead = call('HMGET', META, 'waker', 'waker_due', 'waker_busy')
-local busy = (tonumber(lead[3]) or 0) - now
-if lead[1] ~= ARGV[2] and busy > 0 and busy <= 100 then -- later: the clock went back
+-- @include queue
+-- @include when_full
+-- @include place
+-- @include turn
+local most, caller = tonumber(ARGV[1]), ARGV[2]
+local waker, waker_due, busy_until = unpack(call('HMGET', META, 'waker', 'waker_due', 'waker_busy'))
+local busy = (tonumber(busy_until) or 0) - now
+if waker ~= caller and busy > 0 and busy <= 100 then -- later: the clock went back
   return {'ok', 0, busy, 0}
 end
 
--- A full Redis refuses what may grow unless the script has written before; this
--- must work there, or a full queue is never emptied.
-call('ZREM', TOMBS, '')
-local most = tonumber(ARGV[1])
 local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
 local backlog, size = #ids == most, 0
 for i, id in ipairs(ids) do
@@ -40,13 +41,10 @@ end
 
 local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
 if not head[2] then return {'ok', #ids, -1, 0} end
-local wait = math.min(math.max(0, tonumber(head[2]) - now), 86400000) -- a score can be anything
--- The first to ask for a time is the one to come back at it; the others come
--- a little later, in case that one does not.
-local mine = lead[2] ~= head[2] or lead[1] == ARGV[2]
-if mine then call('HSET', META, 'waker', ARGV[2], 'waker_due', head[2]) end
+local wait, mine = next_turn(head[2], caller, waker, waker_due)
+if mine then call('HSET', META, 'waker', caller, 'waker_due', head[2]) end
 -- Where more is due than one step moves, one mover goes on alone, for as long as
 -- it comes back soon: many would only be in each other's way, and in that of
 -- all others.
-if backlog then call('HSET', META, 'waker', ARGV[2], 'waker_busy', int(now + 100)) end
+if backlog then call('HSET', META, 'waker', caller, 'waker_busy', int(now + 100)) end
 return {'ok', #ids, wait, mine and 1 or 0}

@@ -1,5 +1,7 @@
 -- What people do to single jobs. Each function gets a job that locate() or
 -- walk() has found, and returns 'ok' or why it has done nothing.
+-- @include walk
+-- @include unique
 
 -- take_out removes a job that no worker has from where it is.
 local function take_out(job)
@@ -35,7 +37,7 @@ end
 function operate.cancel(job)
   if job.state == 'active' then
     call('HSET', CANCELLED, job.id, int(now))
-    call('XADD', CONTROL, 'MAXLEN', '~', 1000, '*', 'do', 'cancel', 'id', job.id)
+    signal('cancel', 'id', job.id)
     return 'ok'
   end
   if job.state ~= 'waiting' and job.state ~= 'delayed' then return 'state' end

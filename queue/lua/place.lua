@@ -1,5 +1,7 @@
 -- Putting a job into another state, and what goes with a job. Each function
 -- leaves it to its caller that the job has left the state it was in.
+-- @include record
+-- @include signal
 
 -- release gives a unique key back, if the job holds it.
 local function release(key, id)
@@ -23,7 +25,7 @@ local function delay(id, record, due)
   call('HSET', DELAYED_JOBS, id, record)
   call('ZADD', DELAYED, int(due), id)
   if not head[2] or due < tonumber(head[2]) then
-    call('XADD', CONTROL, 'MAXLEN', '~', 1000, '*', 'do', 'due')
+    signal('due')
   end
 end
 

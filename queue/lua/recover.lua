@@ -3,6 +3,9 @@
 --       jobs of workers that nobody knows, else 0
 -- Returns {'ok', jobs handed back, jobs that are dead, 1 when there is more
 -- else 0}; {'newer', format}.
+-- @include queue
+-- @include return
+-- @include groups
 local left, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 -- A row that has expired becomes a tombstone first: from here on nothing that
@@ -19,9 +22,8 @@ if ARGV[3] == '1' then
     if call('EXISTS', KEYS[line]) == 1 then
       local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[line], GROUP)
       for _, consumer in ipairs(consumers.err and {} or consumers) do
-        local about = {}
-        for i = 1, #consumer, 2 do about[consumer[i]] = consumer[i + 1] end
-        if not call('ZSCORE', LEASES, about.name) then call('ZADD', TOMBS, 'NX', int(now), about.name) end
+        local name = fields_of(consumer).name
+        if not call('ZSCORE', LEASES, name) then call('ZADD', TOMBS, 'NX', int(now), name) end
       end
     end
   end
@@ -30,7 +32,7 @@ end
 local returned, died = 0, 0
 local room = 262144 -- bytes of payload that one call writes again, about
 
-local function back(worker, alone, line, entry)
+local function back(alone, line, entry)
   local fields = entry_fields(line, entry)
   call('XACK', KEYS[line], GROUP, entry)
   if not fields then return end
@@ -69,7 +71,7 @@ for _, worker in ipairs(call('ZRANGE', TOMBS, 0, 9)) do
       for _, pending in ipairs(held.err and {} or held) do
         if room <= 0 then left = 0 end
         if left <= 0 then break end
-        back(worker, alone, line, pending[1])
+        back(alone, line, pending[1])
         left = left - 1
       end
     end

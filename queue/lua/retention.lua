@@ -2,7 +2,8 @@
 -- ARGV: for the dead, then for results: how many jobs, how many bytes, for how
 -- many milliseconds; 0 for what is so by default
 -- Returns {'ok'}; {'newer', format}.
-if not settings[1] then call('HSET', META, 'format', '1') end
+-- @include queue
+write_format()
 local at = 0
 for _, archive in ipairs({'dead', 'results'}) do
   for _, what in ipairs({'_most', '_most_bytes', '_most_ms'}) do

@@ -1,4 +1,5 @@
 -- Handing back.
+-- @include place
 
 -- entry_fields gives what is in an entry, or nil where it is gone.
 local function entry_fields(line, entry)

@@ -1,14 +1,15 @@
 -- Gives the schedules that are due, and notes that somebody watches.
--- ARGV: who asks, ms for which it vouches, most schedules, then names and
+-- ARGV: name of the caller, ms for which it vouches, most schedules, then names and
 --       versions of schedules that the asker can't read: they are passed over
 -- Returns {'ok', now, old, since, ms until the next is due or -1, 1 when it is
 -- the asker who is to come then on time, else 0, then name, due, version and
 -- record of each that is due}; {'newer', format}. Nobody watched after old and
 -- before since: what fell due between them was missed. All times in ms.
--- A full Redis refuses what may grow unless the script has written before: here
--- nothing grows, and the watch must go on.
-call('ZREM', TOMBS, '')
-local most, most_bytes = tonumber(ARGV[3]), 131072
+-- @include queue
+-- @include when_full
+-- @include schedule
+-- @include turn
+local caller, vouch_ms, most, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 131072
 local unreadable, passed = {}, 0
 for i = 4, #ARGV, 2 do
   unreadable[ARGV[i]] = ARGV[i + 1]
@@ -38,30 +39,27 @@ end
 -- Watchers vouch from since to until. What a watcher finds due before that was
 -- missed, unless the watch before, which ended at old, had vouched for it. A gap
 -- that nobody has dealt with grows by the next one.
-local watch = call('HMGET', SCHEDULES_WATCH, 'old', 'since', 'until', 'waker', 'waker_due')
-local old, since, vouched = tonumber(watch[1]) or 0, tonumber(watch[2]) or 0, tonumber(watch[3]) or 0
+local old, since, vouched, waker, waker_due = unpack(call('HMGET', SCHEDULES_WATCH, 'old', 'since', 'until', 'waker', 'waker_due'))
+old, since, vouched = tonumber(old) or 0, tonumber(since) or 0, tonumber(vouched) or 0
 if now > vouched then
   if not first or first >= since then old = vouched end
   since = now
 elseif since > now then -- the clock went back: who knows what was missed?
   since = 0
 end
-local state = {'old', int(old), 'since', int(since), 'until', int(now + tonumber(ARGV[2]))}
+local state = {'old', int(old), 'since', int(since), 'until', int(now + vouch_ms)}
 
--- The first to ask for a time is the one to come back at it; the others come
--- a little later, in case that one does not.
-local wait, mine = -1, 1
+local wait, mine = -1, true
 if next_due then
-  wait = math.min(math.max(0, next_due - now), 86400000) -- a score can be anything
   next_due = int(next_due)
-  if watch[5] == next_due and watch[4] ~= ARGV[1] then mine = 0 end
-  if mine == 1 then
-    for _, value in ipairs({'waker', ARGV[1], 'waker_due', next_due}) do state[#state + 1] = value end
+  wait, mine = next_turn(next_due, caller, waker, waker_due)
+  if mine then
+    for _, value in ipairs({'waker', caller, 'waker_due', next_due}) do state[#state + 1] = value end
   end
 end
 -- Where nothing was ever scheduled there is nothing to vouch for.
 if first or vouched > 0 then call('HSET', SCHEDULES_WATCH, unpack(state)) end
 
-local out = {'ok', int(now), int(old), int(since), int(wait), mine}
+local out = {'ok', int(now), int(old), int(since), int(wait), mine and 1 or 0}
 for _, value in ipairs(due) do out[#out + 1] = value end
 return out

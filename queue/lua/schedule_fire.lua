@@ -4,6 +4,8 @@
 -- ARGV: name, version and due that were read, ms at which it fires next or '' for
 --       never, then times to fire for in ms and the headers of their jobs
 -- Returns {'ok'}; {'moved'}; {'damaged'}; {'newer', format}.
+-- @include queue
+-- @include schedule_job
 local name = ARGV[1]
 local record, due = call('HGET', SCHEDULES, name), call('ZSCORE', SCHEDULES_DUE, name)
 if not record or not due or version_of(record) ~= ARGV[2] or int(tonumber(due)) ~= ARGV[3] then

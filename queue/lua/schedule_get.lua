@@ -2,6 +2,8 @@
 -- ARGV: name
 -- Returns {'ok', now in ms, record or '', its version, ms at which it fires next
 -- or ''}; {'newer', format}.
+-- @include queue
+-- @include schedule
 local record = call('HGET', SCHEDULES, ARGV[1])
 if not record then return {'ok', int(now), '', '', ''} end
 local due = call('ZSCORE', SCHEDULES_DUE, ARGV[1])

@@ -1,4 +1,8 @@
 -- Adding jobs for a schedule.
+-- @include place
+-- @include unique
+-- @include schedule
+-- @lazy job_adder enqueue_job
 
 -- What a schedule's record has and a job's has not, or has in another way.
 local SCHEDULE_ONLY = {expr = true, zone = true, catch_up = true, revision = true, headers = true}
@@ -24,7 +28,7 @@ local function fire(name, record, at, token)
   local key = find(record, 'unique') or ''
   local key_ms = find(record, 'scope') == 'duration' and find(record, 'unique_for') or ''
   local add, lines, added, id = job_adder(), firings_of(name), 0, nil
-  if not settings[1] then call('HSET', META, 'format', '1') end
+  write_format()
   for i = at, #ARGV, 2 do
     id = add(letter, body .. field('headers', ARGV[i + 1]), '', '', key, key_ms)
     if string.sub(id, 1, 1) ~= '=' then added = added + 1 end

@@ -4,6 +4,9 @@
 --       fires next or '' to leave that, most schedules of a queue
 -- Returns {'ok'}; {'moved'} when it was changed meanwhile; {'full'};
 -- {'newer', format}.
+-- @include queue
+-- @include schedule
+-- @include signal
 local name, read, record, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local there = call('HGET', SCHEDULES, name)
 if (there or '') == record then return {'ok'} end
@@ -15,9 +18,9 @@ if record == '' then
   call('ZREM', SCHEDULES_DUE, name)
 else
   if not there and call('HLEN', SCHEDULES) >= tonumber(ARGV[5]) then return {'full'} end
-  if not settings[1] then call('HSET', META, 'format', '1') end
+  write_format()
   call('HSET', SCHEDULES, name, record)
   if due ~= '' then call('ZADD', SCHEDULES_DUE, due, name) end
 end
-call('XADD', CONTROL, 'MAXLEN', '~', 1000, '*', 'do', 'schedule')
+signal('schedule')
 return {'ok'}

@@ -3,6 +3,8 @@
 --       most of each sort
 -- Returns {'ok', cursor to go on with, 1 when there is more of other sorts else
 -- 0}; {'newer', format}.
+-- @include queue
+-- @include place
 local most, more = tonumber(ARGV[2]), 0
 
 local function expired(index, before, dispose)
@@ -30,7 +32,7 @@ end)
 
 local cursor = ARGV[1]
 if cursor ~= '' then
-  local oldest = math.floor(seconds / 86400) - 90
+  local oldest = math.floor(now / 86400000) - 90
   local found = call('HSCAN', COUNTS, cursor, 'COUNT', most)
   for i = 1, #found[2], 2 do
     local day = string.match(found[2][i], '^(%d+):')

@@ -4,16 +4,8 @@
 -- meanwhile:
 --   line, entry, last entry that is looked at    in lines
 --   score, id                                    elsewhere
-
--- later gives the later of two entries.
-local function later(a, b)
-  local ams, aseq = string.match(a, '^(%d+)%-?(%d*)$')
-  local bms, bseq = string.match(b, '^(%d+)%-?(%d*)$')
-  ams, bms = tonumber(ams), tonumber(bms)
-  aseq, bseq = tonumber(aseq) or 0, tonumber(bseq) or 0
-  if ams > bms or ams == bms and aseq > bseq then return a end
-  return b
-end
+-- @include locate
+-- @include entries
 
 -- How to read a line after an entry, at most some jobs.
 local read_line = {}
@@ -52,7 +44,8 @@ local function walk_lines(state, cursor, step)
       after, last = '0-0', newest and newest[1]
     end
     local group = last and group_of(line)
-    if group and state == 'waiting' then after = later(after, group['last-delivered-id']) end
+    local delivered = group and state == 'waiting' and group['last-delivered-id']
+    if delivered and before(after, delivered) then after = delivered end
     local more = last and (group or state == 'waiting')
     while more do
       local jobs = read_line[state](line, after, last, step.chunk)

@@ -1,0 +1,39 @@
+-- What every script of a queue begins with. KEYS are those of keys.go; 1 to 9 are
+-- the lines.
+-- @include int
+-- @include clock
+local call = redis.call
+local LINES, GROUP = 9, 'workers'
+
+-- A newer release may have changed what a key means: then nothing is touched.
+local stored_format, paused, max_events = unpack(call('HMGET', META, 'format', 'paused', 'events'))
+if stored_format and stored_format ~= '1' then
+  return {'newer', stored_format}
+end
+
+local now = clock_ms()
+
+-- write_format marks a queue that is new with its format.
+local function write_format()
+  if not stored_format then call('HSET', META, 'format', '1') end
+end
+
+-- count adds to a counter, of today (UTC) and of all time.
+local function count(name, n)
+  if n ~= 0 then
+    call('HINCRBY', COUNTS, int(math.floor(now / 86400000)) .. ':' .. name, n)
+    call('HINCRBY', COUNTS, 'total:' .. name, n)
+  end
+end
+
+-- priority_of returns the letter of a line's priority.
+local function priority_of(line)
+  return string.sub('hhhnnnlll', line, line)
+end
+
+-- event writes an event, where a queue has events.
+local function event(what, id)
+  if max_events then
+    call('XADD', EVENTS, 'MAXLEN', '~', max_events, '*', 'event', what, 'id', id)
+  end
+end

@@ -1,0 +1,4 @@
+-- signal tells the workers of the queue something at once, see control.go.
+local function signal(...)
+  call('XADD', CONTROL, 'MAXLEN', '~', 1000, '*', 'do', ...)
+end
