@@ -53,7 +53,7 @@
 // "local META, LEASES = KEYS[1], KEYS[2]", with those that the script uses. Two
 // directives, each alone on a line that begins with it, put files together:
 //
-//	-- @include NAME        NAME.lua stands here, if it does not stand before
+//	-- @include NAME...     these files stand here, if they do not stand before
 //	-- @lazy FUNC NAME...   a function FUNC, which has these files as its body
 //
 // What a file says at its top level is a local of the script, so a name can be

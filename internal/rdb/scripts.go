@@ -152,8 +152,13 @@ func (a *assembly) add(file string, included map[string]bool) error {
 // follow obeys a directive: its name and arguments.
 func (a *assembly) follow(directive []string, included map[string]bool) error {
 	switch {
-	case len(directive) == 2 && directive[0] == "include":
-		return a.library(directive[1], included)
+	case len(directive) >= 2 && directive[0] == "include":
+		for _, file := range directive[1:] {
+			if err := a.library(file, included); err != nil {
+				return err
+			}
+		}
+		return nil
 	case len(directive) >= 3 && directive[0] == "lazy":
 		// What the function includes is visible only in it.
 		inside := maps.Clone(included)

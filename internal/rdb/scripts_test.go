@@ -74,10 +74,8 @@ func TestLazyFunctionHoldsWhatIsNotIncludedAround(t *testing.T) {
 func TestSharedLuaOfTheKitCanBeIncluded(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		files := folder("main", `
--- @include int
--- @include clock
--- @include entries
--- @include groups
+-- @include int clock
+-- @include entries groups
 redis.call('XGROUP', 'CREATE', STREAM, 'workers', '0', 'MKSTREAM')
 local group = find_group(STREAM, 'workers')
 return {int(2 ^ 53), int(clock_ms()), group.name, tostring(find_group(STREAM, 'none') == nil),
@@ -108,6 +106,7 @@ func TestWrongLuaPanicsWithThePlace(t *testing.T) {
 		"missing":           {folder("main", "-- @include a", "a", "-- @include none"), "main > a > none: no file lua/none.lua"},
 		"missing script":    {folder(), "main: no file lua/main.lua"},
 		"unknown directive": {folder("main", "-- @inclued a"), `main: unknown directive ["inclued" "a"]`},
+		"include nothing":   {folder("main", "-- @include"), `unknown directive ["include"]`},
 		"lazy of nothing":   {folder("main", "-- @lazy f"), `unknown directive ["lazy" "f"]`},
 		"name taken":        {folder("main", "-- @include int", "int", ""), "main > int: lua/int.lua is in 2 folders"},
 	} {

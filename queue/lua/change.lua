@@ -3,10 +3,8 @@
 --       that matters
 --    or 'reschedule', id, time in ms
 -- Returns {'ok', state in which the job was}; {'none'}; {'state', that it is
--- in}; {'malformed', state}; {'duplicate', state, unique key, its holder};
--- {'newer', format}.
--- @include queue
--- @include operate
+-- in}; {'malformed', state}; {'duplicate', state, unique key, its holder}.
+-- @include queue operate
 function operate.reschedule(job)
   if job.state ~= 'delayed' then return 'state' end
   if not job.record then return 'malformed' end

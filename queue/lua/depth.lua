@@ -1,10 +1,8 @@
 -- Counts the jobs of a queue, without looking at them.
 -- Returns {'ok', 1 when it is paused else 0, delayed, dead, finished, due time
 -- of the first that is delayed or '', ms that the first in a line has waited or
--- -1, and for each line how many wait and how many are active}; {'newer',
--- format}.
--- @include queue
--- @include locate
+-- -1, and for each line how many wait and how many are active}.
+-- @include queue locate
 local next_due = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')[2]
 local out = {
   'ok', paused and 1 or 0,

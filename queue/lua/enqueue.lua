@@ -4,7 +4,7 @@
 --   'job', letter of the priority, record, delay, time, unique key, ms it is held
 --       times in ms, '' for none; a time that has passed is now
 -- Returns 'ok' and an id for each job, in order; for a duplicate '=' and the id
--- of the job that holds its unique key. Returns {'newer', format}.
+-- of the job that holds its unique key.
 -- @include queue
 -- @lazy job_adder place unique enqueue_job
 local ids, added, n = {'ok'}, 0, 1

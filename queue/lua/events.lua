@@ -1,6 +1,6 @@
 -- Makes a queue keep events, or no more.
 -- ARGV: how many, about; 0 for none
--- Returns {'ok'}; {'newer', format}.
+-- Returns {'ok'}.
 -- @include queue
 write_format()
 if ARGV[1] == '0' then

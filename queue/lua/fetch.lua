@@ -5,10 +5,8 @@
 --   args                    where it has just these and the group's kind
 --   number of texts that follow, names and values, where the kind is ''
 -- Returns {'empty', and for each line the id after which something new would
--- be}; {'paused'}; {'lost'}; {'newer', format}.
--- @include queue
--- @include worker
--- @include groups
+-- be}; {'paused'}; {'lost'}.
+-- @include queue worker groups
 -- @lazy taker place fetch_taken
 local left, room = tonumber(ARGV[2]), tonumber(ARGV[3])
 if paused then return {'paused'} end

@@ -10,11 +10,9 @@
 --   'back', line, entry, id            to the front, unfinished
 --   'malformed', line, entry, reason   it is no job
 -- Returns {'ok', for each of them the number of jobs that it changed};
--- {'lost'}; {'newer', format}.
+-- {'lost'}.
 -- Most queues keep nothing beside their jobs; then a batch goes all at once.
--- @include queue
--- @include worker
--- @include entries
+-- @include queue worker entries
 -- @lazy operations return unique finish_others
 local beside = max_events or call('EXISTS', WAITED, CANCELLED, LOGS, PROGRESS) > 0
 

@@ -8,11 +8,10 @@ local function take(line, entry)
   return true
 end
 
-local names = {succeeded = 'done', discarded = 'discarded', cancelled = 'cancelled'}
-local finish = {}
+local endings = {}
 
 -- Successes one by one, since something is kept beside some of them.
-function finish.ok(i)
+function endings.ok(i)
   local line, first, changed = tonumber(ARGV[i]), i + 2, 0
   local key, last = KEYS[line], i + 1 + tonumber(ARGV[i + 1])
   for e = first, last do
@@ -29,28 +28,19 @@ function finish.ok(i)
   return last + 1, changed
 end
 
-finish['end'] = function(i)
+endings['end'] = function(i)
   local line, entry, id, outcome, key, scope = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   local keep_ms, record = tonumber(ARGV[i + 6]), ARGV[i + 7]
   if not take(line, entry) then return i + 8, 0 end
-  record = record .. field('ended', int(now))
   call('HDEL', MOVED, id)
-  if scope ~= 'duration' then release(key, id) end
-  count(names[outcome], 1)
-  local told = tell(outcome, id, record)
-  if keep_ms > 0 then
-    call('HDEL', CANCELLED, id)
-    retain(id, record, told and math.max(keep_ms, TOLD_MS) or keep_ms)
-  else
-    forget(id)
-  end
+  finish(outcome, id, record, key, scope, keep_ms)
   return i + 8, 1
 end
 
 -- The jobs that follow a success come first.
-finish['then'] = function(i)
+endings['then'] = function(i)
   local first, n = i + 1, tonumber(ARGV[i])
-  local rest, changed = finish['end'](first + 6 * n + 1)
+  local rest, changed = endings['end'](first + 6 * n + 1)
   if changed == 1 then
     local add = job_adder()
     for at = first, first + 6 * n - 1, 6 do
@@ -61,7 +51,7 @@ finish['then'] = function(i)
   return rest, changed
 end
 
-function finish.retry(i)
+function endings.retry(i)
   local line, entry, id, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local wait, failed = tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
   if not take(line, entry) then return i + 6, 0 end
@@ -79,17 +69,17 @@ function finish.retry(i)
   return i + 6, 1
 end
 
-function finish.dead(i)
+function endings.dead(i)
   local line, entry, id, key, scope, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   if not take(line, entry) then return i + 6, 0 end
   call('HDEL', MOVED, id)
-  if scope ~= 'duration' then release(key, id) end
+  release(key, id, scope)
   count('failed', 1)
   bury(id, record .. field('ended', int(now)))
   return i + 6, 1
 end
 
-function finish.back(i)
+function endings.back(i)
   local line, entry, id = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
   if not take(line, entry) or not fields then return i + 3, 0 end
@@ -97,7 +87,7 @@ function finish.back(i)
   return i + 3, 1
 end
 
-function finish.malformed(i)
+function endings.malformed(i)
   local line, entry, reason = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
   if not take(line, entry) or not fields then return i + 3, 0 end
@@ -108,4 +98,4 @@ function finish.malformed(i)
   return i + 3, 1
 end
 
-return finish
+return endings

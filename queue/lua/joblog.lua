@@ -3,10 +3,8 @@
 --    or id, caller, 'log', most lines, most bytes, lines that each end with a newline
 -- The caller is the line, entry and worker of a delivery, and is refused once the
 -- job is delivered again. '' is let in always.
--- Returns {'ok'}; {'state'} when the job isn't active, or is another's;
--- {'newer', format}.
--- @include queue
--- @include locate
+-- Returns {'ok'}; {'state'} when the job isn't active, or is another's.
+-- @include queue locate
 local id, caller = ARGV[1], ARGV[2]
 local line, entry = place_of(id)
 local worker = line and call('EXISTS', KEYS[line]) == 1 and holder_of(line, entry)

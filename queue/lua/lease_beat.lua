@@ -1,11 +1,9 @@
 -- Prolongs a lease.
 -- ARGV: worker, lease in ms
--- Returns {'ok', 1 when there is something to recover, else 0}; {'lost'};
--- {'newer', format}.
+-- Returns {'ok', 1 when there is something to recover, else 0}; {'lost'}.
 -- Only a row that is there is prolonged: a worker that was declared dead stays
 -- dead. A row that is late but still there may go on, nobody has its jobs yet.
--- @include queue
--- @include when_full
+-- @include queue when_full
 local until_ms = int(now + tonumber(ARGV[2]))
 if call('ZADD', LEASES, 'XX', 'CH', until_ms, ARGV[1]) == 0 and call('ZSCORE', LEASES, ARGV[1]) ~= until_ms then
   return {'lost'}

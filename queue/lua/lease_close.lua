@@ -1,6 +1,6 @@
 -- Ends a lease. What the worker still holds is left to recovery.
 -- ARGV: worker
--- Returns {'ok'}, also when the lease has ended before; {'newer', format}.
+-- Returns {'ok'}, also when the lease has ended before.
 -- @include queue
 if call('ZREM', LEASES, ARGV[1]) == 0 then return {'ok'} end
 for line = 1, LINES do

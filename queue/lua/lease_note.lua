@@ -2,10 +2,8 @@
 -- ARGV: worker, 'describe', what it says of itself
 --    or worker, 'alone', line and entry of the job that it now runs with no
 --       other beside it; '' when it doesn't any more
--- Returns {'ok'}; {'lost'}; {'newer', format}.
--- @include queue
--- @include worker
--- @include when_full
+-- Returns {'ok'}; {'lost'}.
+-- @include queue worker when_full
 if ARGV[2] == 'describe' then
   call('HSET', WORKERS, worker, ARGV[3])
 elseif ARGV[3] == '' then

@@ -1,8 +1,7 @@
 -- Opens the lease of a worker.
 -- ARGV: worker, lease in ms, what the worker says of itself
--- Returns {'ok'}; {'lost'} when the name was used before; {'newer', format}.
--- @include queue
--- @include when_full
+-- Returns {'ok'}; {'lost'} when the name was used before.
+-- @include queue when_full
 if call('ZSCORE', TOMBS, ARGV[1]) then return {'lost'} end
 write_format()
 call('ZADD', LEASES, int(now + tonumber(ARGV[2])), ARGV[1])

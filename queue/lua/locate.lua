@@ -2,8 +2,7 @@
 --   in a line: line, entry, fields, and where it is active worker and for how
 --     many ms it is held
 --   elsewhere: score and record, one of which may be missing
--- @include return
--- @include groups
+-- @include return groups
 
 -- What is kept by id, in the order in which it is looked through.
 local SHELVES = {

@@ -1,8 +1,7 @@
 -- Looks a job up.
 -- ARGV: id
--- Returns {'ok', and the job as give() says}; {'none'}; {'newer', format}.
--- @include queue
--- @include locate
+-- Returns {'ok', and the job as give() says}; {'none'}.
+-- @include queue locate
 local job = locate(ARGV[1])
 if not job then return {'none'} end
 local out = {'ok'}

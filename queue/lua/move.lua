@@ -3,11 +3,8 @@
 -- ARGV: most jobs, name of the caller
 -- While another mover is busy with more than one step nothing is moved.
 -- Returns {'ok', jobs moved, ms until the next is due or -1, 1 when it is the
--- asker who is to move that one on time, else 0}; {'newer', format}.
--- @include queue
--- @include when_full
--- @include place
--- @include turn
+-- asker who is to move that one on time, else 0}.
+-- @include queue when_full place turn
 local most, caller = tonumber(ARGV[1]), ARGV[2]
 local waker, waker_due, busy_until = unpack(call('HMGET', META, 'waker', 'waker_due', 'waker_busy'))
 local busy = (tonumber(busy_until) or 0) - now

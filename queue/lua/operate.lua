@@ -1,7 +1,6 @@
 -- What people do to single jobs. Each function gets a job that locate() or
 -- walk() has found, and returns 'ok' or why it has done nothing.
--- @include walk
--- @include unique
+-- @include walk unique
 
 -- take_out removes a job that no worker has from where it is.
 local function take_out(job)

@@ -1,9 +1,7 @@
 -- Lets workers take no more jobs, or again.
 -- ARGV: 'pause' or 'resume'
--- Returns {'ok'}; {'newer', format}.
--- @include queue
--- @include when_full
--- @include signal
+-- Returns {'ok'}.
+-- @include queue when_full signal
 write_format()
 if ARGV[1] == 'pause' then
   call('HSET', META, 'paused', paused or int(now))

@@ -1,11 +1,11 @@
 -- Putting a job into another state, and what goes with a job. Each function
 -- leaves it to its caller that the job has left the state it was in.
--- @include record
--- @include signal
+-- @include record signal
 
--- release gives a unique key back, if the job holds it.
-local function release(key, id)
-  if key and key ~= '' and call('HGET', UNIQUE, key) == id then
+-- release gives a unique key back, if the job holds it. With a scope, a key that
+-- is held for a duration stays.
+local function release(key, id, scope)
+  if key and key ~= '' and scope ~= 'duration' and call('HGET', UNIQUE, key) == id then
     call('HDEL', UNIQUE, key)
     call('ZREM', UNIQUE_EXPIRY, key)
   end
@@ -113,18 +113,23 @@ local function bury(id, record)
   tell('dead', id, true)
 end
 
--- cancel ends a job that somebody wants no more. A key that is held for a
--- duration stays.
-local function cancel(id, record)
-  record = record .. field('outcome', 'cancelled') .. field('ended', int(now))
-  if find(record, 'scope') ~= 'duration' then release(find(record, 'unique'), id) end
-  count('cancelled', 1)
-  local told = tell('cancelled', id, record)
-  local keep_ms = tonumber(find(record, 'retain')) or 0
+-- finish ends a job with an outcome that its record has, and keeps the record for
+-- some milliseconds, if any.
+local COUNTERS = {succeeded = 'done', discarded = 'discarded', cancelled = 'cancelled'}
+local function finish(outcome, id, record, key, scope, keep_ms)
+  record = record .. field('ended', int(now))
+  release(key, id, scope)
+  count(COUNTERS[outcome], 1)
+  local told = tell(outcome, id, record)
   if keep_ms > 0 then
     call('HDEL', CANCELLED, id)
     retain(id, record, told and math.max(keep_ms, TOLD_MS) or keep_ms)
   else
     forget(id)
   end
+end
+
+-- cancel ends a job that is wanted no more.
+local function cancel(id, record)
+  finish('cancelled', id, record .. field('outcome', 'cancelled'), find(record, 'unique'), find(record, 'scope'), tonumber(find(record, 'retain')) or 0)
 end

@@ -1,11 +1,11 @@
 -- What every script of a queue begins with. KEYS are those of keys.go; 1 to 9 are
 -- the lines.
--- @include int
--- @include clock
+-- @include int clock
 local call = redis.call
 local LINES, GROUP = 9, 'workers'
 
--- A newer release may have changed what a key means: then nothing is touched.
+-- A newer release may have changed what a key means: then nothing is touched, and
+-- every script returns {'newer', format}.
 local stored_format, paused, max_events = unpack(call('HMGET', META, 'format', 'paused', 'events'))
 if stored_format and stored_format ~= '1' then
   return {'newer', stored_format}

@@ -2,10 +2,8 @@
 -- ARGV: most jobs, crashes while alone that make a job dead, 1 to look for
 --       jobs of workers that nobody knows, else 0
 -- Returns {'ok', jobs handed back, jobs that are dead, 1 when there is more
--- else 0}; {'newer', format}.
--- @include queue
--- @include return
--- @include groups
+-- else 0}.
+-- @include queue return groups
 local left, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 -- A row that has expired becomes a tombstone first: from here on nothing that
@@ -44,7 +42,7 @@ local function back(alone, line, entry)
     count('crashed', 1)
     if crashes >= cap then
       call('HDEL', MOVED, id)
-      if get(fields, 'scope') ~= 'duration' then release(get(fields, 'unique'), id) end
+      release(get(fields, 'unique'), id, get(fields, 'scope'))
       set(fields, 'crashes', int(crashes))
       set(fields, 'ended', int(now))
       set(fields, 'reason', 'its worker died ' .. int(crashes) .. ' times while it ran alone')

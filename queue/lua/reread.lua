@@ -1,8 +1,7 @@
 -- Gives a worker what it holds already, after an answer of fetch was lost.
 -- ARGV: worker, line, entry after which to go on ('0' at first), most
--- Returns as fetch does, of that line; {'empty'}; {'lost'}; {'newer', format}.
--- @include queue
--- @include worker
+-- Returns as fetch does, of that line; {'empty'}; {'lost'}.
+-- @include queue worker
 local line = tonumber(ARGV[2])
 if call('EXISTS', KEYS[line]) == 0 then return {'empty'} end
 local after, most = ARGV[3], tonumber(ARGV[4])

@@ -1,7 +1,7 @@
 -- Says how much a queue keeps.
 -- ARGV: for the dead, then for results: how many jobs, how many bytes, for how
 -- many milliseconds; 0 for what is so by default
--- Returns {'ok'}; {'newer', format}.
+-- Returns {'ok'}.
 -- @include queue
 write_format()
 local at = 0

@@ -3,12 +3,9 @@
 --       versions of schedules that the asker can't read: they are passed over
 -- Returns {'ok', now, old, since, ms until the next is due or -1, 1 when it is
 -- the asker who is to come then on time, else 0, then name, due, version and
--- record of each that is due}; {'newer', format}. Nobody watched after old and
+-- record of each that is due}. Nobody watched after old and
 -- before since: what fell due between them was missed. All times in ms.
--- @include queue
--- @include when_full
--- @include schedule
--- @include turn
+-- @include queue when_full schedule turn
 local caller, vouch_ms, most, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 131072
 local unreadable, passed = {}, 0
 for i = 4, #ARGV, 2 do

@@ -3,9 +3,8 @@
 -- read: so of all who try, and of all who repeat it, one does it.
 -- ARGV: name, version and due that were read, ms at which it fires next or '' for
 --       never, then times to fire for in ms and the headers of their jobs
--- Returns {'ok'}; {'moved'}; {'damaged'}; {'newer', format}.
--- @include queue
--- @include schedule_job
+-- Returns {'ok'}; {'moved'}; {'damaged'}.
+-- @include queue schedule_job
 local name = ARGV[1]
 local record, due = call('HGET', SCHEDULES, name), call('ZSCORE', SCHEDULES_DUE, name)
 if not record or not due or version_of(record) ~= ARGV[2] or int(tonumber(due)) ~= ARGV[3] then

@@ -1,9 +1,8 @@
 -- Reads a schedule, and the clock.
 -- ARGV: name
 -- Returns {'ok', now in ms, record or '', its version, ms at which it fires next
--- or ''}; {'newer', format}.
--- @include queue
--- @include schedule
+-- or ''}.
+-- @include queue schedule
 local record = call('HGET', SCHEDULES, ARGV[1])
 if not record then return {'ok', int(now), '', '', ''} end
 local due = call('ZSCORE', SCHEDULES_DUE, ARGV[1])

@@ -1,7 +1,5 @@
 -- Adding jobs for a schedule.
--- @include place
--- @include unique
--- @include schedule
+-- @include place unique schedule
 -- @lazy job_adder enqueue_job
 
 -- What a schedule's record has and a job's has not, or has in another way.

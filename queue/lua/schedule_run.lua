@@ -2,9 +2,8 @@
 -- firing of a token is found among the last ones.
 -- ARGV: name, version that was read, token, time in ms, headers of the job
 -- Returns {'ok', id of the job, or '=' and the id of the job that holds the
--- unique key}; {'moved'}; {'damaged'}; {'newer', format}.
--- @include queue
--- @include schedule_job
+-- unique key}; {'moved'}; {'damaged'}.
+-- @include queue schedule_job
 local name, token = ARGV[1], ARGV[3]
 for _, line in ipairs(firings_of(name)) do
   local id, of = string.match(line, '^%S+ %S+ (%S+) (%S+)$')

@@ -2,11 +2,8 @@
 -- repeated: what is so already is so.
 -- ARGV: name, version that was read or '', record or '' to remove, ms at which it
 --       fires next or '' to leave that, most schedules of a queue
--- Returns {'ok'}; {'moved'} when it was changed meanwhile; {'full'};
--- {'newer', format}.
--- @include queue
--- @include schedule
--- @include signal
+-- Returns {'ok'}; {'moved'} when it was changed meanwhile; {'full'}.
+-- @include queue schedule signal
 local name, read, record, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local there = call('HGET', SCHEDULES, name)
 if (there or '') == record then return {'ok'} end

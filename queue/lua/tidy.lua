@@ -2,9 +2,8 @@
 -- ARGV: cursor through the counters: '0' at first; '' when done with them
 --       most of each sort
 -- Returns {'ok', cursor to go on with, 1 when there is more of other sorts else
--- 0}; {'newer', format}.
--- @include queue
--- @include place
+-- 0}.
+-- @include queue place
 local most, more = tonumber(ARGV[2]), 0
 
 local function expired(index, before, dispose)

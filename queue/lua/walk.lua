@@ -4,8 +4,7 @@
 -- meanwhile:
 --   line, entry, last entry that is looked at    in lines
 --   score, id                                    elsewhere
--- @include locate
--- @include entries
+-- @include locate entries
 
 -- How to read a line after an entry, at most some jobs.
 local read_line = {}

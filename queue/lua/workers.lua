@@ -1,9 +1,8 @@
 -- Lists the workers of a queue.
 -- Returns {'ok', and for each its name, ms that its lease has left, 1 when it
 -- is dead else 0, active jobs that it holds, id of the job that it runs alone
--- or '', what it says of itself}; {'newer', format}.
--- @include queue
--- @include locate
+-- or '', what it says of itself}.
+-- @include queue locate
 local held = {}
 for line = 1, LINES do
   if group_of(line) then
