@@ -194,7 +194,7 @@ func TestDeafMoverIsWokenByItsOwner(t *testing.T) {
 		m := delayed.NewMover(nil, delayed.MoverConfig{})
 		s.run(t, m)
 		m.Add(s.queue)
-		s.delay(t, time.Now().Add(50*time.Millisecond))
+		s.delay(t, time.Now().Add(time.Hour))
 		if news, err := db.Wait(t.Context(), patience, mark); !news {
 			t.Fatalf("no signal came: %v", err)
 		}
@@ -202,6 +202,7 @@ func TestDeafMoverIsWokenByItsOwner(t *testing.T) {
 		if err != nil || len(signals) != 1 || signals[0].Do != queue.SignalDue {
 			t.Fatalf("signals %v, %v; want one that a job is due before all others", signals, err)
 		}
+		s.makeAllDue(t)
 		m.Wake(s.queue.Name())
 		s.moved(t, 1)
 	})
@@ -223,7 +224,7 @@ func TestQueueAddedToARunningMoverIsServedAndListenedTo(t *testing.T) {
 func TestAnotherMoverTakesOverFromADeadOne(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
-		s.delay(t, time.Now().Add(100*time.Millisecond))
+		s.delay(t, time.Now().Add(time.Second))
 		// This one is to come at that time, and never does.
 		if moved, err := s.queue.MoveDue(t.Context(), "dead"); err != nil || !moved.Mine {
 			t.Fatalf("%+v, %v; want to be the one to come", moved, err)
