@@ -11,6 +11,7 @@
 //	skidway/distribute/chat       messages that wait; groups, mailboxes, conversations and rooms are below it
 //	skidway/distribute/accesslog  formats of access logs
 //	skidway/distribute/geo        the country of an address
+//	skidway/distribute/stream     bytes in, lines out: sources, codecs, segments
 //
 // The command is skidway/cmd/skidway.
 package skidway

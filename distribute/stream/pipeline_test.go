@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -60,5 +61,47 @@ func TestPipelineStopsItsProducerWhenNobodyWantsMore(t *testing.T) {
 	}, func() bool { return false }, func() { close(stopped) })
 	if !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestPrefetcherReadsAllThatIsFetched(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		content := varied(rapid.IntRange(0, 5*FetchSize).Draw(t, "size"))
+		ended := rapid.SampledFrom([]error{io.EOF, errFull}).Draw(t, "end")
+		size := rapid.SampledFrom([]int{FetchSize/3 + 1, FetchSize}).Draw(t, "fetch")
+		p := Prefetch(context.Background(), func(_ context.Context, position int64, buffer []byte) ([]byte, error) {
+			rest := content[position:]
+			if len(rest) == 0 {
+				return nil, ended
+			}
+			return buffer[:copy(buffer[:size], rest)], nil
+		})
+		defer p.Close()
+		var got bytes.Buffer
+		var err error
+		if rapid.Bool().Draw(t, "WriteTo") {
+			_, err = p.WriteTo(&got)
+		} else {
+			_, err = io.Copy(&got, struct{ io.Reader }{p})
+		}
+		if wanted := ended != io.EOF; (err != nil) != wanted || wanted && !errors.Is(err, ended) || !bytes.Equal(got.Bytes(), content) {
+			t.Fatalf("%v, %d bytes of %d", err, got.Len(), len(content))
+		}
+	})
+}
+
+func TestPrefetcherThatIsClosedEndsItsFetch(t *testing.T) {
+	t.Parallel()
+	fetching := make(chan struct{})
+	p := Prefetch(t.Context(), func(ctx context.Context, _ int64, _ []byte) ([]byte, error) {
+		close(fetching)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	<-fetching
+	p.Close()
+	if _, err := p.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was cancelled", err)
 	}
 }

@@ -269,3 +269,43 @@ func TestCompressedSourceIsNotCutAtALine(t *testing.T) {
 		t.Errorf("%d bytes of %d, %v", src.Size, len(packed), err)
 	}
 }
+
+func TestPiecesLieInOneSegmentEach(t *testing.T) {
+	t.Parallel()
+	content := varied(5 * BlockSize)
+	src := opened(t, append([]byte("8.8.8.8\n"), content...))
+	content = append([]byte("8.8.8.8\n"), content...)
+	rapid.Check(t, func(t *rapid.T) {
+		base := rapid.Int64Range(0, src.Size).Draw(t, "base")
+		segment := rapid.Int64Range(BlockSize/8, 6*BlockSize).Draw(t, "segment")
+		var got []byte
+		err := src.Pieces(base, segment, func(piece []byte) error {
+			first, last := int64(len(got))/segment, int64(len(got)+len(piece)-1)/segment
+			if len(piece) == 0 || len(piece) > 2*BlockSize || first != last {
+				t.Fatalf("%d bytes from %d on, in segments of %d", len(piece), len(got), segment)
+			}
+			got = append(got, piece...)
+			return nil
+		})
+		if err != nil || !bytes.Equal(got, content[base:]) {
+			t.Fatalf("%v, %d bytes of %d", err, len(got), src.Size-base)
+		}
+	})
+}
+
+func TestErrorOfAStoreIsNoneOfTheFile(t *testing.T) {
+	t.Parallel()
+	src := opened(t, []byte("8.8.8.8 2026-11-01\n"))
+	var local *SourceError
+	if err := src.Pieces(0, BlockSize, func([]byte) error { return errFull }); !errors.Is(err, errFull) || errors.As(err, &local) {
+		t.Errorf("of the store: %v", err)
+	}
+	if err := os.Truncate(src.Path, 3); err != nil {
+		t.Fatal(err)
+	}
+	var changed *ChangedError
+	err := src.Pieces(0, BlockSize, func([]byte) error { return nil })
+	if !errors.As(err, &local) || !errors.As(err, &changed) {
+		t.Errorf("of the file: %v", err)
+	}
+}
