@@ -80,3 +80,6 @@ func isName(name string, slash bool) bool {
 	}
 	return name != "" && len(name) <= maxName
 }
+
+// Bytes gives args as a job carries them. Those of [Raw] are not copied.
+func Bytes(args Args) ([]byte, error) { return marshal(args) }

@@ -3,7 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,9 +62,9 @@ type Queue struct {
 	keys   []string
 	plain  []string // those that take part when plain jobs are added
 
-	known    atomic.Bool // the registry knows the queue
-	combiner combiner
-	endings  listeners
+	known   atomic.Bool // the registry knows the queue
+	batcher batcher
+	endings listeners
 }
 
 // Queue gives a queue by name. A queue needs not be created: it is there when a
@@ -100,7 +100,46 @@ func (c *Client) find(id string) (*Queue, string, error) {
 // Name is the queue's name.
 func (q *Queue) Name() string { return q.name }
 
-// millis is a duration as Redis counts, rounded up.
-func millis(d time.Duration) int64 {
-	return int64(min(d, math.MaxInt64-time.Millisecond)+time.Millisecond-1) / int64(time.Millisecond)
+// register notes the queue in the list of all, once a process.
+func (q *Queue) register(ctx context.Context) error {
+	if q.known.Load() {
+		return nil
+	}
+	if _, err := registerScript.Run(ctx, q.client.db, registryKeys(q.client.prefix), q.name); err != nil {
+		return fmt.Errorf("queue %s: %w", q.name, err)
+	}
+	q.known.Store(true)
+	return nil
+}
+
+// Queues lists the names of all queues that a client or worker of Skidway has
+// used, in order.
+func (c *Client) Queues(ctx context.Context) ([]string, error) {
+	var names []string
+	err := c.db.Retry(ctx, func() (err error) {
+		names, err = c.db.SMembers(ctx, registryKeys(c.prefix)[0]).Result()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list queues: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// AwaitQueues blocks until a queue was used for the first time after mark was
+// given, timeout has passed or ctx is done, and returns the mark for the next
+// call. The first mark is "".
+func (c *Client) AwaitQueues(ctx context.Context, mark string, timeout time.Duration) (string, error) {
+	stream := registryKeys(c.prefix)[1]
+	if mark != "" {
+		if _, err := c.db.Wait(ctx, timeout, rdb.Mark{Key: stream, ID: mark}); err != nil {
+			return mark, err
+		}
+	}
+	last, err := c.db.XRevRangeN(ctx, stream, "+", "-", 1).Result()
+	if err != nil || len(last) == 0 {
+		return max(mark, "0"), err
+	}
+	return last[0].ID, nil
 }

@@ -9,12 +9,6 @@ import (
 	"skidway/internal/rdb"
 )
 
-// An Insert is a job that is to be added.
-type Insert struct {
-	Args    Args
-	Options Options
-}
-
 // A Result is what became of an [Insert]: ID and nil when it was added; a
 // [DuplicateError] when its unique key is held; an [rdb.OutcomeUnknownError]
 // when the answer of Redis was lost; any other error when it was not added.
@@ -39,7 +33,7 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options Options) (id st
 	if err := q.register(ctx); err != nil {
 		return "", err
 	}
-	return q.combiner.add(ctx, q, job)
+	return q.batcher.add(ctx, q, job)
 }
 
 // EnqueueMany adds jobs in as few round trips as possible and gives a result
@@ -111,92 +105,6 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 		send(rest)
 	}
 	return results
-}
-
-// An insertion is a job as the script takes it.
-type insertion struct {
-	priority  Priority
-	kind      string
-	args      string // of a job that needs no record
-	record    []byte // of any other
-	wait, at  any    // in ms, "" for none
-	key       string
-	keyMillis any
-}
-
-func (i insertion) size() int { return len(i.args) + len(i.record) }
-
-// work is for how many plain jobs it counts.
-func (i insertion) work() int {
-	if i.record != nil {
-		return recordWork
-	}
-	return 1
-}
-
-// prepare checks a job and encodes it.
-func (c *Client) prepare(insert Insert) (*Queue, insertion, error) {
-	o := insert.Options
-	if err := o.setDefaults(); err != nil {
-		return nil, insertion{}, err
-	}
-	if insert.Args == nil {
-		return nil, insertion{}, fmt.Errorf("%w: args are nil", ErrInvalid)
-	}
-	kind := insert.Args.Kind()
-	if err := checkKind(kind); err != nil {
-		return nil, insertion{}, err
-	}
-	q, err := c.Queue(o.Queue)
-	if err != nil {
-		return nil, insertion{}, err
-	}
-	args, err := marshal(insert.Args)
-	if err != nil {
-		return nil, insertion{}, err
-	}
-	then, err := o.then()
-	if err != nil {
-		return nil, insertion{}, err
-	}
-	if size := len(args) + len(then); size > c.config.MaxPayload {
-		return nil, insertion{}, &PayloadError{kind, size, c.config.MaxPayload}
-	}
-	return q, c.encode(kind, args, then, &o), nil
-}
-
-func (c *Client) encode(kind string, args, then []byte, o *Options) insertion {
-	i := insertion{priority: o.Priority, kind: kind, wait: "", at: "", key: o.Unique.Key, keyMillis: ""}
-	plain := o.Delay == 0 && o.At.IsZero() && o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
-		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0 && len(then) == 0
-	packed, packing := string(args), ""
-	if c.config.PackFrom > 0 && len(args) >= c.config.PackFrom {
-		packed, packing = pack(args)
-	}
-	if plain && packing == "" {
-		i.args = packed
-		return i
-	}
-	job := Job{
-		Kind: kind, Priority: o.Priority, MaxAttempts: o.MaxAttempts, Timeout: o.Timeout, Deadline: o.Deadline,
-		Unique: o.Unique, Retain: o.Retain, Headers: o.Headers, packed: packed, packing: packing, then: string(then),
-	}
-	i.record = job.record()
-	switch {
-	case !o.At.IsZero():
-		i.at = max(0, o.At.UnixMilli())
-	case o.Delay > 0:
-		i.wait = millis(o.Delay)
-	}
-	if o.Unique.Scope == ForDuration {
-		i.keyMillis = millis(o.Unique.For)
-	}
-	return i
-}
-
-// withRecord gives the arguments for a job that has a record.
-func (i *insertion) withRecord() []any {
-	return []any{string(i.priority.letter()), i.record, i.wait, i.at, i.key, i.keyMillis}
 }
 
 // insert adds jobs with one script and gives a result for each.
@@ -280,4 +188,11 @@ func insertArgs(jobs []insertion) []any {
 		jobs = jobs[len(same):]
 	}
 	return args
+}
+
+// Check says whether Enqueue would take a job: its error, which wraps
+// [ErrInvalid], is the one that Enqueue would give. Nothing is sent.
+func (c *Client) Check(insert Insert) error {
+	_, _, err := c.prepare(insert)
+	return err
 }

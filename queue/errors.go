@@ -29,6 +29,11 @@ var (
 	ErrLeaseLost = errors.New("lease lost: the worker was silent for too long, its jobs go to others")
 )
 
+// invalid returns an error that wraps [ErrInvalid].
+func invalid(format string, values ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, values...)...)
+}
+
 // A FormatError says that a structure in Redis was written by a newer release.
 type FormatError struct {
 	Queue   string

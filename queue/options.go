@@ -1,7 +1,7 @@
 package queue
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"time"
 )
@@ -91,15 +91,16 @@ const (
 	maxDelay = 100 * 365 * 24 * time.Hour
 )
 
-func (o *Options) setDefaults() error {
-	if o.Queue == "" {
-		o.Queue = DefaultQueue
-	}
+// withDefaults returns the options with the name of their queue.
+func (o Options) withDefaults() Options {
+	o.Queue = cmp.Or(o.Queue, DefaultQueue)
+	return o
+}
+
+// validate reports what is wrong with options, beside the jobs that follow.
+func (o Options) validate() error {
 	if err := checkName("queue", o.Queue); err != nil {
 		return err
-	}
-	invalid := func(format string, values ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, values...)...)
 	}
 	switch {
 	case !o.Priority.valid():
@@ -121,19 +122,19 @@ func (o *Options) setDefaults() error {
 	case len(o.Headers) > maxHeaders || headerSize(o.Headers) > maxHeaderSize:
 		return invalid("headers: at most %d, of %d bytes together", maxHeaders, maxHeaderSize)
 	}
-	return o.Unique.check()
+	return o.Unique.validate()
 }
 
-func (u Unique) check() error {
+func (u Unique) validate() error {
 	switch {
 	case u.Key == "" && u != (Unique{}):
-		return fmt.Errorf("%w: unique without a key", ErrInvalid)
+		return invalid("unique without a key")
 	case len(u.Key) > maxUniqueKey:
-		return fmt.Errorf("%w: unique key of %d bytes: at most %d", ErrInvalid, len(u.Key), maxUniqueKey)
+		return invalid("unique key of %d bytes: at most %d", len(u.Key), maxUniqueKey)
 	case u.Scope < UntilFinished || u.Scope > ForDuration:
-		return fmt.Errorf("%w: unique scope %d is unknown", ErrInvalid, u.Scope)
+		return invalid("unique scope %d is unknown", u.Scope)
 	case (u.Scope == ForDuration) != (u.For != 0) || u.For < 0 || u.For > 0 && u.For < time.Millisecond || u.For > maxDelay:
-		return fmt.Errorf("%w: unique for %s: a duration goes with ForDuration, of at least 1ms", ErrInvalid, u.For)
+		return invalid("unique for %s: a duration goes with ForDuration, of at least 1ms", u.For)
 	}
 	return nil
 }

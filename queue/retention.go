@@ -68,3 +68,22 @@ func (r Retention) Check() error {
 func (r Retention) each(yield func(string, Keep) bool) {
 	_ = yield("dead", r.Dead) && yield("results", r.Results)
 }
+
+// Tidy drops what is too old: results whose time is over, dead jobs and counts
+// by day of more than [CounterDays] days, unique keys that nobody holds any
+// more. Workers call it now and then; any number may, at any time. It goes in
+// steps.
+func (q *Queue) Tidy(ctx context.Context) error {
+	for cursor, more := "0", true; more; {
+		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
+		if err != nil {
+			return err
+		}
+		cursor = reply.Text(0)
+		more = cursor != "" || reply.Int(1) == 1
+	}
+	return nil
+}
+
+// maxTidy is how much of each sort one step drops.
+const maxTidy = 100

@@ -1,5 +1,5 @@
 -- What scripts of schedules share. Their keys come behind those of the queue:
---   schedules        hash: name → record, see schedule_record.go
+--   schedules        hash: name → record, see schedule_store.go
 --   schedules:due    sorted set: name → time in ms at which it fires next
 --   schedules:fired  hash: name → its last firings, see schedule_job.lua
 --   schedules:watch  hash: who watches, see schedule_due.lua

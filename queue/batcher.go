@@ -8,13 +8,13 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A combiner lets single calls from many goroutines share round trips: while a
+// A batcher lets single calls from many goroutines share round trips: while a
 // batch is on its way, those that come gather for the next. Several batches on
 // their way at once would be smaller ones (measured: slower).
-type combiner struct {
+type batcher struct {
 	mu      sync.Mutex
 	waiting []call
-	flying  bool // a batch is on its way
+	sending bool // a batch is on its way
 }
 
 // A call is one job and where its result goes.
@@ -25,25 +25,25 @@ type call struct {
 
 // add blocks until the job's batch is back. Where ctx is done before, the job may
 // have been added or not.
-func (c *combiner) add(ctx context.Context, q *Queue, job insertion) (string, error) {
+func (b *batcher) add(ctx context.Context, q *Queue, job insertion) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	c.mu.Lock()
-	if !c.flying {
-		c.flying = true
-		c.mu.Unlock()
+	b.mu.Lock()
+	if !b.sending {
+		b.sending = true
+		b.mu.Unlock()
 		// Alone: no other goroutine needs to be woken, which takes longer than
 		// all the rest.
 		result := q.insert(ctx, []insertion{job})[0]
-		if calls := c.next(nil); len(calls) > 0 {
-			go c.fly(context.WithoutCancel(ctx), q, calls)
+		if calls := b.next(nil); len(calls) > 0 {
+			go b.sendAll(context.WithoutCancel(ctx), q, calls)
 		}
 		return result.ID, result.Err
 	}
 	mine := call{job, make(chan Result, 1)}
-	c.waiting = append(c.waiting, mine)
-	c.mu.Unlock()
+	b.waiting = append(b.waiting, mine)
+	b.mu.Unlock()
 	select {
 	case result := <-mine.result:
 		return result.ID, result.Err
@@ -54,27 +54,27 @@ func (c *combiner) add(ctx context.Context, q *Queue, job insertion) (string, er
 
 // next takes the calls of the next batch. When there are none the next caller
 // goes alone.
-func (c *combiner) next(calls []call) []call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (b *batcher) next(calls []call) []call {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	n, size, work := 0, 0, 0
-	for n < len(c.waiting) && work < maxBatch && size < maxBatchBytes {
-		size += c.waiting[n].job.size()
-		work += c.waiting[n].job.work()
+	for n < len(b.waiting) && work < maxBatch && size < maxBatchBytes {
+		size += b.waiting[n].job.size()
+		work += b.waiting[n].job.work()
 		n++
 	}
-	calls = append(calls, c.waiting[:n]...)
-	left := copy(c.waiting, c.waiting[n:])
-	clear(c.waiting[left:]) // payloads may be large
-	c.waiting = c.waiting[:left]
-	c.flying = n > 0
+	calls = append(calls, b.waiting[:n]...)
+	left := copy(b.waiting, b.waiting[n:])
+	clear(b.waiting[left:]) // payloads may be large
+	b.waiting = b.waiting[:left]
+	b.sending = n > 0
 	return calls
 }
 
-// fly sends batch after batch until none waits.
-func (c *combiner) fly(ctx context.Context, q *Queue, calls []call) {
+// sendAll sends batch after batch until none waits.
+func (b *batcher) sendAll(ctx context.Context, q *Queue, calls []call) {
 	var jobs []insertion
-	for ; len(calls) > 0; calls = c.next(calls[:0]) {
+	for ; len(calls) > 0; calls = b.next(calls[:0]) {
 		jobs = jobs[:0]
 		for _, call := range calls {
 			jobs = append(jobs, call.job)

@@ -6,6 +6,83 @@ import (
 	"time"
 )
 
+// A Depth says how many jobs a queue has in each state.
+type Depth struct {
+	Waiting  ByPriority
+	Active   ByPriority
+	Delayed  int
+	Dead     int
+	Finished int // whose result is kept
+
+	Paused bool
+
+	// Oldest is for how long the first of the waiting jobs has been in its
+	// line; zero when none waits.
+	Oldest time.Duration
+
+	// NextDue is when the next delayed job is due; zero when there is none.
+	NextDue time.Time
+}
+
+// Of is the number of jobs of a state, zero for one that is none.
+func (d *Depth) Of(state State) int {
+	switch state {
+	case Waiting:
+		return d.Waiting.Total()
+	case Active:
+		return d.Active.Total()
+	case Delayed:
+		return d.Delayed
+	case Dead:
+		return d.Dead
+	case Finished:
+		return d.Finished
+	}
+	return 0
+}
+
+// ByPriority is a number of jobs of each priority.
+type ByPriority struct {
+	High, Normal, Low int
+}
+
+// Total is the number of jobs of all priorities.
+func (n ByPriority) Total() int { return n.High + n.Normal + n.Low }
+
+func (n *ByPriority) add(p Priority, jobs int) {
+	switch p {
+	case High:
+		n.High += jobs
+	case Normal:
+		n.Normal += jobs
+	case Low:
+		n.Low += jobs
+	}
+}
+
+// Depth counts the jobs of the queue, as of one moment. It costs the same
+// however many there are.
+func (q *Queue) Depth(ctx context.Context) (Depth, error) {
+	reply, err := q.run(ctx, depthScript)
+	if err != nil {
+		return Depth{}, err
+	}
+	depth := Depth{
+		Paused:  reply.Int(0) == 1,
+		Delayed: int(reply.Int(1)), Dead: int(reply.Int(2)), Finished: int(reply.Int(3)),
+		Oldest: time.Duration(max(0, reply.Int(5))) * time.Millisecond,
+	}
+	if reply.Text(4) != "" {
+		depth.NextDue = time.UnixMilli(reply.Int(4))
+	}
+	for at := line(1); at <= lineCount; at++ {
+		i := 6 + 2*int(at-1)
+		depth.Waiting.add(at.priority(), int(reply.Int(i)))
+		depth.Active.add(at.priority(), int(reply.Int(i+1)))
+	}
+	return depth, nil
+}
+
 // Counts are how often things happened to jobs of a queue.
 type Counts struct {
 	Enqueued   int64 // added by clients of Skidway; who adds jobs by XADD counts for himself
@@ -93,21 +170,39 @@ func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
 	return counters, nil
 }
 
-// Tidy drops what is too old: results whose time is over, dead jobs and counts
-// by day of more than [CounterDays] days, unique keys that nobody holds any
-// more. Workers call it now and then; any number may, at any time. It goes in
-// steps.
-func (q *Queue) Tidy(ctx context.Context) error {
-	for cursor, more := "0", true; more; {
-		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
-		if err != nil {
-			return err
-		}
-		cursor = reply.Text(0)
-		more = cursor != "" || reply.Int(1) == 1
-	}
-	return nil
+// A WorkerInfo is what a queue knows of one incarnation of a worker.
+type WorkerInfo struct {
+	Name  string
+	About []byte        // what it says of itself, see [Lease.Describe]
+	Lease time.Duration // what its lease has left; below zero: it is late
+	Held  int           // active jobs that it has
+	Alone string        // id of the job that it runs with no other beside it; empty: none
+
+	// Dead: it was silent for too long, or nobody knows it. Its jobs are
+	// handed back.
+	Dead bool
 }
 
-// maxTidy is how much of each sort one step drops.
-const maxTidy = 100
+// Workers lists the workers of the queue: first those whose lease ends first,
+// then the dead ones that still have jobs.
+func (q *Queue) Workers(ctx context.Context) ([]WorkerInfo, error) {
+	reply, err := q.run(ctx, workersScript)
+	if err != nil {
+		return nil, err
+	}
+	var workers []WorkerInfo
+	for i := 0; i+5 < reply.Len(); i += 6 {
+		worker := WorkerInfo{
+			Name:  reply.Text(i),
+			Lease: time.Duration(reply.Int(i+1)) * time.Millisecond,
+			Dead:  reply.Int(i+2) == 1,
+			Held:  int(reply.Int(i + 3)),
+			About: []byte(reply.Text(i + 5)),
+		}
+		if alone := reply.Text(i + 4); alone != "" {
+			worker.Alone = globalID(q.name, alone)
+		}
+		workers = append(workers, worker)
+	}
+	return workers, nil
+}

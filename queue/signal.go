@@ -57,29 +57,21 @@ func (q *Queue) Signal(ctx context.Context, signal Signal) error {
 // Signals gives the signals after mark and the mark to go on with: wait at it
 // with [rdb.DB.Wait]. A mark without an ID starts now.
 func (q *Queue) Signals(ctx context.Context, mark rdb.Mark) ([]Signal, rdb.Mark, error) {
-	db, key := q.client.db, q.keys[keyControl]
-	var entries []redis.XMessage
-	err := db.Retry(ctx, func() (err error) {
-		if mark.ID == "" {
-			entries, err = db.XRevRangeN(ctx, key, "+", "-", 1).Result()
-		} else {
-			entries, err = db.XRangeN(ctx, key, "("+mark.ID, "+", maxSignals).Result()
+	key := q.keys[keyControl]
+	if mark.ID == "" {
+		last, err := q.lastEntry(ctx, key)
+		if err != nil {
+			return nil, mark, fmt.Errorf("queue %s: read signals: %w", q.name, err)
 		}
-		return err
-	})
+		return nil, rdb.Mark{Key: key, ID: last}, nil
+	}
+	entries, err := q.entriesAfter(ctx, key, mark.ID, maxSignals)
 	if err != nil {
 		return nil, mark, fmt.Errorf("queue %s: read signals: %w", q.name, err)
-	}
-	first := mark.ID == ""
-	if first {
-		mark = rdb.Mark{Key: key, ID: "0"}
 	}
 	var signals []Signal
 	for _, entry := range entries {
 		mark.ID = entry.ID
-		if first {
-			continue
-		}
 		do, _ := entry.Values["do"].(string)
 		local, _ := entry.Values["id"].(string)
 		worker, _ := entry.Values["worker"].(string)
@@ -90,4 +82,20 @@ func (q *Queue) Signals(ctx context.Context, mark rdb.Mark) ([]Signal, rdb.Mark,
 		signals = append(signals, signal)
 	}
 	return signals, mark, nil
+}
+
+// Pause lets no worker take another job of the queue, from the moment it
+// returns. Jobs that run go on; others can still be added. Pausing twice is
+// fine.
+func (q *Queue) Pause(ctx context.Context) error { return q.pause(ctx, SignalPause) }
+
+// Resume undoes Pause, and wakes the workers.
+func (q *Queue) Resume(ctx context.Context) error { return q.pause(ctx, SignalResume) }
+
+func (q *Queue) pause(ctx context.Context, do string) error {
+	if err := q.register(ctx); err != nil {
+		return err
+	}
+	_, err := q.run(ctx, pauseScript, do)
+	return err
 }
