@@ -16,6 +16,7 @@ import (
 const rooms = `
 skidway:
 internal/rdb:
+internal/doctor:
 internal/redistest:
 internal/samplelog:
 queue:
@@ -36,9 +37,9 @@ distribute/geo:
 distribute/geo/generate:
 distribute/stream:
 distribute: distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
-cmd/skidway: cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
+cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
 cmd/skidway/internal/cli: queue distribute distribute/chat
-cmd/skidway/internal/jobs: cmd/skidway/internal/cli queue delayed workers workers/kinds
+cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli queue delayed workers workers/kinds
 cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/kinds workers/metrics distribute distribute/geo
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/accesslog distribute/geo internal/samplelog
 cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room

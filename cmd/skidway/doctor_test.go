@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/internal/rdb"
+	"skidway/internal/doctor"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -22,7 +22,7 @@ func examined(t *testing.T, url string) (map[string]findingJSON, outcome) {
 	}
 	found := map[string]findingJSON{}
 	for _, finding := range object.Findings {
-		if found[finding.Topic].Level != rdb.Problem {
+		if found[finding.Topic].Level != doctor.Problem {
 			found[finding.Topic] = finding
 		}
 	}
@@ -38,12 +38,12 @@ func TestDoctorSaysOfADefaultRedisWhatToChangeAndWhy(t *testing.T) {
 	}
 	for topic, change := range map[string]string{"persistence": "redis-cli CONFIG SET appendonly yes", "memory": "redis-cli CONFIG SET maxmemory "} {
 		f := found[topic]
-		if f.Level != rdb.Warning || f.Why == "" || !strings.HasPrefix(strings.Join(f.Change, "\n"), change) {
+		if f.Level != doctor.Warning || f.Why == "" || !strings.HasPrefix(strings.Join(f.Change, "\n"), change) {
 			t.Errorf("%s: %+v", topic, f)
 		}
 	}
 	for _, topic := range []string{"version", "eviction", "replication", "timeouts", "connections", "clock", "access", "queues"} {
-		if f := found[topic]; f.Level != rdb.Fine || f.Found == "" {
+		if f := found[topic]; f.Level != doctor.Fine || f.Found == "" {
 			t.Errorf("%s: %+v", topic, f)
 		}
 	}
@@ -67,7 +67,7 @@ func TestDoctorEndsWithOneWhereThereIsAProblem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found, o := examined(t, redistest.Start(t, c.settings...).URL(0))
-			if f := found[c.topic]; f.Level != rdb.Problem || !strings.Contains(f.Found, c.found) || len(f.Change) == 0 {
+			if f := found[c.topic]; f.Level != doctor.Problem || !strings.Contains(f.Found, c.found) || len(f.Change) == 0 {
 				t.Errorf("%+v", f)
 			}
 			if o.code != cli.ExitFailed {
@@ -88,11 +88,11 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 	url := strings.Replace(server.URL(0), "unix://", "unix://app:pw@", 1)
 	found, o := examined(t, url)
 	for _, topic := range []string{"version", "eviction", "memory", "persistence", "replication", "timeouts"} {
-		if f := found[topic]; f.Level != rdb.Unknown || !strings.Contains(f.Found, "could not look") {
+		if f := found[topic]; f.Level != doctor.Unknown || !strings.Contains(f.Found, "could not look") {
 			t.Errorf("%s: %+v", topic, f)
 		}
 	}
-	if f := found["access"]; f.Level != rdb.Problem || f.Found != "this user may not run xadd" || f.Change[0] != "redis-cli ACL SETUSER USER +xadd" {
+	if f := found["access"]; f.Level != doctor.Problem || f.Found != "this user may not run xadd" || f.Change[0] != "redis-cli ACL SETUSER USER +xadd" {
 		t.Errorf("%+v", f)
 	}
 	if o.code != cli.ExitFailed {
@@ -116,7 +116,7 @@ func TestDoctorNamesQueuesOfANewerRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, o := examined(t, d.url)
-	if f := found["queues"]; f.Level != rdb.Problem || !strings.Contains(f.Found, "queue mail") || !strings.Contains(f.Change[0], "upgrade") {
+	if f := found["queues"]; f.Level != doctor.Problem || !strings.Contains(f.Found, "queue mail") || !strings.Contains(f.Change[0], "upgrade") {
 		t.Errorf("%+v", f)
 	}
 	if o.code != cli.ExitFailed {
@@ -141,7 +141,7 @@ func TestDoctorLooksAtEveryMasterOfACluster(t *testing.T) {
 	servers := map[string]bool{}
 	for _, f := range object.Findings {
 		servers[f.Server] = true
-		if f.Topic == "cluster" && f.Level != rdb.Fine || f.Topic == "access" && f.Level != rdb.Fine {
+		if f.Topic == "cluster" && f.Level != doctor.Fine || f.Topic == "access" && f.Level != doctor.Fine {
 			t.Errorf("%+v", f)
 		}
 	}

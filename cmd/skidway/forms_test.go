@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"skidway/distribute/chat/group"
-	"skidway/internal/rdb"
+	"skidway/internal/doctor"
 	"skidway/queue"
 )
 
@@ -103,12 +103,12 @@ type standingJSON struct {
 }
 
 type findingJSON struct {
-	Level  rdb.Level `json:"level"`
-	Topic  string    `json:"topic"`
-	Server string    `json:"server,omitempty"`
-	Found  string    `json:"found"`
-	Why    string    `json:"why,omitempty"`
-	Change []string  `json:"change,omitempty"`
+	Level  doctor.Level `json:"level"`
+	Topic  string       `json:"topic"`
+	Server string       `json:"server,omitempty"`
+	Found  string       `json:"found"`
+	Why    string       `json:"why,omitempty"`
+	Change []string     `json:"change,omitempty"`
 }
 
 type checkupJSON struct {

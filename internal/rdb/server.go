@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // OldestMajor is the oldest major version of Redis that is supported.
@@ -41,13 +43,39 @@ func (db *DB) Check(ctx context.Context) (Server, error) {
 		}
 		return Server{}, err
 	}
-	server := parseInfo(text)
+	server := ServerOf(ParseInfo(text))
 	return server, server.fit()
 }
 
-func parseInfo(text string) Server { return serverOf(infoFields(text)) }
+// EachMaster calls f with a client of the server, or at the same time with one
+// of each master of a Cluster; name is the address of the master, and empty
+// where there is no Cluster. It returns the first error, an [UnreachableError]
+// where the connection failed.
+func (db *DB) EachMaster(ctx context.Context, f func(ctx context.Context, client *redis.Client, name string) error) error {
+	switch client := db.UniversalClient.(type) {
+	case *redis.Client:
+		return db.explain(f(ctx, client, ""))
+	case *redis.ClusterClient:
+		return db.explain(client.ForEachMaster(ctx, func(ctx context.Context, client *redis.Client) error {
+			return f(ctx, client, client.Options().Addr)
+		}))
+	}
+	return fmt.Errorf("%s: unknown kind of connection", db.name)
+}
 
-func serverOf(fields map[string]string) Server {
+// ParseInfo returns the fields of the reply to INFO or CLUSTER INFO.
+func ParseInfo(text string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// ServerOf returns the server whose INFO has these fields.
+func ServerOf(fields map[string]string) Server {
 	server := Server{Name: "redis", Version: fields["redis_version"], Policy: fields["maxmemory_policy"]}
 	server.MaxMemory, _ = strconv.ParseInt(fields["maxmemory"], 10, 64)
 	if version := fields["valkey_version"]; version != "" {
@@ -56,19 +84,20 @@ func serverOf(fields map[string]string) Server {
 	return server
 }
 
-func (s Server) tooOld() bool {
+// TooOld reports whether the server is older than [OldestMajor].
+func (s Server) TooOld() bool {
 	head, _, _ := strings.Cut(s.Version, ".")
 	major, err := strconv.Atoi(head)
 	return err == nil && major < OldestMajor
 }
 
 func (s Server) fit() error {
-	if s.tooOld() {
+	if s.TooOld() {
 		return &UnfitServerError{fmt.Sprintf("its version is %s; Skidway needs Redis %d.0 or newer", s.Version, OldestMajor)}
 	}
 	// The volatile-* policies can drop rooms and idle mailboxes, which expire by
 	// themselves. Nothing else that expires is more than a wake-up, so they are
-	// told by Checkup and not refused: some hosts allow no other.
+	// reported by the doctor and not refused: some hosts allow no other.
 	if strings.HasPrefix(s.Policy, "allkeys-") {
 		return &UnfitServerError{fmt.Sprintf("maxmemory-policy is %s, which drops data when memory is short; set maxmemory-policy to noeviction", s.Policy)}
 	}

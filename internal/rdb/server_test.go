@@ -16,7 +16,7 @@ func TestServersTellWhatTheyAre(t *testing.T) {
 		"no CR":  {"redis_version:8.2.1\nmaxmemory:12x\n", Server{"redis", "8.2.1", "", 0}},
 		"empty":  {"", Server{Name: "redis"}},
 	} {
-		if got := parseInfo(c.info); got != c.want {
+		if got := ServerOf(ParseInfo(c.info)); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -52,7 +52,7 @@ func FuzzParseInfo(f *testing.F) {
 	f.Add("redis_version:7.0.15\r\nmaxmemory:1\r\n")
 	f.Add(":\r\n::\nvalkey_version:")
 	f.Fuzz(func(t *testing.T, info string) {
-		server := parseInfo(info)
+		server := ServerOf(ParseInfo(info))
 		if server.Name != "redis" && server.Name != "valkey" {
 			t.Errorf("the name of the server is %q", server.Name)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/doctor"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -42,7 +43,7 @@ func examine(a *cli.App, ctx context.Context, format string) (err error) {
 		return cli.OpenError(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	findings, err := db.Checkup(ctx)
+	findings, err := doctor.Check(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -60,14 +61,14 @@ func examine(a *cli.App, ctx context.Context, format string) (err error) {
 	if err := a.Print(format, view.table, view.csv, view.json); err != nil {
 		return err
 	}
-	if n := view.count(rdb.Problem); n > 0 {
+	if n := view.count(doctor.Problem); n > 0 {
 		return fmt.Errorf("%d of %d checks found a problem", n, len(findings))
 	}
 	return nil
 }
 
 // queueFindings looks at what Skidway has in the Redis.
-func queueFindings(ctx context.Context, db *rdb.DB) ([]rdb.Finding, error) {
+func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
 	client, err := queue.New(db, queue.Config{})
 	if err != nil {
 		return nil, err
@@ -77,17 +78,17 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]rdb.Finding, error) {
 		if cli.Unreachable(err) {
 			return nil, err
 		}
-		return []rdb.Finding{{Topic: "queues", Level: rdb.Unknown, Found: "could not look: " + err.Error()}}, nil
+		return []doctor.Finding{{Topic: "queues", Level: doctor.Unknown, Found: "could not look: " + err.Error()}}, nil
 	}
-	var findings []rdb.Finding
+	var findings []doctor.Finding
 	jobs := 0
 	for _, row := range rows {
 		jobs += row.depth.Waiting.Total() + row.depth.Delayed + row.depth.Active.Total() + row.depth.Dead + row.depth.Finished
 		if row.err == nil {
 			continue
 		}
-		finding := rdb.Finding{
-			Topic: "queues", Level: rdb.Problem, Found: fmt.Sprintf("queue %s can't be read: %v", row.name, row.err),
+		finding := doctor.Finding{
+			Topic: "queues", Level: doctor.Problem, Found: fmt.Sprintf("queue %s can't be read: %v", row.name, row.err),
 			Why: "this release can neither add nor run its jobs",
 		}
 		var newer *queue.FormatError
@@ -96,8 +97,8 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]rdb.Finding, error) {
 		}
 		findings = append(findings, finding)
 	}
-	return append(findings, rdb.Finding{
-		Topic: "queues", Level: rdb.Fine,
+	return append(findings, doctor.Finding{
+		Topic: "queues", Level: doctor.Fine,
 		Found: fmt.Sprintf("%d queues with %s in all, in keys that start with %s:", len(rows), jobCount(jobs), db.Prefix()),
 	}), nil
 }
@@ -105,10 +106,10 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]rdb.Finding, error) {
 // A findingsView prints what was found.
 type findingsView struct {
 	server   string
-	findings []rdb.Finding
+	findings []doctor.Finding
 }
 
-func (v *findingsView) count(level rdb.Level) (n int) {
+func (v *findingsView) count(level doctor.Level) (n int) {
 	for _, finding := range v.findings {
 		if finding.Level == level {
 			n++
@@ -134,7 +135,7 @@ func (v *findingsView) table(out io.Writer) error {
 			fmt.Fprintf(&text, "%s> %s\n", indent, cli.Printable(line)) // not folded: to be copied
 		}
 	}
-	fmt.Fprintf(&text, "\n%d problems, %d warnings, %d that could not be looked at\n", v.count(rdb.Problem), v.count(rdb.Warning), v.count(rdb.Unknown))
+	fmt.Fprintf(&text, "\n%d problems, %d warnings, %d that could not be looked at\n", v.count(doctor.Problem), v.count(doctor.Warning), v.count(doctor.Unknown))
 	_, err := io.WriteString(out, text.String())
 	return err
 }
@@ -160,14 +161,14 @@ func wrap(text, indent string) string {
 	return folded.String()
 }
 
-var findingView = cli.View[rdb.Finding]{
-	{Key: "level", Value: func(f rdb.Finding) any { return f.Level }},
-	{Key: "topic", Value: func(f rdb.Finding) any { return f.Topic }},
-	{Key: "server", Value: func(f rdb.Finding) any { return f.Server }, Omit: true},
-	{Key: "found", Value: func(f rdb.Finding) any { return f.Found }},
-	{Key: "why", Value: func(f rdb.Finding) any { return f.Why }, Omit: true},
-	{Key: "change", Value: func(f rdb.Finding) any { return strings.Join(f.Change, "\n") }, Only: "csv"},
-	{Key: "change", Value: func(f rdb.Finding) any { return f.Change }, Only: "json", Omit: true},
+var findingView = cli.View[doctor.Finding]{
+	{Key: "level", Value: func(f doctor.Finding) any { return f.Level }},
+	{Key: "topic", Value: func(f doctor.Finding) any { return f.Topic }},
+	{Key: "server", Value: func(f doctor.Finding) any { return f.Server }, Omit: true},
+	{Key: "found", Value: func(f doctor.Finding) any { return f.Found }},
+	{Key: "why", Value: func(f doctor.Finding) any { return f.Why }, Omit: true},
+	{Key: "change", Value: func(f doctor.Finding) any { return strings.Join(f.Change, "\n") }, Only: "csv"},
+	{Key: "change", Value: func(f doctor.Finding) any { return f.Change }, Only: "json", Omit: true},
 }
 
 func (v *findingsView) csv(out io.Writer) error {
@@ -176,7 +177,7 @@ func (v *findingsView) csv(out io.Writer) error {
 
 func (v *findingsView) json(out io.Writer) error {
 	return cli.WriteJSON(out, cli.Object{
-		{Key: "redis", Value: v.server}, {Key: "problems", Value: v.count(rdb.Problem)}, {Key: "warnings", Value: v.count(rdb.Warning)},
-		{Key: "unknown", Value: v.count(rdb.Unknown)}, {Key: "findings", Value: findingView.Objects(v.findings)},
+		{Key: "redis", Value: v.server}, {Key: "problems", Value: v.count(doctor.Problem)}, {Key: "warnings", Value: v.count(doctor.Warning)},
+		{Key: "unknown", Value: v.count(doctor.Unknown)}, {Key: "findings", Value: findingView.Objects(v.findings)},
 	})
 }

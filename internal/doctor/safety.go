@@ -1,4 +1,4 @@
-package rdb
+package doctor
 
 import (
 	"fmt"
@@ -8,14 +8,11 @@ import (
 
 // persistence is about what is left after a crash or a restart.
 func (f *facts) persistence() []Finding {
-	if f.info == nil {
-		return hidden("persistence", "INFO")
-	}
 	findings := f.failedWrites()
 	if f.info["aof_enabled"] == "1" {
 		return append(findings, f.appendOnly())
 	}
-	found := Finding{Topic: "persistence", Level: Warning, Change: append(set("appendonly", "yes"), set("appendfsync", "everysec")...)}
+	found := Finding{Level: Warning, Change: append(set("appendonly", "yes"), set("appendfsync", "everysec")...)}
 	switch save, known := f.config["save"]; {
 	case known && save == "":
 		found.Level, found.Found = Problem, "nothing is written to disk"
@@ -35,7 +32,7 @@ func (f *facts) lastSave() time.Duration {
 }
 
 func (f *facts) appendOnly() Finding {
-	found := Finding{Topic: "persistence", Level: Fine}
+	found := Finding{}
 	switch fsync, known := f.config["appendfsync"]; {
 	case !known:
 		found.Found = "append-only file; how often it is synced is hidden (CONFIG GET is not allowed)"
@@ -59,7 +56,7 @@ func (f *facts) failedWrites() (findings []Finding) {
 	} {
 		if status := f.info[write.field]; status != "" && status != "ok" {
 			findings = append(findings, Finding{
-				Topic: "persistence", Level: Problem, Found: write.what,
+				Level: Problem, Found: write.what,
 				Why: "Redis refuses writes, or what it takes is not on disk", Change: []string{write.change},
 			})
 		}
@@ -69,20 +66,17 @@ func (f *facts) failedWrites() (findings []Finding) {
 
 // replication is about what is left when the machine is lost.
 func (f *facts) replication() []Finding {
-	if f.info == nil {
-		return hidden("replication", "INFO")
-	}
 	if f.info["role"] != "master" {
 		return []Finding{{
-			Topic: "replication", Level: Problem, Found: "this is a replica of " + f.info["master_host"] + ":" + f.info["master_port"],
+			Level: Problem, Found: "this is a replica of " + f.info["master_host"] + ":" + f.info["master_port"],
 			Why: "a replica takes no writes", Change: []string{"give --redis the URL of the master, or of the Sentinels: redis+sentinel://…"},
 		}}
 	}
 	replicas := f.number("connected_slaves")
 	if replicas == 0 {
-		return []Finding{{Topic: "replication", Level: Fine, Found: "no replica: this server has the only copy"}}
+		return []Finding{{Found: "no replica: this server has the only copy"}}
 	}
-	found := Finding{Topic: "replication", Level: Fine, Found: fmt.Sprintf("%d replicas", replicas)}
+	found := Finding{Found: fmt.Sprintf("%d replicas", replicas)}
 	switch least, err := strconv.Atoi(f.config["min-replicas-to-write"]); {
 	case err != nil:
 		found.Found += "; whether writes wait for them is hidden (CONFIG GET is not allowed)"
@@ -105,16 +99,16 @@ func (f *facts) slots() []Finding {
 	switch is := f.info["cluster_enabled"] == "1"; {
 	case is && !f.cluster:
 		return []Finding{{
-			Topic: "cluster", Level: Problem, Found: "this server is one of a Redis Cluster",
+			Level: Problem, Found: "this server is one of a Redis Cluster",
 			Why: "most queues are on others", Change: []string{"give --redis a URL such as redis+cluster://host:port"},
 		}}
 	case is && f.clusterState != "" && f.clusterState != "ok":
 		return []Finding{{
-			Topic: "cluster", Level: Problem, Found: "the cluster's state is " + f.clusterState,
+			Level: Problem, Found: "the cluster's state is " + f.clusterState,
 			Why: "some or all keys are refused", Change: []string{"redis-cli --cluster check HOST:PORT"},
 		}}
 	case is:
-		return []Finding{{Topic: "cluster", Level: Fine, Found: "a master of a Redis Cluster, which serves all slots"}}
+		return []Finding{{Found: "a master of a Redis Cluster, which serves all slots"}}
 	}
 	return nil
 }

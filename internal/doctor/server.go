@@ -1,4 +1,4 @@
-package rdb
+package doctor
 
 import (
 	"fmt"
@@ -7,28 +7,24 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"skidway/internal/rdb"
 )
 
 func (f *facts) version() []Finding {
-	if f.info == nil {
-		return hidden("version", "INFO")
-	}
-	server := serverOf(f.info)
-	found := Finding{Topic: "version", Level: Fine, Found: server.Name + " " + server.Version}
-	if server.tooOld() {
+	server := rdb.ServerOf(f.info)
+	found := Finding{Found: server.Name + " " + server.Version}
+	if server.TooOld() {
 		found.Level = Problem
-		found.Why = fmt.Sprintf("Skidway needs Redis %d.0 or newer, or Valkey", OldestMajor)
+		found.Why = fmt.Sprintf("Skidway needs Redis %d.0 or newer, or Valkey", rdb.OldestMajor)
 		found.Change = []string{"upgrade the server"}
 	}
 	return []Finding{found}
 }
 
 func (f *facts) eviction() []Finding {
-	policy, known := f.setting("maxmemory-policy")
-	if !known {
-		return hidden("eviction", "INFO or CONFIG GET")
-	}
-	found := Finding{Topic: "eviction", Level: Fine, Found: "maxmemory-policy is " + policy}
+	policy, _ := f.setting("maxmemory-policy")
+	found := Finding{Found: "maxmemory-policy is " + policy}
 	switch {
 	case strings.HasPrefix(policy, "allkeys-"):
 		found.Level = Problem
@@ -49,13 +45,10 @@ const (
 )
 
 func (f *facts) memory() []Finding {
-	if f.info == nil {
-		return hidden("memory", "INFO")
-	}
-	used, most, system := f.number("used_memory"), f.number("maxmemory"), f.number("total_system_memory")
-	found := Finding{Topic: "memory", Level: Fine, Found: humanSize(used) + " used, maxmemory is " + humanSize(most)}
+	used, limit, system := f.number("used_memory"), f.number("maxmemory"), f.number("total_system_memory")
+	found := Finding{Found: humanSize(used) + " used, maxmemory is " + humanSize(limit)}
 	grow := func(to int64) []string { return set("maxmemory", strconv.FormatInt(max(to, 64<<20)>>20, 10)+"mb") }
-	if most == 0 {
+	if limit == 0 {
 		found.Level, found.Found = Warning, humanSize(used)+" used, and no limit is set"
 		found.Why = "a queue that nobody drains grows until the system kills Redis; with a limit, adding jobs fails instead"
 		found.Change = grow(3 * system / 4)
@@ -64,12 +57,12 @@ func (f *facts) memory() []Finding {
 		}
 		return []Finding{found}
 	}
-	share := 100 * used / most
-	found.Found += fmt.Sprintf(": %s left", humanSize(max(0, most-used)))
+	share := 100 * used / limit
+	found.Found += fmt.Sprintf(": %s left", humanSize(max(0, limit-used)))
 	if share >= memoryWarning {
 		found.Level = Warning
 		found.Why = fmt.Sprintf("%d%% are used: when all is, no job can be added", share)
-		found.Change = append(grow(2*most), "or find what fills it: skidway queues list; redis-cli --bigkeys")
+		found.Change = append(grow(2*limit), "or find what fills it: skidway queues list; redis-cli --bigkeys")
 	}
 	if share >= memoryProblem {
 		found.Level = Problem
@@ -77,22 +70,17 @@ func (f *facts) memory() []Finding {
 	return []Finding{found}
 }
 
-func (f *facts) connections() (findings []Finding) {
-	if f.config == nil {
-		findings = hidden("timeouts", "CONFIG GET")
-	} else {
-		findings = f.timeouts()
+func (f *facts) connections() []Finding {
+	clients, limit := f.number("connected_clients"), f.number("maxclients")
+	if limit == 0 {
+		return nil
 	}
-	clients, most := f.number("connected_clients"), f.number("maxclients")
-	if most == 0 {
-		return findings
-	}
-	found := Finding{Topic: "connections", Level: Fine, Found: fmt.Sprintf("%d of at most %d", clients, most)}
-	if 10*clients >= 9*most {
+	found := Finding{Found: fmt.Sprintf("%d of at most %d", clients, limit)}
+	if 10*clients >= 9*limit {
 		found.Level, found.Why = Warning, "when all are taken, workers can't connect; each takes some, and more where it serves many queues"
-		found.Change = set("maxclients", strconv.FormatInt(2*most, 10))
+		found.Change = set("maxclients", strconv.FormatInt(2*limit, 10))
 	}
-	return append(findings, found)
+	return []Finding{found}
 }
 
 // shortestBusy is the least busy-reply-threshold that does no harm, in ms: no
@@ -101,7 +89,7 @@ const shortestBusy = 100
 
 func (f *facts) timeouts() []Finding {
 	idle, keepalive := f.config["timeout"], f.config["tcp-keepalive"]
-	found := Finding{Topic: "timeouts", Level: Fine, Found: "idle connections stay open; tcp-keepalive is " + keepalive + " s"}
+	found := Finding{Found: "idle connections stay open; tcp-keepalive is " + keepalive + " s"}
 	if idle != "0" && idle != "" {
 		found.Found = fmt.Sprintf("idle connections are closed after %s s, which does no harm; tcp-keepalive is %s s", idle, keepalive)
 	}
@@ -113,7 +101,7 @@ func (f *facts) timeouts() []Finding {
 	findings := []Finding{found}
 	if busy, err := strconv.Atoi(f.config["busy-reply-threshold"]); err == nil && busy > 0 && busy < shortestBusy {
 		findings = append(findings, Finding{
-			Topic: "timeouts", Level: Warning, Found: fmt.Sprintf("busy-reply-threshold is %d ms", busy),
+			Level: Warning, Found: fmt.Sprintf("busy-reply-threshold is %d ms", busy),
 			Why: "on a busy machine a script may take that long, and all others are refused meanwhile", Change: set("busy-reply-threshold", "5000"),
 		})
 	}
@@ -128,7 +116,7 @@ func (f *facts) clock() []Finding {
 	case ahead < 0:
 		found = (-ahead).String() + " behind this machine's"
 	}
-	return []Finding{{Topic: "clock", Level: Fine, Found: found + "; only that of Redis counts for jobs"}}
+	return []Finding{{Found: found + "; only that of Redis counts for jobs"}}
 }
 
 // Round trips from which speed suffers: the usual one, and the slowest in a
@@ -141,7 +129,6 @@ const (
 func (f *facts) latency() []Finding {
 	p50, p99 := f.pings[len(f.pings)/2], f.pings[len(f.pings)*99/100]
 	found := Finding{
-		Topic: "latency", Level: Fine,
 		Found: fmt.Sprintf("a round trip takes %s, the slowest of a hundred %s", p50.Round(time.Microsecond), p99.Round(time.Microsecond)),
 	}
 	switch {

@@ -1,0 +1,107 @@
+// Package doctor checks the Redis that Skidway uses: whether it can lose or stop
+// jobs, and which lines of its configuration mend that. It changes nothing.
+//
+//	findings, err := doctor.Check(ctx, db)
+//
+// Each check is a row of a table: its topic, the command that it depends on, and
+// the function that judges the facts of one server.
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+)
+
+// Level is how bad a [Finding] is.
+type Level string
+
+// The levels.
+const (
+	Fine    Level = "ok"
+	Warning Level = "warning" // works, and may lose or stop something one day
+	Problem Level = "problem" // something does not work, or loses jobs
+	Unknown Level = "unknown" // the server does not let the user look
+)
+
+// A Finding is the result of a check.
+type Finding struct {
+	Topic  string // "version", "eviction", …
+	Server string // which server of a Cluster; empty where there is one only
+	Level  Level
+	Found  string   // the state, in words
+	Why    string   // what can happen; empty where all is well
+	Change []string // lines for redis-cli, redis.conf or an ACL file that mend it
+}
+
+// A check judges one topic. Its findings need no topic, no server and, where all
+// is well, no level.
+type check struct {
+	topic string
+	needs string // the command without which there is nothing to judge; may be empty
+	judge func(*facts) []Finding
+}
+
+var checks = []check{
+	{"version", "INFO", (*facts).version},
+	{"eviction", "INFO or CONFIG GET", (*facts).eviction},
+	{"memory", "INFO", (*facts).memory},
+	{"persistence", "INFO", (*facts).persistence},
+	{"replication", "INFO", (*facts).replication},
+	{"cluster", "", (*facts).slots},
+	{"timeouts", "CONFIG GET", (*facts).timeouts},
+	{"connections", "", (*facts).connections},
+	{"clock", "", (*facts).clock},
+	{"latency", "", (*facts).latency},
+	{"access", "", (*facts).allowed},
+}
+
+// Check checks the server, or every master of a Cluster. What the user may not
+// see is a finding of level [Unknown]. The error is an [rdb.UnreachableError], or
+// that of ctx. It takes some hundred round trips.
+func Check(ctx context.Context, db *rdb.DB) ([]Finding, error) {
+	if db.Embedded() {
+		return []Finding{{
+			Topic: "server", Level: Fine,
+			Found: "embedded: a Redis inside this process. It serves demonstrations and runs of one process, keeps nothing and has no settings",
+		}}, nil
+	}
+	var mu sync.Mutex
+	var findings []Finding
+	err := db.EachMaster(ctx, func(ctx context.Context, client *redis.Client, name string) error {
+		f, err := gather(ctx, client, name != "", db.Prefix())
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range checks {
+			findings = append(findings, c.run(f, name)...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int { return strings.Compare(a.Server, b.Server) })
+	return findings, nil
+}
+
+func (c check) run(f *facts, server string) []Finding {
+	findings := []Finding{{Level: Unknown, Found: "could not look: this user may not run " + c.needs}}
+	if f.allow(c.needs) {
+		findings = c.judge(f)
+	}
+	for i := range findings {
+		findings[i].Topic, findings[i].Server = c.topic, server
+		if findings[i].Level == "" {
+			findings[i].Level = Fine
+		}
+	}
+	return findings
+}

@@ -1,0 +1,85 @@
+package doctor_test
+
+import (
+	"strings"
+	"testing"
+
+	"skidway/internal/doctor"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func open(t *testing.T, server *redistest.Server) *rdb.DB {
+	t.Helper()
+	db, err := rdb.Open(t.Context(), server.URL(0), rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// found returns the findings of a topic.
+func found(findings []doctor.Finding, topic string) (of []doctor.Finding) {
+	for _, finding := range findings {
+		if finding.Topic == topic {
+			of = append(of, finding)
+		}
+	}
+	return of
+}
+
+func TestACheckLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := open(t, server)
+	findings, err := doctor.Check(t.Context(), db)
+	if err != nil || len(findings) == 0 {
+		t.Fatalf("%+v, %v", findings, err)
+	}
+	if n, err := db.DBSize(t.Context()).Result(); n != 0 || err != nil {
+		t.Errorf("%d keys: %v", n, err)
+	}
+}
+
+func TestChecksJudgeSettings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings []string
+		topic    string
+		level    doctor.Level
+		change   string
+	}{
+		"synced each second": {[]string{"--appendonly", "yes"}, "persistence", doctor.Fine, ""},
+		"never synced":       {[]string{"--appendonly", "yes", "--appendfsync", "no"}, "persistence", doctor.Warning, "appendfsync everysec"},
+		"roomy":              {[]string{"--maxmemory", "1gb"}, "memory", doctor.Fine, ""},
+		"full":               {[]string{"--maxmemory", "100kb"}, "memory", doctor.Problem, "CONFIG SET maxmemory 64mb"},
+		"volatile":           {[]string{"--maxmemory-policy", "volatile-ttl"}, "eviction", doctor.Warning, "maxmemory-policy noeviction"},
+		"no keepalive":       {[]string{"--tcp-keepalive", "0"}, "timeouts", doctor.Warning, "tcp-keepalive 300"},
+		"few clients":        {[]string{"--maxclients", "1"}, "connections", doctor.Warning, "maxclients 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			findings, err := doctor.Check(t.Context(), open(t, redistest.Start(t, c.settings...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := found(findings, c.topic)
+			if len(of) != 1 || of[0].Level != c.level || !strings.Contains(strings.Join(of[0].Change, "\n"), c.change) {
+				t.Errorf("%+v", of)
+			}
+		})
+	}
+}
+
+func TestCheckOfARedisThatIsAwayIsAnError(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := open(t, server)
+	server.Kill()
+	if findings, err := doctor.Check(t.Context(), db); err == nil {
+		t.Errorf("%+v", findings)
+	}
+}
