@@ -83,12 +83,6 @@ func (a *App) WithRedis(ctx context.Context, alone string, f func(*rdb.DB) error
 
 // WithClient opens the shared Redis, and what open makes of it, for as long as f
 // runs. Names and values that can't be are wrong usage.
-func WithClient[T any](ctx context.Context, a *App, open func(*rdb.DB) (T, error), f func(T) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
-		client, err := open(db)
-		if err != nil {
-			return err
-		}
-		return InvalidAsUsage(f(client))
-	})
+func WithClient[T any](ctx context.Context, a *App, open func(*rdb.DB) T, f func(T) error) error {
+	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return InvalidAsUsage(f(open(db))) })
 }

@@ -15,7 +15,6 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
-	"skidway/internal/rdb"
 )
 
 // Chat returns the command "chat".
@@ -37,36 +36,11 @@ member, unless it is a channel.`,
 	return c
 }
 
-// withGroup opens the group chats of the shared Redis for as long as f runs.
-func withGroup(a *cli.App, ctx context.Context, f func(*group.Client) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return cli.InvalidAsUsage(f(group.New(db))) })
-}
-
 // chatAction is an action on the group chats. Its first argument names one.
 func chatAction(a *cli.App, f func(ctx context.Context, g *group.Client, id string) error) func(*cobra.Command, []string) error {
 	return cli.Action(func(c *cobra.Command, args []string) error {
-		return withGroup(a, c.Context(), func(g *group.Client) error { return f(c.Context(), g, args[0]) })
+		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error { return f(c.Context(), g, args[0]) })
 	})
-}
-
-// atMost wants up to n arguments.
-func atMost(n int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return fmt.Errorf("unexpected %q: put words that belong together in quotes", args[n])
-		}
-		return nil
-	}
-}
-
-// idAnd wants the id of a chat and up to n arguments more.
-func idAnd(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return errors.New("missing ID")
-		}
-		return atMost(1+n)(c, args)
-	}
 }
 
 // chatLimits are the flags for limits of a chat.
@@ -117,7 +91,7 @@ is one. It ends with its last member, and only members can send; with --channel
 it outlives them, and everybody can send.`,
 		Example: `  skidway chat create --id lunch --as ann --member bob "noon?"
   skidway chat create --as ann --channel --keep 1000 --keep-age 720h`,
-		Args: cli.ArgsOr("put words that belong together in quotes", "[ARG]"),
+		Args: cli.ArgsOr(quoteHint, "[ARG]"),
 	}
 	asFlag(c, &as)
 	c.Flags().StringVar(&id, "id", "", "the chat's `ID` (default: the next free number)")
@@ -129,7 +103,7 @@ it outlives them, and everybody can send.`,
 		if channel {
 			options.Kind = group.Channel
 		}
-		return withGroup(a, c.Context(), func(g *group.Client) error { return create(a, c, g, id, as, options, args) })
+		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error { return create(a, c, g, id, as, options, args) })
 	})
 	return c
 }
@@ -180,7 +154,7 @@ standard input; with --url it can be left out.`,
 		Example: `  skidway chat send lunch --as ann "noon?"
   skidway chat send lunch --as ann --type image --url https://example.com/a.png
   date | skidway chat send lunch --as ann -`,
-		Args: idAnd(1),
+		Args: cli.Args("ID", "[ARG]"),
 	}
 	asFlag(c, &as)
 	flags.add(c)
@@ -189,7 +163,7 @@ standard input; with --url it can be left out.`,
 		if err != nil {
 			return err
 		}
-		return withGroup(a, c.Context(), func(g *group.Client) error {
+		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
 			number, err := g.Send(c.Context(), args[0], as, content)
 			if err != nil {
 				return err
@@ -201,14 +175,13 @@ standard input; with --url it can be left out.`,
 	return c
 }
 
-// A chatView prints one of somebody's chats.
-type chatView struct {
-	Chat   string     `json:"chat"`
-	Kind   group.Kind `json:"kind,omitempty"`
-	Unread uint64     `json:"unread"`
-	Missed uint64     `json:"missed"`
-	Last   uint64     `json:"last"`
-	Error  string     `json:"error,omitempty"`
+var membershipView = cli.View[group.Membership]{
+	{Key: "chat", Head: "CHAT", Value: func(m group.Membership) any { return m.Chat }},
+	{Key: "kind", Head: "KIND", Value: func(m group.Membership) any { return m.Kind }, Omit: true},
+	{Key: "unread", Head: "UNREAD", Right: true, Value: func(m group.Membership) any { return m.Unread }},
+	{Key: "missed", Head: "MISSED", Right: true, Value: func(m group.Membership) any { return m.Missed }},
+	{Key: "last", Head: "LAST", Right: true, Value: func(m group.Membership) any { return m.Last }},
+	{Key: "error", Value: func(m group.Membership) any { return cli.ErrorText(m.Err) }, Omit: true},
 }
 
 func chatList(a *cli.App) *cobra.Command {
@@ -224,7 +197,7 @@ chat's limits deleted before they were read, and the number of the last one.`,
 	asFlag(c, &as)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withGroup(a, c.Context(), func(g *group.Client) error {
+		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
 			chats, err := g.Unread(c.Context(), as)
 			if err != nil {
 				return err
@@ -236,28 +209,14 @@ chat's limits deleted before they were read, and the number of the last one.`,
 }
 
 func printChats(a *cli.App, format string, chats []group.Membership) error {
-	views := make([]chatView, len(chats))
-	t := &cli.Table{Heads: []string{"CHAT", "KIND", "UNREAD", "MISSED", "LAST"}, Right: []bool{false, false, true, true, true}}
-	rows := [][]string{{"chat", "kind", "unread", "missed", "last", "error"}}
-	failed := false
-	for i, m := range chats {
-		v := chatView{m.Chat, m.Kind, m.Unread, m.Missed, m.Last, ""}
+	var failed error
+	for _, m := range chats {
 		if m.Err != nil {
-			v.Error, failed = m.Err.Error(), true
 			a.Console.Problem("chat "+m.Chat, m.Err)
+			failed = errors.New("not all chats could be read")
 		}
-		views[i] = v
-		cells := []string{v.Chat, string(v.Kind), cli.Digits(v.Unread), cli.Digits(v.Missed), cli.Digits(v.Last)}
-		rows = append(rows, append(cells, v.Error))
-		t.Add(append([]string{cli.Printable(v.Chat)}, cells[1:]...)...)
 	}
-	err := a.Print(format, t.Write,
-		func(out io.Writer) error { return cli.WriteCSV(out, rows) },
-		func(out io.Writer) error { return cli.WriteJSON(out, views) })
-	if failed {
-		err = errors.Join(err, errors.New("not all chats could be read"))
-	}
-	return err
+	return errors.Join(cli.PrintView(a, format, membershipView, chats, nil), failed)
 }
 
 func chatLimit(a *cli.App) *cobra.Command {
@@ -280,7 +239,7 @@ limit lets go is deleted at once, read or not.`,
 		if !slices.ContainsFunc([]string{"keep", "keep-bytes", "keep-age", "drop-away", "none"}, c.Flags().Changed) {
 			return cli.WrongUsage("nothing to change: give --keep, --keep-bytes, --keep-age, --drop-away or --none")
 		}
-		return withGroup(a, c.Context(), func(g *group.Client) error {
+		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
 			info, err := g.Info(c.Context(), args[0])
 			if err != nil {
 				return err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,10 +71,10 @@ with the last member the chat ends, unless it is a channel. Without MEMBER it
 deletes the whole chat, with everything in it. Anybody can do this.`,
 		Example: `  skidway chat drop lunch cem
   skidway chat drop lunch`,
-		Args: idAnd(1),
+		Args: cli.Args("ID", "[ARG]"),
 	}
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withGroup(a, c.Context(), func(g *group.Client) error {
+		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
 			before, err := g.Info(c.Context(), args[0])
 			var corrupt *chat.CorruptError
 			if len(args) == 1 && errors.As(err, &corrupt) {
@@ -126,13 +124,19 @@ func dropMember(a *cli.App, ctx context.Context, g *group.Client, id, member str
 	return nil
 }
 
-// A memberView prints a member.
-type memberView struct {
-	Member string    `json:"member"`
-	Cursor uint64    `json:"cursor"`
-	Unread uint64    `json:"unread"`
-	Missed uint64    `json:"missed"`
-	Seen   time.Time `json:"seen,omitzero"`
+var memberView = cli.View[group.Member]{
+	{Key: "member", Head: "MEMBER", Value: func(m group.Member) any { return m.Name }},
+	{Key: "cursor", Head: "READ", Right: true, Value: func(m group.Member) any { return m.Cursor }},
+	{Key: "unread", Head: "UNREAD", Right: true, Value: func(m group.Member) any { return m.Unread }},
+	{Key: "missed", Head: "MISSED", Right: true, Value: func(m group.Member) any { return m.Missed }},
+	{Key: "seen", Head: "SEEN", Value: func(m group.Member) any { return m.Seen.UTC() }, Cell: lastSeen, Omit: true},
+}
+
+func lastSeen(m group.Member) string {
+	if m.Seen.IsZero() {
+		return ""
+	}
+	return cli.LocalTime(m.Seen)
 }
 
 func chatMembers(a *cli.App) *cobra.Command {
@@ -151,34 +155,7 @@ last read or sent.`,
 		if err != nil {
 			return err
 		}
-		views := make([]memberView, len(members))
-		for i, m := range members {
-			views[i] = memberView{m.Name, m.Cursor, m.Unread, m.Missed, m.Seen.UTC()}
-		}
-		return a.Print(output.Word,
-			func(out io.Writer) error { return memberTable(views).Write(out) },
-			func(out io.Writer) error { return memberRows(out, views) },
-			func(out io.Writer) error { return cli.WriteJSON(out, views) })
+		return cli.PrintView(a, output.Word, memberView, members, nil)
 	})
 	return c
-}
-
-func memberTable(views []memberView) *cli.Table {
-	t := &cli.Table{Heads: []string{"MEMBER", "READ", "UNREAD", "MISSED", "SEEN"}, Right: []bool{false, true, true, true, false}}
-	for _, v := range views {
-		seen := ""
-		if !v.Seen.IsZero() {
-			seen = v.Seen.Local().Format(time.DateTime)
-		}
-		t.Add(cli.Printable(v.Member), cli.Digits(v.Cursor), cli.Digits(v.Unread), cli.Digits(v.Missed), seen)
-	}
-	return t
-}
-
-func memberRows(out io.Writer, views []memberView) error {
-	rows := [][]string{{"member", "cursor", "unread", "missed", "seen"}}
-	for _, v := range views {
-		rows = append(rows, []string{v.Member, cli.Digits(v.Cursor), cli.Digits(v.Unread), cli.Digits(v.Missed), cli.Stamp(v.Seen)})
-	}
-	return cli.WriteCSV(out, rows)
 }

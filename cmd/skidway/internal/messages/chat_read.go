@@ -39,7 +39,7 @@ In JSON the messages are one array; with --follow they are one object a line.`,
 		Example: `  skidway chat read --as bob
   skidway chat read lunch --as bob --follow
   skidway chat read lunch --as bob --peek -o json`,
-		Args: cli.ArgsOr("put words that belong together in quotes", "[ARG]"),
+		Args: cli.ArgsOr(quoteHint, "[ARG]"),
 	}
 	asFlag(c, &r.as)
 	peekFlag(c, &r.peek)
@@ -52,7 +52,7 @@ In JSON the messages are one array; with --follow they are one object a line.`,
 				return cli.WrongUsage("the chat's id is empty: leave it out to read all chats")
 			}
 		}
-		return withGroup(a, c.Context(), func(g *group.Client) error {
+		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
 			r.group = g
 			return r.run(c.Context(), id)
 		})
@@ -64,10 +64,10 @@ func (r *chatReader) run(ctx context.Context, id string) error {
 	lines := &feed{app: r.App, format: r.output.Word}
 	if r.follow {
 		return r.App.Follow(ctx,
-			func(ctx context.Context) error { return r.take(ctx, id, lines.print) },
+			func(ctx context.Context) error { return r.take(ctx, id, lines.printMessages) },
 			func(ctx context.Context) error { return r.wait(ctx, id) })
 	}
-	print, end := lines.print, func() error { return lines.print(nil) } // at least a head
+	print, end := lines.printMessages, func() error { return lines.printMessages(nil) } // at least a head
 	array := &messageArray{app: r.App}
 	if r.output.Word == "json" {
 		print, end = array.print, array.end

@@ -2,11 +2,8 @@ package messages
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -32,11 +29,8 @@ Names are claims: whoever can use this Redis can act as anybody.`,
 	return c
 }
 
-// withConversations gives f the conversations of the shared Redis.
-func withConversations(a *cli.App, ctx context.Context, f func(*conversation.Client) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
-		return cli.InvalidAsUsage(f(conversation.New(db, conversation.Config{})))
-	})
+func openConversations(db *rdb.DB) *conversation.Client {
+	return conversation.New(db, conversation.Config{})
 }
 
 func dmSend(a *cli.App) *cobra.Command {
@@ -51,15 +45,7 @@ input; there need not be one where there is a --url. A message has at most
 		Example: `  skidway dm send bob --as ann "noon?"
   date | skidway dm send bob --as ann -
   skidway dm send bob --as ann --type image --url https://example.com/a.png`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return errors.New("missing TO")
-			case len(args) > 2:
-				return fmt.Errorf("unexpected %q: put the message in quotes", args[2])
-			}
-			return nil
-		},
+		Args: cli.ArgsOr("put the message in quotes", "TO", "[MESSAGE]"),
 	}
 	asFlag(c, &from)
 	flags.add(c)
@@ -68,7 +54,7 @@ input; there need not be one where there is a --url. A message has at most
 		if err != nil {
 			return err
 		}
-		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
+		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
 			sent, err := conversations.Send(c.Context(), from, args[0], content)
 			if err != nil {
 				return err
@@ -103,7 +89,7 @@ begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
 		which := conversation.HistoryPage{
 			Before: uint64(before), After: uint64(after), Oldest: c.Flags().Changed("after"), Limit: int(limit),
 		}
-		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
+		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
 			page, err := wholeHistory(c.Context(), conversations, me, args[0], which)
 			if err != nil {
 				return err
@@ -162,7 +148,7 @@ nothing unread are listed, too.`,
 	asFlag(c, &me)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
+		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
 			all, err := conversations.Unread(c.Context(), me)
 			if err != nil {
 				return err
@@ -173,40 +159,31 @@ nothing unread are listed, too.`,
 	return c
 }
 
-// A peerUnread is one conversation, as it is printed.
-type peerUnread struct {
-	Peer   string `json:"peer"`
-	Unread uint64 `json:"unread"`
-	Error  string `json:"error,omitempty"` // why it can't be read
+var unreadView = cli.View[conversation.PeerUnread]{
+	{
+		Key: "peer", Head: "PEER", Value: func(p conversation.PeerUnread) any { return p.Peer },
+		Cell: func(p conversation.PeerUnread) string { return cli.Tail(p.Peer, cli.TableWidth-20) },
+	},
+	{Key: "unread", Head: "UNREAD", Right: true, Value: func(p conversation.PeerUnread) any { return p.Unread }},
+	{Key: "error", Value: func(p conversation.PeerUnread) any { return cli.ErrorText(p.Err) }, Omit: true, Only: "json"},
 }
 
-// printUnread prints the conversations that can be read, and tells of the
-// others on standard error, too: they fail the command.
+// printUnread prints the conversations that can be read, and reports the others
+// on standard error, too: they fail the command.
 func printUnread(a *cli.App, format string, all []conversation.PeerUnread) error {
-	view := struct {
-		Unread        uint64       `json:"unread"`
-		Conversations []peerUnread `json:"conversations"`
-	}{Conversations: []peerUnread{}}
-	shown := cli.Table{Heads: []string{"PEER", "UNREAD"}, Right: []bool{false, true}}
-	rows := [][]string{{"peer", "unread"}}
 	var failed error
+	var shown []conversation.PeerUnread
+	unread := uint64(0)
 	for _, one := range all {
-		row := peerUnread{Peer: one.Peer, Unread: one.Unread}
+		unread += one.Unread
 		if one.Err != nil {
-			row.Error = one.Err.Error()
 			failed = errors.Join(failed, fmt.Errorf("conversation with %q: %w", one.Peer, one.Err))
 		} else {
-			count := strconv.FormatUint(one.Unread, 10)
-			shown.Add(cli.Tail(one.Peer, cli.TableWidth-20), count)
-			rows = append(rows, []string{one.Peer, count})
+			shown = append(shown, one)
 		}
-		view.Unread += one.Unread
-		view.Conversations = append(view.Conversations, row)
 	}
-	err := a.Print(format, shown.Write,
-		func(out io.Writer) error { return csv.NewWriter(out).WriteAll(rows) },
-		func(out io.Writer) error { return cli.WriteJSON(out, view) })
-	return errors.Join(err, failed)
+	object := cli.Object{{Key: "unread", Value: unread}, {Key: "conversations", Value: unreadView.Objects(all)}}
+	return errors.Join(cli.PrintView(a, format, unreadView, shown, object), failed)
 }
 
 func dmDelete(a *cli.App) *cobra.Command {
@@ -220,7 +197,7 @@ func dmDelete(a *cli.App) *cobra.Command {
 	}
 	asFlag(c, &me)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
+		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
 			return conversations.Delete(c.Context(), me, args[0])
 		})
 	})

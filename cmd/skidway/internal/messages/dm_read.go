@@ -41,7 +41,7 @@ this was read) and messages; with --follow one message a line.`,
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		r.app, r.peer, r.peek, r.limit = a, args[0], peek, int(limit)
-		return withConversations(a, c.Context(), func(conversations *conversation.Client) error {
+		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
 			r.Client = conversations
 			if follow {
 				return r.follow(c.Context(), output.Word)
@@ -128,7 +128,7 @@ func (r *dmReader) follow(ctx context.Context, format string) error {
 		if err != nil || len(page.Messages) == 0 {
 			return err
 		}
-		if err := feed.print(messagesOf("", page.Messages)); err != nil {
+		if err := feed.printMessages(messagesOf("", page.Messages)); err != nil {
 			return err
 		}
 		return r.done(ctx, page.Messages)

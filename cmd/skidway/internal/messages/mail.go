@@ -2,7 +2,6 @@ package messages
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat/mailbox"
-	"skidway/internal/rdb"
 )
 
 // Mail returns the command "mail".
@@ -36,27 +34,6 @@ Anybody may send to a box and read from it.`,
 	return c
 }
 
-// withMailbox opens the shared Redis for as long as f runs.
-func withMailbox(a *cli.App, ctx context.Context, f func(*mailbox.Client) error) error {
-	return cli.InvalidAsUsage(a.WithRedis(ctx, "", func(db *rdb.DB) error { return f(mailbox.New(db)) }))
-}
-
-// boxAnd wants a box and then at most one more argument, which the word
-// describes.
-func boxAnd(what string, needed bool) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return errors.New("missing BOX")
-		case len(args) == 1 && needed:
-			return errors.New("missing " + what)
-		case len(args) > 2:
-			return fmt.Errorf("unexpected %q: one %s is enough; put quotes around words that belong together", args[2], what)
-		}
-		return nil
-	}
-}
-
 func mailSend(a *cli.App) *cobra.Command {
 	var sender string
 	var flags contentFlags
@@ -69,7 +46,7 @@ message or drops its oldest ones: see "mail limit".`,
 		Example: `  skidway mail send bob --as ann "call me"
   skidway mail send bob --as ann --type image --url https://example.com/a.png
   df | skidway mail send admin --as cron -`,
-		Args: boxAnd("MESSAGE", false),
+		Args: argsAnd("BOX", "[MESSAGE]"),
 	}
 	asFlag(c, &sender)
 	flags.add(c)
@@ -78,7 +55,7 @@ message or drops its oldest ones: see "mail limit".`,
 		if err != nil {
 			return err
 		}
-		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
+		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
 			id, err := m.Send(c.Context(), args[0], sender, content)
 			if err != nil {
 				return err
@@ -95,13 +72,13 @@ func mailKeep(a *cli.App) *cobra.Command {
 		Short:   "Drops all messages but the newest",
 		Long:    `Drops all messages of a mailbox that wait to be read, but the newest N.`,
 		Example: `  skidway mail keep bob 100`,
-		Args:    boxAnd("N", true),
+		Args:    argsAnd("BOX", "N"),
 		RunE: cli.Action(func(c *cobra.Command, args []string) error {
 			var n cli.Number
 			if err := n.Set(args[1]); err != nil {
 				return cli.WrongUsage("how many to keep: %q: %w", args[1], err)
 			}
-			return withMailbox(a, c.Context(), func(m *mailbox.Client) error { return m.Keep(c.Context(), args[0], int(n)) })
+			return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error { return m.Keep(c.Context(), args[0], int(n)) })
 		}),
 	}
 }
@@ -115,7 +92,7 @@ begins a new one, with id 1.`,
 		Example: `  skidway mail delete bob`,
 		Args:    cli.Args("BOX"),
 		RunE: cli.Action(func(c *cobra.Command, args []string) error {
-			return withMailbox(a, c.Context(), func(m *mailbox.Client) error { return m.Delete(c.Context(), args[0]) })
+			return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error { return m.Delete(c.Context(), args[0]) })
 		}),
 	}
 }
@@ -137,7 +114,7 @@ more, and never expires. Each message counts as at least 1 KiB.`,
 		if !flags.given("max", "max-bytes", "when-full", "idle") {
 			return cli.AsUsage(errors.New("which limit? give --max, --max-bytes, --when-full or --idle"))
 		}
-		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
+		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
 			return limitMailbox(a, c.Context(), m, args[0], &flags)
 		})
 	})
@@ -223,7 +200,7 @@ func mailCount(a *cli.App) *cobra.Command {
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
+		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
 			n, err := m.Count(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -247,11 +224,11 @@ read, dropped (unread), notsent, or gone (read or dropped, so long ago that it
 is not known which).`,
 		Example: `  skidway mail status bob
   skidway mail status bob 17`,
-		Args: boxAnd("ID", false),
+		Args: argsAnd("BOX", "[ID]"),
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
+		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
 			if len(args) == 2 {
 				return mailState(a, c.Context(), m, args[0], args[1], output.Word)
 			}
@@ -259,8 +236,10 @@ is not known which).`,
 			if err != nil {
 				return err
 			}
-			view := mailView{args[0], info}
-			return a.Print(output.Word, view.table, view.csv, view.json)
+			view := &mailView{args[0], info}
+			return a.Print(output.Word, view.table,
+				func(out io.Writer) error { return cli.WriteCSV(out, mailboxView.CSV([]*mailView{view})) },
+				func(out io.Writer) error { return cli.WriteJSON(out, mailboxView.Object(view)) })
 		})
 	})
 	return c
@@ -304,31 +283,16 @@ func (v *mailView) unread() string {
 	return text + fmt.Sprintf("; last id %d", v.Last)
 }
 
-func (v *mailView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	_ = w.Write([]string{"box", "unread", "bytes", "last", "oldest", "since", "seen", "max", "max_bytes", "when_full", "idle"}) // Error tells
-	_ = w.Write([]string{v.box, number(v.Unread), number(v.Bytes), number(v.Last), number(v.Oldest), cli.Stamp(v.Since), cli.Stamp(v.Seen),
-		strconv.Itoa(v.Limits.Messages), strconv.FormatInt(v.Limits.Bytes, 10), string(v.Limits.Full), v.Limits.Idle.String()})
-	w.Flush()
-	return w.Error()
-}
-
-func (v *mailView) json(out io.Writer) error {
-	return cli.WriteJSON(out, struct {
-		Box      string         `json:"box"`
-		Unread   uint64         `json:"unread"`
-		Bytes    uint64         `json:"bytes"`
-		Last     uint64         `json:"last"`
-		Oldest   uint64         `json:"oldest"`
-		Since    time.Time      `json:"since,omitzero"`
-		Seen     time.Time      `json:"seen,omitzero"`
-		Max      int            `json:"max"`
-		MaxBytes int64          `json:"max_bytes"`
-		WhenFull mailbox.Policy `json:"when_full"`
-		Idle     string         `json:"idle"`
-	}{
-		v.box, v.Unread, v.Bytes, v.Last, v.Oldest, v.Since.UTC(), v.Seen.UTC(),
-		v.Limits.Messages, v.Limits.Bytes, v.Limits.Full, v.Limits.Idle.String(),
-	})
+var mailboxView = cli.View[*mailView]{
+	{Key: "box", Value: func(v *mailView) any { return v.box }},
+	{Key: "unread", Value: func(v *mailView) any { return v.Unread }},
+	{Key: "bytes", Value: func(v *mailView) any { return v.Bytes }},
+	{Key: "last", Value: func(v *mailView) any { return v.Last }},
+	{Key: "oldest", Value: func(v *mailView) any { return v.Oldest }},
+	{Key: "since", Value: func(v *mailView) any { return v.Since.UTC() }, Omit: true},
+	{Key: "seen", Value: func(v *mailView) any { return v.Seen.UTC() }, Omit: true},
+	{Key: "max", Value: func(v *mailView) any { return v.Limits.Messages }},
+	{Key: "max_bytes", Value: func(v *mailView) any { return v.Limits.Bytes }},
+	{Key: "when_full", Value: func(v *mailView) any { return v.Limits.Full }},
+	{Key: "idle", Value: func(v *mailView) any { return v.Limits.Idle.String() }},
 }

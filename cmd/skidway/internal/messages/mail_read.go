@@ -36,7 +36,7 @@ JSON is one array of objects; with --follow it is one object a line.`,
 		if newest > chat.MaxMessages {
 			return cli.WrongUsage("--newest %d: at most %d at once", newest, chat.MaxMessages)
 		}
-		return withMailbox(a, c.Context(), func(m *mailbox.Client) error {
+		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
 			r := &mailReader{mailbox: m, box: args[0], limit: int(limit), newest: int(newest), peek: peek}
 			if follow {
 				return r.follow(c.Context(), a, output.Word)
@@ -103,7 +103,7 @@ func (r *mailReader) follow(ctx context.Context, a *cli.App, format string) erro
 		if err != nil || len(messages) == 0 {
 			return err
 		}
-		if err := feed.print(messagesOf("", messages)); err != nil {
+		if err := feed.printMessages(messagesOf("", messages)); err != nil {
 			return err
 		}
 		if r.peek || r.newest > 0 {

@@ -2,10 +2,9 @@
 package messages
 
 import (
-	"encoding/csv"
+	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -27,6 +26,8 @@ type message struct {
 	URL    string    `json:"url,omitempty"`
 	Time   time.Time `json:"time,omitzero"`
 	Error  string    `json:"error,omitempty"` // why it can't be read
+
+	shown string // to people, instead of the sender's id
 }
 
 // messageOf makes a message of a chat ready to be printed; where there is only
@@ -65,7 +66,7 @@ func (m *message) line() string {
 	if !m.Time.IsZero() {
 		text.WriteString(m.Time.Local().Format(time.DateTime) + "  ")
 	}
-	text.WriteString(cli.Printable(m.Sender) + ": ")
+	text.WriteString(cli.Printable(cmp.Or(m.shown, m.Sender)) + ": ")
 	switch {
 	case m.Error != "":
 		text.WriteString("(" + cli.Printable(m.Error) + ")")
@@ -88,18 +89,15 @@ func (m *message) line() string {
 // what is printable.
 var plainText = strings.NewReplacer("\r\n", "\n", "\t", "    ")
 
-var messageColumns = []string{"chat", "id", "time", "sender", "message", "type", "url", "error"}
-
-func (m *message) cells() []string {
-	at := ""
-	if !m.Time.IsZero() {
-		at = m.Time.Format(time.RFC3339Nano)
-	}
-	text := m.Text
-	if m.Base64 != nil {
-		text = string(m.Base64)
-	}
-	return []string{m.Chat, strconv.FormatUint(m.ID, 10), at, m.Sender, text, m.Type, m.URL, m.Error}
+var messageView = cli.View[message]{
+	{Key: "chat", Value: func(m message) any { return m.Chat }},
+	{Key: "id", Value: func(m message) any { return m.ID }},
+	{Key: "time", Value: func(m message) any { return m.Time }},
+	{Key: "sender", Value: func(m message) any { return m.Sender }},
+	{Key: "message", Value: func(m message) any { return m.Text + string(m.Base64) }},
+	{Key: "type", Value: func(m message) any { return m.Type }},
+	{Key: "url", Value: func(m message) any { return m.URL }},
+	{Key: "error", Value: func(m message) any { return m.Error }},
 }
 
 func writeLines(out io.Writer, messages []message) error {
@@ -111,24 +109,11 @@ func writeLines(out io.Writer, messages []message) error {
 	return nil
 }
 
-// writeRows writes CSV, below a head if that is wanted.
-func writeRows(out io.Writer, messages []message, head bool) error {
-	w := csv.NewWriter(out)
-	if head {
-		_ = w.Write(messageColumns) // Error tells
-	}
-	for _, m := range messages {
-		_ = w.Write(m.cells())
-	}
-	w.Flush()
-	return w.Error()
-}
-
 // printMessages prints messages, in JSON as object, which holds them.
 func printMessages(a *cli.App, format string, messages []message, object any) error {
 	return a.Print(format,
 		func(out io.Writer) error { return writeLines(out, messages) },
-		func(out io.Writer) error { return writeRows(out, messages, true) },
+		func(out io.Writer) error { return cli.WriteCSV(out, messageView.CSV(messages)) },
 		func(out io.Writer) error { return cli.WriteJSON(out, object) })
 }
 
@@ -140,20 +125,36 @@ type feed struct {
 	begun  bool
 }
 
-func (f *feed) print(messages []message) error {
+// print prints messages. JSON has the objects, one for each message.
+func (f *feed) print(messages []message, objects []any) error {
 	head := !f.begun
 	f.begun = true
 	return f.app.Print(f.format,
 		func(out io.Writer) error { return writeLines(out, messages) },
-		func(out io.Writer) error { return writeRows(out, messages, head) },
 		func(out io.Writer) error {
-			for _, m := range messages {
-				if err := cli.WriteJSONLine(out, m); err != nil {
+			records := messageView.CSV(messages)
+			if !head {
+				records = records[1:]
+			}
+			return cli.WriteCSV(out, records)
+		},
+		func(out io.Writer) error {
+			for _, object := range objects {
+				if err := cli.WriteJSONLine(out, object); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
+}
+
+// printMessages prints messages of which JSON has no more than they hold.
+func (f *feed) printMessages(messages []message) error {
+	objects := make([]any, len(messages))
+	for i, m := range messages {
+		objects[i] = m
+	}
+	return f.print(messages, objects)
 }
 
 // A contentFlags are the flags of commands that send.
@@ -209,4 +210,11 @@ func followFlag(c *cobra.Command, follow *bool) {
 // peekFlag adds the flag to leave messages unread.
 func peekFlag(c *cobra.Command, peek *bool) {
 	c.Flags().BoolVar(peek, "peek", false, "leave what is printed unread")
+}
+
+const quoteHint = "put words that belong together in quotes"
+
+// argsAnd declares what a command acts on and one argument more.
+func argsAnd(first, second string) cobra.PositionalArgs {
+	return cli.ArgsOr("one "+strings.Trim(second, "[]")+" is enough; put quotes around words that belong together", first, second)
 }

@@ -1,8 +1,6 @@
 package messages
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/room"
-	"skidway/internal/rdb"
 )
 
 // Room returns the command "room".
@@ -35,11 +32,6 @@ Redis can act as anybody. A password keeps out those who only have the commands.
 	c.AddCommand(roomCreate(a), roomEnter(a), roomLeave(a), roomSend(a), roomRead(a), roomHistory(a), roomRetract(a),
 		roomSet(a), roomMute(a), roomUnmute(a), roomDelete(a), roomInfo(a), roomPeople(a))
 	return c
-}
-
-// withRooms gives f the rooms of the shared Redis.
-func withRooms(a *cli.App, ctx context.Context, f func(*room.Client) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return cli.InvalidAsUsage(f(room.New(db))) })
 }
 
 // A visitor is who acts in a room, as flags say.
@@ -76,29 +68,13 @@ func (v *visitor) pass(c *cobra.Command, r *room.Client, name string) (room.Pass
 
 // in opens the shared Redis and makes the pass, for as long as f runs.
 func (v *visitor) in(c *cobra.Command, a *cli.App, name string, f func(*room.Client, room.Pass) error) error {
-	return withRooms(a, c.Context(), func(r *room.Client) error {
+	return cli.WithClient(c.Context(), a, room.New, func(r *room.Client) error {
 		pass, err := v.pass(c, r, name)
 		if err != nil {
 			return err
 		}
 		return f(r, pass)
 	})
-}
-
-// nameAnd wants the name of a room and then at most one more argument, which the
-// word describes.
-func nameAnd(what string, needed bool) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return errors.New("missing NAME of the room")
-		case len(args) == 1 && needed:
-			return errors.New("missing " + what)
-		case len(args) > 2:
-			return fmt.Errorf("unexpected %q: one %s is enough; put quotes around words that belong together", args[2], what)
-		}
-		return nil
-	}
 }
 
 func roomCreate(a *cli.App) *cobra.Command {
@@ -142,7 +118,7 @@ delete; without, everybody inside may. Its creator still has to enter it.`,
 				return fmt.Errorf("%s: its first line is empty, want a password there", passwordFile)
 			}
 		}
-		return withRooms(a, c.Context(), func(r *room.Client) error { return r.Create(c.Context(), args[0], options) })
+		return cli.WithClient(c.Context(), a, room.New, func(r *room.Client) error { return r.Create(c.Context(), args[0], options) })
 	})
 	return c
 }
@@ -176,7 +152,7 @@ Whether there is no such room or the password is wrong is not told.`,
 				return err
 			}
 		}
-		return withRooms(a, c.Context(), func(r *room.Client) error {
+		return cli.WithClient(c.Context(), a, room.New, func(r *room.Client) error {
 			pass, err := r.Enter(c.Context(), args[0], options)
 			if err != nil {
 				return err
@@ -293,7 +269,7 @@ time. The muted can read. The owner of the room may, and operators; where there
 is no owner, everybody inside.`,
 		Example: `  skidway room mute lobby bob --as ann --for 10m
   skidway room mute lobby bob`,
-		Args: nameAnd("ID", true),
+		Args: argsAnd("NAME of the room", "ID"),
 	}
 	v.add(c, false)
 	c.Flags().Var(&length, "for", "how long (default: for good)")
@@ -313,7 +289,7 @@ func roomUnmute(a *cli.App) *cobra.Command {
 		Short:   "Lets somebody send to a room again",
 		Long:    "Lets somebody send to a room again that was muted.",
 		Example: `  skidway room unmute lobby bob --as ann`,
-		Args:    nameAnd("ID", true),
+		Args:    argsAnd("NAME of the room", "ID"),
 	}
 	v.add(c, false)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
@@ -334,7 +310,7 @@ lies behind a --url; MESSAGE is then its caption, and can be left out.`,
 		Example: `  skidway room send lobby --as ann "hello"
   skidway room send lobby --as ann --type image --url https://example.com/a.png
   date | skidway room send lobby --as ann -`,
-		Args: nameAnd("MESSAGE", false),
+		Args: argsAnd("NAME of the room", "[MESSAGE]"),
 	}
 	v.add(c, true)
 	flags.add(c)
@@ -349,7 +325,7 @@ lies behind a --url; MESSAGE is then its caption, and can be left out.`,
 			if err != nil {
 				return err
 			}
-			return a.PrintWord("table", strconv.FormatUint(id, 10), nil)
+			return a.PrintLine(id)
 		})
 	})
 	return c
@@ -364,7 +340,7 @@ func roomRetract(a *cli.App) *cobra.Command {
 are told by their next read. Its sender may, the owner of the room, and
 operators.`,
 		Example: `  skidway room retract lobby 12 --as ann`,
-		Args:    nameAnd("MESSAGE-ID", true),
+		Args:    argsAnd("NAME of the room", "MESSAGE-ID"),
 	}
 	v.add(c, false)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {

@@ -96,14 +96,13 @@ func roomNewsOf(news room.News) roomNews {
 // typeRetraction is the type that what was taken back has in CSV.
 const typeRetraction = "retraction"
 
-// roomLines gives messages and what was taken back in their order; named
-// is with nicknames, for people.
-func roomLines(news room.News, named bool) []message {
+// roomLines returns messages and what was taken back in their order.
+func roomLines(news room.News) []message {
 	var lines []message
 	for _, m := range news.Messages {
 		line := messageOf("", m.Message)
-		if named && m.Nick != "" {
-			line.Sender = fmt.Sprintf("%s (%s)", m.Nick, m.Sender)
+		if m.Nick != "" {
+			line.shown = fmt.Sprintf("%s (%s)", m.Nick, m.Sender)
 		}
 		lines = append(lines, line)
 	}
@@ -115,38 +114,6 @@ func roomLines(news room.News, named bool) []message {
 	}
 	slices.SortStableFunc(lines, func(a, b message) int { return cmp.Compare(a.ID, b.ID) })
 	return lines
-}
-
-// printNews prints a page of a room, in JSON as one object.
-func printNews(a *cli.App, format string, news room.News) error {
-	return a.Print(format,
-		func(out io.Writer) error { return writeLines(out, roomLines(news, true)) },
-		func(out io.Writer) error { return writeRows(out, roomLines(news, false), true) },
-		func(out io.Writer) error { return cli.WriteJSON(out, roomNewsOf(news)) })
-}
-
-// A roomFeed prints pages of a room as they come, in JSON one object a line. It
-// is not safe for concurrent use.
-type roomFeed struct {
-	app    *cli.App
-	format string
-	begun  bool
-}
-
-func (f *roomFeed) print(news room.News) error {
-	head := !f.begun
-	f.begun = true
-	return f.app.Print(f.format,
-		func(out io.Writer) error { return writeLines(out, roomLines(news, true)) },
-		func(out io.Writer) error { return writeRows(out, roomLines(news, false), head) },
-		func(out io.Writer) error {
-			for _, object := range roomObjects(news) {
-				if err := cli.WriteJSONLine(out, object); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
 }
 
 // roomObjects gives messages and what was taken back in their order.
@@ -236,14 +203,31 @@ func printRoom(a *cli.App, format, name string, info room.Info) error {
 		})
 }
 
-// A personView is somebody in a room or muted there, as it is printed.
-type personView struct {
-	ID         string     `json:"id"`
-	Nick       string     `json:"nick,omitempty"`
-	Inside     bool       `json:"inside"`
-	Until      *time.Time `json:"until,omitempty"`
-	Muted      bool       `json:"muted"`
-	MutedUntil *time.Time `json:"muted_until,omitempty"` // none: for good
+var peopleView = cli.View[room.Person]{
+	{Key: "id", Head: "ID", Value: func(p room.Person) any { return p.ID }},
+	{Key: "nick", Head: "NICK", Value: func(p room.Person) any { return p.Nick }, Omit: true},
+	{Key: "inside_until", Head: "INSIDE UNTIL", Value: func(p room.Person) any { return p.Until }, Cell: insideText, Only: "csv"},
+	{Key: "inside", Value: func(p room.Person) any { return p.Inside }, Only: "json"},
+	{Key: "until", Value: func(p room.Person) any { return p.Until.UTC() }, Omit: true, Only: "json"},
+	{Key: "muted", Head: "MUTED", Value: func(p room.Person) any { return p.Muted }, Cell: mutedText},
+	{Key: "muted_until", Value: func(p room.Person) any { return p.MutedUntil.UTC() }, Omit: true}, // none: for good
+}
+
+func insideText(p room.Person) string {
+	if !p.Inside {
+		return "not inside"
+	}
+	return cli.LocalTime(p.Until)
+}
+
+func mutedText(p room.Person) string {
+	switch {
+	case p.Muted && p.MutedUntil.IsZero():
+		return "for good"
+	case p.Muted:
+		return "until " + cli.LocalTime(p.MutedUntil)
+	}
+	return ""
 }
 
 func roomPeople(a *cli.App) *cobra.Command {
@@ -265,32 +249,8 @@ muted. Who is inside may ask, the owner, and operators.`,
 			if err != nil {
 				return err
 			}
-			return printPeople(a, output.Word, people)
+			return cli.PrintView(a, output.Word, peopleView, people, nil)
 		})
 	})
 	return c
-}
-
-func printPeople(a *cli.App, format string, people []room.Person) error {
-	rows := [][]string{{"id", "nick", "inside_until", "muted", "muted_until"}}
-	shown := cli.Table{Heads: []string{"ID", "NICK", "INSIDE UNTIL", "MUTED"}, Right: make([]bool, 4)}
-	views := []personView{}
-	for _, p := range people {
-		views = append(views, personView{p.ID, p.Nick, p.Inside, utc(p.Until), p.Muted, utc(p.MutedUntil)})
-		rows = append(rows, []string{p.ID, p.Nick, cli.Stamp(p.Until), strconv.FormatBool(p.Muted), cli.Stamp(p.MutedUntil)})
-		inside, muted := "not inside", ""
-		if p.Inside {
-			inside = cli.LocalTime(p.Until)
-		}
-		switch {
-		case p.Muted && p.MutedUntil.IsZero():
-			muted = "for good"
-		case p.Muted:
-			muted = "until " + cli.LocalTime(p.MutedUntil)
-		}
-		shown.Add(cli.Printable(p.ID), cli.Printable(p.Nick), inside, muted)
-	}
-	return a.Print(format, shown.Write,
-		func(out io.Writer) error { return cli.WriteCSV(out, rows) },
-		func(out io.Writer) error { return cli.WriteJSON(out, views) })
 }

@@ -95,7 +95,7 @@ func (r *roomReader) read(ctx context.Context, page room.Page) error {
 	if err != nil {
 		return err
 	}
-	if err := printNews(r.app, r.format, news); err != nil || r.format == "json" {
+	if err := printMessages(r.app, r.format, roomLines(news), roomNewsOf(news)); err != nil || r.format == "json" {
 		return err
 	}
 	more := ""
@@ -150,13 +150,13 @@ func join(all, page room.News, forward bool) room.News {
 
 // follow prints page by page, and waits for more.
 func (r *roomReader) follow(ctx context.Context, since uint64) error {
-	feed := roomFeed{app: r.app, format: r.format}
+	feed := feed{app: r.app, format: r.format}
 	take := func(ctx context.Context) error {
 		news, err := r.room.Read(ctx, r.pass, since, 0)
 		if err != nil {
 			return err
 		}
-		if err := feed.print(news); err != nil {
+		if err := feed.print(roomLines(news), roomObjects(news)); err != nil {
 			return fmt.Errorf("read on with --since %d: %w", since, err)
 		}
 		since = news.Position
