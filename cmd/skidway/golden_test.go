@@ -209,7 +209,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`seconds([="]+:? ?)\d+\.\d+(e-\d+)?`), `seconds${1}N`, false},
 	{regexp.MustCompile(`\b\d+\.\d{3}\b`), "N.NNN", false},
 	{regexp.MustCompile(` in \d+\.\d s`), " in N.N s", false},
-	{regexp.MustCompile(`[\d,]+ +\d+s ago`), "N AGE ago", true},
+	{regexp.MustCompile(`\d[\d,]* +\d+s ago`), "N AGE ago", true},
 	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m)\b`), "AGE", true},
 	{regexp.MustCompile(`(geo-whois-asn-country) \d{4}-\d\d-\d\d`), "$1 DATE", false},
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -179,9 +178,7 @@ func (b *chatBench) print(server string) error {
 			groups = append(groups, group)
 		}
 		object["groups"] = groups
-		encoder := json.NewEncoder(b.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(object)
+		return cli.WriteJSON(b.Out, object)
 	}
 	_, err := fmt.Fprintf(b.Out, "%s messages of %d bytes, %d senders, %d readers, pages of %d\n%s, %d processors, medians of %d runs\n\n",
 		humanize.Comma(int64(b.messages)), b.payload, b.many, benchReaders, benchPage, server, runtime.GOMAXPROCS(0), b.runs)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -189,9 +188,7 @@ func (b *logsBench) endToEnd(ctx context.Context, files []string) (took time.Dur
 
 func (b *logsBench) print(f logsFigures) error {
 	if b.json {
-		encoder := json.NewEncoder(b.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(f)
+		return cli.WriteJSON(b.Out, f)
 	}
 	perSecond := func(lines float64) string { return humanize.Comma(int64(lines)) }
 	text := fmt.Sprintf(`gzip files of %s lines, %s, %d processors, medians of %d runs

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -190,9 +189,7 @@ func (b *queueBench) print(server string) error {
 		medians[key] = median(values)
 	}
 	if b.json {
-		encoder := json.NewEncoder(b.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(medians)
+		return cli.WriteJSON(b.Out, medians)
 	}
 	_, err := fmt.Fprintf(b.Out, "%s jobs of %d bytes, %d producers, %d handlers, bare loop with %d fetchers\n%s, %d processors, medians of %d runs\n\n",
 		humanize.Comma(int64(b.jobs)), b.payload, b.producers, b.concurrency, fetchers, server, runtime.GOMAXPROCS(0), b.runs)

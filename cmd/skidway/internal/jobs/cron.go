@@ -83,12 +83,12 @@ the last one, or all.`,
 			Name: args[0], Expr: args[1], Zone: location.String(), Queue: args[2], Kind: args[3], Args: text,
 			Options: jobOptions, CatchUp: queue.CatchUp(catchUp.Word),
 		}
-		return withQueues(a, c.Context(), func(client *queue.Client) error { return addSchedule(a, c.Context(), client, s) })
+		return withQueues(c.Context(), a, func(client *queue.Client) error { return addSchedule(c.Context(), a, client, s) })
 	})
 	return c
 }
 
-func addSchedule(a *cli.App, ctx context.Context, client *queue.Client, s queue.Schedule) error {
+func addSchedule(ctx context.Context, a *cli.App, client *queue.Client, s queue.Schedule) error {
 	changed, err := delayed.AddSchedule(ctx, client, s)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func addSchedule(a *cli.App, ctx context.Context, client *queue.Client, s queue.
 		texts[i] = at.Format(time.RFC3339)
 	}
 	a.Console.Notice("next: %s", strings.Join(texts, ", "))
-	tellIfNobodyServes(a, ctx, client, s.Queue, "the schedule fires only while one does")
+	tellIfNobodyServes(ctx, a, client, s.Queue, "the schedule fires only while one does")
 	return nil
 }
 
@@ -129,7 +129,7 @@ it stays until it is removed here.`,
 	}
 	queueFlag(c, &in)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withSchedule(a, c.Context(), in, args[0], func(client *queue.Client, in string) error {
+		return withSchedule(c.Context(), a, in, args[0], func(client *queue.Client, in string) error {
 			if err := delayed.RemoveSchedule(c.Context(), client, in, args[0]); err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ schedule fires stay as they are.`,
 	}
 	queueFlag(c, &in)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withSchedule(a, c.Context(), in, args[0], func(client *queue.Client, in string) error {
+		return withSchedule(c.Context(), a, in, args[0], func(client *queue.Client, in string) error {
 			id, err := delayed.FireNow(c.Context(), client, in, args[0])
 			if err != nil {
 				return err
@@ -164,12 +164,12 @@ schedule fires stay as they are.`,
 }
 
 // withSchedule finds the queue that a schedule is in, unless it is said.
-func withSchedule(a *cli.App, ctx context.Context, in, name string, f func(client *queue.Client, in string) error) error {
-	return withQueues(a, ctx, func(client *queue.Client) error {
+func withSchedule(ctx context.Context, a *cli.App, in, name string, f func(client *queue.Client, in string) error) error {
+	return withQueues(ctx, a, func(client *queue.Client) error {
 		if in != "" {
 			return f(client, in)
 		}
-		infos, err := schedules(a, ctx, client, "")
+		infos, err := schedules(ctx, a, client, "")
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func withSchedule(a *cli.App, ctx context.Context, in, name string, f func(clien
 
 // schedules gives those of a queue, or of all. Of all, a queue that can't be read
 // is told and passed over.
-func schedules(a *cli.App, ctx context.Context, client *queue.Client, in string) (infos []queue.ScheduleInfo, err error) {
+func schedules(ctx context.Context, a *cli.App, client *queue.Client, in string) (infos []queue.ScheduleInfo, err error) {
 	names := []string{in}
 	if in == "" {
 		if names, err = client.Queues(ctx); err != nil {
@@ -226,8 +226,8 @@ added then. JSON has the last ten.`,
 	queueFlag(c, &in)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withQueues(a, c.Context(), func(client *queue.Client) error {
-			infos, err := schedules(a, c.Context(), client, in)
+		return withQueues(c.Context(), a, func(client *queue.Client) error {
+			infos, err := schedules(c.Context(), a, client, in)
 			if err != nil {
 				return err
 			}

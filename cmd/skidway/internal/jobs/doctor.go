@@ -31,11 +31,11 @@ The exit code is 1 when there is a problem, 0 with warnings only.`,
 		Args: cobra.NoArgs,
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return examine(a, c.Context(), output.Word) })
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return examine(c.Context(), a, output.Word) })
 	return c
 }
 
-func examine(a *cli.App, ctx context.Context, format string) (err error) {
+func examine(ctx context.Context, a *cli.App, format string) (err error) {
 	// Not a.open, which refuses a server that is not fit: here is to be said why.
 	// Nor with patience: what is away now is the finding.
 	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})

@@ -79,7 +79,7 @@ func (e *enqueuing) run(c *cobra.Command, args []string) error {
 		if len(args) > 1 || e.wait {
 			return cli.WrongUsage("--batch goes with QUEUE only: kind, args and options are in the lines")
 		}
-		return withQueues(e.App, c.Context(), func(client *queue.Client) error {
+		return withQueues(c.Context(), e.App, func(client *queue.Client) error {
 			return e.addBatch(c, client, options)
 		})
 	}
@@ -90,7 +90,7 @@ func (e *enqueuing) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return withQueues(e.App, c.Context(), func(client *queue.Client) error {
+	return withQueues(c.Context(), e.App, func(client *queue.Client) error {
 		if e.wait {
 			return e.addAndWait(c.Context(), client, insert)
 		}
@@ -147,13 +147,13 @@ func (e *enqueuing) add(ctx context.Context, client *queue.Client, insert queue.
 	if err != nil {
 		return err
 	}
-	tellIfNobodyServes(e.App, ctx, client, insert.Options.Queue, "the job waits until one does")
+	tellIfNobodyServes(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
 	return e.PrintLine(id)
 }
 
 // tellIfNobodyServes tells of a queue without workers: its name may be mistyped.
 // waits says what becomes of what was added.
-func tellIfNobodyServes(a *cli.App, ctx context.Context, client *queue.Client, name, waits string) {
+func tellIfNobodyServes(ctx context.Context, a *cli.App, client *queue.Client, name, waits string) {
 	if a.Console.Quiet {
 		return
 	}
@@ -185,7 +185,7 @@ func (e *enqueuing) addAndWait(ctx context.Context, client *queue.Client, insert
 		return err
 	}
 	e.Console.Notice("job %s", id)
-	tellIfNobodyServes(e.App, ctx, client, insert.Options.Queue, "the job waits until one does")
+	tellIfNobodyServes(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
 	job, err := e.await(ctx, client, id)
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ told first, and asked whether to go on; without a terminal to ask at it wants
 		if err := j.check(c, ids, name, state.Word); err != nil {
 			return err
 		}
-		return withQueues(a, c.Context(), func(client *queue.Client) error {
+		return withQueues(c.Context(), a, func(client *queue.Client) error {
 			if name == "" {
 				return each(a, "jobs", ids, func(id string) (string, error) {
 					done, err := j.one(c.Context(), client, id)

@@ -37,7 +37,7 @@ latest first, with their last error, and finished ones that are kept.`,
 		if state.Word != "" {
 			states = []queue.State{queue.State(state.Word)}
 		}
-		return withRedis(a, c.Context(), func(db *rdb.DB, client *queue.Client) error {
+		return withRedis(c.Context(), a, func(db *rdb.DB, client *queue.Client) error {
 			q, err := existing(c.Context(), client, args[0])
 			if err != nil {
 				return err

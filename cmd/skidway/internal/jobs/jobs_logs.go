@@ -28,7 +28,7 @@ not retained the last lines vanish with it.`,
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "print lines as they come, until the job has ended or Ctrl-C")
 	c.RunE = cli.Action(func(c *cobra.Command, ids []string) error {
-		return withQueues(a, c.Context(), func(client *queue.Client) error {
+		return withQueues(c.Context(), a, func(client *queue.Client) error {
 			tail := &logTail{App: a, client: client, id: ids[0]}
 			if follow {
 				return tail.follow(c.Context())

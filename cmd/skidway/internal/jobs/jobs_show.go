@@ -34,7 +34,7 @@ enqueued with --retain: then it is finished, or never was.`,
 	c.Flags().BoolVar(&whole, "args", false, "show the whole args and result, however long")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, ids []string) error {
-		return withRedis(a, c.Context(), func(db *rdb.DB, client *queue.Client) error {
+		return withRedis(c.Context(), a, func(db *rdb.DB, client *queue.Client) error {
 			view, err := showJob(c.Context(), db, client, ids[0])
 			if err != nil {
 				return err

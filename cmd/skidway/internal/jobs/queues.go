@@ -29,7 +29,7 @@ their first job. These commands show how they stand and stop and start them.`,
 }
 
 // withRedis opens the shared Redis for as long as f runs.
-func withRedis(a *cli.App, ctx context.Context, f func(*rdb.DB, *queue.Client) error) error {
+func withRedis(ctx context.Context, a *cli.App, f func(*rdb.DB, *queue.Client) error) error {
 	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
 		client, err := queue.New(db, queue.Config{})
 		if err != nil {
@@ -40,8 +40,8 @@ func withRedis(a *cli.App, ctx context.Context, f func(*rdb.DB, *queue.Client) e
 }
 
 // withQueues is withRedis for those who need the client only.
-func withQueues(a *cli.App, ctx context.Context, f func(*queue.Client) error) error {
-	return withRedis(a, ctx, func(_ *rdb.DB, client *queue.Client) error { return f(client) })
+func withQueues(ctx context.Context, a *cli.App, f func(*queue.Client) error) error {
+	return withRedis(ctx, a, func(_ *rdb.DB, client *queue.Client) error { return f(client) })
 }
 
 // existing gives a queue that is known or has jobs: a name that is mistyped is
@@ -79,7 +79,7 @@ func some(names []string, most int) string {
 // completeQueues offers the names of queues in the shell.
 func completeQueues(a *cli.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		err := withQueues(a, c.Context(), func(client *queue.Client) (err error) {
+		err := withQueues(c.Context(), a, func(client *queue.Client) (err error) {
 			names, err = client.Queues(c.Context())
 			return err
 		})

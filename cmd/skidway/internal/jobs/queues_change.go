@@ -23,7 +23,7 @@ on; jobs can still be added, and delayed ones become due.`,
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	c.RunE = cli.Action(func(c *cobra.Command, names []string) error {
-		return eachQueue(a, c.Context(), names, func(ctx context.Context, q *queue.Queue) (string, error) {
+		return eachQueue(c.Context(), a, names, func(ctx context.Context, q *queue.Queue) (string, error) {
 			if err := q.Pause(ctx); err != nil {
 				return "", err
 			}
@@ -43,7 +43,7 @@ func queuesResume(a *cli.App) *cobra.Command {
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	c.RunE = cli.Action(func(c *cobra.Command, names []string) error {
-		return eachQueue(a, c.Context(), names, func(ctx context.Context, q *queue.Queue) (string, error) {
+		return eachQueue(c.Context(), a, names, func(ctx context.Context, q *queue.Queue) (string, error) {
 			if err := q.Resume(ctx); err != nil {
 				return "", err
 			}
@@ -56,8 +56,8 @@ func queuesResume(a *cli.App) *cobra.Command {
 
 // eachQueue does something to queues and prints what was done; one that fails
 // keeps none of the others from it.
-func eachQueue(a *cli.App, ctx context.Context, names []string, do func(context.Context, *queue.Queue) (string, error)) error {
-	return withQueues(a, ctx, func(client *queue.Client) error {
+func eachQueue(ctx context.Context, a *cli.App, names []string, do func(context.Context, *queue.Queue) (string, error)) error {
+	return withQueues(ctx, a, func(client *queue.Client) error {
 		return each(a, "queues", names, func(name string) (string, error) {
 			q, err := existing(ctx, client, name)
 			if err != nil {
@@ -108,7 +108,7 @@ wants --yes. Jobs that run are not touched: 'skidway jobs cancel' ends those.`,
 	cli.Complete(c, "state", state.Words...)
 	cli.YesFlag(c, &yes)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withQueues(a, c.Context(), func(client *queue.Client) error {
+		return withQueues(c.Context(), a, func(client *queue.Client) error {
 			q, err := existing(c.Context(), client, args[0])
 			if err != nil {
 				return err

@@ -27,7 +27,7 @@ attempts failed, today (UTC).`,
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withQueues(a, c.Context(), func(client *queue.Client) error {
+		return withQueues(c.Context(), a, func(client *queue.Client) error {
 			rows, err := standings(c.Context(), client, nil)
 			if err != nil {
 				return err

@@ -27,8 +27,8 @@ workers are quiet or busy, or all its jobs wait for their time.`,
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withRedis(a, c.Context(), func(db *rdb.DB, client *queue.Client) error {
-			view, err := showQueue(a, c.Context(), db, client, args[0])
+		return withRedis(c.Context(), a, func(db *rdb.DB, client *queue.Client) error {
+			view, err := showQueue(c.Context(), a, db, client, args[0])
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ type queueView struct {
 	findings []string
 }
 
-func showQueue(a *cli.App, ctx context.Context, db *rdb.DB, client *queue.Client, name string) (*queueView, error) {
+func showQueue(ctx context.Context, a *cli.App, db *rdb.DB, client *queue.Client, name string) (*queueView, error) {
 	q, err := existing(ctx, client, name)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func showQueue(a *cli.App, ctx context.Context, db *rdb.DB, client *queue.Client
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := fleetOf(a, ctx, client, names, true)
+	fleet, err := fleetOf(ctx, a, client, names, true)
 	if err != nil {
 		return nil, err
 	}

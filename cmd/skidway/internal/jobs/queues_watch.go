@@ -36,7 +36,7 @@ place; anywhere else there is a line for each queue each time.`,
 		if file, ok := a.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && (w.format == "" || w.format == "table") {
 			w.terminal, w.format = file, "table"
 		}
-		return withQueues(a, c.Context(), func(client *queue.Client) error { return w.run(c.Context(), client, args) })
+		return withQueues(c.Context(), a, func(client *queue.Client) error { return w.run(c.Context(), client, args) })
 	})
 	return c
 }

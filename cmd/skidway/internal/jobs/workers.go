@@ -45,12 +45,12 @@ who did it if that happens again.`,
 	}
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withRedis(a, c.Context(), func(db *rdb.DB, client *queue.Client) error {
+		return withRedis(c.Context(), a, func(db *rdb.DB, client *queue.Client) error {
 			names, err := namesOf(c.Context(), client, args)
 			if err != nil {
 				return err
 			}
-			fleet, err := fleetOf(a, c.Context(), client, names, true)
+			fleet, err := fleetOf(c.Context(), a, client, names, true)
 			if err != nil {
 				return err
 			}

@@ -83,7 +83,7 @@ const runningShown = 1000
 // fleetOf gathers the workers of queues by name. Jobs are what each has in hand.
 // Of several queues one that can't be read, such as one of a newer release, is
 // told and passed over: the others are none the worse.
-func fleetOf(a *cli.App, ctx context.Context, client *queue.Client, names []string, withJobs bool) ([]*fleetWorker, error) {
+func fleetOf(ctx context.Context, a *cli.App, client *queue.Client, names []string, withJobs bool) ([]*fleetWorker, error) {
 	byName, byLease := map[string]*fleetWorker{}, map[string]*fleetWorker{}
 	for _, name := range names {
 		err := gather(ctx, client, name, withJobs, byName, byLease)
@@ -164,19 +164,19 @@ by then goes back to the front of its queue.`
 		if all == (len(names) > 0) {
 			return cli.WrongUsage("give NAMEs of workers or --all")
 		}
-		return withQueues(a, c.Context(), func(client *queue.Client) error {
-			return tellWorkers(a, c.Context(), client, do, names)
+		return withQueues(c.Context(), a, func(client *queue.Client) error {
+			return tellWorkers(c.Context(), a, client, do, names)
 		})
 	})
 	return c
 }
 
-func tellWorkers(a *cli.App, ctx context.Context, client *queue.Client, do string, names []string) error {
+func tellWorkers(ctx context.Context, a *cli.App, client *queue.Client, do string, names []string) error {
 	queues, err := client.Queues(ctx)
 	if err != nil {
 		return err
 	}
-	fleet, err := fleetOf(a, ctx, client, queues, false)
+	fleet, err := fleetOf(ctx, a, client, queues, false)
 	if err != nil {
 		return err
 	}

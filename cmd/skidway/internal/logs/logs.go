@@ -49,7 +49,7 @@ func subscriberFlag(c *cobra.Command, subscriber *string) {
 type opener func(context.Context, *rdb.DB, string) (*distribute.Channel, error)
 
 // withChannel opens the shared Redis and a channel in it for as long as f runs.
-func withChannel(a *cli.App, ctx context.Context, open opener, name string, f func(*distribute.Channel) error) error {
+func withChannel(ctx context.Context, a *cli.App, open opener, name string, f func(*distribute.Channel) error) error {
 	return a.WithRedis(ctx, ", or count in one process with 'skidway logs count'", func(db *rdb.DB) error {
 		channel, err := open(ctx, db, name)
 		if err != nil {
@@ -110,14 +110,14 @@ it. Its counts are deleted: if there are any, --yes is needed.`,
 	subscriberFlag(c, &subscriber)
 	c.Flags().BoolVar(&yes, "yes", false, "delete its counts too")
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withChannel(a, c.Context(), distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
-			return remove(a, c.Context(), channel, subscriber, yes)
+		return withChannel(c.Context(), a, distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
+			return remove(c.Context(), a, channel, subscriber, yes)
 		})
 	})
 	return c
 }
 
-func remove(a *cli.App, ctx context.Context, channel *distribute.Channel, subscriber string, yes bool) error {
+func remove(ctx context.Context, a *cli.App, channel *distribute.Channel, subscriber string, yes bool) error {
 	before, err := channel.Status(ctx)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ workers were busy.`,
 		if r.from != "" && r.to != "" && r.from > r.to {
 			return cli.WrongUsage("--from %s is after --to %s", r.from, r.to)
 		}
-		return withChannel(a, c.Context(), distribute.OpenExisting, r.channel, func(channel *distribute.Channel) error {
+		return withChannel(c.Context(), a, distribute.OpenExisting, r.channel, func(channel *distribute.Channel) error {
 			return r.run(c.Context(), channel)
 		})
 	})

@@ -2,11 +2,9 @@ package logs
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +38,7 @@ func resultOf(report distribute.Report) result {
 // printResult prints the rows, and on standard error which databases took part
 // and the closing line.
 func printResult(a *cli.App, format string, r result) error {
-	if err := a.Print(format, r.table, r.csv, r.json); err != nil {
+	if err := a.Print(format, r.view().Table(r.rows).Write, r.csv, r.json); err != nil {
 		return err
 	}
 	if r.moving {
@@ -90,39 +88,48 @@ func attribution(builds []distribute.BuildShare) string {
 	return ""
 }
 
-// cells are a row's values in the order of the columns.
-func (r *result) cells(row distribute.Row) []string {
-	var cells []string
-	for _, column := range r.columns {
-		if column == "day" {
-			cells = append(cells, row.Group)
-		} else {
-			cells = append(cells, row.Member)
-		}
+// view has the columns that were counted by, and in tables a bar, as long as its
+// number is to the highest.
+func (r *result) view() (v cli.View[distribute.Row]) {
+	highest, used, last := int64(1), 0, ""
+	for _, row := range r.rows {
+		highest = max(highest, row.Requests)
 	}
-	return cells
+	for _, column := range r.columns {
+		used += len(column) + 4 // a day is three longer than its head
+		c := cli.Column[distribute.Row]{Key: column, Head: strings.ToUpper(column), Omit: true}
+		if column == "day" {
+			c.Value = func(row distribute.Row) any { return row.Group }
+			c.Cell = func(row distribute.Row) string {
+				if len(r.columns) == 2 && row.Group == last {
+					return "" // a day is named once
+				}
+				last = row.Group
+				return row.Group
+			}
+		} else {
+			c.Value, c.Cell = func(row distribute.Row) any { return row.Member }, func(row distribute.Row) string { return row.Member }
+		}
+		v = append(v, c)
+	}
+	room := cli.TableWidth - used - len("REQUESTS") - 8
+	return append(v, cli.Column[distribute.Row]{
+		Key: "requests", Head: "REQUESTS", Right: true, Value: func(row distribute.Row) any { return row.Requests },
+		Cell: func(row distribute.Row) string { return humanize.Comma(row.Requests) },
+	}, cli.Column[distribute.Row]{
+		Head: " ", Cell: func(row distribute.Row) string { return strings.Repeat("▇", int(row.Requests*int64(room)/highest)) },
+	})
 }
 
 func (r *result) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write(append(slices.Clone(r.columns), "requests")) // Error tells
 	// By day and country even with --top, which shows the highest first.
 	rows := slices.SortedFunc(slices.Values(r.rows), func(a, b distribute.Row) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Member, b.Member))
 	})
-	for _, row := range rows {
-		_ = w.Write(append(r.cells(row), strconv.FormatInt(row.Requests, 10)))
-	}
-	w.Flush()
-	return w.Error()
+	return cli.WriteCSV(out, r.view().CSV(rows))
 }
 
 type (
-	rowJSON struct {
-		Day      string `json:"day,omitempty"`
-		Country  string `json:"country,omitempty"`
-		Requests int64  `json:"requests"`
-	}
 	summaryJSON struct {
 		Lines      int64   `json:"lines"`
 		Counted    int64   `json:"counted"`
@@ -143,7 +150,7 @@ type (
 		Missing bool   `json:"missing"`
 	}
 	resultJSON struct {
-		Rows      []rowJSON     `json:"rows"`
+		Rows      []cli.Object  `json:"rows"`
 		Summary   summaryJSON   `json:"summary"`
 		Builds    []buildJSON   `json:"builds"`
 		Problems  []problemJSON `json:"problems"`
@@ -155,19 +162,9 @@ type (
 func (r *result) json(out io.Writer) error {
 	t := r.tally
 	object := resultJSON{
-		Rows: []rowJSON{}, Builds: []buildJSON{}, Problems: []problemJSON{},
+		Rows: r.view().Objects(r.rows), Builds: []buildJSON{}, Problems: []problemJSON{},
 		Abandoned: append([]string{}, r.abandoned...), Moving: r.moving,
 		Summary: summaryJSON{t.Lines, t.Counted, t.Unknown, t.Unparsable, t.Files, t.Partial, t.Failed, r.took.Seconds()},
-	}
-	for _, row := range r.rows {
-		line := rowJSON{Requests: row.Requests}
-		if slices.Contains(r.columns, "day") {
-			line.Day = row.Group
-		}
-		if slices.Contains(r.columns, "country") {
-			line.Country = row.Member
-		}
-		object.Rows = append(object.Rows, line)
 	}
 	for _, b := range r.builds {
 		object.Builds = append(object.Builds, buildJSON(b))
@@ -176,35 +173,4 @@ func (r *result) json(out io.Writer) error {
 		object.Problems = append(object.Problems, problemJSON(p))
 	}
 	return cli.WriteJSON(out, object)
-}
-
-// table shows each row with a bar, as long as its number is to the highest.
-func (r *result) table(out io.Writer) error {
-	var t cli.Table
-	for _, column := range r.columns {
-		t.Heads, t.Right = append(t.Heads, strings.ToUpper(column)), append(t.Right, false)
-	}
-	t.Heads, t.Right = append(t.Heads, "REQUESTS", ""), append(t.Right, true, false)
-	most, used := int64(1), 0
-	for _, row := range r.rows {
-		most = max(most, row.Requests)
-	}
-	for _, column := range r.columns {
-		used += len(column) + 4 // a day is three longer than its head
-	}
-	room := cli.TableWidth - used - len("REQUESTS") - 8
-	last := ""
-	for _, row := range r.rows {
-		cells := r.cells(row)
-		if len(cells) == 2 {
-			if cells[0] == last {
-				cells[0] = "" // a day is named once
-			} else {
-				last = cells[0]
-			}
-		}
-		length := int(row.Requests * int64(room) / most)
-		t.Add(append(cells, humanize.Comma(row.Requests), strings.Repeat("▇", length))...)
-	}
-	return t.Write(out)
 }

@@ -53,7 +53,7 @@ counted: it waits for that too.`,
 	c.MarkFlagsMutuallyExclusive("force", "follow")
 	flags.Var(&s.lease, "lease", "how long after its last sign of life this process is taken for dead")
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
-		return withChannel(a, c.Context(), distribute.Open, s.channel, func(channel *distribute.Channel) error {
+		return withChannel(c.Context(), a, distribute.Open, s.channel, func(channel *distribute.Channel) error {
 			return s.run(c.Context(), channel, paths)
 		})
 	})

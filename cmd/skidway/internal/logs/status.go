@@ -2,7 +2,6 @@ package logs
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -31,14 +30,14 @@ and uploads that were given up.`,
 	channelFlag(c, &channel)
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withChannel(a, c.Context(), distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
-			return printStatus(a, c.Context(), channel, output.Word)
+		return withChannel(c.Context(), a, distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
+			return printStatus(c.Context(), a, channel, output.Word)
 		})
 	})
 	return c
 }
 
-func printStatus(a *cli.App, ctx context.Context, channel *distribute.Channel, format string) error {
+func printStatus(ctx context.Context, a *cli.App, channel *distribute.Channel, format string) error {
 	s, err := channel.Status(ctx)
 	if err != nil {
 		return err
@@ -158,36 +157,65 @@ func percent(part, all int64) string {
 	return strconv.FormatInt(int64(100*float64(part)/float64(all)), 10) + "%"
 }
 
+// A subscriber is one of a channel.
+type subscriber = distribute.SubscriberStatus
+
+var subscriberView = cli.View[subscriber]{
+	{Key: "name", Value: func(s subscriber) any { return s.Name }},
+	{Key: "settings", Value: func(s subscriber) any { return s.Settings }},
+	{Key: "seen", Value: func(s subscriber) any { return lastSeen(s) }},
+	{Key: "pending", Value: func(s subscriber) any { return s.Pending }},
+	{Key: "counting", Value: func(s subscriber) any { return s.Counting }},
+	{Key: "lines", Value: func(s subscriber) any { return s.Tally.Lines }},
+	{Key: "counted", Value: func(s subscriber) any { return s.Tally.Counted }},
+	{Key: "unknown_country", Value: func(s subscriber) any { return s.Tally.Unknown }},
+	{Key: "unparsable", Value: func(s subscriber) any { return s.Tally.Unparsable }},
+	{Key: "files", Value: func(s subscriber) any { return s.Tally.Files }},
+	{Key: "partial", Value: func(s subscriber) any { return s.Tally.Partial }},
+	{Key: "failed", Value: func(s subscriber) any { return s.Tally.Failed }},
+	{Key: "lines_per_second", Value: func(s subscriber) any { return rate(s.Subscriber) }},
+}
+
+// lastSeen is when a worker of a subscriber was last seen, "" for never.
+func lastSeen(s subscriber) string {
+	if s.Seen.IsZero() {
+		return ""
+	}
+	return s.Seen.UTC().Format(time.RFC3339)
+}
+
+var fileView = cli.View[distribute.OpenFile]{
+	{Key: "name", Value: func(f distribute.OpenFile) any { return f.Name }},
+	{Key: "state", Value: func(f distribute.OpenFile) any { return f.State }},
+	{Key: "uploaded", Value: func(f distribute.OpenFile) any { return f.Uploaded }},
+	{Key: "size", Value: func(f distribute.OpenFile) any { return f.Size }},
+	{Key: "since", Value: func(f distribute.OpenFile) any { return f.Since.UTC() }, Only: "json"},
+	{Key: "waits_for", Value: func(f distribute.OpenFile) any { return append([]string{}, f.Waiting...) }, Only: "json"},
+}
+
 // csv has one figure a line, so that things of different kinds share columns.
 func (v *statusView) csv(out io.Writer) error {
-	w := csv.NewWriter(out)
-	add := func(cells ...string) { _ = w.Write(cells) } // Error tells
+	rows := [][]string{{"kind", "name", "figure", "value"}}
+	add := func(cells ...string) { rows = append(rows, cells) }
+	addAll := func(kind string, keys, record []string) {
+		for i, key := range keys[1:] {
+			add(kind, record[0], key, record[1+i])
+		}
+	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	add("kind", "name", "figure", "value")
 	add("channel", v.channel, "window", number(v.Window))
 	add("channel", v.channel, "used", number(v.Used))
 	add("channel", v.channel, "remembered", number(v.Known))
-	for _, f := range v.Open {
-		add("file", f.Name, "state", f.State)
-		add("file", f.Name, "uploaded", number(f.Uploaded))
-		add("file", f.Name, "size", number(f.Size))
+	files := fileView.CSV(v.Open)
+	for i, f := range v.Open {
+		addAll("file", files[0], files[1+i])
 		for _, name := range f.Waiting {
 			add("file", f.Name, "waits_for", name)
 		}
 	}
-	for _, s := range v.subscriberList() {
-		add("subscriber", s.Name, "settings", s.Settings)
-		add("subscriber", s.Name, "seen", s.Seen)
-		for _, figure := range []struct {
-			name string
-			n    int64
-		}{
-			{"pending", s.Pending}, {"counting", int64(s.Counting)}, {"lines", s.Lines}, {"counted", s.Counted},
-			{"unknown_country", s.Unknown}, {"unparsable", s.Unparsable}, {"files", s.Files}, {"partial", s.Partial},
-			{"failed", s.Failed}, {"lines_per_second", s.Rate},
-		} {
-			add("subscriber", s.Name, figure.name, number(figure.n))
-		}
+	subscribers := subscriberView.CSV(v.Subscribers)
+	for _, record := range subscribers[1:] {
+		addAll("subscriber", subscribers[0], record)
 	}
 	for _, shipper := range v.Shippers {
 		add("shipper", shipper, "state", "shipping")
@@ -195,72 +223,15 @@ func (v *statusView) csv(out io.Writer) error {
 	for _, file := range v.Abandoned {
 		add("file", file, "state", "abandoned")
 	}
-	w.Flush()
-	return w.Error()
+	return cli.WriteCSV(out, rows)
 }
-
-type (
-	windowJSON struct {
-		Used  int64 `json:"used"`
-		Total int64 `json:"total"`
-	}
-	fileJSON struct {
-		Name     string    `json:"name"`
-		State    string    `json:"state"`
-		Uploaded int64     `json:"uploaded"`
-		Size     int64     `json:"size"`
-		Since    time.Time `json:"since"`
-		WaitsFor []string  `json:"waits_for"`
-	}
-	subscriberJSON struct {
-		Name       string `json:"name"`
-		Settings   string `json:"settings"`
-		Seen       string `json:"seen"` // RFC 3339, empty: never
-		Pending    int64  `json:"pending"`
-		Counting   int    `json:"counting"`
-		Lines      int64  `json:"lines"`
-		Counted    int64  `json:"counted"`
-		Unknown    int64  `json:"unknown_country"`
-		Unparsable int64  `json:"unparsable"`
-		Files      int64  `json:"files"`
-		Partial    int64  `json:"partial"`
-		Failed     int64  `json:"failed"`
-		Rate       int64  `json:"lines_per_second"`
-	}
-	statusJSON struct {
-		Channel     string           `json:"channel"`
-		Now         time.Time        `json:"now"`
-		Window      windowJSON       `json:"window"`
-		Remembered  int64            `json:"remembered"`
-		Files       []fileJSON       `json:"files"`
-		Subscribers []subscriberJSON `json:"subscribers"`
-		Shippers    []string         `json:"shippers"`
-		Abandoned   []string         `json:"abandoned"`
-	}
-)
 
 func (v *statusView) json(out io.Writer) error {
-	object := statusJSON{
-		Channel: v.channel, Now: v.Now.UTC(), Window: windowJSON{v.Used, v.Window}, Remembered: v.Known,
-		Files: []fileJSON{}, Subscribers: v.subscriberList(),
-		Shippers: append([]string{}, v.Shippers...), Abandoned: append([]string{}, v.Abandoned...),
-	}
-	for _, f := range v.Open {
-		object.Files = append(object.Files, fileJSON{f.Name, f.State, f.Uploaded, f.Size, f.Since.UTC(), append([]string{}, f.Waiting...)})
-	}
-	return cli.WriteJSON(out, object)
-}
-
-func (v *statusView) subscriberList() []subscriberJSON {
-	list := []subscriberJSON{}
-	for _, s := range v.Subscribers {
-		one, t := subscriberJSON{Name: s.Name, Settings: s.Settings, Pending: s.Pending, Counting: s.Counting, Rate: rate(s.Subscriber)}, s.Tally
-		one.Lines, one.Counted, one.Unknown, one.Unparsable = t.Lines, t.Counted, t.Unknown, t.Unparsable
-		one.Files, one.Partial, one.Failed = t.Files, t.Partial, t.Failed
-		if !s.Seen.IsZero() {
-			one.Seen = s.Seen.UTC().Format(time.RFC3339)
-		}
-		list = append(list, one)
-	}
-	return list
+	return cli.WriteJSON(out, cli.Object{
+		{Key: "channel", Value: v.channel}, {Key: "now", Value: v.Now.UTC()},
+		{Key: "window", Value: cli.Object{{Key: "used", Value: v.Used}, {Key: "total", Value: v.Window}}},
+		{Key: "remembered", Value: v.Known},
+		{Key: "files", Value: fileView.Objects(v.Open)}, {Key: "subscribers", Value: subscriberView.Objects(v.Subscribers)},
+		{Key: "shippers", Value: append([]string{}, v.Shippers...)}, {Key: "abandoned", Value: append([]string{}, v.Abandoned...)},
+	})
 }

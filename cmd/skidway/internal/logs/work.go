@@ -54,7 +54,7 @@ func (w *worker) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return withChannel(w.App, ctx, distribute.Open, w.channel, func(channel *distribute.Channel) error {
+	return withChannel(ctx, w.App, distribute.Open, w.channel, func(channel *distribute.Channel) error {
 		return w.run(ctx, channel, aggregation)
 	})
 }

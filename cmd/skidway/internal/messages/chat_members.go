@@ -85,15 +85,15 @@ deletes the whole chat, with everything in it. Anybody can do this.`,
 				return err
 			}
 			if len(args) == 1 {
-				return dropChat(a, c.Context(), g, args[0], before)
+				return dropChat(c.Context(), a, g, args[0], before)
 			}
-			return dropMember(a, c.Context(), g, args[0], args[1], before)
+			return dropMember(c.Context(), a, g, args[0], args[1], before)
 		})
 	})
 	return c
 }
 
-func dropChat(a *cli.App, ctx context.Context, g *group.Client, id string, was group.Info) error {
+func dropChat(ctx context.Context, a *cli.App, g *group.Client, id string, was group.Info) error {
 	if err := g.Delete(ctx, id); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func dropChat(a *cli.App, ctx context.Context, g *group.Client, id string, was g
 	return nil
 }
 
-func dropMember(a *cli.App, ctx context.Context, g *group.Client, id, member string, was group.Info) error {
+func dropMember(ctx context.Context, a *cli.App, g *group.Client, id, member string, was group.Info) error {
 	if err := checkMember(ctx, g, id, member); err != nil {
 		return err
 	}

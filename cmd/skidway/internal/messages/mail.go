@@ -115,14 +115,14 @@ more, and never expires. Each message counts as at least 1 KiB.`,
 			return cli.AsUsage(errors.New("which limit? give --max, --max-bytes, --when-full or --idle"))
 		}
 		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
-			return limitMailbox(a, c.Context(), m, args[0], &flags)
+			return limitMailbox(c.Context(), a, m, args[0], &flags)
 		})
 	})
 	return c
 }
 
 // limitMailbox changes the limits that were given, and tells all that hold now.
-func limitMailbox(a *cli.App, ctx context.Context, m *mailbox.Client, box string, flags *limitFlags) error {
+func limitMailbox(ctx context.Context, a *cli.App, m *mailbox.Client, box string, flags *limitFlags) error {
 	info, err := m.Info(ctx, box)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ is not known which).`,
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
 			if len(args) == 2 {
-				return mailState(a, c.Context(), m, args[0], args[1], output.Word)
+				return mailState(c.Context(), a, m, args[0], args[1], output.Word)
 			}
 			info, err := m.Info(c.Context(), args[0])
 			if err != nil {
@@ -245,7 +245,7 @@ is not known which).`,
 	return c
 }
 
-func mailState(a *cli.App, ctx context.Context, m *mailbox.Client, box, text, format string) error {
+func mailState(ctx context.Context, a *cli.App, m *mailbox.Client, box, text, format string) error {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return cli.WrongUsage("%q is no id of a message: want a number", text)

@@ -77,7 +77,7 @@ it takes jobs and Redis answers) and /metrics (Prometheus).`,
 	cli.Complete(c, "log-format", f.logFormat.Words...)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		f.given = c.Flags().Changed
-		return runWorker(a, c.Context(), &f)
+		return runWorker(c.Context(), a, &f)
 	})
 	return c
 }
@@ -149,7 +149,7 @@ func parseQueues(texts []string) ([]queueConfig, error) {
 	return queues, nil
 }
 
-func runWorker(a *cli.App, ctx context.Context, f *workerFlags) error {
+func runWorker(ctx context.Context, a *cli.App, f *workerFlags) error {
 	c, err := f.config(a)
 	if err == nil {
 		_, err = c.checkKinds()
