@@ -16,47 +16,47 @@ import (
 // lease: the jobs in it belong to others.
 func TestJobsFetchedUnderALostLeaseAreNotStartedUnderIt(t *testing.T) {
 	t.Parallel()
-	s, proxy := openProxied(t, rdb.Options{})
+	f, proxy := newProxiedFixture(t, rdb.Options{})
 	losing, lost := make(chan string), make(chan struct{})
-	p := s.pool(workers.Config{
+	p := f.pool(workers.Config{
 		Concurrency: 1, Queues: []workers.Queue{{Name: "q"}, {Name: "other"}},
 		Hooks: workers.Hooks{LeaseLost: func(queue string) { losing <- queue; <-lost }},
 	})
 	handler, seen := recorder()
 	p.Handle("k", handler, workers.Kind{})
 	held := proxy.HoldReply("eval", "held-back")
-	s.run(p)
-	first := s.leaseOf(p)
-	id := s.addArgs("k", "held-back", queue.Options{})
-	await(s, held.Held(), "reply to the fetch")
-	s.declareDead(first)
-	await(s, losing, "loss of the lease")
-	other := s.add("k", queue.Options{Queue: "other"})
+	f.run(p)
+	first := f.leaseOf(p)
+	id := f.addArgs("k", "held-back", queue.Options{})
+	await(f, held.Held(), "reply to the fetch")
+	f.declareDead(first)
+	await(f, losing, "loss of the lease")
+	other := f.add("k", queue.Options{Queue: "other"})
 	held.Release()
 	// The one slot is free for it only when nothing that was fetched before runs.
-	if job := await(s, seen, "job of the other queue"); job.ID != other {
+	if job := await(f, seen, "job of the other queue"); job.ID != other {
 		t.Errorf("job %s was started under %s after the loss of its lease", job.ID, job.Worker)
 	}
 	close(lost)
-	if job := await(s, seen, "job"); job.ID != id || job.Worker == first {
+	if job := await(f, seen, "job"); job.ID != id || job.Worker == first {
 		t.Errorf("%s was started under %s", job.ID, job.Worker)
 	}
 }
 
 func TestLostLeaseInterruptsHandlersBeforeTheNextOneIsOpened(t *testing.T) {
 	t.Parallel()
-	s, _ := openProxied(t, rdb.Options{})
-	p := s.pool(workers.Config{Concurrency: 1})
+	f, _ := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Concurrency: 1})
 	contexts := make(chan context.Context, 2)
 	gate := make(chan struct{})
 	p.Handle("k", func(ctx context.Context, _ *queue.Job) error { contexts <- ctx; <-gate; return nil }, workers.Kind{})
-	s.add("k", queue.Options{})
-	s.run(p)
+	f.add("k", queue.Options{})
+	f.run(p)
 	defer close(gate)
-	ctx := await(s, contexts, "start")
-	first := s.leaseOf(p)
-	s.declareDead(first)
-	s.leaseOf(p, first)
+	ctx := await(f, contexts, "start")
+	first := f.leaseOf(p)
+	f.declareDead(first)
+	f.leaseOf(p, first)
 	if cause := context.Cause(ctx); !errors.Is(cause, queue.ErrLeaseLost) {
 		t.Errorf("the cause is %v", cause)
 	}
@@ -65,27 +65,27 @@ func TestLostLeaseInterruptsHandlersBeforeTheNextOneIsOpened(t *testing.T) {
 // The cancellation of a job comes before the reply to the fetch that brings it.
 func TestJobCancelledBeforeItsDeliveryIsNotStarted(t *testing.T) {
 	t.Parallel()
-	s, proxy := openProxied(t, rdb.Options{})
-	p := s.pool(workers.Config{Concurrency: 2})
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Concurrency: 2})
 	handler, begun, causes := waiter()
 	p.Handle("running", handler, workers.Kind{})
 	p.Handle("cancelled", func(context.Context, *queue.Job) error { t.Error("it was started"); return nil }, workers.Kind{})
-	running := s.add("running", queue.Options{})
-	s.run(p)
-	await(s, begun, "start")
+	running := f.add("running", queue.Options{})
+	f.run(p)
+	await(f, begun, "start")
 	held := proxy.HoldReply("eval", "held-back")
-	id := s.addArgs("cancelled", "held-back", queue.Options{Retain: time.Hour})
-	await(s, held.Held(), "reply to the fetch")
+	id := f.addArgs("cancelled", "held-back", queue.Options{Retain: time.Hour})
+	await(f, held.Held(), "reply to the fetch")
 	for _, id := range []string{id, running} { // signals are obeyed in order
-		_, err := s.client.Cancel(s.ctx, id)
-		s.must(err)
+		_, err := f.client.Cancel(f.ctx, id)
+		f.must(err)
 	}
-	if cause := await(s, causes, "end of the other job"); !errors.Is(cause, workers.ErrCancelled) {
+	if cause := await(f, causes, "end of the other job"); !errors.Is(cause, workers.ErrCancelled) {
 		t.Errorf("the cause is %v", cause)
 	}
 	held.Release()
-	job, err := s.client.Wait(s.ctx, id)
-	s.must(err)
+	job, err := f.client.Wait(f.ctx, id)
+	f.must(err)
 	if job.Outcome != queue.Cancelled {
 		t.Errorf("it ended as %+v", job)
 	}
@@ -93,17 +93,17 @@ func TestJobCancelledBeforeItsDeliveryIsNotStarted(t *testing.T) {
 
 func TestOutcomeIsWrittenHoweverOftenThatFails(t *testing.T) {
 	t.Parallel()
-	s, proxy := openProxied(t, rdb.Options{Patience: -1}) // each try of the pool is one command
-	p := s.pool(workers.Config{Lease: time.Minute})
+	f, proxy := newProxiedFixture(t, rdb.Options{Patience: -1}) // each try of the pool is one command
+	p := f.pool(workers.Config{Lease: time.Minute})
 	begun := make(chan struct{}, 100)
 	p.Handle("k", func(ctx context.Context, _ *queue.Job) error {
 		begun <- struct{}{}
 		return workers.SetResult(ctx, []byte("written-at-last"))
 	}, workers.Kind{})
 	lost := proxy.LoseCommands("written-at-last")
-	id := s.add("k", queue.Options{Retain: time.Hour})
-	s.run(p)
-	await(s, begun, "start")
+	id := f.add("k", queue.Options{Retain: time.Hour})
+	f.run(p)
+	await(f, begun, "start")
 	for range 4 {
 		select {
 		case <-begun:
@@ -114,8 +114,8 @@ func TestOutcomeIsWrittenHoweverOftenThatFails(t *testing.T) {
 		}
 	}
 	proxy.LoseCommands("")
-	job, err := s.client.Wait(s.ctx, id)
-	s.must(err)
+	job, err := f.client.Wait(f.ctx, id)
+	f.must(err)
 	if job.Outcome != queue.Succeeded || string(job.Result) != "written-at-last" || len(begun) > 0 {
 		t.Errorf("it was started %d times more and ended as %+v", len(begun), job)
 	}
@@ -125,8 +125,8 @@ func TestOutcomeIsWrittenHoweverOftenThatFails(t *testing.T) {
 // holds: the running jobs are in that answer too.
 func TestRunningJobsAreNotStartedAgainByARereadOfWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	s, proxy := openProxied(t, rdb.Options{})
-	p := s.pool(workers.Config{Concurrency: 3, Lease: time.Minute})
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Concurrency: 3, Lease: time.Minute})
 	running, gate, starts := make(chan struct{}), make(chan struct{}), atomic.Int64{}
 	p.Handle("running", func(context.Context, *queue.Job) error {
 		if starts.Add(1) == 1 {
@@ -137,14 +137,14 @@ func TestRunningJobsAreNotStartedAgainByARereadOfWhatIsHeld(t *testing.T) {
 	}, workers.Kind{})
 	handler, seen := recorder()
 	p.Handle("k", handler, workers.Kind{})
-	s.add("running", queue.Options{})
-	stop := s.run(p)
-	await(s, running, "start")
+	f.add("running", queue.Options{})
+	stop := f.run(p)
+	await(f, running, "start")
 	dropped := proxy.HoldReply("eval", "dropped")
-	id := s.addArgs("k", "dropped", queue.Options{})
-	await(s, dropped.Held(), "reply to the fetch")
+	id := f.addArgs("k", "dropped", queue.Options{})
+	await(f, dropped.Held(), "reply to the fetch")
 	dropped.Drop()
-	if job := await(s, seen, "job of the lost reply"); job.ID != id { // the line that was read first starts first
+	if job := await(f, seen, "job of the lost reply"); job.ID != id { // the line that was read first starts first
 		t.Errorf("got %+v", job)
 	}
 	close(gate)
@@ -158,8 +158,8 @@ func TestRunningJobsAreNotStartedAgainByARereadOfWhatIsHeld(t *testing.T) {
 // before the answer is there.
 func TestJobsThatEndDuringARereadAreNotStartedAgain(t *testing.T) {
 	t.Parallel()
-	s, proxy := openProxied(t, rdb.Options{})
-	p := s.pool(workers.Config{Concurrency: 4, Lease: time.Minute})
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Concurrency: 4, Lease: time.Minute})
 	running, starts := make(chan struct{}), atomic.Int64{}
 	gates := map[string]chan struct{}{"first": make(chan struct{}), "second": make(chan struct{})}
 	p.Handle("running", func(_ context.Context, job *queue.Job) error {
@@ -171,21 +171,21 @@ func TestJobsThatEndDuringARereadAreNotStartedAgain(t *testing.T) {
 	}, workers.Kind{})
 	handler, seen := recorder()
 	p.Handle("k", handler, workers.Kind{})
-	first, second := s.addArgs("running", "first", queue.Options{}), s.addArgs("running", "second", queue.Options{})
-	stop := s.run(p)
-	await(s, running, "start")
-	await(s, running, "second start")
+	first, second := f.addArgs("running", "first", queue.Options{}), f.addArgs("running", "second", queue.Options{})
+	stop := f.run(p)
+	await(f, running, "start")
+	await(f, running, "second start")
 	dropped, reread := proxy.HoldReply("eval", "dropped"), proxy.HoldReply("eval", "dropped")
-	s.addArgs("k", "dropped", queue.Options{})
-	await(s, dropped.Held(), "reply to the fetch")
+	f.addArgs("k", "dropped", queue.Options{})
+	await(f, dropped.Held(), "reply to the fetch")
 	dropped.Drop()
-	await(s, reread.Held(), "answer")
+	await(f, reread.Held(), "answer")
 	close(gates["first"])
-	s.awaitGone(first)
+	f.awaitGone(first)
 	close(gates["second"]) // outcomes are written one after the other
-	s.awaitGone(second)
+	f.awaitGone(second)
 	reread.Release()
-	await(s, seen, "job of the lost reply")
+	await(f, seen, "job of the lost reply")
 	stop()
 	if n := starts.Load(); n != 2 {
 		t.Errorf("two jobs were started %d times", n)
@@ -195,35 +195,35 @@ func TestJobsThatEndDuringARereadAreNotStartedAgain(t *testing.T) {
 // The reply to the last fetch before a pool becomes quiet is lost.
 func TestQuietPoolHandsBackWhatALostReplyBrought(t *testing.T) {
 	t.Parallel()
-	s, proxy := openProxied(t, rdb.Options{})
-	p := s.pool(workers.Config{Lease: time.Minute})
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Lease: time.Minute})
 	p.Handle("k", func(context.Context, *queue.Job) error { t.Error("it was started"); return nil }, workers.Kind{})
 	dropped := proxy.HoldReply("eval", "dropped")
-	id := s.addArgs("k", "dropped", queue.Options{})
-	stop := s.run(p)
-	await(s, dropped.Held(), "reply to the fetch")
+	id := f.addArgs("k", "dropped", queue.Options{})
+	stop := f.run(p)
+	await(f, dropped.Held(), "reply to the fetch")
 	p.Quiet()
 	dropped.Drop()
 	stop()
-	if job := s.get(id); job.State != queue.Waiting || job.Suspected != 0 {
+	if job := f.get(id); job.State != queue.Waiting || job.Suspected != 0 {
 		t.Errorf("it is %s under %q, suspected %d times", job.State, job.Worker, job.Suspected)
 	}
 }
 
 func TestLeaseIsRenewedTwiceInItsTime(t *testing.T) {
 	t.Parallel()
-	s, _ := openProxied(t, rdb.Options{})
+	f, _ := newProxiedFixture(t, rdb.Options{})
 	const lease = 500 * time.Millisecond
-	p := s.pool(workers.Config{Lease: lease})
-	s.run(p)
-	name := s.leaseOf(p)
+	p := f.pool(workers.Config{Lease: lease})
+	f.run(p)
+	name := f.leaseOf(p)
 	// The end of the lease, by the clock of Redis, moves by the time between two
 	// renewals. This machine may be too busy for some of them; the first follows
 	// the opening at once.
 	var last float64
 	for began, early := time.Now(), 0; early < 3; {
-		end, err := s.db.ZScore(s.ctx, s.key("leases"), name).Result()
-		s.must(err)
+		end, err := f.db.ZScore(f.ctx, f.key("leases"), name).Result()
+		f.must(err)
 		if last == 0 {
 			last = end
 		}

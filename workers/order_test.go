@@ -19,60 +19,60 @@ func recorder() (workers.Handler, <-chan *queue.Job) {
 }
 
 func TestOneSlotRunsJobsInOrder(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		back := s.add("returned", queue.Options{})
-		jobs, lease, _ := s.abandoned("gives-back", 1)
-		_, err := lease.Finish(s.ctx, []queue.Ending{{Job: jobs[0], As: queue.AsReturned}})
-		s.must(err)
-		due := s.add("due", queue.Options{Delay: time.Hour})
-		s.must(s.client.Retry(s.ctx, due))
+	onAllBackends(t, func(f *fixture) {
+		back := f.add("returned", queue.Options{})
+		jobs, lease, _ := f.abandoned("gives-back", 1)
+		_, err := lease.Finish(f.ctx, []queue.Ending{{Job: jobs[0], As: queue.AsReturned}})
+		f.must(err)
+		due := f.add("due", queue.Options{Delay: time.Hour})
+		f.must(f.client.Retry(f.ctx, due))
 		want := []string{"", back, due}
 		for i := range 20 {
-			want = append(want, s.add(fmt.Sprint("fresh-", i), queue.Options{}))
+			want = append(want, f.add(fmt.Sprint("fresh-", i), queue.Options{}))
 		}
-		want = append(want, s.add("low", queue.Options{Priority: queue.Low}))
-		want[0] = s.add("high", queue.Options{Priority: queue.High})
+		want = append(want, f.add("low", queue.Options{Priority: queue.Low}))
+		want[0] = f.add("high", queue.Options{Priority: queue.High})
 
-		p := s.pool(workers.Config{Concurrency: 1})
+		p := f.pool(workers.Config{Concurrency: 1})
 		handler, seen := recorder()
 		for _, id := range want {
-			p.Handle(s.get(id).Kind, handler, workers.Kind{})
+			p.Handle(f.get(id).Kind, handler, workers.Kind{})
 		}
-		s.run(p)
+		f.run(p)
 		var got []string
 		for range want {
-			got = append(got, await(s, seen, "job").ID)
+			got = append(got, await(f, seen, "job").ID)
 		}
 		if !slices.Equal(got, want) {
-			s.Errorf("ran %v, want %v", got, want)
+			f.Errorf("ran %v, want %v", got, want)
 		}
 	})
 }
 
 func TestStrictPoolPrefersTheFirstQueueThatHasJobs(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{Concurrency: 1, Strict: true, Queues: []workers.Queue{{Name: "q"}, {Name: "z"}, {Name: "a"}}})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Concurrency: 1, Strict: true, Queues: []workers.Queue{{Name: "q"}, {Name: "z"}, {Name: "a"}}})
 		gate, running := make(chan struct{}), make(chan string)
 		p.Handle("k", func(_ context.Context, job *queue.Job) error { running <- job.Queue; <-gate; return nil }, workers.Kind{})
 		for range 3 {
-			s.add("k", queue.Options{Queue: "a"})
+			f.add("k", queue.Options{Queue: "a"})
 		}
-		s.run(p)
+		f.run(p)
 		var got []string
-		next := func() { got = append(got, await(s, running, "job")) }
+		next := func() { got = append(got, await(f, running, "job")) }
 		next()
-		s.add("k", queue.Options{Queue: "z"})
+		f.add("k", queue.Options{Queue: "z"})
 		gate <- struct{}{}
 		next()
-		s.add("k", queue.Options{Queue: "q"})
-		s.add("k", queue.Options{Queue: "z"})
+		f.add("k", queue.Options{Queue: "q"})
+		f.add("k", queue.Options{Queue: "z"})
 		for range 4 {
 			gate <- struct{}{}
 			next()
 		}
 		close(gate)
 		if want := []string{"a", "z", "q", "z", "a", "a"}; !slices.Equal(got, want) {
-			s.Errorf("the queues were served as %v, want %v", got, want)
+			f.Errorf("the queues were served as %v, want %v", got, want)
 		}
 	})
 }
@@ -85,25 +85,25 @@ func TestWeightsAreTheSharesOfQueuesThatHaveJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, redistest.DB(t))
+			f := newFixture(t, redistest.DB(t))
 			for _, name := range []string{"a", "b", "c"} {
 				inserts := make([]queue.Insert, c.jobs)
 				for i := range inserts {
 					inserts[i] = queue.Insert{Args: queue.Raw("k", nil), Options: queue.Options{Queue: name}}
 				}
 				for inserts := range slices.Chunk(inserts, 500) {
-					for _, result := range s.client.EnqueueMany(s.ctx, inserts) {
-						s.must(result.Err)
+					for _, result := range f.client.EnqueueMany(f.ctx, inserts) {
+						f.must(result.Err)
 					}
 				}
 			}
-			p := s.pool(workers.Config{Concurrency: c.concurrency, Queues: []workers.Queue{{Name: "a", Weight: 6}, {Name: "b", Weight: 3}, {Name: "c"}}})
+			p := f.pool(workers.Config{Concurrency: c.concurrency, Queues: []workers.Queue{{Name: "a", Weight: 6}, {Name: "b", Weight: 3}, {Name: "c"}}})
 			handler, seen := recorder()
 			p.Handle("k", handler, workers.Kind{})
-			s.run(p)
+			f.run(p)
 			got := map[string]int{}
 			for range c.jobs {
-				got[await(s, seen, "job").Queue]++
+				got[await(f, seen, "job").Queue]++
 			}
 			for name, share := range map[string]int{"a": 6, "b": 3, "c": 1} {
 				if want := c.jobs * share / 10; got[name] < want-c.within || got[name] > want+c.within {
@@ -115,23 +115,23 @@ func TestWeightsAreTheSharesOfQueuesThatHaveJobs(t *testing.T) {
 }
 
 func TestQueueThatWasEmptyIsServedBesideABusyOne(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{Concurrency: 1, Queues: []workers.Queue{{Name: "q", Weight: 100}, {Name: "r1"}, {Name: "r2"}, {Name: "r3"}}})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Concurrency: 1, Queues: []workers.Queue{{Name: "q", Weight: 100}, {Name: "r1"}, {Name: "r2"}, {Name: "r3"}}})
 		others := make(chan string, 10)
 		p.Handle("again", func(ctx context.Context, job *queue.Job) error {
-			_, err := s.client.Enqueue(ctx, queue.Raw("again", nil), queue.Options{Queue: "q"})
+			_, err := f.client.Enqueue(ctx, queue.Raw("again", nil), queue.Options{Queue: "q"})
 			return err
 		}, workers.Kind{})
 		p.Handle("other", func(_ context.Context, job *queue.Job) error { others <- job.Queue; return nil }, workers.Kind{})
 		for range 20 {
-			s.add("again", queue.Options{})
+			f.add("again", queue.Options{})
 		}
-		s.run(p)
+		f.run(p)
 		for i := range 6 {
 			name := fmt.Sprint("r", i%3+1)
-			s.add("other", queue.Options{Queue: name})
-			if got := await(s, others, "job of the other queue"); got != name {
-				s.Errorf("served %s, want %s", got, name)
+			f.add("other", queue.Options{Queue: name})
+			if got := await(f, others, "job of the other queue"); got != name {
+				f.Errorf("served %s, want %s", got, name)
 			}
 		}
 	})

@@ -122,10 +122,10 @@ var outcomeCases = map[string]struct {
 var errBusy = errors.New("busy")
 
 func TestOutcomesAreWhatTheHandlerReturns(t *testing.T) {
-	everywhere(t, func(s *shop) {
+	onAllBackends(t, func(f *fixture) {
 		for name, c := range outcomeCases {
 			hooks, reports := ended()
-			p := s.pool(workers.Config{
+			p := f.pool(workers.Config{
 				Concurrency: 1, Hooks: hooks,
 				Backoff:   func(*queue.Job, error) time.Duration { return time.Hour },
 				IsFailure: func(err error) bool { return !errors.Is(err, errBusy) },
@@ -133,90 +133,90 @@ func TestOutcomesAreWhatTheHandlerReturns(t *testing.T) {
 			p.Handle("k", c.handler, workers.Kind{})
 			options := c.options
 			options.Retain = time.Hour
-			id := s.add("k", options)
-			stop := s.run(p)
-			report := await(s, reports, "report")
+			id := f.add("k", options)
+			stop := f.run(p)
+			report := await(f, reports, "report")
 			stop()
-			if job := s.get(id); !c.want(job) || report.As != c.report {
-				s.Errorf("%s: reported %+v, and the job is %+v", name, report, job)
+			if job := f.get(id); !c.want(job) || report.As != c.report {
+				f.Errorf("%s: reported %+v, and the job is %+v", name, report, job)
 			}
 		}
 	})
 }
 
 func TestExhaustedIsToldOnceTheLastAttemptHasFailed(t *testing.T) {
-	everywhere(t, func(s *shop) {
+	onAllBackends(t, func(f *fixture) {
 		type end struct {
 			job *queue.Job
 			err error
 		}
 		exhausted := make(chan end, 10)
-		p := s.pool(workers.Config{Hooks: workers.Hooks{Exhausted: func(_ context.Context, job *queue.Job, err error) { exhausted <- end{job, err} }}})
+		p := f.pool(workers.Config{Hooks: workers.Hooks{Exhausted: func(_ context.Context, job *queue.Job, err error) { exhausted <- end{job, err} }}})
 		p.Handle("k", func(context.Context, *queue.Job) error { return errBroken },
 			workers.Kind{MaxAttempts: 3, Backoff: func(*queue.Job, error) time.Duration { return time.Millisecond }})
-		id := s.add("k", queue.Options{})
-		s.run(p)
-		if got := await(s, exhausted, "hook"); got.job.ID != id || got.job.Attempts != 2 || !errors.Is(got.err, errBroken) {
-			s.Errorf("told of %+v, %v", got.job, got.err)
+		id := f.add("k", queue.Options{})
+		f.run(p)
+		if got := await(f, exhausted, "hook"); got.job.ID != id || got.job.Attempts != 2 || !errors.Is(got.err, errBroken) {
+			f.Errorf("told of %+v, %v", got.job, got.err)
 		}
-		job, err := s.client.Wait(s.ctx, id)
-		s.must(err)
+		job, err := f.client.Wait(f.ctx, id)
+		f.must(err)
 		if job.State != queue.Dead || job.Attempts != 3 || len(job.Errors) != 3 {
-			s.Errorf("it ended as %+v", job)
+			f.Errorf("it ended as %+v", job)
 		}
 		// Whoever lets it run again gives it all its attempts again.
-		s.must(s.client.Retry(s.ctx, id))
-		if got := await(s, exhausted, "second hook"); got.job.Attempts != 5 {
-			s.Errorf("after a retry by hand it was exhausted with %d attempts before", got.job.Attempts)
+		f.must(f.client.Retry(f.ctx, id))
+		if got := await(f, exhausted, "second hook"); got.job.Attempts != 5 {
+			f.Errorf("after a retry by hand it was exhausted with %d attempts before", got.job.Attempts)
 		}
 	})
 }
 
 func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
 	t.Parallel()
-	s := open(t, redistest.DB(t))
+	f := newFixture(t, redistest.DB(t))
 	hooks, reports := ended()
-	p := s.pool(workers.Config{Hooks: hooks, IsFailure: func(error) bool { return false }})
-	id := s.add("unheard-of", queue.Options{MaxAttempts: 1})
-	s.run(p)
+	p := f.pool(workers.Config{Hooks: hooks, IsFailure: func(error) bool { return false }})
+	id := f.add("unheard-of", queue.Options{MaxAttempts: 1})
+	f.run(p)
 	var waits []time.Duration
 	for range 9 {
-		report := await(s, reports, "report")
+		report := await(f, reports, "report")
 		if report.As != queue.AsRetry || !errors.Is(report.Err, workers.ErrUnknownKind) {
-			s.Fatalf("reported %+v", report)
+			f.Fatalf("reported %+v", report)
 		}
 		waits = append(waits, report.Wait)
-		for s.client.Retry(s.ctx, id) != nil { // once it is delayed
+		for f.client.Retry(f.ctx, id) != nil { // once it is delayed
 			runtime.Gosched()
 		}
 	}
-	if report := await(s, reports, "last report"); report.As != queue.AsDead {
-		s.Errorf("the tenth time: %+v", report)
+	if report := await(f, reports, "last report"); report.As != queue.AsDead {
+		f.Errorf("the tenth time: %+v", report)
 	}
-	job, err := s.client.Wait(s.ctx, id)
-	s.must(err)
+	job, err := f.client.Wait(f.ctx, id)
+	f.must(err)
 	if job.State != queue.Dead || !strings.Contains(job.Reason, "unheard-of") {
-		s.Errorf("it ended as %+v", job)
+		f.Errorf("it ended as %+v", job)
 	}
 	if waits[0] != time.Second || !slices.IsSorted(waits) || waits[8] > 5*time.Minute {
-		s.Errorf("waits: %v", waits)
+		f.Errorf("waits: %v", waits)
 	}
 }
 
 func TestTypedHandlersGetTheirArgsAndResultsReachWhoWaits(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{})
 		workers.Handle(p, func(ctx context.Context, job *queue.Job, args greeting) error {
 			return workers.SetResult(ctx, []byte("hello "+args.Name))
 		}, workers.Kind{})
-		s.run(p)
+		f.run(p)
 		for _, retain := range []time.Duration{0, time.Hour} {
-			id, err := s.client.Enqueue(s.ctx, greeting{"Ada"}, queue.Options{Queue: "q", Retain: retain, Delay: 50 * time.Millisecond})
-			s.must(err)
-			job, err := s.client.Wait(s.ctx, id)
-			s.must(err)
+			id, err := f.client.Enqueue(f.ctx, greeting{"Ada"}, queue.Options{Queue: "q", Retain: retain, Delay: 50 * time.Millisecond})
+			f.must(err)
+			job, err := f.client.Wait(f.ctx, id)
+			f.must(err)
 			if string(job.Result) != "hello Ada" || job.Outcome != queue.Succeeded {
-				s.Errorf("the result is %q: %+v", job.Result, job)
+				f.Errorf("the result is %q: %+v", job.Result, job)
 			}
 		}
 	})
@@ -224,7 +224,7 @@ func TestTypedHandlersGetTheirArgsAndResultsReachWhoWaits(t *testing.T) {
 
 func TestMiddlewareGoesAroundTheFirstOutermost(t *testing.T) {
 	t.Parallel()
-	s := open(t, redistest.Open(t, "embedded:"))
+	f := newFixture(t, redistest.Open(t, "embedded:"))
 	steps := make(chan string, 10)
 	around := func(name string) workers.Middleware {
 		return func(next workers.Handler) workers.Handler {
@@ -236,12 +236,12 @@ func TestMiddlewareGoesAroundTheFirstOutermost(t *testing.T) {
 			}
 		}
 	}
-	p := s.pool(workers.Config{Middleware: []workers.Middleware{around("a"), around("b")}})
+	p := f.pool(workers.Config{Middleware: []workers.Middleware{around("a"), around("b")}})
 	p.Handle("k", func(context.Context, *queue.Job) error { steps <- "handler"; return errBroken }, workers.Kind{})
-	id := s.add("k", queue.Options{Retain: time.Hour})
-	s.run(p)
-	job, err := s.client.Wait(s.ctx, id)
-	s.must(err)
+	id := f.add("k", queue.Options{Retain: time.Hour})
+	f.run(p)
+	job, err := f.client.Wait(f.ctx, id)
+	f.must(err)
 	close(steps)
 	var got []string
 	for step := range steps {

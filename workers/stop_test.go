@@ -15,101 +15,101 @@ import (
 )
 
 func TestPauseHandsBackWhatWasFetchedAheadAndResumeWakesAtOnce(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{Concurrency: 2})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Concurrency: 2})
 		begun, gate := make(chan struct{}), make(chan struct{})
 		p.Handle("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 		handler, seen := recorder()
 		p.Handle("k", handler, workers.Kind{})
 		for range 50 {
-			s.add("k", queue.Options{})
+			f.add("k", queue.Options{})
 		}
 		for range 2 {
-			s.add("long", queue.Options{})
+			f.add("long", queue.Options{})
 		}
 		for range 50 {
-			s.add("k", queue.Options{})
+			f.add("k", queue.Options{})
 		}
-		s.run(p)
+		f.run(p)
 		for range 2 {
-			await(s, begun, "long job")
+			await(f, begun, "long job")
 		}
-		s.must(s.queue.Pause(s.ctx))
-		s.awaitDepth(50, 2)
+		f.must(f.queue.Pause(f.ctx))
+		f.awaitDepth(50, 2)
 		close(gate)
-		s.awaitDepth(50, 0)
+		f.awaitDepth(50, 0)
 		if len(seen) != 50 {
-			s.Errorf("%d jobs ran before the pause", len(seen))
+			f.Errorf("%d jobs ran before the pause", len(seen))
 		}
 		began := time.Now()
-		s.must(s.queue.Resume(s.ctx))
+		f.must(f.queue.Resume(f.ctx))
 		for range 100 {
-			await(s, seen, "job")
+			await(f, seen, "job")
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			s.Errorf("it took %s", took)
+			f.Errorf("it took %s", took)
 		}
 	})
 }
 
 func TestQuietAndStopComeFromAnotherProcess(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{Drain: patience})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Drain: patience})
 		begun, gate := make(chan struct{}), make(chan struct{})
 		p.Handle("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
-		s.add("k", queue.Options{})
+		f.add("k", queue.Options{})
 		ended := make(chan error, 1)
-		go func() { ended <- p.Run(s.ctx) }()
-		await(s, begun, "job")
+		go func() { ended <- p.Run(f.ctx) }()
+		await(f, begun, "job")
 		state := func(want string) {
-			s.Helper()
+			f.Helper()
 			for {
-				all, err := s.queue.Workers(s.ctx)
-				s.must(err)
+				all, err := f.queue.Workers(f.ctx)
+				f.must(err)
 				var about workers.About
-				s.must(json.Unmarshal(all[0].About, &about))
+				f.must(json.Unmarshal(all[0].About, &about))
 				if about.State == want {
 					return
 				}
 			}
 		}
 		state("running")
-		s.must(s.queue.Signal(s.ctx, queue.Signal{Do: queue.SignalStop, Worker: "another"}))
-		s.must(s.queue.Signal(s.ctx, queue.Signal{Do: queue.SignalQuiet, Worker: p.Name()}))
+		f.must(f.queue.Signal(f.ctx, queue.Signal{Do: queue.SignalStop, Worker: "another"}))
+		f.must(f.queue.Signal(f.ctx, queue.Signal{Do: queue.SignalQuiet, Worker: p.Name()}))
 		state("quiet")
-		left := s.add("k", queue.Options{})
-		s.must(s.queue.Signal(s.ctx, queue.Signal{Do: queue.SignalStop}))
+		left := f.add("k", queue.Options{})
+		f.must(f.queue.Signal(f.ctx, queue.Signal{Do: queue.SignalStop}))
 		state("stopping")
 		close(gate)
-		s.must(await(s, ended, "end of Run"))
-		if job := s.get(left); job.State != queue.Waiting {
-			s.Errorf("a job that came when it was quiet is %s", job.State)
+		f.must(await(f, ended, "end of Run"))
+		if job := f.get(left); job.State != queue.Waiting {
+			f.Errorf("a job that came when it was quiet is %s", job.State)
 		}
-		if all, err := s.queue.Workers(s.ctx); len(all) > 0 || err != nil {
-			s.Errorf("left behind: %+v, %v", all, err)
+		if all, err := f.queue.Workers(f.ctx); len(all) > 0 || err != nil {
+			f.Errorf("left behind: %+v, %v", all, err)
 		}
 	})
 }
 
 func TestStopBeforeRunAndTwiceAndASecondRun(t *testing.T) {
 	t.Parallel()
-	s := open(t, redistest.Open(t, "embedded:"))
-	id := s.add("k", queue.Options{})
-	p := s.pool(workers.Config{})
+	f := newFixture(t, redistest.Open(t, "embedded:"))
+	id := f.add("k", queue.Options{})
+	p := f.pool(workers.Config{})
 	p.Handle("k", func(context.Context, *queue.Job) error { t.Error("it was run"); return nil }, workers.Kind{})
 	for range 2 {
-		s.must(p.Stop(s.ctx))
+		f.must(p.Stop(f.ctx))
 	}
-	s.must(p.Run(s.ctx))
-	if err := p.Run(s.ctx); !errors.Is(err, workers.ErrStarted) {
+	f.must(p.Run(f.ctx))
+	if err := p.Run(f.ctx); !errors.Is(err, workers.ErrStarted) {
 		t.Errorf("a second run: %v", err)
 	}
-	s.must(p.Stop(s.ctx))
-	if job := s.get(id); job.State != queue.Waiting {
+	f.must(p.Stop(f.ctx))
+	if job := f.get(id); job.State != queue.Waiting {
 		t.Errorf("the job is %s", job.State)
 	}
 
-	again := s.pool(workers.Config{})
+	again := f.pool(workers.Config{})
 	again.Handle("k", func(ctx context.Context, _ *queue.Job) error {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
@@ -118,60 +118,60 @@ func TestStopBeforeRunAndTwiceAndASecondRun(t *testing.T) {
 		}
 		return nil
 	}, workers.Kind{})
-	s.must(again.Run(s.ctx))
+	f.must(again.Run(f.ctx))
 }
 
 func TestDrainLetsRunningJobsEnd(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{Drain: patience})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Drain: patience})
 		begun, gate := make(chan struct{}), make(chan struct{})
 		p.Handle("k", func(ctx context.Context, _ *queue.Job) error { begun <- struct{}{}; <-gate; return ctx.Err() }, workers.Kind{})
-		id := s.add("k", queue.Options{Retain: time.Hour})
-		ctx, cancel := context.WithCancel(s.ctx)
+		id := f.add("k", queue.Options{Retain: time.Hour})
+		ctx, cancel := context.WithCancel(f.ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()
-		await(s, begun, "job")
+		await(f, begun, "job")
 		cancel()
-		left := s.add("k", queue.Options{})
+		left := f.add("k", queue.Options{})
 		close(gate)
-		s.must(await(s, ended, "end of Run"))
-		if job := s.get(id); job.Outcome != queue.Succeeded {
-			s.Errorf("it ended as %+v", job)
+		f.must(await(f, ended, "end of Run"))
+		if job := f.get(id); job.Outcome != queue.Succeeded {
+			f.Errorf("it ended as %+v", job)
 		}
-		if job := s.get(left); job.State != queue.Waiting {
-			s.Errorf("a job that came later is %s", job.State)
+		if job := f.get(left); job.State != queue.Waiting {
+			f.Errorf("a job that came later is %s", job.State)
 		}
 	})
 }
 
 func TestAfterTheDrainJobsGoToTheFrontWithNoAttemptUsed(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{Concurrency: 2, Drain: 50 * time.Millisecond, Grace: 50 * time.Millisecond})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Concurrency: 2, Drain: 50 * time.Millisecond, Grace: 50 * time.Millisecond})
 		handler, begun, causes := waiter()
 		gate, deaf := make(chan struct{}), make(chan struct{})
 		p.Handle("k", handler, workers.Kind{})
 		p.Handle("deaf", func(context.Context, *queue.Job) error { deaf <- struct{}{}; <-gate; return nil }, workers.Kind{})
-		first, second, third := s.add("k", queue.Options{}), s.add("deaf", queue.Options{}), s.add("k", queue.Options{})
-		ctx, cancel := context.WithCancel(s.ctx)
+		first, second, third := f.add("k", queue.Options{}), f.add("deaf", queue.Options{}), f.add("k", queue.Options{})
+		ctx, cancel := context.WithCancel(f.ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()
-		await(s, begun, "first job")
-		await(s, deaf, "second job")
+		await(f, begun, "first job")
+		await(f, deaf, "second job")
 		cancel()
-		if cause := await(s, causes, "end"); !errors.Is(cause, workers.ErrShutdown) {
-			s.Errorf("the cause is %v", cause)
+		if cause := await(f, causes, "end"); !errors.Is(cause, workers.ErrShutdown) {
+			f.Errorf("the cause is %v", cause)
 		}
-		s.must(await(s, ended, "end of Run"))
+		f.must(await(f, ended, "end of Run"))
 		close(gate)
 
-		next := s.pool(workers.Config{Concurrency: 1})
+		next := f.pool(workers.Config{Concurrency: 1})
 		record, seen := recorder()
 		next.Handle("k", record, workers.Kind{})
 		next.Handle("deaf", record, workers.Kind{})
-		s.run(next)
+		f.run(next)
 		for _, want := range []string{first, second, third} {
-			if job := await(s, seen, "job"); job.ID != want || job.Attempts != 0 || job.Suspected != 0 {
-				s.Errorf("got %+v, want %s", job, want)
+			if job := await(f, seen, "job"); job.ID != want || job.Attempts != 0 || job.Suspected != 0 {
+				f.Errorf("got %+v, want %s", job, want)
 			}
 		}
 	})
@@ -186,20 +186,20 @@ func TestNoGoroutineOutlivesRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := open(t, db)
-		p := s.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "t-*"}}})
+		f := newFixture(t, db)
+		p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "t-*"}}})
 		handler, seen := recorder()
 		p.Handle("k", handler, workers.Kind{})
-		stop := s.run(p)
+		stop := f.run(p)
 		for range 20 {
-			s.add("k", queue.Options{})
-			s.add("k", queue.Options{Queue: "t-1"})
+			f.add("k", queue.Options{})
+			f.add("k", queue.Options{Queue: "t-1"})
 		}
 		for range 40 {
-			await(s, seen, "job")
+			await(f, seen, "job")
 		}
 		stop()
-		s.must(db.Close())
+		f.must(db.Close())
 	}
 	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {

@@ -12,8 +12,8 @@ import (
 
 // A report, a letter with its figures, and a note in another queue.
 func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
 		p.Handle("report", func(ctx context.Context, _ *queue.Job) error {
 			return workers.SetResult(ctx, []byte(`{"lines":9007199254740993,"top":{"country":"DE"},"days":["a","b"]}`))
 		}, workers.Kind{})
@@ -24,15 +24,15 @@ func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
 				return workers.SetResult(ctx, []byte("done"))
 			}, workers.Kind{})
 		}
-		s.add("report", queue.Options{Then: []queue.Insert{
+		f.add("report", queue.Options{Then: []queue.Insert{
 			{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}} lines, most of {{.result.top.country}}, by {{.job.kind}}","n":7,"data":"{{.result}}","days":["{{.result.days}}"]}`)),
 				Options: queue.Options{Then: []queue.Insert{{Args: queue.Raw("last", []byte(`"{{.result}}"`))}}}},
 			{Args: queue.Raw("note", []byte(`{}`)), Options: queue.Options{Queue: "other", Priority: queue.High}},
 		}})
-		s.run(p)
+		f.run(p)
 		got := map[string]*queue.Job{}
 		for range 3 {
-			job := await(s, ran, "job that follows")
+			job := await(f, ran, "job that follows")
 			got[job.Kind] = job
 		}
 		var letter struct {
@@ -41,30 +41,30 @@ func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
 			Data struct{ Lines json.Number }
 			Days [][]string
 		}
-		s.must(json.Unmarshal(got["letter"].Args, &letter))
+		f.must(json.Unmarshal(got["letter"].Args, &letter))
 		if letter.Text != "9007199254740993 lines, most of DE, by report" || letter.N != 7 ||
 			letter.Data.Lines != "9007199254740993" || len(letter.Days) != 1 || len(letter.Days[0]) != 2 {
-			s.Errorf("the letter is %s", got["letter"].Args)
+			f.Errorf("the letter is %s", got["letter"].Args)
 		}
 		if string(got["last"].Args) != `"done"` {
-			s.Errorf("the last is %s", got["last"].Args)
+			f.Errorf("the last is %s", got["last"].Args)
 		}
 		if note := got["note"]; note.Queue != "other" || note.Priority != queue.High {
-			s.Errorf("the note is in %s, %s", note.Queue, note.Priority)
+			f.Errorf("the note is in %s, %s", note.Queue, note.Priority)
 		}
 	})
 }
 
 func TestJobWhoseFollowersCanNotBeMadeIsDead(t *testing.T) {
-	everywhere(t, func(s *shop) {
-		p := s.pool(workers.Config{})
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{})
 		p.Handle("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
-		id := s.add("k", queue.Options{Then: []queue.Insert{{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}}"}`))}}})
-		s.run(p)
-		ended, err := s.client.Wait(s.ctx, id)
-		s.must(err)
+		id := f.add("k", queue.Options{Then: []queue.Insert{{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}}"}`))}}})
+		f.run(p)
+		ended, err := f.client.Wait(f.ctx, id)
+		f.must(err)
 		if ended.State != queue.Dead || !strings.Contains(ended.Reason, "it succeeded") || !strings.Contains(ended.Reason, `letter: text: {{.result.lines}}`) {
-			s.Errorf("got %s: %s", ended.State, ended.Reason)
+			f.Errorf("got %s: %s", ended.State, ended.Reason)
 		}
 	})
 }

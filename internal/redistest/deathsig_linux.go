@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// endWithParent makes the kernel end the process when the test binary dies,
+// EndWithParent makes the kernel end the process when the test binary dies,
 // however it dies.
-func endWithParent(cmd *exec.Cmd) {
+func EndWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

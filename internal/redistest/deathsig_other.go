@@ -4,6 +4,6 @@ package redistest
 
 import "os/exec"
 
-// endWithParent can't be had here: a test binary that is killed leaves its
+// EndWithParent can't be had here: a test binary that is killed leaves its
 // server behind.
-func endWithParent(*exec.Cmd) {}
+func EndWithParent(*exec.Cmd) {}

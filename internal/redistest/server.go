@@ -72,7 +72,7 @@ func (s *Server) Restart() error {
 	}
 	s.cmd = exec.Command(path, append(settings, s.args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
-	endWithParent(s.cmd)
+	EndWithParent(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}

@@ -2,17 +2,24 @@ package workers_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/signal"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"skidway/internal/processtest"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
+	"skidway/workers"
 )
 
 // thorough asks for the long form of the chaos tests (`make chaos`).
@@ -21,9 +28,9 @@ var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
 // chaosPatience is for how long anything may take that is to happen.
 const chaosPatience = 2 * time.Minute
 
-// A fleet is some worker processes, the queues that they serve, and all that is
-// known of the jobs in them.
-type fleet struct {
+// Processes of workers, the queues that they serve, and all that is known of the
+// jobs in them.
+type processes struct {
 	t      *testing.T
 	ctx    context.Context
 	db     *rdb.DB // the test's own
@@ -32,13 +39,13 @@ type fleet struct {
 	queues []*queue.Queue
 	random *rand.Rand
 
-	log     *runLog
+	ledger  *ledger
 	workers []*workerProcess
 	jobs    map[string]string // id → kind
 }
 
-// newFleet makes a fleet without workers. The plan is that of all of them.
-func newFleet(t *testing.T, db *rdb.DB, plan workerPlan) *fleet {
+// newProcesses returns processes of which none is started. The plan is that of all of them.
+func newProcesses(t *testing.T, db *rdb.DB, plan workerPlan) *processes {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), chaosPatience)
 	t.Cleanup(cancel)
@@ -52,9 +59,9 @@ func newFleet(t *testing.T, db *rdb.DB, plan workerPlan) *fleet {
 	plan.Prefix = db.Prefix()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	f := &fleet{
+	f := &processes{
 		t: t, ctx: ctx, db: db, client: client, plan: plan,
-		random: rand.New(rand.NewPCG(seed, 0)), log: newRunLog(db), jobs: map[string]string{},
+		random: rand.New(rand.NewPCG(seed, 0)), ledger: newLedger(db), jobs: map[string]string{},
 	}
 	for _, name := range plan.Queues {
 		q, err := client.Queue(name)
@@ -66,15 +73,15 @@ func newFleet(t *testing.T, db *rdb.DB, plan workerPlan) *fleet {
 	return f
 }
 
-// newServerFleet is newFleet on the shared server.
-func newServerFleet(t *testing.T, plan workerPlan) *fleet {
+// newServerProcesses is newProcesses on the shared server.
+func newServerProcesses(t *testing.T, plan workerPlan) *processes {
 	t.Helper()
 	plan.URL = redistest.URL(t)
-	return newFleet(t, redistest.Open(t, plan.URL), plan)
+	return newProcesses(t, redistest.Open(t, plan.URL), plan)
 }
 
 // start starts one more worker; change may change its plan.
-func (f *fleet) start(change ...func(*workerPlan)) *workerProcess {
+func (f *processes) start(change ...func(*workerPlan)) *workerProcess {
 	f.t.Helper()
 	plan := f.plan
 	plan.Name = fmt.Sprintf("w%d", len(f.workers)+1)
@@ -87,7 +94,7 @@ func (f *fleet) start(change ...func(*workerPlan)) *workerProcess {
 }
 
 // enqueue adds jobs of a kind, spread over the queues, and gives their ids.
-func (f *fleet) enqueue(n int, kind string, options queue.Options) (ids []string) {
+func (f *processes) enqueue(n int, kind string, options queue.Options) (ids []string) {
 	f.t.Helper()
 	inserts := make([]queue.Insert, n)
 	for i := range inserts {
@@ -104,8 +111,8 @@ func (f *fleet) enqueue(n int, kind string, options queue.Options) (ids []string
 	return ids
 }
 
-// mixed adds jobs that take all ways through the books.
-func (f *fleet) mixed(n int) {
+// mixed adds jobs that take all ways through the counters.
+func (f *processes) mixed(n int) {
 	f.t.Helper()
 	f.enqueue(n, "plain", queue.Options{})
 	f.enqueue(n, "fails-once", queue.Options{Priority: queue.High})
@@ -114,13 +121,13 @@ func (f *fleet) mixed(n int) {
 }
 
 // untilRun waits until so many jobs have run.
-func (f *fleet) untilRun(jobs int) {
+func (f *processes) untilRun(jobs int) {
 	f.t.Helper()
-	f.log.until(f.t, f.ctx, func() bool { return len(f.log.jobs) >= jobs })
+	f.ledger.until(f.t, f.ctx, func() bool { return len(f.ledger.jobs) >= jobs })
 }
 
 // untilSettled waits until no job is waiting, delayed or active.
-func (f *fleet) untilSettled() {
+func (f *processes) untilSettled() {
 	f.t.Helper()
 	if err := f.settle(f.ctx); err != nil {
 		f.t.Fatalf("%v\n%s", err, f.describe())
@@ -128,7 +135,7 @@ func (f *fleet) untilSettled() {
 }
 
 // settle waits for the end of all jobs that there are.
-func (f *fleet) settle(ctx context.Context) error {
+func (f *processes) settle(ctx context.Context) error {
 	for _, q := range f.queues {
 		for {
 			// The lists are of different moments, and a job may slip from one
@@ -151,7 +158,7 @@ func (f *fleet) settle(ctx context.Context) error {
 }
 
 // untilEnded waits for the end of the first jobs of a state.
-func (f *fleet) untilEnded(ctx context.Context, q *queue.Queue, state queue.State) error {
+func (f *processes) untilEnded(ctx context.Context, q *queue.Queue, state queue.State) error {
 	page, err := q.List(ctx, state, queue.ListOptions{})
 	if err != nil {
 		return err
@@ -166,7 +173,7 @@ func (f *fleet) untilEnded(ctx context.Context, q *queue.Queue, state queue.Stat
 
 // describe says what a person wants to know where jobs are stuck. It ends all
 // workers.
-func (f *fleet) describe() string {
+func (f *processes) describe() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	var text strings.Builder
@@ -182,16 +189,16 @@ func (f *fleet) describe() string {
 		}
 	}
 	for _, p := range f.workers {
-		p.kill()
-		fmt.Fprintf(&text, "log of %s:\n%s\n", p.plan.Name, p.stderr.String())
+		p.Kill()
+		fmt.Fprintf(&text, "log of %s:\n%s\n", p.plan.Name, p.Output())
 	}
 	return text.String()
 }
 
 // live gives the workers that run.
-func (f *fleet) live() (live []*workerProcess) {
+func (f *processes) live() (live []*workerProcess) {
 	for _, p := range f.workers {
-		if p.running() {
+		if p.Running() {
 			live = append(live, p)
 		}
 	}
@@ -199,29 +206,29 @@ func (f *fleet) live() (live []*workerProcess) {
 }
 
 // killOne kills one of the workers that run.
-func (f *fleet) killOne() {
+func (f *processes) killOne() {
 	live := f.live()
-	live[f.random.IntN(len(live))].kill()
+	live[f.random.IntN(len(live))].Kill()
 }
 
 // stop ends all workers, as a deploy does.
-func (f *fleet) stop() {
+func (f *processes) stop() {
 	for _, p := range f.live() {
-		p.stop()
+		p.Stop()
 	}
 	for _, p := range f.workers {
-		p.check(f.t)
+		p.Check()
 	}
-	f.log.rest(f.t)
+	f.ledger.rest(f.t)
 }
 
 // strikes waits for a worker to be struck by its own signal, or for all jobs to
 // be done, and reports whether it was struck.
-func (f *fleet) strikes(p *workerProcess) bool {
+func (f *processes) strikes(p *workerProcess) bool {
 	f.t.Helper()
 	struck, settled := make(chan bool, 1), make(chan error, 1)
 	go func() {
-		_, heard := p.hears("now")
+		_, heard := p.Word(processtest.Struck)
 		struck <- heard
 	}()
 	ctx, cancel := context.WithCancel(f.ctx)
@@ -237,3 +244,89 @@ func (f *fleet) strikes(p *workerProcess) bool {
 		return false
 	}
 }
+
+// A workerPlan is all that a worker process is told.
+type workerPlan struct {
+	Name        string // starts the names of its leases
+	URL, Prefix string
+	Queues      []string
+	Concurrency int
+	Lease       time.Duration
+
+	Signal processtest.CommandSignal
+}
+
+// runWorker is the program of a worker process. It runs jobs until SIGTERM.
+func runWorker() error {
+	var plan workerPlan
+	if err := json.Unmarshal([]byte(os.Args[1]), &plan); err != nil {
+		return err
+	}
+	rdb.LogTo(slog.New(slog.DiscardHandler))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	db, err := rdb.Open(ctx, plan.URL, rdb.Options{Prefix: plan.Prefix})
+	if err != nil {
+		return err
+	}
+	notes, err := rdb.Open(ctx, plan.URL, rdb.Options{Prefix: plan.Prefix})
+	if err != nil {
+		return err
+	}
+	hook := plan.Signal.Hook()
+	db.AddHook(hook)
+	client, err := queue.New(db, queue.Config{})
+	if err != nil {
+		return err
+	}
+	config := workers.Config{
+		Concurrency: plan.Concurrency, Lease: plan.Lease, Name: plan.Name,
+		Logger: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
+	}
+	for _, name := range plan.Queues {
+		config.Queues = append(config.Queues, workers.Queue{Name: name})
+	}
+	pool, err := workers.New(db, client, config)
+	if err != nil {
+		return err
+	}
+	addChaosKinds(pool, notes, plan.Name)
+	fmt.Println("ready")
+	err = pool.Run(ctx)
+	fmt.Println("commands", hook.Commands())
+	return err
+}
+
+// A workerProcess is a worker that runs, or did.
+type workerProcess struct {
+	*processtest.Process
+	plan workerPlan
+}
+
+// startWorker starts a worker and waits until it is about to run jobs.
+func startWorker(t testing.TB, plan workerPlan) *workerProcess {
+	t.Helper()
+	text, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &workerProcess{processtest.Start(t, processtest.Command(t, string(text))), plan}
+	t.Cleanup(func() {
+		p.Kill()
+		p.Check()
+	})
+	p.Word("ready")
+	return p
+}
+
+var lostLease = regexp.MustCompile(`"lease lost[^\n]*"worker":"([^"]+)"`)
+
+// lostLeases returns the leases that a process which has ended saw lost.
+func (p *workerProcess) lostLeases() (leases []string) {
+	for _, found := range lostLease.FindAllStringSubmatch(p.Output(), -1) {
+		leases = append(leases, found[1])
+	}
+	return leases
+}
+
+func TestMain(m *testing.M) { processtest.Main(m, runWorker) }

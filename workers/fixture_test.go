@@ -23,8 +23,8 @@ const patience = 20 * time.Second
 // shortLease is that of pools in tests.
 const shortLease = 300 * time.Millisecond
 
-// A shop is a client and one queue of it, "q".
-type shop struct {
+// A fixture is a client and one queue of it, "q".
+type fixture struct {
 	testing.TB
 	ctx    context.Context
 	db     *rdb.DB
@@ -37,7 +37,7 @@ type shop struct {
 	poolClient *queue.Client
 }
 
-func open(t testing.TB, db *rdb.DB) *shop {
+func newFixture(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
@@ -55,29 +55,29 @@ func open(t testing.TB, db *rdb.DB) *shop {
 			t.Log(kept.String())
 		}
 	})
-	return &shop{t, ctx, db, client, q, slog.New(slog.NewTextHandler(kept, nil)), kept, db, client}
+	return &fixture{t, ctx, db, client, q, slog.New(slog.NewTextHandler(kept, nil)), kept, db, client}
 }
 
-// openProxied is open with a proxy between the server and the client that pools
+// newProxiedFixture is newFixture with a proxy between the server and the client that pools
 // use. What the test itself asks of Redis goes past the proxy.
-func openProxied(t testing.TB, options rdb.Options) (*shop, *redistest.Proxy) {
+func newProxiedFixture(t testing.TB, options rdb.Options) (*fixture, *redistest.Proxy) {
 	t.Helper()
 	url := redistest.URL(t)
 	proxy := redistest.StartProxy(t, url)
-	s := open(t, redistest.Open(t, url))
-	db, err := rdb.Open(s.ctx, proxy.URL, options)
-	s.must(err)
+	f := newFixture(t, redistest.Open(t, url))
+	db, err := rdb.Open(f.ctx, proxy.URL, options)
+	f.must(err)
 	t.Cleanup(func() { _ = db.Close() })
-	s.poolDB = db
-	s.poolClient, err = queue.New(db, queue.Config{})
-	s.must(err)
-	return s, proxy
+	f.poolDB = db
+	f.poolClient, err = queue.New(db, queue.Config{})
+	f.must(err)
+	return f, proxy
 }
 
-// everywhere runs a test on all backends.
-func everywhere(t *testing.T, test func(s *shop)) {
+// onAllBackends runs a test on all backends.
+func onAllBackends(t *testing.T, test func(f *fixture)) {
 	t.Parallel()
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) { test(open(t, db)) })
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) { test(newFixture(t, db)) })
 }
 
 // A keptLog is what pools have logged.
@@ -98,40 +98,40 @@ func (k *keptLog) String() string {
 	return k.text.String()
 }
 
-func (s *shop) must(err error) {
-	s.Helper()
+func (f *fixture) must(err error) {
+	f.Helper()
 	if err != nil {
-		s.Fatal(err)
+		f.Fatal(err)
 	}
 }
 
 // addArgs enqueues a job of a kind into the queue "q". args are found again in the
 // replies that bring the job.
-func (s *shop) addArgs(kind, args string, o queue.Options) string {
-	s.Helper()
+func (f *fixture) addArgs(kind, args string, o queue.Options) string {
+	f.Helper()
 	o.Queue = "q"
-	id, err := s.client.Enqueue(s.ctx, queue.Raw(kind, []byte(args)), o)
-	s.must(err)
+	id, err := f.client.Enqueue(f.ctx, queue.Raw(kind, []byte(args)), o)
+	f.must(err)
 	return id
 }
 
 // declareDead ends a worker's lease as if it had been silent for too long.
-func (s *shop) declareDead(worker string) {
-	s.Helper()
-	for s.db.ZScore(s.ctx, s.key("leases"), worker).Err() == nil { // a heartbeat may come in between
-		s.expire(worker)
-		_, err := s.queue.Recover(s.ctx, 0, false)
-		s.must(err)
+func (f *fixture) declareDead(worker string) {
+	f.Helper()
+	for f.db.ZScore(f.ctx, f.key("leases"), worker).Err() == nil { // a heartbeat may come in between
+		f.expire(worker)
+		_, err := f.queue.Recover(f.ctx, 0, false)
+		f.must(err)
 	}
 }
 
 // leaseOf blocks until a pool has a lease of the queue "q" that is none of those
 // given, and returns its name.
-func (s *shop) leaseOf(p *workers.Pool, not ...string) string {
-	s.Helper()
+func (f *fixture) leaseOf(p *workers.Pool, not ...string) string {
+	f.Helper()
 	for {
-		infos, err := s.queue.Workers(s.ctx)
-		s.must(err)
+		infos, err := f.queue.Workers(f.ctx)
+		f.must(err)
 		for _, info := range infos {
 			if !info.Dead && strings.HasPrefix(info.Name, p.Name()+".") && !slices.Contains(not, info.Name) {
 				return info.Name
@@ -141,11 +141,11 @@ func (s *shop) leaseOf(p *workers.Pool, not ...string) string {
 }
 
 // awaitDepth blocks until so many jobs of the queue "q" are waiting and active.
-func (s *shop) awaitDepth(waiting, active int) {
-	s.Helper()
+func (f *fixture) awaitDepth(waiting, active int) {
+	f.Helper()
 	for {
-		depth, err := s.queue.Depth(s.ctx)
-		s.must(err)
+		depth, err := f.queue.Depth(f.ctx)
+		f.must(err)
 		if depth.Waiting.Total() == waiting && depth.Active.Total() == active {
 			return
 		}
@@ -153,36 +153,36 @@ func (s *shop) awaitDepth(waiting, active int) {
 }
 
 // awaitGone blocks until there is no job with this id.
-func (s *shop) awaitGone(id string) {
-	s.Helper()
+func (f *fixture) awaitGone(id string) {
+	f.Helper()
 	for {
-		_, err := s.client.Get(s.ctx, id)
+		_, err := f.client.Get(f.ctx, id)
 		if errors.Is(err, queue.ErrNoJob) {
 			return
 		}
-		s.must(err)
+		f.must(err)
 	}
 }
 
 // key gives the name of one of the queue's keys.
-func (s *shop) key(name string) string { return s.db.Prefix() + ":{q:0}:" + name }
+func (f *fixture) key(name string) string { return f.db.Prefix() + ":{q:0}:" + name }
 
 // add enqueues a job of a kind into the queue "q", unless the options say
 // another.
-func (s *shop) add(kind string, o queue.Options) string {
-	s.Helper()
+func (f *fixture) add(kind string, o queue.Options) string {
+	f.Helper()
 	if o.Queue == "" {
 		o.Queue = "q"
 	}
-	id, err := s.client.Enqueue(s.ctx, queue.Raw(kind, []byte(`{}`)), o)
-	s.must(err)
+	id, err := f.client.Enqueue(f.ctx, queue.Raw(kind, []byte(`{}`)), o)
+	f.must(err)
 	return id
 }
 
 // pool makes a pool with settings for tests; it serves the queue "q" unless the
 // config says otherwise.
-func (s *shop) pool(config workers.Config) *workers.Pool {
-	s.Helper()
+func (f *fixture) pool(config workers.Config) *workers.Pool {
+	f.Helper()
 	if config.Queues == nil {
 		config.Queues = []workers.Queue{{Name: "q"}}
 	}
@@ -190,71 +190,71 @@ func (s *shop) pool(config workers.Config) *workers.Pool {
 		config.Lease = shortLease
 	}
 	if config.Logger == nil {
-		config.Logger = s.log
+		config.Logger = f.log
 	}
-	p, err := workers.New(s.poolDB, s.poolClient, config)
-	s.must(err)
+	p, err := workers.New(f.poolDB, f.poolClient, config)
+	f.must(err)
 	return p
 }
 
 // run runs a pool until the test ends or stop is called.
-func (s *shop) run(p *workers.Pool) (stop func()) {
+func (f *fixture) run(p *workers.Pool) (stop func()) {
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(context.Background()) }()
 	stop = sync.OnceFunc(func() {
-		s.Helper()
+		f.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := p.Stop(ctx); err != nil {
-			s.Errorf("stop: %v", err)
+			f.Errorf("stop: %v", err)
 			return
 		}
 		if err := <-ended; err != nil {
-			s.Errorf("run: %v", err)
+			f.Errorf("run: %v", err)
 		}
 	})
-	s.Cleanup(stop)
+	f.Cleanup(stop)
 	return stop
 }
 
 // get looks a job up.
-func (s *shop) get(id string) *queue.Job {
-	s.Helper()
-	job, err := s.client.Get(s.ctx, id)
-	s.must(err)
+func (f *fixture) get(id string) *queue.Job {
+	f.Helper()
+	job, err := f.client.Get(f.ctx, id)
+	f.must(err)
 	return job
 }
 
 // await takes something from a channel.
-func await[T any](s *shop, from <-chan T, what string) (got T) {
-	s.Helper()
+func await[T any](f *fixture, from <-chan T, what string) (got T) {
+	f.Helper()
 	select {
 	case got = <-from:
 	case <-time.After(patience):
-		s.Fatalf("no %s within %s", what, patience)
+		f.Fatalf("no %s within %s", what, patience)
 	}
 	return got
 }
 
 // abandoned opens a lease as a worker would that dies after it has fetched n
 // jobs. die makes its lease expire.
-func (s *shop) abandoned(worker string, n int) (jobs []*queue.Job, lease *queue.Lease, die func()) {
-	s.Helper()
-	lease, err := s.queue.Lease(s.ctx, worker, time.Hour, nil)
-	s.must(err)
-	fetched, err := lease.Fetch(s.ctx, n, 1<<20)
-	s.must(err)
+func (f *fixture) abandoned(worker string, n int) (jobs []*queue.Job, lease *queue.Lease, die func()) {
+	f.Helper()
+	lease, err := f.queue.Lease(f.ctx, worker, time.Hour, nil)
+	f.must(err)
+	fetched, err := lease.Fetch(f.ctx, n, 1<<20)
+	f.must(err)
 	if len(fetched.Jobs) != n {
-		s.Fatalf("fetched %d jobs, want %d", len(fetched.Jobs), n)
+		f.Fatalf("fetched %d jobs, want %d", len(fetched.Jobs), n)
 	}
-	return fetched.Jobs, lease, func() { s.expire(worker) }
+	return fetched.Jobs, lease, func() { f.expire(worker) }
 }
 
 // expire makes leases expire, by hand.
-func (s *shop) expire(workers ...string) {
-	s.Helper()
+func (f *fixture) expire(workers ...string) {
+	f.Helper()
 	for _, worker := range workers {
-		s.must(s.db.Do(s.ctx, "ZADD", s.key("leases"), "XX", 1, worker).Err())
+		f.must(f.db.Do(f.ctx, "ZADD", f.key("leases"), "XX", 1, worker).Err())
 	}
 }
 
