@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/processtest"
 	"skidway/internal/redistest"
 )
 
@@ -31,13 +32,13 @@ func points(t testing.TB) (first, stride int) {
 // killEverywhere kills a process at its nth Redis command, for more and more n,
 // until it ends before it comes so far; then starts it again with all others
 // that are needed, and compares the counts.
-func killEverywhere(t *testing.T, scenario func(t *testing.T, url, folder string, settings []string) (killed bool)) {
-	for _, when := range []string{"before", "after"} {
+func killEverywhere(t *testing.T, scenario func(t *testing.T, url, folder string, signal processtest.CommandSignal) (killed bool)) {
+	for _, after := range []bool{false, true} {
 		first, stride := points(t)
 		for n := first; ; n += stride {
 			killed := false
-			t.Run(fmt.Sprintf("%s command %d", when, n), func(t *testing.T) {
-				killed = scenario(t, redistest.URL(t), t.TempDir(), at(n, when, syscall.SIGKILL))
+			t.Run(fmt.Sprintf("command %d after=%t", n, after), func(t *testing.T) {
+				killed = scenario(t, redistest.URL(t), t.TempDir(), processtest.CommandSignal{At: n, After: after, Signal: syscall.SIGKILL})
 			})
 			if !killed || t.Failed() {
 				break
@@ -64,9 +65,9 @@ func exact(t testing.TB, url, subscriber string, contents ...[]byte) {
 
 func TestShipperKilledAtAnyCommandAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	killEverywhere(t, func(t *testing.T, url, folder string, settings []string) bool {
+	killEverywhere(t, func(t *testing.T, url, folder string, signal processtest.CommandSignal) bool {
 		files := crashFiles(t, folder)
-		killed := start(t, url, "ship", files, settings...).end(t)
+		killed := start(t, processPlan{"ship", url, files, signal}).Check()
 		run(t, url, "ship", files...)
 		run(t, url, "work", "s")
 		exact(t, url, "s", crashContents...)
@@ -76,9 +77,9 @@ func TestShipperKilledAtAnyCommandAndStartedAgain(t *testing.T) {
 
 func TestWorkerKilledAtAnyCommandAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	killEverywhere(t, func(t *testing.T, url, folder string, settings []string) bool {
+	killEverywhere(t, func(t *testing.T, url, folder string, signal processtest.CommandSignal) bool {
 		run(t, url, "ship", crashFiles(t, folder)...)
-		killed := start(t, url, "work", []string{"s"}, settings...).end(t)
+		killed := start(t, processPlan{"work", url, []string{"s"}, signal}).Check()
 		run(t, url, "work", "s")
 		exact(t, url, "s", crashContents...)
 		return killed
@@ -87,12 +88,12 @@ func TestWorkerKilledAtAnyCommandAndStartedAgain(t *testing.T) {
 
 func TestWorkerKilledWhileAnotherWorks(t *testing.T) {
 	t.Parallel()
-	killEverywhere(t, func(t *testing.T, url, folder string, settings []string) bool {
-		other := start(t, url, "work", []string{"s"})
-		victim := start(t, url, "work", []string{"s"}, settings...)
+	killEverywhere(t, func(t *testing.T, url, folder string, signal processtest.CommandSignal) bool {
+		other := start(t, processPlan{Role: "work", URL: url, Args: []string{"s"}})
+		victim := start(t, processPlan{"work", url, []string{"s"}, signal})
 		run(t, url, "ship", crashFiles(t, folder)...)
-		killed := victim.end(t)
-		other.end(t)
+		killed := victim.Check()
+		other.Check()
 		exact(t, url, "s", crashContents...)
 		return killed
 	})
@@ -105,16 +106,14 @@ func TestStoppedWorkerChangesNothingWhenItGoesOn(t *testing.T) {
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			run(t, url, "ship", crashFiles(t, folder)...)
-			zombie := start(t, url, "work", []string{"s"}, at(n, "before", syscall.SIGSTOP)...)
-			if !stops(zombie) {
+			zombie := start(t, processPlan{"work", url, []string{"s"}, processtest.CommandSignal{At: n, Signal: syscall.SIGSTOP}})
+			if _, stopped := zombie.Word(processtest.Struck); !stopped {
 				return // it came to its end before
 			}
 			run(t, url, "work", "s")
 			exact(t, url, "s", crashContents...)
-			if err := zombie.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
-			zombie.end(t)
+			zombie.Signal(syscall.SIGCONT)
+			zombie.Check()
 			exact(t, url, "s", crashContents...)
 		})
 	}
@@ -127,31 +126,19 @@ func TestStoppedShipperChangesNothingWhenItGoesOn(t *testing.T) {
 		t.Run(fmt.Sprintf("before command %d", n), func(t *testing.T) {
 			url, folder := redistest.URL(t), t.TempDir()
 			files := crashFiles(t, folder)
-			zombie := start(t, url, "ship", files, at(n, "before", syscall.SIGSTOP)...)
-			if !stops(zombie) {
+			zombie := start(t, processPlan{"ship", url, files, processtest.CommandSignal{At: n, Signal: syscall.SIGSTOP}})
+			if _, stopped := zombie.Word(processtest.Struck); !stopped {
 				return
 			}
 			run(t, url, "ship", files...)
 			run(t, url, "work", "s")
 			exact(t, url, "s", crashContents...)
-			if err := zombie.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
-			zombie.end(t)
+			zombie.Signal(syscall.SIGCONT)
+			zombie.Check()
 			run(t, url, "work", "s")
 			exact(t, url, "s", crashContents...)
 		})
 	}
-}
-
-// stops waits for the process to say that it stops; false: it ended instead.
-func stops(p *process) bool {
-	word := make([]byte, 4)
-	n, _ := p.stdout.Read(word)
-	if n == 0 {
-		_ = p.Wait()
-	}
-	return n > 0
 }
 
 func TestShipperKilledAndNeverStartedAgain(t *testing.T) {
@@ -159,16 +146,15 @@ func TestShipperKilledAndNeverStartedAgain(t *testing.T) {
 	url, folder := redistest.URL(t), t.TempDir()
 	files := crashFiles(t, folder)
 	// It dies with an upload in hand: the first append was answered.
-	if !start(t, url, "ship", files, at(14, "after", syscall.SIGKILL)...).end(t) {
+	if !start(t, processPlan{"ship", url, files, processtest.CommandSignal{At: 14, After: true, Signal: syscall.SIGKILL}}).Check() {
 		t.Fatal("the shipper was not killed")
 	}
 	other := write(t, folder, "other.log", content(9, 1000))
 	run(t, url, "ship", other)
-	worker := start(t, url, "work", []string{"s"})
-	_ = worker.Wait()
+	code := start(t, processPlan{Role: "work", URL: url, Args: []string{"s"}}).ExitCode()
 	db := redistest.Open(t, url)
 	got := counted(t, open(t, db), "s")
-	if worker.ProcessState.ExitCode() == 0 {
+	if code == 0 {
 		// All that the dead shipper had announced was complete.
 		if got.lines < 1000 {
 			t.Errorf("%d lines counted", got.lines)
@@ -199,13 +185,13 @@ func TestOneShipperThreeWorkerProcessesTwoSubscribers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var workers []*process
+	var workers []*processtest.Process
 	for _, subscriber := range []string{"one", "one", "one", "two", "two", "two"} {
-		workers = append(workers, start(t, url, "work", []string{subscriber}))
+		workers = append(workers, start(t, processPlan{Role: "work", URL: url, Args: []string{subscriber}}))
 	}
 	run(t, url, "ship", files...)
 	for _, worker := range workers {
-		worker.end(t)
+		worker.Check()
 	}
 	run(t, url, "work", "one")
 	run(t, url, "work", "two")

@@ -3,14 +3,18 @@ package distribute_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
 	"skidway/distribute"
+	"skidway/internal/processtest"
 	"skidway/internal/rdb"
 )
 
@@ -88,4 +92,71 @@ func work(t testing.TB, channel *distribute.Channel, subscriber string) distribu
 		t.Fatal(err)
 	}
 	return result
+}
+
+// testLease is short, so that what dead processes hold is free soon.
+const testLease = 300 * time.Millisecond
+
+func TestMain(m *testing.M) { processtest.Main(m, shipOrWork) }
+
+// A processPlan is all that a process of a shipper or a worker is told.
+type processPlan struct {
+	Role   string // "ship" or "work"
+	URL    string
+	Args   []string // the files, or the subscriber
+	Signal processtest.CommandSignal
+}
+
+// shipOrWork is the program of such a process.
+func shipOrWork() error {
+	var plan processPlan
+	if err := json.Unmarshal([]byte(os.Args[1]), &plan); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	db, err := rdb.Open(ctx, plan.URL, rdb.Options{})
+	if err != nil {
+		return err
+	}
+	db.AddHook(plan.Signal.Hook())
+	channel, err := distribute.Open(ctx, db, "web")
+	if err != nil {
+		return err
+	}
+	if plan.Role == "ship" {
+		results, err := distribute.NewShipper(channel, distribute.ShipperConfig{Lease: testLease}).Ship(ctx, plan.Args)
+		for _, r := range results {
+			err = errors.Join(err, r.Err)
+		}
+		return err
+	}
+	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	if err != nil {
+		return err
+	}
+	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], aggregation,
+		distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2})
+	if err != nil {
+		return err
+	}
+	_, err = worker.Work(ctx)
+	return err
+}
+
+// start starts a process.
+func start(t testing.TB, plan processPlan) *processtest.Process {
+	t.Helper()
+	text, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return processtest.Start(t, processtest.Command(t, string(text)))
+}
+
+// run runs a process to its end, which must be a good one.
+func run(t testing.TB, url, role string, args ...string) {
+	t.Helper()
+	if start(t, processPlan{Role: role, URL: url, Args: args}).Check() {
+		t.Error("the process was killed")
+	}
 }

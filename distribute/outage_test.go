@@ -4,70 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
-// lostReply loses the answer to the nth command, which Redis has carried out.
-type lostReply struct {
-	commands atomic.Int64
-	at       int64
-}
-
-func (l *lostReply) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (l *lostReply) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if cmd.Name() == "watch" || cmd.Name() == "unwatch" {
-			// With a real answer its connection is lost, and the watch with it;
-			// here the connection would go on watching.
-			return err
-		}
-		if l.commands.Add(1) == l.at {
-			err = io.ErrUnexpectedEOF
-			cmd.SetErr(err)
-		}
-		return err
-	}
-}
-
-func (l *lostReply) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		if l.commands.Add(1) == l.at {
-			err = io.ErrUnexpectedEOF
-			for _, cmd := range cmds {
-				cmd.SetErr(err)
-			}
-		}
-		return err
-	}
-}
-
 func TestLostReplyToAnyCommandChangesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	files := crashFiles(t, folder)
-	for n, lost := int64(1), true; lost; n++ {
+	for n, lost := 1, true; lost; n++ {
 		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
 			url := redistest.URL(t)
-			hook := &lostReply{at: n}
-			db := redistest.Open(t, url)
-			db.AddHook(hook)
-			channel := open(t, db)
+			proxy := redistest.StartProxy(t, url)
+			proxy.DropReply(n)
+			channel := open(t, redistest.Open(t, proxy.URL))
 			ship(t, channel, files...)
 			work(t, channel, "s")
 			exact(t, url, "s", crashContents...)
-			lost = hook.commands.Load() >= n
+			lost = proxy.Commands() >= n
 		})
 		if t.Failed() {
 			break
@@ -80,7 +38,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 	ctx, folder := context.Background(), t.TempDir()
 	lines := content(1, 200)
 	path := write(t, folder, "a.log", lines)
-	for n, lost := int64(1), true; lost; n++ {
+	for n, lost := 1, true; lost; n++ {
 		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
 			url := redistest.URL(t)
 			// A server that has seen the scripts: the answer that is lost is the
@@ -95,8 +53,9 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			}
 			work(t, plain, "fast")
 
-			db, hook := redistest.Open(t, url), &lostReply{at: n}
-			db.AddHook(hook)
+			proxy := redistest.StartProxy(t, url)
+			proxy.DropReply(n)
+			db := redistest.Open(t, proxy.URL)
 			if err := open(t, db).Unsubscribe(ctx, "slow"); err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +65,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			}
 			same(t, countsOf(result.Report), reference(t, lines))
 			exact(t, url, "fast", lines)
-			lost = hook.commands.Load() >= n
+			lost = proxy.Commands() >= n
 		})
 		if t.Failed() {
 			break
