@@ -23,30 +23,30 @@ func aMinute() time.Duration {
 	return time.Minute
 }
 
-// A bell is a server that is rung by the jobs of a schedule.
-type bell struct {
+// A hookServer counts the requests that are sent by the jobs of a schedule.
+type hookServer struct {
 	*httptest.Server
-	mu    sync.Mutex
-	rings map[string]int // by the id of the job
+	mu     sync.Mutex
+	counts map[string]int // by the id of the job
 }
 
-func newBell(t testing.TB) *bell {
+func newHookServer(t testing.TB) *hookServer {
 	t.Helper()
-	b := &bell{rings: map[string]int{}}
+	b := &hookServer{counts: map[string]int{}}
 	b.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.rings[r.Header.Get("Idempotency-Key")]++
+		b.counts[r.Header.Get("Idempotency-Key")]++
 	}))
 	t.Cleanup(b.Close)
 	return b
 }
 
-// rung is how often a job has rung.
-func (b *bell) rung(id string) int {
+// requests returns how many requests a job has sent.
+func (b *hookServer) requests(id string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.rings[id]
+	return b.counts[id]
 }
 
 const beatConfig = `
@@ -60,20 +60,20 @@ schedules:
     job: {queue: beats, kind: http.request, args: {url: %q}, retain: 2h}
 `
 
-// A beat is a crew with a schedule that fires every second.
+// A beat is processes with a schedule that fires every second.
 type beat struct {
-	*crew
-	bell   *bell
-	events *chronicle
+	*processes
+	hook   *hookServer
+	events *eventLog
 	jobs   []string // ids of those that the schedule has added
 	from   time.Time
 }
 
 func newBeat(t testing.TB, workers int) *beat {
 	t.Helper()
-	bell := newBell(t)
-	b := &beat{crew: newCrew(t, fmt.Sprintf(beatConfig, 1, "* * * * * *", bell.URL)), bell: bell}
-	b.events = b.chronicle("beats")
+	hook := newHookServer(t)
+	b := &beat{processes: newProcesses(t, fmt.Sprintf(beatConfig, 1, "* * * * * *", hook.URL)), hook: hook}
+	b.events = b.eventLog("beats")
 	for range workers {
 		b.worker()
 	}
@@ -158,8 +158,8 @@ func (b *beat) check() {
 	ids := map[int64]string{} // by second
 	for _, id := range b.jobs {
 		job, err := b.client.Wait(b.Context(), id)
-		if err != nil || job.Outcome != queue.Succeeded || b.bell.rung(id) == 0 {
-			b.Errorf("job %s did not ring: %+v, %v", id, job, err)
+		if err != nil || job.Outcome != queue.Succeeded || b.hook.requests(id) == 0 {
+			b.Errorf("job %s sent no request: %+v, %v", id, job, err)
 		}
 		due, _ := b.due(id)
 		if other, there := ids[due.Unix()]; there {

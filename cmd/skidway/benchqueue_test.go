@@ -52,9 +52,9 @@ func TestStoppedQueueBenchLeavesNothing(t *testing.T) {
 	t.Parallel()
 	url, client := benchServer(t)
 	p := start(t, t.TempDir(), "bench", "queue", "--redis", url)
-	p.tells("run 1 of 5")
-	p.signal(interrupt)
-	told, code := p.ends()
+	p.Await("run 1 of 5")
+	p.Signal(interrupt)
+	told, code := p.End()
 	if code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // schedule is a schedule as the command lists it.
-func (d *depot) schedule(name string) (found scheduleJSON) {
+func (d *fixture) schedule(name string) (found scheduleJSON) {
 	d.Helper()
 	var list []scheduleJSON
 	if err := json.Unmarshal([]byte(d.must("cron", "list", "-o", "json").stdout), &list); err != nil {
@@ -29,7 +29,7 @@ func (d *depot) schedule(name string) (found scheduleJSON) {
 }
 
 // due is the time for which a job was made, and the schedule that has made it.
-func (d *depot) due(id string) (at time.Time, schedule string) {
+func (d *fixture) due(id string) (at time.Time, schedule string) {
 	d.Helper()
 	job, err := d.client.Get(d.Context(), id)
 	if err != nil {
@@ -47,12 +47,12 @@ const never = "0 0 1 1 *"
 
 func TestChangedScheduleTakesEffectAtOnceInRunningWorkers(t *testing.T) {
 	t.Parallel()
-	bell := newBell(t)
-	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, bell.URL))
-	beats := c.chronicle("beats")
+	hook := newHookServer(t)
+	c := newProcesses(t, fmt.Sprintf(beatConfig, 1, never, hook.URL))
+	beats := c.eventLog("beats")
 	c.worker()
 	c.worker()
-	args := fmt.Sprintf(`{"url":%q}`, bell.URL)
+	args := fmt.Sprintf(`{"url":%q}`, hook.URL)
 	add := func(name, expr string) {
 		c.must("cron", "add", name, expr, "beats", "http.request", args, "--retain", "1h")
 	}
@@ -93,17 +93,17 @@ func TestChangedScheduleTakesEffectAtOnceInRunningWorkers(t *testing.T) {
 
 func TestReloadedConfigurationChangesSchedulesAtOnce(t *testing.T) {
 	t.Parallel()
-	bell := newBell(t)
-	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, bell.URL))
-	beats := c.chronicle("beats")
+	hook := newHookServer(t)
+	c := newProcesses(t, fmt.Sprintf(beatConfig, 1, never, hook.URL))
+	beats := c.eventLog("beats")
 	one, two := c.worker(), c.worker()
-	c.configure(fmt.Sprintf(beatConfig, 2, "@every 1s", bell.URL))
-	one.signal(syscall.SIGHUP)
-	one.tells("new configuration")
+	c.configure(fmt.Sprintf(beatConfig, 2, "@every 1s", hook.URL))
+	one.Signal(syscall.SIGHUP)
+	one.Await("new configuration")
 	c.kill(one)
 	beats.until(queue.EventSucceeded) // by the other one, which has the old configuration
-	two.signal(syscall.SIGHUP)
-	two.tells("new configuration")
+	two.Signal(syscall.SIGHUP)
+	two.Await("new configuration")
 	if s := c.schedule("beat"); s.Expr != "@every 1s" || s.Revision != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -112,11 +112,11 @@ func TestReloadedConfigurationChangesSchedulesAtOnce(t *testing.T) {
 
 func TestRemovedScheduleComesAgainOnlyFromAConfiguration(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, "http://example.com"))
+	c := newProcesses(t, fmt.Sprintf(beatConfig, 1, never, "http://example.com"))
 	p := c.worker()
 	reload := func() {
-		p.signal(syscall.SIGHUP)
-		p.tells("new configuration")
+		p.Signal(syscall.SIGHUP)
+		p.Await("new configuration")
 	}
 	there := func(want bool) {
 		t.Helper()
@@ -139,13 +139,13 @@ func TestRemovedScheduleComesAgainOnlyFromAConfiguration(t *testing.T) {
 
 func TestCronRunFiresNowAndLeavesTheTimes(t *testing.T) {
 	t.Parallel()
-	bell := newBell(t)
-	c := newCrew(t, fmt.Sprintf(beatConfig, 1, never, bell.URL))
+	hook := newHookServer(t)
+	c := newProcesses(t, fmt.Sprintf(beatConfig, 1, never, hook.URL))
 	c.worker()
 	before := c.schedule("beat")
 	id := c.must("cron", "run", "beat").one(t)
 	job, err := c.client.Wait(t.Context(), id)
-	if err != nil || job.Outcome != queue.Succeeded || bell.rung(id) != 1 || job.Headers[queue.HeaderSchedule] != "beat" {
+	if err != nil || job.Outcome != queue.Succeeded || hook.requests(id) != 1 || job.Headers[queue.HeaderSchedule] != "beat" {
 		t.Errorf("%+v, %v", job, err)
 	}
 	after := c.schedule("beat")
@@ -158,7 +158,7 @@ func TestCronRunFiresNowAndLeavesTheTimes(t *testing.T) {
 
 func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 	t.Parallel()
-	c := newCrew(t, fmt.Sprintf(beatConfig, 1, "@every 1h", "http://old.example.com"))
+	c := newProcesses(t, fmt.Sprintf(beatConfig, 1, "@every 1h", "http://old.example.com"))
 	old := c.worker()
 	c.configure(fmt.Sprintf(beatConfig, 2, "@every 2h", "http://new.example.com"))
 	c.worker()
@@ -173,8 +173,8 @@ func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 
 	c.configure(fmt.Sprintf(beatConfig, 1, "@every 1h", "http://old.example.com"))
 	p := c.watched("worker", "--config", c.config, "--redis", c.url)
-	p.tells("a newer configuration has changed a schedule: it stays as that says")
-	p.tells("worker is ready")
+	p.Await("a newer configuration has changed a schedule: it stays as that says")
+	p.Await("worker is ready")
 	c.dismiss(p)
 	isNew()
 	c.stop()
@@ -183,7 +183,7 @@ func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 func TestEqualRevisionsWithOtherContentAreRefused(t *testing.T) {
 	t.Parallel()
 	right := fmt.Sprintf(beatConfig, 2, "@every 1h", "http://one.example.com")
-	c := newCrew(t, right)
+	c := newProcesses(t, right)
 	p := c.worker()
 	for name, other := range map[string]string{
 		"other time": fmt.Sprintf(beatConfig, 2, "@every 2h", "http://one.example.com"),
@@ -192,8 +192,8 @@ func TestEqualRevisionsWithOtherContentAreRefused(t *testing.T) {
 		c.configure(other)
 		o := c.run("worker", "--config", c.config)
 		c.ends(o, cli.ExitUsage, "skidway.yaml:7: ", "schedule beat is refused: revision 2 is there with other content; raise the revision")
-		p.signal(syscall.SIGHUP)
-		p.tells("the new configuration can't be used; the old one stays")
+		p.Signal(syscall.SIGHUP)
+		p.Await("the new configuration can't be used; the old one stays")
 		if s := c.schedule("beat"); s.Expr != "@every 1h" || !strings.Contains(fmt.Sprint(s.Args), "one.example.com") {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -205,7 +205,7 @@ func TestEqualRevisionsWithOtherContentAreRefused(t *testing.T) {
 
 func TestWrongSchedulesEndWithTwo(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for name, c := range map[string]struct {
 		args []string
 		part string

@@ -110,7 +110,7 @@ func told(t *testing.T, url string, args ...string) string {
 
 func TestDoctorNamesQueuesOfANewerRelease(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.add("a", queue.Options{})
 	if err := redistest.Open(t, d.url).HSet(t.Context(), "skidway:{mail:0}:meta", "format", "9").Err(); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // batchOf runs "enqueue mail --batch -" on a text.
-func (d *depot) batchOf(text string, args ...string) outcome {
+func (d *fixture) batchOf(text string, args ...string) outcome {
 	d.Helper()
 	c := command(d, d.TempDir(), append([]string{"enqueue", "mail", "--batch", "-", "--redis", d.url}, args...)...)
 	c.Stdin = strings.NewReader(text)
@@ -20,7 +20,7 @@ func (d *depot) batchOf(text string, args ...string) outcome {
 }
 
 // kinds gives the kinds of the jobs of a state, in order.
-func (d *depot) kinds(state queue.State) string {
+func (d *fixture) kinds(state queue.State) string {
 	d.Helper()
 	page, err := d.queue().List(d.Context(), state, queue.ListOptions{Limit: queue.MaxListLimit})
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *depot) kinds(state queue.State) string {
 
 func TestBatchKeepsTheOrderOfItsLines(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	var text strings.Builder
 	const lines = 30_000 // some blocks
 	for n := range lines {
@@ -69,7 +69,7 @@ func TestBatchKeepsTheOrderOfItsLines(t *testing.T) {
 
 func TestBatchLineHasOptionsByTheNamesOfFlags(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for _, line := range []string{
 		`{"kind":"a","args":{"max-x":1},"priority":"high","in":"1h","unique":"k-1","unique-for":"2h","max-attempts":3,"timeout":"30s","retain":"24h","headers":{"a-b":"c"}}`,
 		`{"kind":"a","args":{"max-x":1},"priority":"high","in":"1h","unique":"k_1","unique_for":"2h","max_attempts":3,"timeout":"30s","retain":"24h","headers":{"a-b":"c"}}`,
@@ -91,7 +91,7 @@ func TestBatchLineHasOptionsByTheNamesOfFlags(t *testing.T) {
 
 func TestFollowersInABatchHaveOptionsByTheNamesOfFlags(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	o := d.batchOf(`{"kind":"a","then":[{"kind":"b"}, {"kind":"c","args":{"x-y":1},"max-attempts":3,"then":[{"kind":"d","unique":"k-1","unique-for":"1h"}]}]}`, "--ids")
 	if o.code != cli.ExitDone {
 		t.Fatal(o.stderr)
@@ -122,7 +122,7 @@ func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDepot(t)
+			d := newFixture(t)
 			text := "{\"kind\":\"a\"}\n\n{\"kind\":\"b\"}\n" + c.line + "\n{\"kind\":\"c\"}\n"
 			d.ends(d.batchOf(text), cli.ExitFailed, "standard input: line 4: ", c.tells, "from line 4 on")
 			if got := d.kinds(queue.Waiting); got != "a b" {
@@ -140,7 +140,7 @@ func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
 
 func TestBatchCountsDuplicatesAndNamesTheirOwners(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	o := d.batchOf(strings.Repeat("{\"kind\":\"a\",\"unique\":\"k\"}\n", 3), "--ids")
 	ids := strings.Fields(o.stdout)
 	if o.code != cli.ExitDone || len(ids) != 3 || ids[0] != ids[1] || ids[1] != ids[2] {
@@ -151,7 +151,7 @@ func TestBatchCountsDuplicatesAndNamesTheirOwners(t *testing.T) {
 
 func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	c := command(t, t.TempDir(), "enqueue", "mail", "--batch", "-", "--ids", "--redis", d.url)
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -186,7 +186,7 @@ func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
 
 func TestBatchOfNoFileIsToldByName(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.ends(d.run("enqueue", "mail", "--batch", "missing.ndjson"), cli.ExitFailed, "missing.ndjson")
 	if o := d.batchOf(""); o.code != cli.ExitDone {
 		t.Errorf("empty: %s", o.stderr)
@@ -197,7 +197,7 @@ func TestBatchOfNoFileIsToldByName(t *testing.T) {
 // reply got lost, or going on behind it would add jobs twice.
 func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	proxy := redistest.StartProxy(t, d.url)
 	var text strings.Builder
 	for range 150 {

@@ -14,67 +14,9 @@ import (
 	"skidway/workers"
 )
 
-// A depot is a Redis of a test's own, with a client to it.
-type depot struct {
-	testing.TB
-	url     string
-	client  *queue.Client
-	started chan string // ids of slow jobs that run
-}
-
-func newDepot(t testing.TB) *depot {
-	t.Helper()
-	url := redistest.URL(t)
-	client, err := queue.New(redistest.Open(t, url), queue.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &depot{t, url, client, make(chan string, 100)}
-}
-
-// run runs a command on the depot's Redis.
-func (d *depot) run(args ...string) outcome {
-	d.Helper()
-	return skidway(d, d.TempDir(), append(args, "--redis", d.url)...)
-}
-
-// must is run of a command that has to succeed.
-func (d *depot) must(args ...string) outcome {
-	d.Helper()
-	return mustRun(d, d.TempDir(), append(args, "--redis", d.url)...)
-}
-
-// ends fails the test unless the exit code is this one, and standard error tells
-// some parts in one line.
-func (d *depot) ends(o outcome, code int, parts ...string) {
-	d.Helper()
-	if o.code != code {
-		d.Errorf("exit code %d, want %d: %s", o.code, code, o.stderr)
-	}
-	hasLine(d, o.stderr, parts...)
-}
-
-func (d *depot) add(kind string, o queue.Options) string {
-	d.Helper()
-	o.Queue = "mail"
-	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"to":"a"}`)), o)
-	if err != nil {
-		d.Fatal(err)
-	}
-	return id
-}
-
-func (d *depot) queue() *queue.Queue {
-	q, err := d.client.Queue("mail")
-	if err != nil {
-		d.Fatal(err)
-	}
-	return q
-}
-
 // pool runs jobs of queue mail in the test's process until the test ends. Kind
 // "fine" succeeds, "bad" is dead at once, "slow" runs until it is told to end.
-func (d *depot) pool(name string, concurrency int) {
+func (d *fixture) pool(name string, concurrency int) {
 	d.Helper()
 	db := redistest.Open(d, d.url)
 	client, err := queue.New(db, queue.Config{})
@@ -117,7 +59,7 @@ func (o outcome) one(t testing.TB) string {
 
 func TestEnqueuePrintsTheIDOfAJobWithItsOptions(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	o := d.must("enqueue", "mail", "greet", `{"to":"a"}`, "--priority", "high", "--in", "1h", "--unique", "k", "--unique-for", "2h",
 		"--max-attempts", "3", "--timeout", "30s", "--retain", "24h", "--header", "tenant=x=y")
 	job, err := d.client.Get(t.Context(), o.one(t))
@@ -135,7 +77,7 @@ func TestEnqueuePrintsTheIDOfAJobWithItsOptions(t *testing.T) {
 
 func TestEnqueueReadsArgsFromStandardInput(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	c := command(t, t.TempDir(), "enqueue", "mail", "a", "-", "--redis", d.url)
 	c.Stdin = strings.NewReader("[1,\n2]")
 	job, err := d.client.Get(t.Context(), finish(t, c).one(t))
@@ -146,7 +88,7 @@ func TestEnqueueReadsArgsFromStandardInput(t *testing.T) {
 
 func TestEnqueueWaitPrintsTheResult(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.pool("w", 2)
 	if o := d.must("enqueue", "mail", "fine", "--wait"); o.one(t) != `{"sent":1}` {
 		t.Errorf("%q", o.stdout)
@@ -160,7 +102,7 @@ func TestEnqueueWaitPrintsTheResult(t *testing.T) {
 
 func TestWrongEnqueueEndsWithTwoAndAddsNothing(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for name, c := range map[string]struct {
 		args  []string
 		tells string

@@ -9,7 +9,7 @@ import (
 
 func TestJobsFollowAJobOfTheCommandLine(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	file := write(t, t.TempDir(), "then.json", `[{"kind":"email.send","queue":"mail","args":{"to":"{{.result.owner}}","subject":"{{.result.lines}} lines","text":"x"}}]`)
 	for name, then := range map[string]string{"given": `[{"kind":"a"},{"kind":"b","priority":"high","then":[{"kind":"c"}]}]`, "in a file": "@" + file} {
 		job, err := d.client.Get(t.Context(), d.must("enqueue", "mail", "report", "--then", then).one(t))
@@ -29,7 +29,7 @@ func TestJobsFollowAJobOfTheCommandLine(t *testing.T) {
 
 func TestJobsThatCannotFollowAreWrongUsage(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for name, c := range map[string]struct{ then, tells string }{
 		"no JSON":             {`[{]`, "--then: its jobs are not JSON"},
 		"no list":             {`{"kind":"a"}`, "want a list of jobs"},
@@ -51,7 +51,7 @@ func TestJobsThatCannotFollowAreWrongUsage(t *testing.T) {
 
 func TestFieldsThatAreFilledInLaterAreLetThrough(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for name, then := range map[string]string{
 		"a text":            `[{"kind":"http.request","args":{"url":"{{.result.url}}"}}]`,
 		"an object":         `[{"kind":"email.send","args":{"to":"a@example.com","text":"x","data":"{{.result}}"}}]`,

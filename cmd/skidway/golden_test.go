@@ -299,7 +299,7 @@ func TestGoldenWorker(t *testing.T) {
 // TestGoldenJobs has a queue with a job in each state, and a worker.
 func TestGoldenJobs(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	s := newSession(t, d.url)
 	s.days = true
 	about, err := json.Marshal(workers.About{

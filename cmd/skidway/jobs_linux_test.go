@@ -11,7 +11,7 @@ import (
 
 func TestBulkChangesAskWithTheCount(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for range 2 {
 		d.dies("email.send", "connection refused", queue.Options{})
 	}

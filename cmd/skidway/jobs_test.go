@@ -12,7 +12,7 @@ import (
 )
 
 // dies adds a job, takes it by a lease and lets it fail for good.
-func (d *depot) dies(kind, reason string, o queue.Options) string {
+func (d *fixture) dies(kind, reason string, o queue.Options) string {
 	d.Helper()
 	o.Priority = queue.High
 	id := d.add(kind, o)
@@ -42,7 +42,7 @@ func (d *depot) dies(kind, reason string, o queue.Options) string {
 
 func TestJobsListFiltersAndShowsErrors(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	refused := d.dies("email.send", "connection refused", queue.Options{})
 	unknown := d.dies("email.send", "550 no such user", queue.Options{})
 	hook := d.dies("http.request", "status 500", queue.Options{})
@@ -87,7 +87,7 @@ func TestJobsListFiltersAndShowsErrors(t *testing.T) {
 
 func TestJobsShowTellsTheWholeHistory(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	id := d.dies("email.send", "connection refused", queue.Options{
 		MaxAttempts: 1, Timeout: time.Minute, Headers: map[string]string{"tenant": "x"}, Unique: queue.Unique{Key: "k"},
 	})
@@ -117,7 +117,7 @@ func TestJobsShowTellsTheWholeHistory(t *testing.T) {
 
 func TestJobsShowBoundsArgsUnlessAskedFor(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	args := `"` + strings.Repeat("x", 5000) + `"`
 	id := d.must("enqueue", "mail", "a", args).one(t)
 	hasLine(t, d.must("jobs", "show", id).stdout, "args", "5002 bytes: --args shows all")
@@ -126,7 +126,7 @@ func TestJobsShowBoundsArgsUnlessAskedFor(t *testing.T) {
 
 func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.pool("w", 1)
 	id := d.add("slow", queue.Options{Retain: time.Hour})
 	<-d.started
@@ -164,7 +164,7 @@ func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
 
 func TestOneJobThatFailsKeepsNoOtherFromIt(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	one, other := d.dies("a", "x", queue.Options{}), d.dies("a", "x", queue.Options{})
 	waits := d.add("a", queue.Options{})
 	o := d.run("jobs", "retry", one, waits, "mail:0:n1-0", other)
@@ -178,7 +178,7 @@ func TestOneJobThatFailsKeepsNoOtherFromIt(t *testing.T) {
 
 func TestSingleJobsAreChanged(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	delayed := d.add("a", queue.Options{Delay: time.Hour})
 	if got := d.must("jobs", "run-now", delayed).one(t); got != delayed+" will run now" {
 		t.Errorf("%q", got)
@@ -202,7 +202,7 @@ func TestSingleJobsAreChanged(t *testing.T) {
 
 func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.add("a", queue.Options{})
 	for args, tells := range map[string]string{
 		"jobs retry":                              "give IDs of jobs, or --queue",

@@ -12,7 +12,7 @@ import (
 
 func TestPurgeAsksAtATerminalAndWantsYesElsewhere(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for range 3 {
 		d.add("a", queue.Options{})
 	}
@@ -44,7 +44,7 @@ func TestPurgeAsksAtATerminalAndWantsYesElsewhere(t *testing.T) {
 
 func TestWatchDrawsInPlaceAndGivesTheCursorBack(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	for _, name := range strings.Fields("a b c d e f g h i j k l m n o p q r s t u v w x y z") {
 		if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), queue.Options{Queue: name}); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 func TestQueuesListShowsEveryQueue(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	if o := d.must("queues", "list"); !strings.Contains(o.stderr, "no queue yet") {
 		t.Errorf("%q", o.stderr)
 	}
@@ -33,7 +33,7 @@ func TestQueuesListShowsEveryQueue(t *testing.T) {
 
 func TestQueueThatDoesNotDrainSaysWhy(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.add("fine", queue.Options{Delay: time.Hour})
 	show := func(tells ...string) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestQueueThatDoesNotDrainSaysWhy(t *testing.T) {
 
 func TestPauseAndResumeTellWhatTheyDid(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.add("a", queue.Options{})
 	if o := d.must("queues", "pause", "mail"); o.one(t) != "mail paused, with 0 jobs still running" {
 		t.Errorf("%q", o.stdout)
@@ -74,7 +74,7 @@ func TestPauseAndResumeTellWhatTheyDid(t *testing.T) {
 
 func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.add("a", queue.Options{})
 	c := command(t, t.TempDir(), "queues", "watch", "mail", "--every", "100ms", "--redis", d.url)
 	out, err := c.StdoutPipe()

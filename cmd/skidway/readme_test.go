@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/processtest"
 	"skidway/internal/redistest"
 )
 
@@ -25,7 +26,7 @@ func TestReadmeIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, post := t.TempDir(), startPostOffice(t)
+	folder, post := t.TempDir(), startMailServer(t)
 	close(post.answer)
 	sample := strings.Fields("logs sample logs --lines 200000 --seed 1 --files 6 --days 3")
 	mustRun(t, folder, sample...)
@@ -38,7 +39,7 @@ func TestReadmeIsTrue(t *testing.T) {
 		}
 	}
 	s := typist{t: t, folder: folder, bin: shellPath(t), environment: []string{
-		runsCommand + "=1", "SKIDWAY_REDIS=" + redistest.URL(t),
+		processtest.Environment, "SKIDWAY_REDIS=" + redistest.URL(t),
 		// The mail server of the README's configuration is made up.
 		"SKIDWAY_KINDS_EMAIL_SEND_HOST=127.0.0.1", "SKIDWAY_KINDS_EMAIL_SEND_PORT=" + strconv.Itoa(post.port), "SKIDWAY_KINDS_EMAIL_SEND_TLS=none",
 	}}

@@ -19,9 +19,9 @@ import (
 // address is where the worker answers.
 func (s *station) address() string {
 	s.Helper()
-	_, after, found := strings.Cut(s.worker.told.String(), "address=")
+	_, after, found := strings.Cut(s.worker.Output(), "address=")
 	if !found {
-		s.Fatal(s.worker.told.String())
+		s.Fatal(s.worker.Output())
 	}
 	address, _, _ := strings.Cut(after, "\n")
 	return "http://" + address
@@ -57,7 +57,7 @@ func status(t testing.TB, url string) int {
 func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	d := newDepot(t)
+	d := newFixture(t)
 	log := write(t, folder, "a.log", small)
 	for _, args := range []string{"logs ship " + log + " --channel web --subscriber countries", "logs work --channel web --subscriber countries --until-done"} {
 		d.must(strings.Fields(args)...)
@@ -102,8 +102,8 @@ func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 	if got := status(t, address+"/metrics"); got != http.StatusOK {
 		t.Errorf("metrics beside a subscriber with a bad name: %d", got)
 	}
-	s.worker.signal(syscall.SIGTERM)
-	s.worker.tells("stopping")
+	s.worker.Signal(syscall.SIGTERM)
+	s.worker.Await("stopping")
 	if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
 		t.Errorf("ready while it stops: %d", got)
 	}
@@ -112,7 +112,7 @@ func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 	}
 	s.end()
 	s.becomes(id, queue.Succeeded)
-	if told, code := s.worker.ends(); code != cli.ExitDone {
+	if told, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }

@@ -47,15 +47,15 @@ func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
 	s := newStation(t, waits+"queues: [{name: mail}]\n")
 	hears("READY=1")
 	hears("WATCHDOG=1")
-	s.worker.signal(syscall.SIGHUP)
+	s.worker.Signal(syscall.SIGHUP)
 	hears("RELOADING=1")
 	hears("READY=1")
 	s.runs("mail")
-	s.worker.signal(syscall.SIGTERM)
+	s.worker.Signal(syscall.SIGTERM)
 	hears("STOPPING=1")
 	hears("WATCHDOG=1") // while jobs end, too
 	s.end()
-	if told, code := s.worker.ends(); code != cli.ExitDone {
+	if told, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }

@@ -19,13 +19,13 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 			t.Parallel()
 			s := newStation(t, waits+"queues: [{name: mail}]\n")
 			id := s.runs("mail")
-			s.worker.signal(signal)
-			s.worker.tells("stopping: running jobs may end")
-			if !strings.Contains(s.worker.told.String(), "drain=20s grace=1s") {
-				t.Errorf("it does not tell for how long: %s", s.worker.told.String())
+			s.worker.Signal(signal)
+			s.worker.Await("stopping: running jobs may end")
+			if !strings.Contains(s.worker.Output(), "drain=20s grace=1s") {
+				t.Errorf("it does not tell for how long: %s", s.worker.Output())
 			}
 			s.end()
-			if told, code := s.worker.ends(); code != cli.ExitDone {
+			if told, code := s.worker.End(); code != cli.ExitDone {
 				t.Errorf("exit code %d: %s", code, told)
 			}
 			s.becomes(id, queue.Succeeded)
@@ -34,10 +34,10 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 			t.Parallel()
 			s := newStation(t, waits+"queues: [{name: mail}]\n")
 			s.runs("mail")
-			s.worker.signal(signal)
-			s.worker.tells("stopping: running jobs may end")
-			s.worker.signal(signal)
-			if told, code := s.worker.ends(); code != cli.ExitFailed || !strings.Contains(told, "stopped at once") {
+			s.worker.Signal(signal)
+			s.worker.Await("stopping: running jobs may end")
+			s.worker.Signal(signal)
+			if told, code := s.worker.End(); code != cli.ExitFailed || !strings.Contains(told, "stopped at once") {
 				t.Errorf("exit code %d: %s", code, told)
 			}
 		})
@@ -49,8 +49,8 @@ func TestStopHandsBackWhatDoesNotEndInTime(t *testing.T) {
 	s := newStation(t, strings.Replace(waits, "drain: 20s", "drain: 100ms", 1)+"queues: [{name: mail}]\n")
 	id := s.runs("mail")
 	began := time.Now()
-	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != cli.ExitDone {
+	s.worker.Signal(syscall.SIGTERM)
+	if told, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 	if took := time.Since(began); took > 15*time.Second { // drain, grace, and a slow machine
@@ -65,7 +65,7 @@ func TestWorkerThatIsToldToStopEnds(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, "queues: [{name: mail}]\n")
 	s.must("workers", "stop", "--all")
-	if told, code := s.worker.ends(); code != cli.ExitDone {
+	if told, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }
@@ -76,7 +76,7 @@ func TestReloadDoesNotUndoQuietOrStop(t *testing.T) {
 		s := newStation(t, waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
 		address, id := s.address(), s.runs("mail")
 		s.must("workers", told, "--all")
-		s.worker.tells("told to")
+		s.worker.Await("told to")
 		if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
 			t.Errorf("%s: ready though it takes no jobs: %d", told, got)
 		}
@@ -84,9 +84,9 @@ func TestReloadDoesNotUndoQuietOrStop(t *testing.T) {
 		s.end()
 		s.becomes(id, queue.Succeeded)
 		if told == "quiet" {
-			s.worker.signal(syscall.SIGTERM)
+			s.worker.Signal(syscall.SIGTERM)
 		}
-		if told, code := s.worker.ends(); code != cli.ExitDone {
+		if told, code := s.worker.End(); code != cli.ExitDone {
 			t.Errorf("exit code %d: %s", code, told)
 		}
 	}

@@ -14,14 +14,15 @@ import (
 	"time"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/processtest"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
 // A station is a worker's process, with its configuration.
 type station struct {
-	*depot
-	worker *process
+	*fixture
+	worker *processtest.Process
 	file   string
 }
 
@@ -33,10 +34,10 @@ const waits = "worker: {drain: 20s, grace: 1s, name: old}\nkinds: {http.request:
 // in it is a folder with the pipes that the command waits has.
 func newStation(t testing.TB, config string, args ...string) *station {
 	t.Helper()
-	return newDepot(t).station(config, args...)
+	return newFixture(t).station(config, args...)
 }
 
-func (d *depot) station(config string, args ...string) *station {
+func (d *fixture) station(config string, args ...string) *station {
 	d.Helper()
 	folder := d.TempDir()
 	for _, name := range []string{"runs", "end"} {
@@ -44,10 +45,10 @@ func (d *depot) station(config string, args ...string) *station {
 			d.Fatal(err)
 		}
 	}
-	s := &station{depot: d, file: filepath.Join(folder, "c.yaml")}
+	s := &station{fixture: d, file: filepath.Join(folder, "c.yaml")}
 	s.configure(config)
 	s.worker = start(d, folder, append([]string{"worker", "--config", s.file, "--redis", d.url}, args...)...)
-	s.worker.tells("worker is ready")
+	s.worker.Await("worker is ready")
 	return s
 }
 
@@ -61,11 +62,11 @@ func (s *station) configure(text string) {
 }
 
 // reload makes the worker read its configuration, and waits until it tells
-// something of it.
-func (s *station) reload(tells string) {
+// something of it, in the line that is returned.
+func (s *station) reload(tells string) (line string) {
 	s.Helper()
-	s.worker.signal(syscall.SIGHUP)
-	s.worker.tells(tells)
+	s.worker.Signal(syscall.SIGHUP)
+	return s.worker.Await(tells)
 }
 
 // runs enqueues a job of the command waits and blocks until it runs.
@@ -126,15 +127,15 @@ func TestReloadLosesNoJob(t *testing.T) {
 	if job := s.becomes(command, queue.Succeeded); !strings.Contains(string(job.Result), "waited") {
 		t.Errorf("%s", job.Result)
 	}
-	s.worker.tells("has ended")
+	s.worker.Await("has ended")
 	if list := s.workers(); len(list) != 1 || !strings.HasPrefix(list[0].Name, "new") || list[0].Concurrency != 1 {
 		t.Errorf("%+v", list)
 	}
 	if job, err := s.client.Get(t.Context(), left); err != nil || job.State != queue.Waiting {
 		t.Errorf("a job of a queue that is served no more: %+v, %v", job, err)
 	}
-	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != cli.ExitDone {
+	s.worker.Signal(syscall.SIGTERM)
+	if told, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 }
@@ -153,9 +154,7 @@ func TestWrongNewConfigurationLeavesTheOldOne(t *testing.T) {
 		{"worker: {}\n" + strings.Replace(schedule, "%s", "@weekly", 1), "c.yaml:2: schedule"},
 	} {
 		s.configure(c.text)
-		s.reload("the old one stays")
-		told := strings.TrimSpace(s.worker.told.String())
-		last := told[strings.LastIndex(told, "\n")+1:]
+		last := s.reload("the old one stays")
 		if !strings.Contains(last, "level=ERROR") || !strings.Contains(last, c.tells) || strings.Contains(last, "hunter2") {
 			t.Errorf("want %q in %s", c.tells, last)
 		}
@@ -169,22 +168,22 @@ func TestSettingsThatNeedARestartAreTold(t *testing.T) {
 	t.Parallel()
 	s := newStation(t, "log: {level: debug}\n")
 	s.configure("log: {level: warn, format: json}\nprefix: other\nlisten: 127.0.0.1:1\n")
-	s.worker.signal(syscall.SIGHUP)
+	s.worker.Signal(syscall.SIGHUP)
 	for range 3 {
-		s.worker.tells("needs a restart")
+		s.worker.Await("needs a restart")
 	}
 	for _, setting := range []string{"setting=prefix", "setting=listen", "setting=log.format"} {
-		hasLine(t, s.worker.told.String(), setting)
+		hasLine(t, s.worker.Output(), setting)
 	}
-	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != cli.ExitDone || strings.Contains(told, "level=INFO msg=stop") {
+	s.worker.Signal(syscall.SIGTERM)
+	if told, code := s.worker.End(); code != cli.ExitDone || strings.Contains(told, "level=INFO msg=stop") {
 		t.Errorf("exit code %d, and the level of the log is as before: %s", code, told)
 	}
 }
 
 func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.url = redistest.Start(t).URL(0) // whose clients are all of this test
 	db := redistest.Open(t, d.url)
 	clients := func() int {
@@ -199,8 +198,8 @@ func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 	const reloads = 15
 	turn := func(n int) (goroutines float64) {
 		for range n {
-			s.worker.signal(syscall.SIGHUP)
-			s.worker.tellsAll("new configuration", "has ended") // an idle pool may end first
+			s.worker.Signal(syscall.SIGHUP)
+			s.worker.Await("new configuration", "has ended") // an idle pool may end first
 		}
 		return scrape(t, address)["go_goroutines"].GetMetric()[0].GetGauge().GetValue()
 	}
@@ -221,7 +220,7 @@ func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	d := newDepot(t)
+	d := newFixture(t)
 	d.url = server.URL(0)
 	s := d.station(waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
 	address := s.address()
@@ -246,8 +245,8 @@ func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
 	}
 	server.Kill()
 	began := time.Now()
-	s.worker.signal(syscall.SIGTERM)
-	if told, code := s.worker.ends(); code != cli.ExitDone {
+	s.worker.Signal(syscall.SIGTERM)
+	if told, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, told)
 	}
 	if took := time.Since(began); took > 40*time.Second {

@@ -131,9 +131,9 @@ func TestInterruptEndsIdleWorker(t *testing.T) {
 	t.Parallel()
 	web := shared(t)
 	p := start(t, t.TempDir(), with(web, "logs", "work", "--subscriber", "s")...)
-	p.tells("counting the files of channel")
-	p.signal(interrupt)
-	if told, code := p.ends(); code != cli.ExitDone {
+	p.Await("counting the files of channel")
+	p.Signal(interrupt)
+	if told, code := p.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, told)
 	}
 }
@@ -144,9 +144,9 @@ func TestInterruptedShipSaysWhatIsMissing(t *testing.T) {
 	write(t, folder, "a.log", strings.Repeat(small, 2000))
 	write(t, folder, "b.log", line("8.8.8.8", "03")+strings.Repeat(small, 2000))
 	p := start(t, folder, with(web, "logs", "ship", "a.log", "b.log", "--subscriber", "s", "--window", "1200KiB")...)
-	p.tells("b.log: waits, the window is full")
-	p.signal(interrupt)
-	told, code := p.ends()
+	p.Await("b.log: waits, the window is full")
+	p.Signal(interrupt)
+	told, code := p.End()
 	if code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
@@ -157,18 +157,18 @@ func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), shared(t)
 	p := start(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s", "--follow")...)
-	p.tells("following")
+	p.Await("following")
 	path := write(t, folder, "a.log", small)
-	p.tells("a.log: shipped")
+	p.Await("a.log: shipped")
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	put(t, err)
 	_, err = file.WriteString(line("8.8.8.8", "03"))
 	put(t, err)
 	put(t, file.Close())
-	p.tells("a.log: shipped")
-	p.signal(interrupt)
-	if told, code := p.ends(); code != cli.ExitDone {
+	p.Await("a.log: shipped")
+	p.Signal(interrupt)
+	if told, code := p.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d\n%s", code, told)
 	}
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)

@@ -10,18 +10,19 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/processtest"
 	"skidway/queue"
 )
 
 // A night is one in which the story happens: a schedule ships yesterday's log
 // files, processes count them, and a report of that is mailed.
 type night struct {
-	*crew
-	post  *postOffice
+	*processes
+	post  *mailServer
 	files string    // folder of log files
 	due   time.Time // when the schedule fires, once a year
 
-	reports, mail *chronicle
+	reports, mail *eventLog
 }
 
 // lead is how long before the schedule fires its workers are started.
@@ -54,10 +55,10 @@ schedules:
 
 func newNight(t testing.TB) *night {
 	t.Helper()
-	n := &night{post: startPostOffice(t), files: t.TempDir(), due: time.Now().UTC().Add(lead).Truncate(time.Second)}
-	n.crew = newCrew(t, fmt.Sprintf(nightConfig, n.post.port, n.files,
+	n := &night{post: startMailServer(t), files: t.TempDir(), due: time.Now().UTC().Add(lead).Truncate(time.Second)}
+	n.processes = newProcesses(t, fmt.Sprintf(nightConfig, n.post.port, n.files,
 		n.due.Format("5 4 15 2 1 *"), filepath.Join(n.files, "*-%Y%m%d.log*")))
-	n.reports, n.mail = n.chronicle("reports"), n.chronicle("mail")
+	n.reports, n.mail = n.eventLog("reports"), n.eventLog("mail")
 	return n
 }
 
@@ -92,7 +93,7 @@ func (n *night) log() (report string) {
 }
 
 // count starts a process that counts.
-func (n *night) count() *process {
+func (n *night) count() *processtest.Process {
 	n.Helper()
 	return n.watched("logs", "work", "--channel", "web", "--subscriber", "countries", "--lease", "1s", "--redis", n.url)
 }
@@ -100,7 +101,7 @@ func (n *night) count() *process {
 func TestNightlyReportIsMailedOnceThoughAWorkerIsKilled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		happens func(n *night) (counters []*process)
+		happens func(n *night) (counters []*processtest.Process)
 		mails   int // zero: any number
 	}{
 		"while it ships":     {killedShipping, 1},
@@ -123,8 +124,8 @@ func TestNightlyReportIsMailedOnceThoughAWorkerIsKilled(t *testing.T) {
 			n.settled("reports", 3)
 			n.settled("mail", 1)
 			for _, p := range counters {
-				p.signal(interrupt)
-				p.ends()
+				p.Signal(interrupt)
+				p.End()
 			}
 			n.stop()
 		})
@@ -133,19 +134,19 @@ func TestNightlyReportIsMailedOnceThoughAWorkerIsKilled(t *testing.T) {
 
 // killedShipping kills the worker that has shipped a file and waits until
 // somebody counts it.
-func killedShipping(n *night) []*process {
+func killedShipping(n *night) []*processtest.Process {
 	close(n.post.answer)
 	ship := n.reports.until(queue.EventEnqueued)
 	n.untilLogged(ship, "shipped")
 	n.kill(n.holder(ship))
 	n.worker()
-	return []*process{n.count(), n.count()}
+	return []*processtest.Process{n.count(), n.count()}
 }
 
 // killedMailing kills the worker whose message the mail server has taken and not
 // answered.
-func killedMailing(n *night) []*process {
-	counters := []*process{n.count(), n.count()}
+func killedMailing(n *night) []*processtest.Process {
+	counters := []*processtest.Process{n.count(), n.count()}
 	mail := n.mail.until(queue.EventEnqueued)
 	n.post.awaitOne(n)
 	n.kill(n.holder(mail))
@@ -155,12 +156,12 @@ func killedMailing(n *night) []*process {
 }
 
 // killedAnyTime kills some worker or other, twice while the jobs of the story run.
-func killedAnyTime(n *night) []*process {
+func killedAnyTime(n *night) []*processtest.Process {
 	seed := rand.Uint64()
 	n.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	close(n.post.answer)
-	counters := []*process{n.count(), n.count()}
+	counters := []*processtest.Process{n.count(), n.count()}
 	n.reports.until(queue.EventEnqueued)
 	for range 2 {
 		<-time.After(time.Duration(random.Int64N(int64(time.Second))))
@@ -203,7 +204,7 @@ func (n *night) checkCounts(report string) {
 
 // settled wants no job of a queue to be left, and so many to have been added and
 // done.
-func (d *depot) settled(name string, jobs int64) {
+func (d *fixture) settled(name string, jobs int64) {
 	d.Helper()
 	q, err := d.client.Queue(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // workers reads "workers list".
-func (d *depot) workers() (list []workerJSON) {
+func (d *fixture) workers() (list []workerJSON) {
 	d.Helper()
 	var object struct{ Workers []workerJSON }
 	if err := json.Unmarshal([]byte(d.must("workers", "list", "-o", "json").stdout), &object); err != nil {
@@ -24,7 +24,7 @@ func (d *depot) workers() (list []workerJSON) {
 
 func TestWorkersListShowsWhatEachRuns(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	if o := d.must("workers", "list"); !strings.Contains(o.stderr, "no worker is there") {
 		t.Errorf("%q", o.stderr)
 	}
@@ -49,7 +49,7 @@ func TestWorkersListShowsWhatEachRuns(t *testing.T) {
 
 func TestWorkersAreToldByName(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.pool("a", 1)
 	d.pool("b", 1)
 	for range 2 { // both serve the queue
@@ -76,7 +76,7 @@ func TestWorkersAreToldByName(t *testing.T) {
 // workers of the others.
 func TestQueueThatCannotBeReadHidesNoWorkers(t *testing.T) {
 	t.Parallel()
-	d := newDepot(t)
+	d := newFixture(t)
 	d.pool("mailer", 1)
 	db := redistest.Open(t, d.url)
 	if err := errors.Join(

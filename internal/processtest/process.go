@@ -21,6 +21,10 @@ import (
 // marker of the environment makes the test binary run the program.
 const marker = "SKIDWAY_TEST_PROCESS"
 
+// Environment is the setting with which the test binary runs the program where
+// something else than [Command] starts it.
+const Environment = marker + "=1"
+
 // Main runs the tests of a package, or program in a process that a test has
 // started.
 func Main(m *testing.M, program func() error) {
@@ -44,7 +48,7 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), self, args...)
-	c.Env = append(os.Environ(), marker+"=1")
+	c.Env = append(os.Environ(), Environment)
 	redistest.EndWithParent(c)
 	return c
 }
@@ -123,16 +127,18 @@ func (p *Process) line(late <-chan time.Time) (line string, ok bool) {
 }
 
 // Await blocks until lines with all of the parts have come, in any order, after
-// those that an earlier call has read. It fails the test if they don't.
-func (p *Process) Await(parts ...string) {
+// those that an earlier call has read, and returns the last of them. It fails the
+// test if they don't come.
+func (p *Process) Await(parts ...string) (line string) {
 	p.t.Helper()
 	for late := time.After(patience); len(parts) > 0; {
-		line, ok := p.line(late)
-		if !ok {
+		var ok bool
+		if line, ok = p.line(late); !ok {
 			p.t.Fatalf("process %d did not print %q in time:\n%s", p.PID(), parts, p.Output())
 		}
 		parts = slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return strings.Contains(line, part) })
 	}
+	return line
 }
 
 // Word blocks until a line begins with a word and returns what follows it;
@@ -215,6 +221,13 @@ func (p *Process) Running() bool {
 func (p *Process) ExitCode() int {
 	<-p.ended
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// End blocks until the process has ended, and returns what it printed and its
+// exit code.
+func (p *Process) End() (output string, code int) {
+	code = p.ExitCode()
+	return p.Output(), code
 }
 
 // Killed blocks until the process has ended and reports whether SIGKILL has ended

@@ -15,9 +15,9 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// A postOffice is a mail server on loopback that takes every message, and answers
+// A mailServer is a mail server on loopback that takes every message, and answers
 // that it has when the test lets it.
-type postOffice struct {
+type mailServer struct {
 	port   int
 	came   chan struct{} // gets a value for each message that came whole
 	answer chan struct{} // closed by the test: from then on it answers
@@ -29,16 +29,16 @@ type postOffice struct {
 // A letter is a message that came whole.
 type letter struct{ id, text string }
 
-func startPostOffice(t testing.TB) *postOffice {
+func startMailServer(t testing.TB) *mailServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &postOffice{
+	o := &mailServer{
 		port: listener.Addr().(*net.TCPAddr).Port, came: make(chan struct{}, 100), answer: make(chan struct{}),
 	}
-	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return desk{o}, nil }))
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return mailSession{o}, nil }))
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(listener) })
@@ -51,7 +51,7 @@ func startPostOffice(t testing.TB) *postOffice {
 }
 
 // awaitOne waits until a message has come.
-func (o *postOffice) awaitOne(t testing.TB) {
+func (o *mailServer) awaitOne(t testing.TB) {
 	t.Helper()
 	select {
 	case <-o.came:
@@ -61,21 +61,21 @@ func (o *postOffice) awaitOne(t testing.TB) {
 }
 
 // received are all messages that have come.
-func (o *postOffice) received() []letter {
+func (o *mailServer) received() []letter {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mails
 }
 
-// A desk is one session of a post office.
-type desk struct{ office *postOffice }
+// A mailSession is one session of a mail server.
+type mailSession struct{ server *mailServer }
 
-func (desk) Mail(string, *smtp.MailOptions) error { return nil }
-func (desk) Rcpt(string, *smtp.RcptOptions) error { return nil }
-func (desk) Reset()                               {}
-func (desk) Logout() error                        { return nil }
+func (mailSession) Mail(string, *smtp.MailOptions) error { return nil }
+func (mailSession) Rcpt(string, *smtp.RcptOptions) error { return nil }
+func (mailSession) Reset()                               {}
+func (mailSession) Logout() error                        { return nil }
 
-func (d desk) Data(r io.Reader) error {
+func (d mailSession) Data(r io.Reader) error {
 	whole, err := io.ReadAll(r)
 	if err != nil {
 		return err
@@ -92,10 +92,10 @@ func (d desk) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	d.office.mu.Lock()
-	d.office.mails = append(d.office.mails, letter{message.Header.Get("Message-ID"), string(text)})
-	d.office.mu.Unlock()
-	d.office.came <- struct{}{}
-	<-d.office.answer
+	d.server.mu.Lock()
+	d.server.mails = append(d.server.mails, letter{message.Header.Get("Message-ID"), string(text)})
+	d.server.mu.Unlock()
+	d.server.came <- struct{}{}
+	<-d.server.answer
 	return nil
 }

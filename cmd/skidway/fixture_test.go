@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,37 +17,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/processtest"
 	"skidway/internal/redistest"
+	"skidway/queue"
 )
 
-// runsCommand makes the test binary be the command, so that tests run real
-// processes of exactly what is tested.
-const runsCommand = "SKIDWAY_TEST_RUNS_COMMAND"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(runsCommand) != "" {
-		main()
-		return
-	}
-	redistest.Main(m)
+	processtest.Main(m, func() error { main(); return nil })
 }
 
 // command prepares a process of the command in a folder, with no Redis in its
 // environment.
 func command(t testing.TB, folder string, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.CommandContext(t.Context(), self, args...)
+	c := processtest.Command(t, args...)
 	c.Dir = folder
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "SKIDWAY_REDIS=") && !strings.HasPrefix(variable, "REDIS_URL=") {
-			c.Env = append(c.Env, variable)
-		}
-	}
-	c.Env = append(c.Env, runsCommand+"=1")
+	c.Env = slices.DeleteFunc(c.Env, func(setting string) bool {
+		return strings.HasPrefix(setting, "SKIDWAY_REDIS=") || strings.HasPrefix(setting, "REDIS_URL=")
+	})
 	return c
 }
 
@@ -101,91 +86,15 @@ lines:
 	t.Errorf("no line with %q in:\n%s", parts, text)
 }
 
-// A process runs while the test watches what it tells.
-type process struct {
-	t     testing.TB
-	cmd   *exec.Cmd
-	lines chan string
-	told  strings.Builder
-	done  sync.WaitGroup
-}
-
-// patience bounds how long a test waits for a line, on a busy machine.
+// patience bounds how long a test waits for what is to happen, on a busy machine.
 const patience = 60 * time.Second
 
-func start(t testing.TB, folder string, args ...string) *process {
+// start starts a process of which the test reads standard error.
+func start(t testing.TB, folder string, args ...string) *processtest.Process {
 	t.Helper()
-	p := &process{t: t, cmd: command(t, folder, args...), lines: make(chan string, 10_000)}
-	stderr, err := p.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p.done.Go(func() {
-		defer close(p.lines)
-		for scanner := bufio.NewScanner(stderr); scanner.Scan(); {
-			p.lines <- scanner.Text()
-		}
-	})
-	return p
-}
-
-// tells waits for a line on standard error that holds the part.
-func (p *process) tells(part string) {
-	p.t.Helper()
-	late := time.After(patience)
-	for {
-		select {
-		case line, ok := <-p.lines:
-			p.told.WriteString(line + "\n")
-			if ok && strings.Contains(line, part) {
-				return
-			}
-			if !ok {
-				p.t.Fatalf("it ended without telling %q:\n%s", part, p.told.String())
-			}
-		case <-late:
-			p.t.Fatalf("it does not tell %q:\n%s", part, p.told.String())
-		}
-	}
-}
-
-// tellsAll waits for lines that hold the parts, in whatever order they come.
-func (p *process) tellsAll(parts ...string) {
-	p.t.Helper()
-	late := time.After(patience)
-	for len(parts) > 0 {
-		select {
-		case line, ok := <-p.lines:
-			p.told.WriteString(line + "\n")
-			if !ok {
-				p.t.Fatalf("it ended without telling %q:\n%s", parts, p.told.String())
-			}
-			parts = slices.DeleteFunc(parts, func(part string) bool { return strings.Contains(line, part) })
-		case <-late:
-			p.t.Fatalf("it does not tell %q:\n%s", parts, p.told.String())
-		}
-	}
-}
-
-func (p *process) signal(s os.Signal) {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-// ends waits for the end and gives what it told, and its exit code.
-func (p *process) ends() (told string, code int) {
-	p.t.Helper()
-	for line := range p.lines {
-		p.told.WriteString(line + "\n")
-	}
-	p.done.Wait()
-	_ = p.cmd.Wait() // the exit code tells
-	return p.told.String(), p.cmd.ProcessState.ExitCode()
+	c := command(t, folder, args...)
+	c.Stdout = io.Discard
+	return processtest.Start(t, c)
 }
 
 // line writes a log line in the Combined format.
@@ -231,6 +140,64 @@ func pack(t testing.TB, extension, content string) []byte {
 		t.Fatal(err)
 	}
 	return packed.Bytes()
+}
+
+// A fixture is a Redis of a test's own, with a client to it.
+type fixture struct {
+	testing.TB
+	url     string
+	client  *queue.Client
+	started chan string // ids of slow jobs that run
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	url := redistest.URL(t)
+	client, err := queue.New(redistest.Open(t, url), queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{t, url, client, make(chan string, 100)}
+}
+
+// run runs a command on the fixture's Redis.
+func (d *fixture) run(args ...string) outcome {
+	d.Helper()
+	return skidway(d, d.TempDir(), append(args, "--redis", d.url)...)
+}
+
+// must is run of a command that has to succeed.
+func (d *fixture) must(args ...string) outcome {
+	d.Helper()
+	return mustRun(d, d.TempDir(), append(args, "--redis", d.url)...)
+}
+
+// ends fails the test unless the exit code is this one, and standard error tells
+// some parts in one line.
+func (d *fixture) ends(o outcome, code int, parts ...string) {
+	d.Helper()
+	if o.code != code {
+		d.Errorf("exit code %d, want %d: %s", o.code, code, o.stderr)
+	}
+	hasLine(d, o.stderr, parts...)
+}
+
+func (d *fixture) add(kind string, o queue.Options) string {
+	d.Helper()
+	o.Queue = "mail"
+	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"to":"a"}`)), o)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return id
+}
+
+func (d *fixture) queue() *queue.Queue {
+	q, err := d.client.Queue("mail")
+	if err != nil {
+		d.Fatal(err)
+	}
+	return q
 }
 
 var interrupt os.Signal = syscall.SIGINT

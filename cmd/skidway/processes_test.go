@@ -13,26 +13,27 @@ import (
 	"time"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/processtest"
 	"skidway/queue"
 	"skidway/workers"
 )
 
-// A crew are processes of skidway worker with one configuration, in a depot.
-type crew struct {
-	*depot
+// Processes are some of skidway worker with one configuration.
+type processes struct {
+	*fixture
 	config  string // the file
-	workers []*process
+	workers []*processtest.Process
 }
 
-func newCrew(t testing.TB, config string) *crew {
+func newProcesses(t testing.TB, config string) *processes {
 	t.Helper()
-	c := &crew{depot: newDepot(t), config: filepath.Join(t.TempDir(), "skidway.yaml")}
+	c := &processes{fixture: newFixture(t), config: filepath.Join(t.TempDir(), "skidway.yaml")}
 	c.configure(config)
 	return c
 }
 
 // configure writes the configuration.
-func (c *crew) configure(config string) {
+func (c *processes) configure(config string) {
 	c.Helper()
 	if err := os.WriteFile(c.config, []byte(config), 0o600); err != nil {
 		c.Fatal(err)
@@ -40,46 +41,46 @@ func (c *crew) configure(config string) {
 }
 
 // worker starts one more worker and waits until it is ready.
-func (c *crew) worker() *process {
+func (c *processes) worker() *processtest.Process {
 	c.Helper()
 	p := c.watched("worker", "--config", c.config, "--http-allow-private", "--redis", c.url)
-	p.tells("worker is ready")
+	p.Await("worker is ready")
 	c.workers = append(c.workers, p)
 	return p
 }
 
 // watched starts a process of which all is shown that it told, if the test fails.
-func (c *crew) watched(args ...string) *process {
+func (c *processes) watched(args ...string) *processtest.Process {
 	c.Helper()
 	p := start(c, c.TempDir(), args...)
 	c.Cleanup(func() {
 		if c.Failed() {
-			told, _ := p.ends() // the end of the test has killed it
-			c.Logf("process %d, skidway %s, told:\n%s", p.cmd.Process.Pid, args[0], told)
+			told, _ := p.End() // the end of the test has killed it
+			c.Logf("process %d, skidway %s, told:\n%s", p.PID(), args[0], told)
 		}
 	})
 	return p
 }
 
 // kill ends a worker with no chance to say good-bye.
-func (c *crew) kill(p *process) {
+func (c *processes) kill(p *processtest.Process) {
 	c.Helper()
-	p.signal(syscall.SIGKILL)
-	p.ends()
+	p.Signal(syscall.SIGKILL)
+	p.End()
 	c.leave(p)
 }
 
 // dismiss ends a worker as a machine does that shuts down.
-func (c *crew) dismiss(p *process) {
+func (c *processes) dismiss(p *processtest.Process) {
 	c.Helper()
-	p.signal(syscall.SIGTERM)
-	if _, code := p.ends(); code != cli.ExitDone {
+	p.Signal(syscall.SIGTERM)
+	if _, code := p.End(); code != cli.ExitDone {
 		c.Errorf("a worker that was told to stop ended with code %d", code)
 	}
 	c.leave(p)
 }
 
-func (c *crew) leave(p *process) {
+func (c *processes) leave(p *processtest.Process) {
 	for i, other := range c.workers {
 		if other == p {
 			c.workers = append(c.workers[:i], c.workers[i+1:]...)
@@ -89,7 +90,7 @@ func (c *crew) leave(p *process) {
 }
 
 // stop dismisses all.
-func (c *crew) stop() {
+func (c *processes) stop() {
 	c.Helper()
 	for len(c.workers) > 0 {
 		c.dismiss(c.workers[0])
@@ -97,7 +98,7 @@ func (c *crew) stop() {
 }
 
 // holder is the worker that has a job.
-func (c *crew) holder(id string) *process {
+func (c *processes) holder(id string) *processtest.Process {
 	c.Helper()
 	job, err := c.client.Get(c.Context(), id)
 	if err != nil {
@@ -105,17 +106,17 @@ func (c *crew) holder(id string) *process {
 	}
 	for _, info := range c.known(job.Queue) {
 		for _, p := range c.workers {
-			if info.Name == job.Worker && p.cmd.Process.Pid == about(c, info).PID {
+			if info.Name == job.Worker && p.PID() == about(c, info).PID {
 				return p
 			}
 		}
 	}
-	c.Fatalf("job %s is %s, with no worker of the crew", id, job.State)
+	c.Fatalf("job %s is %s, with no worker of this test", id, job.State)
 	return nil
 }
 
 // known are the workers that a queue knows.
-func (c *crew) known(name string) []queue.WorkerInfo {
+func (c *processes) known(name string) []queue.WorkerInfo {
 	c.Helper()
 	q, err := c.client.Queue(name)
 	if err != nil {
@@ -137,7 +138,7 @@ func about(t testing.TB, info queue.WorkerInfo) (a workers.About) {
 }
 
 // untilLogged waits until a line with a part is in the log of a job.
-func (d *depot) untilLogged(id, part string) {
+func (d *fixture) untilLogged(id, part string) {
 	d.Helper()
 	c := command(d, d.TempDir(), "jobs", "logs", id, "--follow", "--redis", d.url)
 	out, err := c.StdoutPipe()
@@ -161,15 +162,15 @@ func (d *depot) untilLogged(id, part string) {
 	d.Fatalf("nothing with %q was logged for job %s", part, id)
 }
 
-// A chronicle is what happens to the jobs of a queue, from the beginning on.
-type chronicle struct {
-	*depot
+// A eventLog is what happens to the jobs of a queue, from the beginning on.
+type eventLog struct {
+	*fixture
 	queue  *queue.Queue
 	next   string
 	events []queue.Event // that were read and not given yet
 }
 
-func (d *depot) chronicle(name string) *chronicle {
+func (d *fixture) eventLog(name string) *eventLog {
 	d.Helper()
 	q, err := d.client.Queue(name)
 	if err == nil {
@@ -178,12 +179,12 @@ func (d *depot) chronicle(name string) *chronicle {
 	if err != nil {
 		d.Fatal(err)
 	}
-	return &chronicle{depot: d, queue: q}
+	return &eventLog{fixture: d, queue: q}
 }
 
 // until waits until something happens and gives the job that it happens to.
 // What happened before is passed over.
-func (l *chronicle) until(what string) (id string) {
+func (l *eventLog) until(what string) (id string) {
 	l.Helper()
 	ctx, cancel := context.WithTimeoutCause(l.Context(), patience, errors.New("it did not happen"))
 	defer cancel()
