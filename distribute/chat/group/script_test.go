@@ -11,6 +11,11 @@ func TestScriptsOfGroups(t *testing.T) {
 		script = chattest.Script
 		c      = chattest.Case
 	)
+	// More messages than a call drops, of which one may stay.
+	crowded := []string{
+		"EVAL for␣i=4,520␣do␣redis.call('XADD',KEYS[1],i..'-0','sender','bob','body','x','time','1700000000000','before','0')␣end 1 $2",
+		"HSET $1 last 520 limits 1␣0␣0␣0",
+	}
 	stranger := func(args string) c { return c{Name: "not a member", Args: args, Want: "notmember"} }
 	chattest.Suite{
 		Keys: func(prefix string) []string { return keys{prefix}.all("c") },
@@ -40,6 +45,7 @@ func TestScriptsOfGroups(t *testing.T) {
 				Cases: []c{
 					{Name: "from now", Args: "eve now", Want: "ok 0", Then: []string{"ZSCORE $3 eve = 3"}},
 					{Name: "from the oldest kept", Given: []string{"XTRIM $2 MINID 3-0", "HSET $1 oldest 3"}, Want: "ok 0", Then: []string{"ZSCORE $3 eve = 2"}},
+					{Name: "more to drop first", Given: crowded, Want: "ok 1", Again: "ok 0", Twice: true, Then: []string{"ZSCORE $3 eve = nil", "HGET $1 oldest = 501"}},
 					{Name: "member already", Args: "bob oldest", Want: "ok 0", Same: true},
 				},
 			},
@@ -101,6 +107,7 @@ func TestScriptsOfGroups(t *testing.T) {
 				Name: "members", Run: membersScript.Do, Missing: "nochat", Full: true,
 				Case: c{Args: "0", Want: "ok 0 3 1 0 ann 0 1700000000000 bob 3 1700000000000", Same: true},
 				Cases: []c{
+					{Name: "more to drop first", Given: crowded, Want: "ok 1 520 501", Again: "ok 0 520 520 0 ann 0 1700000000000 bob 3 1700000000000", Twice: true},
 					{Name: "not noted as here", Given: []string{"DEL $4"}, Want: "ok 0 3 1 0 ann 0 0 bob 3 0", Same: true},
 				},
 			},

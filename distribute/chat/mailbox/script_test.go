@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"strings"
 	"testing"
 
 	"skidway/distribute/chat/internal/chattest"
@@ -36,6 +37,7 @@ func TestScriptsOfMailboxes(t *testing.T) {
 					"HMGET $1 last held = 4 2000", "ZCARD $4 = 1", "PTTL $1 = -1"}},
 				Cases: []c{
 					{Name: "first message", Given: []string{"DEL $1 $2 $4"}, Want: "ok 1", Again: "ok 2", Twice: true, Then: []string{"HGET $1 v = 1", "HGET $1 born > 1700000000000000"}},
+					{Name: "big message", Args: "ann " + strings.Repeat("x", 1025) + " '' ''", Want: "ok 4", Again: "ok 5", Twice: true, Then: []string{"ZRANGE $4 0 -1 = 3-2000 4-1025", "HGET $1 held = 3025"}},
 					{Name: "as many messages as may wait", Given: []string{"HSET $1 messages 3"}, Want: "boxfull 3 4048 ''"},
 					{Name: "as many bytes as may wait", Given: []string{"HSET $1 bytes 5071 seen 1700000000000"}, Want: "boxfull 3 4048 1700000000000"},
 					{Name: "just as many bytes as may wait", Given: []string{"HSET $1 bytes 5072"}, Want: "ok 4", Again: "boxfull 4 5072 ''", Then: []string{"XLEN $2 = 4"}},
@@ -100,6 +102,7 @@ func TestScriptsOfMailboxes(t *testing.T) {
 				Cases: []c{
 					{Name: "all of them", Args: "3", Want: "ok 0", Same: true},
 					{Name: "none", Args: "0", Want: "ok 0", Then: []string{"XLEN $2 = 0", "EXISTS $4 = 0", "HGET $1 held = 0"}},
+					{Name: "more than are remembered", Given: []string{"EVAL for␣i=1001,2000␣do␣redis.call('ZADD',KEYS[1],i,i)␣end 1 $3"}, Args: "2", Want: "ok 0", Then: []string{"ZCARD $3 = 1000", "HGET $1 forgotten = 1"}},
 					{Name: "more than one call drops", Given: []string{"EVAL for␣i=4,60␣do␣redis.call('XADD',KEYS[1],i..'-0','a','b')␣end 1 $2"}, Args: "1", Want: "ok 1", Again: "ok 0", Twice: true, Then: []string{"XLEN $2 = 10"}},
 				},
 			},

@@ -59,7 +59,7 @@ type Case struct {
 	Again string   // reply to the repeated call; empty means Want
 	Same  bool     // the call changes nothing although it is no refusal
 	Twice bool     // the repeated call takes effect again
-	Then  []string // commands and their replies, as in "XLEN $2 = 0" or "PTTL $1 > 0"
+	Then  []string // commands and their replies, as in "XLEN $2 = 0", with =, > or <
 }
 
 // Test runs all tables.
@@ -142,12 +142,15 @@ func (f fixture) checkThen(c Case) {
 			f.want(command, f.do(command), want)
 			continue
 		}
-		command, bound, _ := strings.Cut(line, " > ")
-		low, err := strconv.ParseFloat(bound, 64)
+		command, bound, above := strings.Cut(line, " > ")
+		if !above {
+			command, bound, _ = strings.Cut(line, " < ")
+		}
+		limit, err := strconv.ParseFloat(bound, 64)
 		if err != nil {
 			f.t.Fatalf("%s is no comparison", line)
 		}
-		if n, err := strconv.ParseFloat(f.do(command), 64); err != nil || n <= low {
+		if n, err := strconv.ParseFloat(f.do(command), 64); err != nil || n == limit || n > limit != above {
 			f.t.Errorf("%s: got %v, %v", line, n, err)
 		}
 	}
@@ -289,7 +292,8 @@ func flat(reply any) string {
 		return strings.Join(pairs, " ")
 	case []any:
 		if len(reply) == 2 {
-			if id, _ := reply[0].(string); entryID.MatchString(id) {
+			id, _ := reply[0].(string)
+			if _, fields := reply[1].([]any); fields && entryID.MatchString(id) {
 				return id
 			}
 		}
