@@ -4,7 +4,7 @@
 //	skidway/queue                 jobs: add them, look at them, change them
 //	skidway/delayed               when jobs are due: schedules, retries
 //	skidway/workers               run jobs
-//	skidway/workers/kinds         mail, HTTP requests, commands, log runs as jobs
+//	skidway/workers/kinds         mail, HTTP requests, commands, log runs as jobs, a package each
 //	skidway/workers/metrics       what workers do, for Prometheus
 //	skidway/workers/workerstest   test what runs them
 //	skidway/distribute            ship log files through Redis and count them

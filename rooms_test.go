@@ -24,7 +24,12 @@ queue:
 delayed: queue
 workers: queue delayed
 workers/workerstest: workers queue delayed
-workers/kinds: workers queue distribute distribute/accesslog distribute/geo
+workers/kinds: queue workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/kinds/internal/fields
+workers/kinds/command: queue workers workers/kinds/internal/fields
+workers/kinds/email: queue workers workers/kinds/internal/fields
+workers/kinds/internal/fields: queue
+workers/kinds/logs: queue workers workers/kinds/internal/fields distribute distribute/accesslog distribute/geo
+workers/kinds/request: queue workers workers/kinds/internal/fields
 workers/metrics: workers queue
 distribute/chat:
 distribute/chat/group: distribute/chat distribute/chat/internal/store
@@ -41,7 +46,7 @@ distribute: distribute/stream distribute/chat distribute/chat/group distribute/a
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
 cmd/skidway/internal/cli: queue distribute distribute/chat
 cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli queue delayed workers workers/kinds
-cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/kinds workers/metrics distribute distribute/geo
+cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/accesslog distribute/geo internal/samplelog
 cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room
 cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers distribute distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room internal/samplelog

@@ -12,7 +12,10 @@ import (
 	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
-	"skidway/workers/kinds"
+	"skidway/workers/kinds/command"
+	"skidway/workers/kinds/email"
+	"skidway/workers/kinds/logs"
+	"skidway/workers/kinds/request"
 )
 
 // A kindsConfig has the settings of the built-in kinds. A kind that needs some,
@@ -95,8 +98,8 @@ func (c *KindSettings) kind() workers.Kind {
 	return workers.Kind{Timeout: time.Duration(c.Timeout), MaxAttempts: int(c.MaxAttempts), Backoff: c.Backoff.policy()}
 }
 
-func (c *emailConfig) settings(fetcher kinds.Fetcher) kinds.EmailConfig {
-	return kinds.EmailConfig{
+func (c *emailConfig) settings(fetcher email.Fetcher) email.Config {
+	return email.Config{
 		Host: c.Host, Port: int(c.Port), TLS: c.TLS, Auth: c.Auth, Username: c.Username, Password: c.Password.text,
 		Hello: c.Hello, From: c.From, Domain: c.Domain, Connections: int(c.Connections), IdleTimeout: time.Duration(c.IdleTimeout),
 		Timeout: time.Duration(c.SMTPTimeout), PerMinute: int(c.PerMinute), Templates: c.Templates, Attachments: c.Attachments,
@@ -104,8 +107,8 @@ func (c *emailConfig) settings(fetcher kinds.Fetcher) kinds.EmailConfig {
 	}
 }
 
-func (c *httpConfig) settings() (kinds.HTTPConfig, error) {
-	s := kinds.HTTPConfig{AllowRedirects: c.AllowRedirects, AllowPrivate: c.AllowPrivate, Secrets: map[string]string{}}
+func (c *httpConfig) settings() (request.Config, error) {
+	s := request.Config{AllowRedirects: c.AllowRedirects, AllowPrivate: c.AllowPrivate, Secrets: map[string]string{}}
 	for name, value := range c.Secrets {
 		s.Secrets[name] = value.text
 	}
@@ -119,12 +122,12 @@ func (c *httpConfig) settings() (kinds.HTTPConfig, error) {
 	return s, nil
 }
 
-func (c *execConfig) settings() kinds.ExecConfig {
-	s := kinds.ExecConfig{Grace: time.Duration(c.Grace), Commands: map[string]kinds.Command{}}
-	for name, command := range c.Commands {
-		s.Commands[name] = kinds.Command{
-			Path: command.Path, Args: command.Args, MaxArgs: int(command.MaxArgs), Env: command.Env, Inherit: command.Inherit,
-			Dir: command.Dir, Timeout: time.Duration(command.Timeout), Output: int(command.Output), DeadCodes: command.DeadCodes,
+func (c *execConfig) settings() command.Config {
+	s := command.Config{Grace: time.Duration(c.Grace), Commands: map[string]command.Command{}}
+	for name, listed := range c.Commands {
+		s.Commands[name] = command.Command{
+			Path: listed.Path, Args: listed.Args, MaxArgs: int(listed.MaxArgs), Env: listed.Env, Inherit: listed.Inherit,
+			Dir: listed.Dir, Timeout: time.Duration(listed.Timeout), Output: int(listed.Output), DeadCodes: listed.DeadCodes,
 		}
 	}
 	return s
@@ -134,8 +137,8 @@ func (c *execConfig) settings() kinds.ExecConfig {
 // and workers few.
 const logsTimeout = 24 * time.Hour
 
-func (c *logsConfig) settings() (kinds.LogsConfig, error) {
-	s := kinds.LogsConfig{Folders: c.Folders}
+func (c *logsConfig) settings() (logs.Config, error) {
+	s := logs.Config{Folders: c.Folders}
 	if c.GeoIP == "" {
 		return s, nil
 	}
@@ -184,10 +187,10 @@ func (r *retentionConfig) settings() queue.Retention {
 // A kindSet are the built-in kinds by one configuration, made with the Redis that
 // the log channels are in; it is not used before jobs run.
 type kindSet struct {
-	email  *kinds.Email // nil: there is no mail server
-	http   *kinds.HTTP
-	exec   *kinds.Exec // nil: there are no commands
-	logs   *kinds.Logs // nil: there are no folders
+	email  *email.Sender // nil: there is no mail server
+	http   *request.Client
+	exec   *command.Runner // nil: there are no commands
+	logs   *logs.Handlers  // nil: there are no folders
 	config kindsConfig
 }
 
@@ -198,7 +201,7 @@ func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 	if err != nil {
 		return nil, c.wrong("kinds.http.request", "%w", err)
 	}
-	set.http = kinds.NewHTTP(settings)
+	set.http = request.New(settings)
 	for _, one := range []struct {
 		place, needs string
 		settings     any
@@ -213,19 +216,19 @@ func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 		}
 	}
 	if len(c.Kinds.Exec.Commands) > 0 {
-		if set.exec, err = kinds.NewExec(c.Kinds.Exec.settings()); err != nil {
+		if set.exec, err = command.New(c.Kinds.Exec.settings()); err != nil {
 			return nil, c.wrong("kinds.exec.run", "%w", err)
 		}
 	}
 	if c.Kinds.Email.Host != "" {
-		if set.email, err = kinds.NewEmail(c.Kinds.Email.settings(set.http)); err != nil {
+		if set.email, err = email.New(c.Kinds.Email.settings(set.http)); err != nil {
 			return nil, c.wrong("kinds.email.send", "%w", err)
 		}
 	}
 	if len(c.Kinds.Logs.Folders) > 0 {
 		settings, err := c.Kinds.Logs.settings()
 		if err == nil {
-			set.logs, err = kinds.NewLogs(db, settings)
+			set.logs, err = logs.New(db, settings)
 		}
 		if err != nil {
 			return nil, c.wrong("kinds.logs", "%w", err)
@@ -252,15 +255,15 @@ func (s *kindSet) handle(p *workers.Pool) {
 
 // names are those of the kinds that it has.
 func (s *kindSet) names() []string {
-	names := []string{kinds.HTTPArgs{}.Kind()}
+	names := []string{request.Args{}.Kind()}
 	if s.exec != nil {
-		names = append(names, kinds.ExecArgs{}.Kind())
+		names = append(names, command.Args{}.Kind())
 	}
 	if s.email != nil {
-		names = append(names, kinds.EmailArgs{}.Kind())
+		names = append(names, email.Args{}.Kind())
 	}
 	if s.logs != nil {
-		names = append(names, kinds.LogsShipArgs{}.Kind(), kinds.LogsReportArgs{}.Kind(), kinds.LogsCountArgs{}.Kind())
+		names = append(names, logs.ShipArgs{}.Kind(), logs.ReportArgs{}.Kind(), logs.CountArgs{}.Kind())
 	}
 	slices.Sort(names)
 	return names

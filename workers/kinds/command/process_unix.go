@@ -1,0 +1,193 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"skidway/queue"
+	"skidway/workers"
+	"skidway/workers/kinds/internal/fields"
+)
+
+func supported() error { return nil }
+
+const (
+	maxStderrInError = 1 << 10 // bytes
+
+	// closeWait is how long output is still read when all processes of the
+	// group are dead, for what one that left the group holds open.
+	closeWait = 100 * time.Millisecond
+)
+
+// execute runs a command and says how it ended.
+func (e *Runner) execute(ctx context.Context, job *queue.Job, args Args, command Command) error {
+	log := workers.Logger(ctx)
+	p := &process{
+		grace:  e.grace,
+		stdout: &output{name: "stdout", log: log, limit: command.Output},
+		stderr: &output{name: "stderr", log: log, limit: command.Output},
+		cmd: &exec.Cmd{
+			Path:        command.Path,
+			Args:        slices.Concat([]string{command.Path}, command.Args, args.Args),
+			Env:         command.environment(job),
+			Dir:         command.Dir,
+			SysProcAttr: processAttributes(),
+		},
+	}
+	err := p.run(ctx, args.Stdin)
+	p.stdout.close()
+	p.stderr.close()
+	if cause := context.Cause(ctx); cause != nil && p.interrupted {
+		return fmt.Errorf("command %s: %w; it was ended%s", args.Command, cause, p.complaint())
+	}
+	switch state := p.cmd.ProcessState; {
+	case errors.Is(err, syscall.E2BIG):
+		return workers.Dead(fields.Wrong("args", "they are too long for this system: %v", err))
+	case err != nil:
+		return fmt.Errorf("command %s can't be run: %w", args.Command, err)
+	case state.Success():
+		result, _ := json.Marshal(Result{p.stdout.String(), p.stderr.String()}) // strings always marshal
+		_ = workers.SetResult(ctx, result)                                      // outside of a handler nobody asks for it
+		return nil
+	default:
+		err := fmt.Errorf("command %s: %s%s", args.Command, state, p.complaint())
+		if slices.Contains(command.DeadCodes, state.ExitCode()) {
+			return workers.Dead(err)
+		}
+		return err
+	}
+}
+
+// A process is a command that runs, in a process group of its own.
+type process struct {
+	cmd            *exec.Cmd
+	grace          time.Duration
+	stdout, stderr *output
+	interrupted    bool // it was told to end
+}
+
+// complaint gives the end of stderr for an error.
+func (p *process) complaint() string {
+	if text := p.stderr.last(maxStderrInError); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+// run starts the command, and returns when it and its group have ended and all
+// output is read. An error says why it could not be started.
+func (p *process) run(ctx context.Context, stdin string) error {
+	if p.interrupted = ctx.Err() != nil; p.interrupted {
+		return ctx.Err()
+	}
+	// The signal at the parent's death comes when the thread ends that has
+	// started the child: this one has to be there as long as the child is.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var s streams
+	if err := s.open(p.cmd, stdin != ""); err != nil {
+		return err
+	}
+	if err := p.cmd.Start(); err != nil { // it has closed the pipes
+		return err
+	}
+	s.copy(p.stdout, p.stderr, stdin)
+	p.await(ctx, s.read)
+	select {
+	case <-s.read:
+	case <-time.After(closeWait):
+	}
+	s.close()
+	// Only now can the id of the process, which is that of its group, become
+	// another's.
+	_ = p.cmd.Wait() // the state is in the command
+	return nil
+}
+
+// await returns when no process of the group is left. read is closed when nobody
+// can write output any more.
+func (p *process) await(ctx context.Context, read <-chan struct{}) {
+	exited, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		awaitExit(p.cmd)
+		close(exited)
+		<-read
+		close(over)
+	}()
+	group, hurry := -p.cmd.Process.Pid, ctx.Done()
+	select {
+	case <-exited: // what it has started may still write
+	case <-hurry:
+		p.interrupted, hurry = true, nil
+		_ = syscall.Kill(group, syscall.SIGTERM) // it fails if they have ended
+	}
+	grace := time.NewTimer(p.grace)
+	defer grace.Stop()
+	select {
+	case <-over:
+	case <-grace.C:
+	case <-hurry:
+	}
+	_ = syscall.Kill(group, syscall.SIGKILL)
+	<-exited
+}
+
+// streams are the pipes to a command.
+type streams struct {
+	stdin          io.WriteCloser // nil: /dev/null
+	stdout, stderr io.ReadCloser
+	read           chan struct{} // closed when all output was read
+	copies         sync.WaitGroup
+}
+
+func (s *streams) open(cmd *exec.Cmd, stdin bool) (err error) {
+	if s.stdout, err = cmd.StdoutPipe(); err != nil {
+		return err
+	}
+	if s.stderr, err = cmd.StderrPipe(); err != nil {
+		return err
+	}
+	if stdin {
+		s.stdin, err = cmd.StdinPipe()
+	}
+	return err
+}
+
+// copy copies in the background. Errors end it: the pipe is closed then.
+func (s *streams) copy(stdout, stderr io.Writer, stdin string) {
+	s.read = make(chan struct{})
+	var outputs sync.WaitGroup
+	outputs.Go(func() { _, _ = io.Copy(stdout, s.stdout) })
+	outputs.Go(func() { _, _ = io.Copy(stderr, s.stderr) })
+	s.copies.Go(func() {
+		outputs.Wait()
+		close(s.read)
+	})
+	if s.stdin != nil {
+		s.copies.Go(func() {
+			_, _ = io.WriteString(s.stdin, stdin)
+			_ = s.stdin.Close()
+		})
+	}
+}
+
+// close ends the copying and waits for that.
+func (s *streams) close() {
+	_ = s.stdout.Close()
+	_ = s.stderr.Close()
+	if s.stdin != nil {
+		_ = s.stdin.Close()
+	}
+	s.copies.Wait()
+}

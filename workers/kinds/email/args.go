@@ -1,0 +1,245 @@
+package email
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"mime"
+	"net/mail"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"skidway/workers/kinds/internal/fields"
+)
+
+// MaxRecipients is the most recipients of a message.
+const MaxRecipients = 1000
+
+// Args are the args of the kind email.send: one message, to one or several
+// people. Addresses are written as in RFC 5322: "ada@example.com" or
+// "Ada <ada@example.com>".
+type Args struct {
+	From    string    `json:"from,omitempty"` // empty: [Config.From]
+	To      Addresses `json:"to,omitempty"`
+	Cc      Addresses `json:"cc,omitempty"`
+	Bcc     Addresses `json:"bcc,omitempty"` // in no header
+	ReplyTo Addresses `json:"reply_to,omitempty"`
+
+	// Subject, Text and HTML are taken as they are where there is no Data, and
+	// are templates where there is. A message has Text, HTML, both, or a
+	// Template.
+	Subject string `json:"subject,omitempty"`
+	Text    string `json:"text,omitempty"`
+	HTML    string `json:"html,omitempty"`
+
+	// Template names files below [Config.Templates]: NAME.txt.tmpl and
+	// NAME.html.tmpl, one of them or both, and NAME.subject.tmpl unless
+	// Subject is given. It stands instead of Text and HTML.
+	Template string `json:"template,omitempty"`
+
+	// Data is the dot of the templates. A key that a template names and Data
+	// lacks makes the job dead, rather than send half a message.
+	Data Data `json:"data,omitempty"`
+
+	Attachments []Attachment `json:"attachments,omitempty"`
+
+	// Headers are added to those that the message has by itself, which can't
+	// be given here.
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// Kind is email.send.
+func (Args) Kind() string { return "email.send" }
+
+// An Attachment is a file, or what lies at a URL: one of Path and URL is given.
+type Attachment struct {
+	Path        string `json:"path,omitempty"`         // below one of [Config.Attachments]
+	URL         string `json:"url,omitempty"`          // http or https, read by [Config.Fetcher]
+	Name        string `json:"name,omitempty"`         // empty: the last part of Path or URL
+	ContentType string `json:"content_type,omitempty"` // empty: as the server said, or by the name's extension
+}
+
+// Addresses are a list. In JSON a single one may be a string.
+type Addresses []string
+
+// UnmarshalJSON takes a string or an array of strings.
+func (a *Addresses) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(`"`)) {
+		return json.Unmarshal(data, (*[]string)(a))
+	}
+	*a = make(Addresses, 1)
+	return json.Unmarshal(data, &(*a)[0])
+}
+
+// Data are values for templates. Read from JSON, whole numbers are int64, so
+// that templates print 3000000 and not 3e+06, and others float64.
+type Data map[string]any
+
+// UnmarshalJSON takes an object.
+func (d *Data) UnmarshalJSON(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var values map[string]any
+	if err := decoder.Decode(&values); err != nil {
+		return err
+	}
+	for key, value := range values {
+		values[key] = plainNumbers(value)
+	}
+	*d = values
+	return nil
+}
+
+// plainNumbers puts numbers that templates can compare where JSON has them.
+func plainNumbers(value any) any {
+	switch value := value.(type) {
+	case json.Number:
+		if n, err := value.Int64(); err == nil {
+			return n
+		}
+		if f, err := value.Float64(); err == nil && !math.IsInf(f, 0) {
+			return f
+		}
+		return value.String()
+	case []any:
+		for i := range value {
+			value[i] = plainNumbers(value[i])
+		}
+	case map[string]any:
+		for key := range value {
+			value[key] = plainNumbers(value[key])
+		}
+	}
+	return value
+}
+
+// Check says what is wrong with the args, as a [FieldError]; nil: nothing that
+// can be seen without the worker's configuration.
+func (a Args) Check() error {
+	for _, check := range []func() error{a.checkAddresses, a.checkBody, a.checkHeaders} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	for i, attachment := range a.Attachments {
+		if err := attachment.check(fmt.Sprintf("attachments[%d]", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a Args) checkAddresses() error {
+	if a.From != "" {
+		if _, err := parseAddress("from", a.From); err != nil {
+			return err
+		}
+	}
+	for _, field := range []struct {
+		name      string
+		addresses Addresses
+	}{{"to", a.To}, {"cc", a.Cc}, {"bcc", a.Bcc}, {"reply_to", a.ReplyTo}} {
+		for i, address := range field.addresses {
+			if _, err := parseAddress(fmt.Sprintf("%s[%d]", field.name, i), address); err != nil {
+				return err
+			}
+		}
+	}
+	switch recipients := len(a.To) + len(a.Cc) + len(a.Bcc); {
+	case recipients == 0:
+		return fields.Wrong("to", "it is empty, and so are cc and bcc: a message needs a recipient")
+	case recipients > MaxRecipients:
+		return fields.Wrong("to", "%d recipients with cc and bcc: at most %d, make several jobs", recipients, MaxRecipients)
+	}
+	return nil
+}
+
+// parseAddress reads one address. Control characters, which a name may hold in
+// an encoded form, are refused.
+func parseAddress(field, text string) (*mail.Address, error) {
+	address, err := mail.ParseAddress(text)
+	if err != nil {
+		return nil, fields.Wrong(field, "%.200q is no address: %s", text, strings.TrimPrefix(err.Error(), "mail: "))
+	}
+	if hasControl(address.Name) || hasControl(address.Address) {
+		return nil, fields.Wrong(field, "%.200q holds a control character", text)
+	}
+	return address, nil
+}
+
+func (a Args) checkBody() error {
+	switch {
+	case hasControl(a.Subject):
+		return fields.Wrong("subject", "%.200q holds a line break or another control character", a.Subject)
+	case a.Template == "" && a.Text == "" && a.HTML == "":
+		return fields.Wrong("text", "it is empty, and so are html and template: a message needs one of them")
+	case a.Template == "":
+		return nil
+	case a.Text != "" || a.HTML != "":
+		return fields.Wrong("template", "give it, or text and html")
+	case !filepath.IsLocal(a.Template) || hasControl(a.Template):
+		return fields.Wrong("template", "%.200q is no name of a template: it must lie inside of the templates' folder", a.Template)
+	}
+	return nil
+}
+
+// ownHeaders are those that a message has by itself or that others add.
+var ownHeaders = [...]string{
+	"bcc", "cc", "date", "dkim-signature", "from", "message-id", "mime-version",
+	"received", "reply-to", "return-path", "subject", "to",
+}
+
+func (a Args) checkHeaders() error {
+	for name, value := range a.Headers {
+		field, lower := fmt.Sprintf("headers.%.100s", name), strings.ToLower(name)
+		switch {
+		case !isHeaderName(name):
+			return fields.Wrong(fmt.Sprintf("headers.%.100q", name), "it is no name of a header: use letters, digits and '-'")
+		case slices.Contains(ownHeaders[:], lower) || strings.HasPrefix(lower, "content-"):
+			return fields.Wrong(field, "the message has this header by itself")
+		case strings.TrimSpace(value) == "":
+			return fields.Wrong(field, "it is empty")
+		case hasControl(value):
+			return fields.Wrong(field, "%.200q holds a line break or another control character", value)
+		}
+	}
+	return nil
+}
+
+// isHeaderName follows RFC 5322, section 3.6.8.
+func isHeaderName(name string) bool {
+	return name != "" && len(name) <= 76 && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 127 || r == ':'
+	})
+}
+
+func (a Attachment) check(field string) error {
+	if (a.Path == "") == (a.URL == "") {
+		return fields.Wrong(field, "give one of path and url")
+	}
+	if a.Path != "" && (hasControl(a.Path) || !filepath.IsAbs(a.Path) && !filepath.IsLocal(a.Path)) {
+		return fields.Wrong(field+".path", "%.200q lies outside of every folder", a.Path)
+	}
+	if a.URL != "" {
+		u, err := url.Parse(a.URL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fields.Wrong(field+".url", "it is no http or https URL")
+		}
+	}
+	if hasControl(a.Name) || strings.ContainsAny(a.Name, `/\`) {
+		return fields.Wrong(field+".name", "%.200q is no name of a file", a.Name)
+	}
+	if a.ContentType != "" {
+		if _, _, err := mime.ParseMediaType(a.ContentType); err != nil || hasControl(a.ContentType) {
+			return fields.Wrong(field+".content_type", "%.200q is no content type, as text/csv is", a.ContentType)
+		}
+	}
+	return nil
+}
+
+// hasControl reports whether text holds what ends a line or is no character.
+func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }

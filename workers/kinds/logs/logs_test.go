@@ -1,0 +1,220 @@
+package logs_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/distribute"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+	"skidway/workers/kinds/logs"
+	"skidway/workers/workerstest"
+)
+
+// A yard has log files of some days, and Logs that may read them.
+type yard struct {
+	testing.TB
+	folder string
+	db     *rdb.DB
+	logs   *logs.Handlers
+	now    time.Time
+}
+
+const logLine = `8.8.8.8 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 12 "-" "-"` + "\n"
+
+func newYard(t testing.TB) *yard {
+	t.Helper()
+	y := &yard{TB: t, folder: t.TempDir(), db: redistest.DB(t), now: time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)}
+	var err error
+	if y.logs, err = logs.New(y.db, logs.Config{Folders: []string{y.folder}}); err != nil {
+		t.Fatal(err)
+	}
+	y.write("access.log-20261120", strings.Repeat(logLine, 7))
+	y.write("access.log-20261119", strings.Repeat(logLine, 3))
+	return y
+}
+
+func (y *yard) write(name, text string) {
+	y.Helper()
+	if err := os.WriteFile(filepath.Join(y.folder, name), []byte(text), 0o600); err != nil {
+		y.Fatal(err)
+	}
+}
+
+// A day may have no midnight, or no hour that the next one has.
+func TestDayWhoseMidnightIsSkippedIsThatDay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		day logs.Day
+		now string
+	}{
+		"named":     {logs.Day{Day: "2026-03-08", TZ: "America/Havana"}, "2026-11-21T03:00:00Z"},
+		"yesterday": {logs.Day{TZ: "America/Havana"}, "2026-03-09T04:15:00Z"}, // 00:15 there
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.write("access.log-20260308", logLine)
+			var err error
+			if y.now, err = time.Parse(time.RFC3339, c.now); err != nil {
+				t.Fatal(err)
+			}
+			args := logs.CountArgs{Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}, Day: c.day}
+			if got := result[logs.Result](y, do(y, y.logs.Count, args)); got.Lines != 1 {
+				t.Errorf("counted %d lines, want the one of 8 March", got.Lines)
+			}
+		})
+	}
+}
+
+func TestFoldersOfOthersAreNotSearched(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	elsewhere := t.TempDir()
+	for _, path := range []string{"none", "none-*", "none/none", "*/none"} {
+		path = filepath.Join(elsewhere, path)
+		outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{path}})
+		if outcome.As != queue.AsDead || !strings.Contains(outcome.Reason, "in none of the folders") {
+			t.Errorf("%s: it is %s: %v", path, outcome.As, outcome.Err)
+		}
+	}
+}
+
+// do runs one job as a worker does, due when the yard says.
+func do[A queue.Args](y *yard, handler func(context.Context, *queue.Job, A) error, args A) workerstest.Outcome {
+	y.Helper()
+	due := map[string]string{queue.HeaderDue: y.now.Format(time.RFC3339)}
+	return workerstest.Run(y, workers.Typed(handler), workerstest.Job{Args: args, Options: queue.Options{Headers: due}})
+}
+
+// result reads what a job that must have succeeded came to.
+func result[R any](y *yard, outcome workerstest.Outcome) (r R) {
+	y.Helper()
+	if outcome.As != queue.AsSucceeded {
+		y.Fatalf("it is %s: %v", outcome.As, outcome.Err)
+	}
+	if err := json.Unmarshal(outcome.Result, &r); err != nil {
+		y.Fatal(err)
+	}
+	return r
+}
+
+func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	channel, err := distribute.Open(t.Context(), y.db, "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := distribute.NewWorker(t.Context(), channel, "countries", aggregation, distribute.WorkerConfig{UntilDone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { _, err := worker.Work(t.Context()); done <- err }()
+	paths := []string{filepath.Join(y.folder, "access.log-%Y%m%d")}
+	ship := logs.ShipArgs{Channel: "web", Paths: paths}
+	shipped := result[logs.ShipResult](y, do(y, y.logs.Ship, ship))
+	if shipped.Day != "2026-11-20" || shipped.Files != 1 || shipped.Shipped != 1 || shipped.Lines["countries"] != 7 {
+		t.Errorf("shipped %+v", shipped)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	// The worker was killed before it could say so: nothing is shipped or counted twice.
+	again := result[logs.ShipResult](y, do(y, y.logs.Ship, ship))
+	if again.Shipped != 0 || again.Lines["countries"] != 7 {
+		t.Errorf("again: %+v", again)
+	}
+	const csv = "day,country,requests\n2026-11-20,US,7\n"
+	report := result[logs.Result](y, do(y, y.logs.Report, logs.ReportArgs{Channel: "web", Subscriber: "countries", Day: logs.Day{Day: "yesterday"}}))
+	if report.CSV != csv || report.Lines != 7 || report.From != "2026-11-20" || !strings.Contains(report.Table, "2026-11-20  US       7") {
+		t.Errorf("reported %+v", report)
+	}
+	counted := result[logs.Result](y, do(y, y.logs.Count, logs.CountArgs{Paths: paths}))
+	if counted.CSV != csv || counted.Lines != 7 || counted.Files != 1 {
+		t.Errorf("counted %+v", counted)
+	}
+}
+
+func TestDaysAreSeenFromWhenTheJobWasDueInItsZone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		day logs.Day
+		now string
+	}{
+		"yesterday":             {logs.Day{}, "2026-11-21T03:00:00Z"},
+		"today":                 {logs.Day{Day: "today"}, "2026-11-20T03:00:00Z"},
+		"a day":                 {logs.Day{Day: "2026-11-20"}, "2027-01-01T00:00:00Z"},
+		"yesterday to the east": {logs.Day{TZ: "Asia/Tokyo"}, "2026-11-20T20:00:00Z"},
+		"today to the west":     {logs.Day{Day: "today", TZ: "America/New_York"}, "2026-11-21T03:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			var err error
+			if y.now, err = time.Parse(time.RFC3339, c.now); err != nil {
+				t.Fatal(err)
+			}
+			args := logs.CountArgs{Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}, Day: c.day}
+			if got := result[logs.Result](y, do(y, y.logs.Count, args)); got.Lines != 7 {
+				t.Errorf("counted %d lines, want the 7 of 20 November", got.Lines)
+			}
+		})
+	}
+}
+
+func TestFilesOutsideOfTheFoldersAreOutOfReach(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	elsewhere := t.TempDir()
+	if err := os.WriteFile(filepath.Join(elsewhere, "secret"), []byte(logLine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(y.folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		filepath.Join(elsewhere, "secret"), filepath.Join(y.folder, "..", filepath.Base(elsewhere), "secret"),
+		filepath.Join(y.folder, "link", "secret"), filepath.Join(y.folder, "link"), y.folder + "/../*/secret", y.folder + "-more",
+	} {
+		outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{path}})
+		if outcome.As != queue.AsDead && !errors.Is(outcome.Err, os.ErrNotExist) || outcome.As == queue.AsSucceeded {
+			t.Errorf("%s: it is %s: %v", path, outcome.As, outcome.Err)
+		}
+	}
+}
+
+func TestMissingFileIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	for _, path := range []string{"none", "none-*"} {
+		outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{filepath.Join(y.folder, path)}})
+		if outcome.As != queue.AsRetry || !strings.Contains(outcome.Err.Error(), "none") {
+			t.Errorf("it is %s: %v", outcome.As, outcome.Err)
+		}
+	}
+}
+
+func TestShipWithoutSubscriberIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	outcome := do(y, y.logs.Ship, logs.ShipArgs{Channel: "web", Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}})
+	if outcome.As != queue.AsRetry || !strings.Contains(outcome.Err.Error(), "no subscriber") {
+		t.Errorf("it is %s: %v", outcome.As, outcome.Err)
+	}
+}
+
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -1,0 +1,33 @@
+package request
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+)
+
+// UseResolver makes names stand for what a test says.
+func (h *Client) UseResolver(r *net.Resolver) { h.dialer.Resolver = r }
+
+// TakeForPublic lets connections to one address pass the guard.
+func (h *Client) TakeForPublic(public netip.Addr) {
+	guarded := h.dialer.Control
+	h.dialer.Control = func(network, address string, conn syscall.RawConn) error {
+		if netip.MustParseAddrPort(address).Addr() == public {
+			return nil
+		}
+		return guarded(network, address, conn)
+	}
+}
+
+// Redirect asks whether a redirect is followed.
+func (h *Client) Redirect(next *http.Request, before ...*http.Request) error {
+	return h.redirect(next, before)
+}
+
+// UseOf says what the guard takes an address for; empty: public.
+func UseOf(addr netip.Addr) string { return newGuard().use(addr) }
+
+// RetryAfter is what a server's answer asks for.
+var RetryAfter = retryAfter

@@ -1,0 +1,239 @@
+// Package request sends HTTP requests: jobs of the kind http.request.
+package request
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/queue"
+	"skidway/workers"
+	"skidway/workers/kinds/internal/fields"
+)
+
+// Config is what jobs may do by Client. The zero value lets them reach the
+// public internet.
+type Config struct {
+	// AllowRedirects follows up to 10 redirects, never from https to http.
+	// To another host go no headers of the job and no signature.
+	AllowRedirects bool
+
+	// AllowPrivate lets jobs reach addresses that are not of the public
+	// internet: this host, private and link-local networks, the metadata of
+	// clouds. Else the address of each connection is checked when it is
+	// dialled, after its name was looked up, also those of redirects.
+	AllowPrivate bool
+
+	// Proxy, if set, dials for the jobs and decides what they can reach:
+	// AllowPrivate has no effect then. HTTP_PROXY and the like are not looked
+	// at.
+	Proxy *url.URL
+
+	// Secrets by which requests can be signed, by name.
+	Secrets map[string]string
+}
+
+// Client runs jobs of the kind http.request. It is safe for concurrent use.
+//
+//	workers.Handle(pool, request.New(request.Config{}).Do, workers.Kind{})
+//
+// # Signatures
+//
+// A signed request has the header
+//
+//	Skidway-Signature: t=1767225600,v1=5257a869…
+//
+// where t is when it was sent, in seconds since 1970, and v1 the HMAC-SHA256, in
+// hexadecimal digits, over t, a dot and the body, by the secret that both sides
+// know. The receiver computes it from the body as it came, before it parses it,
+// compares in constant time, and refuses a t that is more than some minutes off.
+// A repeated attempt has a t of its own; the Idempotency-Key stays the same. Within
+// an attempt net/http may send a request once more, with the same t, when a kept
+// connection turns out to be closed.
+type Client struct {
+	config Config
+	dialer *net.Dialer
+	client *http.Client
+}
+
+// New makes the kind http.request.
+func New(config Config) *Client {
+	h := &Client{config: config}
+	h.config.Secrets = maps.Clone(config.Secrets)
+	h.dialer = newDialer(config.AllowPrivate || config.Proxy != nil)
+	transport := &http.Transport{
+		DialContext:            h.dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           100,
+		MaxIdleConnsPerHost:    10,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    dialTimeout,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+	if config.Proxy != nil {
+		transport.Proxy = http.ProxyURL(config.Proxy)
+	}
+	h.client = &http.Client{Transport: transport, CheckRedirect: h.redirect}
+	return h
+}
+
+// Close closes connections that are kept for further requests. Those in use go
+// on.
+func (h *Client) Close() { h.client.CloseIdleConnections() }
+
+// Do sends the request of a job and waits for the answer. An expected status is
+// a success; the result is an [Result]. 407, 408, 425, 429, 5xx and what
+// the network does are retried, after the answer's Retry-After if it has one, at
+// most [MaxRetryAfter]. Other answers, a private address ([ErrPrivateAddress])
+// and wrong args make the job dead.
+func (h *Client) Do(ctx context.Context, job *queue.Job, args Args) error {
+	request, err := h.request(ctx, job, args)
+	if err != nil {
+		return workers.Dead(err)
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		return failure(request, err)
+	}
+	defer response.Body.Close()
+	answer, err := readResult(response)
+	if args.expects(response.StatusCode) {
+		if err != nil {
+			return fmt.Errorf("%s: the answer broke off: %w", describe(request), err)
+		}
+		_ = workers.SetResult(ctx, answer.encode()) // outside of a handler nobody asks for it
+		return nil
+	}
+	return refusal(request, response, answer.Body)
+}
+
+// request makes the request of a job.
+func (h *Client) request(ctx context.Context, job *queue.Job, args Args) (*http.Request, error) {
+	if err := args.Check(); err != nil {
+		return nil, err
+	}
+	body := args.body()
+	request, err := http.NewRequestWithContext(ctx, args.method(), args.URL, strings.NewReader(body))
+	if err != nil {
+		return nil, fields.Wrong("url", "%s", fields.Reason(err))
+	}
+	request.Header.Set("User-Agent", "skidway")
+	request.Header.Set("Idempotency-Key", job.ID)
+	if args.JSON != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range args.Headers {
+		request.Header.Set(name, value)
+	}
+	request.Host = request.Header.Get("Host") // empty: the URL's
+	if args.Sign == "" {
+		return request, nil
+	}
+	secret := h.config.Secrets[args.Sign]
+	if secret == "" {
+		return nil, fields.Wrong("sign", "this worker has no secret %.40q, it has: %s", args.Sign, fields.Names(h.config.Secrets))
+	}
+	request.Header.Set(signatureHeader, signature(secret, body, time.Now()))
+	return request, nil
+}
+
+// errRedirect: a redirect that is not followed though redirects are.
+var errRedirect = errors.New("redirect refused")
+
+const maxRedirects = 10
+
+// redirect is asked before a redirect is followed.
+func (h *Client) redirect(next *http.Request, before []*http.Request) error {
+	first, last := before[0], before[len(before)-1]
+	switch {
+	case !h.config.AllowRedirects:
+		return http.ErrUseLastResponse
+	case len(before) > maxRedirects:
+		return fmt.Errorf("%w: more than %d", errRedirect, maxRedirects)
+	case next.URL.Scheme != "https" && next.URL.Scheme != last.URL.Scheme:
+		return fmt.Errorf("%w: it leads from %s to %s", errRedirect, last.URL.Scheme, next.URL.Scheme)
+	case leaves(first.URL.Host, append(before, next)):
+		kind := next.Header.Get("Content-Type")
+		next.Header = http.Header{"User-Agent": {"skidway"}}
+		if kind != "" {
+			next.Header.Set("Content-Type", kind)
+		}
+	}
+	return nil
+}
+
+// leaves reports whether redirects have led to another host, be it for a while.
+func leaves(host string, requests []*http.Request) bool {
+	return slices.ContainsFunc(requests, func(r *http.Request) bool { return r.URL.Host != host })
+}
+
+// failure is the error of a request that got no answer.
+func failure(request *http.Request, err error) error {
+	if cause := context.Cause(request.Context()); cause != nil {
+		err = cause // says more than that the context has ended
+	}
+	err = fmt.Errorf("%s: %w", describe(request), fields.Reason(err))
+	if errors.Is(err, ErrPrivateAddress) || errors.Is(err, errRedirect) {
+		return workers.Dead(err)
+	}
+	return err
+}
+
+// describe names a request without what is secret in its URL.
+func describe(request *http.Request) string {
+	return request.Method + " " + request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath()
+}
+
+// Fetch gets what is at a URL, within the same bounds as the requests of jobs,
+// and gives it with its Content-Type. More than limit bytes are an error. A
+// handler can return Fetch's errors as they are, also wrapped: those that a
+// later try can't mend make the job dead.
+func (h *Client) Fetch(ctx context.Context, url string, limit int64) (data []byte, contentType string, err error) {
+	if err := checkURL("url", url); err != nil {
+		return nil, "", workers.Dead(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, "", workers.Dead(fields.Wrong("url", "%s", fields.Reason(err)))
+	}
+	request.Header.Set("User-Agent", "skidway")
+	response, err := h.client.Do(request)
+	if err != nil {
+		return nil, "", failure(request, err)
+	}
+	defer response.Body.Close()
+	if !(Args{}).expects(response.StatusCode) {
+		answer, _ := readResult(response) // it has failed: as much as there is
+		return nil, "", refusal(request, response, answer.Body)
+	}
+	data, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("%s: the answer broke off: %w", describe(request), err)
+	case int64(len(data)) > limit:
+		return nil, "", workers.Dead(fmt.Errorf("%s: the answer has more than %d bytes", describe(request), limit))
+	}
+	return data, response.Header.Get("Content-Type"), nil
+}
+
+// signatureHeader is the header of a signed request.
+const signatureHeader = "Skidway-Signature"
+
+// signature gives the value of the header, see [Client].
+func signature(secret, body string, now time.Time) string {
+	stamp := fmt.Sprint(now.Unix())
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(stamp + "." + body))
+	return "t=" + stamp + ",v1=" + hex.EncodeToString(mac.Sum(nil))
+}
