@@ -14,17 +14,20 @@ type Script struct {
 	op         string // what it does, for errors
 	idempotent bool
 	words      Words // of its replies; nil: they have none
-	lua        *redis.Script
+	lua        func() *redis.Script
 }
 
 // NewScript is [Scripts.Script] for a text that is complete.
 func NewScript(op, source string) *Script {
-	return &Script{op: op, lua: redis.NewScript(source)}
+	lua := redis.NewScript(source)
+	return &Script{op: op, lua: func() *redis.Script { return lua }}
 }
 
 // NewIdempotentScript is [Scripts.Idempotent] for a text that is complete.
 func NewIdempotentScript(op, source string) *Script {
-	return &Script{op: op, idempotent: true, lua: redis.NewScript(source)}
+	script := NewScript(op, source)
+	script.idempotent = true
+	return script
 }
 
 // Run runs the script by its hash, sending its text only to a server that has
@@ -42,9 +45,9 @@ func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (R
 func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*redis.Cmd, error) {
 	var answer *redis.Cmd
 	call := func() error {
-		answer = s.lua.EvalSha(ctx, db.UniversalClient, keys, args...)
+		answer = s.lua().EvalSha(ctx, db.UniversalClient, keys, args...)
 		if unknownScript(answer.Err()) {
-			answer = s.lua.Eval(ctx, db.UniversalClient, keys, args...)
+			answer = s.lua().Eval(ctx, db.UniversalClient, keys, args...)
 		}
 		return answer.Err()
 	}
@@ -159,9 +162,9 @@ func (s *Script) DoAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd,
 		return err
 	}
 	err := db.Retry(ctx, func() error {
-		err := send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua.EvalSha(ctx, p, call.Keys, call.Args...) })
+		err := send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua().EvalSha(ctx, p, call.Keys, call.Args...) })
 		if unknownScript(err) {
-			err = send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua.Eval(ctx, p, call.Keys, call.Args...) })
+			err = send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua().Eval(ctx, p, call.Keys, call.Args...) })
 		}
 		return err
 	})

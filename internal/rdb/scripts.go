@@ -53,24 +53,30 @@ func LoadScripts(name string, files fs.FS, keys Keys, words Words, shared ...fs.
 	return &Scripts{name: name, folders: append(folders, sharedLua), keys: keys, words: words}
 }
 
-// Script assembles the script lua/FILE.lua. It is tried again only while it is
+// Script declares the script lua/FILE.lua. It is tried again only while it is
 // certain that it was not run. op says in errors what failed, as in "send a
 // message". keys replace those of the package, if there are any.
 //
-// It panics where the Lua can't be assembled: the files are compiled in.
+// The text is assembled when it is first needed, so that the start of the
+// program does not pay for scripts that it never runs. That panics where the Lua
+// can't be assembled: the files are compiled in.
 func (s *Scripts) Script(file, op string, keys ...string) *Script {
 	if len(keys) == 0 {
 		keys = s.keys
 	}
 	name := s.name + "/" + file
-	text, err := s.assemble(file, keys)
-	if err != nil {
-		panic(fmt.Errorf("script %s: %w", name, err))
-	}
+	text := sync.OnceValue(func() string {
+		text, err := s.assemble(file, keys)
+		if err != nil {
+			panic(fmt.Errorf("script %s: %w", name, err))
+		}
+		return text
+	})
+	lua := sync.OnceValue(func() *redis.Script { return redis.NewScript(text()) })
 	registry.Lock()
 	defer registry.Unlock()
 	registry.texts[name] = text
-	return &Script{op: op, words: s.words, lua: redis.NewScript(text)}
+	return &Script{op: op, words: s.words, lua: lua}
 }
 
 // Idempotent is Script for one that can be repeated after a lost reply: the
@@ -81,11 +87,11 @@ func (s *Scripts) Idempotent(file, op string, keys ...string) *Script {
 	return script
 }
 
-// registry has the texts of all scripts of the program by name.
+// registry has what assembles the text of each script of the program, by name.
 var registry = struct {
 	sync.Mutex
-	texts map[string]string
-}{texts: map[string]string{}}
+	texts map[string]func() string
+}{texts: map[string]func() string{}}
 
 // ScriptNames returns the names of all scripts, as in "queue/fetch", in order.
 func ScriptNames() []string {
@@ -95,11 +101,13 @@ func ScriptNames() []string {
 }
 
 // ScriptText returns a script as it is sent to Redis.
-func ScriptText(name string) (text string, ok bool) {
+func ScriptText(name string) (text string, known bool) {
 	registry.Lock()
 	defer registry.Unlock()
-	text, ok = registry.texts[name]
-	return text, ok
+	if text, ok := registry.texts[name]; ok {
+		return text(), true
+	}
+	return "", false
 }
 
 func (s *Scripts) assemble(file string, keys []string) (string, error) {

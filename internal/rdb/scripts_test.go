@@ -101,7 +101,7 @@ func TestWrongLuaPanicsWithThePlace(t *testing.T) {
 		files fstest.MapFS
 		want  string
 	}{
-		"cycle":             {folder("main", "-- @include a", "a", "-- @include b", "b", "-- @include a"), "wrong/main: main > a > b > a: the files include each other"},
+		"cycle":             {folder("main", "-- @include a", "a", "-- @include b", "b", "-- @include a"), "cycle/main: main > a > b > a: the files include each other"},
 		"lazy cycle":        {folder("main", "-- @lazy f a", "a", "-- @include main"), "main > a > main: the files include each other"},
 		"missing":           {folder("main", "-- @include a", "a", "-- @include none"), "main > a > none: no file lua/none.lua"},
 		"missing script":    {folder(), "main: no file lua/main.lua"},
@@ -117,7 +117,8 @@ func TestWrongLuaPanicsWithThePlace(t *testing.T) {
 					t.Errorf("the panic is %v, want %s", err, c.want)
 				}
 			}()
-			rdb.LoadScripts("wrong", c.files, nil, nil).Script("main", "test")
+			rdb.LoadScripts(t.Name(), c.files, nil, nil).Script("main", "test")
+			rdb.ScriptText(t.Name() + "/main")
 		})
 	}
 }
