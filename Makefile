@@ -27,7 +27,7 @@ test: redis ## run all tests against real Redis servers that they start
 
 race: redis ## the same with the race detector
 	go test -race $$(go list ./... | grep -v /cmd/skidway)
-	go test -race -parallel 6 ./cmd/skidway # most of its tests wait for processes
+	go test -race -parallel 6 ./cmd/skidway/... # most of its tests wait for processes
 
 lint: ## formatting, vet, staticcheck, luacheck of the scripts
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
