@@ -11,7 +11,7 @@ import (
 	"skidway/queue"
 )
 
-var errAway = errors.New("Redis is away")
+var errAway = errors.New("no connection to Redis")
 
 // newTestCompleter returns a completer that writes to batches, once for each
 // error that errs has left, which the write returns.
@@ -133,13 +133,13 @@ func TestCompleterGivesUpAfterTheLingerThatFollowsTheStop(t *testing.T) {
 
 func TestCompleterEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, batches := newTestCompleter(time.Minute, queue.ErrLeaseLost)
+		c, _ := newTestCompleter(time.Minute, queue.ErrLeaseLost)
 		c.add(outcomeOf("1"))
 		if err := c.run(t.Context()); !errors.Is(err, queue.ErrLeaseLost) {
 			t.Errorf("run returned %v", err)
 		}
 
-		c, batches = newTestCompleter(time.Minute)
+		c, batches := newTestCompleter(time.Minute)
 		ended := make(chan error)
 		go func() { ended <- c.run(t.Context()) }()
 		synctest.Wait()

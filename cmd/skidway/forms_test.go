@@ -197,12 +197,3 @@ type memberView struct {
 	Missed uint64    `json:"missed"`
 	Seen   time.Time `json:"seen,omitzero"`
 }
-
-type chatView struct {
-	Chat   string     `json:"chat"`
-	Kind   group.Kind `json:"kind,omitempty"`
-	Unread uint64     `json:"unread"`
-	Missed uint64     `json:"missed"`
-	Last   uint64     `json:"last"`
-	Error  string     `json:"error,omitempty"`
-}
