@@ -61,8 +61,8 @@ func (x *executor) runSolo(a *attempt) {
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
+			x.runSlot() // only frees the slot: no job starts before endSolo
 			x.startRunners(x.sched.endSolo())
-			go x.runSlot() // the slot is free for another job
 			return
 		}
 	}
