@@ -65,12 +65,15 @@ func (q *Queue) run(ctx context.Context, s *rdb.Script, args ...any) (rdb.Reply,
 // runOn is run with other keys.
 func (q *Queue) runOn(ctx context.Context, s *rdb.Script, keys []string, args ...any) (rdb.Reply, error) {
 	reply, err := s.Run(ctx, q.client.db, keys, args...)
+	if err == nil {
+		return reply, nil
+	}
 	var newer *FormatError
 	switch {
 	case errors.As(err, &newer):
 		newer.Queue = q.name
-	case err != nil && !errors.Is(err, ErrLeaseLost):
+	case !errors.Is(err, ErrLeaseLost):
 		err = fmt.Errorf("queue %s: %w", q.name, err)
 	}
-	return reply, err
+	return rdb.Reply{}, err
 }

@@ -6,4 +6,5 @@
 -- @include done
 local last, state = unpack(call('HMGET', FILE, 'ship', 'state'))
 if state == 'done' then return 1 end
-return state == 'uploaded' and finish(ARGV[1], last) and 1 or 0
+if state ~= 'uploaded' or call('HLEN', SUBSCRIBERS) == 0 then return 0 end
+return finish(ARGV[1], last) and 1 or 0

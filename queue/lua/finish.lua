@@ -11,9 +11,9 @@
 --   'malformed', line, entry, reason   it is no job
 -- Returns {'ok', for each of them the number of jobs that it changed};
 -- {'lost'}.
--- Most queues keep nothing beside their jobs; then a batch goes all at once.
 -- @include queue worker entries
 -- @lazy operations return unique finish_others
+-- Most queues keep nothing beside their jobs; then a batch goes all at once.
 local beside = max_events or call('EXISTS', WAITED, CANCELLED, LOGS, PROGRESS) > 0
 
 -- clear removes entries that were acknowledged, ARGV[first] to ARGV[last] in

@@ -1,8 +1,9 @@
 -- Opens the lease of a worker.
 -- ARGV: worker, lease in ms, what the worker says of itself
 -- Returns {'ok'}; {'lost'} when the name was used before.
--- @include queue when_full
+-- @include queue
 if call('ZSCORE', TOMBS, ARGV[1]) then return {'lost'} end
+-- @include when_full
 write_format()
 call('ZADD', LEASES, int(now + tonumber(ARGV[2])), ARGV[1])
 call('HSET', WORKERS, ARGV[1], ARGV[3])

@@ -4,13 +4,14 @@
 -- While another mover is busy with more than one step nothing is moved.
 -- Returns {'ok', jobs moved, ms until the next is due or -1, 1 when it is the
 -- asker who is to move that one on time, else 0}.
--- @include queue when_full place turn
+-- @include queue place turn
 local most, caller = tonumber(ARGV[1]), ARGV[2]
 local waker, waker_due, busy_until = unpack(call('HMGET', META, 'waker', 'waker_due', 'waker_busy'))
 local busy = (tonumber(busy_until) or 0) - now
 if waker ~= caller and busy > 0 and busy <= 100 then -- later: the clock went back
   return {'ok', 0, busy, 0}
 end
+-- @include when_full
 
 local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
 local backlog, size = #ids == most, 0
@@ -38,7 +39,7 @@ end
 
 local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
 if not head[2] then return {'ok', #ids, -1, 0} end
-local wait, mine = next_turn(head[2], caller, waker, waker_due)
+local wait, mine = next_turn(head[2], head[2], caller, waker, waker_due)
 if mine then call('HSET', META, 'waker', caller, 'waker_due', head[2]) end
 -- Where more is due than one step moves, one mover goes on alone, for as long as
 -- it comes back soon: many would only be in each other's way, and in that of

@@ -48,8 +48,9 @@ local state = {'old', int(old), 'since', int(since), 'until', int(now + vouch_ms
 
 local wait, mine = -1, true
 if next_due then
-  next_due = int(next_due)
-  wait, mine = next_turn(next_due, caller, waker, waker_due)
+  local score = next_due
+  next_due = int(score)
+  wait, mine = next_turn(score, next_due, caller, waker, waker_due)
   if mine then
     for _, value in ipairs({'waker', caller, 'waker_due', next_due}) do state[#state + 1] = value end
   end

@@ -5,7 +5,7 @@
 -- Returns {'ok', more}: more is 1 when there is more to drop: call again
 -- @include opened_box
 
-note_last(box, box.last)
+if not box.known then note_last(box, box.last) end
 redis.call('HSET', HASH, 'messages', ARGV[1], 'bytes', ARGV[2], 'full', ARGV[3], 'idle', ARGV[4])
 box.messages, box.bytes, box.full, box.idle = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local more = 0
