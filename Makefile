@@ -52,7 +52,7 @@ chaos: redis ## kill processes at every Redis command, not only at some (long)
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped' ./distribute
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Killed|Stopped|Blocked|Poison|LostReply|OnACluster|Restart' ./workers
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Killed|Stopped|Blocked|Poison|LostReply|OnACluster' ./workers
 
 mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=ID,... JOBS=N)
 	go run ./scripts/mutate $(if $(ONLY),-only $(ONLY)) $(if $(JOBS),-jobs $(JOBS))

@@ -60,7 +60,8 @@
 //
 // # Keys
 //
-// All begin with the prefix and logs:{CHANNEL}, so a channel lies on one slot.
+// All begin with the prefix and logs:{CHANNEL}, so a channel lies on one slot; only
+// the list of batches, logs:batches, belongs to no channel.
 //
 //	(nothing more)               hash    v, window, used (bytes), shipments, turn
 //	:wake                        stream  one entry: something happened

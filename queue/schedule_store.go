@@ -185,7 +185,7 @@ func (q *Queue) schedulesAt(ctx context.Context, cursor uint64, into map[string]
 // job's reader passes over: expr, zone, catch_up and revision. lua/schedule_job.lua
 // takes them out when it makes a job.
 
-// encode checks a schedule and gives its queue and record.
+// encodeSchedule checks a schedule and gives its queue and record.
 func (c *Client) encodeSchedule(s Schedule) (*Queue, string, error) {
 	s = s.withDefaults()
 	if err := s.validate(); err != nil {

@@ -107,7 +107,7 @@ func TestLostLeaseEndsWhatRunsAndThePoolGoesOnWithAnother(t *testing.T) {
 	})
 }
 
-// Each end of a job wakes the dispatcher, which then waits anew.
+// Each end of a job wakes the fetcher, which then waits anew.
 func TestBlockedConnectionsStayFewWhileJobsEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.Open(t, redistest.Start(t).URL(0)))

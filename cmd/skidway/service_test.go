@@ -30,7 +30,7 @@ type station struct {
 // so by the other.
 const waits = "worker: {drain: 20s, grace: 1s, name: old}\nkinds: {http.request: {allow_private: true}, exec.run: {commands: {waits: {path: /bin/sh, args: [-c, 'echo > %[1]s/runs; read x < %[1]s/end; echo waited'], dir: /}}}}\n"
 
-// station starts a worker with a configuration, and waits until it is ready. %[1]s
+// newStation starts a worker with a configuration, and waits until it is ready. %[1]s
 // in it is a folder with the pipes that the command waits has.
 func newStation(t testing.TB, config string, args ...string) *station {
 	t.Helper()

@@ -37,6 +37,6 @@
 //
 // # Adding a format
 //
-// A format is one file (its Format value, and its parser if it needs one of
-// its own) and one line in the table in format.go.
+// A format is a Format value (with a parser, if it needs one of its own) and one
+// line in the table in format.go.
 package accesslog

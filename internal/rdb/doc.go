@@ -65,7 +65,7 @@
 // Files may also be included from folders that packages share, and from the
 // folder lua of this package: int (integers as text), clock (time in ms), entries
 // (order of entry ids), groups (replies of XINFO). A wrong directive, a missing
-// file and files that include each other panic when the program starts.
+// file and files that include each other panic when the script is first needed.
 // [ScriptText] has the assembled texts, which "skidway debug script" prints and
 // "make lint" gives to luacheck.
 //

@@ -202,7 +202,7 @@ func behind(cursor, last, oldest uint64) (unread, missed uint64) {
 	return last - min(max(cursor, gone), last), max(gone, cursor) - cursor
 }
 
-// ask asks all chats of a list, see store.List.ask. Where there is more to delete
+// ask asks all chats of a list, see store.List.Ask. Where there is more to delete
 // than one call may, it asks until that is done. Errors that speak of one chat
 // alone are handed to f, others end it.
 func (g *Client) ask(ctx context.Context, list store.Listing, s *rdb.Script, call func(id string) rdb.Call, f func(id string, r rdb.Result) error) error {

@@ -84,7 +84,7 @@ type Args struct {
 // Kind is exec.run.
 func (Args) Kind() string { return "exec.run" }
 
-// Check gives a [FieldError] for the first field that can't be right. It doesn't
+// Check gives a [fields.Error] for the first field that can't be right. It doesn't
 // know which commands a worker has.
 func (a Args) Check() error {
 	if a.Command == "" {

@@ -117,7 +117,7 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// Check says what is wrong with the args, as a [FieldError]; nil: nothing that
+// Check says what is wrong with the args, as a [fields.Error]; nil: nothing that
 // can be seen without the worker's configuration.
 func (a Args) Check() error {
 	for _, check := range []func() error{a.checkAddresses, a.checkBody, a.checkHeaders} {

@@ -47,7 +47,7 @@ const (
 // implicitTLSPort is where servers expect TLS from the first byte on (RFC 8314).
 const implicitTLSPort = 465
 
-// An Config says through which server messages go, and what they may hold.
+// A Config says through which server messages go, and what they may hold.
 // Only Host must be given.
 type Config struct {
 	Host string

@@ -26,7 +26,7 @@ import (
 	"skidway/workers"
 )
 
-// An Sender sends messages through one mail server: the kind email.send. Its
+// A Sender sends messages through one mail server: the kind email.send. Its
 // methods may be called by many goroutines at once.
 type Sender struct {
 	config      Config
@@ -34,7 +34,7 @@ type Sender struct {
 	pace        *pacer
 }
 
-// New makes an Sender. It checks the configuration and that the folders are
+// New makes a Sender. It checks the configuration and that the folders are
 // there; it doesn't connect. Errors match [queue.ErrInvalid].
 func New(config Config) (*Sender, error) {
 	if err := config.setDefaults(); err != nil {
@@ -47,7 +47,7 @@ func New(config Config) (*Sender, error) {
 	}, nil
 }
 
-// An Result is, as JSON, the result of a job that has sent a message.
+// A Result is, as JSON, the result of a job that has sent a message.
 type Result struct {
 	MessageID string   `json:"message_id"` // in angle brackets, as in the header
 	Accepted  []string `json:"accepted"`   // the recipients' addresses, each once

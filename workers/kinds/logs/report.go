@@ -35,7 +35,7 @@ type ReportArgs struct {
 // Kind is logs.report.
 func (ReportArgs) Kind() string { return "logs.report" }
 
-// Check gives a [FieldError] for the first field that can't be right.
+// Check gives a [fields.Error] for the first field that can't be right.
 func (a ReportArgs) Check() error {
 	if err := checkLogName("channel", "channel", a.Channel); err != nil {
 		return err
@@ -164,7 +164,7 @@ type CountArgs struct {
 // Kind is logs.count.
 func (CountArgs) Kind() string { return "logs.count" }
 
-// Check gives a [FieldError] for the first field that can't be right.
+// Check gives a [fields.Error] for the first field that can't be right.
 func (a CountArgs) Check() error {
 	if err := checkPaths(a.Paths); err != nil {
 		return err

@@ -28,7 +28,7 @@ type ShipArgs struct {
 // Kind is logs.ship.
 func (ShipArgs) Kind() string { return "logs.ship" }
 
-// Check gives a [FieldError] for the first field that can't be right.
+// Check gives a fields.Error for the first field that can't be right.
 func (a ShipArgs) Check() error {
 	if err := checkLogName("channel", "channel", a.Channel); err != nil {
 		return err

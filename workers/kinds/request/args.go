@@ -39,7 +39,7 @@ type Args struct {
 // Kind is http.request.
 func (Args) Kind() string { return "http.request" }
 
-// Check gives a [FieldError] for the first field that can't be right. It doesn't
+// Check gives a [fields.Error] for the first field that can't be right. It doesn't
 // look up the host, and doesn't know which secrets a worker has.
 func (a Args) Check() error {
 	if a.Method != "" && (!isToken(a.Method) || a.Method == http.MethodConnect) {
@@ -155,7 +155,7 @@ func (r StatusRange) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, r.String()), nil
 }
 
-// UnmarshalJSON takes a number or a string. Its error is a [FieldError] of the
+// UnmarshalJSON takes a number or a string. Its error is a [fields.Error] of the
 // field expect.
 func (r *StatusRange) UnmarshalJSON(data []byte) error {
 	text := strings.Trim(string(data), `"`)

@@ -58,7 +58,7 @@ func HelpCommand() *cobra.Command {
 	}
 }
 
-// Action marks the errors of a command that was started, see exitCode.
+// Action marks the errors of a command that was started, see ExitCode.
 func Action(f func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := f(c, args)

@@ -32,7 +32,7 @@ func (s *Stopper) Stopped() bool {
 }
 
 // Listen handles signals until end is called. The second signal ends the
-// context with errStoppedAtOnce; a third is left to the system.
+// context with ErrStoppedAtOnce; a third is left to the system.
 func (c *Console) Listen(ctx context.Context) (_ context.Context, s *Stopper, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s = &Stopper{Quit: make(chan struct{})}

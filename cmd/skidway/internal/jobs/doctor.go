@@ -36,7 +36,7 @@ The exit code is 1 when there is a problem, 0 with warnings only.`,
 }
 
 func examine(ctx context.Context, a *cli.App, format string) (err error) {
-	// Not a.open, which refuses a server that is not fit: here is to be said why.
+	// Not a.Open, which refuses a server that is not fit: here is to be said why.
 	// Nor with patience: what is away now is the finding.
 	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})
 	if err != nil {

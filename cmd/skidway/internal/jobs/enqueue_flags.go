@@ -153,7 +153,7 @@ func CheckThen(jobs []queue.Insert) error {
 	return nil
 }
 
-// checkTemplate is checkArgs for args with {{ in some fields, which will have
+// checkTemplate is CheckArgs for args with {{ in some fields, which will have
 // other values when the job is enqueued: what is wrong with such a field may be
 // right then. What comes after it is not seen.
 func checkTemplate(kind string, args []byte) error {

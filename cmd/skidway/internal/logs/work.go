@@ -131,7 +131,7 @@ func (k *counting) countries() (*geo.DB, error) {
 	return geo.Open(k.geoip)
 }
 
-// event tells what the library tells of a file.
+// tellEvent tells what the library tells of a file.
 func tellEvent(c *cli.Console, e distribute.Event) {
 	switch {
 	case e.Err != nil:

@@ -37,7 +37,7 @@ local function open()
   if big == 0 then held = 0 end
   return {
     known = known, last = last, born = f[3] or '', seen = seen and int(seen) or '',
-    messages = positive(f[5], 10000), bytes = positive(f[6], 67108864), -- as in mailbox_limits.go
+    messages = positive(f[5], 10000), bytes = positive(f[6], 67108864), -- as in limits.go
     full = f[7] == 'drop-oldest' and f[7] or 'refuse', idle = whole(f[8] or ''),
     forgotten = whole(f[9] or ''), held = held, unread = unread, big = big,
   }
