@@ -37,7 +37,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -83,4 +86,83 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 		return f.writeJSON(out, o, db.version)
 	}
 	return f.writeTable(out, o, db.version)
+}
+
+// options is what the command line asks for.
+type options struct {
+	redis       string
+	jobs        int
+	payload     int // bytes
+	producers   int
+	concurrency int
+	samples     int
+	delayed     int
+	rounds      int
+	idleFor     time.Duration
+	runs        int
+	figures     []string // names of measurements
+	json        bool
+}
+
+// A usageError says what is wrong with the command line.
+type usageError struct{ error }
+
+// minPayload holds the number that tells delayed jobs apart.
+const minPayload = 8
+
+func parseOptions(args []string, help io.Writer) (options, error) {
+	var o options
+	var chosen string
+	set := flag.NewFlagSet("peerbench", flag.ContinueOnError)
+	set.SetOutput(help)
+	set.StringVar(&o.redis, "redis", "", "`URL` of an empty database: redis://HOST:PORT/DB or unix:///PATH?db=DB")
+	set.IntVar(&o.jobs, "jobs", 200_000, "how many jobs to enqueue and drain")
+	set.IntVar(&o.payload, "payload", 100, "bytes of payload in each job")
+	set.IntVar(&o.producers, "producers", 16, "goroutines that enqueue")
+	set.IntVar(&o.concurrency, "concurrency", 64, "handlers at once")
+	set.IntVar(&o.samples, "samples", 30, "how often to measure pickup; each takes about 1.5 s")
+	set.IntVar(&o.delayed, "delayed", 10_000, "delayed jobs due over one second")
+	set.IntVar(&o.rounds, "rounds", 5, "how often to measure late, at moments spread over asynq's 5 s of polling; each takes about 10 s")
+	set.DurationVar(&o.idleFor, "idle-for", 20*time.Second, "how long to count the commands of an idle server")
+	set.IntVar(&o.runs, "runs", 1, "how often to measure everything; printed are medians")
+	set.StringVar(&chosen, "figures", strings.Join(measurementNames(), ","), "what to measure, separated by commas")
+	set.BoolVar(&o.json, "json", false, "print the figures as JSON")
+	if err := set.Parse(args); err != nil {
+		return o, usageError{err}
+	}
+	o.figures = strings.Split(chosen, ",")
+	if err := o.check(set.Args()); err != nil {
+		return o, usageError{err}
+	}
+	return o, nil
+}
+
+func (o *options) check(rest []string) error {
+	if len(rest) > 0 {
+		return fmt.Errorf("%q is not understood: there are only flags", rest[0])
+	}
+	if o.redis == "" {
+		return errors.New("--redis is missing: give the URL of an empty database, such as redis://127.0.0.1:6379/9")
+	}
+	for _, n := range []struct {
+		flag       string
+		value, min int
+	}{
+		{"jobs", o.jobs, 1}, {"payload", o.payload, minPayload}, {"producers", o.producers, 1},
+		{"concurrency", o.concurrency, 1}, {"samples", o.samples, 1}, {"delayed", o.delayed, 1},
+		{"rounds", o.rounds, 1}, {"runs", o.runs, 1},
+	} {
+		if n.value < n.min {
+			return fmt.Errorf("--%s is %d: must be %d or more", n.flag, n.value, n.min)
+		}
+	}
+	if o.idleFor <= 0 {
+		return fmt.Errorf("--idle-for is %s: must be longer than 0", o.idleFor)
+	}
+	for _, name := range o.figures {
+		if !slices.Contains(measurementNames(), name) {
+			return fmt.Errorf("--figures: %q is none of %s", name, strings.Join(measurementNames(), ", "))
+		}
+	}
+	return nil
 }
