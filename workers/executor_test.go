@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -186,4 +187,39 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.slots)
 		}
 	})
+}
+
+func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
+	t.Parallel()
+	client, err := queue.New(redistest.DB(t), queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := client.Queue("q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newExecutorFixture(t, Config{Concurrency: 2})
+	if f.session.lease, err = q.Lease(t.Context(), "worker", time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	f.runCtx = ended
+	suspected := jobs("suspected")
+	suspected[0].Suspected = 1
+	f.bring(suspected...)
+	a, _ := f.sched.takeQuarantined(time.Now())
+	if a == nil || !a.marked {
+		t.Fatalf("%v is taken to run alone", a)
+	}
+	f.runSolo(a)
+	f.sched.mu.Lock() // at once: the next quarantined job may be taken now
+	defer f.sched.mu.Unlock()
+	if f.sched.slots != 0 || f.sched.solo != nil || f.session.queue.running != 0 {
+		t.Errorf("%d slots are taken, %d jobs run, %v is alone", f.sched.slots, f.session.queue.running, f.sched.solo)
+	}
+	if got := f.outcomes(); len(got) != 1 || got[0].As != queue.AsReturned {
+		t.Errorf("its outcome is %+v", got)
+	}
 }
