@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -49,8 +50,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if *base == "" || *pairs < minPairs {
-		return fmt.Errorf("-base is needed, and -pairs of %d or more", minPairs)
+	if *base == "" {
+		return errors.New("which commit to compare with? As in make bench-compare BASE=HEAD~1")
+	}
+	if *pairs < minPairs {
+		return fmt.Errorf("-pairs is %d: must be %d or more", *pairs, minPairs)
 	}
 	folder, err := os.MkdirTemp("", "bench-")
 	if err != nil {

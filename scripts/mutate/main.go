@@ -60,8 +60,10 @@ func run(ctx context.Context) error {
 	if *only != "" {
 		ids := strings.Split(*only, ",")
 		mutations = slices.DeleteFunc(mutations, func(m mutation) bool { return !slices.Contains(ids, m.id) })
-		if len(mutations) != len(ids) {
-			return fmt.Errorf("-only %s: %d of these ids are in the list", *only, len(mutations))
+		for _, id := range ids {
+			if !slices.ContainsFunc(mutations, func(m mutation) bool { return m.id == id }) {
+				return fmt.Errorf("-only: no mutation of the list has the id %q", id)
+			}
 		}
 	}
 	folder, err := os.MkdirTemp("", "mutate-")
