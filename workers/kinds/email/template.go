@@ -154,7 +154,7 @@ func (s templates) execute(ctx context.Context, data Data, limit int64) (body co
 }
 
 func (s source) executeText(ctx context.Context, data Data, limit int64) (string, error) {
-	parsed, err := template.New(s.name).Option("missingkey=error").Funcs(endable(ctx)).Parse(s.text)
+	parsed, err := template.New(s.name).Option("missingkey=error").Funcs(boundedFuncs(limit)).Funcs(endable(ctx)).Parse(s.text)
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +165,7 @@ func (s source) executeText(ctx context.Context, data Data, limit int64) (string
 }
 
 func (s source) executeHTML(ctx context.Context, data Data, limit int64) (string, error) {
-	parsed, err := htmltemplate.New(s.name).Option("missingkey=error").Funcs(endable(ctx)).Parse(s.text)
+	parsed, err := htmltemplate.New(s.name).Option("missingkey=error").Funcs(boundedFuncs(limit)).Funcs(endable(ctx)).Parse(s.text)
 	if err != nil {
 		return "", err
 	}

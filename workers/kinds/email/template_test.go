@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,9 @@ func TestTemplatesMakeTheMessage(t *testing.T) {
 			`"template": "text", "subject": "For {{.name}}", "data": {"name": "Ada"}`, "For Ada", "Hello, Ada", ""},
 		{"in the job", `"subject": "{{.n}} lines", "text": "{{.n}} < 8", "html": "{{.n}} {{.sign}} 8", "data": {"n": 7, "sign": "<"}`,
 			"7 lines", "7 < 8", "7 &lt; 8"},
+		{"functions that make text",
+			`"subject": "s", "data": {"name": "Ada", "price": 9.5}, "text": "{{printf \"%5.2f|%-6s|%x|%%|%*d|%[2]q\" .price .name 255 5 42}} {{print .name 1 2}} {{println 1}}{{html \"<a>\"}} {{js \"it's\"}} {{urlquery \"a b\"}}"`,
+			"s", " 9.50|Ada   |ff|%|   42|\"Ada\" Ada1 2 1\n&lt;a&gt; it\\'s a+b", ""},
 		{"braces without data stay", `"subject": "{{.n}}", "text": "{{.n}}"`, "{{.n}}", "{{.n}}", ""},
 	}
 	for _, test := range cases {
@@ -156,6 +160,37 @@ func TestEndlessTemplateEndsWithItsTime(t *testing.T) {
 			cancel()
 			if !errors.Is(err, workers.ErrTimeout) {
 				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestTemplateCannotTakeMuchMoreMemoryThanItsMessage(t *testing.T) {
+	const maxSize = 1 << 20
+	sender := newEmail(t, email.Config{Host: "127.0.0.1", From: "shop@example.com", MaxSize: maxSize})
+	nested := `{{$a := printf "%999999d" 1}}`
+	for i := range 12 {
+		nested += fmt.Sprintf(`{{$a = %s $a $a $a $a}}`, []string{`printf "%s%s%s%s"`, "print", "println", "html"}[i%4])
+	}
+	for name, template := range map[string]string{
+		"nested":    nested + "x",
+		"widths":    `{{len (printf "` + strings.Repeat("%[1]999999d", 2000) + `" 1)}}`,
+		"stars":     `{{len (printf "` + strings.Repeat("%[1]*[1]d", 2000) + `" 999999)}}`,
+		"precision": `{{len (printf "` + strings.Repeat("%.999999d", 2000) + `" 1)}}`,
+		"arguments": `{{$a := printf "%999999d" 1}}{{len (js` + strings.Repeat(" $a", 2000) + `)}}`,
+		"variables": strings.Repeat(`{{$a := printf "%999999d" 1}}`, 2000) + "x",
+	} {
+		for _, args := range []email.Args{{Text: template}, {HTML: template}} {
+			args.To, args.Data = []string{"ada@example.com"}, email.Data{}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := sender.Send(t.Context(), &queue.Job{ID: "a", Kind: "email.send"}, args)
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, email.ErrTooLarge) {
+				t.Errorf("%s: %v, want ErrTooLarge", name, err)
+			}
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 64*maxSize {
+				t.Errorf("%s: took %d MiB of memory for messages of at most %d MiB", name, taken>>20, maxSize>>20)
 			}
 		}
 	}
