@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -213,21 +212,12 @@ func (a *assembly) read(file string) (string, error) {
 	return "", fmt.Errorf("lua/%s.lua is in %d folders", file, len(found))
 }
 
-var (
-	noCode   = regexp.MustCompile(`'[^'\n]*'|"[^"\n]*"|--[^\n]*`)
-	constant = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b`)
-	noName   = regexp.MustCompile(`[^A-Z0-9]+`)
-)
-
 // keyPrelude returns the line that declares the keys which a text names.
 func keyPrelude(text string, keys []string) string {
-	used := map[string]bool{}
-	for _, name := range constant.FindAllString(noCode.ReplaceAllString(text, ""), -1) {
-		used[name] = true
-	}
+	used := words(text)
 	var names, values []string
 	for i, key := range keys {
-		if name := noName.ReplaceAllString(strings.ToUpper(key), "_"); used[name] {
+		if name := keyName(key); used[name] {
 			names = append(names, name)
 			values = append(values, fmt.Sprintf("KEYS[%d]", i+1))
 		}
@@ -236,4 +226,43 @@ func keyPrelude(text string, keys []string) string {
 		return ""
 	}
 	return "local " + strings.Join(names, ", ") + " = " + strings.Join(values, ", ") + "\n"
+}
+
+// keyName returns the name in scripts of a key, such as NEXT_ID of "next-id".
+func keyName(key string) string {
+	other := func(r rune) bool { return r < '0' || r > '9' && r < 'A' || r > 'Z' }
+	return strings.Join(strings.FieldsFunc(strings.ToUpper(key), other), "_")
+}
+
+// words returns the names and numbers of a Lua text, without those in strings and
+// comments. (Regular expressions took a tenth of the CPU time of a short command.)
+func words(text string) map[string]bool {
+	found := map[string]bool{}
+	for i := 0; i < len(text); {
+		length := 1
+		switch c := text[i]; {
+		case c == '\'' || c == '"':
+			length = until(text[i:], 1, func(b byte) bool { return b == c || b == '\n' }) + 1
+		case strings.HasPrefix(text[i:], "--"):
+			length = until(text[i:], 2, func(b byte) bool { return b == '\n' })
+		case isWord(c):
+			length = until(text[i:], 1, func(b byte) bool { return !isWord(b) })
+			found[text[i:i+length]] = true
+		}
+		i += length
+	}
+	return found
+}
+
+// until returns the index of the first byte, from start on, for which end is true,
+// or the length of text.
+func until(text string, start int, end func(byte) bool) int {
+	for start < len(text) && !end(text[start]) {
+		start++
+	}
+	return start
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
 }
