@@ -124,9 +124,10 @@ package workers
 //     the completer.
 //   - The outcome of an attempt is decided once: the goroutine that sets
 //     attempt.settled adds it to the completer, or drops it with a lost lease.
-//   - slots counts the runners and the solo job. A runner whose handler is
-//     abandoned has lost its slot to a new one. The pool is idle when slots is
-//     zero.
+//   - Slots are taken by the runners and by the solo job. A runner whose handler
+//     is abandoned has lost its slot to a new one. The pool is idle when no slot is
+//     taken. A solo job frees its slot when it ends its solo run, in one step, so
+//     that the next quarantined job finds none taken.
 //   - buffered is the number of jobs in all buffers.
 //   - While a job runs solo, or quarantined jobs wait, none is fetched or started,
 //     but for those that already run.

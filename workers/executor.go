@@ -61,29 +61,29 @@ func (x *executor) runSolo(a *attempt) {
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
-			x.runSlot() // only frees the slot: no job starts before endSolo
-			x.startRunners(x.sched.endSolo())
+			x.startRunners(x.sched.endSolo(true))
 			return
 		}
 	}
 	log.Info("running a job alone: its worker died while it had it", "id", a.job.ID, "kind", a.job.Kind, "crashes", a.job.Crashes)
 	a.solo.Store(true)
-	timer := time.AfterFunc(window(x.soloWindow, a.job.Suspected), func() { x.endSolo(a) })
+	timer := time.AfterFunc(window(x.soloWindow, a.job.Suspected), func() { x.endSolo(a, false) })
 	go func() {
 		hasSlot := x.execute(a)
 		timer.Stop()
-		x.endSolo(a)
-		if hasSlot {
+		if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
 			x.runSlot()
 		}
 	}()
 }
 
-// endSolo lets other jobs start beside a solo job. It does nothing for other jobs
-// and when it was called before.
-func (x *executor) endSolo(a *attempt) {
+// endSolo lets other jobs start beside a solo job, and frees the job's slot in the
+// same step if freeSlot: a quarantined job that comes next must find the slot free
+// to be marked. It does nothing for other jobs and when it was called before, and
+// reports whether it has freed the slot.
+func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 	if !a.solo.CompareAndSwap(true, false) {
-		return
+		return false
 	}
 	if a.marked {
 		// Before the others start: a mark holds for all that the worker runs.
@@ -91,7 +91,8 @@ func (x *executor) endSolo(a *attempt) {
 			x.config.Logger.Warn("suspect's mark can't be taken away", "id", a.job.ID, "error", err)
 		}
 	}
-	x.startRunners(x.sched.endSolo())
+	x.startRunners(x.sched.endSolo(freeSlot))
+	return freeSlot
 }
 
 // execute runs the handler. It reports whether the caller still has its slot: an
@@ -137,8 +138,7 @@ var errExit = errors.New("the handler called runtime.Goexit, as testing's FailNo
 // afterExit goes on for a goroutine that a handler has ended.
 func (x *executor) afterExit(a *attempt, took time.Duration) {
 	hasSlot := x.handlerEnded(a, errExit, took)
-	x.endSolo(a)
-	if hasSlot {
+	if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
 		x.runSlot()
 	}
 }
@@ -156,7 +156,7 @@ func (x *executor) abandon(a *attempt) {
 	x.sched.aboutChanged.send()
 	x.complete(a, a.kind, err, 0)
 	go x.runSlot()
-	x.endSolo(a)
+	x.endSolo(a, false)
 }
 
 // complete decides the outcome of a job, which the caller has settled, and hands

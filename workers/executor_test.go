@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,12 +76,12 @@ func TestAbandonedHandlerLosesItsSlotAndIsNotHeard(t *testing.T) {
 		if len(got) != 2 || got[0].As != queue.AsRetry || got[1].Job.ID != "next" || got[1].As != queue.AsSucceeded {
 			t.Errorf("after the grace: %+v", got)
 		}
-		if f.sched.abandoned.Load() != 1 || f.sched.slots != 0 || f.session.queue.running != 0 {
-			t.Errorf("%d are abandoned, %d slots are taken, %d jobs run", f.sched.abandoned.Load(), f.sched.slots, f.session.queue.running)
+		if f.sched.abandoned.Load() != 1 || f.sched.slots.count != 0 || f.session.queue.running != 0 {
+			t.Errorf("%d are abandoned, %d slots are taken, %d jobs run", f.sched.abandoned.Load(), f.sched.slots.count, f.session.queue.running)
 		}
 		close(gate)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 || f.sched.slots != 0 {
+		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 || f.sched.slots.count != 0 {
 			t.Errorf("when it returns at last: %+v, %d are abandoned", got, f.sched.abandoned.Load())
 		}
 	})
@@ -100,8 +101,8 @@ func TestHandlerThatEndsItsGoroutineEndsNoRunner(t *testing.T) {
 		if got := f.outcomes(); len(got) != 2 || got[0].Reason != errExit.Error() || got[1].As != queue.AsSucceeded {
 			t.Errorf("got %+v", got)
 		}
-		if f.sched.slots != 0 {
-			t.Errorf("%d slots are taken", f.sched.slots)
+		if f.sched.slots.count != 0 {
+			t.Errorf("%d slots are taken", f.sched.slots.count)
 		}
 	})
 }
@@ -183,10 +184,36 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 1 || f.sched.slots != 0 || f.sched.solo != nil {
-			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.slots)
+		if got := f.outcomes(); len(got) != 1 || f.sched.slots.count != 0 || f.sched.solo != nil {
+			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.slots.count)
 		}
 	})
+}
+
+// The test takes quarantined jobs as a fetcher does, as soon as it can, when they
+// have waited for so long that they may run beside other jobs.
+func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
+	t.Parallel()
+	f := newExecutorFixture(t, Config{Concurrency: 2})
+	f.sched.soloWait = 0
+	f.handle(time.Hour, func(context.Context, *queue.Job) error { return nil })
+	quarantined := jobs(make([]string, 5000)...)
+	for n, job := range quarantined {
+		job.ID, job.Suspected = strconv.Itoa(n), 1
+	}
+	f.bring(quarantined...)
+	for started := 0; started < len(quarantined); {
+		a, _ := f.sched.takeQuarantined(time.Now())
+		if a == nil {
+			continue
+		}
+		if !a.marked {
+			t.Fatalf("job %s runs unmarked: the slot of the one before is still taken", a.job.ID)
+		}
+		a.marked = false // there is no Redis to write it to
+		f.runSolo(a)
+		started++
+	}
 }
 
 func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
@@ -216,8 +243,8 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	f.runSolo(a)
 	f.sched.mu.Lock() // at once: the next quarantined job may be taken now
 	defer f.sched.mu.Unlock()
-	if f.sched.slots != 0 || f.sched.solo != nil || f.session.queue.running != 0 {
-		t.Errorf("%d slots are taken, %d jobs run, %v is alone", f.sched.slots, f.session.queue.running, f.sched.solo)
+	if f.sched.slots.count != 0 || f.sched.solo != nil || f.session.queue.running != 0 {
+		t.Errorf("%d slots are taken, %d jobs run, %v is alone", f.sched.slots.count, f.session.queue.running, f.sched.solo)
 	}
 	if got := f.outcomes(); len(got) != 1 || got[0].As != queue.AsReturned {
 		t.Errorf("its outcome is %+v", got)

@@ -53,7 +53,7 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	prefetch := s.prefetchLocked()
-	free := s.capacityLocked() - s.slots
+	free := s.capacityLocked() - s.slots.count
 	if s.blockedLocked() || s.buffered > prefetch/2 || s.buffered >= free+prefetch {
 		return fetchOrder{}, false
 	}
@@ -218,7 +218,7 @@ func (s *scheduler) lostAnswers(now time.Time) (orders []fetchOrder, resting int
 func (s *scheduler) emptyCursors(now time.Time) (cursors []rdb.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.slots >= s.capacityLocked() || s.blockedLocked() {
+	if s.slots.count >= s.capacityLocked() || s.blockedLocked() {
 		return nil
 	}
 	for _, q := range s.queues {

@@ -25,8 +25,7 @@ type scheduler struct {
 	mu     sync.Mutex
 	queues []*servedQueue // in the order of their places
 	quiet  bool           // no more jobs are taken
-	slots  int            // taken, by runners and by quarantined jobs
-	idle   chan struct{}  // closed when no slot is taken; nil: no caller waits for that
+	slots  takenSlots     // by runners and by the solo job
 
 	buffered    int           // jobs in all buffers
 	checking    bool          // a check of the buffers is due
@@ -71,22 +70,32 @@ func (s *scheduler) takeSlotsLocked() int {
 	if s.blockedLocked() {
 		return 0
 	}
-	n := max(0, min(s.capacityLocked()-s.slots, s.buffered))
-	s.slots += n
+	n := max(0, min(s.capacityLocked()-s.slots.count, s.buffered))
+	s.slots.add(n)
 	return n
 }
 
 // whenIdle returns a channel that is closed when no slot is taken.
 func (s *scheduler) whenIdle() <-chan struct{} {
-	done := make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.slots == 0 {
-		close(done)
-		return done
+	idle := make(chan struct{})
+	s.slots.idle = idle
+	s.slots.add(0)
+	return idle
+}
+
+// takenSlots counts slots. It is guarded by the scheduler's mutex.
+type takenSlots struct {
+	count int
+	idle  chan struct{} // closed when the count is zero; nil: no caller waits for that
+}
+
+func (t *takenSlots) add(n int) {
+	if t.count += n; t.count == 0 && t.idle != nil {
+		close(t.idle)
+		t.idle = nil
 	}
-	s.idle = done
-	return done
 }
 
 // take returns the next job for a runner. If there is none it frees the runner's
@@ -95,14 +104,11 @@ func (s *scheduler) take(now time.Time) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var q *servedQueue
-	if !s.blockedLocked() && s.slots <= s.capacityLocked() {
+	if !s.blockedLocked() && s.slots.count <= s.capacityLocked() {
 		q = nextToStart(s.queues, s.strict)
 	}
 	if q == nil {
-		if s.slots--; s.slots == 0 && s.idle != nil {
-			close(s.idle)
-			s.idle = nil
-		}
+		s.slots.add(-1)
 		s.wake.send()
 		return nil
 	}
@@ -265,10 +271,10 @@ func window(first time.Duration, quarantines int) time.Duration {
 func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.quiet || len(s.quarantined) == 0 || s.solo != nil || s.slots >= s.capacityLocked() {
+	if s.quiet || len(s.quarantined) == 0 || s.solo != nil || s.slots.count >= s.capacityLocked() {
 		return nil, false
 	}
-	if s.slots > 0 && now.Sub(s.quarantinedSince) < s.soloWait {
+	if s.slots.count > 0 && now.Sub(s.quarantinedSince) < s.soloWait {
 		return nil, false
 	}
 	a = s.quarantined[0]
@@ -277,20 +283,23 @@ func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
 		a.handBack()
 		return nil, true
 	}
-	a.marked = s.slots == 0 && s.abandoned.Load() == 0
+	a.marked = s.slots.count == 0 && s.abandoned.Load() == 0
 	s.solo = a
-	s.slots++
+	s.slots.add(1)
 	a.queue.running++
 	s.handBackBufferedLocked()
 	return a, true
 }
 
-// endSolo lets other jobs start beside the solo job, and returns how many runners
-// to start.
-func (s *scheduler) endSolo() int {
+// endSolo lets other jobs start beside the solo job, frees its slot if freeSlot,
+// and returns how many runners to start.
+func (s *scheduler) endSolo(freeSlot bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.solo = nil
+	if freeSlot {
+		s.slots.add(-1)
+	}
 	s.wake.send()
 	return s.takeSlotsLocked()
 }
