@@ -152,7 +152,8 @@ func (c *control) discover(ctx context.Context) {
 			err = c.serveMatches(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.pool.log.Warn("looking for queues failed", "error", err)
+			mark = "" // queues may have appeared that were not listed
+			c.pool.log.Warn("queues cannot be listed", "error", err)
 			_ = rdb.Sleep(ctx, time.Second)
 		}
 	}

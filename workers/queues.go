@@ -141,7 +141,8 @@ func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
 }
 
 // drop takes the jobs of a lost session that were not started out of the buffer
-// and the quarantine.
+// and the quarantine. Jobs of other queues that waited for the quarantined ones may
+// start then.
 func (s *scheduler) drop(session *leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,6 +160,7 @@ func (s *scheduler) drop(session *leaseSession) {
 	q.buffer = slices.DeleteFunc(q.buffer, dropped)
 	s.buffered -= before - len(q.buffer)
 	s.quarantined = slices.DeleteFunc(s.quarantined, dropped)
+	s.wake.send()
 }
 
 // setPaused notes that a signal paused or resumed a queue. A paused queue's jobs

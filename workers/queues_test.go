@@ -5,6 +5,9 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/delayed"
 	"skidway/internal/redistest"
@@ -29,6 +32,49 @@ func TestQueuesOfAPatternAreServedWhenTheyAppear(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A failingCommand makes a command fail once, with an error that is not retried.
+type failingCommand struct {
+	name  string
+	armed atomic.Bool
+}
+
+func (f *failingCommand) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *failingCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (f *failingCommand) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == f.name && f.armed.CompareAndSwap(true, false) {
+			err := errors.New("ERR refused by the test")
+			cmd.SetErr(err)
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func TestQueueThatAppearsWhileQueuesCannotBeListedIsServedSoon(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	f.add("k", queue.Options{Queue: "tenant-1"})
+	p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "tenant-*"}}})
+	handler, seen := recorder()
+	p.Handle("k", handler, workers.Kind{})
+	listing := &failingCommand{name: "smembers"}
+	f.poolDB.AddHook(listing)
+	f.run(p)
+	await(f, seen, "job of the first queue")
+	listing.armed.Store(true)
+	f.add("k", queue.Options{Queue: "tenant-2"})
+	began := time.Now()
+	await(f, seen, "job of the second queue")
+	if took := time.Since(began); listing.armed.Load() || took > 10*time.Second {
+		t.Errorf("it was served after %s", took)
+	}
 }
 
 func TestQueuesChangeWhileThePoolRuns(t *testing.T) {

@@ -418,6 +418,26 @@ func TestJobsOfALostLeaseAreDropped(t *testing.T) {
 	}
 }
 
+func TestLostLeaseOfAQuarantinedJobWakesTheFetcher(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}, {Name: "b"}}})
+	a, b := f.queue("a"), f.queue("b")
+	f.bring(fetchOrder{queue: a, session: a.session}, 1, 1)
+	<-f.wake
+	if order := f.order(); order.queue != nil {
+		t.Fatalf("jobs of %s are fetched while one is quarantined", order.queue.name)
+	}
+	f.drop(a.session)
+	select {
+	case <-f.wake:
+	default:
+		t.Error("the fetcher is not woken")
+	}
+	if order := f.order(); order.queue != b {
+		t.Errorf("fetched is %+v, want jobs of b", order)
+	}
+}
+
 func TestAbandonedHandlersCostSlotsOnlyBeyondTheConcurrency(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 2})
