@@ -68,6 +68,8 @@ type DB struct {
 	readsMu  sync.Mutex
 	reads    map[string]*read // that are blocked, by their marks
 	closing  bool             // no more of them may start
+
+	readBackoff Backoff // between blocked reads that fail; guarded by readsMu
 }
 
 // Open connects to the Redis at url and makes sure that it answers. A url of
@@ -82,7 +84,7 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{options: options, name: redact(url)}
+	db := &DB{options: options, name: redact(url), readBackoff: Backoff{Max: time.Second}}
 	if strings.HasPrefix(url, "embedded:") {
 		if db.embedded, url, err = startEmbedded(); err != nil {
 			return nil, err

@@ -18,8 +18,10 @@ type Mark struct {
 // Wait blocks until one of the streams has an entry after its mark, timeout
 // has passed (rounded up to a millisecond) or ctx is done, whichever comes
 // first, and reports whether there is an entry. While it blocks it costs
-// Redis nothing. A connection that breaks ends the wait early with false and
-// no error: the caller looks again, and that call finds out. Keys may lie on
+// Redis nothing. A connection that breaks, or a server that refuses, ends the wait
+// early with false and no error: the caller looks again, and that call finds
+// out. Before that Wait pauses, the longer the more waits ended so, up to 1 s:
+// callers that wait in a loop do not storm a Redis that is away. Keys may lie on
 // different slots; on a Cluster each slot then takes a connection.
 func (db *DB) Wait(ctx context.Context, timeout time.Duration, marks ...Mark) (bool, error) {
 	keys, err := db.WaitKeys(ctx, timeout, marks...)
@@ -119,7 +121,7 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 			}
 			// It was another's, with less time.
 		case transient(r.err):
-			return nil, Sleep(ctx, min(timeout, DefaultFirstPause))
+			return nil, Sleep(ctx, min(timeout, r.pause))
 		default:
 			return nil, r.err
 		}
@@ -131,6 +133,7 @@ type read struct {
 	done  chan struct{}
 	found []redis.XStream
 	err   error
+	pause time.Duration // before the next read, if err is transient
 }
 
 // read gives the read that is blocked at the same marks, or starts one: then it
@@ -156,6 +159,11 @@ func (db *DB) read(args *redis.XReadArgs) (r *read, mine bool) {
 		r.found, r.err = db.XRead(context.Background(), args).Result()
 		db.readsMu.Lock()
 		delete(db.reads, key)
+		if r.err != nil && transient(r.err) {
+			r.pause = db.readBackoff.Next()
+		} else {
+			db.readBackoff.Reset()
+		}
 		db.readsMu.Unlock()
 		close(r.done)
 	})

@@ -134,6 +134,37 @@ func blockedClient(t *testing.T, db *rdb.DB) string {
 	return ""
 }
 
+func TestWaitsPauseLongerAndLongerWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := open(t, server.URL(0), rdb.Options{})
+	server.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	waits := 0
+	for ; ctx.Err() == nil; waits++ {
+		if news, err := db.Wait(ctx, time.Hour, rdb.Mark{Key: "s", ID: "0"}); news || err != nil && ctx.Err() == nil {
+			t.Fatalf("Wait returned %v and %v", news, err)
+		}
+	}
+	if waits > 12 {
+		t.Errorf("%d waits in 2 s, want at most 12", waits)
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	limit := soon(t)
+	if err := db.XAdd(limit, &redis.XAddArgs{Stream: "s", Values: []string{"a", "b"}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for news := false; !news; {
+		var err error
+		if news, err = db.Wait(limit, time.Hour, rdb.Mark{Key: "s", ID: "0"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestCloseEndsAWait(t *testing.T) {
 	t.Parallel()
 	db, _, result := blocked(t, t.Context())
