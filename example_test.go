@@ -9,9 +9,9 @@ import (
 	"skidway/distribute/chat/group"
 )
 
-func ExampleConnect() {
+func ExampleOpen() {
 	ctx := context.Background()
-	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -25,5 +25,11 @@ func ExampleConnect() {
 	}
 	id, err := chats.Send(ctx, "crew", "ann", chat.Text("the logs are here"))
 	fmt.Println(id, err)
-	// Output: 1 <nil>
+
+	// All other commands of Redis are available through the same connections.
+	keys, err := db.Redis().DBSize(ctx).Result()
+	fmt.Println(keys > 0, err)
+	// Output:
+	// 1 <nil>
+	// true <nil>
 }

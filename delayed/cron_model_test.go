@@ -39,7 +39,7 @@ type staleFire struct {
 }
 
 func newQueue(t rapid.TB, db *rdb.DB) (*queue.Client, *queue.Queue) {
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func (c *town) Stale(t *rapid.T) {
 func (c *town) Check(t *rapid.T) {
 	got := map[string]int{}
 	for o := (queue.ListOptions{Limit: queue.MaxListLimit}); ; {
-		page, err := c.queue.List(context.Background(), queue.Waiting, o)
+		page, err := c.queue.List(context.Background(), queue.Waiting, &o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,11 +12,11 @@ import (
 
 // open gives a client on a Redis inside this process.
 func open(ctx context.Context) (*skidway.DB, *queue.Client) {
-	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	if err != nil {
 		panic(err)
 	}
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -34,7 +34,7 @@ func ExampleMover() {
 	go func() { ended <- mover.Run(ctx) }()
 
 	id, err := client.Enqueue(ctx, queue.Raw("email.send", []byte(`{"to":"a@example.com"}`)),
-		queue.Options{Queue: "mail", Delay: 20 * time.Millisecond})
+		&queue.Options{Queue: "mail", Delay: 20 * time.Millisecond})
 	fmt.Println(id, err)
 
 	// A worker waits until there is something in the lines, and takes it.
@@ -81,7 +81,7 @@ func ExampleRunNow() {
 	db, client := open(ctx)
 	defer func() { _ = db.Close() }()
 
-	id, _ := client.Enqueue(ctx, queue.Raw("report", nil), queue.Options{Delay: time.Hour})
+	id, _ := client.Enqueue(ctx, queue.Raw("report", nil), &queue.Options{Delay: time.Hour})
 	fmt.Println(delayed.RunNow(ctx, client, id))
 	job, _ := client.Get(ctx, id)
 	fmt.Println(job.State)

@@ -118,7 +118,7 @@ func moveBacklog(t testing.TB, jobs, movers int) backlog {
 			if err := s.db.Ping(ctx).Err(); err != nil {
 				t.Fatal(err)
 			}
-		} else if _, err := s.client.Enqueue(ctx, queue.Raw("k", nil), queue.Options{Queue: "mail"}); err != nil {
+		} else if _, err := s.client.Enqueue(ctx, queue.Raw("k", nil), &queue.Options{Queue: "mail"}); err != nil {
 			t.Fatal(err)
 		}
 		took = append(took, time.Since(command))

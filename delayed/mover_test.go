@@ -31,7 +31,7 @@ type scene struct {
 
 func newScene(t testing.TB, db *rdb.DB) *scene {
 	t.Helper()
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func Schedule(ctx context.Context, client *queue.Client, args queue.Args, at tim
 		return "", fmt.Errorf("schedule a job: %w: options have a time, %s, of their own", queue.ErrInvalid, options.At.Format(time.RFC3339))
 	}
 	options.At = at
-	return client.Enqueue(ctx, args, options)
+	return client.Enqueue(ctx, args, &options)
 }
 
 // Cancel ends a delayed job: it does not run, and gives its unique key back. A
@@ -53,7 +53,7 @@ func List(ctx context.Context, client *queue.Client, name string, options queue.
 	if err != nil {
 		return queue.Page{}, err
 	}
-	return q.List(ctx, queue.Delayed, options)
+	return q.List(ctx, queue.Delayed, &options)
 }
 
 // AddSchedule stores a schedule, in place of the one of its name if there is one,

@@ -155,7 +155,7 @@ func (s *scene) others(t *testing.T) map[queue.State]string {
 	}
 	jobs := map[queue.State]string{}
 	for _, state := range []queue.State{queue.Dead, queue.Finished, queue.Active, queue.Waiting} {
-		id, err := s.client.Enqueue(ctx, queue.Raw("k", nil), queue.Options{Queue: s.queue.Name(), Retain: time.Hour})
+		id, err := s.client.Enqueue(ctx, queue.Raw("k", nil), &queue.Options{Queue: s.queue.Name(), Retain: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

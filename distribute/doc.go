@@ -7,7 +7,7 @@
 // processes, claim announced files, read, decompress and count them while they
 // are still being uploaded, and commit what they counted.
 //
-//	db, err := skidway.Connect(ctx, "redis://127.0.0.1:6379/0", skidway.Options{})
+//	db, err := skidway.Open(ctx, "redis://127.0.0.1:6379/0", nil)
 //	channel, err := distribute.Open(ctx, db, "web")
 //	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(ctx, files)
 //

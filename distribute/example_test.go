@@ -37,7 +37,7 @@ func Example() {
 	}
 	defer func() { _ = remove() }()
 	ctx := context.Background()
-	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -87,7 +87,7 @@ func Example_channel() {
 
 func shipAndWork(path string) error {
 	ctx := context.Background()
-	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func ExampleAggregation() {
 	}
 	defer func() { _ = remove() }()
 	ctx := context.Background()
-	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	if err != nil {
 		fmt.Println(err)
 		return

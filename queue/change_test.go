@@ -157,7 +157,7 @@ func TestDeadJobThatIsRetriedHasAllItsAttemptsAgain(t *testing.T) {
 			t.Errorf("the job is %+v", job)
 		}
 		var duplicate *queue.DuplicateError
-		if _, err := d.client.Enqueue(t.Context(), queue.Raw("b", nil), queue.Options{Queue: "q", Unique: queue.Unique{Key: "k"}}); !errors.As(err, &duplicate) || duplicate.Owner != id {
+		if _, err := d.client.Enqueue(t.Context(), queue.Raw("b", nil), &queue.Options{Queue: "q", Unique: queue.Unique{Key: "k"}}); !errors.As(err, &duplicate) || duplicate.Owner != id {
 			t.Errorf("its unique key: %v", err)
 		}
 		d.end(l, queue.AsDead, job) // and once more

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skidway"
 	"skidway/internal/rdb"
 )
 
@@ -28,6 +30,21 @@ type Config struct {
 	Middleware []Middleware
 }
 
+func (c Config) withDefaults() Config {
+	c.MaxPayload = cmp.Or(c.MaxPayload, DefaultMaxPayload)
+	return c
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.MaxPayload < 0:
+		return invalid("MaxPayload %d: it must not be negative", c.MaxPayload)
+	case c.PackFrom < 0:
+		return invalid("PackFrom %d: it must not be negative", c.PackFrom)
+	}
+	return nil
+}
+
 // Middleware sees all jobs that are added, in batches as they were given. It may
 // change them, refuse some with a Result of its own, or look at what became of
 // them. It must return a Result for each job, in order.
@@ -36,7 +53,8 @@ type Middleware func(ctx context.Context, inserts []Insert, next func(context.Co
 // A Client adds jobs to queues of one Redis and looks at them. It is safe for
 // concurrent use; one a process is enough.
 type Client struct {
-	db     *rdb.DB
+	db     *skidway.DB
+	ownsDB bool // Open made it
 	config Config
 	prefix string
 
@@ -44,16 +62,48 @@ type Client struct {
 	queues map[string]*Queue
 }
 
-// New makes a client. It talks to Redis only when it is used.
-func New(db *rdb.DB, config Config) (*Client, error) {
-	if config.MaxPayload < 0 || config.PackFrom < 0 {
-		return nil, fmt.Errorf("%w: MaxPayload %d, PackFrom %d: they can't be below zero", ErrInvalid, config.MaxPayload, config.PackFrom)
+// Open connects to the Redis at url as [skidway.Open] does and returns a client
+// whose Close method closes that connection. A nil config means the defaults. It
+// blocks until Redis has answered, at most for some seconds.
+func Open(ctx context.Context, url string, config *Config) (*Client, error) {
+	db, err := skidway.Open(ctx, url, nil)
+	if err != nil {
+		return nil, err
 	}
-	if config.MaxPayload == 0 {
-		config.MaxPayload = DefaultMaxPayload
+	client, err := NewClient(db, config)
+	if err != nil {
+		_ = db.Close()
+		return nil, err
 	}
-	return &Client{db: db, config: config, prefix: db.Prefix(), queues: map[string]*Queue{}}, nil
+	client.ownsDB = true
+	return client, nil
 }
+
+// NewClient returns a client that uses db, which the caller closes. A nil config
+// means the defaults. Nothing is sent to Redis.
+func NewClient(db *skidway.DB, config *Config) (*Client, error) {
+	var c Config
+	if config != nil {
+		c = *config
+	}
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Client{db: db, config: c, prefix: db.Prefix(), queues: map[string]*Queue{}}, nil
+}
+
+// Close closes the connection to Redis if [Open] made it; otherwise it does
+// nothing. The client must not be used afterwards.
+func (c *Client) Close() error {
+	if !c.ownsDB {
+		return nil
+	}
+	return c.db.Close()
+}
+
+// DB returns the connection that the client uses.
+func (c *Client) DB() *skidway.DB { return c.db }
 
 // A Queue is one queue of a client's. It is safe for concurrent use.
 type Queue struct {

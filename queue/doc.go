@@ -1,8 +1,8 @@
 // Package queue knows what a job is, every key of a queue in Redis, and every
 // change of a job's state. Each change is one atomic script.
 //
-//	client, err := queue.New(db, queue.Config{})
-//	id, err := client.Enqueue(ctx, SendEmail{To: "a@example.com"}, queue.Options{Queue: "mail"})
+//	client, err := queue.Open(ctx, "redis://127.0.0.1:6379/0", nil)
+//	id, err := client.Enqueue(ctx, SendEmail{To: "a@example.com"}, &queue.Options{Queue: "mail"})
 //
 // Jobs are run by package workers; package delayed moves them when their time
 // has come.

@@ -17,16 +17,21 @@ type Result struct {
 	Err error
 }
 
-// Enqueue adds one job and gives its id. It blocks until Redis has it. Calls
-// from many goroutines share round trips. It is never repeated by itself: on an
-// [rdb.OutcomeUnknownError] the job may be there or not; give it a unique key
-// to be able to try again.
-func (c *Client) Enqueue(ctx context.Context, args Args, options Options) (id string, err error) {
+// Enqueue adds one job and returns its id; nil options mean the defaults. It
+// blocks until Redis has stored the job. Calls from many goroutines share round
+// trips. A call is never repeated automatically: after a
+// [skidway.OutcomeUnknownError] the job may or may not have been added; with a
+// unique key it is safe to try again.
+func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id string, err error) {
+	insert := Insert{Args: args}
+	if options != nil {
+		insert.Options = *options
+	}
 	if len(c.config.Middleware) > 0 {
-		results := c.EnqueueMany(ctx, []Insert{{args, options}})
+		results := c.EnqueueMany(ctx, []Insert{insert})
 		return results[0].ID, results[0].Err
 	}
-	q, job, err := c.prepare(Insert{args, options})
+	q, job, err := c.prepare(insert)
 	if err != nil {
 		return "", err
 	}

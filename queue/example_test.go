@@ -16,7 +16,7 @@ func open(ctx context.Context) (*queue.Client, *queue.Queue, func()) {
 	if err != nil {
 		panic(err)
 	}
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -38,9 +38,9 @@ func ExampleClient_Enqueue() {
 	client, mail, done := open(ctx)
 	defer done()
 
-	_, err := client.Enqueue(ctx, SendEmail{To: "a@example.com"}, queue.Options{Queue: "mail"})
+	_, err := client.Enqueue(ctx, SendEmail{To: "a@example.com"}, &queue.Options{Queue: "mail"})
 	fmt.Println(err)
-	_, err = client.Enqueue(ctx, SendEmail{To: "b@example.com"}, queue.Options{Queue: "mail", Delay: time.Hour, Priority: queue.High})
+	_, err = client.Enqueue(ctx, SendEmail{To: "b@example.com"}, &queue.Options{Queue: "mail", Delay: time.Hour, Priority: queue.High})
 	fmt.Println(err)
 	depth, err := mail.Depth(ctx)
 	fmt.Println(depth.Waiting.Total(), "waiting,", depth.Delayed, "delayed", err)
@@ -74,7 +74,7 @@ func ExampleClient_Get() {
 	client, _, done := open(ctx)
 	defer done()
 
-	id, _ := client.Enqueue(ctx, SendEmail{"a@example.com"}, queue.Options{Queue: "mail"})
+	id, _ := client.Enqueue(ctx, SendEmail{"a@example.com"}, &queue.Options{Queue: "mail"})
 	job, err := client.Get(ctx, id)
 	fmt.Printf("%s is %s: %s %v\n", job.Kind, job.State, job.Args, err)
 	// Output: email.send is waiting: {"to":"a@example.com"} <nil>
@@ -86,10 +86,10 @@ func ExampleQueue_List() {
 	defer done()
 
 	for _, to := range []string{"a", "b", "c"} {
-		_, _ = client.Enqueue(ctx, SendEmail{to}, queue.Options{Queue: "mail"})
+		_, _ = client.Enqueue(ctx, SendEmail{to}, &queue.Options{Queue: "mail"})
 	}
 	for o := (queue.ListOptions{Limit: 2}); ; {
-		page, err := mail.List(ctx, queue.Waiting, o)
+		page, err := mail.List(ctx, queue.Waiting, &o)
 		if err != nil {
 			return
 		}
@@ -114,7 +114,7 @@ func ExampleClient_Cancel() {
 	client, _, done := open(ctx)
 	defer done()
 
-	id, _ := client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail", Retain: time.Hour})
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Retain: time.Hour})
 	was, err := client.Cancel(ctx, id)
 	job, _ := client.Get(ctx, id)
 	fmt.Println(was, err, job.State, job.Outcome)
@@ -127,7 +127,7 @@ func ExampleQueue_RetryAll() {
 	defer done()
 
 	for range 3 {
-		_, _ = client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail", Delay: time.Hour})
+		_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Delay: time.Hour})
 	}
 	n, err := mail.RetryAll(ctx, queue.Delayed, queue.Filter{Kind: "email.send"})
 	fmt.Println(n, err)
@@ -143,7 +143,7 @@ func ExampleQueue_Lease() {
 	client, mail, done := open(ctx)
 	defer done()
 
-	_, _ = client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail"})
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, err := mail.Lease(ctx, "worker-1", 10*time.Second, nil)
 	if err != nil {
 		return
@@ -164,7 +164,7 @@ func ExampleClient_Wait() {
 	client, mail, done := open(ctx)
 	defer done()
 
-	id, _ := client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail", Retain: time.Minute})
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Retain: time.Minute})
 	lease, _ := mail.Lease(ctx, "worker-1", 10*time.Second, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	_, _ = lease.Finish(ctx, []queue.Ending{{Job: fetched.Jobs[0], Result: []byte("sent")}})
@@ -180,7 +180,7 @@ func ExampleQueue_Events() {
 	defer done()
 
 	_ = mail.KeepEvents(ctx, 1000)
-	id, _ := client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail"})
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	_ = client.Delete(ctx, id)
 	events, _, err := mail.Events(ctx, "", time.Second)
 	for _, event := range events {
@@ -198,7 +198,7 @@ func ExampleQueue_Counters() {
 	client, mail, done := open(ctx)
 	defer done()
 
-	_, _ = client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail"})
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	counters, err := mail.Counters(ctx, 7)
 	fmt.Println(counters.Total.Enqueued, len(counters.Days), err)
 	// Output: 1 7 <nil>
@@ -225,7 +225,7 @@ func ExampleNewLogHandler() {
 	client, mail, done := open(ctx)
 	defer done()
 
-	_, _ = client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail"})
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.Lease(ctx, "worker-1", 10*time.Second, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	job := fetched.Jobs[0]

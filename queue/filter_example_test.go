@@ -14,7 +14,7 @@ func ExampleQueue_CountAll() {
 	defer done()
 
 	for range 3 {
-		_, _ = client.Enqueue(ctx, SendEmail{"a"}, queue.Options{Queue: "mail", Delay: time.Hour})
+		_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Delay: time.Hour})
 	}
 	fmt.Println(mail.CountAll(ctx, queue.Delayed, queue.Filter{Kind: "email.send", NewerThan: time.Hour}))
 	fmt.Println(mail.CountAll(ctx, queue.Delayed, queue.Filter{Error: "connection refused"}))

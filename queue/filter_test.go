@@ -45,7 +45,7 @@ func TestFilterLetsOnlyThoseJobsPass(t *testing.T) {
 			"newer than an hour":     {queue.Filter{NewerThan: time.Hour}, []string{other, slow, refused}},
 			"all that there is, but": {queue.Filter{Kind: "mail", NewerThan: time.Hour, Error: "user", OlderThan: time.Hour}, nil},
 		} {
-			page, err := d.queue.List(t.Context(), queue.Dead, queue.ListOptions{Filter: c.filter})
+			page, err := d.queue.List(t.Context(), queue.Dead, &queue.ListOptions{Filter: c.filter})
 			d.must(err)
 			var got []string
 			for _, job := range page.Jobs {
@@ -90,7 +90,7 @@ func TestWrongFiltersAreRefused(t *testing.T) {
 	for name, filter := range map[string]queue.Filter{
 		"older": {OlderThan: -1}, "newer": {NewerThan: -1}, "error": {Error: string(make([]byte, 2000))},
 	} {
-		if _, err := d.queue.List(t.Context(), queue.Dead, queue.ListOptions{Filter: filter}); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := d.queue.List(t.Context(), queue.Dead, &queue.ListOptions{Filter: filter}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("List, %s: %v", name, err)
 		}
 		if _, err := d.queue.RetryAll(t.Context(), queue.Dead, filter); !errors.Is(err, queue.ErrInvalid) {
@@ -106,7 +106,7 @@ func TestActiveJobSaysSinceWhenItIsHeld(t *testing.T) {
 		d.fetch(d.lease("w"), 1)
 		now, err := db.Time(t.Context()).Result()
 		d.must(err)
-		page, err := d.queue.List(t.Context(), queue.Active, queue.ListOptions{})
+		page, err := d.queue.List(t.Context(), queue.Active, nil)
 		d.must(err)
 		for _, job := range append(page.Jobs, d.get(id)) {
 			if held := now.Sub(job.Taken); held < -time.Second || held > 10*time.Second {

@@ -124,7 +124,7 @@ func TestBombIsNotUnpackedBeyondTheLimit(t *testing.T) {
 		b.ReportAllocs()
 		for b.Loop() {
 			var err error
-			page, err = d.queue.List(t.Context(), queue.Waiting, queue.ListOptions{})
+			page, err = d.queue.List(t.Context(), queue.Waiting, nil)
 			d.must(err)
 		}
 	}).AllocedBytesPerOp()
@@ -152,7 +152,7 @@ func TestForgedIDOfAFreshEntryIsNotBelieved(t *testing.T) {
 		if job := d.get(victim); job.State != queue.Delayed || job.Kind != "victim" {
 			t.Errorf("the victim is %+v", job)
 		}
-		if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), queue.Options{Queue: "q", Unique: queue.Unique{Key: "k"}}); err == nil {
+		if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: "q", Unique: queue.Unique{Key: "k"}}); err == nil {
 			t.Error("the victim has lost its unique key")
 		}
 	})

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,10 +126,12 @@ const (
 // while the queue changes: a job that stays where it is comes exactly once; one
 // that moves meanwhile may come twice or not at all, and what comes into a
 // state meanwhile may be left out.
-func (q *Queue) List(ctx context.Context, state State, o ListOptions) (Page, error) {
-	if o.Limit == 0 {
-		o.Limit = DefaultListLimit
+func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Page, error) {
+	o := ListOptions{}
+	if options != nil {
+		o = *options
 	}
+	o.Limit = cmp.Or(o.Limit, DefaultListLimit)
 	if err := o.validate(state); err != nil {
 		return Page{}, err
 	}

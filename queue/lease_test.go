@@ -14,7 +14,7 @@ import (
 
 func client(t testing.TB, db *rdb.DB, config queue.Config) *queue.Client {
 	t.Helper()
-	c, err := queue.New(db, config)
+	c, err := queue.NewClient(db, &config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestFullRedisCanBeEmptied(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,16 +27,16 @@ func TestFullRedisCanBeEmptied(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	_, err = client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{})
+	_, err = client.Enqueue(ctx, queue.Raw("work", nil), nil)
 	must("enqueue", err)
-	_, err = client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{Delay: time.Millisecond})
+	_, err = client.Enqueue(ctx, queue.Raw("work", nil), &queue.Options{Delay: time.Millisecond})
 	must("enqueue", err)
 	must("fill", db.ConfigSet(ctx, "maxmemory", "1").Err())
-	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{}); err == nil {
+	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), nil); err == nil {
 		t.Error("a full Redis took another job")
 	}
 
-	stranger, err := queue.New(db, queue.Config{}) // as a process that was started only now
+	stranger, err := queue.NewClient(db, nil) // as a process that was started only now
 	must("new", err)
 	q, err := stranger.Queue("")
 	must("queue", err)
@@ -71,11 +71,11 @@ func TestFullRedisCanBeEmptied(t *testing.T) {
 func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		ctx := t.Context()
-		client, err := queue.New(db, queue.Config{})
+		client, err := queue.NewClient(db, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{})
+		id, err := client.Enqueue(ctx, queue.Raw("work", nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 func TestDurationsOfAnyLengthMeanWhatTheySay(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	client, err := queue.New(redistest.DB(t), queue.Config{})
+	client, err := queue.NewClient(redistest.DB(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +125,11 @@ func TestDurationsOfAnyLengthMeanWhatTheySay(t *testing.T) {
 		"attempts": {MaxAttempts: math.MaxInt}, "timeout": {Timeout: math.MaxInt64},
 		"delay": {Delay: math.MaxInt64}, "retain": {Retain: math.MaxInt64},
 	} {
-		if _, err := client.Enqueue(ctx, queue.Raw("work", nil), o); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := client.Enqueue(ctx, queue.Raw("work", nil), &o); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
-	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{}); err != nil {
+	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	q, _ := client.Queue("")
@@ -146,12 +146,12 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	if err := db.SetEmbeddedTime(time.Now().Add(-10 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(-5 * time.Minute) // in five minutes, for Redis
-	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{Deadline: deadline}); err != nil {
+	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), &queue.Options{Deadline: deadline}); err != nil {
 		t.Fatal(err)
 	}
 	q, _ := client.Queue("")
@@ -171,7 +171,7 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 func TestCallsEndWithTheirContextThoughRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
-	client, err := queue.New(redistest.Open(t, proxy.URL), queue.Config{})
+	client, err := queue.NewClient(redistest.Open(t, proxy.URL), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestCallsEndWithTheirContextThoughRedisIsSilent(t *testing.T) {
 	for name, call := range map[string]func(context.Context) error{
 		"fetch": func(ctx context.Context) error { _, err := lease.Fetch(ctx, 1, 1); return err },
 		"enqueue": func(ctx context.Context) error {
-			_, err := client.Enqueue(ctx, queue.Raw("work", nil), queue.Options{})
+			_, err := client.Enqueue(ctx, queue.Raw("work", nil), nil)
 			return err
 		},
 	} {

@@ -68,13 +68,13 @@ func TestCursorStaysGoodWhileJobsGo(t *testing.T) {
 			for range 10 {
 				ids = append(ids, d.add("a", o))
 			}
-			page, err := d.queue.List(t.Context(), state, queue.ListOptions{Limit: 4})
+			page, err := d.queue.List(t.Context(), state, &queue.ListOptions{Limit: 4})
 			d.must(err)
 			for _, id := range ids[1:5] { // also the one that the cursor names
 				d.must(d.client.Delete(t.Context(), id))
 			}
 			d.add("a", o)
-			page, err = d.queue.List(t.Context(), state, queue.ListOptions{Limit: 4, Cursor: page.Next})
+			page, err = d.queue.List(t.Context(), state, &queue.ListOptions{Limit: 4, Cursor: page.Next})
 			d.must(err)
 			var got []string
 			for _, job := range page.Jobs {
@@ -92,7 +92,7 @@ func TestListByKindGivesThatKindOnly(t *testing.T) {
 			d.add("many", queue.Options{MaxAttempts: i})
 		}
 		rare := d.add("rare", queue.Options{})
-		page, err := d.queue.List(t.Context(), queue.Waiting, queue.ListOptions{Filter: queue.Filter{Kind: "rare"}})
+		page, err := d.queue.List(t.Context(), queue.Waiting, &queue.ListOptions{Filter: queue.Filter{Kind: "rare"}})
 		if err != nil || len(page.Jobs) != 1 || page.Jobs[0].ID != rare || page.Next != "" {
 			t.Errorf("the page is %+v: %v", page, err)
 		}
@@ -106,11 +106,11 @@ func TestWrongListOptionsAreRefused(t *testing.T) {
 		"cursor":  {Cursor: "x"},
 		"another": {Cursor: "179 d0001"},
 	} {
-		if _, err := d.queue.List(t.Context(), queue.Waiting, o); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := d.queue.List(t.Context(), queue.Waiting, &o); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := d.queue.List(t.Context(), "asleep", queue.ListOptions{}); !errors.Is(err, queue.ErrInvalid) {
+	if _, err := d.queue.List(t.Context(), "asleep", nil); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("unknown state: %v", err)
 	}
 }

@@ -35,11 +35,11 @@ func TestMiddlewareMayChangeRefuseAndWatchWhatIsAdded(t *testing.T) {
 		}
 		return next(ctx, inserts)
 	}
-	client, err := queue.New(redistest.DB(t), queue.Config{Middleware: []queue.Middleware{around("outer"), around("inner"), tenant, refuse}})
+	client, err := queue.NewClient(redistest.DB(t), &queue.Config{Middleware: []queue.Middleware{around("outer"), around("inner"), tenant, refuse}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := client.Enqueue(ctx, queue.Raw("good", nil), queue.Options{})
+	id, err := client.Enqueue(ctx, queue.Raw("good", nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestMiddlewareMayChangeRefuseAndWatchWhatIsAdded(t *testing.T) {
 	if want := []string{"outer", "inner", "inner again", "outer again"}; !slices.Equal(order, want) {
 		t.Errorf("middleware was called as %v, want %v", order, want)
 	}
-	if _, err := client.Enqueue(ctx, queue.Raw("bad", nil), queue.Options{}); !errors.Is(err, forbidden) {
+	if _, err := client.Enqueue(ctx, queue.Raw("bad", nil), nil); !errors.Is(err, forbidden) {
 		t.Errorf("the refused job: %v", err)
 	}
 	results := client.EnqueueMany(ctx, []queue.Insert{{Args: queue.Raw("bad", nil)}, {Args: queue.Raw("good", nil)}})

@@ -33,7 +33,7 @@ func add(b testing.TB, client *queue.Client, inserts []queue.Insert) {
 }
 
 func speedClient(t testing.TB, db *rdb.DB) (*queue.Client, *queue.Queue) {
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func BenchmarkEnqueueParallel(b *testing.B) {
 	b.SetParallelism(64)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, err := client.Enqueue(context.Background(), queue.Raw("bench", payload), queue.Options{Queue: modelQueue}); err != nil {
+			if _, err := client.Enqueue(context.Background(), queue.Raw("bench", payload), &queue.Options{Queue: modelQueue}); err != nil {
 				b.Error(err)
 				return
 			}

@@ -62,7 +62,7 @@ func runMachine(t *rapid.T, db *rdb.DB) {
 	if err := empty(db, base); err != nil {
 		t.Fatal(err)
 	}
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func (m *machine) global(id string) string { return modelQueue + ":0:" + id }
 func (m *machine) Enqueue(t *rapid.T) {
 	j := m.insert(t)
 	now := nowMillis()
-	id, err := m.client.Enqueue(ctx, queue.Raw(j.kind, []byte(j.args)), j.options)
+	id, err := m.client.Enqueue(ctx, queue.Raw(j.kind, []byte(j.args)), &j.options)
 	m.accept(t, j, queue.Result{ID: id, Err: err}, now)
 }
 

@@ -181,7 +181,7 @@ func (m *machine) List(t *rapid.T) {
 	options := queue.ListOptions{Limit: rapid.IntRange(1, 30).Draw(t, "limit")}
 	var got, want []string
 	for {
-		page, err := m.queue.List(ctx, queue.Waiting, options)
+		page, err := m.queue.List(ctx, queue.Waiting, &options)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func eachScriptCase(t *testing.T, db *rdb.DB, test func(f *scriptFixture, c scri
 			t.Fatal(err)
 		}
 	}
-	client, err := New(db, Config{})
+	client, err := NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (d *desk) must(err error) {
 func (d *desk) add(kind string, o queue.Options) string {
 	d.Helper()
 	o.Queue = "q"
-	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"of":"`+kind+`"}`)), o)
+	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"of":"`+kind+`"}`)), &o)
 	d.must(err)
 	return id
 }
@@ -105,7 +105,7 @@ func (d *desk) all(state queue.State, limit int) []string {
 	d.Helper()
 	var ids []string
 	for o := (queue.ListOptions{Limit: limit}); ; {
-		page, err := d.queue.List(d.Context(), state, o)
+		page, err := d.queue.List(d.Context(), state, &o)
 		d.must(err)
 		for _, job := range page.Jobs {
 			ids = append(ids, job.ID)

@@ -65,7 +65,7 @@ func TestJobThatFollowsMayHoldTheKeyThatItsForerunnerGivesBack(t *testing.T) {
 			t.Fatalf("delayed are %v", ids)
 		}
 		var duplicate *queue.DuplicateError
-		if _, err := d.client.Enqueue(t.Context(), queue.Raw("third", nil), queue.Options{Queue: "q", Unique: key}); !errors.As(err, &duplicate) || duplicate.Owner != ids[0] {
+		if _, err := d.client.Enqueue(t.Context(), queue.Raw("third", nil), &queue.Options{Queue: "q", Unique: key}); !errors.As(err, &duplicate) || duplicate.Owner != ids[0] {
 			t.Errorf("the key is held by %v", err)
 		}
 	})
@@ -125,7 +125,7 @@ func TestInvalidFollowersAreRefusedWithTheirPlace(t *testing.T) {
 		"at a level": {[]queue.Insert{next("k", queue.Options{Then: []queue.Insert{next("k", queue.Options{Delay: -1})}})}, "then[0]: then[0]: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := d.client.Enqueue(t.Context(), queue.Raw("k", nil), queue.Options{Queue: "q", Then: c.then})
+			_, err := d.client.Enqueue(t.Context(), queue.Raw("k", nil), &queue.Options{Queue: "q", Then: c.then})
 			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), c.tells) {
 				t.Errorf("got %v, want %q", err, c.tells)
 			}

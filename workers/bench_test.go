@@ -38,7 +38,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	c, err := queue.New(db, queue.Config{})
+	c, err := queue.NewClient(db, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestCancelReachesARunningJobWithinATenthOfASecond(t *testing.T) {
 		handler, begun, causes := waiter()
 		p.Handle("k", handler, workers.Kind{})
 		f.run(p)
-		other, err := queue.New(f.db, queue.Config{})
+		other, err := queue.NewClient(f.db, nil)
 		f.must(err)
 		var took []time.Duration
 		for range 5 {

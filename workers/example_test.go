@@ -23,13 +23,13 @@ func (SendEmail) Kind() string { return "email.send" }
 var quietLogger = slog.New(slog.DiscardHandler)
 
 // connect opens an embedded Redis, as examples do. Programs of others call
-// skidway.Connect.
+// skidway.Open.
 func connect(ctx context.Context) (*rdb.DB, *queue.Client) {
 	db, err := rdb.Open(ctx, "embedded:", rdb.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func Example() {
 		return nil
 	}, workers.Kind{Timeout: time.Minute})
 
-	if _, err := client.Enqueue(ctx, SendEmail{To: "ada@example.com"}, queue.Options{}); err != nil {
+	if _, err := client.Enqueue(ctx, SendEmail{To: "ada@example.com"}, nil); err != nil {
 		log.Fatal(err)
 	}
 	if err := pool.Run(ctx); err != nil {
@@ -74,7 +74,7 @@ func ExamplePool_Handle() {
 	}, workers.Kind{})
 	go func() { _ = pool.Run(ctx) }()
 
-	id, err := client.Enqueue(ctx, queue.Raw("shout", []byte("hello")), queue.Options{Retain: time.Minute})
+	id, err := client.Enqueue(ctx, queue.Raw("shout", []byte("hello")), &queue.Options{Retain: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func ExampleHandler() {
 		return nil
 	}, workers.Kind{})
 	for _, shop := range []string{"open", "closed", "gone", "no such street", "crowded"} {
-		if _, err := client.Enqueue(ctx, queue.Raw("visit", []byte(shop)), queue.Options{}); err != nil {
+		if _, err := client.Enqueue(ctx, queue.Raw("visit", []byte(shop)), nil); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -154,7 +154,7 @@ func ExampleLogger() {
 	}, workers.Kind{})
 	go func() { _ = pool.Run(ctx) }()
 
-	id, err := client.Enqueue(ctx, queue.Raw("import", nil), queue.Options{Retain: time.Hour})
+	id, err := client.Enqueue(ctx, queue.Raw("import", nil), &queue.Options{Retain: time.Hour})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func ExampleMiddleware() {
 		stop()
 		return nil
 	}, workers.Kind{})
-	_, err = client.Enqueue(ctx, SendEmail{To: "ada@example.com"}, queue.Options{Headers: map[string]string{"tenant": "acme"}})
+	_, err = client.Enqueue(ctx, SendEmail{To: "ada@example.com"}, &queue.Options{Headers: map[string]string{"tenant": "acme"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func ExamplePool_SetQueues() {
 	}, workers.Kind{})
 	go func() { _ = pool.Run(ctx) }()
 
-	id, err := client.Enqueue(ctx, queue.Raw("where", nil), queue.Options{Queue: "tenant-7", Retain: time.Minute})
+	id, err := client.Enqueue(ctx, queue.Raw("where", nil), &queue.Options{Queue: "tenant-7", Retain: time.Minute})
 	if err != nil {
 		log.Fatal(err)
 	}

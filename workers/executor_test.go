@@ -218,7 +218,7 @@ func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
 
 func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	t.Parallel()
-	client, err := queue.New(redistest.DB(t), queue.Config{})
+	client, err := queue.NewClient(redistest.DB(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

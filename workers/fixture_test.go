@@ -41,7 +41,7 @@ func newFixture(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func newProxiedFixture(t testing.TB, options rdb.Options) (*fixture, *redistest.
 	f.must(err)
 	t.Cleanup(func() { _ = db.Close() })
 	f.poolDB = db
-	f.poolClient, err = queue.New(db, queue.Config{})
+	f.poolClient, err = queue.NewClient(db, nil)
 	f.must(err)
 	return f, proxy
 }
@@ -110,7 +110,7 @@ func (f *fixture) must(err error) {
 func (f *fixture) addArgs(kind, args string, o queue.Options) string {
 	f.Helper()
 	o.Queue = "q"
-	id, err := f.client.Enqueue(f.ctx, queue.Raw(kind, []byte(args)), o)
+	id, err := f.client.Enqueue(f.ctx, queue.Raw(kind, []byte(args)), &o)
 	f.must(err)
 	return id
 }
@@ -174,7 +174,7 @@ func (f *fixture) add(kind string, o queue.Options) string {
 	if o.Queue == "" {
 		o.Queue = "q"
 	}
-	id, err := f.client.Enqueue(f.ctx, queue.Raw(kind, []byte(`{}`)), o)
+	id, err := f.client.Enqueue(f.ctx, queue.Raw(kind, []byte(`{}`)), &o)
 	f.must(err)
 	return id
 }

@@ -119,7 +119,7 @@ func TestQueueThatWasEmptyIsServedBesideABusyOne(t *testing.T) {
 		p := f.pool(workers.Config{Concurrency: 1, Queues: []workers.Queue{{Name: "q", Weight: 100}, {Name: "r1"}, {Name: "r2"}, {Name: "r3"}}})
 		others := make(chan string, 10)
 		p.Handle("again", func(ctx context.Context, job *queue.Job) error {
-			_, err := f.client.Enqueue(ctx, queue.Raw("again", nil), queue.Options{Queue: "q"})
+			_, err := f.client.Enqueue(ctx, queue.Raw("again", nil), &queue.Options{Queue: "q"})
 			return err
 		}, workers.Kind{})
 		p.Handle("other", func(_ context.Context, job *queue.Job) error { others <- job.Queue; return nil }, workers.Kind{})

@@ -140,7 +140,7 @@ func TestLostReplyToAnyCommandOfAProducerIsToldByItsType(t *testing.T) {
 		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
 			url := redistest.URL(t)
 			proxy := redistest.StartProxy(t, url)
-			client, err := queue.New(redistest.Open(t, proxy.URL), queue.Config{})
+			client, err := queue.NewClient(redistest.Open(t, proxy.URL), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func produce(t *testing.T, client *queue.Client) (accepted, unknown map[string]b
 	}
 	for i, options := range []queue.Options{{}, {Priority: queue.High, Unique: queue.Unique{Key: "k"}}, {Delay: time.Hour}} {
 		args := fmt.Sprintf("one-%d", i)
-		_, err := client.Enqueue(t.Context(), queue.Raw("plain", []byte(args)), options)
+		_, err := client.Enqueue(t.Context(), queue.Raw("plain", []byte(args)), &options)
 		note(args, err)
 	}
 	inserts := make([]queue.Insert, 600) // two chunks
@@ -207,7 +207,7 @@ func produce(t *testing.T, client *queue.Client) (accepted, unknown map[string]b
 // everything counts the jobs of the default queue by their args.
 func everything(t *testing.T, db *rdb.DB) map[string]int {
 	t.Helper()
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func everything(t *testing.T, db *rdb.DB) map[string]int {
 	}
 	there := map[string]int{}
 	for _, state := range []queue.State{queue.Waiting, queue.Delayed} {
-		page, err := q.List(t.Context(), state, queue.ListOptions{Limit: queue.MaxListLimit})
+		page, err := q.List(t.Context(), state, &queue.ListOptions{Limit: queue.MaxListLimit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func runThroughProxy(t *testing.T, n int) int {
 	f.mixed(3)
 	proxy := redistest.StartProxy(t, f.plan.URL)
 	db := redistest.Open(t, proxy.URL)
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -211,7 +211,7 @@ func TestTypedHandlersGetTheirArgsAndResultsReachWhoWaits(t *testing.T) {
 		}, workers.Kind{})
 		f.run(p)
 		for _, retain := range []time.Duration{0, time.Hour} {
-			id, err := f.client.Enqueue(f.ctx, greeting{"Ada"}, queue.Options{Queue: "q", Retain: retain, Delay: 50 * time.Millisecond})
+			id, err := f.client.Enqueue(f.ctx, greeting{"Ada"}, &queue.Options{Queue: "q", Retain: retain, Delay: 50 * time.Millisecond})
 			f.must(err)
 			job, err := f.client.Wait(f.ctx, id)
 			f.must(err)
@@ -256,7 +256,7 @@ func TestMiddlewareGoesAroundTheFirstOutermost(t *testing.T) {
 func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	c, err := queue.New(db, queue.Config{})
+	c, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func newProcesses(t *testing.T, db *rdb.DB, plan workerPlan) *processes {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), chaosPatience)
 	t.Cleanup(cancel)
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func (f *processes) settle(ctx context.Context) error {
 
 // untilEnded waits for the end of the first jobs of a state.
 func (f *processes) untilEnded(ctx context.Context, q *queue.Queue, state queue.State) error {
-	page, err := q.List(ctx, state, queue.ListOptions{})
+	page, err := q.List(ctx, state, nil)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func runWorker() error {
 	}
 	hook := plan.Signal.Hook()
 	db.AddHook(hook)
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (p *Pool) forward(ctx context.Context, job *queue.Job, args queue.Forwardin
 	if next.Options.Unique.Key == "" {
 		next.Options.Unique = queue.Unique{Key: queue.Forward + ":" + job.ID, Scope: queue.ForDuration, For: forwardOnce}
 	}
-	_, err := p.client.Enqueue(ctx, next.Args, next.Options)
+	_, err := p.client.Enqueue(ctx, next.Args, &next.Options)
 	var duplicate *queue.DuplicateError
 	switch {
 	case errors.As(err, &duplicate):

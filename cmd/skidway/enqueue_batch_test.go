@@ -22,7 +22,7 @@ func (d *fixture) batchOf(text string, args ...string) outcome {
 // kinds gives the kinds of the jobs of a state, in order.
 func (d *fixture) kinds(state queue.State) string {
 	d.Helper()
-	page, err := d.queue().List(d.Context(), state, queue.ListOptions{Limit: queue.MaxListLimit})
+	page, err := d.queue().List(d.Context(), state, &queue.ListOptions{Limit: queue.MaxListLimit})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestBatchKeepsTheOrderOfItsLines(t *testing.T) {
 	hasLine(t, o.stderr, "enqueued=30000 duplicates=0 bad=0 lines=30000 seconds=")
 	n := 0
 	for list := (queue.ListOptions{Limit: queue.MaxListLimit}); ; {
-		page, err := d.queue().List(t.Context(), queue.Waiting, list)
+		page, err := d.queue().List(t.Context(), queue.Waiting, &list)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ import (
 func (d *fixture) pool(name string, concurrency int) {
 	d.Helper()
 	db := redistest.Open(d, d.url)
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -153,7 +153,7 @@ type fixture struct {
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	url := redistest.URL(t)
-	client, err := queue.New(redistest.Open(t, url), queue.Config{})
+	client, err := queue.NewClient(redistest.Open(t, url), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func (d *fixture) ends(o outcome, code int, parts ...string) {
 func (d *fixture) add(kind string, o queue.Options) string {
 	d.Helper()
 	o.Queue = "mail"
-	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"to":"a"}`)), o)
+	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"to":"a"}`)), &o)
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestWatchDrawsInPlaceAndGivesTheCursorBack(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	for _, name := range strings.Fields("a b c d e f g h i j k l m n o p q r s t u v w x y z") {
-		if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), queue.Options{Queue: name}); err != nil {
+		if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: name}); err != nil {
 			t.Fatal(err)
 		}
 	}

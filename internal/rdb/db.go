@@ -119,6 +119,9 @@ func (db *DB) closeEmbedded() {
 	}
 }
 
+// Redis returns the client of go-redis that sends all commands.
+func (db *DB) Redis() redis.UniversalClient { return db.UniversalClient }
+
 // Prefix is what every key starts with.
 func (db *DB) Prefix() string { return db.options.Prefix }
 

@@ -4,7 +4,7 @@
 //
 //	sender, err := email.New(email.Config{Host: "smtp.example.com", From: "shop@example.com"})
 //	workers.Handle(pool, sender.Send, workers.Kind{})
-//	client.Enqueue(ctx, email.Args{To: []string{"ada@example.com"}, Subject: "Hello", Text: "…"}, queue.Options{})
+//	client.Enqueue(ctx, email.Args{To: []string{"ada@example.com"}, Subject: "Hello", Text: "…"}, nil)
 //
 // The args of a kind are a type with a method Check, which returns what is wrong
 // with them, by the field's name, before they are enqueued. [Check] does so for

@@ -21,7 +21,7 @@ func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	var m *metrics.Metrics
-	client, err := queue.New(db, queue.Config{Middleware: []queue.Middleware{
+	client, err := queue.NewClient(db, &queue.Config{Middleware: []queue.Middleware{
 		func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
 			return m.Enqueue(ctx, inserts, next)
 		},
@@ -42,7 +42,7 @@ func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
 	pool.Handle("good", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
 	pool.Handle("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no")) }, workers.Kind{})
 	for _, kind := range []string{"good", "good", "bad"} {
-		id, err := client.Enqueue(t.Context(), queue.Raw(kind, nil), queue.Options{Queue: "q"})
+		id, err := client.Enqueue(t.Context(), queue.Raw(kind, nil), &queue.Options{Queue: "q"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ skidway_redis_up 1
 func TestScrapeWithoutRedisSaysSo(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

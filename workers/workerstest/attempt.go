@@ -155,7 +155,7 @@ func Run(t testing.TB, handler workers.Handler, job Job) Outcome {
 	}
 	job.Options.Delay, job.Options.At = 0, time.Time{}
 	w := New(t, Config{})
-	if _, err := w.Client.Enqueue(context.Background(), job.Args, job.Options); err != nil {
+	if _, err := w.Client.Enqueue(context.Background(), job.Args, &job.Options); err != nil {
 		t.Fatal(err)
 	}
 	w.Pool.Handle(job.Args.Kind(), handler, workers.Kind{})

@@ -64,7 +64,7 @@ func (w *Worker) Jobs(state queue.State) []*queue.Job {
 	var jobs []*queue.Job
 	for _, q := range w.queues() {
 		for o, more := (queue.ListOptions{}), true; more; more = o.Cursor != "" {
-			page, err := q.List(context.Background(), state, o)
+			page, err := q.List(context.Background(), state, &o)
 			if err != nil {
 				w.t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ func (Remind) Kind() string { return "remind" }
 type onboarding struct{ client *queue.Client }
 
 func (o onboarding) welcome(ctx context.Context, _ *queue.Job, args Welcome) error {
-	_, err := o.client.Enqueue(ctx, Remind(args), queue.Options{Delay: 24 * time.Hour})
+	_, err := o.client.Enqueue(ctx, Remind(args), &queue.Options{Delay: 24 * time.Hour})
 	return err
 }
 
@@ -59,7 +59,7 @@ func ExampleNew() {
 
 	w := workerstest.New(t, workerstest.Config{})
 	onboarding{w.Client}.register(w.Pool)
-	if _, err := w.Client.Enqueue(context.Background(), Welcome{"Ann"}, queue.Options{}); err != nil {
+	if _, err := w.Client.Enqueue(context.Background(), Welcome{"Ann"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println(w.Drain())
@@ -80,7 +80,7 @@ func ExampleEnqueuedArgs() {
 
 	w := workerstest.New(t, workerstest.Config{})
 	onboarding{w.Client}.register(w.Pool)
-	if _, err := w.Client.Enqueue(context.Background(), Welcome{"Ann"}, queue.Options{}); err != nil {
+	if _, err := w.Client.Enqueue(context.Background(), Welcome{"Ann"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.Drain()
@@ -138,7 +138,7 @@ func ExampleWorker_Jobs() {
 	w.Pool.Handle("import", func(context.Context, *queue.Job) error {
 		return workers.Dead(errors.New("no such file"))
 	}, workers.Kind{})
-	if _, err := w.Client.Enqueue(context.Background(), queue.Raw("import", nil), queue.Options{}); err != nil {
+	if _, err := w.Client.Enqueue(context.Background(), queue.Raw("import", nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	w.Drain()

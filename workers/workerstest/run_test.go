@@ -208,7 +208,7 @@ func TestJobsTimeoutEndsTheContext(t *testing.T) {
 
 func enqueue(t testing.TB, w *workerstest.Worker, args queue.Args, o queue.Options) string {
 	t.Helper()
-	id, err := w.Client.Enqueue(context.Background(), args, o)
+	id, err := w.Client.Enqueue(context.Background(), args, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func New(t testing.TB, config Config) *Worker {
 	// be the first that a job's attempt meets.
 	config.Client.Middleware = slices.Concat(config.Client.Middleware, []queue.Middleware{w.note})
 	config.Pool.Middleware = slices.Concat([]workers.Middleware{w.enter}, config.Pool.Middleware)
-	if w.Client, err = queue.New(w.DB, config.Client); err != nil {
+	if w.Client, err = queue.NewClient(w.DB, &config.Client); err != nil {
 		t.Fatal(err)
 	}
 	if w.Pool, err = workers.New(w.DB, w.Client, config.Pool); err != nil {

@@ -39,7 +39,7 @@ func TestDrainRunsWhatHandlersAdd(t *testing.T) {
 	w := workerstest.New(t, workerstest.Config{})
 	succeed(w, "email.send")
 	w.Pool.Handle("order.place", func(ctx context.Context, _ *queue.Job) error {
-		_, err := w.Client.Enqueue(ctx, sendEmail{"ann@example.com"}, queue.Options{Queue: "mail"})
+		_, err := w.Client.Enqueue(ctx, sendEmail{"ann@example.com"}, &queue.Options{Queue: "mail"})
 		return err
 	}, workers.Kind{})
 	enqueue(t, w, queue.Raw("order.place", nil), queue.Options{})
@@ -191,7 +191,7 @@ func TestUniqueKeyIsFreeWhenItsTimeIsOver(t *testing.T) {
 	once := queue.Options{Unique: queue.Unique{Key: "ann", Scope: queue.ForDuration, For: time.Hour}}
 	enqueue(t, w, sendEmail{}, once)
 	w.Drain()
-	if _, err := w.Client.Enqueue(t.Context(), sendEmail{}, once); !errors.Is(err, queue.ErrDuplicate) {
+	if _, err := w.Client.Enqueue(t.Context(), sendEmail{}, &once); !errors.Is(err, queue.ErrDuplicate) {
 		t.Errorf("the second one: %v", err)
 	}
 	w.Advance(time.Hour)

@@ -12,7 +12,7 @@ import (
 
 // open gives the group chats of a Redis inside this process.
 func open() (*group.Client, func()) {
-	db, err := skidway.Connect(context.Background(), "embedded:", skidway.Options{})
+	db, err := skidway.Open(context.Background(), "embedded:", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func one(_ any, err error) error { return err }
 
 // mailboxes gives the mailboxes of a Redis inside this process.
 func mailboxes() (*mailbox.Client, func()) {
-	db, err := skidway.Connect(context.Background(), "embedded:", skidway.Options{})
+	db, err := skidway.Open(context.Background(), "embedded:", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

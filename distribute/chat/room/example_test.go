@@ -25,7 +25,7 @@ func one(_ any, err error) error { return err }
 // Ann takes back he is told of by his next read.
 func Example() {
 	ctx := context.Background()
-	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	must(err)
 	defer func() { _ = db.Close() }()
 	r := room.New(db)
@@ -61,7 +61,7 @@ func Example() {
 // A wrong password and a room that does not exist are the same.
 func ExampleClient_Enter() {
 	ctx := context.Background()
-	db, err := skidway.Connect(ctx, "embedded:", skidway.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	must(err)
 	defer func() { _ = db.Close() }()
 	r := room.New(db)

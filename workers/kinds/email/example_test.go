@@ -55,7 +55,7 @@ func ExampleSender_Send() {
 		log.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func ExampleSender_Send() {
 		Subject: "Order {{.number}}",
 		Text:    "{{.name}}, it is on its way.",
 		Data:    email.Data{"number": 42, "name": "Ada"},
-	}, queue.Options{})
+	}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -236,7 +236,7 @@ func newMailWorker(t *testing.T, s *mailServer) mailWorker {
 
 func (w mailWorker) enqueue(t *testing.T, args email.Args) {
 	t.Helper()
-	if _, err := w.Client.Enqueue(t.Context(), args, queue.Options{}); err != nil {
+	if _, err := w.Client.Enqueue(t.Context(), args, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -97,7 +97,7 @@ func (b *queueBench) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.db.Close()) }()
-	if b.client, err = queue.New(b.db, queue.Config{}); err != nil {
+	if b.client, err = queue.NewClient(b.db, nil); err != nil {
 		return err
 	}
 	b.log = slog.New(slog.NewTextHandler(b.Console.Out, &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -65,7 +65,7 @@ func (b *queueBench) produce(ctx context.Context, n, batch int, add func(ctx con
 // else the job might come after all has been cleaned up.
 func (b *queueBench) addOne(ctx context.Context, number, _ int) error {
 	insert := b.insert(number, time.Time{})
-	_, err := b.client.Enqueue(context.WithoutCancel(ctx), insert.Args, insert.Options)
+	_, err := b.client.Enqueue(context.WithoutCancel(ctx), insert.Args, &insert.Options)
 	return err
 }
 
@@ -120,7 +120,7 @@ func (b *queueBench) startPool(ctx context.Context, handle func(*queue.Job)) (*b
 }
 
 func (b *queueBench) newPool(db *rdb.DB) (*workers.Pool, error) {
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		return nil, err
 	}

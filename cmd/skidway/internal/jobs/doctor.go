@@ -69,7 +69,7 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 
 // queueFindings looks at what Skidway has in the Redis.
 func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func checkJSON(text []byte) error {
 
 // add enqueues one job and prints its id.
 func (e *enqueuing) add(ctx context.Context, client *queue.Client, insert queue.Insert) error {
-	id, err := client.Enqueue(ctx, insert.Args, insert.Options)
+	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ const resultKept = time.Minute
 // addAndWait enqueues one job, waits for its end and prints its result.
 func (e *enqueuing) addAndWait(ctx context.Context, client *queue.Client, insert queue.Insert) error {
 	insert.Options.Retain = max(insert.Options.Retain, resultKept)
-	id, err := client.Enqueue(ctx, insert.Args, insert.Options)
+	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
 		return err
 	}

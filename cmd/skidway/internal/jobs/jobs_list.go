@@ -72,7 +72,7 @@ func listJobs(ctx context.Context, q *queue.Queue, state queue.State, filter que
 		if limit > 0 {
 			o.Limit = min(o.Limit, limit-len(jobs))
 		}
-		page, err := q.List(ctx, state, o)
+		page, err := q.List(ctx, state, &o)
 		if err != nil {
 			return nil, false, err
 		}

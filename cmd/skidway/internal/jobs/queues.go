@@ -31,7 +31,7 @@ their first job. These commands show how they stand and stop and start them.`,
 // withRedis opens the shared Redis for as long as f runs.
 func withRedis(ctx context.Context, a *cli.App, f func(*rdb.DB, *queue.Client) error) error {
 	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
-		client, err := queue.New(db, queue.Config{})
+		client, err := queue.NewClient(db, nil)
 		if err != nil {
 			return err
 		}

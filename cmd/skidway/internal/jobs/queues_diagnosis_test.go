@@ -18,7 +18,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	client, err := queue.New(db, queue.Config{})
+	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func gather(ctx context.Context, client *queue.Client, name string, withJobs boo
 	if !withJobs || held == 0 {
 		return nil
 	}
-	page, err := q.List(ctx, queue.Active, queue.ListOptions{Limit: runningShown})
+	page, err := q.List(ctx, queue.Active, &queue.ListOptions{Limit: runningShown})
 	if err != nil {
 		return err
 	}

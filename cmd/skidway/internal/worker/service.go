@@ -79,7 +79,7 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 
 // connect makes what stays from one configuration to the next.
 func (s *service) connect() (err error) {
-	s.client, err = queue.New(s.db, queue.Config{Middleware: []queue.Middleware{
+	s.client, err = queue.NewClient(s.db, &queue.Config{Middleware: []queue.Middleware{
 		func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
 			return s.metrics.Enqueue(ctx, inserts, next)
 		},
