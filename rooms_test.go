@@ -10,10 +10,9 @@ import (
 	"testing"
 )
 
-// rooms lists what each package may import of ours, beside internal/rdb and the
-// root package. A
-// package that is not listed may not exist. (It is text, because gofmt would
-// align a map anew at each change.)
+// rooms lists what each package may import of ours, beside the root, whose DB is
+// in public signatures, and internal/rdb. A package that is not listed may not
+// exist. (It is text, because gofmt would align a map anew at each change.)
 const rooms = `
 skidway:
 internal/rdb:

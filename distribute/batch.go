@@ -11,41 +11,41 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skidway"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
-	"skidway/internal/rdb"
 )
 
 // Bounds on the window of a batch on the embedded Redis, which lives in the
 // memory of this process.
 const (
-	embeddedWindow     = 32 << 20
-	mostEmbeddedWindow = 1 << 30
+	embeddedWindow    = 32 << 20
+	maxEmbeddedWindow = 1 << 30
 )
 
-// BatchConfig says how to count a batch of files. The zero value is ready to use.
+// BatchConfig configures a [Batch]. The zero value is ready to use.
 type BatchConfig struct {
-	// Window is how many bytes the files may take up in Redis at once. Zero
-	// means DefaultWindow; on the embedded Redis 32 MiB, or what the largest
-	// file needs, up to 1 GiB.
+	// Window is how many bytes the files may use in Redis at once. Zero means
+	// DefaultWindow; on the embedded Redis 32 MiB, or what the largest file
+	// needs, up to 1 GiB.
 	Window int64
 
-	// Workers is how many files are counted at once; zero means one for each
-	// processor.
+	// Workers is how many files are counted at the same time; zero means one
+	// for each processor.
 	Workers int
 
-	// Quit, when closed, ends the batch after the files in hand.
+	// Quit, when closed, ends the batch after the current files.
 	Quit <-chan struct{}
 
-	// Notify may be called by two goroutines, but not at the same time.
+	// Notify is called by several goroutines, but not at the same time.
 	Notify Notify
 }
 
-// A Batch counts files once, shipper and workers in one process, through a
-// channel of its own that is gone afterwards. What a batch leaves in Redis when
-// it is killed, the next one deletes.
+// A Batch ships and counts files in one process, through a channel of its own
+// that it deletes afterwards. If a batch is killed, the next one deletes its
+// channel.
 type Batch struct {
-	db          *rdb.DB
+	db          *skidway.DB
 	aggregation Aggregation
 	config      BatchConfig
 	mu          sync.Mutex // guards Notify
@@ -53,22 +53,22 @@ type Batch struct {
 	worker      atomic.Pointer[Worker]
 }
 
-// A BatchResult is what became of each file and what was counted.
+// A BatchResult has the outcome of each file and the counts.
 type BatchResult struct {
 	Files    []ShippedFile
 	Problems []*FileError // files that were counted in part or not at all
 	Report   Report
 }
 
-// NewBatch makes a batch. Run is called once.
-func NewBatch(db *rdb.DB, aggregation Aggregation, config BatchConfig) *Batch {
+// NewBatch returns a batch. Run may be called once.
+func NewBatch(db *skidway.DB, aggregation Aggregation, config BatchConfig) *Batch {
 	b := &Batch{db: db, aggregation: aggregation, config: config}
 	b.config.Notify = config.Notify.guarded(&b.mu)
 	return b
 }
 
-// Progress is how many bytes of files went up and how many lines are counted.
-// It may be called while Run runs.
+// Progress returns how many bytes of files are shipped and how many lines are
+// counted. It is safe for concurrent use.
 func (b *Batch) Progress() (bytes, lines int64) {
 	if s := b.shipper.Load(); s != nil {
 		bytes = s.Progress()
@@ -82,8 +82,8 @@ func (b *Batch) Progress() (bytes, lines int64) {
 // batchSubscriber is the one subscriber of a batch's channel.
 const batchSubscriber = "batch"
 
-// Run ships and counts the files and blocks until that is done. What is wrong
-// with single files is in the result; the error is for what ends all.
+// Run ships and counts the files and blocks until that is done. Errors of single
+// files are in the result; an error that Run returns ends the batch.
 func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, err error) {
 	registry := batchRegistry{b.db}
 	if err := registry.clean(ctx); err != nil {
@@ -98,7 +98,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		return result, err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		ctx, cancel := atEnd(ctx, 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, registry.end(ctx, channel))
 	}()
@@ -111,7 +111,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		return result, err
 	}
 	worker.reshipGrace = 0 // there is one shipper, and it ships each file once
-	stop := heartbeat(ctx, batchBeat, func(ctx context.Context) { _ = registry.beat(ctx, name) })
+	stop := heartbeat(ctx, batchHeartbeat, func(ctx context.Context) { _ = registry.beat(ctx, name) })
 	defer stop()
 	return b.run(ctx, channel, worker, files)
 }
@@ -134,12 +134,12 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	})
 	worked, err := worker.Work(ctx)
 	result.Problems = worked.Problems
-	var given *AbandonedError
-	if errors.As(err, &given) {
-		err = nil // each of those files has its error
+	var abandoned *AbandonedError
+	if errors.As(err, &abandoned) {
+		err = nil // each of those files has its own error
 	}
 	if err != nil {
-		cancel(err) // nobody frees the window any more
+		cancel(err) // no worker frees the window any more
 	}
 	shipping.Wait()
 	if err != nil {
@@ -162,16 +162,16 @@ func (b *Batch) window(files []string) int64 {
 			window = max(window, stream.UploadCost(info.Size(), stream.EmbeddedSegmentSize))
 		}
 	}
-	return min(window, mostEmbeddedWindow)
+	return min(window, maxEmbeddedWindow)
 }
 
-// A batchRegistry lists the channels of running batches with their last sign of
-// life, so that those of killed ones are found.
-type batchRegistry struct{ db *rdb.DB }
+// A batchRegistry lists the channels of running batches with their last
+// heartbeat, so that the channels of killed batches are found.
+type batchRegistry struct{ db *skidway.DB }
 
 const (
-	batchBeat = 10 * time.Second
-	batchDead = 6 * batchBeat
+	batchHeartbeat = 10 * time.Second
+	batchTimeout   = 6 * batchHeartbeat
 )
 
 func (r batchRegistry) key() string { return batchesKey(r.db.Prefix()) }
@@ -187,8 +187,8 @@ func (r batchRegistry) beat(ctx context.Context, name string) error {
 }
 
 func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
-	// By name: a batch that was killed while it ended may have taken its
-	// subscriber off the list already.
+	// By name: a batch that was killed at its end may have removed its
+	// subscriber from the list already.
 	if err := channel.unsubscribe(ctx, batchSubscriber); err != nil && !errors.Is(err, ErrNoSubscriber) {
 		return err
 	}
@@ -200,8 +200,8 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 
 // clean deletes the channels of batches that were killed.
 func (r batchRegistry) clean(ctx context.Context) error {
-	// The list of chats of the member that all batches share sheds those that
-	// are gone when it is read.
+	// All batches share a member name. Reading the list of its chats removes
+	// those that no longer exist.
 	if _, err := group.New(r.db).PendingAll(ctx, batchSubscriber, 1); err != nil {
 		return fmt.Errorf("look for batches that were killed: %w", err)
 	}
@@ -218,7 +218,7 @@ func (r batchRegistry) clean(ctx context.Context) error {
 		return fmt.Errorf("look for batches that were killed: %w", err)
 	}
 	for name, beat := range all {
-		if now.Sub(milliseconds(beat)) < batchDead {
+		if now.Sub(milliseconds(beat)) < batchTimeout {
 			continue
 		}
 		channel, err := Open(ctx, r.db, name)

@@ -9,52 +9,54 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
-	"skidway/internal/rdb"
 )
 
 // Defaults, and bounds of what stays in Redis.
 const (
-	// DefaultWindow is how many bytes of memory a channel's files may take up
-	// in Redis at once.
+	// DefaultWindow is how many bytes of memory a channel's files may use in
+	// Redis at once.
 	DefaultWindow = 1 << 30
 
-	// DefaultLease is how long a shipper or a claim is believed to live after
-	// its last sign of life.
+	// DefaultLease is how long a shipper or a claim counts as alive after its
+	// last heartbeat.
 	DefaultLease = 10 * time.Second
 
-	// RememberFor and RememberFiles bound the records by which a file that
-	// comes again is recognised: older ones, and the oldest beyond that
-	// number, are forgotten.
+	// RememberFor and RememberFiles bound the records by which a file is
+	// recognised when it is shipped again: older records, and the oldest
+	// beyond that number, are deleted.
 	RememberFor   = 400 * 24 * time.Hour
 	RememberFiles = 1_000_000
 
-	// formatVersion is that of everything a channel keeps in Redis.
+	// formatVersion is the version of everything that a channel stores in Redis.
 	formatVersion = 1
+
+	// minWindow has room for a file of at least one block.
+	minWindow = 1 << 20
 )
 
 // A Channel distributes log files to subscribers. Its methods are safe for
 // concurrent use.
 type Channel struct {
-	name string
-	db   *rdb.DB
-	keys keys
-	chat *group.Client
+	*store
+	files fileStore
+	chat  *group.Client
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// InvalidNameError says that a channel or subscriber can't have this name.
+// InvalidNameError is the error for a bad name of a channel or a subscriber.
 type InvalidNameError struct{ What, Name string }
 
 func (e *InvalidNameError) Error() string {
 	return fmt.Sprintf("%s name %q: use 1 to 100 letters, digits, '.', '_' or '-', the first a letter or digit", e.What, e.Name)
 }
 
-// CheckName gives an [InvalidNameError] where a channel or subscriber, as what
-// says, can't have this name.
+// CheckName returns an [InvalidNameError] if name is not a valid name. what is
+// "channel" or "subscriber", for the error's text.
 func CheckName(what, name string) error {
 	if !namePattern.MatchString(name) {
 		return &InvalidNameError{what, name}
@@ -62,7 +64,7 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// VersionError says that a newer Skidway has written what this one can't read.
+// VersionError is the error for a channel that a newer Skidway wrote.
 type VersionError struct {
 	Channel string
 	Version int
@@ -72,24 +74,32 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("channel %q is in format %d, which a newer Skidway wrote; this one reads up to %d: upgrade it", e.Channel, e.Version, formatVersion)
 }
 
-// ErrNoChannel says that there is no channel of that name.
+// ErrNoChannel is the error of [OpenExisting] if no channel has the name.
 var ErrNoChannel = errors.New("no such channel: nothing was shipped to it, and nobody subscribed")
 
-// Open opens a channel and makes it if there is none of that name.
-func Open(ctx context.Context, db *rdb.DB, name string) (*Channel, error) {
+// InvalidWindowError is the error for a window that is below the minimum.
+type InvalidWindowError struct{ Bytes int64 }
+
+func (e *InvalidWindowError) Error() string {
+	return fmt.Sprintf("a window of %d bytes is too small: 1 MiB is the least", e.Bytes)
+}
+
+// Open opens a channel, and creates it if it does not exist.
+func Open(ctx context.Context, db *skidway.DB, name string) (*Channel, error) {
 	return openChannel(ctx, db, name, (*Channel).create)
 }
 
 // OpenExisting opens a channel, or fails with ErrNoChannel.
-func OpenExisting(ctx context.Context, db *rdb.DB, name string) (*Channel, error) {
+func OpenExisting(ctx context.Context, db *skidway.DB, name string) (*Channel, error) {
 	return openChannel(ctx, db, name, func(*Channel, context.Context) error { return nil })
 }
 
-func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
+func openChannel(ctx context.Context, db *skidway.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
 	if err := CheckName("channel", name); err != nil {
 		return nil, err
 	}
-	c := &Channel{name: name, db: db, keys: channelKeys(db.Prefix(), name), chat: group.New(db)}
+	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name)}
+	c := &Channel{store: s, files: fileStore{s}, chat: group.New(db)}
 	err := prepare(c, ctx)
 	if err == nil {
 		err = c.checkVersion(ctx)
@@ -100,7 +110,7 @@ func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Cha
 	return c, nil
 }
 
-// create makes the channel and its chat, what there is not.
+// create creates the channel and its chat, as far as they do not exist.
 func (c *Channel) create(ctx context.Context) error {
 	err := c.db.Retry(ctx, func() error {
 		pipe := c.db.Pipeline()
@@ -120,7 +130,7 @@ func (c *Channel) create(ctx context.Context) error {
 }
 
 func (c *Channel) checkVersion(ctx context.Context) error {
-	version, err := ask(ctx, c.db, func() (int, error) { return c.db.HGet(ctx, c.keys.channel(), "v").Int() })
+	version, err := query(ctx, c.db, func() (int, error) { return c.db.HGet(ctx, c.keys.channel(), "v").Int() })
 	switch {
 	case errors.Is(err, redis.Nil):
 		return ErrNoChannel
@@ -132,13 +142,13 @@ func (c *Channel) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// Name is the channel's name.
+// Name returns the channel's name.
 func (c *Channel) Name() string { return c.name }
 
-// chatID names the chat in which the channel's files are announced.
+// chatID returns the id of the chat in which the channel's files are announced.
 func (c *Channel) chatID() string { return "logs:" + c.name }
 
-// segmentSize fits what the server does well.
+// segmentSize returns the size of segments that suits the server.
 func (c *Channel) segmentSize() int64 {
 	if c.db.Embedded() {
 		return stream.EmbeddedSegmentSize
@@ -146,8 +156,21 @@ func (c *Channel) segmentSize() int64 {
 	return stream.SegmentSize
 }
 
-// Delete removes the channel with everything in it: files, subscribers, counts.
-// Whoever still works on it gets errors. It works in bounded steps.
+// SetWindow sets how many bytes of memory the channel's files may use in Redis
+// at once, for all its shippers. Files that are already in Redis stay.
+func (c *Channel) SetWindow(ctx context.Context, bytes int64) error {
+	if bytes < minWindow {
+		return &InvalidWindowError{bytes}
+	}
+	err := c.db.Retry(ctx, func() error { return c.db.HSet(ctx, c.keys.channel(), "window", bytes).Err() })
+	if err != nil {
+		return fmt.Errorf("set the window of channel %q: %w", c.name, err)
+	}
+	return nil
+}
+
+// Delete removes the channel with its files, subscribers and counts, in bounded
+// steps. Shippers and workers that still use the channel get errors.
 func (c *Channel) Delete(ctx context.Context) error {
 	if err := c.delete(ctx); err != nil {
 		return fmt.Errorf("delete channel %q: %w", c.name, err)
@@ -165,8 +188,8 @@ func (c *Channel) delete(ctx context.Context) error {
 			return err
 		}
 	}
-	err = c.eachFile(ctx, func(id string) error {
-		r, err := c.record(ctx, id)
+	err = c.files.each(ctx, func(id string) error {
+		r, err := c.files.record(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -180,53 +203,4 @@ func (c *Channel) delete(ctx context.Context) error {
 	}
 	k := c.keys
 	return c.unlink(ctx, k.heads(), k.files(), k.open(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.wake(), k.channel())
-}
-
-// ask returns the result of a command, which is sent again as [rdb.DB.Retry] has
-// it.
-func ask[T any](ctx context.Context, db *rdb.DB, command func() (T, error)) (result T, err error) {
-	err = db.Retry(ctx, func() (err error) {
-		result, err = command()
-		return err
-	})
-	return result, err
-}
-
-// unlink drops keys, at most 100 in one command.
-func (c *Channel) unlink(ctx context.Context, names ...string) error {
-	for len(names) > 0 {
-		some := names[:min(len(names), 100)]
-		names = names[len(some):]
-		if err := c.db.Retry(ctx, func() error { return c.db.Unlink(ctx, some...).Err() }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachFile calls f for every file that the channel remembers.
-func (c *Channel) eachFile(ctx context.Context, f func(id string) error) error {
-	return c.scanSet(ctx, c.keys.files(), f)
-}
-
-// scanSet calls f for the members of a sorted set, some of them perhaps twice.
-func (c *Channel) scanSet(ctx context.Context, key string, f func(member string) error) error {
-	for cursor := uint64(0); ; {
-		var pairs []string
-		err := c.db.Retry(ctx, func() (err error) {
-			pairs, cursor, err = c.db.ZScan(ctx, key, cursor, "", 200).Result()
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for i := 0; i < len(pairs); i += 2 {
-			if err := f(pairs[i]); err != nil {
-				return err
-			}
-		}
-		if cursor == 0 {
-			return nil
-		}
-	}
 }

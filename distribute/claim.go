@@ -3,49 +3,138 @@ package distribute
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"skidway/distribute/chat"
+	"skidway/internal/rdb"
 )
 
-// A claim is a worker's right to count one shipment of a file for its
-// subscriber, kept alive by the worker's heartbeat. Its token is random and
-// never used again: whatever a claim writes names it, and is refused once
-// another claim has the file.
-type claim struct {
-	id       string
-	shipment int64
-	token    string
-	lose     context.CancelCauseFunc
-	lines    atomic.Int64 // counted so far
+// An announcement is a message of the channel's chat: a file has a shipment to
+// count.
+type announcement struct {
+	Version  int    `json:"v"`
+	File     string `json:"file"`
+	Shipment int64  `json:"shipment"`
 }
 
-// errClaimLost ends the work on a file that was given to another claim.
-var errClaimLost = errors.New("the claim on the file was lost: its lease ran out")
+// announce sends the announcement of a shipment to the subscribers. If the answer
+// is lost it is sent again: subscribers find the shipment counted or claimed the
+// second time.
+func (c *Channel) announce(ctx context.Context, shipper, id string, shipment int64) error {
+	body, err := json.Marshal(announcement{formatVersion, id, shipment})
+	if err != nil {
+		return err
+	}
+	err = c.db.Retry(ctx, func() error {
+		_, err := c.chat.Send(ctx, c.chatID(), shipper, chat.Content{Body: body})
+		var lost *rdb.OutcomeUnknownError
+		if errors.As(err, &lost) {
+			return lost.Err
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("announce the file: %w", err)
+	}
+	return c.wakeAll(ctx)
+}
 
-// tryClaim asks for the first file of the backlog, from a place on, that is free,
-// and drops from it what the subscriber is past. It gives the place behind those
-// that it has asked for.
-func (w *Worker) tryClaim(ctx context.Context, from int, found *search) (int, error) {
-	k, token := w.channel.keys, rand.Text()
-	of := subject{subscriber: w.subscriber}
-	files := w.backlog.open[from:min(len(w.backlog.open), from+claimBatch)]
-	args := []any{w.subscriber, token, w.config.Lease.Milliseconds()}
+func parseAnnouncement(body []byte) (announcement, error) {
+	var a announcement
+	if err := json.Unmarshal(body, &a); err != nil {
+		return a, fmt.Errorf("malformed announcement: %w", err)
+	}
+	if a.Version > formatVersion {
+		return a, fmt.Errorf("announcement of format %d, which a newer Skidway wrote", a.Version)
+	}
+	if a.File == "" || a.Shipment <= 0 {
+		return a, errors.New("malformed announcement: it names no shipment")
+	}
+	return a, nil
+}
+
+// claimBatch is how many announcements one read or one claim takes.
+const claimBatch = 50
+
+// A claimQueue claims announced files for a subscriber, in their order. It keeps
+// the announcements that it has read and the subscriber is not past yet, so that
+// those behind one slow file are read once. It is used by one goroutine at a time.
+type claimQueue struct {
+	channel    *Channel
+	subscriber string
+	lease      time.Duration
+	notify     Notify
+
+	lastRead     uint64 // message id
+	open         []announced
+	acknowledged uint64 // message id
+}
+
+type announced struct {
+	message uint64
+	announcement
+}
+
+// A claimResult is the outcome of looking for a file to claim.
+type claimResult struct {
+	claim   *claim
+	pending bool          // other claims hold all files that are left
+	retryIn time.Duration // until the first of those claims expires
+}
+
+// next claims the first free file, and acknowledges the announcements that the
+// subscriber is past.
+func (q *claimQueue) next(ctx context.Context) (claimResult, error) {
+	result := claimResult{}
+	for tried := 0; ; {
+		for tried < len(q.open) && result.claim == nil {
+			n, err := q.tryClaim(ctx, tried, &result)
+			if err != nil {
+				return result, err
+			}
+			tried = n
+		}
+		if result.claim != nil {
+			break
+		}
+		more, err := q.read(ctx)
+		if err != nil {
+			return result, err
+		}
+		if !more {
+			break
+		}
+	}
+	return result, q.acknowledge(ctx)
+}
+
+// tryClaim asks for the first free file of a batch that begins at a position,
+// and removes the files that the subscriber is past. It returns the position
+// after the batch.
+func (q *claimQueue) tryClaim(ctx context.Context, from int, result *claimResult) (int, error) {
+	keys, token := target{subscriber: q.subscriber}, rand.Text()
+	files := q.open[from:min(len(q.open), from+claimBatch)]
+	args := []any{q.subscriber, token, q.lease.Milliseconds()}
 	for _, a := range files {
-		of.more = append(of.more, k.file(a.File), k.staged(w.subscriber, a.File))
+		keys.more = append(keys.more, q.channel.keys.file(a.File), q.channel.keys.staged(q.subscriber, a.File))
 		args = append(args, a.File, a.Shipment)
 	}
-	answer, err := w.channel.call(ctx, claimScript, of, args...)
+	reply, err := q.channel.call(ctx, claimScript, keys, args...)
 	if err != nil {
 		return from, err
 	}
-	if answer.Len() == 0 {
-		return from, fmt.Errorf("subscriber %q was removed from channel %q: %w", w.subscriber, w.channel.name, ErrNoSubscriber)
+	if reply.Len() == 0 {
+		return from, fmt.Errorf("subscriber %q was removed from channel %q: %w", q.subscriber, q.channel.name, ErrNoSubscriber)
 	}
-	now, verdicts := answer.Int(0), answer.From(1)
+	now, verdicts := reply.Int(0), reply.From(1)
 	var kept []announced
 	for i := range verdicts.Len() {
 		verdict := verdicts.Int(i)
@@ -54,86 +143,206 @@ func (w *Worker) tryClaim(ctx context.Context, from int, found *search) (int, er
 		}
 		switch {
 		case verdict == 0:
-			found.claim = &claim{id: files[i].File, shipment: files[i].Shipment, token: token}
+			result.claim = &claim{channel: q.channel, subscriber: q.subscriber, id: files[i].File, shipment: files[i].Shipment, token: token}
 		case verdict > 0:
 			left := time.Duration(verdict-now) * time.Millisecond
-			if !found.pending || left < found.retryIn {
-				found.pending, found.retryIn = true, left
+			if !result.pending || left < result.retryIn {
+				result.pending, result.retryIn = true, left
 			}
 		}
 	}
-	w.backlog.open = slices.Replace(w.backlog.open, from, from+verdicts.Len(), kept...)
+	q.open = slices.Replace(q.open, from, from+verdicts.Len(), kept...)
 	return from + len(kept), nil
 }
 
-// release gives a claim back at once, even when ctx is done, so that nobody
-// has to wait for its lease to end.
-func (w *Worker) release(ctx context.Context, cl *claim) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	_, err := w.channel.call(ctx, releaseScript, subject{subscriber: w.subscriber, file: cl.id}, cl.id, cl.token)
+// read reads the next announcements, and reports whether there were any.
+func (q *claimQueue) read(ctx context.Context) (bool, error) {
+	messages, err := q.channel.chat.Pending(ctx, q.channel.chatID(), q.subscriber, q.lastRead, claimBatch)
+	if err != nil || len(messages) == 0 {
+		return false, err
+	}
+	for _, m := range messages {
+		a, err := announcement{}, m.Err
+		if err == nil {
+			a, err = parseAnnouncement(m.Body)
+		}
+		if err != nil {
+			q.notify.send(Event{Text: fmt.Sprintf("skipped message %d of the channel", m.ID), Err: err})
+		} else {
+			q.open = append(q.open, announced{m.ID, a})
+		}
+		q.lastRead = m.ID
+	}
+	return true, nil
+}
+
+// acknowledge moves the subscriber's cursor up to the first announcement that is
+// still open.
+func (q *claimQueue) acknowledge(ctx context.Context) error {
+	upTo := q.lastRead
+	if len(q.open) > 0 {
+		upTo = q.open[0].message - 1
+	}
+	if upTo <= q.acknowledged {
+		return nil
+	}
+	_, err := q.channel.chat.Ack(ctx, q.channel.chatID(), q.subscriber, upTo)
+	if err == nil {
+		q.acknowledged = upTo
+	}
 	return err
 }
 
-// claims are those that a worker holds; its heartbeat renews them.
+// A claim is a worker's right to count one shipment of a file for its
+// subscriber. The worker's heartbeat renews it. Its token is random and never
+// used again: every script that changes something for a claim checks the token,
+// and refuses the change if another claim has the file.
+type claim struct {
+	channel    *Channel
+	subscriber string
+	id         string
+	shipment   int64
+	token      string
+	lose       context.CancelCauseFunc
+	lines      atomic.Int64 // counted so far
+}
+
+// errClaimLost ends the work on a file that another claim has taken.
+var errClaimLost = errors.New("the claim on the file was lost: its lease ran out")
+
+// commit makes a result valid: it stages the cells in bounded steps and seals
+// them, together with the mark that the file is counted, in one step. If the
+// claim is lost it returns errClaimLost and nothing of the result is valid. It
+// reports whether every subscriber has now counted the shipment.
+func (c *claim) commit(ctx context.Context, result *fileResult, build string, took time.Duration) (allCounted bool, err error) {
+	cells, err := c.stage(ctx, result)
+	if err != nil {
+		return false, err
+	}
+	return c.seal(ctx, result, cells, build, took)
+}
+
+// stage writes the cells where no report reads them, and returns their number.
+func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
+	args := []any{c.id, c.token}
+	send := func() error {
+		if len(args) == 2 {
+			return nil
+		}
+		reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, args...)
+		if err == nil && reply.Int(0) == 0 {
+			err = errClaimLost
+		}
+		args = args[:2]
+		return err
+	}
+	cells := 0
+	for name, n := range result.cells {
+		if n == 0 {
+			continue
+		}
+		if strings.Contains(name.group, "\t") || strings.Contains(name.member, "\t") {
+			return 0, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
+		}
+		args = append(args, name.group+"\t"+name.member, n)
+		cells++
+		if len(args) == 2+2*cellBatch {
+			if err := send(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return cells, send()
+}
+
+func (c *claim) seal(ctx context.Context, result *fileResult, cells int, build string, took time.Duration) (allCounted bool, err error) {
+	p := result.progress
+	args := []any{
+		c.subscriber, c.id, c.shipment, c.token, cells,
+		7, fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
+		fieldMissing, p.missing, fieldLines, p.lines,
+	}
+	t := result.tally
+	for _, total := range []struct {
+		field string
+		n     int64
+	}{
+		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"unparsable", t.Unparsable},
+		{"bytes", t.Bytes}, {"files", t.Files}, {"partial", t.Partial}, {"failed", t.Failed},
+		{"busy", took.Milliseconds()}, {buildField + build, t.Lines},
+	} {
+		if total.n != 0 {
+			args = append(args, total.field, total.n)
+		}
+	}
+	keys := target{subscriber: c.subscriber, file: c.id, sealed: shipmentName(c.id, c.shipment)}
+	reply, err := c.channel.call(ctx, sealScript, keys, args...)
+	switch n := reply.Int(0); {
+	case err != nil:
+		return false, err
+	case n == 0:
+		return false, errClaimLost
+	case n < 0:
+		return false, errors.New("staged counts are not as they were written: something else writes to them")
+	default:
+		return n == 2, nil
+	}
+}
+
+// settle does the rest after a commit, which any process can repeat: it folds
+// the cells into the totals, and frees the file if all subscribers have counted
+// it.
+func (c *claim) settle(ctx context.Context, allCounted bool) error {
+	if err := c.channel.totals(c.subscriber).fold(ctx, shipmentName(c.id, c.shipment)); err != nil {
+		return err
+	}
+	if allCounted {
+		return c.channel.files.free(ctx, c.id)
+	}
+	return nil
+}
+
+// release ends a claim before its lease expires, even when ctx is done.
+func (c *claim) release(ctx context.Context) error {
+	ctx, cancel := atEnd(ctx, 5*time.Second)
+	defer cancel()
+	_, err := c.channel.call(ctx, releaseScript, target{subscriber: c.subscriber, file: c.id}, c.id, c.token)
+	return err
+}
+
+// claims are those that a worker holds.
 type claims struct {
 	mu   sync.Mutex
 	held map[string]*claim // by file
 }
 
-// hold adds a claim and gives the context for the work on it, which ends with
-// errClaimLost as its cause when the claim is lost.
-func (cs *claims) hold(ctx context.Context, cl *claim) context.Context {
-	ctx, cl.lose = context.WithCancelCause(ctx)
+// hold adds a claim and returns the context for the work on it. When the claim
+// is lost the context is cancelled, with errClaimLost as its cause.
+func (cs *claims) hold(ctx context.Context, c *claim) context.Context {
+	ctx, c.lose = context.WithCancelCause(ctx)
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.held == nil {
 		cs.held = map[string]*claim{}
 	}
-	if old := cs.held[cl.id]; old != nil {
-		old.lose(errClaimLost) // it ran out, or this one would not have been granted
+	if old := cs.held[c.id]; old != nil {
+		old.lose(errClaimLost) // it expired, or c would have been refused
 	}
-	cs.held[cl.id] = cl
+	cs.held[c.id] = c
 	return ctx
 }
 
-func (cs *claims) drop(cl *claim) {
+func (cs *claims) drop(c *claim) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if cs.held[cl.id] == cl {
-		delete(cs.held, cl.id)
+	if cs.held[c.id] == c {
+		delete(cs.held, c.id)
 	}
-	cl.lose(nil)
+	c.lose(nil)
 }
 
 func (cs *claims) list() []*claim {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	list := make([]*claim, 0, len(cs.held))
-	for _, cl := range cs.held {
-		list = append(list, cl)
-	}
-	return list
-}
-
-// renew is the worker's heartbeat: it shows that the worker lives, and renews its
-// claims. When Redis is away they may end meanwhile; the next heartbeat, or the
-// commit, finds out.
-func (w *Worker) renew(ctx context.Context) {
-	held := w.claims.list()
-	args := []any{w.subscriber, w.config.Lease.Milliseconds()}
-	for _, cl := range held {
-		args = append(args, cl.id, cl.token)
-	}
-	lost, err := w.channel.call(ctx, renewScript, subject{subscriber: w.subscriber}, args...)
-	if err != nil {
-		return
-	}
-	for _, id := range lost.Texts() {
-		for _, cl := range held {
-			if cl.id == id {
-				cl.lose(errClaimLost)
-			}
-		}
-	}
+	return slices.Collect(maps.Values(cs.held))
 }

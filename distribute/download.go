@@ -13,35 +13,45 @@ import (
 	"skidway/internal/rdb"
 )
 
-// errVanished says that Redis no longer has what was uploaded.
+// errVanished is the error for segments that Redis no longer has.
 var errVanished = errors.New("its segments vanished from Redis: ship it again (`skidway logs status` shows the channel; is something else deleting keys?)")
 
-// download reads an upload from Redis, from its first byte on, while it is still
-// going on: io.EOF comes when the upload is complete and read. patience is how
-// long to wait for a block before asking whether the shipper lives.
-func (c *Channel) download(ctx context.Context, r record, patience time.Duration) *stream.Prefetcher {
+// errAbandoned ends the reading of an upload that will never be complete.
+var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")
+
+// An uploadReader reads the upload of a file, also while it is going on.
+type uploadReader struct {
+	files fileStore
+	record
+	patience time.Duration // how long to wait for a block before the shipper's lease is checked
+}
+
+// open returns the content from its first byte on; io.EOF comes when the upload
+// is complete and read.
+func (u uploadReader) open(ctx context.Context) *stream.Prefetcher {
 	return stream.Prefetch(ctx, func(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
-		if r.segment <= 0 {
+		if u.segment <= 0 {
 			return nil, errAbandoned
 		}
-		return c.fetch(ctx, r, position, buffer, patience)
+		return u.fetch(ctx, position, buffer)
 	})
 }
 
-// fetch gets what follows position into the buffer, waiting for it if need be.
-func (c *Channel) fetch(ctx context.Context, r record, position int64, buffer []byte, patience time.Duration) ([]byte, error) {
-	k := c.keys
-	segment, within := k.segment(r.id, r.shipment, int(position/r.segment)), position%r.segment
+// fetch reads what follows position into the buffer, and waits for it if it is
+// not uploaded yet.
+func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
+	db, k := u.files.db, u.files.keys
+	segment, within := k.segment(u.id, u.shipment, int(position/u.segment)), position%u.segment
 	for {
 		var data []byte
 		var state uploadState
-		err := c.db.Retry(ctx, func() error {
-			pipe := c.db.Pipeline()
-			// The state first: what it says is there, the range then has.
-			fields := pipe.HMGet(ctx, k.file(r.id), "by", "ship", "state", "raw")
+		err := db.Retry(ctx, func() error {
+			pipe := db.Pipeline()
+			// The state first: the range then has everything that it counts.
+			fields := pipe.HMGet(ctx, k.file(u.id), "by", "ship", "state", "raw")
 			// The buffer has room for the two bytes of the protocol's line end.
 			part := redis.NewZeroCopyStringCmd(ctx, buffer, "getrange", segment, within, within+stream.FetchSize-1)
-			_ = pipe.Process(ctx, part) // Exec tells
+			_ = pipe.Process(ctx, part) // Exec returns its error
 			if _, err := pipe.Exec(ctx); err != nil {
 				return err
 			}
@@ -53,7 +63,7 @@ func (c *Channel) fetch(ctx context.Context, r record, position int64, buffer []
 			return nil, err
 		case len(data) > 0:
 			return data, nil
-		case state.shipment != r.shipment || state.state == abandoned:
+		case state.shipment != u.shipment || state.state == abandoned:
 			return nil, errAbandoned
 		case state.raw > position:
 			return nil, errVanished
@@ -62,41 +72,41 @@ func (c *Channel) fetch(ctx context.Context, r record, position int64, buffer []
 		case state.state != uploading:
 			return nil, errAbandoned
 		}
-		if err := c.awaitBlock(ctx, r.id, r.shipment, position, patience); err != nil {
+		if err := u.awaitBlock(ctx, position); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// awaitBlock waits until the upload has more than position bytes, is complete
-// or abandoned. When nothing comes for long it has the upload abandoned, if its
-// shipper is dead.
-func (c *Channel) awaitBlock(ctx context.Context, id string, shipment, position int64, patience time.Duration) error {
-	// The ids of the wake stream are the length of the upload: so there is no
-	// moment between looking and waiting in which a wake-up could be missed.
-	mark := rdb.Mark{Key: c.keys.fileWake(id, shipment), ID: fmt.Sprintf("%d-0", position)}
-	woken, err := c.db.Wait(ctx, patience, mark)
+// awaitBlock blocks until the upload has more than position bytes, is complete
+// or is abandoned. If nothing is uploaded for long and the shipper's lease has
+// expired, it abandons the upload.
+func (u uploadReader) awaitBlock(ctx context.Context, position int64) error {
+	// The ids of the wake stream are the length of the upload, so a block that
+	// is appended between the look and the wait ends the wait.
+	mark := rdb.Mark{Key: u.files.keys.fileWake(u.id, u.shipment), ID: fmt.Sprintf("%d-0", position)}
+	woken, err := u.files.db.Wait(ctx, u.patience, mark)
 	if err != nil || woken {
 		return err
 	}
-	_, err = c.abandon(ctx, id, shipment, "", true)
+	_, err = u.files.abandon(ctx, abandonment{id: u.id, shipment: u.shipment, reship: true})
 	return err
 }
 
-// awaitUploaded waits until an upload is complete, for a reader that has given
-// up on its content.
-func (c *Channel) awaitUploaded(ctx context.Context, id string, shipment int64, patience time.Duration) error {
+// awaitComplete blocks until the upload is complete, for a reader that does not
+// read its content to the end.
+func (u uploadReader) awaitComplete(ctx context.Context) error {
 	for {
-		r, err := c.record(ctx, id)
+		r, err := u.files.record(ctx, u.id)
 		switch {
 		case err != nil:
 			return err
-		case r.shipment != shipment || r.state == abandoned:
+		case r.shipment != u.shipment || r.state == abandoned:
 			return errAbandoned
 		case r.state != uploading:
 			return nil
 		}
-		if err := c.awaitBlock(ctx, id, shipment, r.raw, patience); err != nil {
+		if err := u.awaitBlock(ctx, r.raw); err != nil {
 			return err
 		}
 	}

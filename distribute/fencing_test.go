@@ -89,7 +89,7 @@ func TestUploadStartsAgainWhenItsLeaseRanOut(t *testing.T) {
 			for _, id := range other.db.ZRange(ctx, other.keys.uploads(), 0, -1).Val() {
 				other.db.ZAdd(ctx, other.keys.uploads(), redis.Z{Score: 1, Member: id})
 			}
-			if err := other.sweep(ctx); err != nil {
+			if err := other.files.sweep(ctx); err != nil {
 				t.Error(err)
 			}
 		}
@@ -275,7 +275,7 @@ func TestForcedUploadThatWasAbandonedIsForgivenWhenItIsShippedAgain(t *testing.T
 	if _, err := NewShipper(stopping, ShipperConfig{Force: true}).Ship(ctx, []string{path}); err == nil {
 		t.Fatal("it was shipped")
 	}
-	if names, err := channel.abandonedNames(t.Context()); err != nil || len(names) != 1 {
+	if names, err := channel.files.abandonedNames(t.Context()); err != nil || len(names) != 1 {
 		t.Fatalf("%v, %v: want it to be missed", names, err)
 	}
 	shipped(t, channel, ShipperConfig{Force: true}, path)

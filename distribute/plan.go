@@ -2,8 +2,10 @@ package distribute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"skidway/distribute/stream"
 )
@@ -12,18 +14,19 @@ import (
 type plan struct {
 	id       string
 	indexKey string
-	index    string // what the index held when it was looked at
-	shipment int64  // the last one when it was looked at; 0: none
-	base     int64  // where the upload begins
+	index    string // the index entry when it was read
+	shipment int64  // number of the last shipment when it was read; 0: none
+	base     int64  // offset where the upload begins
 	newHead  bool   // the head is to be recorded
-	replaces string // what the ids of the same content begin with, if it is forced
-	done     *ShippedFile
+	replaces string // prefix of the ids of the same content, if shipping is forced
+	known    *ShippedFile
 }
 
-// plan finds out whether the channel knows the file, and what of it is new.
+// plan finds out whether the channel knows the file, and what of it is new. It
+// returns errBusy if the file can't be shipped before it is counted.
 func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	key := src.Head.IndexKey()
-	index, known, err := s.channel.lookup(ctx, key, src.Head)
+	index, known, err := s.channel.files.lookup(ctx, key, src.Head)
 	if err != nil {
 		return plan{}, err
 	}
@@ -37,7 +40,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.Head) > known.head.Length
 	if known.inRedis() {
 		if known.state == uploaded && known.codec == src.Codec && known.size == src.Size {
-			p.done = &ShippedFile{Outcome: AlreadyShipped, Note: "waits in Redis to be counted"}
+			p.known = &ShippedFile{Outcome: AlreadyShipped, Note: "waits in Redis to be counted"}
 			return p, nil
 		}
 		return p, errBusy
@@ -45,12 +48,12 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	return s.planMore(ctx, src, known, p)
 }
 
-// planForced makes another file of one that is known: the same for each try of
-// this shipper.
+// planForced gives a known file another id, the same one at each try of this
+// shipper.
 func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 	plainID := p.id
 	p.id += "-" + strings.ToLower(s.token[:8])
-	forced, err := s.channel.record(ctx, p.id)
+	forced, err := s.channel.files.record(ctx, p.id)
 	if err != nil {
 		return p, err
 	}
@@ -93,35 +96,199 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 		note = fmt.Sprintf("this copy is shorter: %d of %d bytes", length, end)
 		fallthrough
 	case length == end && end > 0:
-		p.done = &ShippedFile{Outcome: AlreadyCounted, Note: note}
+		p.known = &ShippedFile{Outcome: AlreadyCounted, Note: note}
 	case src.Codec == stream.Plain:
 		p.base = resume
 	}
 	return p, nil
 }
 
-// lookup finds the record of the file that has this head, nil if the channel
-// does not know it, and gives what the index holds for its key.
-func (c *Channel) lookup(ctx context.Context, key string, h stream.Head) (string, *record, error) {
-	index, err := ask(ctx, c.db, func() ([]any, error) { return c.db.HMGet(ctx, c.keys.heads(), key, stream.UnfinishedLine).Result() })
-	if err != nil {
-		return "", nil, err
-	}
-	bucket, _ := index[0].(string)
-	young, _ := index[1].(string)
-	ids := strings.Fields(bucket)
-	if key != stream.UnfinishedLine {
-		ids = append(ids, strings.Fields(young)...)
-	}
-	var best *record
-	for _, id := range ids {
-		r, err := c.record(ctx, id)
+// A TooLargeError is the error for a file that does not fit the window.
+type TooLargeError struct {
+	Need   int64 // bytes of memory that the file uses in Redis
+	Window int64
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("needs %d bytes in Redis at once, and the channel's window is %d: ship it with --window %dMiB or more, or split the file",
+		e.Need, e.Window, (e.Need>>20)+1)
+}
+
+// admit blocks until the window has room for the file, and returns the number of
+// the shipment.
+func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipment int64, err error) {
+	size := src.Size - p.base
+	segment := s.channel.segmentSize()
+	cost := stream.UploadCost(size, segment)
+	defer func() {
 		if err != nil {
-			return "", nil, err
+			err = errors.Join(err, s.leaveLine(ctx))
 		}
-		if r.head.Length > 0 && r.head.SameFile(h) && (best == nil || r.head.Length > best.head.Length) {
-			best = &r
+	}()
+	newHead := ""
+	if p.newHead {
+		newHead = src.Head.Fingerprint().Encode()
+	}
+	for limit := (throttle{}); ; {
+		since, err := s.channel.wakeCursor(ctx)
+		if err != nil {
+			return 0, err
+		}
+		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
+			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, cost, s.config.Lease.Milliseconds(),
+			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "base", p.base, "segment", segment, "upload", size)
+		if err != nil {
+			return 0, err
+		}
+		reason := waitReason{file: src.Path, text: "waits for its turn: other shippers asked first"}
+		switch reply.Text(0) {
+		case "admitted":
+			return reply.Int(1), s.channel.files.clearAbandoned(ctx, p.replaces)
+		case "changed":
+			return 0, errChanged
+		case "large":
+			return 0, &TooLargeError{cost, reply.Int(1)}
+		case "full":
+			reason.text, reason.laggards = "waits, the window is full: ", true
+		}
+		if closed(s.config.Quit) {
+			return 0, errStopped
+		}
+		if err := s.await(ctx, since, reason, &limit); err != nil {
+			return 0, err
 		}
 	}
-	return bucket, best, nil
+}
+
+var (
+	errChanged = errors.New("the record changed since it was read")
+	errStopped = errors.New("stopped by Quit")
+)
+
+// leaveLine removes the shipper from the line of those that wait for the window.
+func (s *Shipper) leaveLine(ctx context.Context) error {
+	ctx, cancel := atEnd(ctx, 5*time.Second)
+	defer cancel()
+	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
+}
+
+// A waitReason is what an event reports while a shipper waits.
+type waitReason struct {
+	file, text string
+	laggards   bool // the text is followed by the subscribers that it waits for
+}
+
+// await sweeps the channel, reports the reason unless an event was sent a short
+// while ago, and blocks until the channel has changed.
+func (s *Shipper) await(ctx context.Context, since wakeCursor, reason waitReason, limit *throttle) error {
+	if err := s.channel.files.sweep(ctx); err != nil {
+		return err
+	}
+	if limit.allow() {
+		if reason.laggards {
+			laggards, err := s.channel.laggards(ctx)
+			if err != nil {
+				return err
+			}
+			reason.text += laggards
+		}
+		s.config.Notify.send(Event{File: reason.file, Text: reason.text})
+	}
+	return s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit)
+}
+
+// awaitFree returns when an earlier shipment of the file may be out of Redis.
+// With skipBusy it does not wait, and returns errBusy if the file is still there.
+func (s *Shipper) awaitFree(ctx context.Context, since wakeCursor, src *stream.Source, mode busyMode, limit *throttle) error {
+	if mode == waitBusy {
+		if closed(s.config.Quit) {
+			return errStopped
+		}
+		return s.await(ctx, since, waitReason{src.Path, "waits until what was shipped of it before is counted: ", true}, limit)
+	}
+	if err := s.channel.files.sweep(ctx); err != nil {
+		return err
+	}
+	_, known, err := s.channel.files.lookup(ctx, src.Head.IndexKey(), src.Head)
+	if err == nil && (known == nil || known.inRedis()) {
+		return errBusy
+	}
+	return err
+}
+
+// awaitCounted blocks until every subscriber has counted the files, and sets how
+// many lines each of them has counted.
+func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error {
+	limit := throttle{}
+	for i := range results {
+		result := &results[i]
+		if result.id == "" {
+			continue
+		}
+		r, err := s.awaitFile(ctx, result, &limit)
+		if err != nil {
+			return err
+		}
+		result.Lines = map[string]int64{}
+		for subscriber, progress := range r.counted {
+			result.Lines[subscriber] = progress.lines
+		}
+	}
+	return nil
+}
+
+// awaitFile blocks until a file's shipment is counted or abandoned, or Quit is
+// closed.
+func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, limit *throttle) (record, error) {
+	for {
+		since, err := s.channel.wakeCursor(ctx)
+		if err != nil {
+			return record{}, err
+		}
+		r, err := s.channel.files.record(ctx, result.id)
+		if err != nil {
+			return record{}, err
+		}
+		if r.shipment != result.shipment || !r.inRedis() || closed(s.config.Quit) {
+			return r, nil
+		}
+		if err := s.await(ctx, since, waitReason{text: "waits until all is counted: ", laggards: true}, limit); err != nil {
+			return record{}, err
+		}
+	}
+}
+
+// laggards returns text for people: the subscribers that a shipper waits for.
+func (c *Channel) laggards(ctx context.Context) (string, error) {
+	subscribers, err := c.Subscribers(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, err := c.now(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(subscribers) == 0 {
+		return noSubscriberText(c.name), nil
+	}
+	texts := make([]string, 0, len(subscribers))
+	for _, s := range subscribers {
+		texts = append(texts, fmt.Sprintf("subscriber %q: %s", s.Name, s.lastSeen(now)))
+	}
+	return strings.Join(texts, ", "), nil
+}
+
+func noSubscriberText(channel string) string {
+	return fmt.Sprintf("channel %q has no subscriber, so nothing is counted or freed: start `skidway logs work --channel %s --subscriber NAME`", channel, channel)
+}
+
+// lastSeen returns text for people: how long ago a worker was seen.
+func (s Subscriber) lastSeen(now time.Time) string {
+	if s.Seen.IsZero() {
+		return "no worker was ever seen"
+	}
+	if quiet := now.Sub(s.Seen); quiet > 2*DefaultLease {
+		return fmt.Sprintf("no worker seen for %s", quiet.Round(time.Second))
+	}
+	return "its workers are counting"
 }

@@ -1,8 +1,6 @@
 package distribute
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -10,20 +8,20 @@ import (
 	"skidway/distribute/stream"
 )
 
-// States of a file. After done or abandoned comes uploading again, when the
-// file is shipped again.
+// States of a file. A file that is shipped again goes from done or abandoned to
+// uploading.
 const (
 	uploading = "uploading" // a shipper appends to it under a lease
-	uploaded  = "uploaded"  // all of it is in Redis, until every subscriber has counted it
+	uploaded  = "uploaded"  // all of it is in Redis; not every subscriber has counted it
 	done      = "done"      // every subscriber has counted it
-	abandoned = "abandoned" // its shipper gave up or died
+	abandoned = "abandoned" // its shipper stopped or died before the end
 )
 
-// A record is what the channel keeps of one file.
+// A record is what the channel stores about one file.
 type record struct {
 	id       string
-	name     string // as its last shipper called it
-	shipment int64  // number of the last one, from 1
+	name     string // the path at its last shipper
+	shipment int64  // number of the last shipment, from 1
 	state    string
 	head     stream.Fingerprint
 	codec    stream.Codec
@@ -33,9 +31,9 @@ type record struct {
 	by       string // its shipper
 	base     int64  // where in the uncompressed content the upload begins
 	raw      int64  // bytes uploaded
-	cost     int64  // bytes of the window
-	segment  int64  // bytes a segment
-	upload   int64  // bytes to upload in all
+	cost     int64  // bytes of the window that it uses
+	segment  int64  // bytes per segment
+	upload   int64  // bytes to upload in total
 	admitted time.Time
 
 	counted map[string]progress // by subscriber
@@ -43,13 +41,13 @@ type record struct {
 
 // progress is how far a subscriber has counted a file.
 type progress struct {
-	shipment int64  // the last one that it counted
-	resume   int64  // it goes on at this offset of the uncompressed content, the start of a line
-	end      int64  // it has seen the content up to here: beyond resume lies a last line without its newline
-	tail     string // what that line counted, taken back when it is counted anew
-	state    string // what the Counter wants to know when it goes on
+	shipment int64  // the last shipment that it counted
+	resume   int64  // offset of the uncompressed content where the next count begins, the start of a line
+	end      int64  // offset up to which it has read: a last line without newline lies between resume and end
+	tail     string // the counts of that line, subtracted when the whole line is counted
+	state    string // state of the Counter, for the next part of the file
 	note     string // what is wrong with the file, for people
-	lines    int64  // of the file, counted in all
+	lines    int64  // of the file, counted in total
 	missing  bool   // some or all of its lines could not be counted
 }
 
@@ -64,19 +62,11 @@ const (
 	fieldLines   = "lines"
 )
 
-func (c *Channel) record(ctx context.Context, id string) (record, error) {
-	fields, err := ask(ctx, c.db, func() (map[string]string, error) { return c.db.HGetAll(ctx, c.keys.file(id)).Result() })
-	if err != nil {
-		return record{}, fmt.Errorf("read the record of a file: %w", err)
-	}
-	return parseRecord(id, fields), nil
-}
+// maxSegments bounds the segments of a valid record: a file of 1 TiB.
+const maxSegments = 1 << 18
 
-// mostSegments bounds what is believed of a record: it is a file of 1 TiB.
-const mostSegments = 1 << 18
-
-// parseRecord reads what Redis holds; what is malformed is as if it were not
-// there.
+// parseRecord parses the fields of a record. Malformed fields are read as
+// missing.
 func parseRecord(id string, fields map[string]string) record {
 	number := func(field string) int64 {
 		n, err := strconv.ParseInt(fields[field], 10, 64)
@@ -93,7 +83,7 @@ func parseRecord(id string, fields map[string]string) record {
 		admitted: milliseconds(fields["admitted"]),
 		counted:  map[string]progress{},
 	}
-	if r.segment > 0 && r.upload/r.segment >= mostSegments {
+	if r.segment > 0 && r.upload/r.segment >= maxSegments {
 		r.segment = 0
 	}
 	r.head, _ = stream.DecodeFingerprint(fields["head"])
@@ -111,7 +101,7 @@ func parseRecord(id string, fields map[string]string) record {
 	return r
 }
 
-// inRedis reports whether the file's segments may still be there.
+// inRedis reports whether segments of the file may still exist.
 func (r record) inRedis() bool { return r.cost > 0 }
 
 func (r record) segmentKeys(k keys) []string {
@@ -126,11 +116,11 @@ func (r record) segmentKeys(k keys) []string {
 }
 
 func parseInt(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64) // what is malformed counts nothing
+	n, _ := strconv.ParseInt(text, 10, 64) // malformed text is 0
 	return n
 }
 
-// An uploadState is how an upload stands.
+// An uploadState is the part of a record that changes during an upload.
 type uploadState struct {
 	by       string
 	shipment int64
@@ -138,8 +128,8 @@ type uploadState struct {
 	raw      int64
 }
 
-// parseUpload reads the fields by, ship, state and raw of a record. What is
-// missing is empty.
+// parseUpload parses the fields by, ship, state and raw of a record. Missing
+// fields are zero.
 func parseUpload(fields []any) uploadState {
 	text := func(i int) string {
 		s, _ := fields[i].(string)

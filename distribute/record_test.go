@@ -81,7 +81,7 @@ func FuzzParseRecord(f *testing.F) {
 				t.Fatalf("%s: %+v", name, p)
 			}
 		}
-		if n := len(r.segmentKeys(channelKeys("skidway", "web"))); n > mostSegments {
+		if n := len(r.segmentKeys(channelKeys("skidway", "web"))); n > maxSegments {
 			t.Fatalf("%d segments", n)
 		}
 	})

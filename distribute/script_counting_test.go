@@ -6,16 +6,16 @@ import "fmt"
 // and c2.
 
 func (s scriptRunner) subscribe(name, settings string) string {
-	return s.run(subscribeScript, subject{subscriber: name}, name, settings)
+	return s.run(subscribeScript, target{subscriber: name}, name, settings)
 }
 
 func (s scriptRunner) unsubscribe(name string) string {
-	return s.run(unsubscribeScript, subject{subscriber: name}, name)
+	return s.run(unsubscribeScript, target{subscriber: name}, name)
 }
 
 // claim asks for a shipment of f, and behind it for the first of other files.
 func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
-	of := subject{subscriber: "s", more: []string{s.k.file("f"), s.k.staged("s", "f")}}
+	of := target{subscriber: "s", more: []string{s.k.file("f"), s.k.staged("s", "f")}}
 	args := []any{"s", claim, testLeaseMS, "f", shipment}
 	for _, id := range more {
 		of.more, args = append(of.more, s.k.file(id), s.k.staged("s", id)), append(args, id, 1)
@@ -24,20 +24,20 @@ func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
 }
 
 func (s scriptRunner) renew(claim string) string {
-	return s.run(renewScript, subject{subscriber: "s"}, "s", testLeaseMS, "f", claim)
+	return s.run(renewScript, target{subscriber: "s"}, "s", testLeaseMS, "f", claim)
 }
 
 func (s scriptRunner) release(claim string) string {
-	return s.run(releaseScript, subject{subscriber: "s", file: "f"}, "f", claim)
+	return s.run(releaseScript, target{subscriber: "s", file: "f"}, "f", claim)
 }
 
 func (s scriptRunner) stage(claim string) string {
-	return s.run(stageScript, subject{subscriber: "s", file: "f"}, "f", claim, "day\tUS", 2, "day\tDE", 3)
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "f", claim, "day\tUS", 2, "day\tDE", 3)
 }
 
 // seal seals so many cells, with a note on the file.
 func (s scriptRunner) seal(claim string, shipment, cells int) string {
-	return s.run(sealScript, subject{subscriber: "s", file: "f", sealed: shipmentName("f", int64(shipment))},
+	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: shipmentName("f", int64(shipment))},
 		"s", "f", shipment, claim, cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
 }
 
@@ -47,12 +47,12 @@ func (s scriptRunner) fold(members ...string) string {
 	for _, member := range members {
 		args, places = append(args, "day\t"+member), append(places, member, 1)
 	}
-	of := subject{subscriber: "s", sealed: "f:1", more: []string{s.k.totals("s", "day")}}
+	of := target{subscriber: "s", sealed: "f:1", more: []string{s.k.totals("s", "day")}}
 	return s.run(foldScript, of, append(append(args, places...), "day")...)
 }
 
 // owners is the key of s that says which claim has which file.
-func (s scriptRunner) owners() string { return s.k.named("owners", subject{subscriber: "s"}) }
+func (s scriptRunner) owners() string { return s.k.named("owners", target{subscriber: "s"}) }
 
 // score is the score of a member of a sorted set.
 func (s scriptRunner) score(key, member string) string { return s.text("ZSCORE", key, member) }

@@ -6,10 +6,10 @@ import "fmt"
 
 const testLeaseMS = 10_000
 
-func (s scriptRunner) now() string { return s.run(nowScript, subject{}) }
+func (s scriptRunner) now() string { return s.run(nowScript, target{}) }
 
 func (s scriptRunner) begin(shipper string) string {
-	return s.run(beginScript, subject{}, shipper, testLeaseMS, modeBatch, "host:1")
+	return s.run(beginScript, target{}, shipper, testLeaseMS, modeBatch, "host:1")
 }
 
 func (s scriptRunner) beat(shipper string, shipment int) string {
@@ -17,11 +17,11 @@ func (s scriptRunner) beat(shipper string, shipment int) string {
 	if shipment > 0 {
 		id = "f"
 	}
-	return s.run(beatScript, subject{file: id}, shipper, testLeaseMS, shipment, id)
+	return s.run(beatScript, target{file: id}, shipper, testLeaseMS, shipment, id)
 }
 
 func (s scriptRunner) end(shipper string, onlyExpired int) string {
-	return s.run(endScript, subject{}, shipper, onlyExpired)
+	return s.run(endScript, target{}, shipper, onlyExpired)
 }
 
 // admit asks for file f with last as its last shipment.
@@ -35,27 +35,27 @@ func (s scriptRunner) admit(shipper string, last, cost int) string {
 
 // admitFile asks for a file whose head the index holds as index.
 func (s scriptRunner) admitFile(shipper, id, index string, last, cost int) string {
-	return s.run(admitScript, subject{file: id},
+	return s.run(admitScript, target{file: id},
 		shipper, id, "h", index, last, "head", cost, testLeaseMS, "name", "access.log", "codec", "plain", "size", 100)
 }
 
 func (s scriptRunner) complete(shipper string, shipment int64, length int) string {
-	return s.run(completeScript, subject{file: "f", shipment: shipment}, shipper, shipment, length, "f")
+	return s.run(completeScript, target{file: "f", shipment: shipment}, shipper, shipment, length, "f")
 }
 
 func (s scriptRunner) abandon(shipper string, shipment int64) string {
-	return s.run(abandonScript, subject{file: "f", shipment: shipment}, shipper, shipment, "f", 60_000, 1)
+	return s.run(abandonScript, target{file: "f", shipment: shipment}, shipper, shipment, "f", 60_000, 1)
 }
 
-func (s scriptRunner) settle() string { return s.run(settleScript, subject{file: "f"}, "f") }
+func (s scriptRunner) settle() string { return s.run(settleScript, target{file: "f"}, "f") }
 
 func (s scriptRunner) free(shipment int64, last int) string {
-	of := subject{file: "f", shipment: shipment, more: []string{s.k.segment("f", shipment, 0)}}
+	of := target{file: "f", shipment: shipment, more: []string{s.k.segment("f", shipment, 0)}}
 	return s.run(freeScript, of, shipment, "f", last)
 }
 
 func (s scriptRunner) forget(before int) string {
-	return s.run(forgetScript, subject{file: "f"}, "f", before)
+	return s.run(forgetScript, target{file: "f"}, "f", before)
 }
 
 // States, each built on one before it.

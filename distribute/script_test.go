@@ -46,7 +46,7 @@ const testWindow = 10 << 20
 const outOfMemory = "OOM"
 
 // run calls one script and returns its answer as text.
-func (s scriptRunner) run(script script, of subject, args ...any) string {
+func (s scriptRunner) run(script script, of target, args ...any) string {
 	s.t.Helper()
 	answer, err := s.c.call(s.t.Context(), script, of, args...)
 	if redis.HasErrorPrefix(errors.Unwrap(err), "OOM") {

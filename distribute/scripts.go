@@ -1,7 +1,6 @@
 package distribute
 
 import (
-	"context"
 	"embed"
 
 	"skidway/internal/rdb"
@@ -12,9 +11,9 @@ var luaFiles embed.FS
 
 var scripts = rdb.LoadScripts("distribute", luaFiles, nil, nil)
 
-// All scripts of this package can be repeated: each checks who asks, and for
-// what shipment or claim, before it changes anything. Behind what a script does
-// come the keys that it gets.
+// All scripts of this package can be repeated: each checks the caller's token and
+// the shipment or claim before it changes anything. Each is declared with its
+// file, its purpose for errors, and the keys that it receives.
 var (
 	nowScript         = newScript("now", "ask for the time", "channel")
 	subscribeScript   = newScript("subscribe", "subscribe to the channel", "subscribers", "subscriber", "wake")
@@ -37,7 +36,7 @@ var (
 	foldScript = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers")
 )
 
-// A script has the names of its keys, in the order of KEYS.
+// A script knows the names of its keys, in the order of KEYS.
 type script struct {
 	*rdb.Script
 	keys []string
@@ -47,44 +46,35 @@ func newScript(file, op string, keys ...string) script {
 	return script{scripts.Idempotent(file, op, keys...), keys}
 }
 
-// A subject is what one call of a script is about.
-type subject struct {
+// A target selects the keys of one script call.
+type target struct {
 	subscriber string
 	file       string
 	shipment   int64
 	sealed     string   // name of the shipment whose cells are sealed
-	more       []string // keys behind those that the script names
+	more       []string // keys after those that the script names
 }
 
-// call runs a script of the channel.
-func (c *Channel) call(ctx context.Context, s script, of subject, args ...any) (rdb.Reply, error) {
-	keys := make([]string, 0, len(s.keys)+len(of.more))
-	for _, name := range s.keys {
-		keys = append(keys, c.keys.named(name, of))
-	}
-	return s.Run(ctx, c.db, append(keys, of.more...), args...)
-}
-
-// named returns the key that scripts know by a name.
-func (k keys) named(name string, of subject) string {
+// named returns the key with the name that scripts use.
+func (k keys) named(name string, t target) string {
 	switch name {
 	case "channel":
 		return k.channel()
 	case "file":
-		if of.file == "" {
+		if t.file == "" {
 			return k.channel() // any key of the channel
 		}
-		return k.file(of.file)
+		return k.file(t.file)
 	case "file wake":
-		return k.fileWake(of.file, of.shipment)
+		return k.fileWake(t.file, t.shipment)
 	case "subscriber":
-		return k.subscriber(of.subscriber)
+		return k.subscriber(t.subscriber)
 	case "claims", "owners", "sealed", "problems", "groups":
-		return k.subscriber(of.subscriber) + ":" + name
+		return k.subscriber(t.subscriber) + ":" + name
 	case "staged":
-		return k.staged(of.subscriber, of.file)
+		return k.staged(t.subscriber, t.file)
 	case "sealed cells":
-		return k.sealedCells(of.subscriber, of.sealed)
+		return k.sealedCells(t.subscriber, t.sealed)
 	}
 	return k.root + ":" + name
 }

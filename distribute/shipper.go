@@ -13,28 +13,28 @@ import (
 	"skidway/distribute/stream"
 )
 
-// ShipperConfig says how to ship. The zero value is ready to use.
+// ShipperConfig configures a [Shipper]. The zero value is ready to use.
 type ShipperConfig struct {
-	// Lease is how long the shipper is believed to live after its last sign
-	// of life; zero means DefaultLease. When it ends, the upload in hand is
-	// abandoned and its space given back.
+	// Lease is how long the shipper counts as alive after its last heartbeat;
+	// zero means DefaultLease. When it expires, the current upload is
+	// abandoned and its space returned to the window.
 	Lease time.Duration
 
-	// Force ships files that were counted before as if they were new: they
-	// are counted again.
+	// Force ships files that were counted before as if they were new, so that
+	// they are counted again.
 	Force bool
 
-	// Wait makes Ship return only when every subscriber has counted what it
-	// shipped, or found in Redis from an earlier shipment.
+	// Wait makes Ship return only when every subscriber has counted the files
+	// that it shipped, or that were in Redis from an earlier shipment.
 	Wait bool
 
-	// Quit, when closed, makes Ship finish the file in hand and return.
+	// Quit, when closed, makes Ship finish the current file and return.
 	Quit <-chan struct{}
 
 	Notify Notify
 }
 
-// An Outcome is what became of a file that was to be shipped.
+// An Outcome is the result of shipping one file.
 type Outcome int
 
 // Outcomes. The zero value is Failed.
@@ -42,9 +42,9 @@ const (
 	Failed         Outcome = iota // see the error
 	Shipped                       // it is in Redis and announced
 	AlreadyCounted                // every subscriber has counted all of it before
-	AlreadyShipped                // it is in Redis since an earlier shipment, waiting to be counted
+	AlreadyShipped                // an earlier shipment of it is in Redis and not counted yet
 	Empty                         // it has no content
-	NotReached                    // Ship was told to quit before its turn
+	NotReached                    // Ship was stopped before its turn
 )
 
 func (o Outcome) String() string {
@@ -68,37 +68,37 @@ type ShippedFile struct {
 	Path    string
 	Outcome Outcome
 	Bytes   int64  // uploaded, compressed or not
-	Note    string // for people: how much was new, what a reader found wrong before
-	Err     error  // why it failed
+	Note    string // for people: how much was new, or what was wrong with it earlier
+	Err     error  // of a file that failed
 
-	// Lines of the file that each subscriber has counted, now and before.
-	// Known only where Ship has waited for that.
+	// Lines is how many lines of the file each subscriber has counted in total.
+	// It is set only with ShipperConfig.Wait.
 	Lines map[string]int64
 
 	id       string
 	shipment int64
 }
 
-// A Shipper uploads log files to a channel. It is made by [NewShipper] and used
-// by one goroutine at a time; Progress is safe to call meanwhile.
+// A Shipper uploads log files to a channel. It is made by [NewShipper]. One
+// goroutine at a time may call Ship or Follow; Progress is safe for concurrent use.
 type Shipper struct {
 	channel *Channel
 	config  ShipperConfig
-	token   string // names this shipper; never used again
+	token   string // of this shipper; never used again
 	mode    string
-	bytes   atomic.Int64
+	bytes   atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
 
-	mu      sync.Mutex // guards what the heartbeat renews
-	current *ShippedFile
+	mu      sync.Mutex   // guards current
+	current *ShippedFile // its lease is renewed by the heartbeat
 }
 
-// Modes of a shipper: one says "done" some time, the other never does.
+// Modes of a shipper.
 const (
-	modeBatch  = "batch"
-	modeFollow = "follow"
+	modeBatch  = "batch"  // it ends when its files are shipped
+	modeFollow = "follow" // it goes on until it is stopped
 )
 
-// NewShipper makes a shipper for a channel.
+// NewShipper returns a shipper for a channel.
 func NewShipper(channel *Channel, config ShipperConfig) *Shipper {
 	if config.Lease <= 0 {
 		config.Lease = DefaultLease
@@ -106,15 +106,15 @@ func NewShipper(channel *Channel, config ShipperConfig) *Shipper {
 	return &Shipper{channel: channel, config: config, token: rand.Text(), mode: modeBatch}
 }
 
-// Progress is how many bytes of files are dealt with, for a progress bar.
+// Progress returns how many bytes of files are finished, for a progress bar.
 func (s *Shipper) Progress() int64 { return s.bytes.Load() }
 
-// Ship uploads files in the order given and announces each when its upload
-// starts. It blocks while the window is full. What can't be shipped is told in
-// its ShippedFile and keeps nothing else from being shipped; the error is for
-// what ends all: Redis away for too long, or ctx done (then the upload in hand
-// is abandoned). What was shipped before can be shipped again: only what is new
-// in it goes up.
+// Ship uploads files in this order and announces each when its upload starts. It
+// blocks while the window is full. A file that can't be shipped has its error in
+// its ShippedFile, and the others are shipped. Ship itself fails only if Redis is
+// unreachable for too long or ctx is done; then the current upload is abandoned.
+// Files that were shipped before may be shipped again: only new content is
+// uploaded.
 func (s *Shipper) Ship(ctx context.Context, files []string) ([]ShippedFile, error) {
 	var results []ShippedFile
 	err := s.register(ctx, func() (err error) {
@@ -127,7 +127,7 @@ func (s *Shipper) Ship(ctx context.Context, files []string) ([]ShippedFile, erro
 	return results, err
 }
 
-// register runs f while the shipper is registered and its heart beats.
+// register runs f while the shipper is registered, with its heartbeat.
 func (s *Shipper) register(ctx context.Context, f func() error) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (s *Shipper) register(ctx context.Context, f func() error) error {
 	return errors.Join(err, s.end(ctx))
 }
 
-// shipAll ships file by file. What is in another shipper's hands, or waits to
-// be counted before more of it can follow, comes last, when that may be over.
+// shipAll ships file by file. Files that another shipper uploads, or of which an
+// earlier shipment is not counted yet, come last.
 func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, error) {
 	results := make([]ShippedFile, len(files))
 	var later []int
@@ -148,7 +148,7 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 		if closed(s.config.Quit) {
 			continue
 		}
-		busy, err := s.ship(ctx, &results[i], false)
+		busy, err := s.ship(ctx, &results[i], skipBusy)
 		if err != nil {
 			return results, err
 		}
@@ -157,20 +157,27 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 		}
 	}
 	for _, i := range later {
-		if _, err := s.ship(ctx, &results[i], true); err != nil {
+		if _, err := s.ship(ctx, &results[i], waitBusy); err != nil {
 			return results, err
 		}
 	}
 	return results, nil
 }
 
-// ship deals with one file. Its error ends everything; what concerns the file
-// alone is in the result. busy tells that the file can't be shipped yet; with
-// patient it waits until it can.
-func (s *Shipper) ship(ctx context.Context, result *ShippedFile, patient bool) (busy bool, err error) {
+// A busyMode is what ship does with a file that is in Redis already.
+type busyMode int
+
+const (
+	skipBusy busyMode = iota // report it as busy
+	waitBusy                 // wait until it is counted
+)
+
+// ship ships one file. An error of the file alone is in the result; an error that
+// ship returns ends the shipper. busy reports that the file can't be shipped yet.
+func (s *Shipper) ship(ctx context.Context, result *ShippedFile, mode busyMode) (busy bool, err error) {
 	before := s.bytes.Load()
 	defer func() {
-		if !busy { // whatever became of it, the file is dealt with
+		if !busy { // the file is finished, also if it failed
 			if info, err := os.Stat(result.Path); err == nil {
 				s.bytes.Store(before + info.Size())
 			}
@@ -192,11 +199,11 @@ func (s *Shipper) ship(ctx context.Context, result *ShippedFile, patient bool) (
 	}
 	defer src.Close()
 	for tries := 0; ; tries++ {
-		err = s.shipOnce(ctx, src, result, patient)
+		err = s.shipOnce(ctx, src, result, mode)
 		if !errors.Is(err, errLeaseLost) || tries == 3 {
 			break
 		}
-		s.config.Notify.tell(Event{File: result.Path, Text: "this process was taken for dead and its upload given up: starting it again"})
+		s.config.Notify.send(Event{File: result.Path, Text: "this process was taken for dead and its upload given up: starting it again"})
 		if err := s.begin(ctx); err != nil {
 			return false, err
 		}
@@ -211,9 +218,60 @@ func (s *Shipper) ship(ctx context.Context, result *ShippedFile, patient bool) (
 	return false, err
 }
 
+// shipOnce plans, admits, announces and uploads a file.
+func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *ShippedFile, mode busyMode) error {
+	for limit := (throttle{}); ; {
+		since, err := s.channel.wakeCursor(ctx)
+		if err != nil {
+			return err
+		}
+		p, err := s.plan(ctx, src)
+		switch {
+		case errors.Is(err, errBusy):
+			err := s.awaitFree(ctx, since, src, mode, &limit)
+			if errors.Is(err, errStopped) {
+				result.Outcome = NotReached
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		case p.known != nil:
+			result.Outcome, result.Note = p.known.Outcome, p.known.Note
+			result.id, result.shipment = p.id, p.shipment
+			if s.mode == modeBatch {
+				s.config.Notify.send(Event{File: src.Path, Text: withNote(p.known.Outcome.String(), p.known.Note)})
+			}
+			return nil
+		}
+		shipment, err := s.admit(ctx, src, p)
+		switch {
+		case errors.Is(err, errChanged):
+			continue
+		case errors.Is(err, errStopped):
+			result.Outcome = NotReached
+			return nil
+		case err != nil:
+			return err
+		}
+		result.id, result.shipment, result.Bytes = p.id, shipment, 0
+		return s.upload(ctx, src, p, result)
+	}
+}
+
+func withNote(text, note string) string {
+	if note == "" {
+		return text
+	}
+	return text + " (" + note + ")"
+}
+
 func (s *Shipper) failed(result *ShippedFile, err error) {
 	result.Outcome, result.Err = Failed, &FileError{result.Path, err}
-	s.config.Notify.tell(Event{File: result.Path, Err: err})
+	s.config.Notify.send(Event{File: result.Path, Err: err})
 }
 
 var (
@@ -221,35 +279,35 @@ var (
 	errLeaseLost = errors.New("the shipper's lease has run out")
 )
 
-// fileProblem reports whether an error concerns one file and not the way to
-// Redis.
+// fileProblem reports whether an error concerns one file and not the connection
+// to Redis.
 func fileProblem(err error) bool {
 	var local *stream.SourceError
 	var tooLarge *TooLargeError
 	return errors.As(err, &local) || errors.As(err, &tooLarge) || errors.Is(err, errForeign) || errors.Is(err, errLeaseLost)
 }
 
-// begin registers the shipper; while it is registered and alive, workers that
-// work until all is done wait for it.
+// begin registers the shipper. While it is registered and alive, workers with
+// UntilDone wait for it.
 func (s *Shipper) begin(ctx context.Context) error {
 	host, _ := os.Hostname()
-	_, err := s.channel.call(ctx, beginScript, subject{}, s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
+	_, err := s.channel.call(ctx, beginScript, target{}, s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
 	if err != nil {
 		return fmt.Errorf("ship to channel %q: %w", s.channel.name, err)
 	}
-	return s.channel.forgetOld(ctx)
+	return s.channel.files.forgetOld(ctx)
 }
 
-// end says "done", even when ctx is.
+// end removes the registration, even when ctx is done.
 func (s *Shipper) end(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := atEnd(ctx, 5*time.Second)
 	defer cancel()
-	_, err := s.channel.call(ctx, endScript, subject{}, s.token, 0)
+	_, err := s.channel.call(ctx, endScript, target{}, s.token, 0)
 	return err
 }
 
-// beat is the shipper's heartbeat: it renews its lease and that of the upload in
-// hand, and registers it anew if it was taken for dead.
+// beat is the shipper's heartbeat: it renews the leases of the shipper and of the
+// current upload, and registers the shipper again if its lease had expired.
 func (s *Shipper) beat(ctx context.Context) {
 	id, shipment := "", int64(0)
 	s.mu.Lock()
@@ -257,38 +315,38 @@ func (s *Shipper) beat(ctx context.Context) {
 		id, shipment = s.current.id, s.current.shipment
 	}
 	s.mu.Unlock()
-	alive, err := s.channel.call(ctx, beatScript, subject{file: id}, s.token, s.config.Lease.Milliseconds(), shipment, id)
+	alive, err := s.channel.call(ctx, beatScript, target{file: id}, s.token, s.config.Lease.Milliseconds(), shipment, id)
 	if err == nil && alive.Int(0) == 0 {
 		_ = s.begin(ctx)
 	}
 }
 
-func (s *Shipper) inHand(result *ShippedFile) {
+func (s *Shipper) setCurrent(result *ShippedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current = result
 }
 
-// followEvery is how often Follow looks for what is new. File systems that are
-// mounted from elsewhere tell nobody of changes, so it looks.
-const followEvery = time.Second
+// followInterval is how often Follow looks for new content. It polls because
+// network file systems do not report changes.
+const followInterval = time.Second
 
-// Follow ships files as they appear and grow, of plain files whole lines only,
-// until ctx is done (the error) or Quit is closed (nil). Paths are files and
-// directories, as for ListFiles; one that is missing may appear later. Workers
-// that work until all is done don't wait for a shipper that follows. A rotated
-// file is known by its content: its new name ships nothing again.
+// Follow ships files as they appear and grow, of uncompressed files whole lines
+// only. It returns the cause when ctx is done, and nil when Quit is closed. Paths
+// are files and directories, as for [ListFiles]; a missing one may appear later.
+// Workers with UntilDone do not wait for a shipper that follows. A rotated file is
+// recognised by its content, and not shipped again under its new name.
 func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 	s.mode = modeFollow
 	return s.register(ctx, func() error {
-		seen := map[string]stamp{}
-		told := map[string]bool{}
+		seen := map[string]fileStamp{}
+		reported := map[string]bool{}
 		for !closed(s.config.Quit) {
 			files, problems := ListFiles(paths)
 			for _, problem := range problems {
-				if !told[problem.Path] && !errors.Is(problem, ErrNoFiles) {
-					told[problem.Path] = true
-					s.config.Notify.tell(Event{File: problem.Path, Err: problem.Err})
+				if !reported[problem.Path] && !errors.Is(problem, ErrNoFiles) {
+					reported[problem.Path] = true
+					s.config.Notify.send(Event{File: problem.Path, Err: problem.Err})
 				}
 			}
 			for _, path := range files {
@@ -304,25 +362,25 @@ func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 	})
 }
 
-// A stamp tells whether a file may have changed.
-type stamp struct {
+// A fileStamp changes when a file changes.
+type fileStamp struct {
 	size  int64
 	mtime time.Time
 }
 
-// followFile ships what is new in a file. One that can't be shipped yet is
-// looked at again the next time.
-func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]stamp) error {
+// followFile ships new content of a file. A file that can't be shipped yet is
+// tried again at the next look.
+func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]fileStamp) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil // it was moved since it was listed
 	}
-	now := stamp{info.Size(), info.ModTime()}
+	now := fileStamp{info.Size(), info.ModTime()}
 	if seen[path] == now || closed(s.config.Quit) {
 		return nil
 	}
 	result := ShippedFile{Path: path}
-	busy, err := s.ship(ctx, &result, false)
+	busy, err := s.ship(ctx, &result, skipBusy)
 	if err != nil {
 		return err
 	}
@@ -337,7 +395,7 @@ func (s *Shipper) pause(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-s.config.Quit:
-	case <-time.After(followEvery):
+	case <-time.After(followInterval):
 	}
 	return nil
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Status is how a channel stands at one moment.
+// A Status is the state of a channel.
 type Status struct {
 	Now         time.Time // of the Redis server
-	Window      int64     // bytes that files may take up in Redis
-	Used        int64     // bytes that they do
-	Known       int64     // files that are remembered
+	Window      int64     // bytes that files may use in Redis
+	Used        int64     // bytes that they use
+	Known       int64     // files that have a record
 	Open        []OpenFile
-	Shippers    []string // host:pid of those alive
+	Shippers    []string // host:pid of the shippers that are alive
 	Subscribers []SubscriberStatus
-	Abandoned   []string // files whose upload was given up and that were not shipped again
+	Abandoned   []string // files whose upload was abandoned and that were not shipped again
 }
 
 // An OpenFile is a file that is in Redis.
@@ -28,22 +28,23 @@ type OpenFile struct {
 	Name     string
 	State    string // "uploading", "uploaded", or, until it is freed, "done" or "abandoned"
 	Uploaded int64  // bytes
-	Size     int64  // bytes to upload in all
+	Size     int64  // bytes to upload in total
 	Since    time.Time
 	Waiting  []string // subscribers that have not counted it
 }
 
-// A SubscriberStatus is a subscriber with what lies before it.
+// A SubscriberStatus is a subscriber with the work that is left for it.
 type SubscriberStatus struct {
 	Subscriber
-	Pending  int64 // files announced and not counted, or not acknowledged yet
-	Counting int   // files that its workers count now
+	Pending  int64 // announced files that are not counted, or not acknowledged yet
+	Counting int   // files that its workers are counting
 }
 
 // openListed is how many open files a status lists, the oldest first.
 const openListed = 1000
 
-// Status looks at the channel. What it tells is not of exactly one moment.
+// Status reads the state of the channel, with several commands: its parts can be
+// of slightly different times.
 func (c *Channel) Status(ctx context.Context) (Status, error) {
 	s, err := c.status(ctx)
 	if err != nil {
@@ -83,11 +84,11 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 	if s.Subscribers, err = c.subscriberStatus(ctx, s.Now); err != nil {
 		return s, err
 	}
-	if s.Abandoned, err = c.abandonedNames(ctx); err != nil {
+	if s.Abandoned, err = c.files.abandonedNames(ctx); err != nil {
 		return s, err
 	}
 	for _, id := range open {
-		r, err := c.record(ctx, id)
+		r, err := c.files.record(ctx, id)
 		if err != nil {
 			return s, err
 		}
@@ -106,7 +107,7 @@ func (s *Status) openFile(r record) OpenFile {
 	return file
 }
 
-// after is the lowest score of a lease that has not run out.
+// after returns the lower bound for the scores of leases that have not expired.
 func after(now time.Time) string { return "(" + strconv.FormatInt(now.UnixMilli(), 10) }
 
 func (c *Channel) subscriberStatus(ctx context.Context, now time.Time) ([]SubscriberStatus, error) {
@@ -126,7 +127,7 @@ func (c *Channel) subscriberStatus(ctx context.Context, now time.Time) ([]Subscr
 				s.Pending = int64(member.Unread)
 			}
 		}
-		counting, err := ask(ctx, c.db, func() (int64, error) {
+		counting, err := query(ctx, c.db, func() (int64, error) {
 			return c.db.ZCount(ctx, c.keys.claims(subscriber.Name), after(now), "+inf").Result()
 		})
 		if err != nil {

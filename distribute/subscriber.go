@@ -14,25 +14,25 @@ import (
 	"skidway/distribute/chat/group"
 )
 
-// A Subscriber is how one aggregation of a channel stands.
+// A Subscriber is one aggregation of a channel, with the sums of its counts.
 type Subscriber struct {
 	Name     string
-	Settings string    // what its counts depend on; empty until its first worker fixes it
-	Seen     time.Time // last sign of life of one of its workers, zero: never seen
+	Settings string    // what its counts depend on; empty until its first worker sets it
+	Seen     time.Time // last heartbeat of one of its workers; zero: none yet
 	Tally    Tally
-	Builds   []BuildShare // which country databases took part
+	Builds   []BuildShare // the country databases that were used
 	Busy     time.Duration
 }
 
-// A BuildShare says how many lines were counted with one state of the data
-// that an aggregation uses.
+// A BuildShare is the number of lines that were counted with one build of the
+// aggregation's data.
 type BuildShare struct {
 	Build string
 	Lines int64
 }
 
-// A SettingsError says that a subscriber counts in another way than the worker
-// that wants to work for it.
+// A SettingsError is the error for a worker whose aggregation has other settings
+// than its subscriber.
 type SettingsError struct{ Subscriber, Have, Want string }
 
 func (e *SettingsError) Error() string {
@@ -40,34 +40,34 @@ func (e *SettingsError) Error() string {
 		e.Subscriber, e.Have, e.Want)
 }
 
-// ErrNoSubscriber says that a channel has no such subscriber.
+// ErrNoSubscriber is the error for a name that no subscriber of the channel has.
 var ErrNoSubscriber = errors.New("no such subscriber")
 
-// Subscribe makes a subscriber that gets every file from the oldest that is
-// still in Redis on. settings are fixed when it is created; empty settings are
-// fixed by its first worker. To subscribe again changes nothing.
+// Subscribe creates a subscriber that receives every file from the oldest one in
+// Redis on. The settings are fixed when it is created; empty settings are set by
+// its first worker. Repeating it changes nothing.
 func (c *Channel) Subscribe(ctx context.Context, name, settings string) error {
 	if err := CheckName("subscriber", name); err != nil {
 		return err
 	}
-	// First the chat, which keeps announcements for its members, then the
-	// list that keeps files: so no file waits for a subscriber that misses
-	// its announcement.
+	// The chat keeps announcements for its members, the list of subscribers
+	// keeps files. The chat comes first, so that no file is kept for a
+	// subscriber that misses its announcement.
 	if err := c.chat.Join(ctx, c.chatID(), name, group.FromOldest); err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
-	answer, err := c.call(ctx, subscribeScript, subject{subscriber: name}, name, settings)
+	reply, err := c.call(ctx, subscribeScript, target{subscriber: name}, name, settings)
 	if err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
-	if have := answer.Text(0); settings != "" && have != settings {
+	if have := reply.Text(0); settings != "" && have != settings {
 		return &SettingsError{name, have, settings}
 	}
 	return nil
 }
 
-// Unsubscribe removes a subscriber with its counts. Files that waited only for
-// it are freed.
+// Unsubscribe removes a subscriber with its counts. Files that only it had not
+// counted are freed.
 func (c *Channel) Unsubscribe(ctx context.Context, name string) error {
 	if err := c.unsubscribe(ctx, name); err != nil {
 		return fmt.Errorf("remove subscriber %q of channel %q: %w", name, c.name, err)
@@ -76,12 +76,13 @@ func (c *Channel) Unsubscribe(ctx context.Context, name string) error {
 }
 
 func (c *Channel) unsubscribe(ctx context.Context, name string) error {
-	_, unknown := c.hasSubscriber(ctx, name)
+	_, unknown := c.settings(ctx, name)
 	if unknown != nil && !errors.Is(unknown, ErrNoSubscriber) {
 		return unknown
 	}
-	// What an earlier removal left, if it was interrupted, is removed all the same.
-	if _, err := c.call(ctx, unsubscribeScript, subject{subscriber: name}, name); err != nil {
+	// An unknown subscriber is removed too: an earlier removal may have been
+	// interrupted.
+	if _, err := c.call(ctx, unsubscribeScript, target{subscriber: name}, name); err != nil {
 		return err
 	}
 	if err := c.chat.Leave(ctx, c.chatID(), name); err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
@@ -90,32 +91,18 @@ func (c *Channel) unsubscribe(ctx context.Context, name string) error {
 	if err := c.dropCounts(ctx, name); err != nil {
 		return err
 	}
-	if err := c.settleOpen(ctx); err != nil {
+	if err := c.files.freeCounted(ctx); err != nil {
 		return err
 	}
 	return unknown
 }
 
-// dropCounts deletes a subscriber's sealed counts, totals and staged counts, and its
-// marks in the records of files.
+// dropCounts deletes a subscriber's counts and its fields of the file records.
 func (c *Channel) dropCounts(ctx context.Context, name string) error {
-	// Sealed counts first: what nobody can seal any more nobody can fold.
-	shipments, err := c.sealed(ctx, name)
-	if err != nil {
+	if err := c.totals(name).drop(ctx); err != nil {
 		return err
 	}
-	for _, shipment := range shipments {
-		if err := c.unlink(ctx, c.keys.sealedCells(name, shipment)); err != nil {
-			return err
-		}
-	}
-	err = c.scanSet(ctx, c.keys.groups(name), func(group string) error {
-		return c.unlink(ctx, c.keys.totals(name, group))
-	})
-	if err != nil {
-		return err
-	}
-	err = c.eachFile(ctx, func(id string) error {
+	err := c.files.each(ctx, func(id string) error {
 		fields := make([]string, 0, 9)
 		for _, field := range []string{"ship", "seal", fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLines} {
 			fields = append(fields, field+":"+name)
@@ -134,9 +121,9 @@ func (c *Channel) dropCounts(ctx context.Context, name string) error {
 	return c.unlink(ctx, c.keys.groups(name), c.keys.sealed(name), c.keys.problems(name))
 }
 
-// Subscribers lists the channel's subscribers by name.
+// Subscribers returns the channel's subscribers, sorted by name.
 func (c *Channel) Subscribers(ctx context.Context) ([]Subscriber, error) {
-	settings, err := ask(ctx, c.db, func() (map[string]string, error) { return c.db.HGetAll(ctx, c.keys.subscribers()).Result() })
+	settings, err := query(ctx, c.db, func() (map[string]string, error) { return c.db.HGetAll(ctx, c.keys.subscribers()).Result() })
 	if err != nil {
 		return nil, fmt.Errorf("list the subscribers of channel %q: %w", c.name, err)
 	}
@@ -152,24 +139,29 @@ func (c *Channel) Subscribers(ctx context.Context) ([]Subscriber, error) {
 	return list, nil
 }
 
-func (c *Channel) subscriberFields(ctx context.Context, name string) (map[string]string, error) {
-	fields, err := ask(ctx, c.db, func() (map[string]string, error) { return c.db.HGetAll(ctx, c.keys.subscriber(name)).Result() })
+func (s *store) subscriberNames(ctx context.Context) ([]string, error) {
+	return query(ctx, s.db, func() ([]string, error) { return s.db.HKeys(ctx, s.keys.subscribers()).Result() })
+}
+
+func (s *store) subscriberFields(ctx context.Context, name string) (map[string]string, error) {
+	fields, err := query(ctx, s.db, func() (map[string]string, error) { return s.db.HGetAll(ctx, s.keys.subscriber(name)).Result() })
 	if err != nil {
 		return nil, fmt.Errorf("read subscriber %q: %w", name, err)
 	}
 	return fields, nil
 }
 
-// hasSubscriber tells whether there is such a subscriber, with its settings.
-func (c *Channel) hasSubscriber(ctx context.Context, name string) (settings string, err error) {
-	settings, err = ask(ctx, c.db, func() (string, error) { return c.db.HGet(ctx, c.keys.subscribers(), name).Result() })
+// settings returns the settings of a subscriber, or ErrNoSubscriber.
+func (s *store) settings(ctx context.Context, name string) (string, error) {
+	settings, err := query(ctx, s.db, func() (string, error) { return s.db.HGet(ctx, s.keys.subscribers(), name).Result() })
 	if errors.Is(err, redis.Nil) {
 		return "", ErrNoSubscriber
 	}
 	return settings, err
 }
 
-// buildField is the field of a subscriber that counts the lines of a build.
+// buildField is the prefix of a subscriber's fields that count the lines of a
+// build.
 const buildField = "build:"
 
 func parseSubscriber(name, settings string, fields map[string]string) Subscriber {
@@ -190,45 +182,4 @@ func parseSubscriber(name, settings string, fields map[string]string) Subscriber
 	}
 	slices.SortFunc(s.Builds, func(a, b BuildShare) int { return strings.Compare(a.Build, b.Build) })
 	return s
-}
-
-func (c *Channel) subscriberNames(ctx context.Context) ([]string, error) {
-	return ask(ctx, c.db, func() ([]string, error) {
-		return c.db.HKeys(ctx, c.keys.subscribers()).Result()
-	})
-}
-
-// laggards says for people whom a full window waits for.
-func (c *Channel) laggards(ctx context.Context) (string, error) {
-	subscribers, err := c.Subscribers(ctx)
-	if err != nil {
-		return "", err
-	}
-	now, err := c.now(ctx)
-	if err != nil {
-		return "", err
-	}
-	if len(subscribers) == 0 {
-		return noSubscriberText(c.name), nil
-	}
-	texts := make([]string, 0, len(subscribers))
-	for _, s := range subscribers {
-		texts = append(texts, fmt.Sprintf("subscriber %q: %s", s.Name, s.lastSeen(now)))
-	}
-	return strings.Join(texts, ", "), nil
-}
-
-func noSubscriberText(channel string) string {
-	return fmt.Sprintf("channel %q has no subscriber, so nothing is counted or freed: start `skidway logs work --channel %s --subscriber NAME`", channel, channel)
-}
-
-// lastSeen says for people how a subscriber's workers do.
-func (s Subscriber) lastSeen(now time.Time) string {
-	if s.Seen.IsZero() {
-		return "no worker was ever seen"
-	}
-	if quiet := now.Sub(s.Seen); quiet > 2*DefaultLease {
-		return fmt.Sprintf("no worker seen for %s", quiet.Round(time.Second))
-	}
-	return "its workers are counting"
 }

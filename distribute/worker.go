@@ -5,23 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// WorkerConfig says how to work. The zero value is ready to use.
+// WorkerConfig configures a [Worker]. The zero value is ready to use.
 type WorkerConfig struct {
-	// Workers is how many files are counted at once; zero means one for each
-	// processor.
+	// Workers is how many files are counted at the same time; zero means one
+	// for each processor.
 	Workers int
 
-	// Lease is how long a claim is believed to be worked on after the last
-	// sign of life; zero means DefaultLease.
+	// Lease is how long a claim stays valid after the worker's last
+	// heartbeat; zero means DefaultLease.
 	Lease time.Duration
 
-	// UntilDone makes Work return when something has been shipped, every
-	// shipper that does not follow has said done, and all files are counted.
+	// UntilDone makes Work return when something was shipped, every shipper
+	// that does not follow has ended, and all files are counted.
 	UntilDone bool
 
 	// Quit, when closed, makes Work finish the files in hand and return.
@@ -31,8 +32,8 @@ type WorkerConfig struct {
 }
 
 // A Worker counts files for one subscriber. It is made by [NewWorker]; Work is
-// called once. Any number of workers, in any number of processes, may serve a
-// subscriber: each file is counted once.
+// called once. A subscriber may have any number of workers, in any number of
+// processes: each file is counted once.
 type Worker struct {
 	channel     *Channel
 	subscriber  string
@@ -40,24 +41,37 @@ type Worker struct {
 	config      WorkerConfig
 	claims      claims
 	lines       atomic.Int64  // committed
-	counting    atomic.Int32  // files in hand
-	reshipGrace time.Duration // how long an abandoned upload may take to come again
-	looking     sync.Mutex    // held by the one goroutine that looks for a file
-	backlog     backlog       // its own
+	active      atomic.Int32  // files that are being counted
+	reshipGrace time.Duration // how long an abandoned upload may take to be shipped again
+
+	queueMu sync.Mutex // held by the goroutine that looks for a file, also while it waits
+	queue   claimQueue
 
 	mu       sync.Mutex // guards what follows, and calls of Notify
 	tally    Tally
 	problems []*FileError
 }
 
-// A WorkResult is what one worker has done.
+// A WorkResult is what one worker has counted.
 type WorkResult struct {
 	Tally    Tally
 	Problems []*FileError // files that were counted in part or not at all
 }
 
-// NewWorker subscribes to a channel and makes a worker. If the subscriber counts
-// in another way than the aggregation, the error is a SettingsError.
+// An AbandonedError names files whose upload was abandoned and that were not
+// shipped again: nothing of them is counted.
+type AbandonedError struct{ Files []string }
+
+func (e *AbandonedError) Error() string {
+	return fmt.Sprintf("not counted, because their shipper gave up or died: %s: ship them again", strings.Join(e.Files, ", "))
+}
+
+// reshipLeases is how many leases a worker with UntilDone waits for an abandoned
+// upload to be shipped again.
+const reshipLeases = 2
+
+// NewWorker subscribes to a channel and returns a worker. If the subscriber has
+// other settings than the aggregation, the error is a SettingsError.
 func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggregation Aggregation, config WorkerConfig) (*Worker, error) {
 	if config.Workers <= 0 {
 		config.Workers = runtime.GOMAXPROCS(0)
@@ -70,24 +84,25 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 	}
 	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config, reshipGrace: reshipLeases * config.Lease}
 	w.config.Notify = config.Notify.guarded(&w.mu)
+	w.queue = claimQueue{channel: channel, subscriber: subscriber, lease: config.Lease, notify: w.config.Notify}
 	return w, nil
 }
 
-// Progress is how many lines this worker has counted, those of the files in
-// hand included.
+// Progress returns how many lines this worker has counted, including those of
+// the files that it is counting. It is safe for concurrent use.
 func (w *Worker) Progress() int64 {
 	lines := w.lines.Load()
-	for _, cl := range w.claims.list() {
-		lines += cl.lines.Load()
+	for _, c := range w.claims.list() {
+		lines += c.lines.Load()
 	}
 	return lines
 }
 
 // Work claims and counts files until ctx is done, Quit is closed or, with
-// UntilDone, all is counted. Between files it blocks in Redis. When ctx ends it
-// gives its claims back; files in hand are counted by another worker, or later.
-// An upload that was abandoned and not shipped again is an AbandonedError, with
-// UntilDone only. The result is valid beside an error.
+// UntilDone, all is counted. Between files it blocks in Redis. When ctx is done
+// it releases its claims; other workers count those files. With UntilDone, an
+// upload that was abandoned and not shipped again is an AbandonedError. The
+// result is valid even if there is an error.
 func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,6 +126,28 @@ func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 	return result, nil
 }
 
+// renew is the worker's heartbeat: it records that the worker lives, and renews
+// its claims. While Redis is away claims may expire; the next heartbeat, or the
+// commit, finds out.
+func (w *Worker) renew(ctx context.Context) {
+	held := w.claims.list()
+	args := []any{w.subscriber, w.config.Lease.Milliseconds()}
+	for _, c := range held {
+		args = append(args, c.id, c.token)
+	}
+	lost, err := w.channel.call(ctx, renewScript, target{subscriber: w.subscriber}, args...)
+	if err != nil {
+		return
+	}
+	for _, id := range lost.Texts() {
+		for _, c := range held {
+			if c.id == id {
+				c.lose(errClaimLost)
+			}
+		}
+	}
+}
+
 // workSlot counts one file after the other.
 func (w *Worker) workSlot(ctx context.Context) error {
 	for {
@@ -118,39 +155,40 @@ func (w *Worker) workSlot(ctx context.Context) error {
 		if err != nil || claim == nil {
 			return err
 		}
-		if err := w.workOn(ctx, claim); err != nil {
+		if err := w.process(ctx, claim); err != nil {
 			return err
 		}
 	}
 }
 
-// next waits until there is a file to claim; nil means that there is nothing
-// more to do. Only one goroutine of a worker looks and waits at a time, so that
-// idle ones cost Redis nothing.
+// next blocks until it has claimed a file; it returns nil if the work is done.
+// One goroutine at a time looks and waits, so that idle slots cost Redis nothing.
 func (w *Worker) next(ctx context.Context) (*claim, error) {
-	w.looking.Lock()
-	defer w.looking.Unlock()
+	w.queueMu.Lock()
+	defer w.queueMu.Unlock()
 	for !closed(w.config.Quit) {
-		since, err := w.channel.moment(ctx)
+		since, err := w.channel.wakeCursor(ctx)
 		if err != nil {
 			return nil, err
 		}
-		shippers, err := w.channel.shipping(ctx)
+		// Before the files: what a shipper announced before it ended is then
+		// found.
+		started, ending, err := w.channel.shippers(ctx)
 		if err != nil {
 			return nil, err
 		}
-		found, err := w.find(ctx)
+		found, err := w.queue.next(ctx)
 		if err != nil || found.claim != nil {
 			return found.claim, err
 		}
-		if err := w.channel.idle(ctx, w.subscriber); err != nil {
+		if err := w.cleanUp(ctx); err != nil {
 			return nil, err
 		}
 		pause := w.config.Lease / 2
 		switch {
 		case found.pending:
 			pause = min(pause, max(found.retryIn, time.Millisecond))
-		case w.config.UntilDone && shippers.started && shippers.batch == 0:
+		case w.config.UntilDone && started && ending == 0:
 			if pause, err = w.reshipPause(ctx); err != nil || pause <= 0 {
 				return nil, err
 			}
@@ -162,65 +200,98 @@ func (w *Worker) next(ctx context.Context) (*claim, error) {
 	return nil, nil
 }
 
-// idle cleans up what others left, while there is nothing else to do.
-func (c *Channel) idle(ctx context.Context, subscriber string) error {
-	if err := c.sweep(ctx); err != nil {
+// cleanUp finishes what dead processes left, while there is no file to count.
+func (w *Worker) cleanUp(ctx context.Context) error {
+	if err := w.channel.files.sweep(ctx); err != nil {
 		return err
 	}
-	return c.foldAll(ctx, subscriber)
+	return w.channel.totals(w.subscriber).foldAll(ctx)
 }
 
-// workOn counts and commits one file. Its error ends the worker.
-func (w *Worker) workOn(ctx context.Context, cl *claim) error {
-	work := w.claims.hold(ctx, cl)
+// reshipPause returns how long to wait, when all is counted, for abandoned
+// uploads to be shipped again: their shipper may be restarting. Zero means that
+// there are none; an AbandonedError, that the wait is over.
+func (w *Worker) reshipPause(ctx context.Context) (time.Duration, error) {
+	ids, newest, err := w.channel.files.abandoned(ctx)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	now, err := w.channel.now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if left := w.reshipGrace - now.Sub(newest); left > 0 {
+		return left, nil
+	}
+	names, err := w.channel.files.abandonedNames(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return 0, &AbandonedError{names}
+}
+
+// process counts and commits the file of a claim. Its error ends the worker.
+func (w *Worker) process(ctx context.Context, c *claim) error {
+	work := w.claims.hold(ctx, c)
 	started := time.Now()
-	everybody := false
-	name, result, err := w.countClaim(work, cl)
+	allCounted := false
+	name, result, err := w.count(work, c)
 	cause := context.Cause(work)
 	if err == nil {
-		// Not under the claim's context: the heartbeat can't tell a claim that
-		// was lost from one that the seal has just ended. The scripts can.
-		everybody, err = w.commit(ctx, cl, result, time.Since(started))
+		// Not with the claim's context: the heartbeat can't distinguish a claim
+		// that was lost from one that the seal has just ended. The scripts can.
+		allCounted, err = c.commit(ctx, result, w.aggregation.Build(), time.Since(started))
 	} else if cause != nil && ctx.Err() == nil {
 		err = cause // the heartbeat found out first
 	}
-	w.claims.drop(cl)
+	w.claims.drop(c)
 	if err == nil {
-		w.account(name, result)
-		return w.settle(ctx, cl, everybody)
+		w.record(name, result)
+		return c.settle(ctx, allCounted)
 	}
-	released := w.release(ctx, cl)
+	released := c.release(ctx)
 	switch {
 	case errors.Is(err, errClaimLost):
-		w.config.Notify.tell(Event{File: name, Text: "another worker took this file over: its count here is dropped"})
+		w.config.Notify.send(Event{File: name, Text: "another worker took this file over: its count here is dropped"})
 		return nil
 	case errors.Is(err, errAbandoned):
-		w.config.Notify.tell(Event{File: name, Text: errAbandoned.Error() + "; nothing of it is counted until it is shipped again"})
+		w.config.Notify.send(Event{File: name, Text: errAbandoned.Error() + "; nothing of it is counted until it is shipped again"})
 		return nil
 	}
 	return errors.Join(fmt.Errorf("count %s: %w", name, err), released)
 }
 
-// countClaim counts the file of a claim. It also returns the file's name.
-func (w *Worker) countClaim(ctx context.Context, cl *claim) (name string, result *fileResult, err error) {
-	r, err := w.channel.record(ctx, cl.id)
+// count counts what the subscriber has not counted of a claimed file. An error
+// means that there is no valid result; what is wrong with the file itself is in
+// the result.
+func (w *Worker) count(ctx context.Context, c *claim) (name string, result *fileResult, err error) {
+	r, err := w.channel.files.record(ctx, c.id)
 	if err != nil {
-		return cl.id, nil, err
+		return c.id, nil, err
 	}
-	if r.shipment != cl.shipment {
+	if r.shipment != c.shipment {
 		return r.name, nil, errAbandoned
 	}
-	w.counting.Add(1)
-	defer w.counting.Add(-1)
-	result, err = w.countFile(ctx, r, &cl.lines)
+	w.active.Add(1)
+	defer w.active.Add(-1)
+	upload := uploadReader{w.channel.files, r, w.config.Lease}
+	before := r.counted[w.subscriber]
+	result, err = scanFile(ctx, upload, newFileScan(w.aggregation, before, r.base, &c.lines), w.busy)
+	if err != nil {
+		return r.name, nil, err
+	}
+	result.tallyFile(before)
+	if result.failure != nil || result.damage != nil {
+		err = upload.awaitComplete(ctx)
+	}
 	return r.name, result, err
 }
 
-// busy reports whether there is a file in hand for every processor.
-func (w *Worker) busy() bool { return int(w.counting.Load()) >= runtime.GOMAXPROCS(0) }
+// busy reports whether every processor has a file to count.
+func (w *Worker) busy() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS(0) }
 
-// account notes a file that was committed.
-func (w *Worker) account(name string, result *fileResult) {
+// record adds a committed result to those of the worker.
+func (w *Worker) record(name string, result *fileResult) {
 	w.lines.Add(result.tally.Lines)
 	event := Event{File: name, Text: fmt.Sprintf("counted %d lines", result.tally.Lines)}
 	var problem error
@@ -234,11 +305,32 @@ func (w *Worker) account(name string, result *fileResult) {
 	case result.progress.note != "":
 		event.Text += "; " + result.progress.note
 	}
-	w.config.Notify.tell(event)
+	w.config.Notify.send(event)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tally.Add(result.tally)
 	if problem != nil {
 		w.problems = append(w.problems, &FileError{name, problem})
 	}
+}
+
+// shippers returns whether a shipper was ever registered at the channel, and how
+// many of those registered now will end by themselves.
+func (c *Channel) shippers(ctx context.Context) (started bool, ending int, err error) {
+	err = c.db.Retry(ctx, func() error {
+		pipe := c.db.Pipeline()
+		ever := pipe.HExists(ctx, c.keys.channel(), "shipments")
+		all := pipe.HVals(ctx, c.keys.shippers())
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		started, ending = ever.Val(), 0
+		for _, shipper := range all.Val() {
+			if mode, _, _ := strings.Cut(shipper, " "); mode != modeFollow {
+				ending++
+			}
+		}
+		return nil
+	})
+	return started, ending, err
 }

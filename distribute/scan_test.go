@@ -47,13 +47,13 @@ func TestLastLineTakenBackLeavesNothing(t *testing.T) {
 		file := &fileResult{cells: map[cellName]int64{}, tally: before}
 		file.add(Cell{"2026-11-01", "US", 5})
 		cells := counted(file.cells)
-		if err := file.countTail(words, line, int64(len(line)), ""); err != nil {
+		if err := file.addTail(words, line, int64(len(line)), ""); err != nil {
 			t.Fatal(err)
 		}
 		if file.tally.Bytes != before.Bytes+int64(len(line)) {
 			t.Fatalf("a last line of %d bytes made of %+v: %+v", len(line), before, file.tally)
 		}
-		if err := file.takeBack(file.progress.tail); err != nil {
+		if err := file.subtractTail(file.progress.tail); err != nil {
 			t.Fatal(err)
 		}
 		if file.tally != before {
@@ -81,7 +81,7 @@ func TestLastLineIsCountedAsItStands(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := &fileResult{cells: map[cellName]int64{}}
-			if err := file.countTail(aggregation, c.line, 20, "minimal"); err != nil {
+			if err := file.addTail(aggregation, c.line, 20, "minimal"); err != nil {
 				t.Fatal(err)
 			}
 			if file.tally != c.want {
@@ -101,7 +101,7 @@ func (pickyAggregation) Begin([]byte, string) (Counter, error) { return nil, err
 func TestAggregationThatRefusesTheLastLineIsHeard(t *testing.T) {
 	t.Parallel()
 	file := &fileResult{cells: map[cellName]int64{}}
-	if err := file.countTail(pickyAggregation{}, []byte("x"), 1, ""); !errors.Is(err, errPicky) {
+	if err := file.addTail(pickyAggregation{}, []byte("x"), 1, ""); !errors.Is(err, errPicky) {
 		t.Error(err)
 	}
 }
@@ -126,7 +126,7 @@ func TestMalformedRecordOfALastLineIsAnError(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := &fileResult{cells: map[cellName]int64{}}
-			if err := file.takeBack(c.tail); err == nil || !strings.Contains(err.Error(), "malformed") {
+			if err := file.subtractTail(c.tail); err == nil || !strings.Contains(err.Error(), "malformed") {
 				t.Errorf("%q: %v, cells %v", c.tail, err, file.cells)
 			}
 		})
@@ -140,7 +140,7 @@ func FuzzTakeBack(f *testing.F) {
 	f.Add("1 1 0 0 20\n1 \"a\tb\" \"\\")
 	f.Fuzz(func(t *testing.T, tail string) {
 		file := &fileResult{cells: map[cellName]int64{}}
-		if err := file.takeBack(tail); err == nil && len(file.cells) > strings.Count(tail, "\n") {
+		if err := file.subtractTail(tail); err == nil && len(file.cells) > strings.Count(tail, "\n") {
 			t.Fatalf("%q gave %d cells", tail, len(file.cells))
 		}
 	})

@@ -1,0 +1,264 @@
+package distribute
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute/stream"
+)
+
+// A fileStore holds a channel's file records and the segments of their uploads.
+type fileStore struct{ *store }
+
+// record reads the record of a file. It is empty if the channel has none.
+func (f fileStore) record(ctx context.Context, id string) (record, error) {
+	fields, err := query(ctx, f.db, func() (map[string]string, error) { return f.db.HGetAll(ctx, f.keys.file(id)).Result() })
+	if err != nil {
+		return record{}, fmt.Errorf("read the record of a file: %w", err)
+	}
+	return parseRecord(id, fields), nil
+}
+
+// each calls do for every file that has a record.
+func (f fileStore) each(ctx context.Context, do func(id string) error) error {
+	return f.scanSet(ctx, f.keys.files(), do)
+}
+
+// lookup returns the record of the file with this head, nil if the channel has
+// none, and the index entry of its key.
+func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (string, *record, error) {
+	index, err := query(ctx, f.db, func() ([]any, error) { return f.db.HMGet(ctx, f.keys.heads(), key, stream.UnfinishedLine).Result() })
+	if err != nil {
+		return "", nil, err
+	}
+	entry, _ := index[0].(string)
+	unfinished, _ := index[1].(string)
+	ids := strings.Fields(entry)
+	if key != stream.UnfinishedLine {
+		ids = append(ids, strings.Fields(unfinished)...)
+	}
+	var best *record
+	for _, id := range ids {
+		r, err := f.record(ctx, id)
+		if err != nil {
+			return "", nil, err
+		}
+		if r.head.Length > 0 && r.head.SameFile(h) && (best == nil || r.head.Length > best.head.Length) {
+			best = &r
+		}
+	}
+	return entry, best, nil
+}
+
+// readersGrace is how long the wake stream of an abandoned upload stays for its
+// readers. A reader that misses it finds the state when its own wait ends.
+const readersGrace = time.Second
+
+// An abandonment identifies the upload to abandon.
+type abandonment struct {
+	id       string
+	shipment int64
+	shipper  string // its shipper; empty: only if the lease has expired
+	reship   bool   // the file is expected to be shipped again
+}
+
+// abandon ends an upload that will not be completed, and reports whether it is
+// abandoned now.
+func (f fileStore) abandon(ctx context.Context, a abandonment) (bool, error) {
+	reply, err := f.call(ctx, abandonScript, target{file: a.id, shipment: a.shipment},
+		a.shipper, a.shipment, a.id, readersGrace.Milliseconds(), a.reship)
+	return reply.Int(0) == 1, err
+}
+
+// free deletes the segments of a file that is done or abandoned and returns
+// their space to the window. Repeating it changes nothing.
+func (f fileStore) free(ctx context.Context, id string) error {
+	r, err := f.record(ctx, id)
+	if err != nil {
+		return err
+	}
+	segments := r.segmentKeys(f.keys)
+	for {
+		batch := segments[:min(len(segments), 100)]
+		segments = segments[len(batch):]
+		last := 0
+		if len(segments) == 0 {
+			last = 1
+		}
+		if _, err := f.call(ctx, freeScript, target{file: id, shipment: r.shipment, more: batch}, r.shipment, id, last); err != nil {
+			return err
+		}
+		if last == 1 {
+			return nil
+		}
+	}
+}
+
+// freeCounted frees the files that only a removed subscriber had not counted.
+func (f fileStore) freeCounted(ctx context.Context) error {
+	return f.scanSet(ctx, f.keys.open(), func(id string) error {
+		reply, err := f.call(ctx, settleScript, target{file: id}, id)
+		if err != nil || reply.Int(0) == 0 {
+			return err
+		}
+		return f.free(ctx, id)
+	})
+}
+
+// sweepBatch is how many leftovers one sweep deals with.
+const sweepBatch = 100
+
+// sweep cleans up after dead processes: it abandons uploads and ends shippers
+// whose lease has expired, and frees files that are spent. Any process may call
+// it at any time; a process that waits for the channel does.
+func (f fileStore) sweep(ctx context.Context) error {
+	if err := f.sweepLeases(ctx); err != nil {
+		return fmt.Errorf("sweep channel %q: %w", f.name, err)
+	}
+	spent, err := query(ctx, f.db, func() ([]string, error) { return f.db.SRandMemberN(ctx, f.keys.spent(), sweepBatch).Result() })
+	if err != nil {
+		return fmt.Errorf("sweep channel %q: %w", f.name, err)
+	}
+	for _, id := range spent {
+		if err := f.free(ctx, id); err != nil {
+			return fmt.Errorf("sweep channel %q: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+func (f fileStore) sweepLeases(ctx context.Context) error {
+	now, err := f.now(ctx)
+	if err != nil {
+		return err
+	}
+	expired := &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(now.UnixMilli(), 10), Count: sweepBatch}
+	var uploads, shippers []string
+	err = f.db.Retry(ctx, func() error {
+		pipe := f.db.Pipeline()
+		u := pipe.ZRangeByScore(ctx, f.keys.uploads(), expired)
+		s := pipe.ZRangeByScore(ctx, f.keys.leases(), expired)
+		_, err := pipe.Exec(ctx)
+		uploads, shippers = u.Val(), s.Val()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range uploads {
+		r, err := f.record(ctx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := f.abandon(ctx, abandonment{id: id, shipment: r.shipment, reship: true}); err != nil {
+			return err
+		}
+	}
+	for _, token := range shippers {
+		if _, err := f.call(ctx, endScript, target{}, token, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetOld deletes records that are older than RememberFor, and the oldest of
+// more than RememberFiles.
+func (f fileStore) forgetOld(ctx context.Context) error {
+	now, err := f.now(ctx)
+	if err != nil {
+		return err
+	}
+	var old []string
+	before := now.Add(-RememberFor)
+	err = f.db.Retry(ctx, func() error {
+		count, err := f.db.ZCard(ctx, f.keys.files()).Result()
+		if err != nil {
+			return err
+		}
+		if excess := count - RememberFiles; excess > 0 {
+			old, err = f.db.ZRange(ctx, f.keys.files(), 0, min(excess, sweepBatch)-1).Result()
+			before = now
+			return err
+		}
+		old, err = f.db.ZRangeByScore(ctx, f.keys.files(), &redis.ZRangeBy{
+			Min: "-inf", Max: strconv.FormatInt(before.UnixMilli(), 10), Count: sweepBatch}).Result()
+		return err
+	})
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	names, err := f.subscriberNames(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range old {
+		for _, name := range names {
+			if err := f.db.Retry(ctx, func() error { return f.db.SRem(ctx, f.keys.problems(name), id).Err() }); err != nil {
+				return err
+			}
+		}
+		if _, err := f.call(ctx, forgetScript, target{file: id}, id, before.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// abandonedMaxAge is how long an abandoned upload is reported.
+const abandonedMaxAge = 24 * time.Hour
+
+// abandoned returns the ids of uploads that were abandoned and not shipped again,
+// and the time of the last one.
+func (f fileStore) abandoned(ctx context.Context) (ids []string, newest time.Time, err error) {
+	now, err := f.now(ctx)
+	if err != nil {
+		return nil, newest, err
+	}
+	entries, err := query(ctx, f.db, func() ([]redis.Z, error) {
+		return f.db.ZRangeByScoreWithScores(ctx, f.keys.abandoned(), &redis.ZRangeBy{
+			Min: strconv.FormatInt(now.Add(-abandonedMaxAge).UnixMilli(), 10), Max: "+inf", Count: 1000}).Result()
+	})
+	for _, entry := range entries {
+		id, _ := entry.Member.(string)
+		ids, newest = append(ids, id), time.UnixMilli(int64(entry.Score))
+	}
+	return ids, newest, err
+}
+
+// abandonedNames returns the names of the files that [fileStore.abandoned] lists.
+func (f fileStore) abandonedNames(ctx context.Context) ([]string, error) {
+	ids, _, err := f.abandoned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		r, err := f.record(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, r.name)
+	}
+	return names, nil
+}
+
+// clearAbandoned removes the abandoned uploads whose id has this prefix: their
+// file is shipped under another id. An empty prefix removes none.
+func (f fileStore) clearAbandoned(ctx context.Context, prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	ids, _, err := f.abandoned(ctx)
+	for _, id := range ids {
+		if err == nil && strings.HasPrefix(id, prefix) {
+			err = f.db.Retry(ctx, func() error { return f.db.ZRem(ctx, f.keys.abandoned(), id).Err() })
+		}
+	}
+	return err
+}

@@ -1,0 +1,268 @@
+package distribute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"skidway/distribute/stream"
+)
+
+// The sample that Begin receives has the first sampleLines lines of a file; fewer
+// if the lines are long: sampleSize bytes with at least minSampleLines, and
+// maxSample bytes in any case.
+const (
+	sampleLines    = 1000
+	minSampleLines = 20
+	sampleSize     = 1 << 20
+	maxSample      = 4 << 20
+)
+
+// A fileScan counts the part of a file that a subscriber has not counted yet.
+// The file's uncompressed content is written to it; it splits the content into
+// lines for a [Counter].
+type fileScan struct {
+	aggregation Aggregation
+	before      progress
+	skip        int64         // bytes that were counted before
+	start       int64         // offset in the content where the count begins
+	lines       *atomic.Int64 // counted so far, for the worker's progress
+
+	sample   []byte // until the count begins
+	sampled  int    // newlines in it
+	counter  Counter
+	splitter *stream.Splitter
+	verdicts verdicts
+}
+
+// newFileScan returns a scan of an upload that begins at base, for a subscriber
+// that has counted the file up to before.
+func newFileScan(aggregation Aggregation, before progress, base int64, lines *atomic.Int64) *fileScan {
+	start := max(before.resume, base)
+	return &fileScan{aggregation: aggregation, before: before, skip: start - base, start: start, lines: lines}
+}
+
+// A fileResult is the count of one file under one claim.
+type fileResult struct {
+	tally    Tally
+	cells    map[cellName]int64
+	progress progress
+	failure  error // nothing of the file was counted
+	damage   error // the file was counted only up to this error
+}
+
+type cellName struct{ group, member string }
+
+func (r *fileResult) add(cell Cell) { r.cells[cellName{cell.Group, cell.Member}] += cell.N }
+
+// A refusal wraps the error of an aggregation that refuses a file.
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+// scanFile reads and decompresses an upload into the scan. Its error means that
+// there is no valid result; what is wrong with the file itself is in the result.
+func scanFile(ctx context.Context, upload uploadReader, scan *fileScan, busy func() bool) (*fileResult, error) {
+	content := upload.open(ctx)
+	defer content.Close()
+	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content) }
+	return scan.result(stream.Pipeline(scan, inflate, busy, content.Cancel))
+}
+
+// Write counts the next block of the content. Its only error is a refusal.
+func (s *fileScan) Write(block []byte) (int, error) {
+	written := len(block)
+	skipped := min(s.skip, int64(written))
+	s.skip -= skipped
+	block = block[skipped:]
+	if s.splitter == nil {
+		s.sample = append(s.sample, block...)
+		s.sampled += bytes.Count(block, []byte("\n"))
+		if !s.fresh() || s.sampled >= sampleLines || len(s.sample) >= maxSample || len(s.sample) >= sampleSize && s.sampled >= minSampleLines {
+			return written, s.begin()
+		}
+		return written, nil
+	}
+	s.splitter.Split(block)
+	s.lines.Store(s.verdicts.tally().Lines)
+	return written, nil
+}
+
+// fresh reports whether the subscriber has not counted anything of the file.
+func (s *fileScan) fresh() bool { return s.before.shipment == 0 || s.before.resume == 0 }
+
+// begin starts the Counter and counts the sample.
+func (s *fileScan) begin() (err error) {
+	sample, state := s.sample, ""
+	if !s.fresh() {
+		sample, state = nil, s.before.state
+	}
+	if s.counter, err = s.aggregation.Begin(sample, state); err != nil {
+		return &refusal{err}
+	}
+	s.splitter = stream.NewSplitter(s.start, func(line []byte) { s.verdicts.add(s.counter, line) })
+	s.splitter.Split(s.sample)
+	s.sample = nil
+	return nil
+}
+
+// result ends the count. err is the error that ended the content, nil at its
+// regular end.
+func (s *fileScan) result(err error) (*fileResult, error) {
+	result := &fileResult{cells: map[cellName]int64{}, progress: s.before}
+	var refused *refusal
+	if s.splitter == nil && !errors.As(err, &refused) {
+		if err != nil && !isDamage(err) {
+			return nil, err
+		}
+		if begun := s.begin(); begun != nil && !(isDamage(err) && len(s.sample) == 0) {
+			err = begun // but a file that is damaged from its first byte on is damaged
+		}
+	}
+	if s.splitter == nil {
+		result.fail(err)
+		return result, nil
+	}
+	switch {
+	case isDamage(err):
+		result.damage = fmt.Errorf("%w; %s", err, s.place())
+	case err != nil:
+		return nil, err
+	}
+	if err := s.collect(result); err != nil {
+		return nil, err
+	}
+	if result.progress.end < s.before.end { // there was nothing new
+		result.reset(s.before)
+	} else if err := result.subtractTail(s.before.tail); err != nil {
+		result.reset(s.before)
+		result.fail(err)
+	}
+	return result, nil
+}
+
+// collect adds the counts of the whole lines and of the last line to the result.
+func (s *fileScan) collect(result *fileResult) error {
+	resume := s.splitter.Resume()
+	result.tally = s.verdicts.tally()
+	result.tally.Bytes = resume - s.splitter.Start()
+	s.counter.Cells(result.add)
+	state := s.counter.State()
+	result.progress = progress{resume: resume, end: resume, state: state, note: s.splitter.Note()}
+	if result.damage != nil {
+		result.progress.note, result.progress.missing = "partial: "+result.damage.Error(), true
+		return nil
+	}
+	if line, size := s.splitter.Tail(); size > 0 {
+		if err := result.addTail(s.aggregation, line, size, state); err != nil {
+			return err
+		}
+	}
+	result.progress.end = s.splitter.Offset()
+	return nil
+}
+
+// place returns text for people: how far the file was counted.
+func (s *fileScan) place() string {
+	if s.splitter.Start() == 0 {
+		return fmt.Sprintf("counted up to line %d, byte %d of the uncompressed content", s.verdicts.tally().Lines, s.splitter.Resume())
+	}
+	return fmt.Sprintf("counted up to byte %d of the uncompressed content", s.splitter.Resume())
+}
+
+// reset drops all counts of the result: the progress is that from before.
+func (r *fileResult) reset(before progress) {
+	r.tally, r.cells, r.progress = Tally{}, map[cellName]int64{}, before
+}
+
+// fail records the error for which nothing of the file is counted.
+func (r *fileResult) fail(err error) {
+	r.failure = err
+	r.progress.note, r.progress.missing = err.Error(), true
+}
+
+// tallyFile counts the file itself, as the difference to the state before: a file
+// that was counted in part may now be counted in whole.
+func (r *fileResult) tallyFile(before progress) {
+	kinds := func(p progress, add int64) {
+		switch {
+		case p.missing && p.end == 0:
+			r.tally.Failed += add
+		case p.missing:
+			r.tally.Partial += add
+			r.tally.Files += add
+		default:
+			r.tally.Files += add
+		}
+	}
+	if before.shipment > 0 {
+		kinds(before, -1)
+	}
+	kinds(r.progress, 1)
+	r.progress.lines = before.lines + r.tally.Lines
+}
+
+// isDamage reports whether an error concerns the content of the upload, and not
+// the connection to Redis.
+func isDamage(err error) bool { return stream.IsDamage(err) || errors.Is(err, errVanished) }
+
+// A log that is shipped while it grows may end in the middle of a line. That
+// line, its tail, is counted as it is, for it may be the last one. Its counts are
+// stored with the file: when the file grows they are subtracted, and the whole
+// line is counted.
+
+// The counts of a tail are stored as text: one line for the tally, then one line
+// for each cell.
+const (
+	tallyFormat = "%d %d %d %d %d\n"
+	cellFormat  = "%d %q %q\n"
+)
+
+// addTail counts a last line without newline; line is nil if it is too long to be
+// parsed.
+func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, state string) error {
+	counter, err := aggregation.Begin(nil, state)
+	if err != nil {
+		return fmt.Errorf("count the last line: %w", err)
+	}
+	var seen verdicts
+	seen.add(counter, line)
+	tally := seen.tally()
+	tally.Bytes = size
+	var text strings.Builder
+	fmt.Fprintf(&text, tallyFormat, tally.Lines, tally.Counted, tally.Unknown, tally.Unparsable, tally.Bytes)
+	counter.Cells(func(cell Cell) {
+		r.add(cell)
+		fmt.Fprintf(&text, cellFormat, cell.N, cell.Group, cell.Member)
+	})
+	r.tally.Add(tally)
+	r.progress.tail = text.String()
+	return nil
+}
+
+// subtractTail subtracts the counts that an earlier addTail stored.
+func (r *fileResult) subtractTail(tail string) error {
+	if tail == "" {
+		return nil
+	}
+	head, cells, _ := strings.Cut(tail, "\n")
+	var t Tally
+	if _, err := fmt.Sscanf(head+"\n", tallyFormat, &t.Lines, &t.Counted, &t.Unknown, &t.Unparsable, &t.Bytes); err != nil {
+		return fmt.Errorf("the record of the last line is malformed: %w", err)
+	}
+	r.tally.Add(Tally{Lines: -t.Lines, Counted: -t.Counted, Unknown: -t.Unknown, Unparsable: -t.Unparsable, Bytes: -t.Bytes})
+	for line := range strings.Lines(cells) {
+		var cell Cell
+		if _, err := fmt.Sscanf(line, cellFormat, &cell.N, &cell.Group, &cell.Member); err != nil {
+			return fmt.Errorf("the record of the last line is malformed: %w", err)
+		}
+		cell.N = -cell.N
+		r.add(cell)
+	}
+	return nil
+}

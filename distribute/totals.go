@@ -1,0 +1,193 @@
+package distribute
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// cellBatch is how many cells one script call stages or folds.
+const cellBatch = 500
+
+// totals are the counts of one subscriber: those that are added up per group, and
+// the sealed cells of single shipments, which are valid but not added up yet.
+type totals struct {
+	*store
+	subscriber string
+}
+
+func (s *store) totals(subscriber string) totals { return totals{s, subscriber} }
+
+// sealed returns the shipments that have sealed cells.
+func (t totals) sealed(ctx context.Context) ([]string, error) {
+	return query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.sealed(t.subscriber)).Result() })
+}
+
+// foldAll folds the shipments that dead workers left sealed.
+func (t totals) foldAll(ctx context.Context) error {
+	shipments, err := t.sealed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, shipment := range shipments {
+		if err := t.fold(ctx, shipment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fold moves the sealed cells of one shipment into the totals. Several processes
+// may fold one shipment at the same time.
+func (t totals) fold(ctx context.Context, shipment string) error {
+	sealed := t.keys.sealedCells(t.subscriber, shipment)
+	for cursor := uint64(0); ; {
+		var pairs []string
+		err := t.db.Retry(ctx, func() (err error) {
+			pairs, cursor, err = t.db.HScan(ctx, sealed, cursor, "", cellBatch).Result()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// A scan may return more than it was asked for.
+		for batch := range slices.Chunk(pairs, 2*cellBatch) {
+			left, err := t.foldCells(ctx, shipment, batch)
+			if err != nil || left == 0 {
+				return err
+			}
+		}
+		if cursor == 0 && len(pairs) == 0 {
+			// The cells are gone, but the shipment is still listed: another
+			// process folded them meanwhile, or deleted them.
+			return t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.keys.sealed(t.subscriber), shipment).Err() })
+		}
+		// The scan returns every cell that existed at its start, although
+		// cells are removed meanwhile. If any are left it starts again.
+	}
+}
+
+// foldCells folds some cells of a shipment, given as pairs of name and number,
+// and returns how many cells are left.
+func (t totals) foldCells(ctx context.Context, shipment string, pairs []string) (int64, error) {
+	keys := target{subscriber: t.subscriber, sealed: shipment}
+	args := []any{shipment, t.subscriber, len(pairs) / 2}
+	var members, groups []any
+	number := map[string]int{} // of each group, from 1
+	for i := 0; i < len(pairs); i += 2 {
+		group, member, _ := strings.Cut(pairs[i], "\t")
+		if number[group] == 0 {
+			number[group] = len(number) + 1
+			keys.more, groups = append(keys.more, t.keys.totals(t.subscriber, group)), append(groups, group)
+		}
+		args, members = append(args, pairs[i]), append(members, member, number[group])
+	}
+	args = append(append(args, members...), groups...)
+	reply, err := t.call(ctx, foldScript, keys, args...)
+	return reply.Int(0), err
+}
+
+// drop deletes sealed cells and totals. Sealed cells go first: a fold that runs
+// at the same time can then add nothing to deleted totals.
+func (t totals) drop(ctx context.Context) error {
+	shipments, err := t.sealed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, shipment := range shipments {
+		if err := t.unlink(ctx, t.keys.sealedCells(t.subscriber, shipment)); err != nil {
+			return err
+		}
+	}
+	return t.scanSet(ctx, t.keys.groups(t.subscriber), func(group string) error {
+		return t.unlink(ctx, t.keys.totals(t.subscriber, group))
+	})
+}
+
+// rows reads the totals and the sealed cells, group by group, each group in one
+// transaction, so that no group is read in the middle of a fold.
+func (t totals) rows(ctx context.Context, options ReportOptions) ([]Row, error) {
+	shipments, err := t.sealed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := t.groups(ctx, shipments)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, group := range groups {
+		if options.From != "" && group < options.From || options.To != "" && group > options.To {
+			continue
+		}
+		counts, err := t.counts(ctx, group, shipments)
+		if err != nil {
+			return nil, err
+		}
+		start := len(rows)
+		for member, n := range counts {
+			if n != 0 {
+				rows = append(rows, Row{group, member, n})
+			}
+		}
+		slices.SortFunc(rows[start:], func(a, b Row) int { return cmp.Compare(a.Member, b.Member) })
+	}
+	return rows, nil
+}
+
+// groups returns the names of all groups in the totals and in sealed cells.
+func (t totals) groups(ctx context.Context, shipments []string) ([]string, error) {
+	var names []string
+	err := t.scanSet(ctx, t.keys.groups(t.subscriber), func(group string) error {
+		names = append(names, group)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, shipment := range shipments {
+		cells, err := query(ctx, t.db, func() ([]string, error) { return t.db.HKeys(ctx, t.keys.sealedCells(t.subscriber, shipment)).Result() })
+		if err != nil {
+			return nil, err
+		}
+		for _, cell := range cells {
+			group, _, _ := strings.Cut(cell, "\t")
+			names = append(names, group)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// counts reads the numbers of one group, by member.
+func (t totals) counts(ctx context.Context, group string, shipments []string) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := t.db.Retry(ctx, func() error {
+		clear(counts)
+		pipe := t.db.TxPipeline()
+		totals := pipe.ZRangeWithScores(ctx, t.keys.totals(t.subscriber, group), 0, -1)
+		sealed := make([]*redis.MapStringStringCmd, len(shipments))
+		for i, shipment := range shipments {
+			sealed[i] = pipe.HGetAll(ctx, t.keys.sealedCells(t.subscriber, shipment))
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		for _, z := range totals.Val() {
+			member, _ := z.Member.(string)
+			counts[member] += int64(z.Score)
+		}
+		for _, cells := range sealed {
+			for cell, n := range cells.Val() {
+				if g, member, _ := strings.Cut(cell, "\t"); g == group {
+					counts[member] += parseInt(n)
+				}
+			}
+		}
+		return nil
+	})
+	return counts, err
+}
