@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
 
 	"skidway/internal/rdb"
 )
@@ -81,8 +82,21 @@ func (a *App) WithRedis(ctx context.Context, alone string, f func(*rdb.DB) error
 	return f(db)
 }
 
-// WithClient opens the shared Redis, and what open makes of it, for as long as f
-// runs. Names and values that can't be are wrong usage.
-func WithClient[T any](ctx context.Context, a *App, open func(*rdb.DB) T, f func(T) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error { return InvalidAsUsage(f(open(db))) })
+// With opens the shared Redis, and a client of it, for as long as f runs. Names
+// and values that are invalid make the command end with [ExitUsage].
+func With[T any](ctx context.Context, a *App, open func(*rdb.DB) (T, error), f func(T) error) error {
+	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
+		client, err := open(db)
+		if err == nil {
+			err = f(client)
+		}
+		return InvalidAsUsage(err)
+	})
+}
+
+// Using is [With] as the RunE of a command.
+func Using[T any](a *App, open func(*rdb.DB) (T, error), f func(ctx context.Context, client T, args []string) error) func(*cobra.Command, []string) error {
+	return Action(func(c *cobra.Command, args []string) error {
+		return With(c.Context(), a, open, func(client T) error { return f(c.Context(), client, args) })
+	})
 }

@@ -24,6 +24,13 @@ type Column[T any] struct {
 	Only  string         // "csv" or "json" for a key that only that format has
 }
 
+func (c *Column[T]) cell(row T) string {
+	if c.Cell != nil {
+		return c.Cell(row)
+	}
+	return Printable(text(c.Value(row)))
+}
+
 // A View declares once how rows are printed, in each format.
 type View[T any] []Column[T]
 
@@ -38,12 +45,8 @@ func (v View[T]) Table(rows []T) *Table {
 	for _, row := range rows {
 		var cells []string
 		for _, c := range v {
-			switch {
-			case c.Head == "":
-			case c.Cell != nil:
-				cells = append(cells, c.Cell(row))
-			default:
-				cells = append(cells, Printable(text(c.Value(row))))
+			if c.Head != "" {
+				cells = append(cells, c.cell(row))
 			}
 		}
 		t.Add(cells...)
@@ -98,6 +101,34 @@ func PrintView[T any](a *App, format string, v View[T], rows []T, object any) er
 	return a.Print(format, v.Table(rows).Write,
 		func(out io.Writer) error { return WriteCSV(out, v.CSV(rows)) },
 		func(out io.Writer) error { return WriteJSON(out, object) })
+}
+
+// Figures returns a row as CSV records of a key and a value.
+func (v View[T]) Figures(row T) (records [][]string) {
+	for _, c := range v {
+		if c.Key == "" || c.Only == "json" {
+			continue
+		}
+		if value := c.Value(row); !c.Omit || !empty(value) {
+			records = append(records, []string{c.Key, text(value)})
+		}
+	}
+	return records
+}
+
+// PrintFigures prints one row with a line for each column: in tables below name
+// and value, in CSV below key and "value". Columns with Omit are left out of all
+// formats when they are empty.
+func PrintFigures[T any](a *App, format string, v View[T], row T, key, name, value string) error {
+	table := &Table{Heads: []string{name, value}, Right: make([]bool, 2)}
+	for _, c := range v {
+		if c.Head != "" && (!c.Omit || !empty(c.Value(row))) {
+			table.Add(c.Head, c.cell(row))
+		}
+	}
+	return a.Print(format, table.Write,
+		func(out io.Writer) error { return WriteCSV(out, append([][]string{{key, "value"}}, v.Figures(row)...)) },
+		func(out io.Writer) error { return WriteJSON(out, v.Object(row)) })
 }
 
 // text is a value as CSV has it.

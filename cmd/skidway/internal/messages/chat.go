@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -36,14 +34,7 @@ member, unless it is a channel.`,
 	return c
 }
 
-// chatAction is an action on the group chats. Its first argument names one.
-func chatAction(a *cli.App, f func(ctx context.Context, g *group.Client, id string) error) func(*cobra.Command, []string) error {
-	return cli.Action(func(c *cobra.Command, args []string) error {
-		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error { return f(c.Context(), g, args[0]) })
-	})
-}
-
-// chatLimits are the flags for limits of a chat.
+// chatLimits are the flags with the limits of a chat.
 type chatLimits struct {
 	messages  cli.Number
 	bytes     cli.Size
@@ -60,7 +51,7 @@ func (l *chatLimits) add(c *cobra.Command) {
 	}
 }
 
-// change gives limits with those that were given on the command line.
+// change returns limits with those of the command line in place.
 func (l *chatLimits) change(c *cobra.Command, limits group.Limits) group.Limits {
 	if c.Flags().Changed("keep") {
 		limits.Messages = uint64(l.messages)
@@ -99,30 +90,25 @@ it outlives them, and everybody can send.`,
 	c.Flags().BoolVar(&channel, "channel", false, "keep the chat when nobody is in it")
 	limits.add(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		options := group.CreateOptions{Members: firstMembers(as, members), Limits: limits.change(c, group.Limits{})}
+		members = append(members, as)
+		slices.Sort(members)
+		options := group.CreateOptions{Members: slices.Compact(members), Limits: limits.change(c, group.Limits{})}
 		if channel {
 			options.Kind = group.Channel
 		}
-		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error { return create(a, c, g, id, as, options, args) })
+		return cli.With(c.Context(), a, openGroups, func(g *group.Client) error { return createChat(a, c, g, id, as, options, args) })
 	})
 	return c
 }
 
-// firstMembers gives who creates a chat and the others, each once.
-func firstMembers(as string, others []string) []string {
-	members := append([]string{as}, others...)
-	slices.Sort(members)
-	return slices.Compact(members)
-}
-
-func create(a *cli.App, c *cobra.Command, g *group.Client, id, as string, options group.CreateOptions, args []string) error {
+func createChat(a *cli.App, c *cobra.Command, g *group.Client, id, as string, options group.CreateOptions, args []string) error {
 	var first chat.Content
-	if len(args) > 0 { // read it all before there is a chat
+	if len(args) > 0 { // read the whole message before the chat exists
 		content, err := new(contentFlags).content(c, args)
 		if err != nil {
 			return err
 		}
-		if len(content.Body) > chat.MaxBody { // for the chat it would be too late
+		if len(content.Body) > chat.MaxBody { // the chat would exist when Send refuses it
 			return cli.WrongUsage("MESSAGE has more than %d bytes", chat.MaxBody)
 		}
 		first = content
@@ -131,7 +117,7 @@ func create(a *cli.App, c *cobra.Command, g *group.Client, id, as string, option
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.Out, id); err != nil {
+	if err := a.PrintLine(id); err != nil {
 		return fmt.Errorf("created chat %q, but can't print its id: %w", id, err)
 	}
 	if len(args) == 0 {
@@ -145,7 +131,6 @@ func create(a *cli.App, c *cobra.Command, g *group.Client, id, as string, option
 
 func chatSend(a *cli.App) *cobra.Command {
 	var as string
-	var flags contentFlags
 	c := &cobra.Command{
 		Use:   "send ID [MESSAGE]",
 		Short: "Sends a message and prints its number",
@@ -157,22 +142,9 @@ standard input; with --url it can be left out.`,
 		Args: cli.Args("ID", "[ARG]"),
 	}
 	asFlag(c, &as)
-	flags.add(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		content, err := flags.content(c, args[1:])
-		if err != nil {
-			return err
-		}
-		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
-			number, err := g.Send(c.Context(), args[0], as, content)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(a.Out, number)
-			return err
-		})
+	return send(a, c, openGroups, func(c *cobra.Command, g *group.Client, id string, content chat.Content) (uint64, error) {
+		return g.Send(c.Context(), id, as, content)
 	})
-	return c
 }
 
 var membershipView = cli.View[group.Membership]{
@@ -196,14 +168,12 @@ chat's limits deleted before they were read, and the number of the last one.`,
 	}
 	asFlag(c, &as)
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
-			chats, err := g.Unread(c.Context(), as)
-			if err != nil {
-				return err
-			}
-			return printChats(a, output.Word, chats)
-		})
+	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, _ []string) error {
+		chats, err := g.Unread(ctx, as)
+		if err != nil {
+			return err
+		}
+		return printChats(a, output.Word, chats)
 	})
 	return c
 }
@@ -239,7 +209,7 @@ limit lets go is deleted at once, read or not.`,
 		if !slices.ContainsFunc([]string{"keep", "keep-bytes", "keep-age", "drop-away", "none"}, c.Flags().Changed) {
 			return cli.WrongUsage("nothing to change: give --keep, --keep-bytes, --keep-age, --drop-away or --none")
 		}
-		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
+		return cli.With(c.Context(), a, openGroups, func(g *group.Client) error {
 			info, err := g.Info(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -253,21 +223,36 @@ limit lets go is deleted at once, read or not.`,
 	return c
 }
 
-// An infoView prints what is known of a chat.
-type infoView struct {
-	Chat    string     `json:"chat"`
-	Kind    group.Kind `json:"kind"`
-	Created time.Time  `json:"created"`
-	Members uint64     `json:"members"`
-	Last    uint64     `json:"last"`
-	Oldest  uint64     `json:"oldest"`
-	Kept    uint64     `json:"kept"`
-	Bytes   uint64     `json:"bytes"`
+// An infoRow is a chat with its id.
+type infoRow struct {
+	id string
+	group.Info
+}
 
-	Keep      uint64  `json:"keep,omitempty"`
-	KeepBytes uint64  `json:"keep_bytes,omitempty"`
-	KeepAge   float64 `json:"keep_age_seconds,omitempty"`
-	DropAway  float64 `json:"drop_away_seconds,omitempty"`
+var infoView = cli.View[infoRow]{
+	{Key: "chat", Value: func(i infoRow) any { return i.id }},
+	{Key: "kind", Head: "kind", Value: func(i infoRow) any { return i.Kind }},
+	{
+		Key: "created", Head: "created", Value: func(i infoRow) any { return i.Created.UTC() },
+		Cell: func(i infoRow) string { return i.Created.Local().Format(time.DateTime) },
+	},
+	{Key: "members", Head: "members", Value: func(i infoRow) any { return i.Members }},
+	{Key: "last", Head: "last", Value: func(i infoRow) any { return i.Last }},
+	{Key: "oldest", Head: "oldest", Value: func(i infoRow) any { return i.Oldest }},
+	{Key: "kept", Head: "kept", Value: func(i infoRow) any { return i.Kept }},
+	{
+		Key: "bytes", Head: "bytes", Value: func(i infoRow) any { return i.Bytes },
+		Cell: func(i infoRow) string { return humanize.IBytes(i.Bytes) },
+	},
+	{Key: "keep", Head: "keep", Value: func(i infoRow) any { return i.Limits.Messages }, Omit: true},
+	{
+		Key: "keep_bytes", Head: "keep bytes", Value: func(i infoRow) any { return i.Limits.Bytes }, Omit: true,
+		Cell: func(i infoRow) string { return humanize.IBytes(i.Limits.Bytes) },
+	},
+	{Key: "keep_age", Head: "keep age", Value: func(i infoRow) any { return i.Limits.Age }, Omit: true, Only: "csv"},
+	{Key: "keep_age_seconds", Value: func(i infoRow) any { return i.Limits.Age.Seconds() }, Omit: true, Only: "json"},
+	{Key: "drop_away", Head: "drop away", Value: func(i infoRow) any { return i.Limits.Away }, Omit: true, Only: "csv"},
+	{Key: "drop_away_seconds", Value: func(i infoRow) any { return i.Limits.Away.Seconds() }, Omit: true, Only: "json"},
 }
 
 func chatInfo(a *cli.App) *cobra.Command {
@@ -279,55 +264,12 @@ func chatInfo(a *cli.App) *cobra.Command {
 		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
-		i, err := g.Info(ctx, id)
+	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+		info, err := g.Info(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		v := infoView{
-			id, i.Kind, i.Created.UTC(), i.Members, i.Last, i.Oldest, i.Kept, i.Bytes,
-			i.Limits.Messages, i.Limits.Bytes, i.Limits.Age.Seconds(), i.Limits.Away.Seconds(),
-		}
-		return a.Print(output.Word,
-			func(out io.Writer) error { return infoTable(id, i).Write(out) },
-			func(out io.Writer) error { return cli.WriteCSV(out, infoRows(id, i)) },
-			func(out io.Writer) error { return cli.WriteJSON(out, v) })
+		return cli.PrintFigures(a, output.Word, infoView, infoRow{args[0], info}, "figure", "chat", cli.Printable(args[0]))
 	})
 	return c
-}
-
-// infoRows has one figure a line.
-func infoRows(id string, i group.Info) [][]string {
-	rows := [][]string{
-		{"figure", "value"}, {"chat", id}, {"kind", string(i.Kind)}, {"created", cli.Stamp(i.Created)},
-		{"members", cli.Digits(i.Members)}, {"last", cli.Digits(i.Last)}, {"oldest", cli.Digits(i.Oldest)},
-		{"kept", cli.Digits(i.Kept)}, {"bytes", cli.Digits(i.Bytes)},
-	}
-	limit := func(name, value string, set bool) {
-		if set {
-			rows = append(rows, []string{name, value})
-		}
-	}
-	limit("keep", cli.Digits(i.Limits.Messages), i.Limits.Messages > 0)
-	limit("keep_bytes", cli.Digits(i.Limits.Bytes), i.Limits.Bytes > 0)
-	limit("keep_age", i.Limits.Age.String(), i.Limits.Age > 0)
-	limit("drop_away", i.Limits.Away.String(), i.Limits.Away > 0)
-	return rows
-}
-
-func infoTable(id string, i group.Info) *cli.Table {
-	t := &cli.Table{Heads: []string{"chat", cli.Printable(id)}, Right: []bool{false, false}}
-	for _, row := range infoRows(id, i)[2:] {
-		value := cli.Printable(row[1])
-		switch row[0] {
-		case "created":
-			value = i.Created.Local().Format(time.DateTime)
-		case "bytes":
-			value = humanize.IBytes(i.Bytes)
-		case "keep_bytes":
-			value = humanize.IBytes(i.Limits.Bytes)
-		}
-		t.Add(strings.ReplaceAll(row[0], "_", " "), value)
-	}
-	return t
 }

@@ -26,12 +26,12 @@ func chatJoin(a *cli.App) *cobra.Command {
 	}
 	asFlag(c, &as)
 	c.Flags().BoolVar(&fromStart, "from-start", false, "begin with the oldest message that is kept")
-	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
+	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		start := group.FromNow
 		if fromStart {
 			start = group.FromOldest
 		}
-		return g.Join(ctx, id, as, start)
+		return g.Join(ctx, args[0], as, start)
 	})
 	return c
 }
@@ -47,16 +47,17 @@ member the chat ends, unless it is a channel.`,
 		Args:    cli.Args("ID"),
 	}
 	asFlag(c, &as)
-	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
-		if err := checkMember(ctx, g, id, as); err != nil {
+	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+		if err := checkMember(ctx, g, args[0], as); err != nil {
 			return err
 		}
-		return g.Leave(ctx, id, as)
+		return g.Leave(ctx, args[0], as)
 	})
 	return c
 }
 
-// checkMember tells whoever mistyped a name: leaving twice is no error.
+// checkMember returns an error if member is not in the chat, so that a mistyped name
+// is noticed: for the library leaving twice is no error.
 func checkMember(ctx context.Context, g *group.Client, id, member string) error {
 	_, err := g.Pending(ctx, id, member, 0, 1)
 	return err
@@ -73,22 +74,20 @@ deletes the whole chat, with everything in it. Anybody can do this.`,
   skidway chat drop lunch`,
 		Args: cli.Args("ID", "[ARG]"),
 	}
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
-			before, err := g.Info(c.Context(), args[0])
-			var corrupt *chat.CorruptError
-			if len(args) == 1 && errors.As(err, &corrupt) {
-				a.Console.Problem("chat "+args[0], err)
-				err = nil
-			}
-			if err != nil {
-				return err
-			}
-			if len(args) == 1 {
-				return dropChat(c.Context(), a, g, args[0], before)
-			}
-			return dropMember(c.Context(), a, g, args[0], args[1], before)
-		})
+	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+		before, err := g.Info(ctx, args[0])
+		var corrupt *chat.CorruptError
+		if len(args) == 1 && errors.As(err, &corrupt) {
+			a.Console.Problem("chat "+args[0], err)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(args) == 1 {
+			return dropChat(ctx, a, g, args[0], before)
+		}
+		return dropMember(ctx, a, g, args[0], args[1], before)
 	})
 	return c
 }
@@ -150,8 +149,8 @@ last read or sent.`,
 		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = chatAction(a, func(ctx context.Context, g *group.Client, id string) error {
-		members, err := g.Members(ctx, id)
+	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+		members, err := g.Members(ctx, args[0])
 		if err != nil {
 			return err
 		}

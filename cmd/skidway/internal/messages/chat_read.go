@@ -2,10 +2,8 @@ package messages
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -16,18 +14,15 @@ import (
 
 // A chatReader is the command "chat read".
 type chatReader struct {
-	*cli.App
-	as           string
-	peek, follow bool
-	output       *cli.Choice
-
+	*reader
+	as      string
 	group   *group.Client
-	printed map[string]uint64 // with --peek: the last message, by chat
-	failed  map[string]bool   // chats that can't be read, and it was told
+	printed map[string]uint64 // with --peek: the last message that was printed, by chat
+	failed  map[string]bool   // chats with an error that was reported
 }
 
 func chatRead(a *cli.App) *cobra.Command {
-	r := &chatReader{App: a, printed: map[string]uint64{}, failed: map[string]bool{}}
+	r := &chatReader{printed: map[string]uint64{}, failed: map[string]bool{}}
 	c := &cobra.Command{
 		Use:   "read [ID]",
 		Short: "Prints unread messages",
@@ -42,9 +37,7 @@ In JSON the messages are one array; with --follow they are one object a line.`,
 		Args: cli.ArgsOr(quoteHint, "[ARG]"),
 	}
 	asFlag(c, &r.as)
-	peekFlag(c, &r.peek)
-	followFlag(c, &r.follow)
-	r.output = cli.OutputFlag(c)
+	r.reader = newReader(a, c, true, false)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		id := ""
 		if len(args) > 0 {
@@ -52,7 +45,7 @@ In JSON the messages are one array; with --follow they are one object a line.`,
 				return cli.WrongUsage("the chat's id is empty: leave it out to read all chats")
 			}
 		}
-		return cli.WithClient(c.Context(), a, group.New, func(g *group.Client) error {
+		return cli.With(c.Context(), a, openGroups, func(g *group.Client) error {
 			r.group = g
 			return r.run(c.Context(), id)
 		})
@@ -61,19 +54,18 @@ In JSON the messages are one array; with --follow they are one object a line.`,
 }
 
 func (r *chatReader) run(ctx context.Context, id string) error {
-	lines := &feed{app: r.App, format: r.output.Word}
 	if r.follow {
-		return r.App.Follow(ctx,
-			func(ctx context.Context) error { return r.take(ctx, id, lines.printMessages) },
+		return r.Follow(ctx,
+			func(ctx context.Context) error { return r.take(ctx, id, r.printMessages) },
 			func(ctx context.Context) error { return r.wait(ctx, id) })
 	}
-	print, end := lines.printMessages, func() error { return lines.printMessages(nil) } // at least a head
-	array := &messageArray{app: r.App}
+	print, end := r.printMessages, func() error { return r.printMessages(nil) } // prints the heading if nothing else did
+	array := &messageArray{App: r.App}
 	if r.output.Word == "json" {
 		print, end = array.print, array.end
 	}
 	err := r.take(ctx, id, print)
-	if err == nil || array.begun { // half an array is none
+	if err == nil || array.begun { // an array that was begun is closed, also after an error
 		err = errors.Join(err, end())
 	}
 	if err != nil {
@@ -85,8 +77,8 @@ func (r *chatReader) run(ctx context.Context, id string) error {
 	return nil
 }
 
-// take prints all that is unread, or a page of each chat where it follows, and
-// marks it as read.
+// take prints the unread messages, with --follow one page of each chat, and marks
+// them as read. An empty id means all chats.
 func (r *chatReader) take(ctx context.Context, id string, print func([]message) error) error {
 	if id != "" {
 		return r.takeOne(ctx, id, nil, print)
@@ -101,7 +93,7 @@ func (r *chatReader) take(ctx context.Context, id string, print func([]message) 
 			err = r.takeOne(ctx, batch.Chat, batch.Messages, print)
 		}
 		switch {
-		case errors.Is(err, chat.ErrNoChat), errors.Is(err, chat.ErrNotMember): // it ended meanwhile
+		case errors.Is(err, chat.ErrNoChat), errors.Is(err, chat.ErrNotMember): // the chat or the membership ended meanwhile
 		case err != nil && batch.Err == nil:
 			return err
 		case err != nil && !r.failed[batch.Chat]:
@@ -112,7 +104,7 @@ func (r *chatReader) take(ctx context.Context, id string, print func([]message) 
 	return nil
 }
 
-// takeOne is take for one chat, some of whose messages may be at hand.
+// takeOne is take for one chat. messages are those that were read already.
 func (r *chatReader) takeOne(ctx context.Context, id string, messages []chat.Message, print func([]message) error) error {
 	for len(messages) > 0 && messages[0].ID <= r.printed[id] {
 		messages = messages[1:]
@@ -132,7 +124,7 @@ func (r *chatReader) takeOne(ctx context.Context, id string, messages []chat.Mes
 			r.printed[id] = last
 		} else if _, err := r.group.Ack(ctx, id, r.as, last); err != nil {
 			err = fmt.Errorf("printed, but not marked as read: %w", err)
-			var foreign *chat.InvalidError // an entry by hand, with an id beyond all that can be
+			var foreign *chat.InvalidError // an entry that was added by hand, with an id that is too high
 			if !errors.As(err, &foreign) || r.follow {
 				return err
 			}
@@ -140,7 +132,7 @@ func (r *chatReader) takeOne(ctx context.Context, id string, messages []chat.Mes
 			r.Console.Problem("chat "+id, err)
 		}
 		if messages = nil; r.follow {
-			return nil // the rest is there for the next turn, unless it is stopped
+			return nil // the rest comes with the next call, unless the command is stopped
 		}
 	}
 }
@@ -150,44 +142,4 @@ func (r *chatReader) wait(ctx context.Context, id string) error {
 		return r.group.WaitIn(ctx, id, r.as, r.printed[id])
 	}
 	return r.group.WaitAfter(ctx, r.as, r.printed)
-}
-
-// A messageArray prints messages as they are read, as one JSON array.
-type messageArray struct {
-	app   *cli.App
-	begun bool
-}
-
-func (m *messageArray) print(messages []message) error {
-	return m.app.Write(func(out io.Writer) error {
-		for _, message := range messages {
-			text, err := json.MarshalIndent(message, "  ", "  ")
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(out, "%s\n  %s", m.separator(), text); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (m *messageArray) separator() string {
-	if m.begun {
-		return ","
-	}
-	m.begun = true
-	return "["
-}
-
-func (m *messageArray) end() error {
-	return m.app.Write(func(out io.Writer) error {
-		last := "[]"
-		if m.begun {
-			last = "\n]"
-		}
-		_, err := fmt.Fprintln(out, last)
-		return err
-	})
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/conversation"
-	"skidway/internal/rdb"
 )
 
 // DM returns the command "dm".
@@ -29,13 +30,8 @@ Names are claims: whoever can use this Redis can act as anybody.`,
 	return c
 }
 
-func openConversations(db *rdb.DB) *conversation.Client {
-	return conversation.New(db, conversation.Config{})
-}
-
 func dmSend(a *cli.App) *cobra.Command {
 	var from string
-	var flags contentFlags
 	c := &cobra.Command{
 		Use:   "send TO [MESSAGE]",
 		Short: "Sends somebody a message",
@@ -48,21 +44,111 @@ input; there need not be one where there is a --url. A message has at most
 		Args: cli.ArgsOr("put the message in quotes", "TO", "[MESSAGE]"),
 	}
 	asFlag(c, &from)
-	flags.add(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		content, err := flags.content(c, args[1:])
-		if err != nil {
-			return err
-		}
-		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
-			sent, err := conversations.Send(c.Context(), from, args[0], content)
+	return send(a, c, openConversations, func(c *cobra.Command, conversations *conversation.Client, to string, content chat.Content) (uint64, error) {
+		sent, err := conversations.Send(c.Context(), from, to, content)
+		return sent.ID, err
+	})
+}
+
+func dmRead(a *cli.App) *cobra.Command {
+	var me string
+	c := &cobra.Command{
+		Use:   "read FROM",
+		Short: "Prints what somebody sent",
+		Long: `Prints what somebody sent and the reader has not read, oldest first. It counts
+as read once it is printed, unless there is a --peek.
+
+With --follow it goes on with what comes. The reader is present as long as that
+runs, which silences notices to it and nothing else.
+
+In JSON it is one object: total (messages ever sent by both), unread (before
+this was read) and messages; with --follow one message a line.`,
+		Example: `  skidway dm read ann --as bob
+  skidway dm read ann --as bob --peek -o json
+  skidway dm read ann --as bob --follow`,
+		Args: cli.Args("FROM"),
+	}
+	asFlag(c, &me)
+	r := newReader(a, c, true, true)
+	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
+		s := &dmSource{Client: conversations, me: me, peer: args[0]}
+		if r.follow {
+			leave, err := s.stay(ctx)
 			if err != nil {
 				return err
 			}
-			return a.PrintLine(sent.ID)
-		})
+			defer leave()
+			return r.followSource(ctx, s, nil)
+		}
+		all, err := r.readAll(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err := printPage(a, r.output.Word, conversation.Page{Total: s.total, Unread: s.unread, Messages: all}); err != nil {
+			return err
+		}
+		return r.acknowledge(ctx, s, all)
 	})
 	return c
+}
+
+// A dmSource is what one peer sent.
+type dmSource struct {
+	*conversation.Client
+	me, peer      string
+	total, unread uint64 // as of the first page
+}
+
+func (s *dmSource) read(ctx context.Context, after uint64, limit int) ([]chat.Message, error) {
+	page, err := s.Peek(ctx, s.me, s.peer, after, limit)
+	if after == 0 {
+		s.total, s.unread = page.Total, page.Unread
+	}
+	return page.Messages, err
+}
+
+func (s *dmSource) ack(ctx context.Context, messages []chat.Message) error {
+	_, err := s.Ack(ctx, s.me, s.peer, messages[len(messages)-1].ID)
+	var invalid *chat.InvalidError
+	if errors.As(err, &invalid) {
+		return nil // the conversation was deleted meanwhile
+	}
+	return err
+}
+
+func (s *dmSource) wait(ctx context.Context, after uint64) error {
+	return s.WaitFrom(ctx, s.me, s.peer, after)
+}
+
+// presence is how long a reader stays present after its process died. A living
+// process renews it three times as often.
+const presence = time.Minute
+
+// stay makes the reader present until leave is called.
+func (s *dmSource) stay(ctx context.Context) (leave func(), err error) {
+	if err := s.Present(ctx, s.me, s.peer, presence); err != nil {
+		return nil, err
+	}
+	staying, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() {
+		for tick := time.Tick(presence / 3); ; {
+			select {
+			case <-staying.Done():
+				return
+			case <-tick:
+				// Presence only silences notices. If Redis is away, reading fails too.
+				_ = s.Present(staying, s.me, s.peer, presence)
+			}
+		}
+	})
+	return func() {
+		stop()
+		work.Wait()
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = s.Present(ending, s.me, s.peer, 0) // otherwise it expires
+	}, nil
 }
 
 func dmHistory(a *cli.App) *cobra.Command {
@@ -85,25 +171,21 @@ begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
 	c.Flags().Var(&after, "after", "only messages after `ID`, the next ones first")
 	c.Flags().VarP(&limit, "limit", "n", "print at most `N`; 0 is all")
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		which := conversation.HistoryPage{
+	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
+		page, err := wholeHistory(ctx, conversations, me, args[0], conversation.HistoryPage{
 			Before: uint64(before), After: uint64(after), Oldest: c.Flags().Changed("after"), Limit: int(limit),
-		}
-		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
-			page, err := wholeHistory(c.Context(), conversations, me, args[0], which)
-			if err != nil {
-				return err
-			}
-			messages := messagesOf("", page.Messages)
-			return printMessages(a, output.Word, messages, dmPage{page.Total, page.Unread, messages})
 		})
+		if err != nil {
+			return err
+		}
+		return printPage(a, output.Word, page)
 	})
 	return c
 }
 
-// wholeHistory reads as many pages as the limit takes; zero is all.
+// wholeHistory reads as many pages as the limit needs; 0 means all.
 func wholeHistory(ctx context.Context, c *conversation.Client, me, peer string, which conversation.HistoryPage) (all conversation.Page, err error) {
-	most := which.Limit
+	limit := which.Limit
 	for {
 		page, err := c.History(ctx, me, peer, which)
 		if err != nil {
@@ -121,17 +203,19 @@ func wholeHistory(ctx context.Context, c *conversation.Client, me, peer string, 
 			all.Messages = append(page.Messages, all.Messages...)
 			which.Before = page.Messages[0].ID
 		}
-		if which.Limit = most - len(all.Messages); which.Limit == 0 {
+		if which.Limit = limit - len(all.Messages); which.Limit == 0 {
 			return all, nil
 		}
 	}
 }
 
-// A dmPage is what a command prints of a conversation in JSON.
-type dmPage struct {
-	Total    uint64    `json:"total"`
-	Unread   uint64    `json:"unread"` // before these were read
-	Messages []message `json:"messages"`
+// printPage prints a page of a conversation.
+func printPage(a *cli.App, format string, page conversation.Page) error {
+	messages := messagesOf("", page.Messages)
+	return printMessages(a, format, messages, cli.Object{
+		{Key: "total", Value: page.Total}, {Key: "unread", Value: page.Unread}, // before these were read
+		{Key: "messages", Value: messageView.Objects(messages)},
+	})
 }
 
 func dmUnread(a *cli.App) *cobra.Command {
@@ -147,14 +231,12 @@ nothing unread are listed, too.`,
 	}
 	asFlag(c, &me)
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
-			all, err := conversations.Unread(c.Context(), me)
-			if err != nil {
-				return err
-			}
-			return printUnread(a, output.Word, all)
-		})
+	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, _ []string) error {
+		all, err := conversations.Unread(ctx, me)
+		if err != nil {
+			return err
+		}
+		return printUnread(a, output.Word, all)
 	})
 	return c
 }
@@ -168,8 +250,8 @@ var unreadView = cli.View[conversation.PeerUnread]{
 	{Key: "error", Value: func(p conversation.PeerUnread) any { return cli.ErrorText(p.Err) }, Omit: true, Only: "json"},
 }
 
-// printUnread prints the conversations that can be read, and reports the others
-// on standard error, too: they fail the command.
+// printUnread prints the conversations that can be read. The others fail the
+// command.
 func printUnread(a *cli.App, format string, all []conversation.PeerUnread) error {
 	var failed error
 	var shown []conversation.PeerUnread
@@ -196,10 +278,8 @@ func dmDelete(a *cli.App) *cobra.Command {
 		Args:    cli.Args("PEER"),
 	}
 	asFlag(c, &me)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return cli.WithClient(c.Context(), a, openConversations, func(conversations *conversation.Client) error {
-			return conversations.Delete(c.Context(), me, args[0])
-		})
+	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
+		return conversations.Delete(ctx, me, args[0])
 	})
 	return c
 }

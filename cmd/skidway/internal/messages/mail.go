@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute/chat"
 	"skidway/distribute/chat/mailbox"
 )
 
@@ -36,7 +37,6 @@ Anybody may send to a box and read from it.`,
 
 func mailSend(a *cli.App) *cobra.Command {
 	var sender string
-	var flags contentFlags
 	c := &cobra.Command{
 		Use:   "send BOX [MESSAGE]",
 		Short: "Sends a message to a mailbox",
@@ -49,22 +49,81 @@ message or drops its oldest ones: see "mail limit".`,
 		Args: argsAnd("BOX", "[MESSAGE]"),
 	}
 	asFlag(c, &sender)
-	flags.add(c)
+	return send(a, c, openMailboxes, func(c *cobra.Command, m *mailbox.Client, box string, content chat.Content) (uint64, error) {
+		return m.Send(c.Context(), box, sender, content)
+	})
+}
+
+func mailRead(a *cli.App) *cobra.Command {
+	var newest cli.Number
+	c := &cobra.Command{
+		Use:   "read BOX",
+		Short: "Prints what is unread in a mailbox",
+		Long: `Prints the unread messages of a mailbox, oldest first. What was printed is read
+and leaves the box, unless --peek is given.
+
+JSON is one array of objects; with --follow it is one object a line.`,
+		Example: `  skidway mail read bob
+  skidway mail read bob --newest 3 --peek
+  skidway mail read bob --follow -o json`,
+		Args: cli.Args("BOX"),
+	}
+	r := newReader(a, c, true, true)
+	c.Flags().Var(&newest, "newest", "print only the newest `N` of them, at most 500 (default: all)")
+	c.MarkFlagsMutuallyExclusive("limit", "newest")
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		content, err := flags.content(c, args[1:])
-		if err != nil {
-			return err
+		if newest > chat.MaxMessages {
+			return cli.WrongUsage("--newest %d: at most %d at once", newest, chat.MaxMessages)
 		}
-		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
-			id, err := m.Send(c.Context(), args[0], sender, content)
-			if err != nil {
-				return err
-			}
-			return a.PrintLine(id)
+		return cli.With(c.Context(), a, openMailboxes, func(m *mailbox.Client) error {
+			return readMailbox(c.Context(), r, &mailSource{m, args[0]}, int(newest))
 		})
 	})
 	return c
 }
+
+// readMailbox prints the unread messages; newest above 0 limits them to the newest.
+func readMailbox(ctx context.Context, r *reader, s *mailSource, newest int) (err error) {
+	var messages []chat.Message
+	switch {
+	case newest > 0:
+		messages, err = s.Newest(ctx, s.box, newest)
+	case !r.follow:
+		messages, err = r.readAll(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	if r.follow {
+		return r.followSource(ctx, s, messages)
+	}
+	list := messagesOf("", messages)
+	if err := printMessages(r.App, r.output.Word, list, messageView.Objects(list)); err != nil {
+		return err
+	}
+	return r.acknowledge(ctx, s, messages)
+}
+
+// A mailSource is a mailbox.
+type mailSource struct {
+	*mailbox.Client
+	box string
+}
+
+func (s *mailSource) read(ctx context.Context, after uint64, limit int) ([]chat.Message, error) {
+	return s.Read(ctx, s.box, after, limit)
+}
+
+func (s *mailSource) ack(ctx context.Context, messages []chat.Message) error {
+	ids := make([]uint64, len(messages))
+	for i, m := range messages {
+		ids[i] = m.ID
+	}
+	_, err := s.Ack(ctx, s.box, ids...)
+	return err
+}
+
+func (s *mailSource) wait(ctx context.Context, after uint64) error { return s.Wait(ctx, s.box, after) }
 
 func mailKeep(a *cli.App) *cobra.Command {
 	return &cobra.Command{
@@ -78,7 +137,7 @@ func mailKeep(a *cli.App) *cobra.Command {
 			if err := n.Set(args[1]); err != nil {
 				return cli.WrongUsage("how many to keep: %q: %w", args[1], err)
 			}
-			return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error { return m.Keep(c.Context(), args[0], int(n)) })
+			return cli.With(c.Context(), a, openMailboxes, func(m *mailbox.Client) error { return m.Keep(c.Context(), args[0], int(n)) })
 		}),
 	}
 }
@@ -91,9 +150,7 @@ func mailDelete(a *cli.App) *cobra.Command {
 begins a new one, with id 1.`,
 		Example: `  skidway mail delete bob`,
 		Args:    cli.Args("BOX"),
-		RunE: cli.Action(func(c *cobra.Command, args []string) error {
-			return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error { return m.Delete(c.Context(), args[0]) })
-		}),
+		RunE:    cli.Using(a, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error { return m.Delete(ctx, args[0]) }),
 	}
 }
 
@@ -114,14 +171,14 @@ more, and never expires. Each message counts as at least 1 KiB.`,
 		if !flags.given("max", "max-bytes", "when-full", "idle") {
 			return cli.AsUsage(errors.New("which limit? give --max, --max-bytes, --when-full or --idle"))
 		}
-		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
+		return cli.With(c.Context(), a, openMailboxes, func(m *mailbox.Client) error {
 			return limitMailbox(c.Context(), a, m, args[0], &flags)
 		})
 	})
 	return c
 }
 
-// limitMailbox changes the limits that were given, and tells all that hold now.
+// limitMailbox changes the limits of the command line, and prints all that now hold.
 func limitMailbox(ctx context.Context, a *cli.App, m *mailbox.Client, box string, flags *limitFlags) error {
 	info, err := m.Info(ctx, box)
 	if err != nil {
@@ -140,37 +197,37 @@ func limitMailbox(ctx context.Context, a *cli.App, m *mailbox.Client, box string
 
 // limitFlags are the limits of a mailbox.
 type limitFlags struct {
-	command *cobra.Command
-	most    cli.Number
-	bytes   cli.Size
-	full    cli.Choice
-	idle    time.Duration
+	command  *cobra.Command
+	messages cli.Number
+	bytes    cli.Size
+	full     cli.Choice
+	idle     time.Duration
 }
 
 func (f *limitFlags) add(c *cobra.Command) {
 	f.command = c
 	f.full.Words = []string{string(mailbox.Refuse), string(mailbox.DropOldest)}
-	c.Flags().Var(&f.most, "max", "most unread messages `N`; 0: 10,000")
+	c.Flags().Var(&f.messages, "max", "most unread messages `N`; 0: 10,000")
 	c.Flags().Var(&f.bytes, "max-bytes", "most bytes of unread messages, at least 1MiB")
 	c.Flags().Var(&f.full, "when-full", "refuse more, or drop the oldest")
 	c.Flags().DurationVar(&f.idle, "idle", 0, "delete it when nobody sends or reads for this `TIME`; 0: never")
 	cli.Complete(c, "when-full", f.full.Words...)
 }
 
-// given reports whether one of these flags was.
+// given reports whether one of these flags is on the command line.
 func (f *limitFlags) given(names ...string) bool {
 	return slices.ContainsFunc(names, f.command.Flags().Changed)
 }
 
 func (f *limitFlags) change(limits *mailbox.Limits) {
 	if f.given("max") {
-		limits.Messages = int(f.most)
+		limits.Messages = int(f.messages)
 	}
 	switch {
 	case f.given("max-bytes"):
 		limits.Bytes = int64(f.bytes)
 	case limits.Bytes == mailbox.DefaultBytes:
-		limits.Bytes = 0 // more, where that many messages need it
+		limits.Bytes = 0 // the library chooses: more messages need more
 	}
 	if f.given("when-full") {
 		limits.Full = mailbox.Policy(f.full.Word)
@@ -180,7 +237,7 @@ func (f *limitFlags) change(limits *mailbox.Limits) {
 	}
 }
 
-// limitsText is one line about the limits of a box.
+// limitsText returns one line with the limits of a mailbox.
 func limitsText(l mailbox.Limits) string {
 	idle := "never expires"
 	if l.Idle > 0 {
@@ -199,17 +256,12 @@ func mailCount(a *cli.App) *cobra.Command {
 		Args:    cli.Args("BOX"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
-			n, err := m.Count(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return a.PrintWord(output.Word, strconv.FormatUint(n, 10), struct {
-				Box    string `json:"box"`
-				Unread uint64 `json:"unread"`
-			}{args[0], n})
-		})
+	c.RunE = cli.Using(a, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
+		n, err := m.Count(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.PrintWord(output.Word, cli.Digits(n), cli.Object{{Key: "box", Value: args[0]}, {Key: "unread", Value: n}})
 	})
 	return c
 }
@@ -227,20 +279,18 @@ is not known which).`,
 		Args: argsAnd("BOX", "[ID]"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return cli.WithClient(c.Context(), a, mailbox.New, func(m *mailbox.Client) error {
-			if len(args) == 2 {
-				return mailState(c.Context(), a, m, args[0], args[1], output.Word)
-			}
-			info, err := m.Info(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			view := &mailView{args[0], info}
-			return a.Print(output.Word, view.table,
-				func(out io.Writer) error { return cli.WriteCSV(out, mailboxView.CSV([]*mailView{view})) },
-				func(out io.Writer) error { return cli.WriteJSON(out, mailboxView.Object(view)) })
-		})
+	c.RunE = cli.Using(a, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
+		if len(args) == 2 {
+			return mailState(ctx, a, m, args[0], args[1], output.Word)
+		}
+		info, err := m.Info(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		row := mailboxRow{args[0], info}
+		return a.Print(output.Word, row.table,
+			func(out io.Writer) error { return cli.WriteCSV(out, mailboxView.CSV([]mailboxRow{row})) },
+			func(out io.Writer) error { return cli.WriteJSON(out, mailboxView.Object(row)) })
 	})
 	return c
 }
@@ -254,45 +304,41 @@ func mailState(ctx context.Context, a *cli.App, m *mailbox.Client, box, text, fo
 	if err != nil {
 		return err
 	}
-	return a.PrintWord(format, string(state), struct {
-		Box   string        `json:"box"`
-		ID    uint64        `json:"id"`
-		State mailbox.State `json:"state"`
-	}{box, id, state})
+	return a.PrintWord(format, string(state), cli.Object{{Key: "box", Value: box}, {Key: "id", Value: id}, {Key: "state", Value: state}})
 }
 
-// A mailView prints how a mailbox stands.
-type mailView struct {
+// A mailboxRow is the state of a mailbox, with its name.
+type mailboxRow struct {
 	box string
 	mailbox.Info
 }
 
-func (v *mailView) table(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "mailbox %s: %s\n", cli.Printable(v.box), v.unread())
+func (m mailboxRow) table(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "mailbox %s: %s\n", cli.Printable(m.box), m.unread())
 	if err == nil {
-		_, err = fmt.Fprintf(out, "receiver last here: %s\n%s\n", cli.LocalTime(v.Seen), limitsText(v.Limits))
+		_, err = fmt.Fprintf(out, "receiver last here: %s\n%s\n", cli.LocalTime(m.Seen), limitsText(m.Limits))
 	}
 	return err
 }
 
-func (v *mailView) unread() string {
-	text := fmt.Sprintf("%s unread (%s)", humanize.Comma(int64(v.Unread)), humanize.IBytes(v.Bytes))
-	if v.Oldest > 0 {
-		text += fmt.Sprintf(", the oldest is %d, sent %s", v.Oldest, cli.LocalTime(v.Since))
+func (m mailboxRow) unread() string {
+	text := fmt.Sprintf("%s unread (%s)", humanize.Comma(int64(m.Unread)), humanize.IBytes(m.Bytes))
+	if m.Oldest > 0 {
+		text += fmt.Sprintf(", the oldest is %d, sent %s", m.Oldest, cli.LocalTime(m.Since))
 	}
-	return text + fmt.Sprintf("; last id %d", v.Last)
+	return text + fmt.Sprintf("; last id %d", m.Last)
 }
 
-var mailboxView = cli.View[*mailView]{
-	{Key: "box", Value: func(v *mailView) any { return v.box }},
-	{Key: "unread", Value: func(v *mailView) any { return v.Unread }},
-	{Key: "bytes", Value: func(v *mailView) any { return v.Bytes }},
-	{Key: "last", Value: func(v *mailView) any { return v.Last }},
-	{Key: "oldest", Value: func(v *mailView) any { return v.Oldest }},
-	{Key: "since", Value: func(v *mailView) any { return v.Since.UTC() }, Omit: true},
-	{Key: "seen", Value: func(v *mailView) any { return v.Seen.UTC() }, Omit: true},
-	{Key: "max", Value: func(v *mailView) any { return v.Limits.Messages }},
-	{Key: "max_bytes", Value: func(v *mailView) any { return v.Limits.Bytes }},
-	{Key: "when_full", Value: func(v *mailView) any { return v.Limits.Full }},
-	{Key: "idle", Value: func(v *mailView) any { return v.Limits.Idle.String() }},
+var mailboxView = cli.View[mailboxRow]{
+	{Key: "box", Value: func(m mailboxRow) any { return m.box }},
+	{Key: "unread", Value: func(m mailboxRow) any { return m.Unread }},
+	{Key: "bytes", Value: func(m mailboxRow) any { return m.Bytes }},
+	{Key: "last", Value: func(m mailboxRow) any { return m.Last }},
+	{Key: "oldest", Value: func(m mailboxRow) any { return m.Oldest }},
+	{Key: "since", Value: func(m mailboxRow) any { return m.Since.UTC() }, Omit: true},
+	{Key: "seen", Value: func(m mailboxRow) any { return m.Seen.UTC() }, Omit: true},
+	{Key: "max", Value: func(m mailboxRow) any { return m.Limits.Messages }},
+	{Key: "max_bytes", Value: func(m mailboxRow) any { return m.Limits.Bytes }},
+	{Key: "when_full", Value: func(m mailboxRow) any { return m.Limits.Full }},
+	{Key: "idle", Value: func(m mailboxRow) any { return m.Limits.Idle.String() }},
 }

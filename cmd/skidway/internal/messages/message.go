@@ -2,7 +2,6 @@
 package messages
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -15,65 +14,51 @@ import (
 	"skidway/distribute/chat"
 )
 
-// A message is one of any kind of chat, as it is printed.
+// A message is one of any kind of chat, ready to be printed.
 type message struct {
-	Chat   string    `json:"chat,omitempty"`
-	ID     uint64    `json:"id"`
-	Sender string    `json:"sender"`
-	Text   string    `json:"message"`
-	Base64 []byte    `json:"message_base64,omitempty"` // instead of a text that is not UTF-8
-	Type   string    `json:"type,omitempty"`
-	URL    string    `json:"url,omitempty"`
-	Time   time.Time `json:"time,omitzero"`
-	Error  string    `json:"error,omitempty"` // why it can't be read
-
-	shown string // to people, instead of the sender's id
+	chat string // empty where the command reads one chat only
+	chat.Message
+	nick string // of the sender, in rooms
 }
 
-// messageOf makes a message of a chat ready to be printed; where there is only
-// one chat it is not named.
-func messageOf(chat string, m chat.Message) message {
-	out := message{Chat: chat, ID: m.ID, Sender: m.Sender, Type: m.Type, URL: m.URL}
-	if !m.Time.IsZero() {
-		out.Time = m.Time.UTC()
-	}
-	if utf8.Valid(m.Body) {
-		out.Text = string(m.Body)
-	} else {
-		out.Base64 = m.Body
-	}
-	if m.Err != nil {
-		out.Error = m.Err.Error()
-	}
-	return out
-}
-
-func messagesOf(chat string, list []chat.Message) []message {
-	messages := make([]message, len(list)) // never nil: JSON has an empty array
+func messagesOf(name string, list []chat.Message) []message {
+	messages := make([]message, len(list))
 	for i, m := range list {
-		messages[i] = messageOf(chat, m)
+		messages[i] = message{chat: name, Message: m}
 	}
 	return messages
 }
 
-// line is the message for people. Further lines of its text are indented.
-func (m *message) line() string {
+// text returns the body, or "" if it is not UTF-8.
+func (m message) text() string {
+	if !utf8.Valid(m.Body) {
+		return ""
+	}
+	return string(m.Body)
+}
+
+// line returns the message for people. Further lines of its text are indented.
+func (m message) line() string {
 	var text strings.Builder
-	if m.Chat != "" {
-		text.WriteString(cli.Printable(m.Chat) + " ")
+	if m.chat != "" {
+		text.WriteString(cli.Printable(m.chat) + " ")
 	}
 	fmt.Fprintf(&text, "%d  ", m.ID)
 	if !m.Time.IsZero() {
 		text.WriteString(m.Time.Local().Format(time.DateTime) + "  ")
 	}
-	text.WriteString(cli.Printable(cmp.Or(m.shown, m.Sender)) + ": ")
+	sender := m.Sender
+	if m.nick != "" {
+		sender = fmt.Sprintf("%s (%s)", m.nick, m.Sender)
+	}
+	text.WriteString(cli.Printable(sender) + ": ")
 	switch {
-	case m.Error != "":
-		text.WriteString("(" + cli.Printable(m.Error) + ")")
-	case m.Base64 != nil:
-		fmt.Fprintf(&text, "(%d bytes that are no text)", len(m.Base64))
+	case m.Err != nil:
+		text.WriteString("(" + cli.Printable(m.Err.Error()) + ")")
+	case !utf8.Valid(m.Body):
+		fmt.Fprintf(&text, "(%d bytes that are no text)", len(m.Body))
 	default:
-		lines := strings.Split(strings.TrimRight(plainText.Replace(m.Text), "\n"), "\n")
+		lines := strings.Split(strings.TrimRight(plainText.Replace(string(m.Body)), "\n"), "\n")
 		for i := range lines {
 			lines[i] = cli.Printable(lines[i])
 		}
@@ -85,19 +70,32 @@ func (m *message) line() string {
 	return text.String()
 }
 
-// plainText turns what people write, and terminals need not be kept from, into
-// what is printable.
+// plainText replaces harmless control characters by printable text.
 var plainText = strings.NewReplacer("\r\n", "\n", "\t", "    ")
 
+// messageView has the time of a message at two places: CSV and JSON differ in the
+// order of their columns.
 var messageView = cli.View[message]{
-	{Key: "chat", Value: func(m message) any { return m.Chat }},
+	{Key: "chat", Value: func(m message) any { return m.chat }, Omit: true},
 	{Key: "id", Value: func(m message) any { return m.ID }},
-	{Key: "time", Value: func(m message) any { return m.Time }},
+	{Key: "time", Value: func(m message) any { return m.Time }, Only: "csv"},
 	{Key: "sender", Value: func(m message) any { return m.Sender }},
-	{Key: "message", Value: func(m message) any { return m.Text + string(m.Base64) }},
-	{Key: "type", Value: func(m message) any { return m.Type }},
-	{Key: "url", Value: func(m message) any { return m.URL }},
-	{Key: "error", Value: func(m message) any { return m.Error }},
+	{Key: "message", Value: func(m message) any { return string(m.Body) }, Only: "csv"},
+	{Key: "message", Value: func(m message) any { return m.text() }, Only: "json"},
+	{Key: "message_base64", Value: base64Body, Omit: true, Only: "json"},
+	{Key: "type", Value: func(m message) any { return m.Type }, Omit: true},
+	{Key: "url", Value: func(m message) any { return m.URL }, Omit: true},
+	{Key: "time", Value: func(m message) any { return m.Time.UTC() }, Omit: true, Only: "json"},
+	{Key: "error", Value: func(m message) any { return cli.ErrorText(m.Err) }, Omit: true},
+	{Key: "nick", Value: func(m message) any { return m.nick }, Omit: true, Only: "json"},
+}
+
+// base64Body returns a body that is not UTF-8, which JSON has as base64.
+func base64Body(m message) any {
+	if utf8.Valid(m.Body) {
+		return nil
+	}
+	return m.Body
 }
 
 func writeLines(out io.Writer, messages []message) error {
@@ -109,7 +107,7 @@ func writeLines(out io.Writer, messages []message) error {
 	return nil
 }
 
-// printMessages prints messages, in JSON as object, which holds them.
+// printMessages prints messages; in JSON it prints object, which holds them.
 func printMessages(a *cli.App, format string, messages []message, object any) error {
 	return a.Print(format,
 		func(out io.Writer) error { return writeLines(out, messages) },
@@ -117,47 +115,7 @@ func printMessages(a *cli.App, format string, messages []message, object any) er
 		func(out io.Writer) error { return cli.WriteJSON(out, object) })
 }
 
-// A feed prints messages as they come: a line each, in JSON one object a line.
-// It is not safe for concurrent use.
-type feed struct {
-	app    *cli.App
-	format string
-	begun  bool
-}
-
-// print prints messages. JSON has the objects, one for each message.
-func (f *feed) print(messages []message, objects []any) error {
-	head := !f.begun
-	f.begun = true
-	return f.app.Print(f.format,
-		func(out io.Writer) error { return writeLines(out, messages) },
-		func(out io.Writer) error {
-			records := messageView.CSV(messages)
-			if !head {
-				records = records[1:]
-			}
-			return cli.WriteCSV(out, records)
-		},
-		func(out io.Writer) error {
-			for _, object := range objects {
-				if err := cli.WriteJSONLine(out, object); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-}
-
-// printMessages prints messages of which JSON has no more than they hold.
-func (f *feed) printMessages(messages []message) error {
-	objects := make([]any, len(messages))
-	for i, m := range messages {
-		objects[i] = m
-	}
-	return f.print(messages, objects)
-}
-
-// A contentFlags are the flags of commands that send.
+// contentFlags are the flags of commands that send a message.
 type contentFlags struct{ kind, url string }
 
 func (f *contentFlags) add(c *cobra.Command) {
@@ -165,8 +123,8 @@ func (f *contentFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.url, "url", "", "`URL` of what the message is about")
 }
 
-// content gives what to send. args are MESSAGE, "-" for standard input, or
-// nothing where there is a URL.
+// content returns the message to send. args holds MESSAGE, or "-" for standard
+// input, or nothing if there is a URL.
 func (f *contentFlags) content(c *cobra.Command, args []string) (chat.Content, error) {
 	content := chat.Content{Type: f.kind, URL: f.url}
 	switch {
@@ -185,14 +143,35 @@ func (f *contentFlags) content(c *cobra.Command, args []string) (chat.Content, e
 	return content, nil
 }
 
-// asFlag adds the flag that says who acts.
+// send completes a command that sends a message to its first argument and prints
+// the id of the message.
+func send[T any](a *cli.App, c *cobra.Command, open opener[T], do func(c *cobra.Command, client T, to string, content chat.Content) (uint64, error)) *cobra.Command {
+	var flags contentFlags
+	flags.add(c)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		content, err := flags.content(c, args[1:])
+		if err != nil {
+			return err
+		}
+		return cli.With(c.Context(), a, open, func(client T) error {
+			id, err := do(c, client, args[0], content)
+			if err != nil {
+				return err
+			}
+			return a.PrintLine(id)
+		})
+	})
+	return c
+}
+
+// asFlag adds the flag with the name of the person who acts.
 func asFlag(c *cobra.Command, name *string) {
 	c.Flags().StringVar(name, "as", "", "`NAME` of who does this")
 	_ = c.MarkFlagRequired("as")
 }
 
-// refuseEmpty refuses flags that were given an empty value, as by a variable that
-// is not set: it means something else than to leave them out.
+// refuseEmpty refuses flags with an empty value, as from a variable that is not
+// set: that would mean the same as to leave the flag out.
 func refuseEmpty(c *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
@@ -202,19 +181,9 @@ func refuseEmpty(c *cobra.Command, flags ...string) error {
 	return nil
 }
 
-// followFlag adds the flag to go on waiting.
-func followFlag(c *cobra.Command, follow *bool) {
-	c.Flags().BoolVarP(follow, "follow", "f", false, "wait, and print messages as they come, until Ctrl-C")
-}
-
-// peekFlag adds the flag to leave messages unread.
-func peekFlag(c *cobra.Command, peek *bool) {
-	c.Flags().BoolVar(peek, "peek", false, "leave what is printed unread")
-}
-
 const quoteHint = "put words that belong together in quotes"
 
-// argsAnd declares what a command acts on and one argument more.
+// argsAnd declares the argument that names a mailbox or room, and a second one.
 func argsAnd(first, second string) cobra.PositionalArgs {
 	return cli.ArgsOr("one "+strings.Trim(second, "[]")+" is enough; put quotes around words that belong together", first, second)
 }

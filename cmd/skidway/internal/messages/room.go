@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -34,23 +35,25 @@ Redis can act as anybody. A password keeps out those who only have the commands.
 	return c
 }
 
-// A visitor is who acts in a room, as flags say.
-type visitor struct{ as, passwordFile, keyFile string }
+// An actor is the person who acts in a room, as flags say.
+type actor struct{ as, passwordFile, keyFile string }
 
-// add adds the flags of a command. needed is whether an operator can't do it.
-func (v *visitor) add(c *cobra.Command, needed bool) {
-	if needed {
+// newActor adds the flags of an actor to a command.
+func newActor(c *cobra.Command, asRequired bool) *actor {
+	v := &actor{}
+	if asRequired {
 		asFlag(c, &v.as)
 	} else {
 		c.Flags().StringVar(&v.as, "as", "", "`NAME` of who does this (default: an operator)")
 	}
-	c.Flags().StringVar(&v.passwordFile, "password-file", "", "`FILE` with the password of the room in its first line")
+	passwordFlag(c, &v.passwordFile, "the password of the room")
 	c.Flags().StringVar(&v.keyFile, "key-file", "", "`FILE` with the key that 'room enter -o json' gave, which is faster")
 	c.MarkFlagsMutuallyExclusive("password-file", "key-file")
+	return v
 }
 
-// pass makes the pass for a room out of the flags.
-func (v *visitor) pass(c *cobra.Command, r *room.Client, name string) (room.Pass, error) {
+// credential returns the credential of the actor for a room.
+func (v *actor) credential(c *cobra.Command, r *room.Client, name string) (room.Pass, error) {
 	pass := room.Pass{Room: name, ID: v.as}
 	err := refuseEmpty(c, "as", "password-file", "key-file", "new-password-file")
 	switch {
@@ -66,21 +69,47 @@ func (v *visitor) pass(c *cobra.Command, r *room.Client, name string) (room.Pass
 	return pass, err
 }
 
-// in opens the shared Redis and makes the pass, for as long as f runs.
-func (v *visitor) in(c *cobra.Command, a *cli.App, name string, f func(*room.Client, room.Pass) error) error {
-	return cli.WithClient(c.Context(), a, room.New, func(r *room.Client) error {
-		pass, err := v.pass(c, r, name)
+// Who may use a command.
+const (
+	member   = true  // a person in the room: --as is required
+	operator = false // without --as it is an operator
+)
+
+// inRoom adds the flags of an actor to a command whose first argument is a room,
+// and returns its RunE. do gets the arguments after the first.
+func inRoom(a *cli.App, c *cobra.Command, asRequired bool, do func(ctx context.Context, r *room.Client, pass room.Pass, args []string) error) func(*cobra.Command, []string) error {
+	v := newActor(c, asRequired)
+	return cli.Using(a, openRooms, func(ctx context.Context, r *room.Client, args []string) error {
+		pass, err := v.credential(c, r, args[0])
 		if err != nil {
 			return err
 		}
-		return f(r, pass)
+		return do(ctx, r, pass, args[1:])
 	})
 }
 
+func passwordFlag(c *cobra.Command, file *string, what string) {
+	c.Flags().StringVar(file, "password-file", "", "`FILE` with "+what+" in its first line")
+}
+
+// roomArg is the argument of a command that acts on a room.
+const roomArg = "NAME of the room"
+
+// roomSettings are the flags with the settings of a room.
+type roomSettings struct {
+	ttl, presence cli.Span
+	max, keep     cli.Number
+}
+
+func (s *roomSettings) add(c *cobra.Command) {
+	c.Flags().Var(&s.ttl, "ttl", "how long the room lives after the last word")
+	c.Flags().Var(&s.presence, "presence", "how long who neither sends nor reads stays inside")
+	c.Flags().Var(&s.max, "max", "most people inside; 0: no limit")
+	c.Flags().Var(&s.keep, "keep", "how many messages of history to keep")
+}
+
 func roomCreate(a *cli.App) *cobra.Command {
-	ttl, presence := cli.Span(room.DefaultTTL), cli.Span(room.DefaultPresence)
-	keep := cli.Number(room.DefaultKeep)
-	var most cli.Number
+	settings := roomSettings{ttl: cli.Span(room.DefaultTTL), presence: cli.Span(room.DefaultPresence), keep: room.DefaultKeep}
 	var options room.Options
 	var passwordFile string
 	c := &cobra.Command{
@@ -91,22 +120,18 @@ delete; without, everybody inside may. Its creator still has to enter it.`,
 		Example: `  skidway room create lobby
   skidway room create cellar --as ann --password-file secret.txt --ttl 24h
   skidway room create booth --max 2 --keep 100 --presence 1m`,
-		Args: cli.Args("NAME of the room"),
+		Args: cli.Args(roomArg),
 	}
-	flags := c.Flags()
-	flags.Var(&ttl, "ttl", "how long the room lives after the last word")
-	flags.Var(&presence, "presence", "how long who neither sends nor reads stays inside")
-	flags.Var(&most, "max", "most people inside; 0: no limit")
-	flags.Var(&keep, "keep", "how many messages of history to keep")
-	flags.StringVar(&options.Owner, "as", "", "`NAME` of the owner (default: none)")
-	flags.StringVar(&passwordFile, "password-file", "", "`FILE` with a password for the room in its first line")
+	settings.add(c)
+	c.Flags().StringVar(&options.Owner, "as", "", "`NAME` of the owner (default: none)")
+	passwordFlag(c, &passwordFile, "a password for the room")
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		if err := refuseEmpty(c, "as", "password-file"); err != nil {
 			return err
 		}
-		options.TTL, options.Presence = time.Duration(ttl), time.Duration(presence)
-		options.Max, options.Keep = int(most), int(keep)
-		if keep == 0 {
+		options.TTL, options.Presence = time.Duration(settings.ttl), time.Duration(settings.presence)
+		options.Max, options.Keep = int(settings.max), int(settings.keep)
+		if settings.keep == 0 {
 			return cli.WrongUsage("--keep starts at 1")
 		}
 		if passwordFile != "" {
@@ -118,7 +143,7 @@ delete; without, everybody inside may. Its creator still has to enter it.`,
 				return fmt.Errorf("%s: its first line is empty, want a password there", passwordFile)
 			}
 		}
-		return cli.WithClient(c.Context(), a, room.New, func(r *room.Client) error { return r.Create(c.Context(), args[0], options) })
+		return cli.With(c.Context(), a, openRooms, func(r *room.Client) error { return r.Create(c.Context(), args[0], options) })
 	})
 	return c
 }
@@ -137,11 +162,11 @@ Whether there is no such room or the password is wrong is not told.`,
 		Example: `  skidway room enter lobby --as ann --nick Annie
   id=$(skidway room enter lobby)
   skidway room enter cellar --as ann --password-file secret.txt -o json`,
-		Args: cli.Args("NAME of the room"),
+		Args: cli.Args(roomArg),
 	}
 	c.Flags().StringVar(&options.ID, "as", "", "`NAME` that nobody else has inside (default: a new one)")
 	c.Flags().StringVar(&options.Nick, "nick", "", "`NAME` to be called by")
-	c.Flags().StringVar(&passwordFile, "password-file", "", "`FILE` with the password of the room in its first line")
+	passwordFlag(c, &passwordFile, "the password of the room")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "as", "password-file"); err != nil {
@@ -152,57 +177,49 @@ Whether there is no such room or the password is wrong is not told.`,
 				return err
 			}
 		}
-		return cli.WithClient(c.Context(), a, room.New, func(r *room.Client) error {
+		return cli.With(c.Context(), a, openRooms, func(r *room.Client) error {
 			pass, err := r.Enter(c.Context(), args[0], options)
 			if err != nil {
 				return err
 			}
-			return a.PrintWord(output.Word, pass.ID, struct {
-				Room string `json:"room"`
-				ID   string `json:"id"`
-				Key  string `json:"key"`
-			}{pass.Room, pass.ID, pass.Key})
+			return a.PrintWord(output.Word, pass.ID, cli.Object{
+				{Key: "room", Value: pass.Room}, {Key: "id", Value: pass.ID}, {Key: "key", Value: pass.Key},
+			})
 		})
 	})
 	return c
 }
 
 func roomLeave(a *cli.App) *cobra.Command {
-	var v visitor
 	c := &cobra.Command{
 		Use:     "leave NAME",
 		Short:   "Leaves a room",
 		Long:    "Leaves a room. Its messages stay for those who come back.",
 		Example: `  skidway room leave lobby --as ann`,
-		Args:    cli.Args("NAME of the room"),
+		Args:    cli.Args(roomArg),
 	}
-	v.add(c, true)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Leave(c.Context(), pass) })
+	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+		return r.Leave(ctx, pass)
 	})
 	return c
 }
 
 func roomDelete(a *cli.App) *cobra.Command {
-	var v visitor
 	c := &cobra.Command{
 		Use:     "delete NAME",
 		Short:   "Deletes a room",
 		Long:    "Deletes a room with all that is in it. Its owner may, and operators.",
 		Example: `  skidway room delete lobby`,
-		Args:    cli.Args("NAME of the room"),
+		Args:    cli.Args(roomArg),
 	}
-	v.add(c, false)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Delete(c.Context(), pass) })
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+		return r.Delete(ctx, pass)
 	})
 	return c
 }
 
 func roomSet(a *cli.App) *cobra.Command {
-	var v visitor
-	var ttl, presence cli.Span
-	var most, keep cli.Number
+	var settings roomSettings
 	var owner, newPasswordFile string
 	c := &cobra.Command{
 		Use:   "set NAME",
@@ -216,24 +233,20 @@ everybody but who set it; an empty file takes the password away. An empty
 		Example: `  skidway room set lobby --ttl 24h --max 20
   skidway room set lobby --as ann --owner bob
   skidway room set cellar --password-file old.txt --new-password-file new.txt`,
-		Args: cli.Args("NAME of the room"),
+		Args: cli.Args(roomArg),
 	}
-	v.add(c, false)
+	settings.add(c)
 	flags := c.Flags()
-	flags.Var(&ttl, "ttl", "how long the room lives after the last word")
-	flags.Var(&presence, "presence", "how long who neither sends nor reads stays inside")
-	flags.Var(&most, "max", "most people inside; 0: no limit")
-	flags.Var(&keep, "keep", "how many messages of history to keep")
 	flags.StringVar(&owner, "owner", "", "`NAME` of the owner")
 	flags.StringVar(&newPasswordFile, "new-password-file", "", "`FILE` with the new password in its first line")
 	for _, name := range []string{"ttl", "presence", "max", "keep"} {
 		flags.Lookup(name).DefValue = "" // as it is
 	}
 	c.MarkFlagsOneRequired("ttl", "presence", "max", "keep", "owner", "new-password-file")
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
 		change := room.Change{
-			TTL: ifGiven(c, "ttl", time.Duration(ttl)), Presence: ifGiven(c, "presence", time.Duration(presence)),
-			Max: ifGiven(c, "max", int(most)), Keep: ifGiven(c, "keep", int(keep)), Owner: ifGiven(c, "owner", owner),
+			TTL: ifGiven(c, "ttl", time.Duration(settings.ttl)), Presence: ifGiven(c, "presence", time.Duration(settings.presence)),
+			Max: ifGiven(c, "max", int(settings.max)), Keep: ifGiven(c, "keep", int(settings.keep)), Owner: ifGiven(c, "owner", owner),
 		}
 		if newPasswordFile != "" {
 			password, err := cli.ReadSecret(newPasswordFile)
@@ -242,15 +255,13 @@ everybody but who set it; an empty file takes the password away. An empty
 			}
 			change.Password = &password
 		}
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
-			_, err := r.Set(c.Context(), pass, change)
-			return err
-		})
+		_, err := r.Set(ctx, pass, change)
+		return err
 	})
 	return c
 }
 
-// ifGiven gives the value of a flag, or nil when it was not on the command line.
+// ifGiven returns the value of a flag, or nil if it is not on the command line.
 func ifGiven[T any](c *cobra.Command, flag string, value T) *T {
 	if !c.Flags().Changed(flag) {
 		return nil
@@ -259,7 +270,6 @@ func ifGiven[T any](c *cobra.Command, flag string, value T) *T {
 }
 
 func roomMute(a *cli.App) *cobra.Command {
-	var v visitor
 	var length cli.Span
 	c := &cobra.Command{
 		Use:   "mute NAME ID",
@@ -269,38 +279,31 @@ time. The muted can read. The owner of the room may, and operators; where there
 is no owner, everybody inside.`,
 		Example: `  skidway room mute lobby bob --as ann --for 10m
   skidway room mute lobby bob`,
-		Args: argsAnd("NAME of the room", "ID"),
+		Args: argsAnd(roomArg, "ID"),
 	}
-	v.add(c, false)
 	c.Flags().Var(&length, "for", "how long (default: for good)")
 	c.Flags().Lookup("for").DefValue = ""
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
-			return r.Mute(c.Context(), pass, args[1], time.Duration(length))
-		})
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, args []string) error {
+		return r.Mute(ctx, pass, args[0], time.Duration(length))
 	})
 	return c
 }
 
 func roomUnmute(a *cli.App) *cobra.Command {
-	var v visitor
 	c := &cobra.Command{
 		Use:     "unmute NAME ID",
 		Short:   "Lets somebody send to a room again",
 		Long:    "Lets somebody send to a room again that was muted.",
 		Example: `  skidway room unmute lobby bob --as ann`,
-		Args:    argsAnd("NAME of the room", "ID"),
+		Args:    argsAnd(roomArg, "ID"),
 	}
-	v.add(c, false)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Unmute(c.Context(), pass, args[1]) })
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, args []string) error {
+		return r.Unmute(ctx, pass, args[0])
 	})
 	return c
 }
 
 func roomSend(a *cli.App) *cobra.Command {
-	var v visitor
-	var flags contentFlags
 	c := &cobra.Command{
 		Use:   "send NAME [MESSAGE]",
 		Short: "Sends a message to a room",
@@ -310,29 +313,22 @@ lies behind a --url; MESSAGE is then its caption, and can be left out.`,
 		Example: `  skidway room send lobby --as ann "hello"
   skidway room send lobby --as ann --type image --url https://example.com/a.png
   date | skidway room send lobby --as ann -`,
-		Args: argsAnd("NAME of the room", "[MESSAGE]"),
+		Args: argsAnd(roomArg, "[MESSAGE]"),
 	}
-	v.add(c, true)
-	flags.add(c)
-	cli.Complete(c, "type", chat.TypeText, chat.TypeImage, chat.TypeAudio, chat.TypeVideo)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		content, err := flags.content(c, args[1:])
+	v := newActor(c, member)
+	send(a, c, openRooms, func(c *cobra.Command, r *room.Client, name string, content chat.Content) (uint64, error) {
+		pass, err := v.credential(c, r, name)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
-			id, err := r.Send(c.Context(), pass, content)
-			if err != nil {
-				return err
-			}
-			return a.PrintLine(id)
-		})
+		return r.Send(c.Context(), pass, content)
 	})
+	cli.Complete(c, "type", chat.TypeText, chat.TypeImage, chat.TypeAudio, chat.TypeVideo)
 	return c
 }
 
 func roomRetract(a *cli.App) *cobra.Command {
-	var v visitor
+	var id uint64
 	c := &cobra.Command{
 		Use:   "retract NAME MESSAGE-ID",
 		Short: "Takes a message back",
@@ -340,15 +336,19 @@ func roomRetract(a *cli.App) *cobra.Command {
 are told by their next read. Its sender may, the owner of the room, and
 operators.`,
 		Example: `  skidway room retract lobby 12 --as ann`,
-		Args:    argsAnd("NAME of the room", "MESSAGE-ID"),
+		Args: func(c *cobra.Command, args []string) error {
+			if err := argsAnd(roomArg, "MESSAGE-ID")(c, args); err != nil {
+				return err
+			}
+			var err error
+			if id, err = strconv.ParseUint(args[1], 10, 64); err != nil {
+				return fmt.Errorf("MESSAGE-ID %q: want a number", args[1])
+			}
+			return nil
+		},
 	}
-	v.add(c, false)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		id, err := strconv.ParseUint(args[1], 10, 64)
-		if err != nil {
-			return cli.WrongUsage("MESSAGE-ID %q: want a number", args[1])
-		}
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error { return r.Retract(c.Context(), pass, id) })
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+		return r.Retract(ctx, pass, id)
 	})
 	return c
 }

@@ -1,8 +1,10 @@
 package messages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +14,7 @@ import (
 )
 
 func roomRead(a *cli.App) *cobra.Command {
-	var v visitor
 	var since uint64
-	var follow bool
 	c := &cobra.Command{
 		Use:   "read NAME",
 		Short: "Prints what is new in a room",
@@ -29,26 +29,21 @@ a message or what was taken back.`,
 		Example: `  skidway room read lobby --as ann
   skidway room read lobby --as ann --since 12 -o json
   skidway room read lobby --as ann --follow`,
-		Args: cli.Args("NAME of the room"),
+		Args: cli.Args(roomArg),
 	}
-	v.add(c, true)
 	c.Flags().Uint64Var(&since, "since", 0, "only what came after this `POSITION`")
-	followFlag(c, &follow)
-	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
-			reader := &roomReader{app: a, room: r, pass: pass, format: output.Word}
-			if follow {
-				return reader.follow(c.Context(), since)
-			}
-			return reader.read(c.Context(), room.Page{From: since, Forward: true})
-		})
+	reader := newReader(a, c, false, false)
+	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+		rr := &roomReader{reader, r, pass}
+		if reader.follow {
+			return rr.follow(ctx, since)
+		}
+		return rr.printAll(ctx, room.Page{From: since, Forward: true})
 	})
 	return c
 }
 
 func roomHistory(a *cli.App) *cobra.Command {
-	var v visitor
 	var before, after uint64
 	limit := cli.Number(chat.DefaultMessages)
 	c := &cobra.Command{
@@ -60,59 +55,55 @@ taken back is not in it, but that it was. JSON is as that of "room read".`,
 		Example: `  skidway room history lobby --as ann
   skidway room history lobby --as ann --before 57 --limit 20
   skidway room history lobby --as ann --after 0 --limit 0 -o json`,
-		Args: cli.Args("NAME of the room"),
+		Args: cli.Args(roomArg),
 	}
-	v.add(c, true)
 	c.Flags().Uint64Var(&before, "before", 0, "only what came before this `POSITION`, the nearest")
 	c.Flags().Uint64Var(&after, "after", 0, "only what came after this `POSITION`, the nearest")
 	c.Flags().Var(&limit, "limit", "at most so many messages and changes; 0: all")
 	c.MarkFlagsMutuallyExclusive("before", "after")
-	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+	reader := &reader{App: a, output: cli.OutputFlag(c)}
+	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
 		page := room.Page{From: before, Limit: int(limit)}
 		if c.Flags().Changed("after") {
 			page.From, page.Forward = after, true
 		}
-		return v.in(c, a, args[0], func(r *room.Client, pass room.Pass) error {
-			reader := &roomReader{app: a, room: r, pass: pass, format: output.Word}
-			return reader.read(c.Context(), page)
-		})
+		return (&roomReader{reader, r, pass}).printAll(ctx, page)
 	})
 	return c
 }
 
-// A roomReader reads a room for printing.
+// A roomReader prints what was said in a room, and which messages were taken back.
 type roomReader struct {
-	app    *cli.App
-	room   *room.Client
-	pass   room.Pass
-	format string
+	*reader
+	room *room.Client
+	pass room.Pass
 }
 
-// read prints one page, of any length.
-func (r *roomReader) read(ctx context.Context, page room.Page) error {
+// printAll prints a page of any length.
+func (r *roomReader) printAll(ctx context.Context, page room.Page) error {
 	news, err := r.all(ctx, page)
 	if err != nil {
 		return err
 	}
-	if err := printMessages(r.app, r.format, roomLines(news), roomNewsOf(news)); err != nil || r.format == "json" {
+	messages, _ := roomLines(news)
+	if err := printMessages(r.App, r.output.Word, messages, roomPageView.Object(news)); err != nil || r.output.Word == "json" {
 		return err
 	}
 	more := ""
 	if news.More {
 		more = "; there are more"
 	}
-	r.app.Console.Notice("position %d, people inside: %d, the room lives for %s%s",
+	r.Console.Notice("position %d, people inside: %d, the room lives for %s%s",
 		news.Position, news.Online, rough(news.TTL), more)
 	return nil
 }
 
-// all joins as many pages as the limit takes; zero is all.
+// all reads and joins as many pages as the limit needs; 0 means all.
 func (r *roomReader) all(ctx context.Context, page room.Page) (all room.News, err error) {
-	most, n := page.Limit, 0
+	limit, n := page.Limit, 0
 	for {
-		if page.Limit = chat.MaxMessages; most > 0 {
-			page.Limit = min(page.Limit, most-n)
+		if page.Limit = chat.MaxMessages; limit > 0 {
+			page.Limit = min(page.Limit, limit-n)
 		}
 		news, err := r.room.History(ctx, r.pass, page)
 		if err != nil {
@@ -124,7 +115,7 @@ func (r *roomReader) all(ctx context.Context, page room.Page) (all room.News, er
 			all = news
 		}
 		n = len(all.Messages) + len(all.Changes)
-		if all.More = news.More; !news.More || n == most {
+		if all.More = news.More; !news.More || n == limit {
 			return all, nil
 		}
 		if page.From = all.Position; !page.Forward {
@@ -133,7 +124,7 @@ func (r *roomReader) all(ctx context.Context, page room.Page) (all room.News, er
 	}
 }
 
-// join adds a page to what was read before it.
+// join joins a page to those that were read before it.
 func join(all, page room.News, forward bool) room.News {
 	if all.First == 0 {
 		return page
@@ -150,17 +141,67 @@ func join(all, page room.News, forward bool) room.News {
 
 // follow prints page by page, and waits for more.
 func (r *roomReader) follow(ctx context.Context, since uint64) error {
-	feed := feed{app: r.app, format: r.format}
 	take := func(ctx context.Context) error {
 		news, err := r.room.Read(ctx, r.pass, since, 0)
 		if err != nil {
 			return err
 		}
-		if err := feed.print(roomLines(news), roomObjects(news)); err != nil {
+		if err := r.printPage(roomLines(news)); err != nil {
 			return fmt.Errorf("read on with --since %d: %w", since, err)
 		}
 		since = news.Position
 		return nil
 	}
-	return r.app.Follow(ctx, take, func(ctx context.Context) error { return r.room.Wait(ctx, r.pass, since) })
+	return r.Follow(ctx, take, func(ctx context.Context) error { return r.room.Wait(ctx, r.pass, since) })
+}
+
+// typeRetraction is the type of retractions in CSV.
+const typeRetraction = "retraction"
+
+// roomLines returns messages and retractions in their order, as lines and as JSON
+// objects.
+func roomLines(news room.News) (lines []message, objects []cli.Object) {
+	changes := news.Changes
+	addChanges := func(before uint64) {
+		for ; len(changes) > 0 && changes[0].Position < before; changes = changes[1:] {
+			change := changes[0]
+			lines = append(lines, message{Message: chat.Message{
+				ID: change.Position, Sender: cmp.Or(change.By, "operator"), Time: change.Time,
+				Content: chat.Content{Type: typeRetraction, Body: fmt.Appendf(nil, "(took back message %d)", change.Message)},
+			}})
+			objects = append(objects, retractionView.Object(change))
+		}
+	}
+	for _, m := range news.Messages {
+		addChanges(m.ID)
+		line := message{Message: m.Message, nick: m.Nick}
+		lines, objects = append(lines, line), append(objects, messageView.Object(line))
+	}
+	addChanges(math.MaxUint64)
+	return lines, objects
+}
+
+var retractionView = cli.View[room.Retraction]{
+	{Key: "position", Value: func(r room.Retraction) any { return r.Position }},
+	{Key: "retracted", Value: func(r room.Retraction) any { return r.Message }},
+	{Key: "by", Value: func(r room.Retraction) any { return r.By }}, // empty: an operator
+	{Key: "time", Value: func(r room.Retraction) any { return r.Time.UTC() }},
+}
+
+var roomPageView = cli.View[room.News]{
+	{Key: "messages", Value: func(n room.News) any {
+		objects := make([]cli.Object, len(n.Messages))
+		for i, m := range n.Messages {
+			objects[i] = messageView.Object(message{Message: m.Message, nick: m.Nick})
+		}
+		return objects
+	}},
+	{Key: "changes", Value: func(n room.News) any { return retractionView.Objects(n.Changes) }},
+	{Key: "first", Value: func(n room.News) any { return n.First }}, // 0: the page is empty
+	{Key: "position", Value: func(n room.News) any { return n.Position }},
+	{Key: "more", Value: func(n room.News) any { return n.More }},
+	{Key: "oldest", Value: func(n room.News) any { return n.Oldest }},
+	{Key: "ttl_seconds", Value: func(n room.News) any { return n.TTL.Seconds() }},
+	{Key: "online", Value: func(n room.News) any { return n.Online }},
+	{Key: "settings", Value: func(n room.News) any { return settingsView.Object(n.Settings) }},
 }
