@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	_ "time/tzdata" // --tz works on machines without time zone files
 
@@ -13,6 +14,9 @@ import (
 var version = "devel"
 
 func main() {
+	if runtime.GOOS == "linux" && os.Getpid() == 1 {
+		os.Exit(runAsInit())
+	}
 	// A reader that went away is an error like any other, told and with exit
 	// code 1, instead of a silent death by signal.
 	signal.Ignore(syscall.SIGPIPE)
