@@ -43,10 +43,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Fatal(err)
 	}
 	fill(b, c, b.N)
-	p, err := workers.New(db, c, workers.Config{Concurrency: 64, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := workers.NewPool(c, &workers.Config{Concurrency: 64, Logger: slog.New(slog.DiscardHandler)})
 	ctx, end := context.WithCancel(b.Context())
 	var done atomic.Int64
 	p.Handle("noop", func(context.Context, *queue.Job) error {

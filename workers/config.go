@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -20,177 +21,173 @@ const (
 	DefaultDrain       = 25 * time.Second
 )
 
-// Config of a [Pool]. The zero value serves the default queue.
+// Config configures a [Pool]. Zero values mean the defaults; a value that is not
+// allowed is an error of [Pool.Run].
 type Config struct {
-	// Queues are served in this order if Strict, else by their weights.
-	// Empty: [queue.DefaultQueue].
+	// Queues are served in this order if Strict, else in proportion to their
+	// weights. Empty means [queue.DefaultQueue].
 	Queues []Queue
 	Strict bool
 
-	// Concurrency is the most handlers that run at once; zero means
-	// [DefaultConcurrency].
+	// Concurrency is the maximal number of handlers that run at a time; zero
+	// means [DefaultConcurrency].
 	Concurrency int
 
-	// Lease is how long the worker may be silent before its jobs go to
-	// others; zero means [queue.DefaultLease].
+	// Lease is the time after which the jobs of a silent worker go to other
+	// workers; zero means [queue.DefaultLease].
 	Lease time.Duration
 
-	// Timeout of an attempt and MaxAttempts of a job where neither job nor
-	// kind says; zero means [queue.DefaultTimeout] and
+	// Timeout of an attempt and MaxAttempts of a job apply where neither the
+	// job nor its kind has one; zero means [queue.DefaultTimeout] and
 	// [queue.DefaultMaxAttempts].
 	Timeout     time.Duration
 	MaxAttempts int
 
-	// Backoff says how long a failed job waits for its next attempt; nil
+	// Backoff returns how long a failed job waits for its next attempt; nil
 	// means the zero [delayed.Backoff].
 	Backoff delayed.Policy
 
-	// Grace is how long a handler may go on when its context has ended. Then
-	// it is left behind: its job goes on without it. Zero means
+	// Grace is the time that a handler has to return after its context has
+	// ended. Then it is abandoned: its job ends without it. Zero means
 	// [DefaultGrace].
 	Grace time.Duration
 
-	// Drain is how long running handlers get when [Pool.Run]'s context ends
-	// or the worker is stopped from another process; zero means
-	// [DefaultDrain].
+	// Drain is the time that running handlers have to return when the context
+	// of [Pool.Run] ends or the pool is stopped; zero means [DefaultDrain].
 	Drain time.Duration
 
-	// Crashes is how often a job may crash its worker while it runs alone
-	// before it is dead; zero means [queue.DefaultCrashes].
+	// Crashes is the number of times that a job may crash its worker while it
+	// runs solo before it is dead; zero means [queue.DefaultCrashes].
 	Crashes int
 
-	// IsFailure says which errors use up an attempt; nil: all.
+	// IsFailure reports whether an error uses up an attempt; nil means that
+	// every error does.
 	IsFailure func(error) bool
 
-	// Middleware goes around all handlers, the first outermost.
+	// Middleware wraps all handlers, the first outermost.
 	Middleware []Middleware
 
-	// Hooks are told what happens.
+	// Hooks are called when jobs start and end.
 	Hooks Hooks
 
-	// Logger is told what a person should know; nil: slog.Default().
+	// Logger logs what an operator should know; nil means [slog.Default].
 	Logger *slog.Logger
 
-	// Name is shown with the worker; empty: host name and process id.
+	// Name is shown with the worker; empty means host name and process id.
 	Name string
 }
 
-// A Queue says how a pool serves one queue, or all whose names match a pattern.
+// A Queue configures how a pool serves one queue, or all queues whose names match
+// a pattern.
 type Queue struct {
-	// Name is a queue's name, or a pattern as of path.Match ("tenant-*").
-	// Queues that match and appear later are served too.
+	// Name is a queue's name, or a pattern as of [path.Match], such as
+	// "tenant-*". Queues that match and are created later are served too.
 	Name string
 
-	// Weight is the queue's share of jobs while several have some; zero
-	// means 1. Not used if the pool is strict.
+	// Weight is the queue's share of the jobs while several queues have some;
+	// zero means 1. A strict pool ignores it.
 	Weight int
 
-	// Concurrency is the most handlers of this queue at once; zero: that of
-	// the pool.
+	// Concurrency is the maximal number of handlers of this queue that run at
+	// a time; zero means that of the pool.
 	Concurrency int
 }
 
 func (q Queue) pattern() bool { return strings.ContainsAny(q.Name, "*?[") }
 
-// Hooks are called by the pool's goroutines and should be quick. Any may be nil.
+// Hooks are called by the pool's goroutines and should return quickly. Each may be
+// nil.
 type Hooks struct {
-	// Started is called before a handler is.
+	// Started is called before a handler is called.
 	Started func(job *queue.Job)
 
-	// Ended is called when it is clear what becomes of the job.
+	// Ended is called when the outcome of an attempt is decided.
 	Ended func(job *queue.Job, report Report)
 
-	// LeaseLost is called when the pool was silent for so long that its jobs
-	// of a queue went to others.
+	// LeaseLost is called when the pool could not renew its lease of a queue
+	// in time, so that its jobs of that queue go to other workers.
 	LeaseLost func(queue string)
 
 	// Exhausted is called when a job has failed for good, before it is dead.
 	Exhausted func(ctx context.Context, job *queue.Job, err error)
 }
 
-// A Report is how an attempt ended.
+// A Report describes how an attempt ended.
 type Report struct {
 	As       queue.As
-	Err      error         // what the handler returned
+	Err      error         // that the handler returned
 	Duration time.Duration // of the handler
 	Wait     time.Duration // until the next attempt, if there is one
 }
 
-// validate returns an error that names the first field whose value is not allowed.
-func (c *Config) validate() error {
+// Validate returns an error that wraps [queue.ErrInvalid] and names the first
+// field whose value is not allowed, nil if there is none. [Pool.Run] calls it.
+func (c *Config) Validate() error {
 	for _, field := range []struct {
-		name     string
-		value    any
-		negative bool
+		name  string
+		value int64
+		text  any
 	}{
-		{"Concurrency", c.Concurrency, c.Concurrency < 0},
-		{"MaxAttempts", c.MaxAttempts, c.MaxAttempts < 0},
-		{"Crashes", c.Crashes, c.Crashes < 0},
-		{"Lease", c.Lease, c.Lease < 0},
-		{"Timeout", c.Timeout, c.Timeout < 0},
-		{"Grace", c.Grace, c.Grace < 0},
-		{"Drain", c.Drain, c.Drain < 0},
+		{"Concurrency", int64(c.Concurrency), c.Concurrency},
+		{"MaxAttempts", int64(c.MaxAttempts), c.MaxAttempts},
+		{"Crashes", int64(c.Crashes), c.Crashes},
+		{"Lease", int64(c.Lease), c.Lease},
+		{"Timeout", int64(c.Timeout), c.Timeout},
+		{"Grace", int64(c.Grace), c.Grace},
+		{"Drain", int64(c.Drain), c.Drain},
 	} {
-		if field.negative {
-			return fmt.Errorf("%w: %s is %v: it can't be below zero", queue.ErrInvalid, field.name, field.value)
+		if field.value < 0 {
+			return fmt.Errorf("%w: %s is %v: it must not be negative", queue.ErrInvalid, field.name, field.text)
 		}
 	}
-	for _, q := range c.Queues {
-		if err := q.validate(); err != nil {
+	for i, q := range c.Queues {
+		if err := q.validate(fmt.Sprintf("Queues[%d]", i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (q Queue) validate(place string) error {
+	switch {
+	case q.Weight < 0:
+		return fmt.Errorf("%w: %s.Weight of %s is %d: it must not be negative", queue.ErrInvalid, place, q.Name, q.Weight)
+	case q.Concurrency < 0:
+		return fmt.Errorf("%w: %s.Concurrency of %s is %d: it must not be negative", queue.ErrInvalid, place, q.Name, q.Concurrency)
+	case q.pattern():
+		if _, err := path.Match(q.Name, ""); err != nil {
+			return fmt.Errorf("%w: %s.Name is %q: %w", queue.ErrInvalid, place, q.Name, err)
+		}
+		return nil
+	}
+	if _, err := queue.QueueOf(q.Name + ":0:d1"); err != nil {
+		return fmt.Errorf("%w: %s.Name is %.140q: use 1 to 128 letters, digits, '.', '_' or '-', or a pattern", queue.ErrInvalid, place, q.Name)
+	}
+	return nil
+}
+
 // withDefaults returns the configuration with its defaults.
 func (c Config) withDefaults() Config {
+	c.Queues = slices.Clone(c.Queues)
 	if len(c.Queues) == 0 {
 		c.Queues = []Queue{{Name: queue.DefaultQueue}}
 	}
-	c.Queues = slices.Clone(c.Queues)
 	for i := range c.Queues {
-		setDefault(&c.Queues[i].Weight, 1)
+		c.Queues[i].Weight = cmp.Or(c.Queues[i].Weight, 1)
 	}
-	setDefault(&c.Concurrency, DefaultConcurrency)
-	setDefault(&c.Lease, queue.DefaultLease)
-	setDefault(&c.Timeout, queue.DefaultTimeout)
-	setDefault(&c.MaxAttempts, queue.DefaultMaxAttempts)
-	setDefault(&c.Crashes, queue.DefaultCrashes)
-	setDefault(&c.Grace, DefaultGrace)
-	setDefault(&c.Drain, DefaultDrain)
+	c.Concurrency = cmp.Or(c.Concurrency, DefaultConcurrency)
+	c.Lease = cmp.Or(c.Lease, queue.DefaultLease)
+	c.Timeout = cmp.Or(c.Timeout, queue.DefaultTimeout)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, queue.DefaultMaxAttempts)
+	c.Crashes = cmp.Or(c.Crashes, queue.DefaultCrashes)
+	c.Grace = cmp.Or(c.Grace, DefaultGrace)
+	c.Drain = cmp.Or(c.Drain, DefaultDrain)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Backoff == nil {
 		c.Backoff = delayed.Backoff{}.Policy()
 	}
 	if c.IsFailure == nil {
 		c.IsFailure = func(error) bool { return true }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	return c
-}
-
-func setDefault[T comparable](value *T, standard T) {
-	var zero T
-	if *value == zero {
-		*value = standard
-	}
-}
-
-func (q Queue) validate() error {
-	if q.Weight < 0 || q.Concurrency < 0 {
-		return fmt.Errorf("%w: queue %s: weight %d, concurrency %d: they can't be below zero", queue.ErrInvalid, q.Name, q.Weight, q.Concurrency)
-	}
-	if q.pattern() {
-		if _, err := path.Match(q.Name, ""); err != nil {
-			return fmt.Errorf("%w: queue pattern %q: %w", queue.ErrInvalid, q.Name, err)
-		}
-		return nil
-	}
-	_, err := queue.QueueOf(q.Name + ":0:d1")
-	if err != nil {
-		return fmt.Errorf("%w: queue %.140q: use 1 to 128 letters, digits, '.', '_' or '-', or a pattern", queue.ErrInvalid, q.Name)
-	}
-	return nil
 }

@@ -54,7 +54,7 @@ func (c *control) stopQueues() {
 // serves no longer give back what was not started; their running jobs go on.
 func (p *Pool) SetQueues(queues []Queue) error {
 	config := Config{Queues: queues}
-	if err := config.validate(); err != nil {
+	if err := config.Validate(); err != nil {
 		return err
 	}
 	c := p.control
@@ -193,7 +193,7 @@ func (c *control) serveMatches(ctx context.Context) error {
 
 // listen reads the signals of all queues and handles them, until ctx is done.
 func (c *control) listen(ctx context.Context) {
-	news := streamReader{db: c.pool.db, log: c.pool.log}
+	news := streamReader{db: c.pool.client.DB(), log: c.pool.log}
 	defer news.wait()
 	for ctx.Err() == nil {
 		var queues []*servedQueue

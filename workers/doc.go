@@ -1,94 +1,105 @@
-// Package workers runs jobs. A [Pool] takes them from some queues, calls the
-// handlers of their kinds, and writes what became of them.
+// Package workers runs the jobs of queues. A [Pool] fetches them, calls the handlers
+// of their kinds, and writes their outcomes.
 //
-//	pool, err := workers.New(db, client, workers.Config{
-//		Queues:      []workers.Queue{{Name: "mail", Weight: 3}, {Name: "tenant-*"}},
-//		Concurrency: 32,
+//	type Greet struct{ Name string }
+//
+//	func (Greet) Kind() string { return "greet" }
+//
+//	pool := workers.NewPool(client, nil) // serves the queue "default"
+//	workers.Handle(pool, func(ctx context.Context, job *workers.Job[Greet]) error {
+//		fmt.Println("hello,", job.Args.Name) // an error is retried, with growing waits
+//		return nil
 //	})
-//	workers.Handle(pool, func(ctx context.Context, job *queue.Job, args SendEmail) error {
-//		return send(ctx, args)
-//	}, workers.Kind{Timeout: time.Minute})
-//	err = pool.Run(ctx)
+//	err := pool.Run(ctx) // until ctx is done
 //
-// # Promise
+// A file with handlers imports no other package of Skidway. [HandleKind] has the
+// timeout, the attempts and the waits of a kind. In a handler, [Logger],
+// [SetProgress] and [SetResult] keep something with the job, and [Snooze],
+// [Discard], [Dead] and [RetryAfter] return errors with an outcome of their own.
 //
-// Each job is run at least once. It is run again only when its handler asked
-// for that, when its worker died or lost its lease, or when it was handed back
-// at a stop; then whatever an earlier run still says is not heard. What handlers
-// do must therefore be safe to repeat. While Redis is away, what runs goes on,
-// and its end is written when Redis is back, as long as the lease lasts.
+// # Guarantee
 //
-// # Duties of a pool
+// Each job is run at least once. It is run again only if its handler returned an
+// error that retries it, if its worker died or lost its lease, or if it was handed
+// back at a stop; then nothing that the earlier run still returns is written.
+// Handlers must therefore be safe to repeat. While Redis is unreachable running
+// jobs go on, and their outcomes are written when Redis is back, if the lease has
+// not expired.
 //
-//  1. It holds a lease for each queue and prolongs it ([queue.Lease]).
-//  2. It fetches jobs while it has free slots, from the queues whose turn it is,
-//     and blocks in Redis while there are none.
-//  3. It runs handlers, each with a context that ends at its timeout, when the
-//     job is cancelled, when the lease is lost, and when a stop takes too long.
-//  4. It writes ends of jobs in batches, again and again until it has succeeded
-//     or the lease is lost.
-//  5. It recovers the jobs of dead workers and runs quarantined jobs solo.
+// # What a pool does
+//
+//  1. It holds a lease of each queue and renews it ([queue.Lease]).
+//  2. It fetches jobs while it has free slots, and blocks in Redis while all
+//     queues are empty.
+//  3. It runs handlers. The context of each is cancelled at the job's timeout,
+//     when the job is cancelled, when the lease is lost, and when a stop takes too
+//     long.
+//  4. It writes outcomes in batches, and repeats that until it has succeeded or
+//     the lease is lost.
+//  5. It recovers the jobs of dead workers, and runs jobs solo whose worker died
+//     while it had them.
 //  6. It moves delayed jobs of its queues when they are due, and fires their
 //     schedules (package delayed).
-//  7. It hears signals: pause and resume, cancel, quiet and stop.
+//  7. It follows signals: pause and resume, cancel, quiet and stop.
 //
-// # States of a run
+// # States of an attempt
 //
-//	fetched ──► buffered ──► running ──► ended ──► written
+//	fetched ──► buffered ──► running ──► settled ──► written
 //	               │            │
-//	               │            ├─ context ended, no return within the grace:
-//	               │            │  left behind; ended, its slot is free again
-//	               │            └─ lease lost: nothing it says counts
+//	               │            ├─ context cancelled, no return within the grace:
+//	               │            │  abandoned; settled, its slot is free again
+//	               │            └─ lease lost: its outcome is dropped
 //	               └─ paused, stopped, or no slot for 200 ms: handed back
 //
-// What a handler returns says how the job ends: nil, [Snooze], [Discard],
-// [Dead], [RetryAfter], or another error, which uses up an attempt. In its
-// context, context.Cause tells [ErrTimeout], [ErrCancelled], [ErrShutdown] and
-// [queue.ErrLeaseLost] apart.
+// In the context of a handler, [context.Cause] returns [ErrTimeout],
+// [ErrCancelled], [ErrShutdown] or [ErrLeaseLost].
 //
-// Handlers that were left behind are counted as stuck in the [About] of the
-// worker. As many as there are slots cost nothing; each one more costs a slot
-// until it returns.
+// A handler that does not return within [Config.Grace] after its context has ended
+// is abandoned, and counted in the Stuck field of [About]. As many abandoned
+// handlers as there are slots cost nothing; each one more costs a slot until it
+// returns.
 //
 // # Jobs that follow
 //
-// When a job with [queue.Options.Then] succeeds, the jobs that follow are
-// enqueued in the same step. In each text of their args {{.result}} stands for
-// what the job set with [SetResult], {{.result.lines}} for a part of it where it
-// is JSON, {{.job.id}}, {{.job.kind}} and {{.job.queue}} for the job itself. In a
-// text, what is no text stands as JSON; a text that is nothing but one of these
-// becomes the value, which may be a number or an object. Other braces are left
-// alone. Where something is missing the job is dead, with the reason, though it
-// has succeeded. Jobs that follow one of a schedule have its header "due", too.
+// When a job with [queue.Options.Then] succeeds, the jobs that follow are enqueued
+// in the same step. In the strings of their args, {{.result}} is replaced by what
+// the job passed to [SetResult], {{.result.lines}} by a field of it if it is JSON,
+// and {{.job.id}}, {{.job.kind}} and {{.job.queue}} by those of the job. Inside of
+// a string, a value that is not a string is written as JSON; a string that is
+// nothing but one reference becomes the value, which may be a number or an object.
+// Other braces stay as they are. If a referenced field does not exist, the job is
+// dead, with the reason, although its handler has succeeded. Jobs that follow a
+// job of a schedule have its header "due".
 //
 // # Order
 //
-// A pool with a concurrency of one runs the jobs of a queue in the queue's
-// order. Several queues are served by weights: while all have jobs, the jobs
-// that are run of each are in proportion to its weight, and none starves. A
-// strict pool takes from a queue only when those before it are empty.
+// A pool with a concurrency of one runs the jobs of a queue in the queue's order.
+// Several queues are served by weights: while all have jobs, the numbers of jobs
+// that are run are in proportion to the weights, and each queue is served. A
+// strict pool fetches from a queue only when those before it are empty.
 //
-// Jobs are fetched ahead only where handlers are quick: as many as keep the
-// slots busy for 5 ms, and at most 400. By so much can a job be too early or too
-// late, and so many can a pool hold that turns slow; it hands them back when no
-// slot was free for 200 ms.
+// Jobs are prefetched only if handlers are quick: as many as keep the slots busy
+// for 5 ms, and at most 400. A job can be early or late by so much, and a pool
+// whose handlers become slow can hold so many; it hands them back when no slot was
+// free for 200 ms.
 //
 // # Stopping
 //
-//  1. Quiet: no more jobs are taken, and those not started are handed back.
-//  2. Drain: running handlers have [Config.Drain] to end.
-//  3. Their contexts end with [ErrShutdown], and they have [Config.Grace] to
-//     return. Those that don't are left behind.
-//  4. What has not finished goes to the front of its queue, with no attempt used;
-//     what has is written; leases are closed.
+//  1. Quiet: no more jobs are fetched, and those not started are handed back.
+//  2. Drain: running handlers have [Config.Drain] to return.
+//  3. Their contexts are cancelled with [ErrShutdown], and they have
+//     [Config.Grace] to return. Those that do not are abandoned.
+//  4. Jobs that have not ended go to the front of their queue, with no attempt
+//     used; all outcomes are written; the leases are closed.
 //
-// The context of [Pool.Run], [Pool.Stop] and a stop signal go through all of
-// them; [Pool.Quiet] and a quiet signal end with the first.
+// The end of [Pool.Run]'s context, [Pool.Stop] and a stop signal start all four
+// steps, [Pool.Quiet] and a quiet signal only the first.
 //
-// # What blocks
+// # Blocking
 //
-// [Pool.Run] until all is done, [Pool.Stop] as long as that; [SetProgress]
-// until Redis has answered. The others don't.
+// [Pool.Run] blocks until the pool has stopped, [Pool.Stop] as well;
+// [Pool.Attempt] until the handler returns; [SetProgress] until Redis has
+// answered. All other functions return at once.
 package workers
 
 // How the package is built

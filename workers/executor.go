@@ -207,6 +207,9 @@ func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Ending, erro
 // Attempt is for programs that run jobs one by one and for tests, for which
 // package workerstest has more. The pool need not run.
 func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Ending, error) {
+	if p.invalid != nil {
+		return queue.Ending{}, p.invalid
+	}
 	q, err := p.client.Queue(job.Queue)
 	if err != nil {
 		return queue.Ending{}, err

@@ -192,8 +192,7 @@ func (f *fixture) pool(config workers.Config) *workers.Pool {
 	if config.Logger == nil {
 		config.Logger = f.log
 	}
-	p, err := workers.New(f.poolDB, f.poolClient, config)
-	f.must(err)
+	p := workers.NewPool(f.poolClient, &config)
 	return p
 }
 

@@ -13,40 +13,96 @@ import (
 	"skidway/queue"
 )
 
-// A Handler runs jobs of a kind. It is called by many goroutines at once. What
-// it returns says what becomes of the job: nil: it has succeeded; [Snooze],
-// [Discard], [Dead], [RetryAfter]; any other error, or a panic: it failed, and is
-// retried while it has attempts left. It must return soon after its context has
-// ended.
+// A Handler runs jobs of one kind, whatever the type of their args. It must be safe
+// for concurrent use and return soon after its context has ended. Its error decides
+// the outcome of the attempt: nil means that the job has succeeded; [Snooze],
+// [Discard], [Dead] and [RetryAfter] make errors with another outcome; after any
+// other error, or a panic, the job is retried while it has attempts left.
 type Handler func(ctx context.Context, job *queue.Job) error
 
-// Middleware goes around handlers.
+// Middleware returns a handler that calls next.
 type Middleware func(next Handler) Handler
 
-// A Kind says how jobs of one kind are run. Zero values leave it to the pool.
-type Kind struct {
-	Timeout     time.Duration  // of an attempt, where the job has none of its own
-	MaxAttempts int            // where the job has none of its own
-	Backoff     delayed.Policy // how long a failed job waits
+// A Job is a job whose args have type A. Its other fields are those of the
+// [queue.Job], whose own Args are the JSON that was stored.
+type Job[A queue.Args] struct {
+	*queue.Job
+	Args A
 }
 
-// kind is a Kind with its defaults and its handler with all middleware.
+// A Kind has the settings of one kind of jobs. Zero values mean those of the
+// pool's [Config].
+type Kind struct {
+	Timeout     time.Duration  // of an attempt, where the job has none
+	MaxAttempts int            // of a job that has none
+	Backoff     delayed.Policy // returns how long a failed job waits
+}
+
+// Handle makes the pool run the jobs of A's kind by handler, which must be safe
+// for concurrent use and return soon after its context has ended; see [Handler]
+// for what its error means. It replaces an earlier handler of the kind and may be
+// called while the pool runs. A job whose args are not the JSON of an A is dead at
+// once; so is one whose args have a method Check that returns an error.
+func Handle[A queue.Args](p *Pool, handler func(ctx context.Context, job *Job[A]) error) {
+	HandleKind(p, Kind{}, handler)
+}
+
+// HandleKind is [Handle] with settings of the kind.
+func HandleKind[A queue.Args](p *Pool, kind Kind, handler func(ctx context.Context, job *Job[A]) error) {
+	var zero A
+	p.Handle(zero.Kind(), Typed(handler), kind)
+}
+
+// Handle makes the pool run the jobs of the kind with this name by handler, which
+// decodes their args itself. [Handle], the function, is for args that have a type.
+func (p *Pool) Handle(name string, handler Handler, settings Kind) {
+	if settings.Timeout <= 0 {
+		settings.Timeout = p.config.Timeout
+	}
+	if settings.MaxAttempts <= 0 {
+		settings.MaxAttempts = p.config.MaxAttempts
+	}
+	if settings.Backoff == nil {
+		settings.Backoff = p.config.Backoff
+	}
+	for _, wrap := range slices.Backward(p.config.Middleware) {
+		handler = wrap(handler)
+	}
+	p.executor.kinds.Store(name, &kind{Kind: settings, handler: handler})
+}
+
+// Typed returns a [Handler] that decodes the args of its jobs as [Handle] does.
+func Typed[A queue.Args](handler func(ctx context.Context, job *Job[A]) error) Handler {
+	return func(ctx context.Context, job *queue.Job) error {
+		typed := Job[A]{Job: job}
+		err := json.Unmarshal(job.Args, &typed.Args)
+		if args, ok := any(typed.Args).(interface{ Check() error }); ok && err == nil {
+			err = args.Check()
+		}
+		if err != nil {
+			return Dead(fmt.Errorf("args of %s: %w", job.Kind, err))
+		}
+		return handler(ctx, &typed)
+	}
+}
+
+// A kind is a Kind with its defaults and its handler with all middleware.
 type kind struct {
 	Kind
 	handler Handler
 	unknown bool // there is no handler
 }
 
-// last reports whether a job has no attempt left after one more that fails.
+// last reports whether the job has no attempt left if this one fails.
 func (k *kind) last(job *queue.Job) bool {
 	if k.unknown {
 		return unknownTries(job)+1 >= unknownAttempts
 	}
-	most := k.MaxAttempts
+	maxAttempts := k.MaxAttempts
 	if job.MaxAttempts > 0 {
-		most = job.MaxAttempts
+		maxAttempts = job.MaxAttempts
 	}
-	return job.Attempts-job.Forgiven+1 >= most
+	return job.Attempts-job.Forgiven+1 >= maxAttempts
 }
 
 func (k *kind) timeout(job *queue.Job) time.Duration {
@@ -56,48 +112,12 @@ func (k *kind) timeout(job *queue.Job) time.Duration {
 	return k.Timeout
 }
 
-// Handle makes handler run the jobs of a kind, instead of an earlier one. It
-// may be called while the pool runs.
-func (p *Pool) Handle(name string, handler Handler, how Kind) {
-	if how.Timeout <= 0 {
-		how.Timeout = p.config.Timeout
-	}
-	if how.MaxAttempts <= 0 {
-		how.MaxAttempts = p.config.MaxAttempts
-	}
-	if how.Backoff == nil {
-		how.Backoff = p.config.Backoff
-	}
-	for i := len(p.config.Middleware) - 1; i >= 0; i-- {
-		handler = p.config.Middleware[i](handler)
-	}
-	p.executor.kinds.Store(name, &kind{Kind: how, handler: handler})
-}
-
-// Handle makes handler run the jobs of A's kind. Args that are no JSON for an A
-// make a job dead at once.
-func Handle[A queue.Args](p *Pool, handler func(ctx context.Context, job *queue.Job, args A) error, how Kind) {
-	var zero A
-	p.Handle(zero.Kind(), Typed(handler), how)
-}
-
-// Typed makes a [Handler] of a function that takes args of type A.
-func Typed[A queue.Args](handler func(ctx context.Context, job *queue.Job, args A) error) Handler {
-	return func(ctx context.Context, job *queue.Job) error {
-		var args A
-		if err := json.Unmarshal(job.Args, &args); err != nil {
-			return Dead(fmt.Errorf("args of %s: %w", job.Kind, err))
-		}
-		return handler(ctx, job, args)
-	}
-}
-
-// ErrUnknownKind is the error of a job whose kind no handler of the pool is for.
+// ErrUnknownKind is the error of a job whose kind the pool has no handler for.
 var ErrUnknownKind = errors.New("this worker has no handler for the kind")
 
-// Jobs of an unknown kind are retried this often in a row, whatever attempts
-// they have, with waits of up to five minutes: a deploy may be under way. That
-// takes some nine minutes.
+// unknownAttempts is how often in a row jobs of an unknown kind are tried, whatever
+// attempts they have, with waits of up to five minutes: in the nine minutes that it
+// takes, a deployment may bring the handler.
 const unknownAttempts = 10
 
 func unknownKind() *kind {
@@ -115,7 +135,7 @@ func unknownKind() *kind {
 	}
 }
 
-// unknownTries is how many of the latest attempts in a row found no handler.
+// unknownTries returns how many of the latest attempts in a row found no handler.
 func unknownTries(job *queue.Job) (n int) {
 	for _, failure := range slices.Backward(job.Errors) {
 		if failure.Attempt <= job.Forgiven || !strings.HasPrefix(failure.Error, ErrUnknownKind.Error()) {

@@ -254,10 +254,7 @@ func runThroughProxy(t *testing.T, n int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := workers.New(db, client, workers.Config{Concurrency: 4, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := workers.NewPool(client, &workers.Config{Concurrency: 4, Logger: slog.New(slog.DiscardHandler)})
 	addChaosKinds(pool, f.db, "pool")
 	lost := proxy.DropReply(n)
 	ended := make(chan error, 1)

@@ -8,34 +8,38 @@ import (
 	"skidway/queue"
 )
 
-// Why the context of a handler has ended, as context.Cause tells. The cause of
-// a lost lease is [queue.ErrLeaseLost].
+// Errors that [context.Cause] returns for the context of a handler.
 var (
-	// ErrTimeout: the attempt has taken longer than the job's timeout, or its
-	// deadline has passed. It is retried.
+	// ErrTimeout: the attempt took longer than the job's timeout, or the job's
+	// deadline has passed. The job is retried.
 	ErrTimeout = errors.New("the job's time is up")
 
-	// ErrCancelled: somebody wants the job no more. It is not retried.
+	// ErrCancelled: the job was cancelled. It is not retried.
 	ErrCancelled = errors.New("the job was cancelled")
 
 	// ErrShutdown: the worker stops and the time to drain is over. The job goes
 	// back to the front of its queue, and no attempt is used.
 	ErrShutdown = errors.New("the worker is shutting down")
+
+	// ErrLeaseLost: the worker could not renew its lease in time. Another worker
+	// runs the job again, and nothing that this attempt returns is written.
+	ErrLeaseLost = queue.ErrLeaseLost
 )
 
-// Snooze, returned by a handler, runs the job again after d. No attempt is used.
+// Snooze returns an error by which a handler asks for another run after d. No
+// attempt is used.
 func Snooze(d time.Duration) error { return snooze(max(0, d)) }
 
-// Discard, returned by a handler, ends the job: there is nothing to do. It
-// counts as discarded, not as failed.
+// Discard returns an error by which a handler ends its job because there is
+// nothing to do. The job is discarded and has not failed.
 func Discard(reason string) error { return discard(reason) }
 
-// Dead, returned by a handler, makes the job dead at once, whatever attempts it
-// has left: trying again will not help.
+// Dead returns an error that wraps err and makes the job dead at once, whatever
+// attempts it has left: another attempt would not help.
 func Dead(err error) error { return &dead{err} }
 
-// RetryAfter, returned by a handler, retries the job after d instead of what the
-// retry policy says. An attempt is used.
+// RetryAfter returns an error that wraps err and retries the job after d, instead
+// of the wait of the backoff policy. An attempt is used.
 func RetryAfter(d time.Duration, err error) error { return &retryAfter{max(0, d), err} }
 
 type snooze time.Duration
@@ -59,7 +63,7 @@ type retryAfter struct {
 func (r *retryAfter) Error() string { return text(r.err) }
 func (r *retryAfter) Unwrap() error { return r.err }
 
-// text gives what an error says; a person reads it with the job.
+// text returns the text of an error, which is kept with the job.
 func text(err error) string {
 	if err == nil {
 		return "no error was given"
@@ -67,7 +71,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// A PanicError is a panic of a handler.
+// A PanicError is the error of a handler that panicked.
 type PanicError struct {
 	Value any
 	Stack string
@@ -75,14 +79,14 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// Unwrap gives the value if the handler panicked with an error.
+// Unwrap returns the value if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// outcome decides what becomes of a job whose handler returned err. cause is why
-// its context ended, nil if it did not.
+// outcome returns the outcome of a job whose handler returned err. cause is the
+// cause of the end of its context, nil if it has not ended.
 func (k *kind) outcome(job *queue.Job, err, cause error, isFailure func(error) bool) queue.Ending {
 	outcome := queue.Ending{Job: job}
 	var snoozed snooze
@@ -113,7 +117,7 @@ func (k *kind) outcome(job *queue.Job, err, cause error, isFailure func(error) b
 	return outcome
 }
 
-// wait returns how long a job waits for its next attempt.
+// wait returns how long the job waits for its next attempt.
 func (k *kind) wait(job *queue.Job, err error) time.Duration {
 	var after *retryAfter
 	if errors.As(err, &after) {

@@ -107,7 +107,7 @@ var outcomeCases = map[string]struct {
 		report: queue.AsRetry,
 	},
 	"args that are no JSON for the type bury it": {
-		handler: workers.Typed(func(context.Context, *queue.Job, numbers) error { return nil }),
+		handler: workers.Typed(func(context.Context, *workers.Job[numbers]) error { return nil }),
 		want:    func(j *queue.Job) bool { return j.State == queue.Dead && strings.Contains(j.Reason, "args of k") },
 		report:  queue.AsDead,
 	},
@@ -206,9 +206,9 @@ func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
 func TestTypedHandlersGetTheirArgsAndResultsReachWhoWaits(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
-		workers.Handle(p, func(ctx context.Context, job *queue.Job, args greeting) error {
-			return workers.SetResult(ctx, []byte("hello "+args.Name))
-		}, workers.Kind{})
+		workers.Handle(p, func(ctx context.Context, job *workers.Job[greeting]) error {
+			return workers.SetResult(ctx, []byte("hello "+job.Args.Name))
+		})
 		f.run(p)
 		for _, retain := range []time.Duration{0, time.Hour} {
 			id, err := f.client.Enqueue(f.ctx, greeting{"Ada"}, &queue.Options{Queue: "q", Retain: retain, Delay: 50 * time.Millisecond})
@@ -260,10 +260,7 @@ func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := workers.New(db, c, workers.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := workers.NewPool(c, nil)
 	type key struct{}
 	p.Handle("k", func(ctx context.Context, _ *queue.Job) error {
 		workers.SetResult(ctx, []byte("half"))

@@ -18,14 +18,14 @@ import (
 	"skidway/queue"
 )
 
-// A Pool runs the jobs of some queues. All methods are safe for concurrent use.
+// A Pool runs the jobs of some queues. Its methods are safe for concurrent use.
 type Pool struct {
-	db     *rdb.DB
-	client *queue.Client
-	config Config
-	name   string
-	born   time.Time
-	log    *slog.Logger
+	client  *queue.Client
+	config  Config
+	invalid error // what is wrong with the configuration, nil if nothing is
+	name    string
+	born    time.Time
+	log     *slog.Logger
 
 	sched    *scheduler
 	executor *executor
@@ -39,27 +39,32 @@ type Pool struct {
 	ended    latch // Run has returned
 }
 
-// New makes a pool. Give it handlers, then call [Pool.Run].
-func New(db *rdb.DB, client *queue.Client, config Config) (*Pool, error) {
-	if err := config.validate(); err != nil {
-		return nil, err
+// NewPool returns a pool that serves queues of the client's Redis. A nil config
+// means the defaults: it serves the queue "default". Give the pool handlers by
+// [Handle], then call [Pool.Run], which returns an error if a value of the config
+// is not allowed. Nothing is sent to Redis before that.
+func NewPool(client *queue.Client, config *Config) *Pool {
+	var c Config
+	if config != nil {
+		c = *config
 	}
-	config = config.withDefaults()
+	invalid := c.Validate()
+	c = c.withDefaults()
 	p := &Pool{
-		db: db, client: client, config: config, name: workerName(config.Name), born: time.Now(), log: config.Logger,
-		sched: newScheduler(config), quiet: newLatch(), stopping: newLatch(), ended: newLatch(),
+		client: client, config: c, invalid: invalid, name: workerName(c.Name), born: time.Now(), log: c.Logger,
+		sched: newScheduler(c), quiet: newLatch(), stopping: newLatch(), ended: newLatch(),
 	}
-	p.executor = &executor{config: config, client: client, sched: p.sched, soloWindow: soloWindow, unknown: unknownKind()}
-	p.control = &control{pool: p, sched: p.sched, configs: config.Queues, patternsChanged: newNotification()}
-	p.mover = delayed.NewMover(nil, delayed.MoverConfig{Name: p.name, Logger: config.Logger})
-	p.crons = delayed.NewCron(nil, delayed.CronConfig{Name: p.name, Logger: config.Logger})
-	Handle(p, p.forward, Kind{})
-	return p, nil
+	p.executor = &executor{config: c, client: client, sched: p.sched, soloWindow: soloWindow, unknown: unknownKind()}
+	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification()}
+	p.mover = delayed.NewMover(nil, delayed.MoverConfig{Name: p.name, Logger: c.Logger})
+	p.crons = delayed.NewCron(nil, delayed.CronConfig{Name: p.name, Logger: c.Logger})
+	Handle(p, p.forward)
+	return p
 }
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// workerName is new for every pool: a name is never used again.
+// workerName returns a name that no other pool has: a name is never used again.
 func workerName(name string) string {
 	if name == "" {
 		host, err := os.Hostname()
@@ -72,17 +77,23 @@ func workerName(name string) string {
 	return name[:min(len(name), 80)] + "-" + strings.ToLower(rand.Text()[:10])
 }
 
-// Name is the name of this worker, as others see it.
+// Name returns the name of this worker, as [queue.WorkerInfo] shows it.
 func (p *Pool) Name() string { return p.name }
 
-// ErrStarted says that a pool's Run was called a second time.
-var ErrStarted = errors.New("this pool was run before: make a new one")
+// ErrStarted is the error of a second call of [Pool.Run].
+var ErrStarted = errors.New("the pool was run before: create a new one")
 
 // Run runs jobs until ctx is done or the pool is stopped, and returns when all
-// is handed back or written. When ctx is done, running handlers get
-// [Config.Drain] to end. While Redis is away it keeps running what runs and
-// goes on by itself. A pool runs once.
+// outcomes are written and all other jobs are handed back. When ctx is done,
+// running handlers have [Config.Drain] to return. While Redis is unreachable Run
+// goes on with the jobs that it has, and fetches more when Redis is back.
+//
+// Run returns an error that wraps [queue.ErrInvalid] and names the field if the
+// configuration is not allowed, and [ErrStarted] if it was called before.
 func (p *Pool) Run(ctx context.Context) error {
+	if p.invalid != nil {
+		return fmt.Errorf("run a pool: %w", p.invalid)
+	}
 	if !p.started.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
@@ -102,7 +113,7 @@ func (p *Pool) run(ctx context.Context) {
 	fetching, stopFetching := context.WithCancel(running)
 	defer stopFetching()
 	p.executor.runCtx = running
-	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, news: streamReader{db: p.db, log: p.log}}
+	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, news: streamReader{db: p.client.DB(), log: p.log}}
 	p.control.start(running)
 	var background, takers sync.WaitGroup
 	background.Go(func() { p.control.listen(running) })

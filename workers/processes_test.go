@@ -286,10 +286,7 @@ func runWorker() error {
 	for _, name := range plan.Queues {
 		config.Queues = append(config.Queues, workers.Queue{Name: name})
 	}
-	pool, err := workers.New(db, client, config)
-	if err != nil {
-		return err
-	}
+	pool := workers.NewPool(client, &config)
 	addChaosKinds(pool, notes, plan.Name)
 	fmt.Println("ready")
 	err = pool.Run(ctx)

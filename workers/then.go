@@ -152,8 +152,8 @@ func lookup(v any, path []string) (any, error) {
 const forwardOnce = time.Hour
 
 // forward adds a job to another queue, once however often it is repeated.
-func (p *Pool) forward(ctx context.Context, job *queue.Job, args queue.Forwarding) error {
-	next := args.Job
+func (p *Pool) forward(ctx context.Context, job *Job[queue.Forwarding]) error {
+	next := job.Args.Job
 	if next.Options.Unique.Key == "" {
 		next.Options.Unique = queue.Unique{Key: queue.Forward + ":" + job.ID, Scope: queue.ForDuration, For: forwardOnce}
 	}

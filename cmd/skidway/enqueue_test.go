@@ -23,13 +23,10 @@ func (d *fixture) pool(name string, concurrency int) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	pool, err := workers.New(db, client, workers.Config{
+	pool := workers.NewPool(client, &workers.Config{
 		Name: name, Queues: []workers.Queue{{Name: "mail"}}, Concurrency: concurrency, Drain: time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		d.Fatal(err)
-	}
 	pool.Handle("fine", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte(`{"sent":1}`)) }, workers.Kind{})
 	pool.Handle("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no such user")) }, workers.Kind{})
 	pool.Handle("slow", func(ctx context.Context, job *queue.Job) error {

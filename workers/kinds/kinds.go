@@ -3,7 +3,7 @@
 // handler, for Go as well:
 //
 //	sender, err := email.New(email.Config{Host: "smtp.example.com", From: "shop@example.com"})
-//	workers.Handle(pool, sender.Send, workers.Kind{})
+//	workers.Handle(pool, sender.Send)
 //	client.Enqueue(ctx, email.Args{To: []string{"ada@example.com"}, Subject: "Hello", Text: "…"}, nil)
 //
 // The args of a kind are a type with a method Check, which returns what is wrong

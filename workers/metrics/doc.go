@@ -1,7 +1,7 @@
 // Package metrics tells Prometheus what workers do and how queues stand.
 //
 //	m := metrics.New(client)
-//	pool, err := workers.New(db, client, workers.Config{Hooks: m.Hooks()})
+//	pool := workers.NewPool(client, &workers.Config{Hooks: m.Hooks()})
 //	registry.MustRegister(m)
 //
 // # What this process did

@@ -34,10 +34,7 @@ func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
 	if err := registry.Register(m); err != nil {
 		t.Fatal(err)
 	}
-	pool, err := workers.New(db, client, workers.Config{Hooks: m.Hooks(), Queues: []workers.Queue{{Name: "q"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := workers.NewPool(client, &workers.Config{Hooks: m.Hooks(), Queues: []workers.Queue{{Name: "q"}}})
 	ended := make(chan string, 10)
 	pool.Handle("good", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
 	pool.Handle("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no")) }, workers.Kind{})

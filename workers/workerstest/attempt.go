@@ -154,7 +154,7 @@ func Run(t testing.TB, handler workers.Handler, job Job) Outcome {
 		t.Fatalf("attempt %d: they count from 1", job.Attempt)
 	}
 	job.Options.Delay, job.Options.At = 0, time.Time{}
-	w := New(t, Config{})
+	w := New(t, nil)
 	if _, err := w.Client.Enqueue(context.Background(), job.Args, &job.Options); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // One operation is one job: enqueued, noted and drained.
 func BenchmarkDrain(b *testing.B) {
-	w := workerstest.New(b, workerstest.Config{})
+	w := workerstest.New(b, nil)
 	succeed(w, "email.send")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -16,7 +16,7 @@
 // code under test and a pool for its handlers; [Worker.Drain] runs what waits,
 // in order, and [Worker.Advance] moves the clock:
 //
-//	w := workerstest.New(t, workerstest.Config{})
+//	w := workerstest.New(t, nil)
 //	mail.Register(w.Pool)
 //	shop.New(w.Client).PlaceOrder(ctx, order)
 //	w.Drain()

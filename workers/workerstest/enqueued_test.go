@@ -18,7 +18,7 @@ func TestEnqueuedTellsWhatWasAdded(t *testing.T) {
 		}
 		return next(ctx, inserts)
 	}
-	w := workerstest.New(t, workerstest.Config{Client: queue.Config{Middleware: []queue.Middleware{tag}}})
+	w := workerstest.New(t, &workerstest.Config{Client: queue.Config{Middleware: []queue.Middleware{tag}}})
 	succeed(w, "email.send", "other")
 	enqueue(t, w, sendEmail{"ann"}, queue.Options{})
 	enqueue(t, w, queue.Raw("other", nil), queue.Options{})

@@ -23,22 +23,22 @@ func (Remind) Kind() string { return "remind" }
 // An onboarding is the code under test.
 type onboarding struct{ client *queue.Client }
 
-func (o onboarding) welcome(ctx context.Context, _ *queue.Job, args Welcome) error {
-	_, err := o.client.Enqueue(ctx, Remind(args), &queue.Options{Delay: 24 * time.Hour})
+func (o onboarding) welcome(ctx context.Context, job *workers.Job[Welcome]) error {
+	_, err := o.client.Enqueue(ctx, Remind(job.Args), &queue.Options{Delay: 24 * time.Hour})
 	return err
 }
 
-func (o onboarding) remind(ctx context.Context, job *queue.Job, args Remind) error {
+func (o onboarding) remind(ctx context.Context, job *workers.Job[Remind]) error {
 	if job.Attempts == 0 {
 		return workers.RetryAfter(time.Minute, errors.New("mail server busy"))
 	}
-	workers.SetResult(ctx, []byte("reminded "+args.Name))
+	workers.SetResult(ctx, []byte("reminded "+job.Args.Name))
 	return nil
 }
 
 func (o onboarding) register(p *workers.Pool) {
-	workers.Handle(p, o.welcome, workers.Kind{})
-	workers.Handle(p, o.remind, workers.Kind{})
+	workers.Handle(p, o.welcome)
+	workers.Handle(p, o.remind)
 }
 
 func ExampleRun() {
@@ -57,7 +57,7 @@ func ExampleRun() {
 func ExampleNew() {
 	t := &testing.T{} // your test's own
 
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	onboarding{w.Client}.register(w.Pool)
 	if _, err := w.Client.Enqueue(context.Background(), Welcome{"Ann"}, nil); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func ExampleNew() {
 func ExampleEnqueuedArgs() {
 	t := &testing.T{} // your test's own
 
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	onboarding{w.Client}.register(w.Pool)
 	if _, err := w.Client.Enqueue(context.Background(), Welcome{"Ann"}, nil); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func ExampleInterrupt() {
 func ExampleWorker_Jobs() {
 	t := &testing.T{} // your test's own
 
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	w.Pool.Handle("import", func(context.Context, *queue.Job) error {
 		return workers.Dead(errors.New("no such file"))
 	}, workers.Kind{})

@@ -61,7 +61,7 @@ func TestHandlerThatIgnoresItsContextFailsTheTest(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	failed := try(t, func(t testing.TB) {
-		w := workerstest.New(t, workerstest.Config{Pool: workers.Config{Grace: time.Millisecond}})
+		w := workerstest.New(t, &workerstest.Config{Pool: workers.Config{Grace: time.Millisecond}})
 		w.Pool.Handle("email.send", func(ctx context.Context, _ *queue.Job) error {
 			workerstest.Interrupt(ctx, workers.ErrShutdown)
 			<-release
@@ -99,12 +99,12 @@ func TestWrongArgumentsEndTheTest(t *testing.T) {
 			workerstest.Run(t, returns(nil), workerstest.Job{Args: sendEmail{}, Attempt: -1})
 		}},
 		{"no args", "args are nil", func(t testing.TB) { workerstest.Run(t, returns(nil), workerstest.Job{}) }},
-		{"clock backwards", "only goes forward", func(t testing.TB) { workerstest.New(t, workerstest.Config{}).Advance(-1) }},
+		{"clock backwards", "only goes forward", func(t testing.TB) { workerstest.New(t, nil).Advance(-1) }},
 		{"pool", "Concurrency", func(t testing.TB) {
-			workerstest.New(t, workerstest.Config{Pool: workers.Config{Concurrency: -1}})
+			workerstest.New(t, &workerstest.Config{Pool: workers.Config{Concurrency: -1}})
 		}},
 		{"client", "MaxPayload", func(t testing.TB) {
-			workerstest.New(t, workerstest.Config{Client: queue.Config{MaxPayload: -1}})
+			workerstest.New(t, &workerstest.Config{Client: queue.Config{MaxPayload: -1}})
 		}},
 	}
 	for _, c := range cases {
@@ -120,7 +120,7 @@ func TestWrongArgumentsEndTheTest(t *testing.T) {
 func TestJobsThatNeverEndEndTheTest(t *testing.T) {
 	t.Parallel()
 	failed := try(t, func(t testing.TB) {
-		w := workerstest.New(t, workerstest.Config{})
+		w := workerstest.New(t, nil)
 		w.Pool.Handle("email.send", returns(workers.Snooze(0)), workers.Kind{})
 		enqueue(t, w, sendEmail{}, queue.Options{})
 		w.Drain()

@@ -26,7 +26,7 @@ func returns(err error) workers.Handler {
 
 func TestOutcomeIsWhatAPoolMakesOfTheJob(t *testing.T) {
 	t.Parallel()
-	typed := workers.Typed(func(context.Context, *queue.Job, sendEmail) error { return nil })
+	typed := workers.Typed(func(context.Context, *workers.Job[sendEmail]) error { return nil })
 	cases := []struct {
 		name    string
 		handler workers.Handler
@@ -64,7 +64,7 @@ func TestRetryWaitsAsTheDefaultPolicySays(t *testing.T) {
 
 func TestArgsThatAreNoneOfTheKindMakeTheJobDead(t *testing.T) {
 	t.Parallel()
-	handler := workers.Typed(func(context.Context, *queue.Job, sendEmail) error {
+	handler := workers.Typed(func(context.Context, *workers.Job[sendEmail]) error {
 		t.Error("the handler was called")
 		return nil
 	})
@@ -113,7 +113,7 @@ func TestHandlerSeesTheMadeUpJob(t *testing.T) {
 
 func TestResultProgressAndLogAreInTheOutcome(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	w.Pool.Handle("email.send", func(ctx context.Context, job *queue.Job) error {
 		if err := workers.SetProgress(ctx, []byte("half")); err != nil {
 			return err

@@ -49,10 +49,14 @@ type Worker struct {
 	enqueued []*queue.Job
 }
 
-// New makes a worker, which ends with the test. Give its Pool handlers before
-// jobs are run.
-func New(t testing.TB, config Config) *Worker {
+// New returns a worker that ends with the test. A nil config means the defaults.
+// Its Pool needs handlers before jobs are run.
+func New(t testing.TB, options *Config) *Worker {
 	t.Helper()
+	var config Config
+	if options != nil {
+		config = *options
+	}
 	w := &Worker{t: t, served: config.Pool.Queues, grace: config.Pool.Grace, leases: map[string]*queue.Lease{}}
 	if w.grace == 0 {
 		w.grace = workers.DefaultGrace
@@ -69,9 +73,10 @@ func New(t testing.TB, config Config) *Worker {
 	if w.Client, err = queue.NewClient(w.DB, &config.Client); err != nil {
 		t.Fatal(err)
 	}
-	if w.Pool, err = workers.New(w.DB, w.Client, config.Pool); err != nil {
+	if err := config.Pool.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	w.Pool = workers.NewPool(w.Client, &config.Pool)
 	w.tick()
 	return w
 }

@@ -23,7 +23,7 @@ func succeed(w *workerstest.Worker, kinds ...string) {
 
 func TestDrainRunsJobsInTheOrderOfTheQueue(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	succeed(w, "first", "second", "urgent", "due")
 	enqueue(t, w, queue.Raw("first", nil), queue.Options{})
 	enqueue(t, w, queue.Raw("second", nil), queue.Options{})
@@ -36,7 +36,7 @@ func TestDrainRunsJobsInTheOrderOfTheQueue(t *testing.T) {
 
 func TestDrainRunsWhatHandlersAdd(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
 	w.Pool.Handle("order.place", func(ctx context.Context, _ *queue.Job) error {
 		_, err := w.Client.Enqueue(ctx, sendEmail{"ann@example.com"}, &queue.Options{Queue: "mail"})
@@ -58,7 +58,7 @@ func TestDelayedJobWaitsForTheClock(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := workerstest.New(t, workerstest.Config{})
+			w := workerstest.New(t, nil)
 			succeed(w, "email.send")
 			enqueue(t, w, sendEmail{}, c.options())
 			wantOutcomes(t, w.Drain())
@@ -79,7 +79,7 @@ func TestDelayedJobWaitsForTheClock(t *testing.T) {
 func TestFailingJobIsRetriedUntilItIsDead(t *testing.T) {
 	t.Parallel()
 	var exhausted []string
-	w := workerstest.New(t, workerstest.Config{Pool: workers.Config{
+	w := workerstest.New(t, &workerstest.Config{Pool: workers.Config{
 		MaxAttempts: 3,
 		Backoff:     func(job *queue.Job, _ error) time.Duration { return time.Duration(job.Attempts+1) * time.Hour },
 		Hooks: workers.Hooks{Exhausted: func(_ context.Context, job *queue.Job, err error) {
@@ -113,7 +113,7 @@ func TestSettingsOfThePoolHold(t *testing.T) {
 			}
 		}
 	}
-	w := workerstest.New(t, workerstest.Config{Pool: workers.Config{
+	w := workerstest.New(t, &workerstest.Config{Pool: workers.Config{
 		Middleware: []workers.Middleware{around("outer"), around("inner")},
 		IsFailure:  func(err error) bool { return !errors.Is(err, errAway) },
 		Hooks: workers.Hooks{
@@ -133,7 +133,7 @@ func TestSettingsOfThePoolHold(t *testing.T) {
 
 func TestKindWithoutHandlerIsRetried(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	enqueue(t, w, sendEmail{}, queue.Options{})
 	if o := only(t, w.Drain()); o.As != queue.AsRetry || !strings.Contains(o.Reason, "no handler") {
 		t.Errorf("got %s", o)
@@ -142,7 +142,7 @@ func TestKindWithoutHandlerIsRetried(t *testing.T) {
 
 func TestHandedBackJobIsTheNext(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	calls := 0
 	w.Pool.Handle("email.send", func(ctx context.Context, job *queue.Job) error {
 		if calls++; calls == 1 {
@@ -161,7 +161,7 @@ func TestHandedBackJobIsTheNext(t *testing.T) {
 
 func TestDeadlineGoesByTheClock(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	var seen, ends time.Time
 	w.Pool.Handle("email.send", func(ctx context.Context, job *queue.Job) error {
 		seen = job.Deadline
@@ -186,7 +186,7 @@ func TestDeadlineGoesByTheClock(t *testing.T) {
 
 func TestUniqueKeyIsFreeWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
 	once := queue.Options{Unique: queue.Unique{Key: "ann", Scope: queue.ForDuration, For: time.Hour}}
 	enqueue(t, w, sendEmail{}, once)
@@ -204,7 +204,7 @@ func TestUniqueKeyIsFreeWhenItsTimeIsOver(t *testing.T) {
 
 func TestWaitGivesTheResult(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	w.Pool.Handle("email.send", func(ctx context.Context, _ *queue.Job) error {
 		workers.SetResult(ctx, []byte("message 7"))
 		return nil
@@ -223,7 +223,7 @@ func TestWaitGivesTheResult(t *testing.T) {
 
 func TestPausedQueueIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
 	enqueue(t, w, sendEmail{}, queue.Options{})
 	q, err := w.Client.Queue("")
@@ -242,7 +242,7 @@ func TestPausedQueueIsLeftAlone(t *testing.T) {
 
 func TestQueuesAreServedAsThePoolIsToldTo(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{Pool: workers.Config{Queues: []workers.Queue{{Name: "mail"}, {Name: "tenant-*"}}}})
+	w := workerstest.New(t, &workerstest.Config{Pool: workers.Config{Queues: []workers.Queue{{Name: "mail"}, {Name: "tenant-*"}}}})
 	for _, name := range []string{"tenant-b", "other", "mail", "tenant-a"} {
 		succeed(w, name)
 		enqueue(t, w, queue.Raw(name, nil), queue.Options{Queue: name})
@@ -252,7 +252,7 @@ func TestQueuesAreServedAsThePoolIsToldTo(t *testing.T) {
 
 func TestMalformedEntryIsPassedOver(t *testing.T) {
 	t.Parallel()
-	w := workerstest.New(t, workerstest.Config{})
+	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
 	id := enqueue(t, w, queue.Raw("bad", nil), queue.Options{})
 	for _, key := range w.DB.Keys(t.Context(), "*normal:fresh").Val() {

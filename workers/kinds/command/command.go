@@ -187,10 +187,8 @@ func (c Command) environment(job *queue.Job) []string {
 // [Command.DeadCodes] make the job dead. After other codes, an end by a signal,
 // and where it can't be started, the job is retried; the error has the end of
 // stderr.
-func (e *Runner) Run(ctx context.Context, job *queue.Job, args Args) error {
-	if err := args.Check(); err != nil {
-		return workers.Dead(err)
-	}
+func (e *Runner) Run(ctx context.Context, job *workers.Job[Args]) error {
+	args := job.Args
 	command, listed := e.commands[args.Command]
 	if !listed {
 		return workers.Dead(fields.Wrong("command", "this worker's configuration lists no %.40q, it has: %s", args.Command, fields.Names(e.commands)))
@@ -203,5 +201,5 @@ func (e *Runner) Run(ctx context.Context, job *queue.Job, args Args) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, command.Timeout, fmt.Errorf("%w: it may take %s", workers.ErrTimeout, command.Timeout))
 		defer cancel()
 	}
-	return e.execute(ctx, job, args, command)
+	return e.execute(ctx, job, command)
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"skidway/queue"
+	"skidway/workers"
 )
 
 // supported refuses: without process groups what a command has started
@@ -17,4 +17,4 @@ func supported() error {
 	return fmt.Errorf("%w: it needs a Unix, this is %s", errors.ErrUnsupported, runtime.GOOS)
 }
 
-func (e *Runner) execute(context.Context, *queue.Job, Args, Command) error { return supported() }
+func (e *Runner) execute(context.Context, *workers.Job[Args], Command) error { return supported() }

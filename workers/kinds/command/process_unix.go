@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/internal/fields"
 )
@@ -31,8 +30,8 @@ const (
 )
 
 // execute runs a command and says how it ended.
-func (e *Runner) execute(ctx context.Context, job *queue.Job, args Args, command Command) error {
-	log := workers.Logger(ctx)
+func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Command) error {
+	args, log := job.Args, workers.Logger(ctx)
 	p := &process{
 		grace:  e.grace,
 		stdout: &output{name: "stdout", log: log, limit: command.Output},
@@ -40,7 +39,7 @@ func (e *Runner) execute(ctx context.Context, job *queue.Job, args Args, command
 		cmd: &exec.Cmd{
 			Path:        command.Path,
 			Args:        slices.Concat([]string{command.Path}, command.Args, args.Args),
-			Env:         command.environment(job),
+			Env:         command.environment(job.Job),
 			Dir:         command.Dir,
 			SysProcAttr: processAttributes(),
 		},

@@ -22,7 +22,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"skidway/queue"
 	"skidway/workers"
 )
 
@@ -67,11 +66,8 @@ type Result struct {
 //
 // It blocks until all is done or ctx has ended. Where the rate would let it wait
 // for more than half of its time, the job is snoozed instead.
-func (e *Sender) Send(ctx context.Context, job *queue.Job, args Args) error {
-	if err := args.Check(); err != nil {
-		return workers.Dead(fmt.Errorf("args of %s: %w", job.Kind, err))
-	}
-	message, err := e.compose(ctx, job, args)
+func (e *Sender) Send(ctx context.Context, job *workers.Job[Args]) error {
+	message, err := e.compose(ctx, job)
 	if err != nil {
 		return err
 	}

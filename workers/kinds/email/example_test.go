@@ -11,7 +11,6 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/email"
@@ -50,15 +49,11 @@ func ExampleSender_Send() {
 	port, end := listen()
 	defer func() { _ = end() }()
 	ctx, stop := context.WithCancel(context.Background())
-	db, err := rdb.Open(ctx, "embedded:", rdb.Options{})
+	client, err := queue.Open(ctx, "embedded:", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = db.Close() }()
-	client, err := queue.NewClient(db, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	defer client.Close()
 
 	sender, err := email.New(email.Config{
 		Host: "127.0.0.1", Port: port, TLS: email.TLSNone, From: "Shop <shop@example.com>",
@@ -67,14 +62,11 @@ func ExampleSender_Send() {
 		log.Fatal(err)
 	}
 	defer sender.Close()
-	pool, err := workers.New(db, client, workers.Config{
+	pool := workers.NewPool(client, &workers.Config{
 		Logger: slog.New(slog.DiscardHandler),
 		Hooks:  workers.Hooks{Ended: func(*queue.Job, workers.Report) { stop() }},
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	workers.Handle(pool, sender.Send, workers.Kind{})
+	workers.Handle(pool, sender.Send)
 
 	_, err = client.Enqueue(ctx, email.Args{
 		To:      []string{"Ada <ada@example.com>"},

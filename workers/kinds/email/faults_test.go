@@ -116,7 +116,7 @@ func TestEndOfContextEndsTheWaitForAServer(t *testing.T) {
 				}
 			})
 			t.Cleanup(func() { close(given) })
-			err := newEmail(t, s.config).Send(ctx, &queue.Job{ID: "mail:0:n1-0"}, hello())
+			err := newEmail(t, s.config).Send(ctx, jobOf(&queue.Job{ID: "mail:0:n1-0"}, hello()))
 			if !errors.Is(err, reason) {
 				t.Errorf("%v, want %v", err, reason)
 			}
@@ -229,8 +229,8 @@ type mailWorker struct{ *workerstest.Worker }
 
 func newMailWorker(t *testing.T, s *mailServer) mailWorker {
 	t.Helper()
-	w := mailWorker{workerstest.New(t, workerstest.Config{})}
-	workers.Handle(w.Pool, newEmail(t, s.config).Send, workers.Kind{})
+	w := mailWorker{workerstest.New(t, nil)}
+	workers.Handle(w.Pool, newEmail(t, s.config).Send)
 	return w
 }
 

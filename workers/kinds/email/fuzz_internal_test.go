@@ -34,7 +34,7 @@ func FuzzEmailArgsAddNoHeader(f *testing.F) {
 		if json.Unmarshal(data, &args) != nil || args.Check() != nil {
 			return
 		}
-		composed, err := email.compose(t.Context(), &queue.Job{ID: "mail:0:n1-0", Args: data}, args)
+		composed, err := email.compose(t.Context(), &workers.Job[Args]{Job: &queue.Job{ID: "mail:0:n1-0", Args: data}, Args: args})
 		if err != nil {
 			return
 		}

@@ -39,7 +39,8 @@ type outgoing struct {
 const freshDate = time.Hour
 
 // compose makes a job's message. What is wrong with it makes the job dead.
-func (e *Sender) compose(ctx context.Context, job *queue.Job, args Args) (*outgoing, error) {
+func (e *Sender) compose(ctx context.Context, job *workers.Job[Args]) (*outgoing, error) {
+	args := job.Args
 	from, err := e.config.sender(args)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (e *Sender) compose(ctx context.Context, job *queue.Job, args Args) (*outgo
 	if age := date.Sub(job.Enqueued); age < freshDate {
 		date = job.Enqueued
 	}
-	id := e.messageID(job, from)
+	id := e.messageID(job.Job, from)
 	message.SetDateWithValue(date)
 	message.SetMessageIDWithValue(id)
 	message.Subject(body.subject)

@@ -186,7 +186,7 @@ func TestMessageOfJobThatWaitedIsDatedWhenItIsSent(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, nil)
 	job := &queue.Job{ID: "mail:0:d1", Kind: "email.send", Enqueued: time.Now().Add(-30 * 24 * time.Hour)}
-	if err := newEmail(t, s.config).Send(t.Context(), job, hello()); err != nil {
+	if err := newEmail(t, s.config).Send(t.Context(), jobOf(job, hello())); err != nil {
 		t.Fatal(err)
 	}
 	date, err := s.received()[0].parse(t).Header.Date()
@@ -205,9 +205,9 @@ func TestMessageIDIsOfTheJob(t *testing.T) {
 	second := &queue.Job{ID: "mail:0:n1795299599363-1", Args: []byte("1")}
 	elsewhere := &queue.Job{ID: first.ID, Args: []byte("2")} // of another Redis
 	for _, send := range []error{
-		sender.Send(t.Context(), first, hello()), sender.Send(t.Context(), first, hello()),
-		sender.Send(t.Context(), second, hello()), sender.Send(t.Context(), elsewhere, hello()),
-		other.Send(t.Context(), first, hello()),
+		sender.Send(t.Context(), jobOf(first, hello())), sender.Send(t.Context(), jobOf(first, hello())),
+		sender.Send(t.Context(), jobOf(second, hello())), sender.Send(t.Context(), jobOf(elsewhere, hello())),
+		other.Send(t.Context(), jobOf(first, hello())),
 	} {
 		if send != nil {
 			t.Fatal(send)

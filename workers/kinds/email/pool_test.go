@@ -16,7 +16,7 @@ func TestMessagesShareAConnection(t *testing.T) {
 	s := startMailServer(t, nil)
 	sender := newEmail(t, s.config)
 	for range 20 {
-		if err := sender.Send(t.Context(), &queue.Job{ID: "mail:0:n1-0"}, hello()); err != nil {
+		if err := sender.Send(t.Context(), jobOf(&queue.Job{ID: "mail:0:n1-0"}, hello())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	var senders sync.WaitGroup
 	for range 16 {
 		senders.Go(func() {
-			if err := sender.Send(t.Context(), &queue.Job{ID: "mail:0:n1-0"}, hello()); err != nil {
+			if err := sender.Send(t.Context(), jobOf(&queue.Job{ID: "mail:0:n1-0"}, hello())); err != nil {
 				t.Error(err)
 			}
 		})

@@ -268,6 +268,11 @@ func expectEmail(t *testing.T, outcome workerstest.Outcome, as queue.As, words .
 	}
 }
 
+// jobOf returns a job with args, as a handler receives it.
+func jobOf(job *queue.Job, args email.Args) *workers.Job[email.Args] {
+	return &workers.Job[email.Args]{Job: job, Args: args}
+}
+
 // hello is a message that nothing is wrong with.
 func hello() email.Args {
 	return email.Args{To: []string{"ada@example.com"}, Subject: "Hello", Text: "Hello, Ada\n"}

@@ -156,7 +156,7 @@ func TestEndlessTemplateEndsWithItsTime(t *testing.T) {
 		for _, args := range []email.Args{{Text: template}, {HTML: template}} {
 			args.To, args.Data = []string{"ada@example.com"}, email.Data{}
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, workers.ErrTimeout)
-			err := sender.Send(ctx, &queue.Job{ID: "a", Kind: "email.send"}, args)
+			err := sender.Send(ctx, jobOf(&queue.Job{ID: "a", Kind: "email.send"}, args))
 			cancel()
 			if !errors.Is(err, workers.ErrTimeout) {
 				t.Errorf("%s: %v", name, err)
@@ -184,7 +184,7 @@ func TestTemplateCannotTakeMuchMoreMemoryThanItsMessage(t *testing.T) {
 			args.To, args.Data = []string{"ada@example.com"}, email.Data{}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := sender.Send(t.Context(), &queue.Job{ID: "a", Kind: "email.send"}, args)
+			err := sender.Send(t.Context(), jobOf(&queue.Job{ID: "a", Kind: "email.send"}, args))
 			runtime.ReadMemStats(&after)
 			if !errors.Is(err, email.ErrTooLarge) {
 				t.Errorf("%s: %v, want ErrTooLarge", name, err)

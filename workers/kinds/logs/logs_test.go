@@ -89,7 +89,7 @@ func TestFoldersOfOthersAreNotSearched(t *testing.T) {
 }
 
 // do runs one job as a worker does, due when the yard says.
-func do[A queue.Args](y *yard, handler func(context.Context, *queue.Job, A) error, args A) workerstest.Outcome {
+func do[A queue.Args](y *yard, handler func(context.Context, *workers.Job[A]) error, args A) workerstest.Outcome {
 	y.Helper()
 	due := map[string]string{queue.HeaderDue: y.now.Format(time.RFC3339)}
 	return workerstest.Run(y, workers.Typed(handler), workerstest.Job{Args: args, Options: queue.Options{Headers: due}})

@@ -90,15 +90,13 @@ type Result struct {
 // Report reads what a subscriber has counted. It is an error, to be tried again,
 // that there is no such channel or subscriber. Rows of more than a megabyte make
 // the job dead: ask for fewer days, or for the top.
-func (l *Handlers) Report(ctx context.Context, job *queue.Job, args ReportArgs) error {
-	if err := args.Check(); err != nil {
-		return workers.Dead(err)
-	}
+func (l *Handlers) Report(ctx context.Context, job *workers.Job[ReportArgs]) error {
+	args := job.Args
 	channel, err := l.channel(ctx, args.Channel)
 	if err != nil {
 		return invalidName(err)
 	}
-	options := args.days(job)
+	options := args.days(job.Job)
 	report, err := channel.Report(ctx, args.Subscriber, options)
 	if err != nil {
 		return err
@@ -195,11 +193,9 @@ func (l *Handlers) counting(a CountArgs) distribute.CountryDayConfig {
 
 // Count counts files in this process, without Redis. Nothing is kept but the
 // result, a [Result].
-func (l *Handlers) Count(ctx context.Context, job *queue.Job, args CountArgs) (err error) {
-	if err := args.Check(); err != nil {
-		return workers.Dead(err)
-	}
-	files, err := l.files(args.Paths, args.of(job, args.Day.Day))
+func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err error) {
+	args := job.Args
+	files, err := l.files(args.Paths, args.of(job.Job, args.Day.Day))
 	if err != nil {
 		return err
 	}

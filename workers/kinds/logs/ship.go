@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"skidway/distribute"
-	"skidway/queue"
 	"skidway/workers"
 )
 
@@ -60,11 +59,9 @@ type ShipResult struct {
 // Ship uploads the files and ends when every subscriber has counted them. A
 // repeat uploads only what is not there yet. It is an error, to be tried again,
 // that a file is not there, can't be read, or that nobody subscribes.
-func (l *Handlers) Ship(ctx context.Context, job *queue.Job, args ShipArgs) error {
-	if err := args.Check(); err != nil {
-		return workers.Dead(err)
-	}
-	day := args.of(job, args.Day.Day)
+func (l *Handlers) Ship(ctx context.Context, job *workers.Job[ShipArgs]) error {
+	args := job.Args
+	day := args.of(job.Job, args.Day.Day)
 	files, err := l.files(args.Paths, day)
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/internal/fields"
 )
@@ -46,7 +45,7 @@ type Config struct {
 
 // Client runs jobs of the kind http.request. It is safe for concurrent use.
 //
-//	workers.Handle(pool, request.New(request.Config{}).Do, workers.Kind{})
+//	workers.Handle(pool, request.New(request.Config{}).Do)
 //
 // # Signatures
 //
@@ -97,8 +96,9 @@ func (h *Client) Close() { h.client.CloseIdleConnections() }
 // the network does are retried, after the answer's Retry-After if it has one, at
 // most [MaxRetryAfter]. Other answers, a private address ([ErrPrivateAddress])
 // and wrong args make the job dead.
-func (h *Client) Do(ctx context.Context, job *queue.Job, args Args) error {
-	request, err := h.request(ctx, job, args)
+func (h *Client) Do(ctx context.Context, job *workers.Job[Args]) error {
+	args := job.Args
+	request, err := h.request(ctx, job.ID, args)
 	if err != nil {
 		return workers.Dead(err)
 	}
@@ -119,17 +119,14 @@ func (h *Client) Do(ctx context.Context, job *queue.Job, args Args) error {
 }
 
 // request makes the request of a job.
-func (h *Client) request(ctx context.Context, job *queue.Job, args Args) (*http.Request, error) {
-	if err := args.Check(); err != nil {
-		return nil, err
-	}
+func (h *Client) request(ctx context.Context, jobID string, args Args) (*http.Request, error) {
 	body := args.body()
 	request, err := http.NewRequestWithContext(ctx, args.method(), args.URL, strings.NewReader(body))
 	if err != nil {
 		return nil, fields.Wrong("url", "%s", fields.Reason(err))
 	}
 	request.Header.Set("User-Agent", "skidway")
-	request.Header.Set("Idempotency-Key", job.ID)
+	request.Header.Set("Idempotency-Key", jobID)
 	if args.JSON != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

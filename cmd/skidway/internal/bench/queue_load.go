@@ -124,9 +124,9 @@ func (b *queueBench) newPool(db *rdb.DB) (*workers.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return workers.New(db, client, workers.Config{
+	return workers.NewPool(client, &workers.Config{
 		Queues: []workers.Queue{{Name: benchQueueName}}, Concurrency: int(b.concurrency), Logger: b.log,
-	})
+	}), nil
 }
 
 // stop blocks until what became of all jobs is written.

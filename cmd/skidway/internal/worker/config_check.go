@@ -73,8 +73,7 @@ func (c *config) checkQueues() error {
 			return c.wrong(place, "%q: every queue has a name of its own", q.Name)
 		}
 		names[q.Name] = true
-		// A pool knows best what it takes.
-		if _, err := workers.New(nil, nil, workers.Config{Queues: []workers.Queue{q.queue()}}); err != nil {
+		if err := (&workers.Config{Queues: []workers.Queue{q.queue()}}).Validate(); err != nil {
 			return c.wrong(place, "%w", err)
 		}
 		switch r := q.Retention; {

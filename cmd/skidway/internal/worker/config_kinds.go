@@ -239,17 +239,17 @@ func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 
 // handle makes a pool run them.
 func (s *kindSet) handle(p *workers.Pool) {
-	workers.Handle(p, s.http.Do, s.config.HTTP.kind())
+	workers.HandleKind(p, s.config.HTTP.kind(), s.http.Do)
 	if s.exec != nil {
-		workers.Handle(p, s.exec.Run, s.config.Exec.kind())
+		workers.HandleKind(p, s.config.Exec.kind(), s.exec.Run)
 	}
 	if s.email != nil {
-		workers.Handle(p, s.email.Send, s.config.Email.kind())
+		workers.HandleKind(p, s.config.Email.kind(), s.email.Send)
 	}
 	if s.logs != nil {
-		workers.Handle(p, s.logs.Ship, s.config.Logs.kind())
-		workers.Handle(p, s.logs.Report, s.config.Logs.kind())
-		workers.Handle(p, s.logs.Count, s.config.Logs.kind())
+		workers.HandleKind(p, s.config.Logs.kind(), s.logs.Ship)
+		workers.HandleKind(p, s.config.Logs.kind(), s.logs.Report)
+		workers.HandleKind(p, s.config.Logs.kind(), s.logs.Count)
 	}
 }
 

@@ -37,10 +37,11 @@ func (s *service) newShift(c *config) (*shift, error) {
 	settings := c.Worker.settings()
 	settings.Queues, settings.Hooks, settings.Logger = c.queues(), s.metrics.Hooks(), s.log
 	settings.Middleware = []workers.Middleware{h.count}
-	if h.pool, err = workers.New(s.db, s.client, settings); err != nil {
+	if err := settings.Validate(); err != nil {
 		set.close()
 		return nil, c.wrong("worker", "%w", err)
 	}
+	h.pool = workers.NewPool(s.client, &settings)
 	set.handle(h.pool)
 	return h, nil
 }
