@@ -75,7 +75,7 @@ the last one, or all.`,
 		if err != nil {
 			return err
 		}
-		text, err := insert.Args.(interface{ MarshalJSON() ([]byte, error) }).MarshalJSON()
+		text, err := queue.Bytes(insert.Args)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ the last one, or all.`,
 			Name: args[0], Expr: args[1], Zone: location.String(), Queue: args[2], Kind: args[3], Args: text,
 			Options: jobOptions, CatchUp: queue.CatchUp(catchUp.Word),
 		}
-		return withQueues(c.Context(), a, func(client *queue.Client) error { return addSchedule(c.Context(), a, client, s) })
+		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error { return addSchedule(c.Context(), a, client, s) })
 	})
 	return c
 }
@@ -105,17 +105,16 @@ func addSchedule(ctx context.Context, a *cli.App, client *queue.Client, s queue.
 		texts[i] = at.Format(time.RFC3339)
 	}
 	a.Console.Notice("next: %s", strings.Join(texts, ", "))
-	tellIfNobodyServes(ctx, a, client, s.Queue, "the schedule fires only while one does")
+	warnUnserved(ctx, a, client, s.Queue, "the schedule fires only while one does")
 	return nil
 }
 
-// queueFlag says in which queue a schedule is.
+// queueFlag adds the flag with the queue of a schedule.
 func queueFlag(c *cobra.Command, name *string) {
 	c.Flags().StringVar(name, "queue", "", "`NAME` of the queue (default: all of them)")
 }
 
 func cronRemove(a *cli.App) *cobra.Command {
-	var in string
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Removes a schedule",
@@ -127,21 +126,17 @@ it stays until it is removed here.`,
 		Example: "  skidway cron remove nightly",
 		Args:    cli.Args("NAME"),
 	}
-	queueFlag(c, &in)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withSchedule(c.Context(), a, in, args[0], func(client *queue.Client, in string) error {
-			if err := delayed.RemoveSchedule(c.Context(), client, in, args[0]); err != nil {
-				return err
-			}
-			a.Console.Notice("removed schedule %s of queue %s", args[0], in)
-			return nil
-		})
+	c.RunE = onSchedule(a, c, func(ctx context.Context, client *queue.Client, queue, name string) error {
+		if err := delayed.RemoveSchedule(ctx, client, queue, name); err != nil {
+			return err
+		}
+		a.Console.Notice("removed schedule %s of queue %s", name, queue)
+		return nil
 	})
 	return c
 }
 
 func cronRun(a *cli.App) *cobra.Command {
-	var in string
 	c := &cobra.Command{
 		Use:   "run NAME",
 		Short: "Lets a schedule fire now",
@@ -150,24 +145,26 @@ schedule fires stay as they are.`,
 		Example: "  skidway cron run nightly",
 		Args:    cli.Args("NAME"),
 	}
-	queueFlag(c, &in)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withSchedule(c.Context(), a, in, args[0], func(client *queue.Client, in string) error {
-			id, err := delayed.FireNow(c.Context(), client, in, args[0])
-			if err != nil {
-				return err
-			}
-			return a.PrintLine(id)
-		})
+	c.RunE = onSchedule(a, c, func(ctx context.Context, client *queue.Client, queue, name string) error {
+		id, err := delayed.FireNow(ctx, client, queue, name)
+		if err != nil {
+			return err
+		}
+		return a.PrintLine(id)
 	})
 	return c
 }
 
-// withSchedule finds the queue that a schedule is in, unless it is said.
-func withSchedule(ctx context.Context, a *cli.App, in, name string, f func(client *queue.Client, in string) error) error {
-	return withQueues(ctx, a, func(client *queue.Client) error {
+// onSchedule returns the RunE of a command that changes the schedule in its first
+// argument, and adds the flag with its queue. Without that flag it looks for the
+// schedule in all queues.
+func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, client *queue.Client, queue, name string) error) func(*cobra.Command, []string) error {
+	var in string
+	queueFlag(c, &in)
+	return cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+		name := args[0]
 		if in != "" {
-			return f(client, in)
+			return do(ctx, client, in, name)
 		}
 		infos, err := schedules(ctx, a, client, "")
 		if err != nil {
@@ -183,14 +180,14 @@ func withSchedule(ctx context.Context, a *cli.App, in, name string, f func(clien
 		case 0:
 			return fmt.Errorf("schedule %s: %w: 'skidway cron list' lists them", name, queue.ErrNoSchedule)
 		case 1:
-			return f(client, found[0])
+			return do(ctx, client, found[0], name)
 		}
 		return cli.WrongUsage("schedule %s is in the queues %s: say which with --queue", name, strings.Join(found, ", "))
 	})
 }
 
-// schedules gives those of a queue, or of all. Of all, a queue that can't be read
-// is told and passed over.
+// schedules returns those of a queue; an empty name means all queues. Of all queues,
+// it reports those that cannot be read and returns the schedules of the others.
 func schedules(ctx context.Context, a *cli.App, client *queue.Client, in string) (infos []queue.ScheduleInfo, err error) {
 	names := []string{in}
 	if in == "" {
@@ -204,7 +201,7 @@ func schedules(ctx context.Context, a *cli.App, client *queue.Client, in string)
 			if in != "" || ctx.Err() != nil || cli.Unreachable(err) {
 				return nil, err
 			}
-			a.Console.Problem("", err) // which names it
+			a.Console.Problem("", err) // the error has the name
 			continue
 		}
 		infos = append(infos, some...)
@@ -225,19 +222,17 @@ added then. JSON has the last ten.`,
 	}
 	queueFlag(c, &in)
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withQueues(c.Context(), a, func(client *queue.Client) error {
-			infos, err := schedules(c.Context(), a, client, in)
-			if err != nil {
-				return err
-			}
-			return errors.Join(cli.PrintView(a, output.Word, scheduleView, infos, nil), unreadable(infos))
-		})
+	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
+		infos, err := schedules(ctx, a, client, in)
+		if err != nil {
+			return err
+		}
+		return errors.Join(cli.PrintView(a, output.Word, scheduleView, infos, nil), unreadable(infos))
 	})
 	return c
 }
 
-// unreadable is an error where a schedule never fires.
+// unreadable returns the errors of schedules that never fire.
 func unreadable(schedules []queue.ScheduleInfo) error {
 	var errs []error
 	for _, s := range schedules {
@@ -260,11 +255,11 @@ var scheduleView = cli.View[queue.ScheduleInfo]{
 	{Key: "next", Head: "NEXT", Value: func(s queue.ScheduleInfo) any { return cli.Stamp(s.Next) }, Cell: func(s queue.ScheduleInfo) string { return shortTime(s.Next) }},
 	{Key: "last", Head: "LAST", Value: func(s queue.ScheduleInfo) any { return lastFiring(s).Due }, Cell: func(s queue.ScheduleInfo) string { return shortTime(lastFiring(s).Due) }, Only: "csv"},
 	{Key: "job", Head: "JOB", Value: func(s queue.ScheduleInfo) any { return lastFiring(s).JobID }, Cell: firedJob, Only: "csv"},
-	{Key: "last", Value: firings, Only: "json"},
+	{Key: "last", Value: func(s queue.ScheduleInfo) any { return firingView.Objects(s.Last) }, Only: "json"},
 	{Key: "error", Value: func(s queue.ScheduleInfo) any { return cli.ErrorText(s.Err) }, Only: "json", Omit: true},
 }
 
-// lastFiring is the last time that a schedule fired; zero if it never did.
+// lastFiring returns the last time that a schedule fired; zero if it never did.
 func lastFiring(s queue.ScheduleInfo) (last queue.Firing) {
 	if len(s.Last) > 0 {
 		last = s.Last[0]
@@ -293,14 +288,6 @@ func firedJob(s queue.ScheduleInfo) string {
 		return cli.Printable("none: " + last.HeldBy)
 	}
 	return cli.Printable(last.JobID)
-}
-
-func firings(s queue.ScheduleInfo) any {
-	list := []cli.Object{}
-	for _, f := range s.Last {
-		list = append(list, firingView.Object(f))
-	}
-	return list
 }
 
 var firingView = cli.View[queue.Firing]{

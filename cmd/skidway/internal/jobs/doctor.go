@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,8 +37,8 @@ The exit code is 1 when there is a problem, 0 with warnings only.`,
 }
 
 func examine(ctx context.Context, a *cli.App, format string) (err error) {
-	// Not a.Open, which refuses a server that is not fit: here is to be said why.
-	// Nor with patience: what is away now is the finding.
+	// Not a.Open: that refuses an unfit server, and this command says why it is
+	// unfit. Without patience: a server that does not answer now is a finding.
 	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})
 	if err != nil {
 		return cli.OpenError(err)
@@ -48,17 +49,14 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 		return err
 	}
 	if !db.Embedded() {
-		of, err := queueFindings(ctx, db)
+		found, err := queueFindings(ctx, db)
 		if err != nil {
 			return err
 		}
-		findings = append(findings, of...)
+		findings = append(findings, found...)
 	}
 	view := findingsView{db.String(), findings}
-	if format == "" {
-		format = "table" // what is said is meant for people, wherever it goes
-	}
-	if err := a.Print(format, view.table, view.csv, view.json); err != nil {
+	if err := a.Print(cmp.Or(format, "table"), view.table, view.csv, view.json); err != nil {
 		return err
 	}
 	if n := view.count(doctor.Problem); n > 0 {
@@ -67,13 +65,13 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 	return nil
 }
 
-// queueFindings looks at what Skidway has in the Redis.
+// queueFindings checks the queues in a Redis.
 func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
-	client, err := queue.NewClient(db, nil)
+	client, err := openQueues(db)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := standings(ctx, client, nil)
+	rows, err := readStatuses(ctx, client, nil)
 	if err != nil {
 		if cli.Unreachable(err) {
 			return nil, err
@@ -83,7 +81,7 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
 	var findings []doctor.Finding
 	jobs := 0
 	for _, row := range rows {
-		jobs += row.depth.Waiting.Total() + row.depth.Delayed + row.depth.Active.Total() + row.depth.Dead + row.depth.Finished
+		jobs += allJobs(row.depth)
 		if row.err == nil {
 			continue
 		}
@@ -103,7 +101,7 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
 	}), nil
 }
 
-// A findingsView prints what was found.
+// A findingsView prints findings.
 type findingsView struct {
 	server   string
 	findings []doctor.Finding
@@ -132,7 +130,7 @@ func (v *findingsView) table(out io.Writer) error {
 			fmt.Fprintf(&text, "%s%s\n", indent, wrap("Why: "+f.Why, indent))
 		}
 		for _, line := range f.Change {
-			fmt.Fprintf(&text, "%s> %s\n", indent, cli.Printable(line)) // not folded: to be copied
+			fmt.Fprintf(&text, "%s> %s\n", indent, cli.Printable(line)) // not wrapped, so that it can be copied
 		}
 	}
 	fmt.Fprintf(&text, "\n%d problems, %d warnings, %d that could not be looked at\n", v.count(doctor.Problem), v.count(doctor.Warning), v.count(doctor.Unknown))
@@ -140,7 +138,7 @@ func (v *findingsView) table(out io.Writer) error {
 	return err
 }
 
-// wrap breaks a text into lines that fit beside an indent.
+// wrap breaks a text into lines that fit in the table behind an indent.
 func wrap(text, indent string) string {
 	var folded strings.Builder
 	width := 0

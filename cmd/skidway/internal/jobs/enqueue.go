@@ -15,8 +15,8 @@ import (
 	"skidway/queue"
 )
 
-// An enqueuing is one run of the command "enqueue".
-type enqueuing struct {
+// An enqueueCmd is the command "enqueue".
+type enqueueCmd struct {
 	*cli.App
 	options jobFlags
 	wait    bool
@@ -25,7 +25,7 @@ type enqueuing struct {
 
 // Enqueue returns the command "enqueue".
 func Enqueue(a *cli.App) *cobra.Command {
-	e := &enqueuing{App: a}
+	e := &enqueueCmd{App: a}
 	c := &cobra.Command{
 		Use:   "enqueue QUEUE KIND [ARGS|-]",
 		Short: "Adds jobs to a queue",
@@ -66,7 +66,7 @@ already is passed over as a duplicate.`,
 	return c
 }
 
-func (e *enqueuing) run(c *cobra.Command, args []string) error {
+func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 	options, err := e.options.get()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (e *enqueuing) run(c *cobra.Command, args []string) error {
 		if len(args) > 1 || e.wait {
 			return cli.WrongUsage("--batch goes with QUEUE only: kind, args and options are in the lines")
 		}
-		return withQueues(c.Context(), e.App, func(client *queue.Client) error {
+		return cli.With(c.Context(), e.App, openQueues, func(client *queue.Client) error {
 			return e.addBatch(c, client, options)
 		})
 	}
@@ -90,7 +90,7 @@ func (e *enqueuing) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return withQueues(c.Context(), e.App, func(client *queue.Client) error {
+	return cli.With(c.Context(), e.App, openQueues, func(client *queue.Client) error {
 		if e.wait {
 			return e.addAndWait(c.Context(), client, insert)
 		}
@@ -98,7 +98,7 @@ func (e *enqueuing) run(c *cobra.Command, args []string) error {
 	})
 }
 
-// insertOf makes the job of a command line.
+// insertOf returns the job of a command line.
 func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.Insert, error) {
 	if len(args) == 0 {
 		return queue.Insert{}, cli.WrongUsage("missing KIND (or --batch FILE)")
@@ -113,7 +113,7 @@ func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.Ins
 			}
 		}
 	}
-	if len(text) <= queue.DefaultMaxPayload { // else the client refuses it
+	if len(text) <= queue.DefaultMaxPayload { // otherwise the client refuses it
 		if err := checkJSON(text); err != nil {
 			return queue.Insert{}, cli.WrongUsage("ARGS %w", err)
 		}
@@ -124,7 +124,7 @@ func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.Ins
 	return queue.Insert{Args: queue.Raw(args[0], text), Options: options}, nil
 }
 
-// checkJSON says where a text stops being JSON.
+// checkJSON returns an error that says where text stops being JSON.
 func checkJSON(text []byte) error {
 	var any json.RawMessage
 	err := json.Unmarshal(text, &any)
@@ -142,18 +142,18 @@ func checkJSON(text []byte) error {
 }
 
 // add enqueues one job and prints its id.
-func (e *enqueuing) add(ctx context.Context, client *queue.Client, insert queue.Insert) error {
+func (e *enqueueCmd) add(ctx context.Context, client *queue.Client, insert queue.Insert) error {
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
 		return err
 	}
-	tellIfNobodyServes(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
+	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
 	return e.PrintLine(id)
 }
 
-// tellIfNobodyServes tells of a queue without workers: its name may be mistyped.
-// waits says what becomes of what was added.
-func tellIfNobodyServes(ctx context.Context, a *cli.App, client *queue.Client, name, waits string) {
+// warnUnserved prints a notice if no worker serves a queue: its name may be
+// mistyped. consequence is what that means for what was added.
+func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, consequence string) {
 	if a.Console.Quiet {
 		return
 	}
@@ -163,29 +163,29 @@ func tellIfNobodyServes(ctx context.Context, a *cli.App, client *queue.Client, n
 	}
 	workers, err := q.Workers(ctx)
 	if err != nil {
-		return // the job is in, which is what counts
+		return // the job was added, which is what counts
 	}
 	for _, worker := range workers {
 		if !worker.Dead {
 			return
 		}
 	}
-	a.Console.Notice("no worker serves queue %s now: %s", name, waits)
+	a.Console.Notice("no worker serves queue %s now: %s", name, consequence)
 }
 
-// resultKept is for how long at least the result of a job is kept whose end is
-// waited for: it may come before the waiting begins.
-const resultKept = time.Minute
+// minRetain is how long a job is kept at least with --wait: it may end before the
+// wait begins.
+const minRetain = time.Minute
 
 // addAndWait enqueues one job, waits for its end and prints its result.
-func (e *enqueuing) addAndWait(ctx context.Context, client *queue.Client, insert queue.Insert) error {
-	insert.Options.Retain = max(insert.Options.Retain, resultKept)
+func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, insert queue.Insert) error {
+	insert.Options.Retain = max(insert.Options.Retain, minRetain)
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
 		return err
 	}
 	e.Console.Notice("job %s", id)
-	tellIfNobodyServes(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
+	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
 	job, err := e.await(ctx, client, id)
 	if err != nil {
 		return err
@@ -197,17 +197,14 @@ func (e *enqueuing) addAndWait(ctx context.Context, client *queue.Client, insert
 	default:
 		return fmt.Errorf("job %s is %s: %s", id, job.Outcome, job.Reason)
 	}
-	return e.Write(func(out io.Writer) error {
-		if len(job.Result) == 0 {
-			return nil
-		}
-		_, err := fmt.Fprintf(out, "%s\n", job.Result)
-		return err
-	})
+	if len(job.Result) == 0 {
+		return nil
+	}
+	return e.PrintLine(string(job.Result))
 }
 
-// await waits for the end of a job. Ctrl-C ends the waiting, not the job.
-func (e *enqueuing) await(ctx context.Context, client *queue.Client, id string) (*queue.Job, error) {
+// await blocks until a job has ended. Ctrl-C ends the wait, not the job.
+func (e *enqueueCmd) await(ctx context.Context, client *queue.Client, id string) (*queue.Job, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	_, stop, end := e.Console.Listen(ctx)

@@ -31,37 +31,37 @@ func (f *batchFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.skipBad, "skip-bad", false, "tell lines that are no jobs and go on; the exit code is 1")
 }
 
-// A batch is lines on their way into a queue. They are read and made jobs by
-// several goroutines ahead of the one that sends them, in order: so it can
-// always be said which line was the last.
+// A batch adds the jobs in the lines of a file. Several goroutines read and parse
+// lines ahead; one goroutine sends them in order, so that the last line that was
+// sent is always known.
 type batch struct {
-	*enqueuing
+	*enqueueCmd
 	client *queue.Client
 	queue  string
 	name   string // of the file, for people
 
-	ids                  *bufio.Writer
-	done                 int // lines dealt with
-	added, twice, bad    int
-	sentBytes, sentLines atomic.Int64
+	ids                    *bufio.Writer
+	done                   int // lines that were handled
+	added, duplicates, bad int
+	sentBytes, sentLines   atomic.Int64
 }
 
-func (e *enqueuing) addBatch(c *cobra.Command, client *queue.Client, options queue.Options) error {
-	var wrong error
+func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options queue.Options) error {
+	var refused error
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		switch {
 		case flag.Name == "batch" || flag.Name == "ids" || flag.Name == "skip-bad":
 		case c.InheritedFlags().Lookup(flag.Name) == nil:
-			wrong = cli.WrongUsage("--%s does not go with --batch: the lines say how their jobs are run", flag.Name)
+			refused = cli.WrongUsage("--%s does not go with --batch: the lines say how their jobs are run", flag.Name)
 		}
 	})
-	if wrong != nil {
-		return wrong
+	if refused != nil {
+		return refused
 	}
 	if _, err := client.Queue(options.Queue); err != nil {
 		return err
 	}
-	b := &batch{enqueuing: e, client: client, queue: options.Queue, name: e.batch.file, ids: bufio.NewWriter(e.Out)}
+	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, name: e.batch.file, ids: bufio.NewWriter(e.Out)}
 	source, size := c.InOrStdin(), int64(0)
 	if b.name == "-" {
 		b.name = "standard input"
@@ -70,7 +70,7 @@ func (e *enqueuing) addBatch(c *cobra.Command, client *queue.Client, options que
 		if err != nil {
 			return err
 		}
-		defer func() { _ = file.Close() }() // it was only read
+		defer func() { _ = file.Close() }() // it is only read
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 			size = info.Size()
 		}
@@ -88,9 +88,9 @@ func (b *batch) run(ctx context.Context, source io.Reader, size int64) error {
 	hide()
 	err = errors.Join(err, b.ids.Flush())
 	took := time.Since(begin)
-	b.Console.Line(fmt.Sprintf("enqueued=%d duplicates=%d bad=%d lines=%d seconds=%.3f", b.added, b.twice, b.bad, b.done, took.Seconds()))
-	if b.bad > toldBad {
-		b.Console.Hint(fmt.Sprintf("%s: and %s more bad lines", b.name, humanize.Comma(int64(b.bad-toldBad))))
+	b.Console.Line(fmt.Sprintf("enqueued=%d duplicates=%d bad=%d lines=%d seconds=%.3f", b.added, b.duplicates, b.bad, b.done, took.Seconds()))
+	if b.bad > maxReportedBad {
+		b.Console.Hint(fmt.Sprintf("%s: and %s more bad lines", b.name, humanize.Comma(int64(b.bad-maxReportedBad))))
 	}
 	if err == nil && b.bad > 0 {
 		err = fmt.Errorf("%s: %s of %s lines were no jobs", b.name, humanize.Comma(int64(b.bad)), humanize.Comma(int64(b.done)))
@@ -105,7 +105,7 @@ func (b *batch) showProgress(size int64) (hide func()) {
 	return b.Console.ShowLines(b.sentLines.Load)
 }
 
-// send adds the jobs of all lines, until one is bad or Redis doesn't take them.
+// send adds the jobs of all lines, until one is bad or Redis refuses them.
 func (b *batch) send(ctx context.Context, stop *cli.Stopper, source io.Reader) error {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
@@ -126,14 +126,14 @@ func (b *batch) send(ctx context.Context, stop *cli.Stopper, source io.Reader) e
 	}
 }
 
-// chunk is how many jobs go at once, so that a stop is soon.
-const chunk = 500
+// maxSend bounds the jobs of one call, so that Ctrl-C takes effect soon.
+const maxSend = 500
 
 func (b *batch) sendBlock(ctx context.Context, stop *cli.Stopper, block block) error {
 	bad := block.bad
 	for jobs, lines := block.jobs, block.lines; len(jobs) > 0; {
-		n := min(len(jobs), chunk)
-		if len(bad) > 0 && !b.batch.skipBad { // those before it go in, those after it don't
+		n := min(len(jobs), maxSend)
+		if len(bad) > 0 && !b.batch.skipBad { // the jobs before it are added, those after it are not
 			for n > 0 && lines[n-1] > bad[0].line {
 				n--
 			}
@@ -152,10 +152,10 @@ func (b *batch) sendBlock(ctx context.Context, stop *cli.Stopper, block block) e
 	for _, bad := range bad {
 		if !b.batch.skipBad {
 			b.bad, b.done = 1, bad.line-1
-			// Not %w: what a file says is no wrong usage.
+			// Not %w: a bad line is no wrong usage.
 			return b.stopped(fmt.Errorf("%s: line %d: %v", b.name, bad.line, bad.err))
 		}
-		if b.bad++; b.bad <= toldBad {
+		if b.bad++; b.bad <= maxReportedBad {
 			b.Console.Problem(b.name, fmt.Errorf("line %d: %w", bad.line, bad.err))
 		}
 	}
@@ -168,23 +168,23 @@ func (b *batch) sendBlock(ctx context.Context, stop *cli.Stopper, block block) e
 	return b.ids.Flush()
 }
 
-// toldBad is how many bad lines are told one by one.
-const toldBad = 10
+// maxReportedBad bounds the bad lines that are reported one by one.
+const maxReportedBad = 10
 
-// sendJobs adds some jobs and counts what became of them.
+// sendJobs adds some jobs and counts the results.
 func (b *batch) sendJobs(ctx context.Context, jobs []queue.Insert, lines []int) error {
 	var failed error
 	var unknown *rdb.OutcomeUnknownError
-	first, last := 0, 0 // of an unknown outcome, the lines that it is unknown of
+	first, last := 0, 0 // lines of the failed jobs; of an unknown outcome, all that may be added
 	for i, result := range b.client.EnqueueMany(ctx, jobs) {
-		var twice *queue.DuplicateError
+		var duplicate *queue.DuplicateError
 		id := result.ID
 		switch {
 		case result.Err == nil:
 			b.added++
-		case errors.As(result.Err, &twice):
-			b.twice++
-			id = twice.Owner
+		case errors.As(result.Err, &duplicate):
+			b.duplicates++
+			id = duplicate.Owner
 		case failed == nil:
 			failed, first, last = result.Err, lines[i], lines[i]
 			_ = errors.As(failed, &unknown)
@@ -192,7 +192,7 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.Insert, lines []int) 
 			last = lines[i]
 		}
 		if b.batch.ids && id != "" {
-			_, _ = b.ids.WriteString(id + "\n") // Flush tells
+			_, _ = b.ids.WriteString(id + "\n") // Flush returns the error
 		}
 	}
 	if failed == nil {
@@ -209,11 +209,11 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.Insert, lines []int) 
 	return b.stopped(fmt.Errorf("%s: lines %d to %d: %w", b.name, first, last, failed))
 }
 
-// errBatchStopped is for Ctrl-C, once or twice. Unlike other commands a batch must
-// not just be run again.
+// errBatchStopped is the error after Ctrl-C, once or twice. Unlike other commands a
+// batch must not be run again from its first line.
 var errBatchStopped = errors.New("stopped")
 
-// stopped says after an error how to go on.
+// stopped adds to an error how to go on.
 func (b *batch) stopped(err error) error {
 	from := ""
 	if b.name != "standard input" {

@@ -16,11 +16,11 @@ import (
 	"skidway/workers/kinds"
 )
 
-// jobFlags are the flags that say how a job is to be run.
+// jobFlags are the flags with the options of a job.
 type jobFlags struct {
 	priority            cli.Choice
 	in, timeout, retain cli.Span
-	at                  moment
+	at                  timeFlag
 	unique              string
 	uniqueFor           cli.Span
 	maxAttempts         cli.Number
@@ -69,10 +69,10 @@ func (f *jobFlags) get() (queue.Options, error) {
 	}, nil
 }
 
-// A moment is a time of RFC 3339, or one of this machine's zone.
-type moment time.Time
+// A timeFlag is a time of RFC 3339, or a time in this machine's zone.
+type timeFlag time.Time
 
-func (m *moment) Set(text string) error {
+func (m *timeFlag) Set(text string) error {
 	at, err := time.Parse(time.RFC3339, text)
 	for _, layout := range []string{time.DateTime, "2006-01-02 15:04"} {
 		if err != nil {
@@ -82,20 +82,20 @@ func (m *moment) Set(text string) error {
 	if err != nil {
 		return errors.New(`want a time such as 2026-11-30T08:00:00Z or "2026-11-30 08:00"`)
 	}
-	*m = moment(at)
+	*m = timeFlag(at)
 	return nil
 }
 
-func (m *moment) String() string {
+func (m *timeFlag) String() string {
 	if time.Time(*m).IsZero() {
 		return ""
 	}
 	return time.Time(*m).Format(time.RFC3339)
 }
 
-func (*moment) Type() string { return "TIME" }
+func (*timeFlag) Type() string { return "TIME" }
 
-// headers are names with values.
+// headers are the values of --header, by name.
 type headers map[string]string
 
 func (h headers) Set(text string) error {
@@ -135,8 +135,8 @@ func readThen(text string) ([]queue.Insert, error) {
 	return jobs, nil
 }
 
-// CheckThen says what is wrong with the args of jobs that follow, and those that
-// follow them, where their kinds are built in.
+// CheckThen checks the args of jobs that follow another, and of those that follow
+// them, if their kinds are built in.
 func CheckThen(jobs []queue.Insert) error {
 	for i, job := range jobs {
 		args, err := queue.Bytes(job.Args)
@@ -153,16 +153,16 @@ func CheckThen(jobs []queue.Insert) error {
 	return nil
 }
 
-// checkTemplate is CheckArgs for args with {{ in some fields, which will have
-// other values when the job is enqueued: what is wrong with such a field may be
-// right then. What comes after it is not seen.
+// checkTemplate is CheckArgs for args with {{ in some fields. These get other values
+// when the job is enqueued, so it reports no error of such a field. (It misses the
+// errors of the fields behind it, too.)
 func checkTemplate(kind string, args []byte) error {
 	err := CheckArgs(kind, args)
-	var wrong *kinds.FieldError
-	if !errors.As(err, &wrong) {
+	var invalid *kinds.FieldError
+	if !errors.As(err, &invalid) {
 		return err
 	}
-	field := wrong.Field
+	field := invalid.Field
 	if end := strings.IndexAny(field, ".["); end > 0 {
 		field = field[:end]
 	}
@@ -173,8 +173,8 @@ func checkTemplate(kind string, args []byte) error {
 	return err
 }
 
-// CheckArgs says what is wrong with the args of a job, where its kind is one of
-// the built-in ones, as far as that can be told without the worker's settings.
+// CheckArgs checks the args of a job if its kind is built in, as far as that is
+// possible without the settings of the worker.
 func CheckArgs(kind string, args []byte) error {
 	return kinds.Check(kind, args)
 }

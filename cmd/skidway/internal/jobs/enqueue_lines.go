@@ -18,20 +18,20 @@ import (
 
 const (
 	blockSize = 256 << 10
-	// maxLine is the longest line of a batch: the largest args, with room for
-	// escapes and options.
+	// maxLine bounds a line of a batch: the largest args, with room for escapes
+	// and options.
 	maxLine = 8 << 20
 )
 
-// A block is some lines that were read at once, and what they say.
+// A block is the lines that were read at once, with their jobs.
 type block struct {
 	text       []byte
-	first      int // number of its first line, from 1
+	first      int // line number, from 1
 	last, size int
 	jobs       []queue.Insert
-	lines      []int // of the jobs
+	lines      []int // line numbers of the jobs
 	bad        []badLine
-	err        error // what ended the reading after it
+	err        error // ended the reading after this block
 }
 
 type badLine struct {
@@ -39,13 +39,13 @@ type badLine struct {
 	err  error
 }
 
-// parse reads blocks and makes jobs of their lines, some blocks ahead and
-// several at once, and gives them in order. It ends with ctx, or when nobody
-// waits for what it reads any more and the next read returns.
+// parse reads blocks and parses several at once, some blocks ahead of the reader of
+// the channel, which gets them in order. After ctx ends, parse ends when its current
+// read returns.
 func (b *batch) parse(ctx context.Context, source io.Reader) <-chan chan block {
-	atOnce := runtime.GOMAXPROCS(0)
-	ordered := make(chan chan block, 2*atOnce)
-	turns := make(chan struct{}, atOnce)
+	parsers := runtime.GOMAXPROCS(0)
+	ordered := make(chan chan block, 2*parsers)
+	slots := make(chan struct{}, parsers)
 	go func() {
 		defer close(ordered)
 		for read := newBlockReader(source); ; {
@@ -56,9 +56,9 @@ func (b *batch) parse(ctx context.Context, source io.Reader) <-chan chan block {
 				return
 			case ordered <- done:
 			}
-			turns <- struct{}{}
+			slots <- struct{}{}
 			go func() {
-				defer func() { <-turns }()
+				defer func() { <-slots }()
 				b.parseLines(&next)
 				done <- next
 			}()
@@ -70,7 +70,7 @@ func (b *batch) parse(ctx context.Context, source io.Reader) <-chan chan block {
 	return ordered
 }
 
-// parseLines makes jobs of the lines of a block.
+// parseLines parses the lines of a block.
 func (b *batch) parseLines(block *block) {
 	number := block.first - 1
 	for line := range bytes.Lines(block.text) {
@@ -91,8 +91,8 @@ func (b *batch) parseLines(block *block) {
 	block.text = nil
 }
 
-// parseLine makes a job of a line. Lines that have kind and args only are most
-// of large batches: they go a shorter way (measured: a quarter of the time).
+// parseLine returns the job of a line. Most lines of large batches have kind and
+// args only: plainJob reads these in a quarter of the time (measured).
 func (b *batch) parseLine(line []byte) (queue.Insert, error) {
 	insert, plain := plainJob(line)
 	if !plain {
@@ -117,8 +117,8 @@ func (b *batch) parseLine(line []byte) (queue.Insert, error) {
 	return insert, CheckThen(insert.Options.Then)
 }
 
-// parseJob reads a job with all its options, whose names may be spelled as flags
-// are. It changes line.
+// parseJob reads a job with all its options, whose names may have '-' as flags do.
+// It changes line.
 func parseJob(line []byte, insert *queue.Insert) error {
 	if line[0] != '{' {
 		return errors.New(`want a JSON object such as {"kind":"email.send","args":{}}`)
@@ -127,14 +127,14 @@ func parseJob(line []byte, insert *queue.Insert) error {
 		underline(line)
 	}
 	err := json.Unmarshal(line, insert)
-	var wrong *json.SyntaxError
-	if errors.As(err, &wrong) {
-		err = fmt.Errorf("%w, at byte %d", err, wrong.Offset)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		err = fmt.Errorf("%w, at byte %d", err, syntax.Offset)
 	}
 	return err
 }
 
-// underline spells the names of a job's options as JSON has them, and those of the
+// underline replaces '-' by '_' in the names of a job's options, and in those of the
 // jobs that follow it.
 func underline(job []byte) {
 	for name, value := range members(job) {
@@ -153,8 +153,7 @@ func underline(job []byte) {
 	}
 }
 
-// plainJob reads a job that has kind and args only, and reports whether it is
-// one.
+// plainJob reads a job that has kind and args only. ok is false for others.
 func plainJob(line []byte) (_ queue.Insert, ok bool) {
 	if line[0] != '{' || !json.Valid(line) {
 		return queue.Insert{}, false
@@ -173,11 +172,11 @@ func plainJob(line []byte) (_ queue.Insert, ok bool) {
 	return queue.Insert{Args: queue.Raw(string(kind), args)}, kind != nil
 }
 
-// members gives the names and values of an object, or the values of an array, as
-// they stand in valid JSON.
+// members returns the names and values of an object, or the values of an array, as
+// parts of the text, which must be valid JSON.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		depth, begin := 0, 0 // begin: of a name or a value
+		depth, begin := 0, 0 // begin is that of a name or a value
 		text, named, array := false, false, false
 		var name []byte
 		for i := 0; i < len(object); i++ {
@@ -201,7 +200,7 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 			case c == '{' || c == '[':
 				if depth++; depth == 1 {
 					array, begin = c == '[', i+1
-					named = array // each value counts
+					named = array // each value of an array is a member
 				}
 			case c == '}' || c == ']':
 				depth--
@@ -213,13 +212,13 @@ func members(object []byte) iter.Seq2[[]byte, []byte] {
 // A blockReader cuts a stream into blocks of whole lines.
 type blockReader struct {
 	source io.Reader
-	rest   []byte // the begin of a line
-	line   int    // number of the next one
+	rest   []byte // the beginning of a line
+	line   int    // number of the next line
 }
 
 func newBlockReader(source io.Reader) *blockReader { return &blockReader{source: source, line: 1} }
 
-// next gives the lines that are there, at least one, and whether more may
+// next returns the lines that can be read now, at least one, and whether more may
 // follow.
 func (r *blockReader) next() (_ block, more bool) {
 	text := append(make([]byte, 0, max(blockSize, 2*len(r.rest))), r.rest...)
@@ -245,7 +244,7 @@ func (r *blockReader) next() (_ block, more bool) {
 	}
 }
 
-// cut makes a block of the first bytes.
+// cut returns a block of the first end bytes and keeps the rest.
 func (r *blockReader) cut(text []byte, end int, err error) block {
 	r.rest = text[end:]
 	first, lines := r.line, bytes.Count(text[:end], []byte{'\n'})

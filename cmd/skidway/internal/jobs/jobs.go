@@ -2,7 +2,11 @@
 package jobs
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +30,7 @@ queue, state and more. What changes many says first how many they are, and asks.
 	return c
 }
 
-// filterFlags choose jobs.
+// filterFlags are the flags that select jobs.
 type filterFlags struct {
 	kind, text           string
 	olderThan, newerThan cli.Span
@@ -43,57 +47,58 @@ func (f *filterFlags) get() queue.Filter {
 	return queue.Filter{Kind: f.kind, Error: f.text, OlderThan: time.Duration(f.olderThan), NewerThan: time.Duration(f.newerThan)}
 }
 
-// stateFlag adds the flag that says in which state jobs are.
+// stateFlag adds the flag with the state of jobs.
 func stateFlag(c *cobra.Command, state *cli.Choice, usage string) {
 	c.Flags().Var(state, "state", usage)
 	cli.Complete(c, "state", state.Words...)
 }
 
-// jobJSON is a job as it is printed. Bytes that are JSON are so here, too; others
-// are a text.
-type jobJSON struct {
-	ID          string            `json:"id"`
-	Queue       string            `json:"queue"`
-	State       queue.State       `json:"state"`
-	Kind        string            `json:"kind"`
-	Priority    string            `json:"priority"`
-	Args        any               `json:"args"`
-	Enqueued    time.Time         `json:"enqueued,omitzero"`
-	Due         time.Time         `json:"due,omitzero"`
-	Worker      string            `json:"worker,omitempty"`
-	Taken       time.Time         `json:"taken,omitzero"`
-	Ended       time.Time         `json:"ended,omitzero"`
-	Outcome     queue.Outcome     `json:"outcome,omitempty"`
-	Reason      string            `json:"reason,omitempty"`
-	Attempts    int               `json:"failed_attempts"`
-	Forgiven    int               `json:"forgiven_attempts,omitempty"`
-	MaxAttempts int               `json:"max_attempts,omitempty"`
-	Timeout     float64           `json:"timeout_seconds,omitempty"`
-	Deadline    time.Time         `json:"deadline,omitzero"`
-	Retain      float64           `json:"retain_seconds,omitempty"`
-	Unique      string            `json:"unique,omitempty"`
-	Headers     map[string]string `json:"headers,omitempty"`
-	Then        []queue.Insert    `json:"then,omitempty"`
-	Suspected   int               `json:"suspected,omitempty"`
-	Crashes     int               `json:"crashes,omitempty"`
-	Errors      []queue.Failure   `json:"errors"`
-	Progress    any               `json:"progress,omitempty"`
-	Result      any               `json:"result,omitempty"`
-	Log         []string          `json:"log,omitempty"`
+// jobFields are the fields of a job in JSON, but for those that [jobObject] adds.
+var jobFields = cli.View[*queue.Job]{
+	{Key: "id", Value: func(j *queue.Job) any { return j.ID }},
+	{Key: "queue", Value: func(j *queue.Job) any { return j.Queue }},
+	{Key: "state", Value: func(j *queue.Job) any { return j.State }},
+	{Key: "kind", Value: func(j *queue.Job) any { return j.Kind }},
+	{Key: "priority", Value: func(j *queue.Job) any { return j.Priority.String() }},
+	{Key: "args", Value: func(j *queue.Job) any { return opaque(j.Args) }},
+	{Key: "enqueued", Value: func(j *queue.Job) any { return j.Enqueued.UTC() }, Omit: true},
+	{Key: "due", Value: func(j *queue.Job) any { return j.Due.UTC() }, Omit: true},
+	{Key: "worker", Value: func(j *queue.Job) any { return j.Worker }, Omit: true},
+	{Key: "taken", Value: func(j *queue.Job) any { return j.Taken.UTC() }, Omit: true},
+	{Key: "ended", Value: func(j *queue.Job) any { return j.Ended.UTC() }, Omit: true},
+	{Key: "outcome", Value: func(j *queue.Job) any { return j.Outcome }, Omit: true},
+	{Key: "reason", Value: func(j *queue.Job) any { return j.Reason }, Omit: true},
+	{Key: "failed_attempts", Value: func(j *queue.Job) any { return j.Attempts }},
+	{Key: "forgiven_attempts", Value: func(j *queue.Job) any { return j.Forgiven }, Omit: true},
+	{Key: "max_attempts", Value: func(j *queue.Job) any { return j.MaxAttempts }, Omit: true},
+	{Key: "timeout_seconds", Value: func(j *queue.Job) any { return j.Timeout.Seconds() }, Omit: true},
+	{Key: "deadline", Value: func(j *queue.Job) any { return j.Deadline.UTC() }, Omit: true},
+	{Key: "retain_seconds", Value: func(j *queue.Job) any { return j.Retain.Seconds() }, Omit: true},
+	{Key: "unique", Value: func(j *queue.Job) any { return j.Unique.Key }, Omit: true},
+	{Key: "headers", Value: func(j *queue.Job) any { return j.Headers }, Omit: true},
+	{Key: "then", Value: func(j *queue.Job) any { return j.Then }, Omit: true},
+	{Key: "suspected", Value: func(j *queue.Job) any { return j.Suspected }, Omit: true},
+	{Key: "crashes", Value: func(j *queue.Job) any { return j.Crashes }, Omit: true},
+	{Key: "errors", Value: func(j *queue.Job) any { return append([]queue.Failure{}, j.Errors...) }},
 }
 
-func jobObject(job *queue.Job) jobJSON {
-	return jobJSON{
-		ID: job.ID, Queue: job.Queue, State: job.State, Kind: job.Kind, Priority: job.Priority.String(), Args: opaque(job.Args),
-		Enqueued: job.Enqueued.UTC(), Due: job.Due.UTC(), Worker: job.Worker, Taken: job.Taken.UTC(), Ended: job.Ended.UTC(),
-		Outcome: job.Outcome, Reason: job.Reason, Attempts: job.Attempts, Forgiven: job.Forgiven, MaxAttempts: job.MaxAttempts,
-		Timeout: job.Timeout.Seconds(), Deadline: job.Deadline.UTC(), Retain: job.Retain.Seconds(), Unique: job.Unique.Key,
-		Headers: job.Headers, Then: job.Then, Suspected: job.Suspected, Crashes: job.Crashes,
-		Errors: append([]queue.Failure{}, job.Errors...), Result: opaque(job.Result),
+// jobObject returns a job as JSON. Args, progress and result that are JSON are
+// printed as JSON, others as a text.
+func jobObject(job *queue.Job, progress []byte, log []string) cli.Object {
+	object := jobFields.Object(job)
+	if len(progress) > 0 {
+		object = append(object, cli.Field{Key: "progress", Value: opaque(progress)})
 	}
+	if len(job.Result) > 0 {
+		object = append(object, cli.Field{Key: "result", Value: opaque(job.Result)})
+	}
+	if len(log) > 0 {
+		object = append(object, cli.Field{Key: "log", Value: log})
+	}
+	return object
 }
 
-// opaque gives bytes as JSON where they are, else as a text; nil for none.
+// opaque returns data that is JSON as it is, other data as a text, and nil for none.
 func opaque(data []byte) any {
 	switch {
 	case len(data) == 0:
@@ -102,4 +107,142 @@ func opaque(data []byte) any {
 		return json.RawMessage(data)
 	}
 	return string(data)
+}
+
+func jobsList(a *cli.App) *cobra.Command {
+	var filter filterFlags
+	state := &cli.Choice{Words: []string{"waiting", "delayed", "active", "dead", "finished"}}
+	limit := cli.Number(50)
+	c := &cobra.Command{
+		Use:   "list QUEUE",
+		Short: "Lists jobs of a queue",
+		Long: `Lists jobs of a queue, of one state or of each: active and waiting ones in the
+order in which workers take them, delayed ones by their time, dead ones the
+latest first, with their last error, and finished ones that are kept.`,
+		Example: `  skidway jobs list mail
+  skidway jobs list mail --state dead --newer-than 1h
+  skidway jobs list mail --state dead --error "no such user" -o json`,
+		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
+	}
+	stateFlag(c, state, "only jobs of this state (default: of every one)")
+	filter.add(c)
+	c.Flags().Var(&limit, "limit", "most jobs of a state to list; 0 for all")
+	output := cli.OutputFlag(c)
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		states := []queue.State{queue.Active, queue.Waiting, queue.Delayed, queue.Dead, queue.Finished}
+		if state.Word != "" {
+			states = []queue.State{queue.State(state.Word)}
+		}
+		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
+			q, err := existing(c.Context(), client, args[0])
+			if err != nil {
+				return err
+			}
+			now, err := redisTime(c.Context(), client)
+			if err != nil {
+				return err
+			}
+			var all []*queue.Job
+			for _, state := range states {
+				jobs, more, err := listJobs(c.Context(), q, state, filter.get(), int(limit))
+				if err != nil {
+					return err
+				}
+				all = append(all, jobs...)
+				if more {
+					a.Console.Notice("there may be more %s jobs: raise --limit, or choose with --kind, --error or --older-than", state)
+				}
+			}
+			if len(all) == 0 {
+				a.Console.Notice("no job of queue %s matches", q.Name())
+			}
+			objects := make([]cli.Object, len(all))
+			for i, job := range all {
+				objects[i] = jobObject(job, nil, nil)
+			}
+			return cli.PrintView(a, output.Word, jobsView(now), all, map[string]any{"jobs": objects})
+		})
+	})
+	return c
+}
+
+// listJobs returns up to limit jobs of a state (0: all), and whether there may be
+// more.
+func listJobs(ctx context.Context, q *queue.Queue, state queue.State, filter queue.Filter, limit int) (jobs []*queue.Job, more bool, err error) {
+	for o := (queue.ListOptions{Filter: filter}); ; {
+		o.Limit = queue.MaxListLimit
+		if limit > 0 {
+			o.Limit = min(o.Limit, limit-len(jobs))
+		}
+		page, err := q.List(ctx, state, &o)
+		if err != nil {
+			return nil, false, err
+		}
+		jobs = append(jobs, page.Jobs...)
+		o.Cursor = page.Next
+		if o.Cursor == "" || limit > 0 && len(jobs) == limit {
+			return jobs, o.Cursor != "", nil
+		}
+	}
+}
+
+// jobsView returns the table and CSV of many jobs at a time by Redis's clock.
+func jobsView(now time.Time) cli.View[*queue.Job] {
+	type job = *queue.Job
+	return cli.View[job]{
+		{Key: "id", Head: "ID", Value: func(j job) any { return j.ID }},
+		{Key: "state", Head: "STATE", Value: func(j job) any { return j.State }},
+		{Key: "kind", Head: "KIND", Value: func(j job) any { return j.Kind }, Cell: func(j job) string { return cli.Cut(j.Kind, 24) }},
+		{Key: "priority", Value: func(j job) any { return j.Priority }},
+		{Key: "enqueued", Value: func(j job) any { return j.Enqueued }},
+		{Key: "due", Value: func(j job) any { return j.Due }},
+		{Key: "ended", Value: func(j job) any { return j.Ended }},
+		{Key: "worker", Value: func(j job) any { return j.Worker }},
+		{Head: "AGE", Right: true, Cell: func(j job) string { return age(now.Sub(since(j))) }},
+		{Key: "failed_attempts", Head: "FAILED", Right: true, Value: func(j job) any { return j.Attempts }},
+		{Key: "outcome", Value: func(j job) any { return j.Outcome }},
+		{Key: "reason", Value: func(j job) any { return j.Reason }},
+		{Key: "last_error", Value: func(j job) any { return lastError(j) }},
+		{Head: "NOTE", Cell: func(j job) string { return cli.Cut(note(j, now), 100) }},
+	}
+}
+
+// lastError returns the error of a job's last failed attempt, "" for none.
+func lastError(job *queue.Job) string {
+	if n := len(job.Errors); n > 0 {
+		return job.Errors[n-1].Error
+	}
+	return ""
+}
+
+// since returns when the job's age begins, as filters count it.
+func since(job *queue.Job) time.Time {
+	if !job.Ended.IsZero() {
+		return job.Ended
+	}
+	return job.Enqueued
+}
+
+// note returns the most important of a job in a few words.
+func note(job *queue.Job, now time.Time) string {
+	last := lastError(job)
+	var parts []string
+	switch job.State {
+	case queue.Active:
+		parts = append(parts, fmt.Sprintf("for %s on %s", age(now.Sub(job.Taken)), job.Worker))
+	case queue.Delayed:
+		parts = append(parts, "due in "+age(job.Due.Sub(now)))
+	case queue.Dead:
+		parts = append(parts, job.Reason)
+	case queue.Finished:
+		parts = append(parts, string(job.Outcome), job.Reason)
+	case queue.Waiting:
+		if job.Priority != queue.Normal {
+			parts = append(parts, job.Priority.String())
+		}
+	}
+	if !strings.Contains(job.Reason, last) || job.Reason == "" {
+		parts = append(parts, last)
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }

@@ -76,12 +76,12 @@ func jobsDelete(a *cli.App) *cobra.Command {
 	})
 }
 
-// A jobChange is something that can be done to single jobs and to many.
+// A jobChange is a change of single jobs by id, or of many jobs of a queue.
 type jobChange struct {
 	do, done, name        string
 	short, long, examples string
 	states                []string
-	state                 string // unless one is given; empty: one has to be
+	state                 string // default of --state; empty: the flag is required
 
 	one func(context.Context, *queue.Client, string) (done string, err error)
 	all func(*queue.Queue, context.Context, queue.State, queue.Filter) (int, error)
@@ -114,7 +114,7 @@ told first, and asked whether to go on; without a terminal to ask at it wants
 		if err := j.check(c, ids, name, state.Word); err != nil {
 			return err
 		}
-		return withQueues(c.Context(), a, func(client *queue.Client) error {
+		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
 			if name == "" {
 				return each(a, "jobs", ids, func(id string) (string, error) {
 					done, err := j.one(c.Context(), client, id)
@@ -136,7 +136,7 @@ told first, and asked whether to go on; without a terminal to ask at it wants
 	return c
 }
 
-// check wants either ids, or a queue with what goes with it.
+// check refuses ids together with a queue, and flags of the other form.
 func (j *jobChange) check(c *cobra.Command, ids []string, name, state string) error {
 	if (name == "") == (len(ids) == 0) {
 		return cli.WrongUsage("give IDs of jobs, or --queue QUEUE to take all that match")

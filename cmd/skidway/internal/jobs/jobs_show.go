@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -33,19 +33,13 @@ enqueued with --retain: then it is finished, or never was.`,
 	}
 	c.Flags().BoolVar(&whole, "args", false, "show the whole args and result, however long")
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, ids []string) error {
-		return withRedis(c.Context(), a, func(db *rdb.DB, client *queue.Client) error {
-			view, err := showJob(c.Context(), db, client, ids[0])
-			if err != nil {
-				return err
-			}
-			view.whole = whole
-			format := output.Word
-			if format == "" {
-				format = "table" // there is one job, so there are no rows
-			}
-			return a.Print(format, view.table, view.csv, view.json)
-		})
+	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
+		view, err := showJob(ctx, client, ids[0])
+		if err != nil {
+			return err
+		}
+		view.whole = whole
+		return a.Print(cmp.Or(output.Word, "table"), view.table, view.csv, view.json) // one job makes no rows
 	})
 	return c
 }
@@ -59,13 +53,13 @@ type jobView struct {
 	whole    bool
 }
 
-func showJob(ctx context.Context, db *rdb.DB, client *queue.Client, id string) (*jobView, error) {
+func showJob(ctx context.Context, client *queue.Client, id string) (*jobView, error) {
 	job, err := client.Get(ctx, id)
 	if err != nil {
 		return nil, gone(id, err)
 	}
 	view := &jobView{Job: job}
-	if view.now, err = db.Time(ctx).Result(); err != nil {
+	if view.now, err = redisTime(ctx, client); err != nil {
 		return nil, err
 	}
 	if view.progress, err = client.Progress(ctx, id); err != nil {
@@ -75,7 +69,7 @@ func showJob(ctx context.Context, db *rdb.DB, client *queue.Client, id string) (
 	return view, err
 }
 
-// gone says what it means that a job is in no state.
+// gone explains the error of a job that is in no state.
 func gone(id string, err error) error {
 	if errors.Is(err, queue.ErrNoJob) {
 		return fmt.Errorf("job %s: finished or unknown: what has succeeded, was cancelled or deleted leaves only counters, unless it was enqueued with --retain", id)
@@ -83,10 +77,10 @@ func gone(id string, err error) error {
 	return err
 }
 
-// A fact is a line of what is known of a job.
+// A fact is a line about a job.
 type fact struct{ name, value string }
 
-// facts gives all but errors, progress, result and log.
+// facts returns all but errors, progress, result and log.
 func (v *jobView) facts() (facts []fact) {
 	add := func(name, format string, values ...any) {
 		facts = append(facts, fact{name, fmt.Sprintf(format, values...)})
@@ -104,11 +98,11 @@ func (v *jobView) facts() (facts []fact) {
 	if v.State == queue.Active {
 		add("worker", "%s, since %s", v.Worker, v.when(v.Taken))
 	}
-	most := "as many as the worker allows"
+	limit := "as many as the worker allows"
 	if v.MaxAttempts > 0 {
-		most = strconv.Itoa(v.MaxAttempts)
+		limit = strconv.Itoa(v.MaxAttempts)
 	}
-	add("attempts", "%d failed, of %s", v.Attempts-v.Forgiven, most)
+	add("attempts", "%d failed, of %s", v.Attempts-v.Forgiven, limit)
 	if v.Forgiven > 0 {
 		add("before", "%d failed before it was let run again", v.Forgiven)
 	}
@@ -150,7 +144,7 @@ func scopeText(u queue.Unique) string {
 	return "until it has ended"
 }
 
-// where says in which state the job is, and until or since when.
+// where returns the state of the job, and until or since when it is in it.
 func (v *jobView) where() string {
 	switch v.State {
 	case queue.Delayed:
@@ -163,7 +157,7 @@ func (v *jobView) where() string {
 	return string(v.State)
 }
 
-// when gives a time and how far it is, which is what people count in.
+// when returns a time and how far away it is.
 func (v *jobView) when(at time.Time) string {
 	if at.IsZero() {
 		return "at an unknown time"
@@ -175,14 +169,14 @@ func (v *jobView) when(at time.Time) string {
 	return text + ", in " + age(at.Sub(v.now))
 }
 
-// shownBytes bounds what is shown of args and results.
-const shownBytes = 2000
+// maxShownBytes bounds args and results without --args.
+const maxShownBytes = 2000
 
 func (v *jobView) bounded(data []byte) string {
-	if v.whole || len(data) <= shownBytes {
+	if v.whole || len(data) <= maxShownBytes {
 		return string(data)
 	}
-	return fmt.Sprintf("%s… (%d bytes: --args shows all)", data[:shownBytes], len(data))
+	return fmt.Sprintf("%s… (%d bytes: --args shows all)", data[:maxShownBytes], len(data))
 }
 
 func (v *jobView) table(out io.Writer) error {
@@ -207,7 +201,7 @@ func (v *jobView) table(out io.Writer) error {
 	return err
 }
 
-// csv has one fact a line.
+// csv prints one fact a line.
 func (v *jobView) csv(out io.Writer) error {
 	rows := [][]string{{"field", "value"}}
 	for _, fact := range v.facts() {
@@ -224,7 +218,117 @@ func (v *jobView) csv(out io.Writer) error {
 }
 
 func (v *jobView) json(out io.Writer) error {
-	object := jobObject(v.Job)
-	object.Progress, object.Log = opaque(v.progress), v.log
-	return cli.WriteJSON(out, object)
+	return cli.WriteJSON(out, jobObject(v.Job, v.progress, v.log))
+}
+
+func jobsLogs(a *cli.App) *cobra.Command {
+	var follow bool
+	c := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Prints the last log lines of a job",
+		Long: `Prints the last lines that were logged for a job: at most 100 are kept, as long
+as the job is there. --follow goes on until the job has ended; of one that is
+not retained the last lines vanish with it.`,
+		Example: `  skidway jobs logs mail:0:n1795299599363-0
+  skidway jobs logs mail:0:n1795299599363-0 --follow`,
+		Args: cli.Args("ID"),
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "print lines as they come, until the job has ended or Ctrl-C")
+	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
+		tail := &logTail{App: a, client: client, id: ids[0]}
+		if follow {
+			return tail.follow(ctx)
+		}
+		if _, err := tail.print(ctx); err != nil {
+			return gone(ids[0], err)
+		}
+		if tail.seen == nil {
+			a.Console.Notice("nothing was logged for job %s so far", ids[0])
+		}
+		return nil
+	})
+	return c
+}
+
+// A logTail prints the log lines of a job, each once.
+type logTail struct {
+	*cli.App
+	client *queue.Client
+	id     string
+	seen   []string
+}
+
+// errEnded ends the following of a job that has ended.
+var errEnded = errors.New("the job has ended")
+
+// logInterval is how often the log of a job is read: Redis has no signal for new
+// lines.
+const logInterval = 500 * time.Millisecond
+
+func (l *logTail) follow(ctx context.Context) error {
+	take := func(ctx context.Context) error {
+		job, err := l.print(ctx)
+		switch {
+		case errors.Is(err, queue.ErrNoJob) && l.seen != nil:
+			l.Console.Notice("job %s has finished", l.id)
+			return errEnded
+		case err != nil:
+			return gone(l.id, err)
+		case job.State == queue.Dead || job.State == queue.Finished:
+			l.Console.Notice("job %s is %s", l.id, job.Outcome)
+			return errEnded
+		}
+		if l.seen == nil {
+			l.seen = []string{} // the job exists
+		}
+		return nil
+	}
+	wait := func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(logInterval):
+			return nil
+		}
+	}
+	if err := l.App.Follow(ctx, take, wait); !errors.Is(err, errEnded) {
+		return err
+	}
+	return nil
+}
+
+// print prints the new lines and returns the job. It reads the job first, so that it
+// misses no line that is logged before the end of the job.
+func (l *logTail) print(ctx context.Context) (*queue.Job, error) {
+	job, err := l.client.Get(ctx, l.id)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := l.client.Log(ctx, l.id)
+	if err != nil {
+		return nil, err
+	}
+	fresh := newLines(l.seen, lines)
+	if len(lines) > 0 {
+		l.seen = lines
+	}
+	return job, l.Write(func(out io.Writer) error {
+		for _, line := range fresh {
+			if _, err := fmt.Fprintln(out, cli.Printable(line)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// newLines returns the lines that came after those seen. The first of these may have
+// been dropped meanwhile.
+func newLines(seen, lines []string) []string {
+	for first := range seen {
+		if n := len(seen) - first; n <= len(lines) && slices.Equal(seen[first:], lines[:n]) {
+			return lines[n:]
+		}
+	}
+	return lines
 }

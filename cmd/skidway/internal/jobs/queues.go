@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
@@ -28,24 +30,16 @@ their first job. These commands show how they stand and stop and start them.`,
 	return c
 }
 
-// withRedis opens the shared Redis for as long as f runs.
-func withRedis(ctx context.Context, a *cli.App, f func(*rdb.DB, *queue.Client) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
-		client, err := queue.NewClient(db, nil)
-		if err != nil {
-			return err
-		}
-		return cli.InvalidAsUsage(f(db, client))
-	})
+// openQueues returns a client of the queues in a Redis.
+func openQueues(db *rdb.DB) (*queue.Client, error) { return queue.NewClient(db, nil) }
+
+// redisTime returns the time by the clock of Redis.
+func redisTime(ctx context.Context, client *queue.Client) (time.Time, error) {
+	return client.DB().Time(ctx).Result()
 }
 
-// withQueues is withRedis for those who need the client only.
-func withQueues(ctx context.Context, a *cli.App, f func(*queue.Client) error) error {
-	return withRedis(ctx, a, func(_ *rdb.DB, client *queue.Client) error { return f(client) })
-}
-
-// existing gives a queue that is known or has jobs: a name that is mistyped is
-// no empty queue.
+// existing returns a queue that is known or has jobs, and an error for any other
+// name: it may be mistyped.
 func existing(ctx context.Context, client *queue.Client, name string) (*queue.Queue, error) {
 	q, err := client.Queue(name)
 	if err != nil {
@@ -59,27 +53,32 @@ func existing(ctx context.Context, client *queue.Client, name string) (*queue.Qu
 	if err != nil {
 		return nil, err
 	}
-	if depth.Waiting.Total()+depth.Active.Total()+depth.Delayed+depth.Dead+depth.Finished > 0 {
-		return q, nil // its jobs were added by XADD
+	if allJobs(depth) > 0 {
+		return q, nil // its jobs were added by plain XADD
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there is no queue %s, and no other: is it the right Redis and --prefix?", q.Name())
 	}
-	return nil, fmt.Errorf("there is no queue %s: there are %s", q.Name(), some(names, 20))
+	return nil, fmt.Errorf("there is no queue %s: there are %s", q.Name(), joinNames(names, 20))
 }
 
-// some names a few of many.
-func some(names []string, most int) string {
-	if len(names) <= most {
+// allJobs returns the number of jobs in all states.
+func allJobs(depth queue.Depth) int {
+	return depth.Waiting.Total() + depth.Active.Total() + depth.Delayed + depth.Dead + depth.Finished
+}
+
+// joinNames lists up to max names.
+func joinNames(names []string, max int) string {
+	if len(names) <= max {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:max], ", "), len(names)-max)
 }
 
 // completeQueues offers the names of queues in the shell.
 func completeQueues(a *cli.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		err := withQueues(c.Context(), a, func(client *queue.Client) (err error) {
+		err := cli.With(c.Context(), a, openQueues, func(client *queue.Client) (err error) {
 			names, err = client.Queues(c.Context())
 			return err
 		})
@@ -88,4 +87,155 @@ func completeQueues(a *cli.App) cobra.CompletionFunc {
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+func queuesPause(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "pause QUEUE...",
+		Short: "Lets no worker take another job of a queue",
+		Long: `Lets no worker take another job of a queue until it is resumed. Jobs that run go
+on; jobs can still be added, and delayed ones become due.`,
+		Example: "  skidway queues pause mail",
+		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
+	}
+	c.RunE = eachQueue(a, func(ctx context.Context, q *queue.Queue) (string, error) {
+		if err := q.Pause(ctx); err != nil {
+			return "", err
+		}
+		depth, err := q.Depth(ctx)
+		return fmt.Sprintf("paused, with %s still running", jobCount(depth.Active.Total())), err
+	})
+	return c
+}
+
+func queuesResume(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "resume QUEUE...",
+		Short:   "Lets workers take jobs of a paused queue again",
+		Long:    "Lets workers take jobs of a paused queue again, at once.",
+		Example: "  skidway queues resume mail",
+		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
+	}
+	c.RunE = eachQueue(a, func(ctx context.Context, q *queue.Queue) (string, error) {
+		if err := q.Resume(ctx); err != nil {
+			return "", err
+		}
+		depth, err := q.Depth(ctx)
+		return fmt.Sprintf("resumed, with %s waiting", jobCount(depth.Waiting.Total())), err
+	})
+	return c
+}
+
+// eachQueue returns the RunE of a command that changes the queues in its arguments
+// and prints what was done to each. If one fails the others are changed still.
+func eachQueue(a *cli.App, change func(context.Context, *queue.Queue) (string, error)) func(*cobra.Command, []string) error {
+	return cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, names []string) error {
+		return each(a, "queues", names, func(name string) (string, error) {
+			q, err := existing(ctx, client, name)
+			if err != nil {
+				return "", err
+			}
+			return change(ctx, q)
+		})
+	})
+}
+
+// each calls change for each name and prints a line with what it returns. The error
+// of a single name is returned as it is.
+func each(a *cli.App, nouns string, names []string, change func(name string) (string, error)) error {
+	failed := 0
+	for _, name := range names {
+		done, err := change(name)
+		if err == nil {
+			err = a.PrintLine(cli.Printable(name + " " + done))
+		}
+		if len(names) == 1 || err != nil && cli.Unreachable(err) {
+			return err
+		}
+		if err != nil {
+			failed++
+			a.Console.Problem("", err) // the error has the name
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d %s failed, the others are done", failed, len(names), nouns)
+	}
+	return nil
+}
+
+func queuesPurge(a *cli.App) *cobra.Command {
+	var yes bool
+	state := &cli.Choice{Word: "waiting", Words: []string{"waiting", "delayed", "dead", "finished"}}
+	c := &cobra.Command{
+		Use:   "purge QUEUE",
+		Short: "Deletes all jobs of a queue that are in one state",
+		Long: `Deletes all jobs of a queue that are in one state, by default those that wait,
+and prints how many they were. It asks first, on a terminal; anywhere else it
+wants --yes. Jobs that run are not touched: 'skidway jobs cancel' ends those.`,
+		Example: `  skidway queues purge mail
+  skidway queues purge mail --state dead --yes`,
+		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
+	}
+	c.Flags().Var(state, "state", "which jobs to delete")
+	cli.Complete(c, "state", state.Words...)
+	cli.YesFlag(c, &yes)
+	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+		q, err := existing(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		return changeAll(a, c, q, bulk{
+			do: "delete", done: "deleted", state: queue.State(state.Word), yes: yes,
+			change: q.DeleteAll,
+		})
+	})
+	return c
+}
+
+// A bulk is a change of many jobs at once.
+type bulk struct {
+	do, done string // "delete", "deleted"
+	state    queue.State
+	filter   queue.Filter
+	yes      bool
+	change   func(context.Context, queue.State, queue.Filter) (int, error)
+}
+
+// changeAll counts the jobs, asks, changes them and prints how many it changed.
+func changeAll(a *cli.App, c *cobra.Command, q *queue.Queue, b bulk) error {
+	count, err := q.CountAll(c.Context(), b.state, b.filter)
+	if err != nil {
+		return err
+	}
+	which := fmt.Sprintf("%s of queue %s", stateCount(count, b.state), q.Name())
+	if b.filter != (queue.Filter{}) {
+		which += " that match"
+	}
+	if count > 0 && !b.yes {
+		if err := a.Confirm(c, fmt.Sprintf("%s %s?", strings.ToUpper(b.do[:1])+b.do[1:], which)); err != nil {
+			return err
+		}
+	}
+	changed := 0
+	if count > 0 {
+		if changed, err = b.change(c.Context(), b.state, b.filter); err != nil {
+			return fmt.Errorf("%s were %s before this: %w", jobCount(changed), b.done, err)
+		}
+	}
+	if changed < count {
+		a.Console.Notice("%d fewer than there were: they have moved on meanwhile, or their unique key is held by another job, or they are too damaged to run", count-changed)
+	}
+	return a.PrintLine(stateCount(changed, b.state) + " " + b.done)
+}
+
+func jobCount(n int) string { return plural(n, "job") }
+
+func stateCount(n int, state queue.State) string { return plural(n, string(state)+" job") }
+
+// plural returns a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return humanize.Comma(int64(n)) + " " + noun + "s"
 }

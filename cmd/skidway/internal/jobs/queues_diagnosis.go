@@ -8,23 +8,23 @@ import (
 	"skidway/queue"
 )
 
-// overdue is how late a delayed job has to be before it is told: a mover is at
-// most some milliseconds late.
+// overdue is how late a delayed job must be to be reported: a mover is at most
+// some milliseconds late.
 const overdue = 5 * time.Second
 
-// serving gives the workers that serve a queue.
-func serving(fleet []*fleetWorker, name string) (of []*fleetWorker) {
-	for _, worker := range fleet {
-		if slices.ContainsFunc(worker.leases, func(l fleetLease) bool { return l.queue.Name() == name && !l.Dead }) {
-			of = append(of, worker)
+// serving returns the workers that serve a queue.
+func serving(workers []*workerProcess, name string) (found []*workerProcess) {
+	for _, worker := range workers {
+		if slices.ContainsFunc(worker.leases, func(l workerLease) bool { return l.queue.Name() == name && !l.Dead }) {
+			found = append(found, worker)
 		}
 	}
-	return of
+	return found
 }
 
-// diagnose says in plain words whether the jobs of a queue are run, and if not,
-// why and what to do. The first finding is what matters most.
-func diagnose(s *standing, of []*fleetWorker, now time.Time) []string {
+// diagnose returns whether the jobs of a queue are run, and if not, why and what to
+// do. workers are those that serve it. The most important finding comes first.
+func diagnose(s *queueStatus, workers []*workerProcess, now time.Time) []string {
 	waiting, delayed := s.depth.Waiting.Total(), s.depth.Delayed
 	late := now.Sub(s.depth.NextDue)
 	var found []string
@@ -40,21 +40,21 @@ func diagnose(s *standing, of []*fleetWorker, now time.Time) []string {
 	if s.depth.Paused {
 		add("It is paused, so nothing is given out: 'skidway queues resume %s' ends that.", s.name)
 	}
-	blocked := idleWorkers(of, now)
+	blocked := blockedReasons(workers, now)
 	switch {
-	case len(of) == 0 && waiting+delayed > 0:
+	case len(workers) == 0 && waiting+delayed > 0:
 		add("No worker serves it: start one with 'skidway worker --queue %s'.", s.name)
-	case len(of) == 0:
+	case len(workers) == 0:
 		add("No worker serves it.")
 	case len(blocked) > 0 && waiting > 0 && !s.depth.Paused:
 		found = append(found, blocked...)
 	case waiting > 0 && !s.depth.Paused:
-		add("%s serve it, with room for more: it drains.", workerCount(len(of)))
+		add("%s serve it, with room for more: it drains.", workerCount(len(workers)))
 	}
 	if delayed > 0 && late >= overdue && !s.depth.NextDue.IsZero() {
 		add("Delayed jobs are overdue by %s: no worker moves them into their lines.", age(late))
 	}
-	for _, worker := range of {
+	for _, worker := range workers {
 		if worker.Stuck > 0 {
 			add("Worker %s has %d handlers that do not return though their time is over: restart it.", worker.Name, worker.Stuck)
 		}
@@ -65,11 +65,11 @@ func diagnose(s *standing, of []*fleetWorker, now time.Time) []string {
 	return found
 }
 
-// idleWorkers says why no worker of a queue can take a job; nothing if one can.
-func idleWorkers(of []*fleetWorker, now time.Time) (found []string) {
+// blockedReasons returns why no worker of a queue can take a job; nil if one can.
+func blockedReasons(workers []*workerProcess, now time.Time) (found []string) {
 	quiet, late, slots := 0, 0, 0
-	var alone, longest *fleetWorker
-	for _, worker := range of {
+	var alone, longest *workerProcess
+	for _, worker := range workers {
 		switch {
 		case worker.left() < 0:
 			late++
@@ -106,9 +106,4 @@ func idleWorkers(of []*fleetWorker, now time.Time) (found []string) {
 	return found
 }
 
-func workerCount(n int) string {
-	if n == 1 {
-		return "1 worker"
-	}
-	return fmt.Sprintf("%d workers", n)
-}
+func workerCount(n int) string { return plural(n, "worker") }

@@ -26,12 +26,12 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker := func(state string, held int, info queue.WorkerInfo) *fleetWorker {
+	worker := func(state string, held int, info queue.WorkerInfo) *workerProcess {
 		info.Held = held
 		if info.Lease == 0 {
 			info.Lease = time.Second
 		}
-		w := &fleetWorker{About: workers.About{Name: "w", State: state, Concurrency: 4}, leases: []fleetLease{{q, info}}}
+		w := &workerProcess{About: workers.About{Name: "w", State: state, Concurrency: 4}, leases: []workerLease{{q, info}}}
 		if held > 0 {
 			w.jobs = []*queue.Job{{ID: "mail:0:n1-0", Kind: "slow", Taken: now.Add(-time.Hour)}}
 		}
@@ -41,23 +41,23 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 	free, full := worker("running", 1, queue.WorkerInfo{}), worker("running", 4, queue.WorkerInfo{})
 	for name, c := range map[string]struct {
 		depth   queue.Depth
-		workers []*fleetWorker
+		workers []*workerProcess
 		first   string
 	}{
-		"empty":         {queue.Depth{}, []*fleetWorker{free}, "It is empty"},
-		"all run":       {queue.Depth{Active: queue.ByPriority{Low: 1}}, []*fleetWorker{free}, "No job waits"},
-		"drains":        {some, []*fleetWorker{full, free}, "2 workers serve it, with room for more"},
+		"empty":         {queue.Depth{}, []*workerProcess{free}, "It is empty"},
+		"all run":       {queue.Depth{Active: queue.ByPriority{Low: 1}}, []*workerProcess{free}, "No job waits"},
+		"drains":        {some, []*workerProcess{full, free}, "2 workers serve it, with room for more"},
 		"no worker":     {some, nil, "No worker serves it: start one"},
-		"paused":        {queue.Depth{Waiting: some.Waiting, Paused: true}, []*fleetWorker{free}, "It is paused"},
-		"quiet":         {some, []*fleetWorker{worker("quiet", 0, queue.WorkerInfo{})}, "1 worker of it take no more jobs"},
-		"full":          {some, []*fleetWorker{full, full}, "All slots of its workers (8)"},
-		"alone":         {some, []*fleetWorker{worker("running", 1, queue.WorkerInfo{Alone: "mail:0:n1-0"})}, "Worker w runs job mail:0:n1-0 with no other"},
-		"late":          {some, []*fleetWorker{worker("running", 0, queue.WorkerInfo{Lease: -time.Second})}, "1 worker of it have not been heard of"},
-		"delayed":       {queue.Depth{Delayed: 2, NextDue: now.Add(time.Minute)}, []*fleetWorker{free}, "All jobs that wait are delayed: the next is due in 60s"},
-		"overdue":       {queue.Depth{Delayed: 2, NextDue: now.Add(-time.Minute)}, []*fleetWorker{free}, "Delayed jobs are overdue by 60s"},
-		"dead, no more": {queue.Depth{Dead: 1}, []*fleetWorker{free}, "It is empty"},
+		"paused":        {queue.Depth{Waiting: some.Waiting, Paused: true}, []*workerProcess{free}, "It is paused"},
+		"quiet":         {some, []*workerProcess{worker("quiet", 0, queue.WorkerInfo{})}, "1 worker of it take no more jobs"},
+		"full":          {some, []*workerProcess{full, full}, "All slots of its workers (8)"},
+		"alone":         {some, []*workerProcess{worker("running", 1, queue.WorkerInfo{Alone: "mail:0:n1-0"})}, "Worker w runs job mail:0:n1-0 with no other"},
+		"late":          {some, []*workerProcess{worker("running", 0, queue.WorkerInfo{Lease: -time.Second})}, "1 worker of it have not been heard of"},
+		"delayed":       {queue.Depth{Delayed: 2, NextDue: now.Add(time.Minute)}, []*workerProcess{free}, "All jobs that wait are delayed: the next is due in 60s"},
+		"overdue":       {queue.Depth{Delayed: 2, NextDue: now.Add(-time.Minute)}, []*workerProcess{free}, "Delayed jobs are overdue by 60s"},
+		"dead, no more": {queue.Depth{Dead: 1}, []*workerProcess{free}, "It is empty"},
 	} {
-		found := diagnose(&standing{name: "mail", depth: c.depth}, serving(c.workers, "mail"), now)
+		found := diagnose(&queueStatus{name: "mail", depth: c.depth}, serving(c.workers, "mail"), now)
 		if len(found) == 0 || !strings.HasPrefix(found[0], c.first) {
 			t.Errorf("%s: %q", name, found)
 		}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,57 +27,55 @@ attempts failed, today (UTC).`,
 		Args: cobra.NoArgs,
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
-		return withQueues(c.Context(), a, func(client *queue.Client) error {
-			rows, err := standings(c.Context(), client, nil)
-			if err != nil {
-				return err
-			}
-			if len(rows) == 0 {
-				a.Console.Notice("there is no queue yet: the first job makes one, see 'skidway enqueue --help'")
-			}
-			return a.Print(output.Word,
-				func(out io.Writer) error { return standingsTable(out, rows) },
-				func(out io.Writer) error { return cli.WriteCSV(out, standingView.CSV(rows)) },
-				func(out io.Writer) error {
-					return cli.WriteJSON(out, map[string]any{"queues": standingView.Objects(rows)})
-				})
-		})
+	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
+		rows, err := readStatuses(ctx, client, nil)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			a.Console.Notice("there is no queue yet: the first job makes one, see 'skidway enqueue --help'")
+		}
+		return a.Print(output.Word,
+			func(out io.Writer) error { return statusTable(out, rows) },
+			func(out io.Writer) error { return cli.WriteCSV(out, statusView.CSV(rows)) },
+			func(out io.Writer) error {
+				return cli.WriteJSON(out, map[string]any{"queues": statusView.Objects(rows)})
+			})
 	})
 	return c
 }
 
-// A standing is how a queue stands.
-type standing struct {
+// A queueStatus is the state of a queue.
+type queueStatus struct {
 	name    string
 	depth   queue.Depth
-	workers []queue.WorkerInfo // that live
+	workers []queue.WorkerInfo // living ones only
 	total   queue.Counts
 	today   queue.Counts
 	err     error // of a queue that can't be read, such as one of a newer release
 }
 
-// standings reads how queues stand; no names mean all.
-func standings(ctx context.Context, client *queue.Client, names []string) (rows []standing, err error) {
+// readStatuses returns the states of the queues with these names; nil means all.
+func readStatuses(ctx context.Context, client *queue.Client, names []string) (rows []queueStatus, err error) {
 	if names == nil {
 		if names, err = client.Queues(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range names {
-		row, err := standingOf(ctx, client, name)
+		row, err := readStatus(ctx, client, name)
 		if err != nil {
 			if ctx.Err() != nil || cli.Unreachable(err) {
 				return nil, err
 			}
-			row = standing{name: name, err: err} // the others are none the worse
+			row = queueStatus{name: name, err: err} // the other queues are shown still
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-func standingOf(ctx context.Context, client *queue.Client, name string) (row standing, err error) {
+func readStatus(ctx context.Context, client *queue.Client, name string) (row queueStatus, err error) {
 	q, err := client.Queue(name)
 	if err != nil {
 		return row, err
@@ -102,8 +101,8 @@ func standingOf(ctx context.Context, client *queue.Client, name string) (row sta
 	return row, nil
 }
 
-// note says what a person should know of the queue at a glance.
-func (s *standing) note() string {
+// note returns what is wrong with the queue, or "".
+func (s *queueStatus) note() string {
 	switch {
 	case s.err != nil:
 		return cli.Printable(s.err.Error())
@@ -115,53 +114,60 @@ func (s *standing) note() string {
 	return ""
 }
 
-// count is a column with a number of a queue.
-func count(key, head string, value func(standing) int) cli.Column[standing] {
-	return cli.Column[standing]{
-		Key: key, Head: head, Right: true, Value: func(s standing) any { return value(s) },
-		Cell: func(s standing) string { return brief(value(s)) },
+// count returns a column with a number of a queue.
+func count(key, head string, value func(queueStatus) int) cli.Column[queueStatus] {
+	return cli.Column[queueStatus]{
+		Key: key, Head: head, Right: true, Value: func(s queueStatus) any { return value(s) },
+		Cell: func(s queueStatus) string { return shortCount(value(s)) },
 	}
 }
 
-var standingView = cli.View[standing]{
-	{Key: "queue", Head: "QUEUE", Value: func(s standing) any { return s.name }, Cell: func(s standing) string { return cli.Cut(s.name, 24) }},
-	count("high", "HIGH", func(s standing) int { return s.depth.Waiting.High }),
-	count("normal", "NORMAL", func(s standing) int { return s.depth.Waiting.Normal }),
-	count("low", "LOW", func(s standing) int { return s.depth.Waiting.Low }),
-	count("delayed", "DELAYED", func(s standing) int { return s.depth.Delayed }),
-	count("active", "ACTIVE", func(s standing) int { return s.depth.Active.Total() }),
-	count("dead", "DEAD", func(s standing) int { return s.depth.Dead }),
-	count("finished", "", func(s standing) int { return s.depth.Finished }),
-	count("workers", "WORKERS", func(s standing) int { return len(s.workers) }),
-	{Key: "paused", Value: func(s standing) any { return s.depth.Paused }},
+var statusView = cli.View[queueStatus]{
+	{Key: "queue", Head: "QUEUE", Value: func(s queueStatus) any { return s.name }, Cell: func(s queueStatus) string { return cli.Cut(s.name, 24) }},
+	count("high", "HIGH", func(s queueStatus) int { return s.depth.Waiting.High }),
+	count("normal", "NORMAL", func(s queueStatus) int { return s.depth.Waiting.Normal }),
+	count("low", "LOW", func(s queueStatus) int { return s.depth.Waiting.Low }),
+	count("delayed", "DELAYED", func(s queueStatus) int { return s.depth.Delayed }),
+	count("active", "ACTIVE", func(s queueStatus) int { return s.depth.Active.Total() }),
+	count("dead", "DEAD", func(s queueStatus) int { return s.depth.Dead }),
+	count("finished", "", func(s queueStatus) int { return s.depth.Finished }),
+	count("workers", "WORKERS", func(s queueStatus) int { return len(s.workers) }),
+	{Key: "paused", Value: func(s queueStatus) any { return s.depth.Paused }},
 	{
-		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(s standing) any { return s.depth.Oldest.Seconds() },
-		Cell: func(s standing) string { return age(s.depth.Oldest) },
+		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(s queueStatus) any { return s.depth.Oldest.Seconds() },
+		Cell: func(s queueStatus) string { return age(s.depth.Oldest) },
 	},
-	{Key: "next_due", Value: func(s standing) any { return s.depth.NextDue }, Omit: true},
-	count("done_today", "DONE", func(s standing) int { return int(s.today.Done) }),
-	count("failed_today", "FAILED", func(s standing) int { return int(s.today.Failed) }),
-	{Key: "error", Value: func(s standing) any { return cli.ErrorText(s.err) }, Omit: true},
+	{Key: "next_due", Value: func(s queueStatus) any { return s.depth.NextDue }, Omit: true},
+	count("done_today", "DONE", func(s queueStatus) int { return int(s.today.Done) }),
+	count("failed_today", "FAILED", func(s queueStatus) int { return int(s.today.Failed) }),
+	{Key: "error", Value: func(s queueStatus) any { return cli.ErrorText(s.err) }, Omit: true},
 }
 
-// standingsTable writes a table of queues, with what people should know of them
-// below.
-func standingsTable(out io.Writer, rows []standing) error {
-	if err := standingView.Table(rows).Write(out); err != nil {
+// statusTable writes a table of queues, with their notes below.
+func statusTable(out io.Writer, rows []queueStatus) error {
+	if err := statusView.Table(rows).Write(out); err != nil {
 		return err
 	}
-	for _, row := range rows {
-		if note := row.note(); note != "" {
-			if _, err := fmt.Fprintf(out, "%s: %s\n", cli.Printable(row.name), note); err != nil {
-				return err
-			}
+	for _, note := range notes(rows) {
+		if _, err := fmt.Fprintln(out, note); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// brief is a number in at most five columns.
-func brief(n int) string {
+// notes returns the notes of queues, each with the name of its queue.
+func notes(rows []queueStatus) (lines []string) {
+	for _, row := range rows {
+		if note := row.note(); note != "" {
+			lines = append(lines, cli.Printable(row.name)+": "+note)
+		}
+	}
+	return lines
+}
+
+// shortCount returns a number in at most five columns.
+func shortCount(n int) string {
 	if n < 100_000 {
 		return strconv.Itoa(n)
 	}
@@ -169,8 +175,7 @@ func brief(n int) string {
 	return strconv.Itoa(int(value)) + unit
 }
 
-// age is a length of time in its largest unit: what counts is whether it is
-// seconds or days.
+// age returns a duration in its largest unit.
 func age(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -185,4 +190,132 @@ func age(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+func queuesShow(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show QUEUE",
+		Short: "Shows a queue, and why it does not drain",
+		Long: `Shows how a queue stands, what happened in the last days, and in plain words why
+its jobs are not run, if they are not: it is paused, nobody serves it, its
+workers are quiet or busy, or all its jobs wait for their time.`,
+		Example: `  skidway queues show mail
+  skidway queues show mail -o json`,
+		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
+	}
+	output := cli.OutputFlag(c)
+	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+		view, err := showQueue(ctx, a, client, args[0])
+		if err != nil {
+			return err
+		}
+		return a.Print(output.Word, view.table, view.csv, view.json)
+	})
+	return c
+}
+
+// shownDays is the number of days that "queues show" has counts of.
+const shownDays = 7
+
+// A queueView prints one queue.
+type queueView struct {
+	queueStatus
+	days     []dayCounts
+	findings []string
+}
+
+func showQueue(ctx context.Context, a *cli.App, client *queue.Client, name string) (*queueView, error) {
+	q, err := existing(ctx, client, name)
+	if err != nil {
+		return nil, err
+	}
+	view := &queueView{}
+	if view.queueStatus, err = readStatus(ctx, client, q.Name()); err != nil {
+		return nil, err
+	}
+	counters, err := q.Counters(ctx, shownDays)
+	if err != nil {
+		return nil, err
+	}
+	for _, day := range counters.Days {
+		view.days = append(view.days, dayCounts{day.Day.Format(time.DateOnly), day.Counts})
+	}
+	names, err := client.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workers, err := readWorkers(ctx, a, client, names, true)
+	if err != nil {
+		return nil, err
+	}
+	now, err := redisTime(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	view.findings = diagnose(&view.queueStatus, serving(workers, q.Name()), now)
+	return view, nil
+}
+
+// dayCounts are the counts of a day, or of all time.
+type dayCounts struct {
+	day string // empty: of all time
+	queue.Counts
+}
+
+func counted(key, head string, value func(queue.Counts) int64) cli.Column[dayCounts] {
+	return cli.Column[dayCounts]{Key: key, Head: head, Right: true, Value: func(d dayCounts) any { return value(d.Counts) }}
+}
+
+var countsView = cli.View[dayCounts]{
+	{Key: "day", Head: "DAY", Value: func(d dayCounts) any { return d.day }, Cell: func(d dayCounts) string { return cmp.Or(d.day, "ever") }, Omit: true},
+	counted("enqueued", "ENQUEUED", func(c queue.Counts) int64 { return c.Enqueued }),
+	counted("done", "DONE", func(c queue.Counts) int64 { return c.Done }),
+	counted("failed", "FAILED", func(c queue.Counts) int64 { return c.Failed }),
+	counted("retried", "RETRIED", func(c queue.Counts) int64 { return c.Retried }),
+	counted("dead", "DEAD", func(c queue.Counts) int64 { return c.Dead }),
+	counted("crashed", "CRASHED", func(c queue.Counts) int64 { return c.Crashed }),
+	counted("cancelled", "CANCELLED", func(c queue.Counts) int64 { return c.Cancelled }),
+}
+
+func (v *queueView) table(out io.Writer) error {
+	if err := statusTable(out, []queueStatus{v.queueStatus}); err != nil {
+		return err
+	}
+	var shown []dayCounts
+	for _, day := range v.days {
+		if day.Counts != (queue.Counts{}) {
+			shown = append(shown, day)
+		}
+	}
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
+	}
+	if err := countsView.Table(append(shown, dayCounts{"", v.total})).Write(out); err != nil {
+		return err
+	}
+	text := "\n"
+	for _, finding := range v.findings {
+		text += cli.Printable(finding) + "\n"
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// csv prints one figure a line.
+func (v *queueView) csv(out io.Writer) error {
+	records := statusView.CSV([]queueStatus{v.queueStatus})
+	rows := [][]string{{"figure", "value"}}
+	for i, key := range records[0] {
+		rows = append(rows, []string{key, records[1][i]})
+	}
+	for _, finding := range v.findings {
+		rows = append(rows, []string{"finding", finding})
+	}
+	return cli.WriteCSV(out, rows)
+}
+
+func (v *queueView) json(out io.Writer) error {
+	return cli.WriteJSON(out, append(statusView.Object(v.queueStatus),
+		cli.Field{Key: "findings", Value: v.findings}, cli.Field{Key: "total", Value: countsView.Object(dayCounts{"", v.total})},
+		cli.Field{Key: "days", Value: countsView.Objects(v.days)}))
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func queuesWatch(a *cli.App) *cobra.Command {
-	w := &watching{App: a, every: cli.Span(time.Second)}
+	w := &watchCmd{App: a, every: cli.Span(time.Second)}
 	c := &cobra.Command{
 		Use:   "watch [QUEUE]",
 		Short: "Shows queues live, with rates, until Ctrl-C",
@@ -36,33 +36,32 @@ place; anywhere else there is a line for each queue each time.`,
 		if file, ok := a.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && (w.format == "" || w.format == "table") {
 			w.terminal, w.format = file, "table"
 		}
-		return withQueues(c.Context(), a, func(client *queue.Client) error { return w.run(c.Context(), client, args) })
+		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error { return w.run(c.Context(), client, args) })
 	})
 	return c
 }
 
-// A watching is one run of "queues watch".
-type watching struct {
+// A watchCmd is the command "queues watch".
+type watchCmd struct {
 	*cli.App
 	every    cli.Span
 	format   string
-	terminal *os.File // nil: there is none
-	last     map[string]standing
+	terminal *os.File // nil: standard output is no terminal
+	last     map[string]queueStatus
 	lastAt   time.Time
 	begun    bool
 }
 
-func (w *watching) run(ctx context.Context, client *queue.Client, args []string) error {
-	names, err := namesOf(ctx, client, args)
+func (w *watchCmd) run(ctx context.Context, client *queue.Client, args []string) error {
+	names, err := queueNames(ctx, client, args)
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		names = nil // those that come later, too
+		names = nil // includes queues that are made later
 	}
 	if w.terminal != nil {
-		// Nothing is told while the table is drawn, and whatever ends this
-		// gives the cursor back.
+		// Notices would spoil the table. The cursor comes back however this ends.
 		w.Console.Quiet = true
 		defer func() { _, _ = io.WriteString(w.terminal, showCursor) }()
 		if _, err := io.WriteString(w.terminal, hideCursor+clearScreen); err != nil {
@@ -72,24 +71,23 @@ func (w *watching) run(ctx context.Context, client *queue.Client, args []string)
 	ticker := time.NewTicker(time.Duration(w.every))
 	defer ticker.Stop()
 	take := func(ctx context.Context) error {
-		rows, err := standings(ctx, client, names)
+		rows, err := readStatuses(ctx, client, names)
 		if err != nil {
 			return err
 		}
 		return w.show(rows)
 	}
-	wait := func(ctx context.Context) error {
+	return w.Follow(ctx, take, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticker.C:
 			return nil
 		}
-	}
-	return w.Follow(ctx, take, wait)
+	})
 }
 
-// What terminals obey, by ECMA-48.
+// Control sequences of ECMA-48.
 const (
 	hideCursor  = "\x1b[?25l"
 	showCursor  = "\x1b[?25h"
@@ -99,13 +97,13 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// rates are of the time since the last look; none at the first.
+// rates are per second, since the last reading. The first reading has none.
 type rates struct {
 	known           bool
 	in, done, fails float64
 }
 
-func (w *watching) show(rows []standing) error {
+func (w *watchCmd) show(rows []queueStatus) error {
 	now := time.Now()
 	seconds := now.Sub(w.lastAt).Seconds()
 	of := make([]rates, len(rows))
@@ -117,13 +115,13 @@ func (w *watching) show(rows []standing) error {
 			}
 		}
 	}
-	w.last, w.lastAt = map[string]standing{}, now
+	w.last, w.lastAt = map[string]queueStatus{}, now
 	for _, row := range rows {
 		w.last[row.name] = row
 	}
-	shown := make([]watched, len(rows))
+	shown := make([]watchRow, len(rows))
 	for i, row := range rows {
-		shown[i] = watched{row, of[i], now}
+		shown[i] = watchRow{row, of[i], now}
 	}
 	if w.terminal != nil {
 		return w.draw(shown, now)
@@ -141,20 +139,18 @@ func (w *watching) show(rows []standing) error {
 		func(out io.Writer) error { return watchObjects(out, shown) })
 }
 
-// draw draws the table over the last one. Lines that don't fit are left out: a
-// terminal would scroll, or break them.
-func (w *watching) draw(rows []watched, now time.Time) error {
+// draw draws the table over the last one. It leaves lines out that do not fit: the
+// terminal would scroll.
+func (w *watchCmd) draw(rows []watchRow, now time.Time) error {
 	width, height, err := term.GetSize(int(w.terminal.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
 		width, height = cli.TableWidth, 24
 	}
 	var text bytes.Buffer
-	_ = watchView.Table(rows).Write(&text) // a buffer takes everything
+	_ = watchView.Table(rows).Write(&text) // a buffer returns no error
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 	for _, row := range rows {
-		if note := row.note(); note != "" {
-			lines = append(lines, cli.Printable(row.name)+": "+note)
-		}
+		lines = append(lines, notes([]queueStatus{row.queueStatus})...)
 	}
 	if room := max(1, height-2); len(lines) > room {
 		hidden := len(lines) - room + 1
@@ -174,43 +170,43 @@ func (w *watching) draw(rows []watched, now time.Time) error {
 	return err
 }
 
-// A watched is a queue at one look.
-type watched struct {
-	standing
+// A watchRow is one reading of a queue.
+type watchRow struct {
+	queueStatus
 	rates
 	at time.Time
 }
 
-func watchedCount(key, head string, value func(watched) int) cli.Column[watched] {
-	return cli.Column[watched]{
-		Key: key, Head: head, Right: true, Value: func(q watched) any { return value(q) },
-		Cell: func(q watched) string { return brief(value(q)) },
+func watchCount(key, head string, value func(watchRow) int) cli.Column[watchRow] {
+	return cli.Column[watchRow]{
+		Key: key, Head: head, Right: true, Value: func(q watchRow) any { return value(q) },
+		Cell: func(q watchRow) string { return shortCount(value(q)) },
 	}
 }
 
-func watchedRate(key, head string, value func(rates) float64) cli.Column[watched] {
-	return cli.Column[watched]{
-		Key: key, Head: head, Right: true, Value: func(q watched) any { return strconv.FormatFloat(value(q.rates), 'f', 1, 64) },
-		Cell: func(q watched) string { return q.rates.cell(value(q.rates)) },
+func watchRate(key, head string, value func(rates) float64) cli.Column[watchRow] {
+	return cli.Column[watchRow]{
+		Key: key, Head: head, Right: true, Value: func(q watchRow) any { return strconv.FormatFloat(value(q.rates), 'f', 1, 64) },
+		Cell: func(q watchRow) string { return q.rates.cell(value(q.rates)) },
 	}
 }
 
-// watchView fits 80 columns as long as numbers and names are of usual size.
-var watchView = cli.View[watched]{
-	{Key: "time", Value: func(q watched) any { return q.at }},
-	{Key: "queue", Head: "QUEUE", Value: func(q watched) any { return q.name }, Cell: func(q watched) string { return cli.Cut(q.name, 12) }},
-	watchedCount("waiting", "WAITING", func(q watched) int { return q.depth.Waiting.Total() }),
-	watchedCount("delayed", "DELAYED", func(q watched) int { return q.depth.Delayed }),
-	watchedCount("active", "ACTIVE", func(q watched) int { return q.depth.Active.Total() }),
-	watchedCount("dead", "DEAD", func(q watched) int { return q.depth.Dead }),
-	watchedCount("workers", "WORKERS", func(q watched) int { return len(q.workers) }),
+// watchView fits in 80 columns if numbers and names have the usual sizes.
+var watchView = cli.View[watchRow]{
+	{Key: "time", Value: func(q watchRow) any { return q.at }},
+	{Key: "queue", Head: "QUEUE", Value: func(q watchRow) any { return q.name }, Cell: func(q watchRow) string { return cli.Cut(q.name, 12) }},
+	watchCount("waiting", "WAITING", func(q watchRow) int { return q.depth.Waiting.Total() }),
+	watchCount("delayed", "DELAYED", func(q watchRow) int { return q.depth.Delayed }),
+	watchCount("active", "ACTIVE", func(q watchRow) int { return q.depth.Active.Total() }),
+	watchCount("dead", "DEAD", func(q watchRow) int { return q.depth.Dead }),
+	watchCount("workers", "WORKERS", func(q watchRow) int { return len(q.workers) }),
 	{
-		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(q watched) any { return q.depth.Oldest.Seconds() },
-		Cell: func(q watched) string { return age(q.depth.Oldest) },
+		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(q watchRow) any { return q.depth.Oldest.Seconds() },
+		Cell: func(q watchRow) string { return age(q.depth.Oldest) },
 	},
-	watchedRate("in_per_second", "IN/S", func(r rates) float64 { return r.in }),
-	watchedRate("done_per_second", "DONE/S", func(r rates) float64 { return r.done }),
-	watchedRate("failed_per_second", "FAIL/S", func(r rates) float64 { return r.fails }),
+	watchRate("in_per_second", "IN/S", func(r rates) float64 { return r.in }),
+	watchRate("done_per_second", "DONE/S", func(r rates) float64 { return r.done }),
+	watchRate("failed_per_second", "FAIL/S", func(r rates) float64 { return r.fails }),
 }
 
 func (r *rates) cell(rate float64) string {
@@ -220,12 +216,12 @@ func (r *rates) cell(rate float64) string {
 	case rate > 0 && rate < 10:
 		return strconv.FormatFloat(rate, 'f', 1, 64)
 	}
-	return brief(int(rate))
+	return shortCount(int(rate))
 }
 
-func watchObjects(out io.Writer, queues []watched) error {
+func watchObjects(out io.Writer, queues []watchRow) error {
 	for _, q := range queues {
-		object := append(cli.Object{{Key: "time", Value: q.at.UTC()}}, standingView.Object(q.standing)...)
+		object := append(cli.Object{{Key: "time", Value: q.at.UTC()}}, statusView.Object(q.queueStatus)...)
 		object = append(object, cli.Field{Key: "in_per_second", Value: q.in}, cli.Field{Key: "done_per_second", Value: q.done},
 			cli.Field{Key: "failed_per_second", Value: q.fails})
 		if err := cli.WriteJSONLine(out, object); err != nil {

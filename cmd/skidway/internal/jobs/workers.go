@@ -1,9 +1,13 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/internal/rdb"
 	"skidway/queue"
+	"skidway/workers"
 )
 
 // Workers returns the command "workers".
@@ -25,7 +29,7 @@ stops ends what it has, within the time that it was given, and exits.`,
 		Example: `  skidway workers list
   skidway workers quiet mailer-7`,
 	})
-	c.AddCommand(workersList(a), workersTell(a, "quiet"), workersTell(a, "stop"))
+	c.AddCommand(workersList(a), workersSignal(a, "quiet", "take no more jobs"), workersSignal(a, "stop", "stop"))
 	return c
 }
 
@@ -44,33 +48,31 @@ who did it if that happens again.`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withRedis(c.Context(), a, func(db *rdb.DB, client *queue.Client) error {
-			names, err := namesOf(c.Context(), client, args)
-			if err != nil {
-				return err
-			}
-			fleet, err := fleetOf(c.Context(), a, client, names, true)
-			if err != nil {
-				return err
-			}
-			now, err := db.Time(c.Context()).Result()
-			if err != nil {
-				return err
-			}
-			if len(fleet) == 0 {
-				a.Console.Notice("no worker is there: 'skidway worker --help' tells how to start one")
-			}
-			view := fleetView{now, fleet}
-			return a.Print(output.Word, view.table,
-				func(out io.Writer) error { return cli.WriteCSV(out, workerView.CSV(fleet)) }, view.json)
-		})
+	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+		names, err := queueNames(ctx, client, args)
+		if err != nil {
+			return err
+		}
+		workers, err := readWorkers(ctx, a, client, names, true)
+		if err != nil {
+			return err
+		}
+		now, err := redisTime(ctx, client)
+		if err != nil {
+			return err
+		}
+		if len(workers) == 0 {
+			a.Console.Notice("no worker is there: 'skidway worker --help' tells how to start one")
+		}
+		view := workersView{now, workers}
+		return a.Print(output.Word, view.table,
+			func(out io.Writer) error { return cli.WriteCSV(out, workerView.CSV(workers)) }, view.json)
 	})
 	return c
 }
 
-// namesOf gives the queue that is named in args, which must be there, or all.
-func namesOf(ctx context.Context, client *queue.Client, args []string) ([]string, error) {
+// queueNames returns the queue in args, which must exist, or all queues.
+func queueNames(ctx context.Context, client *queue.Client, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return client.Queues(ctx)
 	}
@@ -81,17 +83,17 @@ func namesOf(ctx context.Context, client *queue.Client, args []string) ([]string
 	return []string{q.Name()}, nil
 }
 
-// A fleetView prints workers.
-type fleetView struct {
-	now   time.Time // by Redis's clock
-	fleet []*fleetWorker
+// A workersView prints workers.
+type workersView struct {
+	now     time.Time // by Redis's clock
+	workers []*workerProcess
 }
 
-// jobsShown is how many jobs of a worker the table shows.
-const jobsShown = 5
+// maxShownJobs bounds the jobs of a worker in the table.
+const maxShownJobs = 5
 
-func (v *fleetView) table(out io.Writer) error {
-	for i, w := range v.fleet {
+func (v *workersView) table(out io.Writer) error {
+	for i, w := range v.workers {
 		var text strings.Builder
 		if i > 0 {
 			text.WriteString("\n")
@@ -100,7 +102,7 @@ func (v *fleetView) table(out io.Writer) error {
 		if w.Host != "" {
 			fmt.Fprintf(&text, "  pid %d on %s, up %s", w.PID, cli.Printable(w.Host), age(v.now.Sub(w.Started)))
 		}
-		fmt.Fprintf(&text, "\n  queues  %s\n", cli.Printable(some(w.queueNames(), 8)))
+		fmt.Fprintf(&text, "\n  queues  %s\n", cli.Printable(joinNames(w.queueNames(), 8)))
 		fmt.Fprintf(&text, "  jobs    %d", w.held())
 		if w.Concurrency > 0 {
 			fmt.Fprintf(&text, " of %d at once", w.Concurrency)
@@ -115,7 +117,7 @@ func (v *fleetView) table(out io.Writer) error {
 		}
 		text.WriteString("\n")
 		for n, job := range w.jobs {
-			if n == jobsShown {
+			if n == maxShownJobs {
 				fmt.Fprintf(&text, "  and %d more\n", w.held()-n)
 				break
 			}
@@ -132,42 +134,228 @@ func (v *fleetView) table(out io.Writer) error {
 	return nil
 }
 
-func (w *fleetWorker) queueNames() (names []string) {
+func (w *workerProcess) queueNames() (names []string) {
 	for _, lease := range w.leases {
 		names = append(names, lease.queue.Name())
 	}
 	return slices.Compact(names)
 }
 
-var workerView = cli.View[*fleetWorker]{
-	{Key: "worker", Value: func(w *fleetWorker) any { return w.Name }},
-	{Key: "state", Value: func(w *fleetWorker) any { return w.state() }},
-	{Key: "host", Value: func(w *fleetWorker) any { return w.Host }, Omit: true},
-	{Key: "pid", Value: func(w *fleetWorker) any { return w.PID }, Omit: true},
-	{Key: "started", Value: func(w *fleetWorker) any { return w.Started }, Omit: true},
-	{Key: "concurrency", Value: func(w *fleetWorker) any { return w.Concurrency }, Omit: true},
-	{Key: "stuck", Value: func(w *fleetWorker) any { return w.Stuck }, Omit: true, Only: "json"},
-	{Key: "jobs", Value: func(w *fleetWorker) any { return w.held() }},
-	{Key: "lease_seconds", Value: func(w *fleetWorker) any { return w.left().Seconds() }},
-	{Key: "alone", Value: func(w *fleetWorker) any { return w.alone() }, Omit: true},
-	{Key: "queues", Value: func(w *fleetWorker) any { return w.queueNames() }},
+var workerView = cli.View[*workerProcess]{
+	{Key: "worker", Value: func(w *workerProcess) any { return w.Name }},
+	{Key: "state", Value: func(w *workerProcess) any { return w.state() }},
+	{Key: "host", Value: func(w *workerProcess) any { return w.Host }, Omit: true},
+	{Key: "pid", Value: func(w *workerProcess) any { return w.PID }, Omit: true},
+	{Key: "started", Value: func(w *workerProcess) any { return w.Started }, Omit: true},
+	{Key: "concurrency", Value: func(w *workerProcess) any { return w.Concurrency }, Omit: true},
+	{Key: "stuck", Value: func(w *workerProcess) any { return w.Stuck }, Omit: true, Only: "json"},
+	{Key: "jobs", Value: func(w *workerProcess) any { return w.held() }},
+	{Key: "lease_seconds", Value: func(w *workerProcess) any { return w.left().Seconds() }},
+	{Key: "alone", Value: func(w *workerProcess) any { return w.alone() }, Omit: true},
+	{Key: "queues", Value: func(w *workerProcess) any { return w.queueNames() }},
 }
 
-// runningJSON is a job that a worker has.
-type runningJSON struct {
-	ID      string  `json:"id"`
-	Kind    string  `json:"kind"`
-	Seconds float64 `json:"seconds"`
-}
-
-func (v *fleetView) json(out io.Writer) error {
+func (v *workersView) json(out io.Writer) error {
 	objects := []cli.Object{}
-	for _, w := range v.fleet {
-		running := []runningJSON{}
+	for _, w := range v.workers {
+		running := []cli.Object{}
 		for _, job := range w.jobs {
-			running = append(running, runningJSON{job.ID, job.Kind, v.now.Sub(job.Taken).Seconds()})
+			running = append(running, cli.Object{
+				{Key: "id", Value: job.ID}, {Key: "kind", Value: job.Kind}, {Key: "seconds", Value: v.now.Sub(job.Taken).Seconds()},
+			})
 		}
 		objects = append(objects, append(workerView.Object(w), cli.Field{Key: "running", Value: running}))
 	}
 	return cli.WriteJSON(out, map[string]any{"workers": objects})
+}
+
+// A workerProcess is a worker process, with the leases that it has of its queues.
+type workerProcess struct {
+	workers.About
+	leases []workerLease
+	jobs   []*queue.Job // in its hands, at most maxRunning of a queue
+}
+
+// A workerLease is the lease of a worker on one queue.
+type workerLease struct {
+	queue *queue.Queue
+	queue.WorkerInfo
+}
+
+// held returns the number of jobs that it has.
+func (w *workerProcess) held() (n int) {
+	for _, lease := range w.leases {
+		n += lease.Held
+	}
+	return n
+}
+
+// dead reports whether all its leases are over.
+func (w *workerProcess) dead() bool {
+	return !slices.ContainsFunc(w.leases, func(l workerLease) bool { return !l.Dead })
+}
+
+// alone returns the job that it runs solo, "" for none.
+func (w *workerProcess) alone() string {
+	for _, lease := range w.leases {
+		if lease.Alone != "" && !lease.Dead {
+			return lease.Alone
+		}
+	}
+	return ""
+}
+
+// left returns the time until the first of its leases is over.
+func (w *workerProcess) left() time.Duration {
+	least := time.Duration(0)
+	for i, lease := range w.leases {
+		if i == 0 || lease.Lease < least {
+			least = lease.Lease
+		}
+	}
+	return least
+}
+
+// state returns the state that it has reported, unless it is dead or late.
+func (w *workerProcess) state() string {
+	switch {
+	case w.dead():
+		return "dead"
+	case w.left() < 0:
+		return "late"
+	case w.State == "":
+		return "running"
+	}
+	return w.State
+}
+
+// maxRunning bounds the active jobs of a queue that are read.
+const maxRunning = 1000
+
+// readWorkers returns the workers of queues, in the order of their names. Of several
+// queues it reports those that cannot be read, such as one of a newer release, and
+// goes on with the others.
+func readWorkers(ctx context.Context, a *cli.App, client *queue.Client, names []string, withJobs bool) ([]*workerProcess, error) {
+	byName, byLease := map[string]*workerProcess{}, map[string]*workerProcess{}
+	for _, name := range names {
+		err := gather(ctx, client, name, withJobs, byName, byLease)
+		switch {
+		case err == nil:
+		case len(names) == 1 || ctx.Err() != nil || cli.Unreachable(err):
+			return nil, err
+		default:
+			a.Console.Problem("", err) // the error has the name
+		}
+	}
+	workers := slices.SortedFunc(maps.Values(byName), func(a, b *workerProcess) int { return strings.Compare(a.Name, b.Name) })
+	for _, worker := range workers {
+		slices.SortFunc(worker.jobs, func(a, b *queue.Job) int { return a.Taken.Compare(b.Taken) })
+	}
+	return workers, nil
+}
+
+// gather adds the workers of one queue to both maps: by their names, and by the names
+// of their leases.
+func gather(ctx context.Context, client *queue.Client, name string, withJobs bool, byName, byLease map[string]*workerProcess) error {
+	q, err := client.Queue(name)
+	if err != nil {
+		return err
+	}
+	leases, err := q.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	held := 0
+	for _, lease := range leases {
+		about := workers.About{}
+		_ = json.Unmarshal(lease.About, &about) // workers of other programs may describe themselves in another form
+		about.Name = cmp.Or(about.Name, lease.Name)
+		worker := byName[about.Name]
+		if worker == nil {
+			worker = &workerProcess{About: about}
+			byName[about.Name] = worker
+		}
+		worker.leases = append(worker.leases, workerLease{q, lease})
+		byLease[lease.Name] = worker
+		held += lease.Held
+	}
+	if !withJobs || held == 0 {
+		return nil
+	}
+	page, err := q.List(ctx, queue.Active, &queue.ListOptions{Limit: maxRunning})
+	if err != nil {
+		return err
+	}
+	for _, job := range page.Jobs {
+		if worker := byLease[job.Worker]; worker != nil {
+			worker.jobs = append(worker.jobs, job)
+		}
+	}
+	return nil
+}
+
+// workersSignal returns "workers quiet" and "workers stop".
+func workersSignal(a *cli.App, do, done string) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:     do + " NAME...|--all",
+		Short:   "Tells workers to take no more jobs",
+		Long:    "Tells workers, by name or all of them, to take no more jobs. What they have\nthey end. There is no way back but to start them again.",
+		Example: "  skidway workers quiet mailer-7\n  skidway workers quiet --all",
+	}
+	if do == "stop" {
+		c.Short = "Tells workers to end"
+		c.Long = `Tells workers, by name or all of them, to take no more jobs, to end those that
+they have within the time that they were given, and to exit. What has not ended
+by then goes back to the front of its queue.`
+		c.Example = "  skidway workers stop mailer-7\n  skidway workers stop --all"
+	}
+	c.Flags().BoolVar(&all, "all", false, "all workers of all queues")
+	c.RunE = cli.Action(func(c *cobra.Command, names []string) error {
+		if all == (len(names) > 0) {
+			return cli.WrongUsage("give NAMEs of workers or --all")
+		}
+		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
+			return signalWorkers(c.Context(), a, client, names, do, done)
+		})
+	})
+	return c
+}
+
+// signalWorkers signals the workers with these names; nil means all.
+func signalWorkers(ctx context.Context, a *cli.App, client *queue.Client, names []string, do, done string) error {
+	queues, err := client.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	workers, err := readWorkers(ctx, a, client, queues, false)
+	if err != nil {
+		return err
+	}
+	living := map[string]*workerProcess{}
+	var known []string
+	for _, worker := range workers {
+		if !worker.dead() {
+			living[worker.Name] = worker
+			known = append(known, worker.Name)
+		}
+	}
+	if len(names) == 0 {
+		names = known
+	}
+	if len(known) == 0 {
+		return errors.New("no worker is there")
+	}
+	return each(a, "workers", names, func(name string) (string, error) {
+		worker := living[name]
+		if worker == nil {
+			return "", fmt.Errorf("there is no worker %s: there are %s", name, joinNames(known, 10))
+		}
+		for _, lease := range worker.leases { // one signal is enough; the others are for leases that end now
+			if err := lease.queue.Signal(ctx, queue.Signal{Do: do, Worker: lease.Name}); err != nil {
+				return "", err
+			}
+		}
+		return "was told to " + done, nil
+	})
 }
