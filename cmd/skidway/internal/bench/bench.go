@@ -7,10 +7,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
@@ -33,16 +38,40 @@ machine could do at most, in the same run: machines differ, ratios less.`,
 	return bench
 }
 
-// A rig is what measuring a Redis server takes.
+// A rig measures one Redis server and prints the figures.
 type rig struct {
 	*cli.App
-	db *rdb.DB
+	db   *rdb.DB
+	runs cli.Number
+	json bool
+}
+
+// addFlags adds the flags that all benchmarks have.
+func (r *rig) addFlags(c *cobra.Command) {
+	c.Flags().Var(&r.runs, "runs", "how often to measure everything")
+	c.Flags().BoolVar(&r.json, "json", false, "print the figures as JSON")
 }
 
 var errBenchStopped = errors.New("stopped before the end, so there are no figures")
 
-// connect opens a server, under a prefix of its own: with that of others, their
-// workers would take jobs of ours.
+// run connects, calls open, calls measure for each run, and returns the name of the
+// server, for what is printed.
+func (r *rig) run(ctx context.Context, open func() error, measure func(context.Context) error) (server string, err error) {
+	if err := r.connect(ctx); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, r.db.Close()) }()
+	if err := open(); err != nil {
+		return "", err
+	}
+	if server, err = r.server(ctx); err != nil {
+		return "", err
+	}
+	return server, r.repeat(ctx, measure)
+}
+
+// connect opens the server with a new prefix, so that no worker of others takes the
+// jobs of the benchmark.
 func (r *rig) connect(ctx context.Context) error {
 	r.Prefix = cmp.Or(r.Prefix, rdb.DefaultPrefix) + ":bench-" + strings.ToLower(rand.Text()[:10])
 	db, err := r.Open(ctx, r.URL())
@@ -61,9 +90,8 @@ func (r *rig) connect(ctx context.Context) error {
 	return nil
 }
 
-// repeat measures so many times, or until it is told to stop, and leaves nothing
-// in Redis.
-func (r *rig) repeat(ctx context.Context, runs int, measure func(context.Context) error) (err error) {
+// repeat calls measure for each run, or until a signal, and leaves nothing in Redis.
+func (r *rig) repeat(ctx context.Context, measure func(context.Context) error) (err error) {
 	defer func() { err = errors.Join(err, r.clean(context.WithoutCancel(ctx))) }()
 	ctx, stopper, end := r.Console.Listen(ctx)
 	defer end()
@@ -76,8 +104,8 @@ func (r *rig) repeat(ctx context.Context, runs int, measure func(context.Context
 		case <-ctx.Done():
 		}
 	}()
-	for run := range runs {
-		r.Console.Notice("run %d of %d", run+1, runs)
+	for run := range r.runs {
+		r.Console.Notice("run %d of %d", run+1, r.runs)
 		err := measure(ctx)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -89,7 +117,7 @@ func (r *rig) repeat(ctx context.Context, runs int, measure func(context.Context
 	return nil
 }
 
-// info reads one value of what the server tells about itself.
+// info returns one value of the server's INFO.
 func (r *rig) info(ctx context.Context, section, key string) (string, error) {
 	text, err := r.db.Info(ctx, section).Result()
 	if err != nil {
@@ -119,12 +147,12 @@ func (r *rig) memory(ctx context.Context, key string) (float64, error) {
 	return r.count(ctx, "memory", key)
 }
 
-// commands counts all that Redis has ever run, those inside scripts included.
+// commands returns how many commands Redis has run, including those of scripts.
 func (r *rig) commands(ctx context.Context) (float64, error) {
 	return r.count(ctx, "stats", "total_commands_processed")
 }
 
-// server says what is measured.
+// server returns the name and version of the server.
 func (r *rig) server(ctx context.Context) (string, error) {
 	server, err := r.db.Check(ctx)
 	if err != nil {
@@ -141,8 +169,8 @@ func (r *rig) server(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// appendOnly calls f while the server writes an append-only file that it syncs
-// each second, and sets it back to how it was.
+// appendOnly calls f while the server writes an append-only file that it syncs each
+// second. It restores the settings afterwards.
 func (r *rig) appendOnly(ctx context.Context, f func() error) (err error) {
 	for _, setting := range []struct{ name, value string }{{"appendfsync", "everysec"}, {"appendonly", "yes"}} {
 		was, err := r.db.ConfigGet(ctx, setting.name).Result()
@@ -167,8 +195,8 @@ func (r *rig) set(ctx context.Context, name, value string) error {
 	return nil
 }
 
-// awaitRewrite waits until the server has written down what it held when its
-// file was switched on.
+// awaitRewrite waits until the server has written its data to the new append-only
+// file.
 func (r *rig) awaitRewrite(ctx context.Context) error {
 	for _, key := range []string{"aof_rewrite_scheduled", "aof_rewrite_in_progress"} {
 		for {
@@ -187,7 +215,7 @@ func (r *rig) awaitRewrite(ctx context.Context) error {
 	return nil
 }
 
-// clean deletes all that was made, by name.
+// clean deletes all keys with the prefix of the benchmark.
 func (r *rig) clean(ctx context.Context) error {
 	keys := r.db.Scan(ctx, 0, r.db.Prefix()+":*", 1000).Iterator()
 	for keys.Next(ctx) {
@@ -199,4 +227,139 @@ func (r *rig) clean(ctx context.Context) error {
 		return fmt.Errorf("delete the keys under %s, which were made to measure: %w", r.db.Prefix(), err)
 	}
 	return nil
+}
+
+// figures has what each run measured, by JSON key.
+type figures map[string][]float64
+
+func (f figures) add(key string, value float64) { f[key] = append(f[key], value) }
+
+// addPercentiles adds the median and the 99th percentile in milliseconds: the
+// smallest values that so many in a hundred do not exceed.
+func (f figures) addPercentiles(key string, values []time.Duration) {
+	slices.Sort(values)
+	for _, p := range []int{50, 99} {
+		rank := int(math.Ceil(float64(len(values)*p) / 100))
+		f.add(fmt.Sprintf("%s_p%d", key, p), values[rank-1].Seconds()*1e3)
+	}
+}
+
+// median returns the median of a figure, 0 if it was not measured.
+func (f figures) median(key string) float64 {
+	if len(f[key]) == 0 {
+		return 0
+	}
+	return median(f[key])
+}
+
+func (f figures) medians() map[string]any {
+	medians := map[string]any{}
+	for key, values := range f {
+		medians[key] = median(values)
+	}
+	return medians
+}
+
+// A figure is one line of a table: a figure of Skidway, and that of the bare commands
+// it is compared with, by their keys. Either may be missing.
+type figure struct {
+	name, key, bare string
+	decimals        int
+}
+
+// A tableRow is a figure with its medians.
+type tableRow struct {
+	figure
+	medians figures
+}
+
+func (r tableRow) cell(key string) string {
+	if key == "" {
+		return ""
+	}
+	return amount(r.medians.median(key), r.decimals)
+}
+
+func (r tableRow) ratio() string {
+	if r.key == "" || r.bare == "" {
+		return ""
+	}
+	return amount(r.medians.median(r.key)/r.medians.median(r.bare), 2)
+}
+
+// tableView returns the table of figures. bare is the heading of what Skidway is
+// compared with.
+func tableView(bare string) cli.View[tableRow] {
+	return cli.View[tableRow]{
+		{Head: " ", Cell: func(r tableRow) string { return r.name }},
+		{Head: "SKIDWAY", Right: true, Cell: func(r tableRow) string {
+			if r.key == "" && r.bare != "" {
+				return "0" // Skidway has no such cost
+			}
+			return r.cell(r.key)
+		}},
+		{Head: bare, Right: true, Cell: func(r tableRow) string { return r.cell(r.bare) }},
+		{Head: "RATIO", Right: true, Cell: tableRow.ratio},
+	}
+}
+
+func amount(value float64, decimals int) string {
+	if decimals == 0 {
+		return humanize.Comma(int64(math.Round(value)))
+	}
+	return strconv.FormatFloat(value, 'f', decimals, 64)
+}
+
+func timed(f func() error) (time.Duration, error) {
+	started := time.Now()
+	err := f()
+	return time.Since(started), err
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}
+
+func perSecond[N int | cli.Number](n N, took time.Duration) float64 {
+	return float64(n) / took.Seconds()
+}
+
+// inParallel lets goroutines call f for the numbers below n, batch numbers at a time.
+// f is not interrupted when ctx ends: what it began in Redis would come after all has
+// been cleaned up.
+func inParallel(ctx context.Context, goroutines, n, batch int, f func(ctx context.Context, first, count int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var work sync.WaitGroup
+	for range goroutines {
+		work.Go(func() {
+			for ctx.Err() == nil {
+				first := int(next.Add(int64(batch))) - batch
+				if first >= n {
+					return
+				}
+				if err := f(context.WithoutCancel(ctx), first, min(batch, n-first)); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	return context.Cause(ctx)
+}
+
+// pause waits for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

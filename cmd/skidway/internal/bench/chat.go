@@ -19,16 +19,15 @@ import (
 // chatBench is the command "bench chat".
 type chatBench struct {
 	rig
-	members                       counts
-	messages, payload, runs, many cli.Number
-	json                          bool
+	members                    counts
+	messages, payload, senders cli.Number
 
 	group   *group.Client
-	crowds  []queueFigures // by index of members
-	figures queueFigures   // of chats without so many members
+	crowds  []figures // by index of members
+	figures figures   // of mailbox, conversation and room
 }
 
-// counts are whole numbers above zero.
+// counts are whole numbers above one.
 type counts []int
 
 func (c *counts) Set(text string) error {
@@ -51,8 +50,8 @@ func (*counts) Type() string { return "N,N" }
 
 func chatCommand(a *cli.App) *cobra.Command {
 	b := &chatBench{
-		rig: rig{App: a}, members: counts{2, 100, 10_000}, messages: 5000, payload: 100, runs: 3, many: 16,
-		figures: queueFigures{},
+		rig: rig{App: a, runs: 3}, members: counts{2, 100, 10_000}, messages: 5000, payload: 100, senders: 16,
+		figures: figures{},
 	}
 	c := &cobra.Command{
 		Use:   "chat",
@@ -76,10 +75,9 @@ Keys have a prefix of their own, below --prefix, and are deleted afterwards.`,
 	c.Flags().Var(&b.members, "members", "how many members a chat has")
 	c.Flags().Var(&b.messages, "messages", "messages to send, each time")
 	c.Flags().Var(&b.payload, "payload", "bytes of text in each message")
-	c.Flags().Var(&b.many, "senders", "goroutines that send")
-	c.Flags().Var(&b.runs, "runs", "how often to measure everything")
-	c.Flags().BoolVar(&b.json, "json", false, "print the figures as JSON")
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.run(c.Context()) })
+	c.Flags().Var(&b.senders, "senders", "goroutines that send")
+	b.addFlags(c)
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.measureAndPrint(c.Context()) })
 	return c
 }
 
@@ -87,32 +85,28 @@ func (b *chatBench) check() error {
 	if b.messages < benchPage || b.messages > mailbox.DefaultMessages {
 		return cli.WrongUsage("--messages must be %d to %d: a mailbox holds no more", benchPage, mailbox.DefaultMessages)
 	}
-	if most := cli.Number(mailbox.DefaultBytes / mailbox.DefaultMessages); b.payload > most {
-		return cli.WrongUsage("--payload must be %d or less: a mailbox holds no more", most)
+	if limit := cli.Number(mailbox.DefaultBytes / mailbox.DefaultMessages); b.payload > limit {
+		return cli.WrongUsage("--payload must be %d or less: a mailbox holds no more", limit)
 	}
-	if b.runs == 0 || b.many == 0 {
+	if b.runs == 0 || b.senders == 0 {
 		return cli.WrongUsage("--runs and --senders must be 1 or more")
 	}
 	return nil
 }
 
-func (b *chatBench) run(ctx context.Context) (err error) {
+func (b *chatBench) measureAndPrint(ctx context.Context) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if err := b.connect(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.db.Close()) }()
-	b.group = group.New(b.db)
 	for range b.members {
-		b.crowds = append(b.crowds, queueFigures{})
+		b.crowds = append(b.crowds, figures{})
 	}
-	server, err := b.server(ctx)
+	open := func() error {
+		b.group = group.New(b.db)
+		return nil
+	}
+	server, err := b.run(ctx, open, b.measure)
 	if err != nil {
-		return err
-	}
-	if err := b.repeat(ctx, int(b.runs), b.measure); err != nil {
 		return err
 	}
 	return b.print(server)
@@ -140,7 +134,7 @@ func (b *chatBench) measure(ctx context.Context) error {
 	return nil
 }
 
-var crowdTable = []queueFigure{
+var crowdTable = []figure{
 	{"sent/s", "send_per_s", "stream_send_per_s", 0},
 	{"read and acknowledged/s", "read_per_s", "stream_read_per_s", 0},
 	{"Redis bytes a message", "bytes_per_message", "stream_bytes_per_message", 0},
@@ -148,7 +142,7 @@ var crowdTable = []queueFigure{
 	{"and a message it has not acknowledged", "", "stream_bytes_per_pending", 0},
 }
 
-var pairTable = []queueFigure{
+var pairTable = []figure{
 	{"mailbox: sent/s", "mailbox_send_per_s", "", 0},
 	{"mailbox: read and acknowledged/s", "mailbox_read_per_s", "", 0},
 	{"conversation: sent/s", "conversation_send_per_s", "", 0},
@@ -157,20 +151,12 @@ var pairTable = []queueFigure{
 	{"room: read/s", "room_read_per_s", "", 0},
 }
 
-func (f queueFigures) medians() map[string]any {
-	medians := map[string]any{}
-	for key, values := range f {
-		medians[key] = median(values)
-	}
-	return medians
-}
-
-// print writes the median of each figure and what it was measured with.
+// print prints the median of each figure and the conditions of the measurement.
 func (b *chatBench) print(server string) error {
 	if b.json {
 		object := b.figures.medians()
 		object["redis"], object["processors"], object["runs"] = server, runtime.GOMAXPROCS(0), b.runs
-		object["messages"], object["payload_bytes"], object["senders"] = b.messages, b.payload, b.many
+		object["messages"], object["payload_bytes"], object["senders"] = b.messages, b.payload, b.senders
 		groups := []any{}
 		for i, n := range b.members {
 			group := b.crowds[i].medians()
@@ -181,28 +167,23 @@ func (b *chatBench) print(server string) error {
 		return cli.WriteJSON(b.Out, object)
 	}
 	_, err := fmt.Fprintf(b.Out, "%s messages of %d bytes, %d senders, %d readers, pages of %d\n%s, %d processors, medians of %d runs\n\n",
-		humanize.Comma(int64(b.messages)), b.payload, b.many, benchReaders, benchPage, server, runtime.GOMAXPROCS(0), b.runs)
+		humanize.Comma(int64(b.messages)), b.payload, b.senders, benchReaders, benchPage, server, runtime.GOMAXPROCS(0), b.runs)
 	if err != nil {
 		return err
 	}
-	return b.table().Write(b.Out)
+	return tableView("STREAM").Table(b.rows()).Write(b.Out)
 }
 
-func (b *chatBench) table() *cli.Table {
-	t := &cli.Table{Heads: []string{"", "SKIDWAY", "STREAM", "RATIO"}, Right: []bool{false, true, true, true}}
+func (b *chatBench) rows() (rows []tableRow) {
 	for i, n := range b.members {
-		t.Add(fmt.Sprintf("group of %s", humanize.Comma(int64(n))))
-		for _, row := range crowdTable {
-			ours, stream, ratio := "0", amount(median(b.crowds[i][row.bare]), 0), ""
-			if row.key != "" {
-				ours = amount(median(b.crowds[i][row.key]), 0)
-				ratio = amount(median(b.crowds[i][row.key])/median(b.crowds[i][row.bare]), 2)
-			}
-			t.Add("  "+row.name, ours, stream, ratio)
+		rows = append(rows, tableRow{figure: figure{name: fmt.Sprintf("group of %s", humanize.Comma(int64(n)))}})
+		for _, f := range crowdTable {
+			f.name = "  " + f.name
+			rows = append(rows, tableRow{f, b.crowds[i]})
 		}
 	}
-	for _, row := range pairTable {
-		t.Add(row.name, amount(median(b.figures[row.key]), 0))
+	for _, f := range pairTable {
+		rows = append(rows, tableRow{f, b.figures})
 	}
-	return t
+	return rows
 }

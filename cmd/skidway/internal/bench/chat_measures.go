@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,36 +23,18 @@ const (
 
 func (b *chatBench) content() chat.Content { return chat.Content{Body: make([]byte, b.payload)} }
 
-// all lets so many goroutines call f, n times in all. What f has begun is waited
-// for even when ctx is done: else it might come after all has been cleaned up.
-func all(ctx context.Context, goroutines, n int, f func(context.Context, int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var work sync.WaitGroup
-	for range goroutines {
-		work.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := f(context.WithoutCancel(ctx), i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	work.Wait()
-	return context.Cause(ctx)
+// all lets goroutines call f for the numbers below n.
+func all(ctx context.Context, goroutines, n int, f func(ctx context.Context, number int) error) error {
+	return inParallel(ctx, goroutines, n, 1, func(ctx context.Context, number, _ int) error { return f(ctx, number) })
 }
 
-// rates measures sending all messages, and each reader reading them; read reads
-// a page and tells how much that was. between comes after sending.
-func (b *chatBench) rates(ctx context.Context, f queueFigures, key string, readers int,
+// rates measures sending all messages and reading them by each reader. read returns
+// the size of the page that it read. between (which may be nil) is called after the
+// sending.
+func (b *chatBench) rates(ctx context.Context, f figures, key string, readers int,
 	send func(context.Context, int) error, between func() error, read func(ctx context.Context, reader int) (int, error),
 ) error {
-	took, err := timed(func() error { return all(ctx, int(b.many), int(b.messages), send) })
+	took, err := timed(func() error { return all(ctx, int(b.senders), int(b.messages), send) })
 	if err != nil {
 		return err
 	}
@@ -86,7 +66,7 @@ func (b *chatBench) rates(ctx context.Context, f queueFigures, key string, reade
 	return nil
 }
 
-// bytes is what keys take of Redis's memory.
+// bytes returns the memory of keys in Redis.
 func (b *chatBench) bytes(ctx context.Context, keys ...string) (sum float64, err error) {
 	for _, key := range keys {
 		n, err := b.db.MemoryUsage(ctx, key, 0).Result()
@@ -98,15 +78,15 @@ func (b *chatBench) bytes(ctx context.Context, keys ...string) (sum float64, err
 	return sum, nil
 }
 
-// measureGroup measures a channel: anybody can send, so that no member reads by
-// sending.
-func (b *chatBench) measureGroup(ctx context.Context, names []string, f queueFigures) error {
+// measureGroup measures a channel: its sender needs to be no member, and so reads
+// nothing by sending.
+func (b *chatBench) measureGroup(ctx context.Context, names []string, f figures) error {
 	first := names[:min(len(names), group.MaxFirstMembers)]
 	if _, err := b.group.Create(ctx, chatID, group.CreateOptions{Kind: group.Channel, Members: first}); err != nil {
 		return err
 	}
 	rest := names[len(first):]
-	err := all(ctx, int(b.many), len(rest), func(ctx context.Context, i int) error {
+	err := all(ctx, int(b.senders), len(rest), func(ctx context.Context, i int) error {
 		return b.group.Join(ctx, chatID, rest[i], group.FromOldest)
 	})
 	if err != nil {
@@ -141,7 +121,7 @@ func (b *chatBench) measureGroup(ctx context.Context, names []string, f queueFig
 	return b.deleteLists(ctx, names)
 }
 
-// deleteLists deletes the members' lists of chats.
+// deleteLists deletes the lists of chats of the members.
 func (b *chatBench) deleteLists(ctx context.Context, names []string) error {
 	for some := range slices.Chunk(names, 500) {
 		var keys []string
@@ -218,7 +198,7 @@ func (b *chatBench) measureRoom(ctx context.Context) error {
 
 // measureStream does with a stream, and a consumer group for each member, what
 // measureGroup does.
-func (b *chatBench) measureStream(ctx context.Context, names []string, f queueFigures) error {
+func (b *chatBench) measureStream(ctx context.Context, names []string, f figures) error {
 	stream := b.db.Prefix() + ":stream"
 	empty, err := b.makeStream(ctx, stream, names)
 	if err != nil {
@@ -244,7 +224,7 @@ func (b *chatBench) measureStream(ctx context.Context, names []string, f queueFi
 	return b.db.Unlink(ctx, stream).Err()
 }
 
-// makeStream gives the bytes that the empty stream with its groups takes.
+// makeStream returns the memory of the empty stream with its groups.
 func (b *chatBench) makeStream(ctx context.Context, stream string, names []string) (float64, error) {
 	for some := range slices.Chunk(names, 500) {
 		pipe := b.db.Pipeline()
@@ -259,9 +239,9 @@ func (b *chatBench) makeStream(ctx context.Context, stream string, names []strin
 	return b.bytes(ctx, stream)
 }
 
-// weighStream measures what messages take, and what those take more that a
-// member has read and not acknowledged. The member reads them again later.
-func (b *chatBench) weighStream(ctx context.Context, stream, name string, empty float64, f queueFigures) error {
+// weighStream measures the memory of messages, and what a message takes in addition
+// when a member has read it and not acknowledged it. The member reads them again later.
+func (b *chatBench) weighStream(ctx context.Context, stream, name string, empty float64, f figures) error {
 	full, err := b.bytes(ctx, stream)
 	if err != nil {
 		return err
@@ -285,7 +265,7 @@ func (b *chatBench) weighStream(ctx context.Context, stream, name string, empty 
 func (b *chatBench) readStream(ctx context.Context, stream, name string) (ids []string, err error) {
 	got, err := b.db.XReadGroup(ctx, &redis.XReadGroupArgs{
 		Group: name, Consumer: name, Streams: []string{stream, ">"}, Count: benchPage,
-		Block: -time.Millisecond, // below zero: it doesn't
+		Block: -time.Millisecond, // below zero: it does not block
 	}).Result()
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,16 +27,15 @@ import (
 
 // logsBench is the command "bench logs".
 type logsBench struct {
-	*cli.App
-	lines, runs cli.Number
-	json        bool
+	rig
+	lines cli.Number
 }
 
-// benchFiles is how many files the larger measurement takes.
+// benchFiles is the number of files of the larger measurement.
 const benchFiles = 4
 
 func logsCommand(a *cli.App) *cobra.Command {
-	b := &logsBench{App: a, lines: 1_000_000, runs: 5}
+	b := &logsBench{rig: rig{App: a, runs: 5}, lines: 1_000_000}
 	c := &cobra.Command{
 		Use:   "logs",
 		Short: "Measures shipping and counting gzip files through Redis",
@@ -55,14 +53,13 @@ all runs. The channel is deleted afterwards.`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().Var(&b.lines, "lines", "lines in each file")
-	c.Flags().Var(&b.runs, "runs", "how often to measure each")
-	c.Flags().BoolVar(&b.json, "json", false, "print the figures as JSON")
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.run(c.Context()) })
+	b.addFlags(c)
+	c.Flags().Lookup("runs").Usage = "how often to measure each"
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.measureAndPrint(c.Context()) })
 	return c
 }
 
-// logsFigures is what the benchmark comes to. Each figure is the median of its
-// runs.
+// logsFigures are the medians of all runs.
 type logsFigures struct {
 	OneFile          float64 `json:"one_file_lines_per_s"`
 	OneFileRatio     float64 `json:"one_file_vs_inflate"`
@@ -77,7 +74,7 @@ type logsFigures struct {
 	Redis            string  `json:"redis"`
 }
 
-func (b *logsBench) run(ctx context.Context) error {
+func (b *logsBench) measureAndPrint(ctx context.Context) error {
 	if b.lines == 0 || b.runs == 0 {
 		return cli.WrongUsage("--lines and --runs must be 1 or more")
 	}
@@ -126,7 +123,7 @@ func (b *logsBench) writeFiles(folder string) ([]string, error) {
 	return files, errors.Join(errs...)
 }
 
-// measure takes turns between counting and bare inflating.
+// measure counts and inflates the files in turn.
 func (b *logsBench) measure(ctx context.Context, files []string) (logsFigures, error) {
 	var one, oneBare, oneRatio, four, fourBare, fourRatio []float64
 	var peak int64
@@ -158,8 +155,8 @@ func (b *logsBench) measure(ctx context.Context, files []string) (logsFigures, e
 	}, nil
 }
 
-// endToEnd ships and counts files through a channel of its own, with a worker
-// process that is ready before the clock starts.
+// endToEnd ships and counts files through a new channel, with a worker process that
+// is ready before the clock starts.
 func (b *logsBench) endToEnd(ctx context.Context, files []string) (took time.Duration, peak int64, err error) {
 	name := "bench-" + strings.ToLower(rand.Text())
 	err = b.WithRedis(ctx, "", func(db *rdb.DB) (err error) {
@@ -190,7 +187,6 @@ func (b *logsBench) print(f logsFigures) error {
 	if b.json {
 		return cli.WriteJSON(b.Out, f)
 	}
-	perSecond := func(lines float64) string { return humanize.Comma(int64(lines)) }
 	text := fmt.Sprintf(`gzip files of %s lines, %s, %d processors, medians of %d runs
 
              counted/s    inflated/s    ratio
@@ -199,14 +195,14 @@ four files%12s  %12s    %.2f
 
 worker's peak memory: %.0f MB
 `, humanize.Comma(int64(f.Lines)), f.Redis, f.Processors, f.Runs,
-		perSecond(f.OneFile), perSecond(f.OneFileInflate), f.OneFileRatio,
-		perSecond(f.FourFiles), perSecond(f.FourFilesInflate), f.FourFilesRatio, f.PeakMemory)
+		humanize.Comma(int64(f.OneFile)), humanize.Comma(int64(f.OneFileInflate)), f.OneFileRatio,
+		humanize.Comma(int64(f.FourFiles)), humanize.Comma(int64(f.FourFilesInflate)), f.FourFilesRatio, f.PeakMemory)
 	_, err := io.WriteString(b.Out, text)
 	return err
 }
 
-// inflateAll decompresses files and throws the content away, as many at once as
-// there are processors.
+// inflateAll decompresses files and discards the content, one file per processor at a
+// time.
 func inflateAll(files []string) error {
 	errs := make([]error, len(files))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -236,21 +232,6 @@ func inflateFile(path string) error {
 	return err
 }
 
-func timed(f func() error) (time.Duration, error) {
-	started := time.Now()
-	err := f()
-	return time.Since(started), err
-}
-
-func median(values []float64) float64 {
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 1 {
-		return values[middle]
-	}
-	return (values[middle-1] + values[middle]) / 2
-}
-
 // A benchWorker is this program, run again as "logs work".
 type benchWorker struct {
 	command *exec.Cmd
@@ -261,7 +242,7 @@ type benchWorker struct {
 
 const benchSubscriber = "bench"
 
-// startWorker starts a worker and waits until it waits for files.
+// startWorker starts a worker and returns when it waits for files.
 func (b *logsBench) startWorker(ctx context.Context, channel *distribute.Channel) (*benchWorker, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -269,8 +250,8 @@ func (b *logsBench) startWorker(ctx context.Context, channel *distribute.Channel
 	}
 	w := &benchWorker{ended: make(chan struct{}), command: exec.CommandContext(ctx, program, "logs", "work", "--quiet",
 		"--channel", channel.Name(), "--subscriber", benchSubscriber, "--until-done", "--prefix", b.Prefix)}
-	// By the environment: a password in the URL would be seen in the list of
-	// processes.
+	// In the environment: the list of processes shows arguments, and the URL may
+	// have a password.
 	w.command.Env = append(os.Environ(), "SKIDWAY_REDIS="+b.URL())
 	w.command.Stderr = &w.errors
 	if err := w.command.Start(); err != nil {
@@ -298,8 +279,8 @@ func (b *logsBench) startWorker(ctx context.Context, channel *distribute.Channel
 	}
 }
 
-// end waits for the worker, which ends by itself when all went well, and gives
-// its peak memory in bytes.
+// end returns the peak memory of the worker in bytes when it has ended. If err is not
+// nil it kills the worker and returns err.
 func (w *benchWorker) end(err error) (peak int64, _ error) {
 	if err != nil {
 		_ = w.command.Process.Kill()

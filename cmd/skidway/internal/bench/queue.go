@@ -2,13 +2,9 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"runtime"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -21,23 +17,23 @@ import (
 // queueBench is the command "bench queue".
 type queueBench struct {
 	rig
-	jobs, payload, producers, concurrency, runs cli.Number
-	idleFor                                     cli.Span
-	aof, json                                   bool
+	jobs, payload, producers, concurrency cli.Number
+	idleFor                               cli.Span
+	aof                                   bool
 
 	client     *queue.Client
 	log        *slog.Logger
-	figures    queueFigures
-	bareDrains [mostFetchers][]float64 // jobs a second, by the number of fetchers less one
+	figures    figures
+	bareDrains [maxFetchers][]float64 // jobs a second, by the number of fetchers less one
 }
 
-// queueBenchPayload is the least payload: the number of its job is in it.
-const queueBenchPayload = 8
+// minPayload is the size of the number of a job, with which its payload begins.
+const minPayload = 8
 
 func queueCommand(a *cli.App) *cobra.Command {
 	b := &queueBench{
-		rig: rig{App: a}, jobs: 200_000, payload: 100, producers: 16, concurrency: 64, runs: 5,
-		idleFor: cli.Span(20 * time.Second), figures: queueFigures{},
+		rig: rig{App: a, runs: 5}, jobs: 200_000, payload: 100, producers: 16, concurrency: 64,
+		idleFor: cli.Span(20 * time.Second), figures: figures{},
 	}
 	c := &cobra.Command{
 		Use:   "queue",
@@ -68,11 +64,10 @@ afterwards. --aof changes settings of the server and sets them back.`,
 	c.Flags().Var(&b.payload, "payload", "bytes of payload in each job")
 	c.Flags().Var(&b.producers, "producers", "goroutines that add jobs")
 	c.Flags().Var(&b.concurrency, "concurrency", "handlers at once")
-	c.Flags().Var(&b.runs, "runs", "how often to measure everything")
 	c.Flags().Var(&b.idleFor, "idle-for", "how long to count the commands of an idle worker")
 	c.Flags().BoolVar(&b.aof, "aof", false, "add and drain again with an append-only file that is synced each second")
-	c.Flags().BoolVar(&b.json, "json", false, "print the figures as JSON")
-	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.run(c.Context()) })
+	b.addFlags(c)
+	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.measureAndPrint(c.Context()) })
 	return c
 }
 
@@ -80,8 +75,8 @@ func (b *queueBench) check() error {
 	if b.jobs < 100 {
 		return cli.WrongUsage("--jobs must be 100 or more: one in a hundred is left unfinished")
 	}
-	if b.payload < queueBenchPayload {
-		return cli.WrongUsage("--payload must be %d or more: the number of the job is in it", queueBenchPayload)
+	if b.payload < minPayload {
+		return cli.WrongUsage("--payload must be %d or more: the number of the job is in it", minPayload)
 	}
 	if b.producers == 0 || b.concurrency == 0 || b.runs == 0 {
 		return cli.WrongUsage("--producers, --concurrency and --runs must be 1 or more")
@@ -89,23 +84,17 @@ func (b *queueBench) check() error {
 	return nil
 }
 
-func (b *queueBench) run(ctx context.Context) (err error) {
+func (b *queueBench) measureAndPrint(ctx context.Context) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if err := b.connect(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.db.Close()) }()
-	if b.client, err = queue.NewClient(b.db, nil); err != nil {
-		return err
-	}
 	b.log = slog.New(slog.NewTextHandler(b.Console.Out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	server, err := b.server(ctx)
-	if err != nil {
+	open := func() (err error) {
+		b.client, err = queue.NewClient(b.db, nil)
 		return err
 	}
-	if err := b.repeat(ctx, int(b.runs), b.measure); err != nil {
+	server, err := b.run(ctx, open, b.measure)
+	if err != nil {
 		return err
 	}
 	return b.print(server)
@@ -138,29 +127,7 @@ func (b *queueBench) measure(ctx context.Context) error {
 	return nil
 }
 
-// queueFigures holds what each run measured, by JSON key.
-type queueFigures map[string][]float64
-
-func (f queueFigures) add(key string, value float64) { f[key] = append(f[key], value) }
-
-// addPercentiles adds the median and the 99th percentile in milliseconds: the
-// smallest values that so many in a hundred do not exceed.
-func (f queueFigures) addPercentiles(key string, values []time.Duration) {
-	slices.Sort(values)
-	for _, p := range []int{50, 99} {
-		rank := int(math.Ceil(float64(len(values)*p) / 100))
-		f.add(fmt.Sprintf("%s_p%d", key, p), values[rank-1].Seconds()*1e3)
-	}
-}
-
-// A queueFigure is one line of the table: a figure, and that of the bare loop
-// where there is one.
-type queueFigure struct {
-	name, key, bare string
-	decimals        int
-}
-
-var queueTable = []queueFigure{
+var queueTable = []figure{
 	{"added/s, one a call", "enqueue_per_s", "", 0},
 	{"added/s, 100 a call", "enqueue_batch_per_s", "bare_enqueue_batch_per_s", 0},
 	{"drained/s", "drain_per_s", "bare_drain_per_s", 0},
@@ -177,30 +144,32 @@ var queueTable = []queueFigure{
 	{"Redis commands/s of an idle worker", "idle_commands_per_s", "", 1},
 }
 
-// print writes the median of each figure and what it was measured with.
+// print prints the median of each figure and the conditions of the measurement.
 func (b *queueBench) print(server string) error {
-	medians := map[string]any{
-		"redis": server, "processors": runtime.GOMAXPROCS(0), "runs": b.runs,
-		"jobs": b.jobs, "payload_bytes": b.payload, "producers": b.producers, "concurrency": b.concurrency,
-	}
 	fetchers := b.chooseFetchers()
-	medians["bare_fetchers"] = fetchers
-	for key, values := range b.figures {
-		medians[key] = median(values)
-	}
 	if b.json {
-		return cli.WriteJSON(b.Out, medians)
+		object := b.figures.medians()
+		object["redis"], object["processors"], object["runs"] = server, runtime.GOMAXPROCS(0), b.runs
+		object["jobs"], object["payload_bytes"], object["producers"] = b.jobs, b.payload, b.producers
+		object["concurrency"], object["bare_fetchers"] = b.concurrency, fetchers
+		return cli.WriteJSON(b.Out, object)
 	}
 	_, err := fmt.Fprintf(b.Out, "%s jobs of %d bytes, %d producers, %d handlers, bare loop with %d fetchers\n%s, %d processors, medians of %d runs\n\n",
 		humanize.Comma(int64(b.jobs)), b.payload, b.producers, b.concurrency, fetchers, server, runtime.GOMAXPROCS(0), b.runs)
 	if err != nil {
 		return err
 	}
-	return b.queueTable().Write(b.Out)
+	var rows []tableRow
+	for _, f := range queueTable {
+		if _, measured := b.figures[f.key]; measured {
+			rows = append(rows, tableRow{f, b.figures})
+		}
+	}
+	return tableView("BARE LOOP").Table(rows).Write(b.Out)
 }
 
-// chooseFetchers makes the bare loop's figure that of the fastest number of
-// fetchers, and gives that.
+// chooseFetchers sets the figure of the bare loop to that of the fastest number of
+// fetchers, and returns that number.
 func (b *queueBench) chooseFetchers() int {
 	best := 0
 	for i := range b.bareDrains {
@@ -210,28 +179,4 @@ func (b *queueBench) chooseFetchers() int {
 	}
 	b.figures["bare_drain_per_s"] = b.bareDrains[best]
 	return best + 1
-}
-
-func (b *queueBench) queueTable() *cli.Table {
-	t := &cli.Table{Heads: []string{"", "SKIDWAY", "BARE LOOP", "RATIO"}, Right: []bool{false, true, true, true}}
-	for _, row := range queueTable {
-		values, measured := b.figures[row.key]
-		if !measured {
-			continue
-		}
-		cells := []string{row.name, amount(median(values), row.decimals), "", ""}
-		if row.bare != "" {
-			bare := median(b.figures[row.bare])
-			cells[2], cells[3] = amount(bare, row.decimals), amount(median(values)/bare, 2)
-		}
-		t.Add(cells...)
-	}
-	return t
-}
-
-func amount(value float64, decimals int) string {
-	if decimals == 0 {
-		return humanize.Comma(int64(math.Round(value)))
-	}
-	return strconv.FormatFloat(value, 'f', decimals, 64)
 }

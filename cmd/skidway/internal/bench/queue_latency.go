@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// pickupSamples is how often pickup is measured a run.
+	// pickupSamples is how often a run measures pickup.
 	pickupSamples = 500
 
-	// pickupPause lies between two jobs, so that the pool is idle again.
+	// pickupPause is the pause between two jobs, after which the pool is idle again.
 	pickupPause = 5 * time.Millisecond
 
 	// duePerMilli delayed jobs are due in each millisecond of a second.
 	duePerMilli = 10
 	lateJobs    = 1000 * duePerMilli
 
-	// settling is how long a pool may take until it is idle.
-	settling = 2 * time.Second
+	// settleTime is how long a pool may take until it is idle.
+	settleTime = 2 * time.Second
 )
 
 // pickup measures from before Enqueue to the start of the handler.
@@ -50,12 +50,12 @@ func (b *queueBench) pickup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.figures.addPercentiles("pickup_ms", waits[1:]) // the first met a pool that was starting
+	b.figures.addPercentiles("pickup_ms", waits[1:]) // the first one waited for the start of the pool
 	return nil
 }
 
-// late measures from the time that jobs were given to the start of their
-// handlers, by this machine's clock.
+// late measures from the time at which jobs are due to the start of their handlers,
+// by this machine's clock.
 func (b *queueBench) late(ctx context.Context) error {
 	first := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
 	due := func(number int) time.Time {
@@ -91,7 +91,7 @@ func (b *queueBench) idle(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.stop()) }()
-	if err := pause(ctx, settling); err != nil {
+	if err := pause(ctx, settleTime); err != nil {
 		return err
 	}
 	before, err := b.commands(ctx)
@@ -106,6 +106,6 @@ func (b *queueBench) idle(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.figures.add("idle_commands_per_s", (after-before-1)/took.Seconds()) // one was ours, asking before
+	b.figures.add("idle_commands_per_s", (after-before-1)/took.Seconds()) // one was INFO
 	return nil
 }

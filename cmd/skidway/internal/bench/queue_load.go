@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,7 @@ const (
 	benchKind      = "bench"
 )
 
-// benchPayload is that of the job with a number, which it begins with.
+// benchPayload returns the payload of a job, which begins with its number.
 func (b *queueBench) benchPayload(number int) []byte {
 	payload := make([]byte, b.payload)
 	binary.BigEndian.PutUint64(payload, uint64(number))
@@ -28,8 +27,7 @@ func (b *queueBench) benchPayload(number int) []byte {
 
 func benchNumber(job *queue.Job) int { return int(binary.BigEndian.Uint64(job.Args)) }
 
-// insert makes the job with a number, due at some time or, if that is zero, at
-// once.
+// insert returns the job with a number. A zero time means that it is due at once.
 func (b *queueBench) insert(number int, at time.Time) queue.Insert {
 	return queue.Insert{
 		Args:    queue.Raw(benchKind, b.benchPayload(number)),
@@ -37,35 +35,15 @@ func (b *queueBench) insert(number int, at time.Time) queue.Insert {
 	}
 }
 
-// produce lets all producers call add, for some jobs at a time, until each
-// number below n had its turn.
+// produce lets all producers call add for the numbers below n, batch at a time.
 func (b *queueBench) produce(ctx context.Context, n, batch int, add func(ctx context.Context, first, count int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var producers sync.WaitGroup
-	for range b.producers {
-		producers.Go(func() {
-			for ctx.Err() == nil {
-				first := int(next.Add(int64(batch))) - batch
-				if first >= n {
-					return
-				}
-				if err := add(ctx, first, min(batch, n-first)); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	producers.Wait()
-	return context.Cause(ctx)
+	return inParallel(ctx, int(b.producers), n, batch, add)
 }
 
-// addOne adds one job with one call. It waits for its end even when ctx is done:
-// else the job might come after all has been cleaned up.
+// addOne adds one job with one call.
 func (b *queueBench) addOne(ctx context.Context, number, _ int) error {
 	insert := b.insert(number, time.Time{})
-	_, err := b.client.Enqueue(context.WithoutCancel(ctx), insert.Args, &insert.Options)
+	_, err := b.client.Enqueue(ctx, insert.Args, &insert.Options)
 	return err
 }
 
@@ -87,9 +65,9 @@ func (b *queueBench) addDue(ctx context.Context, first, count int, due func(numb
 	return nil
 }
 
-// A benchPool runs jobs until it is stopped. It has connections of its own, as
-// in a process of its own: a pool that has ended leaves reads behind that block
-// a connection each for some seconds.
+// A benchPool runs jobs until it is stopped. It has its own connections, like a worker
+// process: a pool that has ended leaves reads behind, each of which blocks a
+// connection for some seconds.
 type benchPool struct {
 	db     *rdb.DB
 	cancel context.CancelFunc
@@ -129,16 +107,16 @@ func (b *queueBench) newPool(db *rdb.DB) (*workers.Pool, error) {
 	}), nil
 }
 
-// stop blocks until what became of all jobs is written.
+// stop blocks until the results of all jobs are written.
 func (p *benchPool) stop() error {
 	p.cancel()
 	<-p.ended
 	return errors.Join(p.err, p.db.Close())
 }
 
-// runAll starts a pool, calls meanwhile (which may be nil), and returns when n
-// jobs are handled and finished in Redis. It is an error if one was handled
-// twice, or not finished.
+// runAll starts a pool, calls meanwhile (which may be nil), and returns when n jobs
+// are handled and finished in Redis. It returns an error if one was handled twice or
+// is not finished.
 func (b *queueBench) runAll(ctx context.Context, n int, handle func(*queue.Job), meanwhile func() error) error {
 	all := &countdown{done: make(chan struct{})}
 	all.left.Store(int64(n))
@@ -176,7 +154,7 @@ func (b *queueBench) checkFinished(ctx context.Context, all *countdown) error {
 	return nil
 }
 
-// A countdown tells when so many handlers have ended.
+// A countdown closes done when so many handlers have ended.
 type countdown struct {
 	left atomic.Int64
 	done chan struct{}
@@ -191,16 +169,6 @@ func (c *countdown) tick() {
 func (c *countdown) wait(ctx context.Context) error {
 	select {
 	case <-c.done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

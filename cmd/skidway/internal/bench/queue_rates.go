@@ -10,16 +10,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
-// benchBatch is how many jobs go in one call, or one pipeline of the bare loop.
+// benchBatch is the number of jobs in one call, or in one pipeline of the bare loop.
 const benchBatch = 100
-
-func perSecond[N int | cli.Number](n N, took time.Duration) float64 {
-	return float64(n) / took.Seconds()
-}
 
 // singles measures adding jobs one a call, what they take of Redis's memory and
 // draining them.
@@ -97,18 +92,17 @@ func (b *queueBench) withAOF(ctx context.Context) error {
 	})
 }
 
-// The bare loop sends the commands that the queue can't do without, and nothing
-// else: no lease is checked, no pause heeded, no byte budget kept, nothing
-// counted and no handler called.
+// The bare loop sends only the commands that a queue needs: it checks no lease, no
+// pause and no byte budget, counts nothing and calls no handler.
 
-// mostFetchers is up to how many goroutines drain the bare loop's stream: more
-// than the machine has processors to spare are no faster.
-const mostFetchers = 4
+// maxFetchers bounds the goroutines that drain the stream of the bare loop: more than
+// the machine has processors to spare are not faster.
+const maxFetchers = 4
 
 const bareGroup = "bench"
 
-// bareFinish takes what was handled out of a stream. KEYS: the stream. ARGV:
-// group, entries. Returns how many there were.
+// bareFinish deletes finished entries. KEYS: the stream. ARGV: group, entries.
+// Returns how many there were.
 var bareFinish = redis.NewScript(`
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 2))
 return redis.call('XDEL', KEYS[1], unpack(ARGV, 2))`)
@@ -157,12 +151,12 @@ func (b *queueBench) bareDrain(ctx context.Context, stream string, fetchers int)
 	return errors.Join(errs...)
 }
 
-// bareFetch takes batches until there are none.
+// bareFetch fetches and finishes batches until the stream is empty.
 func (b *queueBench) bareFetch(ctx context.Context, stream, consumer string) error {
 	for {
 		got, err := b.db.XReadGroup(ctx, &redis.XReadGroupArgs{
 			Group: bareGroup, Consumer: consumer, Streams: []string{stream, ">"}, Count: benchBatch,
-			Block: -time.Millisecond, // below zero: it doesn't
+			Block: -time.Millisecond, // below zero: it does not block
 		}).Result()
 		if errors.Is(err, redis.Nil) {
 			return nil
@@ -180,13 +174,13 @@ func (b *queueBench) bareFetch(ctx context.Context, stream, consumer string) err
 	}
 }
 
-// pinnedEach is of how many jobs one stays unfinished.
+// One of pinnedEach jobs stays unfinished.
 const pinnedEach = 100
 
-// pinned measures what unfinished jobs take of Redis's memory when all the
-// others are done: each keeps the node of its stream, with room for others.
+// pinned measures the memory of unfinished jobs when all others are done: each keeps
+// a node of its stream, which has room for others.
 func (b *queueBench) pinned(ctx context.Context) (err error) {
-	// Not used_memory: what connections take would show beside so few jobs.
+	// Not used_memory: the memory of connections would matter beside so few jobs.
 	before, err := b.memory(ctx, "used_memory_dataset")
 	if err != nil {
 		return err
@@ -216,8 +210,8 @@ func (b *queueBench) pinned(ctx context.Context) (err error) {
 	return err
 }
 
-// finishMost takes all jobs and finishes them but for one in a hundred, which it
-// gives.
+// finishMost fetches all jobs and finishes them but for one in pinnedEach, which it
+// returns.
 func finishMost(ctx context.Context, lease *queue.Lease) (unfinished []queue.Ending, err error) {
 	taken := 0
 	for {

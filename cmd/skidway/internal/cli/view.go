@@ -24,6 +24,21 @@ type Column[T any] struct {
 	Only  string         // "csv" or "json" for a key that only that format has
 }
 
+// Of returns a view of rows that hold what another view prints.
+func Of[T, U any](v View[U], part func(T) U) View[T] {
+	columns := make(View[T], len(v))
+	for i, c := range v {
+		columns[i] = Column[T]{
+			Key: c.Key, Head: c.Head, Right: c.Right, Omit: c.Omit, Only: c.Only,
+			Value: func(row T) any { return c.Value(part(row)) },
+		}
+		if c.Cell != nil {
+			columns[i].Cell = func(row T) string { return c.Cell(part(row)) }
+		}
+	}
+	return columns
+}
+
 func (c *Column[T]) cell(row T) string {
 	if c.Cell != nil {
 		return c.Cell(row)

@@ -14,7 +14,7 @@ import (
 	"skidway/distribute"
 )
 
-// counter is the command "logs count".
+// A counter is the command "logs count".
 type counter struct {
 	*cli.App
 	counting
@@ -76,7 +76,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	if err := printResult(k.App, k.output.Word, r); err != nil {
 		return err
 	}
-	return verdict(tellOutcomes(k.Console, batch.Files), r.tally)
+	return verdict(countOutcomes(k.Console, batch.Files), r.tally)
 }
 
 func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation, files []string) (result distribute.BatchResult, err error) {
@@ -90,8 +90,8 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	batch := distribute.NewBatch(db, aggregation, distribute.BatchConfig{
 		Window: int64(k.window), Workers: int(k.workers), Quit: stop.Quit,
 		Notify: func(e distribute.Event) {
-			if e.Text != distribute.Shipped.String() { // that it is counted says enough
-				tellEvent(k.Console, e)
+			if e.Text != distribute.Shipped.String() { // it is counted soon, which says enough
+				printEvent(k.Console, e)
 			}
 		},
 	})
@@ -102,7 +102,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	return result, cli.InvalidAsUsage(err)
 }
 
-// listFiles lists files and tells what can't be listed.
+// listFiles lists files and reports the paths that cannot be listed.
 func listFiles(console *cli.Console, paths []string) ([]string, []*distribute.FileError) {
 	files, missing := distribute.ListFiles(paths)
 	for _, bad := range missing {
@@ -122,11 +122,11 @@ func shippingErrors(files []distribute.ShippedFile) []*distribute.FileError {
 	return list
 }
 
-// outcomes counts files by what became of them.
+// outcomes has the number of files by outcome.
 type outcomes map[distribute.Outcome]int
 
-// tellOutcomes tells of empty files and gives the number of all.
-func tellOutcomes(console *cli.Console, files []distribute.ShippedFile) outcomes {
+// countOutcomes counts the outcomes of files and prints notices about empty ones.
+func countOutcomes(console *cli.Console, files []distribute.ShippedFile) outcomes {
 	count := outcomes{}
 	for _, f := range files {
 		count[f.Outcome]++
@@ -137,8 +137,8 @@ func tellOutcomes(console *cli.Console, files []distribute.ShippedFile) outcomes
 	return count
 }
 
-// verdict is the error of a run over files whose single errors have been told:
-// nil if all of them were dealt with.
+// verdict returns the error of a run over files, whose own errors were reported
+// before; nil if all of them were counted.
 func verdict(files outcomes, tally distribute.Tally) error {
 	var parts []string
 	if tally.Failed > 0 {

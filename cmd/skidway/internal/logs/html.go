@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,19 +22,19 @@ import (
 //go:embed page.html
 var pageText string
 
-// pageCountries is how many countries have a column of their own, unless --top
-// says otherwise; the others share one.
+// pageCountries is the number of countries with a column of their own unless --top
+// is given. The others share one column.
 const pageCountries = 10
 
-// others is the column of all countries that have none.
+// others is the heading of the column that the other countries share.
 const others = "others"
 
-// A page is a report as a web page that needs nothing but itself.
+// A page is a report as a web page without other files.
 type page struct {
 	Channel, Subscriber string
 	Generated           time.Time
 	Totals              []figure
-	Heads               []string // of the countries' columns
+	Heads               []string // of the columns of countries
 	Days                []pageDay
 	Builds              []string
 	Attribution         string
@@ -50,8 +51,8 @@ type pageDay struct {
 	Cells []pageCell
 }
 
-// A pageCell is a number with a bar, as wide as the number is to the table's
-// highest.
+// A pageCell is a number with a bar, in proportion to the highest number of the
+// table.
 type pageCell struct {
 	Text  string
 	Width int // in percent
@@ -76,7 +77,7 @@ func newPage(channel, subscriber string, r result, columns int) *page {
 	return p
 }
 
-// fill makes the table of days and the countries with the most requests.
+// fill sets the table of days and the countries with the most requests.
 func (p *page) fill(r result, columns int) {
 	members := map[string]int64{}
 	days := map[string]map[string]int64{}
@@ -91,22 +92,22 @@ func (p *page) fill(r result, columns int) {
 		p.Heads = highest(members, columns)
 	}
 	shown := slices.Clone(p.Heads)
-	most := int64(1)
+	highestCount := int64(1)
 	for _, counts := range days {
 		fold(counts, p.Heads)
 		for _, n := range counts {
-			most = max(most, n)
+			highestCount = max(highestCount, n)
 		}
 	}
 	if len(shown) > 0 && len(shown) < len(members) {
 		p.Heads = append(p.Heads, others)
 	}
-	for _, name := range sortedKeys(days) {
-		p.Days = append(p.Days, newPageDay(name, days[name], p.Heads, most))
+	for _, name := range slices.Sorted(maps.Keys(days)) {
+		p.Days = append(p.Days, newPageDay(name, days[name], p.Heads, highestCount))
 	}
 }
 
-// fold adds up the countries that have no column.
+// fold adds up the countries without a column.
 func fold(counts map[string]int64, shown []string) {
 	for member, n := range counts {
 		if !slices.Contains(shown, member) && member != others {
@@ -116,7 +117,7 @@ func fold(counts map[string]int64, shown []string) {
 	}
 }
 
-func newPageDay(name string, counts map[string]int64, heads []string, most int64) pageDay {
+func newPageDay(name string, counts map[string]int64, heads []string, highestCount int64) pageDay {
 	if name == distribute.Any {
 		name = "All days"
 	}
@@ -126,30 +127,21 @@ func newPageDay(name string, counts map[string]int64, heads []string, most int64
 	}
 	for _, head := range heads {
 		n := counts[head]
-		day.Cells = append(day.Cells, pageCell{humanize.Comma(n), int(100 * n / most)})
+		day.Cells = append(day.Cells, pageCell{humanize.Comma(n), int(100 * n / highestCount)})
 	}
 	day.Total = humanize.Comma(total)
 	return day
 }
 
-// highest gives the n members with the most requests, highest first.
+// highest returns the n members with the most requests, highest first.
 func highest(members map[string]int64, n int) []string {
-	names := sortedKeys(members)
+	names := slices.Sorted(maps.Keys(members))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(members[b], members[a]) })
 	return names[:min(n, len(names))]
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// write writes the page under a temporary name first, so that a reader never
-// sees half of it.
+// write writes the page under a temporary name and renames it, so that a reader
+// never sees half of it.
 func (p *page) write(path string) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

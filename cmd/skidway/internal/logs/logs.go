@@ -38,13 +38,13 @@ func channelFlag(c *cobra.Command, channel *string) {
 	_ = c.MarkFlagRequired("channel")
 }
 
-// subscriberFlag adds the flag that names the one subscriber.
+// subscriberFlag adds the flag that names the subscriber.
 func subscriberFlag(c *cobra.Command, subscriber *string) {
 	c.Flags().StringVar(subscriber, "subscriber", "", "`NAME` of the subscriber")
 	_ = c.MarkFlagRequired("subscriber")
 }
 
-// opener is distribute.Open, which makes a channel that there is not, or
+// An opener is distribute.Open, which creates a channel that does not exist, or
 // distribute.OpenExisting.
 type opener func(context.Context, *rdb.DB, string) (*distribute.Channel, error)
 
@@ -124,7 +124,7 @@ func remove(ctx context.Context, a *cli.App, channel *distribute.Channel, subscr
 	}
 	at := slices.IndexFunc(before.Subscribers, func(s distribute.SubscriberStatus) bool { return s.Name == subscriber })
 	var lines int64
-	if at >= 0 { // else what an interrupted removal left is removed
+	if at >= 0 { // otherwise Unsubscribe removes the rest that an interrupted one left
 		lines = before.Subscribers[at].Tally.Lines
 	}
 	if lines > 0 && !yes {

@@ -12,7 +12,7 @@ import (
 	"skidway/distribute"
 )
 
-// reporter is the command "logs report".
+// A reporter is the command "logs report".
 type reporter struct {
 	*cli.App
 	channel, subscriber string
@@ -91,8 +91,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 	return incomplete(report)
 }
 
-// incomplete is the error of a report that lacks something, all of which has
-// been told.
+// incomplete returns an error if a report lacks something that was reported before.
 func incomplete(report distribute.Report) error {
 	missing := func(p distribute.Problem) bool { return p.Missing }
 	if len(report.Abandoned) > 0 || slices.ContainsFunc(report.Problems, missing) {

@@ -15,7 +15,7 @@ import (
 	"skidway/distribute/geo"
 )
 
-// A result is what was counted, ready to be printed.
+// A result is a count, ready to be printed.
 type result struct {
 	columns   []string // "day", "country" or both
 	rows      []distribute.Row
@@ -35,8 +35,8 @@ func resultOf(report distribute.Report) result {
 	}
 }
 
-// printResult prints the rows, and on standard error which databases took part
-// and the closing line.
+// printResult prints the rows, and on standard error the country databases and the
+// closing line.
 func printResult(a *cli.App, format string, r result) error {
 	if err := a.Print(format, r.view().Table(r.rows).Write, r.csv, r.json); err != nil {
 		return err
@@ -54,13 +54,14 @@ func printResult(a *cli.App, format string, r result) error {
 	return nil
 }
 
-// closingLine sums up a count: lines = counted + unknown_country + unparsable.
+// closingLine returns the summary of a count: lines = counted + unknown_country + unparsable.
 func closingLine(t distribute.Tally, took time.Duration) string {
 	return fmt.Sprintf("lines=%d counted=%d unknown_country=%d unparsable=%d files=%d seconds=%.3f",
 		t.Lines, t.Counted, t.Unknown, t.Unparsable, t.Files, took.Seconds())
 }
 
-// buildNames names the databases, with their shares if there are several.
+// buildNames returns the names of the databases, with their shares if there are
+// several.
 func buildNames(builds []distribute.BuildShare) []string {
 	var names []string
 	for _, b := range builds {
@@ -73,8 +74,8 @@ func buildNames(builds []distribute.BuildShare) []string {
 	return names
 }
 
-// attribution is the credit to be shown if the embedded database, of whatever
-// date, took part.
+// attribution returns the credit of the embedded database if it, of any date, was
+// used.
 func attribution(builds []distribute.BuildShare) string {
 	embedded, err := geo.Default()
 	if err != nil {
@@ -88,21 +89,21 @@ func attribution(builds []distribute.BuildShare) string {
 	return ""
 }
 
-// view has the columns that were counted by, and in tables a bar, as long as its
-// number is to the highest.
+// view returns the columns of the count, and in tables a bar in proportion to the
+// highest number.
 func (r *result) view() (v cli.View[distribute.Row]) {
 	highest, used, last := int64(1), 0, ""
 	for _, row := range r.rows {
 		highest = max(highest, row.Requests)
 	}
 	for _, column := range r.columns {
-		used += len(column) + 4 // a day is three longer than its head
+		used += len(column) + 4 // a day is three columns wider than its heading
 		c := cli.Column[distribute.Row]{Key: column, Head: strings.ToUpper(column), Omit: true}
 		if column == "day" {
 			c.Value = func(row distribute.Row) any { return row.Group }
 			c.Cell = func(row distribute.Row) string {
 				if len(r.columns) == 2 && row.Group == last {
-					return "" // a day is named once
+					return "" // each day is printed once
 				}
 				last = row.Group
 				return row.Group
@@ -122,55 +123,44 @@ func (r *result) view() (v cli.View[distribute.Row]) {
 }
 
 func (r *result) csv(out io.Writer) error {
-	// By day and country even with --top, which shows the highest first.
+	// By day and country, also with --top, which puts the highest first.
 	rows := slices.SortedFunc(slices.Values(r.rows), func(a, b distribute.Row) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Member, b.Member))
 	})
 	return cli.WriteCSV(out, r.view().CSV(rows))
 }
 
-type (
-	summaryJSON struct {
-		Lines      int64   `json:"lines"`
-		Counted    int64   `json:"counted"`
-		Unknown    int64   `json:"unknown_country"`
-		Unparsable int64   `json:"unparsable"`
-		Files      int64   `json:"files"`
-		Partial    int64   `json:"partial"`
-		Failed     int64   `json:"failed"`
-		Seconds    float64 `json:"seconds"`
-	}
-	buildJSON struct {
-		Build string `json:"build"`
-		Lines int64  `json:"lines"`
-	}
-	problemJSON struct {
-		File    string `json:"file"`
-		Note    string `json:"note"`
-		Missing bool   `json:"missing"`
-	}
-	resultJSON struct {
-		Rows      []cli.Object  `json:"rows"`
-		Summary   summaryJSON   `json:"summary"`
-		Builds    []buildJSON   `json:"builds"`
-		Problems  []problemJSON `json:"problems"`
-		Abandoned []string      `json:"abandoned"`
-		Moving    bool          `json:"moving,omitempty"`
-	}
-)
+var tallyView = cli.View[distribute.Tally]{
+	{Key: "lines", Value: func(t distribute.Tally) any { return t.Lines }},
+	{Key: "counted", Value: func(t distribute.Tally) any { return t.Counted }},
+	{Key: "unknown_country", Value: func(t distribute.Tally) any { return t.Unknown }},
+	{Key: "unparsable", Value: func(t distribute.Tally) any { return t.Unparsable }},
+	{Key: "files", Value: func(t distribute.Tally) any { return t.Files }},
+	{Key: "partial", Value: func(t distribute.Tally) any { return t.Partial }},
+	{Key: "failed", Value: func(t distribute.Tally) any { return t.Failed }},
+}
+
+var buildView = cli.View[distribute.BuildShare]{
+	{Key: "build", Value: func(b distribute.BuildShare) any { return b.Build }},
+	{Key: "lines", Value: func(b distribute.BuildShare) any { return b.Lines }},
+}
+
+var problemView = cli.View[distribute.Problem]{
+	{Key: "file", Value: func(p distribute.Problem) any { return p.File }},
+	{Key: "note", Value: func(p distribute.Problem) any { return p.Note }},
+	{Key: "missing", Value: func(p distribute.Problem) any { return p.Missing }},
+}
 
 func (r *result) json(out io.Writer) error {
-	t := r.tally
-	object := resultJSON{
-		Rows: r.view().Objects(r.rows), Builds: []buildJSON{}, Problems: []problemJSON{},
-		Abandoned: append([]string{}, r.abandoned...), Moving: r.moving,
-		Summary: summaryJSON{t.Lines, t.Counted, t.Unknown, t.Unparsable, t.Files, t.Partial, t.Failed, r.took.Seconds()},
+	object := cli.Object{
+		{Key: "rows", Value: r.view().Objects(r.rows)},
+		{Key: "summary", Value: append(tallyView.Object(r.tally), cli.Field{Key: "seconds", Value: r.took.Seconds()})},
+		{Key: "builds", Value: buildView.Objects(r.builds)},
+		{Key: "problems", Value: problemView.Objects(r.problems)},
+		{Key: "abandoned", Value: append([]string{}, r.abandoned...)},
 	}
-	for _, b := range r.builds {
-		object.Builds = append(object.Builds, buildJSON(b))
-	}
-	for _, p := range r.problems {
-		object.Problems = append(object.Problems, problemJSON(p))
+	if r.moving {
+		object = append(object, cli.Field{Key: "moving", Value: true})
 	}
 	return cli.WriteJSON(out, object)
 }

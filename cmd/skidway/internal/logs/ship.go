@@ -12,7 +12,7 @@ import (
 	"skidway/distribute"
 )
 
-// shipper is the command "logs ship".
+// A shipper is the command "logs ship".
 type shipper struct {
 	*cli.App
 	channel     string
@@ -72,13 +72,13 @@ func (s *shipper) run(ctx context.Context, channel *distribute.Channel, paths []
 	return s.once(ctx, channel, paths, stop)
 }
 
-// once ships what is there now.
+// once ships the files that exist now.
 func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths []string, stop *cli.Stopper) error {
 	files, missing := listFiles(s.Console, paths)
 	if len(files) == 0 {
 		return fmt.Errorf("nothing to ship; paths without files that can be read: %d", len(missing))
 	}
-	shipper := distribute.NewShipper(channel, s.config(stop, s.event))
+	shipper := distribute.NewShipper(channel, s.config(stop, func(e distribute.Event) { printEvent(s.Console, e) }))
 	started := time.Now()
 	hide := s.Console.ShowBytes(distribute.Bytes(files), shipper.Progress, nil)
 	results, err := shipper.Ship(ctx, files)
@@ -86,7 +86,7 @@ func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths [
 	if err != nil {
 		return err
 	}
-	count := tellOutcomes(s.Console, results)
+	count := countOutcomes(s.Console, results)
 	s.sumUp(results, count, time.Since(started))
 	failed := distribute.Tally{Failed: int64(len(missing) + count[distribute.Failed])}
 	if err := verdict(count, failed); err != nil {
@@ -98,14 +98,14 @@ func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths [
 	return nil
 }
 
-// goOn ships what is new until it is stopped.
+// goOn ships new files and new lines until it is stopped.
 func (s *shipper) goOn(ctx context.Context, channel *distribute.Channel, paths []string, stop *cli.Stopper) error {
 	failures := 0
 	shipper := distribute.NewShipper(channel, s.config(stop, func(e distribute.Event) {
 		if e.Err != nil {
 			failures++
 		}
-		tellEvent(s.Console, e)
+		printEvent(s.Console, e)
 	}))
 	s.Console.Notice("following; Ctrl-C ends it")
 	if err := shipper.Follow(ctx, paths); err != nil {
@@ -121,7 +121,7 @@ func (s *shipper) config(stop *cli.Stopper, notify distribute.Notify) distribute
 	return distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Quit: stop.Quit, Notify: notify}
 }
 
-// prepare creates subscribers and sets the window, both only if asked for.
+// prepare creates the subscribers and sets the window of the flags.
 func (s *shipper) prepare(ctx context.Context, channel *distribute.Channel) error {
 	for _, name := range s.subscribers {
 		if err := channel.Subscribe(ctx, name, ""); err != nil {
@@ -150,5 +150,3 @@ func (s *shipper) sumUp(results []distribute.ShippedFile, count outcomes, took t
 	s.Console.Notice("shipped: %d, known before: %d, empty: %d, failed: %d; %s in %.1f s",
 		count[distribute.Shipped], known, count[distribute.Empty], count[distribute.Failed], humanize.IBytes(uint64(bytes)), took.Seconds())
 }
-
-func (s *shipper) event(e distribute.Event) { tellEvent(s.Console, e) }

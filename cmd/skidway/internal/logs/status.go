@@ -1,9 +1,9 @@
 package logs
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,19 +31,15 @@ and uploads that were given up.`,
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		return withChannel(c.Context(), a, distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
-			return printStatus(c.Context(), a, channel, output.Word)
+			s, err := channel.Status(c.Context())
+			if err != nil {
+				return err
+			}
+			view := statusView{channel.Name(), s}
+			return a.Print(output.Word, view.table, view.csv, view.json)
 		})
 	})
 	return c
-}
-
-func printStatus(ctx context.Context, a *cli.App, channel *distribute.Channel, format string) error {
-	s, err := channel.Status(ctx)
-	if err != nil {
-		return err
-	}
-	view := statusView{channel.Name(), s}
-	return a.Print(format, view.table, view.csv, view.json)
 }
 
 // A statusView prints the status of a channel.
@@ -75,8 +71,8 @@ func (v *statusView) shippers(text *strings.Builder) {
 	}
 }
 
-// listed is how many files the table shows.
-const listed = 20
+// maxListed bounds the files in the table.
+const maxListed = 20
 
 func (v *statusView) files(text *strings.Builder) {
 	if len(v.Open) == 0 {
@@ -84,7 +80,7 @@ func (v *statusView) files(text *strings.Builder) {
 		return
 	}
 	t := cli.Table{Heads: []string{"FILE", "STATE", "THERE", "SIZE", "WAITS FOR"}, Right: []bool{false, false, true, true, false}}
-	for _, f := range v.Open[:min(len(v.Open), listed)] {
+	for _, f := range v.Open[:min(len(v.Open), maxListed)] {
 		waits := "no subscriber"
 		if len(v.Subscribers) > 0 {
 			waits = strings.Join(f.Waiting, ", ")
@@ -92,8 +88,8 @@ func (v *statusView) files(text *strings.Builder) {
 		t.Add(cli.Tail(f.Name, 26), f.State, percent(f.Uploaded, f.Size), humanize.IBytes(uint64(max(0, f.Size))), cli.Cut(waits, 20))
 	}
 	fmt.Fprintln(text)
-	_ = t.Write(text) // a strings.Builder takes everything
-	if more := len(v.Open) - listed; more > 0 {
+	_ = t.Write(text) // a strings.Builder returns no error
+	if more := len(v.Open) - maxListed; more > 0 {
 		fmt.Fprintf(text, "and %d more\n", more)
 	}
 }
@@ -125,7 +121,7 @@ func (v *statusView) subscribers(text *strings.Builder) {
 	}
 }
 
-// rate is how many lines a subscriber's workers count in a second of work.
+// rate returns the lines that the workers of a subscriber count in a second of work.
 func rate(s distribute.Subscriber) int64 {
 	if s.Busy <= 0 {
 		return 0
@@ -133,7 +129,7 @@ func rate(s distribute.Subscriber) int64 {
 	return int64(float64(s.Tally.Lines) / s.Busy.Seconds())
 }
 
-// seen says how long ago something was, by the clock of Redis.
+// seen returns how long ago a time was, by the clock of Redis.
 func (v *statusView) seen(at time.Time) string {
 	if at.IsZero() {
 		return "never"
@@ -141,7 +137,7 @@ func (v *statusView) seen(at time.Time) string {
 	return max(0, v.Now.Sub(at)).Round(time.Second).String() + " ago"
 }
 
-// bar draws how much of all a part is.
+// bar draws the share that part has of all.
 func bar(part, all int64, width int) string {
 	full := 0
 	if all > 0 {
@@ -157,26 +153,19 @@ func percent(part, all int64) string {
 	return strconv.FormatInt(int64(100*float64(part)/float64(all)), 10) + "%"
 }
 
-// A subscriber is one of a channel.
 type subscriber = distribute.SubscriberStatus
 
-var subscriberView = cli.View[subscriber]{
+var subscriberView = slices.Concat(cli.View[subscriber]{
 	{Key: "name", Value: func(s subscriber) any { return s.Name }},
 	{Key: "settings", Value: func(s subscriber) any { return s.Settings }},
 	{Key: "seen", Value: func(s subscriber) any { return lastSeen(s) }},
 	{Key: "pending", Value: func(s subscriber) any { return s.Pending }},
 	{Key: "counting", Value: func(s subscriber) any { return s.Counting }},
-	{Key: "lines", Value: func(s subscriber) any { return s.Tally.Lines }},
-	{Key: "counted", Value: func(s subscriber) any { return s.Tally.Counted }},
-	{Key: "unknown_country", Value: func(s subscriber) any { return s.Tally.Unknown }},
-	{Key: "unparsable", Value: func(s subscriber) any { return s.Tally.Unparsable }},
-	{Key: "files", Value: func(s subscriber) any { return s.Tally.Files }},
-	{Key: "partial", Value: func(s subscriber) any { return s.Tally.Partial }},
-	{Key: "failed", Value: func(s subscriber) any { return s.Tally.Failed }},
+}, cli.Of(tallyView, func(s subscriber) distribute.Tally { return s.Tally }), cli.View[subscriber]{
 	{Key: "lines_per_second", Value: func(s subscriber) any { return rate(s.Subscriber) }},
-}
+})
 
-// lastSeen is when a worker of a subscriber was last seen, "" for never.
+// lastSeen returns when a worker of a subscriber was last seen, "" for never.
 func lastSeen(s subscriber) string {
 	if s.Seen.IsZero() {
 		return ""
@@ -193,7 +182,7 @@ var fileView = cli.View[distribute.OpenFile]{
 	{Key: "waits_for", Value: func(f distribute.OpenFile) any { return append([]string{}, f.Waiting...) }, Only: "json"},
 }
 
-// csv has one figure a line, so that things of different kinds share columns.
+// csv prints one figure a line, so that all kinds of rows have the same columns.
 func (v *statusView) csv(out io.Writer) error {
 	rows := [][]string{{"kind", "name", "figure", "value"}}
 	add := func(cells ...string) { rows = append(rows, cells) }

@@ -12,7 +12,7 @@ import (
 	"skidway/distribute/geo"
 )
 
-// worker is the command "logs work".
+// A worker is the command "logs work".
 type worker struct {
 	*cli.App
 	counting
@@ -63,7 +63,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregati
 	ctx, stop, end := w.Console.Listen(ctx)
 	defer end()
 	worker, err := distribute.NewWorker(ctx, channel, w.subscriber, aggregation, distribute.WorkerConfig{
-		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, Quit: stop.Quit, Notify: func(e distribute.Event) { tellEvent(w.Console, e) },
+		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, Quit: stop.Quit, Notify: func(e distribute.Event) { printEvent(w.Console, e) },
 	})
 	if err != nil {
 		return cli.InvalidAsUsage(err)
@@ -83,7 +83,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregati
 	return verdict(outcomes{distribute.Shipped: 1}, result.Tally)
 }
 
-// counting holds the flags that say how lines are counted.
+// counting has the flags of commands that count lines.
 type counting struct {
 	format, geoip string
 	by            []string
@@ -106,7 +106,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	cli.Complete(c, "by", "day", "country", "day,country")
 }
 
-// aggregation opens the country database and tells its age if that matters.
+// aggregation opens the country database, and warns if it is old.
 func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, error) {
 	countries, err := k.countries()
 	if err != nil {
@@ -116,7 +116,7 @@ func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, er
 		By: k.by, Format: k.format, Zone: k.zone.Location, Countries: countries,
 	})
 	if err != nil {
-		return nil, cli.AsUsage(err) // the database is there: what is left are bad flags
+		return nil, cli.AsUsage(err) // the database was opened, so a flag is wrong
 	}
 	if warning := countries.Warning(time.Now()); warning != "" {
 		console.Notice("warning: %s", warning)
@@ -131,8 +131,8 @@ func (k *counting) countries() (*geo.DB, error) {
 	return geo.Open(k.geoip)
 }
 
-// tellEvent tells what the library tells of a file.
-func tellEvent(c *cli.Console, e distribute.Event) {
+// printEvent prints an event of the library.
+func printEvent(c *cli.Console, e distribute.Event) {
 	switch {
 	case e.Err != nil:
 		c.Problem(e.File, e.Err)
