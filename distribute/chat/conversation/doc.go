@@ -60,5 +60,5 @@
 // message, which is refused when that took longer than 30 s, so that no list can
 // have forgotten it.
 //
-// What the calls cost, and why, is in docs/chat.md.
+// What the calls cost, and why, is in docs/messaging.md.
 package conversation

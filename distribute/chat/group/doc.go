@@ -56,5 +56,5 @@
 //	member:{NAME}:chats  zset    chat → when this was written (ms)
 //	member:{NAME}:wake   stream  the last change of the list, for a minute
 //
-// What the calls cost, and why, is in docs/chat.md.
+// What the calls cost, and why, is in docs/messaging.md.
 package group

@@ -47,5 +47,5 @@
 //	mail:{BOX}:dropped  zset    the newest 1,000 ids that were dropped unread; forgotten is the highest one before them
 //	mail:{BOX}:big      zset    'id-bytes' of the unread messages with a body above 1 KiB
 //
-// What the calls cost, and why, is in docs/chat.md.
+// What the calls cost, and why, is in docs/messaging.md.
 package mailbox

@@ -52,5 +52,5 @@
 //	room:{NAME}:nicks   hash    id → token of the entering, space, nickname
 //	room:{NAME}:mutes   zset    id → until when it is muted (ms); 2^53 - 1: for good
 //
-// What the calls cost, and why, is in docs/chat.md.
+// What the calls cost, and why, is in docs/messaging.md.
 package room
