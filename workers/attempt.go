@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -144,6 +145,15 @@ func SetResult(ctx context.Context, result []byte) error {
 	defer a.mu.Unlock()
 	a.result = result
 	return nil
+}
+
+// SetResultJSON is [SetResult] with value encoded as JSON.
+func SetResultJSON(ctx context.Context, value any) error {
+	result, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("set the result: %w", err)
+	}
+	return SetResult(ctx, result)
 }
 
 // SetProgress writes how far the job is, for people: at most

@@ -1,14 +1,13 @@
-// Package kinds lists the built-in kinds of jobs: what a worker can do without Go
-// being written for it. Each group of them has a package below this one and is a
-// handler, for Go as well:
+// Package kinds lists the built-in kinds of jobs, which a worker can run without any
+// Go code. Each group of kinds has a package below this one. Its handlers can be used
+// from Go, too:
 //
 //	sender, err := email.New(email.Config{Host: "smtp.example.com", From: "shop@example.com"})
 //	workers.Handle(pool, sender.Send)
 //	client.Enqueue(ctx, email.Args{To: []string{"ada@example.com"}, Subject: "Hello", Text: "…"}, nil)
 //
-// The args of a kind are a type with a method Check, which returns what is wrong
-// with them, by the field's name, before they are enqueued. [Check] does so for
-// args that are JSON.
+// The args of each kind have a method Check, which [workers.Handle] calls before the
+// handler. [Check] checks the args of any built-in kind as JSON.
 //
 //	kind           package   args         handler
 //	email.send     email     Args         Sender.Send
@@ -18,13 +17,21 @@
 //	logs.report    logs      ReportArgs   Handlers.Report
 //	logs.ship      logs      ShipArgs     Handlers.Ship
 //
-// # How jobs end
+// # Outcomes
 //
-// A job is dead where trying again can't help: the other side refused it for
-// good, or its args are at fault. It is tried again where that may help, and
-// also where the worker's settings are at fault: a wrong password must not make
-// thousands of jobs dead. Only a command or a secret whose name the worker does
-// not know makes a job dead: that is as likely the job's mistake.
+// A job is dead if another attempt cannot help: the server refused it for good, or
+// its args are wrong. It is retried if another attempt may help, and if the settings
+// of the worker are wrong, so that a wrong password does not make thousands of jobs
+// dead. If the worker does not know the name of a command or a secret the job is dead,
+// because that is as likely a mistake of the job.
+//
+// # How a kind is added
+//
+//  1. A package below this one, or a file of one: args with the methods Kind and
+//     Check, and a handler. Its settings are a Config with withDefaults and validate.
+//  2. A line of the list in kinds.go, for [Check], and of the table above.
+//  3. For the command's worker: its settings and its handler in the list of
+//     cmd/skidway/internal/worker/config_kinds.go.
 package kinds
 
 import (
@@ -43,7 +50,7 @@ import (
 	"skidway/workers/kinds/request"
 )
 
-// Names gives the names of the built-in kinds whose args [Check] knows, sorted.
+// Names returns the names of the built-in kinds, sorted.
 func Names() []string {
 	var names []string
 	for _, k := range builtIns() {
@@ -52,11 +59,11 @@ func Names() []string {
 	return names
 }
 
-// Check says what is wrong with args for a built-in kind: no JSON object, a
-// field that the kind doesn't have, or what the Check method of its args finds.
-// Its errors match [queue.ErrInvalid] and name the field; a wrong value is a
-// [FieldError]. What it lets through may still be refused by the worker, whose
-// configuration it doesn't know. Of other kinds it knows nothing: nil.
+// Check returns an error if args are not a JSON object, have an unknown field, or are
+// refused by the method Check of the built-in kind. The error wraps [queue.ErrInvalid]
+// and names the field; a value that is not allowed is a [FieldError]. A worker may
+// still refuse the args, because Check does not know its configuration. For other
+// kinds Check returns nil.
 func Check(kind string, args []byte) error {
 	for _, k := range builtIns() {
 		if k.name == kind {
@@ -69,11 +76,10 @@ func Check(kind string, args []byte) error {
 	return nil
 }
 
-// FieldError is what is wrong with one field of args. It matches
-// [queue.ErrInvalid].
+// FieldError is the error of one field of args. It matches [queue.ErrInvalid].
 type FieldError = fields.Error
 
-// checkable is what args of all built-in kinds are.
+// checkable is implemented by the args of all built-in kinds.
 type checkable interface {
 	queue.Args
 	Check() error
@@ -106,7 +112,7 @@ func entry[A checkable]() builtIn {
 	}}
 }
 
-// decode reads a JSON object and nothing else, and refuses unknown fields.
+// decode decodes one JSON object, and refuses unknown fields.
 func decode(data []byte, args any) error {
 	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) == 0 || first[0] != '{' {
 		return errors.New("want a JSON object, in braces")
@@ -128,7 +134,7 @@ func decode(data []byte, args any) error {
 	}
 }
 
-// jsonName says in JSON's words what a field takes.
+// jsonName returns the name of a field's type in JSON.
 func jsonName(mismatch *json.UnmarshalTypeError) string {
 	switch kind := mismatch.Type.Kind().String(); kind {
 	case "slice":

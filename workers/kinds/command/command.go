@@ -23,69 +23,71 @@ import (
 const (
 	DefaultExecGrace = 5 * time.Second
 
-	// DefaultExecOutput is also the most, so that a result holds both outputs.
+	// DefaultExecOutput is also the maximum, so that a result has room for both
+	// outputs.
 	DefaultExecOutput = 64 << 10
 )
 
-// Config lists the programs that jobs may start. The zero value lists none.
+// Config configures a [Runner]: the programs that jobs may start. The zero value has
+// none.
 type Config struct {
-	// Commands by the names that jobs call them.
+	// Commands by the names that jobs use for them.
 	Commands map[string]Command
 
-	// Grace is how long a command may go on after SIGTERM, and how long what
-	// it started may hold its output after its end. Then SIGKILL ends them.
-	// It should be shorter than [workers.Config.Grace]. Zero means
+	// Grace is the time from SIGTERM to SIGKILL, and the time that processes
+	// which a command has started may keep its output open after its end. It
+	// should be shorter than [workers.Config.Grace]. Zero means
 	// [DefaultExecGrace].
 	Grace time.Duration
 }
 
-// A Command is a program as jobs may start it.
+// A Command is a program that jobs may start.
 type Command struct {
-	// Path of the program, absolute. There is no shell, unless this is one.
+	// Path of the program, absolute. It is not started by a shell.
 	Path string
 
-	// Args come before those of the job. Where a program takes options, let
-	// the last one be "--", so that a job can't give any.
+	// Args come before those of the job. If the program has options, the last
+	// one should be "--", so that a job cannot set any.
 	Args []string
 
-	// MaxArgs is the most arguments that a job may add; zero: none.
+	// MaxArgs is the maximal number of arguments that a job may add.
 	MaxArgs int
 
-	// Env and the variables named by Inherit, which keep the values they have
-	// in the worker, are the whole environment, beside SKIDWAY_JOB_ID and
-	// SKIDWAY_ATTEMPT, which counts from 1.
+	// Env and the variables of the worker that Inherit names are the whole
+	// environment, with SKIDWAY_JOB_ID and SKIDWAY_ATTEMPT, which counts from 1.
 	Env     map[string]string
 	Inherit []string
 
-	// Dir is where it runs, absolute; empty: where the worker does.
+	// Dir is the working directory, absolute; empty means that of the worker.
 	Dir string
 
-	// Timeout ends the attempt if that of the job doesn't; zero: only that.
+	// Timeout bounds the attempt, beside the timeout of the job; zero means no
+	// other bound.
 	Timeout time.Duration
 
-	// Output is how many bytes are kept of stdout, and as many of stderr: the
+	// Output is the number of bytes that are kept of stdout, and of stderr: the
 	// first half and the last. Zero means [DefaultExecOutput].
 	Output int
 
-	// DeadCodes are the exit codes after which another try would not help.
-	// Nil means 64, 65, 77 and 78: EX_USAGE, EX_DATAERR, EX_NOPERM and
-	// EX_CONFIG of sysexits.h. After all others but 0 the job is retried.
+	// DeadCodes are the exit codes that make the job dead. Nil means 64, 65, 77
+	// and 78: EX_USAGE, EX_DATAERR, EX_NOPERM and EX_CONFIG of sysexits.h. After
+	// all others but 0 the job is retried.
 	DeadCodes []int
 }
 
-// Args are the args of exec.run: a command of the worker's list, and what it
-// is given.
+// Args are the args of exec.run: the name of a command of the worker's configuration,
+// and its input.
 type Args struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`
 	Stdin   string   `json:"stdin,omitempty"`
 }
 
-// Kind is exec.run.
+// Kind returns "exec.run".
 func (Args) Kind() string { return "exec.run" }
 
-// Check gives a [fields.Error] for the first field that can't be right. It doesn't
-// know which commands a worker has.
+// Check returns a [fields.Error] for the first field that is not allowed. It does not
+// know the commands of the worker.
 func (a Args) Check() error {
 	if a.Command == "" {
 		return fields.Wrong("command", "it is missing: want the name of a command that the worker's configuration lists")
@@ -98,28 +100,28 @@ func (a Args) Check() error {
 	return nil
 }
 
-// Result is the result of exec.run, as JSON. Where output was too much, a
-// line in the middle says how much of it is left out.
+// Result is the result of exec.run, as JSON. If there was more output than is kept, a
+// line in the middle has the number of bytes that are left out.
 type Result struct {
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
 }
 
-// Runner runs jobs of the kind exec.run. It is safe for concurrent use.
+// Runner runs the commands of jobs. It is safe for concurrent use.
 type Runner struct {
 	commands map[string]Command
 	grace    time.Duration
 }
 
-// New makes the kind exec.run. A wrong configuration is a
-// [queue.ErrInvalid] that names the command and the field; so is any where there
-// are no process groups, on systems that are no Unix.
+// New returns a Runner. An error wraps [queue.ErrInvalid] and names the command and
+// the field that is not allowed; on systems other than Unix, which have no process
+// groups, every configuration is an error.
 func New(config Config) (*Runner, error) {
 	if err := supported(); err != nil {
 		return nil, fmt.Errorf("%w: exec.run: %w", queue.ErrInvalid, err)
 	}
 	if config.Grace < 0 {
-		return nil, fmt.Errorf("%w: exec.run: Grace is %s: it can't be below zero", queue.ErrInvalid, config.Grace)
+		return nil, fmt.Errorf("%w: exec.run: Grace is %s: it must not be negative", queue.ErrInvalid, config.Grace)
 	}
 	e := &Runner{commands: map[string]Command{}, grace: cmp.Or(config.Grace, DefaultExecGrace)}
 	for name, command := range config.Commands {
@@ -135,7 +137,7 @@ func New(config Config) (*Runner, error) {
 	return e, nil
 }
 
-// problem says what is wrong with a command; empty: nothing.
+// problem returns what is wrong with a command, "" if nothing is.
 func (c Command) problem() string {
 	switch {
 	case !filepath.IsAbs(c.Path):
@@ -143,9 +145,9 @@ func (c Command) problem() string {
 	case c.Dir != "" && !filepath.IsAbs(c.Dir):
 		return fmt.Sprintf("Dir is %q: want an absolute path", c.Dir)
 	case c.MaxArgs < 0:
-		return fmt.Sprintf("MaxArgs is %d: it can't be below zero", c.MaxArgs)
+		return fmt.Sprintf("MaxArgs is %d: it must not be negative", c.MaxArgs)
 	case c.Timeout < 0:
-		return fmt.Sprintf("Timeout is %s: it can't be below zero", c.Timeout)
+		return fmt.Sprintf("Timeout is %s: it must not be negative", c.Timeout)
 	case c.Output < 0 || c.Output > DefaultExecOutput:
 		return fmt.Sprintf("Output is %d: want 0 to %d", c.Output, DefaultExecOutput)
 	}
@@ -162,7 +164,7 @@ func (c Command) problem() string {
 	return ""
 }
 
-// environment gives the whole environment. Later variables win.
+// environment returns the whole environment. Later variables win.
 func (c Command) environment(job *queue.Job) []string {
 	var env []string
 	for _, name := range c.Inherit {
@@ -176,16 +178,16 @@ func (c Command) environment(job *queue.Job) []string {
 	return append(env, "SKIDWAY_JOB_ID="+job.ID, "SKIDWAY_ATTEMPT="+strconv.Itoa(job.Attempts+1))
 }
 
-// Run starts the command of a job and waits for its end; the result is an
-// [Result]. Its output is also logged with the job while it runs, each line
-// for itself. When ctx or the command's Timeout ends, its process group gets
-// SIGTERM and, after the grace, SIGKILL; no process of that group outlives the
-// attempt. If the worker itself is killed, Linux ends the command, but not what
-// the command has started.
+// Run is the handler of exec.run: it starts the command of a job and blocks until its
+// end. The result is a [Result]. The lines of output are also logged with the job
+// while the command runs. When ctx or the command's Timeout ends, its process group
+// receives SIGTERM and, after the grace, SIGKILL; no process of that group outlives
+// the attempt. If the worker itself is killed, Linux ends the command, but not the
+// processes that the command has started.
 //
-// A command that is not listed, too many args, and an exit code of
-// [Command.DeadCodes] make the job dead. After other codes, an end by a signal,
-// and where it can't be started, the job is retried; the error has the end of
+// The job is dead if the command is not listed, has too many args, or exits with a
+// code of [Command.DeadCodes]. After another code, an end by a signal, or if the
+// command cannot be started, the job is retried; the error contains the end of
 // stderr.
 func (e *Runner) Run(ctx context.Context, job *workers.Job[Args]) error {
 	args := job.Args

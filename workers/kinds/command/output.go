@@ -9,9 +9,9 @@ import (
 
 // Bounds of what is logged beside what is kept.
 const (
-	maxOutputLines = 200     // of each output; a job's log keeps fewer
+	maxOutputLines = 200     // of each output; the log of a job keeps fewer
 	maxOutputLine  = 4 << 10 // bytes; longer lines are logged in pieces
-	lastLines      = 20      // are logged although there was too much before them
+	lastLines      = 20      // are logged although there were too many before them
 )
 
 // An output keeps the first and the last bytes that are written to it, and logs
@@ -25,8 +25,8 @@ type output struct {
 	head  []byte
 	tail  []byte // at least the last limit/2 bytes after head
 
-	line   []byte // that has not ended yet
-	lines  int    // that were logged
+	line   []byte // the current line
+	lines  int    // number of logged lines
 	logged int    // their bytes
 }
 
@@ -49,7 +49,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String gives all output, or its ends and how much is missing between them.
+// String returns all output, or its start, its end and how many bytes are missing.
 func (o *output) String() string {
 	tail := o.end()
 	missing := o.total - int64(len(o.head)+len(tail))
@@ -59,10 +59,10 @@ func (o *output) String() string {
 	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", o.head, missing, tail)
 }
 
-// end gives what is kept after the head.
+// end returns what is kept after the head.
 func (o *output) end() []byte { return o.tail[max(0, len(o.tail)-o.limit/2):] }
 
-// last gives the last bytes of all, at most n, without a broken first character.
+// last returns the last bytes, at most n, without a part of a character at the start.
 func (o *output) last(n int) string {
 	text := strings.TrimSpace(string(o.head) + string(o.end()))
 	if o.total > int64(len(o.head)+len(o.end())) {
@@ -100,10 +100,10 @@ func (o *output) logLine() {
 	o.line = o.line[:0]
 }
 
-// full reports whether enough was logged.
+// full reports whether no more lines are logged.
 func (o *output) full() bool { return o.lines == maxOutputLines || o.logged >= o.limit }
 
-// close logs the last line, and the last ones where there was too much.
+// close logs the last line, or the last lines if there were too many.
 func (o *output) close() {
 	if !o.full() {
 		if len(o.line) > 0 {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttributes make a process group, and let the kernel end the command
-// when this process dies, however it dies.
+// processAttributes returns attributes that create a process group, and make the
+// kernel kill the command when this process dies.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit blocks until the command has exited, and leaves it to be reaped.
+// awaitExit blocks until the command has exited, and does not reap it.
 func awaitExit(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

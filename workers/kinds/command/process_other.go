@@ -11,8 +11,8 @@ import (
 	"skidway/workers"
 )
 
-// supported refuses: without process groups what a command has started
-// could outlive its job.
+// supported returns an error: without process groups the processes that a command has
+// started could outlive its job.
 func supported() error {
 	return fmt.Errorf("%w: it needs a Unix, this is %s", errors.ErrUnsupported, runtime.GOOS)
 }

@@ -9,7 +9,6 @@ import (
 
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// awaitExit blocks until the command has exited. Here it can't do so without
-// reaping it: for a moment, until the group gets its SIGKILL, its id could become
-// another's.
+// awaitExit blocks until the command has exited. Here it reaps it, too, so that until
+// the group receives SIGKILL another process may get the id of the command.
 func awaitExit(cmd *exec.Cmd) { cmd.ProcessState, _ = cmd.Process.Wait() }

@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,12 +23,12 @@ func supported() error { return nil }
 const (
 	maxStderrInError = 1 << 10 // bytes
 
-	// closeWait is how long output is still read when all processes of the
-	// group are dead, for what one that left the group holds open.
+	// closeWait is how long output is still read after all processes of the
+	// group are dead, if a process that left the group keeps it open.
 	closeWait = 100 * time.Millisecond
 )
 
-// execute runs a command and says how it ended.
+// execute runs a command and returns the error of its end.
 func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Command) error {
 	args, log := job.Args, workers.Logger(ctx)
 	p := &process{
@@ -56,8 +55,7 @@ func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Co
 	case err != nil:
 		return fmt.Errorf("command %s can't be run: %w", args.Command, err)
 	case state.Success():
-		result, _ := json.Marshal(Result{p.stdout.String(), p.stderr.String()}) // strings always marshal
-		_ = workers.SetResult(ctx, result)                                      // outside of a handler nobody asks for it
+		_ = workers.SetResultJSON(ctx, Result{p.stdout.String(), p.stderr.String()}) // fails only outside of a handler
 		return nil
 	default:
 		err := fmt.Errorf("command %s: %s%s", args.Command, state, p.complaint())
@@ -68,15 +66,15 @@ func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Co
 	}
 }
 
-// A process is a command that runs, in a process group of its own.
+// A process is a running command, in a process group of its own.
 type process struct {
 	cmd            *exec.Cmd
 	grace          time.Duration
 	stdout, stderr *output
-	interrupted    bool // it was told to end
+	interrupted    bool // it received SIGTERM
 }
 
-// complaint gives the end of stderr for an error.
+// complaint returns the end of stderr for an error.
 func (p *process) complaint() string {
 	if text := p.stderr.last(maxStderrInError); text != "" {
 		return ": " + text
@@ -84,21 +82,21 @@ func (p *process) complaint() string {
 	return ""
 }
 
-// run starts the command, and returns when it and its group have ended and all
-// output is read. An error says why it could not be started.
+// run starts the command, and blocks until it and its group have ended and all output
+// is read. Its error is that of a command that could not be started.
 func (p *process) run(ctx context.Context, stdin string) error {
 	if p.interrupted = ctx.Err() != nil; p.interrupted {
 		return ctx.Err()
 	}
-	// The signal at the parent's death comes when the thread ends that has
-	// started the child: this one has to be there as long as the child is.
+	// The kernel sends the signal of the parent's death when the thread ends that
+	// has started the child, so that thread must live as long as the child.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var s streams
 	if err := s.open(p.cmd, stdin != ""); err != nil {
 		return err
 	}
-	if err := p.cmd.Start(); err != nil { // it has closed the pipes
+	if err := p.cmd.Start(); err != nil { // Start has closed the pipes
 		return err
 	}
 	s.copy(p.stdout, p.stderr, stdin)
@@ -108,14 +106,13 @@ func (p *process) run(ctx context.Context, stdin string) error {
 	case <-time.After(closeWait):
 	}
 	s.close()
-	// Only now can the id of the process, which is that of its group, become
-	// another's.
+	// From here on another process may get the id of this one and its group.
 	_ = p.cmd.Wait() // the state is in the command
 	return nil
 }
 
-// await returns when no process of the group is left. read is closed when nobody
-// can write output any more.
+// await blocks until no process of the group is left. read is closed when no process
+// has the output open any more.
 func (p *process) await(ctx context.Context, read <-chan struct{}) {
 	exited, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -126,10 +123,10 @@ func (p *process) await(ctx context.Context, read <-chan struct{}) {
 	}()
 	group, hurry := -p.cmd.Process.Pid, ctx.Done()
 	select {
-	case <-exited: // what it has started may still write
+	case <-exited: // its children may still write
 	case <-hurry:
 		p.interrupted, hurry = true, nil
-		_ = syscall.Kill(group, syscall.SIGTERM) // it fails if they have ended
+		_ = syscall.Kill(group, syscall.SIGTERM) // fails if they have ended
 	}
 	grace := time.NewTimer(p.grace)
 	defer grace.Stop()
@@ -163,7 +160,8 @@ func (s *streams) open(cmd *exec.Cmd, stdin bool) (err error) {
 	return err
 }
 
-// copy copies in the background. Errors end it: the pipe is closed then.
+// copy starts goroutines that copy the streams. They end with an error when the pipes
+// are closed.
 func (s *streams) copy(stdout, stderr io.Writer, stdin string) {
 	s.read = make(chan struct{})
 	var outputs sync.WaitGroup
@@ -181,7 +179,7 @@ func (s *streams) copy(stdout, stderr io.Writer, stdin string) {
 	}
 }
 
-// close ends the copying and waits for that.
+// close closes the pipes and blocks until the goroutines have ended.
 func (s *streams) close() {
 	_ = s.stdout.Close()
 	_ = s.stderr.Close()

@@ -23,50 +23,48 @@ const MaxRecipients = 1000
 // people. Addresses are written as in RFC 5322: "ada@example.com" or
 // "Ada <ada@example.com>".
 type Args struct {
-	From    string    `json:"from,omitempty"` // empty: [Config.From]
+	From    string    `json:"from,omitempty"` // empty means [Config.From]
 	To      Addresses `json:"to,omitempty"`
 	Cc      Addresses `json:"cc,omitempty"`
 	Bcc     Addresses `json:"bcc,omitempty"` // in no header
 	ReplyTo Addresses `json:"reply_to,omitempty"`
 
-	// Subject, Text and HTML are taken as they are where there is no Data, and
-	// are templates where there is. A message has Text, HTML, both, or a
-	// Template.
+	// Subject, Text and HTML are used as they are if there is no Data; with
+	// Data they are templates. A message has Text, HTML, both, or a Template.
 	Subject string `json:"subject,omitempty"`
 	Text    string `json:"text,omitempty"`
 	HTML    string `json:"html,omitempty"`
 
-	// Template names files below [Config.Templates]: NAME.txt.tmpl and
-	// NAME.html.tmpl, one of them or both, and NAME.subject.tmpl unless
-	// Subject is given. It stands instead of Text and HTML.
+	// Template is the NAME of files below [Config.Templates]: NAME.txt.tmpl or
+	// NAME.html.tmpl or both, and NAME.subject.tmpl if there is no Subject. It
+	// replaces Text and HTML.
 	Template string `json:"template,omitempty"`
 
-	// Data is the dot of the templates. A key that a template names and Data
-	// lacks makes the job dead, rather than send half a message.
+	// Data is the dot of the templates. The job is dead if a template uses a key
+	// that Data does not have.
 	Data Data `json:"data,omitempty"`
 
 	Attachments []Attachment `json:"attachments,omitempty"`
 
-	// Headers are added to those that the message has by itself, which can't
-	// be given here.
+	// Headers are additional headers. Those that every message has are refused.
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
-// Kind is email.send.
+// Kind returns "email.send".
 func (Args) Kind() string { return "email.send" }
 
-// An Attachment is a file, or what lies at a URL: one of Path and URL is given.
+// An Attachment is a file or the content of a URL: it has a Path or a URL.
 type Attachment struct {
 	Path        string `json:"path,omitempty"`         // below one of [Config.Attachments]
 	URL         string `json:"url,omitempty"`          // http or https, read by [Config.Fetcher]
-	Name        string `json:"name,omitempty"`         // empty: the last part of Path or URL
-	ContentType string `json:"content_type,omitempty"` // empty: as the server said, or by the name's extension
+	Name        string `json:"name,omitempty"`         // empty means the last part of Path or URL
+	ContentType string `json:"content_type,omitempty"` // empty means that of the server, or of the name's extension
 }
 
-// Addresses are a list. In JSON a single one may be a string.
+// Addresses is a list of addresses. In JSON a single one may be a string.
 type Addresses []string
 
-// UnmarshalJSON takes a string or an array of strings.
+// UnmarshalJSON decodes a string or an array of strings.
 func (a *Addresses) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, (*[]string)(a))
@@ -75,11 +73,11 @@ func (a *Addresses) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &(*a)[0])
 }
 
-// Data are values for templates. Read from JSON, whole numbers are int64, so
-// that templates print 3000000 and not 3e+06, and others float64.
+// Data has the values for templates. From JSON, whole numbers become int64, so that
+// templates print 3000000 and not 3e+06, and other numbers float64.
 type Data map[string]any
 
-// UnmarshalJSON takes an object.
+// UnmarshalJSON decodes an object.
 func (d *Data) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -94,7 +92,7 @@ func (d *Data) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// plainNumbers puts numbers that templates can compare where JSON has them.
+// plainNumbers replaces each json.Number by a number that templates can compare.
 func plainNumbers(value any) any {
 	switch value := value.(type) {
 	case json.Number:
@@ -117,8 +115,8 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// Check says what is wrong with the args, as a [fields.Error]; nil: nothing that
-// can be seen without the worker's configuration.
+// Check returns a [fields.Error] for the first field that is not allowed. It does not
+// know the worker's configuration.
 func (a Args) Check() error {
 	for _, check := range []func() error{a.checkAddresses, a.checkBody, a.checkHeaders} {
 		if err := check(); err != nil {
@@ -158,8 +156,8 @@ func (a Args) checkAddresses() error {
 	return nil
 }
 
-// parseAddress reads one address. Control characters, which a name may hold in
-// an encoded form, are refused.
+// parseAddress parses one address. It refuses control characters, which a name may
+// contain in an encoded form.
 func parseAddress(field, text string) (*mail.Address, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil {
@@ -187,7 +185,7 @@ func (a Args) checkBody() error {
 	return nil
 }
 
-// ownHeaders are those that a message has by itself or that others add.
+// ownHeaders are the headers that every message has, or that servers add.
 var ownHeaders = [...]string{
 	"bcc", "cc", "date", "dkim-signature", "from", "message-id", "mime-version",
 	"received", "reply-to", "return-path", "subject", "to",
@@ -210,7 +208,8 @@ func (a Args) checkHeaders() error {
 	return nil
 }
 
-// isHeaderName follows RFC 5322, section 3.6.8.
+// isHeaderName reports whether a text is the name of a header (RFC 5322, section
+// 3.6.8).
 func isHeaderName(name string) bool {
 	return name != "" && len(name) <= 76 && !strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 127 || r == ':'
@@ -241,5 +240,5 @@ func (a Attachment) check(field string) error {
 	return nil
 }
 
-// hasControl reports whether text holds what ends a line or is no character.
+// hasControl reports whether text contains a control character, such as a line break.
 func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }

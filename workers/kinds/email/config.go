@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/mail"
@@ -16,7 +17,7 @@ import (
 	"skidway/queue"
 )
 
-// How a connection to a mail server is encrypted.
+// Values of [Config.TLS]: how a connection to a mail server is encrypted.
 const (
 	TLSNone             = "none"
 	TLSStartTLS         = "starttls"          // where the server offers it
@@ -24,9 +25,9 @@ const (
 	TLSImplicit         = "tls"               // from the first byte on
 )
 
-// How a worker logs in at a mail server.
+// Values of [Config.Auth]: how a worker logs in to a mail server.
 const (
-	AuthAuto        = "auto" // the best that the server offers; without TLS none that shows the password
+	AuthAuto        = "auto" // the best method that the server offers; without TLS none that sends the password
 	AuthPlain       = "plain"
 	AuthLogin       = "login"
 	AuthCRAMMD5     = "cram-md5"
@@ -35,7 +36,7 @@ const (
 	AuthXOAuth2     = "xoauth2" // the password is the token
 )
 
-// Defaults of an [Config].
+// Defaults of [Config].
 const (
 	DefaultSMTPPort              = 587
 	DefaultSMTPConnections       = 4
@@ -47,66 +48,66 @@ const (
 // implicitTLSPort is where servers expect TLS from the first byte on (RFC 8314).
 const implicitTLSPort = 465
 
-// A Config says through which server messages go, and what they may hold.
-// Only Host must be given.
+// Config configures a [Sender]: the mail server, and what messages may contain. Only
+// Host is required.
 type Config struct {
 	Host string
 	Port int // zero: [DefaultSMTPPort]
 
-	// TLS is one of the constants above. Empty: [TLSImplicit] with port 465,
-	// else [TLSStartTLSRequired].
+	// TLS is one of the constants above. Empty means [TLSImplicit] with port
+	// 465, else [TLSStartTLSRequired].
 	TLS string
 
-	// TLSConfig is for authorities of one's own and the like; nil trusts
-	// those that the system trusts.
+	// TLSConfig is used for TLS, for example with another certificate
+	// authority; nil means the defaults of crypto/tls.
 	TLSConfig *tls.Config
 
-	// Auth is one of the constants above; empty: [AuthAuto]. Without a
+	// Auth is one of the constants above; empty means [AuthAuto]. Without a
 	// Username there is no login.
 	Auth     string
 	Username string
 	Password string
 
-	Hello  string // the name that this machine calls itself; empty: the host's
-	From   string // sender of messages that name none
-	Domain string // of Message-IDs; empty: that of the sender
+	Hello  string // name of this host in the greeting; empty means the host's name
+	From   string // sender of messages that have none
+	Domain string // of Message-IDs; empty means that of the sender
 
-	// Connections is the most at once; zero: [DefaultSMTPConnections]. They
-	// are used for one message after another and closed when they have been
-	// idle for IdleTimeout; zero: [DefaultSMTPIdleTimeout].
+	// Connections is the maximal number of connections at a time; zero means
+	// [DefaultSMTPConnections]. Each is used for one message after another, and
+	// closed when it was idle for IdleTimeout; zero means
+	// [DefaultSMTPIdleTimeout].
 	Connections int
 	IdleTimeout time.Duration
 
-	// Timeout bounds making a connection, and then the wait for each answer;
-	// zero: [DefaultSMTPTimeout]. For the answer to a whole message it is ten
-	// times as long: to give up then means to send it twice (RFC 5321,
-	// section 4.5.3.2.6).
+	// Timeout bounds the time to connect, and then the wait for each answer;
+	// zero means [DefaultSMTPTimeout]. For the answer to a whole message it is
+	// ten times as long: a message whose answer is not awaited is sent twice
+	// (RFC 5321, section 4.5.3.2.6).
 	Timeout time.Duration
 
-	// PerMinute is the most messages a minute of this process, evenly
-	// spaced; zero: any number.
+	// PerMinute is the maximal number of messages that this process sends in a
+	// minute, evenly spaced; zero means no limit.
 	PerMinute int
 
-	Templates   string   // the folder of templates; empty: there are none
-	Attachments []string // folders that attachments may be read from; empty: none may
-	MaxSize     int64    // bytes of bodies and attachments of a message together; zero: [DefaultMaxEmailSize]
+	Templates   string   // the folder of templates; empty means that there are none
+	Attachments []string // folders that attachments may be read from
+	MaxSize     int64    // of the bodies and attachments of a message together, in bytes; zero means [DefaultMaxEmailSize]
 
-	// Fetcher reads attachments that are given by URL; nil: there can be none.
+	// Fetcher reads attachments that are given by URL; nil means that they are
+	// refused.
 	Fetcher Fetcher
 }
 
-// A Fetcher reads what lies at a URL: the client of package request is one. It decides which addresses
-// may be reached. An error that wraps [workers.Dead] makes the job dead.
+// A Fetcher reads the content of a URL, at most limit bytes, and decides which
+// addresses may be reached. Package request has one, [request.Client]. An error of
+// [workers.Dead] makes the job dead.
 type Fetcher interface {
 	Fetch(ctx context.Context, url string, limit int64) (body []byte, contentType string, err error)
 }
 
-// setDefaults checks the settings. Its errors match [queue.ErrInvalid]; none
-// holds the password.
-func (c *Config) setDefaults() error {
-	invalid := func(format string, values ...any) error {
-		return fmt.Errorf("%w: email: "+format, append([]any{queue.ErrInvalid}, values...)...)
-	}
+// withDefaults returns the configuration with its defaults and absolute folders, so
+// that the paths of jobs can be compared with them.
+func (c Config) withDefaults() Config {
 	c.Port = cmp.Or(c.Port, DefaultSMTPPort)
 	if c.TLS == "" {
 		c.TLS = TLSStartTLSRequired
@@ -125,11 +126,32 @@ func (c *Config) setDefaults() error {
 			c.Hello = name
 		}
 	}
+	c.Templates = absolute(c.Templates)
+	c.Attachments = slices.Clone(c.Attachments)
+	for i, folder := range c.Attachments {
+		c.Attachments[i] = absolute(folder)
+	}
+	return c
+}
+
+func absolute(folder string) string {
+	if path, err := filepath.Abs(folder); err == nil && folder != "" {
+		return path
+	}
+	return folder
+}
+
+// validate returns an error that wraps [queue.ErrInvalid] and names the setting. It
+// does not contain the password.
+func (c *Config) validate() error {
+	invalid := func(format string, values ...any) error {
+		return fmt.Errorf("%w: email: "+format, append([]any{queue.ErrInvalid}, values...)...)
+	}
 	modes := []string{TLSNone, TLSStartTLS, TLSStartTLSRequired, TLSImplicit}
 	methods := []string{AuthAuto, AuthPlain, AuthLogin, AuthCRAMMD5, AuthSCRAMSHA1, AuthSCRAMSHA256, AuthXOAuth2}
 	switch {
 	case c.Host == "":
-		return invalid("host: give the name of the mail server")
+		return invalid("host: it is missing: want the name of the mail server")
 	case c.Port < 1 || c.Port > 65535:
 		return invalid("port %d: want 1 to 65535", c.Port)
 	case !slices.Contains(modes, c.TLS):
@@ -144,51 +166,39 @@ func (c *Config) setDefaults() error {
 		return invalid("domain %q: it is no name of a domain", c.Domain)
 	case c.Connections < 0:
 		return invalid("connections %d: want at least 1", c.Connections)
-	case c.IdleTimeout < 0 || c.Timeout < 0:
-		return invalid("timeout %s, idle timeout %s: they can't be below zero", c.Timeout, c.IdleTimeout)
+	case c.IdleTimeout < 0:
+		return invalid("idle timeout %s: it must not be negative", c.IdleTimeout)
+	case c.Timeout < 0:
+		return invalid("timeout %s: it must not be negative", c.Timeout)
 	case c.PerMinute < 0:
-		return invalid("per minute %d: it can't be below zero", c.PerMinute)
+		return invalid("per minute %d: it must not be negative", c.PerMinute)
 	case c.MaxSize < 0:
-		return invalid("max size %d: it can't be below zero", c.MaxSize)
+		return invalid("max size %d: it must not be negative", c.MaxSize)
 	}
 	if c.From != "" {
 		if _, err := parseAddress("from", c.From); err != nil {
 			return invalid("%w", err)
 		}
 	}
-	return c.checkFolders(invalid)
-}
-
-// checkFolders makes folders absolute, so that paths in jobs can be compared
-// with them.
-func (c *Config) checkFolders(invalid func(string, ...any) error) error {
-	check := func(field string, folder *string) error {
-		path, err := filepath.Abs(*folder)
-		if err != nil {
-			return invalid("%s: %w", field, err)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return invalid("%s: %w", field, err)
-		}
-		if !info.IsDir() {
-			return invalid("%s: %s is no folder", field, path)
-		}
-		*folder = path
-		return nil
-	}
 	if c.Templates != "" {
-		if err := check("templates", &c.Templates); err != nil {
-			return err
+		if err := checkFolder(c.Templates); err != nil {
+			return invalid("templates: %w", err)
 		}
 	}
-	c.Attachments = slices.Clone(c.Attachments)
-	for i := range c.Attachments {
-		if err := check("attachments", &c.Attachments[i]); err != nil {
-			return err
+	for _, folder := range c.Attachments {
+		if err := checkFolder(folder); err != nil {
+			return invalid("attachments: %w", err)
 		}
 	}
 	return nil
+}
+
+func checkFolder(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", path)
+	}
+	return err
 }
 
 // isHostName reports whether a name can stand in a greeting or a Message-ID.
@@ -203,10 +213,10 @@ func isHostName(name string) bool {
 	return name != "" && name[0] != '.' && name[len(name)-1] != '.'
 }
 
-// address is where the server listens.
+// address returns the address of the server.
 func (c *Config) address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
 
-// tlsConfig is for one connection.
+// tlsConfig returns the settings for one connection.
 func (c *Config) tlsConfig() *tls.Config {
 	config := c.TLSConfig.Clone()
 	if config == nil {
@@ -218,11 +228,12 @@ func (c *Config) tlsConfig() *tls.Config {
 	return config
 }
 
-// sender parses what a job or the configuration names.
+// sender returns the sender of a message: that of the job, or else of the
+// configuration.
 func (c *Config) sender(args Args) (*mail.Address, error) {
 	from := cmp.Or(args.From, c.From)
 	if from == "" {
-		return nil, fmt.Errorf("no sender: the job has no field from, and the worker's configuration has none either")
+		return nil, errors.New("no sender: the job has no field from, and the worker's configuration has none either")
 	}
 	return parseAddress("from", from)
 }

@@ -179,7 +179,7 @@ func TestMessageLargerThanTheServerTakesIsDead(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, func(s *mailServer) { s.server.MaxMessageBytes = 100 })
 	outcome := runEmail(t, newEmail(t, s.config), hello())
-	expectEmail(t, outcome, queue.AsDead, "this server takes 100")
+	expectEmail(t, outcome, queue.AsDead, "this server accepts 100")
 	if !errors.Is(outcome.Err, email.ErrTooLarge) {
 		t.Error(outcome.Err)
 	}

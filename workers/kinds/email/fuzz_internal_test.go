@@ -67,11 +67,11 @@ func FuzzEmailArgsAddNoHeader(f *testing.F) {
 func TestMessagesAreSpacedEvenly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		start, pace := time.Now(), newPacer(30)
+		start, limiter := time.Now(), newRateLimiter(30)
 		var senders sync.WaitGroup
 		for range 31 {
 			senders.Go(func() {
-				if err := pace.wait(t.Context()); err != nil {
+				if err := limiter.wait(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -86,9 +86,9 @@ func TestMessagesAreSpacedEvenly(t *testing.T) {
 func TestWithoutARateNobodyWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		start, pace := time.Now(), newPacer(0)
+		start, limiter := time.Now(), newRateLimiter(0)
 		for range 1000 {
-			if err := pace.wait(t.Context()); err != nil {
+			if err := limiter.wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -98,21 +98,21 @@ func TestWithoutARateNobodyWaits(t *testing.T) {
 	})
 }
 
-func TestTurnThatIsTooFarSnoozesTheJobAndIsLeftToOthers(t *testing.T) {
+func TestJobThatWouldWaitTooLongIsSnoozedAndReservesNoTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pace := newPacer(1)
-		if err := pace.wait(t.Context()); err != nil {
+		limiter := newRateLimiter(1)
+		if err := limiter.wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		hasty, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 		defer cancel()
 		start := time.Now()
-		if err := pace.wait(hasty); err != workers.Snooze(time.Minute) {
+		if err := limiter.wait(hasty); err != workers.Snooze(time.Minute) {
 			t.Errorf("%v, want a snooze of a minute", err)
 		}
-		if err := pace.wait(t.Context()); err != nil || time.Since(start) != time.Minute {
-			t.Errorf("the next turn came after %s (%v)", time.Since(start), err)
+		if err := limiter.wait(t.Context()); err != nil || time.Since(start) != time.Minute {
+			t.Errorf("the next message could be sent after %s (%v)", time.Since(start), err)
 		}
 	})
 }
@@ -120,35 +120,35 @@ func TestTurnThatIsTooFarSnoozesTheJobAndIsLeftToOthers(t *testing.T) {
 func TestSnoozedJobsComeBackOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pace := newPacer(30)
+		limiter := newRateLimiter(30)
 		back := map[time.Duration]bool{}
 		for range 100 {
-			if wait, granted := pace.take(5 * time.Second); !granted {
+			if wait, reserved := limiter.reserve(5 * time.Second); !reserved {
 				back[wait] = true
 			}
 		}
 		if len(back) < 97 {
 			t.Errorf("those of 100 that are snoozed come back at %d times", len(back))
 		}
-		for range 10000 { // and not so late that a turn is left unused
-			if wait, _ := pace.take(5 * time.Second); wait > maxSnooze {
+		for range 10000 { // and none so late that the rate is not used
+			if wait, _ := limiter.reserve(5 * time.Second); wait > maxSnooze {
 				t.Fatalf("snoozed for %s", wait)
 			}
 		}
 	})
 }
 
-func TestEndOfContextEndsTheWaitForATurn(t *testing.T) {
+func TestWaitForTheRateLimitEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pace := newPacer(1)
-		if err := pace.wait(t.Context()); err != nil {
+		limiter := newRateLimiter(1)
+		if err := limiter.wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		reason := errors.New("enough of this")
 		ctx, end := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { end(reason) })
-		if err := pace.wait(ctx); !errors.Is(err, reason) {
+		if err := limiter.wait(ctx); !errors.Is(err, reason) {
 			t.Errorf("%v, want %v", err, reason)
 		}
 	})

@@ -26,7 +26,7 @@ import (
 	"skidway/workers/kinds/internal/fields"
 )
 
-// An outgoing is ready to be sent, any number of times.
+// An outgoing is a message that can be sent any number of times.
 type outgoing struct {
 	id         string   // in angle brackets
 	sender     string   // of the envelope
@@ -34,11 +34,12 @@ type outgoing struct {
 	content    []byte   // header and body
 }
 
-// freshDate is for how long after its enqueue a message bears the time of that.
-// One that was enqueued for a later day must not look as old as its job.
-const freshDate = time.Hour
+// maxDateAge bounds how long before the message is made its job may have been
+// enqueued for that time to be its date. A message of a delayed job must not look
+// old.
+const maxDateAge = time.Hour
 
-// compose makes a job's message. What is wrong with it makes the job dead.
+// compose returns the message of a job. An error in the args makes the job dead.
 func (e *Sender) compose(ctx context.Context, job *workers.Job[Args]) (*outgoing, error) {
 	args := job.Args
 	from, err := e.config.sender(args)
@@ -55,12 +56,12 @@ func (e *Sender) compose(ctx context.Context, job *workers.Job[Args]) (*outgoing
 	}
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	message.FromMailAddress(from)
-	recipients, err := address(message, args)
+	recipients, err := setAddresses(message, args)
 	if err != nil {
 		return nil, workers.Dead(err)
 	}
 	date := time.Now()
-	if age := date.Sub(job.Enqueued); age < freshDate {
+	if age := date.Sub(job.Enqueued); age < maxDateAge {
 		date = job.Enqueued
 	}
 	id := e.messageID(job.Job, from)
@@ -83,9 +84,9 @@ func (e *Sender) compose(ctx context.Context, job *workers.Job[Args]) (*outgoing
 	return &outgoing{"<" + id + ">", from.Address, recipients, content.Bytes()}, nil
 }
 
-// address writes the headers that name people, and gives those who get the
-// message.
-func address(message *gomail.Msg, args Args) (recipients []string, err error) {
+// setAddresses sets the headers with addresses, and returns the addresses of the
+// envelope.
+func setAddresses(message *gomail.Msg, args Args) (recipients []string, err error) {
 	for _, field := range []struct {
 		name      string
 		addresses Addresses
@@ -114,9 +115,9 @@ func address(message *gomail.Msg, args Args) (recipients []string, err error) {
 	return recipients, nil
 }
 
-// messageID is the same whenever the job is run: made of its id, to be found in
-// a server's log, and of a digest of id and args, since ids are unique in one
-// Redis only.
+// messageID returns the same id for every attempt. It contains the job's id, so that
+// it can be found in a server's log, and a digest of id and args, since job ids are
+// unique in one Redis only.
 func (e *Sender) messageID(job *queue.Job, from *mail.Address) string {
 	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
 	if e.config.Domain != "" || !isHostName(domain) {
@@ -148,7 +149,7 @@ func (f attachedFile) attach(message *gomail.Msg) error {
 	return nil
 }
 
-// attachments reads all of them, at most limit bytes together.
+// attachments reads all attachments, at most limit bytes together.
 func (e *Sender) attachments(ctx context.Context, wanted []Attachment, limit int64) ([]attachedFile, error) {
 	var files []attachedFile
 	for _, attachment := range wanted {
@@ -177,7 +178,7 @@ func (e *Sender) fetchFile(ctx context.Context, attachment Attachment, limit int
 	if err != nil { // Check has refused it
 		return attachedFile{}, workers.Dead(fields.Wrong("attachments", "one has no URL: %s", fields.Reason(err)))
 	}
-	// Query and password may be what lets one in: they are no part of errors.
+	// Query and password may be secrets: errors do not contain them.
 	shown := (&url.URL{Scheme: from.Scheme, Host: from.Host, Path: from.Path}).String()
 	if e.config.Fetcher == nil {
 		return attachedFile{}, fmt.Errorf("attachment %s: this worker is configured to read none by URL", shown)
@@ -193,10 +194,10 @@ func (e *Sender) fetchFile(ctx context.Context, attachment Attachment, limit int
 	return attachedFile{name, partType(contentType), content}, nil
 }
 
-// partType gives what a server says in the form that a part of a message can
-// have, which gets a name of its own; empty: nothing that makes sense there.
-func partType(said string) string {
-	kind, params, err := mime.ParseMediaType(said)
+// partType returns a server's content type as a part of a message can have it, or ""
+// if a part cannot have it. The part gets a name of its own.
+func partType(contentType string) string {
+	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || strings.HasPrefix(kind, "multipart/") || strings.HasPrefix(kind, "message/") {
 		return "" // RFC 2045, section 6.4: these can't be in base64
 	}
@@ -224,7 +225,8 @@ func (e *Sender) readFile(_ context.Context, attachment Attachment, limit int64)
 	return attachedFile{name: filepath.Base(attachment.Path), content: content}, nil
 }
 
-// openAttachment looks in one folder after another. Links don't lead out of one.
+// openAttachment opens a file below one of the folders. Links that lead out of the
+// folder are refused.
 func (e *Sender) openAttachment(path string) (*os.File, error) {
 	outside := true
 	for _, folder := range e.config.Attachments {
@@ -247,8 +249,8 @@ func (e *Sender) openAttachment(path string) (*os.File, error) {
 	return nil, fs.ErrNotExist
 }
 
-// openRegular refuses pipes and devices, of which some block when they are
-// opened and others have no end.
+// openRegular opens a regular file. Opening a pipe or a device may block, and reading
+// it may never end.
 func openRegular(folder, name string) (*os.File, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"skidway/workers"
 )
 
-// An smtpPool keeps connections for the next message. The last one used is used
-// first, so that those that aren't needed become idle and are closed.
+// An smtpPool keeps connections for the next message. The most recently used one is
+// taken first, so that the others stay idle and are closed.
 type smtpPool struct {
 	config Config
 	slots  chan struct{} // one for each connection in use
@@ -19,17 +19,16 @@ type smtpPool struct {
 	idle   []*smtpConn
 	closed bool
 
-	leaving sync.WaitGroup // connections that are being closed
+	closing sync.WaitGroup // connections that are being closed
 }
 
 func newSMTPPool(config Config) *smtpPool {
 	return &smtpPool{config: config, slots: make(chan struct{}, config.Connections)}
 }
 
-// send sends a message on a connection of the pool. Servers close connections
-// that they find idle: when one was lost that had been used before, and the
-// server surely has not taken the message, the next one is tried, at last a
-// fresh one.
+// send sends a message on a connection of the pool. Servers close idle connections:
+// if a kept connection is lost and the server has certainly not accepted the
+// message, send tries the next one, and finally a new one.
 func (p *smtpPool) send(ctx context.Context, m *outgoing) (reply string, err error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -46,14 +45,14 @@ func (p *smtpPool) send(ctx context.Context, m *outgoing) (reply string, err err
 		}
 		reply, err = conn.deliver(ctx, m)
 		again := conn.state == broken && conn.reused && ctx.Err() == nil
-		p.give(conn)
+		p.put(conn)
 		if !again {
 			return reply, err
 		}
 	}
 }
 
-// take gives a connection that is idle, nil if there is none.
+// take returns an idle connection, nil if there is none.
 func (p *smtpPool) take() *smtpConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +66,8 @@ func (p *smtpPool) take() *smtpConn {
 	return conn
 }
 
-func (p *smtpPool) give(conn *smtpConn) {
+// put keeps a connection, or closes it if it cannot be used again.
+func (p *smtpPool) put(conn *smtpConn) {
 	if conn.state != usable {
 		_ = conn.wire.Close()
 		return
@@ -95,65 +95,65 @@ func (p *smtpPool) drop(conn *smtpConn) {
 	defer p.mu.Unlock()
 	if i := slices.Index(p.idle, conn); i >= 0 {
 		p.idle = slices.Delete(p.idle, i, i+1)
-		p.leaving.Go(conn.quit)
+		p.closing.Go(conn.quit)
 	}
 }
 
-// close ends what is idle and waits until all good-byes are said.
+// close closes the idle connections and blocks until that is done.
 func (p *smtpPool) close() {
 	p.mu.Lock()
 	p.closed = true
 	for _, conn := range p.idle {
 		conn.idle.Stop()
-		p.leaving.Go(conn.quit)
+		p.closing.Go(conn.quit)
 	}
 	p.idle = nil
 	p.mu.Unlock()
-	p.leaving.Wait()
+	p.closing.Wait()
 }
 
-// goodbye is how long a server has to answer to it.
-const goodbye = time.Second
+// quitTimeout bounds the wait for the answer to QUIT.
+const quitTimeout = time.Second
 
 func (conn *smtpConn) quit() {
-	conn.wire.timeout = min(conn.wire.timeout, goodbye)
+	conn.wire.timeout = min(conn.wire.timeout, quitTimeout)
 	_ = conn.client.Quit()
 	_ = conn.wire.Close()
 }
 
-// A pacer lets one message through every interval: a bucket of one token.
-type pacer struct {
+// A rateLimiter lets one message through every interval: a bucket of one token.
+type rateLimiter struct {
 	interval time.Duration // zero: no limit
 
-	mu   sync.Mutex
-	next time.Time // when the next message may go
-	line time.Time // when the next job that is snoozed comes back, at the earliest
+	mu       sync.Mutex
+	nextSend time.Time // when the next message may be sent
+	nextWake time.Time // when the next job that is snoozed comes back, at the earliest
 }
 
-func newPacer(perMinute int) *pacer {
+func newRateLimiter(perMinute int) *rateLimiter {
 	if perMinute == 0 {
-		return &pacer{}
+		return &rateLimiter{}
 	}
-	return &pacer{interval: time.Minute / time.Duration(perMinute)}
+	return &rateLimiter{interval: time.Minute / time.Duration(perMinute)}
 }
 
-// maxSnooze bounds how far behind one another jobs are snoozed: no turn may be
-// left unused because all are asleep, and a worker with another rate may come.
+// maxSnooze bounds how long jobs are snoozed, so that no slot is left unused while
+// all jobs are snoozed, and a worker with another rate may come.
 const maxSnooze = 15 * time.Minute
 
-// wait returns when a message may be sent. Where that takes more than half of
-// the time that is left, it snoozes the job at once: an attempt shall not be used
-// up by waiting.
-func (p *pacer) wait(ctx context.Context) error {
+// wait blocks until a message may be sent. If that takes more than half of the time
+// that is left, it returns an error that snoozes the job, so that waiting uses up no
+// attempt.
+func (l *rateLimiter) wait(ctx context.Context) error {
 	left := time.Duration(1<<63 - 1)
 	if deadline, has := ctx.Deadline(); has {
 		left = time.Until(deadline)
 	}
-	turn, granted := p.take(left / 2)
-	if !granted {
-		return workers.Snooze(turn)
+	delay, reserved := l.reserve(left / 2)
+	if !reserved {
+		return workers.Snooze(delay)
 	}
-	timer := time.NewTimer(turn)
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -163,23 +163,24 @@ func (p *pacer) wait(ctx context.Context) error {
 	}
 }
 
-// take gives the time until the next turn, and the turn itself if that is no
-// longer than most; else the time after which to ask again.
-func (p *pacer) take(most time.Duration) (turn time.Duration, granted bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// reserve reserves the next message's time if it is at most maxDelay away, and
+// returns the delay until then; otherwise it returns the delay after which to try
+// again.
+func (l *rateLimiter) reserve(maxDelay time.Duration) (delay time.Duration, reserved bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := time.Now()
-	turn = max(0, p.next.Sub(now))
-	if turn > most {
-		// One after another: if all came back for the same turn, all but one
-		// would be fetched, made and snoozed for nothing, again and again.
-		back := p.line
-		if back.Before(p.next) || back.Sub(now) > maxSnooze {
-			back = p.next // also where the line is too long: then several share a turn
+	delay = max(0, l.nextSend.Sub(now))
+	if delay > maxDelay {
+		// Snoozed jobs come back one after another: if all came back at the same
+		// time, all but one would be fetched and snoozed again and again.
+		wake := l.nextWake
+		if wake.Before(l.nextSend) || wake.Sub(now) > maxSnooze {
+			wake = l.nextSend // beyond maxSnooze several jobs share a time
 		}
-		p.line = back.Add(p.interval)
-		return back.Sub(now), false
+		l.nextWake = wake.Add(l.interval)
+		return wake.Sub(now), false
 	}
-	p.next = now.Add(turn + p.interval)
-	return turn, true
+	l.nextSend = now.Add(delay + l.interval)
+	return delay, true
 }

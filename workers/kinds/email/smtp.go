@@ -19,10 +19,10 @@ import (
 	"skidway/workers"
 )
 
-// An smtpConn is a connection on which messages can be sent. One goroutine at a
-// time uses it.
+// An smtpConn is a connection on which messages can be sent. It is not safe for
+// concurrent use.
 type smtpConn struct {
-	wire   *steadyConn
+	wire   *timeoutConn
 	client *smtp.Client
 	reused bool // a message was sent on it before
 	state  connState
@@ -30,37 +30,37 @@ type smtpConn struct {
 	idle *time.Timer // closes it; set while it is in the pool
 }
 
-// A connState says what may still be done with a connection.
+// A connState is the state of a connection after a message.
 type connState int
 
 const (
 	usable      connState = iota
-	broken                // and the server has not taken the message
-	unconfirmed           // broken after the message, before the answer
+	broken                // the server has not accepted the message
+	unconfirmed           // broken between the message and the answer
 )
 
-// A steadyConn gives each read and write its own deadline.
-type steadyConn struct {
+// A timeoutConn bounds each read and write by a timeout.
+type timeoutConn struct {
 	net.Conn
 	timeout time.Duration
 }
 
-func (c *steadyConn) Read(p []byte) (int, error) {
+func (c *timeoutConn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
-func (c *steadyConn) Write(p []byte) (int, error) {
+func (c *timeoutConn) Write(p []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
 }
 
-// connect makes a connection, encrypted and logged in as configured. Whatever
-// goes wrong here is no fault of a message.
+// connect returns a connection, encrypted and logged in as configured. Its errors are
+// not caused by a message.
 func (c *Config) connect(ctx context.Context) (*smtpConn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("no connection within %s", c.Timeout))
 	defer cancel()
@@ -68,7 +68,7 @@ func (c *Config) connect(ctx context.Context) (*smtpConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", because(ctx, err))
 	}
-	conn := &smtpConn{wire: &steadyConn{raw, c.Timeout}}
+	conn := &smtpConn{wire: &timeoutConn{raw, c.Timeout}}
 	stop := conn.closeWith(ctx)
 	err = c.prepare(conn)
 	if !stop() || err != nil {
@@ -78,13 +78,13 @@ func (c *Config) connect(ctx context.Context) (*smtpConn, error) {
 	return conn, nil
 }
 
-// closeWith closes the connection when ctx ends, which ends what blocks on it.
-// stop tells whether that has not happened.
+// closeWith closes the connection when ctx is done, so that no call on it blocks any
+// longer. stop reports whether it has prevented that.
 func (conn *smtpConn) closeWith(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = conn.wire.Close() })
 }
 
-// because tells the end of ctx, where that was the reason.
+// because returns the cause of the end of ctx, or err if ctx has not ended.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -92,7 +92,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// prepare goes from an open connection to where messages can be sent.
+// prepare greets the server, encrypts the connection and logs in.
 func (c *Config) prepare(conn *smtpConn) (err error) {
 	var wire net.Conn = conn.wire
 	if c.TLS == TLSImplicit {
@@ -119,14 +119,14 @@ func (c *Config) startTLS(client *smtp.Client) error {
 	case c.TLS == TLSNone || c.TLS == TLSImplicit || c.TLS == TLSStartTLS && !offered:
 		return nil
 	case !offered:
-		return fmt.Errorf("the server doesn't offer it: nothing is sent without encryption unless tls is set to %q or %q", TLSStartTLS, TLSNone)
+		return fmt.Errorf("the server doesn't offer it: no message is sent without encryption unless tls is set to %q or %q", TLSStartTLS, TLSNone)
 	}
 	return client.StartTLS(c.tlsConfig())
 }
 
-// ErrLogin: the mail server and the worker found no way to log in, or the
-// server refused it. The settings are wrong, not the message.
-var ErrLogin = errors.New("the mail server doesn't let us in: check user name, password, auth and tls")
+// ErrLogin: the mail server offers no method to log in that the worker may use, or
+// it refuses the login. The settings are wrong, not the message.
+var ErrLogin = errors.New("login at the mail server failed: check user name, password, auth and tls")
 
 func (c *Config) logIn(client *smtp.Client) error {
 	if c.Username == "" {
@@ -146,13 +146,14 @@ func (c *Config) logIn(client *smtp.Client) error {
 	return err
 }
 
-// authMethod picks what the server offers. AuthAuto prefers what doesn't show
-// the password and never shows it without TLS.
+// authMethod returns the first method that the server offers and the settings allow.
+// AuthAuto prefers methods that do not send the password, and allows the others
+// only with TLS.
 func (c *Config) authMethod(client *smtp.Client, offered []string) (smtp.Auth, error) {
 	methods := []struct {
 		name string
 		auth smtp.Auth
-		open bool // shows the password
+		open bool // sends the password
 	}{
 		{AuthSCRAMSHA256, smtp.ScramSHA256Auth(c.Username, c.Password), false},
 		{AuthSCRAMSHA1, smtp.ScramSHA1Auth(c.Username, c.Password), false},
@@ -168,19 +169,18 @@ func (c *Config) authMethod(client *smtp.Client, offered []string) (smtp.Auth, e
 			return method.auth, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: with auth %q and tls %q there is nothing to use in what it offers, %q", ErrLogin, c.Auth, c.TLS, offered)
+	return nil, fmt.Errorf("%w: with auth %q and tls %q none of the methods can be used that it offers: %q", ErrLogin, c.Auth, c.TLS, offered)
 }
 
-// ErrUnconfirmed: the connection was lost after the whole message and before the
-// server's answer. Nobody knows whether it was taken. It is sent again, with the
-// same Message-ID.
+// ErrUnconfirmed: the connection was lost between the end of the message and the
+// server's answer, so that the server may have accepted it. It is sent again, with
+// the same Message-ID.
 var ErrUnconfirmed = errors.New("the connection was lost before the answer to the message: it may have been sent, and is sent again with the same Message-ID")
 
-// unconfirmedPatience is how many timeouts the answer to a message may take.
-const unconfirmedPatience = 10
+// acceptTimeouts is the number of timeouts that the answer to a message may take.
+const acceptTimeouts = 10
 
-// deliver sends a message and gives the server's answer. It tells in conn.state
-// what has become of the connection.
+// deliver sends a message, sets conn.state and returns the server's answer.
 func (conn *smtpConn) deliver(ctx context.Context, m *outgoing) (reply string, err error) {
 	stop := conn.closeWith(ctx)
 	defer func() {
@@ -197,20 +197,20 @@ func (conn *smtpConn) deliver(ctx context.Context, m *outgoing) (reply string, e
 	return conn.transfer(ctx, m)
 }
 
-// fits compares the message with what the server has said it takes.
+// fits returns an error if the server does not accept such a message.
 func (conn *smtpConn) fits(m *outgoing) error {
 	_, size := conn.client.Extension("SIZE") // RFC 1870; zero or none: unknown
-	if most, err := strconv.Atoi(size); err == nil && most > 0 && len(m.content) > most {
-		return workers.Dead(fmt.Errorf("%w: it has %d bytes encoded, this server takes %d", ErrTooLarge, len(m.content), most))
+	if limit, err := strconv.Atoi(size); err == nil && limit > 0 && len(m.content) > limit {
+		return workers.Dead(fmt.Errorf("%w: it has %d bytes encoded, this server accepts %d", ErrTooLarge, len(m.content), limit))
 	}
 	international := !isASCII(m.sender)
 	for _, recipient := range m.recipients {
 		international = international || !isASCII(recipient)
 	}
 	if able, _ := conn.client.Extension("SMTPUTF8"); international && !able {
-		return workers.Dead(errors.New("an address has letters beyond ASCII, and this server doesn't take such (SMTPUTF8)"))
+		return workers.Dead(errors.New("an address has letters beyond ASCII, and this server does not accept them (SMTPUTF8)"))
 	}
-	// Others needn't ask for it: a server further on may not have it.
+	// Only if needed: the next server on the way may not support it.
 	conn.client.SkipSMTPUTF8(!international)
 	return nil
 }
@@ -219,8 +219,8 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// announce names sender and recipients. All of them are tried, so that the error
-// tells of each that is refused.
+// announce sends the sender and the recipients. It tries all recipients, so that the
+// error names each that is refused.
 func (conn *smtpConn) announce(ctx context.Context, m *outgoing) error {
 	if err := conn.client.Mail(envelope(m.sender)); err != nil {
 		return conn.refused(ctx, fmt.Sprintf("sender %s", m.sender), err)
@@ -248,25 +248,24 @@ func (conn *smtpConn) announce(ctx context.Context, m *outgoing) error {
 	return err
 }
 
-// envelope quotes what must be quoted.
+// envelope returns an address as the envelope has it, quoted where necessary.
 func envelope(address string) string { return (&mail.Address{Address: address}).String() }
 
-// transfer sends the content. Nothing but the end of the message makes the
-// server take it.
+// transfer sends the content. The server accepts the message only at its end.
 func (conn *smtpConn) transfer(ctx context.Context, m *outgoing) (reply string, err error) {
 	data, err := conn.client.Data()
 	if err != nil {
 		return "", conn.refused(ctx, "message", err)
 	}
 	if _, err := data.Write(m.content); err != nil {
-		return "", conn.lost(ctx, err) // not closed: that would end the message here
+		return "", conn.lost(ctx, err) // data is not closed: that would end the message
 	}
 	return conn.finish(ctx, data)
 }
 
 func (conn *smtpConn) finish(ctx context.Context, data io.WriteCloser) (reply string, err error) {
 	timeout := conn.wire.timeout
-	conn.wire.timeout *= unconfirmedPatience
+	conn.wire.timeout *= acceptTimeouts
 	err = data.Close()
 	conn.wire.timeout = timeout
 	var answer *textproto.Error
@@ -283,8 +282,8 @@ func (conn *smtpConn) finish(ctx context.Context, data io.WriteCloser) (reply st
 	return reply, nil
 }
 
-// refused makes an error of a command that failed, and the job dead if the
-// server has refused for good.
+// refused returns the error of a command that failed; it makes the job dead if the
+// server has refused it for good.
 func (conn *smtpConn) refused(ctx context.Context, what string, err error) error {
 	err = conn.answered(ctx, what, err)
 	if conn.state != usable {
@@ -297,8 +296,8 @@ func (conn *smtpConn) refused(ctx context.Context, what string, err error) error
 	return err
 }
 
-// answered tells an answer from a lost connection. 421 is both: the server
-// closes the connection and has taken nothing.
+// answered returns the error of an answer or of a lost connection. 421 is both: the
+// server closes the connection and has accepted nothing.
 func (conn *smtpConn) answered(ctx context.Context, what string, err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code != 421 {
@@ -312,7 +311,7 @@ func (conn *smtpConn) lost(ctx context.Context, err error) error {
 	return fmt.Errorf("the connection was lost before the message was sent: %w", because(ctx, err))
 }
 
-// reset makes the server forget what was announced.
+// reset makes the server forget the sender and the recipients.
 func (conn *smtpConn) reset() {
 	if err := conn.client.Reset(); err != nil {
 		conn.state = broken
@@ -334,7 +333,7 @@ func forGood(err error) bool {
 	return true
 }
 
-// refusedRecipients says who was refused, and why.
+// refusedRecipients is the error of the recipients that were refused.
 type refusedRecipients struct {
 	refusals []error
 	of       int

@@ -19,13 +19,13 @@ import (
 	"skidway/workers"
 )
 
-// An content is what a message says, in plain text, HTML or both.
+// A content is the subject and the body of a message, in plain text, HTML or both.
 type content struct{ subject, text, html string }
 
 func (b content) size() int64 { return int64(len(b.subject) + len(b.text) + len(b.html)) }
 
-// write makes HTML an alternative of the text, the better one, where both are
-// there.
+// write sets the body. If there are both, HTML is the preferred alternative of the
+// text.
 func (b content) write(message *gomail.Msg) {
 	if b.text != "" {
 		message.SetBodyString(gomail.TypeTextPlain, b.text)
@@ -39,8 +39,8 @@ func (b content) write(message *gomail.Msg) {
 	}
 }
 
-// render makes the body of what a job gives: plain text, templates in the job,
-// or templates in files.
+// render returns the content of a message: the job's text, or the result of its
+// templates, which are in the job or in files.
 func (e *Sender) render(ctx context.Context, args Args) (content, error) {
 	var sources templates
 	switch {
@@ -76,13 +76,13 @@ func (e *Sender) checkSize(body content) error {
 	return nil
 }
 
-// An source is a template and where it comes from.
+// A source is a template and the name of its place in error messages.
 type source struct{ name, text string }
 
 type templates struct{ subject, text, html source }
 
-// readTemplate reads the files of a template. They are read each time: a
-// changed one is used at once, and a folder may be replaced by another.
+// readTemplate reads the files of a template. It reads them for each message, so that
+// a changed file is used at once, and the folder may be replaced.
 func (e *Sender) readTemplate(name, subject string) (s templates, err error) {
 	if e.config.Templates == "" {
 		return s, fmt.Errorf("template %s: this worker is configured with no folder of templates", name)
@@ -117,15 +117,15 @@ func (e *Sender) readTemplate(name, subject string) (s templates, err error) {
 	return s, cmp.Or(textErr, htmlErr)
 }
 
-// fileError says what is wrong with a file that a job needs. A file that isn't
-// there or lies outside makes the job dead; want of resources passes.
+// fileError returns the error of a file that a job needs. It makes the job dead,
+// unless the error is temporary, such as too many open files.
 func fileError(what, path string, err error) error {
 	if err == nil {
 		return nil
 	}
 	err = fmt.Errorf("%s %s: %w", what, path, err)
-	var passing interface{ Temporary() bool }
-	if errors.As(err, &passing) && passing.Temporary() {
+	var temporary interface{ Temporary() bool }
+	if errors.As(err, &temporary) && temporary.Temporary() {
 		return err
 	}
 	return workers.Dead(err)
@@ -133,7 +133,7 @@ func fileError(what, path string, err error) error {
 
 func (s templates) execute(ctx context.Context, data Data, limit int64) (body content, err error) {
 	if data == nil {
-		data = Data{} // a key that it lacks is an error, as in any other
+		data = Data{} // a missing key is an error here, too
 	}
 	if body.subject, err = s.subject.executeText(ctx, data, limit); err != nil {
 		return body, err
@@ -148,7 +148,7 @@ func (s templates) execute(ctx context.Context, data Data, limit int64) (body co
 		return body, err
 	}
 	if body.text == "" && body.html == "" {
-		return body, fmt.Errorf("%s: the templates have made an empty message", cmp.Or(s.text.name, s.html.name))
+		return body, fmt.Errorf("%s: the templates produce an empty message", cmp.Or(s.text.name, s.html.name))
 	}
 	return body, nil
 }
@@ -183,10 +183,10 @@ func (s source) write(parsed interface{ Execute(io.Writer, any) error }, data Da
 	return out.String(), nil
 }
 
-// ErrTooLarge: text and attachments are more than [Config.MaxSize].
+// ErrTooLarge: text and attachments together exceed [Config.MaxSize].
 var ErrTooLarge = errors.New("the message is too large")
 
-// A boundedText stops a template that writes without end.
+// A boundedText returns ErrTooLarge when a template has written too much.
 type boundedText struct {
 	strings.Builder
 	left int64
@@ -199,31 +199,32 @@ func (b *boundedText) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// goOn is what a template calls at each turn of a range and whenever a template
-// begins: it can turn for years and write nothing, and nobody can stop it.
-const goOn = "skidwayGoOn"
+// checkEnd is the name of a function that templates call at each step of a range and
+// at the start of each template. Without it a template that writes nothing could
+// run for years.
+const checkEnd = "skidwayCheckEnd"
 
-// endable gives what makes a template end with ctx.
+// endable returns the functions that make a template end when ctx is done.
 func endable(ctx context.Context) map[string]any {
-	return map[string]any{goOn: func() (bool, error) { return true, context.Cause(ctx) }}
+	return map[string]any{checkEnd: func() (bool, error) { return true, context.Cause(ctx) }}
 }
 
-// makeEndable puts the calls in.
+// makeEndable inserts the calls of checkEnd.
 func makeEndable(tree *parse.Tree) {
 	if tree == nil || tree.Root == nil {
 		return
 	}
-	// A variable: html/template has nothing to escape then.
-	trees, err := parse.Parse("", "{{$_ := "+goOn+"}}", "", "", map[string]any{goOn: goOn})
+	// It assigns a variable, so that html/template has nothing to escape.
+	trees, err := parse.Parse("", "{{$_ := "+checkEnd+"}}", "", "", map[string]any{checkEnd: checkEnd})
 	if err != nil {
-		return // of a constant: it can't be
+		return // it is a constant, which parses
 	}
 	call := trees[""].Root.Nodes[0]
 	interrupt(tree.Root, call)
 	tree.Root.Nodes = append([]parse.Node{call.Copy()}, tree.Root.Nodes...)
 }
 
-// interrupt puts a call at the start of every range below a list.
+// interrupt inserts the call at the start of every range below a list.
 func interrupt(list *parse.ListNode, call parse.Node) {
 	if list == nil {
 		return

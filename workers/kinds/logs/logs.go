@@ -1,9 +1,8 @@
-// Package logs ships and counts log files and reports the counts: jobs of the
-// kinds logs.ship, logs.count and logs.report.
+// Package logs ships and counts log files and reports the counts: jobs of the kinds
+// logs.ship, logs.count and logs.report.
 package logs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,27 +22,27 @@ import (
 	"skidway/workers/kinds/internal/fields"
 )
 
-// A Config says what jobs may do with log files.
+// Config configures [Handlers].
 type Config struct {
-	// Folders that files may be read from, absolute or from where the worker
-	// runs. Empty: none may.
+	// Folders that files may be read from, absolute or relative to the working
+	// directory.
 	Folders []string
 
-	// Countries is the database by which logs.count counts; nil means the
-	// embedded one.
+	// Countries is the database that logs.count uses; nil means the embedded
+	// one.
 	Countries *geo.DB
 }
 
-// Handlers runs jobs of the kinds logs.ship, logs.report and logs.count. Its methods
-// may be called by many goroutines at once.
+// Handlers has the handlers of logs.ship, logs.report and logs.count. It is safe for
+// concurrent use.
 type Handlers struct {
 	db      *rdb.DB
 	config  Config
 	folders []string // without links
 }
 
-// New makes Handlers for the channels of db, which stays the caller's to close.
-// Errors match [queue.ErrInvalid].
+// New returns Handlers for the channels of db, which the caller closes. An error wraps
+// [queue.ErrInvalid]: a folder does not exist.
 func New(db *rdb.DB, config Config) (*Handlers, error) {
 	l := &Handlers{db: db, config: config}
 	for _, folder := range config.Folders {
@@ -56,7 +55,7 @@ func New(db *rdb.DB, config Config) (*Handlers, error) {
 	return l, nil
 }
 
-// realPath makes a path absolute and follows its links.
+// realPath returns the absolute path without links.
 func realPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -65,18 +64,18 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// files gives the files that paths stand for: files and folders, with patterns
-// as of path/filepath.Match, and the parts of a day as of strftime. What lies
-// outside of the folders makes the job dead; a file that is not there is an error
-// to be tried again: it may come.
+// files returns the files of some paths: of files and folders, with patterns as of
+// [filepath.Match], and parts of a day as of strftime. A path outside of the folders
+// makes the job dead. A file that does not exist is an error that is retried: it may
+// be created later.
 func (l *Handlers) files(paths []string, day logDay) ([]string, error) {
 	var found []string
 	for _, pattern := range paths {
 		path := day.expand(pattern)
 		matches := []string{path}
 		if at := strings.IndexAny(path, "*?["); at >= 0 {
-			// Others' folders are not even searched: that may take for ever,
-			// and tells what is there.
+			// Other folders are not searched: that may take long, and would
+			// disclose their contents.
 			err := l.allow(filepath.Dir(path[:at] + "x"))
 			if err != nil {
 				return nil, err
@@ -85,7 +84,7 @@ func (l *Handlers) files(paths []string, day logDay) ([]string, error) {
 				return nil, workers.Dead(fields.Wrong("paths", "%q: %v", pattern, err))
 			}
 			if len(matches) == 0 {
-				return nil, fmt.Errorf("no file is like %s", path)
+				return nil, fmt.Errorf("no file matches %s", path)
 			}
 		}
 		for _, match := range matches {
@@ -99,7 +98,7 @@ func (l *Handlers) files(paths []string, day logDay) ([]string, error) {
 	if len(missing) > 0 {
 		return nil, missing[0]
 	}
-	for _, file := range files { // links in folders may lead anywhere
+	for _, file := range files { // links in folders may lead out of them
 		if err := l.allow(file); err != nil {
 			return nil, err
 		}
@@ -107,11 +106,11 @@ func (l *Handlers) files(paths []string, day logDay) ([]string, error) {
 	return files, nil
 }
 
-// allow refuses what lies in none of the folders.
+// allow returns an error if a path is in none of the folders.
 func (l *Handlers) allow(path string) error {
 	real, err := realPath(path)
 	for above := path; errors.Is(err, fs.ErrNotExist) && above != filepath.Dir(above); {
-		above = filepath.Dir(above) // what is not there yet is judged by where it would be
+		above = filepath.Dir(above) // of a file that does not exist the folder decides
 		if real, err = realPath(above); err == nil && l.within(real) {
 			return nil
 		}
@@ -125,7 +124,7 @@ func (l *Handlers) allow(path string) error {
 	return workers.Dead(fmt.Errorf("%s is in none of the folders that this worker's configuration lists for logs: %s", path, strings.Join(l.folders, ", ")))
 }
 
-// within tells whether a path without links is in one of the folders.
+// within reports whether a path without links is in one of the folders.
 func (l *Handlers) within(real string) bool {
 	return slices.ContainsFunc(l.folders, func(folder string) bool {
 		below := strings.TrimSuffix(folder, string(os.PathSeparator)) + string(os.PathSeparator)
@@ -133,7 +132,7 @@ func (l *Handlers) within(real string) bool {
 	})
 }
 
-// checkPaths wants some paths.
+// checkPaths returns an error unless there are paths, and each is a valid pattern.
 func checkPaths(paths []string) error {
 	if len(paths) == 0 {
 		return fields.Wrong("paths", "it is missing: want a list of files or folders")
@@ -149,8 +148,8 @@ func checkPaths(paths []string) error {
 	return nil
 }
 
-// checkLogName wants a name that a channel or subscriber can have.
-func checkLogName(field, what, name string) error {
+// checkName returns an error unless a channel or subscriber can have the name.
+func checkName(field, what, name string) error {
 	if name == "" {
 		return fields.Wrong(field, "it is missing: want the name of a %s", what)
 	}
@@ -160,17 +159,12 @@ func checkLogName(field, what, name string) error {
 	return nil
 }
 
-// channel opens an existing channel.
-func (l *Handlers) channel(ctx context.Context, name string) (*distribute.Channel, error) {
-	return distribute.OpenExisting(ctx, l.db, name)
-}
-
-// A Day says which day a job about logs is for, and in whose time zone.
+// A Day is the day of a job about logs, and its time zone.
 type Day struct {
-	// Day is "yesterday" (also where it is empty), "today", or a day such as
-	// 2026-11-30. The first two are seen from when the job was due by its
-	// schedule, or else was enqueued; so a repeat means the same day.
-	// A job that follows another one has the due time of that one's schedule.
+	// Day is "yesterday", "today", or a day such as 2026-11-30; empty means
+	// "yesterday". The first two are relative to the time at which the job was
+	// due by its schedule, or else was enqueued, so that each attempt has the
+	// same day. A job that follows another one has the due time of that one.
 	Day string `json:"day,omitempty"`
 
 	// TZ is the time zone of the days, as Europe/Berlin; empty means UTC.
@@ -203,33 +197,32 @@ func (d Day) zone() (*time.Location, error) {
 	return zone, nil
 }
 
-// A logDay is a day as a job has it, written down as UTC: there are zones where
-// some days have no midnight, and a time that isn't there would be one of
-// another day.
+// A logDay is a day of some time zone, stored as a time in UTC: in some zones a day
+// has no midnight, and a time that does not exist would become one of another day.
 type logDay struct{ time.Time }
 
-// of gives the day for a job. text is Day's, or another one of the same args.
+// of returns the day of a job. text is Day, or another day of the same args.
 func (d Day) of(job *queue.Job, text string) logDay {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		return logDay{day}
 	}
 	zone, err := d.zone()
 	if err != nil {
-		zone = time.UTC // check has refused it
+		zone = time.UTC // check has returned the error
 	}
-	seen := job.Enqueued
+	now := job.Enqueued
 	if due, err := time.Parse(time.RFC3339, job.Headers[queue.HeaderDue]); err == nil {
-		seen = due
+		now = due
 	}
-	seen = seen.In(zone)
-	seen = time.Date(seen.Year(), seen.Month(), seen.Day(), seen.Hour(), seen.Minute(), seen.Second(), 0, time.UTC)
+	now = now.In(zone)
+	now = time.Date(now.Year(), now.Month(), now.Day(), now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
 	if text == "today" {
-		return logDay{seen}
+		return logDay{now}
 	}
-	return logDay{seen.AddDate(0, 0, -1)}
+	return logDay{now.AddDate(0, 0, -1)}
 }
 
-// expand puts the day into a path: %Y, %m, %d and what else strftime knows.
+// expand replaces the parts of a day in a path: %Y, %m, %d and the others of strftime.
 func (d logDay) expand(path string) string { return strftime.Format(path, d.Time) }
 
 func (d logDay) String() string { return d.Format(time.DateOnly) }

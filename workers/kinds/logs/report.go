@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -18,46 +19,41 @@ import (
 	"skidway/workers/kinds/internal/fields"
 )
 
-// ReportArgs are the args of logs.report: which counts, and of which days.
+// ReportArgs are the args of logs.report: the counts of a subscriber, of some days.
 type ReportArgs struct {
 	Channel    string `json:"channel"`
 	Subscriber string `json:"subscriber"`
 
-	// From and To are the first and the last day, each as [Day] has it; empty:
-	// no bound. Where Day is given it is both.
+	// From and To are the first and the last day, in the form of [Day]; empty
+	// means no bound. Day sets both.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	Day
 
-	Top int `json:"top,omitempty"` // only the highest of each day; zero: all
+	Top int `json:"top,omitempty"` // rows of each day, the highest ones; zero means all
 }
 
-// Kind is logs.report.
+// Kind returns "logs.report".
 func (ReportArgs) Kind() string { return "logs.report" }
 
-// Check gives a [fields.Error] for the first field that can't be right.
+// Check returns a [fields.Error] for the first field that is not allowed.
 func (a ReportArgs) Check() error {
-	if err := checkLogName("channel", "channel", a.Channel); err != nil {
+	if err := checkName("channel", "channel", a.Channel); err != nil {
 		return err
 	}
-	if err := checkLogName("subscriber", "subscriber", a.Subscriber); err != nil {
+	if err := checkName("subscriber", "subscriber", a.Subscriber); err != nil {
 		return err
 	}
 	switch {
 	case a.Day.Day != "" && (a.From != "" || a.To != ""):
-		return fields.Wrong("day", "it stands for from and to: leave these out")
+		return fields.Wrong("day", "it sets from and to: leave these out")
 	case a.Top < 0:
-		return fields.Wrong("top", "%d: it can't be below zero", a.Top)
+		return fields.Wrong("top", "%d: it must not be negative", a.Top)
 	}
-	for field, text := range map[string]string{"from": a.From, "to": a.To} {
-		if err := checkDay(field, text); err != nil {
-			return err
-		}
-	}
-	return a.Day.check()
+	return cmp.Or(checkDay("from", a.From), checkDay("to", a.To), a.Day.check())
 }
 
-// days gives the bounds of the report for a job.
+// days returns the bounds of the report of a job.
 func (a ReportArgs) days(job *queue.Job) distribute.ReportOptions {
 	if a.Day.Day != "" {
 		a.From, a.To = a.Day.Day, a.Day.Day
@@ -72,8 +68,8 @@ func (a ReportArgs) days(job *queue.Job) distribute.ReportOptions {
 	return o
 }
 
-// A Result is, as JSON, the result of logs.report and logs.count. The sums
-// are of all that was counted, whatever days the rows are of.
+// Result is the result of logs.report and logs.count, as JSON. The sums are those of
+// all lines that were counted, also of days that are not reported.
 type Result struct {
 	From       string   `json:"from,omitempty"`
 	To         string   `json:"to,omitempty"`
@@ -82,17 +78,17 @@ type Result struct {
 	Unknown    int64    `json:"unknown_country"`
 	Unparsable int64    `json:"unparsable"`
 	Files      int64    `json:"files"`
-	Problems   []string `json:"problems"` // files that are not counted in whole, and why
-	CSV        string   `json:"csv"`      // as "skidway logs report -o csv"
-	Table      string   `json:"table"`    // for people, in plain text
+	Problems   []string `json:"problems"` // of files that are not counted completely
+	CSV        string   `json:"csv"`      // as "skidway logs report -o csv" prints it
+	Table      string   `json:"table"`    // as plain text
 }
 
-// Report reads what a subscriber has counted. It is an error, to be tried again,
-// that there is no such channel or subscriber. Rows of more than a megabyte make
-// the job dead: ask for fewer days, or for the top.
+// Report is the handler of logs.report: its result has the counts of a subscriber. If
+// the channel or the subscriber does not exist the job is retried. If the rows exceed
+// [workers.MaxResult] the job is dead: fewer days, or Top, make fewer rows.
 func (l *Handlers) Report(ctx context.Context, job *workers.Job[ReportArgs]) error {
 	args := job.Args
-	channel, err := l.channel(ctx, args.Channel)
+	channel, err := distribute.OpenExisting(ctx, l.db, args.Channel)
 	if err != nil {
 		return invalidName(err)
 	}
@@ -119,7 +115,7 @@ func resultOf(report distribute.Report, columns []string, top int) Result {
 		result.Problems = append(result.Problems, p.File+": "+p.Note)
 	}
 	for _, file := range report.Abandoned {
-		result.Problems = append(result.Problems, file+": not counted, its upload was given up: ship it again")
+		result.Problems = append(result.Problems, file+": not counted, its upload was abandoned: ship it again")
 	}
 	var text, table strings.Builder
 	records := csv.NewWriter(&text)
@@ -138,7 +134,7 @@ func resultOf(report distribute.Report, columns []string, top int) Result {
 	return result
 }
 
-// rowCells are a row's values in the order of the columns.
+// rowCells returns the values of a row in the order of the columns.
 func rowCells(row distribute.Row, columns []string) []string {
 	cells := make([]string, len(columns))
 	for i, column := range columns {
@@ -147,28 +143,28 @@ func rowCells(row distribute.Row, columns []string) []string {
 	return cells
 }
 
-// CountArgs are the args of logs.count: files to count inside the worker.
+// CountArgs are the args of logs.count: some files.
 type CountArgs struct {
-	Paths  []string `json:"paths"`            // as those of [ShipArgs]
-	By     []string `json:"by,omitempty"`     // day, country; empty: both
-	Format string   `json:"format,omitempty"` // empty: auto
-	Top    int      `json:"top,omitempty"`    // only the highest of each day; zero: all
+	Paths  []string `json:"paths"`            // as in [ShipArgs]
+	By     []string `json:"by,omitempty"`     // day, country; empty means both
+	Format string   `json:"format,omitempty"` // empty means auto
+	Top    int      `json:"top,omitempty"`    // rows of each day, the highest ones; zero means all
 
-	// With a TZ the days that are counted are that zone's; without, they are
-	// those that the lines are written with.
+	// The days that are counted are those of TZ; without it, those of the
+	// times in the lines.
 	Day
 }
 
-// Kind is logs.count.
+// Kind returns "logs.count".
 func (CountArgs) Kind() string { return "logs.count" }
 
-// Check gives a [fields.Error] for the first field that can't be right.
+// Check returns a [fields.Error] for the first field that is not allowed.
 func (a CountArgs) Check() error {
 	if err := checkPaths(a.Paths); err != nil {
 		return err
 	}
 	if a.Top < 0 {
-		return fields.Wrong("top", "%d: it can't be below zero", a.Top)
+		return fields.Wrong("top", "%d: it must not be negative", a.Top)
 	}
 	for _, what := range a.By {
 		if what != "day" && what != "country" {
@@ -186,13 +182,13 @@ func (a CountArgs) Check() error {
 func (l *Handlers) counting(a CountArgs) distribute.CountryDayConfig {
 	c := distribute.CountryDayConfig{By: a.By, Format: a.Format, Countries: l.config.Countries}
 	if a.TZ != "" {
-		c.Zone, _ = a.zone() // check has refused others
+		c.Zone, _ = a.zone() // check has returned the error
 	}
 	return c
 }
 
-// Count counts files in this process, without Redis. Nothing is kept but the
-// result, a [Result].
+// Count is the handler of logs.count: it counts files in this process, without Redis.
+// Its result is a [Result].
 func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err error) {
 	args := job.Args
 	files, err := l.files(args.Paths, args.of(job.Job, args.Day.Day))
@@ -208,13 +204,13 @@ func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	batch, err := distribute.NewBatch(db, aggregation, distribute.BatchConfig{Workers: 1, Notify: tellJob(ctx)}).Run(ctx, files)
+	batch, err := distribute.NewBatch(db, aggregation, distribute.BatchConfig{Workers: 1, Notify: logTo(ctx)}).Run(ctx, files)
 	if err != nil {
 		return err
 	}
 	for _, file := range batch.Files {
 		if file.Outcome == distribute.Failed {
-			return fmt.Errorf("nothing is counted: %w", file.Err)
+			return fmt.Errorf("no file is counted: %w", file.Err)
 		}
 	}
 	return setResult(ctx, resultOf(batch.Report, distribute.Columns(aggregation.Settings()), args.Top))

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,30 +9,30 @@ import (
 	"skidway/workers"
 )
 
-// ShipArgs are the args of logs.ship: which files go to which channel.
+// ShipArgs are the args of logs.ship: some files, and the channel that they go to.
 type ShipArgs struct {
 	Channel string `json:"channel"`
 
-	// Paths of files and folders. In them %Y, %m, %d and the like stand for
+	// Paths of files and folders. %Y, %m, %d and the like stand for parts of
 	// the day, and *, ? and [ match as in a shell.
 	Paths []string `json:"paths"`
 
-	// Subscribers are created if there are none of these names.
+	// Subscribers are created if they do not exist.
 	Subscribers []string `json:"subscribers,omitempty"`
 
 	Day
 }
 
-// Kind is logs.ship.
+// Kind returns "logs.ship".
 func (ShipArgs) Kind() string { return "logs.ship" }
 
-// Check gives a fields.Error for the first field that can't be right.
+// Check returns a [fields.Error] for the first field that is not allowed.
 func (a ShipArgs) Check() error {
-	if err := checkLogName("channel", "channel", a.Channel); err != nil {
+	if err := checkName("channel", "channel", a.Channel); err != nil {
 		return err
 	}
 	for i, name := range a.Subscribers {
-		if err := checkLogName(fmt.Sprintf("subscribers[%d]", i), "subscriber", name); err != nil {
+		if err := checkName(fmt.Sprintf("subscribers[%d]", i), "subscriber", name); err != nil {
 			return err
 		}
 	}
@@ -43,22 +42,23 @@ func (a ShipArgs) Check() error {
 	return a.Day.check()
 }
 
-// A ShipResult is, as JSON, the result of logs.ship.
+// ShipResult is the result of logs.ship, as JSON.
 type ShipResult struct {
 	Channel string `json:"channel"`
 	Day     string `json:"day"`
 	Files   int    `json:"files"`
-	Shipped int    `json:"shipped"` // the others were known, or are empty
+	Shipped int    `json:"shipped"` // the others were shipped before, or are empty
 	Empty   int    `json:"empty"`
 	Bytes   int64  `json:"bytes"` // uploaded, as the files are, compressed or not
 
-	// Lines of the files that each subscriber has counted.
+	// Lines is the number of lines that each subscriber has counted.
 	Lines map[string]int64 `json:"lines"`
 }
 
-// Ship uploads the files and ends when every subscriber has counted them. A
-// repeat uploads only what is not there yet. It is an error, to be tried again,
-// that a file is not there, can't be read, or that nobody subscribes.
+// Ship is the handler of logs.ship: it uploads the files and blocks until every
+// subscriber has counted them. Another attempt uploads only the missing files. If a
+// file does not exist or cannot be read, or the channel has no subscriber, the job is
+// retried.
 func (l *Handlers) Ship(ctx context.Context, job *workers.Job[ShipArgs]) error {
 	args := job.Args
 	day := args.of(job.Job, args.Day.Day)
@@ -80,16 +80,16 @@ func (l *Handlers) Ship(ctx context.Context, job *workers.Job[ShipArgs]) error {
 		return err
 	}
 	if len(subscribers) == 0 {
-		return fmt.Errorf("channel %s has no subscriber: nobody would count the files", args.Channel)
+		return fmt.Errorf("channel %s has no subscriber that would count the files", args.Channel)
 	}
-	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{Wait: true, Notify: tellJob(ctx)}).Ship(ctx, files)
+	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{Wait: true, Notify: logTo(ctx)}).Ship(ctx, files)
 	if err != nil {
 		return err
 	}
 	return setShipped(ctx, ShipResult{Channel: args.Channel, Day: day.String(), Files: len(files)}, results)
 }
 
-// setShipped sums up what became of the files.
+// setShipped sets the result of some files.
 func setShipped(ctx context.Context, result ShipResult, files []distribute.ShippedFile) error {
 	result.Lines = map[string]int64{}
 	var failed []error
@@ -113,19 +113,15 @@ func setShipped(ctx context.Context, result ShipResult, files []distribute.Shipp
 	return setResult(ctx, result)
 }
 
-// setResult sets what a job came to, as JSON.
+// setResult sets the result of a job. The job is dead if it is too large.
 func setResult(ctx context.Context, result any) error {
-	text, err := json.Marshal(result)
-	if err == nil {
-		err = workers.SetResult(ctx, text)
-	}
-	if err != nil {
-		return workers.Dead(fmt.Errorf("set the result: %w", err))
+	if err := workers.SetResultJSON(ctx, result); err != nil {
+		return workers.Dead(err)
 	}
 	return nil
 }
 
-// invalidName makes a job dead whose channel or subscriber can't have its name.
+// invalidName makes a job dead if its channel or subscriber cannot have its name.
 func invalidName(err error) error {
 	var name *distribute.InvalidNameError
 	if errors.As(err, &name) {
@@ -134,8 +130,8 @@ func invalidName(err error) error {
 	return err
 }
 
-// tellJob writes what happens into the job's log.
-func tellJob(ctx context.Context) distribute.Notify {
+// logTo returns a function that logs events with the job.
+func logTo(ctx context.Context) distribute.Notify {
 	log := workers.Logger(ctx)
 	return func(e distribute.Event) {
 		if e.Err != nil {

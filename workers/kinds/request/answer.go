@@ -1,7 +1,6 @@
 package request
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,11 +13,11 @@ import (
 )
 
 const (
-	// MaxHTTPBody is the most bytes of an answer's body that are kept in the
+	// MaxHTTPBody is the maximal number of bytes of a body that are kept in the
 	// result of http.request.
 	MaxHTTPBody = 64 << 10
 
-	// MaxRetryAfter is the longest wait for which a server may ask.
+	// MaxRetryAfter is the longest wait that a server may ask for.
 	MaxRetryAfter = 24 * time.Hour
 
 	maxExcerpt     = 512     // bytes of a body in an error
@@ -29,24 +28,18 @@ const (
 type Result struct {
 	Status int `json:"status"`
 
-	// Headers has those that a later job may need: Content-Type, ETag,
+	// Headers has the headers that a later job may need: Content-Type, ETag,
 	// Last-Modified, Location and X-Request-Id.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// Body is the first [MaxHTTPBody] bytes; Bytes has them instead if they
-	// are no UTF-8, in base64. Truncated says that there were more.
+	// Body is the first [MaxHTTPBody] bytes. If they are not UTF-8, Bytes has
+	// them instead, in base64. Truncated is set if there were more.
 	Body      string `json:"body,omitempty"`
 	Bytes     []byte `json:"bytes,omitempty"`
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-func (r *Result) encode() []byte {
-	text, _ := json.Marshal(r) // strings, numbers and bytes always marshal
-	return text
-}
-
-// readResult reads an answer. What it could read is there also if err is not
-// nil.
+// readResult reads an answer. It returns what it could read also with an error.
 func readResult(response *http.Response) (*Result, error) {
 	result := &Result{Status: response.StatusCode, Headers: map[string]string{}}
 	for _, name := range []string{"Content-Type", "ETag", "Last-Modified", "Location", "X-Request-Id"} {
@@ -70,7 +63,7 @@ func readResult(response *http.Response) (*Result, error) {
 	return result, err
 }
 
-// completeRunes cuts a character off that is not there as a whole.
+// completeRunes cuts off an incomplete character at the end.
 func completeRunes(text []byte) []byte {
 	for i := 1; i <= min(len(text), utf8.UTFMax); i++ {
 		if tail := text[len(text)-i:]; utf8.RuneStart(tail[0]) {
@@ -83,7 +76,7 @@ func completeRunes(text []byte) []byte {
 	return text
 }
 
-// refusal is the error of an answer that is no success.
+// refusal returns the error of an answer with another status than expected.
 func refusal(request *http.Request, response *http.Response, body string) error {
 	err := fmt.Errorf("%s: the server answered %s%s", describe(request), response.Status, excerpt(body))
 	status := response.StatusCode
@@ -94,12 +87,12 @@ func refusal(request *http.Request, response *http.Response, body string) error 
 		}
 		return err
 	case status >= 300 && status <= 399 && response.Header.Get("Location") != "":
-		return workers.Dead(fmt.Errorf("%w; start the worker with --http-allow-redirects if its jobs may follow them", err))
+		return workers.Dead(fmt.Errorf("%w; this worker does not follow redirects (AllowRedirects is not set)", err))
 	}
 	return workers.Dead(err)
 }
 
-// excerpt gives the first bytes of a body for an error.
+// excerpt returns the first bytes of a body for an error.
 func excerpt(body string) string {
 	body = strings.TrimSpace(body)
 	if body == "" {
@@ -111,20 +104,20 @@ func excerpt(body string) string {
 	return fmt.Sprintf(": %q", body)
 }
 
-// retryAfter gives how long the server wants to be left alone (RFC 9110, section
-// 10.2.3); zero if it doesn't say, or that time is over. A date is measured by
-// the server's own clock if it tells it.
+// retryAfter returns the wait that the server asks for (RFC 9110, section 10.2.3),
+// zero if there is none or it is over. A date is compared with the server's own Date,
+// if it sends one.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {
 		return time.Duration(min(seconds, uint64(MaxRetryAfter/time.Second))) * time.Second
 	}
-	then, err := http.ParseTime(value)
+	until, err := http.ParseTime(value)
 	if err != nil {
 		return 0
 	}
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = date
 	}
-	return min(max(0, then.Sub(now)), MaxRetryAfter)
+	return min(max(0, until.Sub(now)), MaxRetryAfter)
 }

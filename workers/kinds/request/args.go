@@ -10,37 +10,36 @@ import (
 	"skidway/workers/kinds/internal/fields"
 )
 
-// Args are the args of http.request: one request, and which answers to it
-// are a success.
+// Args are the args of http.request: one request, and the statuses that are a success.
 type Args struct {
-	// Method; empty means GET, and POST where there is a body.
+	// Method; empty means GET, or POST if there is a body.
 	Method string `json:"method,omitempty"`
 
 	// URL begins with http:// or https://.
 	URL string `json:"url"`
 
-	// Headers of the request. An Idempotency-Key that is not among them is
-	// the job's id, the same at each attempt.
+	// Headers of the request. The default Idempotency-Key is the job's id, the
+	// same for each attempt.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// Body is sent as it is. JSON is one as well, with its Content-Type; only
-	// one of them can be there.
+	// Body is the body of the request. JSON is a body with the Content-Type
+	// application/json. Only one of them may be set.
 	Body string          `json:"body,omitempty"`
 	JSON json.RawMessage `json:"json,omitempty"`
 
 	// Expect has the statuses that are a success; empty means 200 to 299.
 	Expect []StatusRange `json:"expect,omitempty"`
 
-	// Sign is the name of one of the worker's secrets, by which the request
-	// is signed, see [Client].
+	// Sign is the name of the worker's secret that signs the request, see
+	// [Client].
 	Sign string `json:"sign,omitempty"`
 }
 
-// Kind is http.request.
+// Kind returns "http.request".
 func (Args) Kind() string { return "http.request" }
 
-// Check gives a [fields.Error] for the first field that can't be right. It doesn't
-// look up the host, and doesn't know which secrets a worker has.
+// Check returns a [fields.Error] for the first field that is not allowed. It does not
+// resolve the host, and does not know the secrets of the worker.
 func (a Args) Check() error {
 	if a.Method != "" && (!isToken(a.Method) || a.Method == http.MethodConnect) {
 		return fields.Wrong("method", "%.40q is no method for a request, as GET or POST are", a.Method)
@@ -67,7 +66,7 @@ func (a Args) Check() error {
 	return nil
 }
 
-// checkURL lets absolute http and https URLs through.
+// checkURL returns an error unless text is an absolute http or https URL.
 func checkURL(field, text string) error {
 	target, err := url.Parse(text)
 	switch {
@@ -83,8 +82,8 @@ func checkURL(field, text string) error {
 	return nil
 }
 
-// checkHeader refuses what is no header (RFC 9110, section 5), and those that
-// the worker makes itself.
+// checkHeader returns an error if a header is malformed (RFC 9110, section 5), or set
+// by the worker itself.
 func checkHeader(name, value string) error {
 	if !isToken(name) {
 		return fields.Wrong("headers", "%.40q is no name of a header", name)
@@ -106,7 +105,7 @@ func isToken(text string) bool {
 	})
 }
 
-// method gives the method of the request.
+// method returns the method of the request.
 func (a Args) method() string {
 	switch {
 	case a.Method != "":
@@ -117,7 +116,7 @@ func (a Args) method() string {
 	return http.MethodGet
 }
 
-// body gives what is sent.
+// body returns the body of the request.
 func (a Args) body() string {
 	if a.JSON != nil {
 		return string(a.JSON)
@@ -125,7 +124,7 @@ func (a Args) body() string {
 	return a.Body
 }
 
-// expects reports whether an answer is a success.
+// expects reports whether a status is a success.
 func (a Args) expects(status int) bool {
 	for _, r := range a.Expect {
 		if r.From <= status && status <= r.To {
@@ -135,11 +134,11 @@ func (a Args) expects(status int) bool {
 	return len(a.Expect) == 0 && status >= 200 && status <= 299
 }
 
-// A StatusRange is statuses of answers, both ends included. In JSON it is a
-// number (404), or a string: "404", "200-204" or "2xx".
+// A StatusRange is a range of statuses, both ends included. In JSON it is a number
+// (404), or a string: "404", "200-204" or "2xx".
 type StatusRange struct{ From, To int }
 
-// String gives "404" or "200-204".
+// String returns a text such as "404" or "200-204".
 func (r StatusRange) String() string {
 	if r.From == r.To {
 		return strconv.Itoa(r.From)
@@ -147,7 +146,7 @@ func (r StatusRange) String() string {
 	return strconv.Itoa(r.From) + "-" + strconv.Itoa(r.To)
 }
 
-// MarshalJSON gives a number where there is only one status.
+// MarshalJSON encodes a single status as a number.
 func (r StatusRange) MarshalJSON() ([]byte, error) {
 	if r.From == r.To {
 		return strconv.AppendInt(nil, int64(r.From), 10), nil
@@ -155,7 +154,7 @@ func (r StatusRange) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, r.String()), nil
 }
 
-// UnmarshalJSON takes a number or a string. Its error is a [fields.Error] of the
+// UnmarshalJSON decodes a number or a string. Its error is a [fields.Error] of the
 // field expect.
 func (r *StatusRange) UnmarshalJSON(data []byte) error {
 	text := strings.Trim(string(data), `"`)

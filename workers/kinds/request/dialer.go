@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// ErrPrivateAddress: a job wanted to reach an address that is not one of the
-// public internet, and the worker doesn't allow that.
-var ErrPrivateAddress = errors.New("a job must not reach into private networks")
+// ErrPrivateAddress: the request would reach an address that is not part of the
+// public internet, and [Config.AllowPrivate] is not set.
+var ErrPrivateAddress = errors.New("jobs must not reach private networks")
 
-// dialTimeout bounds one try to connect.
+// dialTimeout bounds one attempt to connect.
 const dialTimeout = 30 * time.Second
 
-// newDialer makes a dialer that refuses addresses which are not of the public
-// internet, unless they are allowed. It looks at the address that is about to be
-// dialled: what a name stood for a moment before plays no part.
+// newDialer returns a dialer that refuses addresses outside of the public internet,
+// unless allowPrivate is set. It checks each address when it is dialled, not when its
+// name is resolved, because a name may resolve to another address the next time.
 func newDialer(allowPrivate bool) *net.Dialer {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	if !allowPrivate {
@@ -30,10 +30,10 @@ func newDialer(allowPrivate bool) *net.Dialer {
 	return dialer
 }
 
-// A guard knows the addresses that are not of the public internet.
+// A guard has the addresses that are not part of the public internet.
 type guard struct {
 	blocks           []block
-	unicast          netip.Prefix // all that is public of IPv6 is in it, beside nat64
+	unicast          netip.Prefix // contains all public IPv6 addresses but nat64
 	nat64, sixToFour netip.Prefix // lead to the IPv4 address that they contain
 }
 
@@ -42,9 +42,9 @@ type block struct {
 	use    string
 }
 
-// newGuard has the blocks that IANA's registries of special-purpose addresses
-// (RFC 6890) say are not globally reachable, multicast, and what clouds serve to
-// their machines at a public address.
+// newGuard returns a guard with the blocks that are not globally reachable by IANA's
+// registries of special-purpose addresses (RFC 6890), multicast addresses, and the
+// public addresses at which clouds serve their machines.
 func newGuard() *guard {
 	g := &guard{
 		unicast:   netip.MustParsePrefix("2000::/3"),
@@ -70,24 +70,24 @@ func newGuard() *guard {
 	return g
 }
 
-// check is called with what is about to be dialled.
+// check returns an error if an address must not be dialled.
 func (g *guard) check(network, address string) error {
 	if network != "tcp4" && network != "tcp6" {
-		return fmt.Errorf("%w: %s %s is no address of the internet", ErrPrivateAddress, network, address)
+		return fmt.Errorf("%w: %s %s is not an address of the internet", ErrPrivateAddress, network, address)
 	}
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPrivateAddress, err)
 	}
 	if use := g.use(target.Addr()); use != "" {
-		return fmt.Errorf("%w: the address %s is %s; start the worker with --http-allow-private if its jobs may reach such addresses",
+		return fmt.Errorf("%w: the address %s is %s (AllowPrivate is not set)",
 			ErrPrivateAddress, target.Addr(), use)
 	}
 	return nil
 }
 
-// use says what an address is for that is not of the public internet; empty if
-// it is.
+// use returns the use of an address that is not part of the public internet, "" for
+// others.
 func (g *guard) use(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	for _, b := range g.blocks {

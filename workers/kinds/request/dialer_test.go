@@ -58,7 +58,7 @@ func TestPrivateAddressesAreNotReachedHoweverTheyAreWritten(t *testing.T) {
 		if host == "127.1" && outcome.As == queue.AsRetry {
 			continue // no number for this resolver, and so a name that is not there
 		}
-		if outcome.As != queue.AsDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) || !strings.Contains(outcome.Reason, "--http-allow-private") {
+		if outcome.As != queue.AsDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) || !strings.Contains(outcome.Reason, "AllowPrivate") {
 			t.Errorf("%s: %s", host, outcome)
 		}
 	}

@@ -21,29 +21,29 @@ import (
 	"skidway/workers/kinds/internal/fields"
 )
 
-// Config is what jobs may do by Client. The zero value lets them reach the
-// public internet.
+// Config configures a [Client]. With the zero value jobs can reach the public
+// internet.
 type Config struct {
-	// AllowRedirects follows up to 10 redirects, never from https to http.
-	// To another host go no headers of the job and no signature.
+	// AllowRedirects makes the client follow up to 10 redirects, but none from
+	// https to http. A request to another host has no headers of the job and no
+	// signature.
 	AllowRedirects bool
 
-	// AllowPrivate lets jobs reach addresses that are not of the public
-	// internet: this host, private and link-local networks, the metadata of
-	// clouds. Else the address of each connection is checked when it is
-	// dialled, after its name was looked up, also those of redirects.
+	// AllowPrivate lets jobs reach addresses outside of the public internet:
+	// this host, private and link-local networks, the metadata of clouds.
+	// Otherwise the address of each connection is checked when it is dialled,
+	// after its name was resolved, also for redirects.
 	AllowPrivate bool
 
-	// Proxy, if set, dials for the jobs and decides what they can reach:
-	// AllowPrivate has no effect then. HTTP_PROXY and the like are not looked
-	// at.
+	// Proxy, if set, makes the connections and decides what can be reached:
+	// AllowPrivate has no effect then. HTTP_PROXY and the like are ignored.
 	Proxy *url.URL
 
-	// Secrets by which requests can be signed, by name.
+	// Secrets that can sign requests, by name.
 	Secrets map[string]string
 }
 
-// Client runs jobs of the kind http.request. It is safe for concurrent use.
+// Client sends the requests of jobs. It is safe for concurrent use.
 //
 //	workers.Handle(pool, request.New(request.Config{}).Do)
 //
@@ -53,20 +53,19 @@ type Config struct {
 //
 //	Skidway-Signature: t=1767225600,v1=5257a869…
 //
-// where t is when it was sent, in seconds since 1970, and v1 the HMAC-SHA256, in
-// hexadecimal digits, over t, a dot and the body, by the secret that both sides
-// know. The receiver computes it from the body as it came, before it parses it,
-// compares in constant time, and refuses a t that is more than some minutes off.
-// A repeated attempt has a t of its own; the Idempotency-Key stays the same. Within
-// an attempt net/http may send a request once more, with the same t, when a kept
-// connection turns out to be closed.
+// where t is the time of the request in seconds since 1970, and v1 the HMAC-SHA256, in
+// hexadecimal digits, of t, a dot and the body, with the secret that both sides
+// know. The receiver computes it from the body before it parses it, compares in
+// constant time, and refuses a t that differs from its clock by more than some
+// minutes. Each attempt has its own t and the same Idempotency-Key. Within an attempt
+// net/http may repeat a request, with the same t, if a kept connection was closed.
 type Client struct {
 	config Config
 	dialer *net.Dialer
 	client *http.Client
 }
 
-// New makes the kind http.request.
+// New returns a Client. It does not connect.
 func New(config Config) *Client {
 	h := &Client{config: config}
 	h.config.Secrets = maps.Clone(config.Secrets)
@@ -87,15 +86,14 @@ func New(config Config) *Client {
 	return h
 }
 
-// Close closes connections that are kept for further requests. Those in use go
-// on.
+// Close closes idle connections. Those in use stay open.
 func (h *Client) Close() { h.client.CloseIdleConnections() }
 
-// Do sends the request of a job and waits for the answer. An expected status is
-// a success; the result is an [Result]. 407, 408, 425, 429, 5xx and what
-// the network does are retried, after the answer's Retry-After if it has one, at
-// most [MaxRetryAfter]. Other answers, a private address ([ErrPrivateAddress])
-// and wrong args make the job dead.
+// Do is the handler of http.request: it sends the request of a job and blocks until the
+// answer. An expected status is a success, and the result is a [Result]. The statuses
+// 407, 408, 425, 429 and 5xx and errors of the network are retried, after the answer's
+// Retry-After if it has one, at most [MaxRetryAfter]. Other answers, a private address
+// ([ErrPrivateAddress]) and wrong args make the job dead.
 func (h *Client) Do(ctx context.Context, job *workers.Job[Args]) error {
 	args := job.Args
 	request, err := h.request(ctx, job.ID, args)
@@ -110,15 +108,15 @@ func (h *Client) Do(ctx context.Context, job *workers.Job[Args]) error {
 	answer, err := readResult(response)
 	if args.expects(response.StatusCode) {
 		if err != nil {
-			return fmt.Errorf("%s: the answer broke off: %w", describe(request), err)
+			return fmt.Errorf("%s: the answer is incomplete: %w", describe(request), err)
 		}
-		_ = workers.SetResult(ctx, answer.encode()) // outside of a handler nobody asks for it
+		_ = workers.SetResultJSON(ctx, answer) // fails only outside of a handler
 		return nil
 	}
 	return refusal(request, response, answer.Body)
 }
 
-// request makes the request of a job.
+// request returns the request of a job.
 func (h *Client) request(ctx context.Context, jobID string, args Args) (*http.Request, error) {
 	body := args.body()
 	request, err := http.NewRequestWithContext(ctx, args.method(), args.URL, strings.NewReader(body))
@@ -145,12 +143,12 @@ func (h *Client) request(ctx context.Context, jobID string, args Args) (*http.Re
 	return request, nil
 }
 
-// errRedirect: a redirect that is not followed though redirects are.
+// errRedirect: a redirect was refused although redirects are allowed.
 var errRedirect = errors.New("redirect refused")
 
 const maxRedirects = 10
 
-// redirect is asked before a redirect is followed.
+// redirect is the CheckRedirect function of the HTTP client.
 func (h *Client) redirect(next *http.Request, before []*http.Request) error {
 	first, last := before[0], before[len(before)-1]
 	switch {
@@ -159,7 +157,7 @@ func (h *Client) redirect(next *http.Request, before []*http.Request) error {
 	case len(before) > maxRedirects:
 		return fmt.Errorf("%w: more than %d", errRedirect, maxRedirects)
 	case next.URL.Scheme != "https" && next.URL.Scheme != last.URL.Scheme:
-		return fmt.Errorf("%w: it leads from %s to %s", errRedirect, last.URL.Scheme, next.URL.Scheme)
+		return fmt.Errorf("%w: from %s to %s", errRedirect, last.URL.Scheme, next.URL.Scheme)
 	case leaves(first.URL.Host, append(before, next)):
 		kind := next.Header.Get("Content-Type")
 		next.Header = http.Header{"User-Agent": {"skidway"}}
@@ -170,15 +168,15 @@ func (h *Client) redirect(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// leaves reports whether redirects have led to another host, be it for a while.
+// leaves reports whether one of the requests went to another host.
 func leaves(host string, requests []*http.Request) bool {
 	return slices.ContainsFunc(requests, func(r *http.Request) bool { return r.URL.Host != host })
 }
 
-// failure is the error of a request that got no answer.
+// failure returns the error of a request without an answer.
 func failure(request *http.Request, err error) error {
 	if cause := context.Cause(request.Context()); cause != nil {
-		err = cause // says more than that the context has ended
+		err = cause // instead of "context canceled"
 	}
 	err = fmt.Errorf("%s: %w", describe(request), fields.Reason(err))
 	if errors.Is(err, ErrPrivateAddress) || errors.Is(err, errRedirect) {
@@ -187,15 +185,15 @@ func failure(request *http.Request, err error) error {
 	return err
 }
 
-// describe names a request without what is secret in its URL.
+// describe returns a text for a request, without user, password and query.
 func describe(request *http.Request) string {
 	return request.Method + " " + request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath()
 }
 
-// Fetch gets what is at a URL, within the same bounds as the requests of jobs,
-// and gives it with its Content-Type. More than limit bytes are an error. A
-// handler can return Fetch's errors as they are, also wrapped: those that a
-// later try can't mend make the job dead.
+// Fetch returns the content of a URL and its Content-Type, within the same bounds as
+// the requests of jobs. More than limit bytes are an error. A handler can return the
+// errors of Fetch, also wrapped: they make the job dead if another attempt would not
+// help.
 func (h *Client) Fetch(ctx context.Context, url string, limit int64) (data []byte, contentType string, err error) {
 	if err := checkURL("url", url); err != nil {
 		return nil, "", workers.Dead(err)
@@ -211,13 +209,13 @@ func (h *Client) Fetch(ctx context.Context, url string, limit int64) (data []byt
 	}
 	defer response.Body.Close()
 	if !(Args{}).expects(response.StatusCode) {
-		answer, _ := readResult(response) // it has failed: as much as there is
+		answer, _ := readResult(response) // of a failed answer, as much as there is
 		return nil, "", refusal(request, response, answer.Body)
 	}
 	data, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("%s: the answer broke off: %w", describe(request), err)
+		return nil, "", fmt.Errorf("%s: the answer is incomplete: %w", describe(request), err)
 	case int64(len(data)) > limit:
 		return nil, "", workers.Dead(fmt.Errorf("%s: the answer has more than %d bytes", describe(request), limit))
 	}
@@ -227,7 +225,7 @@ func (h *Client) Fetch(ctx context.Context, url string, limit int64) (data []byt
 // signatureHeader is the header of a signed request.
 const signatureHeader = "Skidway-Signature"
 
-// signature gives the value of the header, see [Client].
+// signature returns the value of the header, see [Client].
 func signature(secret, body string, now time.Time) string {
 	stamp := fmt.Sprint(now.Unix())
 	mac := hmac.New(sha256.New, []byte(secret))

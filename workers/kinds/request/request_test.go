@@ -125,7 +125,7 @@ func TestStatusDecidesWhatBecomesOfTheJob(t *testing.T) {
 		"expected redirect":              {"302", only(300, 399), queue.AsSucceeded, 0, ""},
 		"not the expected one":           {"200", only(201, 204), queue.AsDead, 0, "200 OK"},
 		"refused":                        {"422", nil, queue.AsDead, 0, `422 Unprocessable Entity: "the server's words"`},
-		"redirect":                       {"302", nil, queue.AsDead, 0, "--http-allow-redirects"},
+		"redirect":                       {"302", nil, queue.AsDead, 0, "AllowRedirects"},
 		"timeout":                        {"408", nil, queue.AsRetry, 0, "408"},
 		"too early":                      {"425", nil, queue.AsRetry, 0, "425"},
 		"too many":                       {"429", nil, queue.AsRetry, 0, "429"},

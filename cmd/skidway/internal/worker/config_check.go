@@ -51,15 +51,12 @@ func (c *config) checkWorker() error {
 	if lease := time.Duration(c.Worker.Lease); lease != 0 && lease < cli.LeastSpan {
 		return c.wrong("worker.lease", "%s: want at least %s", lease, cli.LeastSpan)
 	}
-	for place, backoff := range map[string]backoffConfig{
-		"worker": c.Worker.Backoff, "kinds.email.send": c.Kinds.Email.Backoff, "kinds.http.request": c.Kinds.HTTP.Backoff,
-		"kinds.exec.run": c.Kinds.Exec.Backoff, "kinds.logs": c.Kinds.Logs.Backoff,
-	} {
-		if !(backoff.Jitter <= 1) {
-			return c.wrong(place+".backoff.jitter", "%v: it is a share of the wait, up to 1; below 0 is none", backoff.Jitter)
+	for _, k := range append(c.Kinds.list(), kindEntry{place: "worker", backoff: c.Worker.Backoff}) {
+		if !(k.backoff.Jitter <= 1) {
+			return c.wrong(k.place+".backoff.jitter", "%v: it is a share of the wait, up to 1; below 0 is none", k.backoff.Jitter)
 		}
-		if backoff.Factor != 0 && !(backoff.Factor >= 1) {
-			return c.wrong(place+".backoff.factor", "%v: want 1 or more", backoff.Factor)
+		if k.backoff.Factor != 0 && !(k.backoff.Factor >= 1) {
+			return c.wrong(k.place+".backoff.factor", "%v: want 1 or more", k.backoff.Factor)
 		}
 	}
 	return nil

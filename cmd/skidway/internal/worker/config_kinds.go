@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -25,6 +27,31 @@ type kindsConfig struct {
 	HTTP  httpConfig  `yaml:"http.request"`
 	Exec  execConfig  `yaml:"exec.run"`
 	Logs  logsConfig  `yaml:"logs"` // of logs.ship, logs.report and logs.count
+}
+
+// A kindEntry is one kind of the configuration.
+type kindEntry struct {
+	place    string // in the file
+	settings any
+	backoff  backoffConfig
+	missing  string // the setting whose absence turns the kind off, "" if it is on
+}
+
+// list returns all kinds. A new kind has an entry here and one in
+// [kindSet.handlers].
+func (k *kindsConfig) list() []kindEntry {
+	unless := func(there bool, name string) string {
+		if there {
+			return ""
+		}
+		return name
+	}
+	return []kindEntry{
+		{"kinds.email.send", k.Email, k.Email.Backoff, unless(k.Email.Host != "", "host")},
+		{"kinds.exec.run", k.Exec, k.Exec.Backoff, unless(len(k.Exec.Commands) > 0, "commands")},
+		{"kinds.http.request", k.HTTP, k.HTTP.Backoff, ""},
+		{"kinds.logs", k.Logs, k.Logs.Backoff, unless(len(k.Logs.Folders) > 0, "folders")},
+	}
 }
 
 // KindSettings are what all kinds have. (The YAML package can embed exported
@@ -202,17 +229,9 @@ func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 		return nil, c.wrong("kinds.http.request", "%w", err)
 	}
 	set.http = request.New(settings)
-	for _, one := range []struct {
-		place, needs string
-		settings     any
-		there        bool
-	}{
-		{"kinds.email.send", "host", c.Kinds.Email, c.Kinds.Email.Host != ""},
-		{"kinds.exec.run", "commands", c.Kinds.Exec, len(c.Kinds.Exec.Commands) > 0},
-		{"kinds.logs", "folders", c.Kinds.Logs, len(c.Kinds.Logs.Folders) > 0},
-	} {
-		if !one.there && !reflect.ValueOf(one.settings).IsZero() {
-			return nil, c.wrong(one.place, "it has settings, but no %s: its jobs could not run", one.needs)
+	for _, k := range c.Kinds.list() {
+		if k.missing != "" && !reflect.ValueOf(k.settings).IsZero() {
+			return nil, c.wrong(k.place, "it has settings, but no %s: its jobs could not run", k.missing)
 		}
 	}
 	if len(c.Kinds.Exec.Commands) > 0 {
@@ -237,37 +256,33 @@ func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 	return set, nil
 }
 
-// handle makes a pool run them.
-func (s *kindSet) handle(p *workers.Pool) {
-	workers.HandleKind(p, s.config.HTTP.kind(), s.http.Do)
+// handlers returns the functions that give the handlers of the kinds to a pool, by the
+// names of the kinds.
+func (s *kindSet) handlers() map[string]func(*workers.Pool) {
+	c := s.config
+	all := map[string]func(*workers.Pool){}
+	addKind(all, c.HTTP.kind(), s.http.Do)
 	if s.exec != nil {
-		workers.HandleKind(p, s.config.Exec.kind(), s.exec.Run)
+		addKind(all, c.Exec.kind(), s.exec.Run)
 	}
 	if s.email != nil {
-		workers.HandleKind(p, s.config.Email.kind(), s.email.Send)
+		addKind(all, c.Email.kind(), s.email.Send)
 	}
 	if s.logs != nil {
-		workers.HandleKind(p, s.config.Logs.kind(), s.logs.Ship)
-		workers.HandleKind(p, s.config.Logs.kind(), s.logs.Report)
-		workers.HandleKind(p, s.config.Logs.kind(), s.logs.Count)
+		addKind(all, c.Logs.kind(), s.logs.Ship)
+		addKind(all, c.Logs.kind(), s.logs.Report)
+		addKind(all, c.Logs.kind(), s.logs.Count)
 	}
+	return all
 }
 
-// names are those of the kinds that it has.
-func (s *kindSet) names() []string {
-	names := []string{request.Args{}.Kind()}
-	if s.exec != nil {
-		names = append(names, command.Args{}.Kind())
-	}
-	if s.email != nil {
-		names = append(names, email.Args{}.Kind())
-	}
-	if s.logs != nil {
-		names = append(names, logs.ShipArgs{}.Kind(), logs.ReportArgs{}.Kind(), logs.CountArgs{}.Kind())
-	}
-	slices.Sort(names)
-	return names
+func addKind[A queue.Args](all map[string]func(*workers.Pool), kind workers.Kind, handler func(context.Context, *workers.Job[A]) error) {
+	var zero A
+	all[zero.Kind()] = func(p *workers.Pool) { workers.HandleKind(p, kind, handler) }
 }
+
+// names returns the names of the kinds, sorted.
+func (s *kindSet) names() []string { return slices.Sorted(maps.Keys(s.handlers())) }
 
 // close closes the connections that kinds keep. No job may run any more.
 func (s *kindSet) close() {

@@ -42,7 +42,9 @@ func (s *service) newShift(c *config) (*shift, error) {
 		return nil, c.wrong("worker", "%w", err)
 	}
 	h.pool = workers.NewPool(s.client, &settings)
-	set.handle(h.pool)
+	for _, handle := range set.handlers() {
+		handle(h.pool)
+	}
 	return h, nil
 }
 

@@ -1,4 +1,4 @@
-// Package fields has what the built-in kinds share when they refuse args.
+// Package fields has the error of a field of args, for all built-in kinds.
 package fields
 
 import (
@@ -12,10 +12,10 @@ import (
 	"skidway/queue"
 )
 
-// Error is what is wrong with one field of args. It matches [queue.ErrInvalid].
+// Error is the error of one field of args. It matches [queue.ErrInvalid].
 type Error struct {
 	Field   string // as in JSON
-	Problem string // what is wrong and what is wanted
+	Problem string // what is wrong, and what is allowed
 }
 
 func (e *Error) Error() string { return "field " + e.Field + ": " + e.Problem }
@@ -36,7 +36,7 @@ func Names[V any](values map[string]V) string {
 	return strings.Join(slices.Sorted(maps.Keys(values)), ", ")
 }
 
-// Reason returns err without the URL, which may hold secrets.
+// Reason returns err without the URL, which may contain secrets.
 func Reason(err error) error {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
