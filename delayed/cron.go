@@ -55,7 +55,7 @@ type Cron struct {
 // of the queues, it listens for changes of schedules, all the time on one
 // connection. A nil db makes it deaf: then its owner reads the queues' signals
 // and calls [Cron.Wake], as a worker's pool does.
-func NewCron(db *rdb.DB, config CronConfig, queues ...*queue.Queue) *Cron {
+func NewCron(db *rdb.DB, config CronConfig, queues ...*queue.PoolQueue) *Cron {
 	c := &Cron{cmp.Or(config.Name, rand.Text()), cmp.Or(config.Logger, slog.Default()), newQueueLoops(db, queue.SignalSchedule)}
 	c.loops.stepFailed = func(ctx context.Context, queue string, _ time.Duration, err error) {
 		c.log.WarnContext(ctx, "schedules may fire late: can't fire those that are due, and will try again",
@@ -70,7 +70,7 @@ func NewCron(db *rdb.DB, config CronConfig, queues ...*queue.Queue) *Cron {
 
 // Add makes it watch one more queue, at once if it runs. A queue that it watches
 // already is left as it is.
-func (c *Cron) Add(q *queue.Queue) { c.loops.add(q.Name(), q, newWatch(q, c.name, c.log).step) }
+func (c *Cron) Add(q *queue.PoolQueue) { c.loops.add(q.Name(), q, newWatch(q, c.name, c.log).step) }
 
 // Remove makes it leave a queue, if it watches it. It does not wait for a step
 // that is under way.
@@ -88,14 +88,14 @@ func (c *Cron) Run(ctx context.Context) error { return c.loops.run(ctx) }
 
 // A watch is one queue that is watched.
 type watch struct {
-	*queue.Queue
+	*queue.PoolQueue
 	watcher string // its name in Redis
 	log     *slog.Logger
 
 	unreadable map[string]string // versions by name of schedules that it can't read
 }
 
-func newWatch(q *queue.Queue, watcher string, log *slog.Logger) *watch {
+func newWatch(q *queue.PoolQueue, watcher string, log *slog.Logger) *watch {
 	return &watch{q, watcher, log.With(slog.String("queue", q.Name())), map[string]string{}}
 }
 
@@ -113,7 +113,7 @@ func (w *watch) step(ctx context.Context) (wait time.Duration, err error) {
 	case found.Next > renewGrace:
 		return renewGrace, nil
 	}
-	return waitUntil(found.Next, found.Mine), nil
+	return waitUntil(found.Next, found.Waker), nil
 }
 
 // fire fires one schedule, as far as one step goes.
@@ -127,7 +127,7 @@ func (w *watch) fire(ctx context.Context, due *queue.DueSchedule, found *queue.D
 		w.passOver(ctx, due, err)
 		return nil
 	}
-	p := planOf(table, due, found, due.MostFirings())
+	p := planOf(table, due, found, due.MaxFirings())
 	fired, err := w.FireSchedule(ctx, due, p.fire, p.next)
 	switch {
 	case errors.Is(err, queue.ErrInvalid):

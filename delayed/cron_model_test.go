@@ -21,7 +21,7 @@ import (
 type town struct {
 	db     *rdb.DB
 	client *queue.Client
-	queue  *queue.Queue
+	queue  *queue.PoolQueue
 	now    time.Time
 
 	vouched time.Time // until when the last look has vouched
@@ -38,12 +38,12 @@ type staleFire struct {
 	plan plan
 }
 
-func newQueue(t rapid.TB, db *rdb.DB) (*queue.Client, *queue.Queue) {
+func newQueue(t rapid.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
 	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue("q")
+	q, err := client.ForPool("q")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func (c *town) Add(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
 	period := time.Duration(rapid.IntRange(3, 40).Draw(t, "period")) * time.Second
 	catchUp := rapid.SampledFrom([]queue.CatchUp{"none", "last", "all"}).Draw(t, "policy")
-	s := queue.Schedule{Name: name, Expr: "@every " + period.String(), Queue: "q", Kind: "k", CatchUp: catchUp}
+	s := queue.CronSchedule{Name: name, Expr: "@every " + period.String(), Queue: "q", Kind: "k", CatchUp: catchUp}
 	changed, err := AddSchedule(context.Background(), c.client, s)
 	if same := c.period[name] == period && c.catchUp[name] == catchUp; err != nil || changed == same {
 		t.Fatalf("add: changed %t, %v", changed, err)
@@ -226,7 +226,7 @@ func TestWatchVouchesForWhatFallsDueSoon(t *testing.T) {
 	if err := db.SetEmbeddedTime(now); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := AddSchedule(t.Context(), client, queue.Schedule{Name: "a", Expr: "@every 1h", Queue: "q", Kind: "k"}); err != nil {
+	if _, err := AddSchedule(t.Context(), client, queue.CronSchedule{Name: "a", Expr: "@every 1h", Queue: "q", Kind: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	w := newWatch(q, "w", slog.New(slog.DiscardHandler))

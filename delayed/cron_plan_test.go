@@ -38,7 +38,7 @@ func TestMissedTimesFollowThePolicyAndLateOnesFire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			due := queue.DueSchedule{Schedule: queue.Schedule{CatchUp: c.catchUp}, At: second(c.due)}
+			due := queue.DueSchedule{CronSchedule: queue.CronSchedule{CatchUp: c.catchUp}, At: second(c.due)}
 			found := queue.DueSchedules{Now: second(c.now), Old: second(c.old), Since: second(c.since)}
 			p := planOf(table, &due, &found, 50)
 			var fire []int
@@ -59,7 +59,7 @@ func TestManyMissedTimesFireUpToTheNewestThousand(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := time.Date(2026, 11, 21, 12, 0, 0, 5e6, time.UTC)
-	due := queue.DueSchedule{Schedule: queue.Schedule{CatchUp: queue.CatchUpAll}, At: end.Truncate(time.Second).AddDate(-3, 0, 0)}
+	due := queue.DueSchedule{CronSchedule: queue.CronSchedule{CatchUp: queue.CatchUpAll}, At: end.Truncate(time.Second).AddDate(-3, 0, 0)}
 	found := queue.DueSchedules{Now: end, Old: due.At.Add(-time.Hour), Since: end}
 	var all []time.Time
 	for due.At.Before(end) {
@@ -118,7 +118,7 @@ func TestPlansInStepsFireWhatOnePlanFires(t *testing.T) {
 			times = append(times, at)
 		}
 		found := queue.DueSchedules{Old: times[0], Since: times[1], Now: times[2]}
-		due := queue.DueSchedule{Schedule: queue.Schedule{CatchUp: rapid.SampledFrom([]queue.CatchUp{"none", "last", "all"}).Draw(t, "policy")}, At: table.next(begin)}
+		due := queue.DueSchedule{CronSchedule: queue.CronSchedule{CatchUp: rapid.SampledFrom([]queue.CatchUp{"none", "last", "all"}).Draw(t, "policy")}, At: table.next(begin)}
 
 		var want, missed []time.Time // by the rule, as it is told
 		for at := due.At; !at.After(found.Now); at = table.next(at) {

@@ -19,19 +19,19 @@ import (
 )
 
 // daily is a schedule that doesn't fire during a test.
-func (s *scene) daily(name string) queue.Schedule {
-	return queue.Schedule{Name: name, Expr: "0 0 1 1 *", Queue: s.queue.Name(), Kind: "report", Args: []byte(`{"n":1}`)}
+func (s *scene) daily(name string) queue.CronSchedule {
+	return queue.CronSchedule{Name: name, Expr: "0 0 1 1 *", Queue: s.queue.Name(), Kind: "report", Args: []byte(`{"n":1}`)}
 }
 
 // everySecond is a schedule that fires all the time.
-func (s *scene) everySecond(name string) queue.Schedule {
+func (s *scene) everySecond(name string) queue.CronSchedule {
 	schedule := s.daily(name)
 	schedule.Expr = "* * * * * *"
 	return schedule
 }
 
 // put adds a schedule that must be new or another one.
-func (s *scene) put(t testing.TB, schedule queue.Schedule) {
+func (s *scene) put(t testing.TB, schedule queue.CronSchedule) {
 	t.Helper()
 	if changed, err := delayed.AddSchedule(t.Context(), s.client, schedule); err != nil || !changed {
 		t.Fatalf("add %s: changed %t, %v", schedule.Name, changed, err)
@@ -39,7 +39,7 @@ func (s *scene) put(t testing.TB, schedule queue.Schedule) {
 }
 
 // info gives a schedule as it is listed.
-func (s *scene) info(t testing.TB, name string) queue.ScheduleInfo {
+func (s *scene) info(t testing.TB, name string) queue.CronScheduleInfo {
 	t.Helper()
 	infos, err := delayed.Schedules(t.Context(), s.client, s.queue.Name())
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *scene) info(t testing.TB, name string) queue.ScheduleInfo {
 		}
 	}
 	t.Fatalf("%s is not among %d schedules", name, len(infos))
-	return queue.ScheduleInfo{}
+	return queue.CronScheduleInfo{}
 }
 
 // watch runs a watch until the test ends or stop is called.
@@ -191,7 +191,7 @@ func TestAnotherWatchTakesOverFromADeadOne(t *testing.T) {
 		s := newScene(t, db)
 		s.put(t, s.everySecond("ticks"))
 		// This one is to come at that time, and never does.
-		if found, err := s.queue.DueSchedules(t.Context(), "dead", time.Minute, nil); err != nil || !found.Mine {
+		if found, err := s.queue.DueSchedules(t.Context(), "dead", time.Minute, nil); err != nil || !found.Waker {
 			t.Fatalf("%+v, %v; want to be the one to come", found, err)
 		}
 		s.watch(t, db, delayed.CronConfig{})
@@ -244,7 +244,7 @@ func TestDeafWatchIsWoken(t *testing.T) {
 	}
 	s.put(t, s.everySecond("ticks"))
 	signals, _, err := s.queue.Signals(t.Context(), mark)
-	if err != nil || len(signals) != 1 || signals[0].Do != queue.SignalSchedule {
+	if err != nil || len(signals) != 1 || signals[0].Kind != queue.SignalSchedule {
 		t.Fatalf("signals %v, %v; want one about schedules", signals, err)
 	}
 	c.Wake(s.queue.Name())

@@ -19,7 +19,7 @@
 //
 // A schedule adds a job each time that a cron expression says:
 //
-//	report := queue.Schedule{Name: "report", Expr: "30 6 * * 1-5", Zone: "Europe/Berlin", Kind: "report"}
+//	report := queue.CronSchedule{Name: "report", Expr: "30 6 * * 1-5", Zone: "Europe/Berlin", Kind: "report"}
 //	changed, err := delayed.AddSchedule(ctx, client, report)
 //	err = delayed.NewCron(db, delayed.CronConfig{}, q).Run(ctx)
 //

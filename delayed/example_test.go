@@ -27,7 +27,7 @@ func ExampleMover() {
 	ctx, cancel := context.WithCancel(context.Background())
 	db, client := open(ctx)
 	defer func() { _ = db.Close() }()
-	mail, _ := client.Queue("mail")
+	mail, _ := client.ForPool("mail")
 
 	mover := delayed.NewMover(db, delayed.MoverConfig{}, mail)
 	ended := make(chan error)
@@ -38,10 +38,10 @@ func ExampleMover() {
 	fmt.Println(id, err)
 
 	// A worker waits until there is something in the lines, and takes it.
-	lease, _ := mail.Lease(ctx, "worker-1", 0, nil)
+	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	for len(fetched.Jobs) == 0 {
-		_, _ = db.Wait(ctx, time.Second, fetched.Marks...)
+		_, _ = db.Wait(ctx, time.Second, fetched.Cursors...)
 		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
 	}
 	fmt.Println(fetched.Jobs[0].ID, string(fetched.Jobs[0].Args))
@@ -122,22 +122,22 @@ func ExampleCron() {
 	ctx, cancel := context.WithCancel(context.Background())
 	db, client := open(ctx)
 	defer func() { _ = db.Close() }()
-	mail, _ := client.Queue("mail")
+	mail, _ := client.ForPool("mail")
 
 	watch := delayed.NewCron(db, delayed.CronConfig{}, mail)
 	ended := make(chan error)
 	go func() { ended <- watch.Run(ctx) }()
 
-	changed, err := delayed.AddSchedule(ctx, client, queue.Schedule{
+	changed, err := delayed.AddSchedule(ctx, client, queue.CronSchedule{
 		Name: "digest", Expr: "@every 1s", Queue: "mail", Kind: "email.send", Args: []byte(`{"to":"a@example.com"}`),
 	})
 	fmt.Println(changed, err)
 
 	// A worker waits until there is something in the lines, and takes it.
-	lease, _ := mail.Lease(ctx, "worker-1", 0, nil)
+	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	for len(fetched.Jobs) == 0 {
-		_, _ = db.Wait(ctx, time.Second, fetched.Marks...)
+		_, _ = db.Wait(ctx, time.Second, fetched.Cursors...)
 		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
 	}
 	job := fetched.Jobs[0]
@@ -158,7 +158,7 @@ func ExampleAddSchedule() {
 	defer func() { _ = db.Close() }()
 	_ = db.SetEmbeddedTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 
-	report := queue.Schedule{Name: "report", Expr: "30 6 * * 1-5", Zone: "Europe/Berlin", Kind: "report", CatchUp: queue.CatchUpLast}
+	report := queue.CronSchedule{Name: "report", Expr: "30 6 * * 1-5", Zone: "Europe/Berlin", Kind: "report", CatchUp: queue.CatchUpLast}
 	fmt.Println(delayed.AddSchedule(ctx, client, report))
 	fmt.Println(delayed.AddSchedule(ctx, client, report))
 
@@ -184,7 +184,7 @@ func ExampleFireNow() {
 	db, client := open(ctx)
 	defer func() { _ = db.Close() }()
 
-	_, _ = delayed.AddSchedule(ctx, client, queue.Schedule{Name: "report", Expr: "@yearly", Kind: "report"})
+	_, _ = delayed.AddSchedule(ctx, client, queue.CronSchedule{Name: "report", Expr: "@yearly", Kind: "report"})
 	id, err := delayed.FireNow(ctx, client, queue.DefaultQueue, "report")
 	job, _ := client.Get(ctx, id)
 	fmt.Println(job.Kind, job.State, err)

@@ -43,7 +43,7 @@ type Mover struct {
 // Redis of the queues, it listens for jobs that are due before all others, all
 // the time on one connection. A nil db makes it deaf: then its owner reads the
 // queues' signals and calls [Mover.Wake], as a worker's pool does.
-func NewMover(db *rdb.DB, config MoverConfig, queues ...*queue.Queue) *Mover {
+func NewMover(db *rdb.DB, config MoverConfig, queues ...*queue.PoolQueue) *Mover {
 	log := cmp.Or(config.Logger, slog.Default())
 	m := &Mover{cmp.Or(config.Name, rand.Text()), newQueueLoops(db, queue.SignalDue)}
 	m.loops.stepFailed = func(ctx context.Context, queue string, wait time.Duration, err error) {
@@ -62,10 +62,10 @@ func NewMover(db *rdb.DB, config MoverConfig, queues ...*queue.Queue) *Mover {
 
 // Add makes the mover serve one more queue, at once if it runs. A queue that it
 // serves already is left as it is.
-func (m *Mover) Add(q *queue.Queue) {
+func (m *Mover) Add(q *queue.PoolQueue) {
 	m.loops.add(q.Name(), q, func(ctx context.Context) (time.Duration, error) {
 		moved, err := q.MoveDue(ctx, m.name)
-		return waitUntil(moved.Next, moved.Mine), err
+		return waitUntil(moved.Next, moved.Waker), err
 	})
 }
 

@@ -25,7 +25,7 @@ const patience = 30 * time.Second
 type scene struct {
 	db     *rdb.DB
 	client *queue.Client
-	queue  *queue.Queue
+	queue  *queue.PoolQueue
 	due    map[string]int64 // by id, in ms
 }
 
@@ -35,7 +35,7 @@ func newScene(t testing.TB, db *rdb.DB) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue("mail")
+	q, err := client.ForPool("mail")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +48,9 @@ func (s *scene) key(name string) string { return s.db.Prefix() + ":{" + s.queue.
 // delay adds jobs that are due at some times.
 func (s *scene) delay(t testing.TB, at ...time.Time) (ids []string) {
 	t.Helper()
-	inserts := make([]queue.Insert, len(at))
+	inserts := make([]queue.NewJob, len(at))
 	for i := range at {
-		inserts[i] = queue.Insert{Args: queue.Raw("k", nil), Options: queue.Options{Queue: s.queue.Name(), At: at[i]}}
+		inserts[i] = queue.NewJob{Args: queue.Raw("k", nil), Options: queue.Options{Queue: s.queue.Name(), At: at[i]}}
 	}
 	for i, result := range s.client.EnqueueMany(t.Context(), inserts) {
 		if result.Err != nil {
@@ -151,7 +151,7 @@ func TestDelayedJobsComeInTheOrderOfTheirTimes(t *testing.T) {
 		s.makeAllDue(t)
 		s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))
 		s.moved(t, len(ids))
-		lease, err := s.queue.Lease(t.Context(), "w", 0, nil)
+		lease, err := s.queue.OpenLease(t.Context(), "w", 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestDeafMoverIsWokenByItsOwner(t *testing.T) {
 			t.Fatalf("no signal came: %v", err)
 		}
 		signals, _, err := s.queue.Signals(t.Context(), mark)
-		if err != nil || len(signals) != 1 || signals[0].Do != queue.SignalDue {
+		if err != nil || len(signals) != 1 || signals[0].Kind != queue.SignalDue {
 			t.Fatalf("signals %v, %v; want one that a job is due before all others", signals, err)
 		}
 		s.makeAllDue(t)
@@ -226,7 +226,7 @@ func TestAnotherMoverTakesOverFromADeadOne(t *testing.T) {
 		s := newScene(t, db)
 		s.delay(t, time.Now().Add(time.Second))
 		// This one is to come at that time, and never does.
-		if moved, err := s.queue.MoveDue(t.Context(), "dead"); err != nil || !moved.Mine {
+		if moved, err := s.queue.MoveDue(t.Context(), "dead"); err != nil || !moved.Waker {
 			t.Fatalf("%+v, %v; want to be the one to come", moved, err)
 		}
 		s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))

@@ -63,7 +63,7 @@ func waitUntil(next time.Duration, first bool) time.Duration {
 // A queueLoop serves one queue.
 type queueLoop struct {
 	name  string
-	queue *queue.Queue // whose signals wake the loop
+	queue *queue.PoolQueue // whose signals wake the loop
 	step  step
 	woken chan struct{} // holds at most one
 	stop  context.CancelFunc
@@ -72,8 +72,8 @@ type queueLoop struct {
 // queueLoops call a step for each of some queues whenever something is due in
 // it, or a signal says so. The steps of different queues follow one another.
 type queueLoops struct {
-	db     *rdb.DB // where signals are read; nil: the owner calls wake
-	signal string  // that wakes a loop
+	db     *rdb.DB          // where signals are read; nil: the owner calls wake
+	signal queue.SignalKind // that wakes a loop
 
 	stepFailed   func(ctx context.Context, queue string, wait time.Duration, err error)
 	listenFailed func(ctx context.Context, wait time.Duration, err error)
@@ -88,12 +88,12 @@ type queueLoops struct {
 	changed context.CancelFunc // tells the listener of another set of loops
 }
 
-func newQueueLoops(db *rdb.DB, signal string) *queueLoops {
+func newQueueLoops(db *rdb.DB, signal queue.SignalKind) *queueLoops {
 	return &queueLoops{db: db, signal: signal, stepLock: make(chan struct{}, 1), loops: map[string]*queueLoop{}}
 }
 
 // add serves one more queue. It does nothing if the queue is served already.
-func (l *queueLoops) add(name string, q *queue.Queue, step step) {
+func (l *queueLoops) add(name string, q *queue.PoolQueue, step step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.loops[name] != nil {
@@ -285,7 +285,7 @@ func (l *queueLoops) hear(ctx context.Context, loops []*queueLoop, marks map[str
 		}
 		next[loop.name] = mark
 		// What came before the first mark was not heard.
-		if !known || slices.ContainsFunc(signals, func(s queue.Signal) bool { return s.Do == l.signal }) {
+		if !known || slices.ContainsFunc(signals, func(s queue.Signal) bool { return s.Kind == l.signal }) {
 			loop.wake()
 		}
 	}

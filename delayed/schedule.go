@@ -26,7 +26,8 @@ func Schedule(ctx context.Context, client *queue.Client, args queue.Args, at tim
 // job in another state is left alone, with an error that wraps
 // [queue.ErrState].
 func Cancel(ctx context.Context, client *queue.Client, id string) error {
-	return client.CancelDelayed(ctx, id)
+	_, err := client.Cancel(ctx, id, queue.OnlyIf(queue.Delayed))
+	return err
 }
 
 // Reschedule gives a delayed job another time, by Redis's clock; one in the past
@@ -43,7 +44,7 @@ func Reschedule(ctx context.Context, client *queue.Client, id string, at time.Ti
 // time. A job in another state is left alone, with an error that wraps
 // [queue.ErrState]; dead ones are for [queue.Client.Retry].
 func RunNow(ctx context.Context, client *queue.Client, id string) error {
-	return client.RetryDelayed(ctx, id)
+	return client.Retry(ctx, id, queue.OnlyIf(queue.Delayed))
 }
 
 // List gives the delayed jobs of a queue, scheduled ones and those that wait for
@@ -60,13 +61,17 @@ func List(ctx context.Context, client *queue.Client, name string, options queue.
 // and it takes effect at once. changed is false where the same was there. An
 // error that wraps [queue.ErrInvalid] says what is wrong with it, a
 // [queue.RevisionError] that the configuration of another worker goes before.
-// See [queue.Client.PutSchedule].
-func AddSchedule(ctx context.Context, client *queue.Client, s queue.Schedule) (changed bool, err error) {
+// See [queue.PoolQueue.PutSchedule].
+func AddSchedule(ctx context.Context, client *queue.Client, s queue.CronSchedule) (changed bool, err error) {
 	table, err := parseTimetable(s.Expr, s.Zone)
 	if err != nil {
 		return false, fmt.Errorf("schedule %.140s: %w", s.Name, err)
 	}
-	return client.PutSchedule(ctx, s, func(after time.Time) (time.Time, error) { return table.next(after), nil })
+	q, err := client.ForPool(s.Queue)
+	if err != nil {
+		return false, fmt.Errorf("schedule %.140s: %w", s.Name, err)
+	}
+	return q.PutSchedule(ctx, s, func(after time.Time) (time.Time, error) { return table.next(after), nil })
 }
 
 // RemoveSchedule ends a schedule at once; jobs that it has added stay. The error
@@ -81,7 +86,7 @@ func RemoveSchedule(ctx context.Context, client *queue.Client, name, schedule st
 
 // Schedules gives all schedules of a queue, by name, with their next and last
 // firings. One whose expression or zone can't be understood here has an Err.
-func Schedules(ctx context.Context, client *queue.Client, name string) ([]queue.ScheduleInfo, error) {
+func Schedules(ctx context.Context, client *queue.Client, name string) ([]queue.CronScheduleInfo, error) {
 	q, err := client.Queue(name)
 	if err != nil {
 		return nil, err

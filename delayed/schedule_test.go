@@ -149,7 +149,7 @@ func TestJobThatIsNotDelayedIsLeftAlone(t *testing.T) {
 func (s *scene) others(t *testing.T) map[queue.State]string {
 	t.Helper()
 	ctx := t.Context()
-	lease, err := s.queue.Lease(ctx, "w", 0, nil)
+	lease, err := s.queue.OpenLease(ctx, "w", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,9 +167,9 @@ func (s *scene) others(t *testing.T) map[queue.State]string {
 		if err != nil || len(fetched.Jobs) != 1 {
 			t.Fatalf("fetched %+v, %v; want one job", fetched, err)
 		}
-		as := map[queue.State]queue.As{queue.Dead: queue.AsDead, queue.Finished: queue.AsSucceeded}
+		as := map[queue.State]queue.Disposition{queue.Dead: queue.AttemptDead, queue.Finished: queue.AttemptSucceeded}
 		if as, ends := as[state]; ends {
-			if _, err := lease.Finish(ctx, []queue.Ending{{Job: fetched.Jobs[0], As: as, Reason: "a test"}}); err != nil {
+			if _, err := lease.Finish(ctx, []queue.Completion{{Job: fetched.Jobs[0], Disposition: as, Reason: "a test"}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -238,13 +238,13 @@ func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 func TestScheduleComesBackAsItWasAdded(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
-		schedule := queue.Schedule{
+		schedule := queue.CronSchedule{
 			Name: "night.report-1", Expr: "30 2 * * *", Zone: "Europe/Berlin", Queue: s.queue.Name(), Kind: "report", Args: []byte(`{"a":[1]}`),
 			Options: queue.Options{
 				Priority: queue.High, MaxAttempts: 4, Timeout: time.Minute, Retain: time.Hour,
 				Unique:  queue.Unique{Key: "k", Scope: queue.ForDuration, For: time.Minute},
 				Headers: map[string]string{"a": "b"},
-				Then:    []queue.Insert{{Args: queue.Raw("next", []byte(`{}`)), Options: queue.Options{MaxAttempts: 2}}},
+				Then:    []queue.NewJob{{Args: queue.Raw("next", []byte(`{}`)), Options: queue.Options{MaxAttempts: 2}}},
 			},
 			CatchUp: queue.CatchUpLast, Revision: 7,
 		}
@@ -257,7 +257,7 @@ func TestScheduleComesBackAsItWasAdded(t *testing.T) {
 		if err != nil || !got.Next.Equal(times[0]) || got.Err != nil || len(got.Last) != 0 {
 			t.Errorf("next %s, err %v, last %v; want %v", got.Next, got.Err, got.Last, times)
 		}
-		if changed, err := delayed.AddSchedule(t.Context(), s.client, got.Schedule); err != nil || changed {
+		if changed, err := delayed.AddSchedule(t.Context(), s.client, got.CronSchedule); err != nil || changed {
 			t.Errorf("what was listed is another schedule: changed %t, %v", changed, err)
 		}
 		if names, err := s.client.Queues(t.Context()); err != nil || len(names) != 1 {
@@ -284,24 +284,24 @@ func TestWrongSchedulesAreRefused(t *testing.T) {
 	db := redistest.Open(t, "embedded:")
 	s := newScene(t, db)
 	for name, c := range map[string]struct {
-		spoil func(*queue.Schedule)
+		spoil func(*queue.CronSchedule)
 		says  string
 	}{
-		"no name":            {func(s *queue.Schedule) { s.Name = "" }, "schedule"},
-		"a name with spaces": {func(s *queue.Schedule) { s.Name = "a b" }, `"a b"`},
-		"queue":              {func(s *queue.Schedule) { s.Queue = "a b" }, "queue"},
-		"another queue":      {func(s *queue.Schedule) { s.Options.Queue = "other" }, "other"},
-		"kind":               {func(s *queue.Schedule) { s.Kind = "" }, "kind"},
-		"expression":         {func(s *queue.Schedule) { s.Expr = "bad" }, `expression "bad"`},
-		"long expression":    {func(s *queue.Schedule) { s.Expr = strings.Repeat("0,", 300) + "0 * * * *" }, "bytes"},
-		"zone":               {func(s *queue.Schedule) { s.Zone = "Mars" }, `zone "Mars"`},
-		"catch-up":           {func(s *queue.Schedule) { s.CatchUp = "some" }, `"some"`},
-		"revision":           {func(s *queue.Schedule) { s.Revision = -1 }, "revision -1"},
-		"delay":              {func(s *queue.Schedule) { s.Options.Delay = time.Second }, "delay"},
-		"deadline":           {func(s *queue.Schedule) { s.Options.Deadline = time.Now() }, "deadline"},
-		"priority":           {func(s *queue.Schedule) { s.Options.Priority = 7 }, "priority"},
-		"header":             {func(s *queue.Schedule) { s.Options.Headers = map[string]string{"due": "now"} }, `"due"`},
-		"much to carry":      {func(s *queue.Schedule) { s.Args = make([]byte, queue.MaxScheduleSize) }, "limit"},
+		"no name":            {func(s *queue.CronSchedule) { s.Name = "" }, "schedule"},
+		"a name with spaces": {func(s *queue.CronSchedule) { s.Name = "a b" }, `"a b"`},
+		"queue":              {func(s *queue.CronSchedule) { s.Queue = "a b" }, "queue"},
+		"another queue":      {func(s *queue.CronSchedule) { s.Options.Queue = "other" }, "other"},
+		"kind":               {func(s *queue.CronSchedule) { s.Kind = "" }, "kind"},
+		"expression":         {func(s *queue.CronSchedule) { s.Expr = "bad" }, `expression "bad"`},
+		"long expression":    {func(s *queue.CronSchedule) { s.Expr = strings.Repeat("0,", 300) + "0 * * * *" }, "bytes"},
+		"zone":               {func(s *queue.CronSchedule) { s.Zone = "Mars" }, `zone "Mars"`},
+		"catch-up":           {func(s *queue.CronSchedule) { s.CatchUp = "some" }, `"some"`},
+		"revision":           {func(s *queue.CronSchedule) { s.Revision = -1 }, "revision -1"},
+		"delay":              {func(s *queue.CronSchedule) { s.Options.Delay = time.Second }, "delay"},
+		"deadline":           {func(s *queue.CronSchedule) { s.Options.Deadline = time.Now() }, "deadline"},
+		"priority":           {func(s *queue.CronSchedule) { s.Options.Priority = 7 }, "priority"},
+		"header":             {func(s *queue.CronSchedule) { s.Options.Headers = map[string]string{"due": "now"} }, `"due"`},
+		"much to carry":      {func(s *queue.CronSchedule) { s.Args = make([]byte, queue.MaxScheduleSize) }, "limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,14 @@ type Args interface {
 	Kind() string
 }
 
+// ArgsWithOptions are args with default options: a field that the caller of
+// [Client.Enqueue] leaves at its zero value is taken from them. Delay and At
+// count as one field. Nil means no defaults.
+type ArgsWithOptions interface {
+	Args
+	Options() *Options
+}
+
 type raw struct {
 	kind string
 	args []byte
@@ -82,4 +90,4 @@ func isName(name string, slash bool) bool {
 }
 
 // Bytes gives args as a job carries them. Those of [Raw] are not copied.
-func Bytes(args Args) ([]byte, error) { return marshal(args) }
+func MarshalArgs(args Args) ([]byte, error) { return marshal(args) }

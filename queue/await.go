@@ -14,11 +14,11 @@ const (
 	// asked again each askAgain, in case that a wake-up was lost with its
 	// connection. What was told stays readable for as long, see
 	// lua/place.lua.
-	askedFor = 30 * time.Second
-	askAgain = 10 * time.Second
+	waitExpiry  = 30 * time.Second
+	waitRefresh = 10 * time.Second
 
 	// listenFor is how long one blocked read lasts.
-	listenFor = 5 * time.Second
+	waitBlock = 5 * time.Second
 )
 
 // Wait blocks until a job has finished or is dead, or ctx is done, and gives the
@@ -33,46 +33,46 @@ func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 		return nil, err
 	}
 	// First listen, then ask: what ends after the answer is heard.
-	told, leave, err := q.endings.join(ctx, q, local)
+	told, leave, err := q.waiters.join(ctx, q, local)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	for {
-		reply, err := q.run(ctx, awaitScript, local, millis(askedFor))
+		reply, err := q.run(ctx, awaitScript, local, millis(waitExpiry))
 		switch {
 		case err != nil:
 			return nil, err
 		case reply.Word == "none":
 			return nil, noJob(id)
 		case reply.Int(0) == 1:
-			job, _ := q.given(reply.From(1))
+			job, _ := q.decodeJob(reply.From(1))
 			return job, nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-told:
-		case <-time.After(askAgain):
+		case <-time.After(waitRefresh):
 		}
 	}
 }
 
 // listeners are all who wait in this process for the end of a job of one queue.
 // As long as there are some, one goroutine reads for all of them.
-type listeners struct {
-	mu      sync.Mutex
-	told    map[string]map[chan struct{}]bool // by local id
-	reading bool
+type waiters struct {
+	mu       sync.Mutex
+	channels map[string]map[chan struct{}]bool // by local id
+	reading  bool
 }
 
 // join makes a channel that is told when the job may have ended, and a function
 // that ends that.
-func (l *listeners) join(ctx context.Context, q *Queue, local string) (told chan struct{}, leave func(), err error) {
+func (l *waiters) join(ctx context.Context, q *Queue, local string) (told chan struct{}, leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.reading {
-		mark, err := q.lastEntry(ctx, q.keys[keyDone])
+		mark, err := lastEntry(ctx, q.client.db, q.keys[keyDone])
 		if err != nil {
 			return nil, nil, err
 		}
@@ -80,39 +80,39 @@ func (l *listeners) join(ctx context.Context, q *Queue, local string) (told chan
 		go l.read(context.WithoutCancel(ctx), q, mark)
 	}
 	told = make(chan struct{}, 1)
-	if l.told == nil {
-		l.told = map[string]map[chan struct{}]bool{}
+	if l.channels == nil {
+		l.channels = map[string]map[chan struct{}]bool{}
 	}
-	if l.told[local] == nil {
-		l.told[local] = map[chan struct{}]bool{}
+	if l.channels[local] == nil {
+		l.channels[local] = map[chan struct{}]bool{}
 	}
-	l.told[local][told] = true
+	l.channels[local][told] = true
 	return told, func() { l.leave(local, told) }, nil
 }
 
-func (l *listeners) leave(local string, told chan struct{}) {
+func (l *waiters) leave(local string, told chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.told[local], told)
-	if len(l.told[local]) == 0 {
-		delete(l.told, local)
+	delete(l.channels[local], told)
+	if len(l.channels[local]) == 0 {
+		delete(l.channels, local)
 	}
 }
 
 // read tells listeners until there are none. It outlives the last one by up to
 // listenFor: whoever comes meanwhile finds it reading, and a read that blocks
 // can't be taken back sooner anyway. Closing the DB ends it at once.
-func (l *listeners) read(ctx context.Context, q *Queue, mark string) {
-	for l.wanted() {
+func (l *waiters) read(ctx context.Context, q *Queue, mark string) {
+	for l.needed() {
 		streams, err := q.client.db.XRead(ctx, &redis.XReadArgs{
-			Streams: []string{q.keys[keyDone], mark}, Count: maxBatch, Block: listenFor,
+			Streams: []string{q.keys[keyDone], mark}, Count: maxBatch, Block: waitBlock,
 		}).Result()
 		switch {
 		case err == nil:
-			mark = l.hear(streams[0].Messages, mark)
+			mark = l.notify(streams[0].Messages, mark)
 		case errors.Is(err, redis.Nil): // nothing within listenFor
 		case errors.Is(err, redis.ErrClosed):
-			l.tellAll() // they find out by asking again
+			l.notifyAll() // they find out by asking again
 			time.Sleep(time.Millisecond)
 		default:
 			time.Sleep(time.Second)
@@ -121,34 +121,34 @@ func (l *listeners) read(ctx context.Context, q *Queue, mark string) {
 }
 
 // wanted reports whether anybody listens, and otherwise ends the reading.
-func (l *listeners) wanted() bool {
+func (l *waiters) needed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.reading = len(l.told) > 0
+	l.reading = len(l.channels) > 0
 	return l.reading
 }
 
 // hear tells those whose job has ended, and gives the mark after it.
-func (l *listeners) hear(entries []redis.XMessage, mark string) string {
+func (l *waiters) notify(entries []redis.XMessage, mark string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, entry := range entries {
 		mark = entry.ID
 		local, _ := entry.Values["id"].(string)
-		tell(l.told[local])
+		notifyEach(l.channels[local])
 	}
 	return mark
 }
 
-func (l *listeners) tellAll() {
+func (l *waiters) notifyAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, of := range l.told {
-		tell(of)
+	for _, of := range l.channels {
+		notifyEach(of)
 	}
 }
 
-func tell(all map[chan struct{}]bool) {
+func notifyEach(all map[chan struct{}]bool) {
 	for told := range all {
 		select {
 		case told <- struct{}{}:

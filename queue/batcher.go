@@ -19,13 +19,13 @@ type batcher struct {
 
 // A call is one job and where its result goes.
 type call struct {
-	job    insertion
+	job    encodedJob
 	result chan Result
 }
 
 // add blocks until the job's batch is back. Where ctx is done before, the job may
 // have been added or not.
-func (b *batcher) add(ctx context.Context, q *Queue, job insertion) (string, error) {
+func (b *batcher) add(ctx context.Context, q *Queue, job encodedJob) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -35,7 +35,7 @@ func (b *batcher) add(ctx context.Context, q *Queue, job insertion) (string, err
 		b.mu.Unlock()
 		// Alone: no other goroutine needs to be woken, which takes longer than
 		// all the rest.
-		result := q.insert(ctx, []insertion{job})[0]
+		result := q.enqueue(ctx, []encodedJob{job})[0]
 		if calls := b.next(nil); len(calls) > 0 {
 			go b.sendAll(context.WithoutCancel(ctx), q, calls)
 		}
@@ -73,13 +73,13 @@ func (b *batcher) next(calls []call) []call {
 
 // sendAll sends batch after batch until none waits.
 func (b *batcher) sendAll(ctx context.Context, q *Queue, calls []call) {
-	var jobs []insertion
+	var jobs []encodedJob
 	for ; len(calls) > 0; calls = b.next(calls[:0]) {
 		jobs = jobs[:0]
 		for _, call := range calls {
 			jobs = append(jobs, call.job)
 		}
-		for i, result := range q.insert(ctx, jobs) {
+		for i, result := range q.enqueue(ctx, jobs) {
 			calls[i].result <- result
 		}
 		// Let those who were just served come again before the next batch

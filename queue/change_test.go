@@ -49,7 +49,7 @@ func (d *desk) inEach(scope queue.Unique) map[queue.State]string {
 	job := d.fetch(l, 1)[0]
 	d.must(d.queue.AppendLog(d.Context(), job.ID, []string{"hello"}))
 	d.must(d.queue.SetProgress(d.Context(), job.ID, []byte("50%")))
-	d.end(l, queue.AsSucceeded, job)
+	d.end(l, queue.AttemptSucceeded, job)
 	ids[queue.Delayed] = d.add("a", with(queue.Options{Delay: time.Hour}, "delayed"))
 	ids[queue.Waiting] = d.add("a", with(queue.Options{At: time.Now()}, "waiting"))
 	return ids
@@ -92,7 +92,7 @@ func TestActiveJobCanNotBeDeleted(t *testing.T) {
 		if err := d.client.Delete(t.Context(), id); !errors.Is(err, queue.ErrState) {
 			t.Errorf("Delete: %v", err)
 		}
-		d.end(l, queue.AsSucceeded, jobs...)
+		d.end(l, queue.AttemptSucceeded, jobs...)
 	})
 }
 
@@ -121,7 +121,7 @@ func TestCancelledJobEndsAndIsRetainedAsCancelled(t *testing.T) {
 
 func TestCancelOfActiveJobIsSignalledAndKeepsItFromRunningAgain(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		for name, as := range map[string]queue.As{"failed": queue.AsRetry, "handed back": queue.AsReturned} {
+		for name, as := range map[string]queue.Disposition{"failed": queue.AttemptRetry, "handed back": queue.AttemptReturned} {
 			t.Run(name, func(t *testing.T) {
 				d := setup(t, db)
 				_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
@@ -134,7 +134,7 @@ func TestCancelOfActiveJobIsSignalledAndKeepsItFromRunningAgain(t *testing.T) {
 				}
 				signals, _, err := d.queue.Signals(t.Context(), mark)
 				d.must(err)
-				if !slices.Contains(signals, queue.Signal{Do: queue.SignalCancel, Job: id}) {
+				if !slices.Contains(signals, queue.Signal{Kind: queue.SignalCancel, Job: id}) {
 					t.Errorf("the signals are %v", signals)
 				}
 				d.end(l, as, jobs...)
@@ -160,7 +160,7 @@ func TestDeadJobThatIsRetriedHasAllItsAttemptsAgain(t *testing.T) {
 		if _, err := d.client.Enqueue(t.Context(), queue.Raw("b", nil), &queue.Options{Queue: "q", Unique: queue.Unique{Key: "k"}}); !errors.As(err, &duplicate) || duplicate.Owner != id {
 			t.Errorf("its unique key: %v", err)
 		}
-		d.end(l, queue.AsDead, job) // and once more
+		d.end(l, queue.AttemptDead, job) // and once more
 		d.must(d.client.Retry(t.Context(), id))
 		if job := d.fetch(l, 1)[0]; job.Attempts != 2 || job.Forgiven != 2 {
 			t.Errorf("the job is %+v", job)
@@ -218,7 +218,7 @@ func TestRescheduledJobIsDueAtItsNewTimeAndWakesTheMover(t *testing.T) {
 		}
 		d.must(d.client.Reschedule(t.Context(), id, sooner))
 		signals, _, err = d.queue.Signals(t.Context(), mark)
-		if err != nil || len(signals) != 1 || signals[0].Do != queue.SignalDue || !d.get(id).Due.Equal(sooner) {
+		if err != nil || len(signals) != 1 || signals[0].Kind != queue.SignalDue || !d.get(id).Due.Equal(sooner) {
 			t.Errorf("sooner: signals %v, due %s: %v", signals, d.get(id).Due, err)
 		}
 		waiting := d.add("a", queue.Options{})
@@ -244,11 +244,11 @@ func TestBulkChangesReachAllJobsOfAStateAndNoOthers(t *testing.T) {
 			queue.Delayed: func(kind string) { d.add(kind, queue.Options{Delay: time.Hour}) },
 			queue.Dead: func(kind string) {
 				d.add(kind, queue.Options{Priority: queue.High})
-				d.end(l, queue.AsDead, d.fetch(l, 1)...)
+				d.end(l, queue.AttemptDead, d.fetch(l, 1)...)
 			},
 			queue.Finished: func(kind string) {
 				d.add(kind, queue.Options{Priority: queue.High, Retain: time.Hour})
-				d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+				d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 			},
 			queue.Active: func(kind string) {
 				d.add(kind, queue.Options{Priority: queue.High})
@@ -324,7 +324,7 @@ func TestPurgeKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
 		if n, err := d.queue.Purge(t.Context()); n != 2 || err != nil {
 			t.Fatalf("purged %d: %v", n, err)
 		}
-		d.end(l, queue.AsSucceeded, held...)
+		d.end(l, queue.AttemptSucceeded, held...)
 		groups, err := db.XInfoGroups(t.Context(), d.key("normal:fresh")).Result()
 		if err != nil || len(groups) != 1 {
 			t.Errorf("the groups are %v: %v", groups, err)

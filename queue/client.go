@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"skidway"
-	"skidway/internal/rdb"
 )
 
 // DefaultMaxPayload is the most bytes of a job's args.
@@ -48,7 +45,7 @@ func (c Config) validate() error {
 // Middleware sees all jobs that are added, in batches as they were given. It may
 // change them, refuse some with a Result of its own, or look at what became of
 // them. It must return a Result for each job, in order.
-type Middleware func(ctx context.Context, inserts []Insert, next func(context.Context, []Insert) []Result) []Result
+type Middleware func(ctx context.Context, inserts []NewJob, next func(context.Context, []NewJob) []Result) []Result
 
 // A Client adds jobs to queues of one Redis and looks at them. It is safe for
 // concurrent use; one a process is enough.
@@ -105,63 +102,6 @@ func (c *Client) Close() error {
 // DB returns the connection that the client uses.
 func (c *Client) DB() *skidway.DB { return c.db }
 
-// A Queue is one queue of a client's. It is safe for concurrent use.
-type Queue struct {
-	client *Client
-	name   string
-	keys   []string
-	plain  []string // those that take part when plain jobs are added
-
-	known   atomic.Bool // the registry knows the queue
-	batcher batcher
-	endings listeners
-}
-
-// Queue gives a queue by name. A queue needs not be created: it is there when a
-// job is in it.
-func (c *Client) Queue(name string) (*Queue, error) {
-	if name == "" {
-		name = DefaultQueue
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if q := c.queues[name]; q != nil {
-		return q, nil
-	}
-	if err := checkName("queue", name); err != nil {
-		return nil, err
-	}
-	keys := queueKeys(c.prefix, name)
-	q := &Queue{client: c, name: name, keys: keys, plain: plainKeys(keys)}
-	c.queues[name] = q
-	return q, nil
-}
-
-// find gives the queue and the local id of a job.
-func (c *Client) find(id string) (*Queue, string, error) {
-	name, local, err := splitID(id)
-	if err != nil {
-		return nil, "", err
-	}
-	q, err := c.Queue(name)
-	return q, local, err
-}
-
-// Name is the queue's name.
-func (q *Queue) Name() string { return q.name }
-
-// register notes the queue in the list of all, once a process.
-func (q *Queue) register(ctx context.Context) error {
-	if q.known.Load() {
-		return nil
-	}
-	if _, err := registerScript.Run(ctx, q.client.db, registryKeys(q.client.prefix), q.name); err != nil {
-		return fmt.Errorf("queue %s: %w", q.name, err)
-	}
-	q.known.Store(true)
-	return nil
-}
-
 // Queues lists the names of all queues that a client or worker of Skidway has
 // used, in order.
 func (c *Client) Queues(ctx context.Context) ([]string, error) {
@@ -175,21 +115,4 @@ func (c *Client) Queues(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// AwaitQueues blocks until a queue was used for the first time after mark was
-// given, timeout has passed or ctx is done, and returns the mark for the next
-// call. The first mark is "".
-func (c *Client) AwaitQueues(ctx context.Context, mark string, timeout time.Duration) (string, error) {
-	stream := registryKeys(c.prefix)[1]
-	if mark != "" {
-		if _, err := c.db.Wait(ctx, timeout, rdb.Mark{Key: stream, ID: mark}); err != nil {
-			return mark, err
-		}
-	}
-	last, err := c.db.XRevRangeN(ctx, stream, "+", "-", 1).Result()
-	if err != nil || len(last) == 0 {
-		return max(mark, "0"), err
-	}
-	return last[0].ID, nil
 }

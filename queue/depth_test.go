@@ -21,7 +21,7 @@ func TestDepthCountsEachStateAndPriority(t *testing.T) {
 		d.bury("a", queue.Options{})
 		l := d.lease("w")
 		d.add("a", queue.Options{Retain: time.Hour})
-		d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 		for range 3 {
 			d.add("a", queue.Options{})
 		}
@@ -84,7 +84,7 @@ func TestPausedQueueGivesNothingOutUntilItIsResumed(t *testing.T) {
 		d.fetch(l, 1)
 		signals, _, err := d.queue.Signals(t.Context(), mark)
 		d.must(err)
-		same(t, signals, []queue.Signal{{Do: "pause"}, {Do: "pause"}, {Do: "resume"}})
+		same(t, signals, []queue.Signal{{Kind: "pause"}, {Kind: "pause"}, {Kind: "resume"}})
 	})
 }
 
@@ -97,7 +97,7 @@ func TestWorkersAreListedWithWhatTheyHold(t *testing.T) {
 		d.add("a", queue.Options{Priority: queue.Low})
 		busy, idle, dead := d.lease("busy"), d.lease("idle"), d.lease("dead")
 		jobs := d.fetch(busy, 3)
-		d.must(busy.Alone(t.Context(), jobs[1]))
+		d.must(busy.MarkSolo(t.Context(), jobs[1]))
 		d.fetch(dead, 2)
 		d.must(dead.Close(t.Context())) // with jobs
 		d.must(db.XGroupCreate(t.Context(), d.key("low:fresh"), "workers", "0").Err())
@@ -107,10 +107,10 @@ func TestWorkersAreListedWithWhatTheyHold(t *testing.T) {
 		if err != nil || len(workers) != 4 {
 			t.Fatalf("got %+v: %v", workers, err)
 		}
-		if w := workers[0]; w.Name != "busy" || w.Held != 3 || w.Alone != jobs[1].ID || w.Dead || string(w.About) != "about busy" || w.Lease <= 0 || w.Lease > time.Minute {
+		if w := workers[0]; w.Name != "busy" || w.Held != 3 || w.Solo != jobs[1].ID || w.Dead || string(w.About) != "about busy" || w.Lease <= 0 || w.Lease > time.Minute {
 			t.Errorf("the first is %+v", w)
 		}
-		if w := workers[1]; w.Name != idle.Worker() || w.Held != 0 || w.Alone != "" || w.Dead {
+		if w := workers[1]; w.Name != idle.Worker() || w.Held != 0 || w.Solo != "" || w.Dead {
 			t.Errorf("the second is %+v", w)
 		}
 		if w := workers[2]; w.Name != "dead" || w.Held != 2 || !w.Dead {
@@ -126,7 +126,7 @@ func TestCountersCountEachDayAndAllTime(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
-		for _, as := range []queue.As{queue.AsSucceeded, queue.AsDiscarded, queue.AsCancelled, queue.AsRetry, queue.AsDead} {
+		for _, as := range []queue.Disposition{queue.AttemptSucceeded, queue.AttemptDiscarded, queue.AttemptCancelled, queue.AttemptRetry, queue.AttemptDead} {
 			d.add("a", queue.Options{})
 			d.end(l, as, d.fetch(l, 1)...)
 		}
@@ -135,7 +135,7 @@ func TestCountersCountEachDayAndAllTime(t *testing.T) {
 		_, err = d.queue.Purge(t.Context())
 		d.must(err)
 		counters, err := d.queue.Counters(t.Context(), 2)
-		want := queue.Counts{Enqueued: 5, Done: 1, Discarded: 1, Cancelled: 1, Failed: 2, Retried: 1, Dead: 1, Revived: 1, Deleted: 1}
+		want := queue.Counts{Enqueued: 5, Succeeded: 1, Discarded: 1, Cancelled: 1, Failed: 2, Retried: 1, Dead: 1, Revived: 1, Deleted: 1}
 		if err != nil || counters.Total != want || len(counters.Days) != 2 {
 			t.Fatalf("got %+v: %v", counters, err)
 		}
@@ -162,7 +162,7 @@ func TestTidyDropsWhatIsTooOldAndNothingElse(t *testing.T) {
 			d.add("a", queue.Options{Retain: time.Hour})
 		}
 		ended := d.fetch(l, jobs)
-		d.end(l, queue.AsSucceeded, ended...)
+		d.end(l, queue.AttemptSucceeded, ended...)
 		dead := []string{d.bury("a", queue.Options{}), d.bury("a", queue.Options{})}
 		old := time.Now().AddDate(0, 0, -91).UnixMilli()
 		for _, job := range ended[1:] {

@@ -56,7 +56,7 @@
 // where mail is the queue and normal the priority. Further fields may follow:
 // max_attempts, timeout, deadline, retain (numbers, in ms; deadline since 1970),
 // headers (a JSON object) and then (a JSON list of jobs, see
-// [Insert.UnmarshalJSON]). Pools that serve queues by pattern find the
+// [NewJob.UnmarshalJSON]). Pools that serve queues by pattern find the
 // queue once its name is in the set of all:
 //
 //	SADD skidway:{queues} mail

@@ -9,8 +9,8 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A Result is what became of an [Insert]: ID and nil when it was added; a
-// [DuplicateError] when its unique key is held; an [rdb.OutcomeUnknownError]
+// A Result is what became of an [NewJob]: ID and nil when it was added; a
+// [DuplicateError] when its unique key is held; an [skidway.OutcomeUnknownError]
 // when the answer of Redis was lost; any other error when it was not added.
 type Result struct {
 	ID  string
@@ -23,12 +23,12 @@ type Result struct {
 // [skidway.OutcomeUnknownError] the job may or may not have been added; with a
 // unique key it is safe to try again.
 func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id string, err error) {
-	insert := Insert{Args: args}
+	insert := NewJob{Args: args}
 	if options != nil {
 		insert.Options = *options
 	}
 	if len(c.config.Middleware) > 0 {
-		results := c.EnqueueMany(ctx, []Insert{insert})
+		results := c.EnqueueMany(ctx, []NewJob{insert})
 		return results[0].ID, results[0].Err
 	}
 	q, job, err := c.prepare(insert)
@@ -46,11 +46,11 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id s
 // where jobs have options), each of them all or nothing but for duplicates and
 // invalid ones. After a chunk that failed no later one of its queue is sent
 // ([ErrNotSent]): jobs keep their order.
-func (c *Client) EnqueueMany(ctx context.Context, inserts []Insert) []Result {
+func (c *Client) EnqueueMany(ctx context.Context, inserts []NewJob) []Result {
 	next := c.enqueueMany
 	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
 		middleware, inner := c.config.Middleware[i], next
-		next = func(ctx context.Context, inserts []Insert) []Result {
+		next = func(ctx context.Context, inserts []NewJob) []Result {
 			results := middleware(ctx, inserts, inner)
 			for len(results) < len(inserts) {
 				results = append(results, Result{Err: errors.New("middleware gave no result for this job")})
@@ -61,11 +61,11 @@ func (c *Client) EnqueueMany(ctx context.Context, inserts []Insert) []Result {
 	return next(ctx, inserts)
 }
 
-func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
+func (c *Client) enqueueMany(ctx context.Context, inserts []NewJob) []Result {
 	results := make([]Result, len(inserts))
 	type chunk struct {
 		queue  *Queue
-		jobs   []insertion
+		jobs   []encodedJob
 		places []int
 		size   int
 		work   int
@@ -79,7 +79,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 			}
 			return
 		}
-		for i, result := range c.queue.insert(ctx, c.jobs) {
+		for i, result := range c.queue.enqueue(ctx, c.jobs) {
 			results[c.places[i]] = result
 			var twice *DuplicateError
 			if result.Err != nil && !errors.As(result.Err, &twice) {
@@ -100,7 +100,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 		}
 		if into == nil {
 			room := min(maxBatch, len(inserts)-i)
-			into = &chunk{queue: q, jobs: make([]insertion, 0, room), places: make([]int, 0, room)}
+			into = &chunk{queue: q, jobs: make([]encodedJob, 0, room), places: make([]int, 0, room)}
 			open[q] = into
 		}
 		into.jobs, into.places = append(into.jobs, job), append(into.places, i)
@@ -113,7 +113,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []Insert) []Result {
 }
 
 // insert adds jobs with one script and gives a result for each.
-func (q *Queue) insert(ctx context.Context, jobs []insertion) []Result {
+func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 	results := make([]Result, len(jobs))
 	failed := func(err error) []Result {
 		for i := range results {
@@ -143,20 +143,20 @@ func (q *Queue) insert(ctx context.Context, jobs []insertion) []Result {
 }
 
 // send runs the script that is enough for the jobs.
-func (q *Queue) send(ctx context.Context, jobs []insertion) (rdb.Reply, error) {
+func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) {
 	for i := range jobs {
 		if jobs[i].record != nil {
-			return q.run(ctx, enqueueScript, insertArgs(jobs)...)
+			return q.run(ctx, enqueueScript, enqueueArgs(jobs)...)
 		}
 	}
 	return q.runOn(ctx, enqueuePlainScript, q.plain, plainArgs(jobs)...)
 }
 
 // plainArgs groups neighbours that differ in their args only.
-func plainArgs(jobs []insertion) []any {
+func plainArgs(jobs []encodedJob) []any {
 	args := make([]any, 0, len(jobs)+8)
 	for len(jobs) > 0 {
-		same := alike(jobs)
+		same := samePlainJobs(jobs)
 		args = append(args, 2-int(same[0].priority), same[0].kind, len(same))
 		for i := range same {
 			args = append(args, same[i].args)
@@ -167,7 +167,7 @@ func plainArgs(jobs []insertion) []any {
 }
 
 // alike gives the first jobs that differ in their args only.
-func alike(jobs []insertion) []insertion {
+func samePlainJobs(jobs []encodedJob) []encodedJob {
 	n := 1
 	for n < len(jobs) && jobs[n].record == nil && jobs[n].priority == jobs[0].priority && jobs[n].kind == jobs[0].kind {
 		n++
@@ -176,16 +176,16 @@ func alike(jobs []insertion) []insertion {
 }
 
 // insertArgs does so where some jobs have options.
-func insertArgs(jobs []insertion) []any {
+func enqueueArgs(jobs []encodedJob) []any {
 	args := make([]any, 0, 7*len(jobs))
 	for len(jobs) > 0 {
 		job := &jobs[0]
 		if job.record != nil {
-			args = append(append(args, "job"), job.withRecord()...)
+			args = append(append(args, "job"), job.recordArgs()...)
 			jobs = jobs[1:]
 			continue
 		}
-		same := alike(jobs)
+		same := samePlainJobs(jobs)
 		args = append(args, "plain", int(freshLine.of(job.priority)), job.kind, len(same))
 		for i := range same {
 			args = append(args, same[i].args)
@@ -197,7 +197,7 @@ func insertArgs(jobs []insertion) []any {
 
 // Check says whether Enqueue would take a job: its error, which wraps
 // [ErrInvalid], is the one that Enqueue would give. Nothing is sent.
-func (c *Client) Check(insert Insert) error {
+func (c *Client) Validate(insert NewJob) error {
 	_, _, err := c.prepare(insert)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"skidway"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,23 +14,26 @@ import (
 
 // An Event is something that happened to a job.
 type Event struct {
-	What string // one of the Event constants
+	Kind EventKind
 	Job  string // the job's id
 	Time time.Time
 }
 
-// What happens to jobs.
+// An EventKind is a change of a job's state.
+type EventKind string
+
+// The kinds of events.
 const (
-	EventEnqueued  = "enqueued"
-	EventSucceeded = "succeeded"
-	EventDiscarded = "discarded"
-	EventCancelled = "cancelled"
-	EventFailed    = "failed"   // an attempt; another will follow
-	EventSnoozed   = "snoozed"  // delayed by its own handler
-	EventDead      = "dead"     // failed for good
-	EventReturned  = "returned" // handed back, or recovered from a dead worker
-	EventRetried   = "retried"  // let run by [Client.Retry]
-	EventDeleted   = "deleted"
+	EventEnqueued  EventKind = "enqueued"
+	EventSucceeded EventKind = "succeeded"
+	EventDiscarded EventKind = "discarded"
+	EventCancelled EventKind = "cancelled"
+	EventFailed    EventKind = "failed"   // an attempt failed; another will follow
+	EventSnoozed   EventKind = "snoozed"  // its handler postponed it
+	EventDead      EventKind = "dead"     // failed for good
+	EventReturned  EventKind = "returned" // handed back, or recovered from a dead worker
+	EventRevived   EventKind = "retried"  // moved to its line by [Client.Retry]
+	EventDeleted   EventKind = "deleted"
 )
 
 // MaxEvents is the most events that a queue keeps.
@@ -65,7 +69,7 @@ func (q *Queue) Events(ctx context.Context, after string, timeout time.Duration)
 	db, key := q.client.db, q.keys[keyEvents]
 	switch _, ok := entryTime(after); {
 	case after == FromNow:
-		if after, err = q.lastEntry(ctx, key); err != nil {
+		if after, err = lastEntry(ctx, db, key); err != nil {
 			return nil, FromNow, fmt.Errorf("queue %s: read events: %w", q.name, err)
 		}
 	case after == "":
@@ -73,7 +77,7 @@ func (q *Queue) Events(ctx context.Context, after string, timeout time.Duration)
 	case !ok:
 		return nil, after, fmt.Errorf("%w: %.40q is no place among events", ErrInvalid, after)
 	}
-	events, next, err = q.events(ctx, after)
+	events, next, err = q.readEvents(ctx, after)
 	if err != nil || len(events) > 0 || timeout <= 0 {
 		return events, next, err
 	}
@@ -81,22 +85,22 @@ func (q *Queue) Events(ctx context.Context, after string, timeout time.Duration)
 	if err != nil || !news {
 		return nil, after, err
 	}
-	return q.events(ctx, after)
+	return q.readEvents(ctx, after)
 }
 
 // events reads what is there.
-func (q *Queue) events(ctx context.Context, after string) ([]Event, string, error) {
-	entries, err := q.entriesAfter(ctx, q.keys[keyEvents], after, maxEventsRead)
+func (q *Queue) readEvents(ctx context.Context, after string) ([]Event, string, error) {
+	entries, err := entriesAfter(ctx, q.client.db, q.keys[keyEvents], after, maxEventsRead)
 	if err != nil {
 		return nil, after, fmt.Errorf("queue %s: read events: %w", q.name, err)
 	}
 	events := make([]Event, 0, len(entries))
 	for _, entry := range entries {
 		after = entry.ID
-		what, _ := entry.Values["event"].(string)
+		kind, _ := entry.Values["event"].(string)
 		local, _ := entry.Values["id"].(string)
 		ms, _ := entryTime(entry.ID)
-		events = append(events, Event{What: what, Job: globalID(q.name, local), Time: time.UnixMilli(ms)})
+		events = append(events, Event{Kind: EventKind(kind), Job: globalID(q.name, local), Time: time.UnixMilli(ms)})
 	}
 	return events, after, nil
 }
@@ -105,10 +109,10 @@ func (q *Queue) events(ctx context.Context, after string) ([]Event, string, erro
 const firstEntry = "0-0"
 
 // lastEntry gives the id of a stream's last entry.
-func (q *Queue) lastEntry(ctx context.Context, key string) (string, error) {
+func lastEntry(ctx context.Context, db *skidway.DB, key string) (string, error) {
 	var last []redis.XMessage
-	err := q.client.db.Retry(ctx, func() (err error) {
-		last, err = q.client.db.XRevRangeN(ctx, key, "+", "-", 1).Result()
+	err := db.Retry(ctx, func() (err error) {
+		last, err = db.XRevRangeN(ctx, key, "+", "-", 1).Result()
 		return err
 	})
 	if err != nil && !errors.Is(err, redis.Nil) || len(last) == 0 {
@@ -117,9 +121,9 @@ func (q *Queue) lastEntry(ctx context.Context, key string) (string, error) {
 	return last[0].ID, nil
 }
 
-func (q *Queue) entriesAfter(ctx context.Context, key, after string, most int64) (entries []redis.XMessage, err error) {
-	err = q.client.db.Retry(ctx, func() (err error) {
-		entries, err = q.client.db.XRangeN(ctx, key, "("+after, "+", most).Result()
+func entriesAfter(ctx context.Context, db *skidway.DB, key, after string, most int64) (entries []redis.XMessage, err error) {
+	err = db.Retry(ctx, func() (err error) {
+		entries, err = db.XRangeN(ctx, key, "("+after, "+", most).Result()
 		return err
 	})
 	return entries, err

@@ -19,21 +19,21 @@ func TestEventsTellWhatHappensInOrder(t *testing.T) {
 		d := setup(t, db)
 		l := d.lease("w")
 		d.add("a", queue.Options{}) // before anybody asked for events
-		d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 		d.must(d.queue.KeepEvents(t.Context(), 1000))
 		id := d.add("a", queue.Options{})
-		d.end(l, queue.AsReturned, d.fetch(l, 1)...)
-		d.end(l, queue.AsRetry, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptReturned, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptRetry, d.fetch(l, 1)...)
 		d.must(d.client.Retry(t.Context(), id))
-		d.end(l, queue.AsSnoozed, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptSnoozed, d.fetch(l, 1)...)
 		d.must(d.client.Retry(t.Context(), id))
-		d.end(l, queue.AsDead, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptDead, d.fetch(l, 1)...)
 		d.must(d.client.Delete(t.Context(), id))
 		events, next, err := d.queue.Events(t.Context(), "", 0)
 		d.must(err)
 		var got []string
 		for _, event := range events {
-			got = append(got, event.What)
+			got = append(got, string(event.Kind))
 			if event.Job != id || time.Since(event.Time).Abs() > time.Minute {
 				t.Errorf("the event is %+v", event)
 			}
@@ -81,8 +81,8 @@ func TestWaitGivesTheEndOfAJobThatKeepsNoResult(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
-		for as, want := range map[queue.As]queue.Outcome{
-			queue.AsSucceeded: queue.Succeeded, queue.AsDiscarded: queue.Discarded, queue.AsCancelled: queue.Cancelled, queue.AsDead: queue.Died,
+		for as, want := range map[queue.Disposition]queue.Outcome{
+			queue.AttemptSucceeded: queue.Succeeded, queue.AttemptDiscarded: queue.Discarded, queue.AttemptCancelled: queue.Cancelled, queue.AttemptDead: queue.Died,
 		} {
 			id := d.add("a", queue.Options{})
 			var waits sync.WaitGroup
@@ -117,12 +117,12 @@ func TestWaitEndsAtOnceForWhatHasEnded(t *testing.T) {
 		}
 		l := d.lease("w")
 		kept := d.add("a", queue.Options{Retain: time.Hour})
-		d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 		if job, err := d.client.Wait(soon(t), kept); err != nil || string(job.Result) != "fine" {
 			t.Errorf("retained: %+v: %v", job, err)
 		}
 		gone := d.add("a", queue.Options{})
-		d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 		if _, err := d.client.Wait(soon(t), gone); !errors.Is(err, queue.ErrNoJob) {
 			t.Errorf("gone: %v", err)
 		}
@@ -165,23 +165,23 @@ func TestNoWaitMissesAnEnd(t *testing.T) {
 		d := setup(t, db)
 		ctx := soon(t)
 		const jobs = 200
-		var inserts []queue.Insert
+		var inserts []queue.NewJob
 		for range jobs {
-			inserts = append(inserts, queue.Insert{Args: queue.Raw("a", nil), Options: queue.Options{Queue: "q"}})
+			inserts = append(inserts, queue.NewJob{Args: queue.Raw("a", nil), Options: queue.Options{Queue: "q"}})
 		}
 		results := d.client.EnqueueMany(ctx, inserts)
 		var waits sync.WaitGroup
 		var told, ended, late sync.Map
 		waits.Go(func() {
-			l, err := d.queue.Lease(ctx, "w", time.Minute, nil)
+			l, err := d.queue.OpenLease(ctx, "w", time.Minute, nil)
 			for n := 0; n < jobs && err == nil; {
-				var fetched queue.Fetched
+				var fetched queue.FetchResult
 				if fetched, err = l.Fetch(ctx, 2, 1<<20); err != nil {
 					break
 				}
 				for _, job := range fetched.Jobs {
 					ended.Store(job.ID, time.Now())
-					_, err = l.Finish(ctx, []queue.Ending{{Job: job}})
+					_, err = l.Finish(ctx, []queue.Completion{{Job: job}})
 					n++
 				}
 			}
@@ -235,6 +235,6 @@ func TestManyWaitsTakeOneConnection(t *testing.T) {
 		t.Errorf("%d connections are blocked", n)
 	}
 	l := d.lease("w")
-	d.end(l, queue.AsSucceeded, d.fetch(l, 200)...)
+	d.end(l, queue.AttemptSucceeded, d.fetch(l, 200)...)
 	waits.Wait()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // open gives a client of an empty Redis, and what closes it.
-func open(ctx context.Context) (*queue.Client, *queue.Queue, func()) {
+func open(ctx context.Context) (*queue.Client, *queue.PoolQueue, func()) {
 	db, err := rdb.Open(ctx, "embedded:", rdb.Options{})
 	if err != nil {
 		panic(err)
@@ -20,7 +20,7 @@ func open(ctx context.Context) (*queue.Client, *queue.Queue, func()) {
 	if err != nil {
 		panic(err)
 	}
-	mail, err := client.Queue("mail")
+	mail, err := client.ForPool("mail")
 	if err != nil {
 		panic(err)
 	}
@@ -56,7 +56,7 @@ func ExampleClient_EnqueueMany() {
 	defer done()
 
 	once := queue.Options{Queue: "mail", Unique: queue.Unique{Key: "a@example.com"}}
-	for _, result := range client.EnqueueMany(ctx, []queue.Insert{
+	for _, result := range client.EnqueueMany(ctx, []queue.NewJob{
 		{Args: SendEmail{"a@example.com"}, Options: once},
 		{Args: SendEmail{"a@example.com"}, Options: once},
 		{Args: SendEmail{"b@example.com"}, Options: queue.Options{Queue: "no name"}},
@@ -138,19 +138,19 @@ func ExampleQueue_RetryAll() {
 	// 3 <nil>
 }
 
-func ExampleQueue_Lease() {
+func ExamplePoolQueue_OpenLease() {
 	ctx := context.Background()
 	client, mail, done := open(ctx)
 	defer done()
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, err := mail.Lease(ctx, "worker-1", 10*time.Second, nil)
+	lease, err := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
 	if err != nil {
 		return
 	}
 	fetched, err := lease.Fetch(ctx, 10, 1<<20)
 	fmt.Println(len(fetched.Jobs), err)
-	n, err := lease.Finish(ctx, []queue.Ending{{Job: fetched.Jobs[0], As: queue.AsSucceeded}})
+	n, err := lease.Finish(ctx, []queue.Completion{{Job: fetched.Jobs[0], Disposition: queue.AttemptSucceeded}})
 	fmt.Println(n, err)
 	fmt.Println(lease.Close(ctx))
 	// Output:
@@ -165,9 +165,9 @@ func ExampleClient_Wait() {
 	defer done()
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Retain: time.Minute})
-	lease, _ := mail.Lease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
-	_, _ = lease.Finish(ctx, []queue.Ending{{Job: fetched.Jobs[0], Result: []byte("sent")}})
+	_, _ = lease.Finish(ctx, []queue.Completion{{Job: fetched.Jobs[0], Result: []byte("sent")}})
 
 	job, err := client.Wait(ctx, id)
 	fmt.Printf("%s: %s %v\n", job.Outcome, job.Result, err)
@@ -184,7 +184,7 @@ func ExampleQueue_Events() {
 	_ = client.Delete(ctx, id)
 	events, _, err := mail.Events(ctx, "", time.Second)
 	for _, event := range events {
-		fmt.Println(event.What, event.Job == id)
+		fmt.Println(event.Kind, event.Job == id)
 	}
 	fmt.Println(err)
 	// Output:
@@ -226,7 +226,7 @@ func ExampleNewLogHandler() {
 	defer done()
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, _ := mail.Lease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	job := fetched.Jobs[0]
 
@@ -244,7 +244,7 @@ func ExampleQueue_Workers() {
 	_, mail, done := open(ctx)
 	defer done()
 
-	_, _ = mail.Lease(ctx, "worker-1", 10*time.Second, []byte("host-7"))
+	_, _ = mail.OpenLease(ctx, "worker-1", 10*time.Second, []byte("host-7"))
 	workers, err := mail.Workers(ctx)
 	for _, worker := range workers {
 		fmt.Printf("%s on %s holds %d jobs\n", worker.Name, worker.About, worker.Held)

@@ -23,19 +23,19 @@ func ExampleQueue_CountAll() {
 	// 0 <nil>
 }
 
-func ExampleClient_Check() {
+func ExampleClient_Validate() {
 	client, _, done := open(context.Background())
 	defer done()
 
-	fmt.Println(client.Check(queue.Insert{Args: SendEmail{"a"}, Options: queue.Options{Queue: "mail"}}))
-	fmt.Println(client.Check(queue.Insert{Args: SendEmail{"a"}, Options: queue.Options{Delay: -time.Second}}))
+	fmt.Println(client.Validate(queue.NewJob{Args: SendEmail{"a"}, Options: queue.Options{Queue: "mail"}}))
+	fmt.Println(client.Validate(queue.NewJob{Args: SendEmail{"a"}, Options: queue.Options{Delay: -time.Second}}))
 	// Output:
 	// <nil>
 	// not valid: delay -1s: it can't be below zero
 }
 
-func ExampleBytes() {
-	args, err := queue.Bytes(SendEmail{"a"})
+func ExampleMarshalArgs() {
+	args, err := queue.MarshalArgs(SendEmail{"a"})
 	fmt.Println(string(args), err)
 	// Output: {"to":"a"} <nil>
 }

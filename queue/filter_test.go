@@ -18,7 +18,7 @@ func (d *desk) dies(kind, reason string) string {
 	l := d.lease("of-" + id[len("q:0:"):])
 	job := d.fetch(l, 1)[0]
 	job.Errors = []queue.Failure{{Attempt: 1, Error: reason}}
-	_, err := l.Finish(d.Context(), []queue.Ending{{Job: job, As: queue.AsDead, Reason: "no more attempts"}})
+	_, err := l.Finish(d.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptDead, Reason: "no more attempts"}})
 	d.must(err)
 	d.must(l.Close(d.Context()))
 	return id
@@ -119,15 +119,15 @@ func TestActiveJobSaysSinceWhenItIsHeld(t *testing.T) {
 func TestCheckRefusesWhatEnqueueWould(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	for name, c := range map[string]struct {
-		insert queue.Insert
+		insert queue.NewJob
 		fit    bool
 	}{
-		"good":     {queue.Insert{Args: queue.Raw("a", nil)}, true},
-		"kind":     {queue.Insert{Args: queue.Raw("no kind!", nil)}, false},
-		"options":  {queue.Insert{Args: queue.Raw("a", nil), Options: queue.Options{Delay: -1}}, false},
-		"too much": {queue.Insert{Args: queue.Raw("a", make([]byte, queue.DefaultMaxPayload+1))}, false},
+		"good":     {queue.NewJob{Args: queue.Raw("a", nil)}, true},
+		"kind":     {queue.NewJob{Args: queue.Raw("no kind!", nil)}, false},
+		"options":  {queue.NewJob{Args: queue.Raw("a", nil), Options: queue.Options{Delay: -1}}, false},
+		"too much": {queue.NewJob{Args: queue.Raw("a", make([]byte, queue.DefaultMaxPayload+1))}, false},
 	} {
-		if err := d.client.Check(c.insert); (err == nil) != c.fit || err != nil && !errors.Is(err, queue.ErrInvalid) {
+		if err := d.client.Validate(c.insert); (err == nil) != c.fit || err != nil && !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -99,7 +99,7 @@ func TestMalformedEntriesAreDeadWithTheReasonAndStopNothing(t *testing.T) {
 				if err != nil || fetched.Malformed != 1 || len(fetched.Jobs) != 2 || fetched.Jobs[0].ID != before || fetched.Jobs[1].ID != after {
 					t.Errorf("fetched %+v: %v", fetched, err)
 				}
-				d.end(l, queue.AsSucceeded, fetched.Jobs...)
+				d.end(l, queue.AttemptSucceeded, fetched.Jobs...)
 				job := d.get("q:0:n" + entry)
 				if job.State != queue.Dead || !strings.HasPrefix(job.Reason, "malformed: ") || !strings.Contains(job.Reason, c.reason) {
 					t.Errorf("it is %s with the reason %q", job.State, job.Reason)
@@ -148,7 +148,7 @@ func TestForgedIDOfAFreshEntryIsNotBelieved(t *testing.T) {
 		if job.ID != "q:0:n"+entry {
 			t.Errorf("its id is %s", job.ID)
 		}
-		d.end(l, queue.AsSucceeded, job)
+		d.end(l, queue.AttemptSucceeded, job)
 		if job := d.get(victim); job.State != queue.Delayed || job.Kind != "victim" {
 			t.Errorf("the victim is %+v", job)
 		}

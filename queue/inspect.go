@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"skidway/internal/rdb"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Get looks a job up, in whatever state it is. A job of which Redis holds
@@ -31,12 +33,12 @@ func (c *Client) Get(ctx context.Context, id string) (*Job, error) {
 	if reply.Word == "none" {
 		return nil, noJob(id)
 	}
-	job, _ := q.given(reply)
+	job, _ := q.decodeJob(reply)
 	return job, nil
 }
 
 // given reads a job as lua/locate.lua gives it, and returns what follows it.
-func (q *Queue) given(reply rdb.Reply) (job *Job, rest rdb.Reply) {
+func (q *Queue) decodeJob(reply rdb.Reply) (job *Job, rest rdb.Reply) {
 	fields, rest := reply.From(7).Cut(int(reply.Int(6)))
 	at := line(reply.Int(4))
 	job = &Job{State: State(reply.Text(1)), Worker: reply.Text(3), line: at, entry: reply.Text(5)}
@@ -109,15 +111,15 @@ type Page struct {
 
 // Bounds of one step through jobs. A step lasts a millisecond or so.
 const (
-	walkJobs  = 100
-	walkBytes = 256 << 10
+	maxWalked      = 100
+	maxWalkedBytes = 256 << 10
 )
 
 // maxListed is how many jobs one call of List looks at, or where they are
 // large a little more than listBytes of them.
 const (
-	maxListed = 10000
-	listBytes = 4 << 20
+	maxListed      = 10000
+	maxListedBytes = 4 << 20
 )
 
 // List gives the jobs of a state: waiting and active ones in the order in which
@@ -136,8 +138,8 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 		return Page{}, err
 	}
 	page, filter := Page{Next: o.Cursor}, o.Filter.args()
-	for seen, size := 0, 0; len(page.Jobs) < o.Limit && seen < maxListed && size < listBytes; {
-		reply, err := q.run(ctx, listScript, append([]any{string(state), page.Next, o.Limit - len(page.Jobs), walkJobs, walkBytes}, filter...)...)
+	for seen, size := 0, 0; len(page.Jobs) < o.Limit && seen < maxListed && size < maxListedBytes; {
+		reply, err := q.run(ctx, listScript, append([]any{string(state), page.Next, o.Limit - len(page.Jobs), maxWalked, maxWalkedBytes}, filter...)...)
 		if err != nil {
 			return Page{}, err
 		}
@@ -145,7 +147,7 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 		seen += int(reply.Int(1))
 		for rest := reply.From(2); rest.Len() > 0; {
 			var job *Job
-			job, rest = q.given(rest)
+			job, rest = q.decodeJob(rest)
 			page.Jobs = append(page.Jobs, job)
 			size += len(job.packed)
 		}
@@ -231,16 +233,52 @@ func (f Filter) args() []any {
 	quoted, _ := json.Marshal(f.Error) // strings always marshal
 	return []any{
 		f.Kind, millis(f.OlderThan), millis(f.NewerThan),
-		small(f.Error), small(string(quoted[1 : len(quoted)-1])),
+		lowerASCII(f.Error), lowerASCII(string(quoted[1 : len(quoted)-1])),
 	}
 }
 
 // small makes letters small as Lua does: those of ASCII.
-func small(text string) string {
+func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
 			return r + 'a' - 'A'
 		}
 		return r
 	}, text)
+}
+
+// Log gives the last lines that were logged for a job; none where there are
+// none, also when there is no such job.
+func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
+	text, err := c.readBeside(ctx, id, keyLogs)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), nil
+}
+
+// Progress gives what was last set; nil for nothing.
+func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
+	text, err := c.readBeside(ctx, id, keyProgress)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return []byte(text), nil
+}
+
+// besides reads a value of one of the hashes by id.
+func (c *Client) readBeside(ctx context.Context, id string, key int) (string, error) {
+	q, local, err := c.find(id)
+	if err != nil {
+		return "", err
+	}
+	var text string
+	err = c.db.Retry(ctx, func() (err error) {
+		text, err = c.db.HGet(ctx, q.keys[key], local).Result()
+		return err
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("read the %s of job %s: %w", keyNames[key], id, err)
+	}
+	return text, nil
 }

@@ -45,14 +45,14 @@ type Job struct {
 	Unique      Unique
 	Retain      time.Duration
 	Headers     map[string]string
-	Then        []Insert // enqueued when it succeeds
+	Then        []NewJob // enqueued when it succeeds
 
-	Enqueued  time.Time // by Redis's clock
-	Attempts  int       // attempts that have failed so far
-	Forgiven  int       // those of them that don't count towards MaxAttempts, since somebody let it run again: see [Client.Retry]
-	Errors    []Failure // of the latest failed attempts, oldest first, at most 10
-	Suspected int       // how often in a row its worker died while it had it and ran others too
-	Crashes   int       // how often its worker died while it ran alone
+	Enqueued      time.Time // by Redis's clock
+	Attempts      int       // attempts that have failed so far
+	Forgiven      int       // those of them that don't count towards MaxAttempts, since somebody let it run again: see [Client.Retry]
+	Errors        []Failure // of the latest failed attempts, oldest first, at most 10
+	SharedCrashes int       // how often in a row its worker died while it had it and ran others too
+	SoloCrashes   int       // how often its worker died while it ran alone
 
 	// Of a job that was looked up: where it is.
 	State  State

@@ -56,13 +56,13 @@ func TestLogAndProgressStayWithDeadAndRetainedJobsOnly(t *testing.T) {
 		l := d.lease("w")
 		for name, c := range map[string]struct {
 			o    queue.Options
-			as   queue.As
+			as   queue.Disposition
 			stay bool
 		}{
-			"forgotten": {queue.Options{}, queue.AsSucceeded, false},
-			"retained":  {queue.Options{Retain: time.Hour}, queue.AsSucceeded, true},
-			"dead":      {queue.Options{}, queue.AsDead, true},
-			"retried":   {queue.Options{}, queue.AsRetry, true},
+			"forgotten": {queue.Options{}, queue.AttemptSucceeded, false},
+			"retained":  {queue.Options{Retain: time.Hour}, queue.AttemptSucceeded, true},
+			"dead":      {queue.Options{}, queue.AttemptDead, true},
+			"retried":   {queue.Options{}, queue.AttemptRetry, true},
 		} {
 			id := d.add("a", c.o)
 			jobs := d.fetch(l, 1)

@@ -43,7 +43,7 @@ func TestJobThatWasHandedBackIsNextAndKeepsItsID(t *testing.T) {
 		first := d.add("first", queue.Options{})
 		d.add("second", queue.Options{})
 		l := d.lease("w")
-		d.end(l, queue.AsReturned, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptReturned, d.fetch(l, 1)...)
 		if job := d.fetch(l, 1)[0]; job.ID != first || job.Attempts != 0 {
 			t.Errorf("next is %s with %d attempts, want %s", job.ID, job.Attempts, first)
 		}
@@ -55,7 +55,7 @@ func TestFailedJobIsDelayedWithItsError(t *testing.T) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
 		l := d.lease("w")
-		d.end(l, queue.AsRetry, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptRetry, d.fetch(l, 1)...)
 		job := d.get(id)
 		if job.State != queue.Delayed || job.Attempts != 1 || len(job.Errors) != 1 || job.Errors[0].Error != "because" {
 			t.Errorf("the job is %+v", job)
@@ -74,13 +74,13 @@ func TestJobsOfDeadWorkerGoToOthersAndItIsHeardNoMore(t *testing.T) {
 		if err != nil || recovered.Returned != 1 {
 			t.Fatalf("recovered %+v: %v", recovered, err)
 		}
-		if _, err := zombie.Finish(t.Context(), []queue.Ending{{Job: held[0]}}); !errors.Is(err, queue.ErrLeaseLost) {
+		if _, err := zombie.Finish(t.Context(), []queue.Completion{{Job: held[0]}}); !errors.Is(err, queue.ErrLeaseLost) {
 			t.Errorf("the late finish ends with %v", err)
 		}
-		if _, err := zombie.Beat(t.Context()); !errors.Is(err, queue.ErrLeaseLost) {
+		if _, err := zombie.Renew(t.Context()); !errors.Is(err, queue.ErrLeaseLost) {
 			t.Errorf("the late heartbeat ends with %v", err)
 		}
-		if job := d.fetch(d.lease("w"), 1)[0]; job.ID != id || job.Suspected != 1 {
+		if job := d.fetch(d.lease("w"), 1)[0]; job.ID != id || job.SharedCrashes != 1 {
 			t.Errorf("given to another is %+v", job)
 		}
 	})

@@ -38,15 +38,15 @@ func TestFullRedisCanBeEmptied(t *testing.T) {
 
 	stranger, err := queue.NewClient(db, nil) // as a process that was started only now
 	must("new", err)
-	q, err := stranger.Queue("")
+	q, err := stranger.ForPool("")
 	must("queue", err)
 	must("pause", q.Pause(ctx))
 	must("resume", q.Resume(ctx))
-	lease, err := q.Lease(ctx, "worker", 0, nil)
+	lease, err := q.OpenLease(ctx, "worker", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = lease.Beat(ctx)
+	_, err = lease.Renew(ctx)
 	must("beat", err)
 	for moved := 0; moved == 0; {
 		step, err := q.MoveDue(ctx, "worker")
@@ -59,9 +59,9 @@ func TestFullRedisCanBeEmptied(t *testing.T) {
 	if err != nil || len(fetched.Jobs) != 2 {
 		t.Fatalf("fetched %d jobs, %v; want both", len(fetched.Jobs), err)
 	}
-	must("alone", lease.Alone(ctx, fetched.Jobs[0]))
-	changed, err := lease.Finish(ctx, []queue.Ending{
-		{Job: fetched.Jobs[0], As: queue.AsRetry, Reason: "not today"}, {Job: fetched.Jobs[1]},
+	must("alone", lease.MarkSolo(ctx, fetched.Jobs[0]))
+	changed, err := lease.Finish(ctx, []queue.Completion{
+		{Job: fetched.Jobs[0], Disposition: queue.AttemptRetry, Reason: "not today"}, {Job: fetched.Jobs[1]},
 	})
 	if err != nil || changed != 2 {
 		t.Errorf("finished %d, %v", changed, err)
@@ -79,9 +79,9 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, _ := client.Queue("")
+		q, _ := client.ForPool("")
 		fetch := func(worker string) (*queue.Lease, *queue.Job) {
-			lease, err := q.Lease(ctx, worker, 0, nil)
+			lease, err := q.OpenLease(ctx, worker, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, mine := fetch("worker")
-		if mine.Suspected != 0 {
+		if mine.SharedCrashes != 0 {
 			t.Errorf("a lease that ended by its own will made a suspect")
 		}
 		if err := q.SetJobProgress(ctx, mine, []byte("half")); err != nil {
@@ -132,7 +132,7 @@ func TestDurationsOfAnyLengthMeanWhatTheySay(t *testing.T) {
 	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), nil); err != nil {
 		t.Fatal(err)
 	}
-	q, _ := client.Queue("")
+	q, _ := client.ForPool("")
 	if n, err := q.DeleteAll(ctx, queue.Waiting, queue.Filter{OlderThan: math.MaxInt64}); n != 0 || err != nil {
 		t.Errorf("deleted %d jobs that are not that old, %v", n, err)
 	}
@@ -154,8 +154,8 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	if _, err := client.Enqueue(ctx, queue.Raw("work", nil), &queue.Options{Deadline: deadline}); err != nil {
 		t.Fatal(err)
 	}
-	q, _ := client.Queue("")
-	lease, err := q.Lease(ctx, "worker", time.Hour, nil)
+	q, _ := client.ForPool("")
+	lease, err := q.OpenLease(ctx, "worker", time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +175,8 @@ func TestCallsEndWithTheirContextThoughRedisIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, _ := client.Queue("")
-	lease, err := q.Lease(t.Context(), "worker", time.Hour, nil)
+	q, _ := client.ForPool("")
+	lease, err := q.OpenLease(t.Context(), "worker", time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

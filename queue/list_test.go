@@ -21,7 +21,7 @@ func TestWaitingJobsAreListedInTheOrderInWhichTheyRun(t *testing.T) {
 			d.add("a", queue.Options{Priority: p})
 			d.add("a", queue.Options{Priority: p, At: time.Now().Add(-time.Minute)})
 		}
-		d.end(l, queue.AsReturned, back...)
+		d.end(l, queue.AttemptReturned, back...)
 		listed := d.all(queue.Waiting, 2)
 		var ran []string
 		for _, job := range d.fetch(l, 9) {
@@ -123,7 +123,7 @@ func TestExpiredResultsAreNotListed(t *testing.T) {
 			d.add("a", queue.Options{Retain: time.Hour})
 		}
 		jobs := d.fetch(l, 3)
-		d.end(l, queue.AsSucceeded, jobs...)
+		d.end(l, queue.AttemptSucceeded, jobs...)
 		if got := d.all(queue.Finished, 2); len(got) != 3 {
 			t.Errorf("listed are %v", got)
 		}

@@ -41,14 +41,14 @@ func TestJobIsFoundInEveryState(t *testing.T) {
 		if job := want(id, queue.Active); job.Worker != "w" {
 			t.Errorf("active: it has worker %q", job.Worker)
 		}
-		d.end(l, queue.AsReturned, held...)
+		d.end(l, queue.AttemptReturned, held...)
 		want(id, queue.Waiting)
 		held = d.fetch(l, 1)
-		d.end(l, queue.AsRetry, held...)
+		d.end(l, queue.AttemptRetry, held...)
 		want(id, queue.Delayed)
 		d.must(d.client.Retry(t.Context(), id))
 		want(id, queue.Waiting)
-		d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 		job := d.get(id)
 		if job.State != queue.Finished || job.Outcome != queue.Succeeded || string(job.Result) != "fine" || job.Ended.IsZero() {
 			t.Errorf("finished: %+v", job)
@@ -65,7 +65,7 @@ func TestUnknownJobIsNoJob(t *testing.T) {
 		d := setup(t, db)
 		l := d.lease("w")
 		id := d.add("a", queue.Options{})
-		d.end(l, queue.AsSucceeded, d.fetch(l, 1)...)
+		d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 		for _, id := range []string{id, "q:0:n1-1", "q:0:d000000000000007", "other:0:h5-0"} {
 			if _, err := d.client.Get(t.Context(), id); !errors.Is(err, queue.ErrNoJob) {
 				t.Errorf("%s: %v, want ErrNoJob", id, err)

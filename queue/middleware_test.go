@@ -15,21 +15,21 @@ func TestMiddlewareMayChangeRefuseAndWatchWhatIsAdded(t *testing.T) {
 	ctx := t.Context()
 	var order []string
 	around := func(name string) queue.Middleware {
-		return func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+		return func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 			order = append(order, name)
 			results := next(ctx, inserts)
 			order = append(order, name+" again")
 			return results
 		}
 	}
-	tenant := func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+	tenant := func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 		for i := range inserts {
 			inserts[i].Options.Headers = map[string]string{"tenant": "7"}
 		}
 		return next(ctx, inserts)
 	}
 	forbidden := errors.New("not in this house")
-	refuse := func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+	refuse := func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 		if inserts[0].Args.Kind() == "bad" {
 			return []queue.Result{{Err: forbidden}} // for the first only
 		}
@@ -53,7 +53,7 @@ func TestMiddlewareMayChangeRefuseAndWatchWhatIsAdded(t *testing.T) {
 	if _, err := client.Enqueue(ctx, queue.Raw("bad", nil), nil); !errors.Is(err, forbidden) {
 		t.Errorf("the refused job: %v", err)
 	}
-	results := client.EnqueueMany(ctx, []queue.Insert{{Args: queue.Raw("bad", nil)}, {Args: queue.Raw("good", nil)}})
+	results := client.EnqueueMany(ctx, []queue.NewJob{{Args: queue.Raw("bad", nil)}, {Args: queue.Raw("good", nil)}})
 	if len(results) != 2 || !errors.Is(results[0].Err, forbidden) || results[1].Err == nil {
 		t.Errorf("a middleware that gave one result for two jobs: %+v", results)
 	}

@@ -27,32 +27,32 @@ func (m *model) fetch(w *modelWorker, jobs []*modelJob) (garbage int) {
 }
 
 // finish ends an attempt, if the job is still the one that was given out.
-func (m *model) finish(w *modelWorker, h handed, e queue.Ending, now int64) (changed bool) {
+func (m *model) finish(w *modelWorker, h handed, e queue.Completion, now int64) (changed bool) {
 	j := h.job
 	if j.place != inLine || j.worker != w.name || j.spot() != h.spot {
 		return false
 	}
-	if e.As == queue.AsReturned {
+	if e.Disposition == queue.AttemptReturned {
 		m.handBack(j)
 		return true
 	}
 	m.leave(j)
-	switch e.As {
-	case queue.AsSucceeded:
+	switch e.Disposition {
+	case queue.AttemptSucceeded:
 		j.result = string(e.Result)
 		m.end(j, "succeeded", "done")
-	case queue.AsDiscarded, queue.AsCancelled:
-		outcome := map[queue.As]string{queue.AsDiscarded: "discarded", queue.AsCancelled: "cancelled"}[e.As]
+	case queue.AttemptDiscarded, queue.AttemptCancelled:
+		outcome := map[queue.Disposition]string{queue.AttemptDiscarded: "discarded", queue.AttemptCancelled: "cancelled"}[e.Disposition]
 		j.reason = e.Reason
 		m.end(j, outcome, outcome)
-	case queue.AsDead:
+	case queue.AttemptDead:
 		j.fail(e.Reason)
 		m.counts["failed"]++
 		m.bury(j, e.Reason)
-	case queue.AsRetry, queue.AsSnoozed:
+	case queue.AttemptRetry, queue.AttemptSnoozed:
 		event := "snoozed"
 		j.suspect = 0 // its handler came back
-		if e.As == queue.AsRetry {
+		if e.Disposition == queue.AttemptRetry {
 			event = "failed"
 			j.fail(e.Reason)
 		}
@@ -61,7 +61,7 @@ func (m *model) finish(w *modelWorker, h handed, e queue.Ending, now int64) (cha
 			break
 		}
 		m.delay(j, now+e.Wait.Milliseconds())
-		if e.As == queue.AsRetry {
+		if e.Disposition == queue.AttemptRetry {
 			m.counts["failed"]++
 			m.counts["retried"]++
 		}
@@ -106,7 +106,7 @@ func (m *model) die(w *modelWorker) {
 
 // recover hands jobs of dead workers back, a hundred at most. expired are the
 // workers whose leases were found to have ended.
-func (m *model) recover(crashes int, sweep bool, expired []*modelWorker) (want queue.Recovered) {
+func (m *model) recover(crashes int, sweep bool, expired []*modelWorker) (want queue.RecoverResult) {
 	m.counts["lost_leases"] += len(expired)
 	dying := slices.Clone(expired)
 	for _, w := range m.workers {

@@ -16,15 +16,15 @@ import (
 // payload is what a job of the benchmarks carries: 100 bytes.
 var payload = []byte(`{"pad":"` + strings.Repeat("x", 90) + `"}`)
 
-func plainInserts(n int) []queue.Insert {
-	inserts := make([]queue.Insert, n)
+func plainInserts(n int) []queue.NewJob {
+	inserts := make([]queue.NewJob, n)
 	for i := range inserts {
-		inserts[i] = queue.Insert{Args: queue.Raw("bench", payload), Options: queue.Options{Queue: modelQueue}}
+		inserts[i] = queue.NewJob{Args: queue.Raw("bench", payload), Options: queue.Options{Queue: modelQueue}}
 	}
 	return inserts
 }
 
-func add(b testing.TB, client *queue.Client, inserts []queue.Insert) {
+func add(b testing.TB, client *queue.Client, inserts []queue.NewJob) {
 	for _, result := range client.EnqueueMany(context.Background(), inserts) {
 		if result.Err != nil {
 			b.Fatal(result.Err)
@@ -32,12 +32,12 @@ func add(b testing.TB, client *queue.Client, inserts []queue.Insert) {
 	}
 }
 
-func speedClient(t testing.TB, db *rdb.DB) (*queue.Client, *queue.Queue) {
+func speedClient(t testing.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
 	client, err := queue.NewClient(db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue(modelQueue)
+	q, err := client.ForPool(modelQueue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func BenchmarkEnqueueParallel(b *testing.B) {
 func BenchmarkFetchFinish100(b *testing.B) {
 	b.ReportAllocs()
 	client, q := speedClient(b, redistest.DB(b))
-	lease, err := q.Lease(context.Background(), "bench", time.Hour, nil)
+	lease, err := q.OpenLease(context.Background(), "bench", time.Hour, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func BenchmarkFetchFinish100(b *testing.B) {
 		if err != nil || len(fetched.Jobs) != 100 {
 			b.Fatal(len(fetched.Jobs), err)
 		}
-		endings := make([]queue.Ending, len(fetched.Jobs))
+		endings := make([]queue.Completion, len(fetched.Jobs))
 		for i, job := range fetched.Jobs {
 			endings[i].Job = job
 		}

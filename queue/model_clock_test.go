@@ -19,7 +19,7 @@ func (m *machine) MoveDue(t *rapid.T) {
 	got, err := m.queue.MoveDue(ctx, who)
 	now := nowMillis()
 	moved, next, mine := m.model.move(who, now)
-	if err != nil || got.Jobs != moved || got.Mine != mine || (got.Next < 0) != (next == nil) || got.More != (next != nil && next.due <= now) {
+	if err != nil || got.Jobs != moved || got.Waker != mine || (got.Next < 0) != (next == nil) || got.More != (next != nil && next.due <= now) {
 		t.Fatalf("moved %+v, %v, want %d and then %+v, mine %t", got, err, moved, next, mine)
 	}
 	if next != nil && got.Next > 0 && got.Next.Milliseconds()-(next.due-now) > 1000 {

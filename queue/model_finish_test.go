@@ -17,7 +17,7 @@ func (m *machine) Finish(t *rapid.T) {
 		t.Skip("it was given nothing")
 	}
 	recent := w.given[max(0, len(w.given)-6):]
-	var endings []queue.Ending
+	var endings []queue.Completion
 	var ended []handed
 	for range rapid.IntRange(1, 5).Draw(t, "endings") {
 		h := pick(t, "job", recent)
@@ -26,14 +26,14 @@ func (m *machine) Finish(t *rapid.T) {
 			endings, ended = append(endings, endings[i]), append(ended, h)
 			continue
 		}
-		e := queue.Ending{Job: h.got, As: queue.As(rapid.IntRange(0, int(queue.AsReturned)).Draw(t, "as"))}
-		switch e.As {
-		case queue.AsSucceeded:
+		e := queue.Completion{Job: h.got, Disposition: queue.Disposition(rapid.IntRange(0, int(queue.AttemptReturned)).Draw(t, "as"))}
+		switch e.Disposition {
+		case queue.AttemptSucceeded:
 			e.Result = []byte(rapid.SampledFrom([]string{"", "result"}).Draw(t, "result"))
-		case queue.AsRetry, queue.AsSnoozed:
+		case queue.AttemptRetry, queue.AttemptSnoozed:
 			e.Wait = time.Duration(rapid.IntRange(0, 2).Draw(t, "wait")) * time.Minute
 			e.Reason = fmt.Sprint("failure ", m.scores)
-		case queue.AsDiscarded, queue.AsDead:
+		case queue.AttemptDiscarded, queue.AttemptDead:
 			e.Reason = "because"
 		}
 		endings, ended = append(endings, e), append(ended, h)
@@ -67,11 +67,11 @@ func (m *machine) FinishBatch(t *rapid.T) {
 	m.fetch(t, w, 1000, 1<<20)
 	m.Check(t)
 	held := pick(t, "held", jobs)
-	var endings []queue.Ending
+	var endings []queue.Completion
 	var ended []handed
 	for _, h := range w.given {
 		if slices.Contains(jobs, h.job) && h.job != held {
-			endings, ended = append(endings, queue.Ending{Job: h.got}), append(ended, h)
+			endings, ended = append(endings, queue.Completion{Job: h.got}), append(ended, h)
 		}
 	}
 	m.finish(t, w, endings, ended)
@@ -80,12 +80,12 @@ func (m *machine) FinishBatch(t *rapid.T) {
 // FinishAll ends all that a worker has, as pools do.
 func (m *machine) FinishAll(t *rapid.T) {
 	w := m.busy(t)
-	as := queue.As(rapid.IntRange(0, int(queue.AsReturned)).Draw(t, "as"))
-	var endings []queue.Ending
+	as := queue.Disposition(rapid.IntRange(0, int(queue.AttemptReturned)).Draw(t, "as"))
+	var endings []queue.Completion
 	var ended []handed
 	for _, h := range w.given {
 		if h.job.worker == w.name && h.job.spot() == h.spot && !slices.ContainsFunc(ended, func(other handed) bool { return other.job == h.job }) {
-			endings, ended = append(endings, queue.Ending{Job: h.got, As: as}), append(ended, h)
+			endings, ended = append(endings, queue.Completion{Job: h.got, Disposition: as}), append(ended, h)
 		}
 	}
 	if len(endings) > 0 {
@@ -93,7 +93,7 @@ func (m *machine) FinishAll(t *rapid.T) {
 	}
 }
 
-func (m *machine) finish(t *rapid.T, w *modelWorker, endings []queue.Ending, ended []handed) {
+func (m *machine) finish(t *rapid.T, w *modelWorker, endings []queue.Completion, ended []handed) {
 	now := nowMillis()
 	changed, err := m.leases[w].Finish(ctx, endings)
 	if m.lost(t, w, err) {
@@ -161,7 +161,7 @@ func (m *machine) Alone(t *rapid.T) {
 		i := slices.IndexFunc(w.given, func(h handed) bool { return h.job == j && h.spot == j.spot() })
 		job, spot = w.given[i].got, j.spot()
 	}
-	if err := m.leases[w].Alone(ctx, job); !m.lost(t, w, err) {
+	if err := m.leases[w].MarkSolo(ctx, job); !m.lost(t, w, err) {
 		w.alone = spot
 	}
 }

@@ -57,15 +57,15 @@ func TestNoScriptHoldsRedisForLong(t *testing.T) {
 		}
 	}
 
-	full := make([]queue.Insert, 500)
+	full := make([]queue.NewJob, 500)
 	for i := range full {
-		full[i] = queue.Insert{Args: queue.Raw("bench", payload), Options: queue.Options{
+		full[i] = queue.NewJob{Args: queue.Raw("bench", payload), Options: queue.Options{
 			Queue: modelQueue, Priority: queue.High, MaxAttempts: 3, Timeout: time.Minute, Deadline: time.Now().Add(time.Hour),
 			Unique: queue.Unique{Key: fmt.Sprint("key", i), Scope: queue.ForDuration, For: time.Hour}, Retain: time.Hour,
 			Headers: map[string]string{"trace": strings.Repeat("t", 50), "tenant": "a"},
 		}}
 	}
-	lease, err := q.Lease(ctx, "worker", time.Hour, nil)
+	lease, err := q.OpenLease(ctx, "worker", time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestNoScriptHoldsRedisForLong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if lease, err = q.Lease(ctx, "another", time.Hour, nil); err != nil {
+	if lease, err = q.OpenLease(ctx, "another", time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
 	var jobs []*queue.Job
@@ -93,11 +93,11 @@ func TestNoScriptHoldsRedisForLong(t *testing.T) {
 			jobs = fetched.Jobs
 		}
 	}
-	finish := func(as queue.As, wait time.Duration) func() {
+	finish := func(as queue.Disposition, wait time.Duration) func() {
 		return func() {
-			endings := make([]queue.Ending, len(jobs))
+			endings := make([]queue.Completion, len(jobs))
 			for i, job := range jobs {
-				endings[i] = queue.Ending{Job: job, As: as, Wait: wait, Reason: "a reason of some length, as errors have"}
+				endings[i] = queue.Completion{Job: job, Disposition: as, Wait: wait, Reason: "a reason of some length, as errors have"}
 			}
 			if n, err := lease.Finish(ctx, endings); n != len(jobs) || err != nil {
 				t.Fatal(n, err)
@@ -107,11 +107,11 @@ func TestNoScriptHoldsRedisForLong(t *testing.T) {
 	slowest("enqueue 500 plain jobs", func() { add(t, client, plainInserts(500)) })
 	slowest("enqueue 500 jobs with all options", func() { add(t, client, full) })
 	slowest("fetch 500 jobs with all options", fetch(500))
-	slowest("retain 500 results", finish(queue.AsSucceeded, 0))
+	slowest("retain 500 results", finish(queue.AttemptSucceeded, 0))
 	slowest("fetch 500 plain jobs", fetch(500))
-	slowest("succeed 500 plain jobs", finish(queue.AsSucceeded, 0))
+	slowest("succeed 500 plain jobs", finish(queue.AttemptSucceeded, 0))
 	fetch(500)()
-	slowest("retry 500 jobs", finish(queue.AsRetry, 0))
+	slowest("retry 500 jobs", finish(queue.AttemptRetry, 0))
 	slowest("move 500 due jobs, 200 a call", func() {
 		for {
 			moved, err := q.MoveDue(ctx, "mover")
@@ -124,9 +124,9 @@ func TestNoScriptHoldsRedisForLong(t *testing.T) {
 		}
 	})
 	slowest("fetch 500 moved jobs", fetch(500))
-	slowest("hand 500 jobs back", finish(queue.AsReturned, 0))
+	slowest("hand 500 jobs back", finish(queue.AttemptReturned, 0))
 	fetch(500)()
-	slowest("bury 500 jobs", finish(queue.AsDead, 0))
+	slowest("bury 500 jobs", finish(queue.AttemptDead, 0))
 	fetch(500)()
 	fetch(500)()
 	if err := db.ZAdd(ctx, base+"leases", redis.Z{Score: 1, Member: "another"}).Err(); err != nil {

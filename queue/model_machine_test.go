@@ -66,7 +66,7 @@ func runMachine(t *rapid.T, db *rdb.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue(modelQueue)
+	q, err := client.ForPool(modelQueue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ type machine struct {
 	model  *model
 	db     *rdb.DB
 	client *queue.Client
-	queue  *queue.Queue
+	queue  *queue.PoolQueue
 	base   string
 	seen   *snapshot // after the last step
 	leases map[*modelWorker]*queue.Lease
@@ -208,9 +208,9 @@ func (m *machine) EnqueueMany(t *rapid.T) {
 }
 
 func (m *machine) enqueueMany(t *rapid.T, jobs []*modelJob) {
-	inserts := make([]queue.Insert, len(jobs))
+	inserts := make([]queue.NewJob, len(jobs))
 	for i, j := range jobs {
-		inserts[i] = queue.Insert{Args: queue.Raw(j.kind, []byte(j.args)), Options: j.options}
+		inserts[i] = queue.NewJob{Args: queue.Raw(j.kind, []byte(j.args)), Options: j.options}
 	}
 	now := nowMillis()
 	for i, got := range m.client.EnqueueMany(ctx, inserts) {

@@ -28,7 +28,7 @@ func (m *machine) Open(t *rapid.T) {
 	}
 	w.length = rapid.SampledFrom([]time.Duration{300 * time.Millisecond, 500 * time.Millisecond, time.Hour}).Draw(t, "lease")
 	before := m.redisMillis(t)
-	lease, err := m.queue.Lease(ctx, w.name, w.length, []byte("about "+w.name))
+	lease, err := m.queue.OpenLease(ctx, w.name, w.length, []byte("about "+w.name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (m *machine) lost(t *rapid.T, w *modelWorker, err error) bool {
 func (m *machine) Beat(t *rapid.T) {
 	w := m.worker(t)
 	before := m.redisMillis(t)
-	again, err := m.leases[w].Beat(ctx)
+	again, err := m.leases[w].Renew(ctx)
 	if m.lost(t, w, err) {
 		return
 	}
@@ -138,7 +138,7 @@ func (m *machine) fetch(t *rapid.T, w *modelWorker, most, budget int) {
 		t.Fatalf("got %d jobs of %d bytes, asked for %d of %d with %d bytes", took, sizes, most, len(waiting), budget)
 	}
 	if took == 0 {
-		m.nothingAfter(t, fetched.Marks)
+		m.nothingAfter(t, fetched.Cursors)
 	}
 	garbage := m.model.fetch(w, waiting[:took])
 	m.given(t, w, fetched, slices.DeleteFunc(waiting[:took], func(j *modelJob) bool { return j.garbage }), garbage)
@@ -178,7 +178,7 @@ func (m *machine) nothingAfter(t *rapid.T, marks []rdb.Mark) {
 }
 
 // given compares jobs that a worker got with those of the model.
-func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.Fetched, want []*modelJob, garbage int) {
+func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.FetchResult, want []*modelJob, garbage int) {
 	if len(fetched.Jobs) != len(want) || fetched.Malformed != garbage {
 		t.Fatalf("got %d jobs and %d malformed ones, want %d and %d", len(fetched.Jobs), fetched.Malformed, len(want), garbage)
 	}
@@ -190,7 +190,7 @@ func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.Fetched, want 
 		o := j.options
 		if got.Kind != j.kind || string(got.Args) != j.args || got.Priority != o.Priority || got.Unique != o.Unique ||
 			got.MaxAttempts != o.MaxAttempts || got.Timeout != o.Timeout || got.Retain != o.Retain || len(got.Headers) != len(o.Headers) ||
-			got.Attempts != j.attempts || got.Suspected != j.suspect || got.Crashes != j.crashes || len(got.Errors) != len(j.errors) ||
+			got.Attempts != j.attempts || got.SharedCrashes != j.suspect || got.SoloCrashes != j.crashes || len(got.Errors) != len(j.errors) ||
 			got.State != queue.Active || got.Worker != w.name || fmt.Sprint(got.Enqueued.UnixMilli()) != j.enqueued {
 			t.Fatalf("got %+v, want %+v", got, j)
 		}

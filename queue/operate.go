@@ -10,7 +10,7 @@ import (
 
 // Delete removes a job and all that is kept with it, as if it had never been.
 // Its unique key is free in every scope. An active job is an [ErrState]: cancel
-// it. On an [rdb.OutcomeUnknownError], as with Cancel and Retry, it may have
+// it. On an [skidway.OutcomeUnknownError], as with Cancel and Retry, it may have
 // happened or not.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	_, err := c.change(ctx, changeScript, "delete", id)
@@ -22,22 +22,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 // worker of an active one is told at once, and it ends as soon as its handler
 // lets it; if that fails first, or its worker dies, it does not run again. A
 // job that has ended is an [ErrState].
-func (c *Client) Cancel(ctx context.Context, id string) (State, error) {
-	return c.change(ctx, changeScript, "cancel", id)
-}
-
-// CancelDelayed is Cancel of a delayed job only; in another state it is left
-// alone, and the error is an [ErrState].
-func (c *Client) CancelDelayed(ctx context.Context, id string) error {
-	_, err := c.change(ctx, changeScript, "cancel", id, string(Delayed))
-	return err
-}
-
-// RetryDelayed is Retry of a delayed job only; in another state it is left alone,
-// and the error is an [ErrState].
-func (c *Client) RetryDelayed(ctx context.Context, id string) error {
-	_, err := c.change(ctx, changeScript, "retry", id, string(Delayed))
-	return err
+func (c *Client) Cancel(ctx context.Context, id string, options ...ChangeOption) (State, error) {
+	return c.change(ctx, changeScript, "cancel", id, changeArgs(options)...)
 }
 
 // Retry lets a job run now: a delayed one before its time, a dead one again. It
@@ -49,9 +35,24 @@ func (c *Client) RetryDelayed(ctx context.Context, id string) error {
 // lines of its log stay. It takes its unique key again, unless it held it for a
 // duration: while another job holds the key the error is a [DuplicateError]. A
 // job in another state, or too damaged to run, is an [ErrState].
-func (c *Client) Retry(ctx context.Context, id string) error {
-	_, err := c.change(ctx, changeScript, "retry", id)
+func (c *Client) Retry(ctx context.Context, id string, options ...ChangeOption) error {
+	_, err := c.change(ctx, changeScript, "retry", id, changeArgs(options)...)
 	return err
+}
+
+// A ChangeOption restricts [Client.Cancel] and [Client.Retry].
+type ChangeOption struct{ state State }
+
+// OnlyIf restricts a change to a job in a state: a job in another state is left
+// alone, and the error is an [ErrState].
+func OnlyIf(state State) ChangeOption { return ChangeOption{state} }
+
+// changeArgs returns the arguments for lua/change.lua; the last option wins.
+func changeArgs(options []ChangeOption) []any {
+	if len(options) == 0 {
+		return nil
+	}
+	return []any{string(options[len(options)-1].state)}
 }
 
 // Reschedule gives a delayed job another time; one in the past is now. A job in
@@ -139,18 +140,18 @@ func (q *Queue) Purge(ctx context.Context) (int, error) {
 }
 
 // changeJobs is how many jobs one step of a change looks at. Deleting is cheap.
-const changeJobs = 30
+const maxChanged = 30
 
 func (q *Queue) changeAll(ctx context.Context, operation string, state State, filter Filter) (changed int, err error) {
 	if err := filter.validate(); err != nil {
 		return 0, err
 	}
-	most := changeJobs
+	most := maxChanged
 	if operation == "delete" || operation == "count" {
-		most = walkJobs
+		most = maxWalked
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
-		reply, err := q.run(ctx, changeAllScript, append([]any{operation, string(state), cursor, most, walkBytes}, filter.args()...)...)
+		reply, err := q.run(ctx, changeAllScript, append([]any{operation, string(state), cursor, most, maxWalkedBytes}, filter.args()...)...)
 		if err != nil {
 			return changed, fmt.Errorf("%s %s jobs: %w", operation, state, err)
 		}

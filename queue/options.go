@@ -60,7 +60,7 @@ type Options struct {
 	// jobs of its own. Their args are JSON, in whose texts {{.result}}
 	// stands for this job's result; see package workers. Middleware does not
 	// see them.
-	Then []Insert
+	Then []NewJob
 }
 
 // A Unique holds a key of its queue for a job.
@@ -94,6 +94,29 @@ const (
 // withDefaults returns the options with the name of their queue.
 func (o Options) withDefaults() Options {
 	o.Queue = cmp.Or(o.Queue, DefaultQueue)
+	return o
+}
+
+// or returns the options with zero fields taken from defaults.
+func (o Options) or(defaults Options) Options {
+	if o.Delay == 0 && o.At.IsZero() {
+		o.Delay, o.At = defaults.Delay, defaults.At
+	}
+	if o.Deadline.IsZero() {
+		o.Deadline = defaults.Deadline
+	}
+	if o.Headers == nil {
+		o.Headers = defaults.Headers
+	}
+	if o.Then == nil {
+		o.Then = defaults.Then
+	}
+	o.Queue = cmp.Or(o.Queue, defaults.Queue)
+	o.Priority = cmp.Or(o.Priority, defaults.Priority)
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaults.MaxAttempts)
+	o.Timeout = cmp.Or(o.Timeout, defaults.Timeout)
+	o.Unique = cmp.Or(o.Unique, defaults.Unique)
+	o.Retain = cmp.Or(o.Retain, defaults.Retain)
 	return o
 }
 

@@ -65,8 +65,8 @@ func (j *Job) record() []byte {
 		text, _ := json.Marshal(j.Errors) // strings, numbers and times always marshal
 		b = appendField(b, "errors", text)
 	}
-	b = appendNumber(b, "suspect", int64(j.Suspected))
-	b = appendNumber(b, "crashes", int64(j.Crashes))
+	b = appendNumber(b, "suspect", int64(j.SharedCrashes))
+	b = appendNumber(b, "crashes", int64(j.SoloCrashes))
 	return b
 }
 
@@ -176,9 +176,9 @@ func (j *Job) setField(name, value string) error {
 	case "errors":
 		err = json.Unmarshal([]byte(value), &j.Errors)
 	case "suspect":
-		err = setNumber(&j.Suspected, value)
+		err = setNumber(&j.SharedCrashes, value)
 	case "crashes":
-		err = setNumber(&j.Crashes, value)
+		err = setNumber(&j.SoloCrashes, value)
 	case "ended":
 		err = setTime(&j.Ended, value)
 	case "outcome":

@@ -16,13 +16,13 @@ const (
 // A Retention says how much a queue keeps of jobs that have ended. The zero value
 // is the default.
 type Retention struct {
-	Dead    Keep // jobs that failed for good
-	Results Keep // what became of jobs with [Options.Retain]
+	Dead    RetentionLimit // jobs that failed for good
+	Results RetentionLimit // what became of jobs with [Options.Retain]
 }
 
 // A Keep bounds what is kept: whatever goes beyond any of its fields is dropped,
 // oldest first, or where it is results those that end soonest.
-type Keep struct {
+type RetentionLimit struct {
 	Jobs  int   // zero: [DefaultKeptJobs]
 	Bytes int64 // of what Redis holds of the jobs; zero: [DefaultKeptBytes]
 
@@ -34,10 +34,10 @@ type Keep struct {
 
 // SetRetention says how much the queue keeps from now on, for all its clients
 // and workers; the last call counts. What is there already, and now too much, is
-// dropped bit by bit: by what is kept next and by the next [Queue.Tidy]. A
+// dropped bit by bit: by what is kept next and by the next [PoolQueue.Tidy]. A
 // shorter age for results holds for those to come.
 func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
-	if err := r.Check(); err != nil {
+	if err := r.Validate(); err != nil {
 		return fmt.Errorf("queue %s: %w", q.name, err)
 	}
 	args := make([]any, 0, 6)
@@ -52,7 +52,7 @@ func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
 }
 
 // Check says what is wrong with it; that error wraps [ErrInvalid].
-func (r Retention) Check() error {
+func (r Retention) Validate() error {
 	for name, keep := range r.each {
 		if keep.Jobs < 0 || keep.Bytes < 0 || keep.Age < 0 {
 			return fmt.Errorf("%w: retention: %s: %d jobs, %d bytes, %s: they can't be below zero", ErrInvalid, name, keep.Jobs, keep.Bytes, keep.Age)
@@ -65,25 +65,6 @@ func (r Retention) Check() error {
 }
 
 // each gives the parts by name, in the order of retention.lua.
-func (r Retention) each(yield func(string, Keep) bool) {
+func (r Retention) each(yield func(string, RetentionLimit) bool) {
 	_ = yield("dead", r.Dead) && yield("results", r.Results)
 }
-
-// Tidy drops what is too old: results whose time is over, dead jobs and counts
-// by day of more than [CounterDays] days, unique keys that nobody holds any
-// more. Workers call it now and then; any number may, at any time. It goes in
-// steps.
-func (q *Queue) Tidy(ctx context.Context) error {
-	for cursor, more := "0", true; more; {
-		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
-		if err != nil {
-			return err
-		}
-		cursor = reply.Text(0)
-		more = cursor != "" || reply.Int(1) == 1
-	}
-	return nil
-}
-
-// maxTidy is how much of each sort one step drops.
-const maxTidy = 100

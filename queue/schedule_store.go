@@ -19,7 +19,7 @@ type storedSchedule struct {
 	version string
 }
 
-func (q *Queue) storedSchedule(ctx context.Context, name string) (storedSchedule, error) {
+func (q *Queue) readSchedule(ctx context.Context, name string) (storedSchedule, error) {
 	reply, err := q.runOn(ctx, scheduleGetScript, scheduleKeys(q.keys), name)
 	if err != nil {
 		return storedSchedule{}, err
@@ -27,88 +27,11 @@ func (q *Queue) storedSchedule(ctx context.Context, name string) (storedSchedule
 	return storedSchedule{time.UnixMilli(reply.Int(0)), reply.Text(1), reply.Text(2)}, nil
 }
 
-// PutSchedule stores a schedule: a new one, or in place of the one of its name.
-// next gives the first time after another, both by Redis's clock; it is asked
-// where there is no schedule yet whose expression and zone are the same.
-//
-// One that is there with the same content is left alone, and changed is false.
-// With a Revision above zero a [RevisionError] says that the one that is there
-// stays. Without one it is replaced, whatever its revision, which stays: so that
-// a configuration takes over again only when its revision is raised.
-//
-// A call whose answer was lost is repeated. If somebody else changes the schedule
-// at the same time both calls take place, one after the other.
-func (c *Client) PutSchedule(ctx context.Context, s Schedule, next func(after time.Time) (time.Time, error)) (changed bool, err error) {
-	failed := func(err error) (bool, error) { return false, fmt.Errorf("schedule %.140s: %w", s.Name, err) }
-	q, _, err := c.encodeSchedule(s)
-	if err != nil {
-		return failed(err)
-	}
-	if err := q.register(ctx); err != nil {
-		return failed(err)
-	}
-	for {
-		stored, err := q.storedSchedule(ctx, s.Name)
-		if err != nil {
-			return failed(err)
-		}
-		record, keepDue, err := q.replace(s, stored)
-		if err != nil || record == "" {
-			return false, err
-		}
-		due := ""
-		if !keepDue {
-			at, err := next(stored.now)
-			if err != nil {
-				return failed(err)
-			}
-			due = fmt.Sprint(at.UnixMilli())
-		}
-		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), s.Name, stored.version, record, due, MaxSchedules)
-		switch {
-		case err != nil:
-			return failed(err)
-		case reply.Word == "full":
-			return failed(fmt.Errorf("%w: queue %s has %d schedules, the most there may be", ErrInvalid, q.name, MaxSchedules))
-		case reply.Word == "ok":
-			return true, nil
-		}
-	}
-}
-
-// replace gives the record that is to be stored in place of another, "" for
-// none, and whether it goes on with the other's next time.
-func (q *Queue) replace(s Schedule, stored storedSchedule) (record string, keepDue bool, err error) {
-	_, record, err = q.client.encodeSchedule(s)
-	if err != nil {
-		return "", false, err
-	}
-	there, damaged := q.schedule(s.Name, stored.record)
-	if stored.record == "" || damaged != nil {
-		return record, false, nil
-	}
-	given, err := q.schedule(s.Name, record)
-	if err != nil {
-		return "", false, err
-	}
-	same := given.alike(there)
-	switch {
-	case s.Revision == 0 && same, s.Revision > 0 && s.Revision == there.Revision && same:
-		return "", false, nil
-	case s.Revision == 0 && there.Revision > 0:
-		s.Revision = there.Revision
-		_, record, err = q.client.encodeSchedule(s)
-	case s.Revision > 0 && s.Revision <= there.Revision:
-		return "", false, &RevisionError{s.Name, s.Revision, there.Revision}
-	}
-	return record, given.Expr == there.Expr && given.Zone == there.Zone, err
-}
-
 // RemoveSchedule ends a schedule and forgets its firings; jobs that it has added
 // stay. [ErrNoSchedule] says that there is none.
 func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
 	for {
-		stored, err := q.storedSchedule(ctx, name)
+		stored, err := q.readSchedule(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -123,36 +46,36 @@ func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
 }
 
 // schedulesPage is about how many schedules are read at once.
-const schedulesPage = 100
+const scanCount = 100
 
 // Schedules gives all schedules of the queue, by name. Those that can't be read
-// are among them, see [ScheduleInfo].
-func (q *Queue) Schedules(ctx context.Context) ([]ScheduleInfo, error) {
-	seen := map[string]ScheduleInfo{} // a scan may give some twice
+// are among them, see [CronScheduleInfo].
+func (q *Queue) Schedules(ctx context.Context) ([]CronScheduleInfo, error) {
+	seen := map[string]CronScheduleInfo{} // a scan may give some twice
 	for cursor := uint64(0); ; {
 		var err error
-		if cursor, err = q.schedulesAt(ctx, cursor, seen); err != nil {
+		if cursor, err = q.scanSchedules(ctx, cursor, seen); err != nil {
 			return nil, fmt.Errorf("queue %s: list schedules: %w", q.name, err)
 		}
 		if cursor == 0 {
 			break
 		}
 	}
-	infos := make([]ScheduleInfo, 0, len(seen))
+	infos := make([]CronScheduleInfo, 0, len(seen))
 	for _, info := range seen {
 		infos = append(infos, info)
 	}
-	slices.SortFunc(infos, func(a, b ScheduleInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(infos, func(a, b CronScheduleInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos, nil
 }
 
 // schedulesAt reads some schedules and gives the cursor of the next ones.
-func (q *Queue) schedulesAt(ctx context.Context, cursor uint64, into map[string]ScheduleInfo) (next uint64, err error) {
+func (q *Queue) scanSchedules(ctx context.Context, cursor uint64, into map[string]CronScheduleInfo) (next uint64, err error) {
 	keys := scheduleKeys(q.keys)[len(q.keys):]
 	db := q.client.db
 	err = db.Retry(ctx, func() error {
 		var pairs []string
-		if pairs, next, err = db.HScan(ctx, keys[0], cursor, "", schedulesPage).Result(); err != nil || len(pairs) == 0 {
+		if pairs, next, err = db.HScan(ctx, keys[0], cursor, "", scanCount).Result(); err != nil || len(pairs) == 0 {
 			return err
 		}
 		names := make([]string, 0, len(pairs)/2)
@@ -168,9 +91,9 @@ func (q *Queue) schedulesAt(ctx context.Context, cursor uint64, into map[string]
 			return err
 		}
 		for i, name := range names {
-			s, err := q.schedule(name, pairs[2*i+1])
+			s, err := q.decodeSchedule(name, pairs[2*i+1])
 			text, _ := fired[i].(string)
-			info := ScheduleInfo{Schedule: s, Err: err, Last: q.firings(text)}
+			info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, text)}
 			if due[i] != 0 { // it has none
 				info.Next = scoreTime(fmt.Sprintf("%.0f", due[i]))
 			}
@@ -185,29 +108,29 @@ func (q *Queue) schedulesAt(ctx context.Context, cursor uint64, into map[string]
 // job's reader passes over: expr, zone, catch_up and revision. lua/schedule_job.lua
 // takes them out when it makes a job.
 
-// encodeSchedule checks a schedule and gives its queue and record.
-func (c *Client) encodeSchedule(s Schedule) (*Queue, string, error) {
+// encodeSchedule checks a schedule and returns its record.
+func (q *Queue) encodeSchedule(s CronSchedule) (string, error) {
 	s = s.withDefaults()
 	if err := s.validate(); err != nil {
-		return nil, "", err
+		return "", err
 	}
-	q, job, err := c.prepare(Insert{Raw(s.Kind, s.Args), s.Options})
+	_, job, err := q.client.prepare(NewJob{Raw(s.Kind, s.Args), s.Options})
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	b := appendField(job.asRecord(), "expr", s.Expr)
 	b = appendField(b, "zone", s.Zone)
 	b = appendField(b, "catch_up", s.CatchUp)
 	b = appendNumber(b, "revision", int64(s.Revision))
 	if len(b) > MaxScheduleSize {
-		return nil, "", fmt.Errorf("%w: it takes %d bytes, the limit is %d: store its args elsewhere and pass a reference", ErrInvalid, len(b), MaxScheduleSize)
+		return "", fmt.Errorf("%w: it takes %d bytes, the limit is %d: store its args elsewhere and pass a reference", ErrInvalid, len(b), MaxScheduleSize)
 	}
-	return q, string(b), nil
+	return string(b), nil
 }
 
 // schedule reads a record.
-func (q *Queue) schedule(name, record string) (Schedule, error) {
-	s := Schedule{Name: name, Queue: q.name}
+func (q *Queue) decodeSchedule(name, record string) (CronSchedule, error) {
+	s := CronSchedule{Name: name, Queue: q.name}
 	job := Job{local: "n"}
 	err := job.setRecord(record)
 	if err == nil {
@@ -248,22 +171,22 @@ func (q *Queue) schedule(name, record string) (Schedule, error) {
 
 // alike reports whether two schedules that were read say the same, whatever
 // their revisions.
-func (s Schedule) alike(other Schedule) bool {
+func (s CronSchedule) sameContent(other CronSchedule) bool {
 	s.Revision, other.Revision = 0, 0
 	return reflect.DeepEqual(s, other)
 }
 
 // headers are those of the job that falls due at a time.
-func (s *Schedule) headers(due time.Time) string {
+func (s *CronSchedule) headers(due time.Time) string {
 	headers := map[string]string{HeaderSchedule: s.Name, HeaderDue: due.UTC().Format(time.RFC3339)}
 	maps.Copy(headers, s.Options.Headers)
 	text, _ := json.Marshal(headers) // strings always marshal
 	return string(text)
 }
 
-// firings reads what lua/schedule_job.lua has noted. Lines that are damaged are
-// passed over: nothing depends on them.
-func (q *Queue) firings(text string) []Firing {
+// parseFirings reads the lines that lua/schedule_job.lua has written. It skips
+// damaged lines: nothing depends on them.
+func parseFirings(queue, text string) []Firing {
 	var firings []Firing
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
@@ -277,9 +200,9 @@ func (q *Queue) firings(text string) []Firing {
 		}
 		firing := Firing{Due: time.UnixMilli(due), Fired: time.UnixMilli(fired), Manual: len(words) > 3}
 		if owner, held := strings.CutPrefix(words[2], "="); held {
-			firing.HeldBy = globalID(q.name, owner)
+			firing.HeldBy = globalID(queue, owner)
 		} else {
-			firing.JobID = globalID(q.name, words[2])
+			firing.JobID = globalID(queue, words[2])
 		}
 		firings = append(firings, firing)
 	}

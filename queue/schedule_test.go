@@ -8,22 +8,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scheduler gives a client without a Redis, and a queue of it.
-func scheduler(t testing.TB) (*Client, *Queue) {
+// offlineQueue returns a queue of a client without a Redis.
+func offlineQueue(t testing.TB) *Queue {
 	t.Helper()
 	c := &Client{config: Config{MaxPayload: DefaultMaxPayload, PackFrom: 100}, queues: map[string]*Queue{}}
 	q, err := c.Queue("q")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, q
+	return q
 }
 
 func TestScheduleRecordKeepsEveryField(t *testing.T) {
 	t.Parallel()
-	c, q := scheduler(t)
+	q := offlineQueue(t)
 	rapid.Check(t, func(t *rapid.T) {
-		want := Schedule{
+		want := CronSchedule{
 			Name: rapid.StringMatching(`[a-z.]{1,9}`).Draw(t, "name"), Expr: rapid.StringN(1, 40, MaxScheduleExpr).Draw(t, "expr"),
 			Zone: rapid.SampledFrom([]string{"UTC", "Europe/Berlin"}).Draw(t, "zone"), Queue: "q", Kind: "k",
 			Args:    rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "args"),
@@ -35,20 +35,20 @@ func TestScheduleRecordKeepsEveryField(t *testing.T) {
 			},
 			Revision: rapid.IntRange(0, 1<<30).Draw(t, "revision"),
 		}
-		_, record, err := c.encodeSchedule(want)
+		record, err := q.encodeSchedule(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := q.schedule(want.Name, record)
-		if err != nil || !got.alike(want) || got.Revision != want.Revision {
+		got, err := q.decodeSchedule(want.Name, record)
+		if err != nil || !got.sameContent(want) || got.Revision != want.Revision {
 			t.Fatalf("%+v came back as %+v, %v", want, got, err)
 		}
 	})
 }
 
 func FuzzScheduleRecord(f *testing.F) {
-	c, q := scheduler(f)
-	_, record, err := c.encodeSchedule(Schedule{Name: "a", Expr: "* * * * *", Queue: "q", Kind: "k", Revision: 3})
+	q := offlineQueue(f)
+	record, err := q.encodeSchedule(CronSchedule{Name: "a", Expr: "* * * * *", Queue: "q", Kind: "k", Revision: 3})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -56,23 +56,23 @@ func FuzzScheduleRecord(f *testing.F) {
 	f.Add("1n4:kind1:k4:expr1:*4:zone3:UTC8:catch_up4:some")
 	f.Add("2n")
 	f.Fuzz(func(t *testing.T, record string) {
-		s, err := q.schedule("a", record)
+		s, err := q.decodeSchedule("a", record)
 		if err != nil {
 			return
 		}
 		// What was read is added and read again as the same.
-		_, again, err := c.encodeSchedule(s)
+		again, err := q.encodeSchedule(s)
 		if err != nil {
 			if errors.Is(err, ErrInvalid) {
 				return // a job in Redis may break rules that Enqueue has
 			}
 			t.Fatal(err)
 		}
-		other, err := q.schedule("a", again)
+		other, err := q.decodeSchedule("a", again)
 		if err != nil {
 			t.Fatalf("%q was read, its record %q is not: %v", record, again, err)
 		}
-		_, third, err := c.encodeSchedule(other)
+		third, err := q.encodeSchedule(other)
 		if err != nil || third != again {
 			t.Fatalf("%q became %q and then %q (%v)", record, again, third, err)
 		}
@@ -80,10 +80,9 @@ func FuzzScheduleRecord(f *testing.F) {
 }
 
 func FuzzFirings(f *testing.F) {
-	_, q := scheduler(f)
 	f.Add("1795299599000 1795299599002 n1795299599002-0\n1795299598000 1795299598001 =n5-0\n1 2 n3-0 TOKEN")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, firing := range q.firings(text) {
+		for _, firing := range parseFirings("q", text) {
 			if (firing.JobID == "") == (firing.HeldBy == "") {
 				t.Fatalf("%q gave %+v", text, firing)
 			}

@@ -20,7 +20,7 @@ import (
 type scriptFixture struct {
 	testing.TB
 	db    *rdb.DB
-	queue *Queue
+	queue *PoolQueue
 	now   time.Time // by Redis's clock, before the case
 }
 
@@ -41,7 +41,7 @@ func eachScriptCase(t *testing.T, db *rdb.DB, test func(f *scriptFixture, c scri
 		}
 		name, _, _ := strings.Cut(c.call, " ")
 		t.Run(name+": "+c.claim, func(t *testing.T) {
-			q, err := client.Queue(fmt.Sprint("q", i))
+			q, err := client.ForPool(fmt.Sprint("q", i))
 			if err != nil {
 				t.Fatal(err)
 			}

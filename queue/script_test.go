@@ -115,7 +115,7 @@ var calledScripts = map[string]*rdb.Script{
 }
 
 // runScript calls a script by the name of its file.
-func runScript(ctx context.Context, q *Queue, name string, args []any) ([]any, error) {
+func runScript(ctx context.Context, q *PoolQueue, name string, args []any) ([]any, error) {
 	keys := q.keys
 	switch {
 	case name == "enqueue_plain":

@@ -1,10 +1,7 @@
 package queue
 
 import (
-	"context"
 	"embed"
-	"errors"
-	"fmt"
 
 	"skidway/internal/rdb"
 )
@@ -56,24 +53,3 @@ var (
 	tidyScript         = scripts.Idempotent("tidy", "tidy up")
 	workersScript      = scripts.Idempotent("workers", "list workers")
 )
-
-// run runs a script with the keys of the queue.
-func (q *Queue) run(ctx context.Context, s *rdb.Script, args ...any) (rdb.Reply, error) {
-	return q.runOn(ctx, s, q.keys, args...)
-}
-
-// runOn is run with other keys.
-func (q *Queue) runOn(ctx context.Context, s *rdb.Script, keys []string, args ...any) (rdb.Reply, error) {
-	reply, err := s.Run(ctx, q.client.db, keys, args...)
-	if err == nil {
-		return reply, nil
-	}
-	var newer *FormatError
-	switch {
-	case errors.As(err, &newer):
-		newer.Queue = q.name
-	case !errors.Is(err, ErrLeaseLost):
-		err = fmt.Errorf("queue %s: %w", q.name, err)
-	}
-	return rdb.Reply{}, err
-}

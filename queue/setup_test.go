@@ -15,13 +15,13 @@ type desk struct {
 	testing.TB
 	db     *rdb.DB
 	client *queue.Client
-	queue  *queue.Queue
+	queue  *queue.PoolQueue
 }
 
 func setup(t testing.TB, db *rdb.DB) *desk {
 	t.Helper()
 	c := client(t, db, queue.Config{})
-	q, err := c.Queue("q")
+	q, err := c.ForPool("q")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (d *desk) add(kind string, o queue.Options) string {
 // lease opens a long lease.
 func (d *desk) lease(worker string) *queue.Lease {
 	d.Helper()
-	l, err := d.queue.Lease(d.Context(), worker, time.Minute, []byte("about "+worker))
+	l, err := d.queue.OpenLease(d.Context(), worker, time.Minute, []byte("about "+worker))
 	d.must(err)
 	return l
 }
@@ -68,11 +68,11 @@ func (d *desk) fetch(l *queue.Lease, n int) []*queue.Job {
 }
 
 // end finishes jobs.
-func (d *desk) end(l *queue.Lease, as queue.As, jobs ...*queue.Job) {
+func (d *desk) end(l *queue.Lease, as queue.Disposition, jobs ...*queue.Job) {
 	d.Helper()
-	var endings []queue.Ending
+	var endings []queue.Completion
 	for _, job := range jobs {
-		endings = append(endings, queue.Ending{Job: job, As: as, Reason: "because", Wait: time.Hour, Result: []byte("fine")})
+		endings = append(endings, queue.Completion{Job: job, Disposition: as, Reason: "because", Wait: time.Hour, Result: []byte("fine")})
 	}
 	n, err := l.Finish(d.Context(), endings)
 	d.must(err)
@@ -95,7 +95,7 @@ func (d *desk) bury(kind string, o queue.Options) string {
 	o.Priority = queue.High // so that it is the one that is fetched
 	id := d.add(kind, o)
 	l := d.lease(fmt.Sprintf("undertaker-%d", time.Now().UnixNano()))
-	d.end(l, queue.AsDead, d.fetch(l, 1)...)
+	d.end(l, queue.AttemptDead, d.fetch(l, 1)...)
 	d.must(l.Close(d.Context()))
 	return id
 }

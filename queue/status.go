@@ -86,7 +86,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 // Counts are how often things happened to jobs of a queue.
 type Counts struct {
 	Enqueued   int64 // added by clients of Skidway; who adds jobs by XADD counts for himself
-	Done       int64 // succeeded
+	Succeeded  int64 // succeeded
 	Discarded  int64
 	Cancelled  int64
 	Failed     int64 // attempts that failed
@@ -105,7 +105,7 @@ var counterNames = []struct {
 	of   func(*Counts) *int64
 }{
 	{"enqueued", func(c *Counts) *int64 { return &c.Enqueued }},
-	{"done", func(c *Counts) *int64 { return &c.Done }},
+	{"done", func(c *Counts) *int64 { return &c.Succeeded }},
 	{"discarded", func(c *Counts) *int64 { return &c.Discarded }},
 	{"cancelled", func(c *Counts) *int64 { return &c.Cancelled }},
 	{"failed", func(c *Counts) *int64 { return &c.Failed }},
@@ -176,7 +176,7 @@ type WorkerInfo struct {
 	About []byte        // what it says of itself, see [Lease.Describe]
 	Lease time.Duration // what its lease has left; below zero: it is late
 	Held  int           // active jobs that it has
-	Alone string        // id of the job that it runs with no other beside it; empty: none
+	Solo  string        // id of the job that it runs with no other beside it; empty: none
 
 	// Dead: it was silent for too long, or nobody knows it. Its jobs are
 	// handed back.
@@ -200,7 +200,7 @@ func (q *Queue) Workers(ctx context.Context) ([]WorkerInfo, error) {
 			About: []byte(reply.Text(i + 5)),
 		}
 		if alone := reply.Text(i + 4); alone != "" {
-			worker.Alone = globalID(q.name, alone)
+			worker.Solo = globalID(q.name, alone)
 		}
 		workers = append(workers, worker)
 	}

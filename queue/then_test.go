@@ -13,27 +13,27 @@ import (
 	"skidway/queue"
 )
 
-func next(kind string, o queue.Options) queue.Insert {
-	return queue.Insert{Args: queue.Raw(kind, []byte(`{"of":"`+kind+`"}`)), Options: o}
+func next(kind string, o queue.Options) queue.NewJob {
+	return queue.NewJob{Args: queue.Raw(kind, []byte(`{"of":"`+kind+`"}`)), Options: o}
 }
 
 func TestJobsThatFollowAreAddedWithTheSuccessOnly(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
-		for _, as := range []queue.As{queue.AsDiscarded, queue.AsCancelled, queue.AsDead, queue.AsRetry, queue.AsSnoozed, queue.AsSucceeded} {
-			d.add("first", queue.Options{Then: []queue.Insert{next("second", queue.Options{})}})
+		for _, as := range []queue.Disposition{queue.AttemptDiscarded, queue.AttemptCancelled, queue.AttemptDead, queue.AttemptRetry, queue.AttemptSnoozed, queue.AttemptSucceeded} {
+			d.add("first", queue.Options{Then: []queue.NewJob{next("second", queue.Options{})}})
 			job := d.fetch(l, 1)[0]
-			ending := queue.Ending{Job: job, As: as, Reason: "because", Wait: time.Hour, Then: job.Then}
+			ending := queue.Completion{Job: job, Disposition: as, Reason: "because", Wait: time.Hour, Then: job.Then}
 			for try := range 2 { // the answer may have been lost
-				n, err := l.Finish(t.Context(), []queue.Ending{ending})
+				n, err := l.Finish(t.Context(), []queue.Completion{ending})
 				d.must(err)
 				if n != 1-try {
 					t.Errorf("%s: try %d changed %d jobs", as, try, n)
 				}
 			}
 			want := 0
-			if as == queue.AsSucceeded {
+			if as == queue.AttemptSucceeded {
 				want = 1
 			}
 			if ids := d.all(queue.Waiting, 10); len(ids) != want {
@@ -55,10 +55,10 @@ func TestJobThatFollowsMayHoldTheKeyThatItsForerunnerGivesBack(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		key := queue.Unique{Key: "only one"}
-		d.add("first", queue.Options{Unique: key, Then: []queue.Insert{next("second", queue.Options{Unique: key, Delay: time.Minute, MaxAttempts: 3})}})
+		d.add("first", queue.Options{Unique: key, Then: []queue.NewJob{next("second", queue.Options{Unique: key, Delay: time.Minute, MaxAttempts: 3})}})
 		l := d.lease("w")
 		job := d.fetch(l, 1)[0]
-		_, err := l.Finish(t.Context(), []queue.Ending{{Job: job, As: queue.AsSucceeded, Then: job.Then}})
+		_, err := l.Finish(t.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: job.Then}})
 		d.must(err)
 		ids := d.all(queue.Delayed, 10)
 		if len(ids) != 1 || d.get(ids[0]).MaxAttempts != 3 {
@@ -76,12 +76,12 @@ func TestJobWhoseFollowerIsTooLargeIsDeadWithTheReason(t *testing.T) {
 	db := redistest.DB(t)
 	d := setup(t, db)
 	d.client = client(t, db, queue.Config{MaxPayload: 200})
-	d.queue, _ = d.client.Queue("q")
-	id := d.add("first", queue.Options{Then: []queue.Insert{next("second", queue.Options{})}})
+	d.queue, _ = d.client.ForPool("q")
+	id := d.add("first", queue.Options{Then: []queue.NewJob{next("second", queue.Options{})}})
 	l := d.lease("w")
 	job := d.fetch(l, 1)[0]
-	large := queue.Insert{Args: queue.Raw("second", []byte(`"`+strings.Repeat("x", 300)+`"`))}
-	_, err := l.Finish(t.Context(), []queue.Ending{{Job: job, As: queue.AsSucceeded, Then: []queue.Insert{large}}})
+	large := queue.NewJob{Args: queue.Raw("second", []byte(`"`+strings.Repeat("x", 300)+`"`))}
+	_, err := l.Finish(t.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: []queue.NewJob{large}}})
 	d.must(err)
 	if job := d.get(id); job.State != queue.Dead || !strings.Contains(job.Reason, "it succeeded, but") || !strings.Contains(job.Reason, "then[0]") {
 		t.Errorf("it is %s: %s", job.State, job.Reason)
@@ -91,10 +91,10 @@ func TestJobWhoseFollowerIsTooLargeIsDeadWithTheReason(t *testing.T) {
 func TestJobsOfOtherQueuesFollowByForwarding(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
-		d.add("first", queue.Options{Then: []queue.Insert{next("second", queue.Options{Queue: "mail", Timeout: time.Minute})}})
+		d.add("first", queue.Options{Then: []queue.NewJob{next("second", queue.Options{Queue: "mail", Timeout: time.Minute})}})
 		l := d.lease("w")
 		job := d.fetch(l, 1)[0]
-		_, err := l.Finish(t.Context(), []queue.Ending{{Job: job, As: queue.AsSucceeded, Then: job.Then}})
+		_, err := l.Finish(t.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: job.Then}})
 		d.must(err)
 		job = d.fetch(l, 1)[0]
 		var args queue.Forwarding
@@ -110,19 +110,19 @@ func TestInvalidFollowersAreRefusedWithTheirPlace(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	deep := queue.Options{}
 	for range 17 {
-		deep = queue.Options{Then: []queue.Insert{next("k", deep)}}
+		deep = queue.Options{Then: []queue.NewJob{next("k", deep)}}
 	}
 	for name, c := range map[string]struct {
-		then  []queue.Insert
+		then  []queue.NewJob
 		tells string
 	}{
-		"kind":       {[]queue.Insert{next("k", queue.Options{}), next("no kind", queue.Options{})}, "then[1]"},
-		"queue":      {[]queue.Insert{next("k", queue.Options{Queue: "no queue"})}, "then[0]"},
-		"no args":    {[]queue.Insert{{}}, "args are nil"},
-		"no JSON":    {[]queue.Insert{{Args: queue.Raw("k", []byte("{"))}}, "not JSON"},
-		"too many":   {make([]queue.Insert, 17), "at most 16"},
+		"kind":       {[]queue.NewJob{next("k", queue.Options{}), next("no kind", queue.Options{})}, "then[1]"},
+		"queue":      {[]queue.NewJob{next("k", queue.Options{Queue: "no queue"})}, "then[0]"},
+		"no args":    {[]queue.NewJob{{}}, "args are nil"},
+		"no JSON":    {[]queue.NewJob{{Args: queue.Raw("k", []byte("{"))}}, "not JSON"},
+		"too many":   {make([]queue.NewJob, 17), "at most 16"},
 		"too deep":   {deep.Then, "at most 16"},
-		"at a level": {[]queue.Insert{next("k", queue.Options{Then: []queue.Insert{next("k", queue.Options{Delay: -1})}})}, "then[0]: then[0]: "},
+		"at a level": {[]queue.NewJob{next("k", queue.Options{Then: []queue.NewJob{next("k", queue.Options{Delay: -1})}})}, "then[0]: then[0]: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := d.client.Enqueue(t.Context(), queue.Raw("k", nil), &queue.Options{Queue: "q", Then: c.then})
@@ -139,7 +139,7 @@ func TestJobFromAnotherLanguageMayHaveFollowers(t *testing.T) {
 		d.must(db.Do(t.Context(), "XADD", d.key("normal:fresh"), "*", "kind", "first", "args", "{}", "then", `[{"kind":"second","in":"1h"}]`).Err())
 		l := d.lease("w")
 		job := d.fetch(l, 1)[0]
-		_, err := l.Finish(t.Context(), []queue.Ending{{Job: job, As: queue.AsSucceeded, Then: job.Then}})
+		_, err := l.Finish(t.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: job.Then}})
 		d.must(err)
 		if ids := d.all(queue.Delayed, 10); len(ids) != 1 {
 			t.Errorf("delayed are %v", ids)
@@ -149,17 +149,17 @@ func TestJobFromAnotherLanguageMayHaveFollowers(t *testing.T) {
 
 func TestInsertIsTheSameAfterJSON(t *testing.T) {
 	t.Parallel()
-	whole := queue.Insert{Args: queue.Raw("email.send", []byte(`{"to":"a@example.com"}`)), Options: queue.Options{
+	whole := queue.NewJob{Args: queue.Raw("email.send", []byte(`{"to":"a@example.com"}`)), Options: queue.Options{
 		Queue: "mail", Priority: queue.High, Delay: 90 * time.Second, MaxAttempts: 3, Timeout: time.Minute,
 		Deadline: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), Retain: time.Hour, Headers: map[string]string{"a": "b"},
 		Unique: queue.Unique{Key: "k", Scope: queue.ForDuration, For: time.Hour},
-		Then:   []queue.Insert{{Args: queue.Raw("k", []byte(`{}`)), Options: queue.Options{Unique: queue.Unique{Key: "k", Scope: queue.WhileWaiting}}}},
+		Then:   []queue.NewJob{{Args: queue.Raw("k", []byte(`{}`)), Options: queue.Options{Unique: queue.Unique{Key: "k", Scope: queue.WhileWaiting}}}},
 	}}
 	text, err := json.Marshal(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again queue.Insert
+	var again queue.NewJob
 	if err := json.Unmarshal(text, &again); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestWrongJSONOfAJobIsRefusedByItsName(t *testing.T) {
 		`{"kind":"k","then":[{"args":{}}]}`:               "kind",
 		`[]`:                                              "array",
 	} {
-		var i queue.Insert
+		var i queue.NewJob
 		if err := json.Unmarshal([]byte(text), &i); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), tells) {
 			t.Errorf("%s: got %v, want %q", text, err, tells)
 		}
@@ -194,7 +194,7 @@ func TestJobsThatFollowTooDeepAreReadOnceAndRefused(t *testing.T) {
 	const depth = 4000
 	text := strings.Repeat(`{"kind":"k","then":[`, depth) + `{"kind":"k","args":"` + strings.Repeat("x", 800_000) + `"}` + strings.Repeat(`]}`, depth)
 	begin := time.Now()
-	var i queue.Insert
+	var i queue.NewJob
 	if err := json.Unmarshal([]byte(text), &i); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "at most 16") {
 		t.Errorf("got %v", err)
 	}
@@ -206,7 +206,7 @@ func TestJobsThatFollowTooDeepAreReadOnceAndRefused(t *testing.T) {
 func FuzzInsertJSON(f *testing.F) {
 	f.Add([]byte(`{"kind":"k","args":{},"in":"1s","then":[{"kind":"l","unique":"u","unique_for":"1h"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var i queue.Insert
+		var i queue.NewJob
 		if json.Unmarshal(text, &i) != nil {
 			return
 		}
@@ -217,7 +217,7 @@ func FuzzInsertJSON(f *testing.F) {
 			}
 			t.Fatal(err)
 		}
-		var second queue.Insert
+		var second queue.NewJob
 		if err := json.Unmarshal(again, &second); err != nil {
 			t.Fatalf("%s became %s: %v", text, again, err)
 		}

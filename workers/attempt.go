@@ -122,7 +122,7 @@ func (a *attempt) release() (result []byte, cause error) {
 // handBack returns a job that was not started to the front of its queue.
 func (a *attempt) handBack() {
 	if a.settled.CompareAndSwap(false, true) {
-		a.session.completer.add(queue.Ending{Job: a.job, As: queue.AsReturned})
+		a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptReturned})
 	}
 }
 

@@ -17,7 +17,7 @@ func fill(t testing.TB, c *queue.Client, n int) {
 	t.Helper()
 	args := queue.Raw("noop", make([]byte, 100))
 	for n > 0 {
-		inserts := make([]queue.Insert, min(n, 500))
+		inserts := make([]queue.NewJob, min(n, 500))
 		for i := range inserts {
 			inserts[i].Args = args
 		}

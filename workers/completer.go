@@ -14,19 +14,19 @@ import (
 // A completer writes the outcomes of the jobs of one lease, in batches: each
 // has all that were added while the one before it was written.
 type completer struct {
-	write   func(context.Context, []queue.Ending) error // queue.ErrLeaseLost ends the completer
-	written func([]queue.Ending)                        // called after each batch
-	linger  time.Duration                               // how long a batch is tried after the end of run's context
+	write   func(context.Context, []queue.Completion) error // queue.ErrLeaseLost ends the completer
+	written func([]queue.Completion)                        // called after each batch
+	linger  time.Duration                                   // how long a batch is tried after the end of run's context
 	log     *slog.Logger
 	wake    notification
 
 	mu      sync.Mutex
-	pending []queue.Ending
+	pending []queue.Completion
 	closed  bool // outcomes are dropped: the lease is lost, or run has returned
 }
 
 // add adds an outcome, to be written. It does not block.
-func (c *completer) add(outcome queue.Ending) {
+func (c *completer) add(outcome queue.Completion) {
 	c.mu.Lock()
 	if !c.closed {
 		c.pending = append(c.pending, outcome)
@@ -44,7 +44,7 @@ func (c *completer) close() {
 }
 
 // take returns all pending outcomes, and whether the completer is open.
-func (c *completer) take() (batch []queue.Ending, open bool) {
+func (c *completer) take() (batch []queue.Completion, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	batch, c.pending = c.pending, nil
@@ -81,7 +81,7 @@ func (c *completer) run(ctx context.Context) error {
 
 // writeBatch tries to write a batch until it succeeds, ctx is done, or the lease
 // is lost. A batch may be written twice: what is finished already is passed over.
-func (c *completer) writeBatch(ctx context.Context, batch []queue.Ending) error {
+func (c *completer) writeBatch(ctx context.Context, batch []queue.Completion) error {
 	for backoff := (rdb.Backoff{}); ; {
 		err := c.write(ctx, batch)
 		if err == nil {

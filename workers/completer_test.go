@@ -15,10 +15,10 @@ var errAway = errors.New("no connection to Redis")
 
 // newTestCompleter returns a completer that writes to batches, once for each
 // error that errs has left, which the write returns.
-func newTestCompleter(linger time.Duration, errs ...error) (c *completer, batches chan []queue.Ending) {
-	batches = make(chan []queue.Ending, 100)
+func newTestCompleter(linger time.Duration, errs ...error) (c *completer, batches chan []queue.Completion) {
+	batches = make(chan []queue.Completion, 100)
 	return &completer{
-		write: func(_ context.Context, batch []queue.Ending) (err error) {
+		write: func(_ context.Context, batch []queue.Completion) (err error) {
 			if len(errs) > 0 {
 				err, errs = errs[0], errs[1:]
 			}
@@ -27,15 +27,15 @@ func newTestCompleter(linger time.Duration, errs ...error) (c *completer, batche
 			}
 			return err
 		},
-		written: func([]queue.Ending) {}, linger: linger, log: slog.New(slog.DiscardHandler), wake: newNotification(),
+		written: func([]queue.Completion) {}, linger: linger, log: slog.New(slog.DiscardHandler), wake: newNotification(),
 	}, batches
 }
 
-func outcomeOf(id string) queue.Ending {
-	return queue.Ending{Job: &queue.Job{ID: id}, As: queue.AsSucceeded}
+func outcomeOf(id string) queue.Completion {
+	return queue.Completion{Job: &queue.Job{ID: id}, Disposition: queue.AttemptSucceeded}
 }
 
-func idsOf(batch []queue.Ending) (ids []string) {
+func idsOf(batch []queue.Completion) (ids []string) {
 	for _, outcome := range batch {
 		ids = append(ids, outcome.Job.ID)
 	}
@@ -45,13 +45,13 @@ func idsOf(batch []queue.Ending) (ids []string) {
 func TestCompleterWritesInOneBatchWhatGathersWhileItWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newTestCompleter(time.Minute)
-		begun, batches, written := make(chan struct{}), make(chan []queue.Ending), 0
-		c.write = func(_ context.Context, batch []queue.Ending) error {
+		begun, batches, written := make(chan struct{}), make(chan []queue.Completion), 0
+		c.write = func(_ context.Context, batch []queue.Completion) error {
 			begun <- struct{}{}
 			batches <- batch
 			return nil
 		}
-		c.written = func(batch []queue.Ending) { written += len(batch) }
+		c.written = func(batch []queue.Completion) { written += len(batch) }
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.run(ctx) }()
@@ -117,7 +117,7 @@ func TestCompleterTriesAgainUntilItSucceeds(t *testing.T) {
 func TestCompleterGivesUpAfterTheLingerThatFollowsTheStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newTestCompleter(time.Minute)
-		c.write = func(context.Context, []queue.Ending) error { return errAway }
+		c.write = func(context.Context, []queue.Completion) error { return errAway }
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		c.add(outcomeOf("1"))

@@ -114,7 +114,7 @@ type Hooks struct {
 
 // A Report describes how an attempt ended.
 type Report struct {
-	As       queue.As
+	As       queue.Disposition
 	Err      error         // that the handler returned
 	Duration time.Duration // of the handler
 	Wait     time.Duration // until the next attempt, if there is one

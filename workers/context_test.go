@@ -155,7 +155,7 @@ func TestHandlerThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 		id := f.add("deaf", queue.Options{})
 		after := f.add("k", queue.Options{})
 		stop := f.run(p)
-		if report := await(f, reports, "report"); report.As != queue.AsRetry || !errors.Is(report.Err, workers.ErrTimeout) {
+		if report := await(f, reports, "report"); report.As != queue.AttemptRetry || !errors.Is(report.Err, workers.ErrTimeout) {
 			f.Errorf("reported %+v", report)
 		}
 		if job := await(f, seen, "the next job in its slot"); job.ID != after {

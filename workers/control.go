@@ -103,7 +103,7 @@ func (c *control) serveLocked(names []string) {
 			continue
 		}
 		known[name] = true
-		q, err := c.pool.client.Queue(name)
+		q, err := c.pool.client.ForPool(name)
 		if err != nil {
 			c.pool.log.Warn("queue can't be served", "queue", name, "error", err)
 			continue
@@ -245,13 +245,13 @@ func (c *control) readSignals(ctx context.Context, q *servedQueue) {
 }
 
 func (c *control) handleSignal(q *servedQueue, signal queue.Signal) {
-	switch signal.Do {
+	switch signal.Kind {
 	case queue.SignalDue:
 		c.pool.mover.Wake(q.name)
 	case queue.SignalSchedule:
 		c.pool.crons.Wake(q.name)
 	case queue.SignalPause, queue.SignalResume:
-		c.sched.setPaused(q, signal.Do == queue.SignalPause)
+		c.sched.setPaused(q, signal.Kind == queue.SignalPause)
 	case queue.SignalCancel:
 		for _, session := range c.sched.sessions() {
 			if session.queue == q {

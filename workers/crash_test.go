@@ -151,7 +151,7 @@ func TestStoppedWorkerIsNotHeardWhenItGoesOn(t *testing.T) {
 			f.stop()
 			after := f.counts(f.queues[0])
 			before.Enqueued++
-			before.Done++
+			before.Succeeded++
 			if after.LostLeases = before.LostLeases; after != before {
 				t.Errorf("the counters were %+v and one job more, now %+v", before, after)
 			}
@@ -213,7 +213,7 @@ func TestWorkerStoppedAtAnyCommandGoesOnWithANewLease(t *testing.T) {
 		f.stop()
 		after := f.counts(f.queues[0])
 		before.Enqueued++
-		before.Done++
+		before.Succeeded++
 		if after.LostLeases = before.LostLeases; after != before {
 			t.Errorf("the counters were %+v and one job more, now %+v", before, after)
 		}
@@ -231,7 +231,7 @@ func (f *processes) open(p *workerProcess, word string, n int) {
 	}
 }
 
-func (f *processes) counts(q *queue.Queue) queue.Counts {
+func (f *processes) counts(q *queue.PoolQueue) queue.Counts {
 	f.t.Helper()
 	counters, err := q.Counters(f.ctx, 0)
 	if err != nil {
@@ -289,8 +289,8 @@ func TestOnePoisonJobAmongAThousandEndsAsOneDeadJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job.State != queue.Dead || job.Crashes != queue.DefaultCrashes || !strings.Contains(job.Reason, "its worker died") {
-		t.Errorf("the poison job is %s after %d crashes: %q", job.State, job.Crashes, job.Reason)
+	if job.State != queue.Dead || job.SoloCrashes != queue.DefaultCrashes || !strings.Contains(job.Reason, "its worker died") {
+		t.Errorf("the poison job is %s after %d crashes: %q", job.State, job.SoloCrashes, job.Reason)
 	}
 	t.Logf("%d starts of workers", len(f.workers))
 }

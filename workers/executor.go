@@ -55,7 +55,7 @@ func (x *executor) runSlot() {
 func (x *executor) runSolo(a *attempt) {
 	log := x.config.Logger
 	if a.marked {
-		if err := a.session.lease.Alone(x.runCtx, a.job); err != nil {
+		if err := a.session.lease.MarkSolo(x.runCtx, a.job); err != nil {
 			if !errors.Is(err, queue.ErrLeaseLost) {
 				log.Warn("suspect can't be run alone", "id", a.job.ID, "error", err)
 			}
@@ -65,9 +65,9 @@ func (x *executor) runSolo(a *attempt) {
 			return
 		}
 	}
-	log.Info("running a job alone: its worker died while it had it", "id", a.job.ID, "kind", a.job.Kind, "crashes", a.job.Crashes)
+	log.Info("running a job alone: its worker died while it had it", "id", a.job.ID, "kind", a.job.Kind, "crashes", a.job.SoloCrashes)
 	a.solo.Store(true)
-	timer := time.AfterFunc(window(x.soloWindow, a.job.Suspected), func() { x.endSolo(a, false) })
+	timer := time.AfterFunc(window(x.soloWindow, a.job.SharedCrashes), func() { x.endSolo(a, false) })
 	go func() {
 		hasSlot := x.execute(a)
 		timer.Stop()
@@ -87,7 +87,7 @@ func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 	}
 	if a.marked {
 		// Before the others start: a mark holds for all that the worker runs.
-		if err := a.session.lease.Alone(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
+		if err := a.session.lease.MarkSolo(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
 			x.config.Logger.Warn("suspect's mark can't be taken away", "id", a.job.ID, "error", err)
 		}
 	}
@@ -164,8 +164,8 @@ func (x *executor) abandon(a *attempt) {
 func (x *executor) complete(a *attempt, kind *kind, err error, took time.Duration) {
 	outcome, err := x.decide(a, kind, err)
 	a.session.completer.add(outcome)
-	x.ended(a.job, Report{As: outcome.As, Err: err, Duration: took, Wait: outcome.Wait})
-	if outcome.As == queue.AsRetry || outcome.As == queue.AsDead {
+	x.ended(a.job, Report{As: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
+	if outcome.Disposition == queue.AttemptRetry || outcome.Disposition == queue.AttemptDead {
 		x.config.Logger.Warn("job failed", "id", a.job.ID, "kind", a.job.Kind, "attempt", a.job.Attempts+1, "error", err, "took", took)
 	}
 	x.sched.finished(a, took)
@@ -179,19 +179,19 @@ func (x *executor) ended(job *queue.Job, report Report) {
 
 // decide returns the outcome of a job whose handler returned err, and the error
 // that the job ends with.
-func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Ending, error) {
+func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Completion, error) {
 	result, cause := a.release()
 	outcome := kind.outcome(a.job, err, cause, x.config.IsFailure)
-	if outcome.As == queue.AsSucceeded {
+	if outcome.Disposition == queue.AttemptSucceeded {
 		outcome.Result = result
 		if len(a.job.Then) > 0 {
 			if outcome.Then, err = follow(x.client, a.job, result); err != nil {
-				outcome = queue.Unfollowed(a.job, err)
+				outcome = queue.ThenFailed(a.job, err)
 				err = errors.New(outcome.Reason)
 			}
 		}
 	}
-	if outcome.As == queue.AsDead && x.config.Hooks.Exhausted != nil {
+	if outcome.Disposition == queue.AttemptDead && x.config.Hooks.Exhausted != nil {
 		x.config.Hooks.Exhausted(context.Background(), a.job, err)
 	}
 	return outcome, err
@@ -206,13 +206,13 @@ func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Ending, erro
 //
 // Attempt is for programs that run jobs one by one and for tests, for which
 // package workerstest has more. The pool need not run.
-func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Ending, error) {
+func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, error) {
 	if p.invalid != nil {
-		return queue.Ending{}, p.invalid
+		return queue.Completion{}, p.invalid
 	}
-	q, err := p.client.Queue(job.Queue)
+	q, err := p.client.ForPool(job.Queue)
 	if err != nil {
-		return queue.Ending{}, err
+		return queue.Completion{}, err
 	}
 	x := p.executor
 	a := &attempt{job: job, queue: &servedQueue{queue: q}}
@@ -231,7 +231,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Ending, error
 		stop()
 	}
 	outcome, err := x.decide(a, kind, err)
-	x.ended(job, Report{As: outcome.As, Err: err, Duration: took, Wait: outcome.Wait})
+	x.ended(job, Report{As: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
 	return outcome, err
 }
 

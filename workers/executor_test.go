@@ -39,7 +39,7 @@ func (f *executorFixture) handle(timeout time.Duration, handler Handler) {
 // bring takes jobs in, as if they were fetched, and starts them.
 func (f *executorFixture) bring(jobs ...*queue.Job) []*attempt {
 	attempts := f.session.hold(jobs)
-	next, _ := f.sched.fetched(fetchOrder{queue: f.session.queue, session: f.session}, attempts, queue.Fetched{}, time.Now())
+	next, _ := f.sched.fetched(fetchOrder{queue: f.session.queue, session: f.session}, attempts, queue.FetchResult{}, time.Now())
 	f.startRunners(next.runners)
 	return attempts
 }
@@ -51,7 +51,7 @@ func pass(d time.Duration) {
 }
 
 // outcomes returns what was handed to the completer since the last call.
-func (f *executorFixture) outcomes() []queue.Ending {
+func (f *executorFixture) outcomes() []queue.Completion {
 	outcomes, _ := f.session.completer.take()
 	return outcomes
 }
@@ -73,7 +73,7 @@ func TestAbandonedHandlerLosesItsSlotAndIsNotHeard(t *testing.T) {
 		}
 		pass(1)
 		got := f.outcomes()
-		if len(got) != 2 || got[0].As != queue.AsRetry || got[1].Job.ID != "next" || got[1].As != queue.AsSucceeded {
+		if len(got) != 2 || got[0].Disposition != queue.AttemptRetry || got[1].Job.ID != "next" || got[1].Disposition != queue.AttemptSucceeded {
 			t.Errorf("after the grace: %+v", got)
 		}
 		if f.sched.abandoned.Load() != 1 || f.sched.slots.count != 0 || f.session.queue.running != 0 {
@@ -98,7 +98,7 @@ func TestHandlerThatEndsItsGoroutineEndsNoRunner(t *testing.T) {
 		})
 		f.bring(jobs("exit", "next")...)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 2 || got[0].Reason != errExit.Error() || got[1].As != queue.AsSucceeded {
+		if got := f.outcomes(); len(got) != 2 || got[0].Reason != errExit.Error() || got[1].Disposition != queue.AttemptSucceeded {
 			t.Errorf("got %+v", got)
 		}
 		if f.sched.slots.count != 0 {
@@ -123,7 +123,7 @@ func TestJobInterruptedBeforeItsStartIsNotCalled(t *testing.T) {
 		f.session.cancel("cancelled")
 		close(gate)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 2 || got[1].As != queue.AsCancelled {
+		if got := f.outcomes(); len(got) != 2 || got[1].Disposition != queue.AttemptCancelled {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -164,12 +164,12 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 		f := newExecutorFixture(t, Config{Concurrency: 2})
 		gate := make(chan struct{})
 		f.handle(time.Hour, func(_ context.Context, job *queue.Job) error {
-			if job.Suspected > 0 {
+			if job.SharedCrashes > 0 {
 				<-gate
 			}
 			return nil
 		})
-		f.bring(&queue.Job{ID: "slow", Suspected: 2})
+		f.bring(&queue.Job{ID: "slow", SharedCrashes: 2})
 		solo, _ := f.sched.takeQuarantined(time.Now())
 		solo.marked = false // Redis does not know of it
 		f.runSolo(solo)
@@ -199,7 +199,7 @@ func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
 	f.handle(time.Hour, func(context.Context, *queue.Job) error { return nil })
 	quarantined := jobs(make([]string, 5000)...)
 	for n, job := range quarantined {
-		job.ID, job.Suspected = strconv.Itoa(n), 1
+		job.ID, job.SharedCrashes = strconv.Itoa(n), 1
 	}
 	f.bring(quarantined...)
 	for started := 0; started < len(quarantined); {
@@ -222,19 +222,19 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue("q")
+	q, err := client.ForPool("q")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newExecutorFixture(t, Config{Concurrency: 2})
-	if f.session.lease, err = q.Lease(t.Context(), "worker", time.Minute, nil); err != nil {
+	if f.session.lease, err = q.OpenLease(t.Context(), "worker", time.Minute, nil); err != nil {
 		t.Fatal(err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	f.runCtx = ended
 	suspected := jobs("suspected")
-	suspected[0].Suspected = 1
+	suspected[0].SharedCrashes = 1
 	f.bring(suspected...)
 	a, _ := f.sched.takeQuarantined(time.Now())
 	if a == nil || !a.marked {
@@ -246,7 +246,7 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	if f.sched.slots.count != 0 || f.sched.solo != nil || f.session.queue.running != 0 {
 		t.Errorf("%d slots are taken, %d jobs run, %v is alone", f.sched.slots.count, f.session.queue.running, f.sched.solo)
 	}
-	if got := f.outcomes(); len(got) != 1 || got[0].As != queue.AsReturned {
+	if got := f.outcomes(); len(got) != 1 || got[0].Disposition != queue.AttemptReturned {
 		t.Errorf("its outcome is %+v", got)
 	}
 }

@@ -130,7 +130,7 @@ type followUp struct {
 
 // fetched takes in what an order has brought. false: the lease was lost
 // meanwhile, and its jobs are other workers'.
-func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.Fetched, now time.Time) (next followUp, ok bool) {
+func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.FetchResult, now time.Time) (next followUp, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := order.queue
@@ -139,7 +139,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	if !order.reread && q.pauseSignals == order.pauseSignals { // a reread knows no pause, a signal may be newer than the answer
 		q.paused = answer.Paused
 	}
-	q.empty, q.cursors = len(answer.Marks) > 0, answer.Marks
+	q.empty, q.cursors = len(answer.Cursors) > 0, answer.Cursors
 	defer s.retireLocked(q)
 	if q.session != order.session { // drop did not see these
 		for _, a := range attempts {
@@ -154,7 +154,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		switch {
 		case q.paused || q.removed: // while they were on their way
 			a.handBack()
-		case a.job.Suspected > 0:
+		case a.job.SharedCrashes > 0:
 			if len(s.quarantined) == 0 {
 				s.quarantinedSince, next.wakeIn = now, s.soloWait
 			}

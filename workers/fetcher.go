@@ -102,7 +102,7 @@ func (f *fetcher) refill(ctx context.Context) (total int, failed error) {
 func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	waiting, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
-	var answer queue.Fetched
+	var answer queue.FetchResult
 	var err error
 	if order.reread {
 		answer, err = order.session.reread(waiting)

@@ -29,7 +29,7 @@ type fixture struct {
 	ctx    context.Context
 	db     *rdb.DB
 	client *queue.Client
-	queue  *queue.Queue
+	queue  *queue.PoolQueue
 	log    *slog.Logger
 	kept   *keptLog
 
@@ -45,7 +45,7 @@ func newFixture(t testing.TB, db *rdb.DB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue("q")
+	q, err := client.ForPool("q")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func await[T any](f *fixture, from <-chan T, what string) (got T) {
 // jobs. die makes its lease expire.
 func (f *fixture) abandoned(worker string, n int) (jobs []*queue.Job, lease *queue.Lease, die func()) {
 	f.Helper()
-	lease, err := f.queue.Lease(f.ctx, worker, time.Hour, nil)
+	lease, err := f.queue.OpenLease(f.ctx, worker, time.Hour, nil)
 	f.must(err)
 	fetched, err := lease.Fetch(f.ctx, n, 1<<20)
 	f.must(err)

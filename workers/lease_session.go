@@ -38,7 +38,7 @@ const rememberCancels = time.Minute
 func newLeaseSession(q *servedQueue, lease *queue.Lease, retry time.Duration, log *slog.Logger) *leaseSession {
 	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}}
 	s.completer = &completer{
-		write: func(ctx context.Context, outcomes []queue.Ending) error {
+		write: func(ctx context.Context, outcomes []queue.Completion) error {
 			_, err := lease.Finish(ctx, outcomes)
 			return err
 		},
@@ -81,7 +81,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 
 // reread returns the jobs that the worker holds according to Redis. Some may
 // finish before the answer is here: hold leaves them out.
-func (s *leaseSession) reread(ctx context.Context) (queue.Fetched, error) {
+func (s *leaseSession) reread(ctx context.Context) (queue.FetchResult, error) {
 	s.mu.Lock()
 	s.finished = map[string]*queue.Job{}
 	s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *leaseSession) reread(ctx context.Context) (queue.Fetched, error) {
 }
 
 // forget lets go of jobs whose outcomes are written.
-func (s *leaseSession) forget(outcomes []queue.Ending) {
+func (s *leaseSession) forget(outcomes []queue.Completion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, outcome := range outcomes {
@@ -237,7 +237,7 @@ func (l *leaseLoop) listenFrom(ctx context.Context) {
 func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
 	// A name is never used again, not for another lease of the queue either.
 	name := fmt.Sprintf("%s.%d", l.pool.name, l.pool.control.opened.Add(1))
-	lease, err := l.queue.queue.Lease(ctx, name, l.pool.config.Lease, l.pool.control.aboutJSON())
+	lease, err := l.queue.queue.OpenLease(ctx, name, l.pool.config.Lease, l.pool.control.aboutJSON())
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 	defer ticker.Stop()
 	scanned := time.Now()
 	for {
-		recoverable, err := session.lease.Beat(ctx)
+		recoverable, err := session.lease.Renew(ctx)
 		switch {
 		case errors.Is(err, queue.ErrLeaseLost):
 			session.lost()
@@ -297,7 +297,7 @@ func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
 // recover returns the jobs of dead workers to the queue, in steps between which
 // other clients of Redis get their turn.
 func (l *leaseLoop) recover(ctx context.Context, fullScan bool) {
-	var total queue.Recovered
+	var total queue.RecoverResult
 	for ctx.Err() == nil {
 		step, err := l.queue.queue.Recover(ctx, l.pool.config.Crashes, fullScan)
 		if err != nil {

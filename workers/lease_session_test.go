@@ -39,7 +39,7 @@ func TestSessionDoesNotHoldWhatFinishedWhileItWasReread(t *testing.T) {
 	s := newTestSession(&servedQueue{})
 	first := s.hold(jobs("1"))[0]
 	s.finished = map[string]*queue.Job{} // as reread begins
-	s.forget([]queue.Ending{{Job: first.job}})
+	s.forget([]queue.Completion{{Job: first.job}})
 	if held := s.hold(jobs("1", "2")); len(held) != 1 || held[0].job.ID != "2" {
 		t.Errorf("holds %v", held)
 	}
@@ -52,9 +52,9 @@ func TestSessionForgetsADeliveryThatIsWrittenAndNoLaterOne(t *testing.T) {
 	t.Parallel()
 	s := newTestSession(&servedQueue{})
 	earlier := s.hold(jobs("1"))[0]
-	s.forget([]queue.Ending{{Job: earlier.job}})
+	s.forget([]queue.Completion{{Job: earlier.job}})
 	later := s.hold(jobs("1"))[0]
-	s.forget([]queue.Ending{{Job: earlier.job}})
+	s.forget([]queue.Completion{{Job: earlier.job}})
 	if s.held["1"] != later {
 		t.Error("the later delivery is forgotten")
 	}

@@ -192,7 +192,7 @@ func (f *processes) check(want outcome) {
 	}
 	// Each count moved once for each job, however often it was begun.
 	expected := queue.Counts{
-		Enqueued: int64(len(f.jobs)), Done: int64(len(f.jobs) - want.dead), Dead: int64(want.dead),
+		Enqueued: int64(len(f.jobs)), Succeeded: int64(len(f.jobs) - want.dead), Dead: int64(want.dead),
 		Failed: int64(failing), Retried: int64(failing),
 	}
 	got.Crashed, got.LostLeases = 0, 0 // these depend on the moment
@@ -203,7 +203,7 @@ func (f *processes) check(want outcome) {
 
 func add(sum *queue.Counts, counts queue.Counts) {
 	sum.Enqueued += counts.Enqueued
-	sum.Done += counts.Done
+	sum.Succeeded += counts.Succeeded
 	sum.Discarded += counts.Discarded
 	sum.Cancelled += counts.Cancelled
 	sum.Failed += counts.Failed
@@ -274,7 +274,7 @@ func (f *processes) repeatedOnlyWhatTheDeadHeld() {
 
 // nobodyHoldsAnything declares dead whoever still has a row, as time would, and
 // checks that nothing comes back from it.
-func (f *processes) nobodyHoldsAnything(q *queue.Queue) {
+func (f *processes) nobodyHoldsAnything(q *queue.PoolQueue) {
 	f.t.Helper()
 	infos, err := q.Workers(f.ctx)
 	if err != nil {
@@ -295,12 +295,12 @@ func (f *processes) nobodyHoldsAnything(q *queue.Queue) {
 	}
 }
 
-func (f *processes) key(q *queue.Queue, name string) string {
+func (f *processes) key(q *queue.PoolQueue, name string) string {
 	return f.db.Prefix() + ":{" + q.Name() + ":0}:" + name
 }
 
 // expire makes a lease end now.
-func (f *processes) expire(q *queue.Queue, lease string) {
+func (f *processes) expire(q *queue.PoolQueue, lease string) {
 	f.t.Helper()
 	err := f.db.ZAddArgs(f.ctx, f.key(q, "leases"), redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: 1, Member: lease}}}).Err()
 	if err != nil {
@@ -309,7 +309,7 @@ func (f *processes) expire(q *queue.Queue, lease string) {
 }
 
 // nothingIsLeftOf checks the structures beside the jobs.
-func (f *processes) nothingIsLeftOf(q *queue.Queue) {
+func (f *processes) nothingIsLeftOf(q *queue.PoolQueue) {
 	f.t.Helper()
 	for _, name := range []string{"leases", "tombs", "workers", "alone", "delayed", "delayed:jobs", "moved", "unique", "cancelled", "logs", "progress"} {
 		n, err := f.db.Exists(f.ctx, f.key(q, name)).Result()

@@ -22,7 +22,7 @@ func TestOneSlotRunsJobsInOrder(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		back := f.add("returned", queue.Options{})
 		jobs, lease, _ := f.abandoned("gives-back", 1)
-		_, err := lease.Finish(f.ctx, []queue.Ending{{Job: jobs[0], As: queue.AsReturned}})
+		_, err := lease.Finish(f.ctx, []queue.Completion{{Job: jobs[0], Disposition: queue.AttemptReturned}})
 		f.must(err)
 		due := f.add("due", queue.Options{Delay: time.Hour})
 		f.must(f.client.Retry(f.ctx, due))
@@ -87,9 +87,9 @@ func TestWeightsAreTheSharesOfQueuesThatHaveJobs(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, redistest.DB(t))
 			for _, name := range []string{"a", "b", "c"} {
-				inserts := make([]queue.Insert, c.jobs)
+				inserts := make([]queue.NewJob, c.jobs)
 				for i := range inserts {
-					inserts[i] = queue.Insert{Args: queue.Raw("k", nil), Options: queue.Options{Queue: name}}
+					inserts[i] = queue.NewJob{Args: queue.Raw("k", nil), Options: queue.Options{Queue: name}}
 				}
 				for inserts := range slices.Chunk(inserts, 500) {
 					for _, result := range f.client.EnqueueMany(f.ctx, inserts) {

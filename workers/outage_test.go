@@ -76,7 +76,7 @@ func TestLostLeaseEndsWhatRunsAndThePoolGoesOnWithAnother(t *testing.T) {
 		begun, causes := make(chan *queue.Job), make(chan error, 1)
 		p.Handle("k", func(ctx context.Context, job *queue.Job) error {
 			begun <- job
-			if job.Suspected > 0 {
+			if job.SharedCrashes > 0 {
 				return nil
 			}
 			<-ctx.Done()
@@ -101,7 +101,7 @@ func TestLostLeaseEndsWhatRunsAndThePoolGoesOnWithAnother(t *testing.T) {
 		}
 		counters, err := f.queue.Counters(f.ctx, 0)
 		f.must(err)
-		if c := counters.Total; c.Done != 1 || c.Dead != 0 || c.LostLeases != 1 {
+		if c := counters.Total; c.Succeeded != 1 || c.Dead != 0 || c.LostLeases != 1 {
 			f.Errorf("the counters are %+v", c)
 		}
 	})
@@ -194,7 +194,7 @@ func produce(t *testing.T, client *queue.Client) (accepted, unknown map[string]b
 		_, err := client.Enqueue(t.Context(), queue.Raw("plain", []byte(args)), &options)
 		note(args, err)
 	}
-	inserts := make([]queue.Insert, 600) // two chunks
+	inserts := make([]queue.NewJob, 600) // two chunks
 	for i := range inserts {
 		inserts[i].Args = queue.Raw("plain", fmt.Appendf(nil, "many-%d", i))
 	}
@@ -211,7 +211,7 @@ func everything(t *testing.T, db *rdb.DB) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue("")
+	q, err := client.ForPool("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func runThroughProxy(t *testing.T, n int) int {
 func (f *processes) abandon(n int) {
 	f.t.Helper()
 	f.enqueue(n, "plain", queue.Options{})
-	lease, err := f.queues[0].Lease(f.ctx, "abandoned", time.Hour, nil)
+	lease, err := f.queues[0].OpenLease(f.ctx, "abandoned", time.Hour, nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}

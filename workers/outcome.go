@@ -87,32 +87,32 @@ func (e *PanicError) Unwrap() error {
 
 // outcome returns the outcome of a job whose handler returned err. cause is the
 // cause of the end of its context, nil if it has not ended.
-func (k *kind) outcome(job *queue.Job, err, cause error, isFailure func(error) bool) queue.Ending {
-	outcome := queue.Ending{Job: job}
+func (k *kind) outcome(job *queue.Job, err, cause error, isFailure func(error) bool) queue.Completion {
+	outcome := queue.Completion{Job: job}
 	var snoozed snooze
 	var discarded discard
 	var died *dead
 	switch {
 	case errors.Is(cause, queue.ErrLeaseLost): // its outcome is refused, whatever it is
-		outcome.As = queue.AsReturned
+		outcome.Disposition = queue.AttemptReturned
 	case err == nil:
-		outcome.As = queue.AsSucceeded
+		outcome.Disposition = queue.AttemptSucceeded
 	case errors.Is(cause, ErrCancelled):
-		outcome.As, outcome.Reason = queue.AsCancelled, text(err)
+		outcome.Disposition, outcome.Reason = queue.AttemptCancelled, text(err)
 	case errors.As(err, &discarded):
-		outcome.As, outcome.Reason = queue.AsDiscarded, string(discarded)
+		outcome.Disposition, outcome.Reason = queue.AttemptDiscarded, string(discarded)
 	case errors.As(err, &died):
-		outcome.As, outcome.Reason = queue.AsDead, text(err)
+		outcome.Disposition, outcome.Reason = queue.AttemptDead, text(err)
 	case errors.As(err, &snoozed):
-		outcome.As, outcome.Wait = queue.AsSnoozed, time.Duration(snoozed)
+		outcome.Disposition, outcome.Wait = queue.AttemptSnoozed, time.Duration(snoozed)
 	case errors.Is(cause, ErrShutdown):
-		outcome.As = queue.AsReturned
+		outcome.Disposition = queue.AttemptReturned
 	case !k.unknown && !isFailure(err):
-		outcome.As, outcome.Wait = queue.AsSnoozed, k.wait(job, err)
+		outcome.Disposition, outcome.Wait = queue.AttemptSnoozed, k.wait(job, err)
 	case k.last(job):
-		outcome.As, outcome.Reason = queue.AsDead, text(err)
+		outcome.Disposition, outcome.Reason = queue.AttemptDead, text(err)
 	default:
-		outcome.As, outcome.Reason, outcome.Wait = queue.AsRetry, text(err), k.wait(job, err)
+		outcome.Disposition, outcome.Reason, outcome.Wait = queue.AttemptRetry, text(err), k.wait(job, err)
 	}
 	return outcome
 }

@@ -30,14 +30,14 @@ var outcomeCases = map[string]struct {
 	handler workers.Handler
 	options queue.Options
 	want    func(job *queue.Job) bool
-	report  queue.As
+	report  queue.Disposition
 }{
 	"nil is success": {
 		handler: func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte("fine")) },
 		want: func(j *queue.Job) bool {
 			return j.State == queue.Finished && j.Outcome == queue.Succeeded && string(j.Result) == "fine"
 		},
-		report: queue.AsSucceeded,
+		report: queue.AttemptSucceeded,
 	},
 	"an error is retried later": {
 		handler: func(context.Context, *queue.Job) error { return errBroken },
@@ -45,77 +45,77 @@ var outcomeCases = map[string]struct {
 			return j.State == queue.Delayed && j.Attempts == 1 && len(j.Errors) == 1 && j.Errors[0].Error == "broken" &&
 				time.Until(j.Due) > 30*time.Minute && time.Until(j.Due) <= time.Hour
 		},
-		report: queue.AsRetry,
+		report: queue.AttemptRetry,
 	},
 	"RetryAfter says when": {
 		handler: func(context.Context, *queue.Job) error { return workers.RetryAfter(2*time.Hour, errBroken) },
 		want: func(j *queue.Job) bool {
 			return j.State == queue.Delayed && j.Attempts == 1 && time.Until(j.Due) > 90*time.Minute
 		},
-		report: queue.AsRetry,
+		report: queue.AttemptRetry,
 	},
 	"Snooze uses no attempt": {
 		handler: func(context.Context, *queue.Job) error { return workers.Snooze(2 * time.Hour) },
 		want: func(j *queue.Job) bool {
 			return j.State == queue.Delayed && j.Attempts == 0 && time.Until(j.Due) > 90*time.Minute
 		},
-		report: queue.AsSnoozed,
+		report: queue.AttemptSnoozed,
 	},
 	"Snooze may be wrapped": {
 		handler: func(context.Context, *queue.Job) error {
 			return fmt.Errorf("not yet: %w", workers.Snooze(2*time.Hour))
 		},
 		want:   func(j *queue.Job) bool { return j.State == queue.Delayed && j.Attempts == 0 },
-		report: queue.AsSnoozed,
+		report: queue.AttemptSnoozed,
 	},
 	"Discard ends it": {
 		handler: func(context.Context, *queue.Job) error { return workers.Discard("nothing to do") },
 		want: func(j *queue.Job) bool {
 			return j.State == queue.Finished && j.Outcome == queue.Discarded && j.Reason == "nothing to do"
 		},
-		report: queue.AsDiscarded,
+		report: queue.AttemptDiscarded,
 	},
 	"Dead buries it": {
 		handler: func(context.Context, *queue.Job) error { return workers.Dead(errBroken) },
 		want:    func(j *queue.Job) bool { return j.State == queue.Dead && j.Reason == "broken" && j.Attempts == 1 },
-		report:  queue.AsDead,
+		report:  queue.AttemptDead,
 	},
 	"an error that is no failure uses no attempt": {
 		handler: func(context.Context, *queue.Job) error { return errBusy },
 		options: queue.Options{MaxAttempts: 1},
 		want:    func(j *queue.Job) bool { return j.State == queue.Delayed && j.Attempts == 0 },
-		report:  queue.AsSnoozed,
+		report:  queue.AttemptSnoozed,
 	},
 	"the last attempt that fails is the end": {
 		handler: func(context.Context, *queue.Job) error { return errBroken },
 		options: queue.Options{MaxAttempts: 1},
 		want:    func(j *queue.Job) bool { return j.State == queue.Dead && j.Reason == "broken" },
-		report:  queue.AsDead,
+		report:  queue.AttemptDead,
 	},
 	"a panic is an error with its stack": {
 		handler: func(context.Context, *queue.Job) error { panic("oh no") },
 		want: func(j *queue.Job) bool {
 			return j.State == queue.Delayed && strings.HasPrefix(j.Errors[0].Error, "panic: oh no\n") && strings.Contains(j.Errors[0].Error, "outcome_test.go")
 		},
-		report: queue.AsRetry,
+		report: queue.AttemptRetry,
 	},
 	"a handler that ends its goroutine has failed": {
 		handler: func(context.Context, *queue.Job) error { runtime.Goexit(); return nil },
 		want: func(j *queue.Job) bool {
 			return j.State == queue.Delayed && strings.Contains(j.Errors[0].Error, "Goexit")
 		},
-		report: queue.AsRetry,
+		report: queue.AttemptRetry,
 	},
 	"args that are no JSON for the type bury it": {
 		handler: workers.Typed(func(context.Context, *workers.Job[numbers]) error { return nil }),
 		want:    func(j *queue.Job) bool { return j.State == queue.Dead && strings.Contains(j.Reason, "args of k") },
-		report:  queue.AsDead,
+		report:  queue.AttemptDead,
 	},
 	"a deadline that has passed buries it unstarted": {
 		handler: func(context.Context, *queue.Job) error { panic("it was started") },
 		options: queue.Options{Deadline: time.Now().Add(-time.Minute)},
 		want:    func(j *queue.Job) bool { return j.State == queue.Dead && strings.Contains(j.Reason, "deadline") },
-		report:  queue.AsDead,
+		report:  queue.AttemptDead,
 	},
 }
 
@@ -182,7 +182,7 @@ func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
 	var waits []time.Duration
 	for range 9 {
 		report := await(f, reports, "report")
-		if report.As != queue.AsRetry || !errors.Is(report.Err, workers.ErrUnknownKind) {
+		if report.As != queue.AttemptRetry || !errors.Is(report.Err, workers.ErrUnknownKind) {
 			f.Fatalf("reported %+v", report)
 		}
 		waits = append(waits, report.Wait)
@@ -190,7 +190,7 @@ func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if report := await(f, reports, "last report"); report.As != queue.AsDead {
+	if report := await(f, reports, "last report"); report.As != queue.AttemptDead {
 		f.Errorf("the tenth time: %+v", report)
 	}
 	job, err := f.client.Wait(f.ctx, id)
@@ -274,13 +274,13 @@ func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	end(workers.ErrShutdown)
 	job := &queue.Job{Kind: "k", Queue: "q"}
 	ending, err := p.Attempt(ctx, job)
-	if !errors.Is(err, workers.ErrShutdown) || ending.As != queue.AsReturned || ending.Job != job || ending.Result != nil {
+	if !errors.Is(err, workers.ErrShutdown) || ending.Disposition != queue.AttemptReturned || ending.Job != job || ending.Result != nil {
 		t.Errorf("got %+v, %v; a job that has not succeeded has no result", ending, err)
 	}
 	p.Handle("whole", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte("all")) }, workers.Kind{})
 	whole := &queue.Job{Kind: "whole", Queue: "q"}
 	ending, err = p.Attempt(t.Context(), whole)
-	if err != nil || ending.As != queue.AsSucceeded || ending.Job != whole || string(ending.Result) != "all" {
+	if err != nil || ending.Disposition != queue.AttemptSucceeded || ending.Job != whole || string(ending.Result) != "all" {
 		t.Errorf("got %+v, %v", ending, err)
 	}
 	if n := db.DBSize(t.Context()).Val(); n != 0 {

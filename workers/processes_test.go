@@ -36,7 +36,7 @@ type processes struct {
 	db     *rdb.DB // the test's own
 	client *queue.Client
 	plan   workerPlan
-	queues []*queue.Queue
+	queues []*queue.PoolQueue
 	random *rand.Rand
 
 	ledger  *ledger
@@ -64,7 +64,7 @@ func newProcesses(t *testing.T, db *rdb.DB, plan workerPlan) *processes {
 		random: rand.New(rand.NewPCG(seed, 0)), ledger: newLedger(db), jobs: map[string]string{},
 	}
 	for _, name := range plan.Queues {
-		q, err := client.Queue(name)
+		q, err := client.ForPool(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,10 +96,10 @@ func (f *processes) start(change ...func(*workerPlan)) *workerProcess {
 // enqueue adds jobs of a kind, spread over the queues, and gives their ids.
 func (f *processes) enqueue(n int, kind string, options queue.Options) (ids []string) {
 	f.t.Helper()
-	inserts := make([]queue.Insert, n)
+	inserts := make([]queue.NewJob, n)
 	for i := range inserts {
 		options.Queue = f.queues[i%len(f.queues)].Name()
-		inserts[i] = queue.Insert{Args: queue.Raw(kind, fmt.Appendf(nil, "%d", i)), Options: options}
+		inserts[i] = queue.NewJob{Args: queue.Raw(kind, fmt.Appendf(nil, "%d", i)), Options: options}
 	}
 	for _, result := range f.client.EnqueueMany(f.ctx, inserts) {
 		if result.Err != nil {
@@ -158,7 +158,7 @@ func (f *processes) settle(ctx context.Context) error {
 }
 
 // untilEnded waits for the end of the first jobs of a state.
-func (f *processes) untilEnded(ctx context.Context, q *queue.Queue, state queue.State) error {
+func (f *processes) untilEnded(ctx context.Context, q *queue.PoolQueue, state queue.State) error {
 	page, err := q.List(ctx, state, nil)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (f *processes) describe() string {
 		fmt.Fprintf(&text, "queue %s: %+v (%v)\n", q.Name(), depth, err)
 		infos, err := q.Workers(ctx)
 		for _, info := range infos {
-			fmt.Fprintf(&text, "worker %s dead=%t lease=%s held=%d alone=%s\n", info.Name, info.Dead, info.Lease, info.Held, info.Alone)
+			fmt.Fprintf(&text, "worker %s dead=%t lease=%s held=%d alone=%s\n", info.Name, info.Dead, info.Lease, info.Held, info.Solo)
 		}
 		if err != nil {
 			fmt.Fprintf(&text, "no workers: %v\n", err)

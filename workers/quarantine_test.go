@@ -59,7 +59,7 @@ func TestSuspectsRunWithNoOtherJobBesideThem(t *testing.T) {
 				runtime.Gosched()
 			}
 			all, err := f.queue.Workers(ctx)
-			if err != nil || len(all) != 1 || all[0].Alone != job.ID {
+			if err != nil || len(all) != 1 || all[0].Solo != job.ID {
 				f.Errorf("the workers are %+v, %v", all, err)
 			}
 			done <- struct{}{}
@@ -83,7 +83,7 @@ func TestSuspectsRunWithNoOtherJobBesideThem(t *testing.T) {
 		for { // the mark is taken away a little later
 			all, err := f.queue.Workers(f.ctx)
 			f.must(err)
-			if len(all) == 1 && all[0].Alone == "" {
+			if len(all) == 1 && all[0].Solo == "" {
 				break
 			}
 		}
@@ -105,7 +105,7 @@ func TestSuspectDoesNotWaitForLongJobsForEver(t *testing.T) {
 			p.Handle("suspect", func(ctx context.Context, job *queue.Job) error {
 				all, err := f.queue.Workers(ctx)
 				f.must(err)
-				seen <- all[0].Alone
+				seen <- all[0].Solo
 				return nil
 			}, workers.Kind{})
 			stop := f.run(p)
@@ -164,7 +164,7 @@ func TestJobThatCrashesItsWorkerWhileAloneTooOftenIsDead(t *testing.T) {
 		for _, worker := range []string{"first", "second", "third"} {
 			jobs, lease, die := f.abandoned(worker, 1)
 			if worker != "first" { // then it is no suspect yet
-				f.must(lease.Alone(f.ctx, jobs[0]))
+				f.must(lease.MarkSolo(f.ctx, jobs[0]))
 			}
 			die()
 			if worker != "third" {
@@ -329,7 +329,7 @@ func TestJobThatEndedAnAttemptIsNoSuspectAnyMore(t *testing.T) {
 	seen := make(chan int, 10)
 	n := 0
 	p.Handle("k", func(_ context.Context, j *queue.Job) error {
-		seen <- j.Suspected
+		seen <- j.SharedCrashes
 		if n++; n < 3 {
 			return workers.Snooze(time.Millisecond)
 		}

@@ -16,7 +16,7 @@ import (
 // A servedQueue is one queue that a pool serves.
 type servedQueue struct {
 	name   string
-	queue  *queue.Queue
+	queue  *queue.PoolQueue
 	stop   context.CancelFunc       // ends its lease loop
 	cursor atomic.Pointer[rdb.Mark] // up to where its signals were read; nil: not yet
 

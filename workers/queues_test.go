@@ -212,7 +212,7 @@ func TestPoolFiresTheSchedulesOfItsQueues(t *testing.T) {
 		f.run(p)
 		f.add("k", queue.Options{})
 		await(f, ran, "first job") // the pool is up and finds out of a schedule that comes later
-		_, err := delayed.AddSchedule(f.ctx, f.client, queue.Schedule{Name: "beat", Expr: "@every 1s", Queue: "q", Kind: "k", Args: []byte(`{}`)})
+		_, err := delayed.AddSchedule(f.ctx, f.client, queue.CronSchedule{Name: "beat", Expr: "@every 1s", Queue: "q", Kind: "k", Args: []byte(`{}`)})
 		f.must(err)
 		seen := map[string]bool{}
 		for range 2 {

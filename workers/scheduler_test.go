@@ -68,16 +68,16 @@ func (f *schedulerFixture) apply(next followUp) { f.runners += next.runners }
 // bring answers an order with n new jobs, the first of which were held by so many
 // workers that died.
 func (f *schedulerFixture) bring(order fetchOrder, n, suspected int) []*attempt {
-	var answer queue.Fetched
+	var answer queue.FetchResult
 	for i := range n {
 		f.jobs++
 		answer.Jobs = append(answer.Jobs, &queue.Job{ID: fmt.Sprint(f.jobs)})
 		if i < suspected {
-			answer.Jobs[i].Suspected = 1
+			answer.Jobs[i].SharedCrashes = 1
 		}
 	}
 	if n == 0 {
-		answer.Marks = []rdb.Mark{{Key: order.queue.name}}
+		answer.Cursors = []rdb.Mark{{Key: order.queue.name}}
 	}
 	attempts := order.session.hold(answer.Jobs)
 	next, _ := f.fetched(order, attempts, answer, f.now)
@@ -109,7 +109,7 @@ func (f *schedulerFixture) end(n int, took time.Duration) {
 	a := f.running[n]
 	f.running = slices.Delete(f.running, n, n+1)
 	a.settled.Store(true)
-	a.session.completer.add(queue.Ending{Job: a.job, As: queue.AsSucceeded})
+	a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptSucceeded})
 	f.finished(a, took)
 	if f.solo == a {
 		f.runners += f.endSolo(true)
@@ -121,7 +121,7 @@ func (f *schedulerFixture) end(n int, took time.Duration) {
 // handedBack returns the ids of a session's jobs that were handed back.
 func handedBack(s *leaseSession) (ids []string) {
 	for _, outcome := range s.completer.pending {
-		if outcome.As == queue.AsReturned {
+		if outcome.Disposition == queue.AttemptReturned {
 			ids = append(ids, outcome.Job.ID)
 		}
 	}
@@ -264,7 +264,7 @@ func TestBufferedJobsGoBackWhenNoRunnerTakesOne(t *testing.T) {
 	f := newSchedulerFixture(t, Config{Concurrency: 2})
 	f.avgDuration = time.Millisecond
 	order := f.order()
-	next, _ := f.fetched(order, order.session.hold(jobs("1", "2", "3", "4", "5")), queue.Fetched{}, f.now)
+	next, _ := f.fetched(order, order.session.hold(jobs("1", "2", "3", "4", "5")), queue.FetchResult{}, f.now)
 	f.apply(next)
 	if next.checkIn != maxBuffered {
 		t.Fatalf("a check is due after %s", next.checkIn)
@@ -324,12 +324,12 @@ func TestAnswerOlderThanASignalDoesNotPause(t *testing.T) {
 	order := f.order()
 	f.setPaused(q, true)
 	f.setPaused(q, false)
-	f.fetched(order, nil, queue.Fetched{Paused: true}, f.now)
+	f.fetched(order, nil, queue.FetchResult{Paused: true}, f.now)
 	if q.paused {
 		t.Error("the answer was sent before the queue was resumed")
 	}
 	order = f.order()
-	f.fetched(order, nil, queue.Fetched{Paused: true}, f.now)
+	f.fetched(order, nil, queue.FetchResult{Paused: true}, f.now)
 	if !q.paused {
 		t.Error("a new answer says that it is paused")
 	}
@@ -456,7 +456,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	order := f.order()
 	f.bring(order, 2, 0)
 	f.start()
-	next, _ := f.fetched(order, order.session.hold([]*queue.Job{{ID: "q1", Suspected: 1}, {ID: "q2", Suspected: 2}, {ID: "plain"}}), queue.Fetched{}, f.now)
+	next, _ := f.fetched(order, order.session.hold([]*queue.Job{{ID: "q1", SharedCrashes: 1}, {ID: "q2", SharedCrashes: 2}, {ID: "plain"}}), queue.FetchResult{}, f.now)
 	if next.runners != 0 || next.wakeIn != f.soloWait {
 		t.Errorf("while a job waits to run solo: %+v", next)
 	}

@@ -74,11 +74,11 @@ func TestQuietAndStopComeFromAnotherProcess(t *testing.T) {
 			}
 		}
 		state("running")
-		f.must(f.queue.Signal(f.ctx, queue.Signal{Do: queue.SignalStop, Worker: "another"}))
-		f.must(f.queue.Signal(f.ctx, queue.Signal{Do: queue.SignalQuiet, Worker: p.Name()}))
+		f.must(f.queue.Signal(f.ctx, queue.Signal{Kind: queue.SignalStop, Worker: "another"}))
+		f.must(f.queue.Signal(f.ctx, queue.Signal{Kind: queue.SignalQuiet, Worker: p.Name()}))
 		state("quiet")
 		left := f.add("k", queue.Options{})
-		f.must(f.queue.Signal(f.ctx, queue.Signal{Do: queue.SignalStop}))
+		f.must(f.queue.Signal(f.ctx, queue.Signal{Kind: queue.SignalStop}))
 		state("stopping")
 		close(gate)
 		f.must(await(f, ended, "end of Run"))
@@ -170,7 +170,7 @@ func TestAfterTheDrainJobsGoToTheFrontWithNoAttemptUsed(t *testing.T) {
 		next.Handle("deaf", record, workers.Kind{})
 		f.run(next)
 		for _, want := range []string{first, second, third} {
-			if job := await(f, seen, "job"); job.ID != want || job.Attempts != 0 || job.Suspected != 0 {
+			if job := await(f, seen, "job"); job.ID != want || job.Attempts != 0 || job.SharedCrashes != 0 {
 				f.Errorf("got %+v, want %s", job, want)
 			}
 		}

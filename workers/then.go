@@ -20,19 +20,19 @@ const maxFollowing = 4 << 20
 
 // follow gives the jobs that follow a success, with what it came to filled in,
 // once they are known to be jobs that can be added.
-func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.Insert, error) {
+func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.NewJob, error) {
 	data := map[string]any{
 		"result": value(result),
 		"job":    map[string]any{"id": job.ID, "kind": job.Kind, "queue": job.Queue},
 	}
-	jobs, size := make([]queue.Insert, len(job.Then)), 0
+	jobs, size := make([]queue.NewJob, len(job.Then)), 0
 	for n, next := range job.Then {
 		args, err := json.Marshal(next.Args) // of a job that was read: they are JSON
 		if err == nil {
 			args, err = fill(args, data)
 		}
 		if err == nil {
-			err = client.Check(queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options})
+			err = client.Validate(queue.NewJob{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options})
 		}
 		if size += len(args); err == nil && size > maxFollowing {
 			err = fmt.Errorf("the jobs that follow have more than %d bytes together", maxFollowing)
@@ -48,7 +48,7 @@ func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.Insert
 			}
 			options.Headers[queue.HeaderDue] = due
 		}
-		jobs[n] = queue.Insert{Args: queue.Raw(next.Args.Kind(), args), Options: options}
+		jobs[n] = queue.NewJob{Args: queue.Raw(next.Args.Kind(), args), Options: options}
 	}
 	return jobs, nil
 }

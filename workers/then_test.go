@@ -24,9 +24,9 @@ func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
 				return workers.SetResult(ctx, []byte("done"))
 			}, workers.Kind{})
 		}
-		f.add("report", queue.Options{Then: []queue.Insert{
+		f.add("report", queue.Options{Then: []queue.NewJob{
 			{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}} lines, most of {{.result.top.country}}, by {{.job.kind}}","n":7,"data":"{{.result}}","days":["{{.result.days}}"]}`)),
-				Options: queue.Options{Then: []queue.Insert{{Args: queue.Raw("last", []byte(`"{{.result}}"`))}}}},
+				Options: queue.Options{Then: []queue.NewJob{{Args: queue.Raw("last", []byte(`"{{.result}}"`))}}}},
 			{Args: queue.Raw("note", []byte(`{}`)), Options: queue.Options{Queue: "other", Priority: queue.High}},
 		}})
 		f.run(p)
@@ -59,7 +59,7 @@ func TestJobWhoseFollowersCanNotBeMadeIsDead(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		p.Handle("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
-		id := f.add("k", queue.Options{Then: []queue.Insert{{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}}"}`))}}})
+		id := f.add("k", queue.Options{Then: []queue.NewJob{{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}}"}`))}}})
 		f.run(p)
 		ended, err := f.client.Wait(f.ctx, id)
 		f.must(err)

@@ -101,7 +101,7 @@ func TestFollowersInABatchHaveOptionsByTheNamesOfFlags(t *testing.T) {
 		t.Fatalf("%+v, %v", job, err)
 	}
 	second := job.Then[1]
-	args, _ := queue.Bytes(second.Args)
+	args, _ := queue.MarshalArgs(second.Args)
 	if second.Options.MaxAttempts != 3 || string(args) != `{"x-y":1}` || second.Options.Then[0].Options.Unique.For != time.Hour {
 		t.Errorf("%+v", second)
 	}

@@ -192,8 +192,8 @@ func (d *fixture) add(kind string, o queue.Options) string {
 	return id
 }
 
-func (d *fixture) queue() *queue.Queue {
-	q, err := d.client.Queue("mail")
+func (d *fixture) queue() *queue.PoolQueue {
+	q, err := d.client.ForPool("mail")
 	if err != nil {
 		d.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type jobJSON struct {
 	Retain      float64           `json:"retain_seconds,omitempty"`
 	Unique      string            `json:"unique,omitempty"`
 	Headers     map[string]string `json:"headers,omitempty"`
-	Then        []queue.Insert    `json:"then,omitempty"`
+	Then        []queue.NewJob    `json:"then,omitempty"`
 	Suspected   int               `json:"suspected,omitempty"`
 	Crashes     int               `json:"crashes,omitempty"`
 	Errors      []queue.Failure   `json:"errors"`

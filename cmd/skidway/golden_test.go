@@ -312,17 +312,17 @@ func TestGoldenJobs(t *testing.T) {
 	s.variables["FINISHED"] = d.add("email.send", queue.Options{Retain: time.Hour, Priority: queue.High})
 	s.variables["GONE"] = d.add("email.send", queue.Options{Priority: queue.High})
 	s.variables["ACTIVE"] = d.add("http.request", queue.Options{Priority: queue.High, Timeout: time.Minute})
-	lease, err := d.queue().Lease(t.Context(), "lease-7", time.Hour, about)
+	lease, err := d.queue().OpenLease(t.Context(), "lease-7", time.Hour, about)
 	put(t, err)
 	fetched, err := lease.Fetch(t.Context(), 3, 1<<20)
 	if err != nil || len(fetched.Jobs) != 3 {
 		t.Fatalf("%+v, %v", fetched, err)
 	}
-	_, err = lease.Finish(t.Context(), []queue.Ending{
-		{Job: fetched.Jobs[0], As: queue.AsSucceeded, Result: []byte(`{"sent":1}`)}, {Job: fetched.Jobs[1], As: queue.AsSucceeded},
+	_, err = lease.Finish(t.Context(), []queue.Completion{
+		{Job: fetched.Jobs[0], Disposition: queue.AttemptSucceeded, Result: []byte(`{"sent":1}`)}, {Job: fetched.Jobs[1], Disposition: queue.AttemptSucceeded},
 	})
 	put(t, err)
-	s.variables["WAITING"] = d.add("email.send", queue.Options{Then: []queue.Insert{{Args: queue.Raw("exec.run", []byte(`{}`))}}})
+	s.variables["WAITING"] = d.add("email.send", queue.Options{Then: []queue.NewJob{{Args: queue.Raw("exec.run", []byte(`{}`))}}})
 	s.variables["LOW"] = d.add("email.send", queue.Options{Priority: queue.Low})
 	s.variables["DELAYED"] = d.add("email.send", queue.Options{Delay: 100 * time.Hour})
 	write(t, s.folder, "batch", `{"kind":"a","args":{"to":"x"}}`+"\n\n"+`{"kind":"b","max-attempts":3,"unique":"u"}`+"\n"+`{"kind":"b","unique":"u"}`+"\n")

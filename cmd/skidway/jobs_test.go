@@ -16,7 +16,7 @@ func (d *fixture) dies(kind, reason string, o queue.Options) string {
 	d.Helper()
 	o.Priority = queue.High
 	id := d.add(kind, o)
-	lease, err := d.queue().Lease(d.Context(), "lease-of-"+id[len("mail:0:"):], time.Minute, nil)
+	lease, err := d.queue().OpenLease(d.Context(), "lease-of-"+id[len("mail:0:"):], time.Minute, nil)
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (d *fixture) dies(kind, reason string, o queue.Options) string {
 	if err := d.queue().SetProgress(d.Context(), id, []byte(`{"percent":50}`)); err != nil {
 		d.Fatal(err)
 	}
-	if _, err := lease.Finish(d.Context(), []queue.Ending{{Job: job, As: queue.AsDead, Reason: reason}}); err != nil {
+	if _, err := lease.Finish(d.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptDead, Reason: reason}}); err != nil {
 		d.Fatal(err)
 	}
 	if err := lease.Close(d.Context()); err != nil {

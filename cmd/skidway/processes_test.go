@@ -118,7 +118,7 @@ func (c *processes) holder(id string) *processtest.Process {
 // known are the workers that a queue knows.
 func (c *processes) known(name string) []queue.WorkerInfo {
 	c.Helper()
-	q, err := c.client.Queue(name)
+	q, err := c.client.ForPool(name)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -165,14 +165,14 @@ func (d *fixture) untilLogged(id, part string) {
 // A eventLog is what happens to the jobs of a queue, from the beginning on.
 type eventLog struct {
 	*fixture
-	queue  *queue.Queue
+	queue  *queue.PoolQueue
 	next   string
 	events []queue.Event // that were read and not given yet
 }
 
 func (d *fixture) eventLog(name string) *eventLog {
 	d.Helper()
-	q, err := d.client.Queue(name)
+	q, err := d.client.ForPool(name)
 	if err == nil {
 		err = q.KeepEvents(d.Context(), queue.MaxEvents)
 	}
@@ -184,13 +184,13 @@ func (d *fixture) eventLog(name string) *eventLog {
 
 // until waits until something happens and gives the job that it happens to.
 // What happened before is passed over.
-func (l *eventLog) until(what string) (id string) {
+func (l *eventLog) until(kind queue.EventKind) (id string) {
 	l.Helper()
 	ctx, cancel := context.WithTimeoutCause(l.Context(), patience, errors.New("it did not happen"))
 	defer cancel()
 	for {
 		for i, event := range l.events {
-			if event.What == what {
+			if event.Kind == kind {
 				l.events = l.events[i+1:]
 				return event.Job
 			}
@@ -198,7 +198,7 @@ func (l *eventLog) until(what string) (id string) {
 		var err error
 		if l.events, l.next, err = l.queue.Events(ctx, l.next, patience); err != nil || ctx.Err() != nil {
 			depth, _ := l.queue.Depth(l.Context()) // for the message
-			l.Fatalf("queue %s: awaiting that a job is %s: %v, %v; there is %+v", l.queue.Name(), what, err, context.Cause(ctx), depth)
+			l.Fatalf("queue %s: awaiting that a job is %s: %v, %v; there is %+v", l.queue.Name(), kind, err, context.Cause(ctx), depth)
 		}
 	}
 }

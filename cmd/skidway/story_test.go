@@ -221,7 +221,7 @@ func (d *fixture) settled(name string, jobs int64) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	if counters.Total.Enqueued != jobs || counters.Total.Done != jobs {
+	if counters.Total.Enqueued != jobs || counters.Total.Succeeded != jobs {
 		d.Errorf("queue %s has %+v, want %d enqueued and done", name, counters.Total, jobs)
 	}
 }

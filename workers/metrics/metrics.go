@@ -15,7 +15,7 @@ import (
 // how the queues stand. It is a [prometheus.Collector], safe for concurrent use.
 type Metrics struct {
 	enqueued, started, crashed *prometheus.CounterVec
-	ended                      map[queue.As][]*prometheus.CounterVec
+	ended                      map[queue.Disposition][]*prometheus.CounterVec
 	waited, took               *prometheus.HistogramVec
 	leases                     *prometheus.CounterVec
 	process                    []prometheus.Collector // all of these
@@ -44,14 +44,14 @@ func New(client *queue.Client) *Metrics {
 	m.started = counter("jobs_started", "Attempts that were started.", "queue", "kind")
 	m.crashed = counter("jobs_crashed", "Jobs taken whose last worker had died with them.", "queue", "kind")
 	failed := counter("jobs_failed", "Attempts that failed.", "queue", "kind")
-	m.ended = map[queue.As][]*prometheus.CounterVec{
-		queue.AsSucceeded: {counter("jobs_done", "Jobs that succeeded.", "queue", "kind")},
-		queue.AsDiscarded: {counter("jobs_discarded", "Jobs with nothing to do.", "queue", "kind")},
-		queue.AsCancelled: {counter("jobs_cancelled", "Jobs that were cancelled.", "queue", "kind")},
-		queue.AsRetry:     {failed, counter("jobs_retried", "Failed attempts that are to be made again.", "queue", "kind")},
-		queue.AsSnoozed:   {counter("jobs_snoozed", "Attempts put off without having failed.", "queue", "kind")},
-		queue.AsDead:      {failed, counter("jobs_dead", "Jobs that failed for good.", "queue", "kind")},
-		queue.AsReturned:  {counter("jobs_returned", "Jobs given back unfinished.", "queue", "kind")},
+	m.ended = map[queue.Disposition][]*prometheus.CounterVec{
+		queue.AttemptSucceeded: {counter("jobs_done", "Jobs that succeeded.", "queue", "kind")},
+		queue.AttemptDiscarded: {counter("jobs_discarded", "Jobs with nothing to do.", "queue", "kind")},
+		queue.AttemptCancelled: {counter("jobs_cancelled", "Jobs that were cancelled.", "queue", "kind")},
+		queue.AttemptRetry:     {failed, counter("jobs_retried", "Failed attempts that are to be made again.", "queue", "kind")},
+		queue.AttemptSnoozed:   {counter("jobs_snoozed", "Attempts put off without having failed.", "queue", "kind")},
+		queue.AttemptDead:      {failed, counter("jobs_dead", "Jobs that failed for good.", "queue", "kind")},
+		queue.AttemptReturned:  {counter("jobs_returned", "Jobs given back unfinished.", "queue", "kind")},
 	}
 	m.waited = histogram("job_wait", "Time in line until a worker took the job.")
 	m.took = histogram("job_duration", "Time that an attempt took.")
@@ -65,7 +65,7 @@ func (m *Metrics) Hooks() workers.Hooks {
 		Started: func(job *queue.Job) {
 			labels := m.labels(job.Queue, job.Kind)
 			m.started.With(labels).Inc()
-			if job.Suspected > 0 {
+			if job.SharedCrashes > 0 {
 				m.crashed.With(labels).Inc()
 			}
 			if waited, known := job.Waited(); known {
@@ -84,7 +84,7 @@ func (m *Metrics) Hooks() workers.Hooks {
 }
 
 // Enqueue is middleware for the config of the process's client.
-func (m *Metrics) Enqueue(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+func (m *Metrics) Enqueue(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 	results := next(ctx, inserts)
 	for i := range inserts {
 		if results[i].Err == nil {

@@ -22,7 +22,7 @@ func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
 	db := redistest.DB(t)
 	var m *metrics.Metrics
 	client, err := queue.NewClient(db, &queue.Config{Middleware: []queue.Middleware{
-		func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 			return m.Enqueue(ctx, inserts, next)
 		},
 	}})

@@ -23,14 +23,14 @@ type attempt struct {
 type attemptKey struct{}
 
 // attempt calls a handler, in a goroutine of its own so that it can be given up.
-func (w *Worker) attempt(a *attempt) (queue.Ending, error) {
+func (w *Worker) attempt(a *attempt) (queue.Completion, error) {
 	w.t.Helper()
 	ctx, end := context.WithCancelCause(context.WithValue(context.Background(), attemptKey{}, a))
 	defer end(nil)
 	a.end, a.stuck = end, make(chan struct{})
 	job := *a.job
 	type answer struct {
-		ending queue.Ending
+		ending queue.Completion
 		err    error
 	}
 	answers := make(chan answer, 1)
@@ -48,7 +48,7 @@ func (w *Worker) attempt(a *attempt) (queue.Ending, error) {
 		return got.ending, got.err
 	case <-a.stuck:
 		w.t.Fatalf("the handler of %s ignores its context: it goes on %s after that has ended; a pool would leave it behind", job.Kind, w.grace)
-		return queue.Ending{}, nil
+		return queue.Completion{}, nil
 	}
 }
 
@@ -85,10 +85,10 @@ func Interrupt(ctx context.Context, cause error) {
 
 // An Outcome is what became of an attempt at a job.
 type Outcome struct {
-	// Ending is what was written to Redis: the job as its handler saw it, how
+	// Completion is what was written to Redis: the job as its handler saw it, how
 	// the attempt ended, how long the job waits for the next one, the reason
 	// why it failed, was discarded or cancelled, and the result.
-	queue.Ending
+	queue.Completion
 
 	// Err is what the handler returned. A panic is a [workers.PanicError].
 	Err error
@@ -103,23 +103,23 @@ type Outcome struct {
 // host".
 func (o Outcome) String() string {
 	text := o.Job.Kind + ": "
-	switch o.As {
-	case queue.AsSucceeded:
+	switch o.Disposition {
+	case queue.AttemptSucceeded:
 		return text + "succeeded"
-	case queue.AsDiscarded:
+	case queue.AttemptDiscarded:
 		text += "discarded"
-	case queue.AsCancelled:
+	case queue.AttemptCancelled:
 		text += "cancelled"
-	case queue.AsRetry:
+	case queue.AttemptRetry:
 		text += "retry in " + o.Wait.String()
-	case queue.AsSnoozed:
+	case queue.AttemptSnoozed:
 		return text + "snoozed for " + o.Wait.String()
-	case queue.AsDead:
+	case queue.AttemptDead:
 		text += "dead"
-	case queue.AsReturned:
+	case queue.AttemptReturned:
 		return text + "handed back"
 	default:
-		text += fmt.Sprintf("As(%d)", o.As)
+		text += fmt.Sprintf("As(%d)", o.Disposition)
 	}
 	if o.Reason != "" {
 		text += ": " + o.Reason

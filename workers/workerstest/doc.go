@@ -7,7 +7,7 @@
 //	func TestSlowServerIsTriedAgain(t *testing.T) {
 //		handler := workers.Typed(mailer{slowServer}.send)
 //		outcome := workerstest.Run(t, handler, workerstest.Job{Args: SendEmail{To: "ann"}, Attempt: 3})
-//		if outcome.As != queue.AsRetry {
+//		if outcome.Disposition != queue.AttemptRetry {
 //			t.Error(outcome)
 //		}
 //	}

@@ -8,7 +8,7 @@ import (
 )
 
 // note is the last middleware of the client: it notes what was added.
-func (w *Worker) note(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+func (w *Worker) note(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 	results := next(ctx, inserts)
 	for _, result := range results {
 		if result.Err != nil {

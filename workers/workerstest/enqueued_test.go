@@ -12,7 +12,7 @@ import (
 
 func TestEnqueuedTellsWhatWasAdded(t *testing.T) {
 	t.Parallel()
-	tag := func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+	tag := func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 		for i := range inserts {
 			inserts[i].Options.Headers = map[string]string{"tenant": "a"}
 		}

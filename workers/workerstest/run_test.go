@@ -57,7 +57,7 @@ func TestOutcomeIsWhatAPoolMakesOfTheJob(t *testing.T) {
 func TestRetryWaitsAsTheDefaultPolicySays(t *testing.T) {
 	t.Parallel()
 	o := workerstest.Run(t, returns(errAway), workerstest.Job{Args: sendEmail{}, Attempt: 3})
-	if o.As != queue.AsRetry || o.Wait <= 3*time.Second || o.Wait > 4*time.Second || !errors.Is(o.Err, errAway) {
+	if o.Disposition != queue.AttemptRetry || o.Wait <= 3*time.Second || o.Wait > 4*time.Second || !errors.Is(o.Err, errAway) {
 		t.Errorf("got %s, %v; want a retry in about 4s", o, o.Err)
 	}
 }
@@ -69,7 +69,7 @@ func TestArgsThatAreNoneOfTheKindMakeTheJobDead(t *testing.T) {
 		return nil
 	})
 	o := workerstest.Run(t, handler, workerstest.Job{Args: queue.Raw("email.send", []byte(`{"To":`))})
-	if o.As != queue.AsDead || !strings.Contains(o.Reason, "email.send") {
+	if o.Disposition != queue.AttemptDead || !strings.Contains(o.Reason, "email.send") {
 		t.Errorf("got %s", o)
 	}
 }
@@ -77,7 +77,7 @@ func TestArgsThatAreNoneOfTheKindMakeTheJobDead(t *testing.T) {
 func TestPassedDeadlineMakesTheJobDead(t *testing.T) {
 	t.Parallel()
 	o := workerstest.Run(t, returns(nil), workerstest.Job{Args: sendEmail{}, Options: queue.Options{Deadline: time.Now().Add(-time.Second)}})
-	if o.As != queue.AsDead || !strings.Contains(o.Reason, "deadline") {
+	if o.Disposition != queue.AttemptDead || !strings.Contains(o.Reason, "deadline") {
 		t.Errorf("got %s", o)
 	}
 }
@@ -89,7 +89,7 @@ func TestPanicIsAnErrorWithItsStack(t *testing.T) {
 	if !errors.As(o.Err, &panicked) || !strings.Contains(panicked.Stack, "run_test.go") || !errors.Is(o.Err, errAway) {
 		t.Errorf("the error is %v", o.Err)
 	}
-	if o.As != queue.AsRetry {
+	if o.Disposition != queue.AttemptRetry {
 		t.Errorf("got %s, want a retry", o)
 	}
 }
@@ -138,12 +138,12 @@ func TestContextEndsWithTheCauseThatTheTestGives(t *testing.T) {
 	cases := []struct {
 		name  string
 		cause error
-		want  queue.As
+		want  queue.Disposition
 	}{
-		{"timeout", workers.ErrTimeout, queue.AsRetry},
-		{"cancelled", workers.ErrCancelled, queue.AsCancelled},
-		{"shutdown", workers.ErrShutdown, queue.AsReturned},
-		{"lease lost", queue.ErrLeaseLost, queue.AsReturned},
+		{"timeout", workers.ErrTimeout, queue.AttemptRetry},
+		{"cancelled", workers.ErrCancelled, queue.AttemptCancelled},
+		{"shutdown", workers.ErrShutdown, queue.AttemptReturned},
+		{"lease lost", queue.ErrLeaseLost, queue.AttemptReturned},
 	}
 	for _, c := range cases {
 		t.Run(c.name+" before the handler is called", func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestContextEndsWithTheCauseThatTheTestGives(t *testing.T) {
 				return context.Cause(ctx)
 			}
 			o := workerstest.Run(t, handler, workerstest.Job{Args: sendEmail{}, Interrupted: c.cause})
-			if o.As != c.want || !errors.Is(o.Err, c.cause) {
+			if o.Disposition != c.want || !errors.Is(o.Err, c.cause) {
 				t.Errorf("got %s, %v", o, o.Err)
 			}
 		})
@@ -171,7 +171,7 @@ func TestContextEndsWithTheCauseThatTheTestGives(t *testing.T) {
 				return context.Cause(ctx)
 			}
 			o := workerstest.Run(t, handler, workerstest.Job{Args: sendEmail{}})
-			if o.As != c.want || !errors.Is(o.Err, c.cause) {
+			if o.Disposition != c.want || !errors.Is(o.Err, c.cause) {
 				t.Errorf("got %s, %v", o, o.Err)
 			}
 		})
@@ -181,7 +181,7 @@ func TestContextEndsWithTheCauseThatTheTestGives(t *testing.T) {
 func TestHandlerThatEndsInSpiteOfAnInterruptHasSucceeded(t *testing.T) {
 	t.Parallel()
 	o := workerstest.Run(t, returns(nil), workerstest.Job{Args: sendEmail{}, Interrupted: workers.ErrShutdown})
-	if o.As != queue.AsSucceeded {
+	if o.Disposition != queue.AttemptSucceeded {
 		t.Errorf("got %s", o)
 	}
 }
@@ -201,7 +201,7 @@ func TestJobsTimeoutEndsTheContext(t *testing.T) {
 		return context.Cause(ctx)
 	}
 	o := workerstest.Run(t, handler, workerstest.Job{Args: sendEmail{}, Options: queue.Options{Timeout: time.Millisecond}})
-	if o.As != queue.AsRetry || !errors.Is(o.Err, workers.ErrTimeout) {
+	if o.Disposition != queue.AttemptRetry || !errors.Is(o.Err, workers.ErrTimeout) {
 		t.Errorf("got %s, %v", o, o.Err)
 	}
 }

@@ -82,7 +82,7 @@ func New(t testing.TB, options *Config) *Worker {
 }
 
 // queues gives the queues to serve, in order.
-func (w *Worker) queues() []*queue.Queue {
+func (w *Worker) queues() []*queue.PoolQueue {
 	w.t.Helper()
 	names, err := w.Client.Queues(context.Background())
 	if err != nil {
@@ -92,14 +92,14 @@ func (w *Worker) queues() []*queue.Queue {
 	if len(served) == 0 {
 		served = []workers.Queue{{Name: "*"}}
 	}
-	var queues []*queue.Queue
+	var queues []*queue.PoolQueue
 	for _, how := range served {
 		for _, name := range names {
 			// A name without a pattern matches itself.
 			if matches, _ := path.Match(how.Name, name); !matches {
 				continue
 			}
-			q, err := w.Client.Queue(name)
+			q, err := w.Client.ForPool(name)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -113,12 +113,12 @@ func (w *Worker) queues() []*queue.Queue {
 
 // lease gives the worker's lease of a queue. It never ends: nobody else is
 // there to have the jobs.
-func (w *Worker) lease(q *queue.Queue) *queue.Lease {
+func (w *Worker) lease(q *queue.PoolQueue) *queue.Lease {
 	w.t.Helper()
 	if lease := w.leases[q.Name()]; lease != nil {
 		return lease
 	}
-	lease, err := q.Lease(context.Background(), w.Pool.Name(), never, nil)
+	lease, err := q.OpenLease(context.Background(), w.Pool.Name(), never, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func (w *Worker) next() (*queue.Lease, *queue.Job) {
 func (w *Worker) run(lease *queue.Lease, a *attempt) Outcome {
 	w.t.Helper()
 	ending, err := w.attempt(a)
-	outcome := Outcome{Ending: ending, Err: err}
+	outcome := Outcome{Completion: ending, Err: err}
 	ctx := context.Background()
 	if outcome.Log, err = w.Client.Log(ctx, a.job.ID); err != nil {
 		w.t.Fatal(err)
@@ -186,7 +186,7 @@ func (w *Worker) run(lease *queue.Lease, a *attempt) Outcome {
 	if outcome.Progress, err = w.Client.Progress(ctx, a.job.ID); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err = lease.Finish(ctx, []queue.Ending{ending}); err != nil {
+	if _, err = lease.Finish(ctx, []queue.Completion{ending}); err != nil {
 		w.t.Fatal(err)
 	}
 	return outcome

@@ -123,7 +123,7 @@ func TestSettingsOfThePoolHold(t *testing.T) {
 	}})
 	w.Pool.Handle("email.send", returns(errAway), workers.Kind{})
 	enqueue(t, w, sendEmail{}, queue.Options{})
-	if o := only(t, w.Drain()); o.As != queue.AsSnoozed {
+	if o := only(t, w.Drain()); o.Disposition != queue.AttemptSnoozed {
 		t.Errorf("got %s, want no attempt used", o)
 	}
 	if want := []string{"started", "outer", "inner", "ended " + errAway.Error()}; !slices.Equal(order, want) {
@@ -135,7 +135,7 @@ func TestKindWithoutHandlerIsRetried(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	enqueue(t, w, sendEmail{}, queue.Options{})
-	if o := only(t, w.Drain()); o.As != queue.AsRetry || !strings.Contains(o.Reason, "no handler") {
+	if o := only(t, w.Drain()); o.Disposition != queue.AttemptRetry || !strings.Contains(o.Reason, "no handler") {
 		t.Errorf("got %s", o)
 	}
 }
@@ -179,7 +179,7 @@ func TestDeadlineGoesByTheClock(t *testing.T) {
 		t.Errorf("the handler had %s left, want a minute", left)
 	}
 	w.Advance(time.Minute)
-	if o := only(t, w.Drain()); o.As != queue.AsDead || !o.Job.Deadline.Equal(deadline) {
+	if o := only(t, w.Drain()); o.Disposition != queue.AttemptDead || !o.Job.Deadline.Equal(deadline) {
 		t.Errorf("got %s with deadline %s", o, o.Job.Deadline)
 	}
 }
@@ -226,7 +226,7 @@ func TestPausedQueueIsLeftAlone(t *testing.T) {
 	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
 	enqueue(t, w, sendEmail{}, queue.Options{})
-	q, err := w.Client.Queue("")
+	q, err := w.Client.ForPool("")
 	if err != nil {
 		t.Fatal(err)
 	}

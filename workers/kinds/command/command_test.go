@@ -44,7 +44,7 @@ func run(t testing.TB, e *command.Runner, args command.Args) workerstest.Outcome
 
 func outputOf(t testing.TB, outcome workerstest.Outcome) (result command.Result) {
 	t.Helper()
-	if outcome.As != queue.AsSucceeded {
+	if outcome.Disposition != queue.AttemptSucceeded {
 		t.Fatal(outcome)
 	}
 	if err := json.Unmarshal(outcome.Result, &result); err != nil {
@@ -103,23 +103,23 @@ func TestExitDecidesWhatBecomesOfTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		dead   []int
-		as     queue.As
+		as     queue.Disposition
 		says   string
 	}{
-		"success":              {"exit 0", nil, queue.AsSucceeded, ""},
-		"failure":              {"echo the reason >&2; exit 1", nil, queue.AsRetry, "command script: exit status 1: the reason"},
-		"usage":                {"exit 64", nil, queue.AsDead, "exit status 64"},
-		"configuration":        {"exit 78", nil, queue.AsDead, "exit status 78"},
-		"temporary":            {"exit 75", nil, queue.AsRetry, "exit status 75"},
-		"signal":               {"kill -USR1 $$", nil, queue.AsRetry, "signal: user defined signal 1"},
-		"dead by choice":       {"exit 3", []int{3}, queue.AsDead, "exit status 3"},
-		"not dead by choice":   {"exit 64", []int{3}, queue.AsRetry, "exit status 64"},
-		"no dead codes at all": {"exit 64", []int{}, queue.AsRetry, "exit status 64"},
+		"success":              {"exit 0", nil, queue.AttemptSucceeded, ""},
+		"failure":              {"echo the reason >&2; exit 1", nil, queue.AttemptRetry, "command script: exit status 1: the reason"},
+		"usage":                {"exit 64", nil, queue.AttemptDead, "exit status 64"},
+		"configuration":        {"exit 78", nil, queue.AttemptDead, "exit status 78"},
+		"temporary":            {"exit 75", nil, queue.AttemptRetry, "exit status 75"},
+		"signal":               {"kill -USR1 $$", nil, queue.AttemptRetry, "signal: user defined signal 1"},
+		"dead by choice":       {"exit 3", []int{3}, queue.AttemptDead, "exit status 3"},
+		"not dead by choice":   {"exit 64", []int{3}, queue.AttemptRetry, "exit status 64"},
+		"no dead codes at all": {"exit 64", []int{}, queue.AttemptRetry, "exit status 64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			outcome := run(t, script(t, c.script, command.Command{DeadCodes: c.dead}), command.Args{})
-			if outcome.As != c.as || !strings.Contains(outcome.Reason, c.says) {
+			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.says) {
 				t.Error(outcome)
 			}
 		})
@@ -133,20 +133,20 @@ func TestOnlyWhatIsListedIsStarted(t *testing.T) {
 	}})
 	for name, c := range map[string]struct {
 		args command.Args
-		as   queue.As
+		as   queue.Disposition
 		says string
 	}{
-		"not listed": {command.Args{Command: "/bin/sh"}, queue.AsDead, "backup, missing, report"},
-		"no args":    {command.Args{Command: "report", Args: []string{"-x"}}, queue.AsDead, "allows 0"},
-		"too many":   {command.Args{Command: "backup", Args: []string{"a", "b"}}, queue.AsDead, "allows 1"},
-		"too long":   {command.Args{Command: "backup", Args: []string{strings.Repeat("x", 500_000)}}, queue.AsDead, "too long"},
-		"not there":  {command.Args{Command: "missing"}, queue.AsRetry, "/does/not/exist: no such file"},
-		"unnamed":    {command.Args{}, queue.AsDead, "field command"},
+		"not listed": {command.Args{Command: "/bin/sh"}, queue.AttemptDead, "backup, missing, report"},
+		"no args":    {command.Args{Command: "report", Args: []string{"-x"}}, queue.AttemptDead, "allows 0"},
+		"too many":   {command.Args{Command: "backup", Args: []string{"a", "b"}}, queue.AttemptDead, "allows 1"},
+		"too long":   {command.Args{Command: "backup", Args: []string{strings.Repeat("x", 500_000)}}, queue.AttemptDead, "too long"},
+		"not there":  {command.Args{Command: "missing"}, queue.AttemptRetry, "/does/not/exist: no such file"},
+		"unnamed":    {command.Args{}, queue.AttemptDead, "field command"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			outcome := workerstest.Run(t, workers.Typed(e.Run), workerstest.Job{Args: c.args})
-			if outcome.As != c.as || !strings.Contains(outcome.Reason, c.says) {
+			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.says) {
 				t.Errorf("%.300s", outcome)
 			}
 		})
@@ -177,7 +177,7 @@ func TestCommandIsNotStartedWhenTheJobIsOver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "started")
 	e := script(t, `>`+file, command.Command{})
 	outcome := workerstest.Run(t, workers.Typed(e.Run), workerstest.Job{Args: command.Args{Command: "script"}, Interrupted: workers.ErrShutdown})
-	if _, err := os.Stat(file); err == nil || outcome.As != queue.AsReturned {
+	if _, err := os.Stat(file); err == nil || outcome.Disposition != queue.AttemptReturned {
 		t.Error(outcome, err)
 	}
 }

@@ -40,7 +40,7 @@ func TestEndOfTheContextEndsTheWholeProcessGroup(t *testing.T) {
 			waiting := life.command("exec 3>$LIFE; " + c.script)
 			e := commands(t, command.Config{Grace: c.grace, Commands: map[string]command.Command{"script": waiting}})
 			outcome := runUntilUp(t, e, life, workers.ErrCancelled)
-			if outcome.As != queue.AsCancelled || !errors.Is(outcome.Err, workers.ErrCancelled) {
+			if outcome.Disposition != queue.AttemptCancelled || !errors.Is(outcome.Err, workers.ErrCancelled) {
 				t.Error(outcome)
 			}
 			if got := life.ended(t); got != c.says {
@@ -68,7 +68,7 @@ func TestTimeoutOfTheCommandIsRetried(t *testing.T) {
 	t.Parallel()
 	e := script(t, `exec sleep 1000`, command.Command{Timeout: 50 * time.Millisecond})
 	outcome := run(t, e, command.Args{})
-	if outcome.As != queue.AsRetry || !errors.Is(outcome.Err, workers.ErrTimeout) || !strings.Contains(outcome.Reason, "50ms") {
+	if outcome.Disposition != queue.AttemptRetry || !errors.Is(outcome.Err, workers.ErrTimeout) || !strings.Contains(outcome.Reason, "50ms") {
 		t.Error(outcome)
 	}
 }

@@ -22,7 +22,7 @@ func TestDroppedConnectionIsTriedAgain(t *testing.T) {
 			t.Parallel()
 			s := startMailServer(t, func(s *mailServer) { s.answer = refuseAt(step, errDrop) })
 			outcome := runEmail(t, newEmail(t, s.config), hello())
-			expectEmail(t, outcome, queue.AsRetry, "mail server 127.0.0.1:")
+			expectEmail(t, outcome, queue.AttemptRetry, "mail server 127.0.0.1:")
 			// The server may close while the content is on its way, or
 			// when it was sent whole: the client can't always tell.
 			if step != "data" && errors.Is(outcome.Err, email.ErrUnconfirmed) {
@@ -41,7 +41,7 @@ func TestServerThatIsNotThereIsTriedAgain(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	_ = listener.Close()
 	sender := newEmail(t, email.Config{Host: "127.0.0.1", Port: port, From: "shop@example.com"})
-	expectEmail(t, runEmail(t, sender, hello()), queue.AsRetry, "connection refused")
+	expectEmail(t, runEmail(t, sender, hello()), queue.AttemptRetry, "connection refused")
 }
 
 func TestMessageWithoutAnswerIsSentAgainWithTheSameMessageID(t *testing.T) {
@@ -60,12 +60,12 @@ func TestMessageWithoutAnswerIsSentAgainWithTheSameMessageID(t *testing.T) {
 	w := newMailWorker(t, s)
 	w.enqueue(t, hello())
 	outcome := w.drain(t)
-	expectEmail(t, outcome, queue.AsRetry, "the connection was lost before the answer")
+	expectEmail(t, outcome, queue.AttemptRetry, "the connection was lost before the answer")
 	if !errors.Is(outcome.Err, email.ErrUnconfirmed) {
 		t.Error(outcome.Err)
 	}
 	w.Advance(time.Hour)
-	expectEmail(t, w.drain(t), queue.AsSucceeded)
+	expectEmail(t, w.drain(t), queue.AttemptSucceeded)
 	first := taken.parse(t).Header.Get("Message-Id")
 	second := s.received()[0].parse(t).Header.Get("Message-Id")
 	if first == "" || first != second {
@@ -90,7 +90,7 @@ func TestSlowServerIsGivenUp(t *testing.T) {
 			})
 			t.Cleanup(func() { close(given) }) // before the server is closed
 			outcome := runEmail(t, newEmail(t, s.config), hello())
-			expectEmail(t, outcome, queue.AsRetry)
+			expectEmail(t, outcome, queue.AttemptRetry)
 			if (step == "end") != errors.Is(outcome.Err, email.ErrUnconfirmed) {
 				t.Error(outcome)
 			}
@@ -146,8 +146,8 @@ func TestConnectionThatDiedIdleIsReplaced(t *testing.T) {
 				}
 			})
 			sender := newEmail(t, s.config)
-			expectEmail(t, runEmail(t, sender, hello()), queue.AsSucceeded)
-			expectEmail(t, runEmail(t, sender, hello()), queue.AsSucceeded)
+			expectEmail(t, runEmail(t, sender, hello()), queue.AttemptSucceeded)
+			expectEmail(t, runEmail(t, sender, hello()), queue.AttemptSucceeded)
 			if len(s.received()) != 2 || s.connected() != 2 {
 				t.Errorf("%d messages over %d connections", len(s.received()), s.connected())
 			}
@@ -167,9 +167,9 @@ func TestUnconfirmedMessageIsNotRepeatedOnAnotherConnection(t *testing.T) {
 		}
 	})
 	sender := newEmail(t, s.config)
-	expectEmail(t, runEmail(t, sender, hello()), queue.AsSucceeded)
+	expectEmail(t, runEmail(t, sender, hello()), queue.AttemptSucceeded)
 	outcome := runEmail(t, sender, hello())
-	expectEmail(t, outcome, queue.AsRetry)
+	expectEmail(t, outcome, queue.AttemptRetry)
 	if !errors.Is(outcome.Err, email.ErrUnconfirmed) || ends.Load() != 2 {
 		t.Errorf("sent %d times: %s", ends.Load(), outcome)
 	}
@@ -179,7 +179,7 @@ func TestMessageLargerThanTheServerTakesIsDead(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, func(s *mailServer) { s.server.MaxMessageBytes = 100 })
 	outcome := runEmail(t, newEmail(t, s.config), hello())
-	expectEmail(t, outcome, queue.AsDead, "this server accepts 100")
+	expectEmail(t, outcome, queue.AttemptDead, "this server accepts 100")
 	if !errors.Is(outcome.Err, email.ErrTooLarge) {
 		t.Error(outcome.Err)
 	}
@@ -190,9 +190,9 @@ func TestAddressBeyondASCIIGoesOnlyToAServerThatTakesIt(t *testing.T) {
 	args := hello()
 	args.To = []string{"jürgen@example.com"}
 	s := startMailServer(t, nil)
-	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AsDead, "SMTPUTF8")
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptDead, "SMTPUTF8")
 	s = startMailServer(t, func(s *mailServer) { s.server.EnableSMTPUTF8 = true })
-	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AsSucceeded)
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptSucceeded)
 	if to := s.received()[0].to[0]; to != "jürgen@example.com" {
 		t.Errorf("sent to %s", to)
 	}
@@ -216,9 +216,9 @@ func TestGreylistedMessageIsSentLaterAndOnce(t *testing.T) {
 	})
 	w := newMailWorker(t, s)
 	w.enqueue(t, hello())
-	expectEmail(t, w.drain(t), queue.AsRetry, `451 "4.1.1 greylisted, come again"`)
+	expectEmail(t, w.drain(t), queue.AttemptRetry, `451 "4.1.1 greylisted, come again"`)
 	w.Advance(time.Hour)
-	expectEmail(t, w.drain(t), queue.AsSucceeded)
+	expectEmail(t, w.drain(t), queue.AttemptSucceeded)
 	if mails := s.received(); len(mails) != 1 {
 		t.Errorf("%d messages arrived", len(mails))
 	}

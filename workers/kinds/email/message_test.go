@@ -37,7 +37,7 @@ func TestMessageArrivesAsItWasGiven(t *testing.T) {
 		Headers: map[string]string{"X-Campaign": "7", "List-Unsubscribe": "<https://example.com/u?id=1>"},
 	}
 	outcome := runEmail(t, newEmail(t, s.config), args)
-	expectEmail(t, outcome, queue.AsSucceeded)
+	expectEmail(t, outcome, queue.AttemptSucceeded)
 
 	mails := s.received()
 	if len(mails) != 1 {
@@ -135,7 +135,7 @@ func TestRefusedMessageIsDeadWithTheServersWords(t *testing.T) {
 			s := startMailServer(t, func(s *mailServer) {
 				s.answer = refuseAt(step, refuse(550, "we don't want this"))
 			})
-			expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AsDead, `550 "5.1.1 we don't want this"`, "mail server 127.0.0.1:")
+			expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptDead, `550 "5.1.1 we don't want this"`, "mail server 127.0.0.1:")
 		})
 	}
 }
@@ -155,16 +155,16 @@ func TestMessageGoesToAllRecipientsOrToNone(t *testing.T) {
 	cases := []struct {
 		name    string
 		answers map[string]error
-		as      queue.As
+		as      queue.Disposition
 		words   []string
 	}{
-		{"one is unknown", map[string]error{"bob@example.com": refuse(550, "no such user")}, queue.AsDead,
+		{"one is unknown", map[string]error{"bob@example.com": refuse(550, "no such user")}, queue.AttemptDead,
 			[]string{`recipient bob@example.com refused: 550 "5.1.1 no such user"`, "none of 3"}},
-		{"one is busy", map[string]error{"cyd@example.com": refuse(450, "mailbox busy")}, queue.AsRetry,
+		{"one is busy", map[string]error{"cyd@example.com": refuse(450, "mailbox busy")}, queue.AttemptRetry,
 			[]string{"recipient cyd@example.com refused: 450"}},
 		{"one is busy, one unknown",
 			map[string]error{"cyd@example.com": refuse(450, "mailbox busy"), "bob@example.com": refuse(550, "no such user")},
-			queue.AsDead, []string{"recipient bob@example.com", "recipient cyd@example.com"}},
+			queue.AttemptDead, []string{"recipient bob@example.com", "recipient cyd@example.com"}},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -236,22 +236,22 @@ func TestWrongArgsAreDead(t *testing.T) {
 	s := startMailServer(t, nil)
 	args := hello()
 	args.Subject = "Hello\r\nBcc: everybody@example.com"
-	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AsDead, "field subject")
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptDead, "field subject")
 }
 
 func TestMissingSettingsDontMakeJobsDead(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, func(s *mailServer) { s.config.From = "" })
 	sender := newEmail(t, s.config)
-	expectEmail(t, runEmail(t, sender, hello()), queue.AsRetry, "no sender")
+	expectEmail(t, runEmail(t, sender, hello()), queue.AttemptRetry, "no sender")
 	args := hello()
 	args.From, args.Text, args.Template = "shop@example.com", "", "welcome"
-	expectEmail(t, runEmail(t, sender, args), queue.AsRetry, "template welcome: this worker is configured with no folder")
+	expectEmail(t, runEmail(t, sender, args), queue.AttemptRetry, "template welcome: this worker is configured with no folder")
 	args = hello()
 	args.From, args.Attachments = "shop@example.com", []email.Attachment{{Path: "a.csv"}}
-	expectEmail(t, runEmail(t, sender, args), queue.AsRetry, "attachment a.csv: this worker is configured with no folder")
+	expectEmail(t, runEmail(t, sender, args), queue.AttemptRetry, "attachment a.csv: this worker is configured with no folder")
 	args.Attachments = []email.Attachment{{URL: "https://example.com/a.csv"}}
-	expectEmail(t, runEmail(t, sender, args), queue.AsRetry, "attachment https://example.com/a.csv: this worker is configured to read none")
+	expectEmail(t, runEmail(t, sender, args), queue.AttemptRetry, "attachment https://example.com/a.csv: this worker is configured to read none")
 }
 
 // fetched is a Fetcher of files by URL.
@@ -284,7 +284,7 @@ func TestAttachmentsArrive(t *testing.T) {
 		{Path: filepath.Join(second, "notes"), Name: "Übersicht.bin", ContentType: "application/x-notes"},
 		{URL: "https://example.com/x/bill.pdf?id=1"},
 	}
-	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AsSucceeded)
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptSucceeded)
 	message := s.received()[0].parse(t)
 	parts := decodeParts(t, message.Header.Get("Content-Type"), message.Body)
 	want := map[string]string{
@@ -335,7 +335,7 @@ func TestBadAttachmentIsDeadAndNamed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			args := hello()
 			args.Attachments = []email.Attachment{test.attachment}
-			expectEmail(t, runEmail(t, sender, args), queue.AsDead, test.words...)
+			expectEmail(t, runEmail(t, sender, args), queue.AttemptDead, test.words...)
 		})
 	}
 	if n := s.connected(); n != 0 {
@@ -348,7 +348,7 @@ func TestAttachmentThatCantBeFetchedNowIsTriedAgain(t *testing.T) {
 	s := startMailServer(t, func(s *mailServer) { s.config.Fetcher = fetched{} })
 	args := hello()
 	args.Attachments = []email.Attachment{{URL: "https://example.com/x"}}
-	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AsRetry, "attachment https://example.com/x: 503")
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptRetry, "attachment https://example.com/x: 503")
 }
 
 // The client of the kind http.request is the fetcher of attachments.

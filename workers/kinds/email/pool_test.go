@@ -38,8 +38,8 @@ func TestRefusedMessageLeavesItsConnectionForTheNext(t *testing.T) {
 	sender := newEmail(t, s.config)
 	bob := hello()
 	bob.To = []string{"bob@example.com"}
-	expectEmail(t, runEmail(t, sender, bob), queue.AsDead)
-	expectEmail(t, runEmail(t, sender, hello()), queue.AsSucceeded)
+	expectEmail(t, runEmail(t, sender, bob), queue.AttemptDead)
+	expectEmail(t, runEmail(t, sender, hello()), queue.AttemptSucceeded)
 	if s.connected() != 1 || len(s.received()[0].to) != 1 {
 		t.Errorf("%d connections, sent to %s", s.connected(), s.received()[0].to)
 	}
@@ -66,7 +66,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestIdleConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, func(s *mailServer) { s.config.IdleTimeout = time.Millisecond })
-	expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AsSucceeded)
+	expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptSucceeded)
 	<-s.leave
 }
 
@@ -74,10 +74,10 @@ func TestCloseClosesConnectionsAndLaterOnesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, nil)
 	sender := newEmail(t, s.config)
-	expectEmail(t, runEmail(t, sender, hello()), queue.AsSucceeded)
+	expectEmail(t, runEmail(t, sender, hello()), queue.AttemptSucceeded)
 	sender.Close()
 	<-s.leave
-	expectEmail(t, runEmail(t, sender, hello()), queue.AsSucceeded)
+	expectEmail(t, runEmail(t, sender, hello()), queue.AttemptSucceeded)
 	<-s.leave
 }
 
@@ -91,7 +91,7 @@ func TestMessageGoesOverTLS(t *testing.T) {
 				s.config.TLS = mode
 				s.config.Username, s.config.Password = "shop", "open sesame" // PLAIN is offered on TLS only
 			})
-			expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AsSucceeded)
+			expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptSucceeded)
 		})
 	}
 }
@@ -101,7 +101,7 @@ func TestMessageGoesNowhereWithoutTheEncryptionThatIsWanted(t *testing.T) {
 	t.Run("not offered", func(t *testing.T) {
 		t.Parallel()
 		s := startMailServer(t, func(s *mailServer) { s.config.TLS = "" })
-		expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AsRetry, "STARTTLS: the server doesn't offer it")
+		expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptRetry, "STARTTLS: the server doesn't offer it")
 	})
 	t.Run("unknown authority", func(t *testing.T) {
 		t.Parallel()
@@ -109,7 +109,7 @@ func TestMessageGoesNowhereWithoutTheEncryptionThatIsWanted(t *testing.T) {
 			s.withTLS(t)
 			s.config.TLS, s.config.TLSConfig = email.TLSStartTLS, nil
 		})
-		expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AsRetry, "certificate")
+		expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptRetry, "certificate")
 	})
 }
 
@@ -133,7 +133,7 @@ func TestWrongLoginIsTriedAgainAndTellsNoPassword(t *testing.T) {
 			})
 			test.change(&s.config)
 			outcome := runEmail(t, newEmail(t, s.config), hello())
-			expectEmail(t, outcome, queue.AsRetry, "log in as shop", "check user name, password")
+			expectEmail(t, outcome, queue.AttemptRetry, "log in as shop", "check user name, password")
 			if !errors.Is(outcome.Err, email.ErrLogin) {
 				t.Error(outcome.Err)
 			}
@@ -147,5 +147,5 @@ func TestWrongLoginIsTriedAgainAndTellsNoPassword(t *testing.T) {
 func TestServerThatWantsALoginDoesntMakeJobsDead(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, func(s *mailServer) { s.answer = refuseAt("mail", refuse(530, "authentication required")) })
-	expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AsRetry, "530")
+	expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptRetry, "530")
 }

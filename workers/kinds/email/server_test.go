@@ -256,9 +256,9 @@ func runEmail(t *testing.T, sender *email.Sender, args email.Args) workerstest.O
 }
 
 // expectEmail fails unless the job ended so, and its reason holds all of the words.
-func expectEmail(t *testing.T, outcome workerstest.Outcome, as queue.As, words ...string) {
+func expectEmail(t *testing.T, outcome workerstest.Outcome, as queue.Disposition, words ...string) {
 	t.Helper()
-	if outcome.As != as {
+	if outcome.Disposition != as {
 		t.Fatal(outcome)
 	}
 	for _, word := range words {

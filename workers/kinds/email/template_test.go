@@ -70,7 +70,7 @@ func TestTemplatesMakeTheMessage(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			outcome := runEmail(t, sender, fromJSON(t, `{"to": "ada@example.com", `+test.args+`}`))
-			expectEmail(t, outcome, queue.AsSucceeded)
+			expectEmail(t, outcome, queue.AttemptSucceeded)
 			mails := s.received()
 			message := mails[len(mails)-1].parse(t)
 			parts := decodeParts(t, message.Header.Get("Content-Type"), message.Body)
@@ -130,7 +130,7 @@ func TestBadTemplateIsDeadAndNamed(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			outcome := runEmail(t, sender, fromJSON(t, `{"to": "ada@example.com", `+test.args+`}`))
-			expectEmail(t, outcome, queue.AsDead, test.words...)
+			expectEmail(t, outcome, queue.AttemptDead, test.words...)
 			if strings.Contains(outcome.Reason, "secret") {
 				t.Errorf("it tells what it must not read: %s", outcome.Reason)
 			}
@@ -201,5 +201,5 @@ func TestTextThatIsTooLargeIsDead(t *testing.T) {
 	s := startMailServer(t, func(s *mailServer) { s.config.MaxSize = 1000 })
 	args := hello()
 	args.Text = strings.Repeat("x", 1001)
-	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AsDead, "too large")
+	expectEmail(t, runEmail(t, newEmail(t, s.config), args), queue.AttemptDead, "too large")
 }

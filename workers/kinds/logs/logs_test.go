@@ -82,8 +82,8 @@ func TestFoldersOfOthersAreNotSearched(t *testing.T) {
 	for _, path := range []string{"none", "none-*", "none/none", "*/none"} {
 		path = filepath.Join(elsewhere, path)
 		outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{path}})
-		if outcome.As != queue.AsDead || !strings.Contains(outcome.Reason, "in none of the folders") {
-			t.Errorf("%s: it is %s: %v", path, outcome.As, outcome.Err)
+		if outcome.Disposition != queue.AttemptDead || !strings.Contains(outcome.Reason, "in none of the folders") {
+			t.Errorf("%s: it is %s: %v", path, outcome.Disposition, outcome.Err)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func do[A queue.Args](y *yard, handler func(context.Context, *workers.Job[A]) er
 // result reads what a job that must have succeeded came to.
 func result[R any](y *yard, outcome workerstest.Outcome) (r R) {
 	y.Helper()
-	if outcome.As != queue.AsSucceeded {
-		y.Fatalf("it is %s: %v", outcome.As, outcome.Err)
+	if outcome.Disposition != queue.AttemptSucceeded {
+		y.Fatalf("it is %s: %v", outcome.Disposition, outcome.Err)
 	}
 	if err := json.Unmarshal(outcome.Result, &r); err != nil {
 		y.Fatal(err)
@@ -191,8 +191,8 @@ func TestFilesOutsideOfTheFoldersAreOutOfReach(t *testing.T) {
 		filepath.Join(y.folder, "link", "secret"), filepath.Join(y.folder, "link"), y.folder + "/../*/secret", y.folder + "-more",
 	} {
 		outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{path}})
-		if outcome.As != queue.AsDead && !errors.Is(outcome.Err, os.ErrNotExist) || outcome.As == queue.AsSucceeded {
-			t.Errorf("%s: it is %s: %v", path, outcome.As, outcome.Err)
+		if outcome.Disposition != queue.AttemptDead && !errors.Is(outcome.Err, os.ErrNotExist) || outcome.Disposition == queue.AttemptSucceeded {
+			t.Errorf("%s: it is %s: %v", path, outcome.Disposition, outcome.Err)
 		}
 	}
 }
@@ -202,8 +202,8 @@ func TestMissingFileIsTriedAgain(t *testing.T) {
 	y := newYard(t)
 	for _, path := range []string{"none", "none-*"} {
 		outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{filepath.Join(y.folder, path)}})
-		if outcome.As != queue.AsRetry || !strings.Contains(outcome.Err.Error(), "none") {
-			t.Errorf("it is %s: %v", outcome.As, outcome.Err)
+		if outcome.Disposition != queue.AttemptRetry || !strings.Contains(outcome.Err.Error(), "none") {
+			t.Errorf("it is %s: %v", outcome.Disposition, outcome.Err)
 		}
 	}
 }
@@ -212,8 +212,8 @@ func TestShipWithoutSubscriberIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
 	outcome := do(y, y.logs.Ship, logs.ShipArgs{Channel: "web", Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}})
-	if outcome.As != queue.AsRetry || !strings.Contains(outcome.Err.Error(), "no subscriber") {
-		t.Errorf("it is %s: %v", outcome.As, outcome.Err)
+	if outcome.Disposition != queue.AttemptRetry || !strings.Contains(outcome.Err.Error(), "no subscriber") {
+		t.Errorf("it is %s: %v", outcome.Disposition, outcome.Err)
 	}
 }
 

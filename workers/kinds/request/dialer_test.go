@@ -55,10 +55,10 @@ func TestPrivateAddressesAreNotReachedHoweverTheyAreWritten(t *testing.T) {
 	defer h.Close()
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1"} {
 		outcome := do(t, h, request.Args{URL: "http://" + host + ":" + port})
-		if host == "127.1" && outcome.As == queue.AsRetry {
+		if host == "127.1" && outcome.Disposition == queue.AttemptRetry {
 			continue // no number for this resolver, and so a name that is not there
 		}
-		if outcome.As != queue.AsDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) || !strings.Contains(outcome.Reason, "AllowPrivate") {
+		if outcome.Disposition != queue.AttemptDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) || !strings.Contains(outcome.Reason, "AllowPrivate") {
 			t.Errorf("%s: %s", host, outcome)
 		}
 	}
@@ -81,12 +81,12 @@ func TestNameThatTurnsPrivateIsRefusedWhenDialled(t *testing.T) {
 	h.TakeForPublic(netip.MustParseAddr("127.0.0.1"))
 
 	names.answer("127.0.0.1")
-	if outcome := do(t, h, request.Args{URL: "http://rebind.test:" + port}); outcome.As != queue.AsSucceeded {
+	if outcome := do(t, h, request.Args{URL: "http://rebind.test:" + port}); outcome.Disposition != queue.AttemptSucceeded {
 		t.Fatal(outcome)
 	}
 	names.answer("127.0.0.2")
 	outcome := do(t, h, request.Args{URL: "http://rebind.test:" + port})
-	if outcome.As != queue.AsDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) {
+	if outcome.Disposition != queue.AttemptDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) {
 		t.Error(outcome)
 	}
 	if inside.Load() > 0 {
@@ -105,7 +105,7 @@ func TestRedirectToPrivateAddressIsRefused(t *testing.T) {
 	defer h.Close()
 	h.TakeForPublic(netip.MustParseAddr("127.0.0.1"))
 	outcome := do(t, h, request.Args{URL: server})
-	if outcome.As != queue.AsDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) || inside.Load() > 0 {
+	if outcome.Disposition != queue.AttemptDead || !errors.Is(outcome.Err, request.ErrPrivateAddress) || inside.Load() > 0 {
 		t.Error(outcome)
 	}
 	if _, _, err := h.Fetch(context.Background(), server, 100); !errors.Is(err, request.ErrPrivateAddress) || inside.Load() > 0 {
@@ -118,7 +118,7 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	h := request.New(request.Config{})
 	defer h.Close()
 	h.UseResolver((&nameServer{}).resolver())
-	if outcome := do(t, h, request.Args{URL: "http://nowhere.test/"}); outcome.As != queue.AsRetry {
+	if outcome := do(t, h, request.Args{URL: "http://nowhere.test/"}); outcome.Disposition != queue.AttemptRetry {
 		t.Error(outcome)
 	}
 }

@@ -50,7 +50,7 @@ func inside(t *testing.T, config request.Config) *request.Client {
 
 func resultOf(t *testing.T, outcome workerstest.Outcome) (result request.Result) {
 	t.Helper()
-	if outcome.As != queue.AsSucceeded {
+	if outcome.Disposition != queue.AttemptSucceeded {
 		t.Fatal(outcome)
 	}
 	if err := json.Unmarshal(outcome.Result, &result); err != nil {
@@ -115,34 +115,34 @@ func TestStatusDecidesWhatBecomesOfTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		path   string
 		expect []request.StatusRange
-		as     queue.As
+		as     queue.Disposition
 		wait   time.Duration // zero: by the policy
 		says   string
 	}{
-		"success":                        {"200", nil, queue.AsSucceeded, 0, ""},
-		"other success":                  {"299", nil, queue.AsSucceeded, 0, ""},
-		"expected":                       {"404", only(404, 404), queue.AsSucceeded, 0, ""},
-		"expected redirect":              {"302", only(300, 399), queue.AsSucceeded, 0, ""},
-		"not the expected one":           {"200", only(201, 204), queue.AsDead, 0, "200 OK"},
-		"refused":                        {"422", nil, queue.AsDead, 0, `422 Unprocessable Entity: "the server's words"`},
-		"redirect":                       {"302", nil, queue.AsDead, 0, "AllowRedirects"},
-		"timeout":                        {"408", nil, queue.AsRetry, 0, "408"},
-		"too early":                      {"425", nil, queue.AsRetry, 0, "425"},
-		"too many":                       {"429", nil, queue.AsRetry, 0, "429"},
-		"too many, with a wait":          {"429?after=77", nil, queue.AsRetry, 77 * time.Second, "429"},
-		"error":                          {"500", nil, queue.AsRetry, 0, `"the server's words"`},
-		"away, with a wait":              {"503?after=120", nil, queue.AsRetry, 2 * time.Minute, "503"},
-		"away, with much too long waits": {"503?after=9999999999", nil, queue.AsRetry, request.MaxRetryAfter, "503"},
-		"away, at once again":            {"503?after=0", nil, queue.AsRetry, 0, "503"},
-		"away, with a wait of nonsense":  {"503?after=soon", nil, queue.AsRetry, 0, "503"},
+		"success":                        {"200", nil, queue.AttemptSucceeded, 0, ""},
+		"other success":                  {"299", nil, queue.AttemptSucceeded, 0, ""},
+		"expected":                       {"404", only(404, 404), queue.AttemptSucceeded, 0, ""},
+		"expected redirect":              {"302", only(300, 399), queue.AttemptSucceeded, 0, ""},
+		"not the expected one":           {"200", only(201, 204), queue.AttemptDead, 0, "200 OK"},
+		"refused":                        {"422", nil, queue.AttemptDead, 0, `422 Unprocessable Entity: "the server's words"`},
+		"redirect":                       {"302", nil, queue.AttemptDead, 0, "AllowRedirects"},
+		"timeout":                        {"408", nil, queue.AttemptRetry, 0, "408"},
+		"too early":                      {"425", nil, queue.AttemptRetry, 0, "425"},
+		"too many":                       {"429", nil, queue.AttemptRetry, 0, "429"},
+		"too many, with a wait":          {"429?after=77", nil, queue.AttemptRetry, 77 * time.Second, "429"},
+		"error":                          {"500", nil, queue.AttemptRetry, 0, `"the server's words"`},
+		"away, with a wait":              {"503?after=120", nil, queue.AttemptRetry, 2 * time.Minute, "503"},
+		"away, with much too long waits": {"503?after=9999999999", nil, queue.AttemptRetry, request.MaxRetryAfter, "503"},
+		"away, at once again":            {"503?after=0", nil, queue.AttemptRetry, 0, "503"},
+		"away, with a wait of nonsense":  {"503?after=soon", nil, queue.AttemptRetry, 0, "503"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			outcome := do(t, h, request.Args{URL: server + "/" + c.path, Expect: c.expect})
-			if outcome.As != c.as || !strings.Contains(outcome.Reason, c.says) || c.wait > 0 && outcome.Wait != c.wait {
+			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.says) || c.wait > 0 && outcome.Wait != c.wait {
 				t.Error(outcome)
 			}
-			if c.as == queue.AsRetry && outcome.Wait <= 0 {
+			if c.as == queue.AttemptRetry && outcome.Wait <= 0 {
 				t.Errorf("it waits for %s", outcome.Wait)
 			}
 			if strings.Contains(outcome.Reason, "?") {
@@ -166,7 +166,7 @@ func TestNetworkErrorsAreRetried(t *testing.T) {
 		io.WriteString(w, "the beginning")
 	})
 	for name, address := range map[string]string{"nobody there": "http://" + listener.Addr().String(), "dropped": dropped, "broken off": cut} {
-		if outcome := do(t, h, request.Args{URL: address}); outcome.As != queue.AsRetry {
+		if outcome := do(t, h, request.Args{URL: address}); outcome.Disposition != queue.AttemptRetry {
 			t.Errorf("%s: %s", name, outcome)
 		}
 	}
@@ -188,7 +188,7 @@ func TestRequestEndsWithItsContext(t *testing.T) {
 		return workers.Typed(h.Do)(ctx, job)
 	}
 	outcome := workerstest.Run(t, handler, workerstest.Job{Args: request.Args{URL: server}})
-	if outcome.As != queue.AsRetry || !errors.Is(outcome.Err, workers.ErrTimeout) {
+	if outcome.Disposition != queue.AttemptRetry || !errors.Is(outcome.Err, workers.ErrTimeout) {
 		t.Error(outcome)
 	}
 }
@@ -222,7 +222,7 @@ func TestUnknownSecretIsDeadAndSaysWhichThereAre(t *testing.T) {
 	t.Parallel()
 	h := inside(t, request.Config{Secrets: map[string]string{"shop": "hidden", "crm": "hidden"}})
 	outcome := do(t, h, request.Args{URL: "http://127.0.0.1:1", Sign: "shp"})
-	if outcome.As != queue.AsDead || !strings.Contains(outcome.Reason, "crm, shop") || strings.Contains(outcome.Reason, "hidden") {
+	if outcome.Disposition != queue.AttemptDead || !strings.Contains(outcome.Reason, "crm, shop") || strings.Contains(outcome.Reason, "hidden") {
 		t.Error(outcome)
 	}
 }
@@ -287,7 +287,7 @@ func TestFetchIsBounded(t *testing.T) {
 			return err
 		}
 		outcome := workerstest.Run(t, handler, workerstest.Job{Args: queue.Raw("k", nil)})
-		if outcome.As != queue.AsDead || !strings.Contains(outcome.Reason, c.says) {
+		if outcome.Disposition != queue.AttemptDead || !strings.Contains(outcome.Reason, c.says) {
 			t.Errorf("%s: %s", name, outcome)
 		}
 	}
@@ -334,7 +334,7 @@ func TestRedirectsToOtherHostsCarryNothingOfTheJob(t *testing.T) {
 	if second := <-headers; second.Get("X-Token")+second.Get("Authorization")+second.Get("Skidway-Signature")+second.Get("Idempotency-Key")+second.Get("Referer") != "" {
 		t.Errorf("%v", second)
 	}
-	if outcome := do(t, h, request.Args{URL: server + "/loop"}); outcome.As != queue.AsDead || !strings.Contains(outcome.Reason, "more than 10") {
+	if outcome := do(t, h, request.Args{URL: server + "/loop"}); outcome.Disposition != queue.AttemptDead || !strings.Contains(outcome.Reason, "more than 10") {
 		t.Error(outcome)
 	}
 }

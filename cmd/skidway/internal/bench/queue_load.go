@@ -28,8 +28,8 @@ func (b *queueBench) benchPayload(number int) []byte {
 func benchNumber(job *queue.Job) int { return int(binary.BigEndian.Uint64(job.Args)) }
 
 // insert returns the job with a number. A zero time means that it is due at once.
-func (b *queueBench) insert(number int, at time.Time) queue.Insert {
-	return queue.Insert{
+func (b *queueBench) insert(number int, at time.Time) queue.NewJob {
+	return queue.NewJob{
 		Args:    queue.Raw(benchKind, b.benchPayload(number)),
 		Options: queue.Options{Queue: benchQueueName, At: at},
 	}
@@ -53,7 +53,7 @@ func (b *queueBench) addBatch(ctx context.Context, first, count int) error {
 }
 
 func (b *queueBench) addDue(ctx context.Context, first, count int, due func(number int) time.Time) error {
-	inserts := make([]queue.Insert, count)
+	inserts := make([]queue.NewJob, count)
 	for i := range inserts {
 		inserts[i] = b.insert(first+i, due(first+i))
 	}
@@ -140,7 +140,7 @@ func (b *queueBench) runAll(ctx context.Context, n int, handle func(*queue.Job),
 }
 
 func (b *queueBench) checkFinished(ctx context.Context, all *countdown) error {
-	q, err := b.client.Queue(benchQueueName)
+	q, err := b.client.ForPool(benchQueueName)
 	if err != nil {
 		return err
 	}

@@ -188,11 +188,11 @@ func (b *queueBench) pinned(ctx context.Context) (err error) {
 	if err := b.produce(ctx, int(b.jobs), benchBatch, b.addBatch); err != nil {
 		return err
 	}
-	q, err := b.client.Queue(benchQueueName)
+	q, err := b.client.ForPool(benchQueueName)
 	if err != nil {
 		return err
 	}
-	lease, err := q.Lease(ctx, "bench-"+rand.Text(), 10*time.Minute, nil)
+	lease, err := q.OpenLease(ctx, "bench-"+rand.Text(), 10*time.Minute, nil)
 	if err != nil {
 		return err
 	}
@@ -212,16 +212,16 @@ func (b *queueBench) pinned(ctx context.Context) (err error) {
 
 // finishMost fetches all jobs and finishes them but for one in pinnedEach, which it
 // returns.
-func finishMost(ctx context.Context, lease *queue.Lease) (unfinished []queue.Ending, err error) {
+func finishMost(ctx context.Context, lease *queue.Lease) (unfinished []queue.Completion, err error) {
 	taken := 0
 	for {
 		fetched, err := lease.Fetch(ctx, benchBatch, 1<<20)
 		if err != nil || len(fetched.Jobs) == 0 {
 			return unfinished, err
 		}
-		var finished []queue.Ending
+		var finished []queue.Completion
 		for _, job := range fetched.Jobs {
-			ending := queue.Ending{Job: job, As: queue.AsSucceeded}
+			ending := queue.Completion{Job: job, Disposition: queue.AttemptSucceeded}
 			if taken%pinnedEach == 0 {
 				unfinished = append(unfinished, ending)
 			} else {

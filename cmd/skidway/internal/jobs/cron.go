@@ -75,11 +75,11 @@ the last one, or all.`,
 		if err != nil {
 			return err
 		}
-		text, err := queue.Bytes(insert.Args)
+		text, err := queue.MarshalArgs(insert.Args)
 		if err != nil {
 			return err
 		}
-		s := queue.Schedule{
+		s := queue.CronSchedule{
 			Name: args[0], Expr: args[1], Zone: location.String(), Queue: args[2], Kind: args[3], Args: text,
 			Options: jobOptions, CatchUp: queue.CatchUp(catchUp.Word),
 		}
@@ -88,7 +88,7 @@ the last one, or all.`,
 	return c
 }
 
-func addSchedule(ctx context.Context, a *cli.App, client *queue.Client, s queue.Schedule) error {
+func addSchedule(ctx context.Context, a *cli.App, client *queue.Client, s queue.CronSchedule) error {
 	changed, err := delayed.AddSchedule(ctx, client, s)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, clien
 
 // schedules returns those of a queue; an empty name means all queues. Of all queues,
 // it reports those that cannot be read and returns the schedules of the others.
-func schedules(ctx context.Context, a *cli.App, client *queue.Client, in string) (infos []queue.ScheduleInfo, err error) {
+func schedules(ctx context.Context, a *cli.App, client *queue.Client, in string) (infos []queue.CronScheduleInfo, err error) {
 	names := []string{in}
 	if in == "" {
 		if names, err = client.Queues(ctx); err != nil {
@@ -233,7 +233,7 @@ added then. JSON has the last ten.`,
 }
 
 // unreadable returns the errors of schedules that never fire.
-func unreadable(schedules []queue.ScheduleInfo) error {
+func unreadable(schedules []queue.CronScheduleInfo) error {
 	var errs []error
 	for _, s := range schedules {
 		if s.Err != nil {
@@ -243,24 +243,24 @@ func unreadable(schedules []queue.ScheduleInfo) error {
 	return errors.Join(errs...)
 }
 
-var scheduleView = cli.View[queue.ScheduleInfo]{
-	{Key: "name", Head: "NAME", Value: func(s queue.ScheduleInfo) any { return s.Name }, Cell: func(s queue.ScheduleInfo) string { return cli.Cut(s.Name, 16) }},
-	{Key: "queue", Head: "QUEUE", Value: func(s queue.ScheduleInfo) any { return s.Queue }, Cell: func(s queue.ScheduleInfo) string { return cli.Cut(s.Queue, 10) }},
-	{Key: "expression", Head: "WHEN", Value: func(s queue.ScheduleInfo) any { return s.Expr }, Cell: whenText},
-	{Key: "zone", Value: func(s queue.ScheduleInfo) any { return s.Zone }},
-	{Key: "kind", Value: func(s queue.ScheduleInfo) any { return s.Kind }},
-	{Key: "args", Value: func(s queue.ScheduleInfo) any { return opaque(s.Args) }, Only: "json"},
-	{Key: "catch_up", Value: func(s queue.ScheduleInfo) any { return s.CatchUp }},
-	{Key: "revision", Value: func(s queue.ScheduleInfo) any { return s.Revision }, Only: "json", Omit: true},
-	{Key: "next", Head: "NEXT", Value: func(s queue.ScheduleInfo) any { return cli.Stamp(s.Next) }, Cell: func(s queue.ScheduleInfo) string { return shortTime(s.Next) }},
-	{Key: "last", Head: "LAST", Value: func(s queue.ScheduleInfo) any { return lastFiring(s).Due }, Cell: func(s queue.ScheduleInfo) string { return shortTime(lastFiring(s).Due) }, Only: "csv"},
-	{Key: "job", Head: "JOB", Value: func(s queue.ScheduleInfo) any { return lastFiring(s).JobID }, Cell: firedJob, Only: "csv"},
-	{Key: "last", Value: func(s queue.ScheduleInfo) any { return firingView.Objects(s.Last) }, Only: "json"},
-	{Key: "error", Value: func(s queue.ScheduleInfo) any { return cli.ErrorText(s.Err) }, Only: "json", Omit: true},
+var scheduleView = cli.View[queue.CronScheduleInfo]{
+	{Key: "name", Head: "NAME", Value: func(s queue.CronScheduleInfo) any { return s.Name }, Cell: func(s queue.CronScheduleInfo) string { return cli.Cut(s.Name, 16) }},
+	{Key: "queue", Head: "QUEUE", Value: func(s queue.CronScheduleInfo) any { return s.Queue }, Cell: func(s queue.CronScheduleInfo) string { return cli.Cut(s.Queue, 10) }},
+	{Key: "expression", Head: "WHEN", Value: func(s queue.CronScheduleInfo) any { return s.Expr }, Cell: whenText},
+	{Key: "zone", Value: func(s queue.CronScheduleInfo) any { return s.Zone }},
+	{Key: "kind", Value: func(s queue.CronScheduleInfo) any { return s.Kind }},
+	{Key: "args", Value: func(s queue.CronScheduleInfo) any { return opaque(s.Args) }, Only: "json"},
+	{Key: "catch_up", Value: func(s queue.CronScheduleInfo) any { return s.CatchUp }},
+	{Key: "revision", Value: func(s queue.CronScheduleInfo) any { return s.Revision }, Only: "json", Omit: true},
+	{Key: "next", Head: "NEXT", Value: func(s queue.CronScheduleInfo) any { return cli.Stamp(s.Next) }, Cell: func(s queue.CronScheduleInfo) string { return shortTime(s.Next) }},
+	{Key: "last", Head: "LAST", Value: func(s queue.CronScheduleInfo) any { return lastFiring(s).Due }, Cell: func(s queue.CronScheduleInfo) string { return shortTime(lastFiring(s).Due) }, Only: "csv"},
+	{Key: "job", Head: "JOB", Value: func(s queue.CronScheduleInfo) any { return lastFiring(s).JobID }, Cell: firedJob, Only: "csv"},
+	{Key: "last", Value: func(s queue.CronScheduleInfo) any { return firingView.Objects(s.Last) }, Only: "json"},
+	{Key: "error", Value: func(s queue.CronScheduleInfo) any { return cli.ErrorText(s.Err) }, Only: "json", Omit: true},
 }
 
 // lastFiring returns the last time that a schedule fired; zero if it never did.
-func lastFiring(s queue.ScheduleInfo) (last queue.Firing) {
+func lastFiring(s queue.CronScheduleInfo) (last queue.Firing) {
 	if len(s.Last) > 0 {
 		last = s.Last[0]
 	}
@@ -274,7 +274,7 @@ func shortTime(at time.Time) string {
 	return at.Local().Format("01-02 15:04:05")
 }
 
-func whenText(s queue.ScheduleInfo) string {
+func whenText(s queue.CronScheduleInfo) string {
 	when := s.Expr
 	if s.Zone != "" && s.Zone != "UTC" {
 		when += " " + s.Zone
@@ -282,7 +282,7 @@ func whenText(s queue.ScheduleInfo) string {
 	return cli.Cut(when, 24)
 }
 
-func firedJob(s queue.ScheduleInfo) string {
+func firedJob(s queue.CronScheduleInfo) string {
 	last := lastFiring(s)
 	if len(s.Last) > 0 && last.JobID == "" {
 		return cli.Printable("none: " + last.HeldBy)

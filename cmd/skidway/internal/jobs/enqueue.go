@@ -99,9 +99,9 @@ func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 }
 
 // insertOf returns the job of a command line.
-func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.Insert, error) {
+func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.NewJob, error) {
 	if len(args) == 0 {
-		return queue.Insert{}, cli.WrongUsage("missing KIND (or --batch FILE)")
+		return queue.NewJob{}, cli.WrongUsage("missing KIND (or --batch FILE)")
 	}
 	text := []byte("{}")
 	if len(args) > 1 {
@@ -109,19 +109,19 @@ func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.Ins
 		if args[1] == "-" {
 			var err error
 			if text, err = io.ReadAll(io.LimitReader(c.InOrStdin(), queue.DefaultMaxPayload+1)); err != nil {
-				return queue.Insert{}, fmt.Errorf("read ARGS from standard input: %w", err)
+				return queue.NewJob{}, fmt.Errorf("read ARGS from standard input: %w", err)
 			}
 		}
 	}
 	if len(text) <= queue.DefaultMaxPayload { // otherwise the client refuses it
 		if err := checkJSON(text); err != nil {
-			return queue.Insert{}, cli.WrongUsage("ARGS %w", err)
+			return queue.NewJob{}, cli.WrongUsage("ARGS %w", err)
 		}
 		if err := CheckArgs(args[0], text); err != nil {
-			return queue.Insert{}, cli.WrongUsage("%w", err)
+			return queue.NewJob{}, cli.WrongUsage("%w", err)
 		}
 	}
-	return queue.Insert{Args: queue.Raw(args[0], text), Options: options}, nil
+	return queue.NewJob{Args: queue.Raw(args[0], text), Options: options}, nil
 }
 
 // checkJSON returns an error that says where text stops being JSON.
@@ -142,7 +142,7 @@ func checkJSON(text []byte) error {
 }
 
 // add enqueues one job and prints its id.
-func (e *enqueueCmd) add(ctx context.Context, client *queue.Client, insert queue.Insert) error {
+func (e *enqueueCmd) add(ctx context.Context, client *queue.Client, insert queue.NewJob) error {
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, c
 const minRetain = time.Minute
 
 // addAndWait enqueues one job, waits for its end and prints its result.
-func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, insert queue.Insert) error {
+func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, insert queue.NewJob) error {
 	insert.Options.Retain = max(insert.Options.Retain, minRetain)
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {

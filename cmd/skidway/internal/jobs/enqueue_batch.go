@@ -172,7 +172,7 @@ func (b *batch) sendBlock(ctx context.Context, stop *cli.Stopper, block block) e
 const maxReportedBad = 10
 
 // sendJobs adds some jobs and counts the results.
-func (b *batch) sendJobs(ctx context.Context, jobs []queue.Insert, lines []int) error {
+func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) error {
 	var failed error
 	var unknown *rdb.OutcomeUnknownError
 	first, last := 0, 0 // lines of the failed jobs; of an unknown outcome, all that may be added

@@ -53,7 +53,7 @@ func (f *jobFlags) get() (queue.Options, error) {
 	if err != nil {
 		return queue.Options{}, err
 	}
-	var then []queue.Insert
+	var then []queue.NewJob
 	if f.then != "" {
 		if then, err = readThen(f.then); err != nil {
 			return queue.Options{}, err
@@ -111,7 +111,7 @@ func (h headers) String() string { return "" }
 func (headers) Type() string     { return "NAME=VALUE" }
 
 // readThen reads the jobs of --then: a JSON list, or @FILE that holds it.
-func readThen(text string) ([]queue.Insert, error) {
+func readThen(text string) ([]queue.NewJob, error) {
 	list := []byte(text)
 	if file, named := strings.CutPrefix(text, "@"); named {
 		var err error
@@ -125,7 +125,7 @@ func readThen(text string) ([]queue.Insert, error) {
 	if first := bytes.TrimSpace(list); first[0] != '[' {
 		return nil, cli.WrongUsage(`--then: want a list of jobs such as [{"kind":"email.send","args":{}}]`)
 	}
-	var jobs []queue.Insert
+	var jobs []queue.NewJob
 	if err := json.Unmarshal(list, &jobs); err != nil {
 		return nil, cli.WrongUsage("--then: %w", err)
 	}
@@ -137,9 +137,9 @@ func readThen(text string) ([]queue.Insert, error) {
 
 // CheckThen checks the args of jobs that follow another, and of those that follow
 // them, if their kinds are built in.
-func CheckThen(jobs []queue.Insert) error {
+func CheckThen(jobs []queue.NewJob) error {
 	for i, job := range jobs {
-		args, err := queue.Bytes(job.Args)
+		args, err := queue.MarshalArgs(job.Args)
 		if err == nil {
 			err = checkTemplate(job.Args.Kind(), args)
 		}

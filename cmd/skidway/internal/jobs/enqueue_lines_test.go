@@ -72,12 +72,12 @@ func FuzzPlainJob(f *testing.F) {
 		if !ok {
 			return
 		}
-		var long queue.Insert
+		var long queue.NewJob
 		if err := json.Unmarshal([]byte(line), &long); err != nil {
 			t.Fatalf("%q is refused: %v", line, err)
 		}
-		shortArgs, _ := queue.Bytes(short.Args)
-		longArgs, _ := queue.Bytes(long.Args)
+		shortArgs, _ := queue.MarshalArgs(short.Args)
+		longArgs, _ := queue.MarshalArgs(long.Args)
 		if short.Args.Kind() != long.Args.Kind() || string(shortArgs) != string(longArgs) || !reflect.DeepEqual(short.Options, long.Options) {
 			t.Fatalf("%q: %v %s, not %v %s", line, short.Args, shortArgs, long.Args, longArgs)
 		}

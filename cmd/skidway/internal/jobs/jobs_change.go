@@ -35,7 +35,7 @@ job in another state is left alone: 'skidway jobs retry' lets dead ones run.`,
 		examples: `  skidway jobs run-now mail:0:d000000000000042
   skidway jobs run-now --queue mail --kind email.send`,
 		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
-			return "will run now", client.RetryDelayed(ctx, id)
+			return "will run now", client.Retry(ctx, id, queue.OnlyIf(queue.Delayed))
 		},
 		all: (*queue.Queue).RetryAll,
 	})

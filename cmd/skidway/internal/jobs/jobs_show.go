@@ -106,11 +106,11 @@ func (v *jobView) facts() (facts []fact) {
 	if v.Forgiven > 0 {
 		add("before", "%d failed before it was let run again", v.Forgiven)
 	}
-	if v.Crashes > 0 {
-		add("crashes", "its worker died %d times while it ran alone", v.Crashes)
+	if v.SoloCrashes > 0 {
+		add("crashes", "its worker died %d times while it ran alone", v.SoloCrashes)
 	}
-	if v.Suspected > 0 {
-		add("suspected", "its worker died %d times in a row while it had it and others", v.Suspected)
+	if v.SharedCrashes > 0 {
+		add("suspected", "its worker died %d times in a row while it had it and others", v.SharedCrashes)
 	}
 	if v.Timeout > 0 {
 		add("timeout", "%s", v.Timeout)

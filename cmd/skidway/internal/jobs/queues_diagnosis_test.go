@@ -51,7 +51,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 		"paused":        {queue.Depth{Waiting: some.Waiting, Paused: true}, []*workerProcess{free}, "It is paused"},
 		"quiet":         {some, []*workerProcess{worker("quiet", 0, queue.WorkerInfo{})}, "1 worker of it take no more jobs"},
 		"full":          {some, []*workerProcess{full, full}, "All slots of its workers (8)"},
-		"alone":         {some, []*workerProcess{worker("running", 1, queue.WorkerInfo{Alone: "mail:0:n1-0"})}, "Worker w runs job mail:0:n1-0 with no other"},
+		"alone":         {some, []*workerProcess{worker("running", 1, queue.WorkerInfo{Solo: "mail:0:n1-0"})}, "Worker w runs job mail:0:n1-0 with no other"},
 		"late":          {some, []*workerProcess{worker("running", 0, queue.WorkerInfo{Lease: -time.Second})}, "1 worker of it have not been heard of"},
 		"delayed":       {queue.Depth{Delayed: 2, NextDue: now.Add(time.Minute)}, []*workerProcess{free}, "All jobs that wait are delayed: the next is due in 60s"},
 		"overdue":       {queue.Depth{Delayed: 2, NextDue: now.Add(-time.Minute)}, []*workerProcess{free}, "Delayed jobs are overdue by 60s"},

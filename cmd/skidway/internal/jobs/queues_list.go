@@ -138,7 +138,7 @@ var statusView = cli.View[queueStatus]{
 		Cell: func(s queueStatus) string { return age(s.depth.Oldest) },
 	},
 	{Key: "next_due", Value: func(s queueStatus) any { return s.depth.NextDue }, Omit: true},
-	count("done_today", "DONE", func(s queueStatus) int { return int(s.today.Done) }),
+	count("done_today", "DONE", func(s queueStatus) int { return int(s.today.Succeeded) }),
 	count("failed_today", "FAILED", func(s queueStatus) int { return int(s.today.Failed) }),
 	{Key: "error", Value: func(s queueStatus) any { return cli.ErrorText(s.err) }, Omit: true},
 }
@@ -269,7 +269,7 @@ func counted(key, head string, value func(queue.Counts) int64) cli.Column[dayCou
 var countsView = cli.View[dayCounts]{
 	{Key: "day", Head: "DAY", Value: func(d dayCounts) any { return d.day }, Cell: func(d dayCounts) string { return cmp.Or(d.day, "ever") }, Omit: true},
 	counted("enqueued", "ENQUEUED", func(c queue.Counts) int64 { return c.Enqueued }),
-	counted("done", "DONE", func(c queue.Counts) int64 { return c.Done }),
+	counted("done", "DONE", func(c queue.Counts) int64 { return c.Succeeded }),
 	counted("failed", "FAILED", func(c queue.Counts) int64 { return c.Failed }),
 	counted("retried", "RETRIED", func(c queue.Counts) int64 { return c.Retried }),
 	counted("dead", "DEAD", func(c queue.Counts) int64 { return c.Dead }),

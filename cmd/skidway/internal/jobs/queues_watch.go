@@ -111,7 +111,7 @@ func (w *watchCmd) show(rows []queueStatus) error {
 		if last, ok := w.last[row.name]; ok && seconds > 0 && row.err == nil {
 			of[i] = rates{
 				true, float64(row.total.Enqueued-last.total.Enqueued) / seconds,
-				float64(row.total.Done-last.total.Done) / seconds, float64(row.total.Failed-last.total.Failed) / seconds,
+				float64(row.total.Succeeded-last.total.Succeeded) / seconds, float64(row.total.Failed-last.total.Failed) / seconds,
 			}
 		}
 	}

@@ -198,8 +198,8 @@ func (w *workerProcess) dead() bool {
 // alone returns the job that it runs solo, "" for none.
 func (w *workerProcess) alone() string {
 	for _, lease := range w.leases {
-		if lease.Alone != "" && !lease.Dead {
-			return lease.Alone
+		if lease.Solo != "" && !lease.Dead {
+			return lease.Solo
 		}
 	}
 	return ""
@@ -352,7 +352,7 @@ func signalWorkers(ctx context.Context, a *cli.App, client *queue.Client, names 
 			return "", fmt.Errorf("there is no worker %s: there are %s", name, joinNames(known, 10))
 		}
 		for _, lease := range worker.leases { // one signal is enough; the others are for leases that end now
-			if err := lease.queue.Signal(ctx, queue.Signal{Do: do, Worker: lease.Name}); err != nil {
+			if err := lease.queue.Signal(ctx, queue.Signal{Kind: queue.SignalKind(do), Worker: lease.Name}); err != nil {
 				return "", err
 			}
 		}

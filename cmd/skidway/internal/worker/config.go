@@ -203,19 +203,19 @@ func (s *scheduleConfig) UnmarshalYAML(node ast.Node) error {
 }
 
 // schedule is the schedule as Redis is to have it.
-func (s *scheduleConfig) schedule(revision wholeNumber) (queue.Schedule, error) {
+func (s *scheduleConfig) schedule(revision wholeNumber) (queue.CronSchedule, error) {
 	args, err := json.Marshal(s.Job.Args)
 	if err != nil {
-		return queue.Schedule{}, err
+		return queue.CronSchedule{}, err
 	}
-	return queue.Schedule{
+	return queue.CronSchedule{
 		Name: s.Name, Expr: s.Cron, Zone: s.Zone, Queue: s.Job.Options.Queue, Kind: s.Job.Args.Kind(), Args: args,
 		Options: s.Job.Options, CatchUp: queue.CatchUp(s.CatchUp), Revision: max(1, int(revision)),
 	}, nil
 }
 
 // A jobYAML is a job, with the names that it has in JSON.
-type jobYAML struct{ queue.Insert }
+type jobYAML struct{ queue.NewJob }
 
 // UnmarshalYAML reads the job as JSON.
 func (j *jobYAML) UnmarshalYAML(node ast.Node) error {
@@ -224,7 +224,7 @@ func (j *jobYAML) UnmarshalYAML(node ast.Node) error {
 		text, err = yaml.YAMLToJSON(text)
 	}
 	if err == nil {
-		err = j.Insert.UnmarshalJSON(text)
+		err = j.NewJob.UnmarshalJSON(text)
 	}
 	if err != nil {
 		return &lineError{node.GetToken().Position.Line, err}

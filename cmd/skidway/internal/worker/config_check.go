@@ -78,7 +78,7 @@ func (c *config) checkQueues() error {
 		case strings.ContainsAny(q.Name, "*?["):
 			return c.wrong(place+".retention", "%q is a pattern: give each queue that is to keep less an entry of its own", q.Name)
 		default:
-			if err := r.settings().Check(); err != nil {
+			if err := r.settings().Validate(); err != nil {
 				return c.wrong(place+".retention", "%w", err)
 			}
 		}
@@ -135,10 +135,10 @@ func (s *scheduleConfig) check() error {
 	if err != nil {
 		return err
 	}
-	if err := schedule.Check(); err != nil {
+	if err := schedule.Validate(); err != nil {
 		return err
 	}
-	args, err := queue.Bytes(s.Job.Args)
+	args, err := queue.MarshalArgs(s.Job.Args)
 	if err == nil {
 		err = jobs.CheckArgs(s.Job.Args.Kind(), args)
 	}

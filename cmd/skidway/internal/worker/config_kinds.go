@@ -205,8 +205,8 @@ func (q *queueConfig) queue() workers.Queue {
 }
 
 func (r *retentionConfig) settings() queue.Retention {
-	keep := func(k keepConfig) queue.Keep {
-		return queue.Keep{Jobs: int(k.Jobs), Bytes: int64(k.Bytes), Age: time.Duration(k.Age)}
+	keep := func(k keepConfig) queue.RetentionLimit {
+		return queue.RetentionLimit{Jobs: int(k.Jobs), Bytes: int64(k.Bytes), Age: time.Duration(k.Age)}
 	}
 	return queue.Retention{Dead: keep(r.Dead), Results: keep(r.Results)}
 }

@@ -80,7 +80,7 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 // connect makes what stays from one configuration to the next.
 func (s *service) connect() (err error) {
 	s.client, err = queue.NewClient(s.db, &queue.Config{Middleware: []queue.Middleware{
-		func(ctx context.Context, inserts []queue.Insert, next func(context.Context, []queue.Insert) []queue.Result) []queue.Result {
+		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 			return s.metrics.Enqueue(ctx, inserts, next)
 		},
 	}})

@@ -131,7 +131,7 @@ func (s *service) store(ctx context.Context, c *config) error {
 		if one.Retention == nil {
 			continue
 		}
-		q, err := s.client.Queue(one.Name)
+		q, err := s.client.ForPool(one.Name)
 		if err == nil {
 			err = q.SetRetention(ctx, one.Retention.settings())
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // A Fetched is what a worker was given.
-type Fetched struct {
+type FetchResult struct {
 	// Jobs are in the order in which they are to be started.
 	Jobs []*Job
 
@@ -20,53 +20,53 @@ type Fetched struct {
 	Malformed int
 
 	// Paused: nothing is given out until somebody resumes the queue, of which
-	// [Queue.Signals] tells.
+	// [PoolQueue.Signals] tells.
 	Paused bool
 
 	// Marks are where to wait for more, when there was nothing.
-	Marks []rdb.Mark
+	Cursors []StreamCursor
 }
 
 // Fetch takes up to most jobs, at most 500, and no more once they have that many
 // bytes of payload together: as long as jobs are about as large as those before
-// them. It does not block. On an [rdb.OutcomeUnknownError] the worker may hold jobs that it does
+// them. It does not block. On an [skidway.OutcomeUnknownError] the worker may hold jobs that it does
 // not know: call [Lease.Reread] before the next fetch.
-func (l *Lease) Fetch(ctx context.Context, most, bytes int) (Fetched, error) {
+func (l *Lease) Fetch(ctx context.Context, most, bytes int) (FetchResult, error) {
 	if most < 1 || bytes < 1 {
-		return Fetched{}, fmt.Errorf("%w: fetch of %d jobs, %d bytes: want at least one", ErrInvalid, most, bytes)
+		return FetchResult{}, fmt.Errorf("%w: fetch of %d jobs, %d bytes: want at least one", ErrInvalid, most, bytes)
 	}
 	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(most, maxBatch), bytes)
 	if err != nil {
-		return Fetched{}, err
+		return FetchResult{}, err
 	}
 	switch reply.Word {
 	case "paused":
-		return Fetched{Paused: true}, nil
+		return FetchResult{Paused: true}, nil
 	case "empty":
-		marks := make([]rdb.Mark, lineCount)
-		for i := range marks {
-			marks[i] = rdb.Mark{Key: l.queue.keys[i], ID: reply.Text(i)}
+		cursors := make([]StreamCursor, lineCount)
+		for i := range cursors {
+			cursors[i] = StreamCursor{Key: l.queue.keys[i], ID: reply.Text(i)}
 		}
-		return Fetched{Marks: marks}, nil
+		return FetchResult{Cursors: cursors}, nil
 	}
-	jobs, malformed := l.decode(reply)
-	return l.sorted(ctx, jobs, malformed)
+	jobs, malformed := l.decodeJobs(reply)
+	return l.deadLetterMalformed(ctx, jobs, malformed)
 }
 
 // Reread gives all jobs that the worker holds by Redis's account, whether it
 // knows of them or not.
-func (l *Lease) Reread(ctx context.Context) (Fetched, error) {
+func (l *Lease) Reread(ctx context.Context) (FetchResult, error) {
 	var jobs, malformed []*Job
 	for at := line(1); at <= lineCount; at++ {
 		for after, more := "0", true; more; {
 			reply, err := l.queue.run(ctx, rereadScript, l.worker, int(at), after, maxBatch)
 			if err != nil {
-				return Fetched{}, err
+				return FetchResult{}, err
 			}
 			if reply.Word == "empty" {
 				break
 			}
-			some, bad := l.decode(reply)
+			some, bad := l.decodeJobs(reply)
 			jobs, malformed = append(jobs, some...), append(malformed, bad...)
 			more = reply.Int(2) == maxBatch
 			for _, job := range append(some, bad...) {
@@ -76,18 +76,18 @@ func (l *Lease) Reread(ctx context.Context) (Fetched, error) {
 			}
 		}
 	}
-	return l.sorted(ctx, jobs, malformed)
+	return l.deadLetterMalformed(ctx, jobs, malformed)
 }
 
 // sorted buries what is no job.
-func (l *Lease) sorted(ctx context.Context, jobs, malformed []*Job) (Fetched, error) {
-	fetched := Fetched{Jobs: jobs, Malformed: len(malformed)}
+func (l *Lease) deadLetterMalformed(ctx context.Context, jobs, malformed []*Job) (FetchResult, error) {
+	fetched := FetchResult{Jobs: jobs, Malformed: len(malformed)}
 	if len(malformed) == 0 {
 		return fetched, nil
 	}
-	endings := make([]Ending, len(malformed))
+	endings := make([]Completion, len(malformed))
 	for i, job := range malformed {
-		endings[i] = Ending{Job: job, As: asMalformed, Reason: job.Reason}
+		endings[i] = Completion{Job: job, Disposition: attemptMalformed, Reason: job.Reason}
 	}
 	// If this fails they are still held by this worker, and come again from
 	// Reread or from recovery.
@@ -98,7 +98,7 @@ func (l *Lease) sorted(ctx context.Context, jobs, malformed []*Job) (Fetched, er
 }
 
 // decode reads the time and the groups that fetch.lua returns.
-func (l *Lease) decode(reply rdb.Reply) (jobs, malformed []*Job) {
+func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 	ahead := time.Since(time.UnixMilli(reply.Int(0)))
 	for rest := reply.From(1); rest.Len() > 0; {
 		at, count, kind := line(rest.Int(0)), int(rest.Int(1)), rest.Text(2)

@@ -9,23 +9,23 @@ import (
 )
 
 // An As says how an attempt ended.
-type As int8
+type Disposition int8
 
 // The ways in which an attempt ends.
 const (
-	AsSucceeded As = iota
-	AsDiscarded    // nothing to do; Reason says why
-	AsCancelled    // somebody cancelled it
-	AsRetry        // failed with Reason; again after Wait
-	AsSnoozed      // not an attempt; again after Wait
-	AsDead         // failed for good with Reason
-	AsReturned     // not finished: to the front, not an attempt
+	AttemptSucceeded Disposition = iota
+	AttemptDiscarded             // nothing to do; Reason says why
+	AttemptCancelled             // somebody cancelled it
+	AttemptRetry                 // failed with Reason; again after Wait
+	AttemptSnoozed               // not an attempt; again after Wait
+	AttemptDead                  // failed for good with Reason
+	AttemptReturned              // not finished: to the front, not an attempt
 
-	asMalformed // it is no job, says Reason
+	attemptMalformed // it is no job, says Reason
 )
 
 // String is a word for the way, as "retry".
-func (a As) String() string {
+func (a Disposition) String() string {
 	words := [...]string{"succeeded", "discarded", "cancelled", "retry", "snoozed", "dead", "returned", "malformed"}
 	if a < 0 || int(a) >= len(words) {
 		return fmt.Sprintf("As(%d)", int8(a))
@@ -34,16 +34,16 @@ func (a As) String() string {
 }
 
 // An Ending is what became of an attempt at a job.
-type Ending struct {
-	Job    *Job
-	As     As
-	Wait   time.Duration // with AsRetry and AsSnoozed
-	Reason string
-	Result []byte // kept if the job is retained, and given to those who wait for it
+type Completion struct {
+	Job         *Job
+	Disposition Disposition
+	Wait        time.Duration // with AttemptRetry and AttemptSnoozed
+	Reason      string
+	Result      []byte // kept if the job is retained, and given to those who wait for it
 
-	// Then are enqueued in the same step with AsSucceeded: the job's own, with
+	// Then are enqueued in the same step with AttemptSucceeded: the job's own, with
 	// its result filled in.
-	Then []Insert
+	Then []NewJob
 }
 
 // maxBatch is the most jobs that one script handles.
@@ -61,7 +61,7 @@ const maxBatchBytes = 4 << 20
 // be repeated. With [ErrLeaseLost] nothing (more) was changed: others have the
 // jobs. A job may be among them once. Endings go in steps of at most 500, each of
 // which is atomic.
-func (l *Lease) Finish(ctx context.Context, endings []Ending) (changed int, err error) {
+func (l *Lease) Finish(ctx context.Context, endings []Completion) (changed int, err error) {
 	for len(endings) > 0 {
 		args, took := l.finishArgs(endings)
 		reply, err := l.queue.run(ctx, finishScript, args...)
@@ -77,7 +77,7 @@ func (l *Lease) Finish(ctx context.Context, endings []Ending) (changed int, err 
 }
 
 // finishArgs gives the arguments for as many endings as fit one call.
-func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
+func (l *Lease) finishArgs(endings []Completion) (args []any, took int) {
 	args = make([]any, 1, 8+len(endings))
 	args[0] = l.worker
 	var plain [lineCount + 1][]string // entries that succeeded and need no more, by line
@@ -85,16 +85,16 @@ func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
 	for work := 0; took < len(endings) && work < maxBatch && size < maxBatchBytes; {
 		e := endings[took]
 		took++
-		if e.As == AsSucceeded && e.Job.plain() && len(e.Result) == 0 && len(e.Then) == 0 {
+		if e.Disposition == AttemptSucceeded && e.Job.plain() && len(e.Result) == 0 && len(e.Then) == 0 {
 			plain[e.Job.line] = append(plain[e.Job.line], e.Job.entry)
 			work++
 			continue
 		}
 		work += recordWork * (1 + len(e.Then))
-		if e.As == AsReturned {
+		if e.Disposition == AttemptReturned {
 			size += e.Job.Size() // the script writes it again
 		}
-		more := append(l.queue.follow(&e), e.args()...)
+		more := append(l.queue.thenArgs(&e), e.args()...)
 		args = append(args, more...)
 		for _, arg := range more {
 			if record, ok := arg.([]byte); ok {
@@ -115,29 +115,29 @@ func (l *Lease) finishArgs(endings []Ending) (args []any, took int) {
 	return args, took
 }
 
-func (e *Ending) args() []any {
-	j, reason := e.Job, cut(e.Reason)
-	switch e.As {
-	case AsRetry:
+func (e *Completion) args() []any {
+	j, reason := e.Job, truncate(e.Reason)
+	switch e.Disposition {
+	case AttemptRetry:
 		failed := *j
 		failed.fail(reason)
-		failed.Suspected = 0 // it came back
+		failed.SharedCrashes = 0 // it came back
 		return []any{"retry", int(j.line), j.entry, j.local, failed.record(), millis(e.Wait), 1}
-	case AsSnoozed:
+	case AttemptSnoozed:
 		again := *j
-		again.Suspected = 0 // it came back
+		again.SharedCrashes = 0 // it came back
 		return []any{"retry", int(j.line), j.entry, j.local, again.record(), millis(e.Wait), 0}
-	case AsDead:
+	case AttemptDead:
 		failed := *j
 		failed.fail(reason)
 		record := appendField(failed.record(), "reason", reason)
 		return []any{"dead", int(j.line), j.entry, j.local, j.Unique.Key, j.Unique.Scope.word(), record}
-	case AsReturned:
+	case AttemptReturned:
 		return []any{"back", int(j.line), j.entry, j.local}
-	case asMalformed:
+	case attemptMalformed:
 		return []any{"malformed", int(j.line), j.entry, reason}
 	}
-	outcome := [...]Outcome{AsSucceeded: Succeeded, AsDiscarded: Discarded, AsCancelled: Cancelled}[e.As]
+	outcome := [...]Outcome{AttemptSucceeded: Succeeded, AttemptDiscarded: Discarded, AttemptCancelled: Cancelled}[e.Disposition]
 	record := appendField(j.record(), "outcome", string(outcome))
 	record = appendField(record, "reason", reason)
 	record = appendField(record, "result", e.Result)
@@ -145,7 +145,7 @@ func (e *Ending) args() []any {
 }
 
 // cut bounds what is kept of an error's text.
-func cut(text string) string {
+func truncate(text string) string {
 	if len(text) > maxErrorText {
 		return strings.ToValidUTF8(text[:maxErrorText], "") + "…"
 	}
@@ -157,4 +157,62 @@ func (j *Job) fail(reason string) {
 	j.Attempts++
 	old := j.Errors[max(0, len(j.Errors)-maxErrors+1):]
 	j.Errors = append(append(make([]Failure, 0, len(old)+1), old...), Failure{Attempt: j.Attempts, Time: time.Now(), Error: reason})
+}
+
+// Forward is the kind of a job that adds another one, to another queue. Jobs
+// that follow one of another queue travel so: no script can touch both queues.
+// Every pool of package workers has a handler for it.
+const Forward = "skidway.forward"
+
+// A Forwarding is the args of a [Forward].
+type Forwarding struct {
+	Job NewJob `json:"job"`
+}
+
+// Kind is [Forward].
+func (Forwarding) Kind() string { return Forward }
+
+// followers encodes the jobs that follow an ending.
+func (q *PoolQueue) encodeThen(e *Completion) ([]encodedJob, error) {
+	jobs := make([]encodedJob, len(e.Then))
+	for n, next := range e.Then {
+		next.Options = next.options()
+		if next.Options.Queue == "" {
+			next.Options.Queue = q.name
+		}
+		if next.Options.Queue != q.name {
+			next = NewJob{Forwarding{next}, Options{Queue: q.name, Priority: next.Options.Priority}}
+		}
+		_, job, err := q.client.prepare(next)
+		if err != nil {
+			return nil, fmt.Errorf("then[%d]: %w", n, err)
+		}
+		job.record = job.asRecord()
+		jobs[n] = job
+	}
+	return jobs, nil
+}
+
+// Unfollowed is how a job ends that succeeded, while the jobs that follow it can't
+// be made: it is dead, since what was to come must not be forgotten.
+func ThenFailed(job *Job, err error) Completion {
+	return Completion{Job: job, Disposition: AttemptDead, Reason: "it succeeded, but what follows it can't be enqueued: " + err.Error()}
+}
+
+// follow gives the arguments for the jobs that follow an ending, to go before
+// its own: none for most.
+func (q *PoolQueue) thenArgs(e *Completion) []any {
+	if e.Disposition != AttemptSucceeded || len(e.Then) == 0 {
+		return nil
+	}
+	jobs, err := q.encodeThen(e)
+	if err != nil {
+		*e = ThenFailed(e.Job, err)
+		return nil
+	}
+	args := []any{"then", len(jobs)}
+	for i := range jobs {
+		args = append(args, jobs[i].recordArgs()...)
+	}
+	return args
 }

@@ -15,7 +15,7 @@ const DefaultLease = 10 * time.Second
 // concurrent use. [workers.Pool] does all this; a Lease is for those who write
 // a pool of their own.
 type Lease struct {
-	queue  *Queue
+	queue  *PoolQueue
 	worker string
 	length time.Duration
 }
@@ -23,7 +23,7 @@ type Lease struct {
 // Lease opens a lease. worker is the name of this incarnation of the worker: it
 // must be random and never used again. about is shown to people who look at the
 // queue's workers. length zero means [DefaultLease].
-func (q *Queue) Lease(ctx context.Context, worker string, length time.Duration, about []byte) (*Lease, error) {
+func (q *PoolQueue) OpenLease(ctx context.Context, worker string, length time.Duration, about []byte) (*Lease, error) {
 	if length == 0 {
 		length = DefaultLease
 	}
@@ -43,15 +43,15 @@ func (q *Queue) Lease(ctx context.Context, worker string, length time.Duration, 
 	return l, nil
 }
 
-// Queue is the queue that the lease is for.
-func (l *Lease) Queue() *Queue { return l.queue }
+// Queue returns the queue that the lease is for.
+func (l *Lease) Queue() *PoolQueue { return l.queue }
 
 // Worker is the name of the worker's incarnation.
 func (l *Lease) Worker() string { return l.worker }
 
 // Beat prolongs the lease from now by its length. recover says that there is
-// something to [Queue.Recover]. Call it a few times a lease.
-func (l *Lease) Beat(ctx context.Context) (recover bool, err error) {
+// something to [PoolQueue.Recover]. Call it a few times a lease.
+func (l *Lease) Renew(ctx context.Context) (recover bool, err error) {
 	reply, err := l.queue.run(ctx, leaseBeatScript, l.worker, millis(l.length))
 	return reply.Int(0) == 1, err
 }
@@ -65,7 +65,7 @@ func (l *Lease) Describe(ctx context.Context, about []byte) error {
 // Alone says that of all jobs which the worker holds only this one runs from
 // now on, in a process that runs no other: if the worker dies, it was this
 // one. nil ends that.
-func (l *Lease) Alone(ctx context.Context, job *Job) error {
+func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	place := ""
 	if job != nil {
 		place = fmt.Sprintf("%d %s", job.line, job.entry)

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"skidway/internal/rdb"
 )
 
@@ -27,13 +25,13 @@ const (
 // AppendLog adds lines to the log of an active job, of which the last
 // [MaxLogLines] are kept within [MaxLogBytes]. The log stays with the job while
 // it is retried, dead or retained and vanishes with it. A job that is not
-// active is an [ErrState]. On an [rdb.OutcomeUnknownError] the lines may be
+// active is an [ErrState]. On an [skidway.OutcomeUnknownError] the lines may be
 // there or not. [NewLogHandler] does this for users of log/slog.
-func (q *Queue) AppendLog(ctx context.Context, id string, lines []string) error {
+func (q *PoolQueue) AppendLog(ctx context.Context, id string, lines []string) error {
 	return q.appendLog(ctx, id, "", lines)
 }
 
-func (q *Queue) appendLog(ctx context.Context, id, who string, lines []string) error {
+func (q *PoolQueue) appendLog(ctx context.Context, id, who string, lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -46,29 +44,19 @@ func (q *Queue) appendLog(ctx context.Context, id, who string, lines []string) e
 		text.WriteString(strings.ReplaceAll(line, "\n", "\\n"))
 		text.WriteByte('\n')
 	}
-	return q.keepBeside(ctx, logScript, id, who, "log", MaxLogLines, MaxLogBytes, text.String())
-}
-
-// Log gives the last lines that were logged for a job; none where there are
-// none, also when there is no such job.
-func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
-	text, err := c.besides(ctx, id, keyLogs)
-	if err != nil || text == "" {
-		return nil, err
-	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), nil
+	return q.writeBeside(ctx, logScript, id, who, "log", MaxLogLines, MaxLogBytes, text.String())
 }
 
 // SetProgress keeps how far an active job has come, at most [MaxProgress] bytes
 // of the handler's own choice. What was set stays as a log does. A job that is
 // not active is an [ErrState].
-func (q *Queue) SetProgress(ctx context.Context, id string, progress []byte) error {
+func (q *PoolQueue) SetProgress(ctx context.Context, id string, progress []byte) error {
 	return q.setProgress(ctx, id, "", progress)
 }
 
 // SetJobProgress is SetProgress of a job that was fetched: once it is another
 // worker's it is an [ErrState] and changes nothing.
-func (q *Queue) SetJobProgress(ctx context.Context, job *Job, progress []byte) error {
+func (q *PoolQueue) SetJobProgress(ctx context.Context, job *Job, progress []byte) error {
 	return q.setProgress(ctx, job.ID, job.delivery(), progress)
 }
 
@@ -81,23 +69,14 @@ func (j *Job) delivery() string {
 	return fmt.Sprintf("%d %s %s", j.line, j.entry, j.Worker)
 }
 
-func (q *Queue) setProgress(ctx context.Context, id, who string, progress []byte) error {
+func (q *PoolQueue) setProgress(ctx context.Context, id, who string, progress []byte) error {
 	if len(progress) > MaxProgress {
 		return fmt.Errorf("%w: progress of %d bytes: at most %d", ErrInvalid, len(progress), MaxProgress)
 	}
-	return q.keepBeside(ctx, progressScript, id, who, "progress", progress)
+	return q.writeBeside(ctx, progressScript, id, who, "progress", progress)
 }
 
-// Progress gives what was last set; nil for nothing.
-func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
-	text, err := c.besides(ctx, id, keyProgress)
-	if err != nil || text == "" {
-		return nil, err
-	}
-	return []byte(text), nil
-}
-
-func (q *Queue) keepBeside(ctx context.Context, s *rdb.Script, id, who, what string, args ...any) error {
+func (q *PoolQueue) writeBeside(ctx context.Context, s *rdb.Script, id, who, what string, args ...any) error {
 	queue, local, err := splitID(id)
 	if err != nil {
 		return err
@@ -112,25 +91,8 @@ func (q *Queue) keepBeside(ctx context.Context, s *rdb.Script, id, who, what str
 	return err
 }
 
-// besides reads a value of one of the hashes by id.
-func (c *Client) besides(ctx context.Context, id string, key int) (string, error) {
-	q, local, err := c.find(id)
-	if err != nil {
-		return "", err
-	}
-	var text string
-	err = c.db.Retry(ctx, func() (err error) {
-		text, err = c.db.HGet(ctx, q.keys[key], local).Result()
-		return err
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("read the %s of job %s: %w", keyNames[key], id, err)
-	}
-	return text, nil
-}
-
 // A LogHandler is an [slog.Handler] that keeps the last lines with a job, see
-// [Queue.AppendLog]. It never blocks on Redis and never fails because of it:
+// [PoolQueue.AppendLog]. It never blocks on Redis and never fails because of it:
 // lines gather for up to 100 ms and are sent in the background, and what can't
 // be sent is dropped. Its owner calls Close. It is safe for concurrent use.
 type LogHandler struct {
@@ -147,7 +109,7 @@ func NewLogHandler(client *Client, job *Job, next slog.Handler) *LogHandler {
 		next = slog.DiscardHandler
 	}
 	lines := &lineBuffer{send: func(ctx context.Context, lines []string) error {
-		q, err := client.Queue(job.Queue)
+		q, err := client.ForPool(job.Queue)
 		if err != nil {
 			return err
 		}
@@ -206,9 +168,9 @@ type lineBuffer struct {
 }
 
 const (
-	gatherFor = 100 * time.Millisecond
-	gatherMax = 50              // lines that are sent at once
-	sendFor   = 5 * time.Second // bounds one try in the background
+	flushDelay   = 100 * time.Millisecond
+	maxGathered  = 50              // lines that are sent at once
+	flushTimeout = 5 * time.Second // bounds one try in the background
 )
 
 // Write takes one record's line: [slog.TextHandler] makes one call for each.
@@ -224,15 +186,15 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 	b.lines = append(b.lines, string(line[:min(len(line), maxLogLine+1)]))
 	switch {
 	case b.timer == nil:
-		b.timer = time.AfterFunc(gatherFor, b.sendLater)
-	case len(b.lines) == gatherMax:
+		b.timer = time.AfterFunc(flushDelay, b.sendLater)
+	case len(b.lines) == maxGathered:
 		b.timer.Reset(0)
 	}
 	return len(line), nil
 }
 
 func (b *lineBuffer) sendLater() {
-	ctx, cancel := context.WithTimeout(context.Background(), sendFor)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	_ = b.flush(ctx)
 }
