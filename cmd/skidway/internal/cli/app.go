@@ -24,10 +24,10 @@ type App struct {
 	Redis, Prefix string
 }
 
-// EmbeddedURL is the Redis inside the process.
+// EmbeddedURL is the URL of the Redis inside the process.
 const EmbeddedURL = "embedded:"
 
-// URL is where the Redis is that several processes share.
+// URL returns the URL of the Redis that several processes share.
 func (a *App) URL() string {
 	for _, url := range []string{a.Redis, os.Getenv("SKIDWAY_REDIS"), os.Getenv("REDIS_URL")} {
 		if url != "" {
@@ -37,12 +37,12 @@ func (a *App) URL() string {
 	return rdb.DefaultURL
 }
 
-// Open connects and refuses a server that is not fit.
+// Open connects to a Redis. A server that Skidway cannot use is an error.
 func (a *App) Open(ctx context.Context, url string) (*rdb.DB, error) {
 	return OpenAt(ctx, url, a.Prefix)
 }
 
-// OpenAt connects to a Redis and refuses a server that is not fit.
+// OpenAt is [App.Open] with a prefix for all keys.
 func OpenAt(ctx context.Context, url, prefix string) (*rdb.DB, error) {
 	db, err := rdb.Open(ctx, url, rdb.Options{Prefix: prefix})
 	if err != nil {
@@ -54,13 +54,13 @@ func OpenAt(ctx context.Context, url, prefix string) (*rdb.DB, error) {
 	return db, nil
 }
 
-// OpenError tells a URL or prefix that makes no sense from a server that is
-// away or refuses.
+// OpenError turns the error of an invalid URL or prefix into an error of usage, and
+// explains that of a server that refuses the connection.
 func OpenError(err error) error {
-	var away *rdb.UnreachableError
+	var unreachable *rdb.UnreachableError
 	var answer redis.Error
 	switch {
-	case errors.As(err, &away):
+	case errors.As(err, &unreachable):
 		return err
 	case errors.As(err, &answer):
 		return fmt.Errorf("redis refuses this connection: %w: check user, password and database in the URL", err)
@@ -68,16 +68,16 @@ func OpenError(err error) error {
 	return AsUsage(err)
 }
 
-// WithRedis opens the Redis that several processes share for as long as f runs.
-// alone says what else to do, for those who have only the embedded one.
-func (a *App) WithRedis(ctx context.Context, alone string, f func(*rdb.DB) error) (err error) {
+// WithRedis opens the Redis that several processes share for as long as f runs. It
+// refuses the embedded one, with alternative as the end of the message.
+func (a *App) WithRedis(ctx context.Context, alternative string, f func(*rdb.DB) error) (err error) {
 	db, err := a.Open(ctx, a.URL())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if db.Embedded() {
-		return WrongUsage("the embedded Redis ends with this process, so nobody else would see what is in it: give --redis the URL of a server%s", alone)
+		return WrongUsage("the embedded Redis ends with this process, so nobody else would see what is in it: give --redis the URL of a server%s", alternative)
 	}
 	return f(db)
 }

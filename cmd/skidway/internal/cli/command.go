@@ -13,9 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Group makes a command that only holds others: alone it prints its help, and
-// what it does not hold is wrong usage. (Cobra by itself takes an unknown
-// command below the first level for a wish for help.)
+// Group completes a command that only has subcommands: alone it prints its help, and
+// an unknown subcommand is wrong usage. (Cobra prints the help for an unknown command
+// below the first level.)
 func Group(c *cobra.Command) *cobra.Command {
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = Action(func(c *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func HelpCommand() *cobra.Command {
 	}
 }
 
-// Action marks the errors of a command that was started, see ExitCode.
+// Action returns f as a RunE that marks its errors, for [ExitCode].
 func Action(f func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := f(c, args)
@@ -69,8 +69,8 @@ func Action(f func(*cobra.Command, []string) error) func(*cobra.Command, []strin
 	}
 }
 
-// Args declares the arguments of a command by their names: a plain name is
-// needed, one in brackets may be left out.
+// Args declares the arguments of a command by their names. A name in brackets is
+// optional.
 func Args(names ...string) cobra.PositionalArgs {
 	surplus := "one is enough"
 	if len(names) > 1 {
@@ -79,7 +79,7 @@ func Args(names ...string) cobra.PositionalArgs {
 	return ArgsOr(surplus, names...)
 }
 
-// ArgsOr is [Args] with what is said of an argument too many.
+// ArgsOr is [Args] with the hint for a surplus argument.
 func ArgsOr(surplus string, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > len(names) {
@@ -92,24 +92,25 @@ func ArgsOr(surplus string, names ...string) cobra.PositionalArgs {
 	}
 }
 
-// OneOrMore wants arguments and says of what kind.
-func OneOrMore(what string) cobra.PositionalArgs {
+// OneOrMore declares one or more arguments with this name.
+func OneOrMore(name string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return errors.New("missing " + what)
+			return errors.New("missing " + name)
 		}
 		return nil
 	}
 }
 
-// YesFlag adds the flag that answers all questions.
+// YesFlag adds the flag that skips [App.Confirm].
 func YesFlag(c *cobra.Command, yes *bool) {
 	c.Flags().BoolVarP(yes, "yes", "y", false, "don't ask")
 }
 
 var errNotConfirmed = errors.New("nothing was changed")
 
-// Confirm asks a person, who has to say yes.
+// Confirm asks a question on the terminal. Any answer but yes is an error, and so is
+// the lack of a terminal.
 func (a *App) Confirm(c *cobra.Command, question string) error {
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) || !a.Console.Terminal {

@@ -14,25 +14,25 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// A Console tells people on standard error what happens. It is safe for
-// concurrent use.
+// A Console prints messages for people on standard error. It is safe for concurrent
+// use.
 type Console struct {
 	Out      *os.File
 	Terminal bool
 	Quiet    bool
 
 	mu    sync.Mutex
-	above io.Writer // prints above the progress bar while there is one
+	above io.Writer // prints above the progress bar; nil without one
 }
 
-// Notice tells something that is no error.
+// Notice prints a line that is no error, unless the console is quiet.
 func (c *Console) Notice(format string, args ...any) {
 	if !c.Quiet {
 		c.Line(fmt.Sprintf(format, args...))
 	}
 }
 
-// Problem tells what went wrong, with a file or with all.
+// Problem prints an error. file is what it is about, or empty.
 func (c *Console) Problem(file string, err error) {
 	text := "skidway: "
 	if file != "" {
@@ -41,7 +41,7 @@ func (c *Console) Problem(file string, err error) {
 	c.Line(text + err.Error())
 }
 
-// Hint follows a problem.
+// Hint prints a line that belongs to the problem before it.
 func (c *Console) Hint(text string) { c.Line("skidway: " + text) }
 
 // Line prints a line, above the progress bar while there is one.
@@ -52,11 +52,11 @@ func (c *Console) Line(text string) {
 	if c.above != nil {
 		to = c.above
 	}
-	_, _ = fmt.Fprintln(to, Printable(text)) // nobody is left to be told
+	_, _ = fmt.Fprintln(to, Printable(text)) // there is no other place to report the error
 }
 
-// Printable makes one line of a text and takes out what a terminal might obey:
-// names of files come from anywhere.
+// Printable returns a text as one line without control characters, which could
+// change the terminal: names of files come from anywhere.
 func Printable(text string) string {
 	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; ")
 	return strings.Map(func(r rune) rune {
@@ -67,14 +67,14 @@ func Printable(text string) string {
 	}, text)
 }
 
-// refresh is how often progress is looked at.
+// refresh is how often the progress bar is redrawn.
 const refresh = 100 * time.Millisecond
 
-// barWidth is the widest that a progress line gets, in columns.
+// barWidth is the width of the progress line in columns.
 const barWidth = 78
 
-// ShowBytes shows a bar of the bytes dealt with, on a terminal, until stop is
-// called. lines may be nil.
+// ShowBytes shows a progress bar for total bytes, on a terminal, until stop is called.
+// bytes and lines return what is done so far; lines may be nil.
 func (c *Console) ShowBytes(total int64, bytes, lines func() int64) (stop func()) {
 	parts := []decor.Decorator{
 		decor.Percentage(decor.WC{W: 5}),
@@ -88,7 +88,7 @@ func (c *Console) ShowBytes(total int64, bytes, lines func() int64) (stop func()
 		mpb.AppendDecorators(parts...))
 }
 
-// ShowLines shows how many lines are counted, where nobody knows of how many.
+// ShowLines shows how many lines are done, where the total is unknown.
 func (c *Console) ShowLines(lines func() int64) (stop func()) {
 	return c.show(0, lines, mpb.SpinnerStyle("|", "/", "-", `\`), mpb.BarWidth(1),
 		mpb.AppendDecorators(lineCount(lines), decor.AverageSpeed(0, "  %.0f lines/s")))
@@ -103,8 +103,8 @@ func (c *Console) show(total int64, current func() int64, style mpb.BarFillerBui
 		return func() {}
 	}
 	container := mpb.New(mpb.WithOutput(c.Out), mpb.WithWidth(barWidth))
-	// A bar that is made with its total is over when it is full; this one
-	// stays until what was shipped is counted too.
+	// A bar that is created with its total ends when it is full. This one stays
+	// until the shipped files are counted too.
 	bar := container.New(0, style, append(options, mpb.BarRemoveOnComplete())...)
 	bar.SetTotal(total, false)
 	c.mu.Lock()

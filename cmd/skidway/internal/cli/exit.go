@@ -18,13 +18,13 @@ const (
 	ExitUnreachable = 3 // Redis could not be reached
 )
 
-// A usageError is a command line that asks for what there is not.
+// A usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// AsUsage makes an error one of a wrong command line.
+// AsUsage returns err as an error in the command line, which ends it with [ExitUsage].
 func AsUsage(err error) error { return &usageError{err} }
 
 // WrongUsage returns an error that ends the command with [ExitUsage].
@@ -32,8 +32,8 @@ func WrongUsage(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// An actionError comes out of a command that was started. All other errors are
-// cobra's, about the command line.
+// An actionError is an error of a command that was started. All other errors come from
+// cobra, and are about the command line.
 type actionError struct{ err error }
 
 func (e *actionError) Error() string { return e.err.Error() }
@@ -43,19 +43,20 @@ func (e *actionError) Unwrap() error { return e.err }
 func ExitCode(err error) int {
 	var usage *usageError
 	var action *actionError
-	var away *rdb.UnreachableError
+	var unreachable *rdb.UnreachableError
 	switch {
 	case err == nil:
 		return ExitDone
 	case errors.As(err, &usage), !errors.As(err, &action):
 		return ExitUsage
-	case errors.As(err, &away):
+	case errors.As(err, &unreachable):
 		return ExitUnreachable
 	}
 	return ExitFailed
 }
 
-// InvalidAsUsage makes it wrong usage to name or give what can't be.
+// InvalidAsUsage returns the library's errors of invalid names and values as errors in
+// the command line, and others as they are.
 func InvalidAsUsage(err error) error {
 	var name *distribute.InvalidNameError
 	var window *distribute.InvalidWindowError

@@ -34,8 +34,8 @@ func (a *App) Print(format string, table, csv, json func(io.Writer) error) error
 	return a.Write(map[string]func(io.Writer) error{"table": table, "csv": csv, "json": json}[format])
 }
 
-// Write writes to standard output through one buffer. That it can't be written
-// is an error.
+// Write writes to standard output through one buffer. Not to be able to write is an
+// error.
 func (a *App) Write(result func(io.Writer) error) error {
 	out := bufio.NewWriter(a.Out)
 	err := result(out)
@@ -71,20 +71,20 @@ func WriteJSONLine(out io.Writer, object any) error {
 // WriteCSV writes rows, the first of which is the heading.
 func WriteCSV(out io.Writer, rows [][]string) error {
 	w := csv.NewWriter(out)
-	_ = w.WriteAll(rows) // Error tells
+	_ = w.WriteAll(rows) // Error returns the error
 	return w.Error()
 }
 
-// PrintWord prints a line, or an object in JSON.
+// PrintWord prints word as a line, or object in JSON.
 func (a *App) PrintWord(format, word string, object any) error {
 	line := func(out io.Writer) error { _, err := fmt.Fprintln(out, word); return err }
 	return a.Print(format, line, line, func(out io.Writer) error { return WriteJSON(out, object) })
 }
 
-// Digits is a number as text.
+// Digits returns a number as text.
 func Digits(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// Stamp is a time for programs, or "" for none.
+// Stamp returns a time for programs, "" for the zero time.
 func Stamp(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -92,7 +92,7 @@ func Stamp(at time.Time) string {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// Cut shortens a text to width at its end.
+// Cut returns the first width columns of a text, on one line.
 func Cut(text string, width int) string {
 	runes := []rune(Printable(text))
 	if len(runes) <= width {
@@ -101,8 +101,8 @@ func Cut(text string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// Tail shortens a text to width by what it begins with: the end of a path tells
-// more.
+// Tail returns the last width columns of a text, on one line. The end of a path says
+// more than its beginning.
 func Tail(text string, width int) string {
 	runes := []rune(Printable(text))
 	if len(runes) <= width {
@@ -111,7 +111,7 @@ func Tail(text string, width int) string {
 	return "…" + string(runes[len(runes)-width+1:])
 }
 
-// LocalTime is a time for people.
+// LocalTime returns a time for people, in the zone of this machine.
 func LocalTime(at time.Time) string {
 	if at.IsZero() {
 		return "never"

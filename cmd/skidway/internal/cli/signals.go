@@ -9,14 +9,13 @@ import (
 	"syscall"
 )
 
-// Why a command ended before it was through.
+// Errors of commands that a signal ended.
 var (
 	ErrStoppedAtOnce = errors.New("stopped at once, what was in hand is not counted: run it again")
 	ErrStoppedEarly  = errors.New("stopped before the end: run it again for the rest")
 )
 
-// A Stopper turns Ctrl-C and SIGTERM into a gentle end, and the second of them
-// into an end at once.
+// A Stopper reports the first Ctrl-C or SIGTERM.
 type Stopper struct {
 	Quit chan struct{} // closed by the first signal
 }
@@ -31,8 +30,9 @@ func (s *Stopper) Stopped() bool {
 	}
 }
 
-// Listen handles signals until end is called. The second signal ends the
-// context with ErrStoppedAtOnce; a third is left to the system.
+// Listen handles signals until end is called. The first one closes the channel of the
+// Stopper, the second cancels the context with [ErrStoppedAtOnce], and the third ends
+// the process.
 func (c *Console) Listen(ctx context.Context) (_ context.Context, s *Stopper, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s = &Stopper{Quit: make(chan struct{})}
@@ -64,10 +64,9 @@ func (c *Console) Listen(ctx context.Context) (_ context.Context, s *Stopper, en
 	}
 }
 
-// Follow takes a page of what is there and waits for more, in turn, until
-// Ctrl-C, which ends it after the page in hand, however much there is behind it.
-// take prints and acknowledges one page; wait blocks until there is something to
-// take, or its context ends.
+// Follow calls take and wait in turn until Ctrl-C, which lets a running take finish.
+// take prints and acknowledges one page. wait blocks until there is another page, or
+// until its context ends.
 func (a *App) Follow(ctx context.Context, take, wait func(context.Context) error) error {
 	ctx, stop, end := a.Console.Listen(ctx)
 	defer end()

@@ -87,25 +87,25 @@ func (c *Choice) Set(text string) error {
 func (c *Choice) String() string { return c.Word }
 func (c *Choice) Type() string   { return strings.Join(c.Words, "|") }
 
-// Complete offers words for a flag in the shell.
+// Complete sets the words that the shell offers for a flag.
 func Complete(c *cobra.Command, flag string, words ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// A Span is a length of time above zero.
+// A Span is a duration of at least [MinSpan].
 type Span time.Duration
 
 func (s *Span) Set(text string) error {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < LeastSpan {
-		return errors.New("want a length of time such as 10s or 2m, at least " + LeastSpan.String())
+	if err != nil || d < MinSpan {
+		return errors.New("want a length of time such as 10s or 2m, at least " + MinSpan.String())
 	}
 	*s = Span(d)
 	return nil
 }
 
-// LeastSpan is the shortest lease: a heartbeat comes three times in it.
-const LeastSpan = 100 * time.Millisecond
+// MinSpan is the shortest lease, which has three heartbeats.
+const MinSpan = 100 * time.Millisecond
 
 func (s *Span) String() string {
 	if *s == 0 {
@@ -116,7 +116,7 @@ func (s *Span) String() string {
 
 func (*Span) Type() string { return "TIME" }
 
-// A Number is whole, and zero or more.
+// A Number is a whole number, zero or more.
 type Number int
 
 func (n *Number) Set(text string) error {
@@ -131,7 +131,7 @@ func (n *Number) Set(text string) error {
 func (n *Number) String() string { return strconv.Itoa(int(*n)) }
 func (*Number) Type() string     { return "N" }
 
-// ReadSecret reads a password from the first line of a file.
+// ReadSecret returns the first line of a file.
 func ReadSecret(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

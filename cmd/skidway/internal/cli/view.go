@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// A Column is one thing that a [View] shows of each row.
+// A Column is one value that a [View] prints of each row.
 type Column[T any] struct {
-	Key   string         // heading in CSV and name in JSON; empty: it is in tables only
-	Head  string         // heading in tables; empty: it is in no table
-	Right bool           // its cells are aligned to the right
+	Key   string         // heading in CSV and name in JSON; empty: the column is in tables only
+	Head  string         // heading in tables; empty: the column is in CSV and JSON only
+	Right bool           // aligns the cells to the right
 	Value func(T) any    // in CSV and JSON
-	Cell  func(T) string // in tables; nil: the value, as CSV has it
-	Omit  bool           // JSON leaves it out when it is zero or empty
-	Only  string         // "csv" or "json" for a key that only that format has
+	Cell  func(T) string // in tables; nil: the value as in CSV
+	Omit  bool           // leaves zero and empty values out of JSON
+	Only  string         // "csv" or "json": the key is in that format only
 }
 
 // Of returns a view of rows that hold what another view prints.
@@ -84,7 +84,7 @@ func (v View[T]) CSV(rows []T) [][]string {
 	return records
 }
 
-// Object returns a row as JSON has it.
+// Object returns a row as a JSON object.
 func (v View[T]) Object(row T) (o Object) {
 	for _, c := range v {
 		if c.Key == "" || c.Only == "csv" {
@@ -98,7 +98,7 @@ func (v View[T]) Object(row T) (o Object) {
 	return o
 }
 
-// Objects returns rows as JSON has them. It is never nil.
+// Objects returns rows as JSON objects, never nil.
 func (v View[T]) Objects(rows []T) []Object {
 	objects := make([]Object, len(rows))
 	for i, row := range rows {
@@ -107,8 +107,8 @@ func (v View[T]) Objects(rows []T) []Object {
 	return objects
 }
 
-// PrintView prints rows by a view. In JSON it prints object, or the array of the
-// rows if that is nil.
+// PrintView prints rows by a view. In JSON it prints object, or an array of the rows if
+// object is nil.
 func PrintView[T any](a *App, format string, v View[T], rows []T, object any) error {
 	if object == nil {
 		object = v.Objects(rows)
@@ -146,7 +146,7 @@ func PrintFigures[T any](a *App, format string, v View[T], row T, key, name, val
 		func(out io.Writer) error { return WriteJSON(out, v.Object(row)) })
 }
 
-// text is a value as CSV has it.
+// text returns a value as it is in CSV.
 func text(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -203,7 +203,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// ErrorText is the text of an error, "" for none.
+// ErrorText returns the text of an error, "" for nil.
 func ErrorText(err error) string {
 	if err == nil {
 		return ""
@@ -211,10 +211,10 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// TableWidth is how wide tables get, in columns.
+// TableWidth is the width of tables in columns.
 const TableWidth = 80
 
-// A Table has its numbers on the right and everything else on the left.
+// A Table is text in columns.
 type Table struct {
 	Heads []string
 	Right []bool // by column
@@ -246,7 +246,7 @@ func (t *Table) Write(out io.Writer) error {
 				line.WriteString(cell + pad)
 			}
 		}
-		_, _ = fmt.Fprintln(w, strings.TrimRight(line.String(), " ")) // Flush tells
+		_, _ = fmt.Fprintln(w, strings.TrimRight(line.String(), " ")) // Flush returns the error
 	}
 	return w.Flush()
 }

@@ -17,18 +17,18 @@ import (
 	"skidway/queue"
 )
 
-// A config is what a worker's configuration file says. What it leaves out has
-// its default. Every value that is no list or map can also be given by an
-// environment variable, which wins: see [config.fromEnvironment].
+// A config is the configuration of a worker. A zero value means the default. An
+// environment variable overrides any value that is not a list or map: see
+// [config.fromEnvironment].
 type config struct {
 	Redis     string           `yaml:"redis"`
 	Prefix    string           `yaml:"prefix"`
-	Listen    string           `yaml:"listen"`   // for health and metrics; empty: nowhere
+	Listen    string           `yaml:"listen"`   // for health and metrics; empty: it does not listen
 	Revision  wholeNumber      `yaml:"revision"` // of the schedules
 	Log       logConfig        `yaml:"log"`
 	Worker    workerConfig     `yaml:"worker"`
 	Queues    []queueConfig    `yaml:"queues"`
-	Channels  []string         `yaml:"channels"` // of logs, whose counts are among the metrics
+	Channels  []string         `yaml:"channels"` // of logs, to have in the metrics
 	Kinds     kindsConfig      `yaml:"kinds"`
 	Schedules []scheduleConfig `yaml:"schedules"`
 
@@ -65,7 +65,7 @@ type queueConfig struct {
 	Name        string           `yaml:"name"`
 	Weight      wholeNumber      `yaml:"weight"`
 	Concurrency wholeNumber      `yaml:"concurrency"`
-	Retention   *retentionConfig `yaml:"retention"` // missing: as Redis has it
+	Retention   *retentionConfig `yaml:"retention"` // missing: as it is in Redis
 }
 
 type retentionConfig struct {
@@ -79,11 +79,11 @@ type keepConfig struct {
 	Age   duration    `yaml:"age"`
 }
 
-// maxConfig is the most bytes of a configuration.
+// maxConfig bounds the bytes of a configuration file.
 const maxConfig = 1 << 20
 
-// readConfig reads a configuration; "" is an empty one. What is in the
-// environment wins. Its errors are a [configError].
+// readConfig reads a configuration and the environment, and checks both. An empty name
+// means no file. Its errors are of type [configError].
 func readConfig(file string, environment func(string) (string, bool)) (*config, error) {
 	c := &config{file: file}
 	if file != "" {
@@ -101,13 +101,13 @@ func readConfig(file string, environment func(string) (string, bool)) (*config, 
 	return c, c.check()
 }
 
-// readBounded reads a file that is to be small.
+// readBounded reads a file of at most maxConfig bytes.
 func readBounded(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // it is only read
 	text, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
 	switch {
 	case err != nil:
@@ -118,7 +118,7 @@ func readBounded(path string) ([]byte, error) {
 	return text, nil
 }
 
-// withoutPath is for errors that are told with the path already.
+// withoutPath removes the path from an error, for messages that have it already.
 func withoutPath(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
@@ -127,7 +127,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// parse reads the text of a file. Names that are not known are refused.
+// parse reads the text of a file. It refuses unknown names.
 func (c *config) parse(text []byte) error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if at := invalidUTF8(text); at >= 0 {
@@ -151,7 +151,7 @@ func (c *config) parse(text []byte) error {
 	return nil
 }
 
-// invalidUTF8 is where a text stops being UTF-8, or below zero.
+// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1.
 func invalidUTF8(text []byte) int {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRune(text[at:])
@@ -163,8 +163,8 @@ func invalidUTF8(text []byte) int {
 	return -1
 }
 
-// yamlError says where the text is wrong. It has only the message, not the whole
-// error, which has the lines around in it: there may be secrets.
+// yamlError returns an error with the line and message of err. The text of err itself
+// has the lines around, which may hold secrets.
 func (c *config) yamlError(err error) error {
 	wrong := &configError{file: c.file, err: err}
 	var at *lineError
@@ -191,7 +191,7 @@ type scheduleConfig struct {
 	line int
 }
 
-// UnmarshalYAML notes where the schedule is.
+// UnmarshalYAML remembers the line of the schedule.
 func (s *scheduleConfig) UnmarshalYAML(node ast.Node) error {
 	type plain scheduleConfig
 	p := plain{line: node.GetToken().Position.Line}
@@ -202,7 +202,7 @@ func (s *scheduleConfig) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// schedule is the schedule as Redis is to have it.
+// schedule returns the schedule as it is stored in Redis.
 func (s *scheduleConfig) schedule(revision wholeNumber) (queue.CronSchedule, error) {
 	args, err := json.Marshal(s.Job.Args)
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *scheduleConfig) schedule(revision wholeNumber) (queue.CronSchedule, err
 	}, nil
 }
 
-// A jobYAML is a job, with the names that it has in JSON.
+// A jobYAML is a job, with the field names of JSON.
 type jobYAML struct{ queue.NewJob }
 
 // UnmarshalYAML reads the job as JSON.

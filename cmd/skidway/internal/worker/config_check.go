@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/goccy/go-yaml/ast"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/cmd/skidway/internal/jobs"
@@ -18,7 +22,7 @@ import (
 	"skidway/workers"
 )
 
-// check refuses what can't be right, as far as that can be told without Redis.
+// check checks all that can be checked without Redis.
 func (c *config) check() error {
 	for _, check := range []func() error{c.checkWords, c.checkWorker, c.checkQueues, c.checkChannels, c.checkSchedules} {
 		if err := check(); err != nil {
@@ -48,8 +52,8 @@ func (c *config) checkWords() error {
 }
 
 func (c *config) checkWorker() error {
-	if lease := time.Duration(c.Worker.Lease); lease != 0 && lease < cli.LeastSpan {
-		return c.wrong("worker.lease", "%s: want at least %s", lease, cli.LeastSpan)
+	if lease := time.Duration(c.Worker.Lease); lease != 0 && lease < cli.MinSpan {
+		return c.wrong("worker.lease", "%s: want at least %s", lease, cli.MinSpan)
 	}
 	for _, k := range append(c.Kinds.list(), kindEntry{place: "worker", backoff: c.Worker.Backoff}) {
 		if !(k.backoff.Jitter <= 1) {
@@ -86,7 +90,7 @@ func (c *config) checkQueues() error {
 	return nil
 }
 
-// channelName is what distribute lets be the name of a channel.
+// channelName matches the names that distribute accepts for channels.
 var channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 func (c *config) checkChannels() error {
@@ -101,8 +105,7 @@ func (c *config) checkChannels() error {
 	return nil
 }
 
-// checkSchedules refuses schedules that could never fire, or whose jobs no worker
-// could run.
+// checkSchedules refuses schedules that never fire, or whose jobs no worker can run.
 func (c *config) checkSchedules() error {
 	names := map[string]bool{}
 	for _, s := range c.Schedules {
@@ -148,7 +151,7 @@ func (s *scheduleConfig) check() error {
 	return err
 }
 
-// checkKinds makes the kinds, as a worker would, and gives their names.
+// checkKinds makes the kinds as a worker does, and returns their names.
 func (c *config) checkKinds() ([]string, error) {
 	set, err := newKindSet(nil, c)
 	if err != nil {
@@ -158,11 +161,100 @@ func (c *config) checkKinds() ([]string, error) {
 	return set.names(), nil
 }
 
-// configurationError makes it wrong usage that a configuration can't be used.
+// configurationError turns errors of a configuration into errors of usage.
 func configurationError(err error) error {
 	var wrong *configError
 	if errors.As(err, &wrong) {
 		return cli.AsUsage(fmt.Errorf("configuration: %w", err))
 	}
 	return err
+}
+
+// A lineError is an error at a line of the file.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return e.err.Error() }
+func (e *lineError) Unwrap() error { return e.err }
+
+// A configError is an error in a configuration, with its place.
+type configError struct {
+	file string // empty: the error is not in a file
+	line int    // 0: unknown
+	err  error
+}
+
+func (e *configError) Error() string {
+	switch {
+	case e.file == "":
+		return e.err.Error()
+	case e.line == 0:
+		return e.file + ": " + e.err.Error()
+	}
+	return e.file + ":" + strconv.Itoa(e.line) + ": " + e.err.Error()
+}
+
+func (e *configError) Unwrap() error { return e.err }
+
+// An origin has the places that the values of a configuration come from, by path: as
+// kinds.email.send.host or queues[0].name.
+type origin struct {
+	lines     map[string]int    // line numbers in the file
+	variables map[string]string // environment variables that are set
+}
+
+// note remembers the lines of a node and of all nodes below.
+func (o *origin) note(node ast.Node, place string) {
+	if _, known := o.lines[place]; !known {
+		o.lines[place] = node.GetToken().Position.Line
+	}
+	switch node := node.(type) {
+	case *ast.AnchorNode:
+		o.note(node.Value, place)
+	case *ast.MappingNode:
+		for _, value := range node.Values {
+			o.note(value, place)
+		}
+	case *ast.MappingValueNode:
+		key := node.Key.GetToken()
+		below := strings.TrimPrefix(place+"."+key.Value, ".")
+		o.lines[below] = key.Position.Line
+		o.note(node.Value, below)
+	case *ast.SequenceNode:
+		for i, value := range node.Values {
+			o.note(value, fmt.Sprintf("%s[%d]", place, i))
+		}
+	}
+}
+
+// line returns the line of a place, or of the nearest place around it; 0 for none.
+func (o *origin) line(place string) int {
+	for place != "" {
+		if line, known := o.lines[place]; known {
+			return line
+		}
+		place = place[:max(0, strings.LastIndexAny(place, ".["))]
+	}
+	return 0
+}
+
+// wrong returns an error of the values at a place, with its line, or with the
+// variables that override it.
+func (c *config) wrong(place string, format string, values ...any) error {
+	e := &configError{c.file, c.origin.line(place), fmt.Errorf(place+": "+format, values...)}
+	if name, set := c.origin.variables[place]; set {
+		return &configError{err: fmt.Errorf("the environment variable %s: %w", name, e.err)}
+	}
+	var below []string
+	for _, other := range slices.Sorted(maps.Keys(c.origin.variables)) {
+		if strings.HasPrefix(other, place+".") {
+			below = append(below, c.origin.variables[other])
+		}
+	}
+	if len(below) > 0 {
+		e.err = fmt.Errorf("%w (with %s of the environment)", e.err, strings.Join(below, ", "))
+	}
+	return e
 }

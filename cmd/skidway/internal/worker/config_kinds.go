@@ -20,8 +20,8 @@ import (
 	"skidway/workers/kinds/request"
 )
 
-// A kindsConfig has the settings of the built-in kinds. A kind that needs some,
-// and has none, is not served.
+// A kindsConfig has the settings of the built-in kinds. A worker does not serve a kind
+// that needs settings and has none.
 type kindsConfig struct {
 	Email emailConfig `yaml:"email.send"`
 	HTTP  httpConfig  `yaml:"http.request"`
@@ -54,7 +54,7 @@ func (k *kindsConfig) list() []kindEntry {
 	}
 }
 
-// KindSettings are what all kinds have. (The YAML package can embed exported
+// KindSettings are the settings that all kinds have. (The YAML package embeds exported
 // types only.)
 type KindSettings struct {
 	Timeout     duration      `yaml:"timeout"`
@@ -160,8 +160,8 @@ func (c *execConfig) settings() command.Config {
 	return s
 }
 
-// logsTimeout bounds the jobs of logs where nothing else does: files may be large
-// and workers few.
+// logsTimeout is the default timeout of the jobs of logs: files may be large and
+// workers few.
 const logsTimeout = 24 * time.Hour
 
 func (c *logsConfig) settings() (logs.Config, error) {
@@ -182,7 +182,7 @@ func (c *logsConfig) kind() workers.Kind {
 	return k
 }
 
-// settings are those of the pool, without queues.
+// settings returns the configuration of the pool, without queues.
 func (c *workerConfig) settings() workers.Config {
 	return workers.Config{
 		Strict: c.Strict, Concurrency: int(c.Concurrency), Lease: time.Duration(c.Lease), Timeout: time.Duration(c.Timeout),
@@ -191,7 +191,7 @@ func (c *workerConfig) settings() workers.Config {
 	}
 }
 
-// queues are those of the configuration for a pool.
+// queues returns the queues for the pool.
 func (c *config) queues() []workers.Queue {
 	list := make([]workers.Queue, len(c.Queues))
 	for i, q := range c.Queues {
@@ -211,17 +211,17 @@ func (r *retentionConfig) settings() queue.Retention {
 	return queue.Retention{Dead: keep(r.Dead), Results: keep(r.Results)}
 }
 
-// A kindSet are the built-in kinds by one configuration, made with the Redis that
-// the log channels are in; it is not used before jobs run.
+// A kindSet has the built-in kinds of one configuration.
 type kindSet struct {
-	email  *email.Sender // nil: there is no mail server
+	email  *email.Sender // nil: no mail server is configured
 	http   *request.Client
-	exec   *command.Runner // nil: there are no commands
-	logs   *logs.Handlers  // nil: there are no folders
+	exec   *command.Runner // nil: no commands are configured
+	logs   *logs.Handlers  // nil: no folders are configured
 	config kindsConfig
 }
 
-// newKindSet checks the settings; its errors are a [configError].
+// newKindSet checks the settings. db is not used before jobs run. The errors are of
+// type [configError].
 func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
 	set := &kindSet{config: c.Kinds}
 	settings, err := c.Kinds.HTTP.settings()
@@ -284,7 +284,7 @@ func addKind[A queue.Args](all map[string]func(*workers.Pool), kind workers.Kind
 // names returns the names of the kinds, sorted.
 func (s *kindSet) names() []string { return slices.Sorted(maps.Keys(s.handlers())) }
 
-// close closes the connections that kinds keep. No job may run any more.
+// close closes the connections of the kinds. No job may run any more.
 func (s *kindSet) close() {
 	s.http.Close()
 	if s.email != nil {

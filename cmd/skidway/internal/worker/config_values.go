@@ -15,60 +15,69 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 )
 
-// A duration is a length of time, written "90s" or "2h".
+// A textValue is a value that is read from text, in the file and in variables.
+type textValue interface{ Set(text string) error }
+
+// setNode sets a value from a node of the file.
+func setNode(value textValue, node ast.Node) error {
+	token := node.GetToken()
+	if err := value.Set(token.Value); err != nil {
+		return &lineError{token.Position.Line, err}
+	}
+	return nil
+}
+
+// A duration is written "90s" or "2h".
 type duration time.Duration
 
-// UnmarshalYAML wants a text with a unit.
-func (d *duration) UnmarshalYAML(node ast.Node) error {
-	text := node.GetToken().Value
+// Set implements [textValue].
+func (d *duration) Set(text string) error {
 	parsed, err := time.ParseDuration(text)
 	if err != nil || parsed < 0 {
-		return &lineError{node.GetToken().Position.Line, fmt.Errorf("%q is no length of time such as 90s or 2h", text)}
+		return fmt.Errorf("%q is no length of time such as 90s or 2h", text)
 	}
 	*d = duration(parsed)
 	return nil
 }
 
+// UnmarshalYAML implements [yaml.NodeUnmarshaler].
+func (d *duration) UnmarshalYAML(node ast.Node) error { return setNode(d, node) }
+
 // A wholeNumber is zero or more.
 type wholeNumber int
 
-// UnmarshalYAML reads a number as flags have it.
-func (n *wholeNumber) UnmarshalYAML(node ast.Node) error {
-	text := node.GetToken().Value
-	var parsed cli.Number
-	if err := parsed.Set(text); err != nil {
-		return &lineError{node.GetToken().Position.Line, fmt.Errorf("%q: %w", text, err)}
+// Set implements [textValue].
+func (n *wholeNumber) Set(text string) error {
+	if err := (*cli.Number)(n).Set(text); err != nil {
+		return fmt.Errorf("%q: %w", text, err)
 	}
-	*n = wholeNumber(parsed)
 	return nil
 }
 
-// A byteSize is a size, written "20MiB" or as a number.
+// UnmarshalYAML implements [yaml.NodeUnmarshaler].
+func (n *wholeNumber) UnmarshalYAML(node ast.Node) error { return setNode(n, node) }
+
+// A byteSize is written "20MiB" or as a number of bytes.
 type byteSize int64
 
-// UnmarshalYAML reads a size as flags have it.
-func (b *byteSize) UnmarshalYAML(node ast.Node) error {
-	var s cli.Size
-	if err := s.Set(node.GetToken().Value); err != nil {
-		return &lineError{node.GetToken().Position.Line, err}
-	}
-	*b = byteSize(s)
-	return nil
-}
+// Set implements [textValue].
+func (b *byteSize) Set(text string) error { return (*cli.Size)(b).Set(text) }
 
-// environmentPrefix starts the names of all variables.
+// UnmarshalYAML implements [yaml.NodeUnmarshaler].
+func (b *byteSize) UnmarshalYAML(node ast.Node) error { return setNode(b, node) }
+
+// environmentPrefix is the prefix of all variables.
 const environmentPrefix = "SKIDWAY_"
 
-// fromEnvironment overrides values by variables: SKIDWAY_ and the names on the
-// way to the value, in capital letters, with '_' between them and for each dot.
-// An empty one is as one that is not set.
-// So worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
+// fromEnvironment overrides values by environment variables. The variable of
+// worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS. An empty variable counts as not
+// set.
 func (c *config) fromEnvironment(lookup func(string) (string, bool)) error {
 	c.origin.variables = map[string]string{}
 	return eachValue(reflect.ValueOf(c).Elem(), nil, func(path []string, value reflect.Value) error {
 		name := variable(path)
 		text, set := lookup(name)
-		if !set || text == "" { // as of a variable that compose knows no value for
+		if !set || text == "" { // Docker Compose sets variables without a value to ""
 			return nil
 		}
 		if err := setValue(value, text); err != nil {
@@ -79,12 +88,12 @@ func (c *config) fromEnvironment(lookup func(string) (string, bool)) error {
 	})
 }
 
-// variable is the name of the variable for a value.
+// variable returns the name of the variable of a value.
 func variable(path []string) string {
 	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(strings.Join(path, "_"), ".", "_"))
 }
 
-// eachValue calls f for all values below v that are no lists or maps.
+// eachValue calls f for all values below v that are not lists or maps.
 func eachValue(v reflect.Value, path []string, f func(path []string, value reflect.Value) error) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -116,31 +125,8 @@ func eachValue(v reflect.Value, path []string, f func(path []string, value refle
 
 // setValue sets a value from text.
 func setValue(v reflect.Value, text string) error {
-	switch v.Interface().(type) {
-	case wholeNumber:
-		var n cli.Number
-		if err := n.Set(text); err != nil {
-			return fmt.Errorf("%q: %w", text, err)
-		}
-		v.SetInt(int64(n))
-		return nil
-	case secretValue:
-		v.Set(reflect.ValueOf(secretValue{text}))
-		return nil
-	case duration:
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return fmt.Errorf("%q is no length of time such as 90s or 2h", text)
-		}
-		v.SetInt(int64(d))
-		return nil
-	case byteSize:
-		var s cli.Size
-		if err := s.Set(text); err != nil {
-			return err
-		}
-		v.SetInt(int64(s))
-		return nil
+	if value, ok := v.Addr().Interface().(textValue); ok {
+		return value.Set(text)
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -164,7 +150,7 @@ func setValue(v reflect.Value, text string) error {
 // A setting is a value of the configuration.
 type setting struct{ path, variable string }
 
-// settings gives all values that are no list or map.
+// settings returns all values that are not lists or maps.
 func settings() (list []setting) {
 	var c config
 	_ = eachValue(reflect.ValueOf(&c).Elem(), nil, func(path []string, _ reflect.Value) error {
@@ -174,14 +160,14 @@ func settings() (list []setting) {
 	return list
 }
 
-// A secretValue is a text that a configuration does not hold itself: it says from
-// which file or environment variable it comes.
+// A secretValue is a text that is not in the configuration itself. The configuration
+// names the file or the environment variable that has it.
 //
 //	password: {file: /run/secrets/smtp}
 //	password: {env: SMTP_PASSWORD}
 type secretValue struct{ text string }
 
-// String keeps it out of what is printed.
+// String hides the text from logs and messages.
 func (s secretValue) String() string {
 	if s.text == "" {
 		return ""
@@ -189,7 +175,13 @@ func (s secretValue) String() string {
 	return "(secret)"
 }
 
-// UnmarshalYAML reads the text from where it is.
+// Set implements [textValue]: a variable holds the secret itself.
+func (s *secretValue) Set(text string) error {
+	s.text = text
+	return nil
+}
+
+// UnmarshalYAML reads the secret from its file or variable.
 func (s *secretValue) UnmarshalYAML(node ast.Node) error {
 	at := func(err error) error { return &lineError{node.GetToken().Position.Line, err} }
 	var from struct {

@@ -22,11 +22,11 @@ import (
 	"skidway/workers/metrics"
 )
 
-// A service is a running worker: a shift of the pool, which a new configuration
-// replaces by the next, and what stays beside them.
+// A service is a running worker process. Each configuration that it takes over starts
+// a new generation of the pool; the rest stays.
 type service struct {
-	read   func() (*config, error) // the configuration, again
-	config *config                 // what it was started with
+	read   func() (*config, error) // reads the configuration again
+	config *config                 // the first one
 
 	db       *rdb.DB
 	client   *queue.Client
@@ -35,20 +35,20 @@ type service struct {
 	log      *slog.Logger
 	level    slog.LevelVar
 	signals  chan os.Signal
-	alive    <-chan time.Time // when systemd wants a sign of life
+	alive    <-chan time.Time // ticks when systemd expects a sign of life
 
-	shift    *shift                       // that takes jobs
-	taking   atomic.Pointer[workers.Pool] // of that shift, for others to look at
-	shifts   sync.WaitGroup               // all that run jobs
-	over     chan *shift                  // those that ended by themselves
-	stopping chan struct{}                // closed when the end begins
+	generation  *generation                  // the current one, which takes jobs
+	taking      atomic.Pointer[workers.Pool] // of the current generation, for other goroutines
+	generations sync.WaitGroup               // those that run jobs
+	over        chan *generation             // sends those that ended by themselves
+	stopping    chan struct{}                // closed when the end begins
 }
 
 // run works until a signal ends it.
 func (s *service) run(ctx context.Context, c *config) (err error) {
 	s.config = c
 	s.log = c.Log.logger(os.Stderr, &s.level)
-	signal.Ignore(syscall.SIGHUP) // the configuration was just read
+	signal.Ignore(syscall.SIGHUP) // the configuration is new
 	s.db, err = cli.OpenAt(ctx, c.Redis, c.Prefix)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	s.stopping, s.over, s.signals = make(chan struct{}), make(chan *shift), make(chan os.Signal, 4)
+	s.stopping, s.over, s.signals = make(chan struct{}), make(chan *generation), make(chan os.Signal, 4)
 	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(s.signals)
 	listener, err := listen(c.Listen)
@@ -77,7 +77,7 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	return s.serve(ctx)
 }
 
-// connect makes what stays from one configuration to the next.
+// connect sets the client and the metrics, which all generations share.
 func (s *service) connect() (err error) {
 	s.client, err = queue.NewClient(s.db, &queue.Config{Middleware: []queue.Middleware{
 		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
@@ -90,19 +90,19 @@ func (s *service) connect() (err error) {
 	return err
 }
 
-// about is what is logged of the shift that begins.
+// about returns the log attributes of the current generation.
 func (s *service) about(c *config) []any {
-	return []any{"worker", s.shift.pool.Name(), "queues", queueNames(c), "kinds", s.shift.kinds.names()}
+	return []any{"worker", s.generation.pool.Name(), "queues", queueNames(c), "kinds", s.generation.kinds.names()}
 }
 
-// serve obeys signals until the worker is to end.
+// serve handles signals until the worker stops.
 func (s *service) serve(ctx context.Context) error {
 	for {
 		select {
 		case <-s.alive:
 			notifySystemd(daemon.SdNotifyWatchdog)
 		case over := <-s.over:
-			if over == s.shift { // by 'skidway workers stop'
+			if over == s.generation { // by 'skidway workers stop'
 				return errors.Join(over.err, s.stop(ctx))
 			}
 		case <-ctx.Done():
@@ -116,16 +116,16 @@ func (s *service) serve(ctx context.Context) error {
 	}
 }
 
-// stop ends all shifts: gently, or at once when another signal comes.
+// stop ends all generations: gently, or at once after another signal.
 func (s *service) stop(ctx context.Context) error {
 	close(s.stopping)
 	notifySystemd(daemon.SdNotifyStopping)
 	s.log.Info("stopping: running jobs may end, the others go back; once more stops at once",
-		"drain", cmp.Or(time.Duration(s.shift.worker.Drain), workers.DefaultDrain), "grace", cmp.Or(time.Duration(s.shift.worker.Grace), workers.DefaultGrace))
+		"drain", cmp.Or(time.Duration(s.generation.worker.Drain), workers.DefaultDrain), "grace", cmp.Or(time.Duration(s.generation.worker.Grace), workers.DefaultGrace))
 	ended := make(chan struct{})
 	go func() {
-		_ = s.shift.pool.Stop(ctx) // it ends
-		s.shifts.Wait()
+		_ = s.generation.pool.Stop(ctx) // the error is that of Run, which is reported there
+		s.generations.Wait()
 		close(ended)
 	}()
 	for {
@@ -143,7 +143,7 @@ func (s *service) stop(ctx context.Context) error {
 	}
 }
 
-// tick makes the signs of life that systemd wants, if it does.
+// tick starts the signs of life for systemd, if it expects any.
 func (s *service) tick() (end func()) {
 	watchdog, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -157,25 +157,25 @@ func (s *service) tick() (end func()) {
 	return ticker.Stop
 }
 
-// notifySystemd tells systemd how the service stands, where it asks for that.
+// notifySystemd sends a state to systemd, if it started this process.
 func notifySystemd(state string) { _, _ = daemon.SdNotify(false, state) }
 
-// reloadFor is how long taking over a configuration may take: what is not in
-// Redis by then is not taken over.
-const reloadFor = 5 * time.Second
+// reloadTimeout bounds the time in which a new configuration is stored in Redis.
+const reloadTimeout = 5 * time.Second
 
-// errReload is why a reload was given up.
-var errReload = errors.New("redis did not take it over within " + reloadFor.String())
+// errReload is the cause of a reload that took too long.
+var errReload = errors.New("redis did not take it over within " + reloadTimeout.String())
 
-// reload takes over the configuration as it is now, if it is right.
+// reload reads the configuration again and begins a generation with it, if it is
+// valid.
 func (s *service) reload(ctx context.Context) {
 	notifySystemd(daemon.SdNotifyReloading)
 	defer notifySystemd(daemon.SdNotifyReady)
-	if s.shift.pool.IsQuiet() { // a new shift would take jobs again, and outlive "workers stop"
+	if s.generation.pool.IsQuiet() { // a new generation would take jobs again
 		s.log.Warn("told to take no more jobs: the configuration is not read again")
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, reloadFor, errReload)
+	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errReload)
 	defer cancel()
 	c, err := s.read()
 	if err == nil {
@@ -197,7 +197,7 @@ func (s *service) reload(ctx context.Context) {
 	s.log.Info("new configuration; jobs that run go on under the old one", s.about(c)...)
 }
 
-// logger logs as the configuration says, from a level on that may change.
+// logger returns a logger with the format of the configuration, and sets level.
 func (c *logConfig) logger(out io.Writer, level *slog.LevelVar) *slog.Logger {
 	level.Set(c.level())
 	options := &slog.HandlerOptions{Level: level}
@@ -207,7 +207,7 @@ func (c *logConfig) logger(out io.Writer, level *slog.LevelVar) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, options))
 }
 
-// level is from where on messages are logged; what it is not was refused before.
+// level returns the lowest level that is logged.
 func (c *logConfig) level() slog.Level {
 	var level slog.Level
 	if c.Level != "" {

@@ -14,9 +14,9 @@ import (
 	"skidway/workers/metrics"
 )
 
-// channelMetrics tell how log channels stand, read from Redis at each scrape: all
-// processes that watch a channel tell the same of it. A channel that there is not
-// yet has no values.
+// channelMetrics are the metrics of log channels. They are read from Redis at each
+// scrape, so that all processes report the same of a channel. A channel that does not
+// exist yet has no values.
 //
 //	skidway_log_lines_total{channel,subscriber,result}  counted, unknown_country, unparsable
 //	skidway_log_bytes_total{channel,subscriber}         of uncompressed content
@@ -49,7 +49,7 @@ func newChannelMetrics(db *rdb.DB) *channelMetrics {
 	}
 }
 
-// watch says which channels to tell of.
+// watch sets the channels to report.
 func (m *channelMetrics) watch(names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,21 +88,21 @@ func (m *channelMetrics) collect(ctx context.Context, name string, out chan<- pr
 	if err != nil {
 		return err
 	}
-	tell := func(desc *prometheus.Desc, kind prometheus.ValueType, value int64, labels ...string) {
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value int64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, kind, float64(value), append([]string{name}, labels...)...)
 	}
-	tell(m.window, prometheus.GaugeValue, status.Window)
-	tell(m.used, prometheus.GaugeValue, status.Used)
+	send(m.window, prometheus.GaugeValue, status.Window)
+	send(m.used, prometheus.GaugeValue, status.Used)
 	for _, s := range status.Subscribers {
-		if !utf8.ValidString(s.Name) { // no label may be so, and Redis may hold anything
+		if !utf8.ValidString(s.Name) { // labels must be UTF-8, names in Redis need not be
 			s.Name = strconv.QuoteToASCII(s.Name)
 		}
-		tell(m.lines, prometheus.CounterValue, s.Tally.Counted, s.Name, "counted")
-		tell(m.lines, prometheus.CounterValue, s.Tally.Unknown, s.Name, "unknown_country")
-		tell(m.lines, prometheus.CounterValue, s.Tally.Unparsable, s.Name, "unparsable")
-		tell(m.bytes, prometheus.CounterValue, s.Tally.Bytes, s.Name)
-		tell(m.files, prometheus.CounterValue, s.Tally.Files, s.Name)
-		tell(m.pending, prometheus.GaugeValue, s.Pending, s.Name)
+		send(m.lines, prometheus.CounterValue, s.Tally.Counted, s.Name, "counted")
+		send(m.lines, prometheus.CounterValue, s.Tally.Unknown, s.Name, "unknown_country")
+		send(m.lines, prometheus.CounterValue, s.Tally.Unparsable, s.Name, "unparsable")
+		send(m.bytes, prometheus.CounterValue, s.Tally.Bytes, s.Name)
+		send(m.files, prometheus.CounterValue, s.Tally.Files, s.Name)
+		send(m.pending, prometheus.GaugeValue, s.Pending, s.Name)
 	}
 	return nil
 }

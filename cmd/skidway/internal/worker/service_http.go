@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// A front is where a service answers for health, readiness and metrics.
+// A front listens for requests for health, readiness and metrics.
 type front struct {
-	listener net.Listener // nil: nowhere
+	listener net.Listener // nil: it does not listen
 }
 
-// listen takes an address; an empty one is none.
+// listen listens on an address, unless that is empty.
 func listen(address string) (*front, error) {
 	if address == "" {
 		return &front{}, nil
@@ -37,7 +37,7 @@ func (f *front) close() error {
 	return f.listener.Close()
 }
 
-// answer answers until stop is called.
+// answer serves requests until stop is called.
 func (s *service) answer(f *front) (stop func()) {
 	if f.listener == nil {
 		return func() {}
@@ -58,12 +58,12 @@ func (s *service) answer(f *front) (stop func()) {
 	}()
 	s.log.Info("health and metrics", "address", f.listener.Addr().String())
 	return func() {
-		_ = server.Close() // what was asked meanwhile is nobody's business any more
+		_ = server.Close() // ends open requests, too
 		<-over
 	}
 }
 
-// ready tells whether the worker takes jobs.
+// ready reports whether the worker takes jobs.
 func (s *service) ready(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-s.stopping:

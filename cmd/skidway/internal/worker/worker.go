@@ -17,7 +17,7 @@ import (
 	"skidway/queue"
 )
 
-// A workerFlags are the flags of skidway worker. Those that were given win over
+// workerFlags are the flags of "skidway worker". Those on the command line win over
 // the configuration and the environment.
 type workerFlags struct {
 	file           string
@@ -82,7 +82,7 @@ it takes jobs and Redis answers) and /metrics (Prometheus).`,
 	return c
 }
 
-// config reads the configuration and puts the flags over it.
+// config returns the configuration with the flags applied.
 func (f *workerFlags) config(a *cli.App) (*config, error) {
 	c, err := readConfig(f.file, os.LookupEnv)
 	if err != nil {
@@ -114,8 +114,7 @@ func (f *workerFlags) config(a *cli.App) (*config, error) {
 	if len(c.Queues) == 0 {
 		c.Queues = []queueConfig{{Name: queue.DefaultQueue}}
 	}
-	// --redis and the variables of all commands win; readConfig has looked at
-	// SKIDWAY_REDIS already.
+	// --redis wins. c.Redis has SKIDWAY_REDIS already.
 	if a.Redis != "" {
 		c.Redis = a.Redis
 	}

@@ -12,28 +12,28 @@ import (
 	"skidway/workers"
 )
 
-// A shift is a pool with the kinds of one configuration. When the next shift
-// begins it takes no more jobs, and ends when those that it runs have ended,
-// however long that takes: until then it counts beside the next.
-type shift struct {
+// A generation is a pool with the kinds of one configuration. When the next one
+// begins it takes no more jobs, and it ends when its jobs have ended, however long
+// that takes: until then both count as workers.
+type generation struct {
 	pool   *workers.Pool
 	kinds  *kindSet
 	worker workerConfig
-	err    error         // of the pool, once it is over
-	over   chan struct{} // closed: its pool has ended
+	err    error         // of the pool; set before over is closed
+	over   chan struct{} // closed when its pool has ended
 
 	mu      sync.Mutex
 	running int           // handlers
 	retired bool          // it takes no more jobs
-	idle    chan struct{} // closed: it is retired, and nothing runs
+	idle    chan struct{} // closed when it is retired and runs nothing
 }
 
-func (s *service) newShift(c *config) (*shift, error) {
+func (s *service) newGeneration(c *config) (*generation, error) {
 	set, err := newKindSet(s.db, c)
 	if err != nil {
 		return nil, err
 	}
-	h := &shift{kinds: set, worker: c.Worker, over: make(chan struct{}), idle: make(chan struct{})}
+	h := &generation{kinds: set, worker: c.Worker, over: make(chan struct{}), idle: make(chan struct{})}
 	settings := c.Worker.settings()
 	settings.Queues, settings.Hooks, settings.Logger = c.queues(), s.metrics.Hooks(), s.log
 	settings.Middleware = []workers.Middleware{h.count}
@@ -49,7 +49,7 @@ func (s *service) newShift(c *config) (*shift, error) {
 }
 
 // count is middleware that counts the handlers that run.
-func (h *shift) count(next workers.Handler) workers.Handler {
+func (h *generation) count(next workers.Handler) workers.Handler {
 	return func(ctx context.Context, job *queue.Job) error {
 		h.change(1)
 		defer h.change(-1)
@@ -57,15 +57,15 @@ func (h *shift) count(next workers.Handler) workers.Handler {
 	}
 }
 
-func (h *shift) change(by int) {
+func (h *generation) change(by int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running += by
-	h.look()
+	h.closeIdleLocked()
 }
 
-// look closes idle when it is time. The mutex is held.
-func (h *shift) look() {
+// closeIdleLocked closes idle if the generation is retired and runs nothing.
+func (h *generation) closeIdleLocked() {
 	if h.retired && h.running == 0 {
 		select {
 		case <-h.idle:
@@ -76,7 +76,7 @@ func (h *shift) look() {
 }
 
 // run runs the pool until it is stopped.
-func (h *shift) run(s *service) {
+func (h *generation) run(s *service) {
 	h.err = h.pool.Run(context.Background())
 	h.kinds.close()
 	s.log.Info("pool has ended", "worker", h.pool.Name())
@@ -87,27 +87,27 @@ func (h *shift) run(s *service) {
 	}
 }
 
-// retire lets the shift take no more jobs. What runs goes on until it ends, or
-// the service does.
-func (h *shift) retire(s *service) {
+// retire makes the generation take no more jobs. Those that it runs go on until they
+// end, or the service does.
+func (h *generation) retire(s *service) {
 	h.pool.Quiet()
 	h.mu.Lock()
 	h.retired = true
-	h.look()
+	h.closeIdleLocked()
 	h.mu.Unlock()
-	s.shifts.Go(func() {
+	s.generations.Go(func() {
 		select {
 		case <-h.idle:
 		case <-s.stopping:
 		case <-h.over:
 		}
-		_ = h.pool.Stop(context.Background()) // it ends
+		_ = h.pool.Stop(context.Background()) // the error is that of Run
 	})
 }
 
-// begin starts a shift by a configuration, instead of the one that runs.
+// begin starts a generation with a configuration, and retires the current one.
 func (s *service) begin(ctx context.Context, c *config) error {
-	next, err := s.newShift(c)
+	next, err := s.newGeneration(c)
 	if err != nil {
 		return err
 	}
@@ -115,17 +115,17 @@ func (s *service) begin(ctx context.Context, c *config) error {
 		next.kinds.close()
 		return err
 	}
-	if s.shift != nil {
-		s.shift.retire(s)
+	if s.generation != nil {
+		s.generation.retire(s)
 	}
-	s.shift = next
+	s.generation = next
 	s.taking.Store(next.pool)
-	s.shifts.Go(func() { next.run(s) })
+	s.generations.Go(func() { next.run(s) })
 	s.channels.watch(c.Channels)
 	return nil
 }
 
-// store tells Redis what a configuration says of queues and schedules.
+// store writes the queues and schedules of a configuration to Redis.
 func (s *service) store(ctx context.Context, c *config) error {
 	for _, one := range c.Queues {
 		if one.Retention == nil {
@@ -147,8 +147,7 @@ func (s *service) store(ctx context.Context, c *config) error {
 	return nil
 }
 
-// schedule stores a schedule. One that Redis has from a newer configuration
-// stays.
+// schedule stores a schedule, unless Redis has it from a newer configuration.
 func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) error {
 	schedule, err := one.schedule(c.Revision)
 	if err == nil {
@@ -158,7 +157,7 @@ func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) e
 	isRevision := errors.As(err, &revision)
 	switch {
 	case err == nil:
-		s.tellUnserved(c, one)
+		s.warnUnserved(c, one)
 		return nil
 	case isRevision && revision.Outdated():
 		s.log.Warn("a newer configuration has changed a schedule: it stays as that says", "schedule", one.Name, "error", err)
@@ -171,9 +170,9 @@ func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) e
 	return err
 }
 
-// tellUnserved tells of a schedule in a queue that this worker does not serve: it
-// fires only if another one does.
-func (s *service) tellUnserved(c *config, one scheduleConfig) {
+// warnUnserved warns of a schedule in a queue that this worker does not serve: it
+// fires only while another worker does.
+func (s *service) warnUnserved(c *config, one scheduleConfig) {
 	name := one.Job.Options.Queue
 	if name == "" {
 		name = queue.DefaultQueue
