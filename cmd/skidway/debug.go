@@ -14,15 +14,15 @@ import (
 func debugCommand(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:     "debug",
-		Short:   "Shows the inside of Skidway to those who work on it",
-		Long:    "Shows the inside of Skidway to those who work on it.",
+		Short:   "Shows internals, for the development of Skidway",
+		Long:    "Shows internals, for the development of Skidway.",
 		Example: "  skidway debug script queue/fetch",
 		Hidden:  true,
 	})
 	c.AddCommand(&cobra.Command{
 		Use:   "script [NAME]",
-		Short: "Prints a script as Redis gets it",
-		Long: `Prints a script as Redis gets it: its line numbers are those of Redis's errors.
+		Short: "Prints a script as it is sent to Redis",
+		Long: `Prints a script as it is sent to Redis, with the line numbers of Redis's errors.
 Without NAME it lists the names of all scripts.`,
 		Example: "  skidway debug script\n  skidway debug script queue/fetch",
 		Args:    cobra.MaximumNArgs(1),

@@ -49,35 +49,35 @@ func root(a *cli.App) *cobra.Command {
 wait for their readers.
 
 Jobs: "skidway enqueue" adds them, "skidway cron" adds them by the clock, and
-"skidway worker" runs them. "skidway queues", "jobs" and "workers" show how they
-stand, and "skidway doctor" looks at the Redis.
+"skidway worker" runs them. "skidway queues", "jobs" and "workers" show their
+state, and "skidway doctor" checks the Redis.
 
-Logs, in one process: "skidway logs count". Spread over many: "skidway logs
-ship" cuts log files into pieces in Redis, any number of "skidway logs work"
+Logs: "skidway logs count" counts in one process. To use many, "skidway logs
+ship" copies log files to Redis in pieces, any number of "skidway logs work"
 count them, each file once for every subscriber, and "skidway logs report"
 prints the counts.
 
-Messages: "skidway chat" has many members, "skidway mail" one receiver,
-"skidway dm" two people, and "skidway room" is a place that ends by itself.
+Messages: "skidway chat" is for groups, "skidway mail" for one receiver,
+"skidway dm" for two people, and "skidway room" for rooms that expire.
 
 Results go to standard output, everything else to standard error.
 
 Which Redis: --redis, else SKIDWAY_REDIS, else REDIS_URL, else
-redis://127.0.0.1:6379/0. ("logs count" needs none: it brings its own, unless
---redis is given.) Forms of the URL:
+redis://127.0.0.1:6379/0. ("logs count" has its own, unless --redis is given.)
+Forms of the URL:
 
   redis://[user:password@]host:port/db      one server
   rediss://...                              the same over TLS
   unix:///path/to/socket?db=0               a local socket
   redis+sentinel://h1:p,h2:p/master/db      found through Sentinels
   redis+cluster://h1:p,h2:p                 a Redis Cluster
-  embedded:                                 inside the process; keeps nothing
+  embedded:                                 inside the process, gone at its end
   @FILE                                     the URL is the first line of FILE,
                                             which keeps a password out of the
                                             list of processes
 
-Exit codes: 0 done; 1 failed, perhaps a single file, while the rest was done;
-2 wrong usage; 3 Redis not reachable.`,
+Exit codes: 0 success; 1 something failed, perhaps one file of many; 2 wrong
+usage; 3 Redis cannot be reached.`,
 		Example: `  skidway worker --config skidway.yaml
   skidway enqueue mail email.send '{"to":"ada@example.com","text":"Hello"}'
   skidway logs count /var/log/nginx
@@ -89,8 +89,8 @@ Exit codes: 0 done; 1 failed, perhaps a single file, while the rest was done;
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Redis, "redis", "", "`URL` of the Redis to use, or @FILE that holds it")
-	flags.StringVar(&a.Prefix, "prefix", "", "what every key in Redis starts with (default \"skidway\")")
-	flags.BoolVarP(&a.Console.Quiet, "quiet", "q", false, "tell only errors, no notices and no progress")
+	flags.StringVar(&a.Prefix, "prefix", "", "prefix of all keys in Redis (default \"skidway\")")
+	flags.BoolVarP(&a.Console.Quiet, "quiet", "q", false, "print only errors, no notices or progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	root.SetHelpCommand(cli.HelpCommand())
 	root.AddCommand(logs.Command(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), bench.Command(a), versionCommand(a), debugCommand(a))
@@ -102,7 +102,7 @@ func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Shows the version and the embedded country database",
-		Long:    "Shows the version, what it was built with, and the embedded country database\nwith its date and credit.",
+		Long:    "Shows the version, the Go version, and the embedded country database with its\ndate and credit.",
 		Example: "  skidway version",
 		Args:    cobra.NoArgs,
 		RunE: cli.Action(func(*cobra.Command, []string) error {

@@ -28,8 +28,9 @@ func Command(a *cli.App) *cobra.Command {
 	bench := cli.Group(&cobra.Command{
 		Use:   "bench",
 		Short: "Measures this machine and this Redis",
-		Long: `Measures what Skidway does on this machine with this Redis, beside what the
-machine could do at most, in the same run: machines differ, ratios less.`,
+		Long: `Measures Skidway on this machine with this Redis. Each run also measures plain
+Redis commands, or plain decompression, as an upper bound: ratios differ less
+between machines than rates.`,
 		Example: `  skidway bench logs
   skidway bench queue --json
   skidway bench chat`,
@@ -48,7 +49,7 @@ type rig struct {
 
 // addFlags adds the flags that all benchmarks have.
 func (r *rig) addFlags(c *cobra.Command) {
-	c.Flags().Var(&r.runs, "runs", "how often to measure everything")
+	c.Flags().Var(&r.runs, "runs", "number of runs")
 	c.Flags().BoolVar(&r.json, "json", false, "print the figures as JSON")
 }
 

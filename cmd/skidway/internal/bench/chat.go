@@ -56,26 +56,26 @@ func chatCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "chat",
 		Short: "Measures sending and reading messages",
-		Long: `Measures how many messages a second are sent to a group chat, one a call, and
-read and acknowledged by two of its members, by pages of 100; and what messages
-and members cost Redis in memory. It does so with various numbers of members:
-the cost of sending should not grow with them.
+		Long: `Measures how many messages a second are sent to a group chat, one per call, and
+read and acknowledged by two of its members, in pages of 100; and the memory
+that messages and members take in Redis. It repeats this with several numbers
+of members: the cost of sending should not grow with them.
 
-In turn with that it does the same with a Redis Stream per chat and a consumer
-group per member (XADD, XREADGROUP, XACK), which checks no sender and deletes
-nothing that all have read; it keeps what each member has read and not
-acknowledged. Then it sends to and reads from a mailbox, a conversation and a
-room. Printed are medians over the runs.
+For comparison it does the same with one Redis Stream per chat and a consumer
+group per member (XADD, XREADGROUP, XACK). A stream checks no senders, deletes
+no messages that all have read, and remembers unacknowledged messages for each
+member. Then it sends to and reads from a mailbox, a conversation and a room.
+All figures are medians over the runs.
 
-Keys have a prefix of their own, below --prefix, and are deleted afterwards.`,
+The keys have a temporary prefix below --prefix and are deleted afterwards.`,
 		Example: `  skidway bench chat
   skidway bench chat --members 2,1000 --runs 1 --json`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().Var(&b.members, "members", "how many members a chat has")
-	c.Flags().Var(&b.messages, "messages", "messages to send, each time")
-	c.Flags().Var(&b.payload, "payload", "bytes of text in each message")
-	c.Flags().Var(&b.senders, "senders", "goroutines that send")
+	c.Flags().Var(&b.members, "members", "numbers of members of a chat")
+	c.Flags().Var(&b.messages, "messages", "messages to send per measurement")
+	c.Flags().Var(&b.payload, "payload", "text of each message in bytes")
+	c.Flags().Var(&b.senders, "senders", "goroutines that send at once")
 	b.addFlags(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.measureAndPrint(c.Context()) })
 	return c

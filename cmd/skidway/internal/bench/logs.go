@@ -39,22 +39,21 @@ func logsCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs",
 		Short: "Measures shipping and counting gzip files through Redis",
-		Long: `Measures how many lines a second go end to end: shipped to Redis by this
-process, counted by a worker process and committed, for one gzip file and for
-four. In turn with each measurement the same files are only decompressed, by as
-many goroutines as there are processors, with the same library: nothing that
-counts them can be faster. Printed are medians over the runs, and of the ratios
-within a run.
+		Long: `Measures how many lines a second are shipped to Redis by this process, counted
+by a worker process and committed, for one gzip file and for four. For
+comparison it decompresses the same files with the same library, by one
+goroutine per processor: no program that counts them can be faster. All figures
+are medians over the runs; ratios are computed within a run.
 
-The worker is running when the clock starts; its peak memory is the largest of
-all runs. The channel is deleted afterwards.`,
+The worker runs before the clock starts. Its peak memory is the largest of all
+runs. The channel is deleted afterwards.`,
 		Example: `  skidway bench logs
   skidway bench logs --lines 5000000 --runs 3 --json`,
 		Args: cobra.NoArgs,
 	}
 	c.Flags().Var(&b.lines, "lines", "lines in each file")
 	b.addFlags(c)
-	c.Flags().Lookup("runs").Usage = "how often to measure each"
+	c.Flags().Lookup("runs").Usage = "number of runs"
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.measureAndPrint(c.Context()) })
 	return c
 }

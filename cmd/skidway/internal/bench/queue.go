@@ -38,34 +38,34 @@ func queueCommand(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "queue",
 		Short: "Measures adding and running jobs",
-		Long: `Measures how many jobs a second are added, one a call and in batches of 100,
+		Long: `Measures how many jobs a second are added, one per call and in batches of 100,
 and drained by one pool whose handlers do nothing; how soon an idle pool starts
-a job and how late delayed jobs start; what jobs cost Redis in memory, and an
-idle worker in commands. Producers, pool and measuring are one process.
+a job, and how late delayed jobs start; the memory that jobs take in Redis, and
+the commands that an idle worker sends. All of it runs in one process.
 
-In turn with that, the same Redis commands are sent in a bare loop that checks
-and promises nothing: pipelines of 100 XADD, then XREADGROUP COUNT 100 and one
-script with XACK and XDEL a batch, by 1 to 4 fetchers of which the fastest
-number counts. Printed are medians over the runs.
+For comparison it sends the bare Redis commands in a loop that checks nothing
+and guarantees nothing: pipelines of 100 XADD, then XREADGROUP COUNT 100 and one
+script with XACK and XDEL per batch, by 1 to 4 fetchers, of which the fastest
+number counts. All figures are medians over the runs.
 
 A drain ends when all its jobs are finished in Redis, not only handled. Lateness
-is the handler's start less the time that the job was given, for 10,000 jobs due
-over one second. Unfinished jobs are one in a hundred that a worker still holds
-when all the others are done: they keep others' memory from being freed.
+is the time from when a job is due to the start of its handler, for 10,000 jobs
+due over one second. Unfinished jobs are one in a hundred that a worker still
+holds when all others are done: they keep the memory of others in use.
 
-Nothing else should use the server meanwhile: it counts memory and commands for
-all. Keys have a prefix of their own, below --prefix, and are deleted
-afterwards. --aof changes settings of the server and sets them back.`,
+Nothing else should use the server meanwhile: it counts memory and commands of
+all clients. The keys have a temporary prefix below --prefix and are deleted
+afterwards. --aof changes settings of the server and restores them.`,
 		Example: `  skidway bench queue
   skidway bench queue --redis unix:///run/redis.sock --jobs 1000000 --json`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().Var(&b.jobs, "jobs", "jobs to add and drain, each time")
-	c.Flags().Var(&b.payload, "payload", "bytes of payload in each job")
+	c.Flags().Var(&b.jobs, "jobs", "jobs to add and drain per measurement")
+	c.Flags().Var(&b.payload, "payload", "payload of each job in bytes")
 	c.Flags().Var(&b.producers, "producers", "goroutines that add jobs")
 	c.Flags().Var(&b.concurrency, "concurrency", "handlers at once")
-	c.Flags().Var(&b.idleFor, "idle-for", "how long to count the commands of an idle worker")
-	c.Flags().BoolVar(&b.aof, "aof", false, "add and drain again with an append-only file that is synced each second")
+	c.Flags().Var(&b.idleFor, "idle-for", "time to count the commands of an idle worker")
+	c.Flags().BoolVar(&b.aof, "aof", false, "measure again with an append-only file, synced each second")
 	b.addFlags(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return b.measureAndPrint(c.Context()) })
 	return c

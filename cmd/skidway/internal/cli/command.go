@@ -42,7 +42,7 @@ func HelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]...",
 		Short:   "Shows the help of a command",
-		Long:    "Help shows what a command does, its flags and examples.",
+		Long:    "Shows what a command does, its flags and examples.",
 		Example: "  skidway help logs count",
 		RunE: Action(func(c *cobra.Command, args []string) error {
 			wanted, rest, err := c.Root().Find(args)
@@ -104,7 +104,7 @@ func OneOrMore(name string) cobra.PositionalArgs {
 
 // YesFlag adds the flag that skips [App.Confirm].
 func YesFlag(c *cobra.Command, yes *bool) {
-	c.Flags().BoolVarP(yes, "yes", "y", false, "don't ask")
+	c.Flags().BoolVarP(yes, "yes", "y", false, "skip the question for confirmation")
 }
 
 var errNotConfirmed = errors.New("nothing was changed")

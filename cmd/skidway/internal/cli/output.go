@@ -18,7 +18,7 @@ import (
 // OutputFlag adds -o: a table on a terminal, CSV otherwise.
 func OutputFlag(c *cobra.Command) *Choice {
 	format := &Choice{Words: []string{"table", "csv", "json"}}
-	c.Flags().VarP(format, "output", "o", "how to print (default: a table on a terminal, else csv)")
+	c.Flags().VarP(format, "output", "o", "output format (default: table on a terminal, else csv)")
 	Complete(c, "output", format.Words...)
 	return format
 }

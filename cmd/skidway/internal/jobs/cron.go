@@ -18,12 +18,12 @@ import (
 func Cron(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "cron",
-		Short: "Schedules that add jobs",
-		Long: `Schedules add a job to a queue each time that a cron expression says.
+		Short: "Manages schedules, which add jobs by the clock",
+		Long: `A schedule adds a job to a queue at each time of a cron expression.
 
-Every worker of the queue watches its schedules; there is no leader. Each time
-fires once, however many watch. While no worker of the queue is alive nothing
-fires; what becomes of those times --catch-up says.
+The workers of the queue fire its schedules, each time once, however many
+workers there are. While no worker of the queue runs, nothing fires; --catch-up
+decides about the times that were missed.
 
 An expression has five fields: minute, hour, day of the month, month, day of the
 week; or six, with seconds first; or it is @hourly, @daily, @weekly, @monthly,
@@ -43,16 +43,16 @@ func cronAdd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME EXPR QUEUE KIND [ARGS|-]",
 		Short: "Adds or changes a schedule",
-		Long: `Adds a schedule, or changes the one of this name in the queue, at once. ARGS is
-JSON, {} if it is left out, or - to read it from standard input.
+		Long: `Adds a schedule, or changes the one with this name in the queue. ARGS is JSON
+(default {}), or - to read it from standard input.
 
-Where the clocks go forward, times that do not exist fire when the clock has
-jumped; where they go back, a schedule at a certain hour fires once, and one of
-every hour or minute fires in both.
+When clocks go forward, a time that does not exist fires right after the change.
+When clocks go back, a schedule with a fixed hour fires once, and a schedule of
+every hour or minute fires in both hours.
 
---catch-up says what becomes of times that passed while no worker of the queue
-was alive, or Redis was away for half a minute or longer: none of them fires,
-the last one, or all.`,
+--catch-up decides about times that passed while no worker of the queue ran, or
+while Redis was away for half a minute or longer: fire none of them, the last
+one, or all.`,
 		Example: `  skidway cron add nightly "30 2 * * *" reports logs.report \
       '{"channel":"web","subscriber":"countries"}' --tz Europe/Berlin
   skidway cron add beat "@every 30s" default http.request \
@@ -64,7 +64,7 @@ the last one, or all.`,
 		_ = c.Flags().MarkHidden(flag) // the library refuses them, by name
 	}
 	c.Flags().Var(&location, "tz", "time zone of the expression (default UTC)")
-	c.Flags().Var(&catchUp, "catch-up", "what becomes of times that nobody watched")
+	c.Flags().Var(&catchUp, "catch-up", "which missed times fire later")
 	cli.Complete(c, "catch-up", catchUp.Words...)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		jobOptions, err := options.get()
@@ -111,18 +111,18 @@ func addSchedule(ctx context.Context, a *cli.App, client *queue.Client, s queue.
 
 // queueFlag adds the flag with the queue of a schedule.
 func queueFlag(c *cobra.Command, name *string) {
-	c.Flags().StringVar(name, "queue", "", "`NAME` of the queue (default: all of them)")
+	c.Flags().StringVar(name, "queue", "", "`NAME` of the queue (default: all queues)")
 }
 
 func cronRemove(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Removes a schedule",
-		Long: `Removes a schedule, at once. Jobs that it has added stay.
+		Long: `Removes a schedule. The jobs that it has added stay.
 
-One that is in the configuration of a worker comes again when a worker starts
-or reads the configuration again: take it out there first. Taken out there only,
-it stays until it is removed here.`,
+A worker adds the schedules of its configuration when it starts and when it
+reads the configuration again. So remove such a schedule from the configuration
+first, and then from Redis with this command.`,
 		Example: "  skidway cron remove nightly",
 		Args:    cli.Args("NAME"),
 	}
@@ -139,9 +139,9 @@ it stays until it is removed here.`,
 func cronRun(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run NAME",
-		Short: "Lets a schedule fire now",
-		Long: `Adds the job of a schedule now, and prints its id. The times at which the
-schedule fires stay as they are.`,
+		Short: "Fires a schedule now",
+		Long: `Adds the job of a schedule now, and prints the id of the job. The times at which
+the schedule fires do not change.`,
 		Example: "  skidway cron run nightly",
 		Args:    cli.Args("NAME"),
 	}
@@ -215,7 +215,7 @@ func cronList(a *cli.App) *cobra.Command {
 		Use:   "list",
 		Short: "Lists schedules with their last and next times",
 		Long: `Lists schedules: when each fires next, when it fired last, and the job that it
-added then. JSON has the last ten.`,
+added then. JSON has the last ten times.`,
 		Example: `  skidway cron list
   skidway cron list --queue reports -o json`,
 		Args: cobra.NoArgs,

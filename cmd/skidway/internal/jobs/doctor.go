@@ -20,11 +20,11 @@ import (
 func Doctor(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Checks the Redis and says what to change",
+		Short: "Checks the Redis and prints what to change",
 		Long: `Checks the Redis: version, eviction, memory, persistence, replication, cluster,
-timeouts, clock, latency, what the user may do, and the queues in it. For each
-it says ok, warning or problem, what can happen, and the exact lines that mend
-it. It changes nothing. What the server does not let it see it says, too.
+timeouts, clock, latency, permissions of the user, and the queues in it. Each
+check prints ok, warning or problem, the consequence, and the exact lines to
+change. Checks that the server does not allow are "unknown". It changes nothing.
 
 The exit code is 1 when there is a problem, 0 with warnings only.`,
 		Example: `  skidway doctor

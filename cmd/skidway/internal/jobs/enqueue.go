@@ -29,25 +29,25 @@ func Enqueue(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enqueue QUEUE KIND [ARGS|-]",
 		Short: "Adds jobs to a queue",
-		Long: `Adds a job to a queue and prints its id. ARGS is JSON, {} if it is left out, or
-- to read it from standard input.
+		Long: `Adds a job to a queue and prints its id. ARGS is JSON (default {}), or - to read
+it from standard input.
 
---wait waits until the job has ended and prints its result; unless it has
-succeeded (or its handler found nothing to do) the exit code is 1. The result is
-kept for a minute so that it is not missed; --retain keeps it longer.
+--wait waits until the job has ended and prints its result. The exit code is 1
+unless the job has succeeded or was discarded. The result is kept for a minute;
+--retain keeps it longer.
 
---batch reads NDJSON from a file, or from standard input with -: one object a
-line, with "kind", "args", and options by their flags' names, as in
+--batch reads one JSON object per line from a file, or from standard input with
+-. It has "kind", "args", and options named like the flags:
 
   {"kind":"http.request","args":{"url":"https://a.example"},"max_attempts":3}
   {"kind":"http.request","args":{"url":"https://b.example"},"in":"10m"}
 
-"at" is a time as 2026-11-30T08:00:00Z, "headers" an object, and "then" is a
-list of jobs that follow this one once it has succeeded. Jobs enter the queue in
-the order of the lines. A line that is no job ends the batch: those before it
-are in the queue, those after it are not, and it says where to go on. With
---skip-bad such lines are told and passed over. A job whose unique key is held
-already is passed over as a duplicate.`,
+"at" is a time such as 2026-11-30T08:00:00Z, "headers" is an object, and "then"
+is a list of jobs to add when this one has succeeded. Jobs are added in the
+order of the lines. A line that is no job ends the batch: the jobs before it are
+added, those after it are not, and the error names the line to go on with.
+--skip-bad reports such lines and skips them. A job whose unique key is held is
+counted as a duplicate and not added.`,
 		Example: `  skidway enqueue mail email.send '{"to":"a@example.com","text":"Hello"}' \
       --max-attempts 5
   skidway enqueue reports logs.report \
@@ -60,7 +60,7 @@ already is passed over as a duplicate.`,
 		Args: cobra.RangeArgs(0, 3),
 	}
 	e.options.add(c)
-	c.Flags().BoolVar(&e.wait, "wait", false, "wait for the end of the job and print its result")
+	c.Flags().BoolVar(&e.wait, "wait", false, "wait until the job has ended, and print its result")
 	e.batch.add(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error { return e.run(c, args) })
 	return c

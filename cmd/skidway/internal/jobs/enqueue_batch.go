@@ -26,9 +26,9 @@ type batchFlags struct {
 }
 
 func (f *batchFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.file, "batch", "", "`FILE` of jobs, one JSON object a line, or - for standard input")
-	c.Flags().BoolVar(&f.ids, "ids", false, "print the id of each job of the batch, for a duplicate that of the one there")
-	c.Flags().BoolVar(&f.skipBad, "skip-bad", false, "tell lines that are no jobs and go on; the exit code is 1")
+	c.Flags().StringVar(&f.file, "batch", "", "`FILE` of jobs, one JSON object per line, or - for standard input")
+	c.Flags().BoolVar(&f.ids, "ids", false, "print the id of each job of the batch (of a duplicate: of the existing job)")
+	c.Flags().BoolVar(&f.skipBad, "skip-bad", false, "report lines that are no jobs, and skip them; the exit code is 1")
 }
 
 // A batch adds the jobs in the lines of a file. Several goroutines read and parse

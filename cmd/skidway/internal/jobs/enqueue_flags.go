@@ -32,16 +32,16 @@ func (f *jobFlags) add(c *cobra.Command) {
 	f.priority = cli.Choice{Word: "normal", Words: []string{"high", "normal", "low"}}
 	f.headers = headers{}
 	flags := c.Flags()
-	flags.Var(&f.priority, "priority", "what goes first in the queue")
-	flags.Var(&f.in, "in", "let the job wait so long")
-	flags.Var(&f.at, "at", "let it wait until then, as 2026-11-30T08:00:00Z, or in this machine's zone \"2026-11-30 08:00\"")
-	flags.StringVar(&f.unique, "unique", "", "`KEY` that only one job of the queue may hold at a time")
-	flags.Var(&f.uniqueFor, "unique-for", "hold the key so long (default: until the job has ended)")
-	flags.Var(&f.maxAttempts, "max-attempts", "failures after which the job is dead (default: what the worker says)")
-	flags.Var(&f.timeout, "timeout", "end an attempt that takes longer (default: what the worker says)")
-	flags.Var(&f.retain, "retain", "keep what became of the job so long (default: only count it)")
-	flags.Var(&f.headers, "header", "`NAME=VALUE` to go with the job; may be given again")
-	flags.StringVar(&f.then, "then", "", "`JOBS` that follow once it has succeeded, a list as in batches, or @FILE")
+	flags.Var(&f.priority, "priority", "priority in the queue")
+	flags.Var(&f.in, "in", "delay before the job runs, such as 10m")
+	flags.Var(&f.at, "at", "time when the job runs, as 2026-11-30T08:00:00Z, or in this machine's zone \"2026-11-30 08:00\"")
+	flags.StringVar(&f.unique, "unique", "", "`KEY` that only one job of the queue can hold at a time")
+	flags.Var(&f.uniqueFor, "unique-for", "time to hold the key (default: until the job has ended)")
+	flags.Var(&f.maxAttempts, "max-attempts", "failed attempts until the job is dead (default: set by the worker)")
+	flags.Var(&f.timeout, "timeout", "longest duration of an attempt (default: set by the worker)")
+	flags.Var(&f.retain, "retain", "time to keep the finished job with its result (default: not kept)")
+	flags.Var(&f.headers, "header", "`NAME=VALUE` header of the job; may be repeated")
+	flags.StringVar(&f.then, "then", "", "`JOBS` to add when this one has succeeded: a JSON list, or @FILE")
 	cli.Complete(c, "priority", f.priority.Words...)
 }
 

@@ -19,9 +19,10 @@ import (
 func Jobs(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "jobs",
-		Short: "Lists and shows jobs, lets them run again, ends them",
-		Long: `Looks at single jobs and changes them: by their ids, or many at once, chosen by
-queue, state and more. What changes many says first how many they are, and asks.`,
+		Short: "Lists, shows, retries, cancels and deletes jobs",
+		Long: `Lists jobs, shows them and changes them: single jobs by their ids, or many by
+queue, state and other filters. A command that changes many jobs first prints
+their number and asks for confirmation.`,
 		Example: `  skidway jobs list mail --state dead
   skidway jobs show mail:0:n1795299599363-0
   skidway jobs retry --queue mail --error "connection refused"`,
@@ -38,9 +39,9 @@ type filterFlags struct {
 
 func (f *filterFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.kind, "kind", "", "only jobs of this `KIND`")
-	c.Flags().Var(&f.olderThan, "older-than", "only those that are older (of dead ones: died longer ago)")
-	c.Flags().Var(&f.newerThan, "newer-than", "only those that are newer")
-	c.Flags().StringVar(&f.text, "error", "", "only those with this `TEXT` in an error, letters large or small")
+	c.Flags().Var(&f.olderThan, "older-than", "only jobs older than this (dead jobs: since they died)")
+	c.Flags().Var(&f.newerThan, "newer-than", "only jobs newer than this")
+	c.Flags().StringVar(&f.text, "error", "", "only jobs with this `TEXT` in an error, in upper or lower case")
 }
 
 func (f *filterFlags) get() queue.Filter {
@@ -116,17 +117,17 @@ func jobsList(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list QUEUE",
 		Short: "Lists jobs of a queue",
-		Long: `Lists jobs of a queue, of one state or of each: active and waiting ones in the
-order in which workers take them, delayed ones by their time, dead ones the
-latest first, with their last error, and finished ones that are kept.`,
+		Long: `Lists the jobs of a queue in one state or in all states: active and waiting jobs
+in the order in which workers take them, delayed jobs by their time, dead jobs
+with their last error, the latest first, and finished jobs that are kept.`,
 		Example: `  skidway jobs list mail
   skidway jobs list mail --state dead --newer-than 1h
   skidway jobs list mail --state dead --error "no such user" -o json`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
-	stateFlag(c, state, "only jobs of this state (default: of every one)")
+	stateFlag(c, state, "only jobs in this state (default: all states)")
 	filter.add(c)
-	c.Flags().Var(&limit, "limit", "most jobs of a state to list; 0 for all")
+	c.Flags().Var(&limit, "limit", "number of jobs per state at most; 0: all")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		states := []queue.State{queue.Active, queue.Waiting, queue.Delayed, queue.Dead, queue.Finished}

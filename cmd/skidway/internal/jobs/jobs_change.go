@@ -12,10 +12,10 @@ import (
 func jobsRetry(a *cli.App) *cobra.Command {
 	return jobsChange(a, &jobChange{
 		do: "retry", done: "will run again", states: []string{"dead", "delayed"}, state: "dead",
-		short: "Lets dead jobs run again",
-		long: `Lets dead jobs run again, with all the attempts that they may have, and delayed
-ones before their time. What is remembered of earlier errors stays. A job whose
-unique key another job holds meanwhile stays where it is.`,
+		short: "Runs dead jobs again",
+		long: `Runs dead jobs again, with all their attempts, and delayed jobs before their
+time. The errors of earlier attempts are kept. A job whose unique key is now
+held by another job is not changed.`,
 		examples: `  skidway jobs retry mail:0:n1795299599363-0
   skidway jobs retry --queue mail
   skidway jobs retry --queue mail --error "connection refused" --yes`,
@@ -29,9 +29,9 @@ unique key another job holds meanwhile stays where it is.`,
 func jobsRunNow(a *cli.App) *cobra.Command {
 	return jobsChange(a, &jobChange{
 		do: "run", done: "will run now", name: "run-now", states: []string{"delayed"}, state: "delayed",
-		short: "Lets delayed jobs run before their time",
-		long: `Lets delayed jobs, scheduled or waiting for a retry, run before their time. A
-job in another state is left alone: 'skidway jobs retry' lets dead ones run.`,
+		short: "Runs delayed jobs now",
+		long: `Runs delayed jobs, scheduled ones and those that wait for a retry, before their
+time. Jobs in other states are not changed: 'skidway jobs retry' runs dead jobs.`,
 		examples: `  skidway jobs run-now mail:0:d000000000000042
   skidway jobs run-now --queue mail --kind email.send`,
 		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
@@ -44,10 +44,10 @@ job in another state is left alone: 'skidway jobs retry' lets dead ones run.`,
 func jobsCancel(a *cli.App) *cobra.Command {
 	return jobsChange(a, &jobChange{
 		do: "cancel", done: "cancelled", states: []string{"waiting", "delayed", "active"},
-		short: "Ends jobs that are wanted no more",
-		long: `Ends jobs that are wanted no more. Those that wait or are delayed are cancelled
-when this returns. The workers of active ones are told at once; such a job ends
-as soon as its handler lets it, and does not run again.`,
+		short: "Cancels jobs",
+		long: `Cancels jobs. Waiting and delayed jobs are cancelled when the command returns.
+An active job ends when its handler returns, whose context is cancelled at once;
+the job does not run again.`,
 		examples: `  skidway jobs cancel mail:0:n1795299599363-0
   skidway jobs cancel --queue mail --state waiting --kind newsletter`,
 		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
@@ -64,9 +64,9 @@ as soon as its handler lets it, and does not run again.`,
 func jobsDelete(a *cli.App) *cobra.Command {
 	return jobsChange(a, &jobChange{
 		do: "delete", done: "deleted", states: []string{"waiting", "delayed", "dead", "finished"},
-		short: "Deletes jobs as if they had never been",
-		long: `Deletes jobs, with all that is kept of them. Active ones can't be deleted:
-'skidway jobs cancel' ends those.`,
+		short: "Deletes jobs",
+		long: `Deletes jobs with their errors, results and logs. Active jobs can't be deleted:
+'skidway jobs cancel' ends them.`,
 		examples: `  skidway jobs delete mail:0:n1795299599363-0
   skidway jobs delete --queue mail --state dead --older-than 720h`,
 		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
@@ -100,14 +100,14 @@ func jobsChange(a *cli.App, j *jobChange) *cobra.Command {
 		Short: j.short,
 		Long: j.long + `
 
-With --queue it is done to all jobs of a state that match. How many they are is
-told first, and asked whether to go on; without a terminal to ask at it wants
---yes. With several IDs, one that fails keeps none of the others from it.`,
+With --queue it changes all jobs in a state that match the filters. It prints
+their number and asks for confirmation; without a terminal, --yes is needed.
+With several IDs, it goes on after a job that fails.`,
 		Example: j.examples,
 	}
-	c.Flags().StringVar(&name, "queue", "", "`QUEUE` of which to take all that match")
+	c.Flags().StringVar(&name, "queue", "", "`QUEUE` of which to change all jobs that match")
 	_ = c.RegisterFlagCompletionFunc("queue", completeQueues(a))
-	stateFlag(c, state, "in which state they are")
+	stateFlag(c, state, "state of the jobs")
 	filter.add(c)
 	cli.YesFlag(c, &yes)
 	c.RunE = cli.Action(func(c *cobra.Command, ids []string) error {

@@ -22,16 +22,15 @@ func jobsShow(a *cli.App) *cobra.Command {
 	var whole bool
 	c := &cobra.Command{
 		Use:   "show ID",
-		Short: "Shows all that is known of a job",
-		Long: `Shows all that is known of a job: where it is, how it is to be run, each failed
-attempt that is remembered, crashes of its workers, progress, result and log
-lines. A job that has succeeded leaves nothing but counters, unless it was
-enqueued with --retain: then it is finished, or never was.`,
+		Short: "Shows a job",
+		Long: `Shows a job: its state and options, failed attempts, crashes of its workers,
+progress, result and log lines. A job that has succeeded is deleted, unless it
+was enqueued with --retain.`,
 		Example: `  skidway jobs show mail:0:n1795299599363-0
   skidway jobs show mail:0:n1795299599363-0 -o json`,
 		Args: cli.Args("ID"),
 	}
-	c.Flags().BoolVar(&whole, "args", false, "show the whole args and result, however long")
+	c.Flags().BoolVar(&whole, "args", false, "print the whole args and result, however long")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
 		view, err := showJob(ctx, client, ids[0])
@@ -226,14 +225,14 @@ func jobsLogs(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs ID",
 		Short: "Prints the last log lines of a job",
-		Long: `Prints the last lines that were logged for a job: at most 100 are kept, as long
-as the job is there. --follow goes on until the job has ended; of one that is
-not retained the last lines vanish with it.`,
+		Long: `Prints the last log lines of a job. A job keeps 100 lines, until it is deleted.
+--follow prints new lines until the job has ended. (A job without --retain is
+deleted when it succeeds: its last lines may be missed.)`,
 		Example: `  skidway jobs logs mail:0:n1795299599363-0
   skidway jobs logs mail:0:n1795299599363-0 --follow`,
 		Args: cli.Args("ID"),
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "print lines as they come, until the job has ended or Ctrl-C")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for new lines, until the job has ended or Ctrl-C")
 	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
 		tail := &logTail{App: a, client: client, id: ids[0]}
 		if follow {

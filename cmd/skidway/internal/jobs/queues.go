@@ -19,9 +19,9 @@ import (
 func Queues(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "queues",
-		Short: "Shows queues, pauses, resumes and empties them",
-		Long: `Queues are lines of jobs, each with three priorities. They come into being with
-their first job. These commands show how they stand and stop and start them.`,
+		Short: "Lists, shows, pauses, resumes and purges queues",
+		Long: `A queue holds jobs of three priorities. It is created by its first job. These
+commands show the state of queues, pause and resume them, and delete jobs.`,
 		Example: `  skidway queues list
   skidway queues show mail
   skidway queues pause mail`,
@@ -92,9 +92,9 @@ func completeQueues(a *cli.App) cobra.CompletionFunc {
 func queuesPause(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause QUEUE...",
-		Short: "Lets no worker take another job of a queue",
-		Long: `Lets no worker take another job of a queue until it is resumed. Jobs that run go
-on; jobs can still be added, and delayed ones become due.`,
+		Short: "Pauses queues",
+		Long: `Pauses queues: workers take no more of their jobs until they are resumed.
+Running jobs go on, jobs can still be added, and delayed jobs still become due.`,
 		Example: "  skidway queues pause mail",
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
@@ -111,8 +111,8 @@ on; jobs can still be added, and delayed ones become due.`,
 func queuesResume(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "resume QUEUE...",
-		Short:   "Lets workers take jobs of a paused queue again",
-		Long:    "Lets workers take jobs of a paused queue again, at once.",
+		Short:   "Resumes paused queues",
+		Long:    "Resumes paused queues: workers take their jobs again, at once.",
 		Example: "  skidway queues resume mail",
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
@@ -168,15 +168,15 @@ func queuesPurge(a *cli.App) *cobra.Command {
 	state := &cli.Choice{Word: "waiting", Words: []string{"waiting", "delayed", "dead", "finished"}}
 	c := &cobra.Command{
 		Use:   "purge QUEUE",
-		Short: "Deletes all jobs of a queue that are in one state",
-		Long: `Deletes all jobs of a queue that are in one state, by default those that wait,
-and prints how many they were. It asks first, on a terminal; anywhere else it
-wants --yes. Jobs that run are not touched: 'skidway jobs cancel' ends those.`,
+		Short: "Deletes all jobs of a queue in one state",
+		Long: `Deletes all jobs of a queue in one state (default: waiting) and prints their
+number. It asks for confirmation; without a terminal, --yes is needed. Running
+jobs are not deleted: 'skidway jobs cancel' ends them.`,
 		Example: `  skidway queues purge mail
   skidway queues purge mail --state dead --yes`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
-	c.Flags().Var(state, "state", "which jobs to delete")
+	c.Flags().Var(state, "state", "state of the jobs to delete")
 	cli.Complete(c, "state", state.Words...)
 	cli.YesFlag(c, &yes)
 	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {

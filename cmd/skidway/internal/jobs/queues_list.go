@@ -18,10 +18,10 @@ import (
 func queuesList(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Lists all queues with how many jobs they have",
-		Long: `Lists all queues: jobs that wait, by priority; delayed, active and dead ones;
-workers; the age of the oldest job that waits; and how many jobs were done, and
-attempts failed, today (UTC).`,
+		Short: "Lists all queues with the numbers of their jobs",
+		Long: `Lists all queues: the numbers of waiting jobs by priority, of delayed, active
+and dead jobs, and of workers; the age of the oldest waiting job; and how many
+jobs were done, and how many attempts failed, today (UTC).`,
 		Example: `  skidway queues list
   skidway queues list -o json`,
 		Args: cobra.NoArgs,
@@ -195,10 +195,10 @@ func age(d time.Duration) string {
 func queuesShow(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show QUEUE",
-		Short: "Shows a queue, and why it does not drain",
-		Long: `Shows how a queue stands, what happened in the last days, and in plain words why
-its jobs are not run, if they are not: it is paused, nobody serves it, its
-workers are quiet or busy, or all its jobs wait for their time.`,
+		Short: "Shows a queue, and why its jobs do not run",
+		Long: `Shows the state of a queue, its counters of the last days, and why its jobs do
+not run, if they do not: the queue is paused, no worker serves it, its workers
+are quiet or busy, or all its jobs are delayed.`,
 		Example: `  skidway queues show mail
   skidway queues show mail -o json`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),

@@ -22,14 +22,14 @@ func queuesWatch(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [QUEUE]",
 		Short: "Shows queues live, with rates, until Ctrl-C",
-		Long: `Shows all queues, or one, again each second: how many jobs they have, and how
-many come in, are done and fail in a second. On a terminal the table is drawn in
-place; anywhere else there is a line for each queue each time.`,
+		Long: `Shows all queues, or one, once a second: the numbers of their jobs, and how many
+jobs are added, done and failed per second. On a terminal it redraws the table
+in place. Otherwise it prints one line per queue each time.`,
 		Example: `  skidway queues watch
   skidway queues watch mail --every 5s -o csv`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
 	}
-	c.Flags().Var(&w.every, "every", "how long to wait in between")
+	c.Flags().Var(&w.every, "every", "time between two readings")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		w.format = output.Word

@@ -23,9 +23,9 @@ import (
 func Workers(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "workers",
-		Short: "Shows workers, and tells them to be quiet or to stop",
-		Long: `Workers are the processes that run jobs. A quiet one takes no more; one that
-stops ends what it has, within the time that it was given, and exits.`,
+		Short: "Lists workers, makes them quiet and stops them",
+		Long: `A worker is a process that runs jobs. A quiet worker takes no more jobs. A
+worker that stops waits for its running jobs, for a limited time, and exits.`,
 		Example: `  skidway workers list
   skidway workers quiet mailer-7`,
 	})
@@ -37,12 +37,12 @@ func workersList(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [QUEUE]",
 		Short: "Lists workers and what they run",
-		Long: `Lists the workers of all queues, or of one: where they run, what they serve,
-what is left of their lease, and the jobs that they have and since when. A
-worker is late when its lease is over and nobody has noticed yet; a dead one has
-jobs that are about to be given to others. A job that runs alone was in the
-hands of a worker that died: nothing else runs beside it, so that it is known
-who did it if that happens again.`,
+		Long: `Lists the workers of all queues, or of one: where they run, the queues that they
+serve, the time left of their lease, and their running jobs with their times. A
+worker is late when its lease is over but no other worker has noticed it yet.
+The jobs of a dead worker are about to be given to others. A job that runs alone
+was running when a worker died: no other job runs beside it, so that a second
+crash shows that it is the cause.`,
 		Example: `  skidway workers list
   skidway workers list mail -o json`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
@@ -299,15 +299,15 @@ func workersSignal(a *cli.App, do, done string) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:     do + " NAME...|--all",
-		Short:   "Tells workers to take no more jobs",
-		Long:    "Tells workers, by name or all of them, to take no more jobs. What they have\nthey end. There is no way back but to start them again.",
+		Short:   "Makes workers take no more jobs",
+		Long:    "Makes workers, by name or all of them, take no more jobs. Running jobs go on. To\nundo it, restart the worker.",
 		Example: "  skidway workers quiet mailer-7\n  skidway workers quiet --all",
 	}
 	if do == "stop" {
-		c.Short = "Tells workers to end"
-		c.Long = `Tells workers, by name or all of them, to take no more jobs, to end those that
-they have within the time that they were given, and to exit. What has not ended
-by then goes back to the front of its queue.`
+		c.Short = "Stops workers"
+		c.Long = `Stops workers, by name or all of them. They take no more jobs, wait for running
+jobs for a limited time (worker.drain and worker.grace), and exit. Unfinished
+jobs go back to the front of their queue.`
 		c.Example = "  skidway workers stop mailer-7\n  skidway workers stop --all"
 	}
 	c.Flags().BoolVar(&all, "all", false, "all workers of all queues")

@@ -27,18 +27,18 @@ func count(a *cli.App) *cobra.Command {
 	k := &counter{App: a}
 	c := &cobra.Command{
 		Use:   "count PATH...",
-		Short: "Counts files in this process: ships, counts and prints",
+		Short: "Counts files in this process and prints the counts",
 		Long: `Counts the requests in log files per country and day, and prints the counts.
 
-A PATH is a file or a directory; of a directory every file is taken, at any
-depth. Plain text, gzip and zstd are told by their content. What is wrong with
-one file keeps no other from being counted; the exit code is then 1.
+A PATH is a file or a directory, of which it counts all files at any depth. It
+detects plain text, gzip and zstd by their content. When a file has an error it
+counts the others, and the exit code is 1.
 
-No Redis is needed: by default everything happens inside this process, and
-nothing is kept. Only an explicit --redis makes it use a server, not the
-environment; there, too, files and counts are gone afterwards.
+It needs no Redis: everything happens inside this process. It uses a server only
+with --redis, not by the environment, and deletes files and counts there at the
+end.
 
-A line on standard error sums up:
+The last line on standard error is a summary:
 lines = counted + unknown_country + unparsable.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5
@@ -47,8 +47,8 @@ lines = counted + unknown_country + unparsable.`,
 		Args: cli.OneOrMore("PATH: name the files or directories to count"),
 	}
 	k.addFlags(c)
-	c.Flags().Var(&k.window, "window", "bytes that files may take up in Redis at once")
-	c.Flags().Var(&k.top, "top", "only the N highest countries of each day; 0: all")
+	c.Flags().Var(&k.window, "window", "size of the files that are in Redis at once")
+	c.Flags().Var(&k.top, "top", "number of countries per day, the highest first; 0: all")
 	k.output = cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error { return k.run(c.Context(), paths) })
 	return c

@@ -20,11 +20,11 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	logs := cli.Group(&cobra.Command{
 		Use:   "logs",
-		Short: "Ship, count and report log files",
-		Long: `Ship log files through Redis, count them per country and day, and report.
+		Short: "Ships, counts and reports log files",
+		Long: `Ships log files through Redis, counts them per country and day, and reports.
 
-A channel distributes files to its subscribers. A subscriber is one count to
-make: it gets every file exactly once, however many workers serve it.`,
+A channel distributes files to its subscribers. A subscriber is one count: it
+gets every file exactly once, however many workers count for it.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs status --channel web`,
 	})
@@ -64,20 +64,20 @@ func sample(a *cli.App) *cobra.Command {
 	var seed uint64
 	c := &cobra.Command{
 		Use:   "sample DIR",
-		Short: "Writes made-up logs to try things on",
-		Long: `Writes made-up access logs into a directory, which it creates if need be, and
-prints the paths of the files: plain text, gzip and zstd, over several days,
-with clients from many countries and now and then a line that is none. The same
-seed gives the same lines. A file that exists is never overwritten.`,
+		Short: "Writes made-up logs for a try",
+		Long: `Writes made-up access logs to a directory, which it creates if needed, and
+prints the paths of the files. They are plain text, gzip and zstd, cover several
+days, and have clients from many countries and a few lines that cannot be
+parsed. The same seed writes the same lines. It never overwrites a file.`,
 		Example: `  skidway logs sample demo --lines 200000 --seed 1
   skidway logs sample demo --lines 5000000 --seed 7 --files 8 --days 30`,
 		Args: cli.Args("DIR: name the directory to write to"),
 	}
 	flags := c.Flags()
-	flags.Var(&lines, "lines", "lines to write in all")
-	flags.Var(&files, "files", "files to write")
-	flags.Var(&days, "days", "days to spread the lines over")
-	flags.Uint64Var(&seed, "seed", 0, "chooses the lines: any `NUMBER`")
+	flags.Var(&lines, "lines", "number of lines in all files together")
+	flags.Var(&files, "files", "number of files")
+	flags.Var(&days, "days", "number of days that the lines cover")
+	flags.Uint64Var(&seed, "seed", 0, "seed of the lines, any `NUMBER`")
 	c.RunE = cli.Action(func(_ *cobra.Command, args []string) error {
 		if lines == 0 || files == 0 || days == 0 {
 			return cli.WrongUsage("--lines, --files and --days start at 1")
@@ -101,14 +101,14 @@ func unsubscribe(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unsubscribe",
 		Short: "Removes a subscriber with its counts",
-		Long: `Removes a subscriber that never comes back, so that files no longer wait for
-it. Its counts are deleted: if there are any, --yes is needed.`,
+		Long: `Removes a subscriber that is no longer used, so that files do not wait for it.
+It deletes its counts: if there are any, --yes is needed.`,
 		Example: `  skidway logs unsubscribe --channel web --subscriber old --yes`,
 		Args:    cobra.NoArgs,
 	}
 	channelFlag(c, &channel)
 	subscriberFlag(c, &subscriber)
-	c.Flags().BoolVar(&yes, "yes", false, "delete its counts too")
+	c.Flags().BoolVar(&yes, "yes", false, "delete the counts, too")
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		return withChannel(c.Context(), a, distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
 			return remove(c.Context(), a, channel, subscriber, yes)

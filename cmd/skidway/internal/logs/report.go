@@ -26,13 +26,13 @@ func report(a *cli.App) *cobra.Command {
 	r := &reporter{App: a}
 	c := &cobra.Command{
 		Use:   "report",
-		Short: "Prints what a subscriber has counted",
-		Long: `Prints what a subscriber of a channel has counted until now.
+		Short: "Prints the counts of a subscriber",
+		Long: `Prints the counts of a subscriber of a channel until now.
 
-Files that were counted in part or not at all are named on standard error, and
-the exit code is then 1. A line on standard error sums up all that was
-counted, whatever --from, --to and --top leave out; its seconds are those that
-workers were busy.`,
+Files that were not counted, or only in part, are named on standard error, and
+the exit code is 1. The last line on standard error is a summary of all counts,
+also of those that --from, --to and --top leave out. Its seconds are the working
+time of the workers.`,
 		Example: `  skidway logs report --channel web --subscriber countries
   skidway logs report --channel web --subscriber countries --top 5
   skidway logs report --channel web --subscriber countries --from 2026-11-01 \
@@ -43,10 +43,10 @@ workers were busy.`,
 	channelFlag(c, &r.channel)
 	subscriberFlag(c, &r.subscriber)
 	flags := c.Flags()
-	flags.Var(&r.from, "from", "the first day to report")
-	flags.Var(&r.to, "to", "the last day to report")
-	flags.Var(&r.top, "top", "only the N highest countries of each day; 0: all")
-	flags.StringVar(&r.html, "html", "", "write a web page to `FILE` too")
+	flags.Var(&r.from, "from", "first day of the report")
+	flags.Var(&r.to, "to", "last day of the report")
+	flags.Var(&r.top, "top", "number of countries per day, the highest first; 0: all")
+	flags.StringVar(&r.html, "html", "", "also write a web page to `FILE`")
 	r.output = cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		if r.from != "" && r.to != "" && r.from > r.to {

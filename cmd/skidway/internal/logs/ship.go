@@ -28,14 +28,15 @@ func ship(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ship PATH...",
 		Short: "Uploads files to a channel, for workers to count",
-		Long: `Uploads log files to Redis in pieces and announces them to the subscribers of
-a channel. Compressed files stay compressed. When the channel's window is full,
-it waits until workers have counted something, and says for whom.
+		Long: `Uploads log files to Redis in pieces and announces them to the subscribers of a
+channel. Compressed files stay compressed. When the window of the channel is
+full, it waits until workers have counted some files, and prints which
+subscribers it waits for.
 
-What was shipped before is recognised, also renamed or recompressed, and what
-has grown goes on where it ended: to ship a directory again uploads only what
-is new. More of a file can only follow when what was shipped of it before is
-counted: it waits for that too.`,
+It recognises files that were shipped before, also renamed or recompressed ones,
+and uploads only the new lines of a file that has grown. So a directory can be
+shipped again and again. Before it ships more of a file, it waits until the part
+that was shipped before is counted.`,
 		Example: `  skidway logs ship /var/log/nginx --channel web --subscriber countries
   skidway logs ship access.log.1 --channel web --wait
   skidway logs ship /var/log/nginx --channel web --follow
@@ -44,14 +45,14 @@ counted: it waits for that too.`,
 	}
 	flags := c.Flags()
 	channelFlag(c, &s.channel)
-	flags.StringArrayVar(&s.subscribers, "subscriber", nil, "create the subscriber `NAME` first, if there is none; may be repeated")
-	flags.Var(&s.window, "window", "bytes that the channel's files may take up in Redis at once (default: as it is; 1 GiB for a new channel)")
-	flags.BoolVar(&s.force, "force", false, "ship what was counted before too: it is counted again")
-	flags.BoolVar(&s.wait, "wait", false, "return only when every subscriber has counted it")
-	flags.BoolVar(&s.follow, "follow", false, "go on shipping what appears and grows, until Ctrl-C")
+	flags.StringArrayVar(&s.subscribers, "subscriber", nil, "`NAME` of a subscriber to create if it does not exist; may be repeated")
+	flags.Var(&s.window, "window", "size of the files of the channel that are in Redis at once (default: unchanged; 1 GiB for a new channel)")
+	flags.BoolVar(&s.force, "force", false, "ship files that were counted before, too: they are counted again")
+	flags.BoolVar(&s.wait, "wait", false, "return when all subscribers have counted the files")
+	flags.BoolVar(&s.follow, "follow", false, "go on with new files and new lines, until Ctrl-C")
 	c.MarkFlagsMutuallyExclusive("wait", "follow")
 	c.MarkFlagsMutuallyExclusive("force", "follow")
-	flags.Var(&s.lease, "lease", "how long after its last sign of life this process is taken for dead")
+	flags.Var(&s.lease, "lease", "time after the last heartbeat until this process counts as dead")
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
 		return withChannel(c.Context(), a, distribute.Open, s.channel, func(channel *distribute.Channel) error {
 			return s.run(c.Context(), channel, paths)

@@ -19,10 +19,10 @@ func status(a *cli.App) *cobra.Command {
 	var channel string
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Shows how a channel stands",
-		Long: `Shows how a channel stands: how full its window is, the files in Redis and
-whom they wait for, the subscribers with what lies before them, who is shipping,
-and uploads that were given up.`,
+		Short: "Shows the state of a channel",
+		Long: `Shows the state of a channel: how full its window is, the files in Redis and the
+subscribers that they wait for, the subscribers and their pending files, the
+processes that ship, and uploads that were abandoned.`,
 		Example: `  skidway logs status --channel web
   watch skidway logs status --channel web -o table`,
 		Args: cobra.NoArgs,

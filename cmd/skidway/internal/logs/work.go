@@ -28,13 +28,13 @@ func work(a *cli.App) *cobra.Command {
 		Short: "Counts the files of a channel for a subscriber",
 		Long: `Counts the files of a channel for a subscriber, and waits for more.
 
-Any number of workers, on any number of machines, may serve one subscriber:
-each file is counted once. When a worker dies, another takes its files over. The
-subscriber is created if there is none; --format, --by and --tz are fixed then,
-and a worker that has others is refused.
+Any number of workers, on any number of machines, can count for one subscriber:
+each file is counted once. When a worker dies, another one takes over its files.
+The subscriber is created if it does not exist. --format, --by and --tz are
+fixed then: workers with other values are refused.
 
-With --until-done it ends when all that was shipped is counted; it may be
-started before the shipping. Without, Ctrl-C ends it.`,
+With --until-done it ends when all shipped files are counted; it may start
+before the shipper. Otherwise it runs until Ctrl-C.`,
 		Example: `  skidway logs work --channel web --subscriber countries
   skidway logs work --channel web --subscriber countries --until-done
   skidway logs work --channel web --subscriber days --by day --tz UTC`,
@@ -43,8 +43,8 @@ started before the shipping. Without, Ctrl-C ends it.`,
 	channelFlag(c, &w.channel)
 	subscriberFlag(c, &w.subscriber)
 	w.addFlags(c)
-	c.Flags().BoolVar(&w.untilDone, "until-done", false, "end when all that is shipped is counted")
-	c.Flags().Var(&w.lease, "lease", "how long after its last sign of life this process is taken for dead")
+	c.Flags().BoolVar(&w.untilDone, "until-done", false, "end when all shipped files are counted")
+	c.Flags().Var(&w.lease, "lease", "time after the last heartbeat until this process counts as dead")
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return w.open(c.Context()) })
 	return c
 }
@@ -93,11 +93,11 @@ type counting struct {
 
 func (k *counting) addFlags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&k.format, "format", "auto", "`NAME` of the log format; auto looks at each file")
-	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE`.mmdb (default: the embedded one)")
-	flags.StringSliceVar(&k.by, "by", []string{"day", "country"}, "`WHAT` to count by: day, country, or both")
-	flags.Var(&k.zone, "tz", "time zone of the days (default: the day as the line has it)")
-	flags.Var(&k.workers, "workers", "files to count at once; 0: one for each processor")
+	flags.StringVar(&k.format, "format", "auto", "`NAME` of the log format; auto detects it for each file")
+	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE` in MMDB format (default: the embedded one)")
+	flags.StringSliceVar(&k.by, "by", []string{"day", "country"}, "`WHAT` to count by: day, country or both")
+	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
+	flags.Var(&k.workers, "workers", "number of files to count at once; 0: one per processor")
 	names := []string{"auto"}
 	for _, format := range accesslog.Formats() {
 		names = append(names, format.Name()+"\t"+format.Description())

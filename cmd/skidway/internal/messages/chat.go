@@ -19,12 +19,12 @@ import (
 func Chat(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "chat",
-		Short: "Group chats that wait for their readers",
-		Long: `Group chats whose messages wait for their readers: who is away misses nothing.
+		Short: "Group chats whose messages wait for their readers",
+		Long: `Group chats whose messages wait until every member has read them.
 
-Messages have numbers 1, 2, 3... in their chat. A message is deleted when every
-member has read it, or when the chat's limits say so. A chat ends with its last
-member, unless it is a channel.`,
+The messages of a chat have the ids 1, 2, 3... A message is deleted when every
+member has read it, or when it exceeds the limits of the chat. A chat ends when
+its last member leaves, unless it is a channel.`,
 		Example: `  skidway chat create --id lunch --as ann --member bob "noon?"
   skidway chat read --as bob --follow
   skidway chat send lunch --as bob "gladly"`,
@@ -42,10 +42,10 @@ type chatLimits struct {
 }
 
 func (l *chatLimits) add(c *cobra.Command) {
-	c.Flags().Var(&l.messages, "keep", "keep at most so many messages, read or not")
-	c.Flags().Var(&l.bytes, "keep-bytes", "keep messages of at most so many bytes in all")
-	c.Flags().Var(&l.age, "keep-age", "keep messages for at most so long")
-	c.Flags().Var(&l.away, "drop-away", "drop members who neither read nor send for so long")
+	c.Flags().Var(&l.messages, "keep", "number of messages to keep at most, read or not")
+	c.Flags().Var(&l.bytes, "keep-bytes", "size of all messages to keep at most")
+	c.Flags().Var(&l.age, "keep-age", "age of messages to keep at most")
+	c.Flags().Var(&l.away, "drop-away", "time after which inactive members are dropped")
 	for _, flag := range []string{"keep-age", "drop-away"} {
 		c.Flags().Lookup(flag).DefValue = "" // no limit
 	}
@@ -76,18 +76,18 @@ func chatCreate(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create [MESSAGE]",
 		Short: "Creates a chat and prints its id",
-		Long: `Creates a chat and prints its id, the next free number unless --id is given. Who
-creates it is a member, too, and sends MESSAGE ("-" for standard input) if there
-is one. It ends with its last member, and only members can send; with --channel
-it outlives them, and everybody can send.`,
+		Long: `Creates a chat and prints its id, the next free number unless --id is given. The
+creator (--as) is a member and sends MESSAGE, if given ("-" reads standard
+input). A chat ends when its last member leaves, and only members can send; with
+--channel it stays without members, and anyone can send.`,
 		Example: `  skidway chat create --id lunch --as ann --member bob "noon?"
   skidway chat create --as ann --channel --keep 1000 --keep-age 720h`,
 		Args: cli.ArgsOr(quoteHint, "[ARG]"),
 	}
 	asFlag(c, &as)
-	c.Flags().StringVar(&id, "id", "", "the chat's `ID` (default: the next free number)")
-	c.Flags().StringArrayVar(&members, "member", nil, "`NAME` of another member; can be repeated")
-	c.Flags().BoolVar(&channel, "channel", false, "keep the chat when nobody is in it")
+	c.Flags().StringVar(&id, "id", "", "`ID` of the chat (default: the next free number)")
+	c.Flags().StringArrayVar(&members, "member", nil, "`NAME` of another member; may be repeated")
+	c.Flags().BoolVar(&channel, "channel", false, "keep the chat when it has no members")
 	limits.add(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		members = append(members, as)
@@ -133,9 +133,9 @@ func chatSend(a *cli.App) *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use:   "send ID [MESSAGE]",
-		Short: "Sends a message and prints its number",
-		Long: `Sends a message to a chat and prints its number. MESSAGE "-" is read from
-standard input; with --url it can be left out.`,
+		Short: "Sends a message and prints its id",
+		Long: `Sends a message to a chat and prints the id of the message. MESSAGE "-" reads
+standard input. With --url, MESSAGE is optional.`,
 		Example: `  skidway chat send lunch --as ann "noon?"
   skidway chat send lunch --as ann --type image --url https://example.com/a.png
   date | skidway chat send lunch --as ann -`,
@@ -160,9 +160,9 @@ func chatList(a *cli.App) *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "Shows the chats that one is in, with unread counts",
-		Long: `Shows the chats that one is in: how many messages are unread, how many the
-chat's limits deleted before they were read, and the number of the last one.`,
+		Short: "Lists the chats of a member, with unread counts",
+		Long: `Lists the chats of a member: the number of unread messages, the number of
+messages that limits deleted before they were read, and the id of the last one.`,
 		Example: `  skidway chat list --as bob -o table`,
 		Args:    cobra.NoArgs,
 	}
@@ -194,16 +194,16 @@ func chatLimit(a *cli.App) *cobra.Command {
 	var none bool
 	c := &cobra.Command{
 		Use:   "limit ID",
-		Short: "Changes what a chat keeps for slow members",
-		Long: `Changes the limits of a chat that are given, and leaves the others as they are.
-Without limits a chat keeps each message until all members have read it. What a
-limit lets go is deleted at once, read or not.`,
+		Short: "Changes the limits of a chat",
+		Long: `Changes the limits of a chat that are given, and keeps the others. Without
+limits a chat keeps each message until all members have read it. Messages beyond
+a limit are deleted at once, read or not.`,
 		Example: `  skidway chat limit news --keep 1000 --keep-age 720h
   skidway chat limit news --none --keep-bytes 10MiB`,
 		Args: cli.Args("ID"),
 	}
 	limits.add(c)
-	c.Flags().BoolVar(&none, "none", false, "first lift all limits that there are")
+	c.Flags().BoolVar(&none, "none", false, "remove all existing limits first")
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		// Not NFlag: it counts --redis and -q, too.
 		if !slices.ContainsFunc([]string{"keep", "keep-bytes", "keep-age", "drop-away", "none"}, c.Flags().Changed) {
@@ -258,8 +258,8 @@ var infoView = cli.View[infoRow]{
 func chatInfo(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "info ID",
-		Short:   "Shows what a chat holds, and its limits",
-		Long:    "Shows what a chat is, the messages that it keeps, and its limits.",
+		Short:   "Shows the messages and the limits of a chat",
+		Long:    "Shows the kind of a chat, how many messages it keeps, and its limits.",
 		Example: `  skidway chat info lunch -o table`,
 		Args:    cli.Args("ID"),
 	}

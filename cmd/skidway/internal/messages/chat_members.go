@@ -17,15 +17,15 @@ func chatJoin(a *cli.App) *cobra.Command {
 	var fromStart bool
 	c := &cobra.Command{
 		Use:   "join ID",
-		Short: "Makes somebody a member of a chat",
-		Long: `Makes somebody a member, who reads what is sent from now on, or with
---from-start all that is still kept. Who is a member stays where it is.`,
+		Short: "Adds a member to a chat",
+		Long: `Adds a member, who reads the messages from now on, or with --from-start all that
+the chat still keeps. Nothing changes for a member who joins again.`,
 		Example: `  skidway chat join lunch --as cem
   skidway chat join news --as cem --from-start`,
 		Args: cli.Args("ID"),
 	}
 	asFlag(c, &as)
-	c.Flags().BoolVar(&fromStart, "from-start", false, "begin with the oldest message that is kept")
+	c.Flags().BoolVar(&fromStart, "from-start", false, "begin with the oldest message of the chat")
 	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		start := group.FromNow
 		if fromStart {
@@ -41,8 +41,8 @@ func chatLeave(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "leave ID",
 		Short: "Ends a membership",
-		Long: `Ends a membership. What only this member had not read is deleted; with the last
-member the chat ends, unless it is a channel.`,
+		Long: `Ends a membership. Messages that all other members have read are deleted. When
+the last member leaves, the chat ends, unless it is a channel.`,
 		Example: `  skidway chat leave lunch --as cem`,
 		Args:    cli.Args("ID"),
 	}
@@ -67,9 +67,9 @@ func chatDrop(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drop ID [MEMBER]",
 		Short: "Drops a member, or a whole chat",
-		Long: `Drops a member who never comes back, so that messages no longer wait for it;
-with the last member the chat ends, unless it is a channel. Without MEMBER it
-deletes the whole chat, with everything in it. Anybody can do this.`,
+		Long: `Drops a member who never comes back, so that messages no longer wait for it.
+With the last member the chat ends, unless it is a channel. Without MEMBER it
+deletes the chat and all its messages. Anyone can do this.`,
 		Example: `  skidway chat drop lunch cem
   skidway chat drop lunch`,
 		Args: cli.Args("ID", "[ARG]"),
@@ -141,10 +141,10 @@ func lastSeen(m group.Member) string {
 func chatMembers(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "members ID",
-		Short: "Shows who is in a chat, and how far",
-		Long: `Shows the members of a chat: the last message that each has read, how many are
-unread, how many the chat's limits deleted before they were read, and when it
-last read or sent.`,
+		Short: "Lists the members of a chat",
+		Long: `Lists the members of a chat: the last message that each has read, the number of
+unread messages, the number of messages that limits deleted before they were
+read, and when the member last read or sent.`,
 		Example: `  skidway chat members lunch -o table`,
 		Args:    cli.Args("ID"),
 	}

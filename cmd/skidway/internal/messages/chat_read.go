@@ -26,11 +26,11 @@ func chatRead(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read [ID]",
 		Short: "Prints unread messages",
-		Long: `Prints the messages that are unread, of one chat or of all that one is in, and
-marks them as read once they are printed. With --peek they stay unread. Only
-members can read: see "chat join".
+		Long: `Prints the unread messages of one chat, or of all chats of a member, and marks
+them as read. With --peek they stay unread. Only members can read: see "chat
+join".
 
-In JSON the messages are one array; with --follow they are one object a line.`,
+JSON is one array of messages; with --follow it is one message per line.`,
 		Example: `  skidway chat read --as bob
   skidway chat read lunch --as bob --follow
   skidway chat read lunch --as bob --peek -o json`,

@@ -19,10 +19,10 @@ func DM(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "dm",
 		Short: "Messages between two people",
-		Long: `Messages between two people. They have one history, whoever of them is named
-first, and what one sends waits until the other reads it.
+		Long: `Messages between two people. The two have one history. A message of one waits
+until the other reads it.
 
-Names are claims: whoever can use this Redis can act as anybody.`,
+Names are not checked: anyone who can use this Redis can act under any name.`,
 		Example: `  skidway dm send bob --as ann "noon?"
   skidway dm read ann --as bob --follow`,
 	})
@@ -34,10 +34,10 @@ func dmSend(a *cli.App) *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use:   "send TO [MESSAGE]",
-		Short: "Sends somebody a message",
-		Long: `Sends somebody a message, and prints its id. MESSAGE "-" is read from standard
-input; there need not be one where there is a --url. A message has at most
-64 KiB, and at most 10,000 wait for one person.`,
+		Short: "Sends a message to a person",
+		Long: `Sends a message to a person, and prints its id. MESSAGE "-" reads standard
+input. With --url, MESSAGE is optional. A message has at most 64 KiB, and at
+most 10,000 messages wait for one person.`,
 		Example: `  skidway dm send bob --as ann "noon?"
   date | skidway dm send bob --as ann -
   skidway dm send bob --as ann --type image --url https://example.com/a.png`,
@@ -54,15 +54,15 @@ func dmRead(a *cli.App) *cobra.Command {
 	var me string
 	c := &cobra.Command{
 		Use:   "read FROM",
-		Short: "Prints what somebody sent",
-		Long: `Prints what somebody sent and the reader has not read, oldest first. It counts
-as read once it is printed, unless there is a --peek.
+		Short: "Prints the unread messages of one sender",
+		Long: `Prints the unread messages of one sender (FROM) to the reader (--as), oldest
+first, and marks them as read. With --peek they stay unread.
 
-With --follow it goes on with what comes. The reader is present as long as that
-runs, which silences notices to it and nothing else.
+With --follow it waits for new messages. While it runs, the reader counts as
+present: senders are told that no notice is needed.
 
-In JSON it is one object: total (messages ever sent by both), unread (before
-this was read) and messages; with --follow one message a line.`,
+JSON is one object: total (messages ever sent by both), unread (before this
+command) and messages; with --follow it is one message per line.`,
 		Example: `  skidway dm read ann --as bob
   skidway dm read ann --as bob --peek -o json
   skidway dm read ann --as bob --follow`,
@@ -157,10 +157,10 @@ func dmHistory(a *cli.App) *cobra.Command {
 	limit := cli.Number(chat.DefaultMessages)
 	c := &cobra.Command{
 		Use:   "history PEER",
-		Short: "Prints what two people wrote",
-		Long: `Prints what two people wrote to each other, oldest first, read or not, and
-changes nothing: the newest messages, or those before or after an id. --after 0
-begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
+		Short: "Prints the messages of two people",
+		Long: `Prints the messages of two people to each other, oldest first, read or not, and
+marks none as read: the newest messages, or those before or after an id. --after
+0 begins with the oldest. The last 10,000 messages and all unread ones are kept.`,
 		Example: `  skidway dm history bob --as ann
   skidway dm history bob --as ann --before 57 --limit 20
   skidway dm history bob --as ann --after 0 -o json`,
@@ -168,8 +168,8 @@ begins with the oldest. The last 10,000 messages are kept, and what is unread.`,
 	}
 	asFlag(c, &me)
 	c.Flags().Var(&before, "before", "only messages before `ID`")
-	c.Flags().Var(&after, "after", "only messages after `ID`, the next ones first")
-	c.Flags().VarP(&limit, "limit", "n", "print at most `N`; 0 is all")
+	c.Flags().Var(&after, "after", "only messages after `ID`, beginning with the next one")
+	c.Flags().VarP(&limit, "limit", "n", "print at most `N` messages; 0: all")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
 		page, err := wholeHistory(ctx, conversations, me, args[0], conversation.HistoryPage{
@@ -222,9 +222,9 @@ func dmUnread(a *cli.App) *cobra.Command {
 	var me string
 	c := &cobra.Command{
 		Use:   "unread",
-		Short: "Counts what somebody has not read",
-		Long: `Counts what somebody has not read, in all of its conversations. Those with
-nothing unread are listed, too.`,
+		Short: "Prints the number of unread messages of a person",
+		Long: `Prints the number of unread messages of a person in each conversation, also
+where it is 0.`,
 		Example: `  skidway dm unread --as bob
   skidway dm unread --as bob -o json`,
 		Args: cobra.NoArgs,

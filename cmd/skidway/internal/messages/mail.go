@@ -22,11 +22,10 @@ func Mail(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "mail",
 		Short: "Sends to mailboxes and reads them",
-		Long: `A mailbox is one receiver's list of messages that wait to be read. It begins
-with the first message that is sent to it. A message stays until it was read,
-however long the receiver is away.
+		Long: `A mailbox is a list of unread messages for one receiver. It is created by the
+first message to it. A message stays in it until it is read.
 
-Anybody may send to a box and read from it.`,
+Anyone can send to a mailbox and read from it.`,
 		Example: `  skidway mail send bob --as ann "call me"
   skidway mail read bob
   skidway mail status bob`,
@@ -40,9 +39,9 @@ func mailSend(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "send BOX [MESSAGE]",
 		Short: "Sends a message to a mailbox",
-		Long: `Sends a message to a mailbox and prints its id. MESSAGE can be left out where
-there is a --url; "-" reads it from standard input. A full box refuses the
-message or drops its oldest ones: see "mail limit".`,
+		Long: `Sends a message to a mailbox and prints its id. MESSAGE "-" reads standard
+input. With --url, MESSAGE is optional. A full mailbox refuses the message or
+drops its oldest ones: see "mail limit".`,
 		Example: `  skidway mail send bob --as ann "call me"
   skidway mail send bob --as ann --type image --url https://example.com/a.png
   df | skidway mail send admin --as cron -`,
@@ -58,18 +57,18 @@ func mailRead(a *cli.App) *cobra.Command {
 	var newest cli.Number
 	c := &cobra.Command{
 		Use:   "read BOX",
-		Short: "Prints what is unread in a mailbox",
-		Long: `Prints the unread messages of a mailbox, oldest first. What was printed is read
-and leaves the box, unless --peek is given.
+		Short: "Prints the unread messages of a mailbox",
+		Long: `Prints the unread messages of a mailbox, oldest first, and removes them from it.
+With --peek they stay unread.
 
-JSON is one array of objects; with --follow it is one object a line.`,
+JSON is one array of messages; with --follow it is one message per line.`,
 		Example: `  skidway mail read bob
   skidway mail read bob --newest 3 --peek
   skidway mail read bob --follow -o json`,
 		Args: cli.Args("BOX"),
 	}
 	r := newReader(a, c, true, true)
-	c.Flags().Var(&newest, "newest", "print only the newest `N` of them, at most 500 (default: all)")
+	c.Flags().Var(&newest, "newest", "print only the newest `N` messages, at most 500 (default: all)")
 	c.MarkFlagsMutuallyExclusive("limit", "newest")
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		if newest > chat.MaxMessages {
@@ -128,8 +127,8 @@ func (s *mailSource) wait(ctx context.Context, after uint64) error { return s.Wa
 func mailKeep(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "keep BOX N",
-		Short:   "Drops all messages but the newest",
-		Long:    `Drops all messages of a mailbox that wait to be read, but the newest N.`,
+		Short:   "Drops all unread messages but the newest",
+		Long:    `Drops all unread messages of a mailbox but the newest N.`,
 		Example: `  skidway mail keep bob 100`,
 		Args:    argsAnd("BOX", "N"),
 		RunE: cli.Action(func(c *cobra.Command, args []string) error {
@@ -146,8 +145,8 @@ func mailDelete(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete BOX",
 		Short: "Deletes a mailbox",
-		Long: `Deletes a mailbox with all that is in it, and its limits. A later message to it
-begins a new one, with id 1.`,
+		Long: `Deletes a mailbox with its messages and limits. A later message creates a new
+one, with id 1.`,
 		Example: `  skidway mail delete bob`,
 		Args:    cli.Args("BOX"),
 		RunE:    cli.Using(a, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error { return m.Delete(ctx, args[0]) }),
@@ -157,10 +156,10 @@ begins a new one, with id 1.`,
 func mailLimit(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "limit BOX",
-		Short: "Sets what a mailbox may hold",
-		Long: `Sets what a mailbox may hold, for all who send to it. What is not given stays as
-it is. A box that was never limited holds 10,000 messages and 64 MiB, refuses
-more, and never expires. Each message counts as at least 1 KiB.`,
+		Short: "Sets the limits of a mailbox",
+		Long: `Sets the limits of a mailbox for all senders, and keeps those that are not
+given. By default a mailbox holds 10,000 messages and 64 MiB, refuses more, and
+never expires. Each message counts as at least 1 KiB.`,
 		Example: `  skidway mail limit bob --max 100 --when-full drop-oldest
   skidway mail limit bob --idle 720h`,
 		Args: cli.Args("BOX"),
@@ -207,10 +206,10 @@ type limitFlags struct {
 func (f *limitFlags) add(c *cobra.Command) {
 	f.command = c
 	f.full.Words = []string{string(mailbox.Refuse), string(mailbox.DropOldest)}
-	c.Flags().Var(&f.messages, "max", "most unread messages `N`; 0: 10,000")
-	c.Flags().Var(&f.bytes, "max-bytes", "most bytes of unread messages, at least 1MiB")
-	c.Flags().Var(&f.full, "when-full", "refuse more, or drop the oldest")
-	c.Flags().DurationVar(&f.idle, "idle", 0, "delete it when nobody sends or reads for this `TIME`; 0: never")
+	c.Flags().Var(&f.messages, "max", "number of unread messages at most; 0: 10,000")
+	c.Flags().Var(&f.bytes, "max-bytes", "size of unread messages at most, 1MiB or more")
+	c.Flags().Var(&f.full, "when-full", "what to do when the mailbox is full")
+	c.Flags().DurationVar(&f.idle, "idle", 0, "delete the mailbox after this `TIME` without sending or reading; 0: never")
 	cli.Complete(c, "when-full", f.full.Words...)
 }
 
@@ -250,8 +249,8 @@ func limitsText(l mailbox.Limits) string {
 func mailCount(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "count BOX",
-		Short:   "Prints how many messages are unread",
-		Long:    `Prints how many messages of a mailbox are unread. They stay so.`,
+		Short:   "Prints the number of unread messages",
+		Long:    `Prints the number of unread messages of a mailbox. They stay unread.`,
 		Example: `  skidway mail count bob`,
 		Args:    cli.Args("BOX"),
 	}
@@ -269,11 +268,11 @@ func mailCount(a *cli.App) *cobra.Command {
 func mailStatus(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status BOX [ID]",
-		Short: "Shows how a mailbox stands, or what became of a message",
-		Long: `Shows how a mailbox stands: what is unread, when the receiver was last here, and
-the limits. With the ID of a message it prints what became of that: unread,
-read, dropped (unread), notsent, or gone (read or dropped, so long ago that it
-is not known which).`,
+		Short: "Shows the state of a mailbox or of a message",
+		Long: `Shows the state of a mailbox: unread messages, when the receiver last read, and
+the limits. With the ID of a message it prints the state of the message: unread,
+read, dropped (unread), notsent, or gone (read or dropped, too long ago to know
+which).`,
 		Example: `  skidway mail status bob
   skidway mail status bob 17`,
 		Args: argsAnd("BOX", "[ID]"),

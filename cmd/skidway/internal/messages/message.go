@@ -119,8 +119,8 @@ func printMessages(a *cli.App, format string, messages []message, object any) er
 type contentFlags struct{ kind, url string }
 
 func (f *contentFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.kind, "type", "", "`TYPE` of the message, such as image (default: a text)")
-	c.Flags().StringVar(&f.url, "url", "", "`URL` of what the message is about")
+	c.Flags().StringVar(&f.kind, "type", "", "`TYPE` of the message, such as image (default: text)")
+	c.Flags().StringVar(&f.url, "url", "", "`URL` that belongs to the message, such as that of an image")
 }
 
 // content returns the message to send. args holds MESSAGE, or "-" for standard
@@ -166,7 +166,7 @@ func send[T any](a *cli.App, c *cobra.Command, open opener[T], do func(c *cobra.
 
 // asFlag adds the flag with the name of the person who acts.
 func asFlag(c *cobra.Command, name *string) {
-	c.Flags().StringVar(name, "as", "", "`NAME` of who does this")
+	c.Flags().StringVar(name, "as", "", "`NAME` of the person who acts")
 	_ = c.MarkFlagRequired("as")
 }
 

@@ -43,11 +43,11 @@ type reader struct {
 func newReader(a *cli.App, c *cobra.Command, peek, limit bool) *reader {
 	r := &reader{App: a}
 	if peek {
-		c.Flags().BoolVar(&r.peek, "peek", false, "leave what is printed unread")
+		c.Flags().BoolVar(&r.peek, "peek", false, "leave the printed messages unread")
 	}
-	c.Flags().BoolVarP(&r.follow, "follow", "f", false, "wait, and print messages as they come, until Ctrl-C")
+	c.Flags().BoolVarP(&r.follow, "follow", "f", false, "wait for new messages and print them, until Ctrl-C")
 	if limit {
-		c.Flags().VarP(&r.limit, "limit", "n", "print at most `N`, the oldest (default: all)")
+		c.Flags().VarP(&r.limit, "limit", "n", "print at most `N` messages, the oldest (default: all)")
 		c.MarkFlagsMutuallyExclusive("limit", "follow")
 	}
 	r.output = cli.OutputFlag(c)

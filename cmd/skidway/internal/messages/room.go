@@ -17,14 +17,15 @@ import (
 func Room(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "room",
-		Short: "Named places to meet, which end by themselves",
-		Long: `A room is a named place that people enter and leave. It ends by itself when
-nobody spoke for its time to live; that nobody is inside ends nothing. Who
-neither sends nor reads for a while is no longer inside.
+		Short: "Named rooms that people enter and leave",
+		Long: `People enter and leave a room by its name. A room expires when no message was
+sent for its time to live, whether people are inside or not. People who neither
+send nor read for a while are no longer inside.
 
-Who acts is said with --as. Without it an operator acts, who is nobody in the
-room, but may do all that its owner may. Names are claims: whoever can use this
-Redis can act as anybody. A password keeps out those who only have the commands.`,
+--as names the person who acts. Without it an operator acts, who is not inside
+but can do all that the owner can. Names are not checked: anyone who can use
+this Redis can act under any name. A password keeps out people who only have
+these commands.`,
 		Example: `  skidway room create lobby --as ann
   skidway room enter lobby --as ann --nick Annie
   skidway room send lobby --as ann "hello"
@@ -44,10 +45,10 @@ func newActor(c *cobra.Command, asRequired bool) *actor {
 	if asRequired {
 		asFlag(c, &v.as)
 	} else {
-		c.Flags().StringVar(&v.as, "as", "", "`NAME` of who does this (default: an operator)")
+		c.Flags().StringVar(&v.as, "as", "", "`NAME` of the person who acts (default: an operator)")
 	}
 	passwordFlag(c, &v.passwordFile, "the password of the room")
-	c.Flags().StringVar(&v.keyFile, "key-file", "", "`FILE` with the key that 'room enter -o json' gave, which is faster")
+	c.Flags().StringVar(&v.keyFile, "key-file", "", "`FILE` with the key that 'room enter -o json' printed, which is faster")
 	c.MarkFlagsMutuallyExclusive("password-file", "key-file")
 	return v
 }
@@ -102,10 +103,10 @@ type roomSettings struct {
 }
 
 func (s *roomSettings) add(c *cobra.Command) {
-	c.Flags().Var(&s.ttl, "ttl", "how long the room lives after the last word")
-	c.Flags().Var(&s.presence, "presence", "how long who neither sends nor reads stays inside")
-	c.Flags().Var(&s.max, "max", "most people inside; 0: no limit")
-	c.Flags().Var(&s.keep, "keep", "how many messages of history to keep")
+	c.Flags().Var(&s.ttl, "ttl", "time to live of the room after the last message")
+	c.Flags().Var(&s.presence, "presence", "time that a person who neither sends nor reads stays inside")
+	c.Flags().Var(&s.max, "max", "number of people inside at most; 0: no limit")
+	c.Flags().Var(&s.keep, "keep", "number of messages to keep")
 }
 
 func roomCreate(a *cli.App) *cobra.Command {
@@ -115,8 +116,8 @@ func roomCreate(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Creates a room",
-		Long: `Creates a room. With --as it has an owner, who alone may change, mute and
-delete; without, everybody inside may. Its creator still has to enter it.`,
+		Long: `Creates a room. With --as it has an owner: only the owner can change, mute and
+delete. Without an owner everyone inside can. The creator has to enter it, too.`,
 		Example: `  skidway room create lobby
   skidway room create cellar --as ann --password-file secret.txt --ttl 24h
   skidway room create booth --max 2 --keep 100 --presence 1m`,
@@ -124,7 +125,7 @@ delete; without, everybody inside may. Its creator still has to enter it.`,
 	}
 	settings.add(c)
 	c.Flags().StringVar(&options.Owner, "as", "", "`NAME` of the owner (default: none)")
-	passwordFlag(c, &passwordFile, "a password for the room")
+	passwordFlag(c, &passwordFile, "the password of the new room")
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		if err := refuseEmpty(c, "as", "password-file"); err != nil {
 			return err
@@ -154,18 +155,18 @@ func roomEnter(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enter NAME",
 		Short: "Enters a room",
-		Long: `Enters a room and prints the id of who is inside now, for --as of the other
-commands. Without --as it makes one. For a room with a password, -o json prints
-a key, too: keep it in a file for --key-file, which takes no computing.
+		Long: `Enters a room and prints the id of the person, for --as of the other commands.
+Without --as it creates an id. For a room with a password, -o json also prints a
+key: keep it in a file for --key-file, which is faster than the password.
 
-Whether there is no such room or the password is wrong is not told.`,
+The error is the same for an unknown room and for a wrong password.`,
 		Example: `  skidway room enter lobby --as ann --nick Annie
   id=$(skidway room enter lobby)
   skidway room enter cellar --as ann --password-file secret.txt -o json`,
 		Args: cli.Args(roomArg),
 	}
-	c.Flags().StringVar(&options.ID, "as", "", "`NAME` that nobody else has inside (default: a new one)")
-	c.Flags().StringVar(&options.Nick, "nick", "", "`NAME` to be called by")
+	c.Flags().StringVar(&options.ID, "as", "", "`NAME` of the person, unique in the room (default: a new one)")
+	c.Flags().StringVar(&options.Nick, "nick", "", "`NAME` to show to others")
 	passwordFlag(c, &passwordFile, "the password of the room")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) (err error) {
@@ -194,7 +195,7 @@ func roomLeave(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "leave NAME",
 		Short:   "Leaves a room",
-		Long:    "Leaves a room. Its messages stay for those who come back.",
+		Long:    "Leaves a room. Its messages stay for people who come back.",
 		Example: `  skidway room leave lobby --as ann`,
 		Args:    cli.Args(roomArg),
 	}
@@ -208,7 +209,7 @@ func roomDelete(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "delete NAME",
 		Short:   "Deletes a room",
-		Long:    "Deletes a room with all that is in it. Its owner may, and operators.",
+		Long:    "Deletes a room with all its messages. The owner and operators can do this.",
 		Example: `  skidway room delete lobby`,
 		Args:    cli.Args(roomArg),
 	}
@@ -224,12 +225,12 @@ func roomSet(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Changes the settings of a room",
-		Long: `Changes the settings of a room that are given. Its owner may, and operators;
-where there is no owner, everybody inside.
+		Long: `Changes the settings of a room that are given. The owner and operators can do
+this; without an owner, everyone inside can.
 
-A new --ttl counts from now until somebody speaks. A new password lets out
-everybody but who set it; an empty file takes the password away. An empty
---owner leaves the room without one.`,
+A new --ttl begins now. A new password removes everyone but the person who set
+it from the room; an empty file removes the password. An empty --owner removes
+the owner.`,
 		Example: `  skidway room set lobby --ttl 24h --max 20
   skidway room set lobby --as ann --owner bob
   skidway room set cellar --password-file old.txt --new-password-file new.txt`,
@@ -273,15 +274,15 @@ func roomMute(a *cli.App) *cobra.Command {
 	var length cli.Span
 	c := &cobra.Command{
 		Use:   "mute NAME ID",
-		Short: "Keeps somebody from sending to a room",
-		Long: `Keeps somebody from sending to a room, be it inside or not, for good or for a
-time. The muted can read. The owner of the room may, and operators; where there
-is no owner, everybody inside.`,
+		Short: "Mutes a person in a room",
+		Long: `Mutes a person, inside or not, forever or for a time. A muted person can read
+but not send. The owner and operators can do this; without an owner, everyone
+inside can.`,
 		Example: `  skidway room mute lobby bob --as ann --for 10m
   skidway room mute lobby bob`,
 		Args: argsAnd(roomArg, "ID"),
 	}
-	c.Flags().Var(&length, "for", "how long (default: for good)")
+	c.Flags().Var(&length, "for", "time to mute (default: forever)")
 	c.Flags().Lookup("for").DefValue = ""
 	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, args []string) error {
 		return r.Mute(ctx, pass, args[0], time.Duration(length))
@@ -292,8 +293,8 @@ is no owner, everybody inside.`,
 func roomUnmute(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "unmute NAME ID",
-		Short:   "Lets somebody send to a room again",
-		Long:    "Lets somebody send to a room again that was muted.",
+		Short:   "Unmutes a person in a room",
+		Long:    "Unmutes a person, who can send to the room again.",
 		Example: `  skidway room unmute lobby bob --as ann`,
 		Args:    argsAnd(roomArg, "ID"),
 	}
@@ -307,9 +308,9 @@ func roomSend(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "send NAME [MESSAGE]",
 		Short: "Sends a message to a room",
-		Long: `Sends a message to a room, and prints its id. MESSAGE "-" is read from standard
-input. The message is a text of at most 64 KiB, or an image, audio or video that
-lies behind a --url; MESSAGE is then its caption, and can be left out.`,
+		Long: `Sends a message to a room, and prints its id. MESSAGE "-" reads standard input.
+A message is a text of at most 64 KiB, or an image, audio or video at a --url;
+then MESSAGE is an optional caption.`,
 		Example: `  skidway room send lobby --as ann "hello"
   skidway room send lobby --as ann --type image --url https://example.com/a.png
   date | skidway room send lobby --as ann -`,
@@ -331,10 +332,9 @@ func roomRetract(a *cli.App) *cobra.Command {
 	var id uint64
 	c := &cobra.Command{
 		Use:   "retract NAME MESSAGE-ID",
-		Short: "Takes a message back",
-		Long: `Takes a message back: it disappears from the history, and those who have read it
-are told by their next read. Its sender may, the owner of the room, and
-operators.`,
+		Short: "Retracts a message",
+		Long: `Retracts a message: it is removed from the history, and readers learn of it with
+their next read. The sender, the owner of the room and operators can do this.`,
 		Example: `  skidway room retract lobby 12 --as ann`,
 		Args: func(c *cobra.Command, args []string) error {
 			if err := argsAnd(roomArg, "MESSAGE-ID")(c, args); err != nil {

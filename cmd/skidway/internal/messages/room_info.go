@@ -76,9 +76,9 @@ var roomView = cli.View[roomRow]{
 func roomInfo(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "info NAME",
-		Short: "Tells about a room",
-		Long: `Tells about a room: how long it lives, how many people are inside, its settings.
-Who is inside may ask, its owner, and operators.`,
+		Short: "Shows a room",
+		Long: `Shows a room: when it expires, how many people are inside, and its settings.
+People inside, the owner and operators can do this.`,
 		Example: `  skidway room info lobby
   skidway room info cellar --password-file secret.txt -o json`,
 		Args: cli.Args(roomArg),
@@ -124,9 +124,9 @@ func mutedText(p room.Person) string {
 func roomPeople(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "people NAME",
-		Short: "Lists who is inside a room, and who is muted",
-		Long: `Lists who is inside a room and until when, unless they send or read, and who is
-muted. Who is inside may ask, the owner, and operators.`,
+		Short: "Lists the people of a room",
+		Long: `Lists the people inside a room, until when they are inside unless they send or
+read, and the muted people. People inside, the owner and operators can do this.`,
 		Example: `  skidway room people lobby
   skidway room people lobby --as ann -o json`,
 		Args: cli.Args(roomArg),

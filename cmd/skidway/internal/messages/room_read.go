@@ -17,21 +17,21 @@ func roomRead(a *cli.App) *cobra.Command {
 	var since uint64
 	c := &cobra.Command{
 		Use:   "read NAME",
-		Short: "Prints what is new in a room",
-		Long: `Prints the messages of a room, and which were taken back, since a position: that
-of the last read, which is told on standard error, and in JSON as "position".
-Without --since all that is kept is new.
+		Short: "Prints the new messages of a room",
+		Long: `Prints the messages of a room, and which ones were retracted, since a position.
+Each read prints its position on standard error, for --since of the next one.
+Without --since it prints all messages.
 
-JSON is one object, with "messages", "changes" (what was taken back),
-"position", "ttl_seconds" (how long the room lives unless somebody speaks),
-"online" (people inside) and "settings"; with --follow it is one object a line,
-a message or what was taken back.`,
+JSON is one object with "messages", "changes" (retracted messages), "position",
+"ttl_seconds" (until the room expires without a new message), "online" (number
+of people inside) and "settings". With --follow it is one object per line, a
+message or a retraction.`,
 		Example: `  skidway room read lobby --as ann
   skidway room read lobby --as ann --since 12 -o json
   skidway room read lobby --as ann --follow`,
 		Args: cli.Args(roomArg),
 	}
-	c.Flags().Uint64Var(&since, "since", 0, "only what came after this `POSITION`")
+	c.Flags().Uint64Var(&since, "since", 0, "only messages after this `POSITION`")
 	reader := newReader(a, c, false, false)
 	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
 		rr := &roomReader{reader, r, pass}
@@ -48,18 +48,19 @@ func roomHistory(a *cli.App) *cobra.Command {
 	limit := cli.Number(chat.DefaultMessages)
 	c := &cobra.Command{
 		Use:   "history NAME",
-		Short: "Prints a page of what was said in a room",
-		Long: `Prints a page of what was said in a room, oldest first: the newest messages, or
-those before or after a position. --after 0 begins with the oldest. What was
-taken back is not in it, but that it was. JSON is as that of "room read".`,
+		Short: "Prints the history of a room",
+		Long: `Prints a page of the history of a room, oldest first: the newest messages, or
+those before or after a position. --after 0 begins with the oldest. For a
+retracted message it prints only that it was retracted. JSON is as in "room
+read".`,
 		Example: `  skidway room history lobby --as ann
   skidway room history lobby --as ann --before 57 --limit 20
   skidway room history lobby --as ann --after 0 --limit 0 -o json`,
 		Args: cli.Args(roomArg),
 	}
-	c.Flags().Uint64Var(&before, "before", 0, "only what came before this `POSITION`, the nearest")
-	c.Flags().Uint64Var(&after, "after", 0, "only what came after this `POSITION`, the nearest")
-	c.Flags().Var(&limit, "limit", "at most so many messages and changes; 0: all")
+	c.Flags().Uint64Var(&before, "before", 0, "only messages before this `POSITION`, the nearest ones")
+	c.Flags().Uint64Var(&after, "after", 0, "only messages after this `POSITION`, the nearest ones")
+	c.Flags().Var(&limit, "limit", "number of messages and retractions at most; 0: all")
 	c.MarkFlagsMutuallyExclusive("before", "after")
 	reader := &reader{App: a, output: cli.OutputFlag(c)}
 	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {

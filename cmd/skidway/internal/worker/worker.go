@@ -39,26 +39,28 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Runs jobs of the built-in kinds",
 		Long: `Runs the jobs of some queues, and fires their schedules, until it is stopped.
 
-The kinds it knows are http.request, and those that its configuration has
-settings for: email.send (a mail server), exec.run (the commands that jobs may
-start), logs.ship, logs.report and logs.count (the folders they may read).
+It runs jobs of the kind http.request, and of the kinds that its configuration
+has settings for: email.send (a mail server), exec.run (the commands that jobs
+can start), logs.ship, logs.report and logs.count (the folders that they can
+read).
 
-Settings come from flags, else from the environment, else from the file of
---config, else they have their defaults. "skidway config variables" lists the
-variables: worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
+A setting comes from a flag, from the environment, or from the file of --config,
+in this order. "skidway config variables" lists the variables:
+worker.max_attempts is SKIDWAY_WORKER_MAX_ATTEMPTS.
 
-SIGTERM or Ctrl-C once lets running jobs end (for worker.drain, 25 s if it says
-nothing, and worker.grace, 10 s, to give up), hands the rest back with no
-attempt used, and ends with 0; a second one stops at once and ends with 1.
+On SIGTERM or Ctrl-C it takes no more jobs, and waits for worker.drain (default
+25s) until running jobs end. Then it cancels them and waits for worker.grace
+(default 10s). It hands unfinished jobs back without counting an attempt, and
+ends with 0. A second signal stops it at once, with exit code 1.
 
-SIGHUP reads the configuration again. New jobs run under the new one; those that
-run go on under the old one until they end, and count beside the new
-concurrency. If the new one is wrong the old one stays. redis, prefix, listen
-and log.format need a restart. What was a schedule and is none in the new
-configuration goes on: "skidway cron remove" ends it.
+On SIGHUP it reads the configuration again, for new jobs. Running jobs keep the
+old one until they end, and do not count for the new concurrency. An invalid
+configuration changes nothing. redis, prefix, listen and log.format need a
+restart. Schedules that are no longer in the configuration stay until "skidway
+cron remove" removes them.
 
-With --listen it answers GET /healthz (200 while it lives), /readyz (200 while
-it takes jobs and Redis answers) and /metrics (Prometheus).`,
+With --listen it serves GET /healthz (200 while the process runs), /readyz (200
+while it takes jobs and Redis answers) and /metrics (Prometheus).`,
 		Example: `  skidway worker --queue default
   skidway worker --queue mail=3 --queue reports --concurrency 32
   skidway worker --config /etc/skidway.yaml --listen 127.0.0.1:9310`,
@@ -66,14 +68,14 @@ it takes jobs and Redis answers) and /metrics (Prometheus).`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.file, "config", "", "`FILE` with the configuration, in YAML")
-	flags.StringArrayVar(&f.queues, "queue", nil, "`NAME[=WEIGHT]` of a queue, or a pattern as \"tenant-*\";\nmay be given again (default \"default\")")
-	flags.Var(&f.concurrency, "concurrency", "most jobs at once (default 16)")
-	flags.BoolVar(&f.strict, "strict", false, "take from a queue only while those before it are empty")
-	flags.StringVar(&f.name, "name", "", "`NAME` that it is shown with (default: host and process)")
-	flags.StringVar(&f.listen, "listen", "", "`ADDR` to answer /healthz, /readyz and /metrics at")
-	flags.Var(&f.logFormat, "log-format", "how to log (default text)")
-	flags.BoolVar(&f.allowRedirects, "http-allow-redirects", false, "let jobs of http.request follow redirects")
-	flags.BoolVar(&f.allowPrivate, "http-allow-private", false, "let them reach addresses that are not public")
+	flags.StringArrayVar(&f.queues, "queue", nil, "`NAME[=WEIGHT]` of a queue, or a pattern such as \"tenant-*\"; may be repeated (default \"default\")")
+	flags.Var(&f.concurrency, "concurrency", "number of jobs at once (default 16)")
+	flags.BoolVar(&f.strict, "strict", false, "take jobs of a queue only while the queues before it are empty")
+	flags.StringVar(&f.name, "name", "", "`NAME` of the worker in lists (default: host and process id)")
+	flags.StringVar(&f.listen, "listen", "", "`ADDR` to serve /healthz, /readyz and /metrics at, as 127.0.0.1:9310")
+	flags.Var(&f.logFormat, "log-format", "format of the log (default text)")
+	flags.BoolVar(&f.allowRedirects, "http-allow-redirects", false, "allow http.request to follow redirects")
+	flags.BoolVar(&f.allowPrivate, "http-allow-private", false, "allow http.request to reach addresses that are not public")
 	cli.Complete(c, "log-format", f.logFormat.Words...)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		f.given = c.Flags().Changed
@@ -165,7 +167,7 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:     "config",
 		Short:   "Checks the configuration of a worker",
-		Long:    "The configuration of \"skidway worker\": a YAML file, and the environment.",
+		Long:    "Checks the configuration of \"skidway worker\": a YAML file and the environment.",
 		Example: "  skidway config check /etc/skidway.yaml",
 	})
 	c.AddCommand(configCheck(a), configVariables(a))
@@ -176,12 +178,12 @@ func configCheck(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Checks a configuration without using it",
-		Long: `Checks a configuration and the environment as a worker would: names, types,
-secrets, folders, expressions of schedules. What is wrong is told with its line.
-It does not look at Redis.
+		Long: `Checks a configuration and the environment as a worker does: names, types,
+secrets, folders, expressions of schedules. It reports errors with their line,
+and does not connect to Redis.
 
-The exit code is 1 when the configuration can't be used; "skidway worker" that
-is started with it ends with 2.`,
+The exit code is 1 when the configuration has an error. ("skidway worker" ends
+with 2 then.)`,
 		Example: "  skidway config check /etc/skidway.yaml",
 		Args:    cli.Args("FILE"),
 	}
@@ -204,9 +206,9 @@ is started with it ends with 2.`,
 func configVariables(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "variables",
-		Short: "Lists the settings with their variables",
-		Long: `Lists all settings of the configuration that are no list or map, with the
-environment variable that overrides each.`,
+		Short: "Lists the settings with their environment variables",
+		Long: `Lists all settings of the configuration that are not lists or maps, each with
+the environment variable that overrides it.`,
 		Example: "  skidway config variables",
 		Args:    cobra.NoArgs,
 	}
