@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"html"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,6 +36,25 @@ func TestNamesInDocumentsExist(t *testing.T) {
 			if problem := known.check(d, span); problem != "" {
 				t.Errorf("%s: `%s`: %s", d.path, span, problem)
 			}
+		}
+	}
+}
+
+var drawnCommand = regexp.MustCompile(`>\$ (skidway [^<]+)<`)
+
+func TestCommandsOfThePictureExist(t *testing.T) {
+	t.Parallel()
+	picture, err := os.ReadFile(filepath.Join(moduleRoot, "docs", "session.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, commands := readNames(t), drawnCommand.FindAllStringSubmatch(string(picture), -1)
+	if len(commands) == 0 {
+		t.Error("docs/session.svg shows no command")
+	}
+	for _, command := range commands {
+		if problem := known.check(document{}, html.UnescapeString(command[1])); problem != "" {
+			t.Errorf("docs/session.svg: %s: %s", command[1], problem)
 		}
 	}
 }
@@ -283,7 +303,7 @@ func (n *names) checkCommand(words []string) string {
 		}
 		command, words = command.Commands()[next], words[1:]
 	}
-	if command == n.root && len(words) > 0 && words[0] != "help" && words[0] != "completion" && !strings.HasPrefix(words[0], "-") {
+	if command.HasSubCommands() && len(words) > 0 && words[0] != "help" && words[0] != "completion" && !strings.HasPrefix(words[0], "-") {
 		return "no such command"
 	}
 	for _, word := range words {

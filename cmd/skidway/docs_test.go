@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 )
 
 // A document is a page that people read: README.md, a page of docs, and what
@@ -93,6 +95,10 @@ func TestBlocksOfDocumentsNameTheirLanguage(t *testing.T) {
 		for _, b := range d.blocks {
 			if !slices.Contains(languages, b.language) {
 				t.Errorf("%s: a block of %q: use one of %q:\n%s", d.path, b.language, languages, b.text)
+			}
+			var value any
+			if err := yaml.Unmarshal([]byte(b.text), &value); b.language == "yaml" && err != nil {
+				t.Errorf("%s: %v", d.path, err)
 			}
 		}
 	}
