@@ -1,68 +1,66 @@
 package distribute
 
-// An Aggregation makes one mergeable count out of the lines of log files. It
-// is shared by all goroutines of a worker and must be safe for concurrent use;
-// the counters that it begins are not shared. [CountryDay] is the one that
-// ships with Skidway.
+// An Aggregation counts the lines of log files into cells that can be added up.
+// All goroutines of a worker share it, so it must be safe for concurrent use; the
+// counters that it begins are not shared. [CountryDay] is the one of Skidway.
 type Aggregation interface {
-	// Settings names the aggregation and everything that its counts depend
-	// on, in a canonical form: "country-day by=day,country format=auto". It
-	// is fixed when a subscriber is created, and a worker with other settings
-	// is refused.
+	// Settings returns the name of the aggregation and everything that its
+	// counts depend on, in a canonical form: "country-day by=day,country
+	// format=auto". It is fixed when a subscriber is created, and a worker with
+	// other settings is refused.
 	Settings() string
 
-	// Build names the data that lines are counted with and that may change
-	// while a subscriber lives, such as a country database. It is noted with
-	// the counts. Empty: none.
+	// Build returns the name of data that lines are counted with and that may
+	// change during the life of a subscriber, such as a country database. It is
+	// recorded with the counts. Empty: there is none.
 	Build() string
 
-	// Begin starts the count of one file. sample holds its first lines, at
-	// most about 4 MiB of them, to see what kind of file it is; it is only
-	// lent. When a file goes on that was counted up to some line before,
-	// sample is nil and state is what the earlier Counter gave. An error
-	// refuses the file: it is reported and nothing of it is counted.
+	// Begin starts the count of one file. sample has its first lines, at most
+	// about 4 MiB, from which the kind of file can be detected; it must not be
+	// kept. For the next part of a file that was counted earlier, sample is nil
+	// and state is the State of the earlier Counter. An error refuses the file:
+	// it is reported and nothing of the file is counted.
 	Begin(sample []byte, state string) (Counter, error)
 }
 
 // A Counter counts the lines of one file, or of a part of it.
 type Counter interface {
-	// Line counts one line, without its newline, and says how. The slice is
-	// only lent. Lines come in the order of the file.
+	// Line counts one line, without its newline, and returns how. The slice
+	// must not be kept. Lines come in the order of the file.
 	Line(line []byte) Verdict
 
-	// Cells gives what was counted since the Counter began. Cells of the same
-	// group and member add up, within a file and over all files.
+	// Cells calls yield with everything that was counted since Begin. Cells of
+	// the same group and member are added up, within a file and over all files.
 	Cells(yield func(Cell))
 
-	// State is what Begin wants to know when the file goes on after these
-	// lines.
+	// State returns what Begin needs to count the next part of the file.
 	State() string
 }
 
-// A Cell is one number of a count. A group is a sorted set in Redis, its
-// members are scored by their number: for counts per country and day, the group
-// is the day and the member the country. Group and member hold no tab.
+// A Cell is one number of a count. A group is a sorted set in Redis with the
+// numbers of its members as scores: for counts per country and day, the group is
+// the day and the member the country. Group and member can't contain a tab.
 type Cell struct {
 	Group, Member string
 	N             int64 // beyond 2^53 a sum is no longer exact
 }
 
-// A Verdict says how a line was counted.
+// A Verdict is how a line was counted.
 type Verdict uint8
 
 // Verdicts. The zero value is Unparsable.
 const (
 	Unparsable Verdict = iota // not of the file's format; in no cell
 	Counted                   // in a cell
-	Unknown                   // in a cell, but what it is counted by is not known
+	Unknown                   // in a cell, but its country, or other dimension, is unknown
 	NoLine                    // a header, not counted as a line
 )
 
-// verdicts counts lines by their Verdict. It has room for any value: what is
-// none of the above counts as Unparsable.
+// verdicts counts lines by their Verdict. It has room for any value; invalid ones
+// count as Unparsable.
 type verdicts [256]int64
 
-// add counts one line, nil for one that is too long to be looked at.
+// add counts one line; line is nil if it is too long to be parsed.
 func (v *verdicts) add(counter Counter, line []byte) {
 	if line == nil {
 		v[Unparsable]++
@@ -82,7 +80,7 @@ func (v *verdicts) tally() Tally {
 	return t
 }
 
-// A Tally sums up what was read. Lines = Counted + Unknown + Unparsable.
+// A Tally is a sum of lines, bytes and files. Lines = Counted + Unknown + Unparsable.
 type Tally struct {
 	Lines      int64
 	Counted    int64

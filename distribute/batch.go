@@ -34,9 +34,6 @@ type BatchConfig struct {
 	// for each processor.
 	Workers int
 
-	// Quit, when closed, ends the batch after the current files.
-	Quit <-chan struct{}
-
 	// Notify is called by several goroutines, but not at the same time.
 	Notify Notify
 }
@@ -48,6 +45,7 @@ type Batch struct {
 	db          *skidway.DB
 	aggregation Aggregation
 	config      BatchConfig
+	stop        *stopSignal
 	mu          sync.Mutex // guards Notify
 	shipper     atomic.Pointer[Shipper]
 	worker      atomic.Pointer[Worker]
@@ -60,12 +58,19 @@ type BatchResult struct {
 	Report   Report
 }
 
-// NewBatch returns a batch. Run may be called once.
-func NewBatch(db *skidway.DB, aggregation Aggregation, config BatchConfig) *Batch {
-	b := &Batch{db: db, aggregation: aggregation, config: config}
-	b.config.Notify = config.Notify.guarded(&b.mu)
+// NewBatch returns a batch. A nil config is the zero one. Run may be called once.
+func NewBatch(db *skidway.DB, aggregation Aggregation, config *BatchConfig) *Batch {
+	b := &Batch{db: db, aggregation: aggregation, stop: newStopSignal()}
+	if config != nil {
+		b.config = *config
+	}
+	b.config.Notify = b.config.Notify.guarded(&b.mu)
 	return b
 }
+
+// Stop makes Run return after the current files. It may be called at any time,
+// by any goroutine, and more than once.
+func (b *Batch) Stop() { b.stop.stop() }
 
 // Progress returns how many bytes of files are shipped and how many lines are
 // counted. It is safe for concurrent use.
@@ -106,7 +111,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		return result, err
 	}
 	worker, err := NewWorker(ctx, channel, batchSubscriber, b.aggregation,
-		WorkerConfig{Workers: b.config.Workers, UntilDone: true, Notify: b.config.Notify})
+		&WorkerConfig{Workers: b.config.Workers, UntilDone: true, Notify: b.config.Notify})
 	if err != nil {
 		return result, err
 	}
@@ -120,7 +125,8 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files []string) (BatchResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	shipper := NewShipper(channel, ShipperConfig{Quit: b.config.Quit, Notify: b.config.Notify})
+	shipper := NewShipper(channel, &ShipperConfig{Notify: b.config.Notify})
+	shipper.stop = b.stop
 	b.shipper.Store(shipper)
 	b.worker.Store(worker)
 
@@ -145,7 +151,7 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	if err != nil {
 		return result, err
 	}
-	result.Report, err = channel.Report(ctx, batchSubscriber, ReportOptions{})
+	result.Report, err = channel.Report(ctx, batchSubscriber, nil)
 	return result, err
 }
 

@@ -167,7 +167,7 @@ func (q *claimQueue) read(ctx context.Context) (bool, error) {
 			a, err = parseAnnouncement(m.Body)
 		}
 		if err != nil {
-			q.notify.send(Event{Text: fmt.Sprintf("skipped message %d of the channel", m.ID), Err: err})
+			q.notify.send(Event{Kind: EventSkipped, Message: m.ID, Err: err})
 		} else {
 			q.open = append(q.open, announced{m.ID, a})
 		}

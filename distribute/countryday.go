@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,7 @@ import (
 	"skidway/distribute/geo"
 )
 
-// CountryDayConfig says how to count requests by country and day. The zero
-// value is ready to use.
+// CountryDayConfig configures a [CountryDay]. The zero value is ready to use.
 type CountryDayConfig struct {
 	// By lists what to count by: "day", "country" or both; empty means both.
 	By []string
@@ -20,9 +20,9 @@ type CountryDayConfig struct {
 	// Format names the log format; empty or "auto" detects it for each file.
 	Format string
 
-	// Zone is the time zone whose days are counted, one of the IANA database
-	// and not time.Local, which is another on each machine; nil counts the
-	// day that is written in the line, in its own offset.
+	// Zone is the time zone of the days, one of the IANA database; time.Local
+	// is refused, because it differs between machines. Nil counts by the day
+	// that is written in the line, in the line's own offset.
 	Zone *time.Location
 
 	// Countries is the country database; nil means the embedded one.
@@ -30,8 +30,8 @@ type CountryDayConfig struct {
 }
 
 // A CountryDay is the Aggregation of requests by country and day. Groups are
-// days ("2006-01-02"), members are countries ("US", "ZZ" where it is not
-// known); what is not counted by is "*".
+// days ("2006-01-02"), members are countries ("US"; "ZZ" if unknown). A dimension
+// that is not counted by is [Any].
 type CountryDay struct {
 	byDay, byCountry bool
 	format           string
@@ -39,21 +39,25 @@ type CountryDay struct {
 	countries        *geo.DB
 }
 
-// MaxDays is how many different days one file can have, so that a file full of
-// made-up dates does not fill the memory: 22 MB. Lines of further days count as
-// unparsable.
+// MaxDays is how many different days one file can have. It bounds the memory for
+// a file of random dates to 22 MB. Lines of further days count as unparsable.
 const MaxDays = 4096
 
-// Any stands for the group or the member where it is not counted by.
+// Any is the group or the member of counts that do not distinguish them.
 const Any = "*"
 
-// NewCountryDay checks the configuration and loads the country database.
-func NewCountryDay(config CountryDayConfig) (*CountryDay, error) {
-	a := &CountryDay{format: config.Format, zone: config.Zone, countries: config.Countries}
-	if len(config.By) == 0 {
-		config.By = []string{"day", "country"}
+// NewCountryDay checks the configuration and loads the country database. A nil
+// config is the zero one.
+func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
+	if config == nil {
+		config = &CountryDayConfig{}
 	}
-	for _, by := range config.By {
+	a := &CountryDay{format: cmp.Or(config.Format, "auto"), zone: config.Zone, countries: config.Countries}
+	by := config.By
+	if len(by) == 0 {
+		by = []string{"day", "country"}
+	}
+	for _, by := range by {
 		switch by {
 		case "day":
 			a.byDay = true
@@ -62,9 +66,6 @@ func NewCountryDay(config CountryDayConfig) (*CountryDay, error) {
 		default:
 			return nil, fmt.Errorf("by %q: count by day, by country, or by day,country", by)
 		}
-	}
-	if a.format == "" {
-		a.format = "auto"
 	}
 	if a.format != "auto" {
 		format, err := accesslog.ByName(a.format)
@@ -86,8 +87,8 @@ func NewCountryDay(config CountryDayConfig) (*CountryDay, error) {
 	return a, nil
 }
 
-// checkZone refuses a zone whose name does not mean the same everywhere: the
-// name is what tells two settings apart.
+// checkZone refuses a zone whose name does not mean the same on every machine:
+// settings are compared by that name.
 func checkZone(zone *time.Location) error {
 	if zone == nil {
 		return nil
@@ -114,7 +115,7 @@ func (a *CountryDay) Settings() string {
 	return fmt.Sprintf("country-day by=%s format=%s tz=%s", strings.Join(by, ","), a.format, zone)
 }
 
-// Columns names the columns of a subscriber's counts by its settings: "day",
+// Columns returns the columns of a subscriber's counts, by its settings: "day",
 // "country" or both.
 func Columns(settings string) []string {
 	for field := range strings.FieldsSeq(settings) {
@@ -125,7 +126,7 @@ func Columns(settings string) []string {
 	return []string{"day", "country"}
 }
 
-// Build implements [Aggregation]: it names the country database.
+// Build implements [Aggregation]. It is the build of the country database.
 func (a *CountryDay) Build() string { return a.countries.Build().String() }
 
 // Begin implements [Aggregation]. The state is the name of the file's format.
@@ -166,23 +167,23 @@ func (a *CountryDay) chooseFormat(sample []byte, state string) (accesslog.Format
 	return format, &WrongFormatError{a.format}
 }
 
-// A WrongFormatError says that none of a file's first lines is of the format that
-// was asked for: it is binary, or a log in another format.
+// A WrongFormatError is the error for a file whose first lines are all not in the
+// configured format: it is binary, or a log in another format.
 type WrongFormatError struct{ Format string }
 
 func (e *WrongFormatError) Error() string {
 	return fmt.Sprintf("none of its first lines is in the format %q: name another --format, or auto", e.Format)
 }
 
-// A countryDayCounter is the hot loop's end: for each line it parses, looks up
-// and adds one, without a map.
+// A countryDayCounter parses each line, looks its country up and counts it. It is
+// the hottest code of a worker and uses no map.
 type countryDayCounter struct {
 	byDay, byCountry bool
 	format           string
 	parser           accesslog.Parser
 	countries        *geo.DB
 	days             []*dayCount
-	today            *dayCount // the day of the last line
+	current          *dayCount // of the last line
 }
 
 type dayCount struct {
@@ -207,30 +208,30 @@ func (c *countryDayCounter) Line(line []byte) Verdict {
 	if c.byCountry {
 		country = c.countries.Country(record.Addr)
 	}
-	if (c.today == nil || c.today.day != record.Day) && !c.turnTo(record.Day) {
+	if (c.current == nil || c.current.day != record.Day) && !c.setDay(record.Day) {
 		return Unparsable
 	}
-	c.today.requests[country.Index()]++
+	c.current.requests[country.Index()]++
 	if country == geo.Unknown && c.byCountry {
 		return Unknown
 	}
 	return Counted
 }
 
-// turnTo finds the counts of a day, if there is room for it. Logs are nearly in
-// order of time: the day wanted is almost always the last or the one before.
-func (c *countryDayCounter) turnTo(day accesslog.Day) bool {
+// setDay makes a day the current one, and reports whether there is room for it.
+// Logs are nearly in order of time: the day is almost always one of the last two.
+func (c *countryDayCounter) setDay(day accesslog.Day) bool {
 	for _, d := range slices.Backward(c.days) {
 		if d.day == day {
-			c.today = d
+			c.current = d
 			return true
 		}
 	}
 	if len(c.days) == MaxDays {
 		return false
 	}
-	c.today = &dayCount{day: day}
-	c.days = append(c.days, c.today)
+	c.current = &dayCount{day: day}
+	c.days = append(c.days, c.current)
 	return true
 }
 

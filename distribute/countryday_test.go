@@ -17,7 +17,7 @@ import (
 	"skidway/distribute/geo"
 )
 
-func newCountryDay(t testing.TB, config CountryDayConfig) *CountryDay {
+func newCountryDay(t testing.TB, config *CountryDayConfig) *CountryDay {
 	t.Helper()
 	a, err := NewCountryDay(config)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestSettingsAreCanonical(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			a := newCountryDay(t, c.config)
+			a := newCountryDay(t, &c.config)
 			if a.Settings() != c.want {
 				t.Errorf("%q, want %q", a.Settings(), c.want)
 			}
@@ -87,11 +87,11 @@ func TestColumnsOfForeignSettingsAreGroupAndMember(t *testing.T) {
 
 func TestUnknownSettingIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := NewCountryDay(CountryDayConfig{By: []string{"hour"}}); err == nil || !strings.Contains(err.Error(), `"hour"`) {
+	if _, err := NewCountryDay(&CountryDayConfig{By: []string{"hour"}}); err == nil || !strings.Contains(err.Error(), `"hour"`) {
 		t.Error(err)
 	}
 	var unknown *accesslog.UnknownFormatError
-	if _, err := NewCountryDay(CountryDayConfig{Format: "ngnix"}); !errors.As(err, &unknown) {
+	if _, err := NewCountryDay(&CountryDayConfig{Format: "ngnix"}); !errors.As(err, &unknown) {
 		t.Error(err)
 	}
 }
@@ -102,7 +102,7 @@ func TestBuildNamesTheCountryDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := newCountryDay(t, CountryDayConfig{Countries: db}).Build(); got != db.Build().String() {
+	if got := newCountryDay(t, &CountryDayConfig{Countries: db}).Build(); got != db.Build().String() {
 		t.Error(got)
 	}
 }
@@ -135,7 +135,7 @@ func TestRequestsAreCountedByWhatWasAskedFor(t *testing.T) {
 	for _, by := range [][]string{{"day"}, {"country"}, {"day", "country"}} {
 		t.Run(strings.Join(by, " and "), func(t *testing.T) {
 			t.Parallel()
-			a := newCountryDay(t, CountryDayConfig{By: by})
+			a := newCountryDay(t, &CountryDayConfig{By: by})
 			rapid.Check(t, func(t *rapid.T) {
 				requests := drawRequests(t)
 				want, tally := map[cellName]int64{}, Tally{}
@@ -185,7 +185,7 @@ func TestDayIsTheOneWrittenUnlessAZoneIsGiven(t *testing.T) {
 		zone *time.Location
 		want string
 	}{{nil, "2026-11-01"}, {time.UTC, "2026-11-02"}, {tokyo, "2026-11-02"}, {time.FixedZone("", -7*3600), "2026-11-01"}} {
-		cells, _ := countLines(t, newCountryDay(t, CountryDayConfig{Zone: c.zone}), []string{line})
+		cells, _ := countLines(t, newCountryDay(t, &CountryDayConfig{Zone: c.zone}), []string{line})
 		if cells[cellName{c.want, "US"}] != 1 {
 			t.Errorf("%v: %v, want %s", c.zone, cells, c.want)
 		}
@@ -194,7 +194,7 @@ func TestDayIsTheOneWrittenUnlessAZoneIsGiven(t *testing.T) {
 
 func TestFileThatGoesOnKeepsItsFormat(t *testing.T) {
 	t.Parallel()
-	a := newCountryDay(t, CountryDayConfig{})
+	a := newCountryDay(t, nil)
 	first, err := a.Begin([]byte("8.8.8.8 2026-11-01 a\n"), "")
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestFileThatGoesOnKeepsItsFormat(t *testing.T) {
 func TestFormatThatIsSetIsNotDetected(t *testing.T) {
 	t.Parallel()
 	good := `8.8.8.8 - - [01/Nov/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"`
-	_, tally := countLines(t, newCountryDay(t, CountryDayConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a", "8.8.8.8 2026-11-01 a", good})
+	_, tally := countLines(t, newCountryDay(t, &CountryDayConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a", "8.8.8.8 2026-11-01 a", good})
 	if want := (Tally{Lines: 3, Counted: 1, Unparsable: 2}); tally != want {
 		t.Errorf("%+v, want %+v", tally, want)
 	}
@@ -224,7 +224,7 @@ func TestFormatThatIsSetIsNotDetected(t *testing.T) {
 func TestFileOfAnotherFormatThanIsSetIsRefused(t *testing.T) {
 	t.Parallel()
 	var wrong *WrongFormatError
-	if _, err := newCountryDay(t, CountryDayConfig{Format: "combined"}).Begin([]byte("8.8.8.8 2026-11-01 a\n"), ""); !errors.As(err, &wrong) {
+	if _, err := newCountryDay(t, &CountryDayConfig{Format: "combined"}).Begin([]byte("8.8.8.8 2026-11-01 a\n"), ""); !errors.As(err, &wrong) {
 		t.Error(err)
 	}
 }
@@ -236,14 +236,14 @@ func TestBinaryFileIsRefused(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
-	if _, err := newCountryDay(t, CountryDayConfig{}).Begin(noise, ""); !errors.Is(err, accesslog.ErrNoFormat) {
+	if _, err := newCountryDay(t, nil).Begin(noise, ""); !errors.Is(err, accesslog.ErrNoFormat) {
 		t.Error(err)
 	}
 }
 
 func TestCountryDayCountsWithoutAllocation(t *testing.T) {
 	lines := accessLines(1000)
-	counter, err := newCountryDay(t, CountryDayConfig{}).Begin(slices.Concat(lines...), "")
+	counter, err := newCountryDay(t, nil).Begin(slices.Concat(lines...), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestCountryDayCountsWithoutAllocation(t *testing.T) {
 
 func BenchmarkCountryDay(b *testing.B) {
 	lines := accessLines(10_000)
-	counter, err := newCountryDay(b, CountryDayConfig{}).Begin(slices.Concat(lines...), "")
+	counter, err := newCountryDay(b, nil).Begin(slices.Concat(lines...), "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestDamagedFileIsCountedUpToTheDamage(t *testing.T) {
 				}
 				upTo := bytes.Join(bytes.SplitAfter(lines, []byte("\n"))[:whole], nil)
 				same(t, counted(t, channel, "s"), reference(t, good, upTo))
-				report, err := channel.Report(context.Background(), "s", distribute.ReportOptions{})
+				report, err := channel.Report(context.Background(), "s", nil)
 				if err != nil || len(report.Problems) != 1 || report.Subscriber.Tally.Partial != 1 {
 					t.Errorf("report: %v, %+v", err, report)
 				}
@@ -90,7 +90,7 @@ func TestLineLongerThanAllowedIsUnparsableAndTheOthersAreCounted(t *testing.T) {
 		good := content(1, 100)
 		events := listen()
 		ship(t, channel, write(t, folder, "a.log.gz", append(append(bytes.Clone(good), long...), good...)))
-		worker, err := distribute.NewWorker(context.Background(), channel, "s", countryDay(t), distribute.WorkerConfig{UntilDone: true, Notify: events.notify})
+		worker, err := distribute.NewWorker(context.Background(), channel, "s", countryDay(t), &distribute.WorkerConfig{UntilDone: true, Notify: events.notify})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestUnreadableFilesAreToldAndTheOthersAreShipped(t *testing.T) {
 		stub,
 		write(t, folder, "good", content(1, 10)),
 	}
-	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(context.Background(), files)
+	results, err := distribute.NewShipper(channel, nil).Ship(context.Background(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestMalformedAnnouncementIsToldAndSkipped(t *testing.T) {
 	more := content(2, 50)
 	ship(t, channel, write(t, folder, "b", more))
 	events := listen()
-	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), distribute.WorkerConfig{UntilDone: true, Notify: events.notify})
+	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), &distribute.WorkerConfig{UntilDone: true, Notify: events.notify})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,12 +43,12 @@ func Example() {
 		return
 	}
 	defer func() { _ = db.Close() }()
-	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	aggregation, err := distribute.NewCountryDay(nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	result, err := distribute.NewBatch(db, aggregation, distribute.BatchConfig{}).Run(ctx, []string{path})
+	result, err := distribute.NewBatch(db, aggregation, nil).Run(ctx, []string{path})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -105,11 +105,11 @@ func shipAndWork(path string) error {
 	}
 
 	// The other side subscribes and counts what there is, then ends.
-	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	aggregation, err := distribute.NewCountryDay(nil)
 	if err != nil {
 		return err
 	}
-	worker, err := distribute.NewWorker(ctx, channel, "countries", aggregation, distribute.WorkerConfig{UntilDone: true})
+	worker, err := distribute.NewWorker(ctx, channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func shipAndWork(path string) error {
 		return err
 	}
 	fmt.Println("counted", result.Tally.Lines, "lines")
-	report, err := channel.Report(ctx, "countries", distribute.ReportOptions{To: "2026-11-01"})
+	report, err := channel.Report(ctx, "countries", &distribute.ReportOptions{To: "2026-11-01"})
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func shipAndWork(path string) error {
 }
 
 func shipOne(ctx context.Context, channel *distribute.Channel, path string) error {
-	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(ctx, []string{path})
+	results, err := distribute.NewShipper(channel, nil).Ship(ctx, []string{path})
 	for _, file := range results {
 		fmt.Println(file.Outcome)
 		err = errors.Join(err, file.Err)
@@ -183,7 +183,7 @@ func ExampleAggregation() {
 		return
 	}
 	defer func() { _ = db.Close() }()
-	result, err := distribute.NewBatch(db, statusCount{}, distribute.BatchConfig{}).Run(ctx, []string{path})
+	result, err := distribute.NewBatch(db, statusCount{}, nil).Run(ctx, []string{path})
 	if err != nil {
 		fmt.Println(err)
 		return

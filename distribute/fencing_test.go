@@ -3,7 +3,6 @@ package distribute
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,34 +16,13 @@ import (
 	"skidway/internal/redistest"
 )
 
-// afterCommand calls a function after each command of a connection.
-type afterCommand func(name string, args []any)
-
-func (afterCommand) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (f afterCommand) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		f(cmd.Name(), cmd.Args())
-		return err
-	}
-}
-
-func (f afterCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		err := next(ctx, cmds)
-		for _, cmd := range cmds {
-			f(cmd.Name(), cmd.Args())
-		}
-		return err
-	}
-}
-
-// openWebLike opens the same channel by connections of its own.
-func openWebLike(t *testing.T, channel *Channel) *Channel {
+// openHeld opens the channel of a URL through a proxy that holds the reply to the
+// first transaction, which appends to an upload.
+func openHeld(t *testing.T, url string) (*Channel, *redistest.HeldReply) {
 	t.Helper()
-	options := channel.db.UniversalClient.(*redis.Client).Options()
-	return openWeb(t, fmt.Sprintf("unix://%s?db=%d", options.Addr, options.DB))
+	proxy := redistest.StartProxy(t, url)
+	channel := openWeb(t, proxy.URL)
+	return channel, proxy.HoldReply("exec", "")
 }
 
 func openWeb(t *testing.T, url string) *Channel {
@@ -67,7 +45,7 @@ func logFile(t *testing.T, name string, kib int) string {
 	return path
 }
 
-func shipped(t *testing.T, channel *Channel, config ShipperConfig, path string) {
+func shipped(t *testing.T, channel *Channel, config *ShipperConfig, path string) {
 	t.Helper()
 	results, err := NewShipper(channel, config).Ship(t.Context(), []string{path})
 	if err != nil || results[0].Outcome != Shipped {
@@ -78,23 +56,37 @@ func shipped(t *testing.T, channel *Channel, config ShipperConfig, path string) 
 func TestUploadStartsAgainWhenItsLeaseRanOut(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
-	channel, other := openWeb(t, url), openWeb(t, url)
-	appends := 0
-	channel.db.AddHook(afterCommand(func(name string, _ []any) {
-		if name != "append" {
-			return
-		}
-		if appends++; appends == 3 { // somebody finds the lease expired
-			ctx := context.Background()
-			for _, id := range other.db.ZRange(ctx, other.keys.uploads(), 0, -1).Val() {
-				other.db.ZAdd(ctx, other.keys.uploads(), redis.Z{Score: 1, Member: id})
-			}
-			if err := other.files.sweep(ctx); err != nil {
-				t.Error(err)
-			}
-		}
-	}))
-	shipped(t, channel, ShipperConfig{}, logFile(t, "a", 3000))
+	other := openWeb(t, url)
+	channel, appended := openHeld(t, url)
+	path := logFile(t, "a", 3000)
+	var shipping sync.WaitGroup
+	shipping.Go(func() { shipped(t, channel, nil, path) })
+	<-appended.Held()
+	for _, id := range other.db.ZRange(t.Context(), other.keys.uploads(), 0, -1).Val() {
+		other.db.ZAdd(t.Context(), other.keys.uploads(), redis.Z{Score: 1, Member: id})
+	}
+	if err := other.files.sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	appended.Release()
+	shipping.Wait()
+	if r := recordOf(t, other); r.shipment != 2 || r.state != uploaded {
+		t.Errorf("shipment %d is %s, want the second to be uploaded", r.shipment, r.state)
+	}
+}
+
+// recordOf returns the record of the only file of a channel.
+func recordOf(t *testing.T, channel *Channel) record {
+	t.Helper()
+	ids := channel.db.ZRange(t.Context(), channel.keys.files(), 0, -1).Val()
+	if len(ids) != 1 {
+		t.Fatalf("%d files", len(ids))
+	}
+	r, err := channel.files.record(t.Context(), ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func TestClaimThatReplacesALostOneOfTheSameWorkerIsKeptAlive(t *testing.T) {
@@ -104,7 +96,7 @@ func TestClaimThatReplacesALostOneOfTheSameWorkerIsKeptAlive(t *testing.T) {
 	work := held.hold(t.Context(), lost)
 	held.hold(t.Context(), next)
 	if context.Cause(work) != errClaimLost {
-		t.Error("the lost claim was not told")
+		t.Error("the context of the lost claim goes on")
 	}
 	held.drop(lost)
 	if list := held.list(); len(list) != 1 || list[0] != next {
@@ -115,38 +107,42 @@ func TestClaimThatReplacesALostOneOfTheSameWorkerIsKeptAlive(t *testing.T) {
 func TestHeartbeatRightAfterTheSealLosesNothing(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
-	shipped(t, openWeb(t, url), ShipperConfig{}, logFile(t, "a", 10))
-	channel := openWeb(t, url)
-	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, CountryDayConfig{}), WorkerConfig{UntilDone: true, Workers: 1})
+	shipped(t, openWeb(t, url), nil, logFile(t, "a", 10))
+	proxy := redistest.StartProxy(t, url)
+	channel := openWeb(t, proxy.URL)
+	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), &WorkerConfig{UntilDone: true, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	channel.db.AddHook(afterCommand(func(name string, args []any) {
-		if strings.HasPrefix(name, "eval") && args[2] == 12 { // the seal has twelve keys
-			worker.renew(context.Background())
-		}
-	}))
-	result, err := worker.Work(t.Context())
+	sealed := proxy.HoldReply("eval", ":2\r\n") // the seal is the only script that returns 2
+	var working sync.WaitGroup
+	var result WorkResult
+	working.Go(func() { result, err = worker.Work(t.Context()) })
+	<-sealed.Held()
+	worker.renew(t.Context())
+	sealed.Release()
+	working.Wait()
 	if err != nil || result.Tally.Lines != 11 || result.Tally.Files != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
 
-// full gives a channel whose window a file fills, and events of those who wait.
+// full returns a channel whose window a file fills, and the events of waiting
+// shippers.
 func full(t *testing.T, window int64) (*Channel, chan Event, Notify) {
 	t.Helper()
 	channel := openWeb(t, redistest.URL(t))
 	if err := channel.SetWindow(t.Context(), window); err != nil {
 		t.Fatal(err)
 	}
-	shipped(t, channel, ShipperConfig{}, logFile(t, "first", 4000))
+	shipped(t, channel, nil, logFile(t, "first", 4000))
 	events := make(chan Event, 100)
 	return channel, events, func(e Event) { events <- e }
 }
 
 func countEverything(t *testing.T, channel *Channel) {
 	t.Helper()
-	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, CountryDayConfig{}), WorkerConfig{UntilDone: true})
+	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), &WorkerConfig{UntilDone: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,13 +151,13 @@ func countEverything(t *testing.T, channel *Channel) {
 	}
 }
 
-func TestShipperThatCanNeverBeAdmittedKeepsNobodyWaiting(t *testing.T) {
+func TestShipperThatCanNeverBeAdmittedDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	channel, events, notify := full(t, 12<<20)
 	var waiting sync.WaitGroup
 	large := logFile(t, "large", 9000)
 	waiting.Go(func() {
-		results, err := NewShipper(channel, ShipperConfig{Notify: notify, Lease: time.Second}).Ship(t.Context(), []string{large})
+		results, err := NewShipper(channel, &ShipperConfig{Notify: notify, Lease: time.Second}).Ship(t.Context(), []string{large})
 		if err != nil || results[0].Outcome != Failed {
 			t.Errorf("%v, %v: want it to be refused", results, err)
 		}
@@ -170,7 +166,7 @@ func TestShipperThatCanNeverBeAdmittedKeepsNobodyWaiting(t *testing.T) {
 	if err := channel.SetWindow(t.Context(), 8<<20); err != nil {
 		t.Fatal(err)
 	}
-	shipped(t, channel, ShipperConfig{}, logFile(t, "small", 10))
+	shipped(t, channel, nil, logFile(t, "small", 10))
 	waiting.Wait()
 }
 
@@ -178,42 +174,45 @@ func TestShipperThatNoLongerAsksLeavesTheLine(t *testing.T) {
 	t.Parallel()
 	channel, events, notify := full(t, 6<<20)
 	same := logFile(t, "same", 4000)
-	quit := make(chan struct{})
+	follower := NewShipper(channel, &ShipperConfig{Notify: notify})
 	var shipping, following sync.WaitGroup
 	shipping.Go(func() {
-		if _, err := NewShipper(channel, ShipperConfig{Notify: notify}).Ship(t.Context(), []string{same}); err != nil {
+		if _, err := NewShipper(channel, &ShipperConfig{Notify: notify}).Ship(t.Context(), []string{same}); err != nil {
 			t.Error(err)
 		}
 	})
 	<-events
 	following.Go(func() {
-		if err := NewShipper(channel, ShipperConfig{Notify: notify, Quit: quit}).Follow(t.Context(), []string{same}); err != nil {
+		if err := follower.Follow(t.Context(), []string{same}); err != nil {
 			t.Error(err)
 		}
 	})
 	<-events // both wait for the window with the same file
 	countEverything(t, channel)
 	shipping.Wait()
-	shipped(t, channel, ShipperConfig{}, logFile(t, "small", 10)) // the follower asks for nothing
-	close(quit)
+	shipped(t, channel, nil, logFile(t, "small", 10)) // the follower asks for nothing
+	follower.Stop()
 	following.Wait()
 }
 
 func TestFileThatChangesCostsABatchOnlyItself(t *testing.T) {
 	t.Parallel()
-	db := redistest.Open(t, redistest.URL(t))
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db := redistest.Open(t, proxy.URL)
+	appended := proxy.HoldReply("exec", "")
 	changing, good := logFile(t, "changing", 3000), logFile(t, "good", 10)
-	var once sync.Once
-	db.AddHook(afterCommand(func(name string, _ []any) {
-		if name == "append" {
-			once.Do(func() {
-				if err := os.Truncate(changing, 1000); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}))
-	result, err := NewBatch(db, newCountryDay(t, CountryDayConfig{}), BatchConfig{}).Run(t.Context(), []string{changing, good})
+	var counting sync.WaitGroup
+	var result BatchResult
+	var err error
+	counting.Go(func() {
+		result, err = NewBatch(db, newCountryDay(t, nil), nil).Run(t.Context(), []string{changing, good})
+	})
+	<-appended.Held()
+	if err := os.Truncate(changing, 1000); err != nil {
+		t.Error(err)
+	}
+	appended.Release()
+	counting.Wait()
 	var changed *stream.ChangedError
 	if err != nil || !errors.As(result.Files[0].Err, &changed) || result.Report.Subscriber.Tally.Lines != 11 || len(result.Report.Abandoned) > 0 {
 		t.Errorf("%+v, %v", result, err)
@@ -224,7 +223,7 @@ func TestFileThatGrowsIsOneFile(t *testing.T) {
 	t.Parallel()
 	channel := openWeb(t, redistest.URL(t))
 	path := logFile(t, "a", 1)
-	shipped(t, channel, ShipperConfig{}, path)
+	shipped(t, channel, nil, path)
 	countEverything(t, channel)
 	content, err := os.ReadFile(path)
 	if err == nil {
@@ -233,18 +232,18 @@ func TestFileThatGrowsIsOneFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shipped(t, channel, ShipperConfig{}, path)
+	shipped(t, channel, nil, path)
 	countEverything(t, channel)
-	report, err := channel.Report(t.Context(), "s", ReportOptions{})
+	report, err := channel.Report(t.Context(), "s", nil)
 	if tally := report.Subscriber.Tally; err != nil || tally.Files != 1 || tally.Lines != 3 {
 		t.Errorf("%+v, %v", tally, err)
 	}
 }
 
-func TestStatusTellsOnlyOfShippersThatLive(t *testing.T) {
+func TestStatusListsOnlyLiveShippers(t *testing.T) {
 	t.Parallel()
 	channel := openWeb(t, redistest.URL(t))
-	dead := NewShipper(channel, ShipperConfig{})
+	dead := NewShipper(channel, nil)
 	if err := dead.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -260,24 +259,27 @@ func TestStatusTellsOnlyOfShippersThatLive(t *testing.T) {
 	}
 }
 
-func TestForcedUploadThatWasAbandonedIsForgivenWhenItIsShippedAgain(t *testing.T) {
+func TestForcedShipmentClearsTheAbandonedOne(t *testing.T) {
 	t.Parallel()
-	channel, path := openWeb(t, redistest.URL(t)), logFile(t, "a", 3000)
-	shipped(t, channel, ShipperConfig{}, path)
+	url, path := redistest.URL(t), logFile(t, "a", 3000)
+	channel := openWeb(t, url)
+	shipped(t, channel, nil, path)
 	countEverything(t, channel)
 	ctx, cancel := context.WithCancel(t.Context())
-	stopping := openWebLike(t, channel)
-	stopping.db.AddHook(afterCommand(func(name string, _ []any) {
-		if name == "append" {
-			cancel() // as if its process were told to end at once
+	stopping, appended := openHeld(t, url)
+	var shipping sync.WaitGroup
+	shipping.Go(func() {
+		if _, err := NewShipper(stopping, &ShipperConfig{Force: true}).Ship(ctx, []string{path}); err == nil {
+			t.Error("it was shipped")
 		}
-	}))
-	if _, err := NewShipper(stopping, ShipperConfig{Force: true}).Ship(ctx, []string{path}); err == nil {
-		t.Fatal("it was shipped")
-	}
+	})
+	<-appended.Held()
+	cancel()
+	appended.Release()
+	shipping.Wait()
 	if names, err := channel.files.abandonedNames(t.Context()); err != nil || len(names) != 1 {
-		t.Fatalf("%v, %v: want it to be missed", names, err)
+		t.Fatalf("%v, %v: want it to be reported as abandoned", names, err)
 	}
-	shipped(t, channel, ShipperConfig{Force: true}, path)
+	shipped(t, channel, &ShipperConfig{Force: true}, path)
 	countEverything(t, channel)
 }

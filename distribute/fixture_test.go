@@ -32,7 +32,7 @@ func open(t testing.TB, db *rdb.DB) *distribute.Channel {
 // database.
 func countryDay(t testing.TB) *distribute.CountryDay {
 	t.Helper()
-	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	aggregation, err := distribute.NewCountryDay(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func write(t testing.TB, folder, name string, content []byte) string {
 // ship ships files and fails the test if one is not shipped.
 func ship(t testing.TB, channel *distribute.Channel, paths ...string) []distribute.ShippedFile {
 	t.Helper()
-	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(context.Background(), paths)
+	results, err := distribute.NewShipper(channel, nil).Ship(context.Background(), paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func ship(t testing.TB, channel *distribute.Channel, paths ...string) []distribu
 // work counts until all is done.
 func work(t testing.TB, channel *distribute.Channel, subscriber string) distribute.WorkResult {
 	t.Helper()
-	worker, err := distribute.NewWorker(context.Background(), channel, subscriber, countryDay(t), distribute.WorkerConfig{UntilDone: true, Workers: 2})
+	worker, err := distribute.NewWorker(context.Background(), channel, subscriber, countryDay(t), &distribute.WorkerConfig{UntilDone: true, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,18 +124,18 @@ func shipOrWork() error {
 		return err
 	}
 	if plan.Role == "ship" {
-		results, err := distribute.NewShipper(channel, distribute.ShipperConfig{Lease: testLease}).Ship(ctx, plan.Args)
+		results, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Lease: testLease}).Ship(ctx, plan.Args)
 		for _, r := range results {
 			err = errors.Join(err, r.Err)
 		}
 		return err
 	}
-	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	aggregation, err := distribute.NewCountryDay(nil)
 	if err != nil {
 		return err
 	}
 	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], aggregation,
-		distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2})
+		&distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2})
 	if err != nil {
 		return err
 	}

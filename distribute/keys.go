@@ -3,7 +3,7 @@ package distribute
 import "strconv"
 
 // keys builds the names of all keys of one channel. They share the hash tag
-// {channel}: every script touches one channel only.
+// {channel}, because every script uses keys of one channel.
 type keys struct{ root string }
 
 func channelKeys(prefix, channel string) keys { return keys{prefix + ":logs:{" + channel + "}"} }
@@ -45,10 +45,10 @@ func (k keys) sealedCells(name, shipment string) string {
 
 func (k keys) totals(name, group string) string { return k.subscriber(name) + ":count:" + group }
 
-// shipmentName names one shipment of one file in keys and sets.
+// shipmentName is the name of one shipment of one file in keys and sets.
 func shipmentName(id string, shipment int64) string {
 	return id + ":" + strconv.FormatInt(shipment, 10)
 }
 
-// batchesKey is the one key outside of any channel: the batches that run.
+// batchesKey is the one key that belongs to no channel: the running batches.
 func batchesKey(prefix string) string { return prefix + ":logs:batches" }

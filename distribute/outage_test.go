@@ -43,7 +43,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			url := redistest.URL(t)
 			// A server that has seen the scripts: the answer that is lost is the
 			// script's and not that it is unknown.
-			if _, err := distribute.NewBatch(redistest.Open(t, url), countryDay(t), distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path}); err != nil {
+			if _, err := distribute.NewBatch(redistest.Open(t, url), countryDay(t), &distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path}); err != nil {
 				t.Fatal(err)
 			}
 			plain := open(t, redistest.Open(t, url))
@@ -59,7 +59,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			if err := open(t, db).Unsubscribe(ctx, "slow"); err != nil {
 				t.Fatal(err)
 			}
-			result, err := distribute.NewBatch(db, countryDay(t), distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path})
+			result, err := distribute.NewBatch(db, countryDay(t), &distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestRedisThatGoesAwayAndComesBackCostsNothing(t *testing.T) {
 	}
 	channel := open(t, redistest.Open(t, server.URL(0)))
 	events := listen()
-	config := distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2, Notify: events.notify}
+	config := &distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2, Notify: events.notify}
 	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), config)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestRedisThatGoesAwayAndComesBackCostsNothing(t *testing.T) {
 		failed <- err
 	}()
 	go func() {
-		_, err := distribute.NewShipper(channel, distribute.ShipperConfig{Lease: testLease}).Ship(ctx, paths)
+		_, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Lease: testLease}).Ship(ctx, paths)
 		failed <- err
 	}()
 	for range 3 {
@@ -125,7 +125,7 @@ func TestRedisThatStaysAwayEndsTheWork(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	channel := open(t, db)
-	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), distribute.WorkerConfig{})
+	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestRedisThatStaysAwayEndsTheWork(t *testing.T) {
 	if _, err := worker.Work(ctx); !errors.As(err, &unreachable) {
 		t.Errorf("work: got %v, want an UnreachableError", err)
 	}
-	_, err = distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(ctx, []string{write(t, folder, "a", content(1, 10))})
+	_, err = distribute.NewShipper(channel, nil).Ship(ctx, []string{write(t, folder, "a", content(1, 10))})
 	if !errors.As(err, &unreachable) {
 		t.Errorf("ship: got %v, want an UnreachableError", err)
 	}

@@ -11,10 +11,10 @@ import (
 	"skidway/distribute/stream"
 )
 
-// ErrNoFiles says that a directory holds nothing to read.
+// ErrNoFiles is the error for a directory without files.
 var ErrNoFiles = errors.New("no files in this directory")
 
-// A FileError says which file or directory an error is about.
+// A FileError is an error with the file or directory that it concerns.
 type FileError struct {
 	Path string
 	Err  error
@@ -24,12 +24,11 @@ func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ListFiles turns files and directories into a list of files in name order,
-// each once. Of a directory it takes every regular file, at any depth, but
-// those and the folders whose name starts with a dot. A link in it is taken for
-// the file it leads to; one that leads to a folder is not followed. What can't be
-// read, or leads nowhere, is an error of its own and keeps nothing else from
-// being listed.
+// ListFiles returns the files of a list of files and directories, sorted by name,
+// each once. Of a directory it returns every regular file at any depth, except
+// those whose name, or whose folder's name, starts with a dot. A link to a file
+// counts as the file; a link to a folder, inside a directory, is not followed. A
+// path that can't be read has an error, and the others are listed.
 func ListFiles(paths []string) ([]string, []*FileError) {
 	var files []string
 	var problems []*FileError
@@ -53,7 +52,7 @@ func ListFiles(paths []string) ([]string, []*FileError) {
 }
 
 func listFolder(root string) (files []string, problems []*FileError) {
-	// A link to a folder is walked as its target: logs often lie behind one.
+	// A path that is a link to a folder is followed: it often is, for logs.
 	walked := root
 	if target, err := filepath.EvalSymlinks(root); err == nil {
 		walked = target
@@ -87,8 +86,8 @@ func listFolder(root string) (files []string, problems []*FileError) {
 	return files, problems
 }
 
-// Bytes adds up the sizes of files, for showing progress; what can't be looked
-// at counts nothing.
+// Bytes returns the sum of the sizes of files, for a progress bar. Files that
+// can't be read count as empty.
 func Bytes(files []string) int64 {
 	var sum int64
 	for _, path := range files {

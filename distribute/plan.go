@@ -110,8 +110,7 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("needs %d bytes in Redis at once, and the channel's window is %d: ship it with --window %dMiB or more, or split the file",
-		e.Need, e.Window, (e.Need>>20)+1)
+	return fmt.Sprintf("needs %d bytes in Redis at once, and the channel's window is %d", e.Need, e.Window)
 }
 
 // admit blocks until the window has room for the file, and returns the number of
@@ -140,7 +139,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		if err != nil {
 			return 0, err
 		}
-		reason := waitReason{file: src.Path, text: "waits for its turn: other shippers asked first"}
+		reason := EventWaitingForTurn
 		switch reply.Text(0) {
 		case "admitted":
 			return reply.Int(1), s.channel.files.clearAbandoned(ctx, p.replaces)
@@ -149,12 +148,12 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		case "large":
 			return 0, &TooLargeError{cost, reply.Int(1)}
 		case "full":
-			reason.text, reason.laggards = "waits, the window is full: ", true
+			reason = EventWindowFull
 		}
-		if closed(s.config.Quit) {
+		if s.stop.isStopped() {
 			return 0, errStopped
 		}
-		if err := s.await(ctx, since, reason, &limit); err != nil {
+		if err := s.await(ctx, since, reason, src.Path, &limit); err != nil {
 			return 0, err
 		}
 	}
@@ -162,7 +161,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 
 var (
 	errChanged = errors.New("the record changed since it was read")
-	errStopped = errors.New("stopped by Quit")
+	errStopped = errors.New("stopped")
 )
 
 // leaveLine removes the shipper from the line of those that wait for the window.
@@ -172,39 +171,33 @@ func (s *Shipper) leaveLine(ctx context.Context) error {
 	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
 }
 
-// A waitReason is what an event reports while a shipper waits.
-type waitReason struct {
-	file, text string
-	laggards   bool // the text is followed by the subscribers that it waits for
-}
-
-// await sweeps the channel, reports the reason unless an event was sent a short
-// while ago, and blocks until the channel has changed.
-func (s *Shipper) await(ctx context.Context, since wakeCursor, reason waitReason, limit *throttle) error {
+// await sweeps the channel, reports the reason of the wait unless an event was
+// sent a short while ago, and blocks until the channel has changed.
+func (s *Shipper) await(ctx context.Context, since wakeCursor, reason EventKind, file string, limit *throttle) error {
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err
 	}
 	if limit.allow() {
-		if reason.laggards {
-			laggards, err := s.channel.laggards(ctx)
-			if err != nil {
+		event := Event{Kind: reason, File: file, Channel: s.channel.name}
+		if reason != EventWaitingForTurn {
+			var err error
+			if event.Laggards, err = s.channel.laggards(ctx); err != nil {
 				return err
 			}
-			reason.text += laggards
 		}
-		s.config.Notify.send(Event{File: reason.file, Text: reason.text})
+		s.config.Notify.send(event)
 	}
-	return s.channel.wait(ctx, since, s.config.Lease/2, s.config.Quit)
+	return s.channel.wait(ctx, since, s.config.Lease/2, s.stop.stopped)
 }
 
 // awaitFree returns when an earlier shipment of the file may be out of Redis.
 // With skipBusy it does not wait, and returns errBusy if the file is still there.
 func (s *Shipper) awaitFree(ctx context.Context, since wakeCursor, src *stream.Source, mode busyMode, limit *throttle) error {
 	if mode == waitBusy {
-		if closed(s.config.Quit) {
+		if s.stop.isStopped() {
 			return errStopped
 		}
-		return s.await(ctx, since, waitReason{src.Path, "waits until what was shipped of it before is counted: ", true}, limit)
+		return s.await(ctx, since, EventFileBusy, src.Path, limit)
 	}
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err
@@ -237,8 +230,8 @@ func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error
 	return nil
 }
 
-// awaitFile blocks until a file's shipment is counted or abandoned, or Quit is
-// closed.
+// awaitFile blocks until a file's shipment is counted or abandoned, or Stop is
+// called.
 func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, limit *throttle) (record, error) {
 	for {
 		since, err := s.channel.wakeCursor(ctx)
@@ -249,46 +242,28 @@ func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, limit *thr
 		if err != nil {
 			return record{}, err
 		}
-		if r.shipment != result.shipment || !r.inRedis() || closed(s.config.Quit) {
+		if r.shipment != result.shipment || !r.inRedis() || s.stop.isStopped() {
 			return r, nil
 		}
-		if err := s.await(ctx, since, waitReason{text: "waits until all is counted: ", laggards: true}, limit); err != nil {
+		if err := s.await(ctx, since, EventWaitingForAll, "", limit); err != nil {
 			return record{}, err
 		}
 	}
 }
 
-// laggards returns text for people: the subscribers that a shipper waits for.
-func (c *Channel) laggards(ctx context.Context) (string, error) {
+// laggards returns the subscribers with the time since their last heartbeat.
+func (c *Channel) laggards(ctx context.Context) ([]Laggard, error) {
 	subscribers, err := c.Subscribers(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	now, err := c.now(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if len(subscribers) == 0 {
-		return noSubscriberText(c.name), nil
+	laggards := make([]Laggard, len(subscribers))
+	for i, s := range subscribers {
+		laggards[i] = Laggard{s.Name, s.Seen, now.Sub(s.Seen)}
 	}
-	texts := make([]string, 0, len(subscribers))
-	for _, s := range subscribers {
-		texts = append(texts, fmt.Sprintf("subscriber %q: %s", s.Name, s.lastSeen(now)))
-	}
-	return strings.Join(texts, ", "), nil
-}
-
-func noSubscriberText(channel string) string {
-	return fmt.Sprintf("channel %q has no subscriber, so nothing is counted or freed: start `skidway logs work --channel %s --subscriber NAME`", channel, channel)
-}
-
-// lastSeen returns text for people: how long ago a worker was seen.
-func (s Subscriber) lastSeen(now time.Time) string {
-	if s.Seen.IsZero() {
-		return "no worker was ever seen"
-	}
-	if quiet := now.Sub(s.Seen); quiet > 2*DefaultLease {
-		return fmt.Sprintf("no worker seen for %s", quiet.Round(time.Second))
-	}
-	return "its workers are counting"
+	return laggards, nil
 }

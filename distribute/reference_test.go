@@ -64,7 +64,7 @@ func reference(t testing.TB, contents ...[]byte) counts {
 // counted reads what a subscriber has counted.
 func counted(t testing.TB, channel *distribute.Channel, subscriber string) counts {
 	t.Helper()
-	report, err := channel.Report(context.Background(), subscriber, distribute.ReportOptions{})
+	report, err := channel.Report(context.Background(), subscriber, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

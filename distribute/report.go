@@ -14,6 +14,10 @@ type ReportOptions struct {
 	From, To string
 }
 
+func (o *ReportOptions) include(group string) bool {
+	return o == nil || (o.From == "" || group >= o.From) && (o.To == "" || group <= o.To)
+}
+
 // A Row is one number of a report.
 type Row struct {
 	Group, Member string // "2026-11-01", "US"
@@ -57,8 +61,8 @@ func TopRows(rows []Row, n int) []Row {
 
 // Report reads a subscriber's counts. The counts of one group are of one moment;
 // unless Moving is set, those of all groups are. Counts that dead workers left
-// sealed are folded first.
-func (c *Channel) Report(ctx context.Context, subscriber string, options ReportOptions) (Report, error) {
+// sealed are folded first. Nil options report everything.
+func (c *Channel) Report(ctx context.Context, subscriber string, options *ReportOptions) (Report, error) {
 	report, err := c.report(ctx, subscriber, options)
 	if err != nil {
 		return Report{}, fmt.Errorf("report of channel %q, subscriber %q: %w", c.name, subscriber, err)
@@ -69,7 +73,7 @@ func (c *Channel) Report(ctx context.Context, subscriber string, options ReportO
 // reportTries is how often the counts are read until they do not change meanwhile.
 const reportTries = 5
 
-func (c *Channel) report(ctx context.Context, subscriber string, options ReportOptions) (Report, error) {
+func (c *Channel) report(ctx context.Context, subscriber string, options *ReportOptions) (Report, error) {
 	settings, err := c.settings(ctx, subscriber)
 	if err != nil {
 		return Report{}, err

@@ -67,7 +67,7 @@ func TestLastLineTakenBackLeavesNothing(t *testing.T) {
 
 func TestLastLineIsCountedAsItStands(t *testing.T) {
 	t.Parallel()
-	aggregation := newCountryDay(t, CountryDayConfig{})
+	aggregation := newCountryDay(t, nil)
 	for _, c := range []struct {
 		name string
 		line []byte

@@ -28,10 +28,18 @@ type ShipperConfig struct {
 	// that it shipped, or that were in Redis from an earlier shipment.
 	Wait bool
 
-	// Quit, when closed, makes Ship finish the current file and return.
-	Quit <-chan struct{}
-
 	Notify Notify
+}
+
+func (c *ShipperConfig) withDefaults() ShipperConfig {
+	var config ShipperConfig
+	if c != nil {
+		config = *c
+	}
+	if config.Lease <= 0 {
+		config.Lease = DefaultLease
+	}
+	return config
 }
 
 // An Outcome is the result of shipping one file.
@@ -86,6 +94,7 @@ type Shipper struct {
 	config  ShipperConfig
 	token   string // of this shipper; never used again
 	mode    string
+	stop    *stopSignal
 	bytes   atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
 
 	mu      sync.Mutex   // guards current
@@ -98,13 +107,14 @@ const (
 	modeFollow = "follow" // it goes on until it is stopped
 )
 
-// NewShipper returns a shipper for a channel.
-func NewShipper(channel *Channel, config ShipperConfig) *Shipper {
-	if config.Lease <= 0 {
-		config.Lease = DefaultLease
-	}
-	return &Shipper{channel: channel, config: config, token: rand.Text(), mode: modeBatch}
+// NewShipper returns a shipper for a channel. A nil config is the zero one.
+func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
+	return &Shipper{channel: channel, config: config.withDefaults(), token: rand.Text(), mode: modeBatch, stop: newStopSignal()}
 }
+
+// Stop makes Ship or Follow return after the current file. It may be called at
+// any time, by any goroutine, and more than once.
+func (s *Shipper) Stop() { s.stop.stop() }
 
 // Progress returns how many bytes of files are finished, for a progress bar.
 func (s *Shipper) Progress() int64 { return s.bytes.Load() }
@@ -145,7 +155,7 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 	var later []int
 	for i, path := range files {
 		results[i] = ShippedFile{Path: path, Outcome: NotReached}
-		if closed(s.config.Quit) {
+		if s.stop.isStopped() {
 			continue
 		}
 		busy, err := s.ship(ctx, &results[i], skipBusy)
@@ -203,7 +213,7 @@ func (s *Shipper) ship(ctx context.Context, result *ShippedFile, mode busyMode) 
 		if !errors.Is(err, errLeaseLost) || tries == 3 {
 			break
 		}
-		s.config.Notify.send(Event{File: result.Path, Text: "this process was taken for dead and its upload given up: starting it again"})
+		s.config.Notify.send(Event{Kind: EventRestarted, File: result.Path})
 		if err := s.begin(ctx); err != nil {
 			return false, err
 		}
@@ -243,7 +253,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 			result.Outcome, result.Note = p.known.Outcome, p.known.Note
 			result.id, result.shipment = p.id, p.shipment
 			if s.mode == modeBatch {
-				s.config.Notify.send(Event{File: src.Path, Text: withNote(p.known.Outcome.String(), p.known.Note)})
+				s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Outcome: p.known.Outcome, Note: p.known.Note})
 			}
 			return nil
 		}
@@ -262,16 +272,9 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 	}
 }
 
-func withNote(text, note string) string {
-	if note == "" {
-		return text
-	}
-	return text + " (" + note + ")"
-}
-
 func (s *Shipper) failed(result *ShippedFile, err error) {
 	result.Outcome, result.Err = Failed, &FileError{result.Path, err}
-	s.config.Notify.send(Event{File: result.Path, Err: err})
+	s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
 }
 
 var (
@@ -332,7 +335,7 @@ func (s *Shipper) setCurrent(result *ShippedFile) {
 const followInterval = time.Second
 
 // Follow ships files as they appear and grow, of uncompressed files whole lines
-// only. It returns the cause when ctx is done, and nil when Quit is closed. Paths
+// only. It returns the cause when ctx is done, and nil after Stop. Paths
 // are files and directories, as for [ListFiles]; a missing one may appear later.
 // Workers with UntilDone do not wait for a shipper that follows. A rotated file is
 // recognised by its content, and not shipped again under its new name.
@@ -341,12 +344,12 @@ func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 	return s.register(ctx, func() error {
 		seen := map[string]fileStamp{}
 		reported := map[string]bool{}
-		for !closed(s.config.Quit) {
+		for !s.stop.isStopped() {
 			files, problems := ListFiles(paths)
 			for _, problem := range problems {
 				if !reported[problem.Path] && !errors.Is(problem, ErrNoFiles) {
 					reported[problem.Path] = true
-					s.config.Notify.send(Event{File: problem.Path, Err: problem.Err})
+					s.config.Notify.send(Event{Kind: EventFailed, File: problem.Path, Err: problem.Err})
 				}
 			}
 			for _, path := range files {
@@ -376,7 +379,7 @@ func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]f
 		return nil // it was moved since it was listed
 	}
 	now := fileStamp{info.Size(), info.ModTime()}
-	if seen[path] == now || closed(s.config.Quit) {
+	if seen[path] == now || s.stop.isStopped() {
 		return nil
 	}
 	result := ShippedFile{Path: path}
@@ -394,7 +397,7 @@ func (s *Shipper) pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-s.config.Quit:
+	case <-s.stop.stopped:
 	case <-time.After(followInterval):
 	}
 	return nil

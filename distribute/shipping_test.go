@@ -42,7 +42,7 @@ func TestBatchCountsAndLeavesNothingBehind(t *testing.T) {
 		folder := t.TempDir()
 		contents := [][]byte{content(1, 3000), content(2, 3000)}
 		paths := []string{write(t, folder, "a.log.gz", contents[0]), write(t, folder, "b.log", contents[1])}
-		result, err := distribute.NewBatch(db, countryDay(t), distribute.BatchConfig{}).Run(context.Background(), paths)
+		result, err := distribute.NewBatch(db, countryDay(t), nil).Run(context.Background(), paths)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestForceCountsAgain(t *testing.T) {
 	path := write(t, folder, "a.log", lines)
 	ship(t, channel, path)
 	work(t, channel, "s")
-	shipper := distribute.NewShipper(channel, distribute.ShipperConfig{Force: true})
+	shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Force: true})
 	if _, err := shipper.Ship(context.Background(), []string{path}); err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +193,11 @@ func TestWorkerWithOtherSettingsIsRefused(t *testing.T) {
 	t.Parallel()
 	channel := open(t, redistest.DB(t))
 	work := func(by string) error {
-		aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{By: []string{by}})
+		aggregation, err := distribute.NewCountryDay(&distribute.CountryDayConfig{By: []string{by}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = distribute.NewWorker(context.Background(), channel, "s", aggregation, distribute.WorkerConfig{})
+		_, err = distribute.NewWorker(context.Background(), channel, "s", aggregation, nil)
 		return err
 	}
 	if err := channel.Subscribe(context.Background(), "s", ""); err != nil {

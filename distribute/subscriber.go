@@ -36,7 +36,7 @@ type BuildShare struct {
 type SettingsError struct{ Subscriber, Have, Want string }
 
 func (e *SettingsError) Error() string {
-	return fmt.Sprintf("subscriber %q was created with %s and can't be counted on with %s: use its settings, or another --subscriber",
+	return fmt.Sprintf("subscriber %q was created with %s and can't be counted on with %s",
 		e.Subscriber, e.Have, e.Want)
 }
 

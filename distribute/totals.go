@@ -109,7 +109,7 @@ func (t totals) drop(ctx context.Context) error {
 
 // rows reads the totals and the sealed cells, group by group, each group in one
 // transaction, so that no group is read in the middle of a fold.
-func (t totals) rows(ctx context.Context, options ReportOptions) ([]Row, error) {
+func (t totals) rows(ctx context.Context, options *ReportOptions) ([]Row, error) {
 	shipments, err := t.sealed(ctx)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (t totals) rows(ctx context.Context, options ReportOptions) ([]Row, error) 
 	}
 	var rows []Row
 	for _, group := range groups {
-		if options.From != "" && group < options.From || options.To != "" && group > options.To {
+		if !options.include(group) {
 			continue
 		}
 		counts, err := t.counts(ctx, group, shipments)

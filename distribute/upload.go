@@ -37,7 +37,7 @@ func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, result
 	if n := src.Grown(); n > 0 && s.mode == modeBatch {
 		result.Note = fmt.Sprintf("it grew by %d bytes meanwhile: ship it again for those", n)
 	}
-	s.config.Notify.send(Event{File: src.Path, Text: withNote(result.Outcome.String(), result.Note)})
+	s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Outcome: result.Outcome, Note: result.Note})
 	return nil
 }
 

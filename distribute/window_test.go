@@ -96,7 +96,7 @@ func (l listener) await(t testing.TB, text string) {
 	for {
 		select {
 		case e := <-l:
-			if strings.Contains(e.Text, text) {
+			if strings.Contains(e.String(), text) {
 				return
 			}
 		case <-timeout:
@@ -113,7 +113,7 @@ func TestShipWithoutSubscriberWaitsAndSaysSo(t *testing.T) {
 	}
 	files := []string{write(t, folder, "a", filler(4000)), write(t, folder, "b", append(content(1, 1), filler(4000)...))}
 	events := listen()
-	shipper := distribute.NewShipper(channel, distribute.ShipperConfig{Notify: events.notify})
+	shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Notify: events.notify})
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		if _, err := shipper.Ship(ctx, files); err != nil {
@@ -158,12 +158,12 @@ func TestFileThatCannotFitTheWindowIsRefusedAndTheOthersAreShipped(t *testing.T)
 		t.Fatal(err)
 	}
 	files := []string{write(t, folder, "a", filler(3000)), write(t, folder, "b", filler(10))}
-	results, err := distribute.NewShipper(channel, distribute.ShipperConfig{}).Ship(ctx, files)
+	results, err := distribute.NewShipper(channel, nil).Ship(ctx, files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tooLarge *distribute.TooLargeError
-	if !errors.As(results[0].Err, &tooLarge) || !strings.Contains(results[0].Err.Error(), "--window 5MiB") {
+	if !errors.As(results[0].Err, &tooLarge) || tooLarge.Window != 2*mib || tooLarge.Need < 3000<<10 {
 		t.Errorf("got %v", results[0].Err)
 	}
 	if results[1].Outcome != distribute.Shipped {
@@ -174,7 +174,7 @@ func TestFileThatCannotFitTheWindowIsRefusedAndTheOthersAreShipped(t *testing.T)
 func TestWorkBeforeShip(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		ctx, channel, folder := context.Background(), open(t, db), t.TempDir()
-		worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), distribute.WorkerConfig{UntilDone: true})
+		worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), &distribute.WorkerConfig{UntilDone: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestLateUntilDoneEndsAtOnce(t *testing.T) {
 func TestShipWithWaitReturnsWhenAllIsCounted(t *testing.T) {
 	t.Parallel()
 	ctx, channel, folder := context.Background(), open(t, redistest.DB(t)), t.TempDir()
-	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), distribute.WorkerConfig{UntilDone: true})
+	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), &distribute.WorkerConfig{UntilDone: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestShipWithWaitReturnsWhenAllIsCounted(t *testing.T) {
 		}
 	})
 	lines := content(1, 5000)
-	shipper := distribute.NewShipper(channel, distribute.ShipperConfig{Wait: true})
+	shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Wait: true})
 	if _, err := shipper.Ship(ctx, []string{write(t, folder, "a", lines)}); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestShipWithWaitWaitsForWhatAnotherHasShipped(t *testing.T) {
 		work(t, channel, "s")
 	})
 	for _, outcome := range []distribute.Outcome{distribute.AlreadyShipped, distribute.AlreadyCounted} {
-		results, err := distribute.NewShipper(channel, distribute.ShipperConfig{Wait: true, Notify: events.notify}).Ship(ctx, []string{path})
+		results, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Wait: true, Notify: events.notify}).Ship(ctx, []string{path})
 		if err != nil || results[0].Outcome != outcome || results[0].Lines["s"] != 500 {
 			t.Errorf("got %+v, %v", results[0], err)
 		}
@@ -259,15 +259,15 @@ func TestFollowShipsWholeLinesAsTheyCome(t *testing.T) {
 	ctx, channel, folder := context.Background(), open(t, redistest.DB(t)), t.TempDir()
 	first, second := content(1, 100), content(2, 100)
 	write(t, folder, "a.log", append(bytes.Clone(first), "8.8.8.8 2026-1"...))
-	quit, events := make(chan struct{}), listen()
-	workerQuit := make(chan struct{})
-	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), distribute.WorkerConfig{Quit: workerQuit, Notify: events.notify})
+	events := listen()
+	shipper := distribute.NewShipper(channel, nil)
+	worker, err := distribute.NewWorker(ctx, channel, "s", countryDay(t), &distribute.WorkerConfig{Notify: events.notify})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		if err := distribute.NewShipper(channel, distribute.ShipperConfig{Quit: quit}).Follow(ctx, []string{folder}); err != nil {
+		if err := shipper.Follow(ctx, []string{folder}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -280,8 +280,8 @@ func TestFollowShipsWholeLinesAsTheyCome(t *testing.T) {
 	whole := append(append(bytes.Clone(first), "8.8.8.8 2026-11-05 x\n"...), second...)
 	write(t, folder, "a.log", whole)
 	events.await(t, "counted 101 lines")
-	close(quit)
-	close(workerQuit)
+	shipper.Stop()
+	worker.Stop()
 	wait.Wait()
 	same(t, counted(t, channel, "s"), reference(t, whole))
 }

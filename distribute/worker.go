@@ -25,10 +25,21 @@ type WorkerConfig struct {
 	// that does not follow has ended, and all files are counted.
 	UntilDone bool
 
-	// Quit, when closed, makes Work finish the files in hand and return.
-	Quit <-chan struct{}
-
 	Notify Notify
+}
+
+func (c *WorkerConfig) withDefaults() WorkerConfig {
+	var config WorkerConfig
+	if c != nil {
+		config = *c
+	}
+	if config.Workers <= 0 {
+		config.Workers = runtime.GOMAXPROCS(0)
+	}
+	if config.Lease <= 0 {
+		config.Lease = DefaultLease
+	}
+	return config
 }
 
 // A Worker counts files for one subscriber. It is made by [NewWorker]; Work is
@@ -39,6 +50,7 @@ type Worker struct {
 	subscriber  string
 	aggregation Aggregation
 	config      WorkerConfig
+	stop        *stopSignal
 	claims      claims
 	lines       atomic.Int64  // committed
 	active      atomic.Int32  // files that are being counted
@@ -70,23 +82,23 @@ func (e *AbandonedError) Error() string {
 // upload to be shipped again.
 const reshipLeases = 2
 
-// NewWorker subscribes to a channel and returns a worker. If the subscriber has
-// other settings than the aggregation, the error is a SettingsError.
-func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggregation Aggregation, config WorkerConfig) (*Worker, error) {
-	if config.Workers <= 0 {
-		config.Workers = runtime.GOMAXPROCS(0)
-	}
-	if config.Lease <= 0 {
-		config.Lease = DefaultLease
-	}
+// NewWorker subscribes to a channel and returns a worker. A nil config is the
+// zero one. If the subscriber has other settings than the aggregation, the error
+// is a SettingsError.
+func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggregation Aggregation, config *WorkerConfig) (*Worker, error) {
 	if err := channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
 		return nil, err
 	}
-	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config, reshipGrace: reshipLeases * config.Lease}
-	w.config.Notify = config.Notify.guarded(&w.mu)
-	w.queue = claimQueue{channel: channel, subscriber: subscriber, lease: config.Lease, notify: w.config.Notify}
+	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config.withDefaults(), stop: newStopSignal()}
+	w.reshipGrace = reshipLeases * w.config.Lease
+	w.config.Notify = w.config.Notify.guarded(&w.mu)
+	w.queue = claimQueue{channel: channel, subscriber: subscriber, lease: w.config.Lease, notify: w.config.Notify}
 	return w, nil
 }
+
+// Stop makes Work return after the files that are being counted. It may be called
+// at any time, by any goroutine, and more than once.
+func (w *Worker) Stop() { w.stop.stop() }
 
 // Progress returns how many lines this worker has counted, including those of
 // the files that it is counting. It is safe for concurrent use.
@@ -98,7 +110,7 @@ func (w *Worker) Progress() int64 {
 	return lines
 }
 
-// Work claims and counts files until ctx is done, Quit is closed or, with
+// Work claims and counts files until ctx is done, Stop is called or, with
 // UntilDone, all is counted. Between files it blocks in Redis. When ctx is done
 // it releases its claims; other workers count those files. With UntilDone, an
 // upload that was abandoned and not shipped again is an AbandonedError. The
@@ -166,7 +178,7 @@ func (w *Worker) workSlot(ctx context.Context) error {
 func (w *Worker) next(ctx context.Context) (*claim, error) {
 	w.queueMu.Lock()
 	defer w.queueMu.Unlock()
-	for !closed(w.config.Quit) {
+	for !w.stop.isStopped() {
 		since, err := w.channel.wakeCursor(ctx)
 		if err != nil {
 			return nil, err
@@ -193,7 +205,7 @@ func (w *Worker) next(ctx context.Context) (*claim, error) {
 				return nil, err
 			}
 		}
-		if err := w.channel.wait(ctx, since, pause, w.config.Quit); err != nil {
+		if err := w.channel.wait(ctx, since, pause, w.stop.stopped); err != nil {
 			return nil, err
 		}
 	}
@@ -252,10 +264,10 @@ func (w *Worker) process(ctx context.Context, c *claim) error {
 	released := c.release(ctx)
 	switch {
 	case errors.Is(err, errClaimLost):
-		w.config.Notify.send(Event{File: name, Text: "another worker took this file over: its count here is dropped"})
+		w.config.Notify.send(Event{Kind: EventClaimLost, File: name})
 		return nil
 	case errors.Is(err, errAbandoned):
-		w.config.Notify.send(Event{File: name, Text: errAbandoned.Error() + "; nothing of it is counted until it is shipped again"})
+		w.config.Notify.send(Event{Kind: EventAbandoned, File: name})
 		return nil
 	}
 	return errors.Join(fmt.Errorf("count %s: %w", name, err), released)
@@ -293,17 +305,13 @@ func (w *Worker) busy() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS
 // record adds a committed result to those of the worker.
 func (w *Worker) record(name string, result *fileResult) {
 	w.lines.Add(result.tally.Lines)
-	event := Event{File: name, Text: fmt.Sprintf("counted %d lines", result.tally.Lines)}
-	var problem error
-	switch {
-	case result.failure != nil:
-		problem = result.failure
-		event = Event{File: name, Err: problem}
-	case result.damage != nil:
+	problem := result.failure
+	if problem == nil && result.damage != nil {
 		problem = fmt.Errorf("counted in part: %w", result.damage)
-		event = Event{File: name, Err: problem}
-	case result.progress.note != "":
-		event.Text += "; " + result.progress.note
+	}
+	event := Event{Kind: EventCounted, File: name, Lines: result.tally.Lines, Note: result.progress.note}
+	if problem != nil {
+		event = Event{Kind: EventFailed, File: name, Err: problem}
 	}
 	w.config.Notify.send(event)
 	w.mu.Lock()

@@ -21,7 +21,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("redis at %s is not reachable: %v (is it running? --redis, SKIDWAY_REDIS or REDIS_URL say where)", e.Name, e.Err)
+	return fmt.Sprintf("redis at %s is not reachable: %v", e.Name, e.Err)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }

@@ -114,11 +114,11 @@ func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{})
+	aggregation, err := distribute.NewCountryDay(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker, err := distribute.NewWorker(t.Context(), channel, "countries", aggregation, distribute.WorkerConfig{UntilDone: true})
+	worker, err := distribute.NewWorker(t.Context(), channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
 	if err != nil {
 		t.Fatal(err)
 	}

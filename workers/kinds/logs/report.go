@@ -93,7 +93,7 @@ func (l *Handlers) Report(ctx context.Context, job *workers.Job[ReportArgs]) err
 		return invalidName(err)
 	}
 	options := args.days(job.Job)
-	report, err := channel.Report(ctx, args.Subscriber, options)
+	report, err := channel.Report(ctx, args.Subscriber, &options)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (a CountArgs) Check() error {
 	return a.Day.check()
 }
 
-func (l *Handlers) counting(a CountArgs) distribute.CountryDayConfig {
-	c := distribute.CountryDayConfig{By: a.By, Format: a.Format, Countries: l.config.Countries}
+func (l *Handlers) counting(a CountArgs) *distribute.CountryDayConfig {
+	c := &distribute.CountryDayConfig{By: a.By, Format: a.Format, Countries: l.config.Countries}
 	if a.TZ != "" {
 		c.Zone, _ = a.zone() // check has returned the error
 	}
@@ -204,7 +204,7 @@ func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	batch, err := distribute.NewBatch(db, aggregation, distribute.BatchConfig{Workers: 1, Notify: logTo(ctx)}).Run(ctx, files)
+	batch, err := distribute.NewBatch(db, aggregation, &distribute.BatchConfig{Workers: 1, Notify: logTo(ctx)}).Run(ctx, files)
 	if err != nil {
 		return err
 	}

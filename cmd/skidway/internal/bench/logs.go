@@ -169,7 +169,7 @@ func (b *logsBench) endToEnd(ctx context.Context, files []string) (took time.Dur
 			return err
 		}
 		defer func() { peak, err = worker.end(err) }()
-		shipper := distribute.NewShipper(channel, distribute.ShipperConfig{Wait: true})
+		shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Wait: true})
 		took, err = timed(func() error {
 			results, err := shipper.Ship(ctx, files)
 			for _, r := range results {

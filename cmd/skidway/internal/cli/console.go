@@ -38,7 +38,7 @@ func (c *Console) Problem(file string, err error) {
 	if file != "" {
 		text += file + ": "
 	}
-	c.Line(text + err.Error())
+	c.Line(text + WithHint(err))
 }
 
 // Hint prints a line that belongs to the problem before it.

@@ -30,6 +30,17 @@ func (s *Stopper) Stopped() bool {
 	}
 }
 
+// Then calls f after the first signal, unless ctx is done before.
+func (s *Stopper) Then(ctx context.Context, f func()) {
+	go func() {
+		select {
+		case <-s.Quit:
+			f()
+		case <-ctx.Done():
+		}
+	}()
+}
+
 // Listen handles signals until end is called. The first one closes the channel of the
 // Stopper, the second cancels the context with [ErrStoppedAtOnce], and the third ends
 // the process.

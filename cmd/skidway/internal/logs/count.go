@@ -70,7 +70,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	r := resultOf(batch.Report)
 	r.columns, r.rows, r.took = distribute.Columns(aggregation.Settings()), distribute.TopRows(r.rows, int(k.top)), time.Since(started)
 	for _, bad := range append(missing, shippingErrors(batch.Files)...) {
-		r.problems = append(r.problems, distribute.Problem{File: bad.Path, Note: bad.Err.Error(), Missing: true})
+		r.problems = append(r.problems, distribute.Problem{File: bad.Path, Note: cli.WithHint(bad.Err), Missing: true})
 		r.tally.Failed++
 	}
 	if err := printResult(k.App, k.output.Word, r); err != nil {
@@ -87,14 +87,15 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	defer func() { err = errors.Join(err, db.Close()) }()
 	ctx, stop, end := k.Console.Listen(ctx)
 	defer end()
-	batch := distribute.NewBatch(db, aggregation, distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Quit: stop.Quit,
+	batch := distribute.NewBatch(db, aggregation, &distribute.BatchConfig{
+		Window: int64(k.window), Workers: int(k.workers),
 		Notify: func(e distribute.Event) {
-			if e.Text != distribute.Shipped.String() { // it is counted soon, which says enough
+			if e.String() != distribute.Shipped.String() { // the event that it is counted is enough
 				printEvent(k.Console, e)
 			}
 		},
 	})
+	stop.Then(ctx, batch.Stop)
 	defer k.Console.ShowBytes(distribute.Bytes(files),
 		func() int64 { bytes, _ := batch.Progress(); return bytes },
 		func() int64 { _, lines := batch.Progress(); return lines })()

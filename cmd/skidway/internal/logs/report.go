@@ -60,7 +60,7 @@ time of the workers.`,
 }
 
 func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
-	report, err := channel.Report(ctx, r.subscriber, distribute.ReportOptions{From: string(r.from), To: string(r.to)})
+	report, err := channel.Report(ctx, r.subscriber, &distribute.ReportOptions{From: string(r.from), To: string(r.to)})
 	if errors.Is(err, distribute.ErrNoSubscriber) {
 		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())
 	}

@@ -79,7 +79,8 @@ func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths [
 	if len(files) == 0 {
 		return fmt.Errorf("nothing to ship; paths without files that can be read: %d", len(missing))
 	}
-	shipper := distribute.NewShipper(channel, s.config(stop, func(e distribute.Event) { printEvent(s.Console, e) }))
+	shipper := distribute.NewShipper(channel, s.config(func(e distribute.Event) { printEvent(s.Console, e) }))
+	stop.Then(ctx, shipper.Stop)
 	started := time.Now()
 	hide := s.Console.ShowBytes(distribute.Bytes(files), shipper.Progress, nil)
 	results, err := shipper.Ship(ctx, files)
@@ -102,12 +103,13 @@ func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths [
 // goOn ships new files and new lines until it is stopped.
 func (s *shipper) goOn(ctx context.Context, channel *distribute.Channel, paths []string, stop *cli.Stopper) error {
 	failures := 0
-	shipper := distribute.NewShipper(channel, s.config(stop, func(e distribute.Event) {
+	shipper := distribute.NewShipper(channel, s.config(func(e distribute.Event) {
 		if e.Err != nil {
 			failures++
 		}
 		printEvent(s.Console, e)
 	}))
+	stop.Then(ctx, shipper.Stop)
 	s.Console.Notice("following; Ctrl-C ends it")
 	if err := shipper.Follow(ctx, paths); err != nil {
 		return err
@@ -118,8 +120,8 @@ func (s *shipper) goOn(ctx context.Context, channel *distribute.Channel, paths [
 	return nil
 }
 
-func (s *shipper) config(stop *cli.Stopper, notify distribute.Notify) distribute.ShipperConfig {
-	return distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Quit: stop.Quit, Notify: notify}
+func (s *shipper) config(notify distribute.Notify) *distribute.ShipperConfig {
+	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Notify: notify}
 }
 
 // prepare creates the subscribers and sets the window of the flags.

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,12 +63,13 @@ func (w *worker) open(ctx context.Context) error {
 func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregation distribute.Aggregation) error {
 	ctx, stop, end := w.Console.Listen(ctx)
 	defer end()
-	worker, err := distribute.NewWorker(ctx, channel, w.subscriber, aggregation, distribute.WorkerConfig{
-		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, Quit: stop.Quit, Notify: func(e distribute.Event) { printEvent(w.Console, e) },
+	worker, err := distribute.NewWorker(ctx, channel, w.subscriber, aggregation, &distribute.WorkerConfig{
+		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, Notify: func(e distribute.Event) { printEvent(w.Console, e) },
 	})
 	if err != nil {
 		return cli.InvalidAsUsage(err)
 	}
+	stop.Then(ctx, worker.Stop)
 	w.Console.Notice("counting the files of channel %q for subscriber %q", channel.Name(), w.subscriber)
 	started := time.Now()
 	hide := w.Console.ShowLines(worker.Progress)
@@ -112,7 +114,7 @@ func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, er
 	if err != nil {
 		return nil, err
 	}
-	aggregation, err := distribute.NewCountryDay(distribute.CountryDayConfig{
+	aggregation, err := distribute.NewCountryDay(&distribute.CountryDayConfig{
 		By: k.by, Format: k.format, Zone: k.zone.Location, Countries: countries,
 	})
 	if err != nil {
@@ -131,14 +133,18 @@ func (k *counting) countries() (*geo.DB, error) {
 	return geo.Open(k.geoip)
 }
 
-// printEvent prints an event of the library.
+// printEvent prints an event of a shipper or a worker.
 func printEvent(c *cli.Console, e distribute.Event) {
+	text := e.String()
+	if e.LacksSubscriber() {
+		text += fmt.Sprintf(": start `skidway logs work --channel %s --subscriber NAME`", e.Channel)
+	}
 	switch {
 	case e.Err != nil:
 		c.Problem(e.File, e.Err)
 	case e.File != "":
-		c.Notice("%s: %s", e.File, e.Text)
+		c.Notice("%s: %s", e.File, text)
 	default:
-		c.Notice("%s", e.Text)
+		c.Notice("%s", text)
 	}
 }
