@@ -18,8 +18,8 @@ func ExampleOpen() {
 	}
 	defer func() { _ = db.Close() }()
 
-	chats := group.New(db)
-	if _, err := chats.Create(ctx, "crew", group.CreateOptions{Members: []string{"ann", "bob"}}); err != nil {
+	chats := group.NewClient(db)
+	if _, err := chats.Create(ctx, "crew", &group.CreateOptions{Members: []string{"ann", "bob"}}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -208,7 +208,7 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 func (r batchRegistry) clean(ctx context.Context) error {
 	// All batches share a member name. Reading the list of its chats removes
 	// those that no longer exist.
-	if _, err := group.New(r.db).PendingAll(ctx, batchSubscriber, 1); err != nil {
+	if _, err := group.NewClient(r.db).PendingAll(ctx, batchSubscriber, 1); err != nil {
 		return fmt.Errorf("look for batches that were killed: %w", err)
 	}
 	var all map[string]string

@@ -99,7 +99,7 @@ func openChannel(ctx context.Context, db *skidway.DB, name string, prepare func(
 		return nil, err
 	}
 	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name)}
-	c := &Channel{store: s, files: fileStore{s}, chat: group.New(db)}
+	c := &Channel{store: s, files: fileStore{s}, chat: group.NewClient(db)}
 	err := prepare(c, ctx)
 	if err == nil {
 		err = c.checkVersion(ctx)
@@ -122,7 +122,7 @@ func (c *Channel) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.chat.Create(ctx, c.chatID(), group.CreateOptions{Kind: group.Channel})
+	_, err = c.chat.Create(ctx, c.chatID(), &group.CreateOptions{Kind: group.Channel})
 	if errors.Is(err, chat.ErrExists) {
 		return nil
 	}

@@ -142,7 +142,7 @@ func TestMalformedAnnouncementIsToldAndSkipped(t *testing.T) {
 	channel, folder := open(t, db), t.TempDir()
 	lines := content(1, 100)
 	ship(t, channel, write(t, folder, "a", lines))
-	if _, err := group.New(db).Send(ctx, "logs:web", "somebody", chat.Text("hello?")); err != nil {
+	if _, err := group.NewClient(db).Send(ctx, "logs:web", "somebody", chat.Text("hello?")); err != nil {
 		t.Fatal(err)
 	}
 	more := content(2, 50)

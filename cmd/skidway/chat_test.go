@@ -128,7 +128,7 @@ func (w *watcher) stop() {
 // caughtUp waits until a member has read all.
 func (s shell) caughtUp(id, member string) {
 	s.t.Helper()
-	g := group.New(redistest.Open(s.t, s.url))
+	g := group.NewClient(redistest.Open(s.t, s.url))
 	for {
 		chats, err := g.Unread(s.t.Context(), member)
 		put(s.t, err)
@@ -166,7 +166,7 @@ func TestChatReadsThousandsOfMessagesAsOneArray(t *testing.T) {
 	s := newShell(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob")
 	const n = 1100 // more than two pages
-	g := group.New(redistest.Open(t, s.url))
+	g := group.NewClient(redistest.Open(t, s.url))
 	for range n {
 		_, err := g.Send(t.Context(), "c", "ann", chat.Text("hello"))
 		put(t, err)

@@ -83,7 +83,7 @@ func TestDMIsReadOnceAndStaysInTheHistory(t *testing.T) {
 func TestDMReadsAndShowsMoreThanAPage(t *testing.T) {
 	t.Parallel()
 	d := newDMs(t)
-	c := conversation.New(redistest.Open(t, d.url), conversation.Config{})
+	c := conversation.NewClient(redistest.Open(t, d.url), nil)
 	for range 250 {
 		if _, err := c.Send(t.Context(), "ann", "bob", chat.Text(strings.Repeat("x", 1000))); err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestDMFollowPrintsWhatComesOnceUntilCtrlC(t *testing.T) {
 					t.Fatalf("got %q, want %s", lines.Text(), text)
 				}
 			}
-			c := conversation.New(redistest.Open(t, d.url), conversation.Config{})
+			c := conversation.NewClient(redistest.Open(t, d.url), nil)
 			if until, err := c.PresentUntil(t.Context(), "ann", "bob"); err != nil || until.IsZero() {
 				t.Errorf("somebody who follows is not present: %v", err)
 			}

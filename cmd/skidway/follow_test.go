@@ -18,11 +18,11 @@ func TestCtrlCEndsFollowingAfterThePageInHand(t *testing.T) {
 	db, err := rdb.Open(t.Context(), s.url, rdb.Options{})
 	put(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	g, d, r := group.New(db), conversation.New(db, conversation.Config{}), room.New(db)
-	_, err = g.Create(t.Context(), "c", group.CreateOptions{Members: []string{"ann", "bob"}})
+	g, d, r := group.NewClient(db), conversation.NewClient(db, nil), room.NewClient(db)
+	_, err = g.Create(t.Context(), "c", &group.CreateOptions{Members: []string{"ann", "bob"}})
 	put(t, err)
-	put(t, r.Create(t.Context(), "r", room.Options{Keep: 5000}))
-	pass, err := r.Enter(t.Context(), "r", room.EnterOptions{ID: "bob"})
+	put(t, r.Create(t.Context(), "r", &room.CreateOptions{Keep: 5000}))
+	pass, err := r.Enter(t.Context(), "r", &room.EnterOptions{ID: "bob"})
 	put(t, err)
 	const sent = 3000
 	body := chat.Text(strings.Repeat("x", 200)) // a page fills a pipe

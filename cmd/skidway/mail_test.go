@@ -157,7 +157,7 @@ func TestMailIsFollowedAndPrintsNothingTwice(t *testing.T) {
 // settled waits until this many messages are unread: what was printed is
 // acknowledged a little later.
 func (m *mailer) settled(unread string) {
-	box := mailbox.New(redistest.Open(m.t, m.url))
+	box := mailbox.NewClient(redistest.Open(m.t, m.url))
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
 	defer cancel()
 	for got := ""; got != unread; {

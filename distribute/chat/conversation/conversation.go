@@ -1,12 +1,14 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
 	"skidway/internal/rdb"
@@ -93,16 +95,20 @@ type Client struct {
 
 // New gives the conversations of db, which stays the caller's to
 // close.
-func New(db *rdb.DB, config Config) *Client {
-	if config.Keep == 0 {
-		config.Keep = DefaultKeep
-	}
-	if config.MaxUnread == 0 {
-		config.MaxUnread = DefaultMaxUnread
-	}
-	config.Keep, config.MaxUnread = min(config.Keep, store.LastExact), min(config.MaxUnread, store.LastExact)
+func NewClient(db *skidway.DB, config *Config) *Client {
 	k := keys{db.Prefix()}
-	return &Client{db, k, store.List{DB: db, Keys: k.peers}, config}
+	return &Client{db, k, store.List{DB: db, Keys: k.peers}, config.withDefaults()}
+}
+
+func (c *Config) withDefaults() Config {
+	var config Config
+	if c != nil {
+		config = *c
+	}
+	return Config{
+		Keep:      min(cmp.Or(config.Keep, DefaultKeep), store.LastExact),
+		MaxUnread: min(cmp.Or(config.MaxUnread, DefaultMaxUnread), store.LastExact),
+	}
 }
 
 // call gives the arguments that every script of a conversation has.

@@ -25,7 +25,7 @@ type talk struct {
 }
 
 func talking(t testing.TB, db *rdb.DB, config conversation.Config) talk {
-	return talk{conversation.New(db, config), t, db}
+	return talk{conversation.NewClient(db, &config), t, db}
 }
 
 // peer is the other of the two.
@@ -73,9 +73,9 @@ func (k talk) ack(me string, upTo uint64) {
 	}
 }
 
-func (k talk) history(which conversation.HistoryPage) []string {
+func (k talk) history(which conversation.HistoryOptions) []string {
 	k.t.Helper()
-	page, err := k.History(k.t.Context(), "ann", "bob", which)
+	page, err := k.History(k.t.Context(), "ann", "bob", &which)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestReadGivesWhatIsUnreadOnceWithItsNumberAndTheTotal(t *testing.T) {
 
 func TestBothOrdersOfAPairAreOneConversation(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		c, ctx := conversation.New(db, conversation.Config{}), t.Context()
+		c, ctx := conversation.NewClient(db, nil), t.Context()
 		for i, from := range []string{"zoë/%", "a b", "zoë/%"} {
 			to := []string{"a b", "zoë/%"}[i%2]
 			if sent, err := c.Send(ctx, from, to, chat.Text("x")); err != nil || sent.ID != uint64(i+1) {
@@ -125,7 +125,7 @@ func TestBothOrdersOfAPairAreOneConversation(t *testing.T) {
 			}
 		}
 		for me, them := range map[string]string{"zoë/%": "a b", "a b": "zoë/%"} {
-			if page, err := c.History(ctx, me, them, conversation.HistoryPage{}); err != nil || len(page.Messages) != 3 {
+			if page, err := c.History(ctx, me, them, nil); err != nil || len(page.Messages) != 3 {
 				t.Errorf("%s has %+v, %v", me, page, err)
 			}
 		}
@@ -137,7 +137,7 @@ func TestPeopleWhoNeverWroteHaveAnEmptyConversation(t *testing.T) {
 		k := talking(t, db, conversation.Config{})
 		wantPage(t, k.read("ann", 0), 0, 0)
 		wantPage(t, k.peek("bob", 0), 0, 0)
-		chattest.WantStrings(t, k.history(conversation.HistoryPage{}))
+		chattest.WantStrings(t, k.history(conversation.HistoryOptions{}))
 		k.ack("ann", 0)
 		if err := k.Delete(t.Context(), "ann", "bob"); err != nil {
 			t.Error(err)
@@ -229,25 +229,25 @@ func TestHistoryIsReadFromEitherEndAndChangesNothing(t *testing.T) {
 			k.send([]string{"ann", "bob"}[i%2], fmt.Sprint(2*i+1), fmt.Sprint(2*i+2))
 		}
 		for name, c := range map[string]struct {
-			page conversation.HistoryPage
+			page conversation.HistoryOptions
 			want string
 		}{
-			"newest":                   {conversation.HistoryPage{Limit: 3}, "6 7 8"},
-			"before":                   {conversation.HistoryPage{Before: 6, Limit: 3}, "3 4 5"},
-			"before the first":         {conversation.HistoryPage{Before: 1, Limit: 3}, ""},
-			"oldest":                   {conversation.HistoryPage{Oldest: true, Limit: 3}, "1 2 3"},
-			"after":                    {conversation.HistoryPage{After: 3, Limit: 3}, "4 5 6"},
-			"after the last":           {conversation.HistoryPage{After: 8, Limit: 3}, ""},
-			"between":                  {conversation.HistoryPage{After: 3, Before: 5}, "4"},
-			"before what never was":    {conversation.HistoryPage{Before: 1<<64 - 1, Limit: 1}, "8"},
-			"after what never was":     {conversation.HistoryPage{After: 1<<64 - 1, Limit: 1}, ""},
-			"all, without saying more": {conversation.HistoryPage{}, "1 2 3 4 5 6 7 8"},
+			"newest":                   {conversation.HistoryOptions{Limit: 3}, "6 7 8"},
+			"before":                   {conversation.HistoryOptions{Before: 6, Limit: 3}, "3 4 5"},
+			"before the first":         {conversation.HistoryOptions{Before: 1, Limit: 3}, ""},
+			"oldest":                   {conversation.HistoryOptions{Oldest: true, Limit: 3}, "1 2 3"},
+			"after":                    {conversation.HistoryOptions{After: 3, Limit: 3}, "4 5 6"},
+			"after the last":           {conversation.HistoryOptions{After: 8, Limit: 3}, ""},
+			"between":                  {conversation.HistoryOptions{After: 3, Before: 5}, "4"},
+			"before what never was":    {conversation.HistoryOptions{Before: 1<<64 - 1, Limit: 1}, "8"},
+			"after what never was":     {conversation.HistoryOptions{After: 1<<64 - 1, Limit: 1}, ""},
+			"all, without saying more": {conversation.HistoryOptions{}, "1 2 3 4 5 6 7 8"},
 		} {
 			if got := strings.Join(k.history(c.page), " "); got != c.want {
 				t.Errorf("%s: got %q, want %q", name, got, c.want)
 			}
 		}
-		page, err := k.History(t.Context(), "bob", "ann", conversation.HistoryPage{Limit: 1})
+		page, err := k.History(t.Context(), "bob", "ann", &conversation.HistoryOptions{Limit: 1})
 		if err != nil || page.Unread != 4 || page.Total != 8 {
 			t.Errorf("got %+v, %v", page, err)
 		}
@@ -282,13 +282,13 @@ func TestOldMessagesAreDroppedOnlyWhenBothHaveReadThem(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		k := talking(t, db, conversation.Config{Keep: 3})
 		k.send("ann", "1", "2", "3", "4", "5")
-		chattest.WantStrings(t, k.history(conversation.HistoryPage{}), "1", "2", "3", "4", "5")
+		chattest.WantStrings(t, k.history(conversation.HistoryOptions{}), "1", "2", "3", "4", "5")
 		k.ack("bob", 4)
 		k.send("bob", "6") // 5 is unread, and 4 beyond the three is not
-		chattest.WantStrings(t, k.history(conversation.HistoryPage{}), "4", "5", "6")
+		chattest.WantStrings(t, k.history(conversation.HistoryOptions{}), "4", "5", "6")
 		k.ack("bob", 5)
 		k.send("bob", "7")
-		chattest.WantStrings(t, k.history(conversation.HistoryPage{}), "5", "6", "7")
+		chattest.WantStrings(t, k.history(conversation.HistoryOptions{}), "5", "6", "7")
 		wantPage(t, k.read("ann", 0), 2, 7, "6", "7")
 	})
 }
@@ -318,7 +318,7 @@ func TestFullConversationSaysWhoHasToRead(t *testing.T) {
 func TestConversationArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	c, ctx := conversation.New(db, conversation.Config{}), t.Context()
+	c, ctx := conversation.NewClient(db, nil), t.Context()
 	long := strings.Repeat("x", chat.MaxName+1)
 	for name, call := range map[string]struct {
 		got   error
@@ -332,7 +332,7 @@ func TestConversationArgumentsAreChecked(t *testing.T) {
 		"read oneself":    {chattest.ErrorOf(c.Read(ctx, "ann", "ann", 0)), "peer"},
 		"peek, brace":     {chattest.ErrorOf(c.Peek(ctx, "a{b", "bob", 0, 0)), "person"},
 		"ack, newline":    {chattest.ErrorOf(c.Ack(ctx, "ann", "b\nb", 0)), "peer"},
-		"history, UTF-8":  {chattest.ErrorOf(c.History(ctx, "ann", "b\xff", conversation.HistoryPage{})), "peer"},
+		"history, UTF-8":  {chattest.ErrorOf(c.History(ctx, "ann", "b\xff", nil)), "peer"},
 		"unread, empty":   {chattest.ErrorOf(c.Unread(ctx, "")), "person"},
 		"wait, empty":     {c.Wait(ctx, ""), "person"},
 		"wait oneself":    {c.WaitFrom(ctx, "ann", "ann", 0), "peer"},

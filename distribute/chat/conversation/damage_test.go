@@ -102,7 +102,7 @@ func TestDamagedFieldsOfAConversationAreRefusedByName(t *testing.T) {
 			var corrupt *chat.CorruptError
 			for _, got := range []error{
 				chattest.ErrorOf(k.Send(ctx, "ann", "bob", chat.Text("x"))), chattest.ErrorOf(k.Read(ctx, "bob", "ann", 0)), chattest.ErrorOf(k.Ack(ctx, "bob", "ann", 1)),
-				chattest.ErrorOf(k.History(ctx, "bob", "ann", conversation.HistoryPage{})), k.WaitFrom(ctx, "bob", "ann", 0), k.Present(ctx, "ann", "bob", 1),
+				chattest.ErrorOf(k.History(ctx, "bob", "ann", nil)), k.WaitFrom(ctx, "bob", "ann", 0), k.Present(ctx, "ann", "bob", 1),
 			} {
 				if !errors.As(got, &corrupt) || corrupt.Where != field {
 					t.Errorf("with %s=%s: %v", field, value, got)
@@ -122,7 +122,7 @@ func TestDamagedFieldsOfAConversationAreRefusedByName(t *testing.T) {
 
 func TestOneUnreadableConversationDoesNotHideTheOthers(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		c, ctx := conversation.New(db, conversation.Config{}), t.Context()
+		c, ctx := conversation.NewClient(db, nil), t.Context()
 		for _, name := range []string{"corrupt", "fine", "newer", "type"} {
 			if _, err := c.Send(ctx, name, "zed", chat.Text("x")); err != nil {
 				t.Fatal(err)
@@ -221,7 +221,7 @@ func lossyTalk(t *testing.T, config conversation.Config) (*redistest.Proxy, talk
 	lossy.read("bob", 0)
 	lossy.ack("bob", 1)
 	lossy.peek("bob", 0)
-	lossy.history(conversation.HistoryPage{})
+	lossy.history(conversation.HistoryOptions{})
 	chattest.WantErr(t, lossy.Present(t.Context(), "bob", "ann", time.Hour), nil)
 	return p, lossy, sure
 }
@@ -286,7 +286,7 @@ func TestLostAnswersOfOtherCallsInAConversationDoNotShow(t *testing.T) {
 	}{
 		{"peek", func() error { return chattest.ErrorOf(lossy.Peek(ctx, "bob", "ann", 0, 0)) }},
 		{"ack", func() error { return chattest.ErrorOf(lossy.Ack(ctx, "bob", "ann", 2)) }},
-		{"history", func() error { return chattest.ErrorOf(lossy.History(ctx, "bob", "ann", conversation.HistoryPage{})) }},
+		{"history", func() error { return chattest.ErrorOf(lossy.History(ctx, "bob", "ann", nil)) }},
 		{"unread", func() error { return chattest.ErrorOf(lossy.Unread(ctx, "bob")) }},
 		{"wait", func() error { return lossy.WaitFrom(ctx, "bob", "ann", 0) }},
 		{"present", func() error { return lossy.Present(ctx, "bob", "ann", 0) }},

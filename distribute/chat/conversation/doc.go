@@ -4,11 +4,11 @@
 // first. It begins with the first message. Ids are 1, 2, 3… for both together.
 // What one sent is unread for the other until that acknowledges it.
 //
-//	c := conversation.New(db, conversation.Config{})
+//	c := conversation.NewClient(db, nil)
 //	sent, err := c.Send(ctx, "ann", "bob", chat.Text("noon?"))   // sent.Notify: bob is not looking
 //	err = c.Wait(ctx, "bob")                                      // blocks until something is unread
 //	page, err := c.Read(ctx, "bob", "ann", 0)                     // page.Messages, .Unread, .Total; acknowledged
-//	page, err = c.History(ctx, "bob", "ann", conversation.HistoryPage{Before: 57})
+//	page, err = c.History(ctx, "bob", "ann", &conversation.HistoryOptions{Before: 57})
 //	all, err := c.Unread(ctx, "bob")                              // every conversation of bob
 //
 // What it promises:

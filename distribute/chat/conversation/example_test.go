@@ -26,7 +26,7 @@ func openConversations() (*conversation.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return conversation.New(db, conversation.Config{}), func() { _ = db.Close() }
+	return conversation.NewClient(db, nil), func() { _ = db.Close() }
 }
 
 // Bob was away while Ann wrote to him.
@@ -84,7 +84,7 @@ func ExampleClient_History() {
 		}
 	}
 	for before := uint64(0); ; {
-		page, err := c.History(ctx, "bob", "ann", conversation.HistoryPage{Before: before, Limit: 4})
+		page, err := c.History(ctx, "bob", "ann", &conversation.HistoryOptions{Before: before, Limit: 4})
 		must(err)
 		if len(page.Messages) == 0 {
 			break

@@ -88,7 +88,7 @@ func (m *talkModel) read(me string, limit int) []uint64 {
 	return page
 }
 
-func (m *talkModel) history(which conversation.HistoryPage) (ids []uint64) {
+func (m *talkModel) history(which conversation.HistoryOptions) (ids []uint64) {
 	for _, s := range m.kept {
 		if s.id > which.After && (which.Before == 0 || s.id < which.Before) {
 			ids = append(ids, s.id)
@@ -162,12 +162,12 @@ func (m *talkMachine) Ack(t *rapid.T) {
 
 func (m *talkMachine) History(t *rapid.T) {
 	bound := rapid.Uint64Range(0, 30)
-	which := conversation.HistoryPage{
+	which := conversation.HistoryOptions{
 		Before: bound.Draw(t, "before"), After: bound.Draw(t, "after"),
 		Oldest: rapid.Bool().Draw(t, "oldest"), Limit: rapid.IntRange(1, 15).Draw(t, "limit"),
 	}
 	me := m.name(t)
-	page, err := m.talk.History(m.t.Context(), me, peer(me), which)
+	page, err := m.talk.History(m.t.Context(), me, peer(me), &which)
 	chattest.WantErr(t, err, nil)
 	m.compare(t, page, len(m.model.unread(me, 0)), m.model.history(which))
 }

@@ -111,9 +111,9 @@ func (c *Client) Ack(ctx context.Context, me, peer string, upTo uint64) (cursor 
 	return a.Uint(0), orEmpty(err)
 }
 
-// A HistoryPage says which messages of a history to give. The zero value means
+// A HistoryOptions says which messages of a history to give. The zero value means
 // the newest.
-type HistoryPage struct {
+type HistoryOptions struct {
 	Before uint64 // only messages before this id; zero: no such bound
 	After  uint64 // only messages after this id, from the first of them on
 	Oldest bool   // from the oldest message that is kept on, where After is zero
@@ -125,18 +125,21 @@ type HistoryPage struct {
 // the last one the After of the next. A page of big messages is shorter (it
 // ends soon after 64 KiB), and only an empty one says that there is nothing
 // more.
-func (c *Client) History(ctx context.Context, me, peer string, which HistoryPage) (Page, error) {
+func (c *Client) History(ctx context.Context, me, peer string, options *HistoryOptions) (Page, error) {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return Page{}, err
 	}
+	if options == nil {
+		options = &HistoryOptions{}
+	}
 	end, before := "newest", uint64(store.LastExact)
-	if which.Oldest || which.After > 0 {
+	if options.Oldest || options.After > 0 {
 		end = "oldest"
 	}
-	if which.Before > 0 {
-		before = which.Before
+	if options.Before > 0 {
+		before = options.Before
 	}
-	a, err := c.run(ctx, historyScript, me, peer, end, idText(which.After), idText(before), store.PageLimit(which.Limit))
+	a, err := c.run(ctx, historyScript, me, peer, end, idText(options.After), idText(before), store.PageLimit(options.Limit))
 	if err != nil {
 		return Page{}, orEmpty(err)
 	}

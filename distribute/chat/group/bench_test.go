@@ -22,7 +22,7 @@ func keyOf(db *rdb.DB, end string) string { return db.Prefix() + ":chat:{c}" + e
 // what is measured.
 func crowd(b *testing.B, n int) (*rdb.DB, *group.Client) {
 	db := redistest.DB(b)
-	g := group.New(db)
+	g := group.NewClient(db)
 	create(b, g, "c", group.Channel)
 	cursors, seen := make([]redis.Z, n), make([]redis.Z, n)
 	for i := range n {

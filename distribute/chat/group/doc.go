@@ -5,8 +5,8 @@
 // cursor: the id of the last message that it has dealt with. What comes after is
 // pending for it.
 //
-//	g := group.New(db)
-//	id, err := g.Create(ctx, "lunch", group.CreateOptions{Members: []string{"ann", "bob"}})
+//	g := group.NewClient(db)
+//	id, err := g.Create(ctx, "lunch", &group.CreateOptions{Members: []string{"ann", "bob"}})
 //	n, err := g.Send(ctx, "lunch", "ann", chat.Text("noon?"))
 //
 //	err = g.Wait(ctx, "bob")                                   // blocks until something is pending

@@ -16,7 +16,7 @@ func open() (*group.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return group.New(db), func() { _ = db.Close() }
+	return group.NewClient(db), func() { _ = db.Close() }
 }
 
 func must(err error) {
@@ -34,7 +34,7 @@ func Example() {
 	defer done()
 	ctx := context.Background()
 
-	must(one(g.Create(ctx, "lunch", group.CreateOptions{Members: []string{"ann", "bob"}})))
+	must(one(g.Create(ctx, "lunch", &group.CreateOptions{Members: []string{"ann", "bob"}})))
 	_, err := g.Send(ctx, "lunch", "ann", chat.Text("noon?"))
 	must(err)
 
@@ -58,7 +58,7 @@ func ExampleClient_Join() {
 	defer done()
 	ctx := context.Background()
 
-	must(one(g.Create(ctx, "logs", group.CreateOptions{Kind: group.Channel})))
+	must(one(g.Create(ctx, "logs", &group.CreateOptions{Kind: group.Channel})))
 	for _, file := range []string{"a.log", "b.log"} {
 		_, err := g.Send(ctx, "logs", "uploader", chat.Text(file))
 		must(err)
@@ -81,7 +81,7 @@ func ExampleClient_PendingAll() {
 	ctx := context.Background()
 
 	for _, id := range []string{"lunch", "work"} {
-		must(one(g.Create(ctx, id, group.CreateOptions{Members: []string{"ann", "bob"}})))
+		must(one(g.Create(ctx, id, &group.CreateOptions{Members: []string{"ann", "bob"}})))
 		_, err := g.Send(ctx, id, "ann", chat.Text("hello"))
 		must(err)
 	}
@@ -100,7 +100,7 @@ func ExampleClient_Fetch() {
 	defer done()
 	ctx := context.Background()
 
-	must(one(g.Create(ctx, "lunch", group.CreateOptions{Members: []string{"ann", "bob"}})))
+	must(one(g.Create(ctx, "lunch", &group.CreateOptions{Members: []string{"ann", "bob"}})))
 	_, err := g.Send(ctx, "lunch", "ann", chat.Text("noon?"))
 	must(err)
 	for range 2 {
@@ -119,7 +119,7 @@ func ExampleClient_Unread() {
 	ctx := context.Background()
 
 	for _, id := range []string{"lunch", "work"} {
-		must(one(g.Create(ctx, id, group.CreateOptions{Members: []string{"ann", "bob"}})))
+		must(one(g.Create(ctx, id, &group.CreateOptions{Members: []string{"ann", "bob"}})))
 	}
 	must(one(g.Send(ctx, "lunch", "ann", chat.Text("noon?"))))
 	chats, err := g.Unread(ctx, "bob")
@@ -137,7 +137,7 @@ func ExampleClient_SetLimits() {
 	defer done()
 	ctx := context.Background()
 
-	must(one(g.Create(ctx, "news", group.CreateOptions{Kind: group.Channel, Members: []string{"slow"}})))
+	must(one(g.Create(ctx, "news", &group.CreateOptions{Kind: group.Channel, Members: []string{"slow"}})))
 	must(g.SetLimits(ctx, "news", group.Limits{Messages: 2}))
 	for _, text := range []string{"one", "two", "three"} {
 		must(one(g.Send(ctx, "news", "editor", chat.Text(text))))

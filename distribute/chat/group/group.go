@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
 	"skidway/internal/rdb"
@@ -80,12 +82,17 @@ type CreateOptions struct {
 	Limits  Limits   // see [Client.SetLimits]
 }
 
-func (o *CreateOptions) check() error {
-	switch o.Kind {
-	case "":
-		o.Kind = People
-	case People, Channel:
-	default:
+func (o *CreateOptions) withDefaults() CreateOptions {
+	var options CreateOptions
+	if o != nil {
+		options = *o
+	}
+	options.Kind = cmp.Or(options.Kind, People)
+	return options
+}
+
+func (o CreateOptions) validate() error {
+	if o.Kind != People && o.Kind != Channel {
 		return store.Invalid("kind", string(o.Kind), "it is neither people nor channel")
 	}
 	if len(o.Members) > MaxFirstMembers {
@@ -99,7 +106,7 @@ func (o *CreateOptions) check() error {
 			return err
 		}
 	}
-	return o.Limits.check()
+	return o.Limits.validate()
 }
 
 // A Start says which message a new member reads first.
@@ -120,7 +127,7 @@ type Client struct {
 }
 
 // New returns the group chats of db, which stays the caller's to close.
-func New(db *rdb.DB) *Client {
+func NewClient(db *skidway.DB) *Client {
 	k := keys{db.Prefix()}
 	return &Client{db, k, store.List{DB: db, Keys: k.chats}}
 }
@@ -141,24 +148,25 @@ func (g *Client) run(ctx context.Context, s *rdb.Script, id string, args ...any)
 
 // Create creates a chat and gives its id: the one that is asked for, which fails
 // with [chat.ErrExists] when it is taken, or for "" the next free number.
-func (g *Client) Create(ctx context.Context, id string, options CreateOptions) (string, error) {
+func (g *Client) Create(ctx context.Context, id string, options *CreateOptions) (string, error) {
 	if id != "" {
 		if err := store.CheckName("chat", id); err != nil {
 			return "", err
 		}
 	}
-	if err := options.check(); err != nil {
+	filled := options.withDefaults()
+	if err := filled.validate(); err != nil {
 		return "", err
 	}
 	if id != "" {
-		return id, g.create(ctx, id, options)
+		return id, g.create(ctx, id, filled)
 	}
 	for { // people may have taken numbers by hand
 		id, err := g.nextID(ctx)
 		if err != nil {
 			return "", err
 		}
-		if err := g.create(ctx, id, options); !errors.Is(err, chat.ErrExists) {
+		if err := g.create(ctx, id, filled); !errors.Is(err, chat.ErrExists) {
 			return id, err
 		}
 	}

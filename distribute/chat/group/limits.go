@@ -38,7 +38,7 @@ type Limits struct {
 	Away time.Duration
 }
 
-func (l Limits) check() error {
+func (l Limits) validate() error {
 	for _, count := range []struct {
 		field string
 		value uint64
@@ -84,7 +84,7 @@ func (g *Client) SetLimits(ctx context.Context, id string, limits Limits) error 
 	if err := store.CheckName("chat", id); err != nil {
 		return err
 	}
-	if err := limits.check(); err != nil {
+	if err := limits.validate(); err != nil {
 		return err
 	}
 	_, err := g.run(ctx, setLimitsScript, id, limits.note())

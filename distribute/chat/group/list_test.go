@@ -40,7 +40,7 @@ func listed(t *testing.T, db *rdb.DB) []string {
 
 func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "mine", group.People, "ann")
 		create(t, g, "theirs", group.People, "bob")
 		enlist(t, db, "mine", time.Hour)
@@ -58,7 +58,7 @@ func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
 
 func TestJoinBringsBackAForgottenEntry(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "c", group.People, "ann")
 		if err := db.Del(t.Context(), annsList(db)).Err(); err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestJoinBringsBackAForgottenEntry(t *testing.T) {
 
 func TestLeaveForgetsAnOldEntry(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "new", group.People, "ann")
 		create(t, g, "old", group.People, "ann")
 		enlist(t, db, "old", 2*time.Minute)
@@ -89,7 +89,7 @@ func TestLeaveForgetsAnOldEntry(t *testing.T) {
 func TestLongListIsReadWhole(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	g := group.New(db)
+	g := group.NewClient(db)
 	const chats = 1100 // more than two pages
 	for i := range chats {
 		create(t, g, strconv.Itoa(i), group.Channel, "ann")
@@ -103,7 +103,7 @@ func TestLongListIsReadWhole(t *testing.T) {
 
 func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "a", group.People, "ann", "bob")
 		create(t, g, "b", group.Channel, "ann")
 		create(t, g, "bobs", group.People, "bob")
@@ -137,7 +137,7 @@ func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
 func TestUnreadTakesOneRoundTripForAHundredChats(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	g := group.New(db)
+	g := group.NewClient(db)
 	for i := range 150 {
 		create(t, g, fmt.Sprint(i), group.People, "ann")
 	}
@@ -153,7 +153,7 @@ func TestUnreadTakesOneRoundTripForAHundredChats(t *testing.T) {
 
 func TestDroppedMemberHoldsNothingBack(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "c", group.People, "ann", "gone")
 		send(t, g, "c", "ann", "x", 1)
 		if err := g.Drop(t.Context(), "c", "gone"); err != nil {

@@ -208,7 +208,7 @@ func (m *machine) Create(t *rapid.T) {
 	kind := rapid.SampledFrom([]group.Kind{group.People, group.Channel}).Draw(t, "kind")
 	first := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 3, rapid.ID).Draw(t, "members")
 	limits := m.limits(t)
-	_, err := m.group.Create(context.Background(), m.id, group.CreateOptions{Kind: kind, Members: first, Limits: limits})
+	_, err := m.group.Create(context.Background(), m.id, &group.CreateOptions{Kind: kind, Members: first, Limits: limits})
 	if m.model != nil {
 		chattest.WantErr(t, err, chat.ErrExists)
 		return
@@ -396,7 +396,7 @@ func TestGroupDoesAsItsModel(t *testing.T) {
 		round := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			round++
-			m := &machine{group: group.New(db), id: fmt.Sprint("chat", round), db: db}
+			m := &machine{group: group.NewClient(db), id: fmt.Sprint("chat", round), db: db}
 			if db.Embedded() {
 				m.now = time.UnixMilli(1763700000000)
 				chattest.WantErr(rt, db.SetEmbeddedTime(m.now), nil)

@@ -17,12 +17,12 @@ import (
 // waiting runs Wait for member, see [chattest.Woken].
 func waiting(t *testing.T, db *rdb.DB, ctx context.Context, member string, wake func()) error {
 	t.Helper()
-	return chattest.Woken(t, db, func() error { return group.New(db).Wait(ctx, member) }, wake)
+	return chattest.Woken(t, db, func() error { return group.NewClient(db).Wait(ctx, member) }, wake)
 }
 
 func TestWaitReturnsAtOnceWhenSomethingIsPending(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "x", 1)
 		if err := g.Wait(t.Context(), "bob"); err != nil {
@@ -33,7 +33,7 @@ func TestWaitReturnsAtOnceWhenSomethingIsPending(t *testing.T) {
 
 func TestWaitIsWokenBySend(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "quiet", group.People, "ann", "bob")
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "old", 1)
@@ -46,7 +46,7 @@ func TestWaitIsWokenBySend(t *testing.T) {
 
 func TestWaitNoticesAChatJoinedMeanwhile(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "c", group.Channel)
 		send(t, g, "c", "uploader", "x", 1)
 		err := waiting(t, db, t.Context(), "bob", func() {
@@ -62,7 +62,7 @@ func TestWaitNoticesAChatJoinedMeanwhile(t *testing.T) {
 
 func TestWaitIsWokenByAMessageInAChatJoinedMeanwhile(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		err := waiting(t, db, t.Context(), "bob", func() {
 			create(t, g, "c", group.People, "ann", "bob")
 			send(t, g, "c", "ann", "x", 1)
@@ -75,7 +75,7 @@ func TestWaitIsWokenByAMessageInAChatJoinedMeanwhile(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		create(t, group.New(db), "c", group.People, "bob")
+		create(t, group.NewClient(db), "c", group.People, "bob")
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := waiting(t, db, ctx, "bob", cancel); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
@@ -85,7 +85,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 
 func TestWaitInHeedsOnlyItsChatAndWhatWasNotSeen(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "c", group.People, "ann", "bob")
 		create(t, g, "other", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "seen", 1)
@@ -107,7 +107,7 @@ func TestWaitInHeedsOnlyItsChatAndWhatWasNotSeen(t *testing.T) {
 
 func TestWaitAfterGoesByWhatWasNotSeen(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.New(db)
+		g := group.NewClient(db)
 		create(t, g, "a", group.People, "ann", "bob")
 		create(t, g, "b", group.People, "ann", "bob")
 		send(t, g, "a", "ann", "seen", 1)
@@ -125,7 +125,7 @@ func TestWaitAfterGoesByWhatWasNotSeen(t *testing.T) {
 func TestManySendersAndReadersMissNothingAndRepeatNothing(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		const senders, readers, each = 5, 4, 100
-		g := group.New(db)
+		g := group.NewClient(db)
 		var members []string
 		for i := range readers {
 			members = append(members, fmt.Sprint("reader", i))

@@ -25,7 +25,7 @@ func BenchmarkMailboxSend(b *testing.B) {
 	}{{"room", 10_000_000}, {"full", 100}} {
 		b.Run(bench.name, func(b *testing.B) {
 			db := redistest.DB(b)
-			m := mailbox.New(db)
+			m := mailbox.NewClient(db)
 			limit(b, m, "bob", mailbox.Limits{Messages: bench.most, Full: mailbox.DropOldest})
 			b.ReportAllocs()
 			for b.Loop() {
@@ -42,7 +42,7 @@ func BenchmarkMailboxSend(b *testing.B) {
 // BenchmarkMailboxReadAck counts messages of 100 bytes, sent before, and read
 // and acknowledged in pages of 100.
 func BenchmarkMailboxReadAck(b *testing.B) {
-	m := mailbox.New(redistest.DB(b))
+	m := mailbox.NewClient(redistest.DB(b))
 	ids := make([]uint64, 0, 100)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
@@ -79,7 +79,7 @@ func BenchmarkMailboxStep(b *testing.B) {
 		run := func(name string, n int, step func(m *mailbox.Client, ids []uint64) error) {
 			b.Run(fmt.Sprintf("%s=%d,bytes=%d", name, n, size), func(b *testing.B) {
 				db := redistest.DB(b)
-				m, last := mailbox.New(db), uint64(0)
+				m, last := mailbox.NewClient(db), uint64(0)
 				mail(b, m, "bob", "x", 1)
 				ids := make([]uint64, n)
 				fill := func() {

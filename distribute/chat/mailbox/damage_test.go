@@ -18,7 +18,7 @@ import (
 
 func TestMailboxWhoseLogWasTrimmedByHandWaitsAndTakesAgain(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		if err := m.SetLimits(t.Context(), "b", mailbox.Limits{Bytes: chat.MaxBody}); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestMailboxWhoseLogWasTrimmedByHandWaitsAndTakesAgain(t *testing.T) {
 
 func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		for _, body := range []string{"small", strings.Repeat("x", 20_000)} {
 			if _, err := m.Send(t.Context(), "b", "ann", chat.Text(body)); err != nil {
 				t.Fatal(err)
@@ -65,7 +65,7 @@ func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 func TestLostAnswerOfAMailIsTold(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.New(db)
+	m := mailbox.NewClient(db)
 	mail(t, m, "bob", "1", 1)
 	p.DropReply(1)
 	var unknown *rdb.OutcomeUnknownError
@@ -78,7 +78,7 @@ func TestLostAnswerOfAMailIsTold(t *testing.T) {
 func TestTakeWithALostAnswerGivesWhatMayBeGone(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.New(db)
+	m := mailbox.NewClient(db)
 	mails(t, m, "bob", 3)
 	if _, err := m.Take(t.Context(), "bob", 1); err != nil { // the scripts are known from now on
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestTakeWithALostAnswerGivesWhatMayBeGone(t *testing.T) {
 func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.New(db)
+	m := mailbox.NewClient(db)
 	ctx := t.Context()
 	for nth := range 4 { // 0 loses none, and makes the scripts known
 		mails(t, m, "bob", 5)
@@ -130,7 +130,7 @@ func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
 
 func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		mail(t, m, "bob", "1", 1)
 		for _, entry := range []redis.XAddArgs{
 			{ID: "2-7", Values: []string{"sender", "ann", "body", "x", "time", "1"}},
@@ -163,7 +163,7 @@ func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
 
 func TestDamagedMailIsDroppedLikeAnyOther(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		mail(t, m, "bob", strings.Repeat("x", 5000), 1)
 		log := db.Prefix() + ":mail:{bob}:log"
 		for _, err := range []error{
@@ -185,7 +185,7 @@ func TestDamagedMailIsDroppedLikeAnyOther(t *testing.T) {
 
 func TestMailboxOfAnotherFormatIsRefused(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m, ctx, key := mailbox.New(db), t.Context(), db.Prefix()+":mail:{bob}"
+		m, ctx, key := mailbox.NewClient(db), t.Context(), db.Prefix()+":mail:{bob}"
 		set := func(field, value string) {
 			if err := db.HSet(ctx, key, field, value).Err(); err != nil {
 				t.Fatal(err)
@@ -215,7 +215,7 @@ func TestMailboxOfAnotherFormatIsRefused(t *testing.T) {
 func TestFullRedisCanBeReadEmpty(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
-	m, ctx := mailbox.New(db), t.Context()
+	m, ctx := mailbox.NewClient(db), t.Context()
 	for id := range uint64(3) {
 		mail(t, m, "bob", strings.Repeat("x", 100_000), id+1)
 	}

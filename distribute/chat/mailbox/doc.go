@@ -5,7 +5,7 @@
 // messages have ids 1, 2, 3… without gaps, and leave it one by one, in any
 // order, when they are acknowledged.
 //
-//	m := mailbox.New(db)
+//	m := mailbox.NewClient(db)
 //	id, err := m.Send(ctx, "bob", "ann", chat.Text("call me"))
 //
 //	err = m.Wait(ctx, "bob", 0)                 // blocks until something is unread

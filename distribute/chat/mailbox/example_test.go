@@ -26,7 +26,7 @@ func mailboxes() (*mailbox.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return mailbox.New(db), func() { _ = db.Close() }
+	return mailbox.NewClient(db), func() { _ = db.Close() }
 }
 
 // Bob was away while Ann wrote. He reads, and acknowledges when he is done.

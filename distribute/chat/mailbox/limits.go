@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -51,7 +52,7 @@ type Limits struct {
 	Idle time.Duration
 }
 
-func (l *Limits) check() error {
+func (l Limits) validate() error {
 	switch {
 	case l.Messages < 0 || int64(l.Messages) > store.LastExact/smallBody:
 		return store.Invalid("messages", strconv.Itoa(l.Messages), "want how many may wait, or zero for the default")
@@ -62,25 +63,24 @@ func (l *Limits) check() error {
 	case l.Idle < 0 || l.Idle > 0 && l.Idle < time.Millisecond:
 		return store.Invalid("idle", l.Idle.String(), "want at least a millisecond, or zero for ever")
 	}
-	if l.Messages == 0 {
-		l.Messages = DefaultMessages
-	}
-	if l.Bytes == 0 {
-		l.Bytes = max(DefaultBytes, int64(l.Messages)*smallBody)
-	}
-	if l.Full == "" {
-		l.Full = Refuse
-	}
 	return nil
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Messages = cmp.Or(l.Messages, DefaultMessages)
+	l.Bytes = cmp.Or(l.Bytes, max(DefaultBytes, int64(l.Messages)*smallBody))
+	l.Full = cmp.Or(l.Full, Refuse)
+	return l
 }
 
 // SetLimits sets all limits of a box, which need not exist yet. A box that
 // refuses keeps what it has beyond them until it is read; one that drops the
 // oldest does so at once, in steps.
 func (m *Client) SetLimits(ctx context.Context, box string, limits Limits) error {
-	if err := limits.check(); err != nil {
+	if err := limits.validate(); err != nil {
 		return err
 	}
+	limits = limits.withDefaults()
 	return m.repeat(ctx, setLimitsScript, box, limits.Messages, limits.Bytes, string(limits.Full), limits.Idle.Milliseconds())
 }
 

@@ -15,7 +15,7 @@ import (
 
 func TestFullMailboxRefusesAndTellsWhy(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		limit(t, m, "bob", mailbox.Limits{Messages: 2})
 		mails(t, m, "bob", 2)
 		_, err := m.Send(t.Context(), "bob", "ann", chat.Text("3"))
@@ -35,7 +35,7 @@ func TestFullMailboxRefusesAndTellsWhy(t *testing.T) {
 
 func TestUnsetLimitsAreTheDocumentedOnes(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		want := mailbox.Limits{Messages: mailbox.DefaultMessages, Bytes: mailbox.DefaultBytes, Full: mailbox.Refuse}
 		if got := boxInfo(t, m, "bob").Limits; got != want {
 			t.Errorf("not set: %+v", got)
@@ -49,7 +49,7 @@ func TestUnsetLimitsAreTheDocumentedOnes(t *testing.T) {
 
 func TestFullMailboxDropsTheOldest(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		limit(t, m, "bob", mailbox.Limits{Messages: 2, Full: mailbox.DropOldest})
 		mails(t, m, "bob", 2)
 		acked(t, m, "bob", 1, 2)
@@ -62,7 +62,7 @@ func TestFullMailboxDropsTheOldest(t *testing.T) {
 
 func TestRoomIsMadeForABigMessage(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		limit(t, m, "bob", mailbox.Limits{Bytes: chat.MaxBody, Full: mailbox.DropOldest})
 		mails(t, m, "bob", 600)
 		mail(t, m, "bob", strings.Repeat("x", 500<<10), 601) // 1024 KiB hold 524 small ones beside
@@ -82,7 +82,7 @@ func TestRoomIsMadeForABigMessage(t *testing.T) {
 
 func TestKeepDropsAllButTheNewestAndForgetsWhichSoonerOrLater(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m, ctx := mailbox.New(db), t.Context()
+		m, ctx := mailbox.NewClient(db), t.Context()
 		mails(t, m, "bob", 1300)
 		acked(t, m, "bob", 2, 2, 250)
 		if err := m.Keep(ctx, "bob", 3); err != nil {
@@ -104,7 +104,7 @@ func TestKeepDropsAllButTheNewestAndForgetsWhichSoonerOrLater(t *testing.T) {
 
 func TestLowerLimitDropsAtOnce(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		mails(t, m, "bob", 333)
 		limit(t, m, "bob", mailbox.Limits{Messages: 1})
 		if n, err := m.Count(t.Context(), "bob"); n != 333 || err != nil {
@@ -118,7 +118,7 @@ func TestLowerLimitDropsAtOnce(t *testing.T) {
 func TestIdleMailboxExpiresWithAllThatIsInIt(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	m, now := mailbox.New(db), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	m, now := mailbox.NewClient(db), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	pass := func(d time.Duration) {
 		now = now.Add(d)
 		if err := db.SetEmbeddedTime(now); err != nil {
@@ -146,7 +146,7 @@ func TestIdleMailboxExpiresWithAllThatIsInIt(t *testing.T) {
 
 func TestMailboxWithoutIdleTimeStays(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.New(db)
+		m := mailbox.NewClient(db)
 		limit(t, m, "bob", mailbox.Limits{Idle: time.Hour})
 		mail(t, m, "bob", "x", 1)
 		log := db.Prefix() + ":mail:{bob}:log"

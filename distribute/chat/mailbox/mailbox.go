@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
 	"skidway/internal/rdb"
@@ -61,7 +62,7 @@ type Client struct {
 }
 
 // New gives the mailboxes of db, which stays the caller's to close.
-func New(db *rdb.DB) *Client { return &Client{db, keys{db.Prefix()}} }
+func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}} }
 
 // run runs a script of one box.
 func (m *Client) run(ctx context.Context, s *rdb.Script, box string, args ...any) (rdb.Reply, error) {

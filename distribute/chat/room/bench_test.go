@@ -18,9 +18,9 @@ var body = make([]byte, 100)
 
 // fullRoom makes a room with n people in it, put there directly: entering is not
 // what is measured.
-func fullRoom(b *testing.B, n int) (*rdb.DB, *room.Client, room.Pass) {
+func fullRoom(b *testing.B, n int) (*rdb.DB, *room.Client, room.Credential) {
 	db := redistest.DB(b)
-	r, people := openRoom(b, db, room.Options{}, "ann")
+	r, people := openRoom(b, db, room.CreateOptions{}, "ann")
 	until := float64(time.Now().Add(time.Hour).UnixMilli())
 	pipe := db.Pipeline()
 	for i := range n - 1 {

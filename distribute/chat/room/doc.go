@@ -2,9 +2,9 @@
 //
 // A room is a named place that people enter and leave. It ends by itself.
 //
-//	r := room.New(db)
-//	err := r.Create(ctx, "lobby", room.Options{TTL: time.Hour, Owner: "ann"})
-//	ann, err := r.Enter(ctx, "lobby", room.EnterOptions{ID: "ann", Nick: "Annie"})
+//	r := room.NewClient(db)
+//	err := r.Create(ctx, "lobby", &room.CreateOptions{TTL: time.Hour, Owner: "ann"})
+//	ann, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "ann", Nick: "Annie"})
 //	id, err := r.Send(ctx, ann, chat.Text("hello"))
 //
 //	news, err := r.Read(ctx, ann, 0, 0)              // messages, what was taken back, time to live,
@@ -25,7 +25,7 @@
 //   - A message that was taken back is in no page any more. Whoever has read it
 //     finds the notice after its position; the notice says who took it back.
 //   - The newest messages and notices are kept, as many as the room was told to, 1,000
-//     by default, each of at most 64 KiB. [News].Oldest tells a reader what it
+//     by default, each of at most 64 KiB. [Page].Oldest tells a reader what it
 //     missed.
 //   - Every call but [Client.Send] can be repeated, and is, when its answer was lost.
 //     Send then tells: *skidway.OutcomeUnknownError.

@@ -19,24 +19,24 @@ import (
 func TestRefusalsOfARoomAreTyped(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		ctx := t.Context()
-		r, people := openRoom(t, db, room.Options{Owner: "ann", Max: 2}, "ann", "bob")
-		bob, eve := people[1], room.Pass{Room: "r", ID: "eve"}
+		r, people := openRoom(t, db, room.CreateOptions{Owner: "ann", Max: 2}, "ann", "bob")
+		bob, eve := people[1], room.Credential{Room: "r", ID: "eve"}
 		say(t, r, people[0], "x", 1)
-		set := func(pass room.Pass) error { return chattest.ErrorOf(r.Set(ctx, pass, room.Change{})) }
+		set := func(pass room.Credential) error { return chattest.ErrorOf(r.Set(ctx, pass, room.Change{})) }
 		for _, c := range []struct {
 			name string
 			got  error
 			want error
 		}{
-			{"create a taken name", r.Create(ctx, "r", room.Options{}), chat.ErrExists},
-			{"enter nothing", chattest.ErrorOf(r.Enter(ctx, "nothing", room.EnterOptions{})), room.ErrNoRoom},
-			{"enter with a taken id", chattest.ErrorOf(r.Enter(ctx, "r", room.EnterOptions{ID: "bob"})), room.ErrTaken},
-			{"enter a full room", chattest.ErrorOf(r.Enter(ctx, "r", room.EnterOptions{})), chat.ErrFull},
+			{"create a taken name", r.Create(ctx, "r", nil), chat.ErrExists},
+			{"enter nothing", chattest.ErrorOf(r.Enter(ctx, "nothing", nil)), room.ErrNoRoom},
+			{"enter with a taken id", chattest.ErrorOf(r.Enter(ctx, "r", &room.EnterOptions{ID: "bob"})), room.ErrTaken},
+			{"enter a full room", chattest.ErrorOf(r.Enter(ctx, "r", nil)), chat.ErrFull},
 			{"send from outside", chattest.ErrorOf(r.Send(ctx, eve, chat.Text("x"))), room.ErrNotInRoom},
 			{"send as an operator", chattest.ErrorOf(r.Send(ctx, operator, chat.Text("x"))), room.ErrNotInRoom},
 			{"read from outside", chattest.ErrorOf(r.Read(ctx, eve, 0, 0)), room.ErrNotInRoom},
 			{"read as an operator", chattest.ErrorOf(r.Read(ctx, operator, 0, 0)), room.ErrNotInRoom},
-			{"history from outside", chattest.ErrorOf(r.History(ctx, eve, room.Page{})), room.ErrNotInRoom},
+			{"history from outside", chattest.ErrorOf(r.History(ctx, eve, nil)), room.ErrNotInRoom},
 			{"resource from outside", chattest.ErrorOf(r.Resource(ctx, eve, 1)), room.ErrNotInRoom},
 			{"wait outside", r.Wait(ctx, eve, 0), room.ErrNotInRoom},
 			{"info from outside", chattest.ErrorOf(r.Info(ctx, eve)), room.ErrNotInRoom},
@@ -61,7 +61,7 @@ func TestRefusalsOfARoomAreTyped(t *testing.T) {
 func TestWithoutAnOwnerEverybodyInsideMayDoAsOne(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		ctx := t.Context()
-		r, people := openRoom(t, db, room.Options{}, "ann", "bob")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann", "bob")
 		say(t, r, people[0], "x", 1)
 		for _, err := range []error{
 			chattest.ErrorOf(r.Set(ctx, people[1], room.Change{Max: chattest.Ptr(9)})),
@@ -80,9 +80,9 @@ func TestInvalidArgumentsOfARoomAreNamed(t *testing.T) {
 	db, ctx := redistest.DB(t), t.Context()
 	r := newClient(db)
 	long := strings.Repeat("x", chat.MaxName+1)
-	ann := room.Pass{Room: "r", ID: "ann"}
-	create := func(o room.Options) error { return r.Create(ctx, "r", o) }
-	enter := func(o room.EnterOptions) error { return chattest.ErrorOf(r.Enter(ctx, "r", o)) }
+	ann := room.Credential{Room: "r", ID: "ann"}
+	create := func(o room.CreateOptions) error { return r.Create(ctx, "r", &o) }
+	enter := func(o room.EnterOptions) error { return chattest.ErrorOf(r.Enter(ctx, "r", &o)) }
 	send := func(c chat.Content) error { return chattest.ErrorOf(r.Send(ctx, ann, c)) }
 	set := func(c room.Change) error { return chattest.ErrorOf(r.Set(ctx, ann, c)) }
 	for _, c := range []struct {
@@ -90,23 +90,23 @@ func TestInvalidArgumentsOfARoomAreNamed(t *testing.T) {
 		got   error
 		field string
 	}{
-		{"create without name", r.Create(ctx, "", room.Options{}), "room"},
-		{"create with a long name", r.Create(ctx, long, room.Options{}), "room"},
-		{"negative ttl", create(room.Options{TTL: -1}), "ttl"},
-		{"ttl of no millisecond", create(room.Options{TTL: time.Microsecond}), "ttl"},
-		{"negative presence", create(room.Options{Presence: -time.Hour}), "presence"},
-		{"negative max", create(room.Options{Max: -1}), "max"},
-		{"negative keep", create(room.Options{Keep: -1}), "keep"},
-		{"too much to keep", create(room.Options{Keep: room.MaxKeep + 1}), "keep"},
-		{"long password", create(room.Options{Password: strings.Repeat("x", room.MaxPassword+1)}), "password"},
-		{"bad owner", create(room.Options{Owner: "a\nb"}), "owner"},
-		{"enter without name", chattest.ErrorOf(r.Enter(ctx, "", room.EnterOptions{})), "room"},
+		{"create without name", r.Create(ctx, "", nil), "room"},
+		{"create with a long name", r.Create(ctx, long, nil), "room"},
+		{"negative ttl", create(room.CreateOptions{TTL: -1}), "ttl"},
+		{"ttl of no millisecond", create(room.CreateOptions{TTL: time.Microsecond}), "ttl"},
+		{"negative presence", create(room.CreateOptions{Presence: -time.Hour}), "presence"},
+		{"negative max", create(room.CreateOptions{Max: -1}), "max"},
+		{"negative keep", create(room.CreateOptions{Keep: -1}), "keep"},
+		{"too much to keep", create(room.CreateOptions{Keep: room.MaxKeep + 1}), "keep"},
+		{"long password", create(room.CreateOptions{Password: strings.Repeat("x", room.MaxPassword+1)}), "password"},
+		{"bad owner", create(room.CreateOptions{Owner: "a\nb"}), "owner"},
+		{"enter without name", chattest.ErrorOf(r.Enter(ctx, "", nil)), "room"},
 		{"long id", enter(room.EnterOptions{ID: long}), "id"},
 		{"long nick", enter(room.EnterOptions{Nick: long}), "nick"},
 		{"long password at the door", enter(room.EnterOptions{Password: strings.Repeat("x", room.MaxPassword+1)}), "password"},
-		{"bad key", chattest.ErrorOf(r.Read(ctx, room.Pass{Room: "r", ID: "ann", Key: "x"}, 0, 0)), "key"},
-		{"bad id", chattest.ErrorOf(r.Read(ctx, room.Pass{Room: "r", ID: "a{b"}, 0, 0)), "id"},
-		{"bad room", r.Leave(ctx, room.Pass{Room: "a{b"}), "room"},
+		{"bad key", chattest.ErrorOf(r.Read(ctx, room.Credential{Room: "r", ID: "ann", Key: "x"}, 0, 0)), "key"},
+		{"bad id", chattest.ErrorOf(r.Read(ctx, room.Credential{Room: "r", ID: "a{b"}, 0, 0)), "id"},
+		{"bad room", r.Leave(ctx, room.Credential{Room: "a{b"}), "room"},
 		{"empty body", send(chat.Content{}), "body"},
 		{"long body", send(chat.Content{Body: make([]byte, chat.MaxText+1)}), "body"},
 		{"unknown type", send(chat.Content{Type: "smell", Body: []byte("x")}), "type"},
@@ -137,7 +137,7 @@ func TestInvalidArgumentsOfARoomAreNamed(t *testing.T) {
 
 func TestPositionOfAnotherRoomOfThisNameIsRefused(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		say(t, r, people[0], "x", 1)
 		_, err := r.Read(t.Context(), people[0], 2, 0)
 		var invalid *chat.InvalidError
@@ -149,7 +149,7 @@ func TestPositionOfAnotherRoomOfThisNameIsRefused(t *testing.T) {
 
 func TestDamagedEntriesOfARoomAreReportedAndSkipped(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		say(t, r, people[0], "one", 1)
 		for _, entry := range []redis.XAddArgs{
 			{ID: "2-7", Values: []string{"sender", "bob", "body", "x", "time", "1"}},
@@ -190,7 +190,7 @@ func TestDamagedEntriesOfARoomAreReportedAndSkipped(t *testing.T) {
 func TestDamagedRoomIsReportedAndCanBeDeletedByAnOperator(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		for field, value := range map[string]string{"v": "x", "dies": "never", "ttl": "-1", "keep": "1e400", "last": "nan", "presence": ""} {
-			r, people := openRoom(t, db, room.Options{}, "ann")
+			r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 			if err := db.HSet(t.Context(), db.Prefix()+":room:{r}", field, value).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +207,7 @@ func TestDamagedRoomIsReportedAndCanBeDeletedByAnOperator(t *testing.T) {
 
 func TestRoomOfANewerReleaseIsLeftAlone(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		if err := db.HSet(t.Context(), db.Prefix()+":room:{r}", "v", "2").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -224,14 +224,14 @@ func TestRoomOfANewerReleaseIsLeftAlone(t *testing.T) {
 
 func TestRoomForAnyNumberOfPeopleCanBeEntered(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, _ := openRoom(t, db, room.Options{}, "ann")
-		err := r.Create(t.Context(), "big", room.Options{Max: math.MaxInt})
+		r, _ := openRoom(t, db, room.CreateOptions{}, "ann")
+		err := r.Create(t.Context(), "big", &room.CreateOptions{Max: math.MaxInt})
 		var invalid *chat.InvalidError
 		if errors.As(err, &invalid) {
 			return // refused by name is fine
 		}
 		chattest.WantErr(t, err, nil)
-		_, err = r.Enter(t.Context(), "big", room.EnterOptions{ID: "ann"})
+		_, err = r.Enter(t.Context(), "big", &room.EnterOptions{ID: "ann"})
 		chattest.WantErr(t, err, nil)
 	})
 }
@@ -239,7 +239,7 @@ func TestRoomForAnyNumberOfPeopleCanBeEntered(t *testing.T) {
 func TestLostAnswerOfSendToARoomIsTold(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
-	r, people := openRoom(t, redistest.Open(t, proxy.URL), room.Options{}, "ann")
+	r, people := openRoom(t, redistest.Open(t, proxy.URL), room.CreateOptions{}, "ann")
 	say(t, r, people[0], "one", 1)
 	<-lose(proxy, func() {
 		_, err := r.Send(t.Context(), people[0], chat.Text("two"))
@@ -265,19 +265,19 @@ func TestLostAnswersOfOtherCallsToARoomDoNotShow(t *testing.T) {
 	ctx := t.Context()
 	for _, round := range []string{"scripts get known", "answers get lost"} {
 		r := newClient(db)
-		var ann, bob room.Pass
+		var ann, bob room.Credential
 		for _, step := range []struct {
 			name string
 			call func() error
 		}{
-			{"create", func() error { return r.Create(ctx, "r", room.Options{}) }},
-			{"enter", func() (err error) { ann, err = r.Enter(ctx, "r", room.EnterOptions{ID: "ann"}); return err }},
+			{"create", func() error { return r.Create(ctx, "r", nil) }},
+			{"enter", func() (err error) { ann, err = r.Enter(ctx, "r", &room.EnterOptions{ID: "ann"}); return err }},
 			{"hand over", func() (err error) {
 				ann, err = r.Set(ctx, ann, room.Change{Password: chattest.Ptr("x"), Owner: chattest.Ptr("eve")})
 				return err
 			}},
 			{"take over", func() error {
-				return chattest.ErrorOf(r.Set(ctx, room.Pass{Room: "r", Key: ann.Key}, room.Change{Owner: chattest.Ptr("ann")}))
+				return chattest.ErrorOf(r.Set(ctx, room.Credential{Room: "r", Key: ann.Key}, room.Change{Owner: chattest.Ptr("ann")}))
 			}},
 			{"send", func() error {
 				if round == "answers get lost" {
@@ -293,7 +293,7 @@ func TestLostAnswersOfOtherCallsToARoomDoNotShow(t *testing.T) {
 			{"people", func() error { return chattest.ErrorOf(r.People(ctx, ann)) }},
 			{"leave", func() error { return r.Leave(ctx, ann) }},
 			{"enter by password", func() (err error) {
-				bob, err = r.Enter(ctx, "r", room.EnterOptions{ID: "bob", Password: "x"})
+				bob, err = r.Enter(ctx, "r", &room.EnterOptions{ID: "bob", Password: "x"})
 				return err
 			}},
 			{"delete", func() error { return r.Delete(ctx, ann) }},
@@ -314,15 +314,15 @@ func TestRepeatedDeleteSparesTheNextRoom(t *testing.T) {
 	url := redistest.URL(t)
 	proxy := redistest.StartProxy(t, url)
 	lossy := newClient(redistest.Open(t, proxy.URL))
-	sure, _ := openRoom(t, redistest.Open(t, url), room.Options{})
+	sure, _ := openRoom(t, redistest.Open(t, url), room.CreateOptions{})
 	chattest.WantErr(t, lossy.Delete(t.Context(), operator), nil)
-	chattest.WantErr(t, sure.Create(t.Context(), "r", room.Options{}), nil)
+	chattest.WantErr(t, sure.Create(t.Context(), "r", nil), nil)
 	lost := proxy.DropReply(1)
 	done := make(chan error)
 	go func() { done <- lossy.Delete(t.Context(), operator) }()
 	<-lost
 	proxy.Hold()
-	chattest.WantErr(t, sure.Create(t.Context(), "r", room.Options{}), nil)
+	chattest.WantErr(t, sure.Create(t.Context(), "r", nil), nil)
 	proxy.Release()
 	chattest.WantErr(t, <-done, nil)
 	enter(t, sure, room.EnterOptions{ID: "ann"})

@@ -28,15 +28,15 @@ func Example() {
 	db, err := skidway.Open(ctx, "embedded:", nil)
 	must(err)
 	defer func() { _ = db.Close() }()
-	r := room.New(db)
+	r := room.NewClient(db)
 
-	must(r.Create(ctx, "lobby", room.Options{TTL: time.Hour, Owner: "ann"}))
-	ann, err := r.Enter(ctx, "lobby", room.EnterOptions{ID: "ann", Nick: "Annie"})
+	must(r.Create(ctx, "lobby", &room.CreateOptions{TTL: time.Hour, Owner: "ann"}))
+	ann, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "ann", Nick: "Annie"})
 	must(err)
 	must(one(r.Send(ctx, ann, chat.Text("look:"))))
 	must(one(r.Send(ctx, ann, chat.Content{Type: chat.TypeImage, URL: "https://example.com/cat.png"})))
 
-	bob, err := r.Enter(ctx, "lobby", room.EnterOptions{ID: "bob"})
+	bob, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "bob"})
 	must(err)
 	news, err := r.Read(ctx, bob, 0, 0)
 	must(err)
@@ -64,14 +64,14 @@ func ExampleClient_Enter() {
 	db, err := skidway.Open(ctx, "embedded:", nil)
 	must(err)
 	defer func() { _ = db.Close() }()
-	r := room.New(db)
+	r := room.NewClient(db)
 
-	must(r.Create(ctx, "cellar", room.Options{Password: "open sesame"}))
+	must(r.Create(ctx, "cellar", &room.CreateOptions{Password: "open sesame"}))
 	for _, password := range []string{"open sesame", "open barley"} {
-		_, err := r.Enter(ctx, "cellar", room.EnterOptions{Password: password})
+		_, err := r.Enter(ctx, "cellar", &room.EnterOptions{Password: password})
 		fmt.Println(err == nil, errors.Is(err, room.ErrNoRoom))
 	}
-	_, err = r.Enter(ctx, "attic", room.EnterOptions{Password: "open sesame"})
+	_, err = r.Enter(ctx, "attic", &room.EnterOptions{Password: "open sesame"})
 	fmt.Println(err == nil, errors.Is(err, room.ErrNoRoom))
 	// Output:
 	// true false

@@ -10,7 +10,7 @@ import (
 
 // NewStretching is New with another slow hash.
 func NewStretching(db *rdb.DB, hash func(password string, salt []byte, rounds int) ([]byte, error)) *Client {
-	r := New(db)
+	r := NewClient(db)
 	r.stretch = hash
 	return r
 }
@@ -27,7 +27,7 @@ func FuzzRetraction(f *testing.F) {
 			raw = append(raw, name, value)
 		}
 		entries := []any{[]any{"9-0", append([]any{"retracts", "x"}, raw...)}}
-		got := parseNews(rdb.Reply{Values: []any{nil, int64(0), entries}}, Page{Forward: true})
+		got := parsePage(rdb.Reply{Values: []any{nil, int64(0), entries}}, HistoryOptions{Forward: true})
 		if len(got.Messages)+len(got.Changes) != 1 || got.Position != 9 || got.First != 9 {
 			t.Fatalf("got %+v", got)
 		}

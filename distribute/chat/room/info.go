@@ -11,7 +11,7 @@ import (
 )
 
 // Settings are what a room was created with or changed to, see
-// [Options].
+// [CreateOptions].
 type Settings struct {
 	TTL      time.Duration
 	Presence time.Duration
@@ -37,8 +37,8 @@ type Info struct {
 }
 
 // Info tells about a room. Who is inside may ask, the owner, and operators.
-func (r *Client) Info(ctx context.Context, pass Pass) (Info, error) {
-	a, err := r.run(ctx, infoScript, pass)
+func (r *Client) Info(ctx context.Context, credential Credential) (Info, error) {
+	a, err := r.run(ctx, infoScript, credential)
 	if err != nil {
 		return Info{}, err
 	}
@@ -76,11 +76,11 @@ type Person struct {
 // People gives all who are inside or muted, ordered by id. Who is inside may ask,
 // the owner, and operators. More than a hundred or so are read in several steps,
 // so that what happens meanwhile may be seen for some and not for others.
-func (r *Client) People(ctx context.Context, pass Pass) ([]Person, error) {
+func (r *Client) People(ctx context.Context, credential Credential) ([]Person, error) {
 	found := map[string]Person{}
 	for _, key := range []string{"3", "5"} { // those inside, then the muted
 		for next := "0"; ; {
-			a, err := r.run(ctx, peopleScript, pass, key, next)
+			a, err := r.run(ctx, peopleScript, credential, key, next)
 			if err != nil {
 				return nil, err
 			}

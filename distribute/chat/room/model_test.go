@@ -80,8 +80,8 @@ type roomMachine struct {
 	model *roomModel // nil: there is no such room
 }
 
-func (m *roomMachine) pass(t *rapid.T) room.Pass {
-	return room.Pass{Room: "r", ID: rapid.SampledFrom([]string{"", "ann", "bob", "cem"}).Draw(t, "who")}
+func (m *roomMachine) pass(t *rapid.T) room.Credential {
+	return room.Credential{Room: "r", ID: rapid.SampledFrom([]string{"", "ann", "bob", "cem"}).Draw(t, "who")}
 }
 
 // inside gives the error that an operation of somebody inside must end with.
@@ -104,12 +104,12 @@ func (m *roomMachine) allowed(id string) error {
 }
 
 func (m *roomMachine) Create(t *rapid.T) {
-	o := room.Options{
+	o := room.CreateOptions{
 		TTL: time.Hour, Presence: 10 * time.Minute,
 		Max: rapid.IntRange(0, 3).Draw(t, "max"), Keep: rapid.IntRange(1, 9).Draw(t, "keep"),
 		Owner: rapid.SampledFrom([]string{"", "ann"}).Draw(t, "owner"),
 	}
-	err := m.room.Create(context.Background(), "r", o)
+	err := m.room.Create(context.Background(), "r", &o)
 	if m.model != nil {
 		chattest.WantErr(t, err, chat.ErrExists)
 		return
@@ -123,7 +123,7 @@ func (m *roomMachine) Create(t *rapid.T) {
 
 func (m *roomMachine) Enter(t *rapid.T) {
 	id := rapid.SampledFrom(names).Draw(t, "id")
-	_, err := m.room.Enter(context.Background(), "r", room.EnterOptions{ID: id})
+	_, err := m.room.Enter(context.Background(), "r", &room.EnterOptions{ID: id})
 	switch {
 	case m.model == nil:
 		chattest.WantErr(t, err, room.ErrNoRoom)
@@ -174,11 +174,11 @@ func (m *roomMachine) Send(t *rapid.T) {
 
 func (m *roomMachine) History(t *rapid.T) {
 	pass := m.pass(t)
-	page := room.Page{
+	page := room.HistoryOptions{
 		From: rapid.Uint64Range(0, 12).Draw(t, "from"), Forward: rapid.Bool().Draw(t, "forward"),
 		Limit: rapid.IntRange(1, 12).Draw(t, "limit"),
 	}
-	got, err := m.room.History(context.Background(), pass, page)
+	got, err := m.room.History(context.Background(), pass, &page)
 	if want := m.inside(pass.ID); want != nil {
 		chattest.WantErr(t, err, want)
 		return
@@ -211,7 +211,7 @@ func (m *roomMachine) History(t *rapid.T) {
 	}
 }
 
-func (m *roomMachine) compare(t *rapid.T, got room.News, want []roomEntry) {
+func (m *roomMachine) compare(t *rapid.T, got room.Page, want []roomEntry) {
 	var entries []roomEntry
 	for _, message := range got.Messages {
 		entries = append(entries, roomEntry{id: message.ID, by: message.Sender})

@@ -56,11 +56,11 @@ func (r *Client) lock(password string) (lock, string, error) {
 	return lock{hex.EncodeToString(digest[:]), hex.EncodeToString(salt), hashRounds}, key, nil
 }
 
-// Key turns the password of a room into the key of a [Pass], which takes a fifth
+// Key turns the password of a room into the key of a [Credential], which takes a fifth
 // of a second of computing; no password is no key. It does not tell whether the
 // password is right, nor whether there is such a room: the work is the same.
 // [Client.Enter] does this by itself; it is for operators, and for those who are
-// inside and lost their pass.
+// inside and lost their credential.
 func (r *Client) Key(ctx context.Context, name, password string) (string, error) {
 	if err := store.CheckName("room", name); err != nil {
 		return "", err

@@ -28,12 +28,12 @@ func TestWrongPasswordAndWrongRoomAreTheSameAnswerAndTheSameWork(t *testing.T) {
 		return key[:], nil
 	})
 	ctx := t.Context()
-	for name, options := range map[string]room.Options{"locked": {Password: "open sesame"}, "plain": {}} {
-		if err := r.Create(ctx, name, options); err != nil {
+	for name, options := range map[string]room.CreateOptions{"locked": {Password: "open sesame"}, "plain": {}} {
+		if err := r.Create(ctx, name, &options); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _ = r.Enter(ctx, "none", room.EnterOptions{}) // from now on Redis knows the script
+	_, _ = r.Enter(ctx, "none", nil) // from now on Redis knows the script
 	for _, c := range []struct {
 		name, room, password string
 		err                  error
@@ -49,7 +49,7 @@ func TestWrongPasswordAndWrongRoomAreTheSameAnswerAndTheSameWork(t *testing.T) {
 	} {
 		runs = nil
 		before := proxy.Commands()
-		_, err := r.Enter(ctx, c.room, room.EnterOptions{Password: c.password})
+		_, err := r.Enter(ctx, c.room, &room.EnterOptions{Password: c.password})
 		if !errors.Is(err, c.err) || !slices.Equal(runs, c.rounds) || proxy.Commands()-before != c.commands {
 			t.Errorf("%s: %v, hashed %v, %d commands", c.name, err, runs, proxy.Commands()-before)
 		}
@@ -61,10 +61,10 @@ func TestWrongPasswordAndWrongRoomAreTheSameAnswerAndTheSameWork(t *testing.T) {
 
 func TestEveryOperationNeedsTheKeyOfThePassword(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{Password: "open sesame"}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{Password: "open sesame"}, "ann")
 		say(t, r, people[0], "x", 1)
 		for name, key := range map[string]string{"none": "", "wrong": strings.Repeat("0", 64)} {
-			for what, err := range everything(t.Context(), r, room.Pass{Room: "r", ID: "ann", Key: key}) {
+			for what, err := range everything(t.Context(), r, room.Credential{Room: "r", ID: "ann", Key: key}) {
 				if !errors.Is(err, room.ErrNoRoom) {
 					t.Errorf("key %s: %s: got %v", name, what, err)
 				}
@@ -78,11 +78,11 @@ func TestEveryOperationNeedsTheKeyOfThePassword(t *testing.T) {
 }
 
 // everything tries all that takes a pass and gives the errors.
-func everything(ctx context.Context, r *room.Client, pass room.Pass) map[string]error {
+func everything(ctx context.Context, r *room.Client, pass room.Credential) map[string]error {
 	errs := map[string]error{}
 	_, errs["send"] = r.Send(ctx, pass, chat.Text("x"))
 	_, errs["read"] = r.Read(ctx, pass, 0, 0)
-	_, errs["history"] = r.History(ctx, pass, room.Page{})
+	_, errs["history"] = r.History(ctx, pass, nil)
 	_, errs["resource"] = r.Resource(ctx, pass, 1)
 	_, errs["info"] = r.Info(ctx, pass)
 	_, errs["people"] = r.People(ctx, pass)
@@ -98,13 +98,13 @@ func everything(ctx context.Context, r *room.Client, pass room.Pass) map[string]
 
 func TestNewPasswordLetsOutAllButWhoSetIt(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann", "bob")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann", "bob")
 		ann, err := r.Set(t.Context(), people[0], room.Change{Password: chattest.Ptr("new")})
 		chattest.WantErr(t, err, nil)
 		say(t, r, ann, "only for us", 1)
 		_, err = r.Read(t.Context(), people[1], 0, 0)
 		chattest.WantErr(t, err, room.ErrNoRoom)
-		_, err = r.Enter(t.Context(), "r", room.EnterOptions{ID: "bob"})
+		_, err = r.Enter(t.Context(), "r", &room.EnterOptions{ID: "bob"})
 		chattest.WantErr(t, err, room.ErrNoRoom)
 		bob := enter(t, r, room.EnterOptions{ID: "bob", Password: "new"})
 		if got := news(t, r, bob, 0); len(got.Messages) != 1 || !got.Settings.Password || got.Online != 2 {
@@ -112,7 +112,7 @@ func TestNewPasswordLetsOutAllButWhoSetIt(t *testing.T) {
 		}
 		_, err = r.Set(t.Context(), ann, room.Change{Password: chattest.Ptr("")})
 		chattest.WantErr(t, err, nil)
-		if got := news(t, r, room.Pass{Room: "r", ID: "bob"}, 0); got.Settings.Password {
+		if got := news(t, r, room.Credential{Room: "r", ID: "bob"}, 0); got.Settings.Password {
 			t.Error("it still has a password")
 		}
 	})
@@ -121,7 +121,7 @@ func TestNewPasswordLetsOutAllButWhoSetIt(t *testing.T) {
 func TestRedisHoldsNeitherPasswordNorKey(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	_, people := openRoom(t, db, room.Options{Password: "open sesame"}, "ann")
+	_, people := openRoom(t, db, room.CreateOptions{Password: "open sesame"}, "ann")
 	for _, key := range db.Keys(t.Context(), "*").Val() {
 		dump := db.Dump(t.Context(), key).Val()
 		for _, secret := range []string{"sesame", people[0].Key} {
@@ -137,7 +137,7 @@ func TestRedisHoldsNeitherPasswordNorKey(t *testing.T) {
 
 func TestDamagedRoundsAreNotRun(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, _ := openRoom(t, db, room.Options{Password: "x"})
+		r, _ := openRoom(t, db, room.CreateOptions{Password: "x"})
 		for _, c := range []struct{ field, value string }{
 			{"rounds", "99999999999"}, {"rounds", "-5"}, {"rounds", "many"}, {"rounds", "0"}, {"salt", "zz"},
 		} {
@@ -146,7 +146,7 @@ func TestDamagedRoundsAreNotRun(t *testing.T) {
 			if err := db.HSet(t.Context(), key, c.field, c.value).Err(); err != nil {
 				t.Fatal(err)
 			}
-			_, err := r.Enter(t.Context(), "r", room.EnterOptions{Password: "x"})
+			_, err := r.Enter(t.Context(), "r", &room.EnterOptions{Password: "x"})
 			var corrupt *chat.CorruptError
 			if !errors.As(err, &corrupt) || corrupt.Where != c.field {
 				t.Errorf("%s %q: got %v", c.field, c.value, err)
@@ -161,8 +161,8 @@ func TestDamagedRoundsAreNotRun(t *testing.T) {
 func TestKeyIsThatOfPBKDF2(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	r := room.New(db)
-	if err := r.Create(t.Context(), "r", room.Options{Password: "open sesame"}); err != nil {
+	r := room.NewClient(db)
+	if err := r.Create(t.Context(), "r", &room.CreateOptions{Password: "open sesame"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.HSet(t.Context(), db.Prefix()+":room:{r}", "salt", strings.Repeat("00", 16)).Err(); err != nil {

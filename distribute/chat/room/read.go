@@ -13,8 +13,8 @@ import (
 	"skidway/internal/rdb"
 )
 
-// News is a page of a room's log, and how the room is at that moment.
-type News struct {
+// Page is a page of a room's log, and how the room is at that moment.
+type Page struct {
 	Messages []Message    // oldest first
 	Changes  []Retraction // oldest first
 
@@ -48,15 +48,15 @@ type Retraction struct {
 // [chat.DefaultMessages]; a page also ends soon after 64 KiB. It is one round trip,
 // changes nothing for others, and starts the reader's presence anew.
 //
-// News.Oldest above since + 1 says that the room no longer keeps all that came
+// Page.Oldest above since + 1 says that the room no longer keeps all that came
 // in between.
-func (r *Client) Read(ctx context.Context, pass Pass, since uint64, limit int) (News, error) {
-	return r.History(ctx, pass, Page{From: since, Forward: true, Limit: limit})
+func (r *Client) Read(ctx context.Context, credential Credential, since uint64, limit int) (Page, error) {
+	return r.History(ctx, credential, &HistoryOptions{From: since, Forward: true, Limit: limit})
 }
 
-// A Page says which page of the history to read. The zero value is the
+// A HistoryOptions says which page of the history to read. The zero value is the
 // newest.
-type Page struct {
+type HistoryOptions struct {
 	From    uint64 // position at which to start, which is not part of the page
 	Forward bool   // the oldest after From; else the newest before it, 0: of all
 	Limit   int    // most messages and changes, as at [Client.Read]
@@ -64,46 +64,50 @@ type Page struct {
 
 // History gives any page of the history, always oldest first. It is [Client.Read]
 // from either end.
-func (r *Client) History(ctx context.Context, pass Pass, page Page) (News, error) {
-	from := strconv.FormatUint(page.From, 10)
-	if page.From > store.LastExact {
-		return News{}, store.Invalid("position", from, "there is none so high")
+func (r *Client) History(ctx context.Context, credential Credential, options *HistoryOptions) (Page, error) {
+	var o HistoryOptions
+	if options != nil {
+		o = *options
 	}
-	if page.Limit < 0 {
-		return News{}, store.Invalid("limit", strconv.Itoa(page.Limit), "want a number of messages, or 0 for 100")
+	from := strconv.FormatUint(o.From, 10)
+	if o.From > store.LastExact {
+		return Page{}, store.Invalid("position", from, "there is none so high")
+	}
+	if o.Limit < 0 {
+		return Page{}, store.Invalid("limit", strconv.Itoa(o.Limit), "want a number of messages, or 0 for 100")
 	}
 	direction := "before"
-	if page.Forward {
+	if o.Forward {
 		direction = "after"
 	}
-	a, err := r.run(ctx, readScript, pass, direction, from, store.PageLimit(page.Limit))
+	a, err := r.run(ctx, readScript, credential, direction, from, store.PageLimit(o.Limit))
 	var ahead *store.AheadError
 	if errors.As(err, &ahead) {
-		return News{}, store.Invalid("position", from, "in this room, the last is "+strconv.FormatUint(ahead.Last, 10))
+		return Page{}, store.Invalid("position", from, "in this room, the last is "+strconv.FormatUint(ahead.Last, 10))
 	}
 	if err != nil {
-		return News{}, err
+		return Page{}, err
 	}
-	return parseNews(a, page), nil
+	return parsePage(a, o), nil
 }
 
-// parseNews reads what the script gave after the word ok.
-func parseNews(a rdb.Reply, page Page) News {
-	news := News{Info: parseInfo(a.List(0)), Position: page.From, More: a.Uint(1) == 1, beyond: a.Text(3)}
+// parsePage reads what the script gave after the word ok.
+func parsePage(a rdb.Reply, options HistoryOptions) Page {
+	page := Page{Info: parseInfo(a.List(0)), Position: options.From, More: a.Uint(1) == 1, beyond: a.Text(3)}
 	entries := store.ParseEntries(a.List(2).Values)
-	if !page.Forward {
+	if !options.Forward {
 		slices.Reverse(entries)
 	}
 	for i, entry := range entries {
 		m := store.ParseMessage(entry)
 		if i == 0 {
-			news.First = m.ID
+			page.First = m.ID
 		}
-		news.Position = m.ID
+		page.Position = m.ID
 		if _, notice := entry.Values["retracts"]; notice {
 			var change Retraction
 			if change, m.Err = parseRetraction(m.ID, entry.ID, entry.Values); m.Err == nil {
-				news.Changes = append(news.Changes, change)
+				page.Changes = append(page.Changes, change)
 				continue
 			}
 		}
@@ -111,9 +115,9 @@ func parseNews(a rdb.Reply, page Page) News {
 		if nick != "" && store.CheckName("nick", nick) != nil {
 			nick = "" // it is no reason to hide the message
 		}
-		news.Messages = append(news.Messages, Message{m, nick})
+		page.Messages = append(page.Messages, Message{m, nick})
 	}
-	return news
+	return page
 }
 
 // parseRetraction reads the fields of a notice that has this position.
@@ -135,12 +139,12 @@ func parseRetraction(position uint64, id string, fields map[string]any) (Retract
 // Resource gives a message that has a URL, to somebody in the room: the check
 // for those who hand out what is behind it. Other messages, and those that are
 // gone, are [chat.ErrNoMessage].
-func (r *Client) Resource(ctx context.Context, pass Pass, message uint64) (Message, error) {
-	none := fmt.Errorf("room %q: message %d: %w", pass.Room, message, chat.ErrNoMessage)
+func (r *Client) Resource(ctx context.Context, credential Credential, message uint64) (Message, error) {
+	none := fmt.Errorf("room %q: message %d: %w", credential.Room, message, chat.ErrNoMessage)
 	if message == 0 || message > store.LastExact {
 		return Message{}, none
 	}
-	news, err := r.Read(ctx, pass, message-1, 1)
+	page, err := r.Read(ctx, credential, message-1, 1)
 	var invalid *chat.InvalidError
 	if errors.As(err, &invalid) && invalid.Field == "position" {
 		return Message{}, none
@@ -148,27 +152,27 @@ func (r *Client) Resource(ctx context.Context, pass Pass, message uint64) (Messa
 	if err != nil {
 		return Message{}, err
 	}
-	if len(news.Messages) == 0 || news.Messages[0].ID != message || news.Messages[0].URL == "" || news.Messages[0].Err != nil {
+	if len(page.Messages) == 0 || page.Messages[0].ID != message || page.Messages[0].URL == "" || page.Messages[0].Err != nil {
 		return Message{}, none
 	}
-	return news.Messages[0], nil
+	return page.Messages[0], nil
 }
 
 // Wait blocks until there is something after a position, or ctx is done. Who
 // waits stays in the room. It holds one connection and looks at the room at least
 // every five seconds; that is how it learns within that time that the room ended.
-func (r *Client) Wait(ctx context.Context, pass Pass, since uint64) error {
+func (r *Client) Wait(ctx context.Context, credential Credential, since uint64) error {
 	for {
-		news, err := r.Read(ctx, pass, since, 1)
-		if err != nil || news.Position > since {
+		page, err := r.Read(ctx, credential, since, 1)
+		if err != nil || page.Position > since {
 			return err
 		}
-		mark := rdb.Mark{Key: r.keys.log(pass.Room), ID: store.LastUnder(since)}
-		if news.beyond != "" {
-			mark.ID = news.beyond // or it would wake for ever
+		mark := rdb.Mark{Key: r.keys.log(credential.Room), ID: store.LastUnder(since)}
+		if page.beyond != "" {
+			mark.ID = page.beyond // or it would wake for ever
 		}
-		if _, err := r.db.Wait(ctx, min(store.WaitTimeout, news.Settings.Presence/3), mark); err != nil {
-			return fmt.Errorf("room %q: wait for messages: %w", pass.Room, err)
+		if _, err := r.db.Wait(ctx, min(store.WaitTimeout, page.Settings.Presence/3), mark); err != nil {
+			return fmt.Errorf("room %q: wait for messages: %w", credential.Room, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
 	"skidway/internal/rdb"
@@ -115,7 +117,7 @@ const (
 // is safe for concurrent use. Every method may block while Redis is away, for at
 // most the patience that db was opened with.
 //
-// All methods but Create and Enter take a [Pass] and give [ErrNoRoom] when its
+// All methods but Create and Enter take a [Credential] and give [ErrNoRoom] when its
 // room ended or got another password, and those that need somebody inside
 // [ErrNotInRoom] when the presence ended.
 type Client struct {
@@ -125,11 +127,11 @@ type Client struct {
 }
 
 // New gives the rooms of db, which stays the caller's to close.
-func New(db *rdb.DB) *Client { return &Client{db, keys{db.Prefix()}, pbkdf2Stretch} }
+func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}, pbkdf2Stretch} }
 
-// A Pass is what opens a room to somebody. It can be kept and used by other
+// A Credential is what opens a room to somebody. It can be kept and used by other
 // processes; whoever has it is that person.
-type Pass struct {
+type Credential struct {
 	Room string
 	ID   string // who it is; empty for an operator, who is nobody in the room
 
@@ -140,29 +142,29 @@ type Pass struct {
 }
 
 // String tells whose pass it is, without the key.
-func (p Pass) String() string { return fmt.Sprintf("%q in room %q", p.ID, p.Room) }
+func (c Credential) String() string { return fmt.Sprintf("%q in room %q", c.ID, c.Room) }
 
-func (p *Pass) check() error {
-	if err := store.CheckName("room", p.Room); err != nil {
+func (c *Credential) check() error {
+	if err := store.CheckName("room", c.Room); err != nil {
 		return err
 	}
-	if p.ID != "" {
-		if err := store.CheckName("id", p.ID); err != nil {
+	if c.ID != "" {
+		if err := store.CheckName("id", c.ID); err != nil {
 			return err
 		}
 	}
-	if p.Key != "" && (len(p.Key) != keyDigits || strings.Trim(p.Key, "0123456789abcdef") != "") {
+	if c.Key != "" && (len(c.Key) != keyDigits || strings.Trim(c.Key, "0123456789abcdef") != "") {
 		return store.Invalid("key", "", "it is not one that entering a room gave: it has 64 digits of 0 to 9 and a to f")
 	}
 	return nil
 }
 
-// run runs a script as the owner of a pass.
-func (r *Client) run(ctx context.Context, s *rdb.Script, pass Pass, args ...any) (rdb.Reply, error) {
-	if err := pass.check(); err != nil {
+// run runs a script as the owner of a credential.
+func (r *Client) run(ctx context.Context, s *rdb.Script, credential Credential, args ...any) (rdb.Reply, error) {
+	if err := credential.check(); err != nil {
 		return rdb.Reply{}, err
 	}
-	return r.call(ctx, s, pass.Room, append([]any{pass.ID, pass.Key}, args...)...)
+	return r.call(ctx, s, credential.Room, append([]any{credential.ID, credential.Key}, args...)...)
 }
 
 // call runs a script of one room.
@@ -174,8 +176,8 @@ func (r *Client) call(ctx context.Context, s *rdb.Script, name string, args ...a
 	return a, nil
 }
 
-// Options say what room to create. The zero value is ready to use.
-type Options struct {
+// CreateOptions say what room to create. The zero value is ready to use.
+type CreateOptions struct {
 	TTL      time.Duration // the room ends when nobody spoke for so long; 0: DefaultTTL
 	Presence time.Duration // who neither sends nor reads for so long is out; 0: DefaultPresence
 	Max      int           // most people inside; 0: no limit
@@ -184,16 +186,18 @@ type Options struct {
 	Owner    string        // id of who may change, mute and delete; "": everybody inside
 }
 
-func (o *Options) check() error {
-	if o.TTL == 0 {
-		o.TTL = DefaultTTL
+func (o *CreateOptions) withDefaults() CreateOptions {
+	var options CreateOptions
+	if o != nil {
+		options = *o
 	}
-	if o.Presence == 0 {
-		o.Presence = DefaultPresence
-	}
-	if o.Keep == 0 {
-		o.Keep = DefaultKeep
-	}
+	options.TTL = cmp.Or(options.TTL, DefaultTTL)
+	options.Presence = cmp.Or(options.Presence, DefaultPresence)
+	options.Keep = cmp.Or(options.Keep, DefaultKeep)
+	return options
+}
+
+func (o CreateOptions) validate() error {
 	return errors.Join(checkSpan("ttl", o.TTL), checkSpan("presence", o.Presence), checkMax(o.Max), checkKeep(o.Keep),
 		checkPassword(o.Password), checkOwner(o.Owner))
 }
@@ -201,19 +205,20 @@ func (o *Options) check() error {
 // Create creates a room, which ends by itself. The error is [chat.ErrExists] when
 // there is one of this name. With a password it computes for a fifth of a
 // second.
-func (r *Client) Create(ctx context.Context, name string, options Options) error {
+func (r *Client) Create(ctx context.Context, name string, options *CreateOptions) error {
 	if err := store.CheckName("room", name); err != nil {
 		return err
 	}
-	if err := options.check(); err != nil {
+	o := options.withDefaults()
+	if err := o.validate(); err != nil {
 		return err
 	}
-	lock, _, err := r.lock(options.Password)
+	lock, _, err := r.lock(o.Password)
 	if err != nil {
 		return err
 	}
-	_, err = r.call(ctx, createScript, name, rand.Text(), options.Owner, options.TTL.Milliseconds(),
-		options.Presence.Milliseconds(), options.Max, options.Keep, lock.digest, lock.salt, lock.rounds)
+	_, err = r.call(ctx, createScript, name, rand.Text(), o.Owner, o.TTL.Milliseconds(),
+		o.Presence.Milliseconds(), o.Max, o.Keep, lock.digest, lock.salt, lock.rounds)
 	return err
 }
 
@@ -228,37 +233,40 @@ type EnterOptions struct {
 // [chat.ErrFull] when there are as many as may be. A room that does not exist and a
 // wrong password are the same: [ErrNoRoom], after the same work. With a
 // password that is a fifth of a second of computing.
-func (r *Client) Enter(ctx context.Context, name string, options EnterOptions) (Pass, error) {
-	pass := Pass{Room: name, ID: options.ID}
+func (r *Client) Enter(ctx context.Context, name string, options *EnterOptions) (Credential, error) {
+	if options == nil {
+		options = &EnterOptions{}
+	}
+	credential := Credential{Room: name, ID: options.ID}
 	if options.Nick != "" {
 		if err := store.CheckName("nick", options.Nick); err != nil {
-			return Pass{}, err
+			return Credential{}, err
 		}
 	}
-	if err := pass.check(); err != nil {
-		return Pass{}, err
+	if err := credential.check(); err != nil {
+		return Credential{}, err
 	}
 	var err error
-	if pass.Key, err = r.Key(ctx, name, options.Password); err != nil {
-		return Pass{}, err
+	if credential.Key, err = r.Key(ctx, name, options.Password); err != nil {
+		return Credential{}, err
 	}
 	for {
 		if options.ID == "" {
-			pass.ID = strings.ToLower(rand.Text()[:8])
+			credential.ID = strings.ToLower(rand.Text()[:8])
 		}
-		_, err := r.run(ctx, enterScript, pass, options.Nick, rand.Text())
+		_, err := r.run(ctx, enterScript, credential, options.Nick, rand.Text())
 		switch {
 		case err == nil:
-			return pass, nil
+			return credential, nil
 		case options.ID != "" || !errors.Is(err, ErrTaken):
-			return Pass{}, err
+			return Credential{}, err
 		}
 	}
 }
 
 // Leave lets somebody out. Who is not inside is no error.
-func (r *Client) Leave(ctx context.Context, pass Pass) error {
-	_, err := r.run(ctx, leaveScript, pass)
+func (r *Client) Leave(ctx context.Context, credential Credential) error {
+	_, err := r.run(ctx, leaveScript, credential)
 	return err
 }
 
@@ -269,11 +277,11 @@ func (r *Client) Leave(ctx context.Context, pass Pass) error {
 //
 // When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError:
 // the message may be there or not, and sending it again may send it twice.
-func (r *Client) Send(ctx context.Context, pass Pass, content chat.Content) (uint64, error) {
+func (r *Client) Send(ctx context.Context, credential Credential, content chat.Content) (uint64, error) {
 	if err := checkContent(&content); err != nil {
 		return 0, err
 	}
-	a, err := r.run(ctx, sendScript, pass, store.ContentArgs(content)...)
+	a, err := r.run(ctx, sendScript, credential, store.ContentArgs(content)...)
 	if err != nil {
 		return 0, err
 	}
@@ -284,17 +292,17 @@ func (r *Client) Send(ctx context.Context, pass Pass, content chat.Content) (uin
 // have it are told by a [Retraction]. The sender may, and who may do what is the
 // owner's. A message that is gone already is no error; one that was never sent
 // is [chat.ErrNoMessage].
-func (r *Client) Retract(ctx context.Context, pass Pass, message uint64) error {
+func (r *Client) Retract(ctx context.Context, credential Credential, message uint64) error {
 	if message > store.LastExact {
-		return fmt.Errorf("room %q: take back message %d: %w", pass.Room, message, chat.ErrNoMessage)
+		return fmt.Errorf("room %q: take back message %d: %w", credential.Room, message, chat.ErrNoMessage)
 	}
-	_, err := r.run(ctx, retractScript, pass, strconv.FormatUint(message, 10))
+	_, err := r.run(ctx, retractScript, credential, strconv.FormatUint(message, 10))
 	return err
 }
 
 // Delete ends a room at once, with all that is in it. The owner may; see
 // [ErrNotAllowed].
-func (r *Client) Delete(ctx context.Context, pass Pass) error {
-	_, err := r.run(ctx, deleteScript, pass, rand.Text())
+func (r *Client) Delete(ctx context.Context, credential Credential) error {
+	_, err := r.run(ctx, deleteScript, credential, rand.Text())
 	return err
 }

@@ -26,22 +26,22 @@ func newClient(db *rdb.DB) *room.Client {
 }
 
 // openRoom makes a room called "r" and lets people in.
-func openRoom(t testing.TB, db *rdb.DB, options room.Options, ids ...string) (*room.Client, []room.Pass) {
+func openRoom(t testing.TB, db *rdb.DB, options room.CreateOptions, ids ...string) (*room.Client, []room.Credential) {
 	t.Helper()
 	r := newClient(db)
-	if err := r.Create(t.Context(), "r", options); err != nil {
+	if err := r.Create(t.Context(), "r", &options); err != nil {
 		t.Fatal(err)
 	}
-	var passes []room.Pass
+	var passes []room.Credential
 	for _, id := range ids {
 		passes = append(passes, enter(t, r, room.EnterOptions{ID: id, Password: options.Password}))
 	}
 	return r, passes
 }
 
-func enter(t testing.TB, r *room.Client, options room.EnterOptions) room.Pass {
+func enter(t testing.TB, r *room.Client, options room.EnterOptions) room.Credential {
 	t.Helper()
-	pass, err := r.Enter(t.Context(), "r", options)
+	pass, err := r.Enter(t.Context(), "r", &options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func enter(t testing.TB, r *room.Client, options room.EnterOptions) room.Pass {
 }
 
 // say sends a text that must get the id want.
-func say(t testing.TB, r *room.Client, pass room.Pass, text string, want uint64) {
+func say(t testing.TB, r *room.Client, pass room.Credential, text string, want uint64) {
 	t.Helper()
 	id, err := r.Send(t.Context(), pass, chat.Text(text))
 	if err != nil || id != want {
@@ -57,7 +57,7 @@ func say(t testing.TB, r *room.Client, pass room.Pass, text string, want uint64)
 	}
 }
 
-func news(t testing.TB, r *room.Client, pass room.Pass, since uint64) room.News {
+func news(t testing.TB, r *room.Client, pass room.Credential, since uint64) room.Page {
 	t.Helper()
 	got, err := r.Read(t.Context(), pass, since, 0)
 	if err != nil {
@@ -66,7 +66,7 @@ func news(t testing.TB, r *room.Client, pass room.Pass, since uint64) room.News 
 	return got
 }
 
-func texts(n room.News) []string {
+func texts(n room.Page) []string {
 	list := []string{}
 	for _, m := range n.Messages {
 		list = append(list, string(m.Body))
@@ -75,11 +75,11 @@ func texts(n room.News) []string {
 }
 
 // operator is the pass of nobody to a room without password.
-var operator = room.Pass{Room: "r"}
+var operator = room.Credential{Room: "r"}
 
 func TestWhoIsInTheRoomReadsWhatWasSaidThere(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{Max: 7, Owner: "ann"}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{Max: 7, Owner: "ann"}, "ann")
 		ann, bob := people[0], enter(t, r, room.EnterOptions{ID: "bob", Nick: "Bobby"})
 		say(t, r, ann, "hello", 1)
 		say(t, r, bob, "hi", 2)
@@ -106,27 +106,27 @@ func TestWhoIsInTheRoomReadsWhatWasSaidThere(t *testing.T) {
 
 func TestPagesEndAtTheirLimitAndSayWhereToGoOn(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		ann := people[0]
 		for i := range 10 {
 			say(t, r, ann, fmt.Sprint(i+1), uint64(i+1))
 		}
 		for _, c := range []struct {
 			name        string
-			page        room.Page
+			page        room.HistoryOptions
 			first, last uint64
 			more        bool
 		}{
-			{"newest", room.Page{Limit: 3}, 8, 10, true},
-			{"before", room.Page{From: 8, Limit: 3}, 5, 7, true},
-			{"up to the oldest", room.Page{From: 4, Limit: 3}, 1, 3, false},
-			{"before the oldest", room.Page{From: 1, Limit: 3}, 0, 1, false},
-			{"oldest", room.Page{Forward: true, Limit: 4}, 1, 4, true},
-			{"after", room.Page{Forward: true, From: 4, Limit: 6}, 5, 10, false},
-			{"after the newest", room.Page{Forward: true, From: 10, Limit: 6}, 0, 10, false},
-			{"all", room.Page{}, 1, 10, false},
+			{"newest", room.HistoryOptions{Limit: 3}, 8, 10, true},
+			{"before", room.HistoryOptions{From: 8, Limit: 3}, 5, 7, true},
+			{"up to the oldest", room.HistoryOptions{From: 4, Limit: 3}, 1, 3, false},
+			{"before the oldest", room.HistoryOptions{From: 1, Limit: 3}, 0, 1, false},
+			{"oldest", room.HistoryOptions{Forward: true, Limit: 4}, 1, 4, true},
+			{"after", room.HistoryOptions{Forward: true, From: 4, Limit: 6}, 5, 10, false},
+			{"after the newest", room.HistoryOptions{Forward: true, From: 10, Limit: 6}, 0, 10, false},
+			{"all", room.HistoryOptions{}, 1, 10, false},
 		} {
-			got, err := r.History(t.Context(), ann, c.page)
+			got, err := r.History(t.Context(), ann, &c.page)
 			if err != nil || got.First != c.first || got.Position != c.last || got.More != c.more {
 				t.Errorf("%s: got %+v, %v", c.name, got, err)
 			}
@@ -143,7 +143,7 @@ func TestPagesEndAtTheirLimitAndSayWhereToGoOn(t *testing.T) {
 
 func TestPageOfBigMessagesIsShort(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		big := string(make([]byte, chat.MaxText))
 		for i := range 6 {
 			say(t, r, people[0], big, uint64(i+1))
@@ -161,7 +161,7 @@ func TestPageOfBigMessagesIsShort(t *testing.T) {
 
 func TestRoomKeepsTheNewestOnly(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{Keep: 3}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{Keep: 3}, "ann")
 		for i := range 5 {
 			say(t, r, people[0], fmt.Sprint(i+1), uint64(i+1))
 		}
@@ -175,7 +175,7 @@ func TestRoomKeepsTheNewestOnly(t *testing.T) {
 
 func TestMessageTakenBackIsGoneAndItsReadersAreTold(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{Owner: "own"}, "ann", "bob")
+		r, people := openRoom(t, db, room.CreateOptions{Owner: "own"}, "ann", "bob")
 		ann, bob := people[0], people[1]
 		say(t, r, ann, "oops", 1)
 		say(t, r, ann, "stays", 2)
@@ -191,7 +191,7 @@ func TestMessageTakenBackIsGoneAndItsReadersAreTold(t *testing.T) {
 				t.Errorf("%s: got %+v", name, got)
 			}
 		}
-		chattest.WantErr(t, r.Retract(t.Context(), room.Pass{Room: "r", ID: "own"}, 2), nil)
+		chattest.WantErr(t, r.Retract(t.Context(), room.Credential{Room: "r", ID: "own"}, 2), nil)
 		if got := news(t, r, bob, 3); len(got.Changes) != 1 || got.Changes[0].By != "own" {
 			t.Errorf("got %+v", got)
 		}
@@ -204,7 +204,7 @@ func TestMessageTakenBackIsGoneAndItsReadersAreTold(t *testing.T) {
 
 func TestMutedPersonCanReadButNotSend(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{Owner: "ann"}, "ann", "bob")
+		r, people := openRoom(t, db, room.CreateOptions{Owner: "ann"}, "ann", "bob")
 		ann, bob := people[0], people[1]
 		say(t, r, ann, "quiet please", 1)
 		chattest.WantErr(t, r.Mute(t.Context(), bob, "ann", 0), room.ErrNotAllowed)
@@ -228,11 +228,11 @@ func TestMutedPersonCanReadButNotSend(t *testing.T) {
 
 func TestPeopleAreListedWithNicksAndMutes(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "bob")
+		r, people := openRoom(t, db, room.CreateOptions{}, "bob")
 		enter(t, r, room.EnterOptions{ID: "ann", Nick: "Annie Ann"})
 		chattest.WantErr(t, r.Mute(t.Context(), people[0], "eve", 0), nil)
 		chattest.WantErr(t, r.Mute(t.Context(), people[0], "ann", time.Hour), nil)
-		for _, pass := range []room.Pass{people[0], operator} {
+		for _, pass := range []room.Credential{people[0], operator} {
 			got, err := r.People(t.Context(), pass)
 			if err != nil || len(got) != 3 {
 				t.Fatalf("got %+v, %v", got, err)
@@ -249,7 +249,7 @@ func TestPeopleAreListedWithNicksAndMutes(t *testing.T) {
 
 func TestSomebodyWithoutIdGetsOne(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, _ := openRoom(t, db, room.Options{})
+		r, _ := openRoom(t, db, room.CreateOptions{})
 		a, b := enter(t, r, room.EnterOptions{}), enter(t, r, room.EnterOptions{})
 		if len(a.ID) != 8 || a.ID == b.ID {
 			t.Errorf("got ids %q, %q", a.ID, b.ID)
@@ -260,7 +260,7 @@ func TestSomebodyWithoutIdGetsOne(t *testing.T) {
 
 func TestEmptyRoomStaysForThoseWhoComeBack(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		say(t, r, people[0], "back soon", 1)
 		for range 2 {
 			chattest.WantErr(t, r.Leave(t.Context(), people[0]), nil)
@@ -273,13 +273,13 @@ func TestEmptyRoomStaysForThoseWhoComeBack(t *testing.T) {
 
 func TestDeletedRoomIsGoneAndItsNameFree(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		say(t, r, people[0], "old", 1)
 		chattest.WantErr(t, r.Delete(t.Context(), people[0]), nil)
 		_, err := r.Read(t.Context(), people[0], 0, 0)
 		chattest.WantErr(t, err, room.ErrNoRoom)
 		chattest.WantErr(t, r.Delete(t.Context(), operator), room.ErrNoRoom)
-		r, people = openRoom(t, db, room.Options{}, "ann")
+		r, people = openRoom(t, db, room.CreateOptions{}, "ann")
 		if got := news(t, r, people[0], 0); len(got.Messages) != 0 || got.Last != 0 {
 			t.Errorf("got %+v", got)
 		}
@@ -288,7 +288,7 @@ func TestDeletedRoomIsGoneAndItsNameFree(t *testing.T) {
 
 func TestResourceIsForThoseInTheRoom(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann", "bob")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann", "bob")
 		ann, bob := people[0], people[1]
 		say(t, r, ann, "a text", 1)
 		const url = "https://example.com/cat.png"
@@ -310,7 +310,7 @@ func TestResourceIsForThoseInTheRoom(t *testing.T) {
 
 func TestSettingsCanBeChangedLater(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{Owner: "ann"}, "ann", "bob")
+		r, people := openRoom(t, db, room.CreateOptions{Owner: "ann"}, "ann", "bob")
 		change := room.Change{TTL: chattest.Ptr(time.Hour), Presence: chattest.Ptr(time.Minute), Max: chattest.Ptr(2), Keep: chattest.Ptr(5), Owner: chattest.Ptr("bob")}
 		_, err := r.Set(t.Context(), people[1], change)
 		chattest.WantErr(t, err, room.ErrNotAllowed)
@@ -326,7 +326,7 @@ func TestSettingsCanBeChangedLater(t *testing.T) {
 		}
 		_, err = r.Set(t.Context(), people[0], room.Change{Owner: chattest.Ptr("ann")})
 		chattest.WantErr(t, err, room.ErrNotAllowed)
-		_, err = r.Enter(t.Context(), "r", room.EnterOptions{ID: "cem"})
+		_, err = r.Enter(t.Context(), "r", &room.EnterOptions{ID: "cem"})
 		chattest.WantErr(t, err, chat.ErrFull)
 	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A Change says which settings of a room to change; what is nil stays. The
-// values are as in [Options], but have no defaults.
+// values are as in [CreateOptions], but have no defaults.
 type Change struct {
 	TTL      *time.Duration // counts from the change until somebody speaks
 	Presence *time.Duration // of who sends or reads from now on
@@ -77,26 +77,26 @@ func (c *Change) args(l lock) []any {
 // from now on. With a new password everybody else is out and has to enter again.
 // The owner may, and operators; where there is no owner, who is inside. Others
 // get [ErrNotAllowed].
-func (r *Client) Set(ctx context.Context, pass Pass, change Change) (Pass, error) {
+func (r *Client) Set(ctx context.Context, credential Credential, change Change) (Credential, error) {
 	if err := change.check(); err != nil {
-		return Pass{}, err
+		return Credential{}, err
 	}
-	next, fresh := pass, lock{}
+	next, fresh := credential, lock{}
 	if change.Password != nil {
 		var err error
 		if fresh, next.Key, err = r.lock(*change.Password); err != nil {
-			return Pass{}, err
+			return Credential{}, err
 		}
 	}
-	if _, err := r.run(ctx, setScript, pass, append([]any{rand.Text()}, change.args(fresh)...)...); err != nil {
-		return Pass{}, err
+	if _, err := r.run(ctx, setScript, credential, append([]any{rand.Text()}, change.args(fresh)...)...); err != nil {
+		return Credential{}, err
 	}
 	return next, nil
 }
 
 // Mute keeps somebody from sending, be it inside or not, for a length of time;
 // zero is for good. The muted can read. Who may is said at [Client.Set].
-func (r *Client) Mute(ctx context.Context, pass Pass, id string, length time.Duration) error {
+func (r *Client) Mute(ctx context.Context, credential Credential, id string, length time.Duration) error {
 	if err := store.CheckName("muted", id); err != nil {
 		return err
 	}
@@ -105,16 +105,16 @@ func (r *Client) Mute(ctx context.Context, pass Pass, id string, length time.Dur
 			return err
 		}
 	}
-	_, err := r.run(ctx, muteScript, pass, id, strconv.FormatInt(length.Milliseconds(), 10))
+	_, err := r.run(ctx, muteScript, credential, id, strconv.FormatInt(length.Milliseconds(), 10))
 	return err
 }
 
 // Unmute lets somebody send again; who is not muted is no error.
-func (r *Client) Unmute(ctx context.Context, pass Pass, id string) error {
+func (r *Client) Unmute(ctx context.Context, credential Credential, id string) error {
 	if err := store.CheckName("muted", id); err != nil {
 		return err
 	}
-	_, err := r.run(ctx, muteScript, pass, id, "")
+	_, err := r.run(ctx, muteScript, credential, id, "")
 	return err
 }
 

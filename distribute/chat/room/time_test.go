@@ -19,7 +19,7 @@ func TestOnlySpeakingKeepsARoomAlive(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	chattest.SetTime(t, db, chattest.Noon)
-	r, people := openRoom(t, db, room.Options{TTL: time.Hour, Presence: 2 * time.Hour}, "ann")
+	r, people := openRoom(t, db, room.CreateOptions{TTL: time.Hour, Presence: 2 * time.Hour}, "ann")
 	ann := people[0]
 	chattest.SetTime(t, db, chattest.Noon.Add(30*time.Minute))
 	say(t, r, ann, "hello", 1)
@@ -34,13 +34,13 @@ func TestOnlySpeakingKeepsARoomAlive(t *testing.T) {
 	chattest.SetTime(t, db, chattest.Noon.Add(90*time.Minute))
 	_, err := r.Read(t.Context(), ann, 0, 0)
 	chattest.WantErr(t, err, room.ErrNoRoom)
-	openRoom(t, db, room.Options{}, "ann") // the name is free
+	openRoom(t, db, room.CreateOptions{}, "ann") // the name is free
 }
 
 // Redis may still hold the keys of a room whose time has come.
 func TestRoomPastItsTimeIsNone(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		if err := db.HSet(t.Context(), db.Prefix()+":room:{r}", "dies", time.Now().Add(-time.Hour).UnixMilli()).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -49,13 +49,13 @@ func TestRoomPastItsTimeIsNone(t *testing.T) {
 				t.Errorf("%s: got %v", what, err)
 			}
 		}
-		openRoom(t, db, room.Options{}, "ann") // the name is free
+		openRoom(t, db, room.CreateOptions{}, "ann") // the name is free
 	})
 }
 
 func TestAllKeysOfARoomEndWithIt(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		steps := []func(){
 			func() {},
 			func() { say(t, r, people[0], "x", 1) },
@@ -89,14 +89,14 @@ func TestPresenceEndsUnlessOneSendsOrReads(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	chattest.SetTime(t, db, chattest.Noon)
-	r, people := openRoom(t, db, room.Options{}, "sends", "reads", "browses", "looks", "rests")
+	r, people := openRoom(t, db, room.CreateOptions{}, "sends", "reads", "browses", "looks", "rests")
 	say(t, r, people[0], "x", 1)
 	_, err := r.Send(t.Context(), people[0], chat.Content{Type: chat.TypeImage, URL: "https://example.com/a.png"})
 	chattest.WantErr(t, err, nil)
 	chattest.SetTime(t, db, chattest.Noon.Add(4*time.Minute))
 	say(t, r, people[0], "x", 3)
 	news(t, r, people[1], 0)
-	_, err = r.History(t.Context(), people[2], room.Page{})
+	_, err = r.History(t.Context(), people[2], nil)
 	chattest.WantErr(t, err, nil)
 	_, err = r.Resource(t.Context(), people[3], 2)
 	chattest.WantErr(t, err, nil)
@@ -119,12 +119,12 @@ func TestPlaceOfWhoIsGoneIsFree(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	chattest.SetTime(t, db, chattest.Noon)
-	r, _ := openRoom(t, db, room.Options{Max: 2}, "ann", "bob")
+	r, _ := openRoom(t, db, room.CreateOptions{Max: 2}, "ann", "bob")
 	for _, id := range []string{"ann", "bob"} {
-		_, err := r.Enter(t.Context(), "r", room.EnterOptions{ID: id})
+		_, err := r.Enter(t.Context(), "r", &room.EnterOptions{ID: id})
 		chattest.WantErr(t, err, room.ErrTaken)
 	}
-	_, err := r.Enter(t.Context(), "r", room.EnterOptions{ID: "cem"})
+	_, err := r.Enter(t.Context(), "r", &room.EnterOptions{ID: "cem"})
 	chattest.WantErr(t, err, chat.ErrFull)
 	chattest.SetTime(t, db, chattest.Noon.Add(room.DefaultPresence))
 	enter(t, r, room.EnterOptions{ID: "cem"})
@@ -138,7 +138,7 @@ func TestMuteEndsAtItsTime(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	chattest.SetTime(t, db, chattest.Noon)
-	r, people := openRoom(t, db, room.Options{}, "ann")
+	r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 	chattest.WantErr(t, r.Mute(t.Context(), operator, "ann", time.Minute), nil)
 	_, err := r.Send(t.Context(), people[0], chat.Text("x"))
 	if want := "muted in this room until " + chattest.Noon.Add(time.Minute).Local().Format(time.RFC3339); err == nil || err.Error() != `room "r": send a message: `+want {
@@ -157,7 +157,7 @@ func TestMuteEndsAtItsTime(t *testing.T) {
 
 func TestWaitInARoomIsWoken(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.Options{}, "ann")
+		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		say(t, r, people[0], "old", 1)
 		chattest.WantErr(t, r.Wait(t.Context(), people[0], 0), nil)
 		for name, wake := range map[string]func() error{
@@ -179,7 +179,7 @@ func TestWhoWaitsStaysInTheRoomButDoesNotKeepItAlive(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	chattest.SetTime(t, db, chattest.Noon)
-	r, people := openRoom(t, db, room.Options{Presence: 300 * time.Millisecond, TTL: time.Second}, "ann")
+	r, people := openRoom(t, db, room.CreateOptions{Presence: 300 * time.Millisecond, TTL: time.Second}, "ann")
 	done := make(chan error, 1)
 	go func() { done <- r.Wait(t.Context(), people[0], 0) }()
 	for now := chattest.Noon; now.Before(chattest.Noon.Add(800 * time.Millisecond)); {
@@ -213,7 +213,7 @@ func TestManyInARoomMissNothingAndRepeatNothing(t *testing.T) {
 		for i := range senders + readers {
 			ids = append(ids, fmt.Sprint("id", i))
 		}
-		r, people := openRoom(t, db, room.Options{}, ids...)
+		r, people := openRoom(t, db, room.CreateOptions{}, ids...)
 		done := make(chan error, senders+readers)
 		for i, pass := range people {
 			go func() {
@@ -235,7 +235,7 @@ func TestManyInARoomMissNothingAndRepeatNothing(t *testing.T) {
 	})
 }
 
-func sendAll(ctx context.Context, r *room.Client, pass room.Pass, n int) error {
+func sendAll(ctx context.Context, r *room.Client, pass room.Credential, n int) error {
 	for i := range n {
 		if _, err := r.Send(ctx, pass, chat.Text(fmt.Sprint(i))); err != nil {
 			return err
@@ -246,7 +246,7 @@ func sendAll(ctx context.Context, r *room.Client, pass room.Pass, n int) error {
 
 // readAll reads until position last, and checks that each message comes once, in
 // order, and those of one sender in the order they were sent in.
-func readAll(ctx context.Context, r *room.Client, pass room.Pass, last uint64) error {
+func readAll(ctx context.Context, r *room.Client, pass room.Credential, last uint64) error {
 	sent := map[string]int{}
 	for position := uint64(0); position < last; {
 		if err := r.Wait(ctx, pass, position); err != nil {

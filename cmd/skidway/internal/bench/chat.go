@@ -102,7 +102,7 @@ func (b *chatBench) measureAndPrint(ctx context.Context) error {
 		b.crowds = append(b.crowds, figures{})
 	}
 	open := func() error {
-		b.group = group.New(b.db)
+		b.group = group.NewClient(b.db)
 		return nil
 	}
 	server, err := b.run(ctx, open, b.measure)

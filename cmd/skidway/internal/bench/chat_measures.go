@@ -82,7 +82,7 @@ func (b *chatBench) bytes(ctx context.Context, keys ...string) (sum float64, err
 // nothing by sending.
 func (b *chatBench) measureGroup(ctx context.Context, names []string, f figures) error {
 	first := names[:min(len(names), group.MaxFirstMembers)]
-	if _, err := b.group.Create(ctx, chatID, group.CreateOptions{Kind: group.Channel, Members: first}); err != nil {
+	if _, err := b.group.Create(ctx, chatID, &group.CreateOptions{Kind: group.Channel, Members: first}); err != nil {
 		return err
 	}
 	rest := names[len(first):]
@@ -137,7 +137,7 @@ func (b *chatBench) deleteLists(ctx context.Context, names []string) error {
 }
 
 func (b *chatBench) measureMailbox(ctx context.Context) error {
-	mail := mailbox.New(b.db)
+	mail := mailbox.NewClient(b.db)
 	err := b.rates(ctx, b.figures, "mailbox_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := mail.Send(ctx, chatID, "ann", b.content())
@@ -154,7 +154,7 @@ func (b *chatBench) measureMailbox(ctx context.Context) error {
 }
 
 func (b *chatBench) measureConversation(ctx context.Context) error {
-	pair := conversation.New(b.db, conversation.Config{Keep: uint64(b.messages), MaxUnread: uint64(b.messages)})
+	pair := conversation.NewClient(b.db, &conversation.Config{Keep: uint64(b.messages), MaxUnread: uint64(b.messages)})
 	err := b.rates(ctx, b.figures, "conversation_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := pair.Send(ctx, "ann", "bob", b.content())
@@ -171,11 +171,11 @@ func (b *chatBench) measureConversation(ctx context.Context) error {
 }
 
 func (b *chatBench) measureRoom(ctx context.Context) error {
-	rooms := room.New(b.db)
-	if err := rooms.Create(ctx, chatID, room.Options{Keep: int(b.messages)}); err != nil {
+	rooms := room.NewClient(b.db)
+	if err := rooms.Create(ctx, chatID, &room.CreateOptions{Keep: int(b.messages)}); err != nil {
 		return err
 	}
-	pass, err := rooms.Enter(ctx, chatID, room.EnterOptions{ID: "ann"})
+	pass, err := rooms.Enter(ctx, chatID, &room.EnterOptions{ID: "ann"})
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func createChat(a *cli.App, c *cobra.Command, g *group.Client, id, as string, op
 		}
 		first = content
 	}
-	id, err := g.Create(c.Context(), id, options)
+	id, err := g.Create(c.Context(), id, &options)
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ marks none as read: the newest messages, or those before or after an id. --after
 	c.Flags().VarP(&limit, "limit", "n", "print at most `N` messages; 0: all")
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
-		page, err := wholeHistory(ctx, conversations, me, args[0], conversation.HistoryPage{
+		page, err := wholeHistory(ctx, conversations, me, args[0], conversation.HistoryOptions{
 			Before: uint64(before), After: uint64(after), Oldest: c.Flags().Changed("after"), Limit: int(limit),
 		})
 		if err != nil {
@@ -184,10 +184,10 @@ marks none as read: the newest messages, or those before or after an id. --after
 }
 
 // wholeHistory reads as many pages as the limit needs; 0 means all.
-func wholeHistory(ctx context.Context, c *conversation.Client, me, peer string, which conversation.HistoryPage) (all conversation.Page, err error) {
+func wholeHistory(ctx context.Context, c *conversation.Client, me, peer string, which conversation.HistoryOptions) (all conversation.Page, err error) {
 	limit := which.Limit
 	for {
-		page, err := c.History(ctx, me, peer, which)
+		page, err := c.History(ctx, me, peer, &which)
 		if err != nil {
 			return all, err
 		}

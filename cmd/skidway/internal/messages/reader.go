@@ -20,11 +20,11 @@ import (
 // An opener returns a client of one of the products.
 type opener[T any] = func(*rdb.DB) (T, error)
 
-func openGroups(db *rdb.DB) (*group.Client, error)      { return group.New(db), nil }
-func openMailboxes(db *rdb.DB) (*mailbox.Client, error) { return mailbox.New(db), nil }
-func openRooms(db *rdb.DB) (*room.Client, error)        { return room.New(db), nil }
+func openGroups(db *rdb.DB) (*group.Client, error)      { return group.NewClient(db), nil }
+func openMailboxes(db *rdb.DB) (*mailbox.Client, error) { return mailbox.NewClient(db), nil }
+func openRooms(db *rdb.DB) (*room.Client, error)        { return room.NewClient(db), nil }
 func openConversations(db *rdb.DB) (*conversation.Client, error) {
-	return conversation.New(db, conversation.Config{}), nil
+	return conversation.NewClient(db, nil), nil
 }
 
 // A reader prints the messages of a chat, mailbox, conversation or room. It is not

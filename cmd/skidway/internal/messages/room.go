@@ -54,8 +54,8 @@ func newActor(c *cobra.Command, asRequired bool) *actor {
 }
 
 // credential returns the credential of the actor for a room.
-func (v *actor) credential(c *cobra.Command, r *room.Client, name string) (room.Pass, error) {
-	pass := room.Pass{Room: name, ID: v.as}
+func (v *actor) credential(c *cobra.Command, r *room.Client, name string) (room.Credential, error) {
+	pass := room.Credential{Room: name, ID: v.as}
 	err := refuseEmpty(c, "as", "password-file", "key-file", "new-password-file")
 	switch {
 	case err != nil:
@@ -78,7 +78,7 @@ const (
 
 // inRoom adds the flags of an actor to a command whose first argument is a room,
 // and returns its RunE. do gets the arguments after the first.
-func inRoom(a *cli.App, c *cobra.Command, asRequired bool, do func(ctx context.Context, r *room.Client, pass room.Pass, args []string) error) func(*cobra.Command, []string) error {
+func inRoom(a *cli.App, c *cobra.Command, asRequired bool, do func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error) func(*cobra.Command, []string) error {
 	v := newActor(c, asRequired)
 	return cli.Using(a, openRooms, func(ctx context.Context, r *room.Client, args []string) error {
 		pass, err := v.credential(c, r, args[0])
@@ -111,7 +111,7 @@ func (s *roomSettings) add(c *cobra.Command) {
 
 func roomCreate(a *cli.App) *cobra.Command {
 	settings := roomSettings{ttl: cli.Span(room.DefaultTTL), presence: cli.Span(room.DefaultPresence), keep: room.DefaultKeep}
-	var options room.Options
+	var options room.CreateOptions
 	var passwordFile string
 	c := &cobra.Command{
 		Use:   "create NAME",
@@ -144,7 +144,7 @@ delete. Without an owner everyone inside can. The creator has to enter it, too.`
 				return fmt.Errorf("%s: its first line is empty, want a password there", passwordFile)
 			}
 		}
-		return cli.With(c.Context(), a, openRooms, func(r *room.Client) error { return r.Create(c.Context(), args[0], options) })
+		return cli.With(c.Context(), a, openRooms, func(r *room.Client) error { return r.Create(c.Context(), args[0], &options) })
 	})
 	return c
 }
@@ -179,7 +179,7 @@ The error is the same for an unknown room and for a wrong password.`,
 			}
 		}
 		return cli.With(c.Context(), a, openRooms, func(r *room.Client) error {
-			pass, err := r.Enter(c.Context(), args[0], options)
+			pass, err := r.Enter(c.Context(), args[0], &options)
 			if err != nil {
 				return err
 			}
@@ -199,7 +199,7 @@ func roomLeave(a *cli.App) *cobra.Command {
 		Example: `  skidway room leave lobby --as ann`,
 		Args:    cli.Args(roomArg),
 	}
-	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		return r.Leave(ctx, pass)
 	})
 	return c
@@ -213,7 +213,7 @@ func roomDelete(a *cli.App) *cobra.Command {
 		Example: `  skidway room delete lobby`,
 		Args:    cli.Args(roomArg),
 	}
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		return r.Delete(ctx, pass)
 	})
 	return c
@@ -244,7 +244,7 @@ the owner.`,
 		flags.Lookup(name).DefValue = "" // as it is
 	}
 	c.MarkFlagsOneRequired("ttl", "presence", "max", "keep", "owner", "new-password-file")
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		change := room.Change{
 			TTL: ifGiven(c, "ttl", time.Duration(settings.ttl)), Presence: ifGiven(c, "presence", time.Duration(settings.presence)),
 			Max: ifGiven(c, "max", int(settings.max)), Keep: ifGiven(c, "keep", int(settings.keep)), Owner: ifGiven(c, "owner", owner),
@@ -284,7 +284,7 @@ inside can.`,
 	}
 	c.Flags().Var(&length, "for", "time to mute (default: forever)")
 	c.Flags().Lookup("for").DefValue = ""
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, args []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error {
 		return r.Mute(ctx, pass, args[0], time.Duration(length))
 	})
 	return c
@@ -298,7 +298,7 @@ func roomUnmute(a *cli.App) *cobra.Command {
 		Example: `  skidway room unmute lobby bob --as ann`,
 		Args:    argsAnd(roomArg, "ID"),
 	}
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, args []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error {
 		return r.Unmute(ctx, pass, args[0])
 	})
 	return c
@@ -347,7 +347,7 @@ their next read. The sender, the owner of the room and operators can do this.`,
 			return nil
 		},
 	}
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		return r.Retract(ctx, pass, id)
 	})
 	return c

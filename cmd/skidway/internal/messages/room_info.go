@@ -84,7 +84,7 @@ People inside, the owner and operators can do this.`,
 		Args: cli.Args(roomArg),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		info, err := r.Info(ctx, pass)
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ read, and the muted people. People inside, the owner and operators can do this.`
 		Args: cli.Args(roomArg),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		people, err := r.People(ctx, pass)
 		if err != nil {
 			return err

@@ -33,12 +33,12 @@ message or a retraction.`,
 	}
 	c.Flags().Uint64Var(&since, "since", 0, "only messages after this `POSITION`")
 	reader := newReader(a, c, false, false)
-	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
+	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		rr := &roomReader{reader, r, pass}
 		if reader.follow {
 			return rr.follow(ctx, since)
 		}
-		return rr.printAll(ctx, room.Page{From: since, Forward: true})
+		return rr.printAll(ctx, room.HistoryOptions{From: since, Forward: true})
 	})
 	return c
 }
@@ -63,8 +63,8 @@ read".`,
 	c.Flags().Var(&limit, "limit", "number of messages and retractions at most; 0: all")
 	c.MarkFlagsMutuallyExclusive("before", "after")
 	reader := &reader{App: a, output: cli.OutputFlag(c)}
-	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Pass, _ []string) error {
-		page := room.Page{From: before, Limit: int(limit)}
+	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+		page := room.HistoryOptions{From: before, Limit: int(limit)}
 		if c.Flags().Changed("after") {
 			page.From, page.Forward = after, true
 		}
@@ -77,11 +77,11 @@ read".`,
 type roomReader struct {
 	*reader
 	room *room.Client
-	pass room.Pass
+	pass room.Credential
 }
 
 // printAll prints a page of any length.
-func (r *roomReader) printAll(ctx context.Context, page room.Page) error {
+func (r *roomReader) printAll(ctx context.Context, page room.HistoryOptions) error {
 	news, err := r.all(ctx, page)
 	if err != nil {
 		return err
@@ -100,13 +100,13 @@ func (r *roomReader) printAll(ctx context.Context, page room.Page) error {
 }
 
 // all reads and joins as many pages as the limit needs; 0 means all.
-func (r *roomReader) all(ctx context.Context, page room.Page) (all room.News, err error) {
+func (r *roomReader) all(ctx context.Context, page room.HistoryOptions) (all room.Page, err error) {
 	limit, n := page.Limit, 0
 	for {
 		if page.Limit = chat.MaxMessages; limit > 0 {
 			page.Limit = min(page.Limit, limit-n)
 		}
-		news, err := r.room.History(ctx, r.pass, page)
+		news, err := r.room.History(ctx, r.pass, &page)
 		if err != nil {
 			return all, err
 		}
@@ -126,7 +126,7 @@ func (r *roomReader) all(ctx context.Context, page room.Page) (all room.News, er
 }
 
 // join joins a page to those that were read before it.
-func join(all, page room.News, forward bool) room.News {
+func join(all, page room.Page, forward bool) room.Page {
 	if all.First == 0 {
 		return page
 	}
@@ -161,7 +161,7 @@ const typeRetraction = "retraction"
 
 // roomLines returns messages and retractions in their order, as lines and as JSON
 // objects.
-func roomLines(news room.News) (lines []message, objects []cli.Object) {
+func roomLines(news room.Page) (lines []message, objects []cli.Object) {
 	changes := news.Changes
 	addChanges := func(before uint64) {
 		for ; len(changes) > 0 && changes[0].Position < before; changes = changes[1:] {
@@ -189,20 +189,20 @@ var retractionView = cli.View[room.Retraction]{
 	{Key: "time", Value: func(r room.Retraction) any { return r.Time.UTC() }},
 }
 
-var roomPageView = cli.View[room.News]{
-	{Key: "messages", Value: func(n room.News) any {
+var roomPageView = cli.View[room.Page]{
+	{Key: "messages", Value: func(n room.Page) any {
 		objects := make([]cli.Object, len(n.Messages))
 		for i, m := range n.Messages {
 			objects[i] = messageView.Object(message{Message: m.Message, nick: m.Nick})
 		}
 		return objects
 	}},
-	{Key: "changes", Value: func(n room.News) any { return retractionView.Objects(n.Changes) }},
-	{Key: "first", Value: func(n room.News) any { return n.First }}, // 0: the page is empty
-	{Key: "position", Value: func(n room.News) any { return n.Position }},
-	{Key: "more", Value: func(n room.News) any { return n.More }},
-	{Key: "oldest", Value: func(n room.News) any { return n.Oldest }},
-	{Key: "ttl_seconds", Value: func(n room.News) any { return n.TTL.Seconds() }},
-	{Key: "online", Value: func(n room.News) any { return n.Online }},
-	{Key: "settings", Value: func(n room.News) any { return settingsView.Object(n.Settings) }},
+	{Key: "changes", Value: func(n room.Page) any { return retractionView.Objects(n.Changes) }},
+	{Key: "first", Value: func(n room.Page) any { return n.First }}, // 0: the page is empty
+	{Key: "position", Value: func(n room.Page) any { return n.Position }},
+	{Key: "more", Value: func(n room.Page) any { return n.More }},
+	{Key: "oldest", Value: func(n room.Page) any { return n.Oldest }},
+	{Key: "ttl_seconds", Value: func(n room.Page) any { return n.TTL.Seconds() }},
+	{Key: "online", Value: func(n room.Page) any { return n.Online }},
+	{Key: "settings", Value: func(n room.Page) any { return settingsView.Object(n.Settings) }},
 }
