@@ -10,8 +10,8 @@ import (
 )
 
 // needed are the commands that Skidway sends, from Go and in scripts, in a form
-// that Redis accepts. K stands for a key. What only benchmarks send is not here.
-// A test compares the list with the code.
+// that Redis accepts. K stands for a key. Commands of benchmarks are left out. A
+// test compares the list with the code.
 const needed = `
 PING
 TIME
@@ -76,20 +76,20 @@ WATCH K
 UNWATCH
 `
 
-// access says what the user of the connection may not do.
+// access is what the user of the connection may not do.
 type access struct {
 	user   string   // empty: hidden
 	denied []string // commands, as ACL rules name them
 	keys   bool     // keys with our prefix are denied, whatever the command
-	whole  bool     // not even MULTI is allowed, so nothing else is known
+	whole  bool     // MULTI is denied, so nothing else is known
 }
 
-// accessOf finds it out without running anything: inside of MULTI a server
-// checks each command when it is queued, and then the lot is discarded.
+// accessOf returns the access of a connection, without running any command: a
+// server checks each command that it queues after MULTI, and DISCARD drops them.
 func accessOf(ctx context.Context, client *redis.Client, prefix string) (a access, err error) {
 	conn := client.Conn()
 	defer func() { _ = conn.Close() }()
-	a.user, _ = conn.Do(ctx, "acl", "whoami").Text() // a help only
+	a.user, _ = conn.Do(ctx, "acl", "whoami").Text() // may be denied
 	if err := conn.Do(ctx, "multi").Err(); err != nil {
 		if !isReply(err) {
 			return a, err
@@ -134,7 +134,7 @@ func command(words []string, key string) []any {
 	return args
 }
 
-// rule names a command as ACL rules do.
+// rule returns the name of a command in ACL rules.
 func rule(words []string) string {
 	name := strings.ToLower(words[0])
 	switch name {

@@ -1,5 +1,5 @@
 // Package doctor checks the Redis that Skidway uses: whether it can lose or stop
-// jobs, and which lines of its configuration mend that. It changes nothing.
+// jobs, and which lines of its configuration correct that. It changes nothing.
 //
 //	findings, err := doctor.Check(ctx, db)
 //
@@ -26,44 +26,57 @@ const (
 	Fine    Level = "ok"
 	Warning Level = "warning" // works, and may lose or stop something one day
 	Problem Level = "problem" // something does not work, or loses jobs
-	Unknown Level = "unknown" // the server does not let the user look
+	Unknown Level = "unknown" // the user may not read the facts
 )
 
 // A Finding is the result of a check.
 type Finding struct {
 	Topic  string // "version", "eviction", …
-	Server string // which server of a Cluster; empty where there is one only
+	Server string // which server of a Cluster; empty if there is only one
 	Level  Level
 	Found  string   // the state, in words
-	Why    string   // what can happen; empty where all is well
-	Change []string // lines for redis-cli, redis.conf or an ACL file that mend it
+	Why    string   // what can happen; empty if all is well
+	Change []string // lines for redis-cli, redis.conf or an ACL file that correct it
 }
 
-// A check judges one topic. Its findings need no topic, no server and, where all
-// is well, no level.
+// A check judges one topic. Its findings need no topic, no server and, if all is
+// well, no level.
 type check struct {
 	topic string
-	needs string // the command without which there is nothing to judge; may be empty
+	needs need
 	judge func(*facts) []Finding
 }
 
-var checks = []check{
-	{"version", "INFO", (*facts).version},
-	{"eviction", "INFO or CONFIG GET", (*facts).eviction},
-	{"memory", "INFO", (*facts).memory},
-	{"persistence", "INFO", (*facts).persistence},
-	{"replication", "INFO", (*facts).replication},
-	{"cluster", "", (*facts).slots},
-	{"timeouts", "CONFIG GET", (*facts).timeouts},
-	{"connections", "", (*facts).connections},
-	{"clock", "", (*facts).clock},
-	{"latency", "", (*facts).latency},
-	{"access", "", (*facts).allowed},
+// A need is a command without which a check has no facts to judge.
+type need struct {
+	command string
+	met     func(*facts) bool // reports whether the user may run it
 }
 
-// Check checks the server, or every master of a Cluster. What the user may not
-// see is a finding of level [Unknown]. The error is an [rdb.UnreachableError], or
-// that of ctx. It takes some hundred round trips.
+var (
+	nothing      = need{"", func(*facts) bool { return true }}
+	info         = need{"INFO", func(f *facts) bool { return f.info != nil }}
+	config       = need{"CONFIG GET", func(f *facts) bool { return f.config != nil }}
+	infoOrConfig = need{"INFO or CONFIG GET", func(f *facts) bool { _, known := f.setting("maxmemory-policy"); return known }}
+)
+
+var checks = []check{
+	{"version", info, (*facts).version},
+	{"eviction", infoOrConfig, (*facts).eviction},
+	{"memory", info, (*facts).memory},
+	{"persistence", info, (*facts).persistence},
+	{"replication", info, (*facts).replication},
+	{"cluster", nothing, (*facts).slots},
+	{"timeouts", config, (*facts).timeouts},
+	{"connections", nothing, (*facts).connections},
+	{"clock", nothing, (*facts).clock},
+	{"latency", nothing, (*facts).latency},
+	{"access", nothing, (*facts).allowed},
+}
+
+// Check checks the server, or every master of a Cluster. A check whose facts the
+// user may not read is a finding of level [Unknown]. The error is an
+// [rdb.UnreachableError], or that of ctx. It takes some hundred round trips.
 func Check(ctx context.Context, db *rdb.DB) ([]Finding, error) {
 	if db.Embedded() {
 		return []Finding{{
@@ -93,8 +106,8 @@ func Check(ctx context.Context, db *rdb.DB) ([]Finding, error) {
 }
 
 func (c check) run(f *facts, server string) []Finding {
-	findings := []Finding{{Level: Unknown, Found: "could not look: this user may not run " + c.needs}}
-	if f.allow(c.needs) {
+	findings := []Finding{{Level: Unknown, Found: "could not look: this user may not run " + c.needs.command}}
+	if c.needs.met(f) {
 		findings = c.judge(f)
 	}
 	for i := range findings {

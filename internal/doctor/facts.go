@@ -15,7 +15,7 @@ import (
 	"skidway/internal/rdb"
 )
 
-// facts are what one server reports and what is measured of it.
+// facts are the reports of one server, and measurements.
 type facts struct {
 	info         map[string]string // of INFO; nil: not allowed
 	config       map[string]string // of CONFIG GET; nil: not allowed
@@ -33,8 +33,8 @@ var settings = []string{
 	"min-replicas-to-write", "busy-reply-threshold", "maxclients",
 }
 
-// isReply reports whether err is what the server answered, not a failure of the
-// connection to it.
+// isReply reports whether err is a reply of the server, not a failure of the
+// connection.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)
@@ -100,21 +100,7 @@ func (f *facts) measure(ctx context.Context, client *redis.Client) error {
 	return nil
 }
 
-// allow reports whether the user may run what a check needs.
-func (f *facts) allow(needs string) bool {
-	switch needs {
-	case "INFO":
-		return f.info != nil
-	case "CONFIG GET":
-		return f.config != nil
-	case "INFO or CONFIG GET":
-		_, known := f.setting("maxmemory-policy")
-		return known
-	}
-	return true
-}
-
-// number returns a number of INFO, zero where there is none.
+// number returns a number of INFO, zero if there is none.
 func (f *facts) number(name string) int64 {
 	n, _ := strconv.ParseInt(f.info[name], 10, 64)
 	return n

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// persistence is about what is left after a crash or a restart.
+// persistence judges what is left after a crash or a restart.
 func (f *facts) persistence() []Finding {
 	findings := f.failedWrites()
 	if f.info["aof_enabled"] == "1" {
@@ -48,7 +48,7 @@ func (f *facts) appendOnly() Finding {
 	return found
 }
 
-// failedWrites are found when the disk is full or broken.
+// failedWrites are a sign of a full or broken disk.
 func (f *facts) failedWrites() (findings []Finding) {
 	for _, write := range []struct{ field, what, change string }{
 		{"aof_last_write_status", "the last write to the append-only file failed", "see Redis's log; mend the disk, then redis-cli BGREWRITEAOF"},
@@ -64,7 +64,7 @@ func (f *facts) failedWrites() (findings []Finding) {
 	return findings
 }
 
-// replication is about what is left when the machine is lost.
+// replication judges what is left after the loss of the machine.
 func (f *facts) replication() []Finding {
 	if f.info["role"] != "master" {
 		return []Finding{{
@@ -91,7 +91,7 @@ func (f *facts) replication() []Finding {
 	return []Finding{found}
 }
 
-// slots is about a Redis Cluster.
+// slots judges a Redis Cluster.
 func (f *facts) slots() []Finding {
 	if f.info == nil {
 		return nil

@@ -83,9 +83,9 @@ func (f *facts) connections() []Finding {
 	return []Finding{found}
 }
 
-// shortestBusy is the least busy-reply-threshold that does no harm, in ms: no
-// script of ours takes longer than some.
-const shortestBusy = 100
+// minBusy is the lowest harmless busy-reply-threshold, in ms: scripts of Skidway
+// take a few ms at most.
+const minBusy = 100
 
 func (f *facts) timeouts() []Finding {
 	idle, keepalive := f.config["timeout"], f.config["tcp-keepalive"]
@@ -99,7 +99,7 @@ func (f *facts) timeouts() []Finding {
 		found.Change = set("tcp-keepalive", "300")
 	}
 	findings := []Finding{found}
-	if busy, err := strconv.Atoi(f.config["busy-reply-threshold"]); err == nil && busy > 0 && busy < shortestBusy {
+	if busy, err := strconv.Atoi(f.config["busy-reply-threshold"]); err == nil && busy > 0 && busy < minBusy {
 		findings = append(findings, Finding{
 			Level: Warning, Found: fmt.Sprintf("busy-reply-threshold is %d ms", busy),
 			Why: "on a busy machine a script may take that long, and all others are refused meanwhile", Change: set("busy-reply-threshold", "5000"),
@@ -119,11 +119,10 @@ func (f *facts) clock() []Finding {
 	return []Finding{{Found: found + "; only that of Redis counts for jobs"}}
 }
 
-// Round trips from which speed suffers: the usual one, and the slowest in a
-// hundred.
+// Round trips above which Skidway is slow: the median, and the 99th percentile.
 const (
-	slowPing   = 5 * time.Millisecond
-	slowestFew = 50 * time.Millisecond
+	slowMedian = 5 * time.Millisecond
+	slowP99    = 50 * time.Millisecond
 )
 
 func (f *facts) latency() []Finding {
@@ -132,10 +131,10 @@ func (f *facts) latency() []Finding {
 		Found: fmt.Sprintf("a round trip takes %s, the slowest of a hundred %s", p50.Round(time.Microsecond), p99.Round(time.Microsecond)),
 	}
 	switch {
-	case p50 > slowPing:
+	case p50 > slowMedian:
 		found.Level, found.Why = Warning, "each step of a worker waits that long"
 		found.Change = []string{"run workers nearer to Redis, and enqueue in batches"}
-	case p99 > slowestFew:
+	case p99 > slowP99:
 		found.Level, found.Why = Warning, "something holds Redis up now and then: slow commands of others, saving to disk, swapping, or a busy machine"
 		found.Change = []string{"redis-cli SLOWLOG GET", "redis-cli LATENCY DOCTOR"}
 	}
