@@ -8,11 +8,11 @@
 // the first lines of a file. One file has one format; a parser is nevertheless
 // tolerant of the other lines that real files of its format hold.
 //
-//	name      also   a line
-//	vhost            www.example.org:443 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23 "-" "curl/8.5"
-//	combined  nginx  203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23 "-" "curl/8.5"
-//	common           203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23
-//	minimal          203.0.113.7 2000-10-10 anything
+//	name      also            a line
+//	vhost     vhost-combined  www.example.org:443 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23 "-" "curl/8.5"
+//	combined  nginx           203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23 "-" "curl/8.5"
+//	common                    203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23
+//	minimal                   203.0.113.7 2000-10-10 anything
 //
 // # What is a line
 //
