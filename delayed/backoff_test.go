@@ -24,10 +24,10 @@ func TestBackoffWaits(t *testing.T) {
 		"below zero too":                 {delayed.Backoff{Jitter: -1}, math.MinInt, time.Second},
 		"doubles":                        {delayed.Backoff{Jitter: -1}, 5, 16 * time.Second},
 		"has an end":                     {delayed.Backoff{Jitter: -1}, 25, 24 * time.Hour},
-		"never overflows":                {delayed.Backoff{Jitter: -1, Most: math.MaxInt64}, math.MaxInt, math.MaxInt64},
+		"never overflows":                {delayed.Backoff{Jitter: -1, Max: math.MaxInt64}, math.MaxInt, math.MaxInt64},
 		"constant":                       {delayed.Backoff{Jitter: -1, First: time.Minute, Factor: 1}, 25, time.Minute},
 		"of one's own":                   {delayed.Backoff{Jitter: -1, First: time.Minute, Factor: 3}, 3, 9 * time.Minute},
-		"most below first":               {delayed.Backoff{Jitter: -1, First: time.Hour, Most: time.Minute}, 1, time.Minute},
+		"most below first":               {delayed.Backoff{Jitter: -1, First: time.Hour, Max: time.Minute}, 1, time.Minute},
 		"jitter shortens":                {delayed.Backoff{Random: half}, 1, 900 * time.Millisecond},
 		"all of it at the most":          {delayed.Backoff{Random: half, Jitter: 7}, 1, 500 * time.Millisecond},
 		"no number means the default":    {delayed.Backoff{Random: half, Jitter: math.NaN(), Factor: math.NaN()}, 2, 1800 * time.Millisecond},
@@ -45,15 +45,15 @@ func TestBackoffStaysInItsBoundsAndGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := delayed.Backoff{
 			First:  time.Duration(rapid.Int64().Draw(t, "first")),
-			Most:   time.Duration(rapid.Int64().Draw(t, "most")),
+			Max:    time.Duration(rapid.Int64().Draw(t, "most")),
 			Factor: rapid.Float64().Draw(t, "factor"),
 			Jitter: rapid.Float64().Draw(t, "jitter"),
 			Random: func() float64 { return rapid.Float64Range(0, 1).Draw(t, "random") },
 		}
 		attempts := rapid.Int().Draw(t, "attempts")
-		most := b.Most
+		most := b.Max
 		if most <= 0 {
-			most = delayed.DefaultMost
+			most = delayed.DefaultMax
 		}
 		if got := b.Wait(attempts); got < 0 || got > most {
 			t.Fatalf("waits %s, want 0 to %s", got, most)

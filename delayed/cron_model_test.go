@@ -93,7 +93,7 @@ func (c *town) Remove(t *rapid.T) {
 		t.Skip("none")
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(c.period))).Draw(t, "name")
-	if err := RemoveSchedule(context.Background(), c.client, "q", name); err != nil {
+	if err := c.queue.RemoveSchedule(context.Background(), name); err != nil {
 		t.Fatal(err)
 	}
 	delete(c.period, name)
@@ -123,7 +123,7 @@ func (c *town) Watch(t *rapid.T) {
 				c.fired[fmt.Sprint(name, " ", due.Unix())]++
 			}
 		}
-		for _, due := range missed[max(0, len(missed)-caughtUp(c.catchUp[name])):] {
+		for _, due := range missed[max(0, len(missed)-maxMissed(c.catchUp[name])):] {
 			c.fired[fmt.Sprint(name, " ", due.Unix())]++
 		}
 	}

@@ -128,7 +128,7 @@ func TestPlansInStepsFireWhatOnePlanFires(t *testing.T) {
 				want = append(want, at)
 			}
 		}
-		want = append(want, missed[max(0, len(missed)-caughtUp(due.CatchUp)):]...)
+		want = append(want, missed[max(0, len(missed)-maxMissed(due.CatchUp)):]...)
 		slices.SortFunc(want, time.Time.Compare)
 
 		var got []time.Time

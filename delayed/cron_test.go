@@ -54,12 +54,27 @@ func (s *scene) info(t testing.TB, name string) queue.CronScheduleInfo {
 	return queue.CronScheduleInfo{}
 }
 
+// on returns a client that uses another connection, and its queue.
+func (s *scene) on(t testing.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
+	t.Helper()
+	client, err := queue.NewClient(db, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := client.ForPool(s.queue.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, q
+}
+
 // watch runs a watch until the test ends or stop is called.
-func (s *scene) watch(t testing.TB, db *rdb.DB, config delayed.CronConfig) (stop func()) {
+func (s *scene) watch(t testing.TB, db *rdb.DB, config delayed.Config) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	c := delayed.NewCron(db, config, s.queue)
+	client, q := s.on(t, db)
+	c := delayed.NewCron(client, &config, q)
 	go func() { ended <- c.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -112,7 +127,7 @@ func everyOnce(t testing.TB, jobs []*queue.Job) {
 func TestScheduledJobsAreAsTheirScheduleSays(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
-		s.watch(t, db, delayed.CronConfig{})
+		s.watch(t, db, delayed.Config{})
 		schedule := s.everySecond("ticks")
 		schedule.Options = queue.Options{MaxAttempts: 3, Timeout: time.Minute, Headers: map[string]string{"tenant": "a"}}
 		s.put(t, schedule)
@@ -144,11 +159,12 @@ func (s *scene) fleet(t testing.TB, url string, watches int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var crews sync.WaitGroup
 	for i := range watches {
-		db, life := redistest.Open(t, url), 500*time.Millisecond+time.Duration(i)*170*time.Millisecond
+		client, q := s.on(t, redistest.Open(t, url))
+		life := 500*time.Millisecond + time.Duration(i)*170*time.Millisecond
 		crews.Go(func() {
 			for ctx.Err() == nil {
 				current, end := context.WithTimeout(ctx, life)
-				_ = delayed.NewCron(db, delayed.CronConfig{}, s.queue).Run(current)
+				_ = delayed.NewCron(client, nil, q).Run(current)
 				end()
 			}
 		})
@@ -176,7 +192,7 @@ func TestLostRepliesFireNothingTwice(t *testing.T) {
 	s := newScene(t, redistest.Open(t, url))
 	s.put(t, s.everySecond("ticks"))
 	proxy := redistest.StartProxy(t, url)
-	s.watch(t, redistest.Open(t, proxy.URL), delayed.CronConfig{})
+	s.watch(t, redistest.Open(t, proxy.URL), delayed.Config{})
 	for range 4 {
 		n := len(s.jobs(t, 1))
 		lost := proxy.DropReply(2)
@@ -194,7 +210,7 @@ func TestAnotherWatchTakesOverFromADeadOne(t *testing.T) {
 		if found, err := s.queue.DueSchedules(t.Context(), "dead", time.Minute, nil); err != nil || !found.Waker {
 			t.Fatalf("%+v, %v; want to be the one to come", found, err)
 		}
-		s.watch(t, db, delayed.CronConfig{})
+		s.watch(t, db, delayed.Config{})
 		everyOnce(t, s.jobs(t, 2))
 	})
 }
@@ -202,7 +218,7 @@ func TestAnotherWatchTakesOverFromADeadOne(t *testing.T) {
 func TestChangesTakeEffectAtOnce(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
-		s.watch(t, db, delayed.CronConfig{})
+		s.watch(t, db, delayed.Config{})
 		s.put(t, s.daily("a"))
 		quiet := s.info(t, "a")
 		if changed, err := delayed.AddSchedule(t.Context(), s.client, s.daily("a")); err != nil || changed {
@@ -216,7 +232,7 @@ func TestChangesTakeEffectAtOnce(t *testing.T) {
 		if info := s.info(t, "a"); !info.Next.Equal(quiet.Next) || info.Kind != "other" || len(info.Last) < 2 {
 			t.Errorf("after the change %+v, want the next time of the first one, %s, and what has fired", info, quiet.Next)
 		}
-		if err := delayed.RemoveSchedule(t.Context(), s.client, s.queue.Name(), "a"); err != nil {
+		if err := s.queue.RemoveSchedule(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"schedules", "schedules:due", "schedules:fired"} {
@@ -224,7 +240,7 @@ func TestChangesTakeEffectAtOnce(t *testing.T) {
 				t.Errorf("%s is left", key)
 			}
 		}
-		if err := delayed.RemoveSchedule(t.Context(), s.client, s.queue.Name(), "a"); !errors.Is(err, queue.ErrNoSchedule) {
+		if err := s.queue.RemoveSchedule(t.Context(), "a"); !errors.Is(err, queue.ErrNoSchedule) {
 			t.Errorf("removed twice: %v", err)
 		}
 	})
@@ -234,7 +250,7 @@ func TestDeafWatchIsWoken(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, redistest.DB(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	c := delayed.NewCron(nil, delayed.CronConfig{})
+	c := delayed.NewCron(s.client, &delayed.Config{NoSignals: true})
 	ended := make(chan error)
 	go func() { ended <- c.Run(ctx) }()
 	c.Add(s.queue)
@@ -266,7 +282,7 @@ func TestMissedTimesAreCaughtUpOnEveryBackend(t *testing.T) {
 		if err := db.ZAdd(t.Context(), s.key("schedules:due"), redis.Z{Score: float64(next.Add(-70 * time.Hour).UnixMilli()), Member: "late"}).Err(); err != nil {
 			t.Fatal(err)
 		}
-		s.watch(t, db, delayed.CronConfig{Logger: slog.New(slog.DiscardHandler)})
+		s.watch(t, db, delayed.Config{Logger: slog.New(slog.DiscardHandler)})
 		jobs := s.jobs(t, 70)
 		for i, job := range jobs {
 			if want := next.Add(time.Duration(i-70) * time.Hour).UTC().Format(time.RFC3339); job.Headers[queue.HeaderDue] != want {
@@ -290,7 +306,7 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestSchedulesThatCannotBeReadAreSaidOnceAndHoldUpNoOther(t *testing.T) {
+func TestScheduleThatCannotBeReadIsLoggedOnceAndDelaysNoOther(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
 		good := s.everySecond("good")
@@ -318,21 +334,21 @@ func TestSchedulesThatCannotBeReadAreSaidOnceAndHoldUpNoOther(t *testing.T) {
 			}
 		}
 		log := make(lines, 1000)
-		stop := s.watch(t, db, delayed.CronConfig{Logger: slog.New(slog.NewTextHandler(log, nil))})
+		stop := s.watch(t, db, delayed.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
 		s.jobs(t, 3)
 		stop()
 		close(log)
-		said := map[string]int{}
+		logged := map[string]int{}
 		for line := range log {
 			for name := range bad {
-				if strings.Contains(line, "can't be read") && strings.Contains(line, "schedule="+name+" ") {
-					said[name]++
+				if strings.Contains(line, "cannot be read") && strings.Contains(line, "schedule="+name+" ") {
+					logged[name]++
 				}
 			}
 		}
 		for name := range bad {
-			if said[name] != 1 {
-				t.Errorf("%s: logged %d times, want once", name, said[name])
+			if logged[name] != 1 {
+				t.Errorf("%s: logged %d times, want once", name, logged[name])
 			}
 			if name != "digits" && s.info(t, name).Err == nil {
 				t.Errorf("%s is listed without an error", name)
@@ -346,7 +362,7 @@ func TestSchedulesThatCannotBeReadAreSaidOnceAndHoldUpNoOther(t *testing.T) {
 		if info := s.info(t, "garbage"); info.Err != nil || !info.Next.After(time.Now()) {
 			t.Errorf("after it was added again: %+v", info)
 		}
-		if err := delayed.RemoveSchedule(t.Context(), s.client, s.queue.Name(), "cut"); err != nil {
+		if err := s.queue.RemoveSchedule(t.Context(), "cut"); err != nil {
 			t.Errorf("a damaged one can't be removed: %v", err)
 		}
 	})

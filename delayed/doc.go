@@ -1,59 +1,55 @@
-// Package delayed is about time: it moves jobs into their lines when they are
-// due, adds those of schedules, and says how long a job that failed waits.
-//
-//	mover := delayed.NewMover(db, delayed.MoverConfig{}, mail)
-//	err := mover.Run(ctx)
-//
-// Worker pools have a [Mover] of their own; a lone one is for queues whose
-// workers are written in another way.
-//
-// # Promise
-//
-// A delayed job is never early by Redis's clock, and while a mover serves its
-// queue it is at most some milliseconds late. If the mover that was to come
-// dies, another one of the queue comes within 250 ms after the time. However
-// many jobs are due, a mover moves at most some hundred in one step, and leaves
-// Redis to others in between.
-//
-// # Schedules
-//
-// A schedule adds a job each time that a cron expression says:
+// Package delayed moves delayed jobs into their lines when they are due, adds the jobs
+// of schedules, and computes how long failed jobs wait.
 //
 //	report := queue.CronSchedule{Name: "report", Expr: "30 6 * * 1-5", Zone: "Europe/Berlin", Kind: "report"}
 //	changed, err := delayed.AddSchedule(ctx, client, report)
-//	err = delayed.NewCron(db, delayed.CronConfig{}, q).Run(ctx)
 //
-// Any number of [Cron] may watch a queue, with no leader. One script compares the
-// time with the one that was fired last, adds the job and sets the next time: so
-// each time fires exactly once, whatever is repeated, late or killed. Jobs carry
-// the headers "schedule" and "due". They pass no [queue.Middleware].
+// A worker pool has a [Mover] and a [Cron] of its own. Programs need one only for
+// queues whose workers are not a pool of package workers:
 //
-// An expression has the fields of crontab(5), minute, hour, day of month, month
-// and day of week, and may have one for seconds before them. Where both days are
-// restricted either will do. @hourly, @daily, @weekly, @monthly and @yearly are
-// short for what they say. "@every 90s" counts its steps from 1970, so that all
-// who watch agree.
+//	mover := delayed.NewMover(client, nil, mail)
+//	err := mover.Run(ctx)
 //
-// A schedule goes by the clock on the wall of its zone. It fires when that shows
-// a time for the first moment, or has just jumped over it: in the night in which
-// 02:00 becomes 03:00, one of 02:30 fires at 03:00, and when 03:00 becomes 02:00
-// it fires once, the first time. Many times in one gap are one. A schedule that
-// fires in every hour of the day ("30 * * * *", "@hourly") is different: it goes
-// on as time does, with nothing made up for a gap and in both of two equal hours.
+// # Guarantee
 //
-// What fell due while nobody watched was missed, and [queue.CatchUp] says what
-// becomes of it; with "all" the newest 1,000 times fire. A time is not missed but
-// late, and fires, if a watch ran within the 20 seconds before it. A clock that
-// jumps forward by more looks like a time without a watch; one that goes back
-// fires nothing twice.
+// A delayed job is never early by Redis's clock, and while a mover serves its queue it
+// is at most some milliseconds late. If a mover dies, another one of the queue moves
+// the job within 250 ms after its time. If many jobs are due, a mover moves at most
+// some hundred in one step, and leaves Redis to other clients in between.
+//
+// # Schedules
+//
+// A schedule adds a job at each time of a cron expression. Several [Cron] may watch a
+// queue; there is no leader. One script compares the time with the last one that has
+// fired, adds the job and sets the next time, so that each time fires exactly once,
+// whatever is repeated, late or killed. The jobs have the headers "schedule" and "due".
+// They do not pass through [queue.Middleware].
+//
+// An expression has the fields of crontab(5): minute, hour, day of month, month and
+// day of week, optionally preceded by seconds. If both days are restricted, one of them
+// must match. @hourly, @daily, @weekly, @monthly and @yearly are abbreviations. "@every
+// 90s" fires at the multiples of 90 s since 1970, which are the same for all watches.
+//
+// A schedule fires by the wall clock of its zone: when the clock shows a time for the
+// first time, or has just jumped over it. In the night in which 02:00 becomes 03:00 a
+// schedule of 02:30 fires at 03:00, and when 03:00 becomes 02:00 it fires once, the
+// first time. Several times in one gap fire once. A schedule that fires in every hour
+// of the day ("30 * * * *", "@hourly") is different: it does not fire for a gap, and
+// fires in both of two equal hours.
+//
+// A time that came while no Cron watched the queue was missed, and [queue.CatchUp]
+// decides whether it fires; with "all" the newest 1,000 times fire. If a Cron watched
+// within the 20 seconds before it, the time is late and fires. If Redis's clock jumps
+// forward by more, that looks like a time without a Cron; if it jumps back, no time
+// fires twice.
 //
 // # Keys
 //
-// None of its own: the scripts and keys are in package queue. Those of schedules
-// lie on the slot of their queue:
+// The scripts and keys are in package queue. Those of schedules are in the slot of
+// their queue:
 //
 //	schedules        hash: name → record of the job, with expression and zone
-//	schedules:due    sorted set: name → when it fires next
-//	schedules:fired  hash: name → its last ten firings
-//	schedules:watch  hash: since and until when somebody watches; who comes next
+//	schedules:due    sorted set: name → next time
+//	schedules:fired  hash: name → the last ten firings
+//	schedules:watch  hash: since and until when the queue is watched; who comes next
 package delayed

@@ -5,31 +5,26 @@ import (
 	"fmt"
 	"time"
 
-	"skidway"
 	"skidway/delayed"
 	"skidway/queue"
 )
 
-// open gives a client on a Redis inside this process.
-func open(ctx context.Context) (*skidway.DB, *queue.Client) {
-	db, err := skidway.Open(ctx, "embedded:", nil)
+// open connects to a Redis inside this process.
+func open(ctx context.Context) *queue.Client {
+	client, err := queue.Open(ctx, "embedded:", nil)
 	if err != nil {
 		panic(err)
 	}
-	client, err := queue.NewClient(db, nil)
-	if err != nil {
-		panic(err)
-	}
-	return db, client
+	return client
 }
 
 func ExampleMover() {
 	ctx, cancel := context.WithCancel(context.Background())
-	db, client := open(ctx)
-	defer func() { _ = db.Close() }()
+	client := open(ctx)
+	defer client.Close()
 	mail, _ := client.ForPool("mail")
 
-	mover := delayed.NewMover(db, delayed.MoverConfig{}, mail)
+	mover := delayed.NewMover(client, nil, mail)
 	ended := make(chan error)
 	go func() { ended <- mover.Run(ctx) }()
 
@@ -41,7 +36,7 @@ func ExampleMover() {
 	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	for len(fetched.Jobs) == 0 {
-		_, _ = db.Wait(ctx, time.Second, fetched.Cursors...)
+		_, _ = client.DB().Wait(ctx, time.Second, fetched.Cursors...)
 		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
 	}
 	fmt.Println(fetched.Jobs[0].ID, string(fetched.Jobs[0].Args))
@@ -54,46 +49,8 @@ func ExampleMover() {
 	// context canceled
 }
 
-func ExampleSchedule() {
-	ctx := context.Background()
-	db, client := open(ctx)
-	defer func() { _ = db.Close() }()
-
-	morning := time.Date(2050, 1, 1, 6, 0, 0, 0, time.UTC)
-	report, err := delayed.Schedule(ctx, client, queue.Raw("report", nil), morning, queue.Options{})
-	fmt.Println(report, err)
-	fmt.Println(delayed.Reschedule(ctx, client, report, morning.Add(time.Hour)))
-
-	page, err := delayed.List(ctx, client, queue.DefaultQueue, queue.ListOptions{})
-	for _, job := range page.Jobs {
-		fmt.Println(job.Kind, job.Due.UTC(), err)
-	}
-	fmt.Println(delayed.Cancel(ctx, client, report))
-	// Output:
-	// default:0:d000000000000001 <nil>
-	// <nil>
-	// report 2050-01-01 07:00:00 +0000 UTC <nil>
-	// <nil>
-}
-
-func ExampleRunNow() {
-	ctx := context.Background()
-	db, client := open(ctx)
-	defer func() { _ = db.Close() }()
-
-	id, _ := client.Enqueue(ctx, queue.Raw("report", nil), &queue.Options{Delay: time.Hour})
-	fmt.Println(delayed.RunNow(ctx, client, id))
-	job, _ := client.Get(ctx, id)
-	fmt.Println(job.State)
-	fmt.Println(delayed.RunNow(ctx, client, id))
-	// Output:
-	// <nil>
-	// waiting
-	// retry default:0:d000000000000001: the job is in another state: it is waiting
-}
-
 func ExampleBackoff() {
-	b := delayed.Backoff{First: 5 * time.Second, Most: time.Minute, Jitter: -1}
+	b := delayed.Backoff{First: 5 * time.Second, Max: time.Minute, Jitter: -1}
 	for attempts := 1; attempts <= 5; attempts++ {
 		fmt.Println(b.Wait(attempts))
 	}
@@ -120,11 +77,11 @@ func ExamplePolicy() {
 
 func ExampleCron() {
 	ctx, cancel := context.WithCancel(context.Background())
-	db, client := open(ctx)
-	defer func() { _ = db.Close() }()
+	client := open(ctx)
+	defer client.Close()
 	mail, _ := client.ForPool("mail")
 
-	watch := delayed.NewCron(db, delayed.CronConfig{}, mail)
+	watch := delayed.NewCron(client, nil, mail)
 	ended := make(chan error)
 	go func() { ended <- watch.Run(ctx) }()
 
@@ -137,7 +94,7 @@ func ExampleCron() {
 	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	for len(fetched.Jobs) == 0 {
-		_, _ = db.Wait(ctx, time.Second, fetched.Cursors...)
+		_, _ = client.DB().Wait(ctx, time.Second, fetched.Cursors...)
 		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
 	}
 	job := fetched.Jobs[0]
@@ -154,9 +111,9 @@ func ExampleCron() {
 
 func ExampleAddSchedule() {
 	ctx := context.Background()
-	db, client := open(ctx)
-	defer func() { _ = db.Close() }()
-	_ = db.SetEmbeddedTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	client := open(ctx)
+	defer client.Close()
+	_ = client.DB().SetEmbeddedTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 
 	report := queue.CronSchedule{Name: "report", Expr: "30 6 * * 1-5", Zone: "Europe/Berlin", Kind: "report", CatchUp: queue.CatchUpLast}
 	fmt.Println(delayed.AddSchedule(ctx, client, report))
@@ -170,31 +127,32 @@ func ExampleAddSchedule() {
 	for _, info := range infos {
 		fmt.Println(info.Name, info.Expr, info.Zone, info.Next.UTC(), err)
 	}
-	fmt.Println(delayed.RemoveSchedule(ctx, client, queue.DefaultQueue, "report"))
 	// Output:
 	// true <nil>
 	// false <nil>
 	// schedule report: not valid: expression "30 6 30 2 *": it never fires: no month has such a day
 	// report 30 6 * * 1-5 Europe/Berlin 2026-11-23 05:30:00 +0000 UTC <nil>
-	// <nil>
 }
 
-func ExampleFireNow() {
+func ExampleSchedules() {
 	ctx := context.Background()
-	db, client := open(ctx)
-	defer func() { _ = db.Close() }()
+	client := open(ctx)
+	defer client.Close()
+	reports, _ := client.Queue("reports")
 
-	_, _ = delayed.AddSchedule(ctx, client, queue.CronSchedule{Name: "report", Expr: "@yearly", Kind: "report"})
-	id, err := delayed.FireNow(ctx, client, queue.DefaultQueue, "report")
+	_, _ = delayed.AddSchedule(ctx, client, queue.CronSchedule{Name: "report", Expr: "@yearly", Queue: "reports", Kind: "report"})
+	id, err := reports.RunSchedule(ctx, "report")
 	job, _ := client.Get(ctx, id)
 	fmt.Println(job.Kind, job.State, err)
 
-	infos, _ := delayed.Schedules(ctx, client, queue.DefaultQueue)
+	infos, _ := delayed.Schedules(ctx, client, "reports")
 	last := infos[0].Last[0]
 	fmt.Println(last.JobID == id, last.Manual)
+	fmt.Println(reports.RemoveSchedule(ctx, "report"))
 	// Output:
 	// report waiting <nil>
 	// true true
+	// <nil>
 }
 
 func ExampleNext() {

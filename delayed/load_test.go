@@ -31,7 +31,7 @@ func TestTenThousandJobsDueWithinASecondAreOnTime(t *testing.T) {
 // moveOverASecond gives how late jobs were that were due over one second.
 func moveOverASecond(t testing.TB, s *scene, jobs int) []time.Duration {
 	t.Helper()
-	stop := s.run(t, delayed.NewMover(s.db, delayed.MoverConfig{}, s.queue))
+	stop := s.run(t, delayed.NewMover(s.client, nil, s.queue))
 	defer stop()
 	begin := time.Now().Add(time.Second)
 	at := make([]time.Time, jobs)
@@ -109,7 +109,7 @@ func moveBacklog(t testing.TB, jobs, movers int) backlog {
 
 	begin := time.Now()
 	for range movers {
-		defer s.run(t, delayed.NewMover(s.db, delayed.MoverConfig{}, s.queue))()
+		defer s.run(t, delayed.NewMover(s.client, nil, s.queue))()
 	}
 	var took []time.Duration
 	for round := 0; movers == 0 && round < 5000 || movers > 0 && s.db.ZCard(ctx, s.key("delayed")).Val() > 0; round++ {

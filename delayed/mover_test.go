@@ -149,7 +149,7 @@ func TestDelayedJobsComeInTheOrderOfTheirTimes(t *testing.T) {
 		}
 		ids := s.delay(t, at...)
 		s.makeAllDue(t)
-		s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))
+		s.run(t, delayed.NewMover(s.client, nil, s.queue))
 		s.moved(t, len(ids))
 		lease, err := s.queue.OpenLease(t.Context(), "w", 0, nil)
 		if err != nil {
@@ -173,7 +173,7 @@ func TestDelayedJobsComeInTheOrderOfTheirTimes(t *testing.T) {
 func TestLoneMoverHearsOfAnEarlierJob(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
-		s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))
+		s.run(t, delayed.NewMover(s.client, nil, s.queue))
 		s.delay(t, time.Now().Add(time.Hour))
 		// Each is due before all that wait: one that isn't heard would be up
 		// to a minute late.
@@ -191,7 +191,7 @@ func TestDeafMoverIsWokenByItsOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := delayed.NewMover(nil, delayed.MoverConfig{})
+		m := delayed.NewMover(s.client, &delayed.Config{NoSignals: true})
 		s.run(t, m)
 		m.Add(s.queue)
 		s.delay(t, time.Now().Add(time.Hour))
@@ -211,7 +211,7 @@ func TestDeafMoverIsWokenByItsOwner(t *testing.T) {
 func TestQueueAddedToARunningMoverIsServedAndListenedTo(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
-		m := delayed.NewMover(db, delayed.MoverConfig{})
+		m := delayed.NewMover(s.client, nil)
 		s.run(t, m)
 		m.Add(s.queue)
 		for i := range 2 {
@@ -229,7 +229,7 @@ func TestAnotherMoverTakesOverFromADeadOne(t *testing.T) {
 		if moved, err := s.queue.MoveDue(t.Context(), "dead"); err != nil || !moved.Waker {
 			t.Fatalf("%+v, %v; want to be the one to come", moved, err)
 		}
-		s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))
+		s.run(t, delayed.NewMover(s.client, nil, s.queue))
 		// Within 250 ms, and what a busy machine takes.
 		if late := s.moved(t, 1)[0]; late > time.Second {
 			t.Errorf("came %s late", late)
@@ -246,7 +246,7 @@ func TestManyMoversMoveEachJobOnce(t *testing.T) {
 			at[i] = now.Add(time.Duration(i) * time.Millisecond)
 		}
 		for i := range 4 {
-			stop := s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))
+			stop := s.run(t, delayed.NewMover(s.client, nil, s.queue))
 			if i == 0 {
 				defer time.AfterFunc(250*time.Millisecond, stop).Stop() // in the middle
 			}
@@ -264,7 +264,7 @@ func TestMoverGoesOnWhenRedisHasBeenAway(t *testing.T) {
 	server := redistest.Start(t)
 	db := redistest.Open(t, server.URL(0))
 	s := newScene(t, db)
-	s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))
+	s.run(t, delayed.NewMover(s.client, nil, s.queue))
 	s.delay(t, time.Now().Add(10*time.Millisecond))
 	s.moved(t, 1)
 	server.Kill()

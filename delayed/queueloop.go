@@ -17,39 +17,41 @@ const (
 	// maxWait bounds the wait between two steps: Redis's clock may jump.
 	maxWait = time.Minute
 
-	// One of several loops of a queue comes on time, and the others between
-	// these after it. The longer leaves a margin to the promise of 250 ms.
+	// One of several loops of a queue comes on time, and the others with a delay
+	// between these two. The longer leaves a margin to the 250 ms of the package's
+	// guarantee.
 	minBackupDelay = 50 * time.Millisecond
 	maxBackupDelay = 200 * time.Millisecond
 
-	// maxYield is the longest that a loop with more to do leaves Redis alone
+	// maxYield bounds how long a loop with more to do leaves Redis to others
 	// between two steps.
 	maxYield = 10 * time.Millisecond
 
-	// maxStepLock is how long one step can keep the others waiting, as where
-	// one node of a cluster does not answer.
+	// maxStepLock bounds how long one step delays the others, for example if one
+	// node of a cluster does not answer.
 	maxStepLock = 2 * maxYield
 
-	// maxListen bounds one blocked read. A read whose set of queues is out of
-	// date goes on until then and keeps its connection.
+	// maxListen bounds one blocked read. A read of an outdated set of queues goes
+	// on until then and keeps its connection.
 	maxListen = 2 * time.Second
 
-	// settleTime gathers changes of the set of queues, so that only a few such
-	// reads are left behind.
+	// settleTime is how long changes of the set of queues are collected, so that
+	// there are few such reads.
 	settleTime = 250 * time.Millisecond
 )
 
-// redisBackoff is the wait after an error of Redis, which itself comes only when
-// the patience of a call is used up.
-var redisBackoff = Backoff{First: 100 * time.Millisecond, Most: 30 * time.Second}
+// newRedisBackoff returns the pauses after errors of Redis.
+func newRedisBackoff() rdb.Backoff {
+	return rdb.Backoff{First: 100 * time.Millisecond, Max: 30 * time.Second}
+}
 
-// A step does what is due in one queue, up to some amount, and returns the wait
-// until the next step: zero where more is due.
+// A step does a bounded part of what is due in one queue, and returns the wait until
+// the next step: zero if more is due.
 type step func(ctx context.Context) (wait time.Duration, err error)
 
-// waitUntil returns the wait until the next time of a queue, which is below zero
-// where there is none. first reports whether this loop is the one to come on
-// time. Redis rounds its clock down, so the time has come when the wait is over.
+// waitUntil returns the wait until the next time of a queue. A negative next means that
+// there is none, and first that this loop is the one to come on time. Redis rounds its
+// clock down, so the time has come when the wait is over.
 func waitUntil(next time.Duration, first bool) time.Duration {
 	switch {
 	case next < 0:
@@ -63,36 +65,38 @@ func waitUntil(next time.Duration, first bool) time.Duration {
 // A queueLoop serves one queue.
 type queueLoop struct {
 	name  string
-	queue *queue.PoolQueue // whose signals wake the loop
+	queue *queue.PoolQueue // its signals wake the loop
 	step  step
-	woken chan struct{} // holds at most one
+	woken chan struct{} // has a buffer of one
 	stop  context.CancelFunc
 }
 
-// queueLoops call a step for each of some queues whenever something is due in
-// it, or a signal says so. The steps of different queues follow one another.
+// queueLoops calls a step for each of some queues whenever something is due in it, or a
+// signal wakes it. The steps of different queues run one after another.
 type queueLoops struct {
-	db     *rdb.DB          // where signals are read; nil: the owner calls wake
-	signal queue.SignalKind // that wakes a loop
+	client  *queue.Client
+	config  Config
+	signal  queue.SignalKind // that wakes a loop
+	failure string           // what an error of Redis means, for the log
 
-	stepFailed   func(ctx context.Context, queue string, wait time.Duration, err error)
-	listenFailed func(ctx context.Context, wait time.Duration, err error)
-
-	stepLock chan struct{} // held for a step, and given in the order of request
+	stepLock chan struct{} // held during a step, and acquired in the order of request
 
 	mu      sync.Mutex
 	loops   map[string]*queueLoop
 	running bool
 	ctx     context.Context    // of the loops; nil while none may start
 	started sync.WaitGroup     // a goroutine for each loop
-	changed context.CancelFunc // tells the listener of another set of loops
+	changed context.CancelFunc // called when the set of loops has changed
 }
 
-func newQueueLoops(db *rdb.DB, signal queue.SignalKind) *queueLoops {
-	return &queueLoops{db: db, signal: signal, stepLock: make(chan struct{}, 1), loops: map[string]*queueLoop{}}
+func newQueueLoops(client *queue.Client, config Config, signal queue.SignalKind, failure string) *queueLoops {
+	return &queueLoops{
+		client: client, config: config, signal: signal, failure: failure,
+		stepLock: make(chan struct{}, 1), loops: map[string]*queueLoop{},
+	}
 }
 
-// add serves one more queue. It does nothing if the queue is served already.
+// add starts a loop for one more queue. It does nothing if the queue has one.
 func (l *queueLoops) add(name string, q *queue.PoolQueue, step step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +109,7 @@ func (l *queueLoops) add(name string, q *queue.PoolQueue, step step) {
 	l.announceLocked()
 }
 
-// remove ends the loop of a queue, without waiting for a step under way.
+// remove ends the loop of a queue. It does not wait for a running step.
 func (l *queueLoops) remove(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,20 +133,20 @@ func (l *queueLoops) wake(name string) {
 	}
 }
 
-// run serves the queues until ctx is done, waits for steps under way and returns
-// the cause of ctx's end. A second run at the same time is an error.
+// run runs the loops until ctx is done, waits for running steps and returns the cause
+// of the end of ctx. A second run at the same time is an error.
 func (l *queueLoops) run(ctx context.Context) error {
 	l.mu.Lock()
 	if l.running {
 		l.mu.Unlock()
-		return errors.New("this mover runs already: call Run once, or make another one")
+		return errors.New("Run is running already: call it once, or create another one")
 	}
 	l.running, l.ctx = true, ctx
 	for _, loop := range l.loops {
 		l.startLocked(loop)
 	}
 	l.mu.Unlock()
-	if l.db != nil {
+	if !l.config.NoSignals {
 		l.listen(ctx)
 	}
 	<-ctx.Done()
@@ -166,7 +170,7 @@ func (l *queueLoops) startLocked(loop *queueLoop) {
 	l.started.Go(func() { l.serve(ctx, loop) })
 }
 
-// announceLocked tells the listener that the set of loops has changed.
+// announceLocked makes listen read the signals of the current set of loops.
 func (l *queueLoops) announceLocked() {
 	if l.changed != nil {
 		l.changed()
@@ -175,25 +179,27 @@ func (l *queueLoops) announceLocked() {
 
 // serve calls the steps of one queue until ctx is done.
 func (l *queueLoops) serve(ctx context.Context, loop *queueLoop) {
-	failures := 0
-	for ctx.Err() == nil {
+	for backoff := newRedisBackoff(); ctx.Err() == nil; {
 		wait, err := l.lockedStep(ctx, loop)
 		if err == nil {
-			failures = 0
+			backoff.Reset()
 			loop.sleep(ctx, wait)
 			continue
 		}
-		if ctx.Err() != nil {
-			return
-		}
-		failures++
-		wait = redisBackoff.Wait(failures)
-		l.stepFailed(ctx, loop.name, wait, err)
-		_ = rdb.Sleep(ctx, wait) // a signal does not end it: Redis is still in trouble
+		l.pauseAfter(ctx, err, &backoff, "queue", loop.name) // signals do not end it
 	}
 }
 
-// lockedStep calls a step while it holds the step lock.
+// pauseAfter logs an error of Redis and pauses, unless ctx is done.
+func (l *queueLoops) pauseAfter(ctx context.Context, err error, backoff *rdb.Backoff, attrs ...any) {
+	if ctx.Err() == nil {
+		pause := backoff.Next()
+		l.config.Logger.With(attrs...).WarnContext(ctx, l.failure+": an error of Redis", "again_in", pause, "error", err)
+		_ = rdb.Sleep(ctx, pause)
+	}
+}
+
+// lockedStep calls a step while it holds the step lock, for at most maxStepLock.
 func (l *queueLoops) lockedStep(ctx context.Context, loop *queueLoop) (time.Duration, error) {
 	select {
 	case l.stepLock <- struct{}{}:
@@ -204,14 +210,14 @@ func (l *queueLoops) lockedStep(ctx context.Context, loop *queueLoop) (time.Dura
 	defer unlock()
 	defer time.AfterFunc(maxStepLock, unlock).Stop()
 	select {
-	case <-loop.woken: // this step is the answer
+	case <-loop.woken: // by this step
 	default:
 	}
 	begin := time.Now()
 	wait, err := loop.step(ctx)
 	if err == nil && wait <= 0 {
-		// The time as seen from here counts what others made Redis do
-		// meanwhile: the busier it is, the longer it is left to others.
+		// This time includes the work of Redis for other clients: the busier it is,
+		// the longer it is left to them.
 		_ = rdb.Sleep(ctx, min(time.Since(begin), maxYield))
 	}
 	return wait, err
@@ -220,7 +226,7 @@ func (l *queueLoops) lockedStep(ctx context.Context, loop *queueLoop) (time.Dura
 func (q *queueLoop) wake() {
 	select {
 	case q.woken <- struct{}{}:
-	default: // it has a step before it anyway
+	default: // it will make a step anyway
 	}
 }
 
@@ -238,17 +244,16 @@ func (q *queueLoop) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// listen wakes loops by the signals of their queues until ctx is done.
+// listen reads the signals of the queues and wakes their loops, until ctx is done.
 func (l *queueLoops) listen(ctx context.Context) {
-	marks := map[string]rdb.Mark{}
-	failures := 0
-	for ctx.Err() == nil {
+	cursors := map[string]queue.StreamCursor{}
+	for backoff := newRedisBackoff(); ctx.Err() == nil; {
 		current, stop := context.WithCancel(ctx)
 		loops := l.all(stop)
 		var err error
-		if marks, err = l.hear(ctx, loops, marks); err == nil {
-			failures = 0
-			err = l.awaitSignal(current, marks)
+		if cursors, err = l.readSignals(ctx, loops, cursors); err == nil {
+			backoff.Reset()
+			err = l.awaitSignal(current, cursors)
 		}
 		outdated := current.Err() != nil
 		stop()
@@ -257,15 +262,12 @@ func (l *queueLoops) listen(ctx context.Context) {
 		case outdated:
 			_ = rdb.Sleep(ctx, settleTime)
 		case err != nil:
-			failures++
-			wait := redisBackoff.Wait(failures)
-			l.listenFailed(ctx, wait, err)
-			_ = rdb.Sleep(ctx, wait)
+			l.pauseAfter(ctx, err, &backoff)
 		}
 	}
 }
 
-// all returns the loops, and has changed called when they are no longer all.
+// all returns the loops. changed is called when their set changes.
 func (l *queueLoops) all(changed context.CancelFunc) []*queueLoop {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,18 +275,18 @@ func (l *queueLoops) all(changed context.CancelFunc) []*queueLoop {
 	return slices.Collect(maps.Values(l.loops))
 }
 
-// hear reads the signals after the marks, wakes loops, and returns the marks to
-// go on with.
-func (l *queueLoops) hear(ctx context.Context, loops []*queueLoop, marks map[string]rdb.Mark) (map[string]rdb.Mark, error) {
-	next := make(map[string]rdb.Mark, len(loops))
+// readSignals reads the signals after the cursors, wakes loops, and returns the next
+// cursors.
+func (l *queueLoops) readSignals(ctx context.Context, loops []*queueLoop, cursors map[string]queue.StreamCursor) (map[string]queue.StreamCursor, error) {
+	next := make(map[string]queue.StreamCursor, len(loops))
 	for _, loop := range loops {
-		mark, known := marks[loop.name]
-		signals, mark, err := loop.queue.Signals(ctx, mark)
+		cursor, known := cursors[loop.name]
+		signals, cursor, err := loop.queue.Signals(ctx, cursor)
 		if err != nil {
-			return marks, err
+			return cursors, err
 		}
-		next[loop.name] = mark
-		// What came before the first mark was not heard.
+		next[loop.name] = cursor
+		// A signal before the first cursor was not read.
 		if !known || slices.ContainsFunc(signals, func(s queue.Signal) bool { return s.Kind == l.signal }) {
 			loop.wake()
 		}
@@ -292,18 +294,18 @@ func (l *queueLoops) hear(ctx context.Context, loops []*queueLoop, marks map[str
 	return next, nil
 }
 
-// awaitSignal blocks until there is a signal, there may be one, or ctx is done.
-func (l *queueLoops) awaitSignal(ctx context.Context, marks map[string]rdb.Mark) error {
-	if len(marks) == 0 {
+// awaitSignal blocks until there may be a signal, or ctx is done.
+func (l *queueLoops) awaitSignal(ctx context.Context, cursors map[string]queue.StreamCursor) error {
+	if len(cursors) == 0 {
 		<-ctx.Done()
 		return nil
 	}
-	places := slices.Collect(maps.Values(marks))
+	places := slices.Collect(maps.Values(cursors))
 	for {
 		begin := time.Now()
-		news, err := l.db.Wait(ctx, maxListen, places...)
-		// A wait that ends early without news has lost its connection:
-		// the next call finds out.
+		news, err := l.client.DB().Wait(ctx, maxListen, places...)
+		// A wait that ends early without news has lost its connection: the next
+		// call returns the error.
 		if news || err != nil || time.Since(begin) < maxListen {
 			return err
 		}

@@ -60,7 +60,7 @@ func runFor(t *testing.T, d time.Duration, fakes ...*fakeQueue) {
 }
 
 func deaf(fakes ...*fakeQueue) *Mover {
-	m := NewMover(nil, MoverConfig{Logger: slog.New(slog.DiscardHandler)})
+	m := NewMover(nil, &Config{Logger: slog.New(slog.DiscardHandler), NoSignals: true})
 	for _, f := range fakes {
 		m.loops.add(f.name, nil, f.step)
 	}

@@ -13,11 +13,11 @@ import (
 	"skidway/queue"
 )
 
-// schedule adds a job for in an hour.
+// schedule adds a job that is due in an hour.
 func (s *scene) schedule(t *testing.T, options queue.Options) string {
 	t.Helper()
-	options.Queue = s.queue.Name()
-	id, err := delayed.Schedule(t.Context(), s.client, queue.Raw("k", nil), time.Now().Add(time.Hour), options)
+	options.Queue, options.At = s.queue.Name(), time.Now().Add(time.Hour)
+	id, err := s.client.Enqueue(t.Context(), queue.Raw("k", nil), &options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestScheduledJobWaitsForItsTime(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
 		at := time.Now().Add(time.Hour)
-		id, err := delayed.Schedule(t.Context(), s.client, queue.Raw("k", nil), at, queue.Options{Queue: "mail"})
+		id, err := s.client.Enqueue(t.Context(), queue.Raw("k", nil), &queue.Options{Queue: "mail", At: at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,34 +48,12 @@ func TestScheduledJobWaitsForItsTime(t *testing.T) {
 	})
 }
 
-func TestScheduleWithoutOneTimeIsRefused(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, redistest.DB(t))
-	soon := time.Now().Add(time.Hour)
-	for name, c := range map[string]struct {
-		at      time.Time
-		options queue.Options
-	}{
-		"none":          {time.Time{}, queue.Options{}},
-		"two":           {soon, queue.Options{At: soon}},
-		"and a delay":   {soon, queue.Options{Delay: time.Second}},
-		"in a lifetime": {soon.AddDate(101, 0, 0), queue.Options{}},
-	} {
-		if id, err := delayed.Schedule(t.Context(), s.client, queue.Raw("k", nil), c.at, c.options); !errors.Is(err, queue.ErrInvalid) {
-			t.Errorf("%s: got %q, %v; want ErrInvalid", name, id, err)
-		}
-	}
-	if err := delayed.Reschedule(t.Context(), s.client, s.schedule(t, queue.Options{}), time.Time{}); !errors.Is(err, queue.ErrInvalid) {
-		t.Errorf("rescheduled to no time: %v, want ErrInvalid", err)
-	}
-}
-
 func TestCancelledJobIsGoneAndItsKeyFree(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
 		key := queue.Options{Unique: queue.Unique{Key: "daily"}}
 		id := s.schedule(t, key)
-		if err := delayed.Cancel(t.Context(), s.client, id); err != nil {
+		if _, err := s.client.Cancel(t.Context(), id, queue.OnlyIf(queue.Delayed)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.client.Get(t.Context(), id); !errors.Is(err, queue.ErrNoJob) {
@@ -90,7 +68,7 @@ func TestJobRunNowIsInTheDueLine(t *testing.T) {
 		s := newScene(t, db)
 		id := s.schedule(t, queue.Options{})
 		s.due[id] = time.Now().Add(-time.Hour).UnixMilli()
-		if err := delayed.RunNow(t.Context(), s.client, id); err != nil {
+		if err := s.client.Retry(t.Context(), id, queue.OnlyIf(queue.Delayed)); err != nil {
 			t.Fatal(err)
 		}
 		s.moved(t, 1)
@@ -103,11 +81,11 @@ func TestJobRunNowIsInTheDueLine(t *testing.T) {
 func TestRescheduledJobMovesAtItsNewTime(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
-		s.run(t, delayed.NewMover(db, delayed.MoverConfig{}, s.queue))
+		s.run(t, delayed.NewMover(s.client, nil, s.queue))
 		id := s.schedule(t, queue.Options{})
 		at := time.Now().Add(30 * time.Millisecond)
 		s.due[id] = at.UnixMilli()
-		if err := delayed.Reschedule(t.Context(), s.client, id, at); err != nil {
+		if err := s.client.Reschedule(t.Context(), id, at); err != nil {
 			t.Fatal(err)
 		}
 		s.moved(t, 1)
@@ -118,10 +96,15 @@ func TestJobThatIsNotDelayedIsLeftAlone(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScene(t, db)
 		operations := map[string]func(context.Context, *queue.Client, string) error{
-			"cancel":  delayed.Cancel,
-			"run now": delayed.RunNow,
+			"cancel": func(ctx context.Context, c *queue.Client, id string) error {
+				_, err := c.Cancel(ctx, id, queue.OnlyIf(queue.Delayed))
+				return err
+			},
+			"run now": func(ctx context.Context, c *queue.Client, id string) error {
+				return c.Retry(ctx, id, queue.OnlyIf(queue.Delayed))
+			},
 			"reschedule": func(ctx context.Context, c *queue.Client, id string) error {
-				return delayed.Reschedule(ctx, c, id, time.Now().Add(time.Hour))
+				return c.Reschedule(ctx, id, time.Now().Add(time.Hour))
 			},
 		}
 		for state, id := range s.others(t) {
@@ -183,12 +166,9 @@ func TestListHasDelayedJobsByTheirTimes(t *testing.T) {
 		soon := time.Now().Add(time.Hour)
 		ids := s.delay(t, soon.Add(time.Minute), soon)
 		s.others(t)
-		page, err := delayed.List(t.Context(), s.client, "mail", queue.ListOptions{})
+		page, err := s.queue.List(t.Context(), queue.Delayed, nil)
 		if err != nil || len(page.Jobs) != 2 || page.Jobs[0].ID != ids[1] || page.Jobs[1].ID != ids[0] || page.Next != "" {
 			t.Errorf("%+v, %v; want jobs %v, the last first", page, err, ids)
-		}
-		if _, err := delayed.List(t.Context(), s.client, "no name!", queue.ListOptions{}); !errors.Is(err, queue.ErrInvalid) {
-			t.Errorf("list of what is no queue: %v, want ErrInvalid", err)
 		}
 	})
 }
@@ -339,7 +319,7 @@ func TestFireNowAddsAJobAndLeavesTheTimesAlone(t *testing.T) {
 		s := newScene(t, db)
 		s.put(t, s.daily("a"))
 		next := s.info(t, "a").Next
-		id, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a")
+		id, err := s.queue.RunSchedule(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +331,7 @@ func TestFireNowAddsAJobAndLeavesTheTimesAlone(t *testing.T) {
 		if len(info.Last) != 1 || info.Last[0].JobID != id || !info.Last[0].Manual || !info.Next.Equal(next) {
 			t.Errorf("afterwards %+v", info)
 		}
-		if _, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "b"); !errors.Is(err, queue.ErrNoSchedule) {
+		if _, err := s.queue.RunSchedule(t.Context(), "b"); !errors.Is(err, queue.ErrNoSchedule) {
 			t.Errorf("an unknown one gave %v", err)
 		}
 	})
@@ -363,11 +343,11 @@ func TestFireNowWithALostReplyAddsOneJob(t *testing.T) {
 	proxy := redistest.StartProxy(t, url)
 	s := newScene(t, redistest.Open(t, proxy.URL))
 	s.put(t, s.daily("a"))
-	if _, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a"); err != nil { // the server knows the scripts now
+	if _, err := s.queue.RunSchedule(t.Context(), "a"); err != nil { // the server knows the scripts now
 		t.Fatal(err)
 	}
 	lost := proxy.DropReply(2)
-	id, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a")
+	id, err := s.queue.RunSchedule(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,16 +363,16 @@ func TestFiringIsHeldByTheJobWithItsUniqueKey(t *testing.T) {
 		schedule := s.everySecond("a")
 		schedule.Options.Unique = queue.Unique{Key: "one at a time"}
 		s.put(t, schedule)
-		first, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a")
+		first, err := s.queue.RunSchedule(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var held *queue.DuplicateError
-		if _, err := delayed.FireNow(t.Context(), s.client, s.queue.Name(), "a"); !errors.As(err, &held) || held.Owner != first {
+		if _, err := s.queue.RunSchedule(t.Context(), "a"); !errors.As(err, &held) || held.Owner != first {
 			t.Errorf("fired again: %v, want it held by %s", err, first)
 		}
 		mark := rdb.Mark{Key: s.key("normal:fresh"), ID: "0"}
-		s.watch(t, db, delayed.CronConfig{})
+		s.watch(t, db, delayed.Config{})
 		// Another schedule shows that some seconds were fired.
 		s.put(t, s.everySecond("b"))
 		s.jobs(t, 3)

@@ -11,16 +11,16 @@ import (
 	"skidway/queue"
 )
 
-// maxNext bounds what [Next] gives.
+// maxNext is the maximal number of times that [Next] returns.
 const maxNext = 10000
 
-// searchYears is for how long a time is looked for that matches all fields: the
-// rarest, 29 February, can be eight years away.
+// searchYears bounds the search for a time that matches all fields: the rarest, 29
+// February, can be eight years away.
 const searchYears = 9
 
-// Next gives the first n times, at most 10,000, after from at which a schedule
-// fires. An error that wraps [queue.ErrInvalid] says what is wrong with the
-// expression or the zone. See the package's documentation for both.
+// Next returns the first n times after from at which a schedule fires; n is at most
+// 10,000. An error wraps [queue.ErrInvalid] if the expression or the zone cannot be
+// parsed. The package's documentation describes both.
 func Next(expr, zone string, from time.Time, n int) ([]time.Time, error) {
 	if n < 0 || n > maxNext {
 		return nil, fmt.Errorf("%w: %d times: want 0 to %d", queue.ErrInvalid, n, maxNext)
@@ -36,13 +36,13 @@ func Next(expr, zone string, from time.Time, n int) ([]time.Time, error) {
 	return times, nil
 }
 
-// A timetable says when a schedule fires: by the clock on the wall of a zone, or
-// in steps.
+// A timetable has the times at which a schedule fires: times of the wall clock of a
+// zone, or steps.
 type timetable struct {
 	zone   *time.Location
-	wall   *cron.SpecSchedule // asked with times of zone that pretend to be UTC
+	wall   *cron.SpecSchedule // its times are wall clock times of zone, stored as UTC
 	steady bool               // wall fires in every hour
-	every  time.Duration      // without wall
+	every  time.Duration      // the step, if wall is nil
 }
 
 func parseTimetable(expr, zone string) (*timetable, error) {
@@ -68,7 +68,7 @@ func parseTimetable(expr, zone string) (*timetable, error) {
 
 func parseZone(name string) (*time.Location, error) {
 	if name == "Local" {
-		return nil, fmt.Errorf(`%w: zone "Local" is another one on each machine: give its name, as in Europe/Berlin`, queue.ErrInvalid)
+		return nil, fmt.Errorf(`%w: zone "Local" differs between hosts: use a name such as Europe/Berlin`, queue.ErrInvalid)
 	}
 	location, err := time.LoadLocation(name)
 	if err != nil {
@@ -90,7 +90,7 @@ func parseStep(text string) (time.Duration, error) {
 
 func parseFields(expr string) (*cron.SpecSchedule, error) {
 	if strings.Contains(expr, "TZ=") {
-		return nil, errors.New("the zone is given beside the expression, not in it")
+		return nil, errors.New("the zone has a field of its own beside the expression")
 	}
 	parser, err := cron.TryNewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom)
 	if err != nil {
@@ -102,10 +102,10 @@ func parseFields(expr string) (*cron.SpecSchedule, error) {
 	}
 	fields, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return nil, errors.New("it is not understood")
+		return nil, errors.New("it is not supported")
 	}
 	fields.Location = time.UTC
-	// The parser takes a field such as "," for no value at all, and would look
+	// The parser accepts a field such as ",", which has no value, and would search
 	// for it second by second.
 	const values = 1<<60 - 1
 	for _, field := range []uint64{fields.Second, fields.Minute, fields.Hour, fields.Dom, fields.Month, fields.Dow} {
@@ -119,7 +119,7 @@ func parseFields(expr string) (*cron.SpecSchedule, error) {
 	return fields, nil
 }
 
-// next gives the first time after t at which the timetable fires, a whole second.
+// next returns the first time after one at which the timetable fires, a whole second.
 func (t *timetable) next(after time.Time) time.Time {
 	after = after.In(t.zone)
 	if t.wall == nil {
@@ -127,7 +127,7 @@ func (t *timetable) next(after time.Time) time.Time {
 	}
 	wanted := t.wall.Next(t.shown(after))
 	for !wanted.IsZero() {
-		// While the zone's offset stays, the wall's clock runs as any.
+		// While the zone's offset is the same, the wall clock runs like any clock.
 		end := sameOffsetUntil(after)
 		at := after.Add(wanted.Sub(onWall(after)))
 		if end.IsZero() || at.Before(end) {
@@ -138,25 +138,27 @@ func (t *timetable) next(after time.Time) time.Time {
 		if t.steady {
 			wanted = t.wall.Next(shows.Add(-time.Second))
 		}
-		if !wanted.After(shows) { // it was jumped over, or is just now
+		if !wanted.After(shows) { // the wall clock has jumped over it, or shows it now
 			return after
 		}
 	}
 	return time.Time{}
 }
 
-// sameOffsetUntil gives a time up to which the zone's offset stays; zero: for ever.
+// sameOffsetUntil returns a time up to which the zone's offset is the same; zero means
+// for ever.
 func sameOffsetUntil(t time.Time) time.Time {
 	_, end := t.ZoneBounds()
 	if !end.IsZero() && !end.After(t) {
-		// Package time takes every year for 365 days here, and so the last day
-		// of a leap year for none.
+		// Package time counts 365 days for every year here, and so omits the last day
+		// of a leap year.
 		end = t.Add(24 * time.Hour)
 	}
 	return end
 }
 
-// nextStep gives multiples since 1970, so that all who watch agree.
+// nextStep returns the next multiple of the step since 1970, which is the same for all
+// watches.
 func (t *timetable) nextStep(after time.Time) time.Time {
 	step := int64(t.every / time.Second)
 	seconds := after.Unix()
@@ -167,15 +169,15 @@ func (t *timetable) nextStep(after time.Time) time.Time {
 	return time.Unix(seconds-past+step, 0).In(t.zone)
 }
 
-// onWall is what the clock on the wall shows, as a time in UTC.
+// onWall returns the time of the wall clock, as a time in UTC.
 func onWall(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// shown is the latest time that the clock on the wall has shown so far: what has
-// been shown once doesn't come again. A timetable that fires in every hour goes
-// by what the clock shows now.
+// shown returns the latest time that the wall clock has shown so far, so that a time
+// that it shows twice fires once. For a timetable that fires in every hour it returns
+// what the wall clock shows now.
 func (t *timetable) shown(now time.Time) time.Time {
 	shows := onWall(now)
 	begin, _ := now.ZoneBounds()

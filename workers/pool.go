@@ -56,8 +56,9 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 	}
 	p.executor = &executor{config: c, client: client, sched: p.sched, soloWindow: soloWindow, unknown: unknownKind()}
 	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification()}
-	p.mover = delayed.NewMover(nil, delayed.MoverConfig{Name: p.name, Logger: c.Logger})
-	p.crons = delayed.NewCron(nil, delayed.CronConfig{Name: p.name, Logger: c.Logger})
+	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
+	p.mover = delayed.NewMover(client, timers)
+	p.crons = delayed.NewCron(client, timers)
 	Handle(p, p.forward)
 	return p
 }

@@ -222,6 +222,6 @@ func TestPoolFiresTheSchedulesOfItsQueues(t *testing.T) {
 			}
 			seen[job.Headers[queue.HeaderDue]] = true
 		}
-		f.must(delayed.RemoveSchedule(f.ctx, f.client, "q", "beat"))
+		f.must(f.queue.RemoveSchedule(f.ctx, "beat"))
 	})
 }

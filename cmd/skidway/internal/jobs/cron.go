@@ -126,11 +126,11 @@ first, and then from Redis with this command.`,
 		Example: "  skidway cron remove nightly",
 		Args:    cli.Args("NAME"),
 	}
-	c.RunE = onSchedule(a, c, func(ctx context.Context, client *queue.Client, queue, name string) error {
-		if err := delayed.RemoveSchedule(ctx, client, queue, name); err != nil {
+	c.RunE = onSchedule(a, c, func(ctx context.Context, q *queue.Queue, name string) error {
+		if err := q.RemoveSchedule(ctx, name); err != nil {
 			return err
 		}
-		a.Console.Notice("removed schedule %s of queue %s", name, queue)
+		a.Console.Notice("removed schedule %s of queue %s", name, q.Name())
 		return nil
 	})
 	return c
@@ -145,8 +145,8 @@ the schedule fires do not change.`,
 		Example: "  skidway cron run nightly",
 		Args:    cli.Args("NAME"),
 	}
-	c.RunE = onSchedule(a, c, func(ctx context.Context, client *queue.Client, queue, name string) error {
-		id, err := delayed.FireNow(ctx, client, queue, name)
+	c.RunE = onSchedule(a, c, func(ctx context.Context, q *queue.Queue, name string) error {
+		id, err := q.RunSchedule(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -158,13 +158,20 @@ the schedule fires do not change.`,
 // onSchedule returns the RunE of a command that changes the schedule in its first
 // argument, and adds the flag with its queue. Without that flag it looks for the
 // schedule in all queues.
-func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, client *queue.Client, queue, name string) error) func(*cobra.Command, []string) error {
+func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *queue.Queue, name string) error) func(*cobra.Command, []string) error {
 	var in string
 	queueFlag(c, &in)
 	return cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		name := args[0]
+		run := func(queue string) error {
+			q, err := client.Queue(queue)
+			if err != nil {
+				return err
+			}
+			return do(ctx, q, name)
+		}
 		if in != "" {
-			return do(ctx, client, in, name)
+			return run(in)
 		}
 		infos, err := schedules(ctx, a, client, "")
 		if err != nil {
@@ -180,7 +187,7 @@ func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, clien
 		case 0:
 			return fmt.Errorf("schedule %s: %w: 'skidway cron list' lists them", name, queue.ErrNoSchedule)
 		case 1:
-			return do(ctx, client, found[0], name)
+			return run(found[0])
 		}
 		return cli.WrongUsage("schedule %s is in the queues %s: say which with --queue", name, strings.Join(found, ", "))
 	})

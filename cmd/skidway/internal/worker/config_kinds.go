@@ -118,7 +118,7 @@ func (c *backoffConfig) policy() delayed.Policy {
 	if *c == (backoffConfig{}) {
 		return nil
 	}
-	return delayed.Backoff{First: time.Duration(c.First), Most: time.Duration(c.Most), Factor: c.Factor, Jitter: c.Jitter}.Policy()
+	return delayed.Backoff{First: time.Duration(c.First), Max: time.Duration(c.Most), Factor: c.Factor, Jitter: c.Jitter}.Policy()
 }
 
 func (c *KindSettings) kind() workers.Kind {
