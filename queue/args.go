@@ -5,23 +5,23 @@ import (
 	"fmt"
 )
 
-// Args are what a job of one kind is given. A type of one's own with a Kind is
-// written as JSON:
+// Args is the payload of a job. A type of your own is encoded as JSON:
 //
 //	type SendEmail struct{ To, Subject string }
+//
 //	func (SendEmail) Kind() string { return "email.send" }
 //
-// Bytes that are there already go in by [Raw].
+// Use [Raw] for bytes that are already encoded. Args may carry default options by
+// a method Options() *[Options]: a field that the caller of [Client.Enqueue]
+// leaves at its zero value is taken from them (Delay and At count as one field).
 type Args interface {
-	// Kind is 1 to 128 letters, digits, '.', '_', '-' or '/'. It must not
-	// depend on the value: handlers are found by the zero value's.
+	// Kind returns 1 to 128 letters, digits, '.', '_', '-' or '/'. It must not
+	// depend on the value: handlers are registered with the zero value's kind.
 	Kind() string
 }
 
-// ArgsWithOptions are args with default options: a field that the caller of
-// [Client.Enqueue] leaves at its zero value is taken from them. Delay and At
-// count as one field. Nil means no defaults.
-type ArgsWithOptions interface {
+// optionsArgs are args with default options. Options may return nil.
+type optionsArgs interface {
 	Args
 	Options() *Options
 }
@@ -33,7 +33,7 @@ type raw struct {
 
 func (r raw) Kind() string { return r.kind }
 
-// MarshalJSON gives the bytes, if they are JSON.
+// MarshalJSON returns the bytes if they are JSON.
 func (r raw) MarshalJSON() ([]byte, error) {
 	if !json.Valid(r.args) {
 		return nil, fmt.Errorf("%w: args of %s are not JSON", ErrInvalid, r.kind)
@@ -41,8 +41,8 @@ func (r raw) MarshalJSON() ([]byte, error) {
 	return r.args, nil
 }
 
-// Raw makes Args of a kind and bytes, JSON or any others, which are passed on as
-// they are.
+// Raw returns Args of a kind whose bytes, JSON or any others, are passed on
+// unchanged.
 func Raw(kind string, args []byte) Args { return raw{kind, args} }
 
 func marshal(args Args) ([]byte, error) {
@@ -58,10 +58,11 @@ func marshal(args Args) ([]byte, error) {
 	}
 }
 
-// maxName is the most bytes of a queue's or kind's name.
+// maxName is the maximum length of the names of queues and kinds, in bytes.
 const maxName = 128
 
-// checkName checks the name of a queue.
+// checkName returns an error if name is not a name such as that of a queue. what is
+// the name's role, for the error.
 func checkName(what, name string) error {
 	if !isName(name, false) {
 		return fmt.Errorf("%w: %s %.140q: use 1 to %d letters, digits, '.', '_' or '-'", ErrInvalid, what, name, maxName)
@@ -76,7 +77,8 @@ func checkKind(kind string) error {
 	return nil
 }
 
-// isName is called for every job: a regular expression would show in profiles.
+// isName reports whether name is valid. It runs for every job: a regular expression
+// would show in profiles.
 func isName(name string, slash bool) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -89,5 +91,6 @@ func isName(name string, slash bool) bool {
 	return name != "" && len(name) <= maxName
 }
 
-// Bytes gives args as a job carries them. Those of [Raw] are not copied.
+// MarshalArgs returns the bytes of args as a job carries them. Those of [Raw] are not
+// copied.
 func MarshalArgs(args Args) ([]byte, error) { return marshal(args) }

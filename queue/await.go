@@ -10,30 +10,29 @@ import (
 )
 
 const (
-	// askedFor is how long a question for the end of a job stands; it is
-	// asked again each askAgain, in case that a wake-up was lost with its
-	// connection. What was told stays readable for as long, see
+	// waitExpiry is how long Redis remembers that a client waits for a job. The
+	// client repeats the request every waitRefresh, in case a notification was
+	// lost with its connection. The outcome stays readable for as long, see
 	// lua/place.lua.
 	waitExpiry  = 30 * time.Second
 	waitRefresh = 10 * time.Second
 
-	// listenFor is how long one blocked read lasts.
+	// waitBlock is how long one blocked read lasts.
 	waitBlock = 5 * time.Second
 )
 
-// Wait blocks until a job has finished or is dead, or ctx is done, and gives the
-// job with its outcome and result, whether its result is retained or not. It
-// does not poll. Any number of calls of a client share one connection a queue.
-// [ErrNoJob] says that the job is gone and nobody told how: it was deleted, it
-// never was, or it had finished before anyone waited for it and its result was
-// not retained.
+// Wait blocks until a job has finished or is dead, or ctx is done, and returns the
+// job with its outcome and result, even if the result is not retained. It does not
+// poll; concurrent calls share one connection per queue. The error is [ErrNoJob] if
+// the job doesn't exist and no outcome was kept: it was deleted, or finished before
+// Wait was called without [Options.Retain].
 func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 	q, local, err := c.find(id)
 	if err != nil {
 		return nil, err
 	}
-	// First listen, then ask: what ends after the answer is heard.
-	told, leave, err := q.waiters.join(ctx, q, local)
+	// Join first, then ask Redis: an end after the reply is notified.
+	ended, leave, err := q.waiters.join(ctx, q, local)
 	if err != nil {
 		return nil, err
 	}
@@ -52,67 +51,67 @@ func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-told:
+		case <-ended:
 		case <-time.After(waitRefresh):
 		}
 	}
 }
 
-// listeners are all who wait in this process for the end of a job of one queue.
-// As long as there are some, one goroutine reads for all of them.
+// waiters are the calls of Wait for jobs of one queue in this process. While there
+// are some, one goroutine reads the stream of ended jobs for all of them.
 type waiters struct {
 	mu       sync.Mutex
 	channels map[string]map[chan struct{}]bool // by local id
 	reading  bool
 }
 
-// join makes a channel that is told when the job may have ended, and a function
-// that ends that.
-func (l *waiters) join(ctx context.Context, q *Queue, local string) (told chan struct{}, leave func(), err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.reading {
+// join returns a channel that receives when the job may have ended, and a function
+// that removes the channel.
+func (w *waiters) join(ctx context.Context, q *Queue, local string) (ended chan struct{}, leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reading {
 		mark, err := lastEntry(ctx, q.client.db, q.keys[keyDone])
 		if err != nil {
 			return nil, nil, err
 		}
-		l.reading = true
-		go l.read(context.WithoutCancel(ctx), q, mark)
+		w.reading = true
+		go w.read(context.WithoutCancel(ctx), q, mark)
 	}
-	told = make(chan struct{}, 1)
-	if l.channels == nil {
-		l.channels = map[string]map[chan struct{}]bool{}
+	ended = make(chan struct{}, 1)
+	if w.channels == nil {
+		w.channels = map[string]map[chan struct{}]bool{}
 	}
-	if l.channels[local] == nil {
-		l.channels[local] = map[chan struct{}]bool{}
+	if w.channels[local] == nil {
+		w.channels[local] = map[chan struct{}]bool{}
 	}
-	l.channels[local][told] = true
-	return told, func() { l.leave(local, told) }, nil
+	w.channels[local][ended] = true
+	return ended, func() { w.leave(local, ended) }, nil
 }
 
-func (l *waiters) leave(local string, told chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.channels[local], told)
-	if len(l.channels[local]) == 0 {
-		delete(l.channels, local)
+func (w *waiters) leave(local string, ended chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.channels[local], ended)
+	if len(w.channels[local]) == 0 {
+		delete(w.channels, local)
 	}
 }
 
-// read tells listeners until there are none. It outlives the last one by up to
-// listenFor: whoever comes meanwhile finds it reading, and a read that blocks
-// can't be taken back sooner anyway. Closing the DB ends it at once.
-func (l *waiters) read(ctx context.Context, q *Queue, mark string) {
-	for l.needed() {
+// read notifies waiters until there are none. It outlives the last one by up to
+// waitBlock: the next waiter finds it still reading, and a blocked read can't be
+// cancelled earlier anyway. Closing the DB ends it at once.
+func (w *waiters) read(ctx context.Context, q *Queue, mark string) {
+	for w.needed() {
 		streams, err := q.client.db.XRead(ctx, &redis.XReadArgs{
 			Streams: []string{q.keys[keyDone], mark}, Count: maxBatch, Block: waitBlock,
 		}).Result()
 		switch {
 		case err == nil:
-			mark = l.notify(streams[0].Messages, mark)
-		case errors.Is(err, redis.Nil): // nothing within listenFor
+			mark = w.notify(streams[0].Messages, mark)
+		case errors.Is(err, redis.Nil): // nothing within waitBlock
 		case errors.Is(err, redis.ErrClosed):
-			l.notifyAll() // they find out by asking again
+			w.notifyAll() // they ask Redis, which returns the error
 			time.Sleep(time.Millisecond)
 		default:
 			time.Sleep(time.Second)
@@ -120,39 +119,39 @@ func (l *waiters) read(ctx context.Context, q *Queue, mark string) {
 	}
 }
 
-// wanted reports whether anybody listens, and otherwise ends the reading.
-func (l *waiters) needed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.reading = len(l.channels) > 0
-	return l.reading
+// needed reports whether there are waiters. If not, the reader must stop.
+func (w *waiters) needed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reading = len(w.channels) > 0
+	return w.reading
 }
 
-// hear tells those whose job has ended, and gives the mark after it.
-func (l *waiters) notify(entries []redis.XMessage, mark string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// notify wakes the waiters of ended jobs and returns the id of the last entry.
+func (w *waiters) notify(entries []redis.XMessage, mark string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, entry := range entries {
 		mark = entry.ID
 		local, _ := entry.Values["id"].(string)
-		notifyEach(l.channels[local])
+		notifyEach(w.channels[local])
 	}
 	return mark
 }
 
-func (l *waiters) notifyAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, of := range l.channels {
-		notifyEach(of)
+func (w *waiters) notifyAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, channels := range w.channels {
+		notifyEach(channels)
 	}
 }
 
-func notifyEach(all map[chan struct{}]bool) {
-	for told := range all {
+func notifyEach(channels map[chan struct{}]bool) {
+	for ended := range channels {
 		select {
-		case told <- struct{}{}:
-		default: // told already, and has not looked yet
+		case ended <- struct{}{}:
+		default: // a notification is pending
 		}
 	}
 }

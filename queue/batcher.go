@@ -8,23 +8,23 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A batcher lets single calls from many goroutines share round trips: while a
-// batch is on its way, those that come gather for the next. Several batches on
-// their way at once would be smaller ones (measured: slower).
+// A batcher lets concurrent calls of Enqueue share round trips: while a batch is on
+// its way, calls gather for the next one. Several batches at once would be smaller
+// (measured: slower).
 type batcher struct {
 	mu      sync.Mutex
 	waiting []call
-	sending bool // a batch is on its way
+	sending bool // whether a batch is on its way
 }
 
-// A call is one job and where its result goes.
+// A call is one job and the channel for its result.
 type call struct {
 	job    encodedJob
 	result chan Result
 }
 
-// add blocks until the job's batch is back. Where ctx is done before, the job may
-// have been added or not.
+// add blocks until the job's batch was sent. If ctx is done earlier, the job may or may
+// not have been added.
 func (b *batcher) add(ctx context.Context, q *Queue, job encodedJob) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -33,27 +33,27 @@ func (b *batcher) add(ctx context.Context, q *Queue, job encodedJob) (string, er
 	if !b.sending {
 		b.sending = true
 		b.mu.Unlock()
-		// Alone: no other goroutine needs to be woken, which takes longer than
-		// all the rest.
+		// Send from this goroutine: waking another one takes longer than all the
+		// rest.
 		result := q.enqueue(ctx, []encodedJob{job})[0]
 		if calls := b.next(nil); len(calls) > 0 {
 			go b.sendAll(context.WithoutCancel(ctx), q, calls)
 		}
 		return result.ID, result.Err
 	}
-	mine := call{job, make(chan Result, 1)}
-	b.waiting = append(b.waiting, mine)
+	c := call{job, make(chan Result, 1)}
+	b.waiting = append(b.waiting, c)
 	b.mu.Unlock()
 	select {
-	case result := <-mine.result:
+	case result := <-c.result:
 		return result.ID, result.Err
 	case <-ctx.Done():
 		return "", &rdb.OutcomeUnknownError{Op: "enqueue", Err: context.Cause(ctx)}
 	}
 }
 
-// next takes the calls of the next batch. When there are none the next caller
-// goes alone.
+// next returns the calls of the next batch. If there are none, the next call of add
+// sends its job itself.
 func (b *batcher) next(calls []call) []call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *batcher) next(calls []call) []call {
 	return calls
 }
 
-// sendAll sends batch after batch until none waits.
+// sendAll sends batches until no call is waiting.
 func (b *batcher) sendAll(ctx context.Context, q *Queue, calls []call) {
 	var jobs []encodedJob
 	for ; len(calls) > 0; calls = b.next(calls[:0]) {
@@ -82,8 +82,8 @@ func (b *batcher) sendAll(ctx context.Context, q *Queue, calls []call) {
 		for i, result := range q.enqueue(ctx, jobs) {
 			calls[i].result <- result
 		}
-		// Let those who were just served come again before the next batch
-		// leaves: measured, half as many jobs again.
+		// Let the callers enqueue their next jobs before the next batch is sent
+		// (measured: 50 % more jobs per second).
 		runtime.Gosched()
 		clear(calls)
 		clear(jobs)

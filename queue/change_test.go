@@ -285,7 +285,7 @@ func TestBulkChangesReachAllJobsOfAStateAndNoOthers(t *testing.T) {
 			if left := d.all(c.state, 100); len(left) != 0 {
 				t.Errorf("%s: %d jobs are left", name, len(left))
 			}
-			if _, err := d.queue.Purge(ctx); err != nil {
+			if _, err := d.queue.DeleteAll(ctx, queue.Waiting, queue.Filter{}); err != nil {
 				t.Error(err)
 			}
 			if left := d.traces(); len(left) > 0 {
@@ -321,7 +321,7 @@ func TestPurgeKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
 		held := d.fetch(l, 1)
 		d.add("a", queue.Options{})
 		d.add("a", queue.Options{Priority: queue.Low, Unique: queue.Unique{Key: "k"}})
-		if n, err := d.queue.Purge(t.Context()); n != 2 || err != nil {
+		if n, err := d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); n != 2 || err != nil {
 			t.Fatalf("purged %d: %v", n, err)
 		}
 		d.end(l, queue.AttemptSucceeded, held...)

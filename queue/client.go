@@ -10,20 +10,20 @@ import (
 	"skidway"
 )
 
-// DefaultMaxPayload is the most bytes of a job's args.
+// DefaultMaxPayload is the default of [Config.MaxPayload].
 const DefaultMaxPayload = 1 << 20
 
 // Config of a [Client]. The zero value is ready to use.
 type Config struct {
-	// MaxPayload is the most bytes of a job's args, before they are packed;
-	// zero means [DefaultMaxPayload].
+	// MaxPayload is the maximum size of a job's args in bytes, before they are
+	// compressed. Zero means [DefaultMaxPayload].
 	MaxPayload int
 
-	// PackFrom is the size in bytes from which args are compressed (zstd)
-	// where that makes them smaller; zero: never.
+	// PackFrom is the size in bytes from which args are compressed (zstd) if
+	// that makes them smaller. Zero means never.
 	PackFrom int
 
-	// Middleware goes around every job that is added, the first outermost.
+	// Middleware wraps every call that adds jobs; the first is the outermost.
 	Middleware []Middleware
 }
 
@@ -35,20 +35,20 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case c.MaxPayload < 0:
-		return invalid("MaxPayload %d: it must not be negative", c.MaxPayload)
+		return invalid("MaxPayload %d: it can't be below zero", c.MaxPayload)
 	case c.PackFrom < 0:
-		return invalid("PackFrom %d: it must not be negative", c.PackFrom)
+		return invalid("PackFrom %d: it can't be below zero", c.PackFrom)
 	}
 	return nil
 }
 
-// Middleware sees all jobs that are added, in batches as they were given. It may
-// change them, refuse some with a Result of its own, or look at what became of
-// them. It must return a Result for each job, in order.
-type Middleware func(ctx context.Context, inserts []NewJob, next func(context.Context, []NewJob) []Result) []Result
+// Middleware wraps the adding of jobs. It receives the jobs of one call, and may
+// change them, refuse some with a Result of its own, or inspect the results of next.
+// It must return one Result for each job, in order.
+type Middleware func(ctx context.Context, jobs []NewJob, next func(context.Context, []NewJob) []Result) []Result
 
-// A Client adds jobs to queues of one Redis and looks at them. It is safe for
-// concurrent use; one a process is enough.
+// A Client adds jobs to the queues of one Redis, and inspects and changes them. It is
+// safe for concurrent use; a process needs only one.
 type Client struct {
 	db     *skidway.DB
 	ownsDB bool // Open made it
@@ -102,8 +102,8 @@ func (c *Client) Close() error {
 // DB returns the connection that the client uses.
 func (c *Client) DB() *skidway.DB { return c.db }
 
-// Queues lists the names of all queues that a client or worker of Skidway has
-// used, in order.
+// Queues returns the names of all queues that a client or worker of Skidway has used,
+// in alphabetical order.
 func (c *Client) Queues(ctx context.Context) ([]string, error) {
 	var names []string
 	err := c.db.Retry(ctx, func() (err error) {

@@ -132,7 +132,7 @@ func TestCountersCountEachDayAndAllTime(t *testing.T) {
 		}
 		_, err := d.queue.RetryAll(t.Context(), queue.Dead, queue.Filter{})
 		d.must(err)
-		_, err = d.queue.Purge(t.Context())
+		_, err = d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{})
 		d.must(err)
 		counters, err := d.queue.Counters(t.Context(), 2)
 		want := queue.Counts{Enqueued: 5, Succeeded: 1, Discarded: 1, Cancelled: 1, Failed: 2, Retried: 1, Dead: 1, Revived: 1, Deleted: 1}
@@ -146,7 +146,7 @@ func TestCountersCountEachDayAndAllTime(t *testing.T) {
 		if today.Counts != want && yesterday.Counts == (queue.Counts{}) { // unless it is midnight
 			t.Errorf("today has %+v", today)
 		}
-		if counters, err = d.queue.Counters(t.Context(), queue.CounterDays); err != nil || len(counters.Days) != 90 {
+		if counters, err = d.queue.Counters(t.Context(), 90); err != nil || len(counters.Days) != 90 {
 			t.Errorf("%d days: %v", len(counters.Days), err)
 		}
 	})

@@ -1,17 +1,23 @@
-// Package queue knows what a job is, every key of a queue in Redis, and every
-// change of a job's state. Each change is one atomic script.
+// Package queue adds jobs to queues in Redis, and inspects and changes them. Package
+// workers runs them.
+//
+//	type SendEmail struct{ To string }
+//
+//	func (SendEmail) Kind() string { return "email.send" }
 //
 //	client, err := queue.Open(ctx, "redis://127.0.0.1:6379/0", nil)
 //	id, err := client.Enqueue(ctx, SendEmail{To: "a@example.com"}, &queue.Options{Queue: "mail"})
+//	job, err := client.Wait(ctx, id) // or Get, Cancel, Retry, Reschedule, Delete
 //
-// Jobs are run by package workers; package delayed moves them when their time
-// has come.
+// Most programs need only [Client]. [Queue] inspects and controls one queue: its jobs,
+// counters, workers, schedules and retention. [PoolQueue] is the protocol of worker
+// pools; its types are in the files pool_*.go.
 //
 // # Promise
 //
-// A job that Enqueue has accepted is in exactly one state at every moment that
-// another client can see, and a crash anywhere loses none. It is run at least
-// once: where losing and repeating are the choices, it is repeated.
+// A job that Enqueue has accepted is in exactly one state at any time, and no crash
+// loses it. It runs at least once: after a crash it may run again. Each change of a
+// job's state is one atomic script.
 //
 //	          Enqueue                Enqueue with a delay
 //	             │                            │
@@ -24,77 +30,81 @@
 //	          │   │ failed for good
 //	succeeded │   └───────────────► dead ── Retry ──► waiting
 //	          ▼
-//	       finished: counted, and kept where [Options.Retain] says so
+//	       finished: counted, and kept as [Options.Retain] says
 //
 // # Order
 //
-// Each priority has three lines, read in this order: what was handed back, what
-// was delayed and is due, what is fresh. Priorities are strict. Within a line
-// the order is that of arrival; due jobs come in the order of their times.
+// Workers take jobs of a higher [Priority] first. Each priority has three lines, which
+// are read in this order: jobs that were handed back, delayed jobs that became due, new
+// jobs. Within a line jobs are in the order of their arrival; jobs that became due are in
+// the order of their times.
 //
-// # Leases
+// # Pools
 //
-// A worker takes jobs under a [Lease], which its heartbeat prolongs. When the
-// worker has been silent for too long it is declared dead: first its row gives
-// way to a tombstone, then its jobs are handed back. From the first step on
-// nothing it says is heard. A job leaves its worker only behind a tombstone, so
-// a worker with a row still has all its jobs.
+// [Client.ForPool] returns a queue with the operations that package workers and package
+// delayed are built on. A pool opens a [Lease] with [PoolQueue.OpenLease] and renews it
+// ([Lease.Renew]) several times per lease. It takes jobs with [Lease.Fetch], waits for
+// more at the cursors that Fetch returns, and reports the end of each attempt with
+// [Lease.Finish]. After a lost answer [Lease.Reread] returns the jobs that it holds. Some
+// worker of each queue also calls [PoolQueue.Recover], [PoolQueue.MoveDue],
+// [PoolQueue.Tidy] and, for schedules, [PoolQueue.DueSchedules] and
+// [PoolQueue.FireSchedule]. [PoolQueue.Signals] are hints that make workers react at once;
+// without them they react a little later.
 //
-// A job that a worker held when it died is a suspect: it runs next with no other
-// job in its pool. Only a crash while alone counts, and after some of them the
-// job is dead. A suspect that ends an attempt, whatever its outcome, is none any
-// more. Redis doesn't know which of the held jobs were started: those that a
-// pool had fetched ahead, at most 5 ms of work and 400 jobs, are suspects too and
-// run alone once, with no other harm. A lease that is closed leaves none.
+// When a worker is silent for longer than its lease, another worker declares it dead: its
+// row in leases is replaced by a tombstone, and then its jobs are handed back. From the
+// tombstone on, all its calls are refused with [ErrLeaseLost]. Jobs are only recovered
+// from workers with a tombstone, so a worker with a row still holds all its jobs.
+//
+// Jobs that a worker held when it died are quarantined: they run next solo, with no other
+// job in the same pool ([Lease.MarkSolo]). Only a crash while running solo counts, and
+// after [DefaultCrashes] of them the job is dead. An attempt that ends, in whatever way,
+// ends the quarantine. Redis doesn't know which of the held jobs had started, so jobs that
+// the pool had only prefetched, at most 5 ms of work and 400 jobs, run solo once as well.
 //
 // # From other languages
 //
-// A job is added by one command; the entry's fields are the format:
+// One command adds a job; the fields of the entry are the format:
 //
 //	XADD skidway:{mail:0}:normal:fresh * kind email.send args '{"to":"a@example.com"}'
 //
-// where mail is the queue and normal the priority. Further fields may follow:
-// max_attempts, timeout, deadline, retain (numbers, in ms; deadline since 1970),
-// headers (a JSON object) and then (a JSON list of jobs, see
-// [NewJob.UnmarshalJSON]). Pools that serve queues by pattern find the
-// queue once its name is in the set of all:
+// where mail is the queue and normal the priority. Optional fields are max_attempts,
+// timeout, deadline, retain (numbers, in ms; deadline since 1970), headers (a JSON object)
+// and then (a JSON list of jobs, see [NewJob.UnmarshalJSON]). Pools that serve queues by
+// pattern find a queue when its name is in the set of all queues:
 //
 //	SADD skidway:{queues} mail
 //
 // # Keys
 //
-// All start with the prefix and {queue:partition}, so that they lie on one
-// slot.
+// All keys of a queue start with the prefix and {queue:partition}, so that they are in one
+// slot of a Redis Cluster. Times are milliseconds of Redis's clock.
 //
-//	high:returned … low:fresh   streams, the nine lines; group "workers"; an
-//	                            entry is a job, see above, or carries its
-//	                            record, see record.go
-//	meta                        hash: format, paused, events, last_id, sizes,
-//	                            retention
-//	leases, tombs               sorted sets: worker → expiry, → time of death
-//	workers, alone              hashes: worker → its description; → the job it runs alone
-//	delayed, delayed:jobs       sorted set id → due, hash id → record
-//	dead, dead:jobs             sorted set id → time of death, hash id → record
-//	results, results:jobs       sorted set id → kept until, hash id → record
-//	                            also, for half a minute, of jobs whose end
-//	                            somebody waited for
-//	moved                       hash: id → line and entry, of jobs in another
-//	                            place than their id says
-//	unique, unique:expiry       hash key → id, sorted set key → held until
+//	high:returned … low:fresh   streams: the lines, with the consumer group "workers";
+//	                            an entry has the fields above or a record (record.go)
+//	meta                        hash: format, paused, events, last_id; the retention
+//	                            (dead_most, dead_most_bytes, dead_most_ms, and results_…)
+//	                            and what it bounds (dead_bytes, result_bytes); waker,
+//	                            waker_due and waker_busy, see lua/move.lua
+//	leases, tombs               sorted sets: worker → expiry; worker → time of death
+//	workers, alone              hashes: worker → description; worker → job that runs solo
+//	delayed, delayed:jobs       sorted set: id → due; hash: id → record
+//	dead, dead:jobs             sorted set: id → time of death; hash: id → record
+//	results, results:jobs       sorted set: id → kept until; hash: id → record; also, for
+//	                            half a minute, jobs for whose end a client waited
+//	moved                       hash: id → line and entry, if they differ from the id
+//	unique, unique:expiry       hash: key → id; sorted set: key → held until
 //	counts                      hash: "day:name" and "total:name" → number
-//	control                     stream: signals to workers, at most about 1,000
-//	events                      stream: what happens to jobs, where asked for
-//	waited, done                sorted set id → until; stream of the ids of
-//	                            ended jobs that somebody waited for
-//	cancelled, logs, progress   hashes by id, of jobs that have been active
-//
-// And for schedules, see package delayed:
-//
+//	control                     stream: signals to workers, about the last 1,000
+//	events                      stream: events of jobs, see [Queue.KeepEvents]
+//	waited, done                sorted set: id → waited for until; stream: ids of ended
+//	                            jobs for which a client waited
+//	cancelled, logs, progress   hashes: id → value, of jobs that were active
 //	schedules                   hash: name → record
 //	schedules:due               sorted set: name → when it fires next
 //	schedules:fired             hash: name → its last firings
-//	schedules:watch             hash: who watches, and since and until when
+//	schedules:watch             hash: which worker watches, since when and until when
 //
-// Beside them {queues} is the set of all queues, {queues}:new a stream of new
-// ones. All times are milliseconds of Redis's clock.
+// {queues} is the set of all queues, {queues}:new a stream of new ones. The scripts are in
+// the folder lua; the doc comment of internal/rdb describes how they are put together.
 package queue

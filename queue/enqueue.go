@@ -9,9 +9,9 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A Result is what became of an [NewJob]: ID and nil when it was added; a
-// [DuplicateError] when its unique key is held; an [skidway.OutcomeUnknownError]
-// when the answer of Redis was lost; any other error when it was not added.
+// A Result is the result of adding a job: its ID if it was added; a [DuplicateError]
+// if another job holds its unique key; a [skidway.OutcomeUnknownError] if the answer
+// of Redis was lost; any other error if it was not added.
 type Result struct {
 	ID  string
 	Err error
@@ -41,28 +41,28 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id s
 	return q.batcher.add(ctx, q, job)
 }
 
-// EnqueueMany adds jobs in as few round trips as possible and gives a result
-// for each, in order. Jobs of one queue go in chunks of at most 500 (some 60
-// where jobs have options), each of them all or nothing but for duplicates and
-// invalid ones. After a chunk that failed no later one of its queue is sent
-// ([ErrNotSent]): jobs keep their order.
-func (c *Client) EnqueueMany(ctx context.Context, inserts []NewJob) []Result {
+// EnqueueMany adds jobs in as few round trips as possible and returns one result for
+// each, in order. Jobs of one queue are sent in chunks of at most 500 (about 60 if
+// they have options). A chunk is added as a whole or not at all, except for its
+// duplicates and invalid jobs. After a chunk that failed, no later chunk of its queue
+// is sent ([ErrNotSent]): jobs keep their order.
+func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	next := c.enqueueMany
 	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
 		middleware, inner := c.config.Middleware[i], next
-		next = func(ctx context.Context, inserts []NewJob) []Result {
-			results := middleware(ctx, inserts, inner)
-			for len(results) < len(inserts) {
-				results = append(results, Result{Err: errors.New("middleware gave no result for this job")})
+		next = func(ctx context.Context, jobs []NewJob) []Result {
+			results := middleware(ctx, jobs, inner)
+			for len(results) < len(jobs) {
+				results = append(results, Result{Err: errors.New("middleware returned no result for this job")})
 			}
 			return results
 		}
 	}
-	return next(ctx, inserts)
+	return next(ctx, jobs)
 }
 
-func (c *Client) enqueueMany(ctx context.Context, inserts []NewJob) []Result {
-	results := make([]Result, len(inserts))
+func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
+	results := make([]Result, len(jobs))
 	type chunk struct {
 		queue  *Queue
 		jobs   []encodedJob
@@ -74,7 +74,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []NewJob) []Result {
 	send := func(c *chunk) {
 		if err := broken[c.queue]; err != nil {
 			for _, place := range c.places {
-				// err by %v: of these it is known that they are not there.
+				// err by %v: these jobs were certainly not added.
 				results[place].Err = fmt.Errorf("%w: %v", ErrNotSent, err)
 			}
 			return
@@ -87,7 +87,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []NewJob) []Result {
 			}
 		}
 	}
-	for i, insert := range inserts {
+	for i, insert := range jobs {
 		q, job, err := c.prepare(insert)
 		if err != nil {
 			results[i].Err = err
@@ -99,7 +99,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []NewJob) []Result {
 			into = nil
 		}
 		if into == nil {
-			room := min(maxBatch, len(inserts)-i)
+			room := min(maxBatch, len(jobs)-i)
 			into = &chunk{queue: q, jobs: make([]encodedJob, 0, room), places: make([]int, 0, room)}
 			open[q] = into
 		}
@@ -112,7 +112,7 @@ func (c *Client) enqueueMany(ctx context.Context, inserts []NewJob) []Result {
 	return results
 }
 
-// insert adds jobs with one script and gives a result for each.
+// enqueue adds jobs with one script and returns one result for each.
 func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 	results := make([]Result, len(jobs))
 	failed := func(err error) []Result {
@@ -142,7 +142,7 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 	return results
 }
 
-// send runs the script that is enough for the jobs.
+// send runs the cheaper of the two scripts that can add the jobs.
 func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) {
 	for i := range jobs {
 		if jobs[i].record != nil {
@@ -152,12 +152,13 @@ func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) 
 	return q.runOn(ctx, enqueuePlainScript, q.plain, plainArgs(jobs)...)
 }
 
-// plainArgs groups neighbours that differ in their args only.
+// plainArgs returns the arguments of enqueue_plain.lua. Neighbours that differ only in
+// their args form a group.
 func plainArgs(jobs []encodedJob) []any {
 	args := make([]any, 0, len(jobs)+8)
 	for len(jobs) > 0 {
 		same := samePlainJobs(jobs)
-		args = append(args, 2-int(same[0].priority), same[0].kind, len(same))
+		args = append(args, 1+same[0].priority.rank(), same[0].kind, len(same))
 		for i := range same {
 			args = append(args, same[i].args)
 		}
@@ -166,7 +167,7 @@ func plainArgs(jobs []encodedJob) []any {
 	return args
 }
 
-// alike gives the first jobs that differ in their args only.
+// samePlainJobs returns the first jobs that differ only in their args.
 func samePlainJobs(jobs []encodedJob) []encodedJob {
 	n := 1
 	for n < len(jobs) && jobs[n].record == nil && jobs[n].priority == jobs[0].priority && jobs[n].kind == jobs[0].kind {
@@ -175,7 +176,8 @@ func samePlainJobs(jobs []encodedJob) []encodedJob {
 	return jobs[:n]
 }
 
-// insertArgs does so where some jobs have options.
+// enqueueArgs returns the arguments of enqueue.lua, for jobs of which some have
+// options.
 func enqueueArgs(jobs []encodedJob) []any {
 	args := make([]any, 0, 7*len(jobs))
 	for len(jobs) > 0 {
@@ -195,9 +197,9 @@ func enqueueArgs(jobs []encodedJob) []any {
 	return args
 }
 
-// Check says whether Enqueue would take a job: its error, which wraps
-// [ErrInvalid], is the one that Enqueue would give. Nothing is sent.
-func (c *Client) Validate(insert NewJob) error {
-	_, _, err := c.prepare(insert)
+// Validate returns the error, which wraps [ErrInvalid], with which [Client.Enqueue]
+// would refuse a job, or nil. Nothing is sent to Redis.
+func (c *Client) Validate(job NewJob) error {
+	_, _, err := c.prepare(job)
 	return err
 }

@@ -10,23 +10,19 @@ var (
 	// ErrInvalid: an argument breaks a documented rule; nothing was changed.
 	ErrInvalid = errors.New("not valid")
 
-	// ErrDuplicate: another job holds the unique key; none was added.
+	// ErrDuplicate: another job holds the unique key; no job was added.
 	ErrDuplicate = errors.New("a job with this unique key is there already")
 
-	// ErrNotSent: the job is not there, since some before it in the same call
+	// ErrNotSent: the job was not added, because earlier jobs of the same call
 	// could not be added.
 	ErrNotSent = errors.New("not sent, since jobs before it failed")
 
-	// ErrNoJob: no state holds a job of this id. It has finished without
-	// its result being kept, was deleted, or never was.
+	// ErrNoJob: there is no job with this id. It has finished and its result was
+	// not retained, it was deleted, or it never existed.
 	ErrNoJob = errors.New("no such job: it has finished, was deleted or never was")
 
-	// ErrState: the job is there, in a state that the operation is not for.
+	// ErrState: the operation is not possible in the state of the job.
 	ErrState = errors.New("the job is in another state")
-
-	// ErrLeaseLost: the worker was declared dead; its jobs are or will be
-	// given to others and nothing that it says counts any more.
-	ErrLeaseLost = errors.New("lease lost: the worker was silent for too long, its jobs go to others")
 )
 
 // invalid returns an error that wraps [ErrInvalid].
@@ -34,24 +30,24 @@ func invalid(format string, values ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, values...)...)
 }
 
-// A FormatError says that a structure in Redis was written by a newer release.
+// A FormatError reports that a structure in Redis was written by a newer release.
 type FormatError struct {
 	Queue   string
-	Version string // what was found
+	Version string // the format that was found
 }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("queue %s has format %.20q, newer than this release understands (%s): upgrade", e.Queue, e.Version, formatVersion)
 }
 
-// formatVersion is what this release writes.
+// formatVersion is the format that this release writes.
 const formatVersion = "1"
 
-// A DuplicateError names the job that holds a unique key. It matches
+// A DuplicateError reports that another job holds a unique key. It matches
 // [ErrDuplicate].
 type DuplicateError struct {
 	Key   string
-	Owner string // id of the job that is there
+	Owner string // id of the job that holds the key
 }
 
 func (e *DuplicateError) Error() string {
@@ -60,8 +56,7 @@ func (e *DuplicateError) Error() string {
 
 func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
-// A PayloadError says that a job's args are larger than allowed. It matches
-// [ErrInvalid].
+// A PayloadError reports that a job's args are too large. It matches [ErrInvalid].
 type PayloadError struct {
 	Kind        string
 	Size, Limit int // bytes; Size may be a lower bound where args are compressed

@@ -36,35 +36,34 @@ const (
 	EventDeleted   EventKind = "deleted"
 )
 
-// MaxEvents is the most events that a queue keeps.
+// MaxEvents is the maximum number of events that a queue keeps.
 const MaxEvents = 1_000_000
 
-// KeepEvents makes the queue keep about the latest events of its jobs, at most
-// [MaxEvents]. By default it keeps none, and none turns it off again: what was
-// kept is dropped. An event costs about 60 bytes and makes each change of a job
-// dearer. Jobs that are added by XADD make no event when they are added, and
-// none when they are fetched.
-func (q *Queue) KeepEvents(ctx context.Context, most int) error {
-	if most < 0 || most > MaxEvents {
-		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, most, MaxEvents)
+// KeepEvents makes the queue keep about the latest maxEvents events of its jobs, at
+// most [MaxEvents]. The default is zero, which keeps none and drops those that were
+// kept. An event takes about 60 bytes and makes each change of a job more expensive.
+// Fetching a job causes no event, nor does adding one by XADD.
+func (q *Queue) KeepEvents(ctx context.Context, maxEvents int) error {
+	if maxEvents < 0 || maxEvents > MaxEvents {
+		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, maxEvents, MaxEvents)
 	}
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := q.run(ctx, eventsScript, most)
+	_, err := q.run(ctx, eventsScript, maxEvents)
 	return err
 }
 
-// FromNow is where to begin to see only what happens from now on.
+// FromNow is the cursor for [Queue.Events] after the latest event.
 const FromNow = "$"
 
-// maxEventsRead is the most events of one call.
+// maxEventsRead is the maximum number of events that one call returns.
 const maxEventsRead = 500
 
-// Events gives the events after a place: "" is before the oldest that is kept,
-// [FromNow] is here, and next of an earlier call goes on after it. Where there
-// are none it blocks until one comes, timeout has passed or ctx is done. Events
-// that were dropped meanwhile are passed over.
+// Events returns the events after a cursor: "" stands before the oldest event that is
+// kept, [FromNow] after the latest one, and next is the cursor for the following call.
+// If there are no events, Events blocks until one occurs, timeout has passed or ctx is
+// done. Events that were dropped in between are skipped.
 func (q *Queue) Events(ctx context.Context, after string, timeout time.Duration) (events []Event, next string, err error) {
 	db, key := q.client.db, q.keys[keyEvents]
 	switch _, ok := entryTime(after); {
@@ -75,7 +74,7 @@ func (q *Queue) Events(ctx context.Context, after string, timeout time.Duration)
 	case after == "":
 		after = firstEntry
 	case !ok:
-		return nil, after, fmt.Errorf("%w: %.40q is no place among events", ErrInvalid, after)
+		return nil, after, fmt.Errorf("%w: %.40q is not a cursor of events", ErrInvalid, after)
 	}
 	events, next, err = q.readEvents(ctx, after)
 	if err != nil || len(events) > 0 || timeout <= 0 {
@@ -88,7 +87,7 @@ func (q *Queue) Events(ctx context.Context, after string, timeout time.Duration)
 	return q.readEvents(ctx, after)
 }
 
-// events reads what is there.
+// readEvents returns the events that exist, without blocking.
 func (q *Queue) readEvents(ctx context.Context, after string) ([]Event, string, error) {
 	entries, err := entriesAfter(ctx, q.client.db, q.keys[keyEvents], after, maxEventsRead)
 	if err != nil {
@@ -105,10 +104,10 @@ func (q *Queue) readEvents(ctx context.Context, after string) ([]Event, string, 
 	return events, after, nil
 }
 
-// firstEntry is before all entries of a stream.
+// firstEntry is an id before all entries of a stream.
 const firstEntry = "0-0"
 
-// lastEntry gives the id of a stream's last entry.
+// lastEntry returns the id of a stream's last entry.
 func lastEntry(ctx context.Context, db *skidway.DB, key string) (string, error) {
 	var last []redis.XMessage
 	err := db.Retry(ctx, func() (err error) {
@@ -121,9 +120,10 @@ func lastEntry(ctx context.Context, db *skidway.DB, key string) (string, error) 
 	return last[0].ID, nil
 }
 
-func entriesAfter(ctx context.Context, db *skidway.DB, key, after string, most int64) (entries []redis.XMessage, err error) {
+// entriesAfter returns at most maxEntries entries of a stream after an id.
+func entriesAfter(ctx context.Context, db *skidway.DB, key, after string, maxEntries int64) (entries []redis.XMessage, err error) {
 	err = db.Retry(ctx, func() (err error) {
-		entries, err = db.XRangeN(ctx, key, "("+after, "+", most).Result()
+		entries, err = db.XRangeN(ctx, key, "("+after, "+", maxEntries).Result()
 		return err
 	})
 	return entries, err

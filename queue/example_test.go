@@ -131,7 +131,7 @@ func ExampleQueue_RetryAll() {
 	}
 	n, err := mail.RetryAll(ctx, queue.Delayed, queue.Filter{Kind: "email.send"})
 	fmt.Println(n, err)
-	n, err = mail.Purge(ctx)
+	n, err = mail.DeleteAll(ctx, queue.Waiting, queue.Filter{})
 	fmt.Println(n, err)
 	// Output:
 	// 3 <nil>

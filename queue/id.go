@@ -9,45 +9,38 @@ import (
 
 // An id of a job is the queue, the partition and a local id, joined by colons:
 //
-//	mail:0:n1795299599363-0       entered the normal line at once, as that entry
-//	mail:0:d000000000000042      waited for its time first
+//	mail:0:n1795299599363-0      was added to the fresh line of priority normal, as that entry
+//	mail:0:d000000000000042      was added with a delay
 //
-// Users treat it as opaque. Within the queue's keys only the local id is used.
+// Users treat it as opaque. The keys of the queue contain only the local id.
 
 func globalID(queue, local string) string {
 	return queue + ":" + strconv.Itoa(partition) + ":" + local
 }
 
-// splitID gives the queue and the local id.
+// splitID returns the queue and the local id of a job's id.
 func splitID(id string) (queue, local string, err error) {
 	queue, rest, ok := strings.Cut(id, ":")
 	part, local, ok2 := strings.Cut(rest, ":")
 	if !ok || !ok2 || part != strconv.Itoa(partition) || len(local) < 2 || len(local) > maxLocalID || checkName("queue", queue) != nil {
 		return "", "", fmt.Errorf("%w: %.80q is no id of a job", ErrInvalid, id)
 	}
-	switch local[0] {
-	case 'h', 'n', 'l':
-		if _, ok := entryTime(local[1:]); ok {
-			return queue, local, nil
-		}
-	case 'd':
-		if _, err := strconv.ParseUint(local[1:], 10, 64); err == nil {
-			return queue, local, nil
-		}
+	_, valid := priorityOf(local[0])
+	if valid {
+		_, valid = entryTime(local[1:])
+	} else if local[0] == 'd' {
+		_, err := strconv.ParseUint(local[1:], 10, 64)
+		valid = err == nil
+	}
+	if valid {
+		return queue, local, nil
 	}
 	return "", "", fmt.Errorf("%w: %.80q is no id of a job", ErrInvalid, id)
 }
 
 const maxLocalID = 48
 
-// QueueOf gives the name of the queue that a job is in, or an error that wraps
-// [ErrInvalid] where id is none.
-func QueueOf(id string) (string, error) {
-	queue, _, err := splitID(id)
-	return queue, err
-}
-
-// entryTime gives the milliseconds in a stream's entry id.
+// entryTime returns the milliseconds in the id of a stream's entry.
 func entryTime(entry string) (int64, bool) {
 	ms, seq, ok := strings.Cut(entry, "-")
 	if !ok {
@@ -58,7 +51,7 @@ func entryTime(entry string) (int64, bool) {
 	return int64(n), err == nil && err2 == nil
 }
 
-// compareEntries orders ids of entries of one stream.
+// compareEntries compares the ids of two entries of one stream.
 func compareEntries(a, b string) int {
 	aMillis, aSeq, _ := strings.Cut(a, "-")
 	bMillis, bSeq, _ := strings.Cut(b, "-")
@@ -68,8 +61,8 @@ func compareEntries(a, b string) int {
 		cmp.Compare(len(aSeq), len(bSeq)), cmp.Compare(aSeq, bSeq))
 }
 
-// A Priority is one of three; within a queue a higher one always goes first.
-// The zero value is Normal.
+// A Priority is the rank of a job in its queue: a higher one always goes first. The
+// zero value is Normal.
 type Priority int8
 
 // The priorities.
@@ -79,66 +72,81 @@ const (
 	High   Priority = 1
 )
 
-// ParsePriority reads "high", "normal" or "low"; "" is Normal.
-func ParsePriority(text string) (Priority, error) {
-	switch text {
-	case "high":
-		return High, nil
-	case "normal", "":
-		return Normal, nil
-	case "low":
-		return Low, nil
-	}
-	return 0, fmt.Errorf("priority %q: want high, normal or low: %w", text, ErrInvalid)
+// priorities lists the priorities, the highest first; their values are
+// consecutive. The names and numbers of the lines, the letters in ids and records
+// and the keys follow from it. To add a level, add it here and change what
+// TestEveryPlaceKnowsThePriorities reports: the lines and letters in lua/queue.lua,
+// lua/record.lua, lua/enqueue_plain.lua and lua/walk.lua, [ByPriority], the keys
+// in doc.go and the flags and views of cmd/skidway. Numbers of lines are stored in
+// Redis, so a new level also needs a new format.
+var priorities = [...]struct {
+	Priority
+	name   string
+	letter byte // in ids and records
+}{
+	{High, "high", 'h'},
+	{Normal, "normal", 'n'},
+	{Low, "low", 'l'},
 }
 
-// String is "high", "normal" or "low".
-func (p Priority) String() string {
-	switch p {
-	case High:
-		return "high"
-	case Normal:
-		return "normal"
-	case Low:
-		return "low"
+// ParsePriority returns the priority with a name: "high", "normal" or "low". An
+// empty name means Normal.
+func ParsePriority(name string) (Priority, error) {
+	for _, p := range priorities {
+		if p.name == cmp.Or(name, "normal") {
+			return p.Priority, nil
+		}
 	}
-	return fmt.Sprintf("Priority(%d)", int8(p))
+	return 0, fmt.Errorf("priority %q: want high, normal or low: %w", name, ErrInvalid)
+}
+
+// String returns "high", "normal" or "low".
+func (p Priority) String() string {
+	if !p.valid() {
+		return fmt.Sprintf("Priority(%d)", int8(p))
+	}
+	return priorities[p.rank()].name
 }
 
 func (p Priority) valid() bool { return p >= Low && p <= High }
 
-// letter stands for the priority in ids and records.
-func (p Priority) letter() byte { return "lnh"[p+1] }
+// rank returns the place of the priority in priorities: zero for the highest.
+func (p Priority) rank() int { return int(High - p) }
+
+func (p Priority) letter() byte { return priorities[p.rank()].letter }
 
 func priorityOf(letter byte) (Priority, bool) {
-	switch letter {
-	case 'h':
-		return High, true
-	case 'n':
-		return Normal, true
-	case 'l':
-		return Low, true
+	for _, p := range priorities {
+		if p.letter == letter {
+			return p.Priority, true
+		}
 	}
 	return 0, false
 }
 
-// A line is one of the nine streams in which jobs of a queue wait, numbered
-// from 1 in the order in which they are read, as *rdb.Scripts number them.
+// A line is one of the streams in which the jobs of a queue wait, numbered from 1
+// in the order in which workers read them, as in the scripts.
 type line int
 
-// The lines of one priority, in order. What was handed back goes first, then
-// what was delayed and is due, then what is fresh.
+// The lines of one priority, in order: jobs that were handed back, delayed jobs
+// that are due, new jobs.
 const (
 	returnedLine line = 1 + iota
 	dueLine
 	freshLine
+
 	linesEach = 3
-	lineCount = 9
+	lineCount = linesEach * line(len(priorities))
 )
 
-// of gives the line of the same sort at a priority: freshLine.of(High).
-func (l line) of(p Priority) line { return l + linesEach*line(High-p) }
+var lineNames = [linesEach]string{"returned", "due", "fresh"}
 
-func (l line) priority() Priority { return High - Priority((l-1)/linesEach) }
+// of returns the line of the same sort at a priority: freshLine.of(High).
+func (l line) of(p Priority) line { return l + line(linesEach*p.rank()) }
+
+func (l line) priority() Priority { return priorities[(l-1)/linesEach].Priority }
 
 func (l line) fresh() bool { return (l-1)%linesEach+1 == freshLine }
+
+// name returns the name of the line's key, such as "high:fresh".
+func (l line) name() string { return l.priority().String() + ":" + lineNames[(l-1)%linesEach] }

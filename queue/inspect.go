@@ -17,10 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Get looks a job up, in whatever state it is. A job of which Redis holds
-// something damaged comes with what could be read, and with a Reason that
-// starts with "malformed". The error is [ErrNoJob] when there is none,
-// [ErrInvalid] when id is no id.
+// Get returns a job in any state. If its data in Redis is damaged, Get returns the
+// fields that can be read, and a Reason that starts with "malformed". The error is
+// [ErrNoJob] if the job doesn't exist, [ErrInvalid] if id is not a job's id.
 func (c *Client) Get(ctx context.Context, id string) (*Job, error) {
 	q, local, err := c.find(id)
 	if err != nil {
@@ -37,7 +36,8 @@ func (c *Client) Get(ctx context.Context, id string) (*Job, error) {
 	return job, nil
 }
 
-// given reads a job as lua/locate.lua gives it, and returns what follows it.
+// decodeJob decodes a job as lua/locate.lua returns it, and returns the rest of the
+// reply.
 func (q *Queue) decodeJob(reply rdb.Reply) (job *Job, rest rdb.Reply) {
 	fields, rest := reply.From(7).Cut(int(reply.Int(6)))
 	at := line(reply.Int(4))
@@ -52,7 +52,7 @@ func (q *Queue) decodeJob(reply rdb.Reply) (job *Job, rest rdb.Reply) {
 	default:
 		err = errors.New("it has a time but no record")
 	}
-	job.local = reply.Text(0) // nothing in it can change that
+	job.local = reply.Text(0) // whatever id the entry claims
 	if err2 := job.complete(q.name, q.client.config.MaxPayload); err == nil {
 		err = err2
 	}
@@ -77,7 +77,7 @@ func (q *Queue) decodeJob(reply rdb.Reply) (job *Job, rest rdb.Reply) {
 	return job, rest
 }
 
-// scoreTime is the time that a score means, or zero for none.
+// scoreTime returns the time that a score stands for, or zero.
 func scoreTime(score string) time.Time {
 	ms, err := strconv.ParseFloat(score, 64)
 	if err != nil || math.IsNaN(ms) || ms < 0 || ms > 1<<53 {
@@ -86,54 +86,55 @@ func scoreTime(score string) time.Time {
 	return time.UnixMilli(int64(ms))
 }
 
-// DefaultListLimit and MaxListLimit bound a [Page].
+// defaultListLimit and MaxListLimit bound a [Page].
 const (
-	DefaultListLimit = 100
+	defaultListLimit = 100
 	MaxListLimit     = 1000
 )
 
-// ListOptions say which jobs to list. The zero value: the first
-// [DefaultListLimit] of any kind.
+// ListOptions select the jobs of a [Page]. The zero value selects the first 100 jobs
+// of all kinds.
 type ListOptions struct {
 	Filter
-	Limit  int    // most jobs in a page
-	Cursor string // [Page.Next] of the page before; empty: the first
+	Limit  int    // maximum number of jobs, up to [MaxListLimit]; zero means 100
+	Cursor string // [Page.Next] of the previous page; empty for the first
 }
 
-// A Page is a part of a list.
+// A Page is a part of a list of jobs.
 type Page struct {
 	Jobs []*Job
 
-	// Next goes on after this page; empty when this is the last. A page may
-	// have fewer jobs than its limit, or none, although it is not the last.
+	// Next is the cursor of the next page; empty if this is the last one. A page
+	// may have fewer jobs than its limit, or none, although it is not the last.
 	Next string
 }
 
-// Bounds of one step through jobs. A step lasts a millisecond or so.
+// Bounds of one script that walks through jobs. It takes about a millisecond.
 const (
 	maxWalked      = 100
 	maxWalkedBytes = 256 << 10
 )
 
-// maxListed is how many jobs one call of List looks at, or where they are
-// large a little more than listBytes of them.
+// maxListed is the number of jobs that one call of List examines; it stops earlier
+// after maxListedBytes.
 const (
 	maxListed      = 10000
 	maxListedBytes = 4 << 20
 )
 
-// List gives the jobs of a state: waiting and active ones in the order in which
-// workers take them, delayed ones in that of their times, dead ones the latest
-// first, finished ones those first that are kept the longest. Cursors stay good
-// while the queue changes: a job that stays where it is comes exactly once; one
-// that moves meanwhile may come twice or not at all, and what comes into a
-// state meanwhile may be left out.
+// List returns jobs of a state: waiting and active ones in the order in which workers
+// take them, delayed ones by their times, dead ones latest first, finished ones by the
+// end of their retention, latest first. Nil options mean the defaults.
+//
+// Cursors remain valid while the queue changes. A job that stays in its state is
+// listed exactly once. One that changes its state meanwhile may be listed twice or not
+// at all, and a job that enters the state meanwhile may be left out.
 func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Page, error) {
 	o := ListOptions{}
 	if options != nil {
 		o = *options
 	}
-	o.Limit = cmp.Or(o.Limit, DefaultListLimit)
+	o.Limit = cmp.Or(o.Limit, defaultListLimit)
 	if err := o.validate(state); err != nil {
 		return Page{}, err
 	}
@@ -158,7 +159,7 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 	return page, nil
 }
 
-// validate reports what is wrong with options to list jobs of a state.
+// validate returns an error if jobs of a state can't be listed with the options.
 func (o ListOptions) validate(state State) error {
 	if err := state.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
 		return err
@@ -174,7 +175,7 @@ func (o ListOptions) validate(state State) error {
 		cursor = lineCursor
 	}
 	if o.Cursor != "" && !cursor.MatchString(o.Cursor) {
-		return fmt.Errorf("%w: %.80q is no cursor of %s jobs", ErrInvalid, o.Cursor, state)
+		return fmt.Errorf("%w: %.80q is not a cursor of %s jobs", ErrInvalid, o.Cursor, state)
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ var (
 	shelfCursor = regexp.MustCompile(`^-?[0-9a-z.+]{1,30} [^ ]{1,100}$`)
 )
 
-// check says whether the state is one of those that something is for.
+// check returns an error if the state is not among the states of an operation.
 func (s State) check(of ...State) error {
 	for _, state := range of {
 		if s == state {
@@ -195,25 +196,26 @@ func (s State) check(of ...State) error {
 	return fmt.Errorf("%w: state %.40q: want one of %v", ErrInvalid, s, of)
 }
 
-// A Filter says which jobs of a state are meant: those that pass all that it
-// asks for. The zero value means all.
+// A Filter selects jobs: those that meet all its conditions. The zero value selects
+// all.
 type Filter struct {
-	Kind string // only these; empty: all
+	Kind string // empty: all kinds
 
-	// OlderThan leaves younger jobs alone, NewerThan older ones. The age of a
-	// dead or finished job counts from its end, that of others from when they
-	// were enqueued. Zero: whatever their age.
+	// OlderThan excludes younger jobs, NewerThan older ones. The age of a dead or
+	// finished job counts from its end, that of other jobs from when they were
+	// enqueued. Zero means no condition.
 	OlderThan, NewerThan time.Duration
 
-	// Error is a part of why the job ended, or of an error that it remembers,
-	// be letters of ASCII large or small. Empty: any job, also one without.
+	// Error is a part of the reason why the job ended or of one of its
+	// remembered errors; ASCII letters match in both cases. Empty means no
+	// condition.
 	Error string
 }
 
 // maxFilterText bounds the texts of a filter, in bytes.
 const maxFilterText = 1 << 10
 
-// validate reports what is wrong with a filter.
+// validate returns an error if the filter is invalid.
 func (f Filter) validate() error {
 	switch {
 	case f.OlderThan < 0:
@@ -221,15 +223,14 @@ func (f Filter) validate() error {
 	case f.NewerThan < 0:
 		return fmt.Errorf("%w: newer than %s: it can't be below zero", ErrInvalid, f.NewerThan)
 	case len(f.Kind) > maxFilterText || len(f.Error) > maxFilterText:
-		return fmt.Errorf("%w: kinds and errors to look for have at most %d bytes", ErrInvalid, maxFilterText)
+		return fmt.Errorf("%w: kind and error of a filter have at most %d bytes", ErrInvalid, maxFilterText)
 	}
 	return nil
 }
 
-// args gives the filter as lua/walk.lua reads it.
+// args returns the filter as lua/walk.lua reads it.
 func (f Filter) args() []any {
-	// A job's errors are stored as JSON, so the text is looked for as it is
-	// there, too.
+	// A job's errors are stored as JSON, so they are searched for the quoted text.
 	quoted, _ := json.Marshal(f.Error) // strings always marshal
 	return []any{
 		f.Kind, millis(f.OlderThan), millis(f.NewerThan),
@@ -237,7 +238,7 @@ func (f Filter) args() []any {
 	}
 }
 
-// small makes letters small as Lua does: those of ASCII.
+// lowerASCII returns text in lower case as Lua does: ASCII letters only.
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -247,8 +248,8 @@ func lowerASCII(text string) string {
 	}, text)
 }
 
-// Log gives the last lines that were logged for a job; none where there are
-// none, also when there is no such job.
+// Log returns the last lines that a job logged. They are empty if there are none or the
+// job doesn't exist.
 func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
 	text, err := c.readBeside(ctx, id, keyLogs)
 	if err != nil || text == "" {
@@ -257,7 +258,7 @@ func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n"), nil
 }
 
-// Progress gives what was last set; nil for nothing.
+// Progress returns the progress that a job's handler last set; nil for none.
 func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
 	text, err := c.readBeside(ctx, id, keyProgress)
 	if err != nil || text == "" {
@@ -266,7 +267,8 @@ func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// besides reads a value of one of the hashes by id.
+// readBeside returns a field of a job that is stored outside its record: its log or
+// its progress.
 func (c *Client) readBeside(ctx context.Context, id string, key int) (string, error) {
 	q, local, err := c.find(id)
 	if err != nil {

@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// A State is where a job is. Every accepted job that has not finished is in
-// exactly one.
+// A State is the place of a job in its life. Every accepted job that has not finished is
+// in exactly one state.
 type State string
 
 // The states.
 const (
-	Waiting  State = "waiting"  // in a line, for a worker
-	Delayed  State = "delayed"  // for its time: scheduled, or for a retry
-	Active   State = "active"   // a worker has it
-	Dead     State = "dead"     // failed for good, kept for a person to look at
-	Finished State = "finished" // kept for as long as its Retain says
+	Waiting  State = "waiting"  // in a line, ready for a worker
+	Delayed  State = "delayed"  // until its time: scheduled, snoozed or to be retried
+	Active   State = "active"   // held by a worker
+	Dead     State = "dead"     // failed for good, kept for inspection
+	Finished State = "finished" // its result is kept as [Options.Retain] says
 )
 
-// An Outcome is what became of a finished job.
+// An Outcome is the end of a finished or dead job.
 type Outcome string
 
 // The outcomes.
 const (
 	Succeeded Outcome = "succeeded"
-	Discarded Outcome = "discarded" // its handler said that there is nothing to do
+	Discarded Outcome = "discarded" // its handler found nothing to do
 	Cancelled Outcome = "cancelled"
 	Died      Outcome = "dead"
 )
 
-// A Job is one piece of work. Fields are as of when it was read. Jobs must not
-// be changed while handlers use them.
+// A Job is one unit of work, as of when it was read. It must not be changed while a
+// handler uses it.
 type Job struct {
 	ID       string
 	Queue    string
 	Kind     string
-	Args     []byte // as they were given to Enqueue; not JSON unless the sender made it so
+	Args     []byte // as passed to Enqueue: JSON, unless the sender used [Raw]
 	Priority Priority
 
-	MaxAttempts int           // 0: the worker's default
-	Timeout     time.Duration // 0: the worker's default
+	MaxAttempts int           // zero: the worker's default
+	Timeout     time.Duration // zero: the worker's default
 	Deadline    time.Time     // zero: none
 	Unique      Unique
 	Retain      time.Duration
@@ -49,16 +49,16 @@ type Job struct {
 
 	Enqueued      time.Time // by Redis's clock
 	Attempts      int       // attempts that have failed so far
-	Forgiven      int       // those of them that don't count towards MaxAttempts, since somebody let it run again: see [Client.Retry]
+	Forgiven      int       // how many of them do not count towards MaxAttempts since [Client.Retry]
 	Errors        []Failure // of the latest failed attempts, oldest first, at most 10
-	SharedCrashes int       // how often in a row its worker died while it had it and ran others too
-	SoloCrashes   int       // how often its worker died while it ran alone
+	SharedCrashes int       // consecutive deaths of its worker while it ran other jobs too
+	SoloCrashes   int       // deaths of its worker while the job ran solo
 
-	// Of a job that was looked up: where it is.
+	// Of a job that was read by Get or List.
 	State  State
 	Due    time.Time // when delayed
-	Worker string    // when active: who has it
-	Taken  time.Time // and since when, by Redis's clock
+	Worker string    // when active: the worker that holds it
+	Taken  time.Time // when active: since when, by Redis's clock
 
 	// Of a job that is dead or finished.
 	Ended   time.Time
@@ -68,11 +68,11 @@ type Job struct {
 
 	local   string        // id within the queue
 	packed  string        // args as they are stored
-	packing string        // how: "" or "zstd"
+	packing string        // "" or "zstd"
 	then    string        // Then as it is stored
-	line    line          // where it was fetched from
-	entry   string        // and as which entry
-	ahead   time.Duration // by how much this machine's clock was ahead of Redis's then
+	line    line          // where it was fetched
+	entry   string        // id of its entry there
+	ahead   time.Duration // how far the local clock was ahead of Redis's then
 }
 
 // A Failure is an attempt that ended with an error.
@@ -82,14 +82,14 @@ type Failure struct {
 	Error   string    `json:"error"`
 }
 
-// Size is how many bytes the args take in Redis.
-func (j *Job) Size() int { return len(j.packed) }
+// packedSize returns the size of the args in Redis, in bytes.
+func (j *Job) packedSize() int { return len(j.packed) }
 
-// errNoKind says why an entry can't be run.
+// errNoKind is why an entry without a kind can't run.
 var errNoKind = errors.New("it has no kind")
 
-// complete derives what is not stored and checks the rest. limit bounds the
-// unpacked args.
+// complete derives the fields that are not stored and validates the others. limit bounds
+// the uncompressed args.
 func (j *Job) complete(queue string, limit int) error {
 	j.Queue = queue
 	if j.local == "" && j.entry != "" {
@@ -114,32 +114,7 @@ func (j *Job) complete(queue string, limit int) error {
 	return nil
 }
 
-// plain reports whether a success needs nothing but its entry removed.
+// plain reports whether finishing the job with success only removes its entry.
 func (j *Job) plain() bool {
 	return j.line.fresh() && j.local[1:] == j.entry && j.Unique.Key == "" && j.Retain == 0 && len(j.then) == 0
-}
-
-// LocalDeadline is the deadline of a job that was fetched, by the clock of this
-// machine, whatever that shows: deadlines are by Redis's clock. Zero: none.
-func (j *Job) LocalDeadline() time.Time {
-	if j.Deadline.IsZero() {
-		return j.Deadline
-	}
-	return j.Deadline.Add(j.ahead)
-}
-
-// Waited is for how long a job that was fetched has been in its line by now, by
-// Redis's clock; false for one that was not fetched.
-func (j *Job) Waited() (time.Duration, bool) {
-	ms, ok := entryTime(j.entry)
-	if !ok {
-		return 0, false
-	}
-	return max(0, time.Since(time.UnixMilli(ms))-j.ahead), true
-}
-
-// SameDelivery reports whether two jobs that were fetched are the same one, and
-// it was not given back in between.
-func (j *Job) SameDelivery(other *Job) bool {
-	return j.local == other.local && j.line == other.line && j.entry == other.entry
 }

@@ -4,20 +4,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"skidway/internal/rdb"
 )
 
-// partition is the only one there is so far. Keys and ids have a place for
-// more, so that one queue can be spread over several Redis nodes.
+// partition is the only partition so far. Keys and ids have a place for its number, so
+// that one queue can be spread over several Redis nodes later.
 const partition = 0
 
-// The keys of a queue, in the order in which every script gets them. The first
-// [lineCount] are the lines; scripts have names for the others.
-var keyNames = [...]string{
-	"high:returned", "high:due", "high:fresh",
-	"normal:returned", "normal:due", "normal:fresh",
-	"low:returned", "low:due", "low:fresh",
+// keyNames are the keys of a queue, in the order in which every script gets them:
+// the lines first. The script kit names the others in Lua, in capitals.
+var keyNames = append(lineKeyNames(returnedLine, dueLine, freshLine),
 	"meta",
 	"leases", "tombs", "workers", "alone",
 	"delayed", "delayed:jobs",
@@ -29,22 +24,32 @@ var keyNames = [...]string{
 	"control", "events",
 	"waited", "done",
 	"cancelled", "logs", "progress",
-}
-
-// Places in keyNames of what Go reads by itself.
-const (
-	keyMeta    = 9
-	keyCounts  = 23
-	keyControl = 24
-	keyEvents  = 25
-	keyDone    = 27
-
-	keyLogs     = 29
-	keyProgress = 30
 )
 
-// queueKeys gives all keys of a queue. They share a hash tag, so that a script
-// may touch any of them on a Redis Cluster.
+// lineKeyNames returns the names of some lines of each priority, the highest
+// priority first.
+func lineKeyNames(lines ...line) (names []string) {
+	for _, p := range priorities {
+		for _, l := range lines {
+			names = append(names, l.of(p.Priority).name())
+		}
+	}
+	return names
+}
+
+// Places in keyNames of the keys that Go uses itself.
+var (
+	keyMeta     = slices.Index(keyNames, "meta")
+	keyCounts   = slices.Index(keyNames, "counts")
+	keyControl  = slices.Index(keyNames, "control")
+	keyEvents   = slices.Index(keyNames, "events")
+	keyDone     = slices.Index(keyNames, "done")
+	keyLogs     = slices.Index(keyNames, "logs")
+	keyProgress = slices.Index(keyNames, "progress")
+)
+
+// queueKeys returns all keys of a queue. They share a hash tag, so that a script may
+// touch any of them in a Redis Cluster.
 func queueKeys(prefix, queue string) []string {
 	base := prefix + ":{" + queue + ":" + strconv.Itoa(partition) + "}:"
 	keys := make([]string, len(keyNames))
@@ -54,20 +59,23 @@ func queueKeys(prefix, queue string) []string {
 	return keys
 }
 
-// plainKeys gives the keys that take part when plain jobs are added: the fresh
-// lines, and where they are counted.
+// plainKeyNames are the keys that enqueue_plain.lua uses: the fresh lines, and those
+// that count jobs and events.
+var plainKeyNames = append(lineKeyNames(freshLine), "meta", "counts", "events")
+
+// plainKeys returns the keys of a queue that plainKeyNames names.
 func plainKeys(keys []string) []string {
-	return []string{keys[2], keys[5], keys[8], keys[keyMeta], keys[keyCounts], keys[keyEvents]}
+	plain := make([]string, len(plainKeyNames))
+	for i, name := range plainKeyNames {
+		plain[i] = keys[slices.Index(keyNames, name)]
+	}
+	return plain
 }
 
-// plainKeyNames are the names of plainKeys.
-var plainKeyNames = rdb.Keys{"high:fresh", "normal:fresh", "low:fresh", "meta", "counts", "events"}
-
 // scheduleKeyNames are the names of scheduleKeys.
-var scheduleKeyNames = append(keyNames[:len(keyNames):len(keyNames)], "schedules", "schedules:due", "schedules:fired", "schedules:watch")
+var scheduleKeyNames = append(slices.Clip(keyNames), "schedules", "schedules:due", "schedules:fired", "schedules:watch")
 
-// scheduleKeys gives all keys of a queue and, behind them, those of its
-// schedules.
+// scheduleKeys returns all keys of a queue, followed by those of its schedules.
 func scheduleKeys(keys []string) []string {
 	base := strings.TrimSuffix(keys[keyMeta], "meta")
 	keys = slices.Clip(keys)
@@ -77,8 +85,7 @@ func scheduleKeys(keys []string) []string {
 	return keys
 }
 
-// registryKeys are the set of all queues and the stream that tells of new
-// ones.
+// registryKeys returns the set of all queues, and the stream of new ones.
 func registryKeys(prefix string) []string {
 	return []string{prefix + ":{queues}", prefix + ":{queues}:new"}
 }

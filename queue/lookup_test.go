@@ -119,7 +119,7 @@ func TestJobOfANewerReleaseIsRefusedByName(t *testing.T) {
 		if _, err := d.client.Get(t.Context(), id); !errors.As(err, &format) || format.Version != "2" {
 			t.Errorf("Get: %v", err)
 		}
-		if _, err := d.queue.Purge(t.Context()); !errors.As(err, &format) {
+		if _, err := d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); !errors.As(err, &format) {
 			t.Errorf("Purge: %v", err)
 		}
 	})

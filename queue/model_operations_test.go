@@ -110,7 +110,7 @@ func (m *machine) Bulk(t *rapid.T) {
 			[]queue.State{queue.Delayed},
 		},
 		"purge": {
-			func(queue.State) (int, error) { return m.queue.Purge(ctx) }, m.model.remove,
+			func(queue.State) (int, error) { return m.queue.DeleteAll(ctx, queue.Waiting, queue.Filter{}) }, m.model.remove,
 			[]queue.State{queue.Waiting},
 		},
 	}

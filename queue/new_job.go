@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An Insert is a job that is to be added.
+// A NewJob is a job to be added.
 type NewJob struct {
 	Args    Args
 	Options Options
@@ -16,7 +16,7 @@ type NewJob struct {
 
 // options returns the job's options, completed by the defaults of its args.
 func (i NewJob) options() Options {
-	args, ok := i.Args.(ArgsWithOptions)
+	args, ok := i.Args.(optionsArgs)
 	if !ok {
 		return i.Options
 	}
@@ -27,20 +27,20 @@ func (i NewJob) options() Options {
 	return i.Options.or(*defaults)
 }
 
-// An encodedJob is a job as the scripts take it.
+// An encodedJob is a job in the form that the scripts take.
 type encodedJob struct {
 	priority  Priority
 	kind      string
-	args      string // of a job that needs no record
-	record    []byte // of any other
-	wait, at  any    // in ms, "" for none
+	args      string // of a plain job, which needs no record
+	record    []byte // of any other job
+	wait, at  any    // in ms; "" for none
 	key       string
 	keyMillis any
 }
 
 func (i encodedJob) size() int { return len(i.args) + len(i.record) }
 
-// asRecord returns the record of a job, also of one that needs none.
+// asRecord returns the record of a job, also of a plain one.
 func (i encodedJob) asRecord() []byte {
 	if i.record != nil {
 		return i.record
@@ -49,7 +49,7 @@ func (i encodedJob) asRecord() []byte {
 	return plain.record()
 }
 
-// work is for how many plain jobs it counts.
+// work returns the cost of adding the job, in plain jobs.
 func (i encodedJob) work() int {
 	if i.record != nil {
 		return recordWork
@@ -57,16 +57,16 @@ func (i encodedJob) work() int {
 	return 1
 }
 
-// prepare checks a job and encodes it.
-func (c *Client) prepare(insert NewJob) (*Queue, encodedJob, error) {
-	o := insert.options().withDefaults()
+// prepare validates a job and encodes it.
+func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
+	o := job.options().withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, encodedJob{}, err
 	}
-	if insert.Args == nil {
+	if job.Args == nil {
 		return nil, encodedJob{}, fmt.Errorf("%w: args are nil", ErrInvalid)
 	}
-	kind := insert.Args.Kind()
+	kind := job.Args.Kind()
 	if err := checkKind(kind); err != nil {
 		return nil, encodedJob{}, err
 	}
@@ -74,7 +74,7 @@ func (c *Client) prepare(insert NewJob) (*Queue, encodedJob, error) {
 	if err != nil {
 		return nil, encodedJob{}, err
 	}
-	args, err := marshal(insert.Args)
+	args, err := marshal(job.Args)
 	if err != nil {
 		return nil, encodedJob{}, err
 	}
@@ -117,13 +117,13 @@ func (c *Client) encode(kind string, args, then []byte, o *Options) encodedJob {
 	return i
 }
 
-// withRecord gives the arguments for a job that has a record.
+// recordArgs returns the script's arguments for a job with a record.
 func (i *encodedJob) recordArgs() []any {
 	return []any{string(i.priority.letter()), i.record, i.wait, i.at, i.key, i.keyMillis}
 }
 
-// insertJSON is an [NewJob] as JSON. Times are in RFC 3339, lengths of time as
-// time.ParseDuration has them.
+// newJobJSON is a [NewJob] as JSON. Times are in RFC 3339, durations in the form of
+// time.ParseDuration.
 type newJobJSON struct {
 	Queue       string            `json:"queue,omitempty"`
 	Kind        string            `json:"kind"`
@@ -139,10 +139,10 @@ type newJobJSON struct {
 	Deadline    time.Time         `json:"deadline,omitzero"`
 	Retain      durationText      `json:"retain,omitzero"`
 	Headers     map[string]string `json:"headers,omitempty"`
-	Then        []newJobJSON      `json:"then,omitempty"` // not []Insert: each level would be read anew
+	Then        []newJobJSON      `json:"then,omitempty"` // not []NewJob, which would decode each level again
 }
 
-// A span is a length of time as text in JSON.
+// A durationText is a duration as text in JSON.
 type durationText time.Duration
 
 func (s durationText) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
@@ -156,8 +156,8 @@ func (s *durationText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the job as [NewJob.UnmarshalJSON] reads it. Its args have
-// to be JSON.
+// MarshalJSON returns the form that [NewJob.UnmarshalJSON] reads. The args must be
+// JSON.
 func (i NewJob) MarshalJSON() ([]byte, error) {
 	out, err := i.json()
 	if err != nil {
@@ -196,10 +196,10 @@ func (i NewJob) json() (newJobJSON, error) {
 	return out, nil
 }
 
-// UnmarshalJSON reads a job of one object: kind, and where they are wanted args,
-// queue, priority, in or at, unique with unique_for or unique_scope (finished,
-// waiting, duration), max_attempts, timeout, deadline, retain, headers and then.
-// Any other name is refused.
+// UnmarshalJSON decodes one object with the field kind and the optional fields args,
+// queue, priority, in or at, unique with unique_for or unique_scope (finished, waiting,
+// duration), max_attempts, timeout, deadline, retain, headers and then. Any other field
+// is an error.
 func (i *NewJob) UnmarshalJSON(text []byte) error {
 	var in newJobJSON
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -207,14 +207,15 @@ func (i *NewJob) UnmarshalJSON(text []byte) error {
 	if err := decoder.Decode(&in); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	insert, err := in.newJob(0)
+	job, err := in.newJob(0)
 	if err == nil {
-		*i = insert
+		*i = job
 	}
 	return err
 }
 
-// insert gives what a job says that follows so many others.
+// newJob returns the job that in describes. depth is the number of jobs that it
+// follows.
 func (in newJobJSON) newJob(depth int) (NewJob, error) {
 	if depth > maxThenDepth {
 		return NewJob{}, fmt.Errorf("%w: at most %d jobs follow each other", ErrInvalid, maxThenDepth)
@@ -254,14 +255,15 @@ func (in newJobJSON) newJob(depth int) (NewJob, error) {
 	}}, nil
 }
 
-// maxThen bounds the jobs that follow one job, and how far they follow each
-// other.
+// maxThen bounds the number of jobs that follow one job, maxThenDepth the length of a
+// chain.
 const (
 	maxThen      = 16
 	maxThenDepth = 16
 )
 
-// validateThen reports what is wrong with the jobs that follow one with these options.
+// validateThen returns an error if the jobs that follow one with these options are
+// invalid.
 func (o *Options) validateThen(depth int) error {
 	if len(o.Then) > maxThen || depth > maxThenDepth {
 		return fmt.Errorf("%w: at most %d jobs follow a job, in a row of at most %d", ErrInvalid, maxThen, maxThenDepth)
@@ -285,7 +287,7 @@ func (o *Options) validateThen(depth int) error {
 	return nil
 }
 
-// then encodes the jobs that follow, nil if there are none.
+// then encodes the jobs that follow; nil if there are none.
 func (o *Options) then() ([]byte, error) {
 	if len(o.Then) == 0 {
 		return nil, nil

@@ -8,33 +8,31 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Delete removes a job and all that is kept with it, as if it had never been.
-// Its unique key is free in every scope. An active job is an [ErrState]: cancel
-// it. On an [skidway.OutcomeUnknownError], as with Cancel and Retry, it may have
-// happened or not.
+// Delete removes a job and everything that is stored with it. Its unique key is free
+// in every scope. An active job can't be deleted ([ErrState]), only cancelled. After a
+// [skidway.OutcomeUnknownError] the job may or may not be deleted; this also holds for
+// Cancel and Retry.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	_, err := c.change(ctx, changeScript, "delete", id)
 	return err
 }
 
-// Cancel ends a job that is wanted no more, and gives the state in which it was.
-// A waiting or delayed job is finished, as [Cancelled], when Cancel returns. The
-// worker of an active one is told at once, and it ends as soon as its handler
-// lets it; if that fails first, or its worker dies, it does not run again. A
-// job that has ended is an [ErrState].
+// Cancel ends a job and returns the state in which it was. A waiting or delayed job is
+// finished with the outcome [Cancelled] when Cancel returns. The worker of an active job
+// is notified at once, and the job ends as soon as its handler returns; if it fails
+// before that or its worker dies, it does not run again. A job that has ended is an
+// [ErrState].
 func (c *Client) Cancel(ctx context.Context, id string, options ...ChangeOption) (State, error) {
 	return c.change(ctx, changeScript, "cancel", id, changeArgs(options)...)
 }
 
-// Retry lets a job run now: a delayed one before its time, a dead one again. It
-// goes into the due line of its priority.
+// Retry moves a delayed or dead job into the due line of its priority, to run now.
 //
-// A dead job starts over: with all attempts that it may have ([Job.Forgiven]
-// tells how many went before), with no crash held against it, and without its
-// deadline where that has passed. What it remembers of earlier errors and the
-// lines of its log stay. It takes its unique key again, unless it held it for a
-// duration: while another job holds the key the error is a [DuplicateError]. A
-// job in another state, or too damaged to run, is an [ErrState].
+// A dead job starts over: with all its attempts ([Job.Forgiven] counts the earlier ones)
+// and no crashes, and without its deadline if that has passed. It keeps its earlier
+// errors and its log. It takes its unique key again, unless the key was held for a
+// duration; if another job holds the key, the error is a [DuplicateError]. A job in
+// another state, or too damaged to run, is an [ErrState].
 func (c *Client) Retry(ctx context.Context, id string, options ...ChangeOption) error {
 	_, err := c.change(ctx, changeScript, "retry", id, changeArgs(options)...)
 	return err
@@ -55,7 +53,7 @@ func changeArgs(options []ChangeOption) []any {
 	return []any{string(options[len(options)-1].state)}
 }
 
-// Reschedule gives a delayed job another time; one in the past is now. A job in
+// Reschedule changes the time of a delayed job; a time in the past means now. A job in
 // another state is an [ErrState].
 func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
 	if time.Until(at) > maxDelay {
@@ -65,7 +63,7 @@ func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error 
 	return err
 }
 
-// change does something to one job and gives the state in which it was.
+// change changes one job and returns the state in which it was.
 func (c *Client) change(ctx context.Context, s *rdb.Script, operation, id string, args ...any) (State, error) {
 	q, local, err := c.find(id)
 	if err != nil {
@@ -91,10 +89,10 @@ func (c *Client) change(ctx context.Context, s *rdb.Script, operation, id string
 
 func noJob(id string) error { return fmt.Errorf("job %s: %w", id, ErrNoJob) }
 
-// DeleteAll deletes the jobs of a state as [Client.Delete] does: [Waiting],
-// [Delayed], [Dead] or [Finished]. It gives their number, which may be too low
-// where an answer of Redis was lost. It goes in steps; jobs that come into the
-// state meanwhile may be among them or not.
+// DeleteAll deletes jobs of a state as [Client.Delete] does: [Waiting], [Delayed],
+// [Dead] or [Finished] ones. It returns their number, which may be too low if an answer
+// of Redis was lost. It works in steps; jobs that enter the state meanwhile may be
+// included or not.
 func (q *Queue) DeleteAll(ctx context.Context, state State, filter Filter) (int, error) {
 	if err := state.check(Waiting, Delayed, Dead, Finished); err != nil {
 		return 0, err
@@ -102,8 +100,8 @@ func (q *Queue) DeleteAll(ctx context.Context, state State, filter Filter) (int,
 	return q.changeAll(ctx, "delete", state, filter)
 }
 
-// CancelAll cancels the jobs of a state as [Client.Cancel] does: [Waiting],
-// [Delayed] or [Active]. Like DeleteAll it goes in steps and gives a number.
+// CancelAll cancels [Waiting], [Delayed] or [Active] jobs as [Client.Cancel] does, in
+// steps like DeleteAll, and returns their number.
 func (q *Queue) CancelAll(ctx context.Context, state State, filter Filter) (int, error) {
 	if err := state.check(Waiting, Delayed, Active); err != nil {
 		return 0, err
@@ -111,9 +109,9 @@ func (q *Queue) CancelAll(ctx context.Context, state State, filter Filter) (int,
 	return q.changeAll(ctx, "cancel", state, filter)
 }
 
-// RetryAll lets the [Delayed] or [Dead] jobs run now as [Client.Retry] does.
-// Those whose unique key is taken, and those too damaged to run, stay where they
-// are. Like DeleteAll it goes in steps and gives a number.
+// RetryAll lets [Delayed] or [Dead] jobs run now as [Client.Retry] does, in steps like
+// DeleteAll, and returns their number. Jobs whose unique key is held by another job and
+// jobs too damaged to run are left alone.
 func (q *Queue) RetryAll(ctx context.Context, state State, filter Filter) (int, error) {
 	if err := state.check(Delayed, Dead); err != nil {
 		return 0, err
@@ -121,8 +119,8 @@ func (q *Queue) RetryAll(ctx context.Context, state State, filter Filter) (int, 
 	return q.changeAll(ctx, "retry", state, filter)
 }
 
-// CountAll gives the number of jobs of a state. Without a filter it is that of
-// [Queue.Depth]; with one all jobs of the state are looked at, in steps as above.
+// CountAll returns the number of jobs of a state. Without a filter it is that of
+// [Queue.Depth]; with one, all jobs of the state are examined, in steps.
 func (q *Queue) CountAll(ctx context.Context, state State, filter Filter) (int, error) {
 	if err := state.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
 		return 0, err
@@ -134,24 +132,20 @@ func (q *Queue) CountAll(ctx context.Context, state State, filter Filter) (int, 
 	return depth.Of(state), err
 }
 
-// Purge deletes all waiting jobs, whatever their priority.
-func (q *Queue) Purge(ctx context.Context) (int, error) {
-	return q.DeleteAll(ctx, Waiting, Filter{})
-}
-
-// changeJobs is how many jobs one step of a change looks at. Deleting is cheap.
+// maxChanged is the number of jobs that one script examines when it changes them.
+// Deleting is cheaper and goes by maxWalked.
 const maxChanged = 30
 
 func (q *Queue) changeAll(ctx context.Context, operation string, state State, filter Filter) (changed int, err error) {
 	if err := filter.validate(); err != nil {
 		return 0, err
 	}
-	most := maxChanged
+	limit := maxChanged
 	if operation == "delete" || operation == "count" {
-		most = maxWalked
+		limit = maxWalked
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
-		reply, err := q.run(ctx, changeAllScript, append([]any{operation, string(state), cursor, most, maxWalkedBytes}, filter.args()...)...)
+		reply, err := q.run(ctx, changeAllScript, append([]any{operation, string(state), cursor, limit, maxWalkedBytes}, filter.args()...)...)
 		if err != nil {
 			return changed, fmt.Errorf("%s %s jobs: %w", operation, state, err)
 		}

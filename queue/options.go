@@ -6,79 +6,73 @@ import (
 	"time"
 )
 
-// Defaults of a job and of [Options].
-const (
-	DefaultQueue       = "default"
-	DefaultMaxAttempts = 25
-	DefaultTimeout     = 30 * time.Minute
-)
+// DefaultQueue is the name of the queue of jobs that name none.
+const DefaultQueue = "default"
 
-// Options say how a job is to be run. The zero value: now, in [DefaultQueue],
-// at Normal priority.
+// Options of a job. The zero value: run as soon as possible, in [DefaultQueue], at
+// Normal priority.
 type Options struct {
-	// Queue is its name: 1 to 128 letters, digits, '.', '_' or '-'. Empty
-	// means [DefaultQueue].
+	// Queue is the queue's name: 1 to 128 letters, digits, '.', '_' or '-'.
+	// Empty means [DefaultQueue].
 	Queue string
 
 	Priority Priority
 
-	// Delay makes the job wait, by Redis's clock, in whole milliseconds. Below
-	// zero is refused.
+	// Delay is the time until the job is due, by Redis's clock, in whole
+	// milliseconds. It must not be negative.
 	Delay time.Duration
 
-	// At makes the job wait until then; a time in the past is now. At most
-	// one of Delay and At may be given.
+	// At is the time at which the job is due; a time in the past means now.
+	// Only one of Delay and At may be set.
 	At time.Time
 
-	// MaxAttempts is how often it may fail before it is dead; zero leaves
-	// it to the worker ([DefaultMaxAttempts] unless it says otherwise).
+	// MaxAttempts is the number of failed attempts after which the job is dead.
+	// Zero means the worker's default, [DefaultMaxAttempts].
 	MaxAttempts int
 
-	// Timeout bounds one attempt, in whole milliseconds; zero leaves it to
-	// the worker ([DefaultTimeout] unless it says otherwise).
+	// Timeout bounds one attempt, in whole milliseconds. Zero means the worker's
+	// default, [DefaultTimeout].
 	Timeout time.Duration
 
-	// Deadline is when running it makes no sense any more: an attempt ends
-	// then, and one that would start later is dead instead. Zero: none.
+	// Deadline ends an attempt; a job that would start later is dead instead.
+	// The zero value means none.
 	Deadline time.Time
 
-	// Unique keeps a second job with the same key out. The zero value does
-	// not.
+	// Unique prevents a second job with the same key. The zero value has no key.
 	Unique Unique
 
-	// Retain keeps what became of the job (its outcome and result) this
-	// long after it has finished; zero keeps nothing but counters.
+	// Retain is how long the job is kept with its outcome and result after it has
+	// finished. Zero keeps nothing but counters.
 	Retain time.Duration
 
-	// Headers go with the job, untouched: traces, tenants. At most 64, of
-	// 4 KiB together.
+	// Headers are stored with the job unchanged, for trace ids or tenants: at most
+	// 64 of them, of 4 KiB together.
 	Headers map[string]string
 
-	// Then are jobs that are enqueued when this one has succeeded, by the
-	// same script that finishes it; those of other queues pass through a job
-	// of kind [Forward] in this one. At most 16, each of which may have such
-	// jobs of its own. Their args are JSON, in whose texts {{.result}}
-	// stands for this job's result; see package workers. Middleware does not
-	// see them.
+	// Then are jobs, at most 16, that are added when this one succeeds, by the
+	// script that finishes it. Jobs for another queue pass through a job of kind
+	// [Forward] in this one. Each may have Then of its own. Their args are JSON;
+	// {{.result}} in their strings stands for this job's result, see package
+	// workers. Middleware does not see them.
 	Then []NewJob
 }
 
-// A Unique holds a key of its queue for a job.
+// A Unique is a key of a queue that at most one job holds.
 type Unique struct {
 	Key   string // at most 256 bytes; empty: not unique
 	Scope Scope
 	For   time.Duration // how long, with [ForDuration]
 }
 
-// A Scope says how long a unique key is held. A job that is deleted or purged
-// gives it back in every scope.
+// A Scope is the time for which a job holds its unique key. A job that is deleted
+// releases it in every scope.
 type Scope int8
 
 // The scopes.
 const (
-	UntilFinished Scope = iota // until the job succeeds, is discarded, cancelled or dead
-	WhileWaiting               // until a worker takes it
-	ForDuration                // for [Unique.For] from the enqueue on, whatever becomes of the job
+	UntilFinished Scope = iota // until the job succeeds, is discarded, is cancelled or is dead
+	WhileWaiting               // until a worker takes the job
+	ForDuration                // for [Unique.For] after the job was added, also when it has ended
 )
 
 const (
@@ -86,8 +80,8 @@ const (
 	maxHeaders    = 64
 	maxHeaderSize = 4 << 10
 
-	// maxDelay keeps times exact as doubles and lets no typing error hide a
-	// job for ever.
+	// maxDelay keeps times exact as doubles, and keeps a typing error from hiding a
+	// job forever.
 	maxDelay = 100 * 365 * 24 * time.Hour
 )
 
@@ -120,7 +114,7 @@ func (o Options) or(defaults Options) Options {
 	return o
 }
 
-// validate reports what is wrong with options, beside the jobs that follow.
+// validate returns an error if the options are invalid, apart from Then.
 func (o Options) validate() error {
 	if err := checkName("queue", o.Queue); err != nil {
 		return err

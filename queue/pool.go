@@ -6,6 +6,14 @@ import (
 	"time"
 )
 
+// Defaults that workers apply.
+const (
+	DefaultMaxAttempts = 25               // attempts of a job
+	DefaultTimeout     = 30 * time.Minute // of one attempt
+	DefaultLease       = 10 * time.Second // time without a heartbeat after which a worker is dead
+	DefaultCrashes     = 3                // crashes while running solo after which a job is dead
+)
+
 // A PoolQueue is a [Queue] with the operations that a pool of workers needs:
 // leases, fetching and finishing jobs, recovery, due jobs and schedules, and the
 // signals of operators. [workers.Pool] and package delayed use it; programs that
@@ -29,19 +37,26 @@ func (c *Client) ForPool(name string) (*PoolQueue, error) {
 // cursors.
 type StreamCursor = rdb.Mark
 
-// AwaitQueues blocks until a queue was used for the first time after mark was
-// given, timeout has passed or ctx is done, and returns the mark for the next
-// call. The first mark is "".
-func (c *Client) AwaitQueues(ctx context.Context, mark string, timeout time.Duration) (string, error) {
+// AwaitQueues blocks until a queue was used for the first time after cursor was returned,
+// timeout has passed or ctx is done, and returns the cursor for the next call. The first
+// cursor is "".
+func (c *Client) AwaitQueues(ctx context.Context, cursor string, timeout time.Duration) (string, error) {
 	stream := registryKeys(c.prefix)[1]
-	if mark != "" {
-		if _, err := c.db.Wait(ctx, timeout, rdb.Mark{Key: stream, ID: mark}); err != nil {
-			return mark, err
+	if cursor != "" {
+		if _, err := c.db.Wait(ctx, timeout, rdb.Mark{Key: stream, ID: cursor}); err != nil {
+			return cursor, err
 		}
 	}
 	last, err := c.db.XRevRangeN(ctx, stream, "+", "-", 1).Result()
 	if err != nil || len(last) == 0 {
-		return max(mark, "0"), err
+		return max(cursor, "0"), err
 	}
 	return last[0].ID, nil
+}
+
+// QueueOf returns the name of the queue of a job's id. The error wraps [ErrInvalid] if id is
+// not a job's id.
+func QueueOf(id string) (string, error) {
+	queue, _, err := splitID(id)
+	return queue, err
 }

@@ -10,32 +10,31 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A Fetched is what a worker was given.
+// A FetchResult is the result of [Lease.Fetch].
 type FetchResult struct {
-	// Jobs are in the order in which they are to be started.
+	// Jobs are in the order in which they should start.
 	Jobs []*Job
 
-	// Malformed says how many entries were no jobs; they are dead, with the
-	// reason.
+	// Malformed is the number of entries that were not valid jobs. They are dead,
+	// with the reason.
 	Malformed int
 
-	// Paused: nothing is given out until somebody resumes the queue, of which
-	// [PoolQueue.Signals] tells.
+	// Paused is whether the queue is paused: no jobs until [SignalResume].
 	Paused bool
 
-	// Marks are where to wait for more, when there was nothing.
+	// Cursors are where to wait for more jobs if there were none.
 	Cursors []StreamCursor
 }
 
-// Fetch takes up to most jobs, at most 500, and no more once they have that many
-// bytes of payload together: as long as jobs are about as large as those before
-// them. It does not block. On an [skidway.OutcomeUnknownError] the worker may hold jobs that it does
-// not know: call [Lease.Reread] before the next fetch.
-func (l *Lease) Fetch(ctx context.Context, most, bytes int) (FetchResult, error) {
-	if most < 1 || bytes < 1 {
-		return FetchResult{}, fmt.Errorf("%w: fetch of %d jobs, %d bytes: want at least one", ErrInvalid, most, bytes)
+// Fetch returns at most maxJobs jobs (500 at most), and stops after about maxBytes of
+// args; the estimate assumes jobs of similar size. It does not block. After a
+// [skidway.OutcomeUnknownError] the worker may hold jobs that it doesn't know: call
+// [Lease.Reread] before the next fetch.
+func (l *Lease) Fetch(ctx context.Context, maxJobs, maxBytes int) (FetchResult, error) {
+	if maxJobs < 1 || maxBytes < 1 {
+		return FetchResult{}, fmt.Errorf("%w: fetch of %d jobs, %d bytes: want at least one", ErrInvalid, maxJobs, maxBytes)
 	}
-	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(most, maxBatch), bytes)
+	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(maxJobs, maxBatch), maxBytes)
 	if err != nil {
 		return FetchResult{}, err
 	}
@@ -53,8 +52,7 @@ func (l *Lease) Fetch(ctx context.Context, most, bytes int) (FetchResult, error)
 	return l.deadLetterMalformed(ctx, jobs, malformed)
 }
 
-// Reread gives all jobs that the worker holds by Redis's account, whether it
-// knows of them or not.
+// Reread returns all jobs that the worker holds according to Redis.
 func (l *Lease) Reread(ctx context.Context) (FetchResult, error) {
 	var jobs, malformed []*Job
 	for at := line(1); at <= lineCount; at++ {
@@ -79,7 +77,8 @@ func (l *Lease) Reread(ctx context.Context) (FetchResult, error) {
 	return l.deadLetterMalformed(ctx, jobs, malformed)
 }
 
-// sorted buries what is no job.
+// deadLetterMalformed moves entries that are not valid jobs to the dead jobs, and returns
+// the others.
 func (l *Lease) deadLetterMalformed(ctx context.Context, jobs, malformed []*Job) (FetchResult, error) {
 	fetched := FetchResult{Jobs: jobs, Malformed: len(malformed)}
 	if len(malformed) == 0 {
@@ -89,15 +88,15 @@ func (l *Lease) deadLetterMalformed(ctx context.Context, jobs, malformed []*Job)
 	for i, job := range malformed {
 		endings[i] = Completion{Job: job, Disposition: attemptMalformed, Reason: job.Reason}
 	}
-	// If this fails they are still held by this worker, and come again from
-	// Reread or from recovery.
+	// If this fails, the worker still holds them: Reread or recovery returns them
+	// again.
 	if _, err := l.Finish(ctx, endings); err != nil && errors.Is(err, ErrLeaseLost) {
 		return fetched, err
 	}
 	return fetched, nil
 }
 
-// decode reads the time and the groups that fetch.lua returns.
+// decodeJobs decodes the time and the groups of jobs that fetch.lua returns.
 func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 	ahead := time.Since(time.UnixMilli(reply.Int(0)))
 	for rest := reply.From(1); rest.Len() > 0; {
@@ -132,8 +131,8 @@ func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 	return jobs, malformed
 }
 
-// setFields sets the fields of an entry: those of the record that it may carry
-// first, since the others amend it.
+// setFields sets the fields of an entry: first those of the record that it may carry, since
+// the others amend them.
 func (j *Job) setFields(fields rdb.Reply) error {
 	if fields.Len() == 0 {
 		return errors.New("its entry is gone")
@@ -143,7 +142,7 @@ func (j *Job) setFields(fields rdb.Reply) error {
 		for i := 0; i+1 < fields.Len(); i += 2 {
 			name := fields.Text(i)
 			if name == "id" && j.line.fresh() {
-				continue // what anyone can write doesn't choose its id
+				continue // any client can write a fresh entry, which must not choose its id
 			}
 			if (name == "job") == record {
 				if err := j.setField(name, fields.Text(i+1)); err != nil {
@@ -154,4 +153,29 @@ func (j *Job) setFields(fields rdb.Reply) error {
 	}
 	j.Priority = at
 	return nil
+}
+
+// LocalDeadline returns the deadline of a fetched job by the local clock; deadlines are by
+// Redis's clock. It is zero if there is none.
+func (j *Job) LocalDeadline() time.Time {
+	if j.Deadline.IsZero() {
+		return j.Deadline
+	}
+	return j.Deadline.Add(j.ahead)
+}
+
+// Waited returns how long a fetched job has been in its line, by Redis's clock, and false
+// for a job that was not fetched.
+func (j *Job) Waited() (time.Duration, bool) {
+	ms, ok := entryTime(j.entry)
+	if !ok {
+		return 0, false
+	}
+	return max(0, time.Since(time.UnixMilli(ms))-j.ahead), true
+}
+
+// SameDelivery reports whether two fetched jobs are the same job and the same fetch of it:
+// it was not handed back in between.
+func (j *Job) SameDelivery(other *Job) bool {
+	return j.local == other.local && j.line == other.line && j.entry == other.entry
 }

@@ -8,62 +8,60 @@ import (
 	"time"
 )
 
-// An As says how an attempt ended.
+// A Disposition is the way in which an attempt ended.
 type Disposition int8
 
 // The ways in which an attempt ends.
 const (
 	AttemptSucceeded Disposition = iota
-	AttemptDiscarded             // nothing to do; Reason says why
-	AttemptCancelled             // somebody cancelled it
-	AttemptRetry                 // failed with Reason; again after Wait
-	AttemptSnoozed               // not an attempt; again after Wait
-	AttemptDead                  // failed for good with Reason
-	AttemptReturned              // not finished: to the front, not an attempt
+	AttemptDiscarded             // there was nothing to do; Reason is why
+	AttemptCancelled
+	AttemptRetry    // failed with Reason; the next attempt is after Wait
+	AttemptSnoozed  // postponed for Wait; does not count as an attempt
+	AttemptDead     // failed for good with Reason
+	AttemptReturned // handed back to the front; does not count as an attempt
 
-	attemptMalformed // it is no job, says Reason
+	attemptMalformed // not a valid job; Reason is why
 )
 
-// String is a word for the way, as "retry".
-func (a Disposition) String() string {
+// String returns a word such as "retry".
+func (d Disposition) String() string {
 	words := [...]string{"succeeded", "discarded", "cancelled", "retry", "snoozed", "dead", "returned", "malformed"}
-	if a < 0 || int(a) >= len(words) {
-		return fmt.Sprintf("As(%d)", int8(a))
+	if d < 0 || int(d) >= len(words) {
+		return fmt.Sprintf("Disposition(%d)", int8(d))
 	}
-	return words[a]
+	return words[d]
 }
 
-// An Ending is what became of an attempt at a job.
+// A Completion is the end of an attempt at a job.
 type Completion struct {
 	Job         *Job
 	Disposition Disposition
 	Wait        time.Duration // with AttemptRetry and AttemptSnoozed
 	Reason      string
-	Result      []byte // kept if the job is retained, and given to those who wait for it
+	Result      []byte // kept if the job is retained, and returned by [Client.Wait]
 
-	// Then are enqueued in the same step with AttemptSucceeded: the job's own, with
-	// its result filled in.
+	// Then are the jobs to add in the same step, with AttemptSucceeded: those of
+	// the job, with its result filled in.
 	Then []NewJob
 }
 
-// maxBatch is the most jobs that one script handles.
+// maxBatch is the maximum number of jobs that one script handles.
 const maxBatch = 500
 
-// recordWork is for how many plain jobs one counts that needs a record written:
-// it takes a script that much longer.
+// recordWork is the cost of a job with a record, in plain jobs: the time that scripts take.
 const recordWork = 8
 
-// maxBatchBytes is about the most bytes sent to one script.
+// maxBatchBytes is about the maximum size of the arguments of one script.
 const maxBatchBytes = 4 << 20
 
-// Finish writes what became of jobs, and gives the number of those that it
-// changed: a job that was finished or deleted before is passed over. So it can
-// be repeated. With [ErrLeaseLost] nothing (more) was changed: others have the
-// jobs. A job may be among them once. Endings go in steps of at most 500, each of
-// which is atomic.
-func (l *Lease) Finish(ctx context.Context, endings []Completion) (changed int, err error) {
-	for len(endings) > 0 {
-		args, took := l.finishArgs(endings)
+// Finish stores the ends of attempts and returns the number of jobs that it changed: it
+// skips jobs that were finished or deleted before, so it can be repeated. After
+// [ErrLeaseLost] no further job was changed: other workers have them. A job must not occur
+// twice. Completions are stored in steps of at most 500, each of them atomic.
+func (l *Lease) Finish(ctx context.Context, completions []Completion) (changed int, err error) {
+	for len(completions) > 0 {
+		args, took := l.finishArgs(completions)
 		reply, err := l.queue.run(ctx, finishScript, args...)
 		if err != nil {
 			return changed, err
@@ -71,19 +69,20 @@ func (l *Lease) Finish(ctx context.Context, endings []Completion) (changed int, 
 		for i := range reply.Len() {
 			changed += int(reply.Int(i))
 		}
-		endings = endings[took:]
+		completions = completions[took:]
 	}
 	return changed, nil
 }
 
-// finishArgs gives the arguments for as many endings as fit one call.
-func (l *Lease) finishArgs(endings []Completion) (args []any, took int) {
-	args = make([]any, 1, 8+len(endings))
+// finishArgs returns the arguments for as many completions as fit one call, and their
+// number.
+func (l *Lease) finishArgs(completions []Completion) (args []any, took int) {
+	args = make([]any, 1, 8+len(completions))
 	args[0] = l.worker
 	var plain [lineCount + 1][]string // entries that succeeded and need no more, by line
 	size := 0
-	for work := 0; took < len(endings) && work < maxBatch && size < maxBatchBytes; {
-		e := endings[took]
+	for work := 0; took < len(completions) && work < maxBatch && size < maxBatchBytes; {
+		e := completions[took]
 		took++
 		if e.Disposition == AttemptSucceeded && e.Job.plain() && len(e.Result) == 0 && len(e.Then) == 0 {
 			plain[e.Job.line] = append(plain[e.Job.line], e.Job.entry)
@@ -92,7 +91,7 @@ func (l *Lease) finishArgs(endings []Completion) (args []any, took int) {
 		}
 		work += recordWork * (1 + len(e.Then))
 		if e.Disposition == AttemptReturned {
-			size += e.Job.Size() // the script writes it again
+			size += e.Job.packedSize() // the script writes it again
 		}
 		more := append(l.queue.thenArgs(&e), e.args()...)
 		args = append(args, more...)
@@ -121,11 +120,11 @@ func (e *Completion) args() []any {
 	case AttemptRetry:
 		failed := *j
 		failed.fail(reason)
-		failed.SharedCrashes = 0 // it came back
+		failed.SharedCrashes = 0 // its worker did not die
 		return []any{"retry", int(j.line), j.entry, j.local, failed.record(), millis(e.Wait), 1}
 	case AttemptSnoozed:
 		again := *j
-		again.SharedCrashes = 0 // it came back
+		again.SharedCrashes = 0 // its worker did not die
 		return []any{"retry", int(j.line), j.entry, j.local, again.record(), millis(e.Wait), 0}
 	case AttemptDead:
 		failed := *j
@@ -144,7 +143,7 @@ func (e *Completion) args() []any {
 	return []any{"end", int(j.line), j.entry, j.local, string(outcome), j.Unique.Key, j.Unique.Scope.word(), j.Retain.Milliseconds(), record}
 }
 
-// cut bounds what is kept of an error's text.
+// truncate bounds an error's text.
 func truncate(text string) string {
 	if len(text) > maxErrorText {
 		return strings.ToValidUTF8(text[:maxErrorText], "") + "…"
@@ -152,16 +151,16 @@ func truncate(text string) string {
 	return text
 }
 
-// fail notes a failed attempt.
+// fail records a failed attempt.
 func (j *Job) fail(reason string) {
 	j.Attempts++
 	old := j.Errors[max(0, len(j.Errors)-maxErrors+1):]
 	j.Errors = append(append(make([]Failure, 0, len(old)+1), old...), Failure{Attempt: j.Attempts, Time: time.Now(), Error: reason})
 }
 
-// Forward is the kind of a job that adds another one, to another queue. Jobs
-// that follow one of another queue travel so: no script can touch both queues.
-// Every pool of package workers has a handler for it.
+// Forward is the kind of jobs that add another job to another queue: no script can change
+// both queues, so [Options.Then] for another queue takes this way. Every pool of package
+// workers has a handler for it.
 const Forward = "skidway.forward"
 
 // A Forwarding is the args of a [Forward].
@@ -169,10 +168,10 @@ type Forwarding struct {
 	Job NewJob `json:"job"`
 }
 
-// Kind is [Forward].
+// Kind returns [Forward].
 func (Forwarding) Kind() string { return Forward }
 
-// followers encodes the jobs that follow an ending.
+// encodeThen encodes the jobs that follow a completion.
 func (q *PoolQueue) encodeThen(e *Completion) ([]encodedJob, error) {
 	jobs := make([]encodedJob, len(e.Then))
 	for n, next := range e.Then {
@@ -193,14 +192,14 @@ func (q *PoolQueue) encodeThen(e *Completion) ([]encodedJob, error) {
 	return jobs, nil
 }
 
-// Unfollowed is how a job ends that succeeded, while the jobs that follow it can't
-// be made: it is dead, since what was to come must not be forgotten.
+// ThenFailed returns the completion of a job that succeeded although the jobs that follow it
+// can't be added: it is dead, so that they are not forgotten.
 func ThenFailed(job *Job, err error) Completion {
 	return Completion{Job: job, Disposition: AttemptDead, Reason: "it succeeded, but what follows it can't be enqueued: " + err.Error()}
 }
 
-// follow gives the arguments for the jobs that follow an ending, to go before
-// its own: none for most.
+// thenArgs returns the arguments for the jobs that follow a completion, which precede its
+// own. Most completions have none.
 func (q *PoolQueue) thenArgs(e *Completion) []any {
 	if e.Disposition != AttemptSucceeded || len(e.Then) == 0 {
 		return nil

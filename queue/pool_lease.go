@@ -2,27 +2,28 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
 
-// DefaultLease is how long a worker may be silent before its jobs go to others.
-const DefaultLease = 10 * time.Second
+// ErrLeaseLost: the worker was declared dead. Its jobs go to other workers, and
+// every further call with its lease is refused.
+var ErrLeaseLost = errors.New("lease lost: the worker was silent for too long, its jobs go to others")
 
-// A Lease is a worker's right to take jobs of one queue and to say what became
-// of them. Everything that it does is refused with [ErrLeaseLost] once the
-// worker was silent for too long and was declared dead. It is safe for
-// concurrent use. [workers.Pool] does all this; a Lease is for those who write
-// a pool of their own.
+// A Lease is a worker's right to take jobs of one queue and to report how their
+// attempts ended. When the worker was silent for longer than its lease it is declared
+// dead, and every call is refused with [ErrLeaseLost]. It is safe for concurrent use.
+// [workers.Pool] manages leases; use one directly only to write a pool of your own.
 type Lease struct {
 	queue  *PoolQueue
 	worker string
 	length time.Duration
 }
 
-// Lease opens a lease. worker is the name of this incarnation of the worker: it
-// must be random and never used again. about is shown to people who look at the
-// queue's workers. length zero means [DefaultLease].
+// OpenLease opens a lease for a worker. The name must be random and must never be used
+// again. about describes the worker to people, see [Queue.Workers]. A length of zero
+// means [DefaultLease].
 func (q *PoolQueue) OpenLease(ctx context.Context, worker string, length time.Duration, about []byte) (*Lease, error) {
 	if length == 0 {
 		length = DefaultLease
@@ -46,25 +47,24 @@ func (q *PoolQueue) OpenLease(ctx context.Context, worker string, length time.Du
 // Queue returns the queue that the lease is for.
 func (l *Lease) Queue() *PoolQueue { return l.queue }
 
-// Worker is the name of the worker's incarnation.
+// Worker returns the name that was passed to OpenLease.
 func (l *Lease) Worker() string { return l.worker }
 
-// Beat prolongs the lease from now by its length. recover says that there is
-// something to [PoolQueue.Recover]. Call it a few times a lease.
+// Renew extends the lease to its full length from now. recover reports that
+// [PoolQueue.Recover] has work to do. Call it several times per lease.
 func (l *Lease) Renew(ctx context.Context) (recover bool, err error) {
 	reply, err := l.queue.run(ctx, leaseBeatScript, l.worker, millis(l.length))
 	return reply.Int(0) == 1, err
 }
 
-// Describe changes what people are shown of the worker.
+// Describe changes the description of the worker.
 func (l *Lease) Describe(ctx context.Context, about []byte) error {
 	_, err := l.queue.run(ctx, leaseNoteScript, l.worker, "describe", about)
 	return err
 }
 
-// Alone says that of all jobs which the worker holds only this one runs from
-// now on, in a process that runs no other: if the worker dies, it was this
-// one. nil ends that.
+// MarkSolo records that, of all jobs that the worker holds, only this one runs from now
+// on: if the worker dies, this job caused it. A nil job ends that.
 func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	place := ""
 	if job != nil {
@@ -74,8 +74,8 @@ func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	return err
 }
 
-// Close ends the lease. Jobs that the worker still holds are recovered by
-// others, as after its death; hand them back first.
+// Close ends the lease. Jobs that the worker still holds are recovered by others, as
+// after its death: hand them back first.
 func (l *Lease) Close(ctx context.Context) error {
 	_, err := l.queue.run(ctx, leaseCloseScript, l.worker)
 	return err

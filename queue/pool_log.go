@@ -12,26 +12,26 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Bounds of what is kept beside a job.
+// Bounds of the log and the progress of a job.
 const (
-	MaxLogLines = 100      // lines, the latest ones
-	MaxLogBytes = 16 << 10 // of them together
-	MaxProgress = 1 << 10  // bytes
+	MaxLogLines = 100
+	MaxLogBytes = 16 << 10 // of all lines together
+	MaxProgress = 1 << 10  // in bytes
 
-	// maxLogLine is the most bytes of one line; the rest is cut off.
+	// maxLogLine is the maximum length of one line in bytes; the rest is cut off.
 	maxLogLine = 4 << 10
 )
 
-// AppendLog adds lines to the log of an active job, of which the last
-// [MaxLogLines] are kept within [MaxLogBytes]. The log stays with the job while
-// it is retried, dead or retained and vanishes with it. A job that is not
-// active is an [ErrState]. On an [skidway.OutcomeUnknownError] the lines may be
-// there or not. [NewLogHandler] does this for users of log/slog.
+// AppendLog adds lines to the log of an active job, of which the last [MaxLogLines] are
+// kept within [MaxLogBytes]. The log is kept while the job is retried, dead or retained,
+// and is deleted with the job. A job that is not active is an [ErrState]. After a
+// [skidway.OutcomeUnknownError] the lines may or may not have been added.
+// [NewLogHandler] does this for users of log/slog.
 func (q *PoolQueue) AppendLog(ctx context.Context, id string, lines []string) error {
 	return q.appendLog(ctx, id, "", lines)
 }
 
-func (q *PoolQueue) appendLog(ctx context.Context, id, who string, lines []string) error {
+func (q *PoolQueue) appendLog(ctx context.Context, id, delivery string, lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
@@ -44,24 +44,24 @@ func (q *PoolQueue) appendLog(ctx context.Context, id, who string, lines []strin
 		text.WriteString(strings.ReplaceAll(line, "\n", "\\n"))
 		text.WriteByte('\n')
 	}
-	return q.writeBeside(ctx, logScript, id, who, "log", MaxLogLines, MaxLogBytes, text.String())
+	return q.writeBeside(ctx, logScript, id, delivery, "log", MaxLogLines, MaxLogBytes, text.String())
 }
 
-// SetProgress keeps how far an active job has come, at most [MaxProgress] bytes
-// of the handler's own choice. What was set stays as a log does. A job that is
-// not active is an [ErrState].
+// SetProgress stores the progress of an active job: at most [MaxProgress] bytes of any
+// form. It is kept as long as the job's log. A job that is not active is an
+// [ErrState].
 func (q *PoolQueue) SetProgress(ctx context.Context, id string, progress []byte) error {
 	return q.setProgress(ctx, id, "", progress)
 }
 
-// SetJobProgress is SetProgress of a job that was fetched: once it is another
-// worker's it is an [ErrState] and changes nothing.
+// SetJobProgress is SetProgress for a job that was fetched. If another worker has got the
+// job since, it changes nothing and returns an [ErrState].
 func (q *PoolQueue) SetJobProgress(ctx context.Context, job *Job, progress []byte) error {
 	return q.setProgress(ctx, job.ID, job.delivery(), progress)
 }
 
-// delivery names the worker's hold on a job: it is another one when the job is
-// given out again.
+// delivery identifies the fetch of a job: it changes when the job is fetched again. It is
+// empty for a job that was not fetched.
 func (j *Job) delivery() string {
 	if j.entry == "" || j.Worker == "" {
 		return ""
@@ -69,14 +69,14 @@ func (j *Job) delivery() string {
 	return fmt.Sprintf("%d %s %s", j.line, j.entry, j.Worker)
 }
 
-func (q *PoolQueue) setProgress(ctx context.Context, id, who string, progress []byte) error {
+func (q *PoolQueue) setProgress(ctx context.Context, id, delivery string, progress []byte) error {
 	if len(progress) > MaxProgress {
 		return fmt.Errorf("%w: progress of %d bytes: at most %d", ErrInvalid, len(progress), MaxProgress)
 	}
-	return q.writeBeside(ctx, progressScript, id, who, "progress", progress)
+	return q.writeBeside(ctx, progressScript, id, delivery, "progress", progress)
 }
 
-func (q *PoolQueue) writeBeside(ctx context.Context, s *rdb.Script, id, who, what string, args ...any) error {
+func (q *PoolQueue) writeBeside(ctx context.Context, s *rdb.Script, id, delivery, what string, args ...any) error {
 	queue, local, err := splitID(id)
 	if err != nil {
 		return err
@@ -84,26 +84,26 @@ func (q *PoolQueue) writeBeside(ctx context.Context, s *rdb.Script, id, who, wha
 	if queue != q.name {
 		return fmt.Errorf("%w: job %s is not of queue %s", ErrInvalid, id, q.name)
 	}
-	reply, err := q.run(ctx, s, append([]any{local, who, what}, args...)...)
+	reply, err := q.run(ctx, s, append([]any{local, delivery, what}, args...)...)
 	if err == nil && reply.Word == "state" {
 		err = fmt.Errorf("%s for %s: %w: it is not active", what, id, ErrState)
 	}
 	return err
 }
 
-// A LogHandler is an [slog.Handler] that keeps the last lines with a job, see
-// [PoolQueue.AppendLog]. It never blocks on Redis and never fails because of it:
-// lines gather for up to 100 ms and are sent in the background, and what can't
-// be sent is dropped. Its owner calls Close. It is safe for concurrent use.
+// A LogHandler is an [slog.Handler] that stores a job's last log lines with the job, see
+// [PoolQueue.AppendLog]. It never blocks on Redis and never fails because of it: lines
+// gather for up to 100 ms and are sent in the background; lines that can't be sent are
+// dropped. The caller must call Close. It is safe for concurrent use.
 type LogHandler struct {
 	lines *lineBuffer
 	text  slog.Handler // writes to lines
 	next  slog.Handler
 }
 
-// NewLogHandler makes a handler for one active job. Records of level Info and
-// above are kept with the job, and all records that next enables go on to it;
-// next may be nil.
+// NewLogHandler returns a handler for one active job. Records of level Info and above are
+// stored with the job. All records that next enables are passed on to it; next may be
+// nil.
 func NewLogHandler(client *Client, job *Job, next slog.Handler) *LogHandler {
 	if next == nil {
 		next = slog.DiscardHandler
@@ -144,43 +144,43 @@ func (h *LogHandler) WithGroup(name string) slog.Handler {
 	return &LogHandler{h.lines, h.text.WithGroup(name), h.next.WithGroup(name)}
 }
 
-// Flush blocks until what was logged so far is with the job.
+// Flush blocks until all lines logged so far are stored with the job.
 func (h *LogHandler) Flush(ctx context.Context) error { return h.lines.flush(ctx) }
 
-// Close flushes; what is logged afterwards goes to the next handler only. Call
-// it before the job is finished: then it is active no more. Closing twice is
-// fine.
+// Close flushes. Records logged afterwards go to the next handler only. Call it before the
+// job is finished, since only an active job has a log to add to. Closing twice has no
+// effect.
 func (h *LogHandler) Close(ctx context.Context) error {
 	h.lines.close()
 	return h.lines.flush(ctx)
 }
 
-// A lineBuffer gathers lines and sends them a little later.
+// A lineBuffer gathers lines and sends them in the background.
 type lineBuffer struct {
 	send func(context.Context, []string) error
 
 	mu     sync.Mutex
 	lines  []string
-	timer  *time.Timer // nil while nothing is to be sent
+	timer  *time.Timer // nil while there is nothing to send
 	closed bool
 
-	sending sync.Mutex // held while lines are on their way, to keep their order
+	sending sync.Mutex // held while lines are being sent, to keep their order
 }
 
 const (
 	flushDelay   = 100 * time.Millisecond
-	maxGathered  = 50              // lines that are sent at once
-	flushTimeout = 5 * time.Second // bounds one try in the background
+	maxGathered  = 50              // lines that are sent without delay
+	flushTimeout = 5 * time.Second // bounds one attempt in the background
 )
 
-// Write takes one record's line: [slog.TextHandler] makes one call for each.
+// Write adds one line: [slog.TextHandler] calls it once per record.
 func (b *lineBuffer) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return len(line), nil
 	}
-	if len(b.lines) == MaxLogLines { // Redis is slower than the job: keep the last ones
+	if len(b.lines) == MaxLogLines { // Redis is slower than the job: keep the latest lines
 		b.lines = append(b.lines[:0], b.lines[1:]...)
 	}
 	b.lines = append(b.lines, string(line[:min(len(line), maxLogLine+1)]))
@@ -215,7 +215,7 @@ func (b *lineBuffer) flush(ctx context.Context) error {
 	}
 	err := b.send(ctx, lines)
 	if errors.Is(err, ErrState) {
-		b.close() // the job is not ours any more: never again
+		b.close() // this worker no longer has the job
 	}
 	return err
 }

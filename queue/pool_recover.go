@@ -6,52 +6,48 @@ import (
 	"time"
 )
 
-// A Recovered says what [PoolQueue.Recover] did.
+// A RecoverResult is the result of [PoolQueue.Recover].
 type RecoverResult struct {
-	Returned int  // jobs handed back, to run again
+	Returned int  // jobs that were handed back
 	Dead     int  // jobs that had crashed their worker too often
-	More     bool // there is more to do
+	More     bool // whether there is more to do
 }
 
-// DefaultCrashes is how many crashes while it ran alone make a job dead.
-const DefaultCrashes = 3
-
-// Recover hands jobs of dead workers back, at most a hundred a call. sweep looks also for
-// jobs that are held by nobody known, which takes longer and finds nothing
-// unless somebody has tampered with keys. crashes zero means [DefaultCrashes].
-// Any number of workers may call it.
-func (q *PoolQueue) Recover(ctx context.Context, crashes int, sweep bool) (RecoverResult, error) {
+// Recover hands back the jobs of dead workers, at most 100 per call. With fullScan it also
+// recovers jobs whose worker has no lease, which takes longer and finds none unless keys
+// were changed by hand. crashes is the number of solo crashes after which a job is dead;
+// zero means [DefaultCrashes]. It is safe to call concurrently.
+func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool) (RecoverResult, error) {
 	if crashes == 0 {
 		crashes = DefaultCrashes
 	}
-	look := 0
-	if sweep {
-		look = 1
+	scan := 0
+	if fullScan {
+		scan = 1
 	}
-	reply, err := q.run(ctx, recoverScript, maxRecover, crashes, look)
+	reply, err := q.run(ctx, recoverScript, maxRecover, crashes, scan)
 	return RecoverResult{Returned: int(reply.Int(0)), Dead: int(reply.Int(1)), More: reply.Int(2) == 1}, err
 }
 
-// maxRecover and maxMove keep the scripts at about a millisecond: a job costs
-// them more than the others.
+// maxRecover and maxMove keep these scripts at about a millisecond.
 const (
 	maxRecover = 100
 	maxMove    = 200
 )
 
-// A Moved says what [PoolQueue.MoveDue] did.
+// A MoveResult is the result of [PoolQueue.MoveDue].
 type MoveResult struct {
-	Jobs  int           // that are in their line now
-	More  bool          // others are due already
-	Next  time.Duration // until the next one is due; below zero: there is none
-	Waker bool          // the caller is the one to come back at that time; others do so a little later
+	Jobs  int           // jobs that were moved
+	More  bool          // whether other jobs are due already
+	Next  time.Duration // until the next job is due; negative if there is none
+	Waker bool          // whether this caller should call again at that time; other callers do so a little later
 }
 
-// MoveDue moves delayed jobs whose time has come into their lines, in the order
-// of their times and at most some hundred a call. Any number of callers may do
-// so; who tells them apart. [delayed.Mover] does it on time.
-func (q *PoolQueue) MoveDue(ctx context.Context, who string) (MoveResult, error) {
-	reply, err := q.run(ctx, moveScript, maxMove, who)
+// MoveDue moves delayed jobs that are due into their lines, in the order of their times,
+// at most 200 per call. It is safe to call concurrently: callerID, which must be unique,
+// distinguishes the callers. [delayed.Mover] calls it on time.
+func (q *PoolQueue) MoveDue(ctx context.Context, callerID string) (MoveResult, error) {
+	reply, err := q.run(ctx, moveScript, maxMove, callerID)
 	if err != nil {
 		return MoveResult{}, fmt.Errorf("move due jobs: %w", err)
 	}
@@ -59,10 +55,9 @@ func (q *PoolQueue) MoveDue(ctx context.Context, who string) (MoveResult, error)
 	return MoveResult{Jobs: int(reply.Int(0)), Next: next, More: next == 0, Waker: reply.Int(2) == 1}, nil
 }
 
-// Tidy drops what is too old: results whose time is over, dead jobs and counts
-// by day of more than [CounterDays] days, unique keys that nobody holds any
-// more. Workers call it now and then; any number may, at any time. It goes in
-// steps.
+// Tidy deletes expired data: results and dead jobs past their retention, counts by day
+// older than 90 days, unique keys whose duration is over. Workers call it now and then;
+// it is safe to call concurrently. It works in steps.
 func (q *PoolQueue) Tidy(ctx context.Context) error {
 	for cursor, more := "0", true; more; {
 		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
@@ -75,5 +70,5 @@ func (q *PoolQueue) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// maxTidy is how much of each sort one step drops.
+// maxTidy is the number of items of each sort that one step deletes.
 const maxTidy = 100

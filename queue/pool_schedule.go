@@ -8,17 +8,39 @@ import (
 	"time"
 )
 
-// PutSchedule stores a schedule: a new one, or in place of the one of its name.
-// next gives the first time after another, both by Redis's clock; it is asked
-// where there is no schedule yet whose expression and zone are the same.
+// Headers of the jobs that schedules add.
+const (
+	HeaderSchedule = "schedule" // name of the schedule
+	HeaderDue      = "due"      // time at which the job was due, in RFC 3339
+)
+
+// Bounds of schedules.
+const (
+	MaxSchedules    = 1000     // of one queue
+	MaxScheduleSize = 64 << 10 // bytes of one schedule, with its args
+	MaxFirings      = 10       // that are remembered of a schedule
+
+	maxScheduleExpr = 256 // bytes of an expression or a zone
+)
+
+// What happens to times that were missed.
+const (
+	CatchUpNone CatchUp = "none" // they are skipped; the default
+	CatchUpLast CatchUp = "last" // the latest of them fires
+	CatchUpAll  CatchUp = "all"  // they all fire, oldest first, up to the bound of package delayed
+)
+
+// PutSchedule stores a schedule, in place of one with the same name if there is one. next
+// returns the first time after another, both by Redis's clock; it is called if the
+// expression or zone is new.
 //
-// One that is there with the same content is left alone, and changed is false.
-// With a Revision above zero a [RevisionError] says that the one that is there
-// stays. Without one it is replaced, whatever its revision, which stays: so that
-// a configuration takes over again only when its revision is raised.
+// A schedule with the same content is left alone, and changed is false. With a Revision
+// above zero the error is a [RevisionError] if the stored schedule takes precedence.
+// Without one the stored schedule is replaced but keeps its revision, so that a
+// configuration takes over again only when its revision is raised.
 //
-// A call whose answer was lost is repeated. If somebody else changes the schedule
-// at the same time both calls take place, one after the other.
+// A call whose answer was lost is repeated. Concurrent calls take effect one after the
+// other. Package delayed has AddSchedule for users.
 func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(after time.Time) (time.Time, error)) (changed bool, err error) {
 	failed := func(err error) (bool, error) { return false, fmt.Errorf("schedule %.140s: %w", s.Name, err) }
 	s.Queue = cmp.Or(s.Queue, q.name)
@@ -60,8 +82,8 @@ func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(a
 	}
 }
 
-// replace gives the record that is to be stored in place of another, "" for
-// none, and whether it goes on with the other's next time.
+// replace returns the record to store in place of another, "" for none, and whether the
+// schedule keeps its next time.
 func (q *PoolQueue) replace(s CronSchedule, stored storedSchedule) (record string, keepDue bool, err error) {
 	record, err = q.encodeSchedule(s)
 	if err != nil {
@@ -88,42 +110,40 @@ func (q *PoolQueue) replace(s CronSchedule, stored storedSchedule) (record strin
 	return record, given.Expr == there.Expr && given.Zone == there.Zone, err
 }
 
-// DueSchedules is what a watch has to do at a queue. All times are by Redis's
-// clock.
+// DueSchedules is the result of [PoolQueue.DueSchedules]. All times are by Redis's clock.
 type DueSchedules struct {
 	Now time.Time
 
-	// Nobody watched after Old and before Since: what fell due in between was
-	// missed. Anything else that is due is at most late.
+	// No worker watched the queue between Old and Since: times in between were
+	// missed. All other times that are due are late at most.
 	Old, Since time.Time
 
-	Due []DueSchedule // some of the earliest
+	Due []DueSchedule // the earliest, not necessarily all
 
-	// Next is how long to wait until another one is due; below zero: none is
-	// scheduled. Mine says that the asker is the one to come then on time;
-	// the others come a little later, in case that it doesn't.
+	// Next is the time until another schedule is due; negative if there is none.
+	// Waker is whether this caller should call again at that time; other callers
+	// do so a little later, in case this one has stopped.
 	Next  time.Duration
 	Waker bool
 }
 
-// A DueSchedule is one that is to be fired.
+// A DueSchedule is a schedule that is to be fired.
 type DueSchedule struct {
 	CronSchedule
 	At      time.Time // the first time for which it has not fired
-	Version string    // tells it from what it was and will be
-	Err     error     // why it can't be read
+	Version string    // changes with its content
+	Err     error     // if it can't be read
 
-	due  string // At as it was given
+	due  string // At as it is stored
 	size int    // bytes of its record
 }
 
-// DueSchedules gives the schedules that are due, and notes in Redis that somebody
-// watches the queue for the next while. who is the watch, by a name that is
-// random and never used again. unreadable are versions by name of schedules that
-// the asker has seen and can't read: they are passed over, so that they hold up
-// no others.
-func (q *PoolQueue) DueSchedules(ctx context.Context, who string, vouch time.Duration, unreadable map[string]string) (DueSchedules, error) {
-	args := []any{who, millis(vouch), maxDueSchedules}
+// DueSchedules returns the schedules that are due, and records in Redis that the queue is
+// being watched until lateGrace from now. watcher is the caller's unique name. unreadable
+// has the versions, by name, of schedules that the caller can't read: they are skipped, so
+// that they delay no others.
+func (q *PoolQueue) DueSchedules(ctx context.Context, watcher string, lateGrace time.Duration, unreadable map[string]string) (DueSchedules, error) {
+	args := []any{watcher, millis(lateGrace), maxDueSchedules}
 	for name, version := range unreadable {
 		args = append(args, name, version)
 	}
@@ -147,16 +167,15 @@ func (q *PoolQueue) DueSchedules(ctx context.Context, who string, vouch time.Dur
 	return found, nil
 }
 
-// MostFirings is how many times FireSchedule takes in one call.
+// MaxFirings returns the number of times that FireSchedule takes in one call.
 func (s *DueSchedule) MaxFirings() int {
 	return min(maxFireJobs, max(1, maxFireBytes/max(1, s.size)))
 }
 
-// FireSchedule adds a job for each of some times that have come, and sets the
-// next one; zero: never. All or nothing: if the schedule has been fired, changed
-// or removed since it was read nothing happens, and fired is false. So a call can
-// be repeated, and of many calls for one time one fires. [ErrInvalid] says that
-// it can't be read after all.
+// FireSchedule adds a job for each of some times, and sets the next time; zero means
+// never. If the schedule was fired, changed or removed since it was read, nothing happens
+// and fired is false: the call can be repeated, and of several calls for one time one
+// fires. The error wraps [ErrInvalid] if the schedule's record is damaged.
 func (q *PoolQueue) FireSchedule(ctx context.Context, s *DueSchedule, times []time.Time, next time.Time) (fired bool, err error) {
 	if len(times) > s.MaxFirings() {
 		return false, fmt.Errorf("%w: fire schedule %s for %d times: at most %d", ErrInvalid, s.Name, len(times), s.MaxFirings())
@@ -177,4 +196,55 @@ func (q *PoolQueue) FireSchedule(ctx context.Context, s *DueSchedule, times []ti
 		return false, fmt.Errorf("%w: schedule %s of queue %s: %w", ErrInvalid, s.Name, q.name, errRecord)
 	}
 	return reply.Word == "ok", nil
+}
+
+// A CatchUp decides what happens to times at which no worker watched the queue.
+type CatchUp string
+
+// A CronSchedule adds a job to its queue at each time of an expression. Package delayed
+// interprets expressions and zones, and fires schedules; here they are texts.
+type CronSchedule struct {
+	Name string // unique in its queue; it follows the rules for names of queues
+	Expr string // times, such as "30 6 * * 1-5"
+	Zone string // name of a time zone, such as "Europe/Berlin"; empty means UTC
+
+	Queue   string // empty means [DefaultQueue]
+	Kind    string
+	Args    []byte
+	Options Options // without Queue, Delay, At and Deadline
+
+	CatchUp CatchUp
+
+	// Revision is that of the configuration that has the schedule, above zero. It
+	// is zero if a person added it. See [RevisionError].
+	Revision int
+}
+
+// A RevisionError reports that a schedule of a configuration was not stored, because a
+// schedule of the same name has a revision that isn't lower.
+type RevisionError struct {
+	Schedule string
+	Given    int // revision that was refused
+	Stored   int // revision that is there: higher, or the same with other content
+}
+
+func (e *RevisionError) Error() string {
+	if e.Given < e.Stored {
+		return fmt.Sprintf("schedule %s was left as it is: revision %d is there, this configuration has %d", e.Schedule, e.Stored, e.Given)
+	}
+	return fmt.Sprintf("schedule %s is refused: revision %d is there with other content; raise the revision in the configuration that is to hold", e.Schedule, e.Stored)
+}
+
+// Outdated reports whether a newer revision is stored, which is no mistake while an old and
+// a new configuration run side by side.
+func (e *RevisionError) Outdated() bool { return e.Given < e.Stored }
+
+// Validate returns an error, which wraps [ErrInvalid], if the schedule is invalid. It does
+// not check the expression, the zone, the kind and the args.
+func (s CronSchedule) Validate() error {
+	s = s.withDefaults()
+	if err := s.validate(); err != nil {
+		return err
+	}
+	return checkName("queue", s.Queue)
 }

@@ -8,20 +8,22 @@ import (
 	"sync/atomic"
 )
 
-// A Queue is one queue of a client's. It is safe for concurrent use.
+// A Queue is one queue of a client. It has the operations for people and programs that
+// inspect and control a queue; jobs are added by [Client.Enqueue]. It is safe for
+// concurrent use.
 type Queue struct {
 	client *Client
 	name   string
 	keys   []string
-	plain  []string // those that take part when plain jobs are added
+	plain  []string // keys of enqueue_plain.lua
 
-	known   atomic.Bool // the registry knows the queue
+	known   atomic.Bool // whether the queue is in the list of all queues
 	batcher batcher
 	waiters waiters
 }
 
-// Queue gives a queue by name. A queue needs not be created: it is there when a
-// job is in it.
+// Queue returns the queue of a name; an empty name means [DefaultQueue]. Queues need not be
+// created. Nothing is sent to Redis.
 func (c *Client) Queue(name string) (*Queue, error) {
 	if name == "" {
 		name = DefaultQueue
@@ -40,7 +42,7 @@ func (c *Client) Queue(name string) (*Queue, error) {
 	return q, nil
 }
 
-// find gives the queue and the local id of a job.
+// find returns the queue and the local id of a job.
 func (c *Client) find(id string) (*Queue, string, error) {
 	name, local, err := splitID(id)
 	if err != nil {
@@ -50,10 +52,10 @@ func (c *Client) find(id string) (*Queue, string, error) {
 	return q, local, err
 }
 
-// Name is the queue's name.
+// Name returns the queue's name.
 func (q *Queue) Name() string { return q.name }
 
-// register notes the queue in the list of all, once a process.
+// register adds the queue to the list of all queues, once per process.
 func (q *Queue) register(ctx context.Context) error {
 	if q.known.Load() {
 		return nil
@@ -70,7 +72,7 @@ func (q *Queue) run(ctx context.Context, s *rdb.Script, args ...any) (rdb.Reply,
 	return q.runOn(ctx, s, q.keys, args...)
 }
 
-// runOn is run with other keys.
+// runOn runs a script with other keys.
 func (q *Queue) runOn(ctx context.Context, s *rdb.Script, keys []string, args ...any) (rdb.Reply, error) {
 	reply, err := s.Run(ctx, q.client.db, keys, args...)
 	if err == nil {
@@ -84,4 +86,20 @@ func (q *Queue) runOn(ctx context.Context, s *rdb.Script, keys []string, args ..
 		err = fmt.Errorf("queue %s: %w", q.name, err)
 	}
 	return rdb.Reply{}, err
+}
+
+// Pause stops workers from taking jobs of the queue: when it returns, no worker
+// takes another one. Active jobs continue, and jobs can still be added. Pausing a
+// paused queue changes nothing.
+func (q *Queue) Pause(ctx context.Context) error { return q.setPaused(ctx, SignalPause) }
+
+// Resume undoes Pause and wakes the workers.
+func (q *Queue) Resume(ctx context.Context) error { return q.setPaused(ctx, SignalResume) }
+
+func (q *Queue) setPaused(ctx context.Context, signal SignalKind) error {
+	if err := q.register(ctx); err != nil {
+		return err
+	}
+	_, err := q.run(ctx, pauseScript, string(signal))
+	return err
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A record is a job as bytes, for all that a stream's plain entry can't say. It
-// is the format version, the letter of the priority, and then names and values,
-// each as length, colon and bytes:
+// A record is a job as bytes. Jobs with options, and all jobs that left the fresh
+// lines, have one. It consists of the format version, the letter of the priority, and
+// names and values, each as length, colon and bytes:
 //
 //	1n4:kind10:email.send4:args2:{}12:max_attempts1:3
 //
-// Where a name comes twice the later one counts, so that a script can amend a
-// record by appending. Unknown names are passed over.
+// If a name occurs twice the later value counts, so that a script can amend a record
+// by appending. Unknown names are ignored.
 
-// maxErrors is how many errors a job remembers, the newest ones.
+// maxErrors is the number of errors that a job remembers, the latest ones.
 const maxErrors = 10
 
 // maxErrorText bounds one remembered error, in bytes.
 const maxErrorText = 2 << 10
 
-// record gives the job's record.
+// record returns the job's record.
 func (j *Job) record() []byte {
 	b := make([]byte, 0, 64+len(j.Kind)+len(j.packed))
 	b = append(b, formatVersion[0], j.Priority.letter())
@@ -79,7 +79,7 @@ func appendField[T ~string | ~[]byte](b []byte, name string, value T) []byte {
 	return append(b, value...)
 }
 
-// appendNumber leaves zero out, which is what a missing number means.
+// appendNumber omits zero, which a missing number means.
 func appendNumber(b []byte, name string, n int64) []byte {
 	if n == 0 {
 		return b
@@ -89,7 +89,7 @@ func appendNumber(b []byte, name string, n int64) []byte {
 
 var errRecord = errors.New("the record is damaged")
 
-// setRecord sets what a record says.
+// setRecord sets the fields of a record.
 func (j *Job) setRecord(record string) error {
 	if len(record) < 2 {
 		return fmt.Errorf("%w: it has %d bytes", errRecord, len(record))
@@ -111,7 +111,7 @@ func (j *Job) setRecord(record string) error {
 			return fmt.Errorf("%w: it is cut short or has a wrong length", errRecord)
 		}
 		if name == "id" || name == "job" {
-			continue // a record has no id, and no record inside
+			continue // a record contains no id and no other record
 		}
 		if err := j.setField(name, value); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (j *Job) setRecord(record string) error {
 	return nil
 }
 
-// cutField cuts a length, a colon and as many bytes off the front.
+// cutField cuts a length, a colon and that many bytes off the front of text.
 func cutField(text string) (field, rest string, ok bool) {
 	n, i := 0, 0
 	for i < len(text) && text[i] >= '0' && text[i] <= '9' && n <= len(text) {
@@ -134,7 +134,7 @@ func cutField(text string) (field, rest string, ok bool) {
 	return text[:n], text[n:], true
 }
 
-// setField sets one value by its name in records and in entries of streams.
+// setField sets one field by its name in records and entries.
 func (j *Job) setField(name, value string) error {
 	var err error
 	switch name {
@@ -219,7 +219,7 @@ func setMillis(to *time.Duration, text string) error {
 
 func setTime(to *time.Time, text string) error {
 	n, err := number(text)
-	*to = time.Time{} // which zero means as well
+	*to = time.Time{} // zero means none
 	if n > 0 && err == nil {
 		*to = time.UnixMilli(n)
 	}
@@ -239,16 +239,16 @@ func parseScope(word string) (Scope, error) {
 	return 0, errors.New("unknown scope")
 }
 
-// millis is a duration as Redis counts, rounded up.
+// millis returns a duration in milliseconds, rounded up.
 func millis(d time.Duration) int64 {
 	return int64(min(d, math.MaxInt64-time.Millisecond)+time.Millisecond-1) / int64(time.Millisecond)
 }
 
-// zstdPacking is the only way of packing args; its specification is RFC 8878.
+// zstdPacking is the only compression of args; RFC 8878 specifies it.
 const zstdPacking = "zstd"
 
-// maxZstdWindow bounds the memory of a decoder. Encoders of up to 1 MiB of args
-// stay far below.
+// maxZstdWindow bounds the memory of a decoder. Encoders of up to 1 MiB of args stay far
+// below.
 const maxZstdWindow = 8 << 20
 
 var (
@@ -268,7 +268,7 @@ var (
 	}}
 )
 
-// pack compresses args where that makes them smaller.
+// pack compresses args if that makes them smaller.
 func pack(args []byte) (packed, packing string) {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
@@ -278,8 +278,8 @@ func pack(args []byte) (packed, packing string) {
 	return string(args), ""
 }
 
-// unpack undoes it. Anyone could have written the bytes: no more than limit are
-// unpacked, whatever their header says.
+// unpack decompresses args. Any client may have written the bytes, so it stops after limit
+// bytes, whatever their header claims.
 func unpack(packed, packing string, limit int) ([]byte, error) {
 	switch packing {
 	case "":

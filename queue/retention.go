@@ -6,36 +6,35 @@ import (
 	"time"
 )
 
-// What a queue keeps where its [Retention] doesn't say; place.lua has the same.
+// Limits that apply where a [Retention] sets none; lua/place.lua has the same values.
 const (
-	DefaultKeptJobs  = 100_000
-	DefaultKeptBytes = 256 << 20
-	DefaultDeadAge   = 90 * 24 * time.Hour
+	defaultKeptJobs  = 100_000
+	defaultKeptBytes = 256 << 20
+	defaultDeadAge   = 90 * 24 * time.Hour
 )
 
-// A Retention says how much a queue keeps of jobs that have ended. The zero value
-// is the default.
+// A Retention bounds what a queue keeps of dead and finished jobs. The zero value means the
+// defaults.
 type Retention struct {
-	Dead    RetentionLimit // jobs that failed for good
-	Results RetentionLimit // what became of jobs with [Options.Retain]
+	Dead    RetentionLimit // of dead jobs
+	Results RetentionLimit // of finished jobs with [Options.Retain]
 }
 
-// A Keep bounds what is kept: whatever goes beyond any of its fields is dropped,
-// oldest first, or where it is results those that end soonest.
+// A RetentionLimit bounds the jobs that are kept. Jobs beyond any of its fields are dropped:
+// the oldest dead jobs, the results that expire first.
 type RetentionLimit struct {
-	Jobs  int   // zero: [DefaultKeptJobs]
-	Bytes int64 // of what Redis holds of the jobs; zero: [DefaultKeptBytes]
+	Jobs  int   // zero means 100,000
+	Bytes int64 // of the jobs' records in Redis; zero means 256 MiB
 
-	// Age is since the job ended, in whole milliseconds. Zero: for the dead
-	// [DefaultDeadAge], for results as long as the job wants it. Results
-	// that somebody waits for stay for half a minute at least.
+	// Age is the time since the job ended, in whole milliseconds. Zero means 90
+	// days for dead jobs, and [Options.Retain] for results. Results for which a
+	// client waits are kept for at least half a minute.
 	Age time.Duration
 }
 
-// SetRetention says how much the queue keeps from now on, for all its clients
-// and workers; the last call counts. What is there already, and now too much, is
-// dropped bit by bit: by what is kept next and by the next [PoolQueue.Tidy]. A
-// shorter age for results holds for those to come.
+// SetRetention sets the retention of the queue, for all its clients and workers; the last
+// call wins. Jobs beyond the new limits are dropped step by step, when other jobs are kept
+// and by [PoolQueue.Tidy]. A shorter age of results applies to new results.
 func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
 	if err := r.Validate(); err != nil {
 		return fmt.Errorf("queue %s: %w", q.name, err)
@@ -51,7 +50,7 @@ func (q *Queue) SetRetention(ctx context.Context, r Retention) error {
 	return err
 }
 
-// Check says what is wrong with it; that error wraps [ErrInvalid].
+// Validate returns an error, which wraps [ErrInvalid], if a limit is invalid.
 func (r Retention) Validate() error {
 	for name, keep := range r.each {
 		if keep.Jobs < 0 || keep.Bytes < 0 || keep.Age < 0 {
@@ -64,7 +63,7 @@ func (r Retention) Validate() error {
 	return nil
 }
 
-// each gives the parts by name, in the order of retention.lua.
+// each yields the limits with their names, in the order of retention.lua.
 func (r Retention) each(yield func(string, RetentionLimit) bool) {
 	_ = yield("dead", r.Dead) && yield("results", r.Results)
 }

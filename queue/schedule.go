@@ -10,108 +10,34 @@ import (
 	"time"
 )
 
-// What the headers of a job that a schedule has made are called: the name of the
-// schedule, and the time in RFC 3339 at which the job fell due.
-const (
-	HeaderSchedule = "schedule"
-	HeaderDue      = "due"
-)
-
 // ErrNoSchedule: the queue has no schedule of that name.
 var ErrNoSchedule = errors.New("no such schedule")
 
-// Bounds of schedules.
-const (
-	MaxSchedules    = 1000     // of one queue
-	MaxScheduleSize = 64 << 10 // bytes of one schedule, nearly all of them args
-	MaxScheduleExpr = 256      // bytes of an expression, and of a zone
-	MaxFirings      = 10       // that are remembered of a schedule
-)
-
-// A CatchUp says what becomes of times that fell due while nobody watched.
-type CatchUp string
-
-// The ways to catch up. An empty CatchUp means [CatchUpNone].
-const (
-	CatchUpNone CatchUp = "none" // they are passed over
-	CatchUpLast CatchUp = "last" // the newest of them fires
-	CatchUpAll  CatchUp = "all"  // they all fire, oldest first; package delayed says how many at most
-)
-
-// A Schedule adds a job to its queue each time that an expression says. Package
-// delayed knows what expressions and zones mean, and fires schedules; here they
-// are texts.
-type CronSchedule struct {
-	Name string // tells it from all others of its queue; made as the name of a queue is
-	Expr string // when, as in "30 6 * * 1-5"
-	Zone string // name of a time zone as in "Europe/Berlin"; empty means UTC
-
-	Queue   string // empty means [DefaultQueue]
-	Kind    string
-	Args    []byte
-	Options Options // without Queue, Delay, At and Deadline
-
-	CatchUp CatchUp
-
-	// Revision of the configuration that it comes from, above zero. Zero: a
-	// person added it. See [RevisionError].
-	Revision int
-}
-
-// A Firing is one time at which a schedule was to add a job.
+// A Firing is one time at which a schedule fired.
 type Firing struct {
-	Due    time.Time // when it was to fire
-	Fired  time.Time // when it did, by Redis's clock
-	JobID  string    // the job that was added; empty: none was, because of HeldBy
+	Due    time.Time // the time of the schedule
+	Fired  time.Time // when it fired, by Redis's clock
+	JobID  string    // the job that was added; empty if HeldBy prevented it
 	HeldBy string    // the job that held the unique key
-	Manual bool      // somebody wanted it then
+	Manual bool      // whether [Queue.RunSchedule] fired it
 }
 
-// A ScheduleInfo is a schedule as it stands in Redis.
+// A CronScheduleInfo is a schedule as stored in Redis.
 type CronScheduleInfo struct {
 	CronSchedule
 
-	// Next is when it fires next; zero: never. A time in the past is about to
-	// be fired, or passed over, by whoever watches the queue next.
+	// Next is when it fires next; zero means never. A time in the past fires, or is
+	// skipped, as soon as a worker watches the queue.
 	Next time.Time
 
-	Last []Firing // the newest first, at most [MaxFirings]
+	Last []Firing // latest first, at most [MaxFirings]
 
-	// Err says why the schedule can't be read, and so never fires; then only
-	// its name and queue are set. Adding it again mends it.
+	// Err is why the schedule can't be read, and therefore never fires; then only
+	// its name and queue are set. Adding it again repairs it.
 	Err error
 }
 
-// A RevisionError says that a schedule of a configuration was not stored,
-// because another one of the same name is there whose revision isn't lower.
-type RevisionError struct {
-	Schedule string
-	Given    int // revision that was refused
-	Stored   int // revision that is there: higher, or the same with other content
-}
-
-func (e *RevisionError) Error() string {
-	if e.Given < e.Stored {
-		return fmt.Sprintf("schedule %s was left as it is: revision %d is there, this configuration has %d", e.Schedule, e.Stored, e.Given)
-	}
-	return fmt.Sprintf("schedule %s is refused: revision %d is there with other content; raise the revision in the configuration that is to hold", e.Schedule, e.Stored)
-}
-
-// Outdated reports whether a newer revision is there, which is no mistake while
-// an old and a new configuration run side by side.
-func (e *RevisionError) Outdated() bool { return e.Given < e.Stored }
-
-// Check says what is wrong with a schedule, beside its expression, its zone, its
-// kind and its args; that error wraps [ErrInvalid].
-func (s CronSchedule) Validate() error {
-	s = s.withDefaults()
-	if err := s.validate(); err != nil {
-		return err
-	}
-	return checkName("queue", s.Queue)
-}
-
-// withDefaults returns the schedule with a queue, a zone and a way to catch up.
+// withDefaults returns the schedule with a queue, a zone and a catch-up policy.
 func (s CronSchedule) withDefaults() CronSchedule {
 	s.Queue = cmp.Or(s.Queue, DefaultQueue)
 	s.Zone = cmp.Or(s.Zone, "UTC")
@@ -120,17 +46,17 @@ func (s CronSchedule) withDefaults() CronSchedule {
 	return s
 }
 
-// validate reports what is wrong with a schedule, beside its expression and zone.
+// validate returns an error if the schedule is invalid, apart from its expression and zone.
 func (s CronSchedule) validate() error {
 	if err := checkName("schedule", s.Name); err != nil {
 		return err
 	}
 	o := s.Options
 	switch {
-	case len(s.Expr) == 0 || len(s.Expr) > MaxScheduleExpr:
-		return invalid("expression of %d bytes: want 1 to %d", len(s.Expr), MaxScheduleExpr)
-	case len(s.Zone) > MaxScheduleExpr:
-		return invalid("zone of %d bytes: at most %d", len(s.Zone), MaxScheduleExpr)
+	case len(s.Expr) == 0 || len(s.Expr) > maxScheduleExpr:
+		return invalid("expression of %d bytes: want 1 to %d", len(s.Expr), maxScheduleExpr)
+	case len(s.Zone) > maxScheduleExpr:
+		return invalid("zone of %d bytes: at most %d", len(s.Zone), maxScheduleExpr)
 	case s.CatchUp != CatchUpNone && s.CatchUp != CatchUpLast && s.CatchUp != CatchUpAll:
 		return invalid("catch-up %.40q: want none, last or all", s.CatchUp)
 	case s.Revision < 0:
@@ -148,17 +74,17 @@ func (s CronSchedule) validate() error {
 	return nil
 }
 
-// Bounds of the steps of a watch.
+// Bounds of one script that fires schedules.
 const (
 	maxDueSchedules = 50
 	maxFireJobs     = 50
 	maxFireBytes    = 256 << 10
 )
 
-// RunSchedule fires a schedule now and gives the id of its job. The times at
-// which it fires stay. A call whose answer was lost is repeated, without adding
-// another job. [ErrNoSchedule] says that there is no such schedule, a
-// [DuplicateError] that another job holds the unique key.
+// RunSchedule fires a schedule now and returns the id of its job; its regular times don't
+// change. A call whose answer was lost is repeated, without adding another job. The error
+// is [ErrNoSchedule] if there is no such schedule, a [DuplicateError] if another job holds
+// the unique key.
 func (q *Queue) RunSchedule(ctx context.Context, name string) (id string, err error) {
 	for token := rand.Text(); ; {
 		stored, err := q.readSchedule(ctx, name)
@@ -186,7 +112,7 @@ func (q *Queue) RunSchedule(ctx context.Context, name string) (id string, err er
 			return "", &DuplicateError{Key: s.Options.Unique.Key, Owner: globalID(q.name, owner)}
 		}
 		if id == "" {
-			return "", errors.New("fire a schedule: Redis gave no id")
+			return "", errors.New("fire a schedule: Redis returned no id")
 		}
 		return globalID(q.name, id), nil
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A storedSchedule is a schedule as the scripts give it.
+// A storedSchedule is a schedule as the scripts return it.
 type storedSchedule struct {
 	now     time.Time // when it was read, by Redis's clock
 	record  string    // empty: there is none
@@ -27,8 +27,8 @@ func (q *Queue) readSchedule(ctx context.Context, name string) (storedSchedule, 
 	return storedSchedule{time.UnixMilli(reply.Int(0)), reply.Text(1), reply.Text(2)}, nil
 }
 
-// RemoveSchedule ends a schedule and forgets its firings; jobs that it has added
-// stay. [ErrNoSchedule] says that there is none.
+// RemoveSchedule deletes a schedule and its firings; jobs that it has added stay. The error
+// is [ErrNoSchedule] if there is none.
 func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
 	for {
 		stored, err := q.readSchedule(ctx, name)
@@ -45,13 +45,13 @@ func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
 	}
 }
 
-// schedulesPage is about how many schedules are read at once.
+// scanCount is about how many schedules are read at once.
 const scanCount = 100
 
-// Schedules gives all schedules of the queue, by name. Those that can't be read
-// are among them, see [CronScheduleInfo].
+// Schedules returns all schedules of the queue, by name, including those that can't be
+// read; see [CronScheduleInfo].
 func (q *Queue) Schedules(ctx context.Context) ([]CronScheduleInfo, error) {
-	seen := map[string]CronScheduleInfo{} // a scan may give some twice
+	seen := map[string]CronScheduleInfo{} // a scan may return some twice
 	for cursor := uint64(0); ; {
 		var err error
 		if cursor, err = q.scanSchedules(ctx, cursor, seen); err != nil {
@@ -69,8 +69,8 @@ func (q *Queue) Schedules(ctx context.Context) ([]CronScheduleInfo, error) {
 	return infos, nil
 }
 
-// schedulesAt reads some schedules and gives the cursor of the next ones.
-func (q *Queue) scanSchedules(ctx context.Context, cursor uint64, into map[string]CronScheduleInfo) (next uint64, err error) {
+// scanSchedules reads some schedules into a map and returns the cursor of the next ones.
+func (q *Queue) scanSchedules(ctx context.Context, cursor uint64, infos map[string]CronScheduleInfo) (next uint64, err error) {
 	keys := scheduleKeys(q.keys)[len(q.keys):]
 	db := q.client.db
 	err = db.Retry(ctx, func() error {
@@ -94,19 +94,19 @@ func (q *Queue) scanSchedules(ctx context.Context, cursor uint64, into map[strin
 			s, err := q.decodeSchedule(name, pairs[2*i+1])
 			text, _ := fired[i].(string)
 			info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, text)}
-			if due[i] != 0 { // it has none
+			if due[i] != 0 { // zero: it has no next time
 				info.Next = scoreTime(fmt.Sprintf("%.0f", due[i]))
 			}
-			into[name] = info
+			infos[name] = info
 		}
 		return nil
 	})
 	return next, err
 }
 
-// A schedule's record is that of its job, see record.go, with fields that a
-// job's reader passes over: expr, zone, catch_up and revision. lua/schedule_job.lua
-// takes them out when it makes a job.
+// A schedule's record is that of its job, see record.go, with fields that readers of
+// jobs ignore: expr, zone, catch_up and revision. lua/schedule_job.lua removes them
+// when it adds a job.
 
 // encodeSchedule checks a schedule and returns its record.
 func (q *Queue) encodeSchedule(s CronSchedule) (string, error) {
@@ -128,7 +128,7 @@ func (q *Queue) encodeSchedule(s CronSchedule) (string, error) {
 	return string(b), nil
 }
 
-// schedule reads a record.
+// decodeSchedule decodes a record.
 func (q *Queue) decodeSchedule(name, record string) (CronSchedule, error) {
 	s := CronSchedule{Name: name, Queue: q.name}
 	job := Job{local: "n"}
@@ -169,14 +169,13 @@ func (q *Queue) decodeSchedule(name, record string) (CronSchedule, error) {
 	return full, nil
 }
 
-// alike reports whether two schedules that were read say the same, whatever
-// their revisions.
+// sameContent reports whether two stored schedules differ at most in their revisions.
 func (s CronSchedule) sameContent(other CronSchedule) bool {
 	s.Revision, other.Revision = 0, 0
 	return reflect.DeepEqual(s, other)
 }
 
-// headers are those of the job that falls due at a time.
+// headers returns the headers of the job that is due at a time, as JSON.
 func (s *CronSchedule) headers(due time.Time) string {
 	headers := map[string]string{HeaderSchedule: s.Name, HeaderDue: due.UTC().Format(time.RFC3339)}
 	maps.Copy(headers, s.Options.Headers)

@@ -24,7 +24,7 @@ func TestScheduleRecordKeepsEveryField(t *testing.T) {
 	q := offlineQueue(t)
 	rapid.Check(t, func(t *rapid.T) {
 		want := CronSchedule{
-			Name: rapid.StringMatching(`[a-z.]{1,9}`).Draw(t, "name"), Expr: rapid.StringN(1, 40, MaxScheduleExpr).Draw(t, "expr"),
+			Name: rapid.StringMatching(`[a-z.]{1,9}`).Draw(t, "name"), Expr: rapid.StringN(1, 40, maxScheduleExpr).Draw(t, "expr"),
 			Zone: rapid.SampledFrom([]string{"UTC", "Europe/Berlin"}).Draw(t, "zone"), Queue: "q", Kind: "k",
 			Args:    rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "args"),
 			CatchUp: rapid.SampledFrom([]CatchUp{CatchUpNone, CatchUpLast, CatchUpAll}).Draw(t, "policy"),

@@ -9,7 +9,7 @@ import (
 //go:embed lua
 var luaFiles embed.FS
 
-// scripts are those of a queue. The words without an error are for their callers.
+// scripts are the scripts of a queue. Words without an error are handled by the callers.
 var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], rdb.Words{
 	"newer": func(r rdb.Reply) error { return &FormatError{Version: r.Text(0)} },
 	"lost":  func(rdb.Reply) error { return ErrLeaseLost },

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A Depth says how many jobs a queue has in each state.
+// A Depth has the numbers of a queue's jobs by state.
 type Depth struct {
 	Waiting  ByPriority
 	Active   ByPriority
 	Delayed  int
 	Dead     int
-	Finished int // whose result is kept
+	Finished int // with a result that is kept
 
 	Paused bool
 
-	// Oldest is for how long the first of the waiting jobs has been in its
-	// line; zero when none waits.
+	// Oldest is how long the first waiting job has been in its line; zero if no
+	// job waits.
 	Oldest time.Duration
 
-	// NextDue is when the next delayed job is due; zero when there is none.
+	// NextDue is when the next delayed job is due; zero if there is none.
 	NextDue time.Time
 }
 
-// Of is the number of jobs of a state, zero for one that is none.
+// Of returns the number of jobs of a state; zero if it is not a state.
 func (d *Depth) Of(state State) int {
 	switch state {
 	case Waiting:
@@ -41,12 +41,12 @@ func (d *Depth) Of(state State) int {
 	return 0
 }
 
-// ByPriority is a number of jobs of each priority.
+// ByPriority has the numbers of jobs of each priority.
 type ByPriority struct {
 	High, Normal, Low int
 }
 
-// Total is the number of jobs of all priorities.
+// Total returns the number of jobs of all priorities.
 func (n ByPriority) Total() int { return n.High + n.Normal + n.Low }
 
 func (n *ByPriority) add(p Priority, jobs int) {
@@ -60,8 +60,8 @@ func (n *ByPriority) add(p Priority, jobs int) {
 	}
 }
 
-// Depth counts the jobs of the queue, as of one moment. It costs the same
-// however many there are.
+// Depth counts the jobs of the queue at one moment. Its cost does not depend on their
+// number.
 func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	reply, err := q.run(ctx, depthScript)
 	if err != nil {
@@ -83,23 +83,23 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	return depth, nil
 }
 
-// Counts are how often things happened to jobs of a queue.
+// Counts are the numbers of events in the life of a queue's jobs.
 type Counts struct {
-	Enqueued   int64 // added by clients of Skidway; who adds jobs by XADD counts for himself
-	Succeeded  int64 // succeeded
+	Enqueued   int64 // jobs added by clients of Skidway; XADD does not count
+	Succeeded  int64
 	Discarded  int64
 	Cancelled  int64
-	Failed     int64 // attempts that failed
-	Retried    int64 // and were to be made again
+	Failed     int64 // failed attempts
+	Retried    int64 // failed attempts that were followed by a delay and another one
 	Dead       int64
-	Revived    int64 // dead ones let run again by [Client.Retry]
+	Revived    int64 // dead jobs that [Client.Retry] let run again
 	Deleted    int64
-	Crashed    int64 // times that a worker died with a job in hand
-	LostLeases int64 // workers that died
-	Dropped    int64 // dead ones dropped since there were too many, too large or too old
+	Crashed    int64 // deaths of a worker, for each job that it ran
+	LostLeases int64 // deaths of workers
+	Dropped    int64 // dead jobs that were dropped by the queue's [Retention]
 }
 
-// counterNames gives the counters their names in Redis.
+// counterNames are the names of the counters in Redis.
 var counterNames = []struct {
 	name string
 	of   func(*Counts) *int64
@@ -118,7 +118,7 @@ var counterNames = []struct {
 	{"dead_dropped", func(c *Counts) *int64 { return &c.Dropped }},
 }
 
-// Named gives the counts by their names in Redis, as "done".
+// Named returns the counts by their names in Redis, such as "done".
 func (c Counts) Named() map[string]int64 {
 	named := make(map[string]int64, len(counterNames))
 	for _, counter := range counterNames {
@@ -129,24 +129,24 @@ func (c Counts) Named() map[string]int64 {
 
 // DayCounts are the counts of one day.
 type DayCounts struct {
-	Day time.Time // its begin, UTC
+	Day time.Time // its start, in UTC
 	Counts
 }
 
-// Counters are the counts of a queue.
+// Counters are the counts of a queue, in total and by day.
 type Counters struct {
 	Total Counts      // since the queue was first used
-	Days  []DayCounts // the latest first, today included
+	Days  []DayCounts // latest first, beginning with today
 }
 
-// CounterDays is for how many days counts are kept by day.
-const CounterDays = 90
+// counterDays is the number of days for which counts by day are kept.
+const counterDays = 90
 
-// Counters gives the counts of all time and of the latest days, at most
-// [CounterDays]. Days are UTC's, by Redis's clock.
+// Counters returns the counts of all time and of the latest days, at most 90. Days are in
+// UTC, by Redis's clock.
 func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
-	if days < 0 || days > CounterDays {
-		return Counters{}, fmt.Errorf("%w: %d days: want 0 to %d", ErrInvalid, days, CounterDays)
+	if days < 0 || days > counterDays {
+		return Counters{}, fmt.Errorf("%w: %d days: want 0 to %d", ErrInvalid, days, counterDays)
 	}
 	args := []any{days}
 	for _, counter := range counterNames {
@@ -170,21 +170,21 @@ func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
 	return counters, nil
 }
 
-// A WorkerInfo is what a queue knows of one incarnation of a worker.
+// A WorkerInfo describes a worker of a queue, by its lease.
 type WorkerInfo struct {
 	Name  string
-	About []byte        // what it says of itself, see [Lease.Describe]
-	Lease time.Duration // what its lease has left; below zero: it is late
-	Held  int           // active jobs that it has
-	Solo  string        // id of the job that it runs with no other beside it; empty: none
+	About []byte        // the worker's own description, see [Lease.Describe]
+	Lease time.Duration // until its lease expires; negative if it is late
+	Held  int           // number of active jobs that it holds
+	Solo  string        // id of the job that it runs solo; empty if there is none
 
-	// Dead: it was silent for too long, or nobody knows it. Its jobs are
-	// handed back.
+	// Dead is whether the worker was declared dead or is unknown. Its jobs are
+	// being handed back.
 	Dead bool
 }
 
-// Workers lists the workers of the queue: first those whose lease ends first,
-// then the dead ones that still have jobs.
+// Workers returns the workers of the queue: first living ones by the time that their lease
+// expires, then dead ones that still hold jobs.
 func (q *Queue) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	reply, err := q.run(ctx, workersScript)
 	if err != nil {

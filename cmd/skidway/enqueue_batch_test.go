@@ -205,7 +205,7 @@ func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 	}
 	unknown := 0
 	for n := 1; ; n++ { // whichever command it is
-		if _, err := d.queue().Purge(t.Context()); err != nil {
+		if _, err := d.queue().DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); err != nil {
 			t.Fatal(err)
 		}
 		sent := proxy.Commands()

@@ -22,7 +22,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := client.Queue("mail")
+	q, err := client.ForPool("mail")
 	if err != nil {
 		t.Fatal(err)
 	}

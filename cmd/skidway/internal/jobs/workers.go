@@ -178,7 +178,7 @@ type workerProcess struct {
 
 // A workerLease is the lease of a worker on one queue.
 type workerLease struct {
-	queue *queue.Queue
+	queue *queue.PoolQueue
 	queue.WorkerInfo
 }
 
@@ -257,7 +257,7 @@ func readWorkers(ctx context.Context, a *cli.App, client *queue.Client, names []
 // gather adds the workers of one queue to both maps: by their names, and by the names
 // of their leases.
 func gather(ctx context.Context, client *queue.Client, name string, withJobs bool, byName, byLease map[string]*workerProcess) error {
-	q, err := client.Queue(name)
+	q, err := client.ForPool(name)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The places that repeat the list of priorities: the text that each must contain.
+func priorityPlaces() map[string][]string {
+	var letters, ofLines strings.Builder
+	var firstLines []string
+	for _, p := range priorities {
+		letters.WriteByte(p.letter)
+		ofLines.WriteString(strings.Repeat(string(p.letter), linesEach))
+		firstLines = append(firstLines, fmt.Sprintf("%c = %d", p.letter, returnedLine.of(p.Priority)))
+	}
+	digits := fmt.Sprintf("([1-%d])", lineCount)
+	lowest := priorities[len(priorities)-1].Priority
+	return map[string][]string{
+		"lua/queue.lua":         {fmt.Sprintf("LINES, GROUP = %d,", lineCount), "'" + ofLines.String() + "'"},
+		"lua/record.lua":        {"FIRST_LINE = {" + strings.Join(firstLines, ", ") + "}", fmt.Sprintf("line %% %d", linesEach)},
+		"lua/enqueue_plain.lua": {"'" + letters.String() + "'"},
+		"lua/locate.lua":        {digits},
+		"lua/move.lua":          {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
+		"lua/operate.lua":       {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
+		"lua/walk.lua":          {digits},
+		"lua/workers.lua":       {digits},
+		"inspect.go":            {fmt.Sprintf("`^[1-%d]", lineCount)},
+		"doc.go":                {returnedLine.of(High).name() + " … " + freshLine.of(lowest).name()},
+	}
+}
+
+func TestEveryPlaceKnowsThePriorities(t *testing.T) {
+	for file, texts := range priorityPlaces() {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts {
+			if !strings.Contains(string(content), text) {
+				t.Errorf("%s does not contain %s, which the list of priorities calls for", file, text)
+			}
+		}
+	}
+	fields := reflect.TypeFor[ByPriority]()
+	if fields.NumField() != len(priorities) {
+		t.Errorf("ByPriority has %d fields for %d priorities", fields.NumField(), len(priorities))
+	}
+	for rank, p := range priorities {
+		if p.rank() != rank {
+			t.Errorf("%s has rank %d at place %d: the values must be consecutive, the highest first", p.name, p.rank(), rank)
+		}
+		if name := fields.Field(rank).Name; strings.ToLower(name) != p.name {
+			t.Errorf("field %d of ByPriority is %s, want %s", rank, name, p.name)
+		}
+		var n ByPriority
+		n.add(p.Priority, 1)
+		if reflect.ValueOf(n).Field(rank).Int() != 1 || n.Total() != 1 {
+			t.Errorf("one %s job is counted as %+v", p.name, n)
+		}
+	}
+}
+
+// The names of the lines are keys in Redis: they must never change.
+func TestKeysOfLinesAreStable(t *testing.T) {
+	want := strings.Fields("high:returned high:due high:fresh normal:returned normal:due normal:fresh low:returned low:due low:fresh")
+	if got := keyNames[:lineCount]; !slices.Equal(got, want) {
+		t.Errorf("the lines are %q, want %q", got, want)
+	}
+	if got := plainKeyNames[:len(priorities)]; !slices.Equal(got, []string{"high:fresh", "normal:fresh", "low:fresh"}) {
+		t.Errorf("the fresh lines are %q", got)
+	}
+}
