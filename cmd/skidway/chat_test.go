@@ -279,7 +279,7 @@ func TestMembersJoinLeaveAndAreDropped(t *testing.T) {
 
 	s.must("chat", "read", "--as", "early")
 	o := s.run("chat", "drop", "c", "gone")
-	hasLine(t, o.stderr, `dropped "gone"`, "waited for nobody else: 2")
+	hasLine(t, o.stderr, `dropped "gone"`, "messages deleted: 2")
 	s.must("chat", "leave", "c", "--as", "late")
 	s.must("chat", "leave", "c", "--as", "early")
 	o = s.run("chat", "drop", "c", "ann")

@@ -15,7 +15,7 @@ func TestConfigCheckTellsByItsExitCode(t *testing.T) {
 	write(t, folder, "host.yaml", "kinds:\n  email.send:\n    from: a@example.com\n")
 	write(t, folder, "kind.yaml", "kinds:\n  email.send:\n    host: h\n    tls: perhaps\n")
 	o := mustRun(t, folder, "config", "check", "right.yaml")
-	hasLine(t, o.stderr, "right.yaml is right", "[mail]", "exec.run", "http.request")
+	hasLine(t, o.stderr, "right.yaml is valid", "[mail]", "exec.run", "http.request")
 	for file, tells := range map[string]string{"wrong.yaml": "wrong.yaml:1: ", "kind.yaml": `kind.yaml:2: kinds.email.send: `, "host.yaml": `host.yaml:2: kinds.email.send: it has settings, but no host`, "none.yaml": "none.yaml: no such file"} {
 		o := skidway(t, folder, "config", "check", file)
 		if o.code != cli.ExitFailed || strings.Count(o.stderr, file) != 1 {

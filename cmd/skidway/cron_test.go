@@ -173,7 +173,7 @@ func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 
 	c.configure(fmt.Sprintf(beatConfig, 1, "@every 1h", "http://old.example.com"))
 	p := c.watched("worker", "--config", c.config, "--redis", c.url)
-	p.Await("a newer configuration has changed a schedule: it stays as that says")
+	p.Await("a newer configuration has changed a schedule: its values stay")
 	p.Await("worker is ready")
 	c.dismiss(p)
 	isNew()

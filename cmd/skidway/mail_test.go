@@ -180,7 +180,7 @@ func TestMailSaysWhatItCanNotDo(t *testing.T) {
 		"keep without number":  {"keep bob", "missing N"},
 		"keep less than none":  {"keep bob minus", "whole number"},
 		"status of no number":  {"status bob x", "no id"},
-		"no limit":             {"limit bob", "which limit"},
+		"no limit":             {"limit bob", "nothing to change"},
 		"little room":          {"limit bob --max-bytes 1kB", "1048576"},
 		"idle below zero":      {"limit bob --idle -1s", "idle"},
 		"unknown policy":       {"limit bob --when-full explode", "refuse, drop-oldest"},

@@ -39,7 +39,7 @@ func TestQueueThatDoesNotDrainSaysWhy(t *testing.T) {
 		t.Helper()
 		hasLine(t, d.must("queues", "show", "mail", "-o", "table").stdout, tells...)
 	}
-	show("All jobs that wait are delayed", "due in 5")
+	show("All waiting jobs are delayed", "due in 5")
 	d.add("slow", queue.Options{})
 	show("No worker serves it", "skidway worker --queue mail")
 	d.must("queues", "pause", "mail")

@@ -20,7 +20,7 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 			s := newStation(t, waits+"queues: [{name: mail}]\n")
 			id := s.runs("mail")
 			s.worker.Signal(signal)
-			s.worker.Await("stopping: running jobs may end")
+			s.worker.Await("stopping: waiting for running jobs")
 			if !strings.Contains(s.worker.Output(), "drain=20s grace=1s") {
 				t.Errorf("it does not tell for how long: %s", s.worker.Output())
 			}
@@ -35,7 +35,7 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 			s := newStation(t, waits+"queues: [{name: mail}]\n")
 			s.runs("mail")
 			s.worker.Signal(signal)
-			s.worker.Await("stopping: running jobs may end")
+			s.worker.Await("stopping: waiting for running jobs")
 			s.worker.Signal(signal)
 			if told, code := s.worker.End(); code != cli.ExitFailed || !strings.Contains(told, "stopped at once") {
 				t.Errorf("exit code %d: %s", code, told)

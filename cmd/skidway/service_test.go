@@ -149,7 +149,7 @@ func TestWrongNewConfigurationLeavesTheOldOne(t *testing.T) {
 	for _, c := range []struct{ text, tells string }{
 		{"worker: {}\nnope: 1\n", "c.yaml:2: "},
 		{"kinds:\n  email.send: {host: h, tls: perhaps}\n", "c.yaml:2: kinds.email.send: "},
-		{"kinds: {email.send: {password: hunter2}}\n", "c.yaml:1: a secret does not stand in the configuration"},
+		{"kinds: {email.send: {password: hunter2}}\n", "c.yaml:1: a secret must not be in the configuration itself"},
 		{"queues: [{name: 'a b'}]\n", "c.yaml:1: queues[0]: "},
 		{"worker: {}\n" + strings.Replace(schedule, "%s", "@weekly", 1), "c.yaml:2: schedule"},
 	} {

@@ -25,7 +25,7 @@ func (d *fixture) workers() (list []workerJSON) {
 func TestWorkersListShowsWhatEachRuns(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	if o := d.must("workers", "list"); !strings.Contains(o.stderr, "no worker is there") {
+	if o := d.must("workers", "list"); !strings.Contains(o.stderr, "no worker is running") {
 		t.Errorf("%q", o.stderr)
 	}
 	d.pool("mailer", 3)

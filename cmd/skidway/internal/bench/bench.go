@@ -80,7 +80,7 @@ func (r *rig) connect(ctx context.Context) error {
 		return err
 	}
 	if db.Embedded() {
-		err = cli.WrongUsage("the embedded Redis is not what you want to measure: give --redis the URL of a server")
+		err = cli.WrongUsage("the embedded Redis cannot be measured: give --redis the URL of a server")
 	} else if _, cluster := db.UniversalClient.(*redis.ClusterClient); cluster {
 		err = cli.WrongUsage("every server of a Redis Cluster counts memory and commands for itself: give --redis the URL of a single server")
 	}
@@ -129,7 +129,7 @@ func (r *rig) info(ctx context.Context, section, key string) (string, error) {
 			return value, nil
 		}
 	}
-	return "", fmt.Errorf("this Redis does not tell its %s: nothing can be measured by it", key)
+	return "", fmt.Errorf("this Redis does not report %s, which is needed to measure", key)
 }
 
 func (r *rig) count(ctx context.Context, section, key string) (float64, error) {

@@ -83,7 +83,7 @@ func (b *logsBench) measureAndPrint(ctx context.Context) error {
 	}
 	defer func() { _ = db.Close() }()
 	if db.Embedded() {
-		return cli.WrongUsage("the embedded Redis is not what you want to measure: give --redis the URL of a server")
+		return cli.WrongUsage("the embedded Redis cannot be measured: give --redis the URL of a server")
 	}
 	server, err := db.Check(ctx)
 	if err != nil {

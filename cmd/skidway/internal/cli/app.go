@@ -77,7 +77,7 @@ func (a *App) WithRedis(ctx context.Context, alternative string, f func(*rdb.DB)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if db.Embedded() {
-		return WrongUsage("the embedded Redis ends with this process, so nobody else would see what is in it: give --redis the URL of a server%s", alternative)
+		return WrongUsage("the embedded Redis is inside this process, so no other process can use it: give --redis the URL of a server%s", alternative)
 	}
 	return f(db)
 }

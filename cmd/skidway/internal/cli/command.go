@@ -114,7 +114,7 @@ var errNotConfirmed = errors.New("nothing was changed")
 func (a *App) Confirm(c *cobra.Command, question string) error {
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) || !a.Console.Terminal {
-		return WrongUsage("%s There is no terminal to ask at: give --yes if that is meant", question)
+		return WrongUsage("%s There is no terminal to confirm it: give --yes", question)
 	}
 	if _, err := fmt.Fprint(a.Console.Out, Printable(question)+" [y/N] "); err != nil {
 		return err

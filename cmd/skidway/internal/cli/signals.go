@@ -11,7 +11,7 @@ import (
 
 // Errors of commands that a signal ended.
 var (
-	ErrStoppedAtOnce = errors.New("stopped at once, what was in hand is not counted: run it again")
+	ErrStoppedAtOnce = errors.New("stopped at once, without the work in progress: run it again")
 	ErrStoppedEarly  = errors.New("stopped before the end: run it again for the rest")
 )
 
@@ -59,7 +59,7 @@ func (c *Console) Listen(ctx context.Context) (_ context.Context, s *Stopper, en
 			case <-signals:
 			}
 			if n == 1 {
-				c.Notice("stopping after what is in hand; press Ctrl-C again to stop at once")
+				c.Notice("stopping when the work in progress is done; press Ctrl-C again to stop at once")
 				close(s.Quit)
 			} else {
 				cancel(ErrStoppedAtOnce)

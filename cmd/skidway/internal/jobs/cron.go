@@ -94,7 +94,7 @@ func addSchedule(ctx context.Context, a *cli.App, client *queue.Client, s queue.
 		return err
 	}
 	if !changed {
-		a.Console.Notice("the schedule was there already, as it is")
+		a.Console.Notice("the schedule exists already, with the same values")
 	}
 	next, err := delayed.Next(s.Expr, s.Zone, time.Now(), 3)
 	if err != nil {
@@ -189,7 +189,7 @@ func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *qu
 		case 1:
 			return run(found[0])
 		}
-		return cli.WrongUsage("schedule %s is in the queues %s: say which with --queue", name, strings.Join(found, ", "))
+		return cli.WrongUsage("schedule %s is in the queues %s: choose one with --queue", name, strings.Join(found, ", "))
 	})
 }
 

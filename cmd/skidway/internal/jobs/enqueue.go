@@ -221,7 +221,7 @@ func (e *enqueueCmd) await(ctx context.Context, client *queue.Client, id string)
 	}()
 	job, err := client.Wait(ctx, id)
 	if errors.Is(err, errLeft) {
-		return nil, fmt.Errorf("%w: job %s goes on: 'skidway jobs show %s' tells what became of it", errLeft, id, id)
+		return nil, fmt.Errorf("%w: job %s goes on: 'skidway jobs show %s' shows its outcome", errLeft, id, id)
 	}
 	return job, err
 }

@@ -52,7 +52,7 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options qu
 		switch {
 		case flag.Name == "batch" || flag.Name == "ids" || flag.Name == "skip-bad":
 		case c.InheritedFlags().Lookup(flag.Name) == nil:
-			refused = cli.WrongUsage("--%s does not go with --batch: the lines say how their jobs are run", flag.Name)
+			refused = cli.WrongUsage("--%s does not go with --batch: the lines have the options of their jobs", flag.Name)
 		}
 	})
 	if refused != nil {

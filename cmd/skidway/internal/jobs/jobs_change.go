@@ -139,7 +139,7 @@ With several IDs, it goes on after a job that fails.`,
 // check refuses ids together with a queue, and flags of the other form.
 func (j *jobChange) check(c *cobra.Command, ids []string, name, state string) error {
 	if (name == "") == (len(ids) == 0) {
-		return cli.WrongUsage("give IDs of jobs, or --queue QUEUE to take all that match")
+		return cli.WrongUsage("give IDs of jobs, or --queue QUEUE to change all that match")
 	}
 	if name == "" {
 		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "yes"} {

@@ -71,7 +71,7 @@ func showJob(ctx context.Context, client *queue.Client, id string) (*jobView, er
 // gone explains the error of a job that is in no state.
 func gone(id string, err error) error {
 	if errors.Is(err, queue.ErrNoJob) {
-		return fmt.Errorf("job %s: finished or unknown: what has succeeded, was cancelled or deleted leaves only counters, unless it was enqueued with --retain", id)
+		return fmt.Errorf("job %s: finished or unknown: a job that has succeeded or was cancelled or deleted is not kept, unless it was enqueued with --retain", id)
 	}
 	return err
 }
@@ -103,13 +103,13 @@ func (v *jobView) facts() (facts []fact) {
 	}
 	add("attempts", "%d failed, of %s", v.Attempts-v.Forgiven, limit)
 	if v.Forgiven > 0 {
-		add("before", "%d failed before it was let run again", v.Forgiven)
+		add("before", "%d failed before it was retried by hand", v.Forgiven)
 	}
 	if v.SoloCrashes > 0 {
 		add("crashes", "its worker died %d times while it ran alone", v.SoloCrashes)
 	}
 	if v.SharedCrashes > 0 {
-		add("suspected", "its worker died %d times in a row while it had it and others", v.SharedCrashes)
+		add("suspected", "its worker died %d times in a row while it ran this job and others", v.SharedCrashes)
 	}
 	if v.Timeout > 0 {
 		add("timeout", "%s", v.Timeout)

@@ -223,7 +223,7 @@ func changeAll(a *cli.App, c *cobra.Command, q *queue.Queue, b bulk) error {
 		}
 	}
 	if changed < count {
-		a.Console.Notice("%d fewer than there were: they have moved on meanwhile, or their unique key is held by another job, or they are too damaged to run", count-changed)
+		a.Console.Notice("%d jobs were not changed: they are in another state by now, their unique key is held by another job, or they are damaged", count-changed)
 	}
 	return a.PrintLine(stateCount(changed, b.state) + " " + b.done)
 }

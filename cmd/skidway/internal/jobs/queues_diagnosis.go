@@ -33,12 +33,12 @@ func diagnose(s *queueStatus, workers []*workerProcess, now time.Time) []string 
 	case waiting+delayed+s.depth.Active.Total() == 0:
 		add("It is empty: no job waits or runs.")
 	case waiting == 0 && delayed == 0:
-		add("No job waits: all that there are run.")
+		add("No job waits: all its jobs are running.")
 	case waiting == 0 && late < overdue:
-		add("All jobs that wait are delayed: the next is due in %s, at %s.", age(max(-late, time.Millisecond)), s.depth.NextDue.Local().Format(time.DateTime))
+		add("All waiting jobs are delayed: the next one is due in %s, at %s.", age(max(-late, time.Millisecond)), s.depth.NextDue.Local().Format(time.DateTime))
 	}
 	if s.depth.Paused {
-		add("It is paused, so nothing is given out: 'skidway queues resume %s' ends that.", s.name)
+		add("It is paused: 'skidway queues resume %s' resumes it.", s.name)
 	}
 	blocked := blockedReasons(workers, now)
 	switch {
@@ -49,14 +49,14 @@ func diagnose(s *queueStatus, workers []*workerProcess, now time.Time) []string 
 	case len(blocked) > 0 && waiting > 0 && !s.depth.Paused:
 		found = append(found, blocked...)
 	case waiting > 0 && !s.depth.Paused:
-		add("%s serve it, with room for more: it drains.", workerCount(len(workers)))
+		add("It has %s with free slots: it drains.", plural(len(workers), "worker"))
 	}
 	if delayed > 0 && late >= overdue && !s.depth.NextDue.IsZero() {
-		add("Delayed jobs are overdue by %s: no worker moves them into their lines.", age(late))
+		add("Delayed jobs are overdue by %s: no worker makes them ready.", age(late))
 	}
 	for _, worker := range workers {
 		if worker.Stuck > 0 {
-			add("Worker %s has %d handlers that do not return though their time is over: restart it.", worker.Name, worker.Stuck)
+			add("Worker %s has %d handlers that ignore their timeout: restart it.", worker.Name, worker.Stuck)
 		}
 	}
 	if s.depth.Dead > 0 {
@@ -95,15 +95,13 @@ func blockedReasons(workers []*workerProcess, now time.Time) (found []string) {
 		add("The longest runs for %s: %s (%s) on worker %s.", age(now.Sub(job.Taken)), job.ID, job.Kind, longest.Name)
 	}
 	if alone != nil {
-		add("Worker %s runs job %s with no other beside it, since a worker died with it: it takes more when that has ended.", alone.Name, alone.alone())
+		add("Worker %s runs job %s alone, because a worker died with it: it takes more jobs when that one has ended.", alone.Name, alone.alone())
 	}
 	if quiet > 0 {
-		add("%s of it take no more jobs, since they are quiet or stopping: start others.", workerCount(quiet))
+		add("Workers that are quiet or stopping take no more jobs (%d): start others.", quiet)
 	}
 	if late > 0 {
-		add("%s of it have not been heard of for longer than their lease: they hang, or can't reach Redis.", workerCount(late))
+		add("Workers that did not renew their lease in time (%d) hang, or can't reach Redis.", late)
 	}
 	return found
 }
-
-func workerCount(n int) string { return plural(n, "worker") }

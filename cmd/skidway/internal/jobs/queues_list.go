@@ -33,7 +33,7 @@ jobs were done, and how many attempts failed, today (UTC).`,
 			return err
 		}
 		if len(rows) == 0 {
-			a.Console.Notice("there is no queue yet: the first job makes one, see 'skidway enqueue --help'")
+			a.Console.Notice("there is no queue yet: the first job creates one, see 'skidway enqueue --help'")
 		}
 		return a.Print(output.Word,
 			func(out io.Writer) error { return statusTable(out, rows) },
@@ -107,7 +107,7 @@ func (s *queueStatus) note() string {
 	case s.err != nil:
 		return cli.Printable(s.err.Error())
 	case s.depth.Paused:
-		return "paused: nothing is given out until 'skidway queues resume " + s.name + "'"
+		return "paused: 'skidway queues resume " + s.name + "' resumes it"
 	case len(s.workers) == 0 && s.depth.Waiting.Total()+s.depth.Delayed > 0:
 		return "no worker serves it"
 	}

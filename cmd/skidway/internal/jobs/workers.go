@@ -62,7 +62,7 @@ crash shows that it is the cause.`,
 			return err
 		}
 		if len(workers) == 0 {
-			a.Console.Notice("no worker is there: 'skidway worker --help' tells how to start one")
+			a.Console.Notice("no worker is running: 'skidway worker --help' says how to start one")
 		}
 		view := workersView{now, workers}
 		return a.Print(output.Word, view.table,
@@ -108,7 +108,7 @@ func (v *workersView) table(out io.Writer) error {
 			fmt.Fprintf(&text, " of %d at once", w.Concurrency)
 		}
 		if w.Stuck > 0 {
-			fmt.Fprintf(&text, ", and %d whose handlers don't return", w.Stuck)
+			fmt.Fprintf(&text, ", and %d handlers that ignore their timeout", w.Stuck)
 		}
 		if !w.dead() {
 			fmt.Fprintf(&text, "\n  lease   %s left", w.left().Round(100*time.Millisecond))
@@ -344,7 +344,7 @@ func signalWorkers(ctx context.Context, a *cli.App, client *queue.Client, names 
 		names = known
 	}
 	if len(known) == 0 {
-		return errors.New("no worker is there")
+		return errors.New("no worker is running")
 	}
 	return each(a, "workers", names, func(name string) (string, error) {
 		worker := living[name]

@@ -128,7 +128,7 @@ func remove(ctx context.Context, a *cli.App, channel *distribute.Channel, subscr
 		lines = before.Subscribers[at].Tally.Lines
 	}
 	if lines > 0 && !yes {
-		return cli.WrongUsage("subscriber %q has counted %s lines, and its counts would be deleted: say --yes", subscriber, humanize.Comma(lines))
+		return cli.WrongUsage("subscriber %q has counted %s lines, and its counts would be deleted: give --yes", subscriber, humanize.Comma(lines))
 	}
 	if err := channel.Unsubscribe(ctx, subscriber); err != nil {
 		return err

@@ -75,7 +75,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 		r.Console.Problem(p.File, errors.New(p.Note))
 	}
 	for _, file := range report.Abandoned {
-		r.Console.Problem(file, errors.New("not counted: its shipper gave up or died: ship it again"))
+		r.Console.Problem(file, errors.New("not counted: its shipper stopped or died: ship it again"))
 	}
 	if r.html != "" {
 		page := newPage(channel.Name(), r.subscriber, counts, int(r.top))
@@ -95,7 +95,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 func incomplete(report distribute.Report) error {
 	missing := func(p distribute.Problem) bool { return p.Missing }
 	if len(report.Abandoned) > 0 || slices.ContainsFunc(report.Problems, missing) {
-		return errors.New("the counts are not of all files in whole")
+		return errors.New("some files are not counted, or only in part")
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func printResult(a *cli.App, format string, r result) error {
 		return err
 	}
 	if r.moving {
-		a.Console.Notice("counting goes on: the rows are not all of the same moment")
+		a.Console.Notice("counting goes on: the rows were read at different times")
 	}
 	if slices.Contains(r.columns, "country") && len(r.builds) > 0 {
 		a.Console.Notice("country database: %s", strings.Join(buildNames(r.builds), ", "))

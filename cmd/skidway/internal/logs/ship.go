@@ -115,7 +115,7 @@ func (s *shipper) goOn(ctx context.Context, channel *distribute.Channel, paths [
 		return err
 	}
 	if failures > 0 {
-		return fmt.Errorf("not everything could be shipped; failed: %d", failures)
+		return fmt.Errorf("some files could not be shipped; failed: %d", failures)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (s *shipper) prepare(ctx context.Context, channel *distribute.Channel) erro
 	}
 	subscribers, err := channel.Subscribers(ctx)
 	if err == nil && len(subscribers) == 0 {
-		s.Console.Notice("channel %q has no subscriber: files wait in Redis, and shipping stops when the window is full, until somebody runs 'skidway logs work --channel %s --subscriber NAME'",
+		s.Console.Notice("channel %q has no subscriber: files wait in Redis, and shipping stops when the window is full, until you run 'skidway logs work --channel %s --subscriber NAME'",
 			channel.Name(), channel.Name())
 	}
 	return err

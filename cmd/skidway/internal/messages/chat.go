@@ -124,7 +124,7 @@ func createChat(a *cli.App, c *cobra.Command, g *group.Client, id, as string, op
 		return nil
 	}
 	if _, err := g.Send(c.Context(), id, as, first); err != nil {
-		return fmt.Errorf("created chat %q, but not surely sent its first message: %w", id, err)
+		return fmt.Errorf("created chat %q, but its first message may not have been sent: %w", id, err)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func dropMember(ctx context.Context, a *cli.App, g *group.Client, id, member str
 	if err != nil {
 		return fmt.Errorf("dropped %q, but %w", member, err)
 	}
-	a.Console.Notice("dropped %q from chat %q; messages that waited for nobody else: %d", member, id, was.Kept-min(now.Kept, was.Kept))
+	a.Console.Notice("dropped %q from chat %q; messages deleted: %d", member, id, was.Kept-min(now.Kept, was.Kept))
 	return nil
 }
 

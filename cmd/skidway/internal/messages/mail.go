@@ -168,7 +168,7 @@ never expires. Each message counts as at least 1 KiB.`,
 	flags.add(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		if !flags.given("max", "max-bytes", "when-full", "idle") {
-			return cli.AsUsage(errors.New("which limit? give --max, --max-bytes, --when-full or --idle"))
+			return cli.AsUsage(errors.New("nothing to change: give --max, --max-bytes, --when-full or --idle"))
 		}
 		return cli.With(c.Context(), a, openMailboxes, func(m *mailbox.Client) error {
 			return limitMailbox(c.Context(), a, m, args[0], &flags)

@@ -113,7 +113,7 @@ func readBounded(path string) ([]byte, error) {
 	case err != nil:
 		return nil, withoutPath(err)
 	case len(text) > maxConfig:
-		return nil, fmt.Errorf("it is larger than %s, which no configuration is", humanize.IBytes(maxConfig))
+		return nil, fmt.Errorf("it is larger than %s", humanize.IBytes(maxConfig))
 	}
 	return text, nil
 }

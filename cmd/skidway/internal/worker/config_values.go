@@ -189,7 +189,7 @@ func (s *secretValue) UnmarshalYAML(node ast.Node) error {
 		Env  string `yaml:"env"`
 	}
 	if _, plain := node.(ast.ScalarNode); plain {
-		return at(errors.New("a secret does not stand in the configuration: write {file: PATH} or {env: NAME}"))
+		return at(errors.New("a secret must not be in the configuration itself: write {file: PATH} or {env: NAME}"))
 	}
 	if err := yaml.NodeToValue(node, &from, yaml.Strict()); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.db.Close()) }()
 	if s.db.Embedded() {
-		return cli.WrongUsage("the embedded Redis ends with this process, so nobody could add jobs: give --redis the URL of a server")
+		return cli.WrongUsage("the embedded Redis is inside this process, so no other process can add jobs: give --redis the URL of a server")
 	}
 	if err := s.connect(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *service) serve(ctx context.Context) error {
 func (s *service) stop(ctx context.Context) error {
 	close(s.stopping)
 	notifySystemd(daemon.SdNotifyStopping)
-	s.log.Info("stopping: running jobs may end, the others go back; once more stops at once",
+	s.log.Info("stopping: waiting for running jobs; a second signal stops at once",
 		"drain", cmp.Or(time.Duration(s.generation.worker.Drain), workers.DefaultDrain), "grace", cmp.Or(time.Duration(s.generation.worker.Grace), workers.DefaultGrace))
 	ended := make(chan struct{})
 	go func() {

@@ -160,7 +160,7 @@ func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) e
 		s.warnUnserved(c, one)
 		return nil
 	case isRevision && revision.Outdated():
-		s.log.Warn("a newer configuration has changed a schedule: it stays as that says", "schedule", one.Name, "error", err)
+		s.log.Warn("a newer configuration has changed a schedule: its values stay", "schedule", one.Name, "error", err)
 		return nil
 	}
 	err = fmt.Errorf("schedule %q: %w", one.Name, err)

@@ -53,7 +53,7 @@ func (s *service) answer(f *front) (stop func()) {
 	go func() {
 		defer close(over)
 		if err := server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("health and metrics are not answered any more", "error", err)
+			s.log.Error("serving health and metrics failed", "error", err)
 		}
 	}()
 	s.log.Info("health and metrics", "address", f.listener.Addr().String())

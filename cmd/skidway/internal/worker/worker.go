@@ -197,7 +197,7 @@ with 2 then.)`,
 		if err != nil {
 			return err
 		}
-		a.Console.Notice("%s is right: queues %v, kinds %v, schedules %d", args[0], queueNames(config), kinds, len(config.Schedules))
+		a.Console.Notice("%s is valid: queues %v, kinds %v, schedules %d", args[0], queueNames(config), kinds, len(config.Schedules))
 		return nil
 	})
 	return c
