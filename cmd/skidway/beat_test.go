@@ -15,15 +15,15 @@ import (
 	"skidway/queue"
 )
 
-// aMinute is for how long schedules are watched; SKIDWAY_CHAOS=1 makes it longer.
-func aMinute() time.Duration {
+// watchDuration is how long a test watches schedules. SKIDWAY_CHAOS=1 makes it longer.
+func watchDuration() time.Duration {
 	if os.Getenv("SKIDWAY_CHAOS") != "" {
 		return 15 * time.Minute
 	}
 	return time.Minute
 }
 
-// A hookServer counts the requests that are sent by the jobs of a schedule.
+// A hookServer counts the requests of the jobs of a schedule.
 type hookServer struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -65,7 +65,7 @@ type beat struct {
 	*processes
 	hook   *hookServer
 	events *eventLog
-	jobs   []string // ids of those that the schedule has added
+	jobs   []string // ids of the jobs that the schedule has added
 	from   time.Time
 }
 
@@ -86,7 +86,7 @@ func TestEachDueSecondHasOneJobThoughWorkersAreKilled(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	beats := []*beat{newBeat(t, 2), newBeat(t, 5)}
-	shake(t, rand.New(rand.NewPCG(seed, 0)), aMinute(), beats)
+	restartWorkers(t, rand.New(rand.NewPCG(seed, 0)), watchDuration(), beats)
 	for _, b := range beats {
 		b.end(time.Now())
 		b.check()
@@ -94,9 +94,9 @@ func TestEachDueSecondHasOneJobThoughWorkersAreKilled(t *testing.T) {
 	}
 }
 
-// shake ends workers at random moments, about half of them when the schedules
-// fire, and starts new ones in their place.
-func shake(t testing.TB, random *rand.Rand, period time.Duration, beats []*beat) {
+// restartWorkers ends workers at random times, about half of them when schedules fire,
+// and starts new ones.
+func restartWorkers(t testing.TB, random *rand.Rand, period time.Duration, beats []*beat) {
 	t.Helper()
 	killed, dismissed := 0, 0
 	for over := time.After(period); ; {
@@ -113,14 +113,14 @@ func shake(t testing.TB, random *rand.Rand, period time.Duration, beats []*beat)
 		}
 		b, ended := beats[random.IntN(len(beats))], 1
 		if random.IntN(4) == 0 {
-			ended = len(b.workers) // nobody watches for a while
+			ended = len(b.workers) // no worker runs for a while
 		}
 		for range ended {
 			if p := b.workers[random.IntN(len(b.workers))]; random.IntN(3) > 0 {
 				b.kill(p)
 				killed++
 			} else {
-				b.dismiss(p)
+				b.terminate(p)
 				dismissed++
 			}
 		}
@@ -151,8 +151,8 @@ func (b *beat) end(to time.Time) {
 	}
 }
 
-// check waits until all jobs have run, and wants one for each second from the
-// first to the last.
+// check waits until all jobs have run, and expects one for each second from the first
+// to the last.
 func (b *beat) check() {
 	b.Helper()
 	ids := map[int64]string{} // by second

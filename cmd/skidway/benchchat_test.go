@@ -50,7 +50,7 @@ func TestChatBenchPrintsATable(t *testing.T) {
 
 func TestChatBenchRefusesWhatItCannotMeasure(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ args, tells string }{
+	for name, c := range map[string]struct{ args, want string }{
 		"embedded":     {"--redis embedded:", "embedded"},
 		"few messages": {"--messages 99", "--messages"},
 		"no runs":      {"--runs 0", "--runs"},
@@ -63,7 +63,7 @@ func TestChatBenchRefusesWhatItCannotMeasure(t *testing.T) {
 			if o.code != cli.ExitUsage {
 				t.Errorf("exit code %d", o.code)
 			}
-			hasLine(t, o.stderr, "skidway: ", c.tells)
+			hasLine(t, o.stderr, "skidway: ", c.want)
 		})
 	}
 }

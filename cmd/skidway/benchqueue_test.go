@@ -11,8 +11,8 @@ import (
 	"skidway/internal/redistest"
 )
 
-// A server of the test's own: memory and commands are counted for all who use
-// one.
+// benchServer starts a server for one test: a server counts memory and commands of all
+// its clients.
 func benchServer(t *testing.T) (url string, client redis.UniversalClient) {
 	t.Helper()
 	url = redistest.Start(t).URL(0)
@@ -54,11 +54,11 @@ func TestStoppedQueueBenchLeavesNothing(t *testing.T) {
 	p := start(t, t.TempDir(), "bench", "queue", "--redis", url)
 	p.Await("run 1 of 5")
 	p.Signal(interrupt)
-	told, code := p.End()
+	output, code := p.End()
 	if code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	hasLine(t, told, "stopped before the end, so there are no figures")
+	hasLine(t, output, "stopped before the end, so there are no figures")
 	if keys := client.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 		t.Errorf("keys are left: %v", keys)
 	}
@@ -66,7 +66,7 @@ func TestStoppedQueueBenchLeavesNothing(t *testing.T) {
 
 func TestQueueBenchRefusesWhatItCannotMeasure(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ args, tells string }{
+	for name, c := range map[string]struct{ args, want string }{
 		"embedded":      {"--redis embedded:", "embedded"},
 		"few jobs":      {"--jobs 99", "--jobs"},
 		"small payload": {"--payload 7", "--payload"},
@@ -78,7 +78,7 @@ func TestQueueBenchRefusesWhatItCannotMeasure(t *testing.T) {
 			if o.code != cli.ExitUsage {
 				t.Errorf("exit code %d", o.code)
 			}
-			hasLine(t, o.stderr, "skidway: ", c.tells)
+			hasLine(t, o.stderr, "skidway: ", c.want)
 		})
 	}
 }

@@ -16,28 +16,28 @@ import (
 	"skidway/internal/redistest"
 )
 
-// A shell types commands for one Redis.
-type shell struct {
+// chatCommands runs commands on one Redis.
+type chatCommands struct {
 	t   testing.TB
 	url string
 }
 
-func newShell(t testing.TB) shell { return shell{t, redistest.URL(t)} }
+func newChatCommands(t testing.TB) chatCommands { return chatCommands{t, redistest.URL(t)} }
 
-func (s shell) command(args ...string) *exec.Cmd {
+func (s chatCommands) command(args ...string) *exec.Cmd {
 	c := command(s.t, s.t.TempDir(), args...)
 	c.Env = append(c.Env, "SKIDWAY_REDIS="+s.url)
 	return c
 }
 
-func (s shell) run(args ...string) outcome {
+func (s chatCommands) run(args ...string) outcome {
 	s.t.Helper()
 	return finish(s.t, s.command(args...))
 }
 
-// must runs a command that has to succeed, and gives what it printed without
-// the end of its last line.
-func (s shell) must(args ...string) string {
+// must runs a command that has to succeed, and returns its output without the
+// last newline.
+func (s chatCommands) must(args ...string) string {
 	s.t.Helper()
 	o := s.run(args...)
 	if o.code != cli.ExitDone {
@@ -46,7 +46,7 @@ func (s shell) must(args ...string) string {
 	return strings.TrimSuffix(o.stdout, "\n")
 }
 
-func (s shell) prints(want string, args ...string) {
+func (s chatCommands) prints(want string, args ...string) {
 	s.t.Helper()
 	if got := s.must(args...); got != want {
 		s.t.Fatalf("skidway %s: printed %q, want %q", strings.Join(args, " "), got, want)
@@ -54,7 +54,7 @@ func (s shell) prints(want string, args ...string) {
 }
 
 // messages runs a command that prints an array of messages.
-func (s shell) messages(args ...string) (list []message) {
+func (s chatCommands) messages(args ...string) (list []message) {
 	s.t.Helper()
 	if err := json.Unmarshal([]byte(s.must(append(args, "-o", "json")...)), &list); err != nil {
 		s.t.Fatal(err)
@@ -77,15 +77,15 @@ func wantText(t testing.TB, got, want string) {
 	}
 }
 
-// A watcher is a process whose standard output is read line by line.
-type watcher struct {
+// A follower is a process whose standard output is read line by line.
+type follower struct {
 	t     testing.TB
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
 }
 
 // watch starts a command that goes on until it is interrupted.
-func (s shell) watch(args ...string) *watcher {
+func (s chatCommands) watch(args ...string) *follower {
 	s.t.Helper()
 	c := s.command(args...)
 	out, err := c.StdoutPipe()
@@ -95,11 +95,11 @@ func (s shell) watch(args ...string) *watcher {
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	return &watcher{s.t, c, bufio.NewScanner(out)}
+	return &follower{s.t, c, bufio.NewScanner(out)}
 }
 
-// next gives the next message that it prints as a JSON object.
-func (w *watcher) next() string {
+// next returns the next message that it prints as a JSON object.
+func (w *follower) next() string {
 	w.t.Helper()
 	if !w.lines.Scan() {
 		w.t.Fatalf("it ended: %v", w.lines.Err())
@@ -111,8 +111,8 @@ func (w *watcher) next() string {
 	return texts([]message{m})
 }
 
-// stop interrupts it: it must end well, and print nothing more.
-func (w *watcher) stop() {
+// stop interrupts it: it must exit with 0, and print nothing more.
+func (w *follower) stop() {
 	w.t.Helper()
 	if err := w.cmd.Process.Signal(interrupt); err != nil {
 		w.t.Fatal(err)
@@ -125,8 +125,8 @@ func (w *watcher) stop() {
 	}
 }
 
-// caughtUp waits until a member has read all.
-func (s shell) caughtUp(id, member string) {
+// awaitRead waits until a member has read all messages.
+func (s chatCommands) awaitRead(id, member string) {
 	s.t.Helper()
 	g := group.NewClient(redistest.Open(s.t, s.url))
 	for {
@@ -142,7 +142,7 @@ func (s shell) caughtUp(id, member string) {
 
 func TestChatKeepsMessagesForWhoIsAway(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.prints("lunch", "chat", "create", "--id", "lunch", "--as", "ann", "--member", "bob", "--member", "ann", "noon?")
 	s.prints("1", "chat", "create", "--as", "ann", "--member", "cem")
 	s.prints("2", "chat", "send", "lunch", "--as", "ann", "or later?")
@@ -163,7 +163,7 @@ func TestChatKeepsMessagesForWhoIsAway(t *testing.T) {
 
 func TestChatReadsThousandsOfMessagesAsOneArray(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob")
 	const n = 1100 // more than two pages
 	g := group.NewClient(redistest.Open(t, s.url))
@@ -189,20 +189,20 @@ func TestChatReadsThousandsOfMessagesAsOneArray(t *testing.T) {
 
 func TestTwoWhoFollowHoldAConversation(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob")
 	s.must("chat", "create", "--id", "other", "--as", "ann", "--member", "bob", "not for this one")
 	ann := s.watch("chat", "read", "c", "--as", "ann", "--follow", "-o", "json")
 	bob := s.watch("chat", "read", "c", "--as", "bob", "--follow", "-o", "json")
 	s.must("chat", "send", "c", "--as", "ann", "hello")
 	wantText(t, bob.next(), "c/1 ann: hello")
-	s.caughtUp("c", "bob") // else bob's own message would be printed for him
+	s.awaitRead("c", "bob") // else bob's own message would be printed for him
 	s.must("chat", "send", "c", "--as", "bob", "and you?")
 	wantText(t, ann.next(), "c/2 bob: and you?")
-	s.caughtUp("c", "ann")
+	s.awaitRead("c", "ann")
 	s.must("chat", "send", "c", "--as", "ann", "fine")
 	wantText(t, bob.next(), "c/3 ann: fine")
-	s.caughtUp("c", "bob")
+	s.awaitRead("c", "bob")
 	ann.stop()
 	bob.stop()
 	wantText(t, texts(s.messages("chat", "read", "--as", "bob")), "other/1 ann: not for this one")
@@ -210,7 +210,7 @@ func TestTwoWhoFollowHoldAConversation(t *testing.T) {
 
 func TestPeekAndFollowPrintEachMessageOnceAndLeaveItUnread(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "a", "--as", "ann", "--member", "bob", "one")
 	for _, id := range [][]string{{"a"}, nil} {
 		w := s.watch(append([]string{"chat", "read", "--as", "bob", "--peek", "--follow", "-o", "json"}, id...)...)
@@ -227,7 +227,7 @@ func TestPeekAndFollowPrintEachMessageOnceAndLeaveItUnread(t *testing.T) {
 
 func TestFollowNoticesAChatJoinedMeanwhile(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	w := s.watch("chat", "read", "--as", "bob", "--follow", "-o", "json")
 	s.must("chat", "create", "--id", "new", "--as", "ann", "--member", "bob", "welcome")
 	wantText(t, w.next(), "new/1 ann: welcome")
@@ -239,7 +239,7 @@ func TestFollowNoticesAChatJoinedMeanwhile(t *testing.T) {
 
 func TestReadThatCannotPrintMarksNothingAsRead(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob", "hello")
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -250,7 +250,7 @@ func TestReadThatCannotPrintMarksNothingAsRead(t *testing.T) {
 		for name, follow := range map[string][]string{"read": nil, "follow": {"--follow"}} {
 			c := s.command(append([]string{"chat", "read", "--as", "bob", "-o", format}, follow...)...)
 			c.Stdout = full
-			_ = c.Run() // the exit code tells
+			_ = c.Run() // the exit code is checked
 			if code := c.ProcessState.ExitCode(); code != cli.ExitFailed {
 				t.Errorf("%s as %s: exit code %d", name, format, code)
 			}
@@ -261,7 +261,7 @@ func TestReadThatCannotPrintMarksNothingAsRead(t *testing.T) {
 
 func TestMembersJoinLeaveAndAreDropped(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "gone", "one")
 	s.must("chat", "send", "c", "--as", "ann", "two")
 	s.must("chat", "join", "c", "--as", "late")
@@ -295,7 +295,7 @@ func TestMembersJoinLeaveAndAreDropped(t *testing.T) {
 
 func TestDropDeletesAWholeChat(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob", "--channel", "hello")
 	o := s.run("chat", "drop", "c")
 	hasLine(t, o.stderr, `deleted chat "c" with 1 messages and 2 members`)
@@ -304,7 +304,7 @@ func TestDropDeletesAWholeChat(t *testing.T) {
 
 func TestLimitsOfAChatAreShownAndChanged(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	info := func() (v infoView) {
 		t.Helper()
 		put(t, json.Unmarshal([]byte(s.must("chat", "info", "c", "-o", "json")), &v))
@@ -332,11 +332,11 @@ func TestLimitsOfAChatAreShownAndChanged(t *testing.T) {
 
 func TestChatTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann")
 	for name, c := range map[string]struct {
-		args, tells string
-		code        int
+		args, want string
+		code       int
 	}{
 		"id taken":            {"create --id c --as ann", "it exists already", cli.ExitFailed},
 		"unknown chat":        {"read nothing --as ann", "there is no such chat", cli.ExitFailed},
@@ -366,14 +366,14 @@ func TestChatTellsWhatIsWrong(t *testing.T) {
 			if o.code != c.code || o.stdout != "" {
 				t.Errorf("exit code %d, standard output %q", o.code, o.stdout)
 			}
-			hasLine(t, o.stderr, c.tells)
+			hasLine(t, o.stderr, c.want)
 		})
 	}
 }
 
 func TestChatMessageComesFromStandardInput(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	c := s.command("chat", "create", "--id", "c", "--as", "ann", "--member", "bob", "-")
 	c.Stdin = strings.NewReader("two\nlines\n")
 	if o := finish(t, c); o.code != cli.ExitDone {
@@ -385,7 +385,7 @@ func TestChatMessageComesFromStandardInput(t *testing.T) {
 
 func TestRefusedFirstMessageLeavesNoChat(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	big := filepath.Join(t.TempDir(), "big")
 	put(t, os.WriteFile(big, make([]byte, chat.MaxBody+1), 0o600))
 	file, err := os.Open(big)

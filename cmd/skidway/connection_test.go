@@ -9,19 +9,19 @@ import (
 	"skidway/internal/redistest"
 )
 
-// away is a Redis that nobody serves, with a password.
-const away = "redis://someone:verysecret@127.0.0.1:1/0"
+// unreachableURL is the URL of no server, with a password.
+const unreachableURL = "redis://someone:verysecret@127.0.0.1:1/0"
 
 func TestRedisAwayEndsWithThreeAndHidesThePassword(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
-	write(t, folder, "url", away+"\n")
+	write(t, folder, "url", unreachableURL+"\n")
 	for name, args := range map[string]string{
-		"count":  "logs count a.log --redis " + away,
-		"ship":   "logs ship a.log --channel web --redis " + away,
+		"count":  "logs count a.log --redis " + unreachableURL,
+		"ship":   "logs ship a.log --channel web --redis " + unreachableURL,
 		"file":   "logs ship a.log --channel web --redis @url",
-		"status": "logs status --channel web --redis " + away,
+		"status": "logs status --channel web --redis " + unreachableURL,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,9 +48,9 @@ func TestRedisComesFromTheEnvironmentInOrder(t *testing.T) {
 		flag string
 		code int
 	}{
-		"flag first":         {[]string{"SKIDWAY_REDIS=" + away, "REDIS_URL=" + away}, url, cli.ExitDone},
-		"then SKIDWAY_REDIS": {[]string{"SKIDWAY_REDIS=" + url, "REDIS_URL=" + away}, "", cli.ExitDone},
-		"then REDIS_URL":     {[]string{"REDIS_URL=" + away}, "", cli.ExitUnreachable},
+		"flag first":         {[]string{"SKIDWAY_REDIS=" + unreachableURL, "REDIS_URL=" + unreachableURL}, url, cli.ExitDone},
+		"then SKIDWAY_REDIS": {[]string{"SKIDWAY_REDIS=" + url, "REDIS_URL=" + unreachableURL}, "", cli.ExitDone},
+		"then REDIS_URL":     {[]string{"REDIS_URL=" + unreachableURL}, "", cli.ExitUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestCountUsesAServerOnlyWhenToldByFlag(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
 	p := command(t, folder, "logs", "count", "a.log")
-	p.Env = append(p.Env, "SKIDWAY_REDIS="+away)
+	p.Env = append(p.Env, "SKIDWAY_REDIS="+unreachableURL)
 	if o := finish(t, p); o.code != cli.ExitDone || o.stdout != smallCSV {
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}

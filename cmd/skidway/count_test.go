@@ -87,8 +87,7 @@ func TestCountPrintsJSON(t *testing.T) {
 	}
 }
 
-// Each of these files fails in its own way; the good file beside it is counted
-// all the same.
+// Each of these files fails in another way. The good file beside it is counted.
 func TestBadFileIsNamedAndTheOthersAreCounted(t *testing.T) {
 	t.Parallel()
 	large := line("8.8.8.8", "05") + strings.Repeat(small, 5000) // or good.log would be this file when it was shorter
@@ -97,8 +96,8 @@ func TestBadFileIsNamedAndTheOthersAreCounted(t *testing.T) {
 		broken[i] ^= 0xff
 	}
 	for name, c := range map[string]struct {
-		make  func(t *testing.T, path string)
-		tells string
+		make func(t *testing.T, path string)
+		want string
 	}{
 		"missing":   {func(*testing.T, string) {}, "no such file"},
 		"no files":  {func(t *testing.T, path string) { put(t, os.Mkdir(path, 0o700)) }, "no files in this directory"},
@@ -119,7 +118,7 @@ func TestBadFileIsNamedAndTheOthersAreCounted(t *testing.T) {
 			if o.code != cli.ExitFailed {
 				t.Errorf("exit code %d", o.code)
 			}
-			hasLine(t, o.stderr, "skidway: bad: ", c.tells)
+			hasLine(t, o.stderr, "skidway: bad: ", c.want)
 			hasLine(t, o.stderr, "good.log: counted 4 lines")
 			hasLine(t, o.stdout, "2026-11-01,NL,")
 		})
@@ -200,7 +199,7 @@ func TestReaderThatWentAwayIsAnError(t *testing.T) {
 	c := command(t, folder, "logs", "count", "a.log")
 	var stderr strings.Builder
 	c.Stdout, c.Stderr = writer, &stderr
-	_ = c.Run() // the exit code tells
+	_ = c.Run() // the exit code is checked
 	if code := c.ProcessState.ExitCode(); code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}

@@ -12,7 +12,7 @@ import (
 	"skidway/queue"
 )
 
-// schedule is a schedule as the command lists it.
+// schedule returns a schedule as "cron list" prints it.
 func (d *fixture) schedule(name string) (found scheduleJSON) {
 	d.Helper()
 	var list []scheduleJSON
@@ -28,7 +28,7 @@ func (d *fixture) schedule(name string) (found scheduleJSON) {
 	return found
 }
 
-// due is the time for which a job was made, and the schedule that has made it.
+// due returns the time that a job was added for, and the schedule that has added it.
 func (d *fixture) due(id string) (at time.Time, schedule string) {
 	d.Helper()
 	job, err := d.client.Get(d.Context(), id)
@@ -42,7 +42,7 @@ func (d *fixture) due(id string) (at time.Time, schedule string) {
 	return at, job.Headers[queue.HeaderSchedule]
 }
 
-// never fires next January at the earliest, and once a year.
+// never fires once a year, next January at the earliest.
 const never = "0 0 1 1 *"
 
 func TestChangedScheduleTakesEffectAtOnceInRunningWorkers(t *testing.T) {
@@ -175,7 +175,7 @@ func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 	p := c.watched("worker", "--config", c.config, "--redis", c.url)
 	p.Await("a newer configuration has changed a schedule: its values stay")
 	p.Await("worker is ready")
-	c.dismiss(p)
+	c.terminate(p)
 	isNew()
 	c.stop()
 }

@@ -13,7 +13,7 @@ import (
 
 func TestDamagedChatCanBeDropped(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "lunch", "--as", "ann")
 	db := redistest.Open(t, s.url)
 	if err := db.HSet(t.Context(), db.Prefix()+":chat:{lunch}", "last", "x").Err(); err != nil {
@@ -26,7 +26,7 @@ func TestDamagedChatCanBeDropped(t *testing.T) {
 
 func TestDamagedEntryIsReportedInCSV(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("mail", "send", "bob", "--as", "ann", "hello")
 	db := redistest.Open(t, s.url)
 	add := &redis.XAddArgs{Stream: db.Prefix() + ":mail:{bob}:log", ID: "2-0", Values: []string{"a", "b"}}
@@ -41,7 +41,7 @@ func TestDamagedEntryIsReportedInCSV(t *testing.T) {
 
 func TestDamagedMessageIsToldInCSV(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob", "one")
 	db, err := rdb.Open(t.Context(), s.url, rdb.Options{})
 	put(t, err)

@@ -15,8 +15,8 @@ import (
 
 const deploy = "../../deploy/"
 
-// deployed reads a file of the folder deploy.
-func deployed(t *testing.T, name string) string {
+// deployFile reads a file of the folder deploy.
+func deployFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deploy, name))
 	if err != nil {
@@ -25,8 +25,8 @@ func deployed(t *testing.T, name string) string {
 	return string(text)
 }
 
-// isCommand fails the test unless the command line is one of ours.
-func isCommand(t *testing.T, line string) {
+// checkCommand fails the test unless the line is a valid command line of skidway.
+func checkCommand(t *testing.T, line string) {
 	t.Helper()
 	root := root((&cli.App{Console: &cli.Console{}}))
 	c, rest, err := root.Find(strings.Fields(line))
@@ -44,11 +44,12 @@ func isCommand(t *testing.T, line string) {
 	}
 }
 
-// needs is how long a worker with the deployed configuration may take to stop.
-func needs(t *testing.T) time.Duration {
+// stopTimeout returns how long a worker with the deployed configuration takes to stop
+// at most.
+func stopTimeout(t *testing.T) time.Duration {
 	t.Helper()
 	var c struct{ Worker struct{ Drain string } }
-	if err := yaml.Unmarshal([]byte(deployed(t, "skidway.yaml")), &c); err != nil {
+	if err := yaml.Unmarshal([]byte(deployFile(t, "skidway.yaml")), &c); err != nil {
 		t.Fatal(err)
 	}
 	drain, err := time.ParseDuration(c.Worker.Drain)
@@ -76,7 +77,7 @@ func TestDeployedComposeFileIsTrue(t *testing.T) {
 		}
 		Volumes map[string]any
 	}
-	if err := yaml.UnmarshalWithOptions([]byte(deployed(t, "compose.yaml")), &file, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions([]byte(deployFile(t, "compose.yaml")), &file, yaml.Strict()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"redis", "uploader", "aggregator", "worker"} {
@@ -87,7 +88,7 @@ func TestDeployedComposeFileIsTrue(t *testing.T) {
 		if s.Image != "" {
 			continue
 		}
-		isCommand(t, s.Command)
+		checkCommand(t, s.Command)
 		if _, err := os.Stat(filepath.Join(deploy, s.Build.Context, s.Build.Dockerfile)); err != nil {
 			t.Error(err)
 		}
@@ -107,22 +108,22 @@ func TestDeployedComposeFileIsTrue(t *testing.T) {
 	if file.Services["aggregator"].Deploy.Replicas != 2 {
 		t.Error("want two aggregators")
 	}
-	if grace, err := time.ParseDuration(file.Services["worker"].StopGracePeriod); err != nil || grace < needs(t) {
-		t.Errorf("the worker has %s to stop and may need %s: %v", grace, needs(t), err)
+	if grace, err := time.ParseDuration(file.Services["worker"].StopGracePeriod); err != nil || grace < stopTimeout(t) {
+		t.Errorf("the worker has %s to stop and may need %s: %v", grace, stopTimeout(t), err)
 	}
 }
 
 func TestDeployedUnitIsTrue(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{}
-	for line := range strings.Lines(deployed(t, "skidway.service")) {
+	for line := range strings.Lines(deployFile(t, "skidway.service")) {
 		if name, value, set := strings.Cut(strings.TrimSpace(line), "="); set && !strings.HasPrefix(line, "#") {
 			settings[name] = value
 		}
 	}
-	isCommand(t, strings.TrimPrefix(settings["ExecStart"], "/usr/local/bin/skidway "))
-	if most, err := time.ParseDuration(settings["TimeoutStopSec"] + "s"); err != nil || most < needs(t) {
-		t.Errorf("the worker has %s to stop and may need %s: %v", most, needs(t), err)
+	checkCommand(t, strings.TrimPrefix(settings["ExecStart"], "/usr/local/bin/skidway "))
+	if most, err := time.ParseDuration(settings["TimeoutStopSec"] + "s"); err != nil || most < stopTimeout(t) {
+		t.Errorf("the worker has %s to stop and may need %s: %v", most, stopTimeout(t), err)
 	}
 	if settings["Type"] != "notify" || settings["KillMode"] != "mixed" || settings["RestartPreventExitStatus"] != "2" {
 		t.Errorf("%v", settings)

@@ -15,20 +15,20 @@ import (
 	"skidway/internal/redistest"
 )
 
-// dms runs dm commands against an empty database.
-type dms struct {
+// dmCommands runs dm commands on an empty database.
+type dmCommands struct {
 	t   testing.TB
 	url string
 }
 
-func newDMs(t testing.TB) dms { return dms{t, redistest.URL(t)} }
+func newDMCommands(t testing.TB) dmCommands { return dmCommands{t, redistest.URL(t)} }
 
-func (d dms) args(args ...string) []string {
+func (d dmCommands) args(args ...string) []string {
 	return append([]string{"dm", "--redis", d.url}, args...)
 }
 
-// must runs a command that has to succeed, and gives its output.
-func (d dms) must(args ...string) string {
+// must runs a command that must succeed, and returns its output.
+func (d dmCommands) must(args ...string) string {
 	d.t.Helper()
 	o := mustRun(d.t, d.t.TempDir(), d.args(args...)...)
 	if o.stderr != "" {
@@ -37,7 +37,7 @@ func (d dms) must(args ...string) string {
 	return o.stdout
 }
 
-func (d dms) page(args ...string) (page dmPage) {
+func (d dmCommands) page(args ...string) (page dmPage) {
 	d.t.Helper()
 	text := d.must(append(args, "-o", "json")...)
 	if err := json.Unmarshal([]byte(text), &page); err != nil {
@@ -46,7 +46,7 @@ func (d dms) page(args ...string) (page dmPage) {
 	return page
 }
 
-func (d dms) want(page dmPage, unread, total uint64, texts ...string) {
+func (d dmCommands) want(page dmPage, unread, total uint64, texts ...string) {
 	d.t.Helper()
 	var got []string
 	for _, m := range page.Messages {
@@ -59,7 +59,7 @@ func (d dms) want(page dmPage, unread, total uint64, texts ...string) {
 
 func TestDMIsReadOnceAndStaysInTheHistory(t *testing.T) {
 	t.Parallel()
-	d := newDMs(t)
+	d := newDMCommands(t)
 	for i, text := range []string{"one", "two", "three"} {
 		if got := d.must("send", "bob", "--as", "ann", text); got != fmt.Sprintln(i+1) {
 			t.Errorf("the id is %q", got)
@@ -82,7 +82,7 @@ func TestDMIsReadOnceAndStaysInTheHistory(t *testing.T) {
 
 func TestDMReadsAndShowsMoreThanAPage(t *testing.T) {
 	t.Parallel()
-	d := newDMs(t)
+	d := newDMCommands(t)
 	c := conversation.NewClient(redistest.Open(t, d.url), nil)
 	for range 250 {
 		if _, err := c.Send(t.Context(), "ann", "bob", chat.Text(strings.Repeat("x", 1000))); err != nil {
@@ -113,7 +113,7 @@ func TestDMReadsAndShowsMoreThanAPage(t *testing.T) {
 
 func TestDMUnreadCountsAllConversations(t *testing.T) {
 	t.Parallel()
-	d := newDMs(t)
+	d := newDMCommands(t)
 	d.must("send", "bob", "--as", "ann", "x")
 	d.must("send", "bob", "--as", "ann", "y")
 	d.must("send", "bob", "--as", "cem", "z")
@@ -137,7 +137,7 @@ func TestDMUnreadCountsAllConversations(t *testing.T) {
 
 func TestDMCarriesStandardInputAndURLs(t *testing.T) {
 	t.Parallel()
-	d := newDMs(t)
+	d := newDMCommands(t)
 	c := command(t, t.TempDir(), d.args("send", "bob", "--as", "ann", "-")...)
 	c.Stdin = strings.NewReader("two\nlines\n")
 	if o := finish(t, c); o.code != cli.ExitDone {
@@ -155,7 +155,7 @@ func TestDMFollowPrintsWhatComesOnceUntilCtrlC(t *testing.T) {
 	for name, peek := range map[string]bool{"acknowledging": false, "peeking": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDMs(t)
+			d := newDMCommands(t)
 			d.must("send", "bob", "--as", "ann", "one")
 			args := d.args("read", "ann", "--as", "bob", "--follow", "-o", "json")
 			if peek {
@@ -187,7 +187,7 @@ func TestDMFollowPrintsWhatComesOnceUntilCtrlC(t *testing.T) {
 				t.Fatal(err)
 			}
 			rest, _ := io.ReadAll(out)
-			_ = p.Wait() // the exit code tells
+			_ = p.Wait() // the exit code is checked
 			if code := p.ProcessState.ExitCode(); code != cli.ExitDone || len(rest) > 0 {
 				t.Errorf("exit code %d, more output %q", code, rest)
 			}
@@ -207,7 +207,7 @@ func TestDMFollowPrintsWhatComesOnceUntilCtrlC(t *testing.T) {
 
 func TestDMLeavesUnreadWhatItCouldNotPrint(t *testing.T) {
 	t.Parallel()
-	d := newDMs(t)
+	d := newDMCommands(t)
 	d.must("send", "bob", "--as", "ann", "one")
 	c := command(t, t.TempDir(), d.args("read", "ann", "--as", "bob")...)
 	reader, writer, err := os.Pipe()
@@ -217,17 +217,17 @@ func TestDMLeavesUnreadWhatItCouldNotPrint(t *testing.T) {
 	defer func() { _ = writer.Close() }()
 	_ = reader.Close()
 	c.Stdout = writer
-	_ = c.Run() // what is left tells
+	_ = c.Run() // the rest is checked
 	d.want(d.page("read", "ann", "--as", "bob"), 1, 1, "one")
 }
 
 func TestDMRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
-	d := newDMs(t)
+	d := newDMCommands(t)
 	for name, c := range map[string]struct {
-		args  []string
-		code  int
-		tells string
+		args []string
+		code int
+		want string
 	}{
 		"nobody to send to":  {[]string{"send", "--as", "ann"}, cli.ExitUsage, "missing TO"},
 		"nothing to send":    {[]string{"send", "bob", "--as", "ann"}, cli.ExitUsage, "missing MESSAGE"},
@@ -241,7 +241,7 @@ func TestDMRefusesWhatMakesNoSense(t *testing.T) {
 		"no id":              {[]string{"history", "ann", "--as", "bob", "--before", "x"}, cli.ExitUsage, "whole number"},
 		"no peer":            {[]string{"delete", "--as", "bob"}, cli.ExitUsage, "missing PEER"},
 		"unknown below":      {[]string{"sned"}, cli.ExitUsage, "did you mean send"},
-		"Redis that is away": {[]string{"unread", "--as", "bob", "--redis", away}, cli.ExitUnreachable, "not reachable"},
+		"Redis that is away": {[]string{"unread", "--as", "bob", "--redis", unreachableURL}, cli.ExitUnreachable, "not reachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -249,7 +249,7 @@ func TestDMRefusesWhatMakesNoSense(t *testing.T) {
 			if o.code != c.code || o.stdout != "" {
 				t.Errorf("exit code %d, standard output %q", o.code, o.stdout)
 			}
-			hasLine(t, o.stderr, "skidway: ", c.tells)
+			hasLine(t, o.stderr, "skidway: ", c.want)
 		})
 	}
 }

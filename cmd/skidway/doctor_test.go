@@ -11,12 +11,11 @@ import (
 	"skidway/queue"
 )
 
-// examined gives what the doctor finds on a server, by topic; the worst where
-// there are several.
-func examined(t *testing.T, url string) (map[string]findingJSON, outcome) {
+// findings returns the worst finding of the doctor for each topic.
+func findings(t *testing.T, url string) (map[string]findingJSON, outcome) {
 	t.Helper()
 	o := skidway(t, t.TempDir(), "doctor", "-o", "json", "--redis", url)
-	var object checkupJSON
+	var object doctorJSON
 	if err := json.Unmarshal([]byte(o.stdout), &object); err != nil {
 		t.Fatalf("%v: %s", err, o.stderr)
 	}
@@ -32,7 +31,7 @@ func examined(t *testing.T, url string) (map[string]findingJSON, outcome) {
 func TestDoctorSaysOfADefaultRedisWhatToChangeAndWhy(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--save", "3600 1 300 100 60 10000")
-	found, o := examined(t, server.URL(0))
+	found, o := findings(t, server.URL(0))
 	if o.code != cli.ExitDone { // warnings only
 		t.Errorf("exit code %d: %s", o.code, o.stderr)
 	}
@@ -66,7 +65,7 @@ func TestDoctorEndsWithOneWhereThereIsAProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found, o := examined(t, redistest.Start(t, c.settings...).URL(0))
+			found, o := findings(t, redistest.Start(t, c.settings...).URL(0))
 			if f := found[c.topic]; f.Level != doctor.Problem || !strings.Contains(f.Found, c.found) || len(f.Change) == 0 {
 				t.Errorf("%+v", f)
 			}
@@ -86,7 +85,7 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := strings.Replace(server.URL(0), "unix://", "unix://app:pw@", 1)
-	found, o := examined(t, url)
+	found, o := findings(t, url)
 	for _, topic := range []string{"version", "eviction", "memory", "persistence", "replication", "timeouts"} {
 		if f := found[topic]; f.Level != doctor.Unknown || !strings.Contains(f.Found, "could not look") {
 			t.Errorf("%s: %+v", topic, f)
@@ -98,13 +97,13 @@ func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
 	if o.code != cli.ExitFailed {
 		t.Errorf("exit code %d", o.code)
 	}
-	if f := told(t, url, "--prefix", "other"); !strings.Contains(f, "may not use keys that start with other:") {
+	if f := output(t, url, "--prefix", "other"); !strings.Contains(f, "may not use keys that start with other:") {
 		t.Errorf("%s", f)
 	}
 }
 
-// told gives what the doctor prints for people.
-func told(t *testing.T, url string, args ...string) string {
+// doctorTable returns what the doctor prints for people.
+func output(t *testing.T, url string, args ...string) string {
 	return skidway(t, t.TempDir(), append([]string{"doctor", "--redis", url}, args...)...).stdout
 }
 
@@ -115,7 +114,7 @@ func TestDoctorNamesQueuesOfANewerRelease(t *testing.T) {
 	if err := redistest.Open(t, d.url).HSet(t.Context(), "skidway:{mail:0}:meta", "format", "9").Err(); err != nil {
 		t.Fatal(err)
 	}
-	found, o := examined(t, d.url)
+	found, o := findings(t, d.url)
 	if f := found["queues"]; f.Level != doctor.Problem || !strings.Contains(f.Found, "queue mail") || !strings.Contains(f.Change[0], "upgrade") {
 		t.Errorf("%+v", f)
 	}
@@ -134,7 +133,7 @@ func TestDoctorSaysWhatTheEmbeddedRedisIs(t *testing.T) {
 func TestDoctorLooksAtEveryMasterOfACluster(t *testing.T) {
 	t.Parallel()
 	o := skidway(t, t.TempDir(), "doctor", "-o", "json", "--redis", redistest.Cluster(t))
-	var object checkupJSON
+	var object doctorJSON
 	if err := json.Unmarshal([]byte(o.stdout), &object); err != nil {
 		t.Fatalf("%v: %s", err, o.stderr)
 	}

@@ -11,15 +11,15 @@ import (
 	"skidway/queue"
 )
 
-// batchOf runs "enqueue mail --batch -" on a text.
-func (d *fixture) batchOf(text string, args ...string) outcome {
+// runBatch runs "enqueue mail --batch -" on a text.
+func (d *fixture) runBatch(text string, args ...string) outcome {
 	d.Helper()
 	c := command(d, d.TempDir(), append([]string{"enqueue", "mail", "--batch", "-", "--redis", d.url}, args...)...)
 	c.Stdin = strings.NewReader(text)
 	return finish(d, c)
 }
 
-// kinds gives the kinds of the jobs of a state, in order.
+// kinds returns the kinds of the jobs in a state, in order.
 func (d *fixture) kinds(state queue.State) string {
 	d.Helper()
 	page, err := d.queue().List(d.Context(), state, &queue.ListOptions{Limit: queue.MaxListLimit})
@@ -41,7 +41,7 @@ func TestBatchKeepsTheOrderOfItsLines(t *testing.T) {
 	for n := range lines {
 		fmt.Fprintf(&text, "{\"kind\":\"a\",\"args\":{\"n\":%d,\"pad\":%q}}\n", n, strings.Repeat("x", n%50))
 	}
-	o := d.batchOf(strings.TrimSuffix(text.String(), "\n"), "--ids")
+	o := d.runBatch(strings.TrimSuffix(text.String(), "\n"), "--ids")
 	if o.code != cli.ExitDone || strings.Count(o.stdout, "\n") != lines {
 		t.Fatalf("exit code %d, %d ids: %s", o.code, strings.Count(o.stdout, "\n"), o.stderr)
 	}
@@ -74,7 +74,7 @@ func TestBatchLineHasOptionsByTheNamesOfFlags(t *testing.T) {
 		`{"kind":"a","args":{"max-x":1},"priority":"high","in":"1h","unique":"k-1","unique-for":"2h","max-attempts":3,"timeout":"30s","retain":"24h","headers":{"a-b":"c"}}`,
 		`{"kind":"a","args":{"max-x":1},"priority":"high","in":"1h","unique":"k_1","unique_for":"2h","max_attempts":3,"timeout":"30s","retain":"24h","headers":{"a-b":"c"}}`,
 	} {
-		o := d.batchOf(line+"\n", "--ids")
+		o := d.runBatch(line+"\n", "--ids")
 		if o.code != cli.ExitDone {
 			t.Fatal(o.stderr)
 		}
@@ -92,7 +92,7 @@ func TestBatchLineHasOptionsByTheNamesOfFlags(t *testing.T) {
 func TestFollowersInABatchHaveOptionsByTheNamesOfFlags(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	o := d.batchOf(`{"kind":"a","then":[{"kind":"b"}, {"kind":"c","args":{"x-y":1},"max-attempts":3,"then":[{"kind":"d","unique":"k-1","unique-for":"1h"}]}]}`, "--ids")
+	o := d.runBatch(`{"kind":"a","then":[{"kind":"b"}, {"kind":"c","args":{"x-y":1},"max-attempts":3,"then":[{"kind":"d","unique":"k-1","unique-for":"1h"}]}]}`, "--ids")
 	if o.code != cli.ExitDone {
 		t.Fatal(o.stderr)
 	}
@@ -109,7 +109,7 @@ func TestFollowersInABatchHaveOptionsByTheNamesOfFlags(t *testing.T) {
 
 func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ line, tells string }{
+	for name, c := range map[string]struct{ line, want string }{
 		"no JSON":       {`{"kind":"x",`, "byte"},
 		"no object":     {`["x"]`, "want a JSON object"},
 		"unknown field": {`{"kind":"x","prio":"high"}`, `unknown field "prio"`},
@@ -124,12 +124,12 @@ func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
 			t.Parallel()
 			d := newFixture(t)
 			text := "{\"kind\":\"a\"}\n\n{\"kind\":\"b\"}\n" + c.line + "\n{\"kind\":\"c\"}\n"
-			d.ends(d.batchOf(text), cli.ExitFailed, "standard input: line 4: ", c.tells, "from line 4 on")
+			d.ends(d.runBatch(text), cli.ExitFailed, "standard input: line 4: ", c.want, "from line 4 on")
 			if got := d.kinds(queue.Waiting); got != "a b" {
 				t.Errorf("the queue has %q", got)
 			}
-			o := d.batchOf(text, "--skip-bad")
-			d.ends(o, cli.ExitFailed, "standard input: line 4: ", c.tells)
+			o := d.runBatch(text, "--skip-bad")
+			d.ends(o, cli.ExitFailed, "standard input: line 4: ", c.want)
 			hasLine(t, o.stderr, "enqueued=3 duplicates=0 bad=1 lines=5")
 			if got := d.kinds(queue.Waiting); got != "a b a b c" {
 				t.Errorf("the queue has %q", got)
@@ -141,7 +141,7 @@ func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
 func TestBatchCountsDuplicatesAndNamesTheirOwners(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	o := d.batchOf(strings.Repeat("{\"kind\":\"a\",\"unique\":\"k\"}\n", 3), "--ids")
+	o := d.runBatch(strings.Repeat("{\"kind\":\"a\",\"unique\":\"k\"}\n", 3), "--ids")
 	ids := strings.Fields(o.stdout)
 	if o.code != cli.ExitDone || len(ids) != 3 || ids[0] != ids[1] || ids[1] != ids[2] {
 		t.Errorf("exit code %d, ids %q", o.code, ids)
@@ -161,40 +161,40 @@ func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told strings.Builder
-	c.Stderr = &told
+	var output strings.Builder
+	c.Stderr = &output
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Fprint(in, "{\"kind\":\"a\"}\n{\"kind\":\"b\"}\n"); err != nil {
 		t.Fatal(err)
 	}
-	// Lines are sent when they come, not when there are many.
+	// Lines are sent as soon as they are read.
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Process.Signal(interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // the exit code tells
+	_ = c.Wait() // the exit code is checked
 	if code := c.ProcessState.ExitCode(); code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	hasLine(t, told.String(), "enqueued=2 ")
-	hasLine(t, told.String(), "from line 3 on")
+	hasLine(t, output.String(), "enqueued=2 ")
+	hasLine(t, output.String(), "from line 3 on")
 }
 
 func TestBatchOfNoFileIsToldByName(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.ends(d.run("enqueue", "mail", "--batch", "missing.ndjson"), cli.ExitFailed, "missing.ndjson")
-	if o := d.batchOf(""); o.code != cli.ExitDone {
+	if o := d.runBatch(""); o.code != cli.ExitDone {
 		t.Errorf("empty: %s", o.stderr)
 	}
 }
 
-// Lines with options take several scripts: nothing goes in after the one whose
-// reply got lost, or going on behind it would add jobs twice.
+// Jobs with options take several calls. After a call with a lost reply nothing may be
+// added: to go on behind it would add jobs twice.
 func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
@@ -216,13 +216,13 @@ func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 		if proxy.Commands()-sent < n {
 			break // it sends no such command
 		}
-		_, told, found := strings.Cut(o.stderr, "standard input: lines ")
+		_, output, found := strings.Cut(o.stderr, "standard input: lines ")
 		if !found {
 			continue // it was tried again
 		}
 		unknown++
 		var first, last int
-		if _, err := fmt.Sscanf(told, "%d to %d: they may be in the queue or not", &first, &last); err != nil {
+		if _, err := fmt.Sscanf(output, "%d to %d: they may be in the queue or not", &first, &last); err != nil {
 			t.Fatalf("%v: %s", err, o.stderr)
 		}
 		if got := len(strings.Fields(d.kinds(queue.Waiting))); got != last {

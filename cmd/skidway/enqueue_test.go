@@ -15,7 +15,7 @@ import (
 )
 
 // pool runs jobs of queue mail in the test's process until the test ends. Kind
-// "fine" succeeds, "bad" is dead at once, "slow" runs until it is told to end.
+// "fine" succeeds, "bad" is dead at once, "slow" runs until its context ends.
 func (d *fixture) pool(name string, concurrency int) {
 	d.Helper()
 	db := redistest.Open(d, d.url)
@@ -45,7 +45,7 @@ func (d *fixture) pool(name string, concurrency int) {
 	})
 }
 
-// one gives the only line that a command printed.
+// one returns the only line that a command printed.
 func (o outcome) one(t testing.TB) string {
 	t.Helper()
 	if strings.Count(o.stdout, "\n") != 1 {
@@ -101,8 +101,8 @@ func TestWrongEnqueueEndsWithTwoAndAddsNothing(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	for name, c := range map[string]struct {
-		args  []string
-		tells string
+		args []string
+		want string
 	}{
 		"no queue":         {nil, "missing QUEUE"},
 		"no kind":          {[]string{"mail"}, "missing KIND"},
@@ -122,7 +122,7 @@ func TestWrongEnqueueEndsWithTwoAndAddsNothing(t *testing.T) {
 		if o.stdout != "" {
 			t.Errorf("%s: %q", name, o.stdout)
 		}
-		d.ends(o, cli.ExitUsage, "skidway: ", c.tells)
+		d.ends(o, cli.ExitUsage, "skidway: ", c.want)
 	}
 	if names, err := d.client.Queues(t.Context()); len(names) > 0 || err != nil {
 		t.Errorf("queues are %v, %v", names, err)

@@ -30,7 +30,7 @@ func TestJobsFollowAJobOfTheCommandLine(t *testing.T) {
 func TestJobsThatCannotFollowAreWrongUsage(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	for name, c := range map[string]struct{ then, tells string }{
+	for name, c := range map[string]struct{ then, want string }{
 		"no JSON":             {`[{]`, "--then: its jobs are not JSON"},
 		"no list":             {`{"kind":"a"}`, "want a list of jobs"},
 		"empty":               {` `, "--then"},
@@ -41,7 +41,7 @@ func TestJobsThatCannotFollowAreWrongUsage(t *testing.T) {
 		"unknown field":       {`[{"kind":"exec.run","args":{"command":"{{.result}}","nope":1}}]`, "nope"},
 		"wrong beside braces": {`[{"kind":"email.send","args":{"to":"no address","text":"{{.result}}"}}]`, "field to"},
 	} {
-		d.ends(d.run("enqueue", "mail", "report", "--then", c.then), cli.ExitUsage, c.tells)
+		d.ends(d.run("enqueue", "mail", "report", "--then", c.then), cli.ExitUsage, c.want)
 		if t.Failed() {
 			t.Fatal(name)
 		}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	processtest.Main(m, func() error { main(); return nil })
 }
 
-// command prepares a process of the command in a folder, with no Redis in its
+// command returns a process of the command in a folder, without a Redis in its
 // environment.
 func command(t testing.TB, folder string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -38,13 +38,13 @@ func command(t testing.TB, folder string, args ...string) *exec.Cmd {
 	return c
 }
 
-// An outcome is what a process that has ended printed.
+// An outcome is the output and exit code of a process that has ended.
 type outcome struct {
 	stdout, stderr string
 	code           int
 }
 
-// skidway runs a command to its end.
+// skidway runs a command and waits for its end.
 func skidway(t testing.TB, folder string, args ...string) outcome {
 	t.Helper()
 	return finish(t, command(t, folder, args...))
@@ -61,7 +61,7 @@ func finish(t testing.TB, c *exec.Cmd) outcome {
 	return outcome{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
 }
 
-// mustRun runs a command that has to succeed.
+// mustRun runs a command that must succeed.
 func mustRun(t testing.TB, folder string, args ...string) outcome {
 	t.Helper()
 	o := skidway(t, folder, args...)
@@ -86,8 +86,8 @@ lines:
 	t.Errorf("no line with %q in:\n%s", parts, text)
 }
 
-// patience bounds how long a test waits for what is to happen, on a busy machine.
-const patience = 60 * time.Second
+// waitLimit bounds how long a test waits for an event, on a busy machine.
+const waitLimit = 60 * time.Second
 
 // start starts a process of which the test reads standard error.
 func start(t testing.TB, folder string, args ...string) *processtest.Process {
@@ -103,11 +103,11 @@ func line(addr, day string) string {
 }
 
 // small has four lines: two of the first of November, one of the second from a
-// private address, and one that is none.
+// private address, and one that cannot be parsed.
 var small = line("8.8.8.8", "01") + line("193.0.6.139", "01") + line("10.0.0.1", "02") + "no such thing\n"
 
-// write writes a file into a folder, compressed as its name says, and gives
-// its path.
+// write writes a file into a folder, compressed by the extension of its name, and
+// returns its path.
 func write(t testing.TB, folder, name, content string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -142,7 +142,7 @@ func pack(t testing.TB, extension, content string) []byte {
 	return packed.Bytes()
 }
 
-// A fixture is a Redis of a test's own, with a client to it.
+// A fixture is a Redis for one test, with a client.
 type fixture struct {
 	testing.TB
 	url     string
@@ -166,14 +166,14 @@ func (d *fixture) run(args ...string) outcome {
 	return skidway(d, d.TempDir(), append(args, "--redis", d.url)...)
 }
 
-// must is run of a command that has to succeed.
+// must is run for a command that must succeed.
 func (d *fixture) must(args ...string) outcome {
 	d.Helper()
 	return mustRun(d, d.TempDir(), append(args, "--redis", d.url)...)
 }
 
-// ends fails the test unless the exit code is this one, and standard error tells
-// some parts in one line.
+// ends fails the test unless the exit code is code, and a line of standard error has
+// all parts.
 func (d *fixture) ends(o outcome, code int, parts ...string) {
 	d.Helper()
 	if o.code != code {

@@ -14,7 +14,7 @@ import (
 
 func TestCtrlCEndsFollowingAfterThePageInHand(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	db, err := rdb.Open(t.Context(), s.url, rdb.Options{})
 	put(t, err)
 	t.Cleanup(func() { _ = db.Close() })
@@ -38,14 +38,14 @@ func TestCtrlCEndsFollowingAfterThePageInHand(t *testing.T) {
 		c := s.command(strings.Fields(args + " --follow -o json")...)
 		out, err := c.StdoutPipe()
 		put(t, err)
-		told, err := c.StderrPipe()
+		output, err := c.StderrPipe()
 		put(t, err)
 		put(t, c.Start())
 		lines, n := bufio.NewScanner(out), 0
 		for ; n < 10 && lines.Scan(); n++ {
 		}
 		put(t, c.Process.Signal(interrupt))
-		bufio.NewScanner(told).Scan() // it knows, and stands with a full pipe
+		bufio.NewScanner(output).Scan() // it has the signal, and blocks on a full pipe
 		for ; lines.Scan(); n++ {
 		}
 		put(t, c.Wait())

@@ -8,7 +8,7 @@ import (
 	"skidway/queue"
 )
 
-// What commands print as JSON, as the tests read it.
+// These types have the JSON fields of commands that tests check.
 
 type jobJSON struct {
 	ID          string            `json:"id"`
@@ -84,7 +84,7 @@ type workerJSON struct {
 	Running     []runningJSON `json:"running"`
 }
 
-type standingJSON struct {
+type queueStatusJSON struct {
 	Name     string    `json:"queue"`
 	High     int       `json:"high"`
 	Normal   int       `json:"normal"`
@@ -111,7 +111,7 @@ type findingJSON struct {
 	Change []string     `json:"change,omitempty"`
 }
 
-type checkupJSON struct {
+type doctorJSON struct {
 	Redis    string        `json:"redis"`
 	Problems int           `json:"problems"`
 	Warnings int           `json:"warnings"`
@@ -161,7 +161,7 @@ type message struct {
 	ID     uint64    `json:"id"`
 	Sender string    `json:"sender"`
 	Text   string    `json:"message"`
-	Base64 []byte    `json:"message_base64,omitempty"` // instead of a text that is not UTF-8
+	Base64 []byte    `json:"wantbase64,omitempty"` // instead of a text that is not UTF-8
 	Type   string    `json:"type,omitempty"`
 	URL    string    `json:"url,omitempty"`
 	Time   time.Time `json:"time,omitzero"`
@@ -170,7 +170,7 @@ type message struct {
 
 type dmPage struct {
 	Total    uint64    `json:"total"`
-	Unread   uint64    `json:"unread"` // before these were read
+	Unread   uint64    `json:"unread"` // before this command
 	Messages []message `json:"messages"`
 }
 

@@ -19,8 +19,8 @@ import (
 	"skidway/workers"
 )
 
-// The files of testdata/golden record what every command prints and with which
-// code it ends. In those that hold sessions, each line that begins with "$ " or
+// The files of testdata/golden record the output and exit code of every command. In
+// files with sessions, each line that begins with "$ " or
 // "^N " is a command line, and what follows is its standard output, the lines of
 // its standard error, and its exit code unless that is 0. A command after "^N "
 // gets an interrupt when it has printed N lines. To record more, add such a line
@@ -61,7 +61,7 @@ type session struct {
 	*testing.T
 	url       string
 	folder    string
-	days      bool              // that are today and before are printed
+	days      bool              // the output has dates of today and before
 	variables map[string]string // by name, for command lines
 }
 
@@ -95,8 +95,8 @@ func (s *session) replay(name string) {
 			o = inProcess(s, args)
 		}
 		fmt.Fprintf(&record, "%s\n%s", line, s.normalize(o.stdout))
-		for told := range strings.Lines(s.normalize(o.stderr)) {
-			record.WriteString("2> " + told)
+		for output := range strings.Lines(s.normalize(o.stderr)) {
+			record.WriteString("2> " + output)
 		}
 		if o.code != 0 {
 			fmt.Fprintf(&record, "exit code %d\n", o.code)
@@ -159,8 +159,8 @@ func inProcess(t testing.TB, args []string) (o outcome) {
 func (s *session) interrupted(args []string, lines int) (o outcome) {
 	s.Helper()
 	c := command(s, s.folder, args...)
-	var told strings.Builder
-	c.Stderr = &told
+	var output strings.Builder
+	c.Stderr = &output
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -168,13 +168,13 @@ func (s *session) interrupted(args []string, lines int) (o outcome) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	late := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	late := time.AfterFunc(waitLimit, func() { _ = c.Process.Kill() })
 	defer late.Stop()
 	reader := bufio.NewReader(out)
 	for range lines {
 		line, err := reader.ReadString('\n')
 		if err != nil {
-			s.Fatalf("%v: %v: %s", args, err, told.String())
+			s.Fatalf("%v: %v: %s", args, err, output.String())
 		}
 		o.stdout += line
 	}
@@ -182,17 +182,17 @@ func (s *session) interrupted(args []string, lines int) (o outcome) {
 		s.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, reader)
-	_ = c.Wait() // the exit code tells
-	o.stderr, o.code = told.String(), c.ProcessState.ExitCode()
+	_ = c.Wait() // the exit code is checked
+	o.stderr, o.code = output.String(), c.ProcessState.ExitCode()
 	return o
 }
 
-// volatile values are replaced one after the other. Where the width changes, the
-// columns around are not the same from run to run.
+// Volatile values are replaced in this order. If the width of one changes, so do the
+// columns around it.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	with    string
-	widths  bool // changes the width
+	widths  bool // the width of the value changes
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "TIME", false},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "YYYY-MM-DD hh:mm:ss", false},
@@ -218,7 +218,7 @@ var datePattern = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
 
 var spaces = regexp.MustCompile(`  +`)
 
-// normalize replaces what is not the same in each run.
+// normalize replaces values that differ from run to run.
 func (s *session) normalize(text string) string {
 	for _, v := range volatile {
 		if !v.pattern.MatchString(text) {
@@ -238,19 +238,19 @@ func (s *session) normalize(text string) string {
 func TestGoldenHelp(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
-	var visit func(path ...string)
-	visit = func(path ...string) {
+	var roomCommands func(path ...string)
+	roomCommands = func(path ...string) {
 		o := inProcess(t, append(path[:len(path):len(path)], "--help"))
 		fmt.Fprintf(&all, "==== skidway %s, exit code %d\n%s%s\n", strings.Join(path, " "), o.code, o.stdout, o.stderr)
 		_, list, _ := strings.Cut(o.stdout, "Available Commands:\n")
 		list, _, _ = strings.Cut(list, "\n\n")
 		for line := range strings.Lines(list) {
 			if name := strings.Fields(line)[0]; name != "completion" {
-				visit(append(path[:len(path):len(path)], name)...)
+				roomCommands(append(path[:len(path):len(path)], name)...)
 			}
 		}
 	}
-	visit()
+	roomCommands()
 	golden(t, "help", all.String())
 }
 
@@ -307,8 +307,8 @@ func TestGoldenJobs(t *testing.T) {
 		Queues: []string{"mail"}, State: "running",
 	})
 	put(t, err)
-	s.variables["DEAD"] = d.dies("email.send", "550 no such user", queue.Options{MaxAttempts: 3, Headers: map[string]string{"a": "b"}})
-	s.variables["DEAD2"] = d.dies("email.send", "connection refused", queue.Options{Unique: queue.Unique{Key: "order-17"}})
+	s.variables["DEAD"] = d.addDead("email.send", "550 no such user", queue.Options{MaxAttempts: 3, Headers: map[string]string{"a": "b"}})
+	s.variables["DEAD2"] = d.addDead("email.send", "connection refused", queue.Options{Unique: queue.Unique{Key: "order-17"}})
 	s.variables["FINISHED"] = d.add("email.send", queue.Options{Retain: time.Hour, Priority: queue.High})
 	s.variables["GONE"] = d.add("email.send", queue.Options{Priority: queue.High})
 	s.variables["ACTIVE"] = d.add("http.request", queue.Options{Priority: queue.High, Timeout: time.Minute})
@@ -331,7 +331,7 @@ func TestGoldenJobs(t *testing.T) {
 	s.replay("jobs")
 }
 
-// TestGoldenDoctor records the form only: what is found depends on the machine.
+// TestGoldenDoctor records the form only: the findings depend on the machine.
 func TestGoldenDoctor(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
@@ -369,7 +369,7 @@ func TestGoldenBench(t *testing.T) {
 	golden(t, "bench", regexp.MustCompile(`(?i)(redis|valkey) N`).ReplaceAllString(all.String(), "REDIS"))
 }
 
-// keys lists the keys of JSON in their order, with those inside behind them.
+// keys returns the keys of JSON in their order, including those of nested objects.
 func keys(t *testing.T, text string) string {
 	t.Helper()
 	if !json.Valid([]byte(text)) {

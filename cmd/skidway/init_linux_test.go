@@ -31,11 +31,11 @@ func init() {
 
 func TestProcess1ReapsWhatCommandsLeaveBehind(t *testing.T) {
 	t.Setenv(initSetting, "1")
-	s := newStation(t, "kinds: {exec.run: {commands: {leaves: {path: /bin/sh, args: [-c, 'sleep 60 & exit 0'], dir: /}}}}\nqueues: [{name: mail}]\n")
+	s := newWorkerFixture(t, "kinds: {exec.run: {commands: {leaves: {path: /bin/sh, args: [-c, 'sleep 60 & exit 0'], dir: /}}}}\nqueues: [{name: mail}]\n")
 	for range 5 {
 		s.must("enqueue", "mail", "exec.run", `{"command":"leaves"}`, "--wait")
 	}
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(waitLimit); ; {
 		n := childProcesses(t, s.worker.PID())
 		if n == 1 {
 			break

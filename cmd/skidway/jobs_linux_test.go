@@ -13,9 +13,9 @@ func TestBulkChangesAskWithTheCount(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	for range 2 {
-		d.dies("email.send", "connection refused", queue.Options{})
+		d.addDead("email.send", "connection refused", queue.Options{})
 	}
-	d.dies("email.send", "no such user", queue.Options{})
+	d.addDead("email.send", "no such user", queue.Options{})
 	d.ends(d.run("jobs", "retry", "--queue", "mail", "--error", "refused"), cli.ExitUsage, "Retry 2 dead jobs of queue mail that match?", "--yes")
 	asked := onTerminal(t, "jobs", "retry", "--queue", "mail", "--error", "refused", "--redis", d.url)
 	asked.shows("Retry 2 dead jobs of queue mail that match? [y/N] ")

@@ -11,8 +11,8 @@ import (
 	"skidway/queue"
 )
 
-// dies adds a job, takes it by a lease and lets it fail for good.
-func (d *fixture) dies(kind, reason string, o queue.Options) string {
+// addDead adds a job and makes it dead.
+func (d *fixture) addDead(kind, reason string, o queue.Options) string {
 	d.Helper()
 	o.Priority = queue.High
 	id := d.add(kind, o)
@@ -43,9 +43,9 @@ func (d *fixture) dies(kind, reason string, o queue.Options) string {
 func TestJobsListFiltersAndShowsErrors(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	refused := d.dies("email.send", "connection refused", queue.Options{})
-	unknown := d.dies("email.send", "550 no such user", queue.Options{})
-	hook := d.dies("http.request", "status 500", queue.Options{})
+	refused := d.addDead("email.send", "connection refused", queue.Options{})
+	unknown := d.addDead("email.send", "550 no such user", queue.Options{})
+	hook := d.addDead("http.request", "status 500", queue.Options{})
 	d.add("email.send", queue.Options{Delay: time.Hour})
 	ids := func(args ...string) (ids []string) {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestJobsListFiltersAndShowsErrors(t *testing.T) {
 func TestJobsShowTellsTheWholeHistory(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	id := d.dies("email.send", "connection refused", queue.Options{
+	id := d.addDead("email.send", "connection refused", queue.Options{
 		MaxAttempts: 1, Timeout: time.Minute, Headers: map[string]string{"tenant": "x"}, Unique: queue.Unique{Key: "k"},
 	})
 	o := d.must("jobs", "show", id)
@@ -156,7 +156,7 @@ func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
 	log("two")
 	read("two\n")
 	d.must("jobs", "cancel", id)
-	_ = c.Wait() // the exit code tells
+	_ = c.Wait() // the exit code is checked
 	if code := c.ProcessState.ExitCode(); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
@@ -165,7 +165,7 @@ func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
 func TestOneJobThatFailsKeepsNoOtherFromIt(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	one, other := d.dies("a", "x", queue.Options{}), d.dies("a", "x", queue.Options{})
+	one, other := d.addDead("a", "x", queue.Options{}), d.addDead("a", "x", queue.Options{})
 	waits := d.add("a", queue.Options{})
 	o := d.run("jobs", "retry", one, waits, "mail:0:n1-0", other)
 	d.ends(o, cli.ExitFailed, "2 of 4 jobs failed, the others are done")
@@ -204,7 +204,7 @@ func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.add("a", queue.Options{})
-	for args, tells := range map[string]string{
+	for args, want := range map[string]string{
 		"jobs retry":                              "give IDs of jobs, or --queue",
 		"jobs retry mail:0:n1-0 --queue mail":     "give IDs of jobs, or --queue",
 		"jobs delete --queue mail":                "--state is missing",
@@ -218,6 +218,6 @@ func TestWrongJobsCommandsEndWithTwo(t *testing.T) {
 		"workers quiet w --all":                   "give NAMEs of workers or --all",
 		"jobs list mail --older-than yesterday":   "length of time",
 	} {
-		d.ends(d.run(strings.Fields(args)...), cli.ExitUsage, tells)
+		d.ends(d.run(strings.Fields(args)...), cli.ExitUsage, want)
 	}
 }

@@ -14,42 +14,42 @@ import (
 	"skidway/internal/redistest"
 )
 
-// mailer runs mail commands against a database of the test's own.
-type mailer struct {
+// mailCommands runs mail commands on a new database.
+type mailCommands struct {
 	t   *testing.T
 	url string
 }
 
-func newMailer(t *testing.T) *mailer { return &mailer{t, redistest.URL(t)} }
+func newMailCommands(t *testing.T) *mailCommands { return &mailCommands{t, redistest.URL(t)} }
 
-func (m *mailer) args(text string, more ...string) []string {
+func (m *mailCommands) args(text string, more ...string) []string {
 	return append(append([]string{"mail"}, strings.Fields(text)...), append(more, "--redis", m.url)...)
 }
 
-func (m *mailer) run(text string, more ...string) outcome {
+func (m *mailCommands) run(text string, more ...string) outcome {
 	m.t.Helper()
 	return mustRun(m.t, m.t.TempDir(), m.args(text, more...)...)
 }
 
-func (m *mailer) prints(want, text string, more ...string) {
+func (m *mailCommands) prints(want, text string, more ...string) {
 	m.t.Helper()
 	if got := m.run(text, more...).stdout; got != want {
 		m.t.Fatalf("mail %s prints %q, want %q", text, got, want)
 	}
 }
 
-func (m *mailer) fails(code int, tells, text string) {
+func (m *mailCommands) fails(code int, want, text string) {
 	m.t.Helper()
 	o := skidway(m.t, m.t.TempDir(), m.args(text)...)
 	if o.code != code || o.stdout != "" {
 		m.t.Errorf("mail %s: exit code %d, want %d; standard output %q", text, o.code, code, o.stdout)
 	}
-	hasLine(m.t, o.stderr, tells)
+	hasLine(m.t, o.stderr, want)
 }
 
 func TestMailThatWasPrintedIsRead(t *testing.T) {
 	t.Parallel()
-	m := newMailer(t)
+	m := newMailCommands(t)
 	m.prints("0\n", "count bob")
 	m.prints("[]\n", "read bob -o json")
 	m.prints("1\n", "send bob --as ann", "call me")
@@ -76,7 +76,7 @@ func TestMailThatWasPrintedIsRead(t *testing.T) {
 
 func TestMailIsReadInParts(t *testing.T) {
 	t.Parallel()
-	m := newMailer(t)
+	m := newMailCommands(t)
 	for _, text := range []string{"one", "two", "three", "four"} {
 		m.run("send bob --as ann", text)
 	}
@@ -92,7 +92,7 @@ func TestMailIsReadInParts(t *testing.T) {
 
 func TestFullMailboxFailsTheSender(t *testing.T) {
 	t.Parallel()
-	m := newMailer(t)
+	m := newMailCommands(t)
 	hasLine(t, m.run("limit bob --max 1 --idle 1h").stderr, "at most 1 messages", "refuse", "1h0m0s")
 	m.run("send bob --as ann one")
 	m.fails(cli.ExitFailed, "1 messages wait", "send bob --as ann two")
@@ -120,7 +120,7 @@ func TestMailIsFollowedAndPrintsNothingTwice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMailer(t)
+			m := newMailCommands(t)
 			m.run("send bob --as ann 1")
 			m.run("send bob --as ann 2")
 			cmd := command(t, t.TempDir(), m.args("read bob --follow -o json "+c.flags)...)
@@ -154,11 +154,11 @@ func TestMailIsFollowedAndPrintsNothingTwice(t *testing.T) {
 	}
 }
 
-// settled waits until this many messages are unread: what was printed is
-// acknowledged a little later.
-func (m *mailer) settled(unread string) {
+// settled waits until this many messages are unread: messages are acknowledged after
+// they are printed.
+func (m *mailCommands) settled(unread string) {
 	box := mailbox.NewClient(redistest.Open(m.t, m.url))
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(m.t.Context(), waitLimit)
 	defer cancel()
 	for got := ""; got != unread; {
 		n, err := box.Count(ctx, "bob")
@@ -169,8 +169,8 @@ func (m *mailer) settled(unread string) {
 
 func TestMailSaysWhatItCanNotDo(t *testing.T) {
 	t.Parallel()
-	m := newMailer(t)
-	for name, c := range map[string]struct{ args, tells string }{
+	m := newMailCommands(t)
+	for name, c := range map[string]struct{ args, want string }{
 		"no box":               {"send --as ann", "missing BOX"},
 		"no message":           {"send bob --as ann", "missing MESSAGE"},
 		"two messages":         {"send bob --as ann call me", "quotes"},
@@ -191,7 +191,7 @@ func TestMailSaysWhatItCanNotDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			(&mailer{t, m.url}).fails(cli.ExitUsage, c.tells, c.args)
+			(&mailCommands{t, m.url}).fails(cli.ExitUsage, c.want, c.args)
 		})
 	}
 	o := skidway(t, t.TempDir(), "mail", "count", "bob", "--redis", "unix:///nowhere/redis.sock")

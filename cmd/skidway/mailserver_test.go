@@ -15,19 +15,19 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// A mailServer is a mail server on loopback that takes every message, and answers
-// that it has when the test lets it.
+// A mailServer is a mail server on loopback. It accepts every message, and replies when
+// the test allows it.
 type mailServer struct {
 	port   int
-	came   chan struct{} // gets a value for each message that came whole
-	answer chan struct{} // closed by the test: from then on it answers
+	came   chan struct{} // gets a value for each complete message
+	answer chan struct{} // closed by the test to allow replies
 
 	mu    sync.Mutex
-	mails []letter
+	mails []receivedMail
 }
 
-// A letter is a message that came whole.
-type letter struct{ id, text string }
+// A receivedMail is a complete message.
+type receivedMail struct{ id, text string }
 
 func startMailServer(t testing.TB) *mailServer {
 	t.Helper()
@@ -44,24 +44,24 @@ func startMailServer(t testing.TB) *mailServer {
 	served.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
 		_ = server.Close()
-		_ = listener.Close() // which it knows only once it serves
+		_ = listener.Close() // the server knows the listener only when it serves
 		served.Wait()
 	})
 	return o
 }
 
-// awaitOne waits until a message has come.
+// awaitOne waits for a complete message.
 func (o *mailServer) awaitOne(t testing.TB) {
 	t.Helper()
 	select {
 	case <-o.came:
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("no mail has come")
 	}
 }
 
-// received are all messages that have come.
-func (o *mailServer) received() []letter {
+// received returns all complete messages.
+func (o *mailServer) received() []receivedMail {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mails
@@ -93,7 +93,7 @@ func (d mailSession) Data(r io.Reader) error {
 		return err
 	}
 	d.server.mu.Lock()
-	d.server.mails = append(d.server.mails, letter{message.Header.Get("Message-ID"), string(text)})
+	d.server.mails = append(d.server.mails, receivedMail{message.Header.Get("Message-ID"), string(text)})
 	d.server.mu.Unlock()
 	d.server.came <- struct{}{}
 	<-d.server.answer

@@ -18,7 +18,7 @@ import (
 	"skidway/workers"
 )
 
-// Processes are some of skidway worker with one configuration.
+// processes are worker processes with one configuration.
 type processes struct {
 	*fixture
 	config  string // the file
@@ -49,20 +49,20 @@ func (c *processes) worker() *processtest.Process {
 	return p
 }
 
-// watched starts a process of which all is shown that it told, if the test fails.
+// watched starts a process whose standard error is logged if the test fails.
 func (c *processes) watched(args ...string) *processtest.Process {
 	c.Helper()
 	p := start(c, c.TempDir(), args...)
 	c.Cleanup(func() {
 		if c.Failed() {
-			told, _ := p.End() // the end of the test has killed it
-			c.Logf("process %d, skidway %s, told:\n%s", p.PID(), args[0], told)
+			output, _ := p.End() // the end of the test has killed it
+			c.Logf("process %d, skidway %s, told:\n%s", p.PID(), args[0], output)
 		}
 	})
 	return p
 }
 
-// kill ends a worker with no chance to say good-bye.
+// kill ends a worker with SIGKILL.
 func (c *processes) kill(p *processtest.Process) {
 	c.Helper()
 	p.Signal(syscall.SIGKILL)
@@ -70,8 +70,8 @@ func (c *processes) kill(p *processtest.Process) {
 	c.leave(p)
 }
 
-// dismiss ends a worker as a machine does that shuts down.
-func (c *processes) dismiss(p *processtest.Process) {
+// terminate ends a worker with SIGTERM.
+func (c *processes) terminate(p *processtest.Process) {
 	c.Helper()
 	p.Signal(syscall.SIGTERM)
 	if _, code := p.End(); code != cli.ExitDone {
@@ -89,15 +89,15 @@ func (c *processes) leave(p *processtest.Process) {
 	}
 }
 
-// stop dismisses all.
+// stop terminates all workers.
 func (c *processes) stop() {
 	c.Helper()
 	for len(c.workers) > 0 {
-		c.dismiss(c.workers[0])
+		c.terminate(c.workers[0])
 	}
 }
 
-// holder is the worker that has a job.
+// holder returns the worker that runs a job.
 func (c *processes) holder(id string) *processtest.Process {
 	c.Helper()
 	job, err := c.client.Get(c.Context(), id)
@@ -115,7 +115,7 @@ func (c *processes) holder(id string) *processtest.Process {
 	return nil
 }
 
-// known are the workers that a queue knows.
+// known returns the workers of a queue.
 func (c *processes) known(name string) []queue.WorkerInfo {
 	c.Helper()
 	q, err := c.client.ForPool(name)
@@ -137,7 +137,7 @@ func about(t testing.TB, info queue.WorkerInfo) (a workers.About) {
 	return a
 }
 
-// untilLogged waits until a line with a part is in the log of a job.
+// untilLogged waits until the log of a job has a line that contains part.
 func (d *fixture) untilLogged(id, part string) {
 	d.Helper()
 	c := command(d, d.TempDir(), "jobs", "logs", id, "--follow", "--redis", d.url)
@@ -152,7 +152,7 @@ func (d *fixture) untilLogged(id, part string) {
 		_ = c.Process.Kill()
 		_ = c.Wait() // it was killed
 	}()
-	late := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	late := time.AfterFunc(waitLimit, func() { _ = c.Process.Kill() })
 	defer late.Stop()
 	for scanner := bufio.NewScanner(out); scanner.Scan(); {
 		if strings.Contains(scanner.Text(), part) {
@@ -162,12 +162,12 @@ func (d *fixture) untilLogged(id, part string) {
 	d.Fatalf("nothing with %q was logged for job %s", part, id)
 }
 
-// A eventLog is what happens to the jobs of a queue, from the beginning on.
+// An eventLog has the events of the jobs of a queue, from the first one on.
 type eventLog struct {
 	*fixture
 	queue  *queue.PoolQueue
 	next   string
-	events []queue.Event // that were read and not given yet
+	events []queue.Event // read, but not returned yet
 }
 
 func (d *fixture) eventLog(name string) *eventLog {
@@ -182,11 +182,10 @@ func (d *fixture) eventLog(name string) *eventLog {
 	return &eventLog{fixture: d, queue: q}
 }
 
-// until waits until something happens and gives the job that it happens to.
-// What happened before is passed over.
+// until waits for an event of a kind and returns its job. It skips other events.
 func (l *eventLog) until(kind queue.EventKind) (id string) {
 	l.Helper()
-	ctx, cancel := context.WithTimeoutCause(l.Context(), patience, errors.New("it did not happen"))
+	ctx, cancel := context.WithTimeoutCause(l.Context(), waitLimit, errors.New("it did not happen"))
 	defer cancel()
 	for {
 		for i, event := range l.events {
@@ -196,7 +195,7 @@ func (l *eventLog) until(kind queue.EventKind) (id string) {
 			}
 		}
 		var err error
-		if l.events, l.next, err = l.queue.Events(ctx, l.next, patience); err != nil || ctx.Err() != nil {
+		if l.events, l.next, err = l.queue.Events(ctx, l.next, waitLimit); err != nil || ctx.Err() != nil {
 			depth, _ := l.queue.Depth(l.Context()) // for the message
 			l.Fatalf("queue %s: awaiting that a job is %s: %v, %v; there is %+v", l.queue.Name(), kind, err, context.Cause(ctx), depth)
 		}

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// A terminal is the far side of a pseudo-terminal on which a command runs.
+// A terminal is the controlling side of a pseudo-terminal on which a command runs.
 type terminal struct {
 	t      testing.TB
 	far    *os.File
@@ -69,7 +69,7 @@ func (x *terminal) read() {
 		case x.more <- struct{}{}:
 		default:
 		}
-		if err != nil { // EIO: nobody has the near side open any more
+		if err != nil { // EIO: the other side is closed
 			return
 		}
 	}
@@ -84,7 +84,7 @@ func (x *terminal) text() string {
 // shows waits until the terminal shows a text.
 func (x *terminal) shows(part string) {
 	x.t.Helper()
-	for late := time.After(patience); !strings.Contains(x.text(), part); {
+	for late := time.After(waitLimit); !strings.Contains(x.text(), part); {
 		select {
 		case <-x.more:
 		case <-late:
@@ -100,9 +100,9 @@ func (x *terminal) types(text string) {
 	}
 }
 
-// ends waits for the end and gives all that was shown.
+// ends waits for the end of the command and returns all that was shown.
 func (x *terminal) ends() (shown string, code int) {
-	_ = x.cmd.Wait() // the exit code tells
+	_ = x.cmd.Wait() // the exit code is checked
 	<-x.closed
 	return x.text(), x.cmd.ProcessState.ExitCode()
 }

@@ -37,7 +37,7 @@ func TestPurgeAsksAtATerminalAndWantsYesElsewhere(t *testing.T) {
 	if o := d.must("queues", "purge", "mail", "--state", "delayed", "--yes"); o.one(t) != "1 delayed job deleted" {
 		t.Errorf("%q", o.stdout)
 	}
-	if o := d.must("queues", "purge", "mail"); o.one(t) != "0 waiting jobs deleted" { // nothing to ask for
+	if o := d.must("queues", "purge", "mail"); o.one(t) != "0 waiting jobs deleted" { // without a question
 		t.Errorf("%q", o.stdout)
 	}
 }
@@ -55,7 +55,7 @@ func TestWatchDrawsInPlaceAndGivesTheCursorBack(t *testing.T) {
 	x.shows("the terminal is too small")
 	first := len(x.text())
 	d.must("enqueue", "a", "a")
-	for late := time.After(patience); len(x.text()) < 2*first; {
+	for late := time.After(waitLimit); len(x.text()) < 2*first; {
 		select {
 		case <-x.more:
 		case <-late:

@@ -25,7 +25,7 @@ func TestQueuesListShowsEveryQueue(t *testing.T) {
 	hasLine(t, o.stdout, "mail,1,1,0,1,0,0,0,0,false,")
 	hasLine(t, o.stdout, "sms,0,1,0,0,")
 	hasLine(t, d.must("queues", "list", "-o", "table").stdout, "mail: no worker serves it")
-	var list struct{ Queues []standingJSON }
+	var list struct{ Queues []queueStatusJSON }
 	if err := json.Unmarshal([]byte(d.must("queues", "list", "-o", "json").stdout), &list); err != nil || len(list.Queues) != 2 || list.Queues[0].High != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -35,9 +35,9 @@ func TestQueueThatDoesNotDrainSaysWhy(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.add("fine", queue.Options{Delay: time.Hour})
-	show := func(tells ...string) {
+	show := func(want ...string) {
 		t.Helper()
-		hasLine(t, d.must("queues", "show", "mail", "-o", "table").stdout, tells...)
+		hasLine(t, d.must("queues", "show", "mail", "-o", "table").stdout, want...)
 	}
 	show("All waiting jobs are delayed", "due in 5")
 	d.add("slow", queue.Options{})
@@ -96,7 +96,7 @@ func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {
 	if err := c.Process.Signal(interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // the exit code tells
+	_ = c.Wait() // the exit code is checked
 	if code := c.ProcessState.ExitCode(); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
@@ -112,7 +112,7 @@ func TestOperationsOnARedisThatIsAwayEndWithThree(t *testing.T) {
 		"enqueue mail a", "enqueue mail --batch -", "queues list", "queues watch", "jobs list mail", "jobs show mail:0:n1-0",
 		"workers list", "workers stop --all", "doctor",
 	} {
-		o := skidway(t, t.TempDir(), append(strings.Fields(args), "--redis", away)...)
+		o := skidway(t, t.TempDir(), append(strings.Fields(args), "--redis", unreachableURL)...)
 		if o.code != cli.ExitUnreachable || strings.Contains(o.stderr, "verysecret") {
 			t.Errorf("%s: exit code %d: %s", args, o.code, o.stderr)
 		}

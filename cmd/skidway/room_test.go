@@ -11,31 +11,33 @@ import (
 	"skidway/internal/redistest"
 )
 
-// A visit runs room commands against a database of the test's own.
-type visit struct {
+// roomCommands runs room commands on a new database.
+type roomCommands struct {
 	t           *testing.T
 	url, folder string
 }
 
-func newVisit(t *testing.T) *visit { return &visit{t, redistest.URL(t), t.TempDir()} }
+func newRoomCommands(t *testing.T) *roomCommands {
+	return &roomCommands{t, redistest.URL(t), t.TempDir()}
+}
 
-func (v *visit) args(text string, more ...string) []string {
+func (v *roomCommands) args(text string, more ...string) []string {
 	return append(append([]string{"room"}, strings.Fields(text)...), append(more, "--redis", v.url)...)
 }
 
-// run runs a command that has to succeed, and gives the line that it prints.
-func (v *visit) run(text string, more ...string) string {
+// run runs a command that must succeed, and returns the line that it prints.
+func (v *roomCommands) run(text string, more ...string) string {
 	v.t.Helper()
 	return strings.TrimSuffix(mustRun(v.t, v.folder, v.args(text, more...)...).stdout, "\n")
 }
 
-func (v *visit) fails(code int, tells, text string) string {
+func (v *roomCommands) fails(code int, want, text string) string {
 	v.t.Helper()
 	o := skidway(v.t, v.folder, v.args(text)...)
 	if o.code != code || o.stdout != "" {
 		v.t.Errorf("room %s: exit code %d, want %d; standard output %q", text, o.code, code, o.stdout)
 	}
-	hasLine(v.t, o.stderr, tells)
+	hasLine(v.t, o.stderr, want)
 	return o.stderr
 }
 
@@ -62,7 +64,7 @@ type view struct {
 	}
 }
 
-func (v *visit) reads(text string) view {
+func (v *roomCommands) reads(text string) view {
 	v.t.Helper()
 	var got view
 	if err := json.Unmarshal([]byte(v.run(text+" -o json")), &got); err != nil {
@@ -73,7 +75,7 @@ func (v *visit) reads(text string) view {
 
 func TestPeopleMeetInARoom(t *testing.T) {
 	t.Parallel()
-	v := newVisit(t)
+	v := newRoomCommands(t)
 	v.run("create lobby --as ann --max 3 --ttl 1h")
 	v.fails(cli.ExitFailed, "it exists already", "create lobby")
 	if id := v.run("enter lobby --as ann --nick Annie"); id != "ann" {
@@ -117,7 +119,7 @@ func TestPeopleMeetInARoom(t *testing.T) {
 
 func TestRoomIsChangedLater(t *testing.T) {
 	t.Parallel()
-	v := newVisit(t)
+	v := newRoomCommands(t)
 	v.run("create lobby --as ann")
 	v.run("enter lobby --as bob")
 	v.fails(cli.ExitFailed, "only the owner", "set lobby --as bob --max 7")
@@ -140,16 +142,16 @@ func TestRoomIsChangedLater(t *testing.T) {
 
 func TestWrongPasswordIsToldAsAWrongRoom(t *testing.T) {
 	t.Parallel()
-	v := newVisit(t)
+	v := newRoomCommands(t)
 	write(t, v.folder, "right", "open sesame\n")
 	write(t, v.folder, "wrong", "open barley\n")
 	write(t, v.folder, "empty", "\n")
 	v.fails(cli.ExitFailed, "its first line is empty", "create cellar --password-file empty")
 	v.run("create cellar --password-file right")
-	told := v.fails(cli.ExitFailed, "there is no such room, or the password is wrong", "enter cellar --as ann --password-file wrong")
+	output := v.fails(cli.ExitFailed, "there is no such room, or the password is wrong", "enter cellar --as ann --password-file wrong")
 	v.run("delete cellar --password-file right")
-	if none := v.fails(cli.ExitFailed, "", "enter cellar --as ann --password-file wrong"); none != told {
-		t.Errorf("got %q for a wrong password and %q for no room", told, none)
+	if none := v.fails(cli.ExitFailed, "", "enter cellar --as ann --password-file wrong"); none != output {
+		t.Errorf("got %q for a wrong password and %q for no room", output, none)
 	}
 
 	v.run("create cellar --password-file right")
@@ -172,7 +174,7 @@ func TestWrongPasswordIsToldAsAWrongRoom(t *testing.T) {
 
 func TestHistoryIsReadByPages(t *testing.T) {
 	t.Parallel()
-	v := newVisit(t)
+	v := newRoomCommands(t)
 	v.run("create lobby")
 	v.run("enter lobby --as ann")
 	for _, text := range []string{"one", "two", "three", "four"} {
@@ -197,7 +199,7 @@ func TestHistoryIsReadByPages(t *testing.T) {
 
 func TestRoomIsFollowed(t *testing.T) {
 	t.Parallel()
-	v := newVisit(t)
+	v := newRoomCommands(t)
 	v.run("create lobby")
 	v.run("enter lobby --as ann")
 	v.run("send lobby --as ann", "before")
@@ -238,11 +240,11 @@ func TestRoomIsFollowed(t *testing.T) {
 
 func TestWrongUsageOfRoomIsTold(t *testing.T) {
 	t.Parallel()
-	v := newVisit(t)
+	v := newRoomCommands(t)
 	v.run("create lobby")
 	v.run("enter lobby --as ann")
 	long := strings.Repeat("x", 201)
-	for text, tells := range map[string]string{
+	for text, want := range map[string]string{
 		"create":                                       "missing NAME",
 		"create " + long:                               "more than 200",
 		"create {x}":                                   "'{' and '}'",
@@ -262,7 +264,7 @@ func TestWrongUsageOfRoomIsTold(t *testing.T) {
 		"retract lobby x":                              "want a number",
 		"info lobby --password-file a --key-file b":    "key-file",
 	} {
-		v.fails(cli.ExitUsage, tells, text)
+		v.fails(cli.ExitUsage, want, text)
 	}
 	v.fails(cli.ExitFailed, "there is no such message", "retract lobby 7")
 	v.fails(cli.ExitFailed, "no such file", "enter lobby --password-file nope")
@@ -276,7 +278,7 @@ func TestWrongUsageOfRoomIsTold(t *testing.T) {
 
 func TestEmptyFileNamesLeaveNoRoomOpen(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	for _, args := range [][]string{
 		{"room", "create", "r", "--password-file", ""},
 		{"room", "create", "r", "--as", ""},
@@ -295,7 +297,7 @@ func TestEmptyFileNamesLeaveNoRoomOpen(t *testing.T) {
 
 func TestNoLimitOfPeopleBreaksARoom(t *testing.T) {
 	t.Parallel()
-	s := newShell(t)
+	s := newChatCommands(t)
 	s.must("room", "create", "r")
 	if o := s.run("room", "set", "r", "--max", "99999999999999999"); o.code != cli.ExitUsage {
 		t.Errorf("exit code %d", o.code)

@@ -16,8 +16,8 @@ import (
 	"skidway/queue"
 )
 
-// address is where the worker answers.
-func (s *station) address() string {
+// address returns the address that the worker serves.
+func (s *workerFixture) address() string {
 	s.Helper()
 	_, after, found := strings.Cut(s.worker.Output(), "address=")
 	if !found {
@@ -43,7 +43,7 @@ func scrape(t testing.TB, address string) map[string]*dto.MetricFamily {
 	return families
 }
 
-// status asks for a path.
+// status returns the status code of a GET request.
 func status(t testing.TB, url string) int {
 	t.Helper()
 	response, err := http.Get(url)
@@ -62,7 +62,7 @@ func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 	for _, args := range []string{"logs ship " + log + " --channel web --subscriber countries", "logs work --channel web --subscriber countries --until-done"} {
 		d.must(strings.Fields(args)...)
 	}
-	s := d.station(waits+"queues: [{name: mail}]\nchannels: [web, later]\n", "--listen", "127.0.0.1:0")
+	s := d.workerFixture(waits+"queues: [{name: mail}]\nchannels: [web, later]\n", "--listen", "127.0.0.1:0")
 	id := s.runs("mail")
 	address := s.address()
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/nope": 404} {
@@ -93,7 +93,7 @@ func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 	if bytes := families["skidway_log_bytes_total"].GetMetric()[0].GetCounter().GetValue(); int(bytes) != len(small) {
 		t.Errorf("%v bytes, want %d", bytes, len(small))
 	}
-	// What is garbage in Redis does not take all metrics away.
+	// Invalid data in Redis leaves the other metrics.
 	db := redistest.Open(t, d.url)
 	subscribers := "skidway:logs:{web}:subscribers"
 	if err := db.HSet(t.Context(), subscribers, "b\xff", db.HGet(t.Context(), subscribers, "countries").Val()).Err(); err != nil {
@@ -111,8 +111,8 @@ func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
 		t.Errorf("not healthy while it stops: %d", got)
 	}
 	s.end()
-	s.becomes(id, queue.Succeeded)
-	if told, code := s.worker.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d: %s", code, told)
+	s.awaitOutcome(id, queue.Succeeded)
+	if output, code := s.worker.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 }

@@ -25,7 +25,7 @@ func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
 	t.Cleanup(func() { _ = socket.Close() })
 	hears := func(want string) {
 		t.Helper()
-		if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := socket.SetReadDeadline(time.Now().Add(waitLimit)); err != nil {
 			t.Fatal(err)
 		}
 		for buffer := make([]byte, 1000); ; {
@@ -44,7 +44,7 @@ func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_SOCKET", path)
 	t.Setenv("WATCHDOG_USEC", "200000")
-	s := newStation(t, waits+"queues: [{name: mail}]\n")
+	s := newWorkerFixture(t, waits+"queues: [{name: mail}]\n")
 	hears("READY=1")
 	hears("WATCHDOG=1")
 	s.worker.Signal(syscall.SIGHUP)
@@ -53,9 +53,9 @@ func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
 	s.runs("mail")
 	s.worker.Signal(syscall.SIGTERM)
 	hears("STOPPING=1")
-	hears("WATCHDOG=1") // while jobs end, too
+	hears("WATCHDOG=1") // also while it waits for jobs
 	s.end()
-	if told, code := s.worker.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d: %s", code, told)
+	if output, code := s.worker.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 }

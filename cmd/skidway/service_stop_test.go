@@ -17,7 +17,7 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 	for name, signal := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT} {
 		t.Run(name+" once", func(t *testing.T) {
 			t.Parallel()
-			s := newStation(t, waits+"queues: [{name: mail}]\n")
+			s := newWorkerFixture(t, waits+"queues: [{name: mail}]\n")
 			id := s.runs("mail")
 			s.worker.Signal(signal)
 			s.worker.Await("stopping: waiting for running jobs")
@@ -25,20 +25,20 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 				t.Errorf("it does not tell for how long: %s", s.worker.Output())
 			}
 			s.end()
-			if told, code := s.worker.End(); code != cli.ExitDone {
-				t.Errorf("exit code %d: %s", code, told)
+			if output, code := s.worker.End(); code != cli.ExitDone {
+				t.Errorf("exit code %d: %s", code, output)
 			}
-			s.becomes(id, queue.Succeeded)
+			s.awaitOutcome(id, queue.Succeeded)
 		})
 		t.Run(name+" twice", func(t *testing.T) {
 			t.Parallel()
-			s := newStation(t, waits+"queues: [{name: mail}]\n")
+			s := newWorkerFixture(t, waits+"queues: [{name: mail}]\n")
 			s.runs("mail")
 			s.worker.Signal(signal)
 			s.worker.Await("stopping: waiting for running jobs")
 			s.worker.Signal(signal)
-			if told, code := s.worker.End(); code != cli.ExitFailed || !strings.Contains(told, "stopped at once") {
-				t.Errorf("exit code %d: %s", code, told)
+			if output, code := s.worker.End(); code != cli.ExitFailed || !strings.Contains(output, "stopped at once") {
+				t.Errorf("exit code %d: %s", code, output)
 			}
 		})
 	}
@@ -46,12 +46,12 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 
 func TestStopHandsBackWhatDoesNotEndInTime(t *testing.T) {
 	t.Parallel()
-	s := newStation(t, strings.Replace(waits, "drain: 20s", "drain: 100ms", 1)+"queues: [{name: mail}]\n")
+	s := newWorkerFixture(t, strings.Replace(waits, "drain: 20s", "drain: 100ms", 1)+"queues: [{name: mail}]\n")
 	id := s.runs("mail")
 	began := time.Now()
 	s.worker.Signal(syscall.SIGTERM)
-	if told, code := s.worker.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d: %s", code, told)
+	if output, code := s.worker.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 	if took := time.Since(began); took > 15*time.Second { // drain, grace, and a slow machine
 		t.Errorf("it took %s", took)
@@ -63,31 +63,31 @@ func TestStopHandsBackWhatDoesNotEndInTime(t *testing.T) {
 
 func TestWorkerThatIsToldToStopEnds(t *testing.T) {
 	t.Parallel()
-	s := newStation(t, "queues: [{name: mail}]\n")
+	s := newWorkerFixture(t, "queues: [{name: mail}]\n")
 	s.must("workers", "stop", "--all")
-	if told, code := s.worker.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d: %s", code, told)
+	if output, code := s.worker.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 }
 
 func TestReloadDoesNotUndoQuietOrStop(t *testing.T) {
 	t.Parallel()
-	for _, told := range []string{"quiet", "stop"} {
-		s := newStation(t, waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
+	for _, output := range []string{"quiet", "stop"} {
+		s := newWorkerFixture(t, waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
 		address, id := s.address(), s.runs("mail")
-		s.must("workers", told, "--all")
+		s.must("workers", output, "--all")
 		s.worker.Await("told to")
 		if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
-			t.Errorf("%s: ready though it takes no jobs: %d", told, got)
+			t.Errorf("%s: ready though it takes no jobs: %d", output, got)
 		}
 		s.reload("the configuration is not read again")
 		s.end()
-		s.becomes(id, queue.Succeeded)
-		if told == "quiet" {
+		s.awaitOutcome(id, queue.Succeeded)
+		if output == "quiet" {
 			s.worker.Signal(syscall.SIGTERM)
 		}
-		if told, code := s.worker.End(); code != cli.ExitDone {
-			t.Errorf("exit code %d: %s", code, told)
+		if output, code := s.worker.End(); code != cli.ExitDone {
+			t.Errorf("exit code %d: %s", code, output)
 		}
 	}
 }
@@ -96,8 +96,8 @@ func TestWorkerThatCannotStartTellsByItsExitCode(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
 	for name, c := range map[string]struct {
-		args, tells string
-		code        int
+		args, want string
+		code       int
 	}{
 		"Redis is away":         {"--redis redis://127.0.0.1:1", "not reachable", cli.ExitUnreachable},
 		"embedded Redis":        {"--redis embedded:", "embedded", cli.ExitUsage},
@@ -116,7 +116,7 @@ func TestWorkerThatCannotStartTellsByItsExitCode(t *testing.T) {
 			if o.code != c.code {
 				t.Errorf("exit code %d, want %d", o.code, c.code)
 			}
-			hasLine(t, o.stderr, "skidway: ", c.tells)
+			hasLine(t, o.stderr, "skidway: ", c.want)
 		})
 	}
 }

@@ -19,25 +19,25 @@ import (
 	"skidway/queue"
 )
 
-// A station is a worker's process, with its configuration.
-type station struct {
+// A workerFixture is a worker process with its configuration.
+type workerFixture struct {
 	*fixture
 	worker *processtest.Process
 	file   string
 }
 
-// waits is a command that tells by one pipe that it runs, and ends when it hears
-// so by the other.
+// waits is a command that reports by one pipe that it runs, and ends when it reads from
+// the other.
 const waits = "worker: {drain: 20s, grace: 1s, name: old}\nkinds: {http.request: {allow_private: true}, exec.run: {commands: {waits: {path: /bin/sh, args: [-c, 'echo > %[1]s/runs; read x < %[1]s/end; echo waited'], dir: /}}}}\n"
 
-// newStation starts a worker with a configuration, and waits until it is ready. %[1]s
+// newWorkerFixture starts a worker with a configuration, and waits until it is ready. %[1]s
 // in it is a folder with the pipes that the command waits has.
-func newStation(t testing.TB, config string, args ...string) *station {
+func newWorkerFixture(t testing.TB, config string, args ...string) *workerFixture {
 	t.Helper()
-	return newFixture(t).station(config, args...)
+	return newFixture(t).workerFixture(config, args...)
 }
 
-func (d *fixture) station(config string, args ...string) *station {
+func (d *fixture) workerFixture(config string, args ...string) *workerFixture {
 	d.Helper()
 	folder := d.TempDir()
 	for _, name := range []string{"runs", "end"} {
@@ -45,7 +45,7 @@ func (d *fixture) station(config string, args ...string) *station {
 			d.Fatal(err)
 		}
 	}
-	s := &station{fixture: d, file: filepath.Join(folder, "c.yaml")}
+	s := &workerFixture{fixture: d, file: filepath.Join(folder, "c.yaml")}
 	s.configure(config)
 	s.worker = start(d, folder, append([]string{"worker", "--config", s.file, "--redis", d.url}, args...)...)
 	s.worker.Await("worker is ready")
@@ -53,7 +53,7 @@ func (d *fixture) station(config string, args ...string) *station {
 }
 
 // configure writes the configuration.
-func (s *station) configure(text string) {
+func (s *workerFixture) configure(text string) {
 	s.Helper()
 	if strings.Contains(text, "%[1]s") {
 		text = fmt.Sprintf(text, filepath.Dir(s.file))
@@ -61,16 +61,16 @@ func (s *station) configure(text string) {
 	write(s, filepath.Dir(s.file), "c.yaml", text)
 }
 
-// reload makes the worker read its configuration, and waits until it tells
-// something of it, in the line that is returned.
-func (s *station) reload(tells string) (line string) {
+// reload makes the worker read its configuration, and returns the line with message that
+// it logs then.
+func (s *workerFixture) reload(want string) (line string) {
 	s.Helper()
 	s.worker.Signal(syscall.SIGHUP)
-	return s.worker.Await(tells)
+	return s.worker.Await(want)
 }
 
 // runs enqueues a job of the command waits and blocks until it runs.
-func (s *station) runs(name string) (id string) {
+func (s *workerFixture) runs(name string) (id string) {
 	s.Helper()
 	id = s.must("enqueue", name, "exec.run", `{"command":"waits"}`, "--retain", "1h", "--quiet").one(s)
 	if _, err := os.ReadFile(filepath.Join(filepath.Dir(s.file), "runs")); err != nil { // opens when it is opened for writing
@@ -80,15 +80,15 @@ func (s *station) runs(name string) (id string) {
 }
 
 // end lets the command end.
-func (s *station) end() {
+func (s *workerFixture) end() {
 	s.Helper()
 	if err := os.WriteFile(filepath.Join(filepath.Dir(s.file), "end"), []byte("\n"), 0); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// becomes waits for the end of a job.
-func (s *station) becomes(id string, want queue.Outcome) *queue.Job {
+// awaitOutcome waits for the end of a job.
+func (s *workerFixture) awaitOutcome(id string, want queue.Outcome) *queue.Job {
 	s.Helper()
 	job, err := s.client.Wait(s.Context(), id)
 	if err != nil || job.Outcome != want || job.Attempts != 0 && want == queue.Succeeded {
@@ -105,7 +105,7 @@ func TestReloadLosesNoJob(t *testing.T) {
 		<-answer
 	}))
 	defer server.Close()
-	s := newStation(t, waits+"queues: [{name: mail}]\n")
+	s := newWorkerFixture(t, waits+"queues: [{name: mail}]\n")
 	command := s.runs("mail")
 	request := s.must("enqueue", "mail", "http.request", `{"url":"`+server.URL+`"}`, "--retain", "1h").one(t)
 	<-asked
@@ -122,9 +122,9 @@ func TestReloadLosesNoJob(t *testing.T) {
 		t.Errorf("while jobs of the old one run there are %+v", list)
 	}
 	close(answer)
-	s.becomes(request, queue.Succeeded)
+	s.awaitOutcome(request, queue.Succeeded)
 	s.end()
-	if job := s.becomes(command, queue.Succeeded); !strings.Contains(string(job.Result), "waited") {
+	if job := s.awaitOutcome(command, queue.Succeeded); !strings.Contains(string(job.Result), "waited") {
 		t.Errorf("%s", job.Result)
 	}
 	s.worker.Await("has ended")
@@ -135,18 +135,18 @@ func TestReloadLosesNoJob(t *testing.T) {
 		t.Errorf("a job of a queue that is served no more: %+v, %v", job, err)
 	}
 	s.worker.Signal(syscall.SIGTERM)
-	if told, code := s.worker.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d: %s", code, told)
+	if output, code := s.worker.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 }
 
 func TestWrongNewConfigurationLeavesTheOldOne(t *testing.T) {
 	t.Parallel()
-	s := newStation(t, waits+"queues: [{name: mail}]\n")
+	s := newWorkerFixture(t, waits+"queues: [{name: mail}]\n")
 	schedule := "schedules: [{name: n, cron: '%s', job: {queue: mail, kind: k}}]\n"
 	s.configure(waits + "queues: [{name: mail}]\n" + strings.Replace(schedule, "%s", "@daily", 1))
 	s.reload("new configuration")
-	for _, c := range []struct{ text, tells string }{
+	for _, c := range []struct{ text, want string }{
 		{"worker: {}\nnope: 1\n", "c.yaml:2: "},
 		{"kinds:\n  email.send: {host: h, tls: perhaps}\n", "c.yaml:2: kinds.email.send: "},
 		{"kinds: {email.send: {password: hunter2}}\n", "c.yaml:1: a secret must not be in the configuration itself"},
@@ -155,18 +155,18 @@ func TestWrongNewConfigurationLeavesTheOldOne(t *testing.T) {
 	} {
 		s.configure(c.text)
 		last := s.reload("the old one stays")
-		if !strings.Contains(last, "level=ERROR") || !strings.Contains(last, c.tells) || strings.Contains(last, "hunter2") {
-			t.Errorf("want %q in %s", c.tells, last)
+		if !strings.Contains(last, "level=ERROR") || !strings.Contains(last, c.want) || strings.Contains(last, "hunter2") {
+			t.Errorf("want %q in %s", c.want, last)
 		}
 	}
 	id := s.runs("mail")
 	s.end()
-	s.becomes(id, queue.Succeeded)
+	s.awaitOutcome(id, queue.Succeeded)
 }
 
 func TestSettingsThatNeedARestartAreTold(t *testing.T) {
 	t.Parallel()
-	s := newStation(t, "log: {level: debug}\n")
+	s := newWorkerFixture(t, "log: {level: debug}\n")
 	s.configure("log: {level: warn, format: json}\nprefix: other\nlisten: 127.0.0.1:1\n")
 	s.worker.Signal(syscall.SIGHUP)
 	for range 3 {
@@ -176,15 +176,15 @@ func TestSettingsThatNeedARestartAreTold(t *testing.T) {
 		hasLine(t, s.worker.Output(), setting)
 	}
 	s.worker.Signal(syscall.SIGTERM)
-	if told, code := s.worker.End(); code != cli.ExitDone || strings.Contains(told, "level=INFO msg=stop") {
-		t.Errorf("exit code %d, and the level of the log is as before: %s", code, told)
+	if output, code := s.worker.End(); code != cli.ExitDone || strings.Contains(output, "level=INFO msg=stop") {
+		t.Errorf("exit code %d, and the level of the log is as before: %s", code, output)
 	}
 }
 
 func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	d.url = redistest.Start(t).URL(0) // whose clients are all of this test
+	d.url = redistest.Start(t).URL(0) // all clients of this server belong to this test
 	db := redistest.Open(t, d.url)
 	clients := func() int {
 		list, err := db.ClientList(t.Context()).Result()
@@ -193,7 +193,7 @@ func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 		}
 		return strings.Count(list, "\n")
 	}
-	s := d.station(waits+"queues: [{name: mail}, {name: 'x-*'}]\n", "--listen", "127.0.0.1:0")
+	s := d.workerFixture(waits+"queues: [{name: mail}, {name: 'x-*'}]\n", "--listen", "127.0.0.1:0")
 	address := s.address()
 	const reloads = 15
 	turn := func(n int) (goroutines float64) {
@@ -222,7 +222,7 @@ func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
 	server := redistest.Start(t)
 	d := newFixture(t)
 	d.url = server.URL(0)
-	s := d.station(waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
+	s := d.workerFixture(waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
 	address := s.address()
 	server.Kill()
 	if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
@@ -246,8 +246,8 @@ func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
 	server.Kill()
 	began := time.Now()
 	s.worker.Signal(syscall.SIGTERM)
-	if told, code := s.worker.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d: %s", code, told)
+	if output, code := s.worker.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, output)
 	}
 	if took := time.Since(began); took > 40*time.Second {
 		t.Errorf("without Redis it takes %s to stop", took)
@@ -256,7 +256,7 @@ func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
 
 func TestRetentionOfTheConfigurationHolds(t *testing.T) {
 	t.Parallel()
-	s := newStation(t, waits+"queues: [{name: mail, retention: {dead: {jobs: 2}}}]\n")
+	s := newWorkerFixture(t, waits+"queues: [{name: mail, retention: {dead: {jobs: 2}}}]\n")
 	for n := range 4 {
 		s.ends(s.run("enqueue", "mail", "exec.run", `{"command":"`+strconv.Itoa(n)+`"}`, "--wait", "--max-attempts", "1"), cli.ExitFailed, "is dead")
 	}

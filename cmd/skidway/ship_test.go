@@ -10,8 +10,8 @@ import (
 	"skidway/internal/redistest"
 )
 
-// shared gives the flags of a channel on an empty Redis database.
-func shared(t testing.TB) []string {
+// channelFlags returns the flags of a channel on an empty database.
+func channelFlags(t testing.TB) []string {
 	t.Helper()
 	return []string{"--redis", redistest.URL(t), "--channel", "web"}
 }
@@ -20,7 +20,7 @@ func with(flags []string, args ...string) []string { return append(args, flags..
 
 func TestShipWorkReportWithTwoSubscribers(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)
 	write(t, folder, "b.log.gz", line("8.8.8.8", "03")+small)
 	o := mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", "countries", "--subscriber", "days")...)
@@ -58,7 +58,7 @@ func TestShipWorkReportWithTwoSubscribers(t *testing.T) {
 
 func TestStatusInEveryFormatFits80Columns(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	long := strings.Repeat("n", 100)
 	write(t, folder, strings.Repeat("f", 120)+".log", small)
 	mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", long)...)
@@ -76,7 +76,7 @@ func TestStatusInEveryFormatFits80Columns(t *testing.T) {
 
 func TestShipWithoutSubscriberSaysSo(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)
 	o := mustRun(t, folder, with(web, "logs", "ship", "a.log")...)
 	hasLine(t, o.stderr, `channel "web" has no subscriber`, "skidway logs work")
@@ -84,7 +84,7 @@ func TestShipWithoutSubscriberSaysSo(t *testing.T) {
 
 func TestShipGoesOnBesideAMissingPath(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)
 	o := skidway(t, folder, with(web, "logs", "ship", "gone.log", "a.log")...)
 	if o.code != cli.ExitFailed {
@@ -96,7 +96,7 @@ func TestShipGoesOnBesideAMissingPath(t *testing.T) {
 
 func TestReportTellsOfDamagedFile(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	save(t, filepath.Join(folder, "cut.gz"), pack(t, ".gz", strings.Repeat(small, 5000))[:900])
 	mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s")...)
 	for _, args := range [][]string{{"logs", "work", "--until-done"}, {"logs", "report"}} {
@@ -110,7 +110,7 @@ func TestReportTellsOfDamagedFile(t *testing.T) {
 
 func TestUnsubscribeAsksBeforeItDeletesCounts(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)
 	mustRun(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s", "--subscriber", "never")...)
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
@@ -129,33 +129,33 @@ func TestUnsubscribeAsksBeforeItDeletesCounts(t *testing.T) {
 
 func TestInterruptEndsIdleWorker(t *testing.T) {
 	t.Parallel()
-	web := shared(t)
+	web := channelFlags(t)
 	p := start(t, t.TempDir(), with(web, "logs", "work", "--subscriber", "s")...)
 	p.Await("counting the files of channel")
 	p.Signal(interrupt)
-	if told, code := p.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d\n%s", code, told)
+	if output, code := p.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d\n%s", code, output)
 	}
 }
 
 func TestInterruptedShipSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", strings.Repeat(small, 2000))
 	write(t, folder, "b.log", line("8.8.8.8", "03")+strings.Repeat(small, 2000))
 	p := start(t, folder, with(web, "logs", "ship", "a.log", "b.log", "--subscriber", "s", "--window", "1200KiB")...)
 	p.Await("b.log: waits, the window is full")
 	p.Signal(interrupt)
-	told, code := p.End()
+	output, code := p.End()
 	if code != cli.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	hasLine(t, told, "stopped before the end", "files not reached: 1")
+	hasLine(t, output, "stopped before the end", "files not reached: 1")
 }
 
 func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	p := start(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s", "--follow")...)
 	p.Await("following")
 	path := write(t, folder, "a.log", small)
@@ -168,8 +168,8 @@ func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
 	put(t, file.Close())
 	p.Await("a.log: shipped")
 	p.Signal(interrupt)
-	if told, code := p.End(); code != cli.ExitDone {
-		t.Errorf("exit code %d\n%s", code, told)
+	if output, code := p.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d\n%s", code, output)
 	}
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
 	o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
@@ -178,7 +178,7 @@ func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
 
 func TestReportWritesPageBesideItsRows(t *testing.T) {
 	t.Parallel()
-	folder, web := t.TempDir(), shared(t)
+	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)
 	mustRun(t, folder, with(web, "logs", "ship", "a.log", "--subscriber", "s")...)
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)

@@ -14,9 +14,9 @@ import (
 	"skidway/queue"
 )
 
-// A night is one in which the story happens: a schedule ships yesterday's log
-// files, processes count them, and a report of that is mailed.
-type night struct {
+// A storyFixture has a schedule that ships the log files of yesterday, processes that
+// count them, and a job that mails the report.
+type storyFixture struct {
 	*processes
 	post  *mailServer
 	files string    // folder of log files
@@ -25,7 +25,7 @@ type night struct {
 	reports, mail *eventLog
 }
 
-// lead is how long before the schedule fires its workers are started.
+// lead is the time from the start of the workers to when the schedule fires.
 const lead = 10 * time.Second
 
 const nightConfig = `
@@ -53,21 +53,21 @@ schedules:
               args: {to: ops@example.com, subject: "{{.result.lines}} lines", text: "{{.result.table}}"}
 `
 
-func newNight(t testing.TB) *night {
+func newStoryFixture(t testing.TB) *storyFixture {
 	t.Helper()
-	n := &night{post: startMailServer(t), files: t.TempDir(), due: time.Now().UTC().Add(lead).Truncate(time.Second)}
+	n := &storyFixture{post: startMailServer(t), files: t.TempDir(), due: time.Now().UTC().Add(lead).Truncate(time.Second)}
 	n.processes = newProcesses(t, fmt.Sprintf(nightConfig, n.post.port, n.files,
 		n.due.Format("5 4 15 2 1 *"), filepath.Join(n.files, "*-%Y%m%d.log*")))
 	n.reports, n.mail = n.eventLog("reports"), n.eventLog("mail")
 	return n
 }
 
-// countries have an address each.
+// countries has an address of each country.
 var countries = map[string]string{"NL": "193.0.6.139", "US": "8.8.8.8", "ZZ": "10.0.0.1"}
 
-// log writes the files of three machines and of three days, and gives what is to
-// be reported of the day before the schedule fires, as CSV and as table.
-func (n *night) log() (report string) {
+// log writes the files of three machines and three days, and returns the expected
+// report of the day before the schedule fires.
+func (n *storyFixture) log() (report string) {
 	n.Helper()
 	requests := map[string]int{}
 	for back := range 3 {
@@ -93,7 +93,7 @@ func (n *night) log() (report string) {
 }
 
 // count starts a process that counts.
-func (n *night) count() *processtest.Process {
+func (n *storyFixture) count() *processtest.Process {
 	n.Helper()
 	return n.watched("logs", "work", "--channel", "web", "--subscriber", "countries", "--lease", "1s", "--redis", n.url)
 }
@@ -101,16 +101,16 @@ func (n *night) count() *processtest.Process {
 func TestNightlyReportIsMailedOnceThoughAWorkerIsKilled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		happens func(n *night) (counters []*processtest.Process)
+		happens func(n *storyFixture) (counters []*processtest.Process)
 		mails   int // zero: any number
 	}{
 		"while it ships":     {killedShipping, 1},
-		"while it mails":     {killedMailing, 2}, // of the first one the server's answer was lost
+		"while it mails":     {killedMailing, 2}, // the server's reply to the first one was lost
 		"at any two moments": {killedAnyTime, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := newNight(t)
+			n := newStoryFixture(t)
 			report := n.log()
 			n.worker()
 			n.worker()
@@ -132,9 +132,8 @@ func TestNightlyReportIsMailedOnceThoughAWorkerIsKilled(t *testing.T) {
 	}
 }
 
-// killedShipping kills the worker that has shipped a file and waits until
-// somebody counts it.
-func killedShipping(n *night) []*processtest.Process {
+// killedShipping kills the worker that has shipped a file and waits for its count.
+func killedShipping(n *storyFixture) []*processtest.Process {
 	close(n.post.answer)
 	ship := n.reports.until(queue.EventEnqueued)
 	n.untilLogged(ship, "shipped")
@@ -143,9 +142,9 @@ func killedShipping(n *night) []*processtest.Process {
 	return []*processtest.Process{n.count(), n.count()}
 }
 
-// killedMailing kills the worker whose message the mail server has taken and not
-// answered.
-func killedMailing(n *night) []*processtest.Process {
+// killedMailing kills a worker whose message the mail server has received but not
+// confirmed.
+func killedMailing(n *storyFixture) []*processtest.Process {
 	counters := []*processtest.Process{n.count(), n.count()}
 	mail := n.mail.until(queue.EventEnqueued)
 	n.post.awaitOne(n)
@@ -155,8 +154,8 @@ func killedMailing(n *night) []*processtest.Process {
 	return counters
 }
 
-// killedAnyTime kills some worker or other, twice while the jobs of the story run.
-func killedAnyTime(n *night) []*processtest.Process {
+// killedAnyTime kills a random worker twice while the jobs of the story run.
+func killedAnyTime(n *storyFixture) []*processtest.Process {
 	seed := rand.Uint64()
 	n.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -171,8 +170,8 @@ func killedAnyTime(n *night) []*processtest.Process {
 	return counters
 }
 
-// checkMails wants so many mails, all of them the same one.
-func (n *night) checkMails(want int, report string) {
+// checkMails expects want copies of one mail.
+func (n *storyFixture) checkMails(want int, report string) {
 	n.Helper()
 	mails := n.post.received()
 	if len(mails) == 0 || want > 0 && len(mails) != want {
@@ -192,8 +191,8 @@ func (n *night) checkMails(want int, report string) {
 	}
 }
 
-// checkCounts wants exact counts.
-func (n *night) checkCounts(report string) {
+// checkCounts expects exact counts.
+func (n *storyFixture) checkCounts(report string) {
 	n.Helper()
 	o := n.must("logs", "report", "--channel", "web", "--subscriber", "countries", "-o", "csv")
 	if o.stdout != report {
@@ -202,7 +201,7 @@ func (n *night) checkCounts(report string) {
 	hasLine(n, o.stderr, "unparsable=0 files=3")
 }
 
-// settled wants no job of a queue to be left, and so many to have been added and
+// settled expects that no job of a queue is left, and that this many were added and
 // done.
 func (d *fixture) settled(name string, jobs int64) {
 	d.Helper()

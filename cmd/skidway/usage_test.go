@@ -14,7 +14,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
-	for name, c := range map[string]struct{ args, tells string }{
+	for name, c := range map[string]struct{ args, want string }{
 		"unknown command":         {"lgos", `did you mean logs`},
 		"unknown command below":   {"logs cuont", `did you mean count`},
 		"unknown command to help": {"help logs nope", `unknown command "nope"`},
@@ -45,7 +45,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 			if o.code != cli.ExitUsage || o.stdout != "" {
 				t.Errorf("exit code %d, standard output %q", o.code, o.stdout)
 			}
-			hasLine(t, o.stderr, "skidway: ", c.tells)
+			hasLine(t, o.stderr, "skidway: ", c.want)
 			hasLine(t, o.stderr, "--help' for how to use it")
 		})
 	}

@@ -72,8 +72,7 @@ func TestWorkersAreToldByName(t *testing.T) {
 	}
 }
 
-// A queue of a newer release, and a name that is none, keep nobody from the
-// workers of the others.
+// A queue of a newer release, or an invalid name, hides no workers of other queues.
 func TestQueueThatCannotBeReadHidesNoWorkers(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
