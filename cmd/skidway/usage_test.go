@@ -1,6 +1,10 @@
 package main
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -8,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
 )
 
 func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
@@ -81,4 +87,106 @@ func TestHelpAndVersionGoToStandardOutput(t *testing.T) {
 	o := mustRun(t, t.TempDir(), "version")
 	hasLine(t, o.stdout, "country database geo-whois-asn-country 20")
 	hasLine(t, o.stdout, "CC BY 4.0")
+}
+
+func TestConfigCheckTellsByItsExitCode(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "right.yaml", "queues: [{name: mail}]\nkinds: {exec.run: {commands: {a: {path: /bin/true}}}}\n")
+	write(t, folder, "wrong.yaml", "queue: []\n")
+	write(t, folder, "host.yaml", "kinds:\n  email.send:\n    from: a@example.com\n")
+	write(t, folder, "kind.yaml", "kinds:\n  email.send:\n    host: h\n    tls: perhaps\n")
+	o := mustRun(t, folder, "config", "check", "right.yaml")
+	hasLine(t, o.stderr, "right.yaml is valid", "[mail]", "exec.run", "http.request")
+	for file, want := range map[string]string{"wrong.yaml": "wrong.yaml:1: ", "kind.yaml": `kind.yaml:2: kinds.email.send: `, "host.yaml": `host.yaml:2: kinds.email.send: it has settings, but no host`, "none.yaml": "none.yaml: no such file"} {
+		o := skidway(t, folder, "config", "check", file)
+		if o.code != cli.ExitFailed || strings.Count(o.stderr, file) != 1 {
+			t.Errorf("exit code %d: %s", o.code, o.stderr)
+		}
+		hasLine(t, o.stderr, "skidway: ", want)
+		o = skidway(t, folder, "worker", "--config", file, "--redis", "redis://127.0.0.1:1")
+		if o.code != cli.ExitUsage {
+			t.Errorf("a worker with %s ends with %d: %s", file, o.code, o.stderr)
+		}
+	}
+	if o := skidway(t, folder, "config", "check"); o.code != cli.ExitUsage {
+		t.Errorf("exit code %d", o.code)
+	}
+}
+
+func TestConfigVariablesListsThem(t *testing.T) {
+	t.Parallel()
+	o := mustRun(t, t.TempDir(), "config", "variables")
+	hasLine(t, o.stdout, "worker.max_attempts ", " SKIDWAY_WORKER_MAX_ATTEMPTS")
+	hasLine(t, o.stdout, "kinds.email.send.password ", " SKIDWAY_KINDS_EMAIL_SEND_PASSWORD")
+}
+
+// Redis compiles what it loads: Lua has at most 200 locals and 60 upvalues for
+// each function.
+func TestEveryScriptIsTakenByRedis(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		names := rdb.ScriptNames()
+		if len(names) == 0 {
+			t.Fatal("there are no scripts")
+		}
+		for _, name := range names {
+			text, _ := rdb.ScriptText(name)
+			if err := db.ScriptLoad(t.Context(), text).Err(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+func TestEveryFileOfLuaIsInAScript(t *testing.T) {
+	t.Parallel()
+	var scripts []string
+	for _, name := range rdb.ScriptNames() {
+		text, _ := rdb.ScriptText(name)
+		scripts = append(scripts, text)
+	}
+	files := 0
+	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".lua" {
+			return err
+		}
+		files++
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		// Directives are replaced; the code after the last one is kept.
+		code := string(source)
+		if i := strings.LastIndex(code, "\n-- @"); i >= 0 {
+			_, code, _ = strings.Cut(code[i+1:], "\n")
+		}
+		if !slices.ContainsFunc(scripts, func(script string) bool { return strings.Contains(script, strings.TrimSpace(code)) }) {
+			t.Errorf("no script has %s", path)
+		}
+		return nil
+	})
+	if err != nil || files < 50 {
+		t.Fatalf("%d files, %v", files, err)
+	}
+}
+
+func TestDebugPrintsAssembledScripts(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	list := mustRun(t, folder, "debug", "script").stdout
+	if list != strings.Join(rdb.ScriptNames(), "\n")+"\n" {
+		t.Errorf("the list is\n%s", list)
+	}
+	source, err := os.ReadFile("../../queue/lua/register.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRun(t, folder, "debug", "script", "queue/register").stdout; !strings.HasSuffix(got, string(source)) || !strings.HasPrefix(got, "local QUEUES") {
+		t.Errorf("the script is\n%s", got)
+	}
+	o := skidway(t, folder, "debug", "script", "queue/none")
+	if o.code != cli.ExitUsage || o.stdout != "" {
+		t.Errorf("exit code %d, %q", o.code, o.stdout)
+	}
+	hasLine(t, o.stderr, "skidway: ", `unknown script "queue/none"`)
 }
