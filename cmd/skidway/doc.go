@@ -9,10 +9,25 @@
 //	internal/cli       what the products share: opening a Redis, output,
 //	                   arguments and flag values, exit codes, signals, progress
 //	internal/jobs      enqueue, queues, jobs, workers, cron, doctor
-//	internal/worker    worker: its life, its configuration, its kinds; config
+//	internal/worker    worker (process, configuration, kinds), config
 //	internal/logs      logs count, ship, work, report, status, sample, unsubscribe
 //	internal/messages  chat, mail, dm, room
-//	internal/bench     benchmarks of each
+//	internal/bench     bench logs, queue, chat
 //
-// The files of testdata/golden record what every command prints.
+// Where to add something:
+//
+//   - a command: a function that returns a *cobra.Command, in the file of its subject
+//     below internal, added by the AddCommand of its group or of root in root.go. It
+//     declares its arguments by cli.Args and ends with cli.Run, or with cli.Action if it
+//     opens no Redis.
+//   - a view, which prints rows as table, CSV and JSON: a cli.View beside the command
+//     that prints it by cli.PrintView.
+//   - a kind of jobs: its package below workers/kinds, and its settings in
+//     internal/worker/config_kinds.go.
+//   - a type of flags: internal/cli/values.go.
+//   - an exit code, or an error that means wrong usage: internal/cli/exit.go.
+//
+// The files of testdata/golden record what every command prints. Add a line for a new
+// command, and run the tests with -update. The help of every command fits in 80 columns
+// and has examples: a test checks both.
 package main

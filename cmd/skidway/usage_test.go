@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -189,4 +190,30 @@ func TestDebugPrintsAssembledScripts(t *testing.T) {
 		t.Errorf("exit code %d, %q", o.code, o.stdout)
 	}
 	hasLine(t, o.stderr, "skidway: ", `unknown script "queue/none"`)
+}
+
+// Every command pays for what packages do before main begins: scripts, regular
+// expressions and tables are made when they are first needed. (They took 2.3 MB once.)
+func TestPackagesAllocateLittleBeforeMain(t *testing.T) {
+	t.Parallel()
+	c := command(t, t.TempDir(), "version")
+	c.Env = append(c.Env, "GODEBUG=inittrace=1")
+	o := finish(t, c)
+	const limit = 1 << 20
+	packages, total := 0, 0
+	for text := range strings.Lines(o.stderr) {
+		var name string
+		var at, clock float64
+		var bytes, allocs int
+		if _, err := fmt.Sscanf(text, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &name, &at, &clock, &bytes, &allocs); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if strings.HasPrefix(name, "skidway/") {
+			packages, total = packages+1, total+bytes
+		}
+	}
+	if packages == 0 || total > limit {
+		t.Errorf("%d packages allocate %d bytes, want at most %d:\n%s", packages, total, limit, o.stderr)
+	}
+	t.Logf("%d bytes", total)
 }

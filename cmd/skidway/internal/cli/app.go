@@ -1,5 +1,20 @@
-// Package cli holds what all commands share: opening a Redis, output, arguments,
-// flag values, exit codes, signals and progress.
+// Package cli has what all commands share.
+//
+// A command is completed by [Run], which opens the Redis that several processes share,
+// or its RunE is made by [Action]. [Args], [ArgsOr] and [OneOrMore] declare arguments,
+// and the types of values.go are values of flags.
+//
+// Results go to standard output: rows by a [View] and [PrintView], which print tables,
+// CSV and JSON, single values by [App.PrintLine]. Everything else goes to standard
+// error, by the [Console]. Errors become exit codes in [ExitCode]: [WrongUsage] makes
+// an error one of the command line.
+//
+// To add a view, declare a [View] with one [Column] for each value:
+//
+//	var chatView = cli.View[chat]{
+//		{Key: "id", Head: "ID", Value: func(c chat) any { return c.id }},
+//		{Key: "unread", Head: "UNREAD", Right: true, Value: func(c chat) any { return c.unread }},
+//	}
 package cli
 
 import (
@@ -94,9 +109,10 @@ func With[T any](ctx context.Context, a *App, open func(*rdb.DB) (T, error), f f
 	})
 }
 
-// Using is [With] as the RunE of a command.
-func Using[T any](a *App, open func(*rdb.DB) (T, error), f func(ctx context.Context, client T, args []string) error) func(*cobra.Command, []string) error {
-	return Action(func(c *cobra.Command, args []string) error {
+// Run completes a command whose action is f, called by [With].
+func Run[T any](a *App, c *cobra.Command, open func(*rdb.DB) (T, error), f func(ctx context.Context, client T, args []string) error) *cobra.Command {
+	c.RunE = Action(func(c *cobra.Command, args []string) error {
 		return With(c.Context(), a, open, func(client T) error { return f(c.Context(), client, args) })
 	})
+	return c
 }

@@ -115,7 +115,7 @@ func queueFlag(c *cobra.Command, name *string) {
 }
 
 func cronRemove(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return onSchedule(a, &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Removes a schedule",
 		Long: `Removes a schedule. The jobs that it has added stay.
@@ -125,43 +125,39 @@ reads the configuration again. So remove such a schedule from the configuration
 first, and then from Redis with this command.`,
 		Example: "  skidway cron remove nightly",
 		Args:    cli.Args("NAME"),
-	}
-	c.RunE = onSchedule(a, c, func(ctx context.Context, q *queue.Queue, name string) error {
+	}, func(ctx context.Context, q *queue.Queue, name string) error {
 		if err := q.RemoveSchedule(ctx, name); err != nil {
 			return err
 		}
 		a.Console.Notice("removed schedule %s of queue %s", name, q.Name())
 		return nil
 	})
-	return c
 }
 
 func cronRun(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return onSchedule(a, &cobra.Command{
 		Use:   "run NAME",
 		Short: "Fires a schedule now",
 		Long: `Adds the job of a schedule now, and prints the id of the job. The times at which
 the schedule fires do not change.`,
 		Example: "  skidway cron run nightly",
 		Args:    cli.Args("NAME"),
-	}
-	c.RunE = onSchedule(a, c, func(ctx context.Context, q *queue.Queue, name string) error {
+	}, func(ctx context.Context, q *queue.Queue, name string) error {
 		id, err := q.RunSchedule(ctx, name)
 		if err != nil {
 			return err
 		}
 		return a.PrintLine(id)
 	})
-	return c
 }
 
-// onSchedule returns the RunE of a command that changes the schedule in its first
-// argument, and adds the flag with its queue. Without that flag it looks for the
-// schedule in all queues.
-func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *queue.Queue, name string) error) func(*cobra.Command, []string) error {
+// onSchedule completes a command that changes the schedule in its first argument, and
+// adds the flag with its queue. Without that flag it looks for the schedule in all
+// queues.
+func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *queue.Queue, name string) error) *cobra.Command {
 	var in string
 	queueFlag(c, &in)
-	return cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		name := args[0]
 		run := func(queue string) error {
 			q, err := client.Queue(queue)
@@ -229,14 +225,13 @@ added then. JSON has the last ten times.`,
 	}
 	queueFlag(c, &in)
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
 		infos, err := schedules(ctx, a, client, in)
 		if err != nil {
 			return err
 		}
 		return errors.Join(cli.PrintView(a, output.Word, scheduleView, infos, nil), unreadable(infos))
 	})
-	return c
 }
 
 // unreadable returns the errors of schedules that never fire.

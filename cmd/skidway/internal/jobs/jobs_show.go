@@ -32,7 +32,7 @@ was enqueued with --retain.`,
 	}
 	c.Flags().BoolVar(&whole, "args", false, "print the whole args and result, however long")
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
 		view, err := showJob(ctx, client, ids[0])
 		if err != nil {
 			return err
@@ -40,7 +40,6 @@ was enqueued with --retain.`,
 		view.whole = whole
 		return a.Print(cmp.Or(output.Word, "table"), view.table, view.csv, view.json) // one job makes no rows
 	})
-	return c
 }
 
 // A jobView prints one job.
@@ -233,7 +232,7 @@ deleted when it succeeds: its last lines may be missed.)`,
 		Args: cli.Args("ID"),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for new lines, until the job has ended or Ctrl-C")
-	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
 		tail := &logTail{App: a, client: client, id: ids[0]}
 		if follow {
 			return tail.follow(ctx)
@@ -246,7 +245,6 @@ deleted when it succeeds: its last lines may be missed.)`,
 		}
 		return nil
 	})
-	return c
 }
 
 // A logTail prints the log lines of a job, each once.

@@ -90,46 +90,42 @@ func completeQueues(a *cli.App) cobra.CompletionFunc {
 }
 
 func queuesPause(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return eachQueue(a, &cobra.Command{
 		Use:   "pause QUEUE...",
 		Short: "Pauses queues",
 		Long: `Pauses queues: workers take no more of their jobs until they are resumed.
 Running jobs go on, jobs can still be added, and delayed jobs still become due.`,
 		Example: "  skidway queues pause mail",
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
-	}
-	c.RunE = eachQueue(a, func(ctx context.Context, q *queue.Queue) (string, error) {
+	}, func(ctx context.Context, q *queue.Queue) (string, error) {
 		if err := q.Pause(ctx); err != nil {
 			return "", err
 		}
 		depth, err := q.Depth(ctx)
 		return fmt.Sprintf("paused, with %s still running", jobCount(depth.Active.Total())), err
 	})
-	return c
 }
 
 func queuesResume(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return eachQueue(a, &cobra.Command{
 		Use:     "resume QUEUE...",
 		Short:   "Resumes paused queues",
 		Long:    "Resumes paused queues: workers take their jobs again, at once.",
 		Example: "  skidway queues resume mail",
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
-	}
-	c.RunE = eachQueue(a, func(ctx context.Context, q *queue.Queue) (string, error) {
+	}, func(ctx context.Context, q *queue.Queue) (string, error) {
 		if err := q.Resume(ctx); err != nil {
 			return "", err
 		}
 		depth, err := q.Depth(ctx)
 		return fmt.Sprintf("resumed, with %s waiting", jobCount(depth.Waiting.Total())), err
 	})
-	return c
 }
 
-// eachQueue returns the RunE of a command that changes the queues in its arguments
-// and prints what was done to each. If one fails the others are changed still.
-func eachQueue(a *cli.App, change func(context.Context, *queue.Queue) (string, error)) func(*cobra.Command, []string) error {
-	return cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, names []string) error {
+// eachQueue completes a command that changes the queues in its arguments and prints
+// what was done to each. If one fails the others are changed still.
+func eachQueue(a *cli.App, c *cobra.Command, change func(context.Context, *queue.Queue) (string, error)) *cobra.Command {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, names []string) error {
 		return each(a, "queues", names, func(name string) (string, error) {
 			q, err := existing(ctx, client, name)
 			if err != nil {
@@ -179,7 +175,7 @@ jobs are not deleted: 'skidway jobs cancel' ends them.`,
 	c.Flags().Var(state, "state", "state of the jobs to delete")
 	cli.Complete(c, "state", state.Words...)
 	cli.YesFlag(c, &yes)
-	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		q, err := existing(ctx, client, args[0])
 		if err != nil {
 			return err
@@ -189,7 +185,6 @@ jobs are not deleted: 'skidway jobs cancel' ends them.`,
 			change: q.DeleteAll,
 		})
 	})
-	return c
 }
 
 // A bulk is a change of many jobs at once.

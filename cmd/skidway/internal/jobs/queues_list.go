@@ -27,7 +27,7 @@ jobs were done, and how many attempts failed, today (UTC).`,
 		Args: cobra.NoArgs,
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
 		rows, err := readStatuses(ctx, client, nil)
 		if err != nil {
 			return err
@@ -42,7 +42,6 @@ jobs were done, and how many attempts failed, today (UTC).`,
 				return cli.WriteJSON(out, map[string]any{"queues": statusView.Objects(rows)})
 			})
 	})
-	return c
 }
 
 // A queueStatus is the state of a queue.
@@ -204,14 +203,13 @@ are quiet or busy, or all its jobs are delayed.`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		view, err := showQueue(ctx, a, client, args[0])
 		if err != nil {
 			return err
 		}
 		return a.Print(output.Word, view.table, view.csv, view.json)
 	})
-	return c
 }
 
 // shownDays is the number of days that "queues show" has counts of.

@@ -48,7 +48,7 @@ crash shows that it is the cause.`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		names, err := queueNames(ctx, client, args)
 		if err != nil {
 			return err
@@ -68,7 +68,6 @@ crash shows that it is the cause.`,
 		return a.Print(output.Word, view.table,
 			func(out io.Writer) error { return cli.WriteCSV(out, workerView.CSV(workers)) }, view.json)
 	})
-	return c
 }
 
 // queueNames returns the queue in args, which must exist, or all queues.

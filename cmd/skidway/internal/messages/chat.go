@@ -168,14 +168,13 @@ messages that limits deleted before they were read, and the id of the last one.`
 	}
 	asFlag(c, &as)
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, _ []string) error {
+	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, _ []string) error {
 		chats, err := g.Unread(ctx, as)
 		if err != nil {
 			return err
 		}
 		return printChats(a, output.Word, chats)
 	})
-	return c
 }
 
 func printChats(a *cli.App, format string, chats []group.Membership) error {
@@ -264,12 +263,11 @@ func chatInfo(a *cli.App) *cobra.Command {
 		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		info, err := g.Info(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return cli.PrintFigures(a, output.Word, infoView, infoRow{args[0], info}, "figure", "chat", cli.Printable(args[0]))
 	})
-	return c
 }

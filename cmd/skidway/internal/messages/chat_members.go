@@ -26,14 +26,13 @@ the chat still keeps. Nothing changes for a member who joins again.`,
 	}
 	asFlag(c, &as)
 	c.Flags().BoolVar(&fromStart, "from-start", false, "begin with the oldest message of the chat")
-	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		start := group.FromNow
 		if fromStart {
 			start = group.FromOldest
 		}
 		return g.Join(ctx, args[0], as, start)
 	})
-	return c
 }
 
 func chatLeave(a *cli.App) *cobra.Command {
@@ -47,13 +46,12 @@ the last member leaves, the chat ends, unless it is a channel.`,
 		Args:    cli.Args("ID"),
 	}
 	asFlag(c, &as)
-	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		if err := checkMember(ctx, g, args[0], as); err != nil {
 			return err
 		}
 		return g.Leave(ctx, args[0], as)
 	})
-	return c
 }
 
 // checkMember returns an error if member is not in the chat, so that a mistyped name
@@ -64,7 +62,7 @@ func checkMember(ctx context.Context, g *group.Client, id, member string) error 
 }
 
 func chatDrop(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return cli.Run(a, &cobra.Command{
 		Use:   "drop ID [MEMBER]",
 		Short: "Drops a member, or a whole chat",
 		Long: `Drops a member who never comes back, so that messages no longer wait for it.
@@ -73,8 +71,7 @@ deletes the chat and all its messages. Anyone can do this.`,
 		Example: `  skidway chat drop lunch cem
   skidway chat drop lunch`,
 		Args: cli.Args("ID", "[ARG]"),
-	}
-	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+	}, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		before, err := g.Info(ctx, args[0])
 		var corrupt *chat.CorruptError
 		if len(args) == 1 && errors.As(err, &corrupt) {
@@ -89,7 +86,6 @@ deletes the chat and all its messages. Anyone can do this.`,
 		}
 		return dropMember(ctx, a, g, args[0], args[1], before)
 	})
-	return c
 }
 
 func dropChat(ctx context.Context, a *cli.App, g *group.Client, id string, was group.Info) error {
@@ -149,12 +145,11 @@ read, and when the member last read or sent.`,
 		Args:    cli.Args("ID"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
+	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		members, err := g.Members(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return cli.PrintView(a, output.Word, memberView, members, nil)
 	})
-	return c
 }

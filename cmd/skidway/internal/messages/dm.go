@@ -70,7 +70,7 @@ command) and messages; with --follow it is one message per line.`,
 	}
 	asFlag(c, &me)
 	r := newReader(a, c, true, true)
-	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
+	return cli.Run(a, c, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
 		s := &dmSource{Client: conversations, me: me, peer: args[0]}
 		if r.follow {
 			leave, err := s.stay(ctx)
@@ -89,7 +89,6 @@ command) and messages; with --follow it is one message per line.`,
 		}
 		return r.acknowledge(ctx, s, all)
 	})
-	return c
 }
 
 // A dmSource is what one peer sent.
@@ -171,7 +170,7 @@ marks none as read: the newest messages, or those before or after an id. --after
 	c.Flags().Var(&after, "after", "only messages after `ID`, beginning with the next one")
 	c.Flags().VarP(&limit, "limit", "n", "print at most `N` messages; 0: all")
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
+	return cli.Run(a, c, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
 		page, err := wholeHistory(ctx, conversations, me, args[0], conversation.HistoryOptions{
 			Before: uint64(before), After: uint64(after), Oldest: c.Flags().Changed("after"), Limit: int(limit),
 		})
@@ -180,7 +179,6 @@ marks none as read: the newest messages, or those before or after an id. --after
 		}
 		return printPage(a, output.Word, page)
 	})
-	return c
 }
 
 // wholeHistory reads as many pages as the limit needs; 0 means all.
@@ -231,14 +229,13 @@ where it is 0.`,
 	}
 	asFlag(c, &me)
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, _ []string) error {
+	return cli.Run(a, c, openConversations, func(ctx context.Context, conversations *conversation.Client, _ []string) error {
 		all, err := conversations.Unread(ctx, me)
 		if err != nil {
 			return err
 		}
 		return printUnread(a, output.Word, all)
 	})
-	return c
 }
 
 var unreadView = cli.View[conversation.PeerUnread]{
@@ -278,8 +275,7 @@ func dmDelete(a *cli.App) *cobra.Command {
 		Args:    cli.Args("PEER"),
 	}
 	asFlag(c, &me)
-	c.RunE = cli.Using(a, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
+	return cli.Run(a, c, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
 		return conversations.Delete(ctx, me, args[0])
 	})
-	return c
 }

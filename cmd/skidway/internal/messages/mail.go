@@ -142,15 +142,14 @@ func mailKeep(a *cli.App) *cobra.Command {
 }
 
 func mailDelete(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return cli.Run(a, &cobra.Command{
 		Use:   "delete BOX",
 		Short: "Deletes a mailbox",
 		Long: `Deletes a mailbox with its messages and limits. A later message creates a new
 one, with id 1.`,
 		Example: `  skidway mail delete bob`,
 		Args:    cli.Args("BOX"),
-		RunE:    cli.Using(a, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error { return m.Delete(ctx, args[0]) }),
-	}
+	}, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error { return m.Delete(ctx, args[0]) })
 }
 
 func mailLimit(a *cli.App) *cobra.Command {
@@ -255,14 +254,13 @@ func mailCount(a *cli.App) *cobra.Command {
 		Args:    cli.Args("BOX"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
+	return cli.Run(a, c, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
 		n, err := m.Count(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		return a.PrintWord(output.Word, cli.Digits(n), cli.Object{{Key: "box", Value: args[0]}, {Key: "unread", Value: n}})
 	})
-	return c
 }
 
 func mailStatus(a *cli.App) *cobra.Command {
@@ -278,7 +276,7 @@ which).`,
 		Args: argsAnd("BOX", "[ID]"),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = cli.Using(a, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
+	return cli.Run(a, c, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
 		if len(args) == 2 {
 			return mailState(ctx, a, m, args[0], args[1], output.Word)
 		}
@@ -291,7 +289,6 @@ which).`,
 			func(out io.Writer) error { return cli.WriteCSV(out, mailboxView.CSV([]mailboxRow{row})) },
 			func(out io.Writer) error { return cli.WriteJSON(out, mailboxView.Object(row)) })
 	})
-	return c
 }
 
 func mailState(ctx context.Context, a *cli.App, m *mailbox.Client, box, text, format string) error {

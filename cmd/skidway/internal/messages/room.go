@@ -76,11 +76,11 @@ const (
 	operator = false // without --as it is an operator
 )
 
-// inRoom adds the flags of an actor to a command whose first argument is a room,
-// and returns its RunE. do gets the arguments after the first.
-func inRoom(a *cli.App, c *cobra.Command, asRequired bool, do func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error) func(*cobra.Command, []string) error {
+// inRoom completes a command whose first argument is a room: it adds the flags of an
+// actor. do gets the arguments after the first.
+func inRoom(a *cli.App, c *cobra.Command, asRequired bool, do func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error) *cobra.Command {
 	v := newActor(c, asRequired)
-	return cli.Using(a, openRooms, func(ctx context.Context, r *room.Client, args []string) error {
+	return cli.Run(a, c, openRooms, func(ctx context.Context, r *room.Client, args []string) error {
 		pass, err := v.credential(c, r, args[0])
 		if err != nil {
 			return err
@@ -192,31 +192,27 @@ The error is the same for an unknown room and for a wrong password.`,
 }
 
 func roomLeave(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return inRoom(a, &cobra.Command{
 		Use:     "leave NAME",
 		Short:   "Leaves a room",
 		Long:    "Leaves a room. Its messages stay for people who come back.",
 		Example: `  skidway room leave lobby --as ann`,
 		Args:    cli.Args(roomArg),
-	}
-	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	}, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		return r.Leave(ctx, pass)
 	})
-	return c
 }
 
 func roomDelete(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return inRoom(a, &cobra.Command{
 		Use:     "delete NAME",
 		Short:   "Deletes a room",
 		Long:    "Deletes a room with all its messages. The owner and operators can do this.",
 		Example: `  skidway room delete lobby`,
 		Args:    cli.Args(roomArg),
-	}
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	}, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		return r.Delete(ctx, pass)
 	})
-	return c
 }
 
 func roomSet(a *cli.App) *cobra.Command {
@@ -244,7 +240,7 @@ the owner.`,
 		flags.Lookup(name).DefValue = "" // as it is
 	}
 	c.MarkFlagsOneRequired("ttl", "presence", "max", "keep", "owner", "new-password-file")
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	return inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		change := room.Change{
 			TTL: ifGiven(c, "ttl", time.Duration(settings.ttl)), Presence: ifGiven(c, "presence", time.Duration(settings.presence)),
 			Max: ifGiven(c, "max", int(settings.max)), Keep: ifGiven(c, "keep", int(settings.keep)), Owner: ifGiven(c, "owner", owner),
@@ -259,7 +255,6 @@ the owner.`,
 		_, err := r.Set(ctx, pass, change)
 		return err
 	})
-	return c
 }
 
 // ifGiven returns the value of a flag, or nil if it is not on the command line.
@@ -284,24 +279,21 @@ inside can.`,
 	}
 	c.Flags().Var(&length, "for", "time to mute (default: forever)")
 	c.Flags().Lookup("for").DefValue = ""
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error {
+	return inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error {
 		return r.Mute(ctx, pass, args[0], time.Duration(length))
 	})
-	return c
 }
 
 func roomUnmute(a *cli.App) *cobra.Command {
-	c := &cobra.Command{
+	return inRoom(a, &cobra.Command{
 		Use:     "unmute NAME ID",
 		Short:   "Unmutes a person in a room",
 		Long:    "Unmutes a person, who can send to the room again.",
 		Example: `  skidway room unmute lobby bob --as ann`,
 		Args:    argsAnd(roomArg, "ID"),
-	}
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error {
+	}, operator, func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error {
 		return r.Unmute(ctx, pass, args[0])
 	})
-	return c
 }
 
 func roomSend(a *cli.App) *cobra.Command {
@@ -330,7 +322,7 @@ then MESSAGE is an optional caption.`,
 
 func roomRetract(a *cli.App) *cobra.Command {
 	var id uint64
-	c := &cobra.Command{
+	return inRoom(a, &cobra.Command{
 		Use:   "retract NAME MESSAGE-ID",
 		Short: "Retracts a message",
 		Long: `Retracts a message: it is removed from the history, and readers learn of it with
@@ -346,9 +338,7 @@ their next read. The sender, the owner of the room and operators can do this.`,
 			}
 			return nil
 		},
-	}
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	}, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		return r.Retract(ctx, pass, id)
 	})
-	return c
 }

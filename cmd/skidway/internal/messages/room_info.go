@@ -84,14 +84,13 @@ People inside, the owner and operators can do this.`,
 		Args: cli.Args(roomArg),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	return inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		info, err := r.Info(ctx, pass)
 		if err != nil {
 			return err
 		}
 		return cli.PrintFigures(a, output.Word, roomView, roomRow{pass.Room, info}, "what", "ROOM", cli.Printable(pass.Room))
 	})
-	return c
 }
 
 var peopleView = cli.View[room.Person]{
@@ -132,12 +131,11 @@ read, and the muted people. People inside, the owner and operators can do this.`
 		Args: cli.Args(roomArg),
 	}
 	output := cli.OutputFlag(c)
-	c.RunE = inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	return inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		people, err := r.People(ctx, pass)
 		if err != nil {
 			return err
 		}
 		return cli.PrintView(a, output.Word, peopleView, people, nil)
 	})
-	return c
 }

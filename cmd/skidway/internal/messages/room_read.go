@@ -33,14 +33,13 @@ message or a retraction.`,
 	}
 	c.Flags().Uint64Var(&since, "since", 0, "only messages after this `POSITION`")
 	reader := newReader(a, c, false, false)
-	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	return inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		rr := &roomReader{reader, r, pass}
 		if reader.follow {
 			return rr.follow(ctx, since)
 		}
 		return rr.printAll(ctx, room.HistoryOptions{From: since, Forward: true})
 	})
-	return c
 }
 
 func roomHistory(a *cli.App) *cobra.Command {
@@ -63,14 +62,13 @@ read".`,
 	c.Flags().Var(&limit, "limit", "number of messages and retractions at most; 0: all")
 	c.MarkFlagsMutuallyExclusive("before", "after")
 	reader := &reader{App: a, output: cli.OutputFlag(c)}
-	c.RunE = inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
+	return inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		page := room.HistoryOptions{From: before, Limit: int(limit)}
 		if c.Flags().Changed("after") {
 			page.From, page.Forward = after, true
 		}
 		return (&roomReader{reader, r, pass}).printAll(ctx, page)
 	})
-	return c
 }
 
 // A roomReader prints what was said in a room, and which messages were taken back.
