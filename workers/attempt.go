@@ -20,9 +20,9 @@ type attempt struct {
 	queue   *servedQueue
 	session *leaseSession
 
-	settled atomic.Bool // its outcome is decided: whatever sets this writes the outcome
-	marked  bool        // the lease says in Redis that it runs solo
-	solo    atomic.Bool // it runs solo: whatever clears this lets other jobs start
+	settled atomic.Bool // its outcome is decided: the goroutine that sets this writes it
+	marked  bool        // Redis knows that it runs solo
+	solo    atomic.Bool // it runs solo: the goroutine that clears this lets other jobs start
 
 	mu       sync.Mutex
 	executor *executor // executor, kind, cancel and timer are set at the start
@@ -36,8 +36,8 @@ type attempt struct {
 	logEnded bool              // lines are no longer kept
 }
 
-// A jobContext is the context of a handler. It has no parent that could end it,
-// so that a start costs little; the attempt ends it.
+// A jobContext is the context of a handler. It has no parent to register with, so that
+// a start costs little; the attempt cancels it.
 type jobContext struct {
 	context.Context
 	attempt  *attempt
@@ -46,10 +46,10 @@ type jobContext struct {
 
 type attemptKey struct{}
 
-// Deadline returns when the attempt's time is up.
+// Deadline returns the deadline of the attempt.
 func (c *jobContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Value returns the attempt for its key.
+// Value returns the attempt for attemptKey.
 func (c *jobContext) Value(key any) any {
 	if key == (attemptKey{}) {
 		return c.attempt
@@ -57,7 +57,7 @@ func (c *jobContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// start returns the handler's context, or why the job can't be started any more.
+// start returns the handler's context, or an error if the job can no longer be started.
 func (a *attempt) start(x *executor, kind *kind) (context.Context, error) {
 	now := time.Now()
 	deadline := now.Add(kind.timeout(a.job))
@@ -78,7 +78,7 @@ func (a *attempt) start(x *executor, kind *kind) (context.Context, error) {
 	return &jobContext{ctx, a, deadline}, nil
 }
 
-// call calls the handler and makes a panic an error.
+// call calls the handler. It returns an error if the handler panics.
 func (a *attempt) call(ctx context.Context) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -88,8 +88,8 @@ func (a *attempt) call(ctx context.Context) (err error) {
 	return a.kind.handler(ctx, a.job)
 }
 
-// interrupt ends the context of a job that runs, and keeps one that does not from
-// being started. If the handler doesn't return within the grace it is abandoned.
+// interrupt cancels the context of a running job, or prevents the start of one that
+// does not run. If the handler does not return within the grace it is abandoned.
 func (a *attempt) interrupt(cause error) {
 	a.mu.Lock()
 	first, cancel := a.cause == nil, a.cancel
@@ -105,8 +105,8 @@ func (a *attempt) interrupt(cause error) {
 	time.AfterFunc(a.executor.config.Grace, func() { a.executor.abandon(a) })
 }
 
-// release frees what the context and the log hold. It returns the result, and why
-// the attempt was interrupted, nil if it was not.
+// release closes the log and cancels the context. It returns the result, and the cause
+// of an interruption, nil if there was none.
 func (a *attempt) release() (result []byte, cause error) {
 	a.closeLog()
 	a.mu.Lock()
@@ -126,13 +126,13 @@ func (a *attempt) handBack() {
 	}
 }
 
-// MaxResult is the most bytes of a result.
+// MaxResult is the maximal size of a result in bytes.
 const MaxResult = 1 << 20
 
-// SetResult sets what the job came to, at most [MaxResult] bytes. It is written
-// if the job succeeds, kept if the job is retained, and given to those who wait
-// for it. It does not block and doesn't copy result. ctx is the handler's; it is
-// an error outside of a handler.
+// SetResult sets the result of the job, at most [MaxResult] bytes. If the job succeeds
+// the result is returned by [queue.Client.Wait], and kept as long as the job is
+// retained. SetResult does not block or copy the result. ctx must be a handler's;
+// another one is an error.
 func SetResult(ctx context.Context, result []byte) error {
 	a, err := attemptOf(ctx)
 	if err != nil {
@@ -156,9 +156,9 @@ func SetResultJSON(ctx context.Context, value any) error {
 	return SetResult(ctx, result)
 }
 
-// SetProgress writes how far the job is, for people: at most
-// [queue.MaxProgress] bytes. It blocks until Redis has it. ctx is the
-// handler's; it is an error outside of a handler.
+// SetProgress writes a description of the job's progress, at most [queue.MaxProgress]
+// bytes. It blocks until Redis has answered. ctx must be a handler's; another one is
+// an error.
 func SetProgress(ctx context.Context, progress []byte) error {
 	a, err := attemptOf(ctx)
 	if err != nil {
@@ -170,25 +170,25 @@ func SetProgress(ctx context.Context, progress []byte) error {
 func attemptOf(ctx context.Context) (*attempt, error) {
 	a, ok := ctx.Value(attemptKey{}).(*attempt)
 	if !ok {
-		return nil, fmt.Errorf("%w: this context is not a handler's", queue.ErrInvalid)
+		return nil, fmt.Errorf("%w: the context is not a handler's", queue.ErrInvalid)
 	}
 	return a, nil
 }
 
-// closeWait is how long the end of a job waits for its log to be written, and the
-// end of a session for its lease to be closed.
+// closeWait bounds how long the end of a job waits until its log is written, and the end
+// of a session until its lease is closed.
 const closeWait = 2 * time.Second
 
-// Logger returns a handler's logger, whose latest lines of level Info and above
-// are kept with the job, see [queue.LogHandler]. All of them go on to
-// [Config.Logger], with the id and the kind of the job. ctx is the handler's;
-// outside of a handler it is slog.Default().
+// Logger returns a logger whose latest records of level Info and above are kept with the
+// job, see [queue.LogHandler]. It also passes all records to [Config.Logger], with the
+// id and the kind of the job. ctx must be a handler's; for another one Logger returns
+// [slog.Default].
 func Logger(ctx context.Context) *slog.Logger {
 	a, err := attemptOf(ctx)
 	if err != nil {
 		return slog.Default()
 	}
-	next := a.executor.config.Logger.With("id", a.job.ID, "kind", a.job.Kind)
+	next := a.executor.config.Logger.With("job", a.job.ID, "kind", a.job.Kind)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.logEnded {
@@ -201,8 +201,8 @@ func Logger(ctx context.Context) *slog.Logger {
 	return a.log
 }
 
-// closeLog writes what was logged. That comes before the outcome is written: from
-// then on the job has no more lines.
+// closeLog writes the log to Redis. It must be called before the outcome is written: a
+// finished job accepts no lines.
 func (a *attempt) closeLog() {
 	a.mu.Lock()
 	lines, ended := a.lines, a.logEnded
@@ -213,5 +213,5 @@ func (a *attempt) closeLog() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
-	_ = lines.Close(ctx) // lines that can't be kept went to the pool's log
+	_ = lines.Close(ctx) // lines that cannot be kept are in the pool's log
 }

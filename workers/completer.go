@@ -11,12 +11,12 @@ import (
 	"skidway/queue"
 )
 
-// A completer writes the outcomes of the jobs of one lease, in batches: each
-// has all that were added while the one before it was written.
+// A completer writes the outcomes of the jobs of one lease, in batches: each has all
+// outcomes that were added while the previous batch was written.
 type completer struct {
 	write   func(context.Context, []queue.Completion) error // queue.ErrLeaseLost ends the completer
 	written func([]queue.Completion)                        // called after each batch
-	linger  time.Duration                                   // how long a batch is tried after the end of run's context
+	linger  time.Duration                                   // how long a batch is retried after the end of run's context
 	log     *slog.Logger
 	wake    notification
 
@@ -25,7 +25,7 @@ type completer struct {
 	closed  bool // outcomes are dropped: the lease is lost, or run has returned
 }
 
-// add adds an outcome, to be written. It does not block.
+// add adds an outcome. It does not block.
 func (c *completer) add(outcome queue.Completion) {
 	c.mu.Lock()
 	if !c.closed {
@@ -35,7 +35,7 @@ func (c *completer) add(outcome queue.Completion) {
 	c.wake.send()
 }
 
-// close drops what is not written and ends run.
+// close drops the pending outcomes and ends run.
 func (c *completer) close() {
 	c.mu.Lock()
 	c.pending, c.closed = nil, true
@@ -51,8 +51,8 @@ func (c *completer) take() (batch []queue.Completion, open bool) {
 	return batch, !c.closed
 }
 
-// run writes outcomes until the completer is closed, or ctx is done and none is
-// left. It returns [queue.ErrLeaseLost] if a write said so.
+// run writes outcomes until the completer is closed, or ctx is done and none is pending.
+// It returns [queue.ErrLeaseLost] if the lease is lost.
 func (c *completer) run(ctx context.Context) error {
 	defer c.close()
 	writing, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -79,8 +79,8 @@ func (c *completer) run(ctx context.Context) error {
 	}
 }
 
-// writeBatch tries to write a batch until it succeeds, ctx is done, or the lease
-// is lost. A batch may be written twice: what is finished already is passed over.
+// writeBatch writes a batch. It tries again until it succeeds, ctx is done, or the lease
+// is lost. A batch may be written twice: Redis ignores jobs that are finished already.
 func (c *completer) writeBatch(ctx context.Context, batch []queue.Completion) error {
 	for backoff := (rdb.Backoff{}); ; {
 		err := c.write(ctx, batch)
@@ -91,7 +91,7 @@ func (c *completer) writeBatch(ctx context.Context, batch []queue.Completion) er
 		if errors.Is(err, queue.ErrLeaseLost) || ctx.Err() != nil {
 			return err
 		}
-		c.log.Warn("finished jobs can't be written yet", "jobs", len(batch), "error", err)
+		c.log.Warn("outcomes cannot be written yet", "jobs", len(batch), "error", err)
 		_ = backoff.Sleep(ctx)
 	}
 }

@@ -14,24 +14,23 @@ import (
 	"skidway/queue"
 )
 
-// A control connects a pool with what happens outside of it. It serves the queues
-// that are configured and those that appear and match a pattern, does what
-// signals say, and writes to Redis what the worker says of itself.
+// A control serves the queues that are configured by name or match a pattern, handles
+// signals, and writes the worker's description to Redis.
 type control struct {
 	pool  *Pool
 	sched *scheduler
 
 	patternsChanged notification
-	opened          atomic.Int64   // leases, so that none has the name of another
+	opened          atomic.Int64   // number of leases, for their names
 	leases          sync.WaitGroup // the lease loops and their recoveries
 
-	mu      sync.Mutex      // one change of the set of queues at a time
-	configs []Queue         // what is to be served, by name or pattern
+	mu      sync.Mutex      // held while the set of queues changes
+	configs []Queue         // to be served, by name or pattern
 	runCtx  context.Context // of the lease loops; nil before Run
 }
 
-// start serves the queues that are configured by name. Their lease loops go on
-// until the queue is served no longer, or ctx is done.
+// start serves the queues that are configured by name, until they are removed or ctx is
+// done.
 func (c *control) start(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,10 +38,10 @@ func (c *control) start(ctx context.Context) {
 	c.serveNamedLocked()
 }
 
-// stopQueues ends all lease loops, and waits until they have written what is to be
-// written and closed their leases. The pool must be quiet.
+// stopQueues ends all lease loops, and blocks until they have written all outcomes and
+// closed their leases. The pool must be quiet.
 func (c *control) stopQueues() {
-	c.mu.Lock() // a change of queues that is under way adds no more loops after this
+	c.mu.Lock() // after a change of the queues that is in progress
 	for _, q := range c.sched.all() {
 		q.stop()
 	}
@@ -50,8 +49,9 @@ func (c *control) stopQueues() {
 	c.leases.Wait()
 }
 
-// SetQueues changes what the pool serves, also while it runs. Queues that it
-// serves no longer give back what was not started; their running jobs go on.
+// SetQueues replaces the queues that the pool serves, also while it runs. Jobs of
+// removed queues that were not started are handed back; their running jobs go on. An
+// error wraps [queue.ErrInvalid] and names the field; then nothing is changed.
 func (p *Pool) SetQueues(queues []Queue) error {
 	config := Config{Queues: queues}
 	if err := config.Validate(); err != nil {
@@ -89,7 +89,8 @@ func (c *control) serveNamedLocked() {
 	c.serveLocked(names)
 }
 
-// serveLocked serves those of some queues that are to be served and are not.
+// serveLocked serves those of the queues that match the configuration and are not
+// served yet.
 func (c *control) serveLocked(names []string) {
 	known := map[string]bool{}
 	for _, q := range c.sched.all() {
@@ -105,7 +106,7 @@ func (c *control) serveLocked(names []string) {
 		known[name] = true
 		q, err := c.pool.client.ForPool(name)
 		if err != nil {
-			c.pool.log.Warn("queue can't be served", "queue", name, "error", err)
+			c.pool.log.Warn("queue cannot be served", "queue", name, "error", err)
 			continue
 		}
 		config := c.configs[place]
@@ -125,15 +126,15 @@ func (c *control) serveLocked(names []string) {
 	}
 }
 
-// served returns the configuration of what is served.
+// served returns the configurations of the queues.
 func (c *control) served() []Queue {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.configs
 }
 
-// discover serves the queues whose names match the patterns, those that are
-// there and those that appear, until ctx is done.
+// discover serves the queues whose names match a pattern, those that exist and those
+// that are created, until ctx is done.
 func (c *control) discover(ctx context.Context) {
 	var waits sync.WaitGroup
 	defer waits.Wait()
@@ -159,7 +160,7 @@ func (c *control) discover(ctx context.Context) {
 	}
 }
 
-// awaitQueues blocks until there may be other queues, or patterns.
+// awaitQueues blocks until there may be other queues or patterns.
 func (c *control) awaitQueues(ctx context.Context, waits *sync.WaitGroup, mark string) (string, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -193,8 +194,8 @@ func (c *control) serveMatches(ctx context.Context) error {
 
 // listen reads the signals of all queues and handles them, until ctx is done.
 func (c *control) listen(ctx context.Context) {
-	news := streamReader{db: c.pool.client.DB(), log: c.pool.log}
-	defer news.wait()
+	reader := streamReader{db: c.pool.client.DB(), log: c.pool.log}
+	defer reader.wait()
 	for ctx.Err() == nil {
 		var queues []*servedQueue
 		var cursors []rdb.Mark
@@ -213,8 +214,8 @@ func (c *control) listen(ctx context.Context) {
 		select {
 		case <-c.sched.queuesChanged:
 			_ = rdb.Sleep(ctx, settleTime)
-		case keys := <-news.read(ctx, cursors):
-			news.ended(keys)
+		case keys := <-reader.read(ctx, cursors):
+			reader.ended(keys)
 			for i, q := range queues {
 				if slices.Contains(keys, cursors[i].Key) {
 					c.readSignals(ctx, q)
@@ -224,8 +225,8 @@ func (c *control) listen(ctx context.Context) {
 	}
 }
 
-// settleTime gathers changes of the set of queues, so that few reads are left to
-// their end.
+// settleTime is how long changes of the set of queues are collected, so that few reads
+// with an outdated set are left to their end.
 const settleTime = 50 * time.Millisecond
 
 // readSignals reads a queue's new signals and handles them.
@@ -260,25 +261,24 @@ func (c *control) handleSignal(q *servedQueue, signal queue.Signal) {
 		}
 	case queue.SignalQuiet:
 		if c.isForUs(signal.Worker) {
-			c.pool.log.Info("told to be quiet: taking no more jobs")
+			c.pool.log.Info("quiet signal: fetching no more jobs")
 			c.pool.Quiet()
 		}
 	case queue.SignalStop:
 		if c.isForUs(signal.Worker) {
-			c.pool.log.Info("told to stop")
+			c.pool.log.Info("stop signal: stopping")
 			c.pool.stop()
 		}
 	}
 }
 
-// isForUs reports whether a signal for a worker is for this one: for its name, for
-// one of its leases, or for all.
+// isForUs reports whether a signal is for this worker: it names the worker, one of its
+// leases, or no worker.
 func (c *control) isForUs(worker string) bool {
 	return worker == "" || worker == c.pool.name || strings.HasPrefix(worker, c.pool.name+".")
 }
 
-// An About is what a worker says of itself to people: the JSON in
-// [queue.WorkerInfo].
+// About is the description of a worker in [queue.WorkerInfo], as JSON.
 type About struct {
 	Name        string    `json:"name"`
 	Host        string    `json:"host"`
@@ -287,7 +287,7 @@ type About struct {
 	Concurrency int       `json:"concurrency"`
 	Queues      []string  `json:"queues"` // names and patterns
 	State       string    `json:"state"`  // running, quiet or stopping
-	Stuck       int       `json:"stuck"`  // handlers that were left behind and go on
+	Stuck       int       `json:"stuck"`  // abandoned handlers that have not returned
 }
 
 // aboutJSON returns the worker's [About] as it is written to Redis.
@@ -304,8 +304,8 @@ func (c *control) aboutJSON() []byte {
 	return text
 }
 
-// describe writes to Redis each time that the worker's [About] has changed, until
-// ctx is done. It is for people only: errors are passed over.
+// describe writes the worker's [About] to Redis each time that it has changed, until ctx
+// is done. It ignores errors, because nothing depends on the description.
 func (c *control) describe(ctx context.Context) {
 	for {
 		select {

@@ -10,12 +10,12 @@ import (
 	"skidway/queue"
 )
 
-// An executor runs jobs that the scheduler starts: it calls their handlers,
-// decides their outcomes, and adds these to the completer of their session.
+// An executor runs the jobs that the scheduler starts: it calls their handlers, decides
+// their outcomes, and adds these to the completer of their session.
 //
-// A runner is a goroutine with a slot: it runs one job after the other, and ends
-// when there is none. The scheduler counts the slots, and a stop waits until none
-// is taken. Only goroutines of abandoned handlers outlive that.
+// A runner is a goroutine with a slot. It runs one job after another, and ends when
+// there is none. The scheduler counts the taken slots, and a stop waits until there are
+// none. Only the goroutines of abandoned handlers outlive it.
 type executor struct {
 	config     Config
 	client     *queue.Client
@@ -27,7 +27,7 @@ type executor struct {
 	unknown *kind
 }
 
-// kind returns how jobs of a kind are run.
+// kind returns the handler and the settings of a kind.
 func (x *executor) kind(name string) *kind {
 	if k, known := x.kinds.Load(name); known {
 		return k.(*kind)
@@ -35,29 +35,29 @@ func (x *executor) kind(name string) *kind {
 	return x.unknown
 }
 
-// startRunners starts as many goroutines as there are slots taken for them.
+// startRunners starts n runners, for which the caller has taken slots.
 func (x *executor) startRunners(n int) {
 	for range n {
 		go x.runSlot()
 	}
 }
 
-// runSlot runs jobs in a slot that is taken, until it is freed or lost.
+// runSlot runs jobs in a slot, until the slot is freed or given to another runner.
 func (x *executor) runSlot() {
 	for a := x.sched.take(time.Now()); a != nil; a = x.sched.take(time.Now()) {
 		if !x.execute(a) {
-			return // another runner has the slot now
+			return // another runner has the slot
 		}
 	}
 }
 
-// runSolo starts a quarantined job, which has a slot.
+// runSolo starts a quarantined job, for which a slot is taken.
 func (x *executor) runSolo(a *attempt) {
 	log := x.config.Logger
 	if a.marked {
 		if err := a.session.lease.MarkSolo(x.runCtx, a.job); err != nil {
 			if !errors.Is(err, queue.ErrLeaseLost) {
-				log.Warn("suspect can't be run alone", "id", a.job.ID, "error", err)
+				log.Warn("a quarantined job cannot be marked", "job", a.job.ID, "error", err)
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
@@ -65,7 +65,7 @@ func (x *executor) runSolo(a *attempt) {
 			return
 		}
 	}
-	log.Info("running a job alone: its worker died while it had it", "id", a.job.ID, "kind", a.job.Kind, "crashes", a.job.SoloCrashes)
+	log.Info("running a job solo: its worker died while it had the job", "job", a.job.ID, "kind", a.job.Kind, "crashes", a.job.SoloCrashes)
 	a.solo.Store(true)
 	timer := time.AfterFunc(window(x.soloWindow, a.job.SharedCrashes), func() { x.endSolo(a, false) })
 	go func() {
@@ -77,26 +77,26 @@ func (x *executor) runSolo(a *attempt) {
 	}()
 }
 
-// endSolo lets other jobs start beside a solo job, and frees the job's slot in the
-// same step if freeSlot: a quarantined job that comes next must find the slot free
-// to be marked. It does nothing for other jobs and when it was called before, and
-// reports whether it has freed the slot.
+// endSolo lets other jobs start beside a solo job. If freeSlot is set it frees the job's
+// slot in the same step, so that the next quarantined job finds no slot taken and can
+// be marked. It reports whether it has freed the slot. For other jobs, and in a second
+// call, it does nothing.
 func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 	if !a.solo.CompareAndSwap(true, false) {
 		return false
 	}
 	if a.marked {
-		// Before the others start: a mark holds for all that the worker runs.
+		// Before other jobs start: a mark is valid for all jobs of the worker.
 		if err := a.session.lease.MarkSolo(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
-			x.config.Logger.Warn("suspect's mark can't be taken away", "id", a.job.ID, "error", err)
+			x.config.Logger.Warn("the mark of a solo job cannot be removed", "job", a.job.ID, "error", err)
 		}
 	}
 	x.startRunners(x.sched.endSolo(freeSlot))
 	return freeSlot
 }
 
-// execute runs the handler. It reports whether the caller still has its slot: an
-// abandoned handler's slot is another runner's.
+// execute runs the handler. It reports whether the caller still has its slot: if the
+// handler was abandoned, another runner has it.
 func (x *executor) execute(a *attempt) (hasSlot bool) {
 	kind := x.kind(a.job.Kind)
 	ctx, err := a.start(x, kind)
@@ -111,7 +111,7 @@ func (x *executor) execute(a *attempt) (hasSlot bool) {
 	}
 	started, returned := time.Now(), false
 	defer func() {
-		if !returned { // the handler ends this goroutine: another one goes on for it
+		if !returned { // the handler has called runtime.Goexit
 			go x.afterExit(a, time.Since(started))
 		}
 	}()
@@ -128,14 +128,14 @@ func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasS
 		return true
 	}
 	x.startRunners(x.sched.handlerReturned())
-	x.config.Logger.Warn("handler that was left behind has returned", "id", a.job.ID, "kind", a.job.Kind)
+	x.config.Logger.Warn("an abandoned handler has returned", "job", a.job.ID, "kind", a.job.Kind)
 	return false
 }
 
-// errExit is the error of a handler that has ended its goroutine.
+// errExit is the error of a handler that has called runtime.Goexit.
 var errExit = errors.New("the handler called runtime.Goexit, as testing's FailNow does")
 
-// afterExit goes on for a goroutine that a handler has ended.
+// afterExit continues for a runner whose handler has called runtime.Goexit.
 func (x *executor) afterExit(a *attempt, took time.Duration) {
 	hasSlot := x.handlerEnded(a, errExit, took)
 	if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
@@ -143,15 +143,15 @@ func (x *executor) afterExit(a *attempt, took time.Duration) {
 	}
 }
 
-// abandon stops waiting for a handler that goes on although its context has
-// ended: its job is completed without it, and a new runner gets its slot.
+// abandon stops waiting for a handler that ignores the end of its context: the job is
+// completed without it, and a new runner gets the slot.
 func (x *executor) abandon(a *attempt) {
 	if !a.settled.CompareAndSwap(false, true) {
 		return
 	}
 	_, cause := a.release()
 	err := fmt.Errorf("%w, and the handler did not return within %s", cause, x.config.Grace)
-	x.config.Logger.Error("handler left behind: it ignores its context", "id", a.job.ID, "kind", a.job.Kind, "error", err)
+	x.config.Logger.Error("handler abandoned: it ignores its context", "job", a.job.ID, "kind", a.job.Kind, "error", err)
 	x.sched.abandoned.Add(1)
 	x.sched.aboutChanged.send()
 	x.complete(a, a.kind, err, 0)
@@ -159,14 +159,14 @@ func (x *executor) abandon(a *attempt) {
 	x.endSolo(a, false)
 }
 
-// complete decides the outcome of a job, which the caller has settled, and hands
-// it to the completer.
+// complete decides the outcome of a job that the caller has settled, and adds it to the
+// completer.
 func (x *executor) complete(a *attempt, kind *kind, err error, took time.Duration) {
 	outcome, err := x.decide(a, kind, err)
 	a.session.completer.add(outcome)
 	x.ended(a.job, Report{As: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
 	if outcome.Disposition == queue.AttemptRetry || outcome.Disposition == queue.AttemptDead {
-		x.config.Logger.Warn("job failed", "id", a.job.ID, "kind", a.job.Kind, "attempt", a.job.Attempts+1, "error", err, "took", took)
+		x.config.Logger.Warn("job failed", "job", a.job.ID, "kind", a.job.Kind, "attempt", a.job.Attempts+1, "error", err, "took", took)
 	}
 	x.sched.finished(a, took)
 }
@@ -177,8 +177,8 @@ func (x *executor) ended(job *queue.Job, report Report) {
 	}
 }
 
-// decide returns the outcome of a job whose handler returned err, and the error
-// that the job ends with.
+// decide returns the outcome of a job whose handler returned err, and the error of the
+// attempt.
 func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Completion, error) {
 	result, cause := a.release()
 	outcome := kind.outcome(a.job, err, cause, x.config.IsFailure)
@@ -197,15 +197,15 @@ func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Completion, 
 	return outcome, err
 }
 
-// Attempt calls the handler of a job's kind once, as [Pool.Run] does: with all
-// middleware, the job's timeout, a panic made an error, and hooks. It blocks
-// until the handler returns, and returns the job's outcome and the handler's
-// error. Nothing is written to Redis: that is up to the caller, who holds the
-// job under a [queue.Lease]. When ctx ends, the handler's context ends with its
-// cause; the handler finds ctx's values in its own.
+// Attempt calls the handler of a job's kind once, as [Pool.Run] does: with middleware,
+// the job's timeout, hooks, and an error in place of a panic. It blocks until the
+// handler returns, and returns the outcome of the job and the handler's error. It
+// writes nothing to Redis: the caller, which holds the job under a [queue.Lease],
+// writes the outcome. The end of ctx cancels the handler's context with the same
+// cause, and the handler's context has the values of ctx.
 //
-// Attempt is for programs that run jobs one by one and for tests, for which
-// package workerstest has more. The pool need not run.
+// Attempt is for programs that run jobs one by one, and for tests; package workerstest
+// is based on it. The pool need not run.
 func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, error) {
 	if p.invalid != nil {
 		return queue.Completion{}, p.invalid
@@ -216,7 +216,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, e
 	}
 	x := p.executor
 	a := &attempt{job: job, queue: &servedQueue{queue: q}}
-	a.settled.Store(true) // the caller waits: it is never abandoned
+	a.settled.Store(true) // it is never abandoned: the caller waits
 	kind := x.kind(job.Kind)
 	var took time.Duration
 	handling, err := a.start(x, kind)
@@ -235,13 +235,13 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, e
 	return outcome, err
 }
 
-// A valueContext is a context that has the values of another one beside its own.
+// A valueContext is a context with additional values of another one.
 type valueContext struct {
 	context.Context
 	values context.Context
 }
 
-// Value returns the context's own value for the key, else the other's.
+// Value returns the context's own value of the key, or that of the other context.
 func (c valueContext) Value(key any) any {
 	if value := c.Context.Value(key); value != nil {
 		return value

@@ -20,23 +20,23 @@ type fetchOrder struct {
 	pauseSignals int // of the queue when the order was made
 }
 
-// A fetchRound fetches until the slots are filled or the queues have no more.
+// A fetchRound is a sequence of orders, until the slots are filled or the queues are
+// empty.
 type fetchRound struct {
 	exhausted map[*servedQueue]bool
-	probed    bool // a queue that was empty has been looked at
+	probed    bool // an empty queue was fetched from
 }
 
-// Jobs are fetched beyond the free slots where handlers are quick. prefetchTime is
-// how much work that may be. It bounds by how much a job can be started too early
-// or too late, and what a slow pool hoards: where handlers take longer nothing is
-// prefetched.
+// Quick handlers need more jobs than there are free slots. prefetchTime bounds the work
+// that is prefetched, and so by how much a job can start too early or too late, and how
+// many jobs a slow pool holds: if handlers take longer no job is prefetched.
 const (
 	prefetchTime = 5 * time.Millisecond
 	maxPrefetch  = 400
 )
 
-// prefetchLocked returns how many jobs are fetched beyond the free slots. A pool
-// with one slot fetches none: its user wants order.
+// prefetchLocked returns how many jobs are fetched beyond the free slots. A pool with
+// one slot prefetches none, because its jobs must run in order.
 func (s *scheduler) prefetchLocked() int {
 	if s.concurrency == 1 || s.avgDuration == 0 {
 		return 0
@@ -44,11 +44,11 @@ func (s *scheduler) prefetchLocked() int {
 	return int(min(maxPrefetch, prefetchTime*time.Duration(s.concurrency)/s.avgDuration))
 }
 
-// probeEvery is how often a queue that was empty is looked at while others have
-// jobs. A strict pool looks at it before every fetch from a later queue.
+// probeEvery is the interval at which a queue that was empty is fetched from while others
+// have jobs. A strict pool fetches from it before every fetch from a later queue.
 const probeEvery = 20 * time.Millisecond
 
-// nextFetch returns what to fetch next in a round; false: nothing.
+// nextFetch returns the next order of a round, false if there is none.
 func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,13 +58,13 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		return fetchOrder{}, false
 	}
 	want := free + prefetch - s.buffered
-	var ready, empty []*servedQueue // empty when they were last looked at
+	var ready, empty []*servedQueue // empty at the last fetch
 	for _, q := range s.queues {
 		if q.opening && !q.removed {
-			return fetchOrder{}, false // so that no queue is ahead of its turn at the start
+			return fetchOrder{}, false // at the start all queues are considered together
 		}
 		switch {
-		case round.exhausted[q] || !q.fetchable(now) || q.room(want) <= 0:
+		case round.exhausted[q] || !q.fetchableLocked(now) || q.roomLocked(want) <= 0:
 		case !q.empty:
 			ready = append(ready, q)
 		case len(ready) == 0 || !s.strict:
@@ -72,11 +72,11 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		}
 	}
 	if len(ready) == 0 {
-		return fetchOrder{}, false // the fetcher waits for news
+		return fetchOrder{}, false // the fetcher waits for entries
 	}
 	if s.strict {
 		q := append(empty, ready[0])[0]
-		return q.order(q.room(want)), true
+		return q.orderLocked(q.roomLocked(want)), true
 	}
 	q := leastServed(ready)
 	s.virtualTime = max(s.virtualTime, q.served)
@@ -91,68 +91,66 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	for _, other := range ready {
 		weights += other.config.Weight
 	}
-	// Its share of what is wanted, at least one.
-	return q.order(q.room(max(1, want*q.config.Weight/weights))), true
+	// The queue's share of the wanted jobs, at least one.
+	return q.orderLocked(q.roomLocked(max(1, want*q.config.Weight/weights))), true
 }
 
-// order notes that jobs of the queue are on their way. The scheduler's mutex is
-// held.
-func (q *servedQueue) order(limit int) fetchOrder {
+// orderLocked returns an order, and records that jobs of the queue are on their way.
+func (q *servedQueue) orderLocked(limit int) fetchOrder {
 	q.fetching = true
 	return fetchOrder{q, q.session, limit, q.answerLost, q.pauseSignals}
 }
 
-// fetchable reports whether jobs can be fetched. The scheduler's mutex is held.
-func (q *servedQueue) fetchable(now time.Time) bool {
+// fetchableLocked reports whether jobs can be fetched.
+func (q *servedQueue) fetchableLocked(now time.Time) bool {
 	return q.session != nil && !q.paused && !q.removed && !now.Before(q.restUntil)
 }
 
-// room returns how many of n jobs the queue's own limit lets in. The scheduler's
-// mutex is held.
-func (q *servedQueue) room(n int) int {
+// roomLocked returns how many of n jobs the queue's own limit allows.
+func (q *servedQueue) roomLocked(n int) int {
 	if q.config.Concurrency > 0 {
 		n = min(n, q.config.Concurrency-q.running-len(q.buffer))
 	}
 	return n
 }
 
-// leastServed returns the queue that has had the fewest jobs for its weight.
+// leastServed returns the queue that was served least in proportion to its weight.
 func leastServed(queues []*servedQueue) *servedQueue {
 	return slices.MinFunc(queues, func(a, b *servedQueue) int { return cmp.Compare(a.served, b.served) })
 }
 
-// A followUp is what the fetcher has to do after an answer.
+// A followUp has what the fetcher must do after an answer.
 type followUp struct {
 	runners int           // to start; each has a slot
-	wakeIn  time.Duration // look again after that; zero: no need
-	checkIn time.Duration // call checkBuffers after that; zero: no need
+	wakeIn  time.Duration // wake the fetcher then, unless it is zero
+	checkIn time.Duration // call checkBuffers then, unless it is zero
 }
 
-// fetched takes in what an order has brought. false: the lease was lost
-// meanwhile, and its jobs are other workers'.
+// fetched buffers or quarantines the jobs of an order. ok is false if the lease was lost
+// meanwhile, so that the jobs belong to other workers.
 func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.FetchResult, now time.Time) (next followUp, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := order.queue
 	q.fetching, q.answerLost = false, false
 	q.checked = now
-	if !order.reread && q.pauseSignals == order.pauseSignals { // a reread knows no pause, a signal may be newer than the answer
+	if !order.reread && q.pauseSignals == order.pauseSignals { // a reread does not return it, and a signal may be newer than the answer
 		q.paused = answer.Paused
 	}
 	q.empty, q.cursors = len(answer.Cursors) > 0, answer.Cursors
 	defer s.retireLocked(q)
-	if q.session != order.session { // drop did not see these
+	if q.session != order.session { // drop was called before
 		for _, a := range attempts {
 			a.settled.Store(true)
 		}
 		return followUp{}, false
 	}
-	// A queue that had no jobs for a while starts where the others are: it has no
-	// claim to what it could have had.
+	// A queue that had no jobs for a while starts at the virtual time: it does not
+	// get the shares that it did not use.
 	q.served = max(q.served, s.virtualTime) + float64(len(attempts))/float64(q.config.Weight)
 	for _, a := range attempts {
 		switch {
-		case q.paused || q.removed: // while they were on their way
+		case q.paused || q.removed: // while the jobs were on their way
 			a.handBack()
 		case a.job.SharedCrashes > 0:
 			if len(s.quarantined) == 0 {
@@ -173,11 +171,11 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	return next, true
 }
 
-// restFor is how long a queue is not fetched from that could not be reached.
+// restFor is how long a queue is not fetched from after an error of Redis.
 const restFor = 3 * time.Second
 
-// fetchFailed notes that an order has failed. The lease may hold jobs that the
-// worker doesn't know, if it is not known whether the command was executed.
+// fetchFailed records that an order has failed. If the command may have been executed,
+// the lease may hold jobs that the worker does not know.
 func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (next followUp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +194,8 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 	return next
 }
 
-// lostAnswers returns an order for each queue whose jobs must be read again,
-// whether there are slots for them or not, and how many such queues rest.
+// lostAnswers returns an order for each queue whose jobs must be read again, even if
+// there are no free slots, and the number of such queues that rest.
 func (s *scheduler) lostAnswers(now time.Time) (orders []fetchOrder, resting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,14 +205,14 @@ func (s *scheduler) lostAnswers(now time.Time) (orders []fetchOrder, resting int
 		case now.Before(q.restUntil):
 			resting++
 		default:
-			orders = append(orders, q.order(1))
+			orders = append(orders, q.orderLocked(1))
 		}
 	}
 	return orders, resting
 }
 
-// emptyCursors returns where jobs may come that the fetcher waits for; none while
-// no job could start.
+// emptyCursors returns the stream cursors of the empty queues, none while no job could
+// start.
 func (s *scheduler) emptyCursors(now time.Time) (cursors []rdb.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,18 +220,18 @@ func (s *scheduler) emptyCursors(now time.Time) (cursors []rdb.Mark) {
 		return nil
 	}
 	for _, q := range s.queues {
-		if q.empty && q.fetchable(now) && q.room(1) > 0 {
+		if q.empty && q.fetchableLocked(now) && q.roomLocked(1) > 0 {
 			cursors = append(cursors, q.cursors...)
 		}
 	}
 	return cursors
 }
 
-// trustFor is how long an idle pool trusts that a queue is empty or paused. Then
-// it looks by itself.
+// trustFor is how long an idle pool trusts that a queue is empty or paused. Then it
+// fetches from the queue.
 const trustFor = 5 * time.Minute
 
-// news notes which streams have new entries.
+// news records which streams have new entries.
 func (s *scheduler) news(keys []string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,31 +12,30 @@ import (
 	"skidway/queue"
 )
 
-// A fetcher is one goroutine that brings jobs from Redis to the scheduler. Its
-// duties, in this order:
+// A fetcher is a goroutine that fetches jobs for the scheduler. In this order it
 //
-//  1. Read again what a lease holds whose answer was lost.
-//  2. Start a quarantined job, when the scheduler says that its time has come.
-//  3. Fetch jobs from the queues that the scheduler names.
-//  4. When all queues are empty, block in Redis until one has something new.
+//  1. reads again the jobs of leases whose answer was lost,
+//  2. starts a quarantined job if the scheduler returns one,
+//  3. fetches jobs by the scheduler's orders,
+//  4. blocks in Redis until a queue has new jobs, if all queues are empty.
 type fetcher struct {
 	sched    *scheduler
 	executor *executor
 	log      *slog.Logger
-	news     streamReader
+	reader   streamReader
 }
 
-// fetchBytes is how many bytes of payload one fetch may bring, about.
+// fetchBytes bounds the payload of one fetch, approximately.
 const fetchBytes = 8 << 20
 
-// fetchWait is how long a queue that can't be reached, as where one node of a
-// Cluster is away, keeps the others waiting. Then it rests.
+// fetchWait bounds how long a queue that cannot be reached delays the others, for
+// example if one node of a cluster is down. Then the queue rests.
 const fetchWait = time.Second
 
-// run fetches until fetching is done, and waits for its reads. What must not be
-// cut short goes on until running is done.
+// run fetches until the context fetching is done, and waits for its reads. Rereads use
+// the context running, which ends later, because they must not be interrupted.
 func (f *fetcher) run(running, fetching context.Context) {
-	defer f.news.wait()
+	defer f.reader.wait()
 	for fetching.Err() == nil {
 		f.rereadLost(running)
 		if f.startQuarantined() {
@@ -53,20 +52,20 @@ func (f *fetcher) run(running, fetching context.Context) {
 	}
 }
 
-// rereadLost reads again what leases hold whose answers were lost, and reports
-// whether some could not be read.
+// rereadLost reads again the jobs of leases whose answer was lost, and reports whether
+// some could not be read.
 func (f *fetcher) rereadLost(ctx context.Context) (left bool) {
 	orders, resting := f.sched.lostAnswers(time.Now())
 	left = resting > 0
 	for _, order := range orders {
-		_, err := f.fetch(ctx, order) // an error was logged
+		_, err := f.fetch(ctx, order) // fetch has logged the error
 		left = left || err != nil
 	}
 	return left
 }
 
-// startQuarantined starts a quarantined job if its time has come, and reports
-// whether there is something new.
+// startQuarantined starts a quarantined job if the scheduler returns one, and reports
+// whether the state of the scheduler has changed.
 func (f *fetcher) startQuarantined() bool {
 	a, changed := f.sched.takeQuarantined(time.Now())
 	if a != nil {
@@ -75,8 +74,8 @@ func (f *fetcher) startQuarantined() bool {
 	return changed
 }
 
-// refill fetches jobs for what is free and returns how many came. An error is one
-// of Redis; it was logged.
+// refill fetches jobs for the free slots and returns their number. It has logged the
+// error, which is one of Redis.
 func (f *fetcher) refill(ctx context.Context) (total int, failed error) {
 	round := fetchRound{exhausted: map[*servedQueue]bool{}}
 	for ctx.Err() == nil {
@@ -92,13 +91,13 @@ func (f *fetcher) refill(ctx context.Context) (total int, failed error) {
 			round.exhausted[order.queue] = true
 		}
 		if count > 0 && f.sched.strict {
-			break // the queues before it are looked at again first
+			break // the queues before it come first again
 		}
 	}
 	return total, failed
 }
 
-// fetch executes an order and returns how many jobs came.
+// fetch executes an order and returns the number of jobs.
 func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	waiting, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
@@ -122,12 +121,12 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	case !ok:
 		return 0, nil
 	case order.reread:
-		return order.limit, nil // there may be more: that was only what it held
+		return order.limit, nil // there may be more: a reread returns only held jobs
 	}
 	return len(attempts) + answer.Malformed, nil
 }
 
-// fetchFailed returns the error of a fetch, nil if its lease is lost.
+// fetchFailed handles the error of a fetch. It returns nil if the lease is lost.
 func (f *fetcher) fetchFailed(ctx context.Context, order fetchOrder, err error) error {
 	if errors.Is(err, queue.ErrLeaseLost) {
 		order.session.lost()
@@ -141,7 +140,7 @@ func (f *fetcher) fetchFailed(ctx context.Context, order fetchOrder, err error) 
 	return err
 }
 
-// apply does what the scheduler wants done.
+// apply starts the runners and timers of a followUp.
 func (f *fetcher) apply(next followUp) {
 	f.executor.startRunners(next.runners)
 	if next.wakeIn > 0 {
@@ -158,8 +157,7 @@ func (f *fetcher) checkBuffers() {
 	}
 }
 
-// await blocks until there is something to do for the fetcher, which has fetched
-// what it could.
+// await blocks until the scheduler wakes the fetcher, or a queue has new entries.
 func (f *fetcher) await(ctx context.Context) {
 	cursors := f.sched.emptyCursors(time.Now())
 	if len(cursors) == 0 {
@@ -175,46 +173,46 @@ func (f *fetcher) await(ctx context.Context) {
 	}
 	select {
 	case <-f.sched.wake:
-	case keys := <-f.news.read(ctx, cursors):
-		f.news.ended(keys)
+	case keys := <-f.reader.read(ctx, cursors):
+		f.reader.ended(keys)
 		f.sched.news(keys, time.Now())
 	}
 }
 
-// A streamReader blocks in Redis until some streams have new entries, one read at
-// a time. A read that blocks can't be called back and keeps its connection until
-// its time is over. So a read goes on as long as the cursors are the same, and
-// reads are short while things happen: only an idle pool blocks for up to
-// [maxIdle]. A streamReader belongs to one goroutine.
+// A streamReader blocks in Redis until some streams have new entries, one read at a
+// time. A blocked read cannot be interrupted, and keeps its connection until its time
+// is over. So a read goes on while the cursors are the same, and reads are short while
+// there are new entries: only an idle pool blocks for up to [maxIdle]. A streamReader is
+// used by one goroutine.
 type streamReader struct {
 	db      *rdb.DB
 	log     *slog.Logger
 	cursors []rdb.Mark
-	keys    chan []string // of the read that is under way; nil: none is
+	keys    chan []string // of the running read; nil if there is none
 	block   time.Duration // of the next read
 	reads   sync.WaitGroup
 }
 
-// minBlock is the first of the waits, each of which is four times the one before.
+// minBlock is the first time that a read blocks. Each further one is four times longer.
 const minBlock = 250 * time.Millisecond
 
-// maxIdle is the longest that an idle pool blocks before it looks by itself.
+// maxIdle bounds how long an idle pool blocks.
 const maxIdle = 15 * time.Second
 
-// read returns a channel on which the keys of streams with new entries come, none
-// when the time is over. After receiving them the caller calls ended.
+// read returns a channel that receives the keys of streams with new entries, or none
+// when the time is over. After receiving them the caller must call ended.
 func (r *streamReader) read(ctx context.Context, cursors []rdb.Mark) <-chan []string {
 	if r.keys != nil && slices.Equal(r.cursors, cursors) {
 		return r.keys
 	}
 	if r.keys != nil || r.block == 0 {
-		r.block = minBlock // one was left to its end
+		r.block = minBlock // of the cursors that have changed
 	}
 	keys, block := make(chan []string, 1), r.block
 	r.reads.Go(func() {
 		found, err := r.db.WaitKeys(ctx, block, cursors...)
 		if err != nil && ctx.Err() == nil {
-			r.log.Warn("waiting for news failed", "error", err)
+			r.log.Warn("waiting for new entries failed", "error", err)
 			_ = rdb.Sleep(ctx, rdb.DefaultMaxPause)
 		}
 		keys <- found
@@ -223,7 +221,7 @@ func (r *streamReader) read(ctx context.Context, cursors []rdb.Mark) <-chan []st
 	return keys
 }
 
-// ended notes that the keys of a read were received.
+// ended records that the keys of a read were received.
 func (r *streamReader) ended(keys []string) {
 	r.keys = nil
 	r.block = min(4*r.block, maxIdle)
@@ -232,5 +230,5 @@ func (r *streamReader) ended(keys []string) {
 	}
 }
 
-// wait blocks until all reads have ended, which they do when their context has.
+// wait blocks until all reads have ended, after the end of their context.
 func (r *streamReader) wait() { r.reads.Wait() }

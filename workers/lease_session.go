@@ -26,13 +26,13 @@ type leaseSession struct {
 
 	mu        sync.Mutex
 	held      map[string]*attempt   // by job id, until the outcome is written
-	cancelled map[string]time.Time  // ids of jobs that were cancelled lately
-	finished  map[string]*queue.Job // those finished since reread began; nil: none is under way
+	cancelled map[string]time.Time  // when jobs were cancelled, by id
+	finished  map[string]*queue.Job // finished since the start of a reread; nil if none runs
 	gone      bool                  // the lease is lost or closed
 }
 
-// rememberCancels is how long a cancelled job is remembered: the signal may come
-// before the answer of the fetch that brings the job.
+// rememberCancels is how long the id of a cancelled job is kept: the signal may come
+// before the answer of the fetch with the job.
 const rememberCancels = time.Minute
 
 func newLeaseSession(q *servedQueue, lease *queue.Lease, retry time.Duration, log *slog.Logger) *leaseSession {
@@ -47,20 +47,20 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, retry time.Duration, lo
 	return s
 }
 
-// hold takes jobs into this worker's hands and returns their attempts, without
-// the jobs that it holds already or held while they were read. It returns none
-// once the lease is lost.
+// hold adds jobs to the held ones and returns their attempts, except for deliveries
+// that are held already or were finished during a reread. It returns none if the lease
+// is lost.
 func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 	attempts := make([]*attempt, 0, len(jobs))
 	all := make([]attempt, len(jobs))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone { // the loss did not interrupt these, and nothing would later
+	if s.gone { // lost was called before, and does not interrupt these
 		return nil
 	}
 	for i, job := range jobs {
-		// A job can come back before its earlier outcome is known here to be
-		// written: then it is another delivery.
+		// A job may be delivered again before the worker knows that its earlier
+		// outcome is written: that is another delivery.
 		if old := s.held[job.ID]; old != nil && old.job.SameDelivery(job) {
 			continue
 		}
@@ -79,8 +79,8 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 	return attempts
 }
 
-// reread returns the jobs that the worker holds according to Redis. Some may
-// finish before the answer is here: hold leaves them out.
+// reread returns the jobs that the worker holds according to Redis. Some may finish
+// before the answer arrives: hold omits them.
 func (s *leaseSession) reread(ctx context.Context) (queue.FetchResult, error) {
 	s.mu.Lock()
 	s.finished = map[string]*queue.Job{}
@@ -88,7 +88,7 @@ func (s *leaseSession) reread(ctx context.Context) (queue.FetchResult, error) {
 	return s.lease.Reread(ctx)
 }
 
-// forget lets go of jobs whose outcomes are written.
+// forget removes jobs whose outcomes are written.
 func (s *leaseSession) forget(outcomes []queue.Completion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *leaseSession) forget(outcomes []queue.Completion) {
 	}
 }
 
-// unsettled returns the attempts whose outcome is not decided.
+// unsettled returns the attempts whose outcome is not decided yet.
 func (s *leaseSession) unsettled() (attempts []*attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *leaseSession) unsettled() (attempts []*attempt) {
 	return attempts
 }
 
-// cancel interrupts a job that the worker holds, or that a fetch is bringing.
+// cancel interrupts a job that the worker holds, or that the next answer contains.
 func (s *leaseSession) cancel(id string) {
 	s.mu.Lock()
 	held := s.held[id]
@@ -126,8 +126,8 @@ func (s *leaseSession) cancel(id string) {
 	}
 }
 
-// lost ends the session: other workers have or will have its jobs. The
-// heartbeat, the fetcher and the completer may each find that out.
+// lost ends the session: its jobs go to other workers. The renewal, the fetcher and the
+// completer may each call it.
 func (s *leaseSession) lost() {
 	if s.end() {
 		s.log.Warn("lease lost: the jobs that this worker holds go to others", "worker", s.lease.Worker())
@@ -144,8 +144,8 @@ func (s *leaseSession) lost() {
 	}
 }
 
-// end makes the session hold and write nothing more, and reports whether it did
-// so far.
+// end makes the session hold and write no more jobs. first reports whether this is the
+// first call.
 func (s *leaseSession) end() (first bool) {
 	s.mu.Lock()
 	first = !s.gone
@@ -155,8 +155,8 @@ func (s *leaseSession) end() (first bool) {
 	return first
 }
 
-// close ends the lease, unless it is lost. What could not be written is left to
-// recovery.
+// close closes the lease, unless it is lost. Jobs whose outcomes are not written are
+// recovered later.
 func (s *leaseSession) close() {
 	if !s.end() {
 		return
@@ -164,7 +164,7 @@ func (s *leaseSession) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
 	if err := s.lease.Close(ctx); err != nil {
-		s.log.Warn("lease can't be closed: its end does it", "error", err)
+		s.log.Warn("lease cannot be closed: it will expire", "error", err)
 	}
 }
 
@@ -180,13 +180,13 @@ type leaseLoop struct {
 }
 
 func (l *leaseLoop) run(ctx context.Context) {
-	l.listenFrom(ctx)
+	l.setCursor(ctx)
 	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
 		session, err := l.open(ctx)
 		l.pool.sched.opened(l.queue, session)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.log.Warn("no lease yet", "error", err)
+				l.log.Warn("lease cannot be opened yet", "error", err)
 			}
 			_ = backoff.Sleep(ctx)
 			continue
@@ -196,8 +196,8 @@ func (l *leaseLoop) run(ctx context.Context) {
 	}
 }
 
-// keep renews a lease and writes the outcomes of its jobs until it is lost, or
-// ctx is done and all is written. Then it closes the lease.
+// keep renews a lease and writes the outcomes of its jobs, until the lease is lost, or
+// ctx is done and all outcomes are written. Then it closes the lease.
 func (l *leaseLoop) keep(ctx context.Context, session *leaseSession) {
 	renewing, stopRenewing := context.WithCancel(ctx)
 	completed := make(chan struct{})
@@ -214,28 +214,28 @@ func (l *leaseLoop) keep(ctx context.Context, session *leaseSession) {
 	session.close()
 }
 
-// listenFrom sets the place from which the queue's signals are read. That comes
-// before the first lease, so that no job that is held is cancelled unheard.
-func (l *leaseLoop) listenFrom(ctx context.Context) {
+// setCursor sets the cursor from which the queue's signals are read, before the first
+// lease, so that no signal to cancel a held job is missed.
+func (l *leaseLoop) setCursor(ctx context.Context) {
 	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
 		_, cursor, err := l.queue.queue.Signals(ctx, rdb.Mark{})
 		if err == nil {
 			l.queue.cursor.Store(&cursor)
 			l.pool.sched.queuesChanged.send()
-			l.pool.mover.Wake(l.queue.name) // for signals that came before the cursor
+			l.pool.mover.Wake(l.queue.name) // for signals before the cursor
 			l.pool.crons.Wake(l.queue.name)
 			return
 		}
 		l.pool.sched.opened(l.queue, nil)
 		if ctx.Err() == nil {
-			l.log.Warn("no signals yet", "error", err)
+			l.log.Warn("signals cannot be read yet", "error", err)
 		}
 		_ = backoff.Sleep(ctx)
 	}
 }
 
 func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
-	// A name is never used again, not for another lease of the queue either.
+	// Each lease has a name of its own, which is never used again.
 	name := fmt.Sprintf("%s.%d", l.pool.name, l.pool.control.opened.Add(1))
 	lease, err := l.queue.queue.OpenLease(ctx, name, l.pool.config.Lease, l.pool.control.aboutJSON())
 	if err != nil {
@@ -247,11 +247,12 @@ func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
 	return session, nil
 }
 
-// renewalsPerLease is how often a lease is renewed in its time: it survives one
-// renewal that is lost.
+// renewalsPerLease is the number of renewals within the time of a lease, so that it
+// survives one failed renewal.
 const renewalsPerLease = 2.5
 
-// scanEvery is how often a worker looks for jobs whose consumer has no lease row.
+// scanEvery is the interval at which a worker looks for jobs whose consumer has no lease
+// row.
 const scanEvery = time.Minute
 
 // renew renews the lease until it is lost or ctx is done.
@@ -266,7 +267,7 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 			session.lost()
 			return
 		case err != nil && ctx.Err() == nil:
-			l.log.Warn("heartbeat failed", "error", err)
+			l.log.Warn("lease cannot be renewed", "error", err)
 		}
 		fullScan := time.Since(scanned) > scanEvery
 		if fullScan {
@@ -283,8 +284,8 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 	}
 }
 
-// recoverAsync runs recovery in its own goroutine, so that the heartbeat is never
-// delayed. It does nothing while a recovery runs.
+// recoverAsync runs recovery in a goroutine of its own, so that it does not delay the
+// renewal. It does nothing while a recovery runs.
 func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
 	if l.recovering.CompareAndSwap(false, true) {
 		l.pool.control.leases.Go(func() {
@@ -294,8 +295,8 @@ func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
 	}
 }
 
-// recover returns the jobs of dead workers to the queue, in steps between which
-// other clients of Redis get their turn.
+// recover returns the jobs of dead workers to the queue, in steps, so that other clients
+// of Redis are served in between.
 func (l *leaseLoop) recover(ctx context.Context, fullScan bool) {
 	var total queue.RecoverResult
 	for ctx.Err() == nil {
@@ -317,6 +318,6 @@ func (l *leaseLoop) recover(ctx context.Context, fullScan bool) {
 		l.log.Warn("recovered jobs of dead workers", "returned", total.Returned, "dead", total.Dead)
 	}
 	if err := l.queue.queue.Tidy(ctx); err != nil && ctx.Err() == nil {
-		l.log.Warn("tidying up failed", "error", err)
+		l.log.Warn("old data cannot be removed", "error", err)
 	}
 }

@@ -105,24 +105,24 @@ func (p *Pool) Run(ctx context.Context) error {
 	return nil
 }
 
-// run starts the parts, and stops them in the order that the promise needs.
+// run starts the parts, and stops them in the order that the package documents.
 func (p *Pool) run(ctx context.Context) {
-	// What must go on until all is written ends with running; what takes more
-	// jobs ends earlier, with fetching.
+	// The context running ends after all outcomes are written, fetching when no more
+	// jobs are fetched.
 	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRunning()
 	fetching, stopFetching := context.WithCancel(running)
 	defer stopFetching()
 	p.executor.runCtx = running
-	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, news: streamReader{db: p.client.DB(), log: p.log}}
+	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, reader: streamReader{db: p.client.DB(), log: p.log}}
 	p.control.start(running)
-	var background, takers sync.WaitGroup
+	var background, fetchers sync.WaitGroup
 	background.Go(func() { p.control.listen(running) })
 	background.Go(func() { p.control.describe(running) })
 	background.Go(func() { _ = p.mover.Run(running) }) // they end with running
 	background.Go(func() { _ = p.crons.Run(running) })
-	takers.Go(func() { p.control.discover(fetching) })
-	takers.Go(func() { fetcher.run(running, fetching) })
+	fetchers.Go(func() { p.control.discover(fetching) })
+	fetchers.Go(func() { fetcher.run(running, fetching) })
 
 	// Quiet.
 	select {
@@ -131,7 +131,7 @@ func (p *Pool) run(ctx context.Context) {
 	case <-p.quiet.c:
 	}
 	stopFetching()
-	takers.Wait()
+	fetchers.Wait()
 	for fetcher.rereadLost(running) && !p.awaitStop(ctx, rdb.DefaultFirstPause) {
 	}
 	p.sched.handBackBuffered()
@@ -145,7 +145,7 @@ func (p *Pool) run(ctx context.Context) {
 	p.sched.aboutChanged.send()
 	p.drain()
 
-	// Write what is left to write, and close the leases.
+	// Write the remaining outcomes, and close the leases.
 	fetcher.rereadLost(running)
 	p.sched.handBackBuffered()
 	p.control.stopQueues()
@@ -153,10 +153,10 @@ func (p *Pool) run(ctx context.Context) {
 	background.Wait()
 }
 
-// awaitStop blocks until the pool is stopped, at most for so long, and reports
-// whether it is.
-func (p *Pool) awaitStop(ctx context.Context, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
+// awaitStop blocks until the pool is stopped, at most for maxWait, and reports whether it
+// is.
+func (p *Pool) awaitStop(ctx context.Context, maxWait time.Duration) bool {
+	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -167,8 +167,8 @@ func (p *Pool) awaitStop(ctx context.Context, limit time.Duration) bool {
 	return true
 }
 
-// drain waits for running handlers, at most for the drain. Then it ends their
-// contexts, waits for the grace, and hands back what has not ended.
+// drain waits for running handlers, at most for the drain. Then it interrupts them,
+// waits for the grace, and hands back the jobs that have not ended.
 func (p *Pool) drain() {
 	idle := p.sched.whenIdle()
 	if closesWithin(idle, p.config.Drain) {
@@ -178,10 +178,10 @@ func (p *Pool) drain() {
 	if closesWithin(idle, p.config.Grace+time.Second) {
 		return
 	}
-	p.eachUnsettled((*attempt).handBack) // they should have been abandoned before
+	p.eachUnsettled((*attempt).handBack) // of handlers that were not abandoned in time
 }
 
-// eachUnsettled calls f for all jobs that are in this worker's hands.
+// eachUnsettled calls f for all held jobs whose outcome is not decided.
 func (p *Pool) eachUnsettled(f func(*attempt)) {
 	for _, session := range p.sched.sessions() {
 		for _, a := range session.unsettled() {
@@ -190,9 +190,9 @@ func (p *Pool) eachUnsettled(f func(*attempt)) {
 	}
 }
 
-// closesWithin waits for a channel to be closed, at most for so long.
-func closesWithin(done <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
+// closesWithin reports whether a channel is closed within maxWait.
+func closesWithin(done <-chan struct{}, maxWait time.Duration) bool {
+	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -202,21 +202,21 @@ func closesWithin(done <-chan struct{}, limit time.Duration) bool {
 	}
 }
 
-// Quiet makes the pool take no more jobs; those that run go on. It doesn't
+// Quiet makes the pool fetch and start no more jobs; running handlers go on. It does not
 // block.
 func (p *Pool) Quiet() {
 	p.sched.setQuiet()
 	p.quiet.close()
 }
 
-// IsQuiet reports whether the pool was told to take no more jobs, by [Pool.Quiet],
-// [Pool.Stop], or a signal.
+// IsQuiet reports whether the pool fetches no more jobs, after [Pool.Quiet], [Pool.Stop]
+// or a signal.
 func (p *Pool) IsQuiet() bool { return p.quiet.isClosed() }
 
-// Stop makes the pool take no more jobs and blocks until Run has returned: when
-// running handlers have ended, or [Config.Drain] is over and their jobs are
-// handed back. If ctx is done before, it returns the cause and the stopping
-// goes on. It may be called before Run and more than once.
+// Stop makes the pool fetch no more jobs, and blocks until Run has returned: when all
+// running handlers have returned, or [Config.Drain] and [Config.Grace] are over. If ctx
+// is done before, Stop returns its cause and the pool goes on stopping. Stop may be
+// called before Run and more than once.
 func (p *Pool) Stop(ctx context.Context) error {
 	p.stop()
 	if !p.started.Load() {
@@ -235,7 +235,7 @@ func (p *Pool) stop() {
 	p.stopping.close()
 }
 
-// state returns the pool's state as [About] shows it.
+// state returns the state for [About].
 func (p *Pool) state() string {
 	switch {
 	case p.stopping.isClosed():
@@ -266,8 +266,8 @@ func (l latch) isClosed() bool {
 	}
 }
 
-// A notification wakes the one goroutine that receives from it. What is sent
-// before it receives is received once.
+// A notification wakes the goroutine that receives from it. Several values that are sent
+// before it receives are received as one.
 type notification chan struct{}
 
 func newNotification() notification { return make(notification, 1) }

@@ -13,37 +13,37 @@ import (
 	"skidway/queue"
 )
 
-// A servedQueue is one queue that a pool serves.
+// A servedQueue is a queue that a pool serves.
 type servedQueue struct {
 	name   string
 	queue  *queue.PoolQueue
 	stop   context.CancelFunc       // ends its lease loop
-	cursor atomic.Pointer[rdb.Mark] // up to where its signals were read; nil: not yet
+	cursor atomic.Pointer[rdb.Mark] // of its signals; nil before the first read
 
 	// The rest is guarded by the scheduler's mutex.
 
 	config  Queue
-	place   int           // of config among all
-	removed bool          // it is served no longer; its running jobs go on
-	opening bool          // the first lease is on its way: other queues wait for it
+	place   int           // of config in the list of configurations
+	removed bool          // no more jobs are fetched; running ones go on
+	opening bool          // the first lease is being opened: other queues wait for it
 	session *leaseSession // nil while there is no lease
 
-	buffer  []*attempt // held, in order, not started
+	buffer  []*attempt // not started, in order
 	running int
 	served  float64 // jobs fetched, divided by the weight
 
-	fetching     bool       // an answer of Redis is on its way
-	answerLost   bool       // one did not come: the lease may hold jobs that the worker doesn't know
-	empty        bool       // it had no jobs, and new ones come after cursors
+	fetching     bool       // an order is being executed
+	answerLost   bool       // an answer was lost: the lease may hold jobs that the worker does not know
+	empty        bool       // it had no jobs; new ones come after cursors
 	cursors      []rdb.Mark // of its streams
 	checked      time.Time  // when it was last fetched from
-	restUntil    time.Time  // it could not be reached, and is not fetched from before
+	restUntil    time.Time  // not fetched from before, after an error
 	paused       bool
-	pauseSignals int // how many signals said pause or resume
+	pauseSignals int // number of signals that paused or resumed it
 }
 
-// placeOf returns the place of a queue's configuration: that of its name, else
-// the first pattern that matches, else -1.
+// placeOf returns the place of a queue's configuration: that of its name, else of the
+// first pattern that matches, else -1.
 func placeOf(configs []Queue, name string) int {
 	for place, config := range slices.Backward(configs) {
 		if config.Name == name {
@@ -56,8 +56,8 @@ func placeOf(configs []Queue, name string) int {
 	})
 }
 
-// configure changes what is served. It returns the queues that no longer are, and
-// those that had been removed and are served again.
+// configure replaces the configurations. It returns the queues that are no longer
+// served, and those that had been removed and are served again.
 func (s *scheduler) configure(configs []Queue) (unserved, restored []*servedQueue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +87,7 @@ func (s *scheduler) add(queues []*servedQueue) {
 	s.queuesChangedLocked()
 }
 
-// retireLocked stops a queue that is removed, once none of its jobs runs or is
-// on its way.
+// retireLocked stops a removed queue if none of its jobs runs or is on its way.
 func (s *scheduler) retireLocked(q *servedQueue) {
 	if q.removed && q.running == 0 && !q.fetching && slices.Contains(s.queues, q) {
 		s.queues = slices.DeleteFunc(s.queues, func(other *servedQueue) bool { return other == q })
@@ -97,8 +96,8 @@ func (s *scheduler) retireLocked(q *servedQueue) {
 	}
 }
 
-// queuesChangedLocked puts the queues in the order of the configuration, those of
-// one pattern by name, and notifies the listener and the fetcher.
+// queuesChangedLocked sorts the queues by their configuration, those of one pattern by
+// name, and wakes the listener and the fetcher.
 func (s *scheduler) queuesChangedLocked() {
 	slices.SortStableFunc(s.queues, func(a, b *servedQueue) int {
 		return cmp.Or(a.place-b.place, strings.Compare(a.name, b.name))
@@ -107,14 +106,14 @@ func (s *scheduler) queuesChangedLocked() {
 	s.wake.send()
 }
 
-// all returns the served queues, with those that are removed and not yet stopped.
+// all returns all queues, including removed ones that are not stopped yet.
 func (s *scheduler) all() []*servedQueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.queues)
 }
 
-// sessions returns the lease sessions of all queues that have one.
+// sessions returns the lease sessions of all queues.
 func (s *scheduler) sessions() (sessions []*leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +125,8 @@ func (s *scheduler) sessions() (sessions []*leaseSession) {
 	return sessions
 }
 
-// opened sets a queue's new lease session. nil only notes that its first lease
-// is long in coming: other queues wait for it no longer.
+// opened sets a queue's new lease session. A nil session means that the first lease is
+// delayed, so that other queues no longer wait for it.
 func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,9 +139,8 @@ func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
 	}
 }
 
-// drop takes the jobs of a lost session that were not started out of the buffer
-// and the quarantine. Jobs of other queues that waited for the quarantined ones may
-// start then.
+// drop removes the jobs of a lost session that were not started from the buffer and the
+// quarantine. Jobs of other queues that waited for the quarantined ones can start then.
 func (s *scheduler) drop(session *leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +161,8 @@ func (s *scheduler) drop(session *leaseSession) {
 	s.wake.send()
 }
 
-// setPaused notes that a signal paused or resumed a queue. A paused queue's jobs
-// that were not started go back.
+// setPaused records that a signal paused or resumed a queue. The jobs of a paused queue
+// that were not started are handed back.
 func (s *scheduler) setPaused(q *servedQueue, paused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A scheduler decides from which queue jobs are fetched, and which job starts
-// when. It knows the slots, the jobs that wait for one, and the quarantined jobs.
-// It does nothing itself: its methods return what is to be done, don't block, and
-// take the time as a parameter.
+// A scheduler decides from which queue jobs are fetched, and which job starts when. It
+// has the slots, the jobs that wait for one, and the quarantined jobs. It performs no
+// action itself: its methods return what the caller must do, do not block, and have the
+// time as a parameter.
 type scheduler struct {
 	concurrency int
 	strict      bool
 	soloWait    time.Duration
 
-	wake          notification // the fetcher has something to look at
-	queuesChanged notification // the listener has other queues
-	aboutChanged  notification // what the worker says of itself is out of date
+	wake          notification // of the fetcher: it may have something to do
+	queuesChanged notification // of the listener: there are other queues
+	aboutChanged  notification // of describe: the worker's About has changed
 
 	abandoned atomic.Int64 // handlers that were abandoned and have not returned
 
@@ -31,11 +31,11 @@ type scheduler struct {
 	checking    bool          // a check of the buffers is due
 	lastTaken   time.Time     // when a runner last took a job out of them
 	avgDuration time.Duration // moving average of how long handlers take
-	virtualTime float64       // served of the queue that was last found to be behind all others
+	virtualTime float64       // served of the queue that was last served least
 
 	quarantined      []*attempt // see takeQuarantined
 	quarantinedSince time.Time  // when the first of them began to wait
-	solo             *attempt   // a quarantined job beside which none starts
+	solo             *attempt   // the job that runs solo: no other starts
 }
 
 func newScheduler(config Config) *scheduler {
@@ -57,15 +57,15 @@ func (s *scheduler) blockedLocked() bool {
 	return s.quiet || len(s.quarantined) > 0 || s.solo != nil
 }
 
-// capacityLocked returns how many slots there are. Abandoned handlers cost none
-// until they are as many as the slots; from there on each costs one, so that no
-// more than twice the concurrency run at a time.
+// capacityLocked returns the number of slots. As many abandoned handlers as there are
+// slots cost none; each one more costs a slot, so that no more handlers than twice the
+// concurrency run at a time.
 func (s *scheduler) capacityLocked() int {
 	return s.concurrency - max(0, int(s.abandoned.Load())-s.concurrency)
 }
 
-// takeSlotsLocked takes free slots for buffered jobs, and returns how many: each
-// is for a runner that the caller starts.
+// takeSlotsLocked takes free slots for buffered jobs, and returns their number: the
+// caller starts a runner for each.
 func (s *scheduler) takeSlotsLocked() int {
 	if s.blockedLocked() {
 		return 0
@@ -98,8 +98,8 @@ func (t *takenSlots) add(n int) {
 	}
 }
 
-// take returns the next job for a runner. If there is none it frees the runner's
-// slot and returns nil.
+// take returns the next job of a runner. If there is none it frees the runner's slot and
+// returns nil.
 func (s *scheduler) take(now time.Time) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,14 +126,14 @@ func (s *scheduler) take(now time.Time) *attempt {
 	return a
 }
 
-// nextToStart returns the queue whose job starts next: the first that has one if
-// the pool is strict, else that with the largest deficit; nil if there is none.
+// nextToStart returns the queue whose job starts next: if strict the first that has one,
+// else that with the largest deficit; nil if there is none.
 func nextToStart(queues []*servedQueue, strict bool) (next *servedQueue) {
 	for _, q := range queues {
-		if len(q.buffer) == 0 || !q.mayStart() {
+		if len(q.buffer) == 0 || !q.mayStartLocked() {
 			continue
 		}
-		if next == nil || q.deficit() > next.deficit() {
+		if next == nil || q.deficitLocked() > next.deficitLocked() {
 			next = q
 		}
 		if strict {
@@ -143,18 +143,19 @@ func nextToStart(queues []*servedQueue, strict bool) (next *servedQueue) {
 	return next
 }
 
-// mayStart reports whether the queue's own limit lets another job start. The
-// scheduler's mutex is held.
-func (q *servedQueue) mayStart() bool {
+// mayStartLocked reports whether the queue's own limit allows another running job.
+func (q *servedQueue) mayStartLocked() bool {
 	return q.config.Concurrency == 0 || q.running < q.config.Concurrency
 }
 
-// deficit grows as fewer jobs of the queue run for its weight. The scheduler's
-// mutex is held.
-func (q *servedQueue) deficit() float64 { return -float64(q.running+1) / float64(q.config.Weight) }
+// deficitLocked returns a number that is larger the fewer jobs of the queue run in
+// proportion to its weight.
+func (q *servedQueue) deficitLocked() float64 {
+	return -float64(q.running+1) / float64(q.config.Weight)
+}
 
-// finished notes that a job has ended that was started. took is zero if its handler
-// was not called, or was abandoned.
+// finished records the end of a started job. took is zero if its handler was not called
+// or was abandoned.
 func (s *scheduler) finished(a *attempt, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,15 +163,15 @@ func (s *scheduler) finished(a *attempt, took time.Duration) {
 	s.retireLocked(a.queue)
 	switch {
 	case took == 0:
-	case took > s.avgDuration: // slow ones count at once, quick ones with time
+	case took > s.avgDuration: // it rises quickly and falls slowly
 		s.avgDuration = max(1, s.avgDuration+(took-s.avgDuration)/4)
 	default:
 		s.avgDuration -= (s.avgDuration - took) / 16
 	}
 }
 
-// handlerReturned notes that an abandoned handler has returned, and returns how
-// many runners to start.
+// handlerReturned records that an abandoned handler has returned, and returns the number
+// of runners to start.
 func (s *scheduler) handlerReturned() int {
 	s.abandoned.Add(-1)
 	s.aboutChanged.send()
@@ -180,12 +181,12 @@ func (s *scheduler) handlerReturned() int {
 	return s.takeSlotsLocked()
 }
 
-// maxBuffered is how long jobs may be buffered while no runner takes any.
+// maxBuffered is how long jobs stay buffered while no runner takes one.
 const maxBuffered = 200 * time.Millisecond
 
-// checkBuffers hands buffered jobs back when handlers turn out to be slower than
-// those before: another worker may be free. It returns when it is due again, zero
-// if it is not.
+// checkBuffers hands buffered jobs back if no runner has taken one for maxBuffered,
+// because handlers have become slower: another worker may be free. It returns the time
+// until the next check, zero if there is none.
 func (s *scheduler) checkBuffers(now time.Time) (again time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +204,8 @@ func (s *scheduler) checkBuffers(now time.Time) (again time.Duration) {
 	return 0
 }
 
-// handBackBuffered hands back all jobs that were not started; quarantined ones
-// only when the pool is quiet.
+// handBackBuffered hands back all jobs that were not started, quarantined ones only if
+// the pool is quiet.
 func (s *scheduler) handBackBuffered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,7 @@ func (s *scheduler) handBackBufferedLocked() {
 	s.buffered = 0
 }
 
-// handBackLocked hands back a queue's jobs that were not started.
+// handBackLocked hands back the jobs of a queue that were not started.
 func (s *scheduler) handBackLocked(q *servedQueue) {
 	handBack(q.buffer)
 	s.buffered -= len(q.buffer)
@@ -242,32 +243,30 @@ func handBack(attempts []*attempt) {
 	}
 }
 
-// A quarantined job is one whose worker died while it held it. It runs solo, with
-// no other job beside it in this pool, so that a second death is its doing. That
-// costs throughput, so it is bounded:
+// A quarantined job is one whose worker died while it held the job. It runs solo, with
+// no other job beside it in this pool: if the worker dies again, the job is the cause.
+// That costs throughput, so it is bounded:
 //
-//   - The pool waits for its running jobs to end, and starts none, for soloWait.
-//     If they take longer, the quarantined jobs run beside them, one after the
-//     other and unmarked: if the worker dies again, they are quarantined once
-//     more.
+//   - For soloWait the pool starts no job, and waits until the running jobs have
+//     ended. If they take longer, the quarantined jobs run beside them, one after
+//     another and unmarked: if the worker dies again, they are quarantined again.
 //   - When a solo job has run for its window, others start beside it. The window
-//     doubles each time a job was quarantined, so that a job that kills slowly is
-//     found too.
+//     doubles each time that a job is quarantined, so that jobs that kill their worker
+//     slowly are found, too.
 const (
 	soloWait   = 10 * time.Second
 	soloWindow = 10 * time.Second
 	maxWindow  = 12 * time.Hour
 )
 
-// window returns how long a job runs solo that was quarantined so many times.
+// window returns how long a job runs solo that was quarantined a number of times.
 func window(first time.Duration, quarantines int) time.Duration {
 	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
 }
 
-// takeQuarantined returns the quarantined job whose time has come; then it has a
-// slot, and all buffered jobs are handed back: if the worker dies they shall not
-// be quarantined too. a is nil if there is none, but changed reports whether the
-// caller is to look again.
+// takeQuarantined returns a quarantined job that may start now, nil if there is none. It
+// has taken a slot for the job and handed back all buffered jobs, so that these are not
+// quarantined if the worker dies. changed reports whether the caller must call it again.
 func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +278,7 @@ func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
 	}
 	a = s.quarantined[0]
 	s.quarantined = s.quarantined[1:]
-	if !a.queue.mayStart() { // others don't wait for the limit of its queue
+	if !a.queue.mayStartLocked() { // others do not wait for the limit of its queue
 		a.handBack()
 		return nil, true
 	}
@@ -291,8 +290,8 @@ func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
 	return a, true
 }
 
-// endSolo lets other jobs start beside the solo job, frees its slot if freeSlot,
-// and returns how many runners to start.
+// endSolo lets other jobs start beside the solo job, frees its slot if freeSlot is set,
+// and returns the number of runners to start.
 func (s *scheduler) endSolo(freeSlot bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

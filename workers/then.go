@@ -15,11 +15,11 @@ import (
 	"skidway/queue"
 )
 
-// maxFollowing bounds the bytes of all jobs that follow one together.
+// maxFollowing bounds the size of all jobs that follow one job, in bytes.
 const maxFollowing = 4 << 20
 
-// follow gives the jobs that follow a success, with what it came to filled in,
-// once they are known to be jobs that can be added.
+// follow returns the jobs that follow a job that has succeeded, with the references in
+// their args replaced. It returns an error if one of them could not be enqueued.
 func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.NewJob, error) {
 	data := map[string]any{
 		"result": value(result),
@@ -42,7 +42,7 @@ func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.NewJob
 		}
 		options := next.Options
 		if due := job.Headers[queue.HeaderDue]; due != "" && options.Headers[queue.HeaderDue] == "" {
-			options.Headers = maps.Clone(options.Headers) // days are seen from there
+			options.Headers = maps.Clone(options.Headers) // relative days depend on it
 			if options.Headers == nil {
 				options.Headers = map[string]string{}
 			}
@@ -53,21 +53,21 @@ func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.NewJob
 	return jobs, nil
 }
 
-// value is a result as templates see it: what its JSON says, or its text.
+// value returns a result as references see it: the decoded JSON, or the text.
 func value(result []byte) any {
 	decoder := json.NewDecoder(bytes.NewReader(result))
-	decoder.UseNumber() // exact
+	decoder.UseNumber() // keeps all digits
 	var v any
 	if decoder.Decode(&v) != nil {
 		return string(result)
 	}
-	if _, err := decoder.Token(); err != io.EOF { // More would take "5}" for the end
+	if _, err := decoder.Token(); err != io.EOF { // More would accept "5}"
 		return string(result)
 	}
 	return v
 }
 
-// fill executes the texts in args that are templates.
+// fill replaces the references in args.
 func fill(args []byte, data map[string]any) ([]byte, error) {
 	if !bytes.Contains(args, []byte("{{")) {
 		return args, nil
@@ -106,12 +106,12 @@ func fillValue(v any, data map[string]any) (any, error) {
 	return v, nil
 }
 
-// references stand for values in texts. They are no templates: a job must not be
-// able to compute without end in a worker.
+// references match references to values. They are not templates, so that a job cannot
+// make a worker compute without end.
 var references = regexp.MustCompile(`\{\{\s*\.(result|job)((?:\.\w+)*)\s*\}\}`)
 
-// fillText puts values in the place of references. A text that is nothing but one
-// of them becomes the value.
+// fillText replaces the references in a text. A text that is nothing but one reference
+// becomes the value.
 func fillText(text string, data map[string]any) (any, error) {
 	var failed error
 	of := func(reference string) any {
@@ -127,12 +127,13 @@ func fillText(text string, data map[string]any) (any, error) {
 	return filled, failed
 }
 
-// inText is a value inside of a text: texts as they are, all else as JSON.
+// inText returns a value as it appears inside of a text: other values than texts as
+// JSON.
 func inText(v any) string {
 	if text, ok := v.(string); ok {
 		return text
 	}
-	text, _ := json.Marshal(v) // it came from JSON
+	text, _ := json.Marshal(v) // v was decoded from JSON
 	return string(text)
 }
 
@@ -148,10 +149,10 @@ func lookup(v any, path []string) (any, error) {
 	return v, nil
 }
 
-// forwardOnce is how long a repeated forwarding is recognised.
+// forwardOnce is how long a repeated forwarding is recognized.
 const forwardOnce = time.Hour
 
-// forward adds a job to another queue, once however often it is repeated.
+// forward enqueues a job in another queue. It is safe to repeat.
 func (p *Pool) forward(ctx context.Context, job *Job[queue.Forwarding]) error {
 	next := job.Args.Job
 	if next.Options.Unique.Key == "" {

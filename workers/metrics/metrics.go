@@ -11,8 +11,8 @@ import (
 	"skidway/workers"
 )
 
-// Metrics counts what the pools and the client of a process do, and asks Redis
-// how the queues stand. It is a [prometheus.Collector], safe for concurrent use.
+// Metrics is a [prometheus.Collector] of the jobs that the pools and the client of a
+// process handle, and of the queues. It is safe for concurrent use.
 type Metrics struct {
 	enqueued, started, crashed *prometheus.CounterVec
 	ended                      map[queue.Disposition][]*prometheus.CounterVec
@@ -25,7 +25,7 @@ type Metrics struct {
 	names map[string]bool // that labels have
 }
 
-// New makes metrics of a process, which asks client about its queues.
+// New returns the metrics of a process and of the queues of the client's Redis.
 func New(client *queue.Client) *Metrics {
 	m := &Metrics{queues: newQueues(client), names: map[string]bool{}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -59,7 +59,7 @@ func New(client *queue.Client) *Metrics {
 	return m
 }
 
-// Hooks are for the config of the process's pools.
+// Hooks returns the hooks for the configuration of the pools.
 func (m *Metrics) Hooks() workers.Hooks {
 	return workers.Hooks{
 		Started: func(job *queue.Job) {
@@ -83,7 +83,7 @@ func (m *Metrics) Hooks() workers.Hooks {
 	}
 }
 
-// Enqueue is middleware for the config of the process's client.
+// Enqueue is middleware for the configuration of the client.
 func (m *Metrics) Enqueue(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 	results := next(ctx, inserts)
 	for i := range inserts {
@@ -98,14 +98,14 @@ func (m *Metrics) Enqueue(ctx context.Context, inserts []queue.NewJob, next func
 	return results
 }
 
-// mostNames bounds the memory that names take which anyone can make up.
-const mostNames = 1000
+// maxNames bounds the memory of names, which clients can choose.
+const maxNames = 1000
 
 func (m *Metrics) name(name string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.names[name] {
-		if len(m.names) >= mostNames {
+		if len(m.names) >= maxNames {
 			return "other"
 		}
 		m.names[name] = true
@@ -125,21 +125,21 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	m.queues.describe(out)
 }
 
-// Collect implements [prometheus.Collector]. It blocks until Redis has answered,
-// for at most [AskFor].
+// Collect implements [prometheus.Collector]. It blocks until Redis has answered, at most
+// for [ReadTimeout].
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, c := range m.process {
 		c.Collect(out)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), AskFor)
+	ctx, cancel := context.WithTimeout(context.Background(), ReadTimeout)
 	defer cancel()
 	m.queues.collect(ctx, out)
 }
 
-// AskFor is how long a scrape waits for Redis.
-const AskFor = 5 * time.Second
+// ReadTimeout bounds how long a scrape waits for Redis.
+const ReadTimeout = 5 * time.Second
 
-// queues reads from Redis how all queues stand.
+// queues collects the metrics of all queues from Redis.
 type queues struct {
 	client                             *queue.Client
 	jobs, oldest, paused, events, isUp *prometheus.Desc
@@ -171,7 +171,7 @@ func (q *queues) collect(ctx context.Context, out chan<- prometheus.Metric) {
 	if err != nil {
 		up = 0
 	}
-	for _, name := range names[:min(len(names), mostNames)] {
+	for _, name := range names[:min(len(names), maxNames)] {
 		if err := q.collectOne(ctx, name, out); err != nil {
 			up = 0
 		}

@@ -22,7 +22,8 @@ type attempt struct {
 
 type attemptKey struct{}
 
-// attempt calls a handler, in a goroutine of its own so that it can be given up.
+// attempt calls a handler, in a goroutine of its own so that the test can end if it
+// does not return.
 func (w *Worker) attempt(a *attempt) (queue.Completion, error) {
 	w.t.Helper()
 	ctx, end := context.WithCancelCause(context.WithValue(context.Background(), attemptKey{}, a))
@@ -47,7 +48,7 @@ func (w *Worker) attempt(a *attempt) (queue.Completion, error) {
 		}
 		return got.ending, got.err
 	case <-a.stuck:
-		w.t.Fatalf("the handler of %s ignores its context: it goes on %s after that has ended; a pool would leave it behind", job.Kind, w.grace)
+		w.t.Fatalf("the handler of %s ignores its context: it has not returned %s after its end; a pool would abandon it", job.Kind, w.grace)
 		return queue.Completion{}, nil
 	}
 }
@@ -57,7 +58,7 @@ func (w *Worker) enter(next workers.Handler) workers.Handler {
 	return func(ctx context.Context, job *queue.Job) error {
 		a, ok := ctx.Value(attemptKey{}).(*attempt)
 		if !ok {
-			return next(ctx, job) // somebody runs the pool
+			return next(ctx, job) // the pool is run
 		}
 		a.ctx = ctx
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(w.grace, func() { close(a.stuck) }) })
@@ -69,13 +70,11 @@ func (w *Worker) enter(next workers.Handler) workers.Handler {
 	}
 }
 
-// Interrupt ends the context of the handler that runs, as a pool does, and
-// returns when it has ended. cause is what context.Cause gives then:
-// [workers.ErrTimeout], [workers.ErrCancelled], [workers.ErrShutdown] or
-// [queue.ErrLeaseLost]. ctx is the handler's or one made of it. It is for what a
-// test puts under a handler: a fake that the handler calls ends the context in
-// the middle of its work. With another context Interrupt does nothing, and so it
-// does when the handler's has ended before.
+// Interrupt cancels the context of the running handler, as a pool does, and returns when
+// it is cancelled. cause is [workers.ErrTimeout], [workers.ErrCancelled],
+// [workers.ErrShutdown] or [workers.ErrLeaseLost]. ctx is the handler's or derived from
+// it; for another context, and for one that has ended, Interrupt does nothing. It is
+// called by a fake that the handler uses, to end the context in the middle of its work.
 func Interrupt(ctx context.Context, cause error) {
 	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
 		a.end(cause)
@@ -83,23 +82,22 @@ func Interrupt(ctx context.Context, cause error) {
 	}
 }
 
-// An Outcome is what became of an attempt at a job.
+// An Outcome is the outcome of an attempt.
 type Outcome struct {
-	// Completion is what was written to Redis: the job as its handler saw it, how
-	// the attempt ended, how long the job waits for the next one, the reason
-	// why it failed, was discarded or cancelled, and the result.
+	// Completion was written to Redis: the job as the handler received it, the
+	// disposition, the wait until the next attempt, the reason of a failure, discard
+	// or cancellation, and the result.
 	queue.Completion
 
-	// Err is what the handler returned. A panic is a [workers.PanicError].
+	// Err is the error of the handler. A panic is a [workers.PanicError].
 	Err error
 
-	// Log and Progress are what is kept with the job, also of earlier
-	// attempts.
+	// Log and Progress are kept with the job, also from earlier attempts.
 	Log      []string
 	Progress []byte
 }
 
-// String tells kind and outcome, as in "email.send: retry in 1s: no route to
+// String returns the kind and the outcome, as in "email.send: retry in 1s: no route to
 // host".
 func (o Outcome) String() string {
 	text := o.Job.Kind + ": "
@@ -127,27 +125,27 @@ func (o Outcome) String() string {
 	return text
 }
 
-// A Job is made up for [Run].
+// A Job describes a job for [Run].
 type Job struct {
-	// Args are of the job's kind. Bytes go in by [queue.Raw].
+	// Args also define the job's kind. [queue.Raw] makes some of bytes.
 	Args queue.Args
 
-	// Options are those of an enqueue. A delay is passed over.
+	// Options of the job. A delay is ignored.
 	Options queue.Options
 
-	// Attempt is which one it is; zero means 1, the first. Those before it
-	// have failed: the handler sees one less in [queue.Job.Attempts].
+	// Attempt is the number of the attempt; zero means 1, the first. Those before
+	// it have failed: [queue.Job.Attempts] is one less.
 	Attempt int
 
-	// Interrupted is why the handler's context has ended when the handler is
-	// called, see [Interrupt]; nil: it has not.
+	// Interrupted, if not nil, is the cause with which the handler's context is
+	// cancelled before the handler is called, see [Interrupt].
 	Interrupted error
 }
 
-// Run calls a handler with a made-up job, which is an active job of an embedded
-// Redis, and says what becomes of the job in a pool that is set up as by
-// default. A typed handler goes in by [workers.Typed]. Use a [Worker] for other
-// settings, middleware, or jobs that lead to others.
+// Run calls a handler with a new job, which is an active job of an embedded Redis, and
+// returns the outcome that the job has in a pool with the default configuration.
+// [workers.Typed] makes a [workers.Handler] of a typed one. Use a [Worker] for another
+// configuration, for middleware, or if jobs enqueue others.
 func Run(t testing.TB, handler workers.Handler, job Job) Outcome {
 	t.Helper()
 	if job.Attempt < 0 {

@@ -5,22 +5,20 @@ import (
 	"time"
 )
 
-// Now is the time by the worker's clock. It stands still until the next call of
-// Drain or Advance, which bring it forward to the real time plus all that
-// Advance was given so far. So a job that was enqueued to run in an hour is due
-// after Advance(time.Hour), be its time given as a delay or as time.Now() plus
-// an hour.
+// Now returns the time of the worker's clock. The clock stands still until the next call
+// of Drain or Advance, which set it to the real time plus the sum of all advances. A
+// job that was enqueued for in an hour is due after Advance(time.Hour), whether by a
+// delay or by time.Now() plus an hour.
 //
-// The clock is Redis's: delays, retries, what is retained and unique keys go by
-// it, and deadlines of jobs. How long a handler takes is real.
+// The clock is that of Redis: it applies to delays, retries, retention, unique keys and
+// deadlines. The timeouts of handlers use real time.
 func (w *Worker) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-// Advance moves the clock forward. Jobs that are due then wait to be run by the
-// next Drain.
+// Advance moves the clock forward. Jobs that are due then are run by the next Drain.
 func (w *Worker) Advance(d time.Duration) {
 	w.t.Helper()
 	if d < 0 {
@@ -33,7 +31,7 @@ func (w *Worker) Advance(d time.Duration) {
 	w.moveDue()
 }
 
-// tick brings the clock forward.
+// tick sets the clock.
 func (w *Worker) tick() {
 	w.t.Helper()
 	w.mu.Lock()
@@ -44,7 +42,7 @@ func (w *Worker) tick() {
 	}
 }
 
-// moveDue moves jobs that are due into their lines.
+// moveDue moves the jobs that are due into their lines.
 func (w *Worker) moveDue() {
 	w.t.Helper()
 	for _, q := range w.queues() {

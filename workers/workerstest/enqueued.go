@@ -7,8 +7,8 @@ import (
 	"skidway/queue"
 )
 
-// note is the last middleware of the client: it notes what was added.
-func (w *Worker) note(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+// record is the last middleware of the client: it records the jobs that were added.
+func (w *Worker) record(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 	results := next(ctx, inserts)
 	for _, result := range results {
 		if result.Err != nil {
@@ -16,7 +16,7 @@ func (w *Worker) note(ctx context.Context, inserts []queue.NewJob, next func(con
 		}
 		job, err := w.Client.Get(context.WithoutCancel(ctx), result.ID)
 		if err != nil {
-			w.t.Errorf("the job was enqueued, but can't be noted: %v", err)
+			w.t.Errorf("the job was enqueued, but cannot be read: %v", err)
 			continue
 		}
 		w.mu.Lock()
@@ -26,9 +26,8 @@ func (w *Worker) note(ctx context.Context, inserts []queue.NewJob, next func(con
 	return results
 }
 
-// Enqueued gives the jobs of a kind, or all if it is empty, that were added
-// through the worker's Client so far, whatever became of them: as they were then,
-// in order.
+// Enqueued returns all jobs of a kind that were added through the worker's Client, in
+// order and in the state that they had then. An empty kind means all kinds.
 func (w *Worker) Enqueued(kind string) []*queue.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,8 +40,7 @@ func (w *Worker) Enqueued(kind string) []*queue.Job {
 	return jobs
 }
 
-// EnqueuedArgs gives the args of the jobs that [Worker.Enqueued] gives for A's
-// kind.
+// EnqueuedArgs returns the args of the jobs that [Worker.Enqueued] returns for A's kind.
 func EnqueuedArgs[A queue.Args](w *Worker) []A {
 	w.t.Helper()
 	var zero A
@@ -57,8 +55,8 @@ func EnqueuedArgs[A queue.Args](w *Worker) []A {
 	return all
 }
 
-// Jobs gives the jobs that are in a state, in the order of [queue.Queue.List],
-// one queue after the other.
+// Jobs returns the jobs that are in a state, one queue after another, in the order of
+// [queue.Queue.List].
 func (w *Worker) Jobs(state queue.State) []*queue.Job {
 	w.t.Helper()
 	var jobs []*queue.Job

@@ -13,29 +13,28 @@ import (
 	"skidway/workers"
 )
 
-// Config of a [Worker]. The zero value is ready to use.
+// Config configures a [Worker]. The zero value is ready to use.
 type Config struct {
 	Client queue.Config
 
-	// Pool is as in production, but jobs run one at a time, and where Queues
-	// is empty all queues are served. Queues are strict: the first that has a
-	// job goes first.
+	// Pool is the configuration of the pool, but jobs run one at a time, queues
+	// are strict, and empty Queues mean all queues.
 	Pool workers.Config
 }
 
-// A Worker runs the jobs of an embedded Redis of its own when the test says so,
-// by a clock that the test controls. Where something is wrong with Redis or an
-// argument it ends the test. Its methods are called by the goroutine of the
-// test; the clients may be used by any.
+// A Worker runs the jobs of its own embedded Redis when the test calls it, with a clock
+// that the test controls. It ends the test after an error of Redis and if an argument is
+// not allowed. Only the goroutine of the test may call its methods; its Client is safe
+// for concurrent use.
 type Worker struct {
-	// Client is for the code under test. What is added through it is noted
-	// for [Worker.Enqueued].
+	// Client is for the code under test. [Worker.Enqueued] returns the jobs that
+	// were added through it.
 	Client *queue.Client
 
-	// Pool takes the handlers. It must not be Run: [Worker.Drain] runs jobs.
+	// Pool has the handlers. It must not be Run: [Worker.Drain] runs jobs.
 	Pool *workers.Pool
 
-	// DB is the embedded Redis, for what else the code under test needs.
+	// DB is the embedded Redis.
 	DB *rdb.DB
 
 	t      testing.TB
@@ -45,7 +44,7 @@ type Worker struct {
 
 	mu       sync.Mutex
 	ahead    time.Duration // of the clock before the real one
-	now      time.Time     // where the clock stands
+	now      time.Time     // of the clock
 	enqueued []*queue.Job
 }
 
@@ -66,9 +65,9 @@ func New(t testing.TB, options *Config) *Worker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.DB.Close() })
-	// Innermost, to note what the other middleware lets through; outermost, to
-	// be the first that a job's attempt meets.
-	config.Client.Middleware = slices.Concat(config.Client.Middleware, []queue.Middleware{w.note})
+	// record is innermost, after all other middleware; enter is outermost, before
+	// all other middleware.
+	config.Client.Middleware = slices.Concat(config.Client.Middleware, []queue.Middleware{w.record})
 	config.Pool.Middleware = slices.Concat([]workers.Middleware{w.enter}, config.Pool.Middleware)
 	if w.Client, err = queue.NewClient(w.DB, &config.Client); err != nil {
 		t.Fatal(err)
@@ -81,7 +80,7 @@ func New(t testing.TB, options *Config) *Worker {
 	return w
 }
 
-// queues gives the queues to serve, in order.
+// queues returns the queues to serve, in order.
 func (w *Worker) queues() []*queue.PoolQueue {
 	w.t.Helper()
 	names, err := w.Client.Queues(context.Background())
@@ -93,10 +92,10 @@ func (w *Worker) queues() []*queue.PoolQueue {
 		served = []workers.Queue{{Name: "*"}}
 	}
 	var queues []*queue.PoolQueue
-	for _, how := range served {
+	for _, config := range served {
 		for _, name := range names {
 			// A name without a pattern matches itself.
-			if matches, _ := path.Match(how.Name, name); !matches {
+			if matches, _ := path.Match(config.Name, name); !matches {
 				continue
 			}
 			q, err := w.Client.ForPool(name)
@@ -111,8 +110,7 @@ func (w *Worker) queues() []*queue.PoolQueue {
 	return queues
 }
 
-// lease gives the worker's lease of a queue. It never ends: nobody else is
-// there to have the jobs.
+// lease returns the worker's lease of a queue, which does not expire.
 func (w *Worker) lease(q *queue.PoolQueue) *queue.Lease {
 	w.t.Helper()
 	if lease := w.leases[q.Name()]; lease != nil {
@@ -128,13 +126,13 @@ func (w *Worker) lease(q *queue.PoolQueue) *queue.Lease {
 
 const never = 100 * 365 * 24 * time.Hour
 
-// MostDrained is the most jobs that one [Worker.Drain] runs.
-const MostDrained = 1000
+// MaxDrained is the maximal number of jobs that one [Worker.Drain] runs.
+const MaxDrained = 1000
 
-// Drain runs jobs one after the other, in the order in which a pool would start
-// them, until none waits, and says what became of each. Jobs that handlers add
-// meanwhile are run too; those that are not due stay. After [MostDrained] jobs it
-// ends the test, since handlers that give each other work never end.
+// Drain runs jobs one after another, in the order in which a pool would start them,
+// until none is waiting, and returns their outcomes. It also runs jobs that handlers
+// add; delayed jobs stay. After [MaxDrained] jobs it ends the test, because handlers that
+// enqueue each other never end.
 func (w *Worker) Drain() []Outcome {
 	w.t.Helper()
 	w.tick()
@@ -145,16 +143,16 @@ func (w *Worker) Drain() []Outcome {
 		if job == nil {
 			return outcomes
 		}
-		if ran == MostDrained {
+		if ran == MaxDrained {
 			break
 		}
 		outcomes = append(outcomes, w.run(lease, &attempt{job: job}))
 	}
-	w.t.Fatalf("%d jobs were run and there are more: does one add or snooze itself for ever? The last: %s", MostDrained, outcomes[len(outcomes)-1])
+	w.t.Fatalf("%d jobs were run and there are more: does one enqueue or snooze itself for ever? The last: %s", MaxDrained, outcomes[len(outcomes)-1])
 	return nil
 }
 
-// next takes the next job, or none.
+// next fetches the next job, nil if there is none.
 func (w *Worker) next() (*queue.Lease, *queue.Job) {
 	w.t.Helper()
 	for _, q := range w.queues() {
@@ -173,8 +171,7 @@ func (w *Worker) next() (*queue.Lease, *queue.Job) {
 	return nil, nil
 }
 
-// run makes an attempt at a job that is held under a lease, and writes what
-// became of it.
+// run makes an attempt at a job that is held under a lease, and writes its outcome.
 func (w *Worker) run(lease *queue.Lease, a *attempt) Outcome {
 	w.t.Helper()
 	ending, err := w.attempt(a)

@@ -68,7 +68,7 @@ func (m *channelMetrics) Collect(out chan<- prometheus.Metric) {
 	m.mu.Lock()
 	names := m.names
 	m.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), metrics.AskFor)
+	ctx, cancel := context.WithTimeout(context.Background(), metrics.ReadTimeout)
 	defer cancel()
 	for _, name := range names {
 		up := 1.0
