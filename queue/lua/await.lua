@@ -1,6 +1,6 @@
--- Asks to be told of the end of a job, if it has not ended.
--- ARGV: id, ms for which the question stands
--- Returns {'ok', 1 when it has ended, then the job as give() says, else 0};
+-- Requests a notification of the end of a job, unless it has ended.
+-- ARGV: id, ms after which the request expires
+-- Returns {'ok', 1 and the job in the form of give() if it has ended, else 0};
 -- {'none'}.
 -- @include queue locate
 local job = locate(ARGV[1])

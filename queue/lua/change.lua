@@ -1,9 +1,9 @@
--- Does something to one job.
--- ARGV: 'delete', 'cancel' or 'retry', id, and the state in which it must be, if
---       that matters
+-- Changes one job.
+-- ARGV: 'delete', 'cancel' or 'retry', id, optionally the state that the job must
+--       be in
 --    or 'reschedule', id, time in ms
--- Returns {'ok', state in which the job was}; {'none'}; {'state', that it is
--- in}; {'malformed', state}; {'duplicate', state, unique key, its holder}.
+-- Returns {'ok', state in which the job was}; {'none'}; {'state', state of the
+-- job}; {'malformed', state}; {'duplicate', state, unique key, its holder}.
 -- @include queue operate
 function operate.reschedule(job)
   if job.state ~= 'delayed' then return 'state' end

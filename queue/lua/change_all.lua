@@ -1,8 +1,7 @@
--- Does something to the jobs of a state, or nothing but count them, some at a
--- time.
--- ARGV: 'delete', 'cancel', 'retry' or 'count', state, cursor, most that are
---       looked at, bytes after which no more are, a filter
--- Returns {'ok', cursor to go on with or '', jobs changed}.
+-- Changes or counts the jobs of a state, in steps.
+-- ARGV: 'delete', 'cancel', 'retry' or 'count', state, cursor, maximum number of
+--       jobs to examine, bytes after which to stop, a filter
+-- Returns {'ok', cursor for the next step or '', number of jobs changed}.
 -- @include queue operate
 local operation, passes = operate[ARGV[1]], filter_of(6)
 local changed = 0

@@ -1,7 +1,7 @@
 -- Reads the counters of the latest days.
 -- ARGV: days, names of counters
--- Returns {'ok', today as days since 1970, and the counters in order: those of
--- all time, those of today, of yesterday, …}.
+-- Returns {'ok', today as days since 1970, then the counters in order: of all
+-- time, of today, of yesterday, …}.
 -- @include queue
 local today = math.floor(now / 86400000)
 local fields = {}

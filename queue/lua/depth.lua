@@ -1,7 +1,7 @@
--- Counts the jobs of a queue, without looking at them.
--- Returns {'ok', 1 when it is paused else 0, delayed, dead, finished, due time
--- of the first that is delayed or '', ms that the first in a line has waited or
--- -1, and for each line how many wait and how many are active}.
+-- Counts the jobs of a queue, without reading them.
+-- Returns {'ok', 1 if it is paused else 0, delayed, dead, finished, due time of
+-- the first delayed job or '', ms that the oldest waiting job has waited or -1, then
+-- the numbers of waiting and of active jobs of each line}.
 -- @include queue locate
 local next_due = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')[2]
 local out = {

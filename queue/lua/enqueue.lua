@@ -1,14 +1,14 @@
 -- Adds jobs, all or none.
--- ARGV: groups, one after the other:
---   'plain', line, kind, n, and args of n jobs that need no more than that
---   'job', letter of the priority, record, delay, time, unique key, ms it is held
---       times in ms, '' for none; a time that has passed is now
+-- ARGV: groups:
+--   'plain', line, kind, n, args of n jobs without options
+--   'job', letter of the priority, record, delay, time, unique key, ms to hold it
+--       times in ms, '' for none; a time in the past means now
 -- Returns 'ok' and an id for each job, in order; for a duplicate '=' and the id
 -- of the job that holds its unique key.
 -- @include queue
 -- @lazy job_adder place unique enqueue_job
 local ids, added, n = {'ok'}, 0, 1
-local job -- made when the first one with options comes
+local job -- built for the first job with options
 
 write_format()
 local i, last = 1, #ARGV

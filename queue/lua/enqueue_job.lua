@@ -1,4 +1,4 @@
--- Gives the function that adds one job with options, for enqueue.lua. It returns
+-- Returns the function that adds one job with options, for enqueue.lua. It returns
 -- the job's id, or '=' and the id of the holder of its unique key.
 return function(letter, record, wait, at, key, key_ms)
   if key ~= '' then

@@ -1,7 +1,7 @@
--- Adds jobs that have no options, all or none. Most jobs are such; this takes
--- Redis half the time of enqueue.lua, which adds any.
+-- Adds jobs without options, all or none. Most jobs have none, and this takes half
+-- the time of enqueue.lua, which adds all jobs.
 -- KEYS: the fresh lines high, normal, low; meta, counts, events
--- ARGV: groups: 1, 2 or 3 for the line, kind, n, and args of n jobs
+-- ARGV: groups: 1, 2 or 3 for the line, kind, n, args of n jobs
 -- Returns 'ok' and an id for each job, in order; {'newer', format}.
 -- @include int
 local call = redis.call
@@ -28,7 +28,7 @@ while i <= last do
   i = i + 3 + more
 end
 
--- The entry's id tells the time.
+-- The entry's id contains the time.
 local day = math.floor(tonumber(string.match(entry, '^%d+')) / 86400000)
 call('HINCRBY', COUNTS, int(day) .. ':enqueued', n - 1)
 call('HINCRBY', COUNTS, 'total:enqueued', n - 1)

@@ -1,5 +1,5 @@
--- Makes a queue keep events, or no more.
--- ARGV: how many, about; 0 for none
+-- Sets how many events a queue keeps.
+-- ARGV: about the number of events; 0 means none
 -- Returns {'ok'}.
 -- @include queue
 write_format()

@@ -1,11 +1,11 @@
--- Gives jobs to a worker, from the lines in order.
--- ARGV: worker, most jobs, bytes after which no more are taken
--- Returns {'ok', the time, groups}, each group: line, number of entries, a kind, and for
--- each entry its id and
---   args                    where it has just these and the group's kind
---   number of texts that follow, names and values, where the kind is ''
--- Returns {'empty', and for each line the id after which something new would
--- be}; {'paused'}; {'lost'}.
+-- Delivers jobs to a worker, from the lines in order.
+-- ARGV: worker, maximum number of jobs, bytes after which to stop
+-- Returns {'ok', now, groups}. A group is a line, the number of its entries, a kind,
+-- and for each entry its id and
+--   args                         if the entry has only these and the group's kind
+--   number of texts, then names and values alternately, if the kind is ''
+-- Returns {'empty', for each line the id after which new entries come}; {'paused'};
+-- {'lost'}.
 -- @include queue worker groups
 -- @lazy taker place fetch_taken
 local left, room = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -22,7 +22,7 @@ local function read(line, most)
 end
 
 local out, n = {'ok', int(now)}, 2
-local group, line_of, kind_of -- where the open group has its count, what it is of
+local group, line_of, kind_of -- the open group: place of its count in out, line, kind
 local function open(line, kind)
   if line == line_of and kind == kind_of then
     out[group] = out[group] + 1
@@ -33,12 +33,12 @@ local function open(line, kind)
   n = n + 3
 end
 
-local taken -- made when the first job with such a key comes
+local taken -- built for the first job whose key is held while waiting
 local filled = {}
 for line = 1, LINES do
   if call('XLEN', KEYS[line]) > 0 then
     filled[line] = true
-    local most = 4 -- the first look at how large jobs are
+    local most = 4 -- a sample of how large jobs are
     while left > 0 and room > 0 do
       if most > left then most = left end
       local entries = read(line, most)
@@ -55,7 +55,7 @@ for line = 1, LINES do
           open(line, '')
           out[n + 1], out[n + 2] = entry, #fields
           n = n + 2
-          local perhaps = false -- reading records takes time: is the word there at all?
+          local perhaps = false -- whether the word occurs at all: reading records takes time
           for f = 1, #fields do
             out[n + f] = fields[f]
             perhaps = perhaps or string.find(fields[f], 'waiting', 1, true)
@@ -70,7 +70,7 @@ for line = 1, LINES do
       end
       left, room = left - #entries, room - size
       if #entries < most then break end
-      -- What comes next may be larger than what was seen.
+      -- The next jobs may be larger than these.
       most = math.max(1, math.min(2 * #entries, math.floor(room * #entries / (size + 1))))
     end
   end

@@ -1,6 +1,6 @@
--- Gives the functions for all that takes more than acknowledging, for finish.lua:
--- each takes the place of its first argument in ARGV, and returns the place after
--- its last one and how many jobs it changed.
+-- Returns the functions for completions that need more than an acknowledgement, for
+-- finish.lua. Each takes the index of its first argument in ARGV, and returns the index
+-- after its last one and the number of jobs that it changed.
 -- @lazy job_adder enqueue_job
 local function take(line, entry)
   if call('XACK', KEYS[line], GROUP, entry) == 0 then return false end
@@ -10,7 +10,7 @@ end
 
 local endings = {}
 
--- Successes one by one, since something is kept beside some of them.
+-- Successes one by one, because some of the jobs have a log, progress or a waiter.
 function endings.ok(i)
   local line, first, changed = tonumber(ARGV[i]), i + 2, 0
   local key, last = KEYS[line], i + 1 + tonumber(ARGV[i + 1])
@@ -37,7 +37,7 @@ endings['end'] = function(i)
   return i + 8, 1
 end
 
--- The jobs that follow a success come first.
+-- The arguments of the jobs that follow a success precede its own.
 endings['then'] = function(i)
   local first, n = i + 1, tonumber(ARGV[i])
   local rest, changed = endings['end'](first + 6 * n + 1)

@@ -1,9 +1,9 @@
--- Keeps something with an active job.
--- ARGV: id, caller, 'progress', bytes
---    or id, caller, 'log', most lines, most bytes, lines that each end with a newline
--- The caller is the line, entry and worker of a delivery, and is refused once the
--- job is delivered again. '' is let in always.
--- Returns {'ok'}; {'state'} when the job isn't active, or is another's.
+-- Stores the progress or log lines of an active job.
+-- ARGV: id, delivery, 'progress', bytes
+--    or id, delivery, 'log', maximum lines, maximum bytes, lines that end with newlines
+-- The delivery is the line, entry and worker of the caller's fetch; it is refused when
+-- the job was delivered again. '' is always accepted.
+-- Returns {'ok'}; {'state'} if the job isn't active, or another worker has it.
 -- @include queue locate
 local id, caller = ARGV[1], ARGV[2]
 local line, entry = place_of(id)

@@ -1,6 +1,6 @@
--- Ends a lease. What the worker still holds is left to recovery.
+-- Ends a lease. Jobs that the worker still holds are left to recovery.
 -- ARGV: worker
--- Returns {'ok'}, also when the lease has ended before.
+-- Returns {'ok'}, also if the lease has ended before.
 -- @include queue
 if call('ZREM', LEASES, ARGV[1]) == 0 then return {'ok'} end
 for line = 1, LINES do
@@ -8,12 +8,12 @@ for line = 1, LINES do
     local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', 1, ARGV[1])
     if not held.err then
       if held[1] then
-        -- It ends by its own will: none of its jobs is a suspect.
+        -- It did not crash: none of its jobs is quarantined.
         call('ZADD', TOMBS, int(now), ARGV[1])
         call('HSET', ALONE, ARGV[1], 'none')
         return {'ok'}
       end
-      -- Only now that nothing is pending: this would drop it silently.
+      -- Only if nothing is pending: the command would drop it silently.
       call('XGROUP', 'DELCONSUMER', KEYS[line], GROUP, ARGV[1])
     end
   end

@@ -1,7 +1,7 @@
--- Notes something of a worker, as long as it has its lease.
--- ARGV: worker, 'describe', what it says of itself
---    or worker, 'alone', line and entry of the job that it now runs with no
---       other beside it; '' when it doesn't any more
+-- Stores data of a worker that has its lease.
+-- ARGV: worker, 'describe', its description
+--    or worker, 'alone', line and entry of the job that it now runs solo; '' for
+--       none
 -- Returns {'ok'}; {'lost'}.
 -- @include queue worker when_full
 if ARGV[2] == 'describe' then

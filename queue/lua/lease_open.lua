@@ -1,6 +1,6 @@
 -- Opens the lease of a worker.
--- ARGV: worker, lease in ms, what the worker says of itself
--- Returns {'ok'}; {'lost'} when the name was used before.
+-- ARGV: worker, lease in ms, description of the worker
+-- Returns {'ok'}; {'lost'} if the name was used before.
 -- @include queue
 if call('ZSCORE', TOMBS, ARGV[1]) then return {'lost'} end
 -- @include when_full

@@ -1,9 +1,8 @@
--- Lists jobs of a state, in the order in which they will run, or the latest
--- first.
--- ARGV: state, cursor, most jobs, most that are looked at, bytes after which no
---       more are, a filter
--- Returns {'ok', cursor to go on with or '', number of jobs looked at, and the
--- jobs as give() says}.
+-- Lists jobs of a state, in the order in which they will run, or latest first.
+-- ARGV: state, cursor, maximum number of jobs, maximum number to examine, bytes after
+--       which to stop, a filter
+-- Returns {'ok', cursor of the next page or '', number of jobs examined, the jobs in the
+-- form of give()}.
 -- @include queue walk
 local most, passes = tonumber(ARGV[3]), filter_of(6)
 local out, seen, given = {'ok', '', 0}, 0, 0

@@ -1,23 +1,23 @@
--- Finding jobs. A job that was found is a table: state, id, and
---   in a line: line, entry, fields, and where it is active worker and for how
---     many ms it is held
+-- Functions that find jobs. They return a table with the job's state, id, and
+--   in a line: line, entry, fields; if it is active, worker and for how many ms it
+--     has been held
 --   elsewhere: score and record, one of which may be missing
 -- @include return groups
 
--- What is kept by id, in the order in which it is looked through.
+-- The states whose jobs are stored by id, in the order in which they are searched.
 local SHELVES = {
   {state = 'delayed', index = DELAYED, jobs = DELAYED_JOBS},
   {state = 'dead', index = DEAD, jobs = DEAD_JOBS, bytes = 'dead_bytes'},
   {state = 'finished', index = RESULTS, jobs = RESULTS_JOBS, bytes = 'result_bytes'},
 }
 
--- group_of returns what Redis knows of a line's group, or nil where nothing was
--- ever fetched.
+-- group_of returns the consumer group of a line, or nil if no job was ever fetched
+-- from it.
 local function group_of(line)
   if call('EXISTS', KEYS[line]) == 1 then return find_group(KEYS[line], GROUP) end
 end
 
--- place_of gives the line and the entry in which a job is, if it is in one.
+-- place_of returns the line and the entry of a job, if it is in a line.
 local function place_of(id)
   local moved = call('HGET', MOVED, id)
   if moved then
@@ -28,13 +28,13 @@ local function place_of(id)
   if due then return due + 1, string.sub(id, 2) end
 end
 
--- holder_of gives the worker that has an entry, and for how many ms.
+-- holder_of returns the worker that holds an entry, and for how many ms.
 local function holder_of(line, entry)
   local held = redis.pcall('XPENDING', KEYS[line], GROUP, entry, entry, 1)
   if not held.err and held[1] then return held[1][2], held[1][3] end
 end
 
--- locate gives a job by its id, or nil.
+-- locate returns the job with an id, or nil.
 local function locate(id)
   local line, entry = place_of(id)
   local fields = line and entry_fields(line, entry)
@@ -51,14 +51,14 @@ local function locate(id)
   end
 end
 
--- value_of gives the last value of a name that a job has, or nil.
+-- value_of returns the value of a field of a job, or nil.
 local function value_of(job, name)
   if job.fields then return get(job.fields, name) end
   return job.record and find(job.record, name)
 end
 
--- give appends a job to an answer: id, state, score or the time when a worker
--- took it or '', worker or '', line or 0, entry or '', number of fields, fields.
+-- give appends a job to a reply: id, state, score or time of its fetch or '', worker
+-- or '', line or 0, entry or '', number of fields, fields.
 local function give(out, job)
   local fields = job.fields or job.record and {'job', job.record} or {}
   local n = #out

@@ -1,6 +1,6 @@
--- Looks a job up.
+-- Reads a job.
 -- ARGV: id
--- Returns {'ok', and the job as give() says}; {'none'}.
+-- Returns {'ok', the job in the form of give()}; {'none'}.
 -- @include queue locate
 local job = locate(ARGV[1])
 if not job then return {'none'} end

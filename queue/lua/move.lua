@@ -1,14 +1,13 @@
--- Moves jobs whose time has come into the due lines, in the order of their
--- times.
--- ARGV: most jobs, name of the caller
--- While another mover is busy with more than one step nothing is moved.
--- Returns {'ok', jobs moved, ms until the next is due or -1, 1 when it is the
--- asker who is to move that one on time, else 0}.
+-- Moves delayed jobs that are due into the due lines, in the order of their times.
+-- ARGV: maximum number of jobs, id of the caller
+-- Moves nothing while another caller works through a backlog.
+-- Returns {'ok', number of jobs moved, ms until the next job is due or -1, 1 if this
+-- caller is the one to call again at that time, else 0}.
 -- @include queue place turn
 local most, caller = tonumber(ARGV[1]), ARGV[2]
 local waker, waker_due, busy_until = unpack(call('HMGET', META, 'waker', 'waker_due', 'waker_busy'))
 local busy = (tonumber(busy_until) or 0) - now
-if waker ~= caller and busy > 0 and busy <= 100 then -- later: the clock went back
+if waker ~= caller and busy > 0 and busy <= 100 then -- more than 100: the clock went back
   return {'ok', 0, busy, 0}
 end
 -- @include when_full
@@ -41,8 +40,8 @@ local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
 if not head[2] then return {'ok', #ids, -1, 0} end
 local wait, mine = next_turn(head[2], head[2], caller, waker, waker_due)
 if mine then call('HSET', META, 'waker', caller, 'waker_due', head[2]) end
--- Where more is due than one step moves, one mover goes on alone, for as long as
--- it comes back soon: many would only be in each other's way, and in that of
--- all others.
+-- If more jobs are due than one call moves, only this caller continues, as long as it
+-- calls again within 100 ms: several callers would only slow down each other and all
+-- other clients.
 if backlog then call('HSET', META, 'waker', caller, 'waker_busy', int(now + 100)) end
 return {'ok', #ids, wait, mine and 1 or 0}

@@ -1,8 +1,8 @@
--- What people do to single jobs. Each function gets a job that locate() or
--- walk() has found, and returns 'ok' or why it has done nothing.
+-- The changes that people make to single jobs. Each function takes a job that locate() or
+-- walk() has found, and returns 'ok' or the reason why it changed nothing.
 -- @include walk unique
 
--- take_out removes a job that no worker has from where it is.
+-- take_out removes a job that no worker holds from its place.
 local function take_out(job)
   if job.line then
     call('XDEL', KEYS[job.line], job.entry)
@@ -15,7 +15,7 @@ local function take_out(job)
   end
 end
 
--- good_record gives a job's record, or nil where nothing could be made of it.
+-- good_record returns a job's record, or nil if it is unusable.
 local function good_record(job)
   local record = job.fields and record_of(job.line, job.fields) or job.record or ''
   if string.sub(record, 1, 1) == '1' and due_line(string.sub(record, 2, 2)) then return record end
@@ -46,8 +46,8 @@ function operate.cancel(job)
   return 'ok'
 end
 
--- What a job that is dead forgets when it is to run again; with that a deadline
--- that has passed.
+-- Fields that a dead job loses when it is retried, besides a deadline that has
+-- passed.
 local ENDED = {ended = true, outcome = true, reason = true, result = true, suspect = true, crashes = true, forgiven = true}
 
 function operate.retry(job)

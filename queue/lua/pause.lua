@@ -1,4 +1,4 @@
--- Lets workers take no more jobs, or again.
+-- Pauses or resumes a queue.
 -- ARGV: 'pause' or 'resume'
 -- Returns {'ok'}.
 -- @include queue when_full signal

@@ -1,9 +1,9 @@
--- Putting a job into another state, and what goes with a job. Each function
--- leaves it to its caller that the job has left the state it was in.
+-- Functions that put a job into another state. The caller has already removed the job
+-- from its previous state.
 -- @include record signal
 
--- release gives a unique key back, if the job holds it. With a scope, a key that
--- is held for a duration stays.
+-- release frees a unique key if the job holds it. If a scope is passed, a key that is
+-- held for a duration stays.
 local function release(key, id, scope)
   if key and key ~= '' and scope ~= 'duration' and call('HGET', UNIQUE, key) == id then
     call('HDEL', UNIQUE, key)
@@ -11,15 +11,15 @@ local function release(key, id, scope)
   end
 end
 
--- forget drops what is kept beside a job that has left the books.
+-- forget deletes the log, the progress and the cancellation of a job.
 local function forget(id)
   call('HDEL', LOGS, id)
   call('HDEL', PROGRESS, id)
   call('HDEL', CANCELLED, id)
 end
 
--- delay puts a job where it waits for its time, and wakes the mover if it is
--- the first now.
+-- delay adds a job to the delayed ones, and wakes the mover if it is the first of
+-- them.
 local function delay(id, record, due)
   local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
   call('HSET', DELAYED_JOBS, id, record)
@@ -29,30 +29,30 @@ local function delay(id, record, due)
   end
 end
 
--- enter puts a record at the end of a line.
+-- enter adds a record to the end of a line.
 local function enter(line, id, record)
   local entry = call('XADD', KEYS[line], '*', 'id', id, 'job', record)
   call('HSET', MOVED, id, line .. ' ' .. entry)
 end
 
--- An archive keeps records by the time until which, or since when, they are
--- kept: a sorted set, a hash, and a field of META with the bytes.
+-- An archive is a sorted set of ids by the time of death or expiry, a hash of records,
+-- and a field of META with their size in bytes. drop removes a job from one.
 local function drop(index, jobs, bytes, id)
   local size = call('HSTRLEN', jobs, id)
   local there = call('ZREM', index, id) + call('HDEL', jobs, id)
-  if size > 0 then call('HINCRBY', META, bytes, -size) end -- minus zero is no number to Redis
+  if size > 0 then call('HINCRBY', META, bytes, -size) end -- Redis refuses -0
   return there > 0
 end
 
--- limits gives how many jobs, how many bytes and for how many milliseconds an
--- archive ('dead' or 'results') keeps, as the queue was told or by default.
+-- limits returns the limits of an archive ('dead' or 'results'): jobs, bytes, and age in
+-- ms, which defaults to age.
 local function limits(archive, age)
   local told = call('HMGET', META, archive .. '_most', archive .. '_most_bytes', archive .. '_most_ms')
   return tonumber(told[1]) or 100000, tonumber(told[2]) or 268435456, tonumber(told[3]) or age
 end
 
--- trim drops what an archive has too much of, oldest first and at most so many,
--- but never the one that was just put in. Returns how many.
+-- trim drops jobs beyond the limits of an archive, oldest first and at most at_most, but
+-- not the spared one. It returns their number.
 local function trim(index, jobs, bytes, oldest, most, most_bytes, at_most, spared)
   local total, left = tonumber(call('HGET', META, bytes)) or 0, call('ZCARD', index)
   local first = call('ZRANGE', index, 0, 0, 'WITHSCORES')
@@ -70,8 +70,8 @@ local function trim(index, jobs, bytes, oldest, most, most_bytes, at_most, spare
   return dropped
 end
 
--- keep puts a record into an archive and drops those that are too old, too
--- many or too large: at most 20 a call, which is more than it puts in.
+-- keep adds a record to an archive, and drops jobs beyond its limits: at most 20 per
+-- call, so that an archive shrinks.
 local function keep(index, jobs, bytes, id, record, score, oldest, most, most_bytes)
   drop(index, jobs, bytes, id)
   call('HSET', jobs, id, record)
@@ -80,8 +80,8 @@ local function keep(index, jobs, bytes, id, record, score, oldest, most, most_by
   return trim(index, jobs, bytes, oldest, most, most_bytes, 20, id)
 end
 
--- retain keeps what became of a job for some milliseconds: for fewer than it
--- wants where the queue was told so, but never too short to be told of.
+-- retain stores the result of a job for keep_ms, or less if the queue's retention is
+-- shorter, but long enough for clients that wait for it.
 local TOLD_MS = 30000
 local function retain(id, record, keep_ms)
   local most, most_bytes, age = limits('results', keep_ms)
@@ -89,10 +89,9 @@ local function retain(id, record, keep_ms)
   keep(RESULTS, RESULTS_JOBS, 'result_bytes', id, record, now + keep_ms, now, most, most_bytes)
 end
 
--- tell writes an event, where a queue has events. With an ending it wakes those
--- who wait for the end of this very job: a record that nobody else keeps, which
--- then stays for long enough to be read, or true where there is none or
--- somebody keeps it.
+-- tell writes an event. If the job has ended, it also notifies clients that wait for it,
+-- and returns whether there are any. ending is then the job's record, which is stored
+-- long enough to be read, or true if there is no record or another place stores it.
 local function tell(what, id, ending)
   event(what, id)
   if ending and call('ZREM', WAITED, id) == 1 then
@@ -102,7 +101,7 @@ local function tell(what, id, ending)
   end
 end
 
--- bury puts a job among the dead.
+-- bury adds a job to the dead ones.
 local DEAD_MS = 90 * 86400000
 local function bury(id, record)
   local most, most_bytes, age = limits('dead', DEAD_MS)
@@ -113,8 +112,8 @@ local function bury(id, record)
   tell('dead', id, true)
 end
 
--- finish ends a job with an outcome that its record has, and keeps the record for
--- some milliseconds, if any.
+-- finish ends a job with the outcome that its record has, and stores the record for
+-- keep_ms.
 local COUNTERS = {succeeded = 'done', discarded = 'discarded', cancelled = 'cancelled'}
 local function finish(outcome, id, record, key, scope, keep_ms)
   record = record .. field('ended', int(now))
@@ -129,7 +128,7 @@ local function finish(outcome, id, record, key, scope, keep_ms)
   end
 end
 
--- cancel ends a job that is wanted no more.
+-- cancel finishes a job as cancelled.
 local function cancel(id, record)
   finish('cancelled', id, record .. field('outcome', 'cancelled'), find(record, 'unique'), find(record, 'scope'), tonumber(find(record, 'retain')) or 0)
 end

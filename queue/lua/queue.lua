@@ -1,11 +1,11 @@
--- What every script of a queue begins with. KEYS are those of keys.go; 1 to 9 are
--- the lines.
+-- The beginning of every script of a queue. KEYS are those of keys.go; the first ones
+-- are the lines.
 -- @include int clock
 local call = redis.call
 local LINES, GROUP = 9, 'workers'
 
--- A newer release may have changed what a key means: then nothing is touched, and
--- every script returns {'newer', format}.
+-- A newer release may have changed the meaning of keys: then every script changes
+-- nothing and returns {'newer', format}.
 local stored_format, paused, max_events = unpack(call('HMGET', META, 'format', 'paused', 'events'))
 if stored_format and stored_format ~= '1' then
   return {'newer', stored_format}
@@ -13,12 +13,12 @@ end
 
 local now = clock_ms()
 
--- write_format marks a queue that is new with its format.
+-- write_format stores the format of a new queue.
 local function write_format()
   if not stored_format then call('HSET', META, 'format', '1') end
 end
 
--- count adds to a counter, of today (UTC) and of all time.
+-- count increments a counter of today (UTC) and of all time.
 local function count(name, n)
   if n ~= 0 then
     call('HINCRBY', COUNTS, int(math.floor(now / 86400000)) .. ':' .. name, n)
@@ -31,7 +31,7 @@ local function priority_of(line)
   return string.sub('hhhnnnlll', line, line)
 end
 
--- event writes an event, where a queue has events.
+-- event writes an event if the queue keeps events.
 local function event(what, id)
   if max_events then
     call('XADD', EVENTS, 'MAXLEN', '~', max_events, '*', 'event', what, 'id', id)

@@ -1,13 +1,13 @@
--- Records: the format is stated in record.go.
+-- Records; record.go describes the format.
 
 local function field(name, value)
   value = tostring(value)
   return #name .. ':' .. name .. #value .. ':' .. value
 end
 
--- part gives the bytes behind a length at a place of a record and the place
--- after them, or nil where the record is damaged. Anyone can have written it:
--- what isn't digits, as in "-3", would lead back or nowhere.
+-- part returns the text whose length is at an index of a record, and the index after it,
+-- or nil if the record is damaged. Any client may have written the record: a length such
+-- as "-3" is refused.
 local function part(record, at)
   local colon = string.find(record, ':', at, true)
   if not colon or colon == at or colon - at > 9 then return nil end
@@ -18,8 +18,8 @@ local function part(record, at)
   return string.sub(record, colon + 1, last), last + 1
 end
 
--- join makes one text of many. An embedded server has room for some thousand
--- values in one call only.
+-- join concatenates texts. An embedded server takes only some thousand values in one
+-- call.
 local function join(parts)
   local joined = {}
   for i = 1, #parts, 200 do
@@ -28,8 +28,8 @@ local function join(parts)
   return table.concat(joined)
 end
 
--- find gives the last value of a name in a record, or nil; broken records end
--- the search.
+-- find returns the last value of a name in a record, or nil. It stops where the record
+-- is damaged.
 local function find(record, name)
   local at, found = 3, nil
   while at <= #record do
@@ -42,7 +42,7 @@ local function find(record, name)
   return found
 end
 
--- without gives a record without the fields of some names, or nil where it is
+-- without returns a record without the fields with some names, or nil if it is
 -- damaged.
 local function without(record, names)
   local kept, at = {string.sub(record, 1, 2)}, 3
@@ -57,8 +57,8 @@ local function without(record, names)
   return join(kept)
 end
 
--- get gives the last value of a name among the fields of an entry, also of the
--- record that an entry may carry, or nil.
+-- get returns the last value of a name among the fields of an entry and of the record
+-- that it may carry, or nil.
 local function get(fields, name)
   local found, record
   for i = 1, #fields - 1, 2 do
@@ -80,8 +80,8 @@ local function set(fields, name, value)
   fields[#fields + 1] = value
 end
 
--- record_of makes a record of an entry's fields: those of the record that it
--- carries, amended by the others.
+-- record_of returns the record of an entry: that which it carries, amended by its other
+-- fields.
 local function record_of(line, fields)
   local record = '1' .. priority_of(line)
   local amended = {}
@@ -96,8 +96,8 @@ local function record_of(line, fields)
   return record .. join(amended)
 end
 
--- id_of gives the local id of the job in an entry.
--- What anyone can write, a fresh entry, doesn't choose its id.
+-- id_of returns the local id of the job in an entry. Any client can write a fresh entry,
+-- which must not choose its id.
 local function id_of(line, entry, fields)
   if line % 3 ~= 0 then
     for i = 1, #fields - 1, 2 do
@@ -107,14 +107,16 @@ local function id_of(line, entry, fields)
   return priority_of(line) .. entry
 end
 
--- lines of a priority by its letter: returned, due, fresh; nil for another.
+-- The first line of each priority, by its letter: it is followed by the due and the
+-- fresh line. due_line returns nil for another letter.
 local FIRST_LINE = {h = 1, n = 4, l = 7}
 local function due_line(letter)
   local first = FIRST_LINE[letter]
   return first and first + 1
 end
 
--- malformed makes a record of what is no job: all that was found are its args.
+-- malformed returns a record of an entry that is not a valid job; its args are all that
+-- was found.
 local function malformed(line, fields, reason)
   local found = {}
   for i = 1, #fields - 1, 2 do found[#found + 1] = field(fields[i], fields[i + 1]) end

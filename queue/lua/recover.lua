@@ -1,20 +1,20 @@
--- Hands the jobs of dead workers back, some at a time.
--- ARGV: most jobs, crashes while alone that make a job dead, 1 to look for
---       jobs of workers that nobody knows, else 0
--- Returns {'ok', jobs handed back, jobs that are dead, 1 when there is more
--- else 0}.
+-- Hands back the jobs of dead workers, in steps.
+-- ARGV: maximum number of jobs, solo crashes after which a job is dead, 1 to include
+--       jobs of workers without a lease, else 0
+-- Returns {'ok', number of jobs handed back, number of jobs that are dead now, 1 if
+-- there are more, else 0}.
 -- @include queue return groups
 local left, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
 
--- A row that has expired becomes a tombstone first: from here on nothing that
--- the worker says counts.
+-- First replace expired leases by tombstones: from now on all calls of these workers
+-- are refused.
 for _, worker in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', '(' .. int(now), 'LIMIT', 0, 20)) do
   call('ZREM', LEASES, worker)
   call('ZADD', TOMBS, int(now), worker)
   count('lost_leases', 1)
 end
 
--- Jobs may be held by workers without a row, whatever has made away with it.
+-- With the full scan: consumers without a lease get a tombstone as well.
 if ARGV[3] == '1' then
   for line = 1, LINES do
     if call('EXISTS', KEYS[line]) == 1 then
@@ -28,7 +28,7 @@ if ARGV[3] == '1' then
 end
 
 local returned, died = 0, 0
-local room = 262144 -- bytes of payload that one call writes again, about
+local room = 262144 -- about the bytes of payload that one call writes again
 
 local function back(alone, line, entry)
   local fields = entry_fields(line, entry)
@@ -78,7 +78,7 @@ for _, worker in ipairs(call('ZRANGE', TOMBS, 0, 9)) do
     more = true
     break
   end
-  -- Nothing is pending any more, as was just seen: the name can go.
+  -- Nothing is pending: the worker can be forgotten.
   for line = 1, LINES do
     if call('EXISTS', KEYS[line]) == 1 then redis.pcall('XGROUP', 'DELCONSUMER', KEYS[line], GROUP, worker) end
   end

@@ -1,12 +1,11 @@
--- Gives a worker what it holds already, after an answer of fetch was lost.
--- ARGV: worker, line, entry after which to go on ('0' at first), most
--- Returns as fetch does, of that line; {'empty'}; {'lost'}.
+-- Returns the jobs that a worker holds in a line, after an answer of fetch was lost.
+-- ARGV: worker, line, entry after which to continue ('0' at first), maximum number
+-- Returns the reply of fetch for that line; {'empty'}; {'lost'}.
 -- @include queue worker
 local line = tonumber(ARGV[2])
 if call('EXISTS', KEYS[line]) == 0 then return {'empty'} end
 local after, most = ARGV[3], tonumber(ARGV[4])
--- One more, since it starts at the entry itself: not every server knows '('
--- here.
+-- One more, since the range includes its start: not every server knows '(' here.
 local held = redis.pcall('XPENDING', KEYS[line], GROUP, after, '+', most + 1, worker)
 if held.err then return {'empty'} end
 local out, entries = {'ok', int(now), line, 0, ''}, 0

@@ -1,6 +1,6 @@
--- Says how much a queue keeps.
--- ARGV: for the dead, then for results: how many jobs, how many bytes, for how
--- many milliseconds; 0 for what is so by default
+-- Sets the retention of a queue.
+-- ARGV: for dead jobs, then for results: number of jobs, bytes, age in ms; 0 means the
+-- default
 -- Returns {'ok'}.
 -- @include queue
 write_format()

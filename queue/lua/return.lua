@@ -1,16 +1,15 @@
--- Handing back.
+-- Functions that hand jobs back.
 -- @include place
 
--- entry_fields gives what is in an entry, or nil where it is gone.
+-- entry_fields returns the fields of an entry, or nil if it doesn't exist.
 local function entry_fields(line, entry)
   local found = call('XRANGE', KEYS[line], entry, entry)
   return found[1] and found[1][2]
 end
 
--- hand_back puts a job that was taken out of a line at the end of the returned
--- line of its priority, or ends it where it was cancelled meanwhile.
--- What has more fields than any job of ours goes to the dead: it could not be
--- written in one command.
+-- hand_back adds a job that was removed from a line to the end of the returned line of
+-- its priority, or finishes it if it was cancelled meanwhile. An entry with more fields
+-- than any job has becomes a dead job: one command can't write it again.
 local MOST_FIELDS = 200
 local function hand_back(line, id, fields)
   if #fields > MOST_FIELDS then

@@ -1,10 +1,10 @@
--- Gives the schedules that are due, and notes that somebody watches.
--- ARGV: name of the caller, ms for which it vouches, most schedules, then names and
---       versions of schedules that the asker can't read: they are passed over
--- Returns {'ok', now, old, since, ms until the next is due or -1, 1 when it is
--- the asker who is to come then on time, else 0, then name, due, version and
--- record of each that is due}. Nobody watched after old and
--- before since: what fell due between them was missed. All times in ms.
+-- Returns the schedules that are due, and records that the queue is being watched.
+-- ARGV: id of the caller, ms for which this watch is valid, maximum number of schedules,
+--       then names and versions of schedules that the caller can't read: they are skipped
+-- Returns {'ok', now, old, since, ms until the next schedule is due or -1, 1 if this
+-- caller is the one to call again at that time, else 0, then name, due, version and
+-- record of each due schedule}. No worker watched between old and since: times in
+-- between were missed. All times are in ms.
 -- @include queue when_full schedule turn
 local caller, vouch_ms, most, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 131072
 local unreadable, passed = {}, 0
@@ -21,7 +21,7 @@ for i = 1, #heads, 2 do
   local record = (is_due or unreadable[name]) and call('HGET', SCHEDULES, name)
   local version = record and version_of(record)
   if is_due and not record then
-    call('ZREM', SCHEDULES_DUE, name) -- a time of nothing
+    call('ZREM', SCHEDULES_DUE, name) -- a time without a schedule
   elseif not version or unreadable[name] ~= version then
     first = first or score
     if not is_due or #due >= 4 * most or bytes > most_bytes then
@@ -33,15 +33,15 @@ for i = 1, #heads, 2 do
   end
 end
 
--- Watchers vouch from since to until. What a watcher finds due before that was
--- missed, unless the watch before, which ended at old, had vouched for it. A gap
--- that nobody has dealt with grows by the next one.
+-- The watch covers the times from since to until; the previous watch ended at old. Due
+-- times in the gap were missed. If the due times of a gap were not dealt with yet, the
+-- next gap extends it.
 local old, since, vouched, waker, waker_due = unpack(call('HMGET', SCHEDULES_WATCH, 'old', 'since', 'until', 'waker', 'waker_due'))
 old, since, vouched = tonumber(old) or 0, tonumber(since) or 0, tonumber(vouched) or 0
 if now > vouched then
   if not first or first >= since then old = vouched end
   since = now
-elseif since > now then -- the clock went back: who knows what was missed?
+elseif since > now then -- the clock went back: count nothing as missed
   since = 0
 end
 local state = {'old', int(old), 'since', int(since), 'until', int(now + vouch_ms)}
@@ -55,7 +55,7 @@ if next_due then
     for _, value in ipairs({'waker', caller, 'waker_due', next_due}) do state[#state + 1] = value end
   end
 end
--- Where nothing was ever scheduled there is nothing to vouch for.
+-- A queue that never had a schedule needs no watch.
 if first or vouched > 0 then call('HSET', SCHEDULES_WATCH, unpack(state)) end
 
 local out = {'ok', int(now), int(old), int(since), int(wait), mine and 1 or 0}

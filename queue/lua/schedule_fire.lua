@@ -1,8 +1,8 @@
--- Fires a schedule for some times that have come, and sets the next one.
--- It changes nothing unless the schedule and its next time are as they were
--- read: so of all who try, and of all who repeat it, one does it.
--- ARGV: name, version and due that were read, ms at which it fires next or '' for
---       never, then times to fire for in ms and the headers of their jobs
+-- Fires a schedule for some due times, and sets the next one. It changes nothing unless
+-- the schedule and its next time are as they were read: of several callers, and of
+-- repeated calls, one succeeds.
+-- ARGV: name, version and due time that were read, time in ms at which it fires next or
+--       '' for never, then for each due time the time in ms and the headers of its job
 -- Returns {'ok'}; {'moved'}; {'damaged'}.
 -- @include queue schedule_job
 local name = ARGV[1]

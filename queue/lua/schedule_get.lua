@@ -1,6 +1,6 @@
 -- Reads a schedule, and the clock.
 -- ARGV: name
--- Returns {'ok', now in ms, record or '', its version, ms at which it fires next
+-- Returns {'ok', now in ms, record or '', its version, time in ms at which it fires next
 -- or ''}.
 -- @include queue schedule
 local record = call('HGET', SCHEDULES, ARGV[1])

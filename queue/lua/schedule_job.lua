@@ -1,13 +1,13 @@
--- Adding jobs for a schedule.
+-- Functions that add jobs for a schedule.
 -- @include place unique schedule
 -- @lazy job_adder enqueue_job
 
--- What a schedule's record has and a job's has not, or has in another way.
+-- Fields of a schedule's record that its jobs don't have, or have with other values.
 local SCHEDULE_ONLY = {expr = true, zone = true, catch_up = true, revision = true, headers = true}
 
--- A firing is a line: due in ms, fired in ms, id of the job or '=' and the id of
--- the job that held the unique key, and where a person wanted it a token. The
--- newest comes first.
+-- A firing is a line: due time in ms, time of firing in ms, id of the job or '=' and the
+-- id of the job that held the unique key; a token if a person fired it. The latest
+-- comes first.
 local MOST_FIRINGS = 10
 
 local function firings_of(name)
@@ -18,8 +18,8 @@ local function firings_of(name)
   return lines
 end
 
--- fire adds a job for each time: ARGV from a place on are due in ms and headers,
--- by turns. It returns false, and does nothing, where the record is damaged.
+-- fire adds a job for each due time; ARGV[at] and the following are times in ms and
+-- headers alternately. If the record is damaged it does nothing and returns false.
 local function fire(name, record, at, token)
   local letter, body = string.sub(record, 2, 2), without(record, SCHEDULE_ONLY)
   if not body or not due_line(letter) then return false end

@@ -1,5 +1,5 @@
--- Fires a schedule now, because a person wants it. It can be repeated: the
--- firing of a token is found among the last ones.
+-- Fires a schedule now, on request of a person. It can be repeated: a repeated call
+-- finds its token among the last firings.
 -- ARGV: name, version that was read, token, time in ms, headers of the job
 -- Returns {'ok', id of the job, or '=' and the id of the job that holds the
 -- unique key}; {'moved'}; {'damaged'}.

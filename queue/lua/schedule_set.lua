@@ -1,8 +1,8 @@
--- Stores a schedule or removes it, if it is still as it was read. It can be
--- repeated: what is so already is so.
--- ARGV: name, version that was read or '', record or '' to remove, ms at which it
---       fires next or '' to leave that, most schedules of a queue
--- Returns {'ok'}; {'moved'} when it was changed meanwhile; {'full'}.
+-- Stores or removes a schedule if it has not changed since it was read. It can be
+-- repeated.
+-- ARGV: name, version that was read or '', record or '' to remove, time in ms at which it
+--       fires next or '' to keep that, maximum number of schedules of a queue
+-- Returns {'ok'}; {'moved'} if it was changed meanwhile; {'full'}.
 -- @include queue schedule signal
 local name, read, record, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local there = call('HGET', SCHEDULES, name)

@@ -1,4 +1,4 @@
--- signal tells the workers of the queue something at once, see signal.go.
+-- signal sends a signal to the workers of the queue, see pool_signal.go.
 local function signal(...)
   call('XADD', CONTROL, 'MAXLEN', '~', 1000, '*', 'do', ...)
 end

@@ -1,8 +1,7 @@
--- Drops what is too old, some at a time.
--- ARGV: cursor through the counters: '0' at first; '' when done with them
---       most of each sort
--- Returns {'ok', cursor to go on with, 1 when there is more of other sorts else
--- 0}.
+-- Deletes expired data, in steps.
+-- ARGV: cursor of the counters: '0' at first, '' when they are done
+--       maximum number of items of each sort
+-- Returns {'ok', next cursor, 1 if there are more items of other sorts, else 0}.
 -- @include queue place
 local most, more = tonumber(ARGV[2]), 0
 
@@ -12,7 +11,7 @@ local function expired(index, before, dispose)
   if #ids == most then more = 1 end
 end
 
--- thinned drops what an archive has too much of.
+-- thinned drops jobs beyond the limits of an archive.
 local function thinned(index, jobs, bytes, oldest, limit, limit_bytes)
   local dropped = trim(index, jobs, bytes, oldest, limit, limit_bytes, most)
   if dropped == most then more = 1 end

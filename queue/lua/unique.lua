@@ -1,6 +1,6 @@
--- Unique keys: who holds one, and holding it.
+-- Functions for unique keys.
 
--- taken gives the holder of a unique key, unless its time is over.
+-- taken returns the holder of a unique key, unless its duration is over.
 local function taken(key)
   local owner = call('HGET', UNIQUE, key)
   if not owner then return nil end
@@ -9,7 +9,7 @@ local function taken(key)
   return owner
 end
 
--- hold makes a job the holder of a unique key, and drops some whose time is over.
+-- hold makes a job the holder of a unique key, and deletes some expired keys.
 local function hold(key, id, ms)
   call('HSET', UNIQUE, key, id)
   if ms == '' then

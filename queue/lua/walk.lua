@@ -1,12 +1,11 @@
--- Going through all jobs of a state, in steps.
+-- Walks through all jobs of a state, in steps.
 --
--- A cursor says after which job to go on. It stays good when that job has gone
--- meanwhile:
---   line, entry, last entry that is looked at    in lines
---   score, id                                    elsewhere
+-- A cursor names the job after which to continue. It stays valid when that job has moved:
+--   line, entry, last entry of the walk    in lines
+--   score, id                              elsewhere
 -- @include locate entries
 
--- How to read a line after an entry, at most some jobs.
+-- Each function returns at most some jobs of a line after an entry.
 local read_line = {}
 
 function read_line.waiting(line, after, last, most)
@@ -20,8 +19,7 @@ end
 
 function read_line.active(line, after, last, most)
   local jobs = {}
-  -- One more, since it starts at the entry itself: not every server knows '('
-  -- here.
+  -- One more, since the range includes its start: not every server knows '(' here.
   local held = redis.pcall('XPENDING', KEYS[line], GROUP, after, last, most + 1)
   for _, pending in ipairs(held.err and {} or held) do
     local entry, worker = pending[1], pending[2]
@@ -33,8 +31,8 @@ function read_line.active(line, after, last, most)
   return jobs
 end
 
--- walk_lines goes through the lines in the order in which they are read. What
--- comes into a line after it was begun is left out, so that there is an end.
+-- walk_lines walks through the lines in the order in which workers read them. Jobs that
+-- enter a line after its walk has begun are left out, so that the walk ends.
 local function walk_lines(state, cursor, step)
   local first, after, last = string.match(cursor, '^([1-9]) (%d+%-%d+) (%d+%-%d+)$')
   for line = tonumber(first or 1), LINES do
@@ -60,8 +58,8 @@ local function walk_lines(state, cursor, step)
   return ''
 end
 
--- rank_after gives the number of members that sort before a score and an id,
--- and whether that very member is there.
+-- rank_after returns the number of members that sort before a score and an id, and
+-- whether that member exists.
 local function rank_after(index, score, id)
   local there = call('ZSCORE', index, id)
   if there and tonumber(there) == tonumber(score) then return call('ZRANK', index, id), true end
@@ -74,8 +72,8 @@ local function rank_after(index, score, id)
   return low, false
 end
 
--- walk_shelf goes through what is kept by id: delayed jobs by time, others the
--- latest first.
+-- walk_shelf walks through jobs that are stored by id: delayed jobs by their times,
+-- others latest first.
 local function walk_shelf(shelf, cursor, step)
   local score, id = string.match(cursor, '^(%S+) (%S+)$')
   local up = shelf.state == 'delayed'
@@ -106,9 +104,8 @@ local function walk_shelf(shelf, cursor, step)
   end
 end
 
--- walk calls visit for jobs of a state after the cursor, until it returns true
--- or has seen some number of jobs or bytes. It gives the cursor to go on with,
--- or '' at the end.
+-- walk calls visit for jobs of a state after the cursor, until visit returns true or a
+-- number of jobs or bytes is reached. It returns the next cursor, or '' at the end.
 local function walk(state, cursor, most, bytes, visit)
   local step = {chunk = math.min(4, most)}
   function step.see(job)
@@ -124,8 +121,8 @@ local function walk(state, cursor, most, bytes, visit)
   return walk_lines(state, cursor, step)
 end
 
--- age_of gives for how many milliseconds a job has been there: since it came
--- in, or for the dead and finished, since it ended.
+-- age_of returns the age of a job in ms: since it was enqueued, or since it ended if it is
+-- dead or finished.
 local function age_of(job)
   local since
   if job.state == 'dead' or job.state == 'finished' then
@@ -136,15 +133,14 @@ local function age_of(job)
   return now - (tonumber(since) or 0)
 end
 
--- holds reports whether a value of a job holds a text, be its letters large or
--- small.
+-- holds reports whether a field of a job contains a lower-case text, ignoring case.
 local function holds(job, name, text)
   return string.find(string.lower(value_of(job, name) or ''), text, 1, true) ~= nil
 end
 
--- filter_of reads a filter from ARGV[i] on: kind or '', least and most age in ms
--- or 0, small text of an error or '', the same as it is in JSON. What it returns
--- reports whether a job passes.
+-- filter_of reads a filter from ARGV[i] on: kind or '', minimum and maximum age in ms or
+-- 0, lower-case text of an error or '', and the same text as in JSON. It returns a function
+-- that reports whether a job passes.
 local function filter_of(i)
   local kind, oldest, youngest, text, quoted = ARGV[i], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 1]), ARGV[i + 3], ARGV[i + 4]
   return function(job)

@@ -1,3 +1,3 @@
--- A full Redis refuses what may grow unless the script has written before. The
--- script must work there, or a full queue is never emptied.
+-- A full Redis refuses commands that may take memory, unless the script has written
+-- before. This script must work there, or a full queue could never be emptied.
 call('ZREM', TOMBS, '')

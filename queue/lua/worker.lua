@@ -1,3 +1,3 @@
--- Only a worker that has its lease may call the script; ARGV[1] is its name.
+-- Refuses calls of a worker without a lease; ARGV[1] is its name.
 local worker = ARGV[1]
 if not call('ZSCORE', LEASES, worker) then return {'lost'} end

@@ -1,7 +1,7 @@
 -- Lists the workers of a queue.
--- Returns {'ok', and for each its name, ms that its lease has left, 1 when it
--- is dead else 0, active jobs that it holds, id of the job that it runs alone
--- or '', what it says of itself}.
+-- Returns {'ok', for each worker its name, ms until its lease expires, 1 if it is dead
+-- else 0, number of active jobs that it holds, id of the job that it runs solo or '',
+-- its description}.
 -- @include queue locate
 local held = {}
 for line = 1, LINES do
@@ -30,8 +30,8 @@ end
 local rows = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
 for i = 1, #rows, 2 do add(rows[i], tonumber(rows[i + 1]) - now, 0) end
 for _, worker in ipairs(call('ZRANGE', TOMBS, 0, -1)) do add(worker, 0, 1) end
--- Whoever else holds something is unknown, which is what recovery's sweep is
--- for.
+-- Other consumers that hold jobs are unknown; recovery with a full scan hands their jobs
+-- back.
 local unknown = {}
 for worker in pairs(held) do unknown[#unknown + 1] = worker end
 for _, worker in ipairs(unknown) do add(worker, 0, 1) end
