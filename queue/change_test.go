@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -17,7 +14,7 @@ import (
 )
 
 // traces gives the queue's keys that still know of jobs.
-func (d *desk) traces() (left []string) {
+func (d *fixture) traces() (left []string) {
 	d.Helper()
 	for _, name := range []string{"moved", "unique", "unique:expiry", "delayed", "delayed:jobs", "dead", "dead:jobs", "results", "results:jobs", "logs", "progress", "cancelled"} {
 		n, err := d.db.Exists(d.Context(), d.key(name)).Result()
@@ -35,7 +32,7 @@ func (d *desk) traces() (left []string) {
 }
 
 // inEach puts a job with a unique key into every state but active.
-func (d *desk) inEach(scope queue.Unique) map[queue.State]string {
+func (d *fixture) inEach(scope queue.Unique) map[queue.State]string {
 	d.Helper()
 	with := func(o queue.Options, key string) queue.Options {
 		o.Unique = scope
@@ -54,8 +51,6 @@ func (d *desk) inEach(scope queue.Unique) map[queue.State]string {
 	ids[queue.Waiting] = d.add("a", with(queue.Options{At: time.Now()}, "waiting"))
 	return ids
 }
-
-var errLost = fmt.Errorf("the answer: %w", io.EOF)
 
 var scopes = map[string]queue.Unique{
 	"until finished": {Scope: queue.UntilFinished},
@@ -334,31 +329,45 @@ func TestPurgeKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
 	})
 }
 
-func TestLostAnswerOfAChangeIsSaidAndNotRepeated(t *testing.T) {
-	d := setup(t, redistest.DB(t))
+func TestLostAnswerOfAChangeIsReportedAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	d := setup(t, redistest.Open(t, proxy.URL))
+	d.must(d.client.Delete(t.Context(), d.add("a", queue.Options{}))) // Redis knows the script now
 	id := d.add("a", queue.Options{Delay: time.Hour})
-	d.db.AddHook(loseAnswers{})
+	sent := proxy.Commands()
+	proxy.DropReply(1)
 	var unknown *rdb.OutcomeUnknownError
 	if err := d.client.Delete(t.Context(), id); !errors.As(err, &unknown) {
 		t.Errorf("Delete: %v", err)
 	}
-}
-
-// loseAnswers runs scripts and loses what they answer.
-type loseAnswers struct{}
-
-func (loseAnswers) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (loseAnswers) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if err := next(ctx, cmd); err != nil {
-			return err
-		}
-		cmd.SetErr(errLost)
-		return errLost
+	if sent = proxy.Commands() - sent; sent != 1 {
+		t.Errorf("%d commands were sent, want 1", sent)
+	}
+	if _, err := d.client.Get(t.Context(), id); !errors.Is(err, queue.ErrNoJob) {
+		t.Errorf("the job was not deleted: %v", err)
 	}
 }
 
-func (loseAnswers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func TestChangeOnlyIfLeavesJobsInOtherStatesAlone(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		waiting, delayed, dead := d.add("a", queue.Options{}), d.add("a", queue.Options{Delay: time.Hour}), d.bury("a", queue.Options{})
+		only := queue.OnlyIf(queue.Delayed)
+		if state, err := d.client.Cancel(t.Context(), waiting, only); state != queue.Waiting || !errors.Is(err, queue.ErrState) {
+			t.Errorf("cancel a waiting job: %s, %v", state, err)
+		}
+		if err := d.client.Retry(t.Context(), dead, only); !errors.Is(err, queue.ErrState) {
+			t.Errorf("retry a dead job: %v", err)
+		}
+		for id, want := range map[string]queue.State{waiting: queue.Waiting, dead: queue.Dead} {
+			if state := d.get(id).State; state != want {
+				t.Errorf("the %s job is %s", want, state)
+			}
+		}
+		d.must(d.client.Retry(t.Context(), delayed, only))
+		if state := d.get(delayed).State; state != queue.Waiting {
+			t.Errorf("the delayed job is %s", state)
+		}
+	})
 }

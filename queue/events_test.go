@@ -102,7 +102,7 @@ func TestWaitGivesTheEndOfAJobThatKeepsNoResult(t *testing.T) {
 }
 
 // waited blocks until somebody has asked for the end of a job.
-func (d *desk) waited(id string) {
+func (d *fixture) waited(id string) {
 	d.Helper()
 	for ctx := soon(d.TB); d.db.ZScore(ctx, d.key("waited"), id[len("q:0:"):]).Err() != nil; {
 		d.must(ctx.Err())

@@ -2,21 +2,18 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"skidway/internal/rdb"
+	"skidway"
 	"skidway/queue"
 )
 
-// open gives a client of an empty Redis, and what closes it.
+// open returns a client of an empty Redis, one of its queues, and a function that closes
+// the connection.
 func open(ctx context.Context) (*queue.Client, *queue.PoolQueue, func()) {
-	db, err := rdb.Open(ctx, "embedded:", rdb.Options{})
-	if err != nil {
-		panic(err)
-	}
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.Open(ctx, "embedded:", nil)
 	if err != nil {
 		panic(err)
 	}
@@ -24,7 +21,7 @@ func open(ctx context.Context) (*queue.Client, *queue.PoolQueue, func()) {
 	if err != nil {
 		panic(err)
 	}
-	return client, mail, func() { _ = db.Close() }
+	return client, mail, func() { _ = client.Close() }
 }
 
 type SendEmail struct {
@@ -138,27 +135,6 @@ func ExampleQueue_RetryAll() {
 	// 3 <nil>
 }
 
-func ExamplePoolQueue_OpenLease() {
-	ctx := context.Background()
-	client, mail, done := open(ctx)
-	defer done()
-
-	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, err := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	if err != nil {
-		return
-	}
-	fetched, err := lease.Fetch(ctx, 10, 1<<20)
-	fmt.Println(len(fetched.Jobs), err)
-	n, err := lease.Finish(ctx, []queue.Completion{{Job: fetched.Jobs[0], Disposition: queue.AttemptSucceeded}})
-	fmt.Println(n, err)
-	fmt.Println(lease.Close(ctx))
-	// Output:
-	// 1 <nil>
-	// 1 <nil>
-	// <nil>
-}
-
 func ExampleClient_Wait() {
 	ctx := context.Background()
 	client, mail, done := open(ctx)
@@ -220,25 +196,6 @@ func ExampleQueue_Pause() {
 	// false
 }
 
-func ExampleNewLogHandler() {
-	ctx := context.Background()
-	client, mail, done := open(ctx)
-	defer done()
-
-	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
-	job := fetched.Jobs[0]
-
-	handler := queue.NewLogHandler(client, job, nil)
-	slog.New(handler).Info("connecting", "host", "mx.example.com")
-	_ = handler.Close(ctx)
-
-	lines, err := client.Log(ctx, job.ID)
-	fmt.Println(len(lines), err)
-	// Output: 1 <nil>
-}
-
 func ExampleQueue_Workers() {
 	ctx := context.Background()
 	_, mail, done := open(ctx)
@@ -253,4 +210,217 @@ func ExampleQueue_Workers() {
 	// Output:
 	// worker-1 on host-7 holds 0 jobs
 	// <nil>
+}
+
+func ExampleQueue_CountAll() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	for range 3 {
+		_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Delay: time.Hour})
+	}
+	fmt.Println(mail.CountAll(ctx, queue.Delayed, queue.Filter{Kind: "email.send", NewerThan: time.Hour}))
+	fmt.Println(mail.CountAll(ctx, queue.Delayed, queue.Filter{Error: "connection refused"}))
+	// Output:
+	// 3 <nil>
+	// 0 <nil>
+}
+
+func ExampleClient_Validate() {
+	client, _, done := open(context.Background())
+	defer done()
+
+	fmt.Println(client.Validate(queue.NewJob{Args: SendEmail{"a"}, Options: queue.Options{Queue: "mail"}}))
+	fmt.Println(client.Validate(queue.NewJob{Args: SendEmail{"a"}, Options: queue.Options{Delay: -time.Second}}))
+	// Output:
+	// <nil>
+	// not valid: delay -1s: it can't be below zero
+}
+
+func ExampleMarshalArgs() {
+	args, err := queue.MarshalArgs(SendEmail{"a"})
+	fmt.Println(string(args), err)
+	// Output: {"to":"a"} <nil>
+}
+
+// Reminder is args with default options.
+type Reminder struct{ Text string }
+
+func (Reminder) Kind() string { return "reminder" }
+
+func (Reminder) Options() *queue.Options {
+	return &queue.Options{Queue: "mail", Delay: time.Hour, Priority: queue.High}
+}
+
+func ExampleArgs() {
+	ctx := context.Background()
+	client, _, done := open(ctx)
+	defer done()
+
+	first, _ := client.Enqueue(ctx, Reminder{"tea"}, nil)
+	second, _ := client.Enqueue(ctx, Reminder{"tea"}, &queue.Options{Priority: queue.Low, Delay: time.Minute})
+	for _, id := range []string{first, second} {
+		job, err := client.Get(ctx, id)
+		fmt.Println(job.Queue, job.Priority, time.Until(job.Due).Round(time.Minute), err)
+	}
+	// Output:
+	// mail high 1h0m0s <nil>
+	// mail low 1m0s <nil>
+}
+
+func ExampleRaw() {
+	ctx := context.Background()
+	client, _, done := open(ctx)
+	defer done()
+
+	id, _ := client.Enqueue(ctx, queue.Raw("image.scale", []byte("photo.jpg")), nil)
+	job, err := client.Get(ctx, id)
+	fmt.Printf("%s %s %v\n", job.Kind, job.Args, err)
+	// Output: image.scale photo.jpg <nil>
+}
+
+func ExampleNewClient() {
+	ctx := context.Background()
+	db, err := skidway.Open(ctx, "embedded:", &skidway.Options{Prefix: "shop"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = db.Close() }()
+
+	addTenant := func(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+		for i := range jobs {
+			jobs[i].Options.Headers = map[string]string{"tenant": "7"}
+		}
+		return next(ctx, jobs)
+	}
+	client, err := queue.NewClient(db, &queue.Config{Middleware: []queue.Middleware{addTenant}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	id, _ := client.Enqueue(ctx, SendEmail{"a@example.com"}, nil)
+	job, err := client.Get(ctx, id)
+	fmt.Println(job.Headers, err)
+
+	_, err = queue.NewClient(db, &queue.Config{MaxPayload: -1})
+	fmt.Println(err)
+	// Output:
+	// map[tenant:7] <nil>
+	// not valid: MaxPayload -1: it can't be below zero
+}
+
+func ExampleClient_Queues() {
+	ctx := context.Background()
+	client, _, done := open(ctx)
+	defer done()
+
+	for _, name := range []string{"mail", "images"} {
+		_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: name})
+	}
+	fmt.Println(client.Queues(ctx))
+	// Output: [images mail] <nil>
+}
+
+func ExampleClient_Reschedule() {
+	ctx := context.Background()
+	client, _, done := open(ctx)
+	defer done()
+
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Delay: time.Hour})
+	at := time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)
+	fmt.Println(client.Reschedule(ctx, id, at))
+	job, err := client.Get(ctx, id)
+	fmt.Println(job.State, job.Due.UTC(), err)
+	// Output:
+	// <nil>
+	// delayed 2030-01-01 09:00:00 +0000 UTC <nil>
+}
+
+func ExampleClient_Retry() {
+	ctx := context.Background()
+	client, _, done := open(ctx)
+	defer done()
+
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Delay: time.Hour})
+	fmt.Println(client.Retry(ctx, id, queue.OnlyIf(queue.Delayed)))
+	err := client.Retry(ctx, id)
+	fmt.Println(errors.Is(err, queue.ErrState))
+	// Output:
+	// <nil>
+	// true
+}
+
+func ExampleClient_Delete() {
+	ctx := context.Background()
+	client, _, done := open(ctx)
+	defer done()
+
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, nil)
+	fmt.Println(client.Delete(ctx, id))
+	_, err := client.Get(ctx, id)
+	fmt.Println(errors.Is(err, queue.ErrNoJob))
+	// Output:
+	// <nil>
+	// true
+}
+
+func ExampleQueue_CancelAll() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	for _, to := range []string{"a", "b"} {
+		_, _ = client.Enqueue(ctx, SendEmail{to}, &queue.Options{Queue: "mail"})
+	}
+	fmt.Println(mail.CancelAll(ctx, queue.Waiting, queue.Filter{Kind: "email.send"}))
+	// Output: 2 <nil>
+}
+
+func ExampleQueue_Schedules() {
+	ctx := context.Background()
+	_, mail, done := open(ctx)
+	defer done()
+
+	// Package delayed has AddSchedule, which computes the times of an expression.
+	newYear := func(time.Time) (time.Time, error) { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), nil }
+	digest := queue.CronSchedule{Name: "digest", Expr: "0 0 1 1 *", Kind: "email.digest"}
+	fmt.Println(mail.PutSchedule(ctx, digest, newYear))
+	schedules, err := mail.Schedules(ctx)
+	for _, s := range schedules {
+		fmt.Println(s.Name, s.Expr, s.Zone, s.Next.UTC())
+	}
+	fmt.Println(err)
+
+	id, err := mail.RunSchedule(ctx, "digest")
+	fmt.Println(id != "", err)
+	fmt.Println(mail.RemoveSchedule(ctx, "digest"))
+	// Output:
+	// true <nil>
+	// digest 0 0 1 1 * UTC 2030-01-01 00:00:00 +0000 UTC
+	// <nil>
+	// true <nil>
+	// <nil>
+}
+
+func ExampleParsePriority() {
+	fmt.Println(queue.ParsePriority("high"))
+	_, err := queue.ParsePriority("urgent")
+	fmt.Println(err)
+	// Output:
+	// high <nil>
+	// priority "urgent": want high, normal or low: not valid
+}
+
+func ExampleQueue_SetRetention() {
+	ctx := context.Background()
+	_, mail, done := open(ctx)
+	defer done()
+
+	err := mail.SetRetention(ctx, queue.Retention{
+		Dead: queue.RetentionLimit{Jobs: 1000, Age: 30 * 24 * time.Hour},
+	})
+	fmt.Println(err)
+	// Output: <nil>
 }

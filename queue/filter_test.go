@@ -12,7 +12,7 @@ import (
 )
 
 // dies adds a job and lets it fail for good, for a reason.
-func (d *desk) dies(kind, reason string) string {
+func (d *fixture) dies(kind, reason string) string {
 	d.Helper()
 	id := d.add(kind, queue.Options{Priority: queue.High})
 	l := d.lease("of-" + id[len("q:0:"):])

@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,7 @@ import (
 )
 
 // ended adds a job whose result is kept for an hour, and lets it succeed.
-func (d *desk) ended(kind string) string {
+func (d *fixture) ended(kind string) string {
 	d.Helper()
 	id := d.add(kind, queue.Options{Priority: queue.High, Retain: time.Hour})
 	l := d.lease("clerk-of-" + kind)
@@ -111,16 +110,4 @@ func TestRetentionThatCannotBeIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func ExampleQueue_SetRetention() {
-	ctx := context.Background()
-	_, mail, done := open(ctx)
-	defer done()
-
-	err := mail.SetRetention(ctx, queue.Retention{
-		Dead: queue.RetentionLimit{Jobs: 1000, Age: 30 * 24 * time.Hour},
-	})
-	fmt.Println(err)
-	// Output: <nil>
 }

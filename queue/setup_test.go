@@ -10,29 +10,29 @@ import (
 	"skidway/queue"
 )
 
-// A desk is what a test works with: a client and one queue of it.
-type desk struct {
+// A fixture is a client and one of its queues.
+type fixture struct {
 	testing.TB
 	db     *rdb.DB
 	client *queue.Client
 	queue  *queue.PoolQueue
 }
 
-func setup(t testing.TB, db *rdb.DB) *desk {
+func setup(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
 	c := client(t, db, queue.Config{})
 	q, err := c.ForPool("q")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &desk{t, db, c, q}
+	return &fixture{t, db, c, q}
 }
 
-// key gives the name of one of the queue's keys.
-func (d *desk) key(name string) string { return d.db.Prefix() + ":{q:0}:" + name }
+// key returns the name of one of the queue's keys.
+func (d *fixture) key(name string) string { return d.db.Prefix() + ":{q:0}:" + name }
 
 // must fails the test on an error.
-func (d *desk) must(err error) {
+func (d *fixture) must(err error) {
 	d.Helper()
 	if err != nil {
 		d.Fatal(err)
@@ -40,7 +40,7 @@ func (d *desk) must(err error) {
 }
 
 // add enqueues a job of a kind.
-func (d *desk) add(kind string, o queue.Options) string {
+func (d *fixture) add(kind string, o queue.Options) string {
 	d.Helper()
 	o.Queue = "q"
 	id, err := d.client.Enqueue(d.Context(), queue.Raw(kind, []byte(`{"of":"`+kind+`"}`)), &o)
@@ -49,15 +49,15 @@ func (d *desk) add(kind string, o queue.Options) string {
 }
 
 // lease opens a long lease.
-func (d *desk) lease(worker string) *queue.Lease {
+func (d *fixture) lease(worker string) *queue.Lease {
 	d.Helper()
 	l, err := d.queue.OpenLease(d.Context(), worker, time.Minute, []byte("about "+worker))
 	d.must(err)
 	return l
 }
 
-// fetch takes some jobs, of which there must be enough.
-func (d *desk) fetch(l *queue.Lease, n int) []*queue.Job {
+// fetch fetches n jobs; the test fails if there are fewer.
+func (d *fixture) fetch(l *queue.Lease, n int) []*queue.Job {
 	d.Helper()
 	fetched, err := l.Fetch(d.Context(), n, 1<<20)
 	d.must(err)
@@ -67,41 +67,41 @@ func (d *desk) fetch(l *queue.Lease, n int) []*queue.Job {
 	return fetched.Jobs
 }
 
-// end finishes jobs.
-func (d *desk) end(l *queue.Lease, as queue.Disposition, jobs ...*queue.Job) {
+// end finishes jobs with a disposition.
+func (d *fixture) end(l *queue.Lease, disposition queue.Disposition, jobs ...*queue.Job) {
 	d.Helper()
-	var endings []queue.Completion
+	var completions []queue.Completion
 	for _, job := range jobs {
-		endings = append(endings, queue.Completion{Job: job, Disposition: as, Reason: "because", Wait: time.Hour, Result: []byte("fine")})
+		completions = append(completions, queue.Completion{Job: job, Disposition: disposition, Reason: "because", Wait: time.Hour, Result: []byte("fine")})
 	}
-	n, err := l.Finish(d.Context(), endings)
+	n, err := l.Finish(d.Context(), completions)
 	d.must(err)
 	if n != len(jobs) {
 		d.Fatalf("finished %d of %d jobs", n, len(jobs))
 	}
 }
 
-// get looks a job up.
-func (d *desk) get(id string) *queue.Job {
+// get reads a job.
+func (d *fixture) get(id string) *queue.Job {
 	d.Helper()
 	job, err := d.client.Get(d.Context(), id)
 	d.must(err)
 	return job
 }
 
-// bury adds a job and lets it fail for good.
-func (d *desk) bury(kind string, o queue.Options) string {
+// bury adds a job that fails for good.
+func (d *fixture) bury(kind string, o queue.Options) string {
 	d.Helper()
-	o.Priority = queue.High // so that it is the one that is fetched
+	o.Priority = queue.High // so that it is fetched first
 	id := d.add(kind, o)
-	l := d.lease(fmt.Sprintf("undertaker-%d", time.Now().UnixNano()))
+	l := d.lease(fmt.Sprintf("burying-%d", time.Now().UnixNano()))
 	d.end(l, queue.AttemptDead, d.fetch(l, 1)...)
 	d.must(l.Close(d.Context()))
 	return id
 }
 
-// all gives the ids of all jobs of a state, by pages of some size.
-func (d *desk) all(state queue.State, limit int) []string {
+// all returns the ids of all jobs of a state, read in pages of limit jobs.
+func (d *fixture) all(state queue.State, limit int) []string {
 	d.Helper()
 	var ids []string
 	for o := (queue.ListOptions{Limit: limit}); ; {
@@ -116,7 +116,7 @@ func (d *desk) all(state queue.State, limit int) []string {
 	}
 }
 
-// soon is a context that ends before a test would hang for ever.
+// soon returns a context that ends before a test hangs forever.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
