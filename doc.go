@@ -1,17 +1,16 @@
-// Package skidway is the front door of the library: it connects to Redis. What
-// to do there is in the packages below it.
+// Package skidway connects to Redis. The packages below it use the connection:
 //
-//	skidway/queue                 jobs: add them, look at them, change them
-//	skidway/delayed               when jobs are due: schedules, retries
+//	skidway/queue                 jobs: add, inspect and change them; start here
+//	skidway/delayed               delayed jobs, retries and cron schedules
 //	skidway/workers               run jobs
-//	skidway/workers/kinds         mail, HTTP requests, commands, log runs as jobs, a package each
-//	skidway/workers/metrics       what workers do, for Prometheus
-//	skidway/workers/workerstest   test what runs them
+//	skidway/workers/kinds         built-in kinds: mail, HTTP requests, commands, log runs; a package each
+//	skidway/workers/metrics       metrics of workers, for Prometheus
+//	skidway/workers/workerstest   test handlers
 //	skidway/distribute            ship log files through Redis and count them
-//	skidway/distribute/chat       messages that wait; groups, mailboxes, conversations and rooms are below it
+//	skidway/distribute/chat       stored messages; groups, mailboxes, conversations and rooms are below it
 //	skidway/distribute/accesslog  formats of access logs
 //	skidway/distribute/geo        the country of an address
-//	skidway/distribute/stream     bytes in, lines out: sources, codecs, segments
+//	skidway/distribute/stream     from the bytes of log files to lines: sources, codecs, segments
 //
 // The command is skidway/cmd/skidway.
 package skidway

@@ -13,7 +13,7 @@ import (
 	"skidway/queue"
 )
 
-// traces gives the queue's keys that still know of jobs.
+// traces returns the queue's keys that still mention jobs.
 func (d *fixture) traces() (left []string) {
 	d.Helper()
 	for _, name := range []string{"moved", "unique", "unique:expiry", "delayed", "delayed:jobs", "dead", "dead:jobs", "results", "results:jobs", "logs", "progress", "cancelled"} {
@@ -31,7 +31,7 @@ func (d *fixture) traces() (left []string) {
 	return left
 }
 
-// inEach puts a job with a unique key into every state but active.
+// inEach adds a job with a unique key in every state but active.
 func (d *fixture) inEach(scope queue.Unique) map[queue.State]string {
 	d.Helper()
 	with := func(o queue.Options, key string) queue.Options {
@@ -114,7 +114,7 @@ func TestCancelledJobEndsAndIsRetainedAsCancelled(t *testing.T) {
 	})
 }
 
-func TestCancelOfActiveJobIsSignalledAndKeepsItFromRunningAgain(t *testing.T) {
+func TestCancelledActiveJobIsSignalledAndDoesNotRunAgain(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		for name, as := range map[string]queue.Disposition{"failed": queue.AttemptRetry, "handed back": queue.AttemptReturned} {
 			t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestDeadJobThatIsRetriedHasAllItsAttemptsAgain(t *testing.T) {
 	})
 }
 
-func TestDeadJobWhoseKeyIsTakenStaysDead(t *testing.T) {
+func TestDeadJobStaysDeadWhileItsKeyIsHeld(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for name, scope := range map[string]queue.Scope{"f": queue.UntilFinished, "w": queue.WhileWaiting} {
@@ -226,7 +226,7 @@ func TestRescheduledJobIsDueAtItsNewTimeAndWakesTheMover(t *testing.T) {
 	})
 }
 
-func TestBulkChangesReachAllJobsOfAStateAndNoOthers(t *testing.T) {
+func TestBulkChangesAffectAllJobsOfAStateAndNoOthers(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		jobs := 410 // more than two steps
 		if db.Embedded() {
@@ -308,7 +308,7 @@ func TestBulkChangesReachAllJobsOfAStateAndNoOthers(t *testing.T) {
 	})
 }
 
-func TestPurgeKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
+func TestDeleteAllOfWaitingJobsKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")

@@ -47,7 +47,7 @@ func TestDepthCountsEachStateAndPriority(t *testing.T) {
 	})
 }
 
-func TestAgeIsThatOfTheOldestJobThatNobodyHas(t *testing.T) {
+func TestOldestIsTheAgeOfTheFirstWaitingJob(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		now := time.Now()
@@ -68,7 +68,7 @@ func TestAgeIsThatOfTheOldestJobThatNobodyHas(t *testing.T) {
 	})
 }
 
-func TestPausedQueueGivesNothingOutUntilItIsResumed(t *testing.T) {
+func TestPausedQueueDeliversNoJobUntilItIsResumed(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
@@ -88,7 +88,7 @@ func TestPausedQueueGivesNothingOutUntilItIsResumed(t *testing.T) {
 	})
 }
 
-func TestWorkersAreListedWithWhatTheyHold(t *testing.T) {
+func TestWorkersAreListedWithTheNumberOfTheirJobs(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for range 5 {
@@ -152,7 +152,7 @@ func TestCountersCountEachDayAndAllTime(t *testing.T) {
 	})
 }
 
-func TestTidyDropsWhatIsTooOldAndNothingElse(t *testing.T) {
+func TestTidyDeletesExpiredDataOnly(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		ctx := t.Context()

@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func TestEventsTellWhatHappensInOrder(t *testing.T) {
+func TestEventsAreReadInOrder(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
@@ -77,7 +77,7 @@ func TestWaitForEventsEndsWithTheFirst(t *testing.T) {
 	})
 }
 
-func TestWaitGivesTheEndOfAJobThatKeepsNoResult(t *testing.T) {
+func TestWaitReturnsTheEndOfAJobThatRetainsNoResult(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
@@ -101,7 +101,7 @@ func TestWaitGivesTheEndOfAJobThatKeepsNoResult(t *testing.T) {
 	})
 }
 
-// waited blocks until somebody has asked for the end of a job.
+// waited blocks until a client waits for the end of a job.
 func (d *fixture) waited(id string) {
 	d.Helper()
 	for ctx := soon(d.TB); d.db.ZScore(ctx, d.key("waited"), id[len("q:0:"):]).Err() != nil; {
@@ -109,7 +109,7 @@ func (d *fixture) waited(id string) {
 	}
 }
 
-func TestWaitEndsAtOnceForWhatHasEnded(t *testing.T) {
+func TestWaitReturnsAtOnceIfTheJobHasEnded(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		if job, err := d.client.Wait(soon(t), d.bury("a", queue.Options{})); err != nil || job.State != queue.Dead {
@@ -159,7 +159,7 @@ func TestWaitEndsWhenTheJobIsDeletedOrCancelled(t *testing.T) {
 	})
 }
 
-// The ends come while the waits begin, at every point of it.
+// Jobs end while the waits begin, at every point of a wait.
 func TestNoWaitMissesAnEnd(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
@@ -212,7 +212,7 @@ func TestNoWaitMissesAnEnd(t *testing.T) {
 	})
 }
 
-func TestManyWaitsTakeOneConnection(t *testing.T) {
+func TestConcurrentWaitsShareOneConnection(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	var ids []string
 	for range 200 { // many more than the pool has connections

@@ -11,7 +11,7 @@ import (
 	"skidway/queue"
 )
 
-// dies adds a job and lets it fail for good, for a reason.
+// dies adds a job that fails for good, with a reason.
 func (d *fixture) dies(kind, reason string) string {
 	d.Helper()
 	id := d.add(kind, queue.Options{Priority: queue.High})
@@ -24,7 +24,7 @@ func (d *fixture) dies(kind, reason string) string {
 	return id
 }
 
-func TestFilterLetsOnlyThoseJobsPass(t *testing.T) {
+func TestFilterSelectsMatchingJobsOnly(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		refused := d.dies("mail", `550 <a@b> says "No Such User"`)
@@ -85,7 +85,7 @@ func TestCountAllCountsEveryState(t *testing.T) {
 	}
 }
 
-func TestWrongFiltersAreRefused(t *testing.T) {
+func TestInvalidFiltersAreRefused(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	for name, filter := range map[string]queue.Filter{
 		"older": {OlderThan: -1}, "newer": {NewerThan: -1}, "error": {Error: string(make([]byte, 2000))},
@@ -99,7 +99,7 @@ func TestWrongFiltersAreRefused(t *testing.T) {
 	}
 }
 
-func TestActiveJobSaysSinceWhenItIsHeld(t *testing.T) {
+func TestActiveJobHasTheTimeOfItsFetch(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
@@ -116,7 +116,7 @@ func TestActiveJobSaysSinceWhenItIsHeld(t *testing.T) {
 	})
 }
 
-func TestCheckRefusesWhatEnqueueWould(t *testing.T) {
+func TestValidateRefusesJobsThatEnqueueRefuses(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	for name, c := range map[string]struct {
 		insert queue.NewJob

@@ -15,7 +15,7 @@ import (
 	"skidway/queue"
 )
 
-func TestJobsAreAddedWithRedisCLIAlone(t *testing.T) {
+func TestJobsCanBeAddedWithRedisCLI(t *testing.T) {
 	t.Parallel()
 	address := redistest.URL(t)
 	u, err := url.Parse(address)
@@ -51,7 +51,7 @@ func TestJobsAreAddedWithRedisCLIAlone(t *testing.T) {
 	}
 }
 
-// bomb is many zeros, packed to some bytes.
+// bomb is compressed zeros.
 func bomb(t testing.TB, size int) string {
 	t.Helper()
 	encoder, err := zstd.NewWriter(nil)
@@ -62,7 +62,7 @@ func bomb(t testing.TB, size int) string {
 	return string(encoder.EncodeAll(make([]byte, size), nil))
 }
 
-func TestMalformedEntriesAreDeadWithTheReasonAndStopNothing(t *testing.T) {
+func TestMalformedEntriesAreDeadWithTheReason(t *testing.T) {
 	var many []string
 	for i := range 5000 {
 		many = append(many, "name"+itoa(i), "value")
@@ -115,7 +115,7 @@ func TestMalformedEntriesAreDeadWithTheReasonAndStopNothing(t *testing.T) {
 	})
 }
 
-func TestBombIsNotUnpackedBeyondTheLimit(t *testing.T) {
+func TestCompressedArgsAreNotDecompressedBeyondTheLimit(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	packed := bomb(t, 128<<20)
 	d.must(d.db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"), Values: []string{"kind", "a", "args", packed, "packing", "zstd"}}).Err())
@@ -136,7 +136,7 @@ func TestBombIsNotUnpackedBeyondTheLimit(t *testing.T) {
 	}
 }
 
-func TestForgedIDOfAFreshEntryIsNotBelieved(t *testing.T) {
+func TestIDInAFreshEntryIsIgnored(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		victim := d.add("victim", queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "k"}})

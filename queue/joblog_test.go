@@ -93,7 +93,7 @@ func TestProgressIsBounded(t *testing.T) {
 	}
 }
 
-func TestHandlerWritesToJobAndGoesOn(t *testing.T) {
+func TestLogHandlerStoresRecordsAndPassesThemOn(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		d.add("a", queue.Options{})
@@ -123,7 +123,7 @@ func TestHandlerWritesToJobAndGoesOn(t *testing.T) {
 	})
 }
 
-func TestHandlerSendsByItself(t *testing.T) {
+func TestLogHandlerSendsInTheBackground(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	d.add("a", queue.Options{})
 	job := d.fetch(d.lease("w"), 1)[0]
@@ -139,7 +139,7 @@ func TestHandlerSendsByItself(t *testing.T) {
 	d.must(h.Close(t.Context()))
 }
 
-func TestHandlerOutlivesARedisThatIsGone(t *testing.T) {
+func TestLogHandlerDropsLinesWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	db, err := rdb.Open(t.Context(), server.URL(0), rdb.Options{Patience: time.Millisecond})
@@ -162,7 +162,7 @@ func TestHandlerOutlivesARedisThatIsGone(t *testing.T) {
 	_ = h.Close(t.Context()) // with an error, unless all was dropped before
 }
 
-func TestHandlerIsSafeForManyGoroutines(t *testing.T) {
+func TestLogHandlerIsSafeForConcurrentUse(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	d.add("a", queue.Options{})
 	job := d.fetch(d.lease("w"), 1)[0]

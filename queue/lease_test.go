@@ -63,7 +63,7 @@ func TestFailedJobIsDelayedWithItsError(t *testing.T) {
 	})
 }
 
-func TestJobsOfDeadWorkerGoToOthersAndItIsHeardNoMore(t *testing.T) {
+func TestJobsOfDeadWorkerGoToOthersAndItsCallsAreRefused(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
@@ -86,7 +86,7 @@ func TestJobsOfDeadWorkerGoToOthersAndItIsHeardNoMore(t *testing.T) {
 	})
 }
 
-func TestRereadGivesAllThatAWorkerHolds(t *testing.T) {
+func TestRereadReturnsAllJobsOfAWorker(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for range 700 { // more than one step

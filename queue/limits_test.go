@@ -12,8 +12,8 @@ import (
 	"skidway/queue"
 )
 
-// A queue that has filled Redis must be able to be worked off.
-func TestFullRedisCanBeEmptied(t *testing.T) {
+// Workers must be able to empty a queue that has filled Redis.
+func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
@@ -114,7 +114,7 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 	})
 }
 
-func TestDurationsOfAnyLengthMeanWhatTheySay(t *testing.T) {
+func TestLongDurationsDoNotOverflow(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	client, err := queue.NewClient(redistest.DB(t), nil)
@@ -138,7 +138,7 @@ func TestDurationsOfAnyLengthMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-// A job's deadline is by Redis's clock, whatever this machine's shows.
+// A job's deadline is by Redis's clock, not the local one.
 func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -168,7 +168,7 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	}
 }
 
-func TestCallsEndWithTheirContextThoughRedisIsSilent(t *testing.T) {
+func TestCallsEndWithTheirContextWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
 	client, err := queue.NewClient(redistest.Open(t, proxy.URL), nil)

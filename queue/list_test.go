@@ -59,7 +59,7 @@ func TestListsByIDAreInOrder(t *testing.T) {
 	})
 }
 
-func TestCursorStaysGoodWhileJobsGo(t *testing.T) {
+func TestCursorStaysValidWhileJobsAreDeleted(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		at := time.Now().Add(time.Hour)
@@ -85,7 +85,7 @@ func TestCursorStaysGoodWhileJobsGo(t *testing.T) {
 	})
 }
 
-func TestListByKindGivesThatKindOnly(t *testing.T) {
+func TestListByKindReturnsThatKindOnly(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for i := range 50 {
@@ -99,7 +99,7 @@ func TestListByKindGivesThatKindOnly(t *testing.T) {
 	})
 }
 
-func TestWrongListOptionsAreRefused(t *testing.T) {
+func TestInvalidListOptionsAreRefused(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	for name, o := range map[string]queue.ListOptions{
 		"limit":   {Limit: -1},

@@ -79,7 +79,7 @@ func TestUnknownJobIsNoJob(t *testing.T) {
 	})
 }
 
-func TestDamagedJobIsShownAsFarAsItCanBeRead(t *testing.T) {
+func TestDamagedJobIsReturnedWithItsReadableFields(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{Delay: time.Hour})

@@ -10,7 +10,7 @@ import (
 	"skidway/queue"
 )
 
-func TestMiddlewareMayChangeRefuseAndWatchWhatIsAdded(t *testing.T) {
+func TestMiddlewareMayChangeRefuseAndInspectJobs(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	var order []string

@@ -8,7 +8,7 @@ import (
 	"skidway/queue"
 )
 
-// fetch gives some jobs, as many as Redis gave, to a worker.
+// fetch moves n jobs to a worker: as many as Redis delivered.
 func (m *model) fetch(w *modelWorker, jobs []*modelJob) (garbage int) {
 	for _, j := range jobs {
 		j.worker = w.name
@@ -26,7 +26,7 @@ func (m *model) fetch(w *modelWorker, jobs []*modelJob) (garbage int) {
 	return garbage
 }
 
-// finish ends an attempt, if the job is still the one that was given out.
+// finish ends an attempt, if the worker still has that delivery of the job.
 func (m *model) finish(w *modelWorker, h handed, e queue.Completion, now int64) (changed bool) {
 	j := h.job
 	if j.place != inLine || j.worker != w.name || j.spot() != h.spot {
@@ -51,7 +51,7 @@ func (m *model) finish(w *modelWorker, h handed, e queue.Completion, now int64) 
 		m.bury(j, e.Reason)
 	case queue.AttemptRetry, queue.AttemptSnoozed:
 		event := "snoozed"
-		j.suspect = 0 // its handler came back
+		j.suspect = 0 // its handler returned
 		if e.Disposition == queue.AttemptRetry {
 			event = "failed"
 			j.fail(e.Reason)
@@ -76,7 +76,7 @@ func (j *modelJob) fail(reason string) {
 	j.errors = j.errors[max(0, len(j.errors)-10):]
 }
 
-// handBack puts an active job to the front.
+// handBack moves an active job to the front.
 func (m *model) handBack(j *modelJob) {
 	m.leave(j)
 	if j.cancelled {
@@ -94,7 +94,7 @@ func (m *model) close(w *modelWorker) {
 	}
 	w.row = false
 	if len(m.held(w)) > 0 {
-		w.alone = "none" // by its own will: nobody is suspected
+		w.alone = "none" // it did not crash: no job is quarantined
 		m.die(w)
 	}
 }
@@ -104,8 +104,8 @@ func (m *model) die(w *modelWorker) {
 	m.tombs = append(m.tombs, w)
 }
 
-// recover hands jobs of dead workers back, a hundred at most. expired are the
-// workers whose leases were found to have ended.
+// recover hands back at most 100 jobs of dead workers. expired are the workers whose
+// leases have expired.
 func (m *model) recover(crashes int, sweep bool, expired []*modelWorker) (want queue.RecoverResult) {
 	m.counts["lost_leases"] += len(expired)
 	dying := slices.Clone(expired)
@@ -139,7 +139,7 @@ func (m *model) recover(crashes int, sweep bool, expired []*modelWorker) (want q
 	return want
 }
 
-// crash notes that a job was held by a worker that died.
+// crash records that the worker of a job died.
 func (m *model) crash(w *modelWorker, j *modelJob, crashes int) (died bool) {
 	switch w.alone {
 	case "":

@@ -13,7 +13,7 @@ import (
 	"skidway/queue"
 )
 
-// payload is what a job of the benchmarks carries: 100 bytes.
+// payload is the args of a benchmark's job: 100 bytes.
 var payload = []byte(`{"pad":"` + strings.Repeat("x", 90) + `"}`)
 
 func plainInserts(n int) []queue.NewJob {
@@ -59,7 +59,7 @@ func BenchmarkEnqueueMany100(b *testing.B) {
 	perJob(b, 100*b.N)
 }
 
-// 64 goroutines a processor add single jobs; an operation is a job.
+// 64 goroutines per processor add single jobs; an operation is a job.
 func BenchmarkEnqueueParallel(b *testing.B) {
 	b.ReportAllocs()
 	client, _ := speedClient(b, redistest.DB(b))
@@ -75,7 +75,7 @@ func BenchmarkEnqueueParallel(b *testing.B) {
 	perJob(b, b.N)
 }
 
-// A worker takes 100 jobs and finishes them; an operation is such a batch.
+// A worker fetches 100 jobs and finishes them; an operation is such a batch.
 func BenchmarkFetchFinish100(b *testing.B) {
 	b.ReportAllocs()
 	client, q := speedClient(b, redistest.DB(b))
@@ -98,8 +98,7 @@ func BenchmarkFetchFinish100(b *testing.B) {
 	})
 }
 
-// The same commands with nothing around them: XREADGROUP, and one script with
-// XACK and XDEL.
+// The same commands without the rest: XREADGROUP, and one script with XACK and XDEL.
 func BenchmarkBareFetchFinish100(b *testing.B) {
 	b.ReportAllocs()
 	db := redistest.DB(b)
@@ -126,7 +125,7 @@ func BenchmarkBareFetchFinish100(b *testing.B) {
 	})
 }
 
-// stocked measures taking a hundred jobs at a time and keeps as many in stock.
+// stocked measures fetching 100 jobs at a time, and keeps 100 jobs in the queue.
 func stocked(b *testing.B, client *queue.Client, take func()) {
 	const stock = 200
 	inserts := plainInserts(100)

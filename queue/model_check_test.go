@@ -13,7 +13,7 @@ import (
 	"skidway/queue"
 )
 
-// Check compares all that Redis holds with the model, after every step.
+// Check compares the contents of Redis with the model, after every step.
 func (m *machine) Check(t *rapid.T) {
 	s := look(t, m.db, m.base)
 	m.seen = s
@@ -28,7 +28,7 @@ func (m *machine) Check(t *rapid.T) {
 	m.checkStreams(t, s)
 }
 
-// checkBooks needs no model: what was accepted is somewhere, or has ended.
+// checkBooks needs no model: every accepted job is in a state or has ended.
 func (m *machine) checkBooks(t *rapid.T, s *snapshot) {
 	foreign := 0
 	for _, j := range m.model.jobs {
@@ -95,7 +95,7 @@ func (m *machine) checkLines(t *rapid.T, s *snapshot) {
 	}
 }
 
-// checkFields compares what is stored of a job with the model's.
+// checkFields compares the stored fields of a job with the model's.
 func (m *machine) checkFields(t *rapid.T, j *modelJob, fields map[string]string, err error) {
 	if err != nil {
 		t.Fatalf("job %s: %v", j.id, err)
@@ -145,7 +145,7 @@ func (m *machine) checkFields(t *rapid.T, j *modelJob, fields map[string]string,
 	}
 }
 
-// near says that two times in ms are at most a second apart.
+// near reports whether two times in ms are at most a second apart.
 func near(a float64, b int64) bool { return math.Abs(a-float64(b)) <= 1000 }
 
 func (m *machine) checkDelayed(t *rapid.T, s *snapshot) {
@@ -229,7 +229,7 @@ func (m *machine) checkWorkers(t *rapid.T, s *snapshot) {
 	}
 }
 
-// checkBeside: what is kept beside jobs is gone when they are.
+// checkBeside checks that logs, progress and cancellations are deleted with their jobs.
 func (m *machine) checkBeside(t *rapid.T, s *snapshot) {
 	var noted, cancelled []string
 	for _, j := range m.model.jobs {
@@ -275,8 +275,8 @@ func (m *machine) checkStreams(t *rapid.T, s *snapshot) {
 	}
 }
 
-// byJob sorts events so that those of one job keep their order: within a batch
-// the jobs have none.
+// byJob sorts events by job, keeping the order of each job's events: the jobs of a batch
+// have no order.
 func byJob(events []string) []string {
 	sorted := slices.Clone(events)
 	slices.SortStableFunc(sorted, func(a, b string) int {

@@ -5,7 +5,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// MakeDue puts the time of a delayed job into the past.
+// MakeDue moves the time of a delayed job into the past.
 func (m *machine) MakeDue(t *rapid.T) {
 	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
 		j := pick(t, "delayed job", m.model.at(inDelayed))
@@ -27,7 +27,7 @@ func (m *machine) MoveDue(t *rapid.T) {
 	}
 }
 
-// ExpireKey lets the time of a unique key run out.
+// ExpireKey ends the duration of a unique key.
 func (m *machine) ExpireKey(t *rapid.T) {
 	key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
 	if held := m.model.unique[key]; held != nil && held.expires {
@@ -36,7 +36,7 @@ func (m *machine) ExpireKey(t *rapid.T) {
 	}
 }
 
-// Age lets the time of a dead or finished job run out.
+// Age ends the retention of a dead or finished job.
 func (m *machine) Age(t *rapid.T) {
 	where := rapid.SampledFrom([]place{inDead, inResults}).Draw(t, "where")
 	j := pick(t, "ended job", m.model.at(where))
@@ -45,14 +45,14 @@ func (m *machine) Age(t *rapid.T) {
 	m.redis(t, m.db.ZAddXX(ctx, m.base+key, redis.Z{Score: m.old(), Member: j.id}))
 }
 
-// Await lets somebody wait for the end of a job.
+// Await starts a wait for the end of a job.
 func (m *machine) Await(t *rapid.T) {
 	j := pick(t, "job", append(m.model.waiting(), m.model.at(inDelayed)...))
 	m.redis(t, m.db.ZAdd(ctx, m.base+"waited", redis.Z{Score: 1e15, Member: j.id}))
 	m.model.waited[j.id] = true
 }
 
-// Note keeps logs and progress beside an active job, or asks for its end.
+// Note adds logs and progress to an active job, or cancels it.
 func (m *machine) Note(t *rapid.T) {
 	j := pick(t, "active job", m.model.held(m.busy(t)))
 	if rapid.Bool().Draw(t, "cancel") {

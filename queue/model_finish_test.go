@@ -22,7 +22,7 @@ func (m *machine) Finish(t *rapid.T) {
 	for range rapid.IntRange(1, 5).Draw(t, "endings") {
 		h := pick(t, "job", recent)
 		same := func(other handed) bool { return other.job == h.job && other.spot == h.spot }
-		if i := slices.IndexFunc(ended, same); i >= 0 { // said twice, but not two things
+		if i := slices.IndexFunc(ended, same); i >= 0 { // the same completion twice is allowed
 			endings, ended = append(endings, endings[i]), append(ended, h)
 			continue
 		}
@@ -41,7 +41,7 @@ func (m *machine) Finish(t *rapid.T) {
 	m.finish(t, w, endings, ended)
 }
 
-// Work is what a worker does mostly.
+// Work fetches jobs and finishes them, as workers mostly do.
 func (m *machine) Work(t *rapid.T) {
 	m.only = m.worker(t)
 	defer func() { m.only = nil }()
@@ -50,7 +50,7 @@ func (m *machine) Work(t *rapid.T) {
 	m.Finish(t)
 }
 
-// FinishBatch ends many jobs of one line at once, while one of them is held.
+// FinishBatch finishes many jobs of one line at once, while one of them is held.
 func (m *machine) FinishBatch(t *rapid.T) {
 	w := m.worker(t)
 	if !w.row || m.model.paused {
@@ -77,7 +77,7 @@ func (m *machine) FinishBatch(t *rapid.T) {
 	m.finish(t, w, endings, ended)
 }
 
-// FinishAll ends all that a worker has, as pools do.
+// FinishAll finishes all jobs of a worker, as pools do.
 func (m *machine) FinishAll(t *rapid.T) {
 	w := m.busy(t)
 	as := queue.Disposition(rapid.IntRange(0, int(queue.AttemptReturned)).Draw(t, "as"))
@@ -110,7 +110,7 @@ func (m *machine) finish(t *rapid.T, w *modelWorker, endings []queue.Completion,
 	}
 }
 
-// Expire moves the end of a lease to long ago, or to a few ms from now.
+// Expire moves the end of a lease into the past, or to a few ms from now.
 func (m *machine) Expire(t *rapid.T) {
 	w := m.worker(t)
 	if !w.row {
@@ -123,7 +123,7 @@ func (m *machine) Expire(t *rapid.T) {
 	m.redis(t, m.db.ZAddXX(ctx, m.base+"leases", redis.Z{Score: end, Member: w.name}))
 }
 
-// Tamper makes away with the row of a worker that has jobs.
+// Tamper deletes the lease of a worker that has jobs.
 func (m *machine) Tamper(t *rapid.T) {
 	w := m.busy(t)
 	if !w.row || len(m.model.held(w)) == 0 || rapid.IntRange(0, 3).Draw(t, "really") > 0 {
@@ -145,7 +145,7 @@ func (m *machine) Close(t *rapid.T) {
 	m.orderTombs(t)
 }
 
-// orderTombs makes the times of deaths different.
+// orderTombs makes the times of deaths distinct.
 func (m *machine) orderTombs(t *rapid.T) {
 	for _, w := range m.model.tombs {
 		m.redis(t, m.db.ZAddXX(ctx, m.base+"tombs", redis.Z{Score: m.old(), Member: w.name}))
@@ -196,8 +196,8 @@ func (m *machine) Recover(t *rapid.T) {
 	m.orderTombs(t)
 }
 
-// Die lets a worker take jobs, run one of them alone and die; perhaps all others
-// die with it.
+// Die makes a worker fetch jobs, run one of them solo and die, sometimes with all other
+// workers.
 func (m *machine) Die(t *rapid.T) {
 	m.only = m.worker(t)
 	defer func() { m.only = nil }()

@@ -15,20 +15,20 @@ import (
 	"skidway/queue"
 )
 
-// The longest that one script may keep Redis from serving others. The aim is a
-// few milliseconds; a busy machine needs room.
+// The maximum time for which one script may block Redis. The aim is a few milliseconds;
+// a busy machine needs more.
 const longestScript = 50 * time.Millisecond
 
-func TestNoScriptHoldsRedisForLong(t *testing.T) {
+func TestNoScriptBlocksRedisForLong(t *testing.T) {
 	server := redistest.Start(t, "--slowlog-log-slower-than", "500", "--slowlog-max-len", "10000")
 	db := redistest.Open(t, server.URL(0))
 	client, q := speedClient(t, db)
 	add(t, client, plainInserts(10000))
 	base := db.Prefix() + ":{" + modelQueue + ":0}:"
 
-	// slowest runs a step and says for how long its longest script kept Redis,
-	// and what a script took of its processor on average: on a busy machine
-	// that differs, and only the latter is Redis's doing.
+	// slowest runs a step and returns how long its longest script blocked Redis,
+	// and the average processor time of a script: on a busy machine they differ,
+	// and only the latter depends on the script.
 	slowest := func(name string, step func()) {
 		t.Helper()
 		for _, reset := range [][]any{{"SLOWLOG", "RESET"}, {"CONFIG", "RESETSTAT"}} {
@@ -69,7 +69,7 @@ func TestNoScriptHoldsRedisForLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first call of a script has it compiled: that is not the claim.
+	// The first call of a script compiles it, which the claim leaves out.
 	for _, script := range []func() error{
 		func() error { _, err := q.MoveDue(ctx, "mover"); return err },
 		func() error { _, err := q.Recover(ctx, 0, false); return err },
@@ -150,7 +150,7 @@ var (
 	processorStat = regexp.MustCompile(`used_cpu_(?:user|sys)_main_thread:([0-9.]+)`)
 )
 
-// scriptCalls is how many scripts ran since the last reset.
+// scriptCalls returns the number of scripts that ran since the last reset.
 func scriptCalls(t testing.TB, db *rdb.DB) (calls int) {
 	return int(infoSum(t, db, "commandstats", evalStat))
 }

@@ -17,7 +17,7 @@ import (
 	"skidway/queue"
 )
 
-// thorough asks for many more runs (`make chaos`).
+// thorough requests many more runs (`make chaos`).
 var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
 
 func TestEveryJobIsInOneStateOrHasEndedOnce(t *testing.T) {
@@ -109,8 +109,8 @@ type machine struct {
 	seen   *snapshot // after the last step
 	leases map[*modelWorker]*queue.Lease
 	serial int
-	scores int          // given to what the test makes old
-	only   *modelWorker // who acts, where one is chosen already
+	scores int          // of what the test makes old
+	only   *modelWorker // the worker that acts, if it is already chosen
 }
 
 var ctx = context.Background()
@@ -121,7 +121,7 @@ func (m *machine) redis(t *rapid.T, cmd redis.Cmder) {
 	}
 }
 
-// old is a time long ago, later than those before.
+// old returns a time long ago, later than the previous ones.
 func (m *machine) old() float64 {
 	m.scores++
 	return float64(m.scores)
@@ -167,7 +167,7 @@ func (m *machine) insert(t *rapid.T) *modelJob {
 	return j
 }
 
-// accept compares what became of an insert with what the model says.
+// accept compares the result of adding a job with the model.
 func (m *machine) accept(t *rapid.T, j *modelJob, got queue.Result, now int64) {
 	var held *queue.DuplicateError
 	owner := m.model.owner(j.options)
@@ -218,7 +218,7 @@ func (m *machine) enqueueMany(t *rapid.T, jobs []*modelJob) {
 	}
 }
 
-// Foreign adds what other languages add by one command, or rubbish.
+// Foreign adds a job by one command, as other languages do, or a malformed entry.
 func (m *machine) Foreign(t *rapid.T) {
 	m.serial++
 	j := &modelJob{kind: "f", args: fmt.Sprint(m.serial), foreign: true}
@@ -239,7 +239,7 @@ func (m *machine) Foreign(t *rapid.T) {
 	m.model.add(j, nowMillis())
 }
 
-// TestModelReadsRecords keeps the oracle honest.
+// TestModelReadsRecords checks the model's own reader of records.
 func TestModelReadsRecords(t *testing.T) {
 	fields, err := recordFields("1n4:kind1:a4:kind1:b4:args0:")
 	if err != nil || fields["kind"] != "b" || fields["args"] != "" || fields["priority"] != "n" {

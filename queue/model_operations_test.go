@@ -10,8 +10,8 @@ import (
 	"skidway/queue"
 )
 
-// refused compares the error of an operation on a job that is for some states
-// only.
+// refused checks the error of an operation on a job in a state that the operation
+// doesn't allow.
 func (m *machine) refused(t *rapid.T, what string, j *modelJob, err error, states ...queue.State) bool {
 	want := error(nil)
 	switch {
@@ -26,7 +26,7 @@ func (m *machine) refused(t *rapid.T, what string, j *modelJob, err error, state
 	return want != nil
 }
 
-// anyJob draws a job, mostly one that is somewhere.
+// anyJob draws a job, mostly an existing one.
 func (m *machine) anyJob(t *rapid.T) *modelJob {
 	known := slices.DeleteFunc(slices.Clone(m.model.jobs), func(j *modelJob) bool { return j.garbage || j.aged })
 	there := slices.DeleteFunc(slices.Clone(known), func(j *modelJob) bool { return j.place == gone })
@@ -90,7 +90,7 @@ func (m *machine) Pause(t *rapid.T) {
 	}
 }
 
-// Bulk does something to all jobs of a state.
+// Bulk changes all jobs of a state.
 func (m *machine) Bulk(t *rapid.T) {
 	operations := map[string]struct {
 		call   func(state queue.State) (int, error)
@@ -138,7 +138,7 @@ func (m *machine) Bulk(t *rapid.T) {
 	}
 }
 
-// Look compares what people are shown with the model.
+// Look compares depth, counters and workers with the model.
 func (m *machine) Look(t *rapid.T) {
 	depth, err := m.queue.Depth(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func (m *machine) Look(t *rapid.T) {
 	}
 }
 
-// List reads what waits, in pages.
+// List reads the waiting jobs, in pages.
 func (m *machine) List(t *rapid.T) {
 	options := queue.ListOptions{Limit: rapid.IntRange(1, 30).Draw(t, "limit")}
 	var got, want []string

@@ -19,8 +19,7 @@ var lineNames = [...]string{
 	7: "low:returned", 8: "low:due", 9: "low:fresh",
 }
 
-// A snapshot is all that Redis holds of a queue, read without the code under
-// test.
+// A snapshot is the contents of a queue in Redis, read without the code under test.
 type snapshot struct {
 	lines     [len(lineNames)][]redis.XMessage
 	pending   [len(lineNames)]map[string]string // entry → worker
@@ -33,7 +32,7 @@ type snapshot struct {
 	signals                                                     int // to wake the mover
 }
 
-// look reads a queue. base is what its keys start with.
+// look reads a queue. base is the prefix of its keys.
 func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 	t.Helper()
 	ctx := context.Background()
@@ -55,7 +54,7 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 					s.consumers[consumer.Name] = true
 				}
 				for _, err := range []error{held.Err(), consumers.Err()} {
-					// A line that nobody has read from has no group.
+					// A line from which no worker has read has no group.
 					if err != nil && err != redis.Nil && !strings.Contains(err.Error(), "NOGROUP") && !strings.Contains(err.Error(), "no such key") {
 						return err
 					}
@@ -107,7 +106,7 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 	return s
 }
 
-// entryID says which job an entry is: what is in a fresh line doesn't choose.
+// entryID returns the id of the job in an entry: a fresh entry can't choose it.
 func entryID(line int, entry redis.XMessage) string {
 	if id, ok := entry.Values["id"].(string); ok && line%3 != 0 {
 		return id
@@ -115,7 +114,7 @@ func entryID(line int, entry redis.XMessage) string {
 	return lineNames[line][:1] + entry.ID
 }
 
-// entryFields gives the fields of an entry and those of the record in it.
+// entryFields returns the fields of an entry and those of the record in it.
 func entryFields(entry redis.XMessage) (map[string]string, error) {
 	fields := map[string]string{}
 	if record, ok := entry.Values["job"].(string); ok {
@@ -132,7 +131,7 @@ func entryFields(entry redis.XMessage) (map[string]string, error) {
 	return fields, nil
 }
 
-// recordFields reads a record as record.go states it, and its letter as
+// recordFields returns the fields of a record, see record.go, and its letter as
 // "priority".
 func recordFields(record string) (map[string]string, error) {
 	fields := map[string]string{}
@@ -158,8 +157,7 @@ func recordFields(record string) (map[string]string, error) {
 	return fields, nil
 }
 
-// accounted is how many jobs are in some state or have left the books, by
-// Redis's own account.
+// accounted returns how many jobs are in a state or have ended, according to Redis.
 func (s *snapshot) accounted() (n int) {
 	for _, entries := range s.lines {
 		n += len(entries)

@@ -10,7 +10,7 @@ import (
 	"skidway/queue"
 )
 
-// A place is where a job of the model is.
+// A place is the place of a job in the model.
 type place int
 
 const (
@@ -33,7 +33,7 @@ type modelJob struct {
 	place  place
 	line   int
 	entry  string // learned from Redis
-	worker string // who has it; "": it waits
+	worker string // that holds it; "": it waits
 	due    int64  // ms; within a second until it is learned
 	exact  bool   // due is learned
 	aged   bool   // in an archive for longer than it is kept
@@ -48,7 +48,7 @@ type modelJob struct {
 
 func (j *modelJob) letter() string { return j.options.Priority.String()[:1] }
 
-// first is the line before the first one of the job's priority.
+// first returns the line before the first one of the job's priority.
 func (j *modelJob) first() int { return map[string]int{"h": 0, "n": 3, "l": 6}[j.letter()] }
 
 func (j *modelJob) spot() string { return fmt.Sprintf("%d %s", j.line, j.entry) }
@@ -63,7 +63,7 @@ type modelWorker struct {
 	given  []handed
 }
 
-// A handed is a job as a worker got it, some time ago perhaps.
+// A handed is a job as a worker fetched it, possibly long ago.
 type handed struct {
 	got  *queue.Job
 	job  *modelJob
@@ -76,7 +76,7 @@ type heldKey struct {
 	expired bool
 }
 
-// A model is what a queue promises, in plain Go.
+// A model is the promise of a queue, in plain Go.
 type model struct {
 	lines   [len(lineNames)][]*modelJob
 	jobs    []*modelJob // all that ever were
@@ -98,7 +98,7 @@ type model struct {
 
 func nowMillis() int64 { return time.Now().UnixMilli() }
 
-// at lists the jobs in a place; those with a time in its order.
+// at returns the jobs in a place, sorted by time if they have one.
 func (m *model) at(where place) (jobs []*modelJob) {
 	for _, j := range m.jobs {
 		if j.place == where {
@@ -111,7 +111,7 @@ func (m *model) at(where place) (jobs []*modelJob) {
 	return jobs
 }
 
-// held lists what a worker has, in the order of lines and entries.
+// held returns the jobs of a worker, in the order of lines and entries.
 func (m *model) held(w *modelWorker) (jobs []*modelJob) {
 	for _, line := range m.lines {
 		for _, j := range line {
@@ -123,7 +123,7 @@ func (m *model) held(w *modelWorker) (jobs []*modelJob) {
 	return jobs
 }
 
-// waiting lists what waits, in the order in which it is given out.
+// waiting returns the waiting jobs, in the order in which they are delivered.
 func (m *model) waiting() (jobs []*modelJob) {
 	for _, line := range m.lines {
 		for _, j := range line {
@@ -145,7 +145,7 @@ func (m *model) tell(event string, j *modelJob, ended bool) {
 	}
 }
 
-// owner gives the job that keeps another one with these options out.
+// owner returns the job that holds the unique key of these options.
 func (m *model) owner(o queue.Options) string {
 	if held := m.unique[o.Unique.Key]; held != nil && !held.expired {
 		return held.owner
@@ -153,7 +153,7 @@ func (m *model) owner(o queue.Options) string {
 	return ""
 }
 
-// add accepts a job under the id that Redis gave it.
+// add adds a job with the id that Redis returned.
 func (m *model) add(j *modelJob, now int64) {
 	m.jobs = append(m.jobs, j)
 	o := j.options
@@ -191,7 +191,7 @@ func (m *model) enter(j *modelJob, line int) {
 	m.lines[line] = append(m.lines[line], j)
 }
 
-// leave takes a job out of its line.
+// leave removes a job from its line.
 func (m *model) leave(j *modelJob) {
 	m.lines[j.line] = slices.DeleteFunc(m.lines[j.line], func(other *modelJob) bool { return other == j })
 	j.worker, j.entry = "", ""
@@ -210,7 +210,7 @@ func (m *model) release(j *modelJob) {
 	}
 }
 
-// end takes a job out of the books. A key that is held for a duration stays.
+// end removes a job that has ended. A key that is held for a duration stays.
 func (m *model) end(j *modelJob, outcome, counter string) {
 	j.outcome, j.cancelled = outcome, false
 	if j.options.Unique.Scope != queue.ForDuration {
@@ -223,7 +223,7 @@ func (m *model) end(j *modelJob, outcome, counter string) {
 	case j.options.Retain > 0:
 		m.archive(j, inResults)
 		j.due = nowMillis() + j.options.Retain.Milliseconds()
-	case waited: // kept for those who were told, without its log
+	case waited: // kept for clients that wait, without its log
 		m.archive(j, inResults)
 		j.due, j.noted = nowMillis()+30_000, false
 	default:
@@ -231,7 +231,7 @@ func (m *model) end(j *modelJob, outcome, counter string) {
 	}
 }
 
-// bury puts a job among the dead.
+// bury adds a job to the dead ones.
 func (m *model) bury(j *modelJob, reason string) {
 	if j.options.Unique.Scope != queue.ForDuration {
 		m.release(j)
@@ -242,7 +242,7 @@ func (m *model) bury(j *modelJob, reason string) {
 	m.tell("dead", j, true)
 }
 
-// archive keeps a job and drops those that were kept for long enough.
+// archive keeps a job and drops expired ones.
 func (m *model) archive(j *modelJob, where place) (dropped int) {
 	for _, old := range m.at(where) {
 		if old.aged {
@@ -254,7 +254,7 @@ func (m *model) archive(j *modelJob, where place) (dropped int) {
 	return dropped
 }
 
-// move moves what is due.
+// move moves the due jobs.
 func (m *model) move(who string, now int64) (moved int, next *modelJob, mine bool) {
 	delayed := m.at(inDelayed)
 	for len(delayed) > 0 && delayed[0].due <= now && moved < 200 {
@@ -272,7 +272,7 @@ func (m *model) move(who string, now int64) (moved int, next *modelJob, mine boo
 	return moved, delayed[0], mine
 }
 
-// state is where people see a job.
+// state returns the state of a job.
 func (j *modelJob) state() queue.State {
 	switch {
 	case j.place == inLine && j.worker != "":
@@ -297,7 +297,7 @@ func (m *model) remove(j *modelJob) {
 	m.tell("deleted", j, true)
 }
 
-// cancel ends a job, or asks its worker to.
+// cancel ends a job, or requests that its worker ends it.
 func (m *model) cancel(j *modelJob) {
 	if j.state() == queue.Active {
 		j.cancelled = true
@@ -309,7 +309,7 @@ func (m *model) cancel(j *modelJob) {
 	m.end(j, "cancelled", "cancelled")
 }
 
-// revive lets a job run now.
+// revive moves a delayed or dead job to its line.
 func (m *model) revive(j *modelJob) {
 	if j.place == inDead {
 		if j.options.Unique.Key != "" && !j.foreign && j.options.Unique.Scope != queue.ForDuration {

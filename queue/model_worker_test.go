@@ -37,7 +37,7 @@ func (m *machine) Open(t *rapid.T) {
 	m.model.workers = append(m.model.workers, w)
 }
 
-// worker draws one, mostly one that lives.
+// worker draws a worker, mostly a living one.
 func (m *machine) worker(t *rapid.T) *modelWorker {
 	if m.only != nil {
 		return m.only
@@ -58,7 +58,7 @@ func (m *machine) busy(t *rapid.T) *modelWorker {
 	return m.worker(t)
 }
 
-// lost checks that a worker without a row is told so.
+// lost checks that calls of a worker without a lease are refused.
 func (m *machine) lost(t *rapid.T, w *modelWorker, err error) bool {
 	if w.row && err != nil || !w.row && !errors.Is(err, queue.ErrLeaseLost) {
 		t.Fatalf("worker %+v got %v", w, err)
@@ -85,7 +85,7 @@ func (m *machine) Beat(t *rapid.T) {
 	}
 }
 
-// redisMillis is the time of Redis in ms.
+// redisMillis returns the time of Redis in ms.
 func (m *machine) redisMillis(t *rapid.T) float64 {
 	now, err := m.db.Time(ctx).Result()
 	if err != nil {
@@ -94,8 +94,8 @@ func (m *machine) redisMillis(t *rapid.T) float64 {
 	return float64(now.UnixMilli())
 }
 
-// leaseEnds checks when a lease ends that was opened or prolonged since some time,
-// and returns the time of Redis.
+// leaseEnds checks the end of a lease that was opened or renewed after some time, and
+// returns the time of Redis.
 func (m *machine) leaseEnds(t *rapid.T, w *modelWorker, since float64) (now float64) {
 	end := m.db.ZScore(ctx, m.base+"leases", w.name)
 	m.redis(t, end)
@@ -144,7 +144,7 @@ func (m *machine) fetch(t *rapid.T, w *modelWorker, most, budget int) {
 	m.given(t, w, fetched, slices.DeleteFunc(waiting[:took], func(j *modelJob) bool { return j.garbage }), garbage)
 }
 
-// size is what the budget counts of a job: its args, or its fields.
+// size returns the bytes that Fetch counts for a job: its args, or its fields.
 func (m *machine) size(j *modelJob) (size int) {
 	for _, entry := range m.seen.lines[j.line] {
 		if entry.ID != j.entry {
@@ -160,8 +160,8 @@ func (m *machine) size(j *modelJob) (size int) {
 	return size
 }
 
-// nothingAfter checks that whoever waits at the marks misses nothing and is not
-// woken for nothing.
+// nothingAfter checks that a wait at the cursors misses no job and doesn't end without
+// one.
 func (m *machine) nothingAfter(t *rapid.T, marks []rdb.Mark) {
 	if len(marks) != len(lineNames)-1 {
 		t.Fatalf("got %d marks", len(marks))
@@ -177,7 +177,7 @@ func (m *machine) nothingAfter(t *rapid.T, marks []rdb.Mark) {
 	}
 }
 
-// given compares jobs that a worker got with those of the model.
+// given compares the jobs that a worker fetched with those of the model.
 func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.FetchResult, want []*modelJob, garbage int) {
 	if len(fetched.Jobs) != len(want) || fetched.Malformed != garbage {
 		t.Fatalf("got %d jobs and %d malformed ones, want %d and %d", len(fetched.Jobs), fetched.Malformed, len(want), garbage)

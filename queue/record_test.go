@@ -20,7 +20,7 @@ func FuzzRecord(f *testing.F) {
 		if job.setRecord(record) != nil {
 			return
 		}
-		// What was read is written and read again as the same.
+		// A record that was read is the same after writing and reading it.
 		again := Job{}
 		if err := again.setRecord(string(job.record())); err != nil {
 			t.Fatalf("%q was read, its record %q is not: %v", record, job.record(), err)
@@ -31,7 +31,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// stored is what of a job a record keeps.
+// stored returns the fields of a job that a record has.
 func stored(job Job) Job {
 	job.Ended, job.Outcome, job.Reason, job.Result = time.Time{}, "", "", nil
 	if job.Unique.Key == "" {
@@ -69,7 +69,7 @@ func TestRecordKeepsEveryField(t *testing.T) {
 	})
 }
 
-// A record inside a record, and that inside another, would be read without end.
+// Nested records could be read without end.
 func TestRecordsDoNotNest(t *testing.T) {
 	t.Parallel()
 	record := []byte("1n")

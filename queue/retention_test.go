@@ -14,7 +14,7 @@ import (
 	"skidway/queue"
 )
 
-// ended adds a job whose result is kept for an hour, and lets it succeed.
+// ended adds a job that succeeds and whose result is kept for an hour.
 func (d *fixture) ended(kind string) string {
 	d.Helper()
 	id := d.add(kind, queue.Options{Priority: queue.High, Retain: time.Hour})
@@ -24,7 +24,7 @@ func (d *fixture) ended(kind string) string {
 	return id
 }
 
-func TestRetentionBoundsWhatIsKept(t *testing.T) {
+func TestRetentionBoundsJobsAndBytes(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		for _, archive := range []struct {
@@ -97,7 +97,7 @@ func TestRetentionByAgeShortensResults(t *testing.T) {
 	})
 }
 
-func TestRetentionThatCannotBeIsRefused(t *testing.T) {
+func TestInvalidRetentionIsRefused(t *testing.T) {
 	t.Parallel()
 	d := setup(t, redistest.Open(t, "embedded:"))
 	for name, r := range map[string]queue.Retention{

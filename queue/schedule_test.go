@@ -60,7 +60,7 @@ func FuzzScheduleRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was read is added and read again as the same.
+		// A schedule that was read is the same after storing and reading it.
 		again, err := q.encodeSchedule(s)
 		if err != nil {
 			if errors.Is(err, ErrInvalid) {

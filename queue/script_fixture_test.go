@@ -54,7 +54,7 @@ func eachScriptCase(t *testing.T, db *rdb.DB, test func(f *scriptFixture, c scri
 	}
 }
 
-// prepare carries out lines, none of which may fail.
+// prepare executes lines; the test fails if one does.
 func (f *scriptFixture) prepare(lines ...string) {
 	f.Helper()
 	for _, line := range lines {
@@ -99,7 +99,7 @@ var (
 	timestamps     = regexp.MustCompile(`1\d{12}`)
 )
 
-// send carries out one line: a command of Redis, the call of a script, or jobs.
+// send executes one line: a command of Redis, the call of a script, or jobs to add.
 func (f *scriptFixture) send(line string) (string, error) {
 	var words []any
 	for _, word := range wordPattern.FindAllString(f.expandLine(line), -1) {
@@ -128,7 +128,7 @@ func integer(digits string) int {
 	return n
 }
 
-// expandLine replaces what stands for times and for several words.
+// expandLine replaces the placeholders for times and for several words.
 func (f *scriptFixture) expandLine(line string) string {
 	replace := func(pattern *regexp.Regexp, by func(found []string) string) {
 		line = pattern.ReplaceAllStringFunc(line, func(text string) string { return by(pattern.FindStringSubmatch(text)) })
@@ -145,7 +145,7 @@ func (f *scriptFixture) expandLine(line string) string {
 	return line
 }
 
-// expandWord replaces what stands for a key, a record, many bytes or the end of a
+// expandWord replaces the placeholders for a key, a record, many bytes or the end of a
 // line.
 func (f *scriptFixture) expandWord(word string) string {
 	if quoted, found := strings.CutPrefix(word, "'"); found {
@@ -199,7 +199,7 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// contents returns all that Redis holds of the queue, one reply a line.
+// contents returns the contents of the queue in Redis, one reply per line.
 func (f *scriptFixture) contents() string {
 	f.Helper()
 	base := strings.TrimSuffix(f.queue.keys[keyMeta], "meta")
@@ -252,5 +252,5 @@ func (f *scriptFixture) pipeline(keys []string, commands func(key string) [][]an
 	return replies
 }
 
-// withoutTimes replaces the times in a text, which differ from call to call.
+// withoutTimes replaces the times in a text, which differ between calls.
 func withoutTimes(text string) string { return timestamps.ReplaceAllString(text, "TIME") }

@@ -15,9 +15,8 @@ import (
 	"skidway/internal/redistest"
 )
 
-// A scriptCase is one call of a script: what is there before it, what it
-// replies, and what it changes. testdata/scripts/states.txt describes the files
-// of cases.
+// A scriptCase is one call of a script: the contents before it, its reply, and its
+// changes. testdata/scripts/states.txt describes the files of cases.
 type scriptCase struct {
 	claim string
 	given []string

@@ -51,7 +51,7 @@ func TestJobsThatFollowAreAddedWithTheSuccessOnly(t *testing.T) {
 	})
 }
 
-func TestJobThatFollowsMayHoldTheKeyThatItsForerunnerGivesBack(t *testing.T) {
+func TestJobThatFollowsMayTakeTheUniqueKeyOfItsPredecessor(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		key := queue.Unique{Key: "only one"}
@@ -71,7 +71,7 @@ func TestJobThatFollowsMayHoldTheKeyThatItsForerunnerGivesBack(t *testing.T) {
 	})
 }
 
-func TestJobWhoseFollowerIsTooLargeIsDeadWithTheReason(t *testing.T) {
+func TestJobIsDeadIfTheJobThatFollowsIsTooLarge(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	d := setup(t, db)
@@ -105,7 +105,7 @@ func TestJobsOfOtherQueuesFollowByForwarding(t *testing.T) {
 	})
 }
 
-func TestInvalidFollowersAreRefusedWithTheirPlace(t *testing.T) {
+func TestInvalidThenJobsAreRefusedWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	d := setup(t, redistest.DB(t))
 	deep := queue.Options{}
@@ -133,7 +133,7 @@ func TestInvalidFollowersAreRefusedWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestJobFromAnotherLanguageMayHaveFollowers(t *testing.T) {
+func TestJobFromAnotherLanguageMayHaveThenJobs(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		d.must(db.Do(t.Context(), "XADD", d.key("normal:fresh"), "*", "kind", "first", "args", "{}", "then", `[{"kind":"second","in":"1h"}]`).Err())
@@ -147,7 +147,7 @@ func TestJobFromAnotherLanguageMayHaveFollowers(t *testing.T) {
 	})
 }
 
-func TestInsertIsTheSameAfterJSON(t *testing.T) {
+func TestNewJobIsTheSameAfterJSON(t *testing.T) {
 	t.Parallel()
 	whole := queue.NewJob{Args: queue.Raw("email.send", []byte(`{"to":"a@example.com"}`)), Options: queue.Options{
 		Queue: "mail", Priority: queue.High, Delay: 90 * time.Second, MaxAttempts: 3, Timeout: time.Minute,
@@ -168,7 +168,7 @@ func TestInsertIsTheSameAfterJSON(t *testing.T) {
 	}
 }
 
-func TestWrongJSONOfAJobIsRefusedByItsName(t *testing.T) {
+func TestInvalidJSONOfAJobIsRefusedWithTheField(t *testing.T) {
 	t.Parallel()
 	for text, tells := range map[string]string{
 		`{"args":{}}`:                                     "kind",
@@ -187,9 +187,9 @@ func TestWrongJSONOfAJobIsRefusedByItsName(t *testing.T) {
 	}
 }
 
-// Anyone can write it into a queue: to read it again at each level took a worker
-// half a minute.
-func TestJobsThatFollowTooDeepAreReadOnceAndRefused(t *testing.T) {
+// Any client can write such a job: decoding each level again took a worker half a
+// minute.
+func TestTooDeepThenIsDecodedOnceAndRefused(t *testing.T) {
 	t.Parallel()
 	const depth = 4000
 	text := strings.Repeat(`{"kind":"k","then":[`, depth) + `{"kind":"k","args":"` + strings.Repeat("x", 800_000) + `"}` + strings.Repeat(`]}`, depth)
@@ -203,7 +203,7 @@ func TestJobsThatFollowTooDeepAreReadOnceAndRefused(t *testing.T) {
 	}
 }
 
-func FuzzInsertJSON(f *testing.F) {
+func FuzzNewJobJSON(f *testing.F) {
 	f.Add([]byte(`{"kind":"k","args":{},"in":"1s","then":[{"kind":"l","unique":"u","unique_for":"1h"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var i queue.NewJob
