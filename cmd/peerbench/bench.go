@@ -22,14 +22,14 @@ type bench struct {
 	client *asynq.Client
 }
 
-// newBench connects when first used.
+// newBench returns a bench, which connects when it is first used.
 func newBench(o options, db *database) *bench {
 	return &bench{options: o, db: db, client: asynq.NewClient(db.peer)}
 }
 
 func (b *bench) close() error { return b.client.Close() }
 
-// A step measures one or several of what can be chosen, on an empty database.
+// A step makes one or several measurements on an empty database.
 type step struct {
 	measures []string
 	run      func(*bench, context.Context, figures) error
@@ -53,7 +53,7 @@ func measurementNames() []string {
 	return names
 }
 
-// run measures everything that was chosen once, and adds it to f.
+// run makes all chosen measurements once, and adds the figures to f.
 func (b *bench) run(ctx context.Context, f figures, progress io.Writer) error {
 	for _, s := range steps() {
 		chosen := slices.DeleteFunc(slices.Clone(s.measures), func(name string) bool { return !b.chosen(name) })
@@ -73,7 +73,7 @@ func (b *bench) run(ctx context.Context, f figures, progress io.Writer) error {
 
 func (b *bench) chosen(name string) bool { return slices.Contains(b.figures, name) }
 
-// serve runs handle for every job until stop is called, which takes up to 1.5 s.
+// serve calls handle for every job until stop is called. stop takes up to 1.5 s.
 func (b *bench) serve(handle func(payload []byte)) (stop func(), err error) {
 	server := asynq.NewServer(b.db.peer, asynq.Config{Concurrency: b.concurrency, LogLevel: asynq.ErrorLevel})
 	err = server.Start(asynq.HandlerFunc(func(_ context.Context, t *asynq.Task) error {
@@ -86,7 +86,7 @@ func (b *bench) serve(handle func(payload []byte)) (stop func(), err error) {
 	return server.Shutdown, nil
 }
 
-// job makes the job with a number, which its payload begins with.
+// job returns a job whose payload begins with number.
 func (b *bench) job(number int) *asynq.Task {
 	payload := bytes.Repeat([]byte{'x'}, b.payload)
 	binary.BigEndian.PutUint64(payload, uint64(number))
@@ -95,8 +95,8 @@ func (b *bench) job(number int) *asynq.Task {
 
 func jobNumber(payload []byte) int { return int(binary.BigEndian.Uint64(payload)) }
 
-// produce enqueues n jobs, one a call, from all producers. choose is asked for
-// the options of each before its call; it may be nil.
+// produce enqueues n jobs, one per call, by all producers. choose returns the options
+// of a job just before its call; it may be nil.
 func (b *bench) produce(ctx context.Context, n int, choose func(number int) []asynq.Option) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -123,7 +123,7 @@ func (b *bench) produce(ctx context.Context, n int, choose func(number int) []as
 	return context.Cause(ctx)
 }
 
-// A countdown tells when so many handlers have ended.
+// A countdown closes done when a number of handlers has ended.
 type countdown struct {
 	left atomic.Int64
 	done chan struct{}

@@ -13,14 +13,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errInUse says that the database has keys, which measuring would delete.
+// errInUse is the error of a database with keys, which a measurement would delete.
 var errInUse = errors.New("the database is not empty")
 
-// A database is an empty logical database of a Redis server, ours while we
-// measure.
+// A database is an empty logical database of a Redis server.
 type database struct {
-	peer    asynq.RedisClientOpt // how asynq connects
-	client  *redis.Client        // how we look on
+	peer    asynq.RedisClientOpt // for asynq
+	client  *redis.Client        // for the measurements
 	version string
 }
 
@@ -65,7 +64,7 @@ func (db *database) check(ctx context.Context) error {
 	return nil
 }
 
-// info reads one section of what the server tells about itself.
+// info returns one section of the server's INFO.
 func (db *database) info(ctx context.Context, section string) (map[string]string, error) {
 	text, err := db.client.Info(ctx, section).Result()
 	if err != nil {
@@ -80,7 +79,7 @@ func (db *database) info(ctx context.Context, section string) (map[string]string
 	return values, nil
 }
 
-// number reads one number of a section.
+// number returns one number of a section.
 func (db *database) number(ctx context.Context, section, key string) (float64, error) {
 	values, err := db.info(ctx, section)
 	if err != nil {
@@ -93,8 +92,8 @@ func (db *database) number(ctx context.Context, section, key string) (float64, e
 	return n, nil
 }
 
-// empty deletes all keys before it returns, so that the next measurement does
-// not pay for it. It does so even when ctx has ended.
+// empty deletes all keys and waits for the end of it, so that it does not slow the next
+// measurement down. It does so even after ctx has ended.
 func (db *database) empty(ctx context.Context) error {
 	if err := db.client.Do(context.WithoutCancel(ctx), "FLUSHDB", "SYNC").Err(); err != nil {
 		return fmt.Errorf("empty database %d: %w", db.peer.DB, err)

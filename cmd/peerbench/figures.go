@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// figures holds what each run measured, by JSON key.
+// figures has the values of each run, by JSON key.
 type figures map[string][]float64
 
 func (f figures) add(key string, value float64) { f[key] = append(f[key], value) }
 
-// addPercentiles adds the median and the 99th percentile in milliseconds: the
-// smallest values that so many in a hundred do not exceed.
+// addPercentiles adds the median and the 99th percentile in milliseconds, by the
+// nearest-rank method.
 func (f figures) addPercentiles(key string, values []time.Duration) {
 	slices.Sort(values)
 	for _, p := range []int{50, 99} {
@@ -27,7 +27,7 @@ func (f figures) addPercentiles(key string, values []time.Duration) {
 	}
 }
 
-// writeJSON writes the median of each figure and what it was measured with.
+// writeJSON writes the median of each figure and the conditions of the measurement.
 func (f figures) writeJSON(out io.Writer, o options, redisVersion string) error {
 	values := map[string]any{
 		"peer": "asynq " + asynqVersion(), "redis": redisVersion, "processors": runtime.GOMAXPROCS(0),
@@ -73,7 +73,7 @@ func (f figures) writeTable(out io.Writer, o options, redisVersion string) error
 	return table.Flush()
 }
 
-// asynqVersion is the version that was built in.
+// asynqVersion returns the version of the module that is linked.
 func asynqVersion() string {
 	if build, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range build.Deps {

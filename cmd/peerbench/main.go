@@ -2,31 +2,28 @@
 // as `skidway bench queue` measures Skidway: same figures, same JSON keys, same
 // load. Run in turn on one machine, the two can be compared.
 //
-// It is a Go module of its own, so that who builds or imports Skidway does not
-// get asynq and what it depends on. Nothing of Skidway is used here; run it
-// from this folder:
+// It is a Go module of its own, so that Skidway does not depend on asynq and its
+// dependencies. It uses no code of Skidway. Run it from this folder:
 //
 //	go run . --redis unix:///run/redis.sock?db=9
 //	go run . --redis redis://127.0.0.1/9 --figures enqueue,drain --json
 //
-// The database must be empty and is empty again afterwards. Nothing else may use
-// the server meanwhile: memory and idle commands are counted by the server as a
-// whole.
+// The database must be empty, and is emptied afterwards. Nothing else should use the
+// server meanwhile: it counts memory and commands of all its clients.
 //
-// Asynq runs with its default settings but for the concurrency. What is measured:
+// Asynq runs with its default settings but for the concurrency. The measurements:
 //
-//	enqueue  calls a second of Client.Enqueue, one job a call, by all producers
-//	memory   growth of used_memory with all jobs waiting, for each job
-//	drain    jobs a second of one server when all of them wait at its start,
-//	         from Start to the end of the last handler, which does nothing
-//	steady   jobs a second when produced and drained at the same time, from
-//	         the first call to the end of the last handler
-//	pickup   from before Enqueue to the start of the handler on an idle server,
-//	         one job at a time, at any moment of asynq's polling
-//	late     how long after its time a delayed job starts, when --delayed of
-//	         them are due over one second, at any moment of asynq's polling
-//	idle     commands a second of a server that has nothing to do, those
-//	         inside scripts included
+//	enqueue  calls of Client.Enqueue per second, one job per call, by all producers
+//	memory   growth of used_memory per waiting job
+//	drain    jobs per second of one server when all jobs wait at its start, from
+//	         Start to the end of the last handler, which does nothing
+//	steady   jobs per second when they are added and drained at the same time,
+//	         from the first call to the end of the last handler
+//	pickup   time from Enqueue to the start of the handler on an idle server, for
+//	         single jobs at random times of asynq's polling interval
+//	late     time from when a delayed job is due to its start, when --delayed of
+//	         them are due over one second, at random times of the polling interval
+//	idle     commands per second of an idle server, including those of scripts
 package main
 
 import (
@@ -59,8 +56,8 @@ func main() {
 	}
 }
 
-// run measures what args ask for, writes the figures to out and what it is
-// doing to progress.
+// run parses args, measures, writes the figures to out and reports its steps to
+// progress.
 func run(ctx context.Context, args []string, out, progress io.Writer) (err error) {
 	o, err := parseOptions(args, progress)
 	if err != nil {
@@ -88,7 +85,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 	return f.writeTable(out, o, db.version)
 }
 
-// options is what the command line asks for.
+// options are the values of the flags.
 type options struct {
 	redis       string
 	jobs        int
@@ -104,10 +101,10 @@ type options struct {
 	json        bool
 }
 
-// A usageError says what is wrong with the command line.
+// A usageError is an error in the command line.
 type usageError struct{ error }
 
-// minPayload holds the number that tells delayed jobs apart.
+// minPayload is the size of the number that distinguishes delayed jobs.
 const minPayload = 8
 
 func parseOptions(args []string, help io.Writer) (options, error) {

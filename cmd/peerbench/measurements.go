@@ -56,8 +56,8 @@ func (b *bench) drainSince(ctx context.Context, started time.Time, f figures, ke
 	return nil
 }
 
-// steady starts the server when one job in a hundred was enqueued: had it
-// found nothing at its start, it would first sleep for about a second.
+// steady starts the server when one job in a hundred is enqueued: a server that finds no
+// job at its start sleeps for about a second.
 func (b *bench) steady(ctx context.Context, f figures) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -87,15 +87,15 @@ func (b *bench) steady(ctx context.Context, f figures) error {
 func perSecond(n int, took time.Duration) float64 { return float64(n) / took.Seconds() }
 
 const (
-	// An idle server of asynq looks for jobs each 0.5 to 1.5 s.
+	// An idle server of asynq polls for jobs every 0.5 to 1.5 s.
 	pollingSpan = 2 * time.Second
-	// It looks for delayed jobs that are due each 5 s.
+	// It polls for due delayed jobs every 5 s.
 	delayedSpan = 5 * time.Second
 )
 
-// pickup waits before each job, from not at all to longer than the server
-// sleeps: a job sent at once after another always meets the beginning of that
-// sleep, and would seem to wait twice as long as a job does on average.
+// pickup waits before each job, from 0 to longer than the server sleeps. A job right
+// after another one always arrives at the beginning of that sleep, and waits twice as
+// long as the average job.
 func (b *bench) pickup(ctx context.Context, f figures) error {
 	starts := make(chan time.Time, 1)
 	stop, err := b.serve(func([]byte) { starts <- time.Now() })
@@ -132,9 +132,9 @@ func (b *bench) pickupOne(ctx context.Context, starts <-chan time.Time) (time.Du
 	}
 }
 
-// late measures in rounds whose jobs are due at different moments between two
-// looks of the server. Asynq keeps whole seconds, so that some jobs may start
-// before their time: they count as less than nothing.
+// late measures in rounds, whose jobs are due at different times between two polls of
+// the server. Asynq rounds times to seconds, so some jobs start before their time: their
+// lateness is negative.
 func (b *bench) late(ctx context.Context, f figures) error {
 	r := lateRound{bench: b}
 	started := time.Now()
@@ -155,7 +155,7 @@ func (b *bench) late(ctx context.Context, f figures) error {
 	return nil
 }
 
-// A lateRound is one second's worth of delayed jobs.
+// A lateRound has delayed jobs that are due within one second.
 type lateRound struct {
 	*bench
 	mu    sync.Mutex
@@ -164,8 +164,8 @@ type lateRound struct {
 	all   *countdown
 }
 
-// run lets the first job be due at from, or so many looks of the server later
-// that there is time to enqueue them all before.
+// run enqueues the jobs, of which the first is due at from, or later by a multiple of
+// the polling interval if it takes longer to enqueue them.
 func (r *lateRound) run(ctx context.Context, from time.Time) ([]time.Duration, error) {
 	ready := time.Now().Add(time.Second + time.Duration(r.delayed)*50*time.Microsecond)
 	for from.Before(ready) {
@@ -203,13 +203,12 @@ func (r *lateRound) handle(payload []byte) {
 	r.all.tick()
 }
 
-// spread gives the moment of the i-th of n things that are spread evenly over a
-// span.
+// spread returns the time of the i-th of n events that are spread evenly over a span.
 func spread(span time.Duration, i, n int) time.Duration {
 	return span * time.Duration(i) / time.Duration(n)
 }
 
-// startup is how long a server may take to connect and announce itself.
+// startup bounds the time that a server takes to connect and register.
 const startup = 2 * time.Second
 
 // idle counts the commands of a server without jobs.
@@ -235,6 +234,6 @@ func (b *bench) idle(ctx context.Context, f figures) error {
 	if err != nil {
 		return err
 	}
-	f.add("idle_commands_per_s", (after-before-1)/took.Seconds()) // one was ours, asking before
+	f.add("idle_commands_per_s", (after-before-1)/took.Seconds()) // one was INFO
 	return nil
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startRedis starts a redis-server of the test's own, which ends with the test,
-// and gives the URL of its database.
+// startRedis starts a redis-server for one test and returns the URL of its database.
 func startRedis(t *testing.T) (string, *redis.Client) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "peerbench-") // t.TempDir may be too long for a socket

@@ -10,7 +10,7 @@ import (
 	"skidway/internal/rdb"
 )
 
-// debugCommand shows the inside of Skidway to those who work on it.
+// debugCommand returns the hidden command "debug".
 func debugCommand(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:     "debug",

@@ -17,8 +17,8 @@ func main() {
 	if runtime.GOOS == "linux" && os.Getpid() == 1 {
 		os.Exit(runAsInit())
 	}
-	// A reader that went away is an error like any other, told and with exit
-	// code 1, instead of a silent death by signal.
+	// A closed pipe is an error, with a message and exit code 1, instead of a silent
+	// end by a signal.
 	signal.Ignore(syscall.SIGPIPE)
 	logging.Disable() // the client's own log repeats what its errors say
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))

@@ -20,7 +20,7 @@ import (
 	"skidway/distribute/geo"
 )
 
-// run runs one command line and gives its exit code.
+// run runs one command line and returns its exit code.
 func run(args []string, stdout, stderr *os.File) int {
 	a := &cli.App{Out: stdout, Console: &cli.Console{Out: stderr, Terminal: term.IsTerminal(int(stderr.Fd()))}}
 	root := root(a)

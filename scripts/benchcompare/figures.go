@@ -10,15 +10,15 @@ import (
 	"text/tabwriter"
 )
 
-// A figure is better when it is larger, or when it is smaller.
+// The directions in which figures improve.
 const (
 	larger  = 1
 	smaller = -1
-	unused  = 0 // measures something else than Skidway, or is a setting
+	unused  = 0 // not a figure of Skidway, or a setting
 )
 
-// directions tells by the end of a figure's name, the first that fits, when the
-// figure is better.
+// directions has the direction of figures by the end of their names. The first match
+// counts.
 var directions = []struct {
 	suffix    string
 	direction int
@@ -37,7 +37,7 @@ var directions = []struct {
 	{"concurrency", unused}, {"lines_per_file", unused}, {"messages", unused}, {"senders", unused}, {"members", unused},
 }
 
-// direction returns when the figure of that name is better.
+// direction returns the direction in which the figure with that name improves.
 func direction(name string) (int, error) {
 	if strings.HasPrefix(name, "bare_") || strings.HasPrefix(name, "stream_") {
 		return unused, nil
@@ -63,7 +63,7 @@ func collect(figures map[string]float64, prefix string, object map[string]any) e
 			if d != unused {
 				figures[prefix+" "+name] = value
 			}
-		case []any: // of groups of some number of members
+		case []any: // groups, by their number of members
 			for _, group := range value {
 				group := group.(map[string]any)
 				if err := collect(figures, fmt.Sprintf("%s of %v", prefix, group["members"]), group); err != nil {
@@ -75,8 +75,8 @@ func collect(figures map[string]float64, prefix string, object map[string]any) e
 	return nil
 }
 
-// losses returns by how many per cent each value of head is worse than the one
-// of base that was measured beside it.
+// losses returns by how many per cent each value of head is worse than the value of
+// base in the same pair.
 func losses(base, head []float64, direction int) []float64 {
 	losses := make([]float64, len(base))
 	for i := range base {
@@ -87,9 +87,9 @@ func losses(base, head []float64, direction int) []float64 {
 	return losses
 }
 
-// interval returns the median of values, and the narrowest interval between two
-// of them, equally far from the ends, that holds the median of what they are
-// samples of with a probability of at least 95 %.
+// interval returns the median of values, and a confidence interval of at least 95 % for
+// the median of their distribution. Its ends are values with the same rank from both
+// ends.
 func interval(values []float64) (low, median, high float64) {
 	values = slices.Sorted(slices.Values(values))
 	n := len(values)
@@ -106,7 +106,8 @@ func interval(values []float64) (low, median, high float64) {
 	return values[k-1], median, values[n-k]
 }
 
-// report prints a row for each figure and fails if one is worse than it may be.
+// report prints a row for each figure and returns an error if one exceeds the maximum
+// loss.
 func report(w io.Writer, results map[string][2][]float64, maxLoss float64) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "FIGURE\tBASE\tHEAD\tLOSS %\t95 % INTERVAL\t\t")
@@ -114,7 +115,7 @@ func report(w io.Writer, results map[string][2][]float64, maxLoss float64) error
 	compared := 0
 	for _, name := range slices.Sorted(maps.Keys(results)) {
 		base, head := results[name][0], results[name][1]
-		if len(base) != len(head) { // only one of the commits measures it
+		if len(base) != len(head) { // only one of the commits has this figure
 			continue
 		}
 		compared++

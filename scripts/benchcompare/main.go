@@ -1,5 +1,5 @@
-// Benchcompare builds two commits and measures them in turn on one Redis of its
-// own with `bench queue`, `bench logs` and `bench chat`. It fails if a figure of
+// Benchcompare builds two commits and measures them in turn on one new Redis with
+// `bench queue`, `bench logs` and `bench chat`. It fails if a figure of
 // the second is worse: if the median of its losses exceeds -max-loss per cent
 // and the 95 % interval of that median excludes zero.
 //
@@ -35,8 +35,8 @@ var (
 	}
 )
 
-// minPairs is the fewest pairs. With ten, the interval of the median leaves out
-// the lowest and the highest.
+// minPairs is the smallest number of pairs. With ten, the interval of the median leaves
+// out the lowest and the highest value.
 const minPairs = 10
 
 func main() {
@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 	results := map[string][2][]float64{}
 	for pair := range *pairs {
 		for turn := range 2 {
-			side := (pair + turn) % 2 // each goes first as often as the other
+			side := (pair + turn) % 2 // each side goes first equally often
 			for _, bench := range slices.Sorted(maps.Keys(benches)) {
 				fmt.Fprintf(os.Stderr, "pair %d of %d: bench %s of %s\n", pair+1, *pairs, bench, []string{*base, *head}[side])
 				figures, err := measure(ctx, filepath.Join(folder, fmt.Sprint(side), "skidway"), bench, "unix://"+socket)
@@ -98,7 +98,7 @@ func run(ctx context.Context) error {
 	return report(os.Stdout, results, *maxLoss)
 }
 
-// build builds skidway as it was at a commit.
+// build builds skidway at a commit.
 func build(ctx context.Context, commit, folder string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Mutate applies the changes of mutations.txt, each of which breaks one rule of
-// the code, one at a time to a copy of this tree, and runs the tests of the
-// packages that own the code. It fails if the tests pass with a change made, if
-// a change does not build, or if its place is lost.
+// Mutate applies the changes of mutations.txt, each of which breaks one rule of the
+// code, one at a time to a copy of this tree, and runs the tests of the packages that
+// own the code. It fails if the tests pass with a change, if a change does not build, or
+// if the code that it replaces is not found.
 //
 //	go run ./scripts/mutate [-only ID,...] [-jobs N] [-limit DURATION] [-v]
 package main
@@ -31,7 +31,7 @@ const (
 	noticed  = "noticed"
 	survived = "SURVIVED"
 	lost     = "PLACE LOST"
-	broken   = "NO BUILD" // the change is not valid Go or Lua: that tests fail means nothing
+	broken   = "NO BUILD" // the change is not valid Go or Lua, so a failing test proves nothing
 	timedOut = "TIMED OUT"
 )
 
@@ -96,7 +96,7 @@ func run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// copyTree copies the files that git knows or would add, as they are now.
+// copyTree copies the files that git tracks or would add, with their current content.
 func copyTree(ctx context.Context, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
@@ -107,8 +107,8 @@ func copyTree(ctx context.Context, to string) error {
 	return c.Run()
 }
 
-// testAll tests the mutations in the copies of the tree, prints what becomes of
-// each, and returns how often each result came.
+// testAll tests the mutations in the copies of the tree, prints the result of each, and
+// returns how often each result came.
 func testAll(ctx context.Context, copies []string, mutations []mutation) map[string]int {
 	counts := map[string]int{}
 	var mu sync.Mutex // of counts and the output
@@ -137,7 +137,7 @@ func testAll(ctx context.Context, copies []string, mutations []mutation) map[str
 	return counts
 }
 
-// test makes the change in the copy in folder, tests it, and takes it back.
+// test makes the change in the copy in folder, runs the tests, and reverts it.
 func (m mutation) test(ctx context.Context, folder string) (result, detail string) {
 	files, err := m.apply(folder)
 	for name, changed := range files {
@@ -161,7 +161,7 @@ func (m mutation) test(ctx context.Context, folder string) (result, detail strin
 
 var failedTest = regexp.MustCompile(`--- FAIL: \S+`)
 
-// judge returns what the output of tests that failed means.
+// judge returns the result that the output of failed tests means.
 func judge(output string) (result, detail string) {
 	switch {
 	case strings.Contains(output, "[build failed]"), strings.Contains(output, "Error compiling script"):

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// mutation is a change of the code that breaks one rule.
+// A mutation is a change of the code that breaks one rule.
 type mutation struct {
 	id, meaning   string
 	packages      []string // whose tests must notice it
 	substitutions []substitution
 }
 
-// substitution replaces the single place of a file where a text occurs.
+// A substitution replaces the only occurrence of a text in a file.
 type substitution struct {
 	file              string
 	replaced, written []string // lines
@@ -24,7 +24,7 @@ type substitution struct {
 // parse reads a list of mutations. Its format is explained at its head.
 func parse(list string) ([]mutation, error) {
 	var mutations []mutation
-	var m *mutation // the one that the line belongs to
+	var m *mutation // the mutation that the line belongs to
 	var s *substitution
 	file := ""
 	for i, line := range strings.Split(list, "\n") {
@@ -60,7 +60,7 @@ func parse(list string) ([]mutation, error) {
 	return mutations, nil
 }
 
-// apply returns the files below folder as m changes them, by path.
+// apply returns the content of the files below folder that m changes, by path.
 func (m mutation) apply(folder string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, s := range m.substitutions {
@@ -82,7 +82,7 @@ func (m mutation) apply(folder string) (map[string]string, error) {
 	return files, nil
 }
 
-// pattern matches the replaced text with any white space for white space.
+// pattern returns an expression for the replaced text with any white space.
 func (s substitution) pattern() *regexp.Regexp {
 	words := strings.Fields(strings.Join(s.replaced, "\n"))
 	for i, word := range words {

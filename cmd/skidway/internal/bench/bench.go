@@ -56,7 +56,7 @@ func (r *rig) addFlags(c *cobra.Command) {
 var errBenchStopped = errors.New("stopped before the end, so there are no figures")
 
 // run connects, calls open, calls measure for each run, and returns the name of the
-// server, for what is printed.
+// server.
 func (r *rig) run(ctx context.Context, open func() error, measure func(context.Context) error) (server string, err error) {
 	if err := r.connect(ctx); err != nil {
 		return "", err
@@ -235,8 +235,8 @@ type figures map[string][]float64
 
 func (f figures) add(key string, value float64) { f[key] = append(f[key], value) }
 
-// addPercentiles adds the median and the 99th percentile in milliseconds: the
-// smallest values that so many in a hundred do not exceed.
+// addPercentiles adds the median and the 99th percentile in milliseconds, by the
+// nearest-rank method.
 func (f figures) addPercentiles(key string, values []time.Duration) {
 	slices.Sort(values)
 	for _, p := range []int{50, 99} {

@@ -126,9 +126,12 @@ func (b *chatBench) measure(ctx context.Context) error {
 			return fmt.Errorf("measure a stream of %d: %w", n, err)
 		}
 	}
-	for _, measure := range []func(context.Context) error{b.measureMailbox, b.measureConversation, b.measureRoom} {
-		if err := measure(ctx); err != nil {
-			return err
+	for _, one := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"mailbox", b.measureMailbox}, {"conversation", b.measureConversation}, {"room", b.measureRoom}} {
+		if err := one.measure(ctx); err != nil {
+			return fmt.Errorf("measure a %s: %w", one.name, err)
 		}
 	}
 	return nil

@@ -138,7 +138,7 @@ func (b *chatBench) deleteLists(ctx context.Context, names []string) error {
 
 func (b *chatBench) measureMailbox(ctx context.Context) error {
 	mail := mailbox.NewClient(b.db)
-	err := b.rates(ctx, b.figures, "mailbox_", 1,
+	return b.rates(ctx, b.figures, "mailbox_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := mail.Send(ctx, chatID, "ann", b.content())
 			return err
@@ -147,15 +147,11 @@ func (b *chatBench) measureMailbox(ctx context.Context) error {
 			messages, err := mail.Take(ctx, chatID, benchPage)
 			return len(messages), err
 		})
-	if err != nil {
-		return fmt.Errorf("measure a mailbox: %w", err)
-	}
-	return nil
 }
 
 func (b *chatBench) measureConversation(ctx context.Context) error {
 	pair := conversation.NewClient(b.db, &conversation.Config{Keep: uint64(b.messages), MaxUnread: uint64(b.messages)})
-	err := b.rates(ctx, b.figures, "conversation_", 1,
+	return b.rates(ctx, b.figures, "conversation_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := pair.Send(ctx, "ann", "bob", b.content())
 			return err
@@ -164,10 +160,6 @@ func (b *chatBench) measureConversation(ctx context.Context) error {
 			page, err := pair.Read(ctx, "bob", "ann", benchPage)
 			return len(page.Messages), err
 		})
-	if err != nil {
-		return fmt.Errorf("measure a conversation: %w", err)
-	}
-	return nil
 }
 
 func (b *chatBench) measureRoom(ctx context.Context) error {
@@ -191,7 +183,7 @@ func (b *chatBench) measureRoom(ctx context.Context) error {
 			return len(news.Messages), err
 		})
 	if err != nil {
-		return fmt.Errorf("measure a room: %w", err)
+		return err
 	}
 	return rooms.Delete(ctx, pass)
 }

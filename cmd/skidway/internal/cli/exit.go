@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/chat"
 	"skidway/internal/rdb"
@@ -69,3 +70,21 @@ func InvalidAsUsage(err error) error {
 
 // Unreachable reports whether a command failed because Redis could not be reached.
 func Unreachable(err error) bool { return ExitCode(&actionError{err}) == ExitUnreachable }
+
+// WithHint returns the text of an error of the library, with what the user of
+// the command can do about it.
+func WithHint(err error) string {
+	text := err.Error()
+	var unreachable *skidway.UnreachableError
+	var tooLarge *distribute.TooLargeError
+	var settings *distribute.SettingsError
+	switch {
+	case errors.As(err, &unreachable):
+		text += " (is it running? --redis, SKIDWAY_REDIS or REDIS_URL say where)"
+	case errors.As(err, &tooLarge):
+		text += fmt.Sprintf(": ship it with --window %dMiB or more, or split the file", tooLarge.Need>>20+1)
+	case errors.As(err, &settings):
+		text += ": use its settings, or another --subscriber"
+	}
+	return text
+}
