@@ -10,8 +10,18 @@ import (
 	"skidway"
 )
 
-// DefaultMaxPayload is the default of [Config.MaxPayload].
-const DefaultMaxPayload = 1 << 20
+// Defaults and bounds.
+const (
+	DefaultQueue      = "default"
+	DefaultMaxPayload = 1 << 20   // bytes, see [Config.MaxPayload]
+	MaxListLimit      = 1000      // jobs of one [Page]
+	MaxEvents         = 1_000_000 // events that a queue keeps
+
+	// FromNow is the cursor for [Queue.Events] after the latest event.
+	FromNow = "$"
+
+	defaultListLimit = 100
+)
 
 // Config of a [Client]. The zero value is ready to use.
 type Config struct {

@@ -21,6 +21,9 @@ var (
 	// not retained, it was deleted, or it never existed.
 	ErrNoJob = errors.New("no such job: it has finished, was deleted or never was")
 
+	// ErrNoSchedule: the queue has no schedule with this name.
+	ErrNoSchedule = errors.New("no such schedule")
+
 	// ErrState: the operation is not possible in the state of the job.
 	ErrState = errors.New("the job is in another state")
 )

@@ -36,9 +36,6 @@ const (
 	EventDeleted   EventKind = "deleted"
 )
 
-// MaxEvents is the maximum number of events that a queue keeps.
-const MaxEvents = 1_000_000
-
 // KeepEvents makes the queue keep about the latest maxEvents events of its jobs, at
 // most [MaxEvents]. The default is zero, which keeps none and drops those that were
 // kept. An event takes about 60 bytes and makes each change of a job more expensive.
@@ -53,9 +50,6 @@ func (q *Queue) KeepEvents(ctx context.Context, maxEvents int) error {
 	_, err := q.run(ctx, eventsScript, maxEvents)
 	return err
 }
-
-// FromNow is the cursor for [Queue.Events] after the latest event.
-const FromNow = "$"
 
 // maxEventsRead is the maximum number of events that one call returns.
 const maxEventsRead = 500

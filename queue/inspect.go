@@ -86,12 +86,6 @@ func scoreTime(score string) time.Time {
 	return time.UnixMilli(int64(ms))
 }
 
-// defaultListLimit and MaxListLimit bound a [Page].
-const (
-	defaultListLimit = 100
-	MaxListLimit     = 1000
-)
-
 // ListOptions select the jobs of a [Page]. The zero value selects the first 100 jobs
 // of all kinds.
 type ListOptions struct {

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// DefaultQueue is the name of the queue of jobs that name none.
-const DefaultQueue = "default"
-
 // Options of a job. The zero value: run as soon as possible, in [DefaultQueue], at
 // Normal priority.
 type Options struct {

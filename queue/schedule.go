@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// ErrNoSchedule: the queue has no schedule of that name.
-var ErrNoSchedule = errors.New("no such schedule")
-
 // A Firing is one time at which a schedule fired.
 type Firing struct {
 	Due    time.Time // the time of the schedule

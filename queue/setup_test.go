@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"skidway/internal/rdb"
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
@@ -122,3 +123,5 @@ func soon(t testing.TB) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+func TestMain(m *testing.M) { redistest.Main(m) }

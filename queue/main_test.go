@@ -1,9 +1,0 @@
-package queue_test
-
-import (
-	"testing"
-
-	"skidway/internal/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.Main(m) }
