@@ -1,7 +1,6 @@
-// Package chat has what all messages that wait for their readers have in common.
-// The receiver pulls, at its own pace, and misses nothing that was sent while it
-// was away. There are four structures, for as many ways in which people talk,
-// each in a package of its own:
+// Package chat has the types that four kinds of messaging share. In each of them
+// messages wait in Redis until their receiver pulls them, so a receiver that was
+// away misses nothing. Each kind is a package of its own:
 //
 //	               between                  a call takes                     guarantee
 //	group          many members             Send, Ack: one script, however   each member gets each message, in
@@ -12,18 +11,18 @@
 //	conversation   two people               Send, Read, Ack, History: one    one history; counts of unread
 //	                                        script; Unread of all: a round   messages exact under any
 //	                                        trip a hundred                   interleaving; bounded
-//	room           people in a place        one script for nearly every      all see the same, in order, and who
-//	                                        call                             took back what; it ends by itself
+//	room           people in a place        one script for nearly every      all see the same, in order, with
+//	                                        call                             retractions; it ends by itself
 //
 // Every operation on one chat, box, pair or room is one atomic step on one slot of
-// a Redis Cluster, and takes no lock. Waiting is a blocked read, which costs Redis
-// nothing; what is delivered is always read by a script that looks first.
+// a Redis Cluster, without locks. A waiting call is a blocked read, which costs
+// Redis nothing; after it, a script reads the messages.
 //
-// A message has a [Content]: a body, a type and a URL. What is too big for a message
-// lies elsewhere, and the message says where.
+// A message has a [Content]: a body, a type and a URL. Large data is stored
+// elsewhere, and the URL points to it.
 //
 // Names are 1 to 200 bytes of UTF-8 without control characters and without braces.
-// They are claims: whoever can use the Redis can speak as anybody. Every key starts
-// with the prefix of the database; braces in keys are hash tags. Times are
+// They are claims: any client of the Redis can send under any name. Every key
+// starts with the prefix of the database; braces in keys are hash tags. Times are
 // milliseconds of Redis's clock.
 package chat

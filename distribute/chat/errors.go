@@ -5,30 +5,28 @@ import (
 	"fmt"
 )
 
-// Errors that callers can match with errors.Is. The packages of the four
-// structures have more of their own.
+// Errors to match with errors.Is. The four packages below have more of their own.
 var (
-	// ErrNoChat says that no group chat has this id: it was never created, was
-	// deleted, or ended with its last member.
+	// ErrNoChat: no group chat has this id. It was never created, was deleted,
+	// or ended with its last member.
 	ErrNoChat = errors.New("there is no such chat: create it first")
 
-	// ErrExists says that the id of a group chat, or the name of a room, is
-	// taken.
+	// ErrExists: the id of a group chat, or the name of a room, is taken.
 	ErrExists = errors.New("it exists already: choose another name, or join it")
 
-	// ErrNotMember says that whoever acts is not in the group chat.
+	// ErrNotMember: the caller's name is not a member of the group chat.
 	ErrNotMember = errors.New("not a member of this chat: join it first")
 
-	// ErrFull says that a mailbox holds as many messages as it may, or a
-	// conversation as many that were not read, or a room as many people.
+	// ErrFull: a mailbox has its maximum of messages, a conversation of unread
+	// messages, or a room of people.
 	ErrFull = errors.New("it is full")
 
-	// ErrNoMessage says that no message with this id can be read: it was never
-	// sent, or is gone.
+	// ErrNoMessage: no message with this id can be read. It was never sent, or
+	// is deleted.
 	ErrNoMessage = errors.New("there is no such message")
 )
 
-// InvalidError says which argument can't be used, and why.
+// InvalidError is the error for an invalid argument.
 type InvalidError struct {
 	Field  string // "chat", "member", "sender", "body", "type", "url", …
 	Value  string // empty for a body, a password, a key
@@ -43,16 +41,15 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("%s %.80q: %s", e.Field, e.Value, e.Reason)
 }
 
-// FormatError says that a newer release wrote this chat, in a way that this
-// one does not know.
+// FormatError is the error for a chat that a newer release wrote, in a format
+// that this one does not know.
 type FormatError struct{ Version string }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("it has format version %.20q, this release knows version 1: use the release that wrote it, or a newer one", e.Version)
 }
 
-// CorruptError says that something in Redis is not what these packages write
-// there.
+// CorruptError is the error for data in Redis that these packages did not write.
 type CorruptError struct {
 	Where  string // a field of the chat, or the id of an entry of its log
 	Reason string

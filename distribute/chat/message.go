@@ -2,59 +2,58 @@ package chat
 
 import "time"
 
-// Bounds of messages, and of what one call moves.
+// Bounds of messages and of single calls.
 const (
-	// MaxBody is the most bytes that the body of a message to a group or a
-	// mailbox may have.
+	// MaxBody is the maximum size of the body of a message to a group or a
+	// mailbox, in bytes.
 	MaxBody = 1 << 20
 
-	// MaxText is the most bytes that the body of a message to a conversation or
-	// a room may have.
+	// MaxText is the maximum size of the body of a message to a conversation or
+	// a room, in bytes.
 	MaxText = 1 << 16
 
-	// MaxType and MaxURL are the most bytes of a message's type and URL.
+	// MaxType and MaxURL are the maximum sizes of a type and a URL, in bytes.
 	MaxType = 64
 	MaxURL  = 2048
 
-	// MaxName is the most bytes that the id of a chat or the name of a member
-	// may have.
+	// MaxName is the maximum size of the id of a chat and the name of a member,
+	// in bytes.
 	MaxName = 200
 
-	// MaxMessages is the most messages that one call returns for a chat.
+	// MaxMessages is how many messages of one chat a call returns at most.
 	MaxMessages = 500
 
-	// DefaultMessages is how many it returns when the limit is zero.
+	// DefaultMessages is how many it returns if the limit is zero.
 	DefaultMessages = 100
 )
 
-// Types of messages that are known here. Any other name may be used between
-// people who agree on it, except in a room.
+// Known types of messages. Except in a room, applications may use any other name.
 const (
-	TypeText  = "text"  // what "" means, too
-	TypeImage = "image" // these three have a URL, and at most a caption as body
+	TypeText  = "text"  // the same as ""
+	TypeImage = "image" // these three have a URL, and may have a caption as body
 	TypeAudio = "audio"
 	TypeVideo = "video"
 )
 
-// A Content is what a message carries. It has a body, a URL, or both.
+// A Content is the payload of a message. It has a body, a URL, or both.
 type Content struct {
 	Body []byte // any bytes
-	Type string // what the message is; "" is a text
-	URL  string // where to find what is too big for a message, or ""
+	Type string // "" is TypeText
+	URL  string // of data that is too large for a message, or ""
 }
 
-// Text returns the content that is just a text.
+// Text returns a content that is a text.
 func Text(body string) Content { return Content{Body: []byte(body)} }
 
-// A Message is one that was sent.
+// A Message is a message that was sent.
 type Message struct {
-	ID     uint64    // 1, 2, 3… within its chat
-	Sender string    // who sent it
-	Time   time.Time // when Redis took it, to the millisecond
+	ID     uint64 // 1, 2, 3… within its chat
+	Sender string
+	Time   time.Time // when Redis stored it, in whole milliseconds
 	Content
 
-	// Err is a *[CorruptError] when the entry in Redis can't be read. The
-	// other fields then hold what could be made out. Such a message is
-	// skipped by acknowledging it like any other.
+	// Err is a *[CorruptError] if the entry in Redis can't be parsed. The other
+	// fields then have the parts that could be. To skip such a message,
+	// acknowledge it like any other.
 	Err error
 }

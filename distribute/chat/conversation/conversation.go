@@ -30,18 +30,17 @@ var (
 	deleteScript  = scripts.Idempotent("delete", "delete the conversation")
 )
 
-// keys names the keys of conversations. Names in braces are hash tags: all keys
-// of one pair lie on one slot of a Redis Cluster. Names of people have no braces.
+// keys builds the keys of conversations. The pair in braces is a hash tag: all keys
+// of one pair lie on one slot of a Redis Cluster. Names have no braces.
 type keys struct{ prefix string }
 
-// all returns the keys that every script is handed: the pair itself (hash) and
-// its log (stream).
+// all returns the keys of every script: the pair itself (hash) and its log
+// (stream).
 func (k keys) all(p pair) []string { return []string{k.prefix + ":dm:{" + p.String() + "}", k.log(p)} }
 
 func (k keys) log(p pair) string { return k.prefix + ":dm:{" + p.String() + "}:log" }
 
-// peers returns the keys of the list of people that a person has a conversation
-// with.
+// peers returns the keys of the list of a person's conversation partners.
 func (k keys) peers(person string) []string {
 	tag := k.prefix + ":person:{" + person + "}"
 	return []string{tag + ":peers", tag + ":wake"}
@@ -52,10 +51,10 @@ type pair struct{ first, second string }
 
 func pairOf(a, b string) pair { return pair{min(a, b), max(a, b)} }
 
-// escape keeps names apart that a '/' joins.
+// escape makes names that contain a '/' unambiguous.
 var escape = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// String returns a name that no other pair has.
+// String returns the unique name of the pair.
 func (p pair) String() string { return escape.Replace(p.first) + "/" + escape.Replace(p.second) }
 
 // Defaults of [Config].
@@ -64,28 +63,24 @@ const (
 	DefaultMaxUnread = 10_000
 )
 
-// A Config says how much history conversations have. It is not
-// kept in Redis: each message that is sent applies that of its sender. The zero
-// value is ready to use.
+// A Config bounds the history of conversations. It is not stored in Redis: each
+// Send applies that of its client. The zero value is ready to use.
 type Config struct {
-	// Keep is how many messages of a conversation stay in Redis. The oldest
-	// ones beyond are dropped when something is sent, but only what both
-	// people have read. Zero means [DefaultKeep].
+	// Keep is how many messages of a conversation stay in Redis. Send drops the
+	// oldest beyond them, but only those that both people have read. Zero means
+	// [DefaultKeep].
 	Keep uint64
 
-	// MaxUnread is how many messages may wait for one person before no more
-	// can be sent there. Zero means [DefaultMaxUnread].
+	// MaxUnread is how many messages may be unread for one person. Zero means
+	// [DefaultMaxUnread].
 	MaxUnread uint64
 }
 
-// A Client reaches all conversations of two people in one Redis.
-// The two have one history, in whichever order they are named; it begins with
-// the first message. A Client holds no state of its own and is safe for
-// concurrent use. Every method may block while Redis is away, for at most the
-// patience that db was opened with.
+// A Client is for all conversations in one Redis. It has no state of its own and is
+// safe for concurrent use. While Redis is unreachable every method blocks, for at
+// most the patience of its database.
 //
-// Names that can't be used, and a conversation with oneself, are an
-// *[chat.InvalidError].
+// Invalid names, and a conversation with oneself, are an *[chat.InvalidError].
 type Client struct {
 	db     *rdb.DB
 	keys   keys
@@ -93,8 +88,8 @@ type Client struct {
 	config Config
 }
 
-// New gives the conversations of db, which stays the caller's to
-// close.
+// NewClient returns a client for the conversations of db. A nil config is the zero
+// one. Closing db is left to the caller.
 func NewClient(db *skidway.DB, config *Config) *Client {
 	k := keys{db.Prefix()}
 	return &Client{db, k, store.List{DB: db, Keys: k.peers}, config.withDefaults()}
@@ -111,7 +106,7 @@ func (c *Config) withDefaults() Config {
 	}
 }
 
-// call gives the arguments that every script of a conversation has.
+// call returns a call of a script, with the arguments that every script has.
 func (c *Client) call(me, peer string, args ...any) rdb.Call {
 	p, side := pairOf(me, peer), "1"
 	if me != p.first {
@@ -130,7 +125,7 @@ func (c *Client) run(ctx context.Context, s *rdb.Script, me, peer string, args .
 	return a, nil
 }
 
-// checkPair checks two people, who are called by these fields.
+// checkPair checks two people, with the names of their fields for the error.
 func checkPair(field, name, peerField, peer string) error {
 	if err := store.CheckName(field, name); err != nil {
 		return err
@@ -144,25 +139,24 @@ func checkPair(field, name, peerField, peer string) error {
 	return nil
 }
 
-// A Sent says what became of a message.
+// A Sent is the result of [Client.Send].
 type Sent struct {
-	ID uint64 // one more than that of the message before
+	ID uint64 // one more than the id of the message before
 
-	// Notify says whether the receiver should be told, by other means, that a
-	// message waits. It need not be while it is present, see
-	// [Client.Present].
+	// Notify reports whether the receiver is not present, and should be notified
+	// by other means. See [Client.Present].
 	Notify bool
 }
 
-// Send sends a message. Its body has at most [chat.MaxText] bytes. Somebody who has
-// nothing unread has thereby read its own message.
+// Send sends a message. Its body may have [chat.MaxText] bytes. If the sender has no
+// unread messages, its own one counts as read.
 //
-// The error matches [chat.ErrFull] when MaxUnread messages wait for the receiver, or
-// when Keep and MaxUnread messages together are in Redis and the sender itself
-// has to read before any can be dropped.
+// The error matches [chat.ErrFull] if MaxUnread messages are unread for the
+// receiver, or if Keep and MaxUnread messages together are in Redis and the sender
+// itself has to read before any can be dropped.
 //
-// When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError:
-// the message may be there or not, and sending it again may send it twice.
+// If the reply of Redis was lost, the error is a *skidway.OutcomeUnknownError: the
+// message may have been sent, and sending it again may send it twice.
 func (c *Client) Send(ctx context.Context, from, to string, content chat.Content) (Sent, error) {
 	if err := checkPair("from", from, "to", to); err != nil {
 		return Sent{}, err
@@ -182,32 +176,31 @@ func (c *Client) Send(ctx context.Context, from, to string, content chat.Content
 		case "unread":
 			return Sent{}, fmt.Errorf("conversation of %q with %q: %w: %d messages are kept, because %q has not read what waits there: read it first", from, to, chat.ErrFull, a.Uint(1), from)
 		case "unlisted":
-			if err := c.enlist(ctx, from, to); err != nil {
+			if err := c.addToLists(ctx, from, to); err != nil {
 				return Sent{}, err
 			}
 			listed = a.Text(1)
 			continue
 		}
 		if listed != "0" {
-			// Written again only to wake who waits: it did not know this
-			// conversation. A failure makes it find out seconds later.
-			_ = c.enlist(ctx, from, to)
+			// Again, to end waits that did not include this conversation. If it
+			// fails, they find the message seconds later.
+			_ = c.addToLists(ctx, from, to)
 		}
 		return Sent{ID: a.Uint(1), Notify: a.Uint(2) == 1}, nil
 	}
 }
 
-// enlist writes each into the list of the other.
-func (c *Client) enlist(ctx context.Context, a, b string) error {
+// addToLists adds each person to the list of the other.
+func (c *Client) addToLists(ctx context.Context, a, b string) error {
 	if err := c.peers.Add(ctx, a, b); err != nil {
 		return err
 	}
 	return c.peers.Add(ctx, b, a)
 }
 
-// Delete ends a conversation by hand, with all messages, read or not. One that
-// there is not is no error. Within a day the ids go on where they were, later
-// they start at 1 again.
+// Delete deletes a conversation with all messages, read or not. It is no error if
+// it does not exist. Within a day the ids continue, later they start at 1 again.
 func (c *Client) Delete(ctx context.Context, me, peer string) error {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return err
@@ -216,5 +209,5 @@ func (c *Client) Delete(ctx context.Context, me, peer string) error {
 	return err
 }
 
-// idText is an id as an argument of a script, which knows none beyond exact.
+// idText returns an id as an argument of a script.
 func idText(id uint64) string { return strconv.FormatUint(min(id, store.LastExact), 10) }

@@ -13,42 +13,41 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A Page is some messages of a conversation, and how it stands.
-// The zero value is that of two people who never wrote to each other.
+// A Page has some messages of a conversation, and its counts. The zero value is
+// that of two people who never wrote to each other.
 type Page struct {
 	Messages []chat.Message // oldest first
-	Unread   uint64         // messages that waited for the reader, before it read these
+	Unread   uint64         // messages that were unread before this call
 	Total    uint64         // messages ever sent by both
 }
 
-// Read gives what peer sent and me has not read, oldest first, and
-// acknowledges what it gives, in one step: a reader that crashes after that has
-// read it. Whoever can't bear this calls [Client.Peek] and
-// [Client.Ack]. When Redis carried a read out and its answer was lost, it
-// is repeated and gives the same messages, unless other processes made 32 reads
-// for me meanwhile.
+// Read returns the messages of peer that are unread for me, oldest first, and
+// acknowledges them in the same step: if the reader crashes after that, they count
+// as read. To prevent that, use [Client.Peek] and [Client.Ack]. If the reply was
+// lost, the repeated call returns the same messages, unless other processes made 32
+// reads for me meanwhile.
 //
-// limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of big
-// messages is shorter (it ends soon after 64 KiB), and only an empty one says
-// that there is nothing more.
+// limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of
+// large messages is shorter: it ends soon after 64 KiB. Only an empty page means
+// that there are no more.
 func (c *Client) Read(ctx context.Context, me, peer string, limit int) (Page, error) {
 	return c.unread(me, peer, func(uint64) (rdb.Reply, error) {
 		return c.run(ctx, readScript, me, peer, me, store.PageLimit(limit), rand.Text())
 	})
 }
 
-// Peek is [Client.Read] that changes nothing. It starts after the id
-// after, if that is not read yet: the last id of one page gives the next; zero
-// starts with the first unread message, and so does an id that no message has yet:
-// it is of a conversation that was deleted since.
+// Peek is [Client.Read] without the acknowledgement. It starts after the id after,
+// unless that is read already; for the next page, after is the last id of this
+// one. Zero starts with the first unread message; so does an id that no message
+// has yet, which is from a conversation that was deleted since.
 func (c *Client) Peek(ctx context.Context, me, peer string, after uint64, limit int) (Page, error) {
 	return c.unread(me, peer, func(to uint64) (rdb.Reply, error) {
 		return c.run(ctx, peekScript, me, peer, me, store.PageLimit(limit), idText(max(after, to)))
 	})
 }
 
-// unread reads a page. A step that met only what me itself sent gives none, and
-// says up to where it came.
+// unread reads a page. If a step finds only messages of me, it continues after the
+// last of them.
 func (c *Client) unread(me, peer string, step func(to uint64) (rdb.Reply, error)) (Page, error) {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return Page{}, err
@@ -66,8 +65,7 @@ func (c *Client) unread(me, peer string, step func(to uint64) (rdb.Reply, error)
 	}
 }
 
-// parsePage makes a page of an answer that has its entries at i, and the
-// numbers first.
+// parsePage parses a reply with the counts first and the entries at i.
 func parsePage(me, peer string, a rdb.Reply, i int) Page {
 	page := Page{Total: a.Uint(0), Unread: a.Uint(1)}
 	if i < a.Len() {
@@ -81,7 +79,7 @@ func parsePage(me, peer string, a rdb.Reply, i int) Page {
 	return page
 }
 
-// orEmpty takes it for no error that two people never wrote to each other.
+// orEmpty returns nil for two people who never wrote to each other.
 func orEmpty(err error) error {
 	if errors.Is(err, chat.ErrNoChat) {
 		return nil
@@ -89,9 +87,8 @@ func orEmpty(err error) error {
 	return err
 }
 
-// Ack says that me has read all messages up to the id upTo, and gives the
-// cursor, which never moves back. An id that was not given to a message yet is
-// an *[chat.InvalidError], and changes nothing.
+// Ack acknowledges all messages up to the id upTo for me, and returns the cursor,
+// which never moves back. An id that no message has yet is an *[chat.InvalidError].
 func (c *Client) Ack(ctx context.Context, me, peer string, upTo uint64) (cursor uint64, err error) {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return 0, err
@@ -150,10 +147,10 @@ func (c *Client) History(ctx context.Context, me, peer string, options *HistoryO
 	return page, nil
 }
 
-// Present says that me is looking at its conversation with peer for as long as
-// d, by the clock of Redis; zero or less ends it. Presence expires by itself, so
-// who stays calls again in time. It silences notices, see [Sent], and nothing
-// else: messages wait, and are counted, as ever. It ends with the conversation.
+// Present sets me present in its conversation with peer for the duration d, by the
+// clock of Redis; zero or less ends the presence. To stay present, call it again in
+// time. Presence affects [Sent].Notify and nothing else. It ends with the
+// conversation.
 func (c *Client) Present(ctx context.Context, me, peer string, d time.Duration) error {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return err
@@ -166,8 +163,8 @@ func (c *Client) Present(ctx context.Context, me, peer string, d time.Duration) 
 	return err
 }
 
-// PresentUntil tells until when peer is present in its conversation with me;
-// the zero time when it is not.
+// PresentUntil returns when the presence of peer in its conversation with me ends;
+// the zero time if it is not present.
 func (c *Client) PresentUntil(ctx context.Context, me, peer string) (time.Time, error) {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return time.Time{}, err

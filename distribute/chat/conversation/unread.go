@@ -8,21 +8,20 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A PeerUnread is one of a person's conversations.
+// A PeerUnread is the state of one conversation.
 type PeerUnread struct {
 	Peer   string
-	Unread uint64    // messages that wait
+	Unread uint64
 	Total  uint64    // messages ever sent by both
-	Newest time.Time // when the newest was sent, by the clock of Redis; zero: none was
+	Newest time.Time // when the newest was sent, by the clock of Redis; zero: none
 
-	// Err says why this conversation can't be read, while the others can: a
-	// *[chat.FormatError] or a *[chat.CorruptError], or that the key holds something
-	// else.
+	// Err is why this conversation, unlike the others, can't be read: a
+	// *[chat.FormatError], a *[chat.CorruptError], or a key of another type.
 	Err error
 }
 
-// Unread gives all conversations of me, ordered by the peers' names, with what
-// waits in each: in one round trip for each hundred of them.
+// Unread returns all conversations of me with their counts, ordered by the peers'
+// names. It takes one round trip for each hundred.
 func (c *Client) Unread(ctx context.Context, me string) ([]PeerUnread, error) {
 	if err := store.CheckName("person", me); err != nil {
 		return nil, err
@@ -51,15 +50,14 @@ func (c *Client) Unread(ctx context.Context, me string) ([]PeerUnread, error) {
 	return all, nil
 }
 
-// lookCall asks how the conversation with a peer stands.
+// lookCall returns the call for the state of a conversation.
 func (c *Client) lookCall(me string) func(peer string) rdb.Call {
 	return func(peer string) rdb.Call { return c.call(me, peer) }
 }
 
-// Wait blocks until something is unread in any of me's conversations, or ctx is
-// done. It returns at once if something is unread already, and it notices
-// conversations that begin meanwhile. While it blocks it costs Redis nothing
-// but a look every few seconds. It holds one connection; on a Redis Cluster, one
+// Wait blocks until a message is unread in any of me's conversations, or ctx is
+// done. It includes conversations that begin meanwhile. While it blocks it costs
+// Redis one read every few seconds. It uses one connection; on a Redis Cluster, one
 // for each conversation.
 func (c *Client) Wait(ctx context.Context, me string) error {
 	if err := store.CheckName("person", me); err != nil {
@@ -68,8 +66,7 @@ func (c *Client) Wait(ctx context.Context, me string) error {
 	return store.Wait(ctx, c.db, me, func() ([]rdb.Mark, bool, error) { return c.lookAll(ctx, me) })
 }
 
-// WaitFrom is [Client.Wait] for messages of one peer. Those up to the id
-// after do not count, read or not; zero is none of them.
+// WaitFrom is [Client.Wait] for messages of one peer with an id after after.
 func (c *Client) WaitFrom(ctx context.Context, me, peer string, after uint64) error {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return err
@@ -83,16 +80,16 @@ func (c *Client) WaitFrom(ctx context.Context, me, peer string, after uint64) er
 		if a.Uint(0) == 0 {
 			return marks, false, nil
 		}
-		// Read or not: and what is counted, but gone from the log, is nothing
-		// that anybody could read, and must not wake for ever.
+		// A message that is counted but was deleted from the log by hand must not
+		// end the wait, again and again.
 		page, err := c.Peek(ctx, me, peer, after, 1)
 		return marks, len(page.Messages) > 0, err
 	})
 }
 
-// lookAll reports whether anything is unread for me. If not, the marks say after
-// what to wait: taken before the look, so that nothing that came since is
-// missed.
+// lookAll reports whether any message is unread for me. If not, the marks are where
+// to wait: they are taken before the conversations are read, so that no later
+// message is missed.
 func (c *Client) lookAll(ctx context.Context, me string) (marks []rdb.Mark, found bool, err error) {
 	list, err := c.peers.Read(ctx, me)
 	if err != nil {
@@ -102,7 +99,7 @@ func (c *Client) lookAll(ctx context.Context, me string) (marks []rdb.Mark, foun
 	err = c.peers.Ask(ctx, list, lookScript, c.lookCall(me), func(peer string, r rdb.Result) error {
 		if r.Err != nil {
 			if store.Unreadable(r.Err) {
-				return nil // nothing to wait for there
+				return nil // it can't be waited for
 			}
 			return r.Err
 		}

@@ -36,12 +36,12 @@ var (
 	deleteScript    = scripts.Idempotent("delete", "delete the chat")
 )
 
-// keys names the keys of group chats. Names in braces are hash tags: all keys of
-// one chat lie on one slot of a Redis Cluster. Names of chats have no braces.
+// keys builds the keys of group chats. The id in braces is a hash tag: all keys of
+// one chat lie on one slot of a Redis Cluster. Ids have no braces.
 type keys struct{ prefix string }
 
-// all returns the keys that every script is handed: the chat itself (hash), its
-// log (stream), its members' cursors and when they were last here (sorted sets).
+// all returns the keys of every script: the chat itself (hash), its log (stream),
+// and the cursors and last visits of its members (sorted sets).
 func (k keys) all(id string) []string {
 	tag := k.prefix + ":chat:{" + id + "}"
 	return []string{tag, k.log(id), tag + ":cursors", tag + ":seen"}
@@ -49,33 +49,33 @@ func (k keys) all(id string) []string {
 
 func (k keys) log(id string) string { return k.prefix + ":chat:{" + id + "}:log" }
 
-// numbers is where the next free id of a chat comes from.
+// numbers is the counter of ids for new chats.
 func (k keys) numbers() string { return k.prefix + ":{chats}:last" }
 
-// chats returns the keys of the list of chats that a member is in.
+// chats returns the keys of the list of a member's chats.
 func (k keys) chats(member string) []string {
 	tag := k.prefix + ":member:{" + member + "}"
 	return []string{tag + ":chats", tag + ":wake"}
 }
 
-// A Kind says how a group chat ends.
+// A Kind determines how a group chat ends.
 type Kind string
 
 const (
-	// People is a chat between people: it ends, with all that is in it, with
-	// its last member, and only members may send.
+	// People is a chat between people: it is deleted with its last member, and
+	// only members may send.
 	People Kind = "people"
 
-	// Channel is a chat that outlives its members: without any, it keeps
-	// every message. Everybody may send.
+	// Channel is a chat that outlives its members: without members it keeps
+	// every message. Any name may send.
 	Channel Kind = "channel"
 )
 
-// MaxFirstMembers is the most members that a chat can be created with. More
-// can join.
+// MaxFirstMembers is how many members a chat can be created with. Others can
+// join.
 const MaxFirstMembers = 500
 
-// CreateOptions say what chat to create.
+// CreateOptions are the settings of a new chat.
 type CreateOptions struct {
 	Kind    Kind     // empty means People
 	Members []string // at most MaxFirstMembers; People needs at least one
@@ -109,31 +109,32 @@ func (o CreateOptions) validate() error {
 	return o.Limits.validate()
 }
 
-// A Start says which message a new member reads first.
+// A Start is the first message that a new member reads.
 type Start int
 
 const (
-	FromNow    Start = iota // what is sent from now on
-	FromOldest              // the oldest that is still kept
+	FromNow    Start = iota // the next message
+	FromOldest              // the oldest message that is kept
 )
 
-// A Client reaches all durable group chats in one Redis. It holds no
-// state of its own and is safe for concurrent use. Every method may block
-// while Redis is away, for at most the patience that db was opened with.
+// A Client is for all group chats in one Redis. It has no state of its own and is
+// safe for concurrent use. While Redis is unreachable every method blocks, for at
+// most the patience of its database.
 type Client struct {
 	db    *rdb.DB
 	keys  keys
 	chats store.List
 }
 
-// New returns the group chats of db, which stays the caller's to close.
+// NewClient returns a client for the group chats of db. Closing db is left to the
+// caller.
 func NewClient(db *skidway.DB) *Client {
 	k := keys{db.Prefix()}
 	return &Client{db, k, store.List{DB: db, Keys: k.chats}}
 }
 
-// run runs a script of one chat, again until it has nothing more to delete, and
-// gives what it answered after that.
+// run runs a script of one chat until it has nothing more to delete, and returns
+// its last reply without the first value.
 func (g *Client) run(ctx context.Context, s *rdb.Script, id string, args ...any) (rdb.Reply, error) {
 	for {
 		a, err := s.Run(ctx, g.db, g.keys.all(id), args...)
@@ -146,8 +147,8 @@ func (g *Client) run(ctx context.Context, s *rdb.Script, id string, args ...any)
 	}
 }
 
-// Create creates a chat and gives its id: the one that is asked for, which fails
-// with [chat.ErrExists] when it is taken, or for "" the next free number.
+// Create creates a chat and returns its id. An empty id means the next free
+// number; another id that is taken is the error [chat.ErrExists].
 func (g *Client) Create(ctx context.Context, id string, options *CreateOptions) (string, error) {
 	if id != "" {
 		if err := store.CheckName("chat", id); err != nil {
@@ -161,7 +162,7 @@ func (g *Client) Create(ctx context.Context, id string, options *CreateOptions) 
 	if id != "" {
 		return id, g.create(ctx, id, filled)
 	}
-	for { // people may have taken numbers by hand
+	for { // a number may be taken as an id
 		id, err := g.nextID(ctx)
 		if err != nil {
 			return "", err
@@ -172,9 +173,9 @@ func (g *Client) Create(ctx context.Context, id string, options *CreateOptions) 
 	}
 }
 
-// nextID gives a number that it never gave before.
+// nextID returns a number that it has never returned before.
 func (g *Client) nextID(ctx context.Context) (id string, err error) {
-	err = g.db.Retry(ctx, func() error { // a number that is lost on the way leaves a gap
+	err = g.db.Retry(ctx, func() error { // a lost reply leaves a gap
 		n, err := g.db.Incr(ctx, g.keys.numbers()).Result()
 		id = strconv.FormatInt(n, 10)
 		return err
@@ -199,8 +200,8 @@ func (g *Client) create(ctx context.Context, id string, options CreateOptions) e
 	return g.chats.Add(ctx, id, options.Members...)
 }
 
-// Join makes member a member. Who is one already stays where it is, whatever
-// start says.
+// Join adds a member. If it is a member already, its cursor stays, whatever start
+// is.
 func (g *Client) Join(ctx context.Context, id, member string, start Start) error {
 	if err := store.CheckNames(id, member); err != nil {
 		return err
@@ -218,13 +219,13 @@ func (g *Client) Join(ctx context.Context, id, member string, start Start) error
 	return g.chats.Add(ctx, id, member)
 }
 
-// Send appends a message to the chat and gives its id: one more than the one
+// Send appends a message to the chat and returns its id: one more than the one
 // before. In a chat between people the sender must be a member, or the error
-// is [chat.ErrNotMember]. A member who had nothing unread has thereby read its own
-// message. The body has at most [chat.MaxBody] bytes.
+// is [chat.ErrNotMember]. If the sender has no unread messages, its own one counts
+// as read. The body may have [chat.MaxBody] bytes.
 //
-// When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError:
-// the message may be there or not, and sending it again may send it twice.
+// If the reply of Redis was lost, the error is a *skidway.OutcomeUnknownError: the
+// message may have been sent, and sending it again may send it twice.
 func (g *Client) Send(ctx context.Context, id, sender string, content chat.Content) (uint64, error) {
 	if err := store.CheckName("chat", id); err != nil {
 		return 0, err
@@ -242,8 +243,8 @@ func (g *Client) Send(ctx context.Context, id, sender string, content chat.Conte
 	return a.Uint(0), nil
 }
 
-// Delete ends a chat by hand, with all members and messages. A chat that does
-// not exist is no error. The members' lists forget it when they are next read.
+// Delete deletes a chat with its members and messages. It is no error if the chat
+// does not exist. The members' lists drop it when they are next read.
 func (g *Client) Delete(ctx context.Context, id string) error {
 	if err := store.CheckName("chat", id); err != nil {
 		return err

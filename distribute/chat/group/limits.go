@@ -9,32 +9,31 @@ import (
 	"skidway/distribute/chat/internal/store"
 )
 
-// MinAway is the shortest [Limits].Away: who waits for messages is noted as
-// being here every few seconds.
+// MinAway is the minimum of [Limits].Away: the visit of a waiting member is
+// recorded every few seconds.
 const MinAway = time.Minute
 
-// Limits bound what a chat keeps for members who are slow. The zero value sets
-// no limit, nor does a field that is zero. Without limits a chat keeps every
-// message until all members have dealt with it.
+// Limits bound what a chat keeps for slow members. A field that is zero sets no
+// limit. Without limits a chat keeps every message until all members have
+// acknowledged it.
 //
-// The first three drop the oldest messages, whether members have read them or
-// not: such a member sees a jump in the ids, and [Member].Missed counts. Every
-// call obeys them, so what they drop is not read any more, even if nothing was
-// sent since.
+// The first three drop the oldest messages, read or not: a member that had not
+// read them sees a jump in the ids, counted in [Member].Missed. Every call applies
+// them, so dropped messages are not read any more, even if nothing was sent since.
 type Limits struct {
-	// Messages is the most messages kept.
+	// Messages is how many messages are kept.
 	Messages uint64
 
-	// Bytes is the most bytes kept: of the senders, bodies, types and URLs. The
-	// newest message stays, even if it has more by itself.
+	// Bytes is how many bytes of senders, bodies, types and URLs are kept. The
+	// newest message is kept even if it alone has more.
 	Bytes uint64
 
 	// Age is how long a message is kept, to the millisecond.
 	Age time.Duration
 
 	// Away is for how long a member may neither read nor send (see
-	// [Member].Seen). Then its membership ends, as [Client.Leave] ends it, with
-	// the next call of anybody. At least [MinAway].
+	// [Member].Seen). The next call of any client then ends its membership, as
+	// [Client.Leave] does. At least [MinAway].
 	Away time.Duration
 }
 
@@ -56,10 +55,10 @@ func (l Limits) validate() error {
 	return nil
 }
 
-// limitsForm is how limits are noted in Redis.
+// limitsForm is the stored form of limits.
 const limitsForm = "%d %d %d %d"
 
-// note gives the limits as they are noted, "" for none.
+// note returns the stored form, "" for no limits.
 func (l Limits) note() string {
 	if l == (Limits{}) {
 		return ""
@@ -67,7 +66,7 @@ func (l Limits) note() string {
 	return fmt.Sprintf(limitsForm, l.Messages, l.Bytes, l.Age.Milliseconds(), l.Away.Milliseconds())
 }
 
-// parseLimits reads limits that a script has found to be well formed.
+// parseLimits parses the stored form, which a script has checked.
 func parseLimits(note string) (l Limits) {
 	var age, away int64
 	if _, err := fmt.Sscanf(note, limitsForm, &l.Messages, &l.Bytes, &age, &away); err != nil {
@@ -77,9 +76,9 @@ func parseLimits(note string) (l Limits) {
 	return l
 }
 
-// SetLimits changes the limits of a chat, all of them at once, and drops what
-// they let go. With many messages that takes several steps. A chat between
-// people ends when all of its members were away for too long.
+// SetLimits replaces all limits of a chat, and drops the messages beyond them, in
+// several steps if there are many. A chat between people ends when all of its
+// members were away for too long.
 func (g *Client) SetLimits(ctx context.Context, id string, limits Limits) error {
 	if err := store.CheckName("chat", id); err != nil {
 		return err

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,27 +12,25 @@ import (
 	"skidway/distribute/chat/internal/store"
 )
 
-// A Member is somebody in a chat.
+// A Member is a member of a chat.
 type Member struct {
 	Name   string
-	Cursor uint64 // id of the last message dealt with
+	Cursor uint64 // id of the last message that it has acknowledged
 	Unread uint64 // messages after that which are kept
-	Missed uint64 // messages after that which the chat's limits have dropped
+	Missed uint64 // messages after that which were dropped by the chat's limits
 
 	// Seen is when it last read, acknowledged, sent or joined, by the clock of
-	// Redis and to a second; zero if nobody knows.
+	// Redis, in whole seconds; zero if unknown.
 	Seen time.Time
 }
 
-// Leave ends a membership; with the last one, a chat between people ends.
-// Leaving a chat that one is not in, or that does not exist, changes nothing
-// and is no error.
+// Leave ends a membership. A chat between people ends with its last member. It is
+// no error if there is no such member or no such chat.
 func (g *Client) Leave(ctx context.Context, id, member string) error {
 	if err := store.CheckNames(id, member); err != nil {
 		return err
 	}
-	// The list is read first: only an entry that was not written to since
-	// then may be dropped.
+	// The list is read first: an entry that is written after that must stay.
 	list, err := g.chats.Read(ctx, member)
 	if err != nil {
 		return err
@@ -42,44 +41,35 @@ func (g *Client) Leave(ctx context.Context, id, member string) error {
 	return g.chats.Forget(ctx, list, id)
 }
 
-// Drop is [Client.Leave], done by an operator for a member who never comes back
-// and keeps messages from being deleted.
+// Drop is [Client.Leave] for operators: it ends the membership of an absent member,
+// for whom the chat would keep every message.
 func (g *Client) Drop(ctx context.Context, id, member string) error { return g.Leave(ctx, id, member) }
 
-// Members gives all members, ordered by name. More than a hundred or so are
-// read in several steps, so that what happens meanwhile may be seen for some
-// and not for others.
+// Members returns all members, ordered by name. Large chats are read in several
+// steps, so the result may be of slightly different times.
 func (g *Client) Members(ctx context.Context, id string) ([]Member, error) {
 	if err := store.CheckName("chat", id); err != nil {
 		return nil, err
 	}
-	found := map[string]Member{} // a page may repeat some of an earlier one
+	found := map[string]Member{} // pages may overlap
 	for next := "0"; ; {
 		a, err := g.run(ctx, membersScript, id, next)
 		if err != nil {
 			return nil, err
 		}
 		for i := 3; i+2 < a.Len(); i += 3 {
-			member := Member{Name: a.Text(i), Cursor: a.Uint(i + 1)}
+			member := Member{Name: a.Text(i), Cursor: a.Uint(i + 1), Seen: a.Time(i + 2)}
 			member.Unread, member.Missed = behind(member.Cursor, a.Uint(0), a.Uint(1))
-			if seen := a.Uint(i + 2); seen > 0 {
-				member.Seen = time.UnixMilli(int64(seen))
-			}
 			found[member.Name] = member
 		}
 		if next = a.Text(2); next == "0" || next == "" {
 			break
 		}
 	}
-	members := make([]Member, 0, len(found))
-	for _, member := range found {
-		members = append(members, member)
-	}
-	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
-	return members, nil
+	return slices.SortedFunc(maps.Values(found), func(a, b Member) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
-// An Info describes a chat.
+// An Info is the state of a chat.
 type Info struct {
 	Kind    Kind
 	Created time.Time // by the clock of Redis
@@ -91,7 +81,7 @@ type Info struct {
 	Limits  Limits
 }
 
-// Info tells about a chat.
+// Info returns the state of a chat.
 func (g *Client) Info(ctx context.Context, id string) (Info, error) {
 	if err := store.CheckName("chat", id); err != nil {
 		return Info{}, err

@@ -14,14 +14,14 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Pending gives the messages that member has not dealt with, oldest first:
-// those after its cursor and after the id after, whichever is later. Zero
-// starts at the cursor; the last id of one page gives the next. It changes
-// nothing: call [Client.Ack] when they are dealt with.
+// Pending returns the messages that member has not acknowledged, oldest first:
+// those after its cursor and after the id after. Zero starts at the cursor; for
+// the next page, after is the last id of this one. The messages stay pending until
+// [Client.Ack].
 //
-// limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of big
-// messages is shorter (it ends soon after 1 MiB), and only an empty one says
-// that there is nothing more.
+// limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of
+// large messages is shorter: it ends soon after 1 MiB. Only an empty page means
+// that there are no more.
 func (g *Client) Pending(ctx context.Context, id, member string, after uint64, limit int) ([]chat.Message, error) {
 	if err := store.CheckNames(id, member); err != nil {
 		return nil, err
@@ -40,20 +40,19 @@ func (g *Client) Pending(ctx context.Context, id, member string, after uint64, l
 		if messages, err = g.read(ctx, id, from, store.PageLimit(limit)); err != nil {
 			return nil, fmt.Errorf("chat %q: read messages: %w", id, err)
 		}
-		// A message that member sent since the look at its cursor may be read by
-		// that: then it looks again.
+		// A message that member sent after its cursor was read may have moved
+		// the cursor: then the cursor is read again.
 		if !slices.ContainsFunc(messages, func(m chat.Message) bool { return m.Sender == member }) {
 			return messages, nil
 		}
 	}
 }
 
-// read reads a page of the log after a message. What happens between the look
-// at the cursor and this does no harm: messages can be missing only because this
-// very member dealt with them meanwhile, the chat's limits dropped them, or the
-// chat ended.
+// read reads a page of the log after a message. Changes since the cursor was read
+// do no harm: messages can be missing only because this member acknowledged them,
+// the chat's limits dropped them, or the chat ended.
 func (g *Client) read(ctx context.Context, id string, after uint64, limit int) ([]chat.Message, error) {
-	entries, err := store.ReadLog(ctx, g.db, store.ReadFirst, limit, store.PageBytes, func(last string, n int64) *redis.XMessageSliceCmd {
+	entries, err := store.ReadLog(ctx, g.db, store.FirstRead, limit, store.PageBytes, func(last string, n int64) *redis.XMessageSliceCmd {
 		if last == "" {
 			last = store.LastUnder(after)
 		}
@@ -62,10 +61,9 @@ func (g *Client) read(ctx context.Context, id string, after uint64, limit int) (
 	return store.ParseMessages(entries), err
 }
 
-// Ack says that member has dealt with all messages up to the id upTo, and
-// gives the cursor, which never moves back. What every member has dealt with
-// is deleted. An id that was not given to a message yet is an
-// *[chat.InvalidError], and changes nothing.
+// Ack acknowledges all messages up to the id upTo for a member, and returns its
+// cursor, which never moves back. Messages that every member has acknowledged are
+// deleted. An id that no message has yet is an *[chat.InvalidError].
 func (g *Client) Ack(ctx context.Context, id, member string, upTo uint64) (cursor uint64, err error) {
 	if err := store.CheckNames(id, member); err != nil {
 		return 0, err
@@ -85,10 +83,9 @@ func (g *Client) Ack(ctx context.Context, id, member string, upTo uint64) (curso
 	return a.Uint(0), nil
 }
 
-// Fetch is Pending and Ack in one call, for whoever can bear that messages
-// are gone when the process dies after Fetch and before they are dealt with.
-// When only the acknowledging failed, they come with the error: they may be
-// acknowledged or still be pending.
+// Fetch is Pending and Ack in one call: messages are lost if the process dies
+// before it has handled them. If only Ack failed, the messages are returned with
+// the error: they may be acknowledged or still be pending.
 func (g *Client) Fetch(ctx context.Context, id, member string, limit int) ([]chat.Message, error) {
 	messages, err := g.Pending(ctx, id, member, 0, limit)
 	if err != nil || len(messages) == 0 {
@@ -100,20 +97,19 @@ func (g *Client) Fetch(ctx context.Context, id, member string, limit int) ([]cha
 	return messages, nil
 }
 
-// A Batch is what is pending in one of a member's chats.
+// A Batch has the pending messages of one chat.
 type Batch struct {
 	Chat     string
 	Messages []chat.Message
 
-	// Err says why this chat can't be read, while the others can: a
-	// *[chat.FormatError] or a *[chat.CorruptError], or that the key holds something
-	// else.
+	// Err is why this chat, unlike the others, can't be read: a
+	// *[chat.FormatError], a *[chat.CorruptError], or a key of another type.
 	Err error
 }
 
-// PendingAll gives what member has not dealt with in all of its chats, at most
-// limit messages of each (as in [Client.Pending]), ordered by the chats' ids.
-// Chats with nothing pending are left out.
+// PendingAll returns the pending messages of all chats of a member, at most limit
+// of each as in [Client.Pending], ordered by the chats' ids. Chats without pending
+// messages are left out.
 func (g *Client) PendingAll(ctx context.Context, member string, limit int) ([]Batch, error) {
 	if err := store.CheckName("member", member); err != nil {
 		return nil, err
@@ -127,7 +123,7 @@ func (g *Client) PendingAll(ctx context.Context, member string, limit int) ([]Ba
 		batch := Batch{Chat: id, Err: r.Err}
 		switch {
 		case r.Err != nil:
-		case r.Len() < 2: // big ones are read by themselves
+		case r.Len() < 2: // there are large ones
 			messages, err := g.read(ctx, id, r.Uint(0), store.PageLimit(limit))
 			if err != nil {
 				return fmt.Errorf("chat %q: read messages: %w", id, err)
@@ -147,29 +143,29 @@ func (g *Client) PendingAll(ctx context.Context, member string, limit int) ([]Ba
 	return batches, nil
 }
 
-// pendingCall asks a chat what is pending for a member, after the message that
-// is given for that chat.
+// pendingCall returns the call for the pending messages of a member, in each chat
+// after the message that after has for it.
 func (g *Client) pendingCall(member string, limit int, after map[string]uint64) func(id string) rdb.Call {
 	return func(id string) rdb.Call {
 		return rdb.Call{Keys: g.keys.all(id), Args: []any{member, limit, min(after[id], store.LastExact)}}
 	}
 }
 
-// A Membership is how one of a member's chats stands.
+// A Membership is the state of one of a member's chats.
 type Membership struct {
 	Chat   string
 	Kind   Kind
 	Last   uint64 // id of the newest message ever sent; 0: none was
-	Unread uint64 // messages that the member has not dealt with
+	Unread uint64 // messages that the member has not acknowledged
 	Missed uint64 // see [Member]
 
-	// Err says why this chat can't be read, as in [Batch].
+	// Err is why this chat can't be read, as in [Batch].
 	Err error
 }
 
-// Unread counts what member has not dealt with in each of its chats, those
-// without anything unread too, ordered by the chats' ids. It takes one round
-// trip for each hundred chats, and does not count as being here.
+// Unread returns the number of unread messages in each chat of a member, also if
+// it is zero, ordered by the chats' ids. It takes one round trip for each hundred
+// chats, and does not count as a visit of the member.
 func (g *Client) Unread(ctx context.Context, member string) ([]Membership, error) {
 	if err := store.CheckName("member", member); err != nil {
 		return nil, err
@@ -195,16 +191,16 @@ func (g *Client) Unread(ctx context.Context, member string) ([]Membership, error
 	return memberships, nil
 }
 
-// behind counts what is unread after a cursor, and what limits have dropped
-// there before it was read.
+// behind returns how many messages after a cursor are unread, and how many were
+// dropped unread.
 func behind(cursor, last, oldest uint64) (unread, missed uint64) {
 	gone := max(oldest, 1) - 1
 	return last - min(max(cursor, gone), last), max(gone, cursor) - cursor
 }
 
-// ask asks all chats of a list, see store.List.Ask. Where there is more to delete
-// than one call may, it asks until that is done. Errors that speak of one chat
-// alone are handed to f, others end it.
+// ask runs a script for all chats of a list, see store.List.Ask, and again for a
+// chat with more to delete than one call may. Errors that concern one chat are
+// passed to f, others end it.
 func (g *Client) ask(ctx context.Context, list store.Listing, s *rdb.Script, call func(id string) rdb.Call, f func(id string, r rdb.Result) error) error {
 	return g.chats.Ask(ctx, list, s, call, func(id string, r rdb.Result) error {
 		switch {
@@ -215,7 +211,7 @@ func (g *Client) ask(ctx context.Context, list store.Listing, s *rdb.Script, cal
 		}
 		switch {
 		case errors.Is(r.Err, chat.ErrNoChat), errors.Is(r.Err, chat.ErrNotMember):
-			return nil // since the first time
+			return nil // the chat or the membership ended meanwhile
 		case r.Err != nil && !store.Unreadable(r.Err):
 			return r.Err
 		}

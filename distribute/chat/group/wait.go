@@ -8,17 +8,16 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Wait blocks until something is pending in any of member's chats, or ctx is
-// done. It returns at once if something is pending already, and it notices
-// chats that member joins or is put into meanwhile. While it blocks it costs
-// Redis nothing but a look every few seconds. It holds one connection; on a
-// Redis Cluster, one for each chat.
+// Wait blocks until any of member's chats has pending messages, or ctx is done. It
+// includes chats that member joins or is added to meanwhile. While it blocks it
+// costs Redis one read every few seconds. It uses one connection; on a Redis
+// Cluster, one for each chat.
 func (g *Client) Wait(ctx context.Context, member string) error {
 	return g.WaitAfter(ctx, member, nil)
 }
 
-// WaitAfter is [Client.Wait] for a member that has seen messages which stay
-// pending: it goes by those after the ids that are given for chats.
+// WaitAfter is [Client.Wait] for messages after the ids that after has for chats:
+// earlier pending messages do not end it.
 func (g *Client) WaitAfter(ctx context.Context, member string, after map[string]uint64) error {
 	if err := store.CheckName("member", member); err != nil {
 		return err
@@ -27,8 +26,8 @@ func (g *Client) WaitAfter(ctx context.Context, member string, after map[string]
 }
 
 // WaitIn is [Client.Wait] for one chat, and for its messages after an id; zero
-// means all that are pending. It ends with [chat.ErrNoChat] or [chat.ErrNotMember] when
-// the chat or the membership does.
+// means any pending one. When the chat or the membership ends it returns
+// [chat.ErrNoChat] or [chat.ErrNotMember].
 func (g *Client) WaitIn(ctx context.Context, id, member string, after uint64) error {
 	if err := store.CheckNames(id, member); err != nil {
 		return err
@@ -44,9 +43,9 @@ func (g *Client) WaitIn(ctx context.Context, id, member string, after uint64) er
 	})
 }
 
-// look reports whether anything is pending for member. If not, the marks say
-// after what to wait: taken before the look, so that nothing that came since
-// is missed.
+// look reports whether any chat of member has pending messages. If not, the marks
+// are where to wait: they are taken before the chats are read, so that no later
+// message is missed.
 func (g *Client) look(ctx context.Context, member string, after map[string]uint64) (marks []rdb.Mark, found bool, err error) {
 	list, err := g.chats.Read(ctx, member)
 	if err != nil {
@@ -55,7 +54,7 @@ func (g *Client) look(ctx context.Context, member string, after map[string]uint6
 	marks = append(marks, g.chats.Mark(list))
 	err = g.ask(ctx, list, pendingScript, g.pendingCall(member, 1, after), func(id string, r rdb.Result) error {
 		if r.Err != nil {
-			return nil // nothing to wait for there
+			return nil // it can't be waited for
 		}
 		marks = append(marks, g.mark(id, r.Reply))
 		if found {
@@ -67,8 +66,9 @@ func (g *Client) look(ctx context.Context, member string, after map[string]uint6
 	return marks, found, err
 }
 
-// anyPending reads an answer of pendingScript. A big message, which that has
-// not read, is looked for: somebody may have deleted it by hand.
+// anyPending reports whether a reply of pendingScript means that there are pending
+// messages. Large messages, which the script does not read, are read here: they
+// may have been deleted by hand.
 func (g *Client) anyPending(ctx context.Context, id string, a rdb.Reply) (bool, error) {
 	if a.Len() > 1 {
 		return len(store.ParseEntries(a.Values[1])) > 0, nil
@@ -80,7 +80,7 @@ func (g *Client) anyPending(ctx context.Context, id string, a rdb.Reply) (bool, 
 	return len(messages) > 0, nil
 }
 
-// mark is where a wait for more starts than such an answer has.
+// mark returns where to wait for messages after such a reply.
 func (g *Client) mark(id string, a rdb.Reply) rdb.Mark {
 	return rdb.Mark{Key: g.keys.log(id), ID: store.LastUnder(a.Uint(0))}
 }

@@ -10,44 +10,42 @@ import (
 	"skidway/distribute/chat/internal/store"
 )
 
-// A State is what became of a message in a mailbox.
+// A State is the state of a message in a mailbox.
 type State string
 
 const (
 	StateUnread  State = "unread"
 	StateRead    State = "read"    // acknowledged or taken
 	StateDropped State = "dropped" // unread, by the limits of the box or by Keep
-	StateNotSent State = "notsent" // the box has not given this id yet
-	StateGone    State = "gone"    // read or dropped: so long ago that it is not known which
+	StateNotSent State = "notsent" // no message has this id yet
+	StateGone    State = "gone"    // read or dropped, too long ago to know which
 )
 
-// Status tells what became of a message. A box knows of the latest thousand
-// that were dropped; which of the messages before them were read and which
-// dropped is forgotten, so that these are [StateGone].
+// Status returns the state of a message. A box records the last thousand messages
+// that were dropped; earlier messages are [StateGone].
 func (m *Client) Status(ctx context.Context, box string, id uint64) (State, error) {
 	a, err := m.run(ctx, statusScript, box, strconv.FormatUint(id, 10))
 	return State(a.Text(0)), err
 }
 
-// Count gives how many messages of the box are unread.
+// Count returns how many messages of the box are unread.
 func (m *Client) Count(ctx context.Context, box string) (uint64, error) {
 	a, err := m.run(ctx, infoScript, box)
 	return a.Uint(0), err
 }
 
-// A Info describes a box: how far behind the receiver is, and whether it
-// has been here lately.
+// An Info is the state of a box.
 type Info struct {
-	Unread uint64    // messages that wait
+	Unread uint64
 	Bytes  uint64    // of their bodies, as [Limits] counts them
-	Last   uint64    // id of the newest message ever sent; 0: none was
-	Oldest uint64    // id of the oldest unread one; 0: there is none
-	Since  time.Time // when that was sent; zero: there is none, or it is damaged
-	Seen   time.Time // when the receiver last read, waited or acknowledged; zero: never since the box began
-	Limits Limits    // without zeros for defaults
+	Last   uint64    // id of the newest message ever sent; 0: none
+	Oldest uint64    // id of the oldest unread message; 0: none
+	Since  time.Time // when that was sent; zero: there is none, or it is malformed
+	Seen   time.Time // when the receiver last read, waited or acknowledged; zero: never
+	Limits Limits    // with the defaults filled in
 }
 
-// Info tells about a box. It is no visit of the receiver.
+// Info returns the state of a box. It does not count as a visit of the receiver.
 func (m *Client) Info(ctx context.Context, box string) (Info, error) {
 	a, err := m.run(ctx, infoScript, box)
 	if err != nil {
@@ -69,7 +67,7 @@ func (m *Client) Info(ctx context.Context, box string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	if len(entries) > 0 { // else it was read in between
+	if len(entries) > 0 { // else it was read meanwhile
 		oldest := store.ParseMessage(entries[0])
 		info.Oldest, info.Since = oldest.ID, oldest.Time
 	}

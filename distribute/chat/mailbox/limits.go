@@ -11,50 +11,48 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A Policy says what a full mailbox does with one more message.
+// A Policy is what a full mailbox does with another message.
 type Policy string
 
 const (
-	Refuse     Policy = "refuse"      // the message, with a *FullError
-	DropOldest Policy = "drop-oldest" // the oldest unread ones, to make room
+	Refuse     Policy = "refuse"      // refuse it with a *FullError
+	DropOldest Policy = "drop-oldest" // drop the oldest unread messages
 )
 
-// Limits of a mailbox that were not set.
+// Defaults of [Limits].
 const (
 	DefaultMessages = 10_000
 	DefaultBytes    = 64 << 20
 )
 
-// smallBody is how many bytes a message counts at least.
-const smallBody = 1 << 10
+// minBody is how many bytes a body counts at least.
+const minBody = 1 << 10
 
-// Limits bound what waits in a box. They are kept in it, so that all
-// senders agree. The zero value is what holds for a box whose limits were never
-// set.
+// Limits bound the unread messages of a box. They are stored in the box, for all
+// senders. The zero value is the limits of a box for which none were set.
 type Limits struct {
-	// Messages is the most unread messages; zero means
+	// Messages is how many messages may be unread; zero means
 	// [DefaultMessages].
 	Messages int
 
-	// Bytes is the most bytes that the bodies of unread messages may have
-	// together. Each counts as at least 1 KiB. It is at least [chat.MaxBody]; zero
-	// means [DefaultBytes], or as much as Messages take at 1 KiB each,
-	// if that is more.
+	// Bytes is how many bytes the bodies of unread messages may have together.
+	// Each counts as at least 1 KiB. It is at least [chat.MaxBody]; zero means
+	// [DefaultBytes], or 1 KiB for each of Messages, if that is more.
 	Bytes int64
 
-	// Full says what happens when there is no room; empty means [Refuse].
+	// Full is what happens if there is no room; empty means [Refuse].
 	Full Policy
 
-	// Idle is how long the box lives on, with all that is in it, when nobody
-	// sends to it or reads from it; it is at least a millisecond. Zero means for
-	// ever. A server whose maxmemory-policy is one of volatile-* may drop a box
-	// that expires sooner, when memory is short.
+	// Idle is how long after the last send or read the box is deleted, with its
+	// messages; at least a millisecond. Zero means never. A server whose
+	// maxmemory-policy is one of volatile-* may delete a box with this limit
+	// earlier, when memory is short.
 	Idle time.Duration
 }
 
 func (l Limits) validate() error {
 	switch {
-	case l.Messages < 0 || int64(l.Messages) > store.LastExact/smallBody:
+	case l.Messages < 0 || int64(l.Messages) > store.LastExact/minBody:
 		return store.Invalid("messages", strconv.Itoa(l.Messages), "want how many may wait, or zero for the default")
 	case l.Bytes < 0 || l.Bytes > store.LastExact || l.Bytes > 0 && l.Bytes < chat.MaxBody:
 		return store.Invalid("bytes", strconv.FormatInt(l.Bytes, 10), "want at least 1048576, so that each message finds room, or zero for the default")
@@ -68,13 +66,13 @@ func (l Limits) validate() error {
 
 func (l Limits) withDefaults() Limits {
 	l.Messages = cmp.Or(l.Messages, DefaultMessages)
-	l.Bytes = cmp.Or(l.Bytes, max(DefaultBytes, int64(l.Messages)*smallBody))
+	l.Bytes = cmp.Or(l.Bytes, max(DefaultBytes, int64(l.Messages)*minBody))
 	l.Full = cmp.Or(l.Full, Refuse)
 	return l
 }
 
 // SetLimits sets all limits of a box, which need not exist yet. A box that
-// refuses keeps what it has beyond them until it is read; one that drops the
+// refuses keeps the messages beyond them until they are read; one that drops the
 // oldest does so at once, in steps.
 func (m *Client) SetLimits(ctx context.Context, box string, limits Limits) error {
 	if err := limits.validate(); err != nil {
@@ -84,7 +82,7 @@ func (m *Client) SetLimits(ctx context.Context, box string, limits Limits) error
 	return m.repeat(ctx, setLimitsScript, box, limits.Messages, limits.Bytes, string(limits.Full), limits.Idle.Milliseconds())
 }
 
-// Keep drops all unread messages but the newest n, in steps: messages that come
+// Keep drops all unread messages but the newest n, in steps. Messages that are sent
 // meanwhile are among the newest.
 func (m *Client) Keep(ctx context.Context, box string, n int) error {
 	if n < 0 {
@@ -93,7 +91,7 @@ func (m *Client) Keep(ctx context.Context, box string, n int) error {
 	return m.repeat(ctx, keepScript, box, n)
 }
 
-// repeat runs a script that drops messages until it says that it is through.
+// repeat runs a script that drops messages until there are no more to drop.
 func (m *Client) repeat(ctx context.Context, s *rdb.Script, box string, args ...any) error {
 	for {
 		a, err := m.run(ctx, s, box, args...)

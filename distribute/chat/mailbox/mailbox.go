@@ -33,12 +33,12 @@ var (
 	deleteScript    = scripts.Idempotent("delete", "delete the mailbox")
 )
 
-// keys names the keys of mailboxes. Names in braces are hash tags: all keys of
-// one box lie on one slot of a Redis Cluster. Names of boxes have no braces.
+// keys builds the keys of mailboxes. The name in braces is a hash tag: all keys of
+// one box lie on one slot of a Redis Cluster. Names have no braces.
 type keys struct{ prefix string }
 
-// all returns the keys that every script is handed: the box itself (hash), its
-// log (stream), what was dropped of it and what in it is big (sorted sets).
+// all returns the keys of every script: the box itself (hash), its log (stream),
+// and its dropped and its large messages (sorted sets).
 func (k keys) all(box string) []string {
 	tag := k.prefix + ":mail:{" + box + "}"
 	return []string{tag, k.log(box), tag + ":dropped", tag + ":big"}
@@ -46,22 +46,16 @@ func (k keys) all(box string) []string {
 
 func (k keys) log(box string) string { return k.prefix + ":mail:{" + box + "}:log" }
 
-// A Client reaches all mailboxes in one Redis. A mailbox is one
-// receiver's list of messages that wait to be read; it begins with the first
-// message sent to it, and one that nobody has sent to is empty. Its messages
-// have ids 1, 2, 3… without gaps, and go when they are acknowledged, one by
-// one. When a box is deleted, or expires, a new one of its name starts again
-// with 1.
-//
-// A Client holds no state of its own and is safe for concurrent use. Every
-// method may block while Redis is away, for at most the patience that db was
-// opened with.
+// A Client is for all mailboxes in one Redis. It has no state of its own and is
+// safe for concurrent use. While Redis is unreachable every method blocks, for at
+// most the patience of its database.
 type Client struct {
 	db   *rdb.DB
 	keys keys
 }
 
-// New gives the mailboxes of db, which stays the caller's to close.
+// NewClient returns a client for the mailboxes of db. Closing db is left to the
+// caller.
 func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}} }
 
 // run runs a script of one box.
@@ -76,13 +70,13 @@ func (m *Client) run(ctx context.Context, s *rdb.Script, box string, args ...any
 	return a, nil
 }
 
-// Send puts a message into the box and gives its id: one more than the one
-// before. The body has at most [chat.MaxBody] bytes. A full box drops its oldest
-// messages or refuses this one, with a *[FullError] that matches
-// [chat.ErrFull]; see [Client.SetLimits].
+// Send adds a message to the box and returns its id: one more than the one before.
+// The body may have [chat.MaxBody] bytes. A full box drops its oldest messages or
+// refuses this one, with a *[FullError] that matches [chat.ErrFull]; see
+// [Client.SetLimits].
 //
-// When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError:
-// the message may be there or not, and sending it again may send it twice.
+// If the reply of Redis was lost, the error is a *skidway.OutcomeUnknownError: the
+// message may have been sent, and sending it again may send it twice.
 func (m *Client) Send(ctx context.Context, box, sender string, content chat.Content) (uint64, error) {
 	if err := store.CheckName("sender", sender); err != nil {
 		return 0, err
@@ -97,23 +91,22 @@ func (m *Client) Send(ctx context.Context, box, sender string, content chat.Cont
 		}
 		if id := a.Uint(0); id > 0 {
 			return id, nil
-		} // else more has to be dropped than one step may
+		} // else there is more to drop than one step may
 	}
 }
 
-// Delete ends a box with all that is in it. A box that does not exist is no
-// error.
+// Delete deletes a box with its messages. It is no error if it does not exist.
 func (m *Client) Delete(ctx context.Context, box string) error {
 	_, err := m.run(ctx, deleteScript, box)
 	return err
 }
 
-// A FullError says that a box holds as much as it may, so that the
-// message was not sent. It matches [chat.ErrFull].
+// A FullError is the error for a message that a full box refuses. It matches
+// [chat.ErrFull].
 type FullError struct {
-	Unread uint64    // messages that wait
+	Unread uint64
 	Bytes  uint64    // as [Limits] counts them
-	Seen   time.Time // when the receiver was last here; zero: never
+	Seen   time.Time // last visit of the receiver; zero: never
 }
 
 func (e *FullError) Error() string {

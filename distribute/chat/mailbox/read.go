@@ -15,42 +15,43 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A visit is what the receiver finds.
-type visit struct {
-	last  uint64 // id of the newest message ever
-	found bool   // something is unread
-	ahead int    // how many messages to read first
-	born  string // tells this box from earlier ones of its name
+// A boxState is what the receiver needs to know before it reads.
+type boxState struct {
+	last   uint64 // id of the newest message ever
+	unread bool
+	ahead  int    // how many messages to read first
+	born   string // differs from earlier boxes with this name
 }
 
-// visit notes that the receiver is here, and looks what is unread after an id.
-func (m *Client) visit(ctx context.Context, box string, after uint64) (visit, error) {
+// touch records a visit of the receiver, and returns the state of the box for
+// messages after an id.
+func (m *Client) touch(ctx context.Context, box string, after uint64) (boxState, error) {
 	a, err := m.run(ctx, visitScript, box, strconv.FormatUint(after, 10))
 	if err != nil {
-		return visit{}, err
+		return boxState{}, err
 	}
-	v := visit{last: a.Uint(0), found: a.Uint(1) == 1, ahead: store.ReadMost, born: a.Text(3)}
-	if a.Uint(2) == 1 { // there are big ones
-		v.ahead = store.ReadFirst
+	v := boxState{last: a.Uint(0), unread: a.Uint(1) == 1, ahead: store.MaxRead, born: a.Text(3)}
+	if a.Uint(2) == 1 { // there are large messages
+		v.ahead = store.FirstRead
 	}
 	return v, nil
 }
 
-// Read gives unread messages of the box with ids after an id, oldest first;
-// zero starts with the oldest, and the last id of one page gives the next. The
-// messages stay unread: call [Client.Ack] when they are dealt with.
+// Read returns unread messages of the box with ids after an id, oldest first. Zero
+// starts with the oldest; for the next page, after is the last id of this one. The
+// messages stay unread until [Client.Ack].
 //
-// limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of big
-// messages is shorter (it ends soon after 1 MiB), and only an empty one says
-// that there is nothing more.
+// limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of
+// large messages is shorter: it ends soon after 1 MiB. Only an empty page means
+// that there are no more.
 func (m *Client) Read(ctx context.Context, box string, after uint64, limit int) ([]chat.Message, error) {
 	_, messages, err := m.read(ctx, box, after, limit)
 	return messages, err
 }
 
-func (m *Client) read(ctx context.Context, box string, after uint64, limit int) (visit, []chat.Message, error) {
-	v, err := m.visit(ctx, box, after)
-	if err != nil || !v.found {
+func (m *Client) read(ctx context.Context, box string, after uint64, limit int) (boxState, []chat.Message, error) {
+	v, err := m.touch(ctx, box, after)
+	if err != nil || !v.unread {
 		return v, nil, err
 	}
 	entries, err := m.entries(ctx, box, v.ahead, store.PageLimit(limit), store.PageBytes, func(key, last string, n int64) *redis.XMessageSliceCmd {
@@ -62,12 +63,12 @@ func (m *Client) read(ctx context.Context, box string, after uint64, limit int) 
 	return v, store.ParseMessages(entries), err
 }
 
-// Newest gives the newest n unread messages, in order, and leaves them unread.
-// n is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. All are in memory
-// at once, however big they are.
+// Newest returns the newest n unread messages, oldest first, and leaves them
+// unread. n is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. All
+// are in memory at once, whatever their size.
 func (m *Client) Newest(ctx context.Context, box string, n int) ([]chat.Message, error) {
-	v, err := m.visit(ctx, box, 0)
-	if err != nil || !v.found {
+	v, err := m.touch(ctx, box, 0)
+	if err != nil || !v.unread {
 		return nil, err
 	}
 	entries, err := m.entries(ctx, box, v.ahead, store.PageLimit(n), math.MaxInt, func(key, last string, n int64) *redis.XMessageSliceCmd {
@@ -80,10 +81,10 @@ func (m *Client) Newest(ctx context.Context, box string, n int) ([]chat.Message,
 	return store.ParseMessages(entries), err
 }
 
-// ReadOne gives one unread message and leaves it unread. The error is
-// [chat.ErrNoMessage] when it is not there: [Client.Status] says why.
+// ReadOne returns one unread message and leaves it unread. If there is none with
+// the id, the error is [chat.ErrNoMessage]; see [Client.Status].
 func (m *Client) ReadOne(ctx context.Context, box string, id uint64) (chat.Message, error) {
-	if _, err := m.visit(ctx, box, 0); err != nil {
+	if _, err := m.touch(ctx, box, 0); err != nil {
 		return chat.Message{}, err
 	}
 	number := strconv.FormatUint(id, 10)
@@ -99,10 +100,9 @@ func (m *Client) ReadOne(ctx context.Context, box string, id uint64) (chat.Messa
 	return store.ParseMessage(entries[0]), nil
 }
 
-// entries reads a page of the log, ahead of them first. command reads n of them
-// beyond the last one, "" at first.
-func (m *Client) entries(ctx context.Context, box string, ahead, limit, mostBytes int, command func(key, last string, n int64) *redis.XMessageSliceCmd) ([]redis.XMessage, error) {
-	entries, err := store.ReadLog(ctx, m.db, ahead, limit, mostBytes, func(last string, n int64) *redis.XMessageSliceCmd {
+// entries reads a page of the log, see store.ReadLog.
+func (m *Client) entries(ctx context.Context, box string, ahead, limit, maxBytes int, command func(key, last string, n int64) *redis.XMessageSliceCmd) ([]redis.XMessage, error) {
+	entries, err := store.ReadLog(ctx, m.db, ahead, limit, maxBytes, func(last string, n int64) *redis.XMessageSliceCmd {
 		return command(m.keys.log(box), last, n)
 	})
 	if err != nil {
@@ -111,13 +111,12 @@ func (m *Client) entries(ctx context.Context, box string, ahead, limit, mostByte
 	return entries, nil
 }
 
-// Wait blocks until a message with an id after this one is unread, or ctx is
-// done; zero waits for any. It returns at once if there is one already. While it
-// blocks the receiver counts as here, and costs Redis nothing but a look every
-// few seconds. It holds one connection.
+// Wait blocks until a message with an id after this one is unread, or ctx is done;
+// zero waits for any unread message. While it blocks, the visit of the receiver is
+// recorded with a read every few seconds. It uses one connection.
 func (m *Client) Wait(ctx context.Context, box string, after uint64) error {
 	for {
-		// A big message is looked for: somebody may have deleted it by hand.
+		// It reads large messages too: they may have been deleted by hand.
 		v, messages, err := m.read(ctx, box, after, 1)
 		if err != nil || len(messages) > 0 {
 			return err
@@ -129,19 +128,17 @@ func (m *Client) Wait(ctx context.Context, box string, after uint64) error {
 	}
 }
 
-// ackedAtOnce is how many messages one script takes out of a box: that takes
-// 0.4 ms when they are small, 0.9 ms when each has 10 KiB (go test -bench
-// MailboxStep).
-const ackedAtOnce = 100
+// ackBatch is how many messages one script removes from a box. That takes 0.4 ms
+// for small ones, 0.9 ms if each has 10 KiB (go test -bench MailboxStep).
+const ackBatch = 100
 
-// Ack says that the receiver has dealt with exactly these messages, in whatever
-// order, and gives how many of them were unread until now. They leave the box.
-// Ids that are not unread change nothing. Many are acknowledged in several
-// steps. Where an answer got lost on the way Ack is repeated, and does not
-// count again what had happened already.
+// Ack acknowledges exactly these messages, in any order, and returns how many of
+// them were unread until now. They are removed from the box. Other ids change
+// nothing. Many messages take several steps. A step whose reply was lost is
+// repeated, and its messages may then be missing in the result.
 func (m *Client) Ack(ctx context.Context, box string, ids ...uint64) (acknowledged int, err error) {
-	for some := range slices.Chunk(ids, ackedAtOnce) {
-		a, err := m.run(ctx, ackScript, box, ackArgs("", some)...)
+	for batch := range slices.Chunk(ids, ackBatch) {
+		a, err := m.run(ctx, ackScript, box, ackArgs("", batch)...)
 		if err != nil {
 			return acknowledged, err
 		}
@@ -159,19 +156,19 @@ func ackArgs(born string, ids []uint64) []any {
 	return args
 }
 
-// Take reads the oldest messages and removes them in one atomic step, so that
-// of many who take at the same time each message comes to one. What was taken
-// is lost when the process dies before it is dealt with: who can't bear that
-// calls [Client.Read] and then [Client.Ack].
+// Take reads the oldest messages and removes them in one atomic step, so each
+// message goes to one of several concurrent takers. Messages are lost if the process
+// dies before it has handled them: to prevent that, use [Client.Read] and
+// [Client.Ack].
 //
-// limit is at most 100, which zero means. It may give fewer than
-// there are, and none only when nothing is unread.
+// limit is at most 100; zero means 100. Take may return fewer messages than there
+// are, and none only if none is unread.
 //
-// When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError
-// and comes with the messages that were about to be taken: they may be removed
-// or still be in the box, so nothing is lost to a caller that deals with them.
+// If the reply of Redis was lost, the error is a *skidway.OutcomeUnknownError, and
+// the messages are returned with it: they may be removed or still be in the box, so
+// a caller that handles them loses none.
 func (m *Client) Take(ctx context.Context, box string, limit int) ([]chat.Message, error) {
-	limit = min(store.PageLimit(limit), ackedAtOnce)
+	limit = min(store.PageLimit(limit), ackBatch)
 	for {
 		v, messages, err := m.read(ctx, box, 0, limit)
 		if err != nil || len(messages) == 0 {
@@ -181,8 +178,8 @@ func (m *Client) Take(ctx context.Context, box string, limit int) ([]chat.Messag
 		for i, message := range messages {
 			ids[i] = message.ID
 		}
-		// The script removes what is still unread, and tells. What was read
-		// before is what was removed: a message never changes.
+		// The script removes the messages that are still unread, and returns
+		// their ids. A message never changes, so those read above are current.
 		a, err := m.run(ctx, takeScript, box, ackArgs(v.born, ids)...)
 		var unknown *rdb.OutcomeUnknownError
 		if errors.As(err, &unknown) {
@@ -198,6 +195,6 @@ func (m *Client) Take(ctx context.Context, box string, limit int) ([]chat.Messag
 		messages = slices.DeleteFunc(messages, func(message chat.Message) bool { return !taken[message.ID] })
 		if len(messages) > 0 {
 			return messages, nil
-		} // else others were faster: look again
+		} // else other takers were faster
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"skidway/distribute/chat"
 )
 
-// Invalid returns the error for an argument that can't be used.
+// Invalid returns the error for an invalid argument.
 func Invalid(field, value, reason string) error {
 	return &chat.InvalidError{Field: field, Value: value, Reason: reason}
 }
 
-// Corrupt returns the error for what these packages did not write.
+// Corrupt returns the error for data in Redis that these packages did not write.
 func Corrupt(where, reason string) error {
 	return &chat.CorruptError{Where: where, Reason: reason}
 }
 
-// CheckName refuses names that would not fit a key, a line of text or a hash
-// tag.
+// CheckName returns an error for a name that is not fit for keys, hash tags and
+// lines of text.
 func CheckName(field, name string) error { return checkWord(field, name, chat.MaxName) }
 
-// CheckNames checks an id of a chat and a member together.
+// CheckNames checks the id of a chat and the name of a member.
 func CheckNames(id, member string) error {
 	if err := CheckName("chat", id); err != nil {
 		return err
@@ -32,7 +32,7 @@ func CheckNames(id, member string) error {
 	return CheckName("member", member)
 }
 
-// checkWord is CheckName for words of at most maxBytes.
+// checkWord is CheckName for at most maxBytes.
 func checkWord(field, name string, maxBytes int) error {
 	reason := ""
 	switch {
@@ -52,8 +52,8 @@ func checkWord(field, name string, maxBytes int) error {
 	return Invalid(field, name, reason)
 }
 
-// CheckContent refuses what can't be sent where a body has at most maxBody
-// bytes.
+// CheckContent returns an error for a content that can't be sent; its body may
+// have at most maxBody bytes.
 func CheckContent(c *chat.Content, maxBody int) error {
 	if len(c.Body) == 0 && c.URL == "" && !IsMedia(c) {
 		return Invalid("body", "", "it is empty")
@@ -61,7 +61,7 @@ func CheckContent(c *chat.Content, maxBody int) error {
 	return checkContent(c, maxBody)
 }
 
-// checkContent refuses what no message can hold.
+// checkContent is CheckContent without the check that there is something to send.
 func checkContent(c *chat.Content, maxBody int) error {
 	if len(c.Body) > maxBody {
 		return Invalid("body", "", fmt.Sprintf("it has %d bytes, more than %d: send the URL of where to find it instead", len(c.Body), maxBody))
@@ -80,12 +80,12 @@ func checkContent(c *chat.Content, maxBody int) error {
 	return nil
 }
 
-// IsMedia reports whether the content is one that lies behind its URL.
+// IsMedia reports whether the content is an image, audio or video at its URL.
 func IsMedia(c *chat.Content) bool {
 	return c.Type == chat.TypeImage || c.Type == chat.TypeAudio || c.Type == chat.TypeVideo
 }
 
-// checkURL wants an absolute URL of something that lies elsewhere.
+// checkURL returns an error unless text is an absolute URL.
 func checkURL(text string) error {
 	if len(text) > chat.MaxURL {
 		return Invalid("url", text, fmt.Sprintf("it has %d bytes, more than %d", len(text), chat.MaxURL))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -12,16 +13,16 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A List is a list that every person has, of the group chats or of the people
-// that they talk with. It may lie on another slot than these, so no script can
-// change both. What the chat says is the truth. The list is written before it
-// and again after it; so every chat is in the list before it is joined, and one
-// that another process dropped in between is back afterwards. An entry that the
-// chat denies is dropped only when it is so old that nobody can be between the
-// two writes.
+// A List accesses the lists of group chats, or of conversation partners, that
+// each person has. A list may lie on another slot than the chats, so no script can
+// change both. The chat decides about membership; the list is an index. It is
+// written before the chat and again after it: so a chat is in the list before it
+// is joined, and an entry that another process removed in between is restored. An
+// entry for a chat without this member is removed only when it is so old that no
+// process can be between the two writes.
 type List struct {
 	DB   *rdb.DB
-	Keys func(person string) []string // the list (sorted set), the stream that wakes who waits for changes
+	Keys func(person string) []string // the list (sorted set), and the stream that ends waits for its changes
 }
 
 var (
@@ -32,40 +33,30 @@ var (
 	listDropScript  = listScripts.Idempotent("list_drop", "clean the list of chats")
 )
 
-const settled = time.Minute
+// minForgetAge is how old an entry must be to be removed.
+const minForgetAge = time.Minute
 
-// askedAtOnce is how many chats are asked in one round trip.
-const askedAtOnce = 100
+// chatsPerTrip is how many chats one round trip reads.
+const chatsPerTrip = 100
 
 // A Listing is a person's list at one time.
 type Listing struct {
 	person string
-	wake   string             // id of the last wake-up, before the list was read
-	chats  map[string]written // by the chats' ids
+	wake   string               // id of the last wake-up, before the list was read
+	chats  map[string]listEntry // by id
 }
 
-// written is when an entry was written.
-type written struct {
-	score string // as Redis holds it
-	old   bool   // longer ago than settled, by the clock of Redis
+type listEntry struct {
+	score string // when it was written, as stored
+	old   bool   // it may be removed
 }
 
-// ids gives what is listed, in order.
-func (l Listing) ids() []string {
-	ids := make([]string, 0, len(l.chats))
-	for id := range l.chats {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// Mark is where a wait for changes of the list starts.
+// Mark returns the place in the wake stream from which to wait for changes.
 func (x List) Mark(l Listing) rdb.Mark { return rdb.Mark{Key: x.Keys(l.person)[1], ID: l.wake} }
 
-// Read reads the list of a person.
+// Read returns the list of a person.
 func (x List) Read(ctx context.Context, person string) (Listing, error) {
-	list := Listing{person: person, chats: map[string]written{}}
+	list := Listing{person: person, chats: map[string]listEntry{}}
 	for next := "0"; ; {
 		a, err := listReadScript.Run(ctx, x.DB, x.Keys(person), next)
 		if err != nil {
@@ -77,8 +68,8 @@ func (x List) Read(ctx context.Context, person string) (Listing, error) {
 		now := float64(a.Uint(0))
 		for i := 3; i+1 < a.Len(); i += 2 {
 			score, err := strconv.ParseFloat(a.Text(i+1), 64)
-			old := err != nil || score < now-float64(settled.Milliseconds())
-			list.chats[a.Text(i)] = written{a.Text(i + 1), old}
+			old := err != nil || score < now-float64(minForgetAge.Milliseconds())
+			list.chats[a.Text(i)] = listEntry{a.Text(i + 1), old}
 		}
 		if next = a.Text(2); next == "0" || next == "" {
 			return list, nil
@@ -86,11 +77,11 @@ func (x List) Read(ctx context.Context, person string) (Listing, error) {
 	}
 }
 
-// Add writes the chat into the lists of these people.
+// Add adds a chat to the lists of these people.
 func (x List) Add(ctx context.Context, id string, people ...string) error {
-	for some := range slices.Chunk(people, askedAtOnce) {
-		calls := make([]rdb.Call, len(some))
-		for i, person := range some {
+	for batch := range slices.Chunk(people, chatsPerTrip) {
+		calls := make([]rdb.Call, len(batch))
+		for i, person := range batch {
 			calls[i] = rdb.Call{Keys: x.Keys(person), Args: []any{id}}
 		}
 		replies, err := listWriteScript.RunAll(ctx, x.DB, calls)
@@ -99,14 +90,15 @@ func (x List) Add(ctx context.Context, id string, people ...string) error {
 		}
 		for i, reply := range replies {
 			if reply.Err != nil {
-				return fmt.Errorf("member %q: %w", some[i], reply.Err)
+				return fmt.Errorf("member %q: %w", batch[i], reply.Err)
 			}
 		}
 	}
 	return nil
 }
 
-// Forget drops chats that denied the person, after the list was read.
+// Forget removes chats from a list that do not have the person, unless they were
+// added after the list was read.
 func (x List) Forget(ctx context.Context, list Listing, ids ...string) error {
 	args := []any{}
 	for _, id := range ids {
@@ -114,25 +106,24 @@ func (x List) Forget(ctx context.Context, list Listing, ids ...string) error {
 			args = append(args, id, entry.score)
 		}
 	}
-	for some := range slices.Chunk(args, 2*askedAtOnce) {
-		if _, err := listDropScript.Run(ctx, x.DB, x.Keys(list.person), some...); err != nil {
+	for batch := range slices.Chunk(args, 2*chatsPerTrip) {
+		if _, err := listDropScript.Run(ctx, x.DB, x.Keys(list.person), batch...); err != nil {
 			return fmt.Errorf("member %q: %w", list.person, err)
 		}
 	}
 	return nil
 }
 
-// Ask runs a script for all chats of the list, and hands each answer to f, in
-// the order of the ids: what the script answered, or why it could not. Chats
-// that say with chat.ErrNoChat or chat.ErrNotMember that the person is not in them are
-// forgotten instead. The first error of f ends it.
+// Ask runs a script for all chats of the list, and calls f with each result, in
+// the order of the ids. Chats with the result chat.ErrNoChat or chat.ErrNotMember
+// are removed from the list instead. The first error of f ends it.
 func (x List) Ask(ctx context.Context, list Listing, s *rdb.Script, call func(id string) rdb.Call, f func(id string, r rdb.Result) error) error {
-	var denied []string
-	for some := range slices.Chunk(list.ids(), askedAtOnce) {
-		var ids []string // that can be asked
+	var gone []string
+	for batch := range slices.Chunk(slices.Sorted(maps.Keys(list.chats)), chatsPerTrip) {
+		var ids []string // with a valid name
 		var calls []rdb.Call
-		for _, id := range some {
-			if err := CheckName("chat", id); err != nil { // somebody else wrote it
+		for _, id := range batch {
+			if err := CheckName("chat", id); err != nil { // not written by this package
 				if err := f(id, rdb.Result{Err: err}); err != nil {
 					return err
 				}
@@ -146,7 +137,7 @@ func (x List) Ask(ctx context.Context, list Listing, s *rdb.Script, call func(id
 		}
 		for i, r := range replies {
 			if errors.Is(r.Err, chat.ErrNoChat) || errors.Is(r.Err, chat.ErrNotMember) {
-				denied = append(denied, ids[i])
+				gone = append(gone, ids[i])
 				continue
 			}
 			if err := f(ids[i], r); err != nil {
@@ -154,5 +145,5 @@ func (x List) Ask(ctx context.Context, list Listing, s *rdb.Script, call func(id
 			}
 		}
 	}
-	return x.Forget(ctx, list, denied...)
+	return x.Forget(ctx, list, gone...)
 }

@@ -13,12 +13,12 @@ import (
 	"skidway/internal/rdb"
 )
 
-// LastExact is the highest id: the numbers of Lua and of sorted sets are exact up
-// to here.
+// LastExact is the highest id: up to it, numbers of Lua and scores of sorted sets
+// are exact.
 const LastExact = 1<<53 - 1
 
-// ParseMessage reads one entry of a log. Fields that it does not know are for
-// newer releases.
+// ParseMessage parses one entry of a log. It ignores unknown fields, for newer
+// releases.
 func ParseMessage(entry redis.XMessage) chat.Message {
 	var m chat.Message
 	corrupt := func(format string, args ...any) chat.Message {
@@ -54,7 +54,7 @@ func ParseMessage(entry redis.XMessage) chat.Message {
 	return m
 }
 
-// ParseMessages reads entries of a log.
+// ParseMessages parses entries of a log.
 func ParseMessages(entries []redis.XMessage) []chat.Message {
 	messages := make([]chat.Message, len(entries))
 	for i, entry := range entries {
@@ -63,8 +63,8 @@ func ParseMessages(entries []redis.XMessage) []chat.Message {
 	return messages
 }
 
-// ParseEntries reads the answer of XRANGE as a script hands it on. What is no
-// entry is left out: Redis does not send such.
+// ParseEntries parses the reply of XRANGE as a script returns it. Malformed entries
+// are left out; Redis sends none.
 func ParseEntries(value any) []redis.XMessage {
 	list, _ := value.([]any)
 	entries := make([]redis.XMessage, 0, len(list))
@@ -86,21 +86,21 @@ func ParseEntries(value any) []redis.XMessage {
 	return entries
 }
 
-// Nobody knows how big messages are before they are read. So a page asks for
-// few first, then for twice as many each time, up to ReadMost, and ends once it
-// has PageBytes. Redis then gives 4 bodies of the biggest size in one answer
-// (1.2 ms, measured), and ReadMost only where small ones came before them.
+// The size of a message is unknown until it is read. So a page begins with few
+// messages, reads twice as many each time, up to MaxRead, and ends once it has
+// PageBytes. One reply of Redis then has at most 4 bodies of the maximum size
+// (1.2 ms, measured), or MaxRead after small ones.
 const (
 	PageBytes = chat.MaxBody
-	ReadFirst = 4
-	ReadMost  = 64
+	FirstRead = 4
+	MaxRead   = 64
 )
 
-// ReadLog reads a page of a log, by commands of its own where bodies may be big:
-// a script would have to copy each (measured with messages of 100 bytes five
-// times, of 1 MiB twenty times slower). It reads ahead entries first, then up to
-// twice as many each time, but few after big ones, until there are limit of them
-// or this many bytes. command reads n of them beyond the last one, "" at first.
+// ReadLog reads a page of a log without a script, which would have to copy each
+// body (5 times slower for messages of 100 bytes, 20 times for 1 MiB). It reads
+// ahead entries first, then up to twice as many each time, but few after large
+// ones, until it has limit entries or maxBytes. command reads n entries after the
+// id last, which is "" at first.
 func ReadLog(ctx context.Context, db *rdb.DB, ahead, limit, maxBytes int, command func(last string, n int64) *redis.XMessageSliceCmd) ([]redis.XMessage, error) {
 	var entries []redis.XMessage
 	last, total := "", 0
@@ -117,7 +117,7 @@ func ReadLog(ctx context.Context, db *rdb.DB, ahead, limit, maxBytes int, comman
 		bytes := 0
 		for _, entry := range page {
 			last = entry.ID
-			for _, value := range entry.Values { // a damaged one may be big, too
+			for _, value := range entry.Values { // also of malformed entries
 				text, _ := value.(string)
 				bytes += len(text)
 			}
@@ -127,21 +127,20 @@ func ReadLog(ctx context.Context, db *rdb.DB, ahead, limit, maxBytes int, comman
 			break
 		}
 		total += bytes
-		ahead = min(2*ahead, ReadMost)
-		if bytes > PageBytes/ReadFirst {
-			ahead = ReadFirst
+		ahead = min(2*ahead, MaxRead)
+		if bytes > PageBytes/FirstRead {
+			ahead = FirstRead
 		}
 	}
 	return entries, nil
 }
 
-// LastUnder gives the last id that an entry with the number of this message
-// can have.
+// LastUnder returns the highest entry id with the number of this message.
 func LastUnder(number uint64) string {
 	return strconv.FormatUint(number, 10) + "-18446744073709551615"
 }
 
-// PageLimit returns how many messages a call returns that was asked for limit.
+// PageLimit returns how many messages a call with this limit returns at most.
 func PageLimit(limit int) int {
 	if limit <= 0 {
 		return chat.DefaultMessages

@@ -20,8 +20,8 @@ import (
 var sharedLua embed.FS
 
 // LoadScripts declares the scripts of a package. Their first key is HASH and
-// their second one LOG, for the Lua that all share; more are the others. words
-// are those that not all packages have.
+// their second one LOG, for the shared Lua, followed by more. words are those of
+// this package alone.
 func LoadScripts(name string, files fs.FS, more rdb.Keys, words rdb.Words) *rdb.Scripts {
 	all := maps.Clone(sharedWords)
 	maps.Copy(all, words)
@@ -40,14 +40,14 @@ var sharedWords = rdb.Words{
 	"ahead": func(r rdb.Reply) error { return fmt.Errorf("%s: %w", r.Op, &AheadError{r.Uint(0)}) },
 }
 
-// AheadError says that a script was handed the id of no message yet. Callers,
-// who know the argument, turn it into an InvalidError.
+// AheadError is the error for an id that no message has yet. Callers replace it
+// by an InvalidError with the name of the argument.
 type AheadError struct{ Last uint64 }
 
 func (e *AheadError) Error() string { return fmt.Sprintf("the last message is %d", e.Last) }
 
-// Unreadable reports whether err speaks of what one chat holds, so that other
-// chats may be fine.
+// Unreadable reports whether err concerns the data of one chat, so that other
+// chats may be readable.
 func Unreadable(err error) bool {
 	var format *chat.FormatError
 	var corrupt *chat.CorruptError
@@ -57,17 +57,18 @@ func Unreadable(err error) bool {
 		errors.As(err, &answer) && strings.Contains(answer.Error(), "WRONGTYPE")
 }
 
-// WaitTimeout bounds one blocked read. It needs no wake-up to be lost to be
-// useful: it frees the connections of waits that were given up.
+// WaitTimeout bounds one blocked read. It frees the connections of waits whose
+// context is done.
 const WaitTimeout = 5 * time.Second
 
-// maxBlocked is how many connections a wait takes on a Cluster, where each slot
-// takes one: others need some of the pool, too. A wait at more looks at the rest
+// maxBlocked bounds the connections of one wait on a Cluster, where each slot needs
+// one: other calls need connections of the pool too. Further chats are looked at
 // every WaitTimeout.
 const maxBlocked = 50
 
-// Wait looks until something is found for a person, and blocks in between until
-// something comes after the marks, which were taken before the look.
+// Wait calls look until it reports that there are messages for a person. In
+// between it blocks until an entry follows one of the marks, which look takes
+// before it reads.
 func Wait(ctx context.Context, db *rdb.DB, person string, look func() (marks []rdb.Mark, found bool, err error)) error {
 	for {
 		marks, found, err := look()
