@@ -108,20 +108,19 @@ func (c *Client) Ack(ctx context.Context, me, peer string, upTo uint64) (cursor 
 	return a.Uint(0), orEmpty(err)
 }
 
-// A HistoryOptions says which messages of a history to give. The zero value means
-// the newest.
+// HistoryOptions select messages of a history. The zero value selects the newest.
 type HistoryOptions struct {
 	Before uint64 // only messages before this id; zero: no such bound
-	After  uint64 // only messages after this id, from the first of them on
-	Oldest bool   // from the oldest message that is kept on, where After is zero
+	After  uint64 // only messages after this id, beginning with the oldest of them
+	Oldest bool   // begin with the oldest message that is kept, if After is zero
 	Limit  int    // at most [chat.MaxMessages]; zero means [chat.DefaultMessages]
 }
 
-// History gives a page of what both have sent, oldest first, read or not. It
-// changes nothing. The first id of a page is the Before of the page before it,
-// the last one the After of the next. A page of big messages is shorter (it
-// ends soon after 64 KiB), and only an empty one says that there is nothing
-// more.
+// History returns a page of the messages of both, read or not, oldest first. It
+// changes nothing. The first id of a page is Before for the page before it, the
+// last one After for the next. A page of large messages is shorter: it ends soon
+// after 64 KiB. Only an empty page means that there are no more. Nil options
+// select the newest messages.
 func (c *Client) History(ctx context.Context, me, peer string, options *HistoryOptions) (Page, error) {
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return Page{}, err

@@ -11,7 +11,7 @@ import (
 // NewStretching is New with another slow hash.
 func NewStretching(db *rdb.DB, hash func(password string, salt []byte, rounds int) ([]byte, error)) *Client {
 	r := NewClient(db)
-	r.stretch = hash
+	r.kdf = hash
 	return r
 }
 

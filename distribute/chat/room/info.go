@@ -10,8 +10,7 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Settings are what a room was created with or changed to, see
-// [CreateOptions].
+// Settings are the current settings of a room, see [CreateOptions].
 type Settings struct {
 	TTL      time.Duration
 	Presence time.Duration
@@ -20,23 +19,25 @@ type Settings struct {
 	Password bool // whether it has one
 	Owner    string
 
-	// Mutes says who may not send, and until when; a zero time is for good. It
-	// holds a hundred at most, those that end first. [Client.People] gives all.
+	// Mutes has the end of each mute by the id of the person; a zero time means
+	// that it never ends. It has at most a hundred, those that end first.
+	// [Client.People] returns all.
 	Mutes map[string]time.Time
 }
 
-// A Info describes a room.
+// An Info is the state of a room.
 type Info struct {
 	Settings Settings
 	Created  time.Time     // by the clock of Redis
-	TTL      time.Duration // until the room ends if nobody speaks
+	TTL      time.Duration // until the room ends without another message
 	Online   int           // people inside
 	Last     uint64        // newest position; 0: nothing was sent
-	Oldest   uint64        // position from which on all is kept that was not taken back
-	Kept     uint64        // messages and changes in Redis
+	Oldest   uint64        // position from which every message is kept that was not retracted
+	Kept     uint64        // messages and retractions in Redis
 }
 
-// Info tells about a room. Who is inside may ask, the owner, and operators.
+// Info returns the state of a room. It is open to people inside, the owner and
+// operators.
 func (r *Client) Info(ctx context.Context, credential Credential) (Info, error) {
 	a, err := r.run(ctx, infoScript, credential)
 	if err != nil {
@@ -45,7 +46,7 @@ func (r *Client) Info(ctx context.Context, credential Credential) (Info, error) 
 	return parseInfo(a.List(0)), nil
 }
 
-// parseInfo reads what room.lua tells about a room.
+// parseInfo parses the state of a room as room.lua returns it.
 func parseInfo(a rdb.Reply) Info {
 	ms := func(i int) time.Duration { return time.Duration(a.Uint(i)) * time.Millisecond }
 	info := Info{
@@ -63,19 +64,19 @@ func parseInfo(a rdb.Reply) Info {
 	return info
 }
 
-// A Person is in a room, or muted there, or both.
+// A Person is inside a room, or muted there, or both.
 type Person struct {
 	ID         string
 	Nick       string
 	Inside     bool
 	Until      time.Time // when the presence ends without another send or read
 	Muted      bool
-	MutedUntil time.Time // zero: for good
+	MutedUntil time.Time // zero: without end
 }
 
-// People gives all who are inside or muted, ordered by id. Who is inside may ask,
-// the owner, and operators. More than a hundred or so are read in several steps,
-// so that what happens meanwhile may be seen for some and not for others.
+// People returns all people who are inside or muted, ordered by id. It is open to
+// people inside, the owner and operators. Large rooms are read in several steps, so
+// the result may be of slightly different times.
 func (r *Client) People(ctx context.Context, credential Credential) ([]Person, error) {
 	found := map[string]Person{}
 	for _, key := range []string{"3", "5"} { // those inside, then the muted

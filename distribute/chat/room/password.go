@@ -14,53 +14,53 @@ import (
 	"skidway/internal/rdb"
 )
 
-// A password is turned into a key by PBKDF2 (RFC 8018) with HMAC-SHA-256, so
-// many rounds that guessing is slow: what OWASP's Password Storage Cheat Sheet
-// asks for. Salt and rounds are stored in the room, so that they can be raised
-// for new ones.
+// The key of a password is derived by PBKDF2 (RFC 8018) with HMAC-SHA-256. The
+// number of rounds makes guessing slow; it is the recommendation of OWASP's
+// Password Storage Cheat Sheet. Salt and rounds are stored in the room, so that a
+// later release can use more rounds for new rooms.
 const (
 	hashRounds = 600_000
-	mostRounds = 20 * hashRounds // more are damage, and would take for ever
+	maxRounds  = 20 * hashRounds // more are malformed, and would take minutes
 	saltBytes  = 16
 	keyDigits  = 2 * sha256.Size
 )
 
-// A stretch makes a key out of a password, slowly. Tests count its runs.
-type stretch func(password string, salt []byte, rounds int) ([]byte, error)
+// A kdf derives a key from a password. Tests count its calls.
+type kdf func(password string, salt []byte, rounds int) ([]byte, error)
 
-func pbkdf2Stretch(password string, salt []byte, rounds int) ([]byte, error) {
+func deriveKey(password string, salt []byte, rounds int) ([]byte, error) {
 	return pbkdf2.Key(sha256.New, password, salt, rounds, sha256.Size)
 }
 
-// A lock is what a room stores of its password; the zero value is for none.
+// A passwordHash is stored in a room to check its password; the zero value is for a
+// room without password.
 //
-// The digest only has to hide a key of 256 bits that cannot be guessed, from
-// who can read it but not the key. For that SHA-1, the one digest that scripts
-// of Redis can compute, is enough: collisions do not help.
-type lock struct {
+// The digest hides a random key of 256 bits from readers of the Redis. SHA-1 is
+// enough for that, because collisions do not help to find the key; it is the only
+// digest that scripts of Redis can compute.
+type passwordHash struct {
 	digest, salt string
 	rounds       int
 }
 
-// lock makes a new lock for a password, and the key that opens it.
-func (r *Client) lock(password string) (lock, string, error) {
+// hashPassword returns the hash of a new password, and its key.
+func (r *Client) hashPassword(password string) (passwordHash, string, error) {
 	if password == "" {
-		return lock{}, "", nil
+		return passwordHash{}, "", nil
 	}
 	salt := newSalt()
 	key, err := r.derive(password, salt, hashRounds)
 	if err != nil {
-		return lock{}, "", err
+		return passwordHash{}, "", err
 	}
 	digest := sha1.Sum([]byte(key))
-	return lock{hex.EncodeToString(digest[:]), hex.EncodeToString(salt), hashRounds}, key, nil
+	return passwordHash{hex.EncodeToString(digest[:]), hex.EncodeToString(salt), hashRounds}, key, nil
 }
 
-// Key turns the password of a room into the key of a [Credential], which takes a fifth
-// of a second of computing; no password is no key. It does not tell whether the
-// password is right, nor whether there is such a room: the work is the same.
-// [Client.Enter] does this by itself; it is for operators, and for those who are
-// inside and lost their credential.
+// Key returns the key of a [Credential] for the password of a room; without a
+// password it is empty. It takes a fifth of a second of computing time, and does
+// not depend on whether the password is right or the room exists. [Client.Enter]
+// calls it; use it for operators, and for a person inside who lost its credential.
 func (r *Client) Key(ctx context.Context, name, password string) (string, error) {
 	if err := store.CheckName("room", name); err != nil {
 		return "", err
@@ -82,15 +82,15 @@ func (r *Client) Key(ctx context.Context, name, password string) (string, error)
 		if salt, err = hex.DecodeString(a.Text(0)); err != nil {
 			return "", fmt.Errorf("room %q: %w", name, store.Corrupt("salt", "it is not hexadecimal"))
 		}
-		if rounds = a.Uint(1); rounds == 0 || rounds > mostRounds {
-			return "", fmt.Errorf("room %q: %w", name, store.Corrupt("rounds", "want a number up to "+strconv.Itoa(mostRounds)))
+		if rounds = a.Uint(1); rounds == 0 || rounds > maxRounds {
+			return "", fmt.Errorf("room %q: %w", name, store.Corrupt("rounds", "want a number up to "+strconv.Itoa(maxRounds)))
 		}
 	}
 	return r.derive(password, salt, int(rounds))
 }
 
 func (r *Client) derive(password string, salt []byte, rounds int) (string, error) {
-	key, err := r.stretch(password, salt, rounds)
+	key, err := r.kdf(password, salt, rounds)
 	if err != nil {
 		return "", fmt.Errorf("turn the password into a key: %w", err)
 	}
@@ -99,6 +99,6 @@ func (r *Client) derive(password string, salt []byte, rounds int) (string, error
 
 func newSalt() []byte {
 	salt := make([]byte, saltBytes)
-	_, _ = rand.Read(salt) // never fails, says its doc
+	_, _ = rand.Read(salt) // it never returns an error
 	return salt
 }

@@ -13,20 +13,20 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Page is a page of a room's log, and how the room is at that moment.
+// A Page has messages of a room's log, and the state of the room at that time.
 type Page struct {
 	Messages []Message    // oldest first
 	Changes  []Retraction // oldest first
 
-	// First and Position are the positions of the first and last of these; for
-	// an empty page, Position is where it was asked for, and First is 0.
-	// Reading goes on after Position, paging back before First.
+	// First and Position are the positions of the first and last of these. For
+	// an empty page, Position is the one that was requested, and First is 0. The
+	// next page is after Position, the page before it is before First.
 	First, Position uint64
-	More            bool // there are more in the direction that was asked for
+	More            bool // there are more in the requested direction
 
 	Info
 
-	beyond string // a foreign entry that no position leads to, or ""
+	beyond string // id of a foreign entry that has no position, or ""
 }
 
 // A Message is a message to a room. Its ID is its position in the room's log.
@@ -35,35 +35,34 @@ type Message struct {
 	Nick string // of the sender when it was sent, or ""
 }
 
-// A Retraction says that a message was taken back.
+// A Retraction is the removal of a message by its sender, the owner or an operator.
 type Retraction struct {
 	Position uint64    // in the room's log
-	Message  uint64    // id of what was taken back
+	Message  uint64    // id of the retracted message
 	By       string    // the sender or the owner; empty: an operator
-	Time     time.Time // when Redis was told, to the millisecond
+	Time     time.Time // in whole milliseconds
 }
 
-// Read gives what came after a position, oldest first: 0 at first, then the
-// Position of the last page. limit is at most [chat.MaxMessages]; 0 means
-// [chat.DefaultMessages]; a page also ends soon after 64 KiB. It is one round trip,
-// changes nothing for others, and starts the reader's presence anew.
+// Read returns the messages and retractions after a position, oldest first. Begin
+// with 0; for the next page, since is the Position of this one. limit is at most
+// [chat.MaxMessages]; 0 means [chat.DefaultMessages]; a page also ends soon after 64
+// KiB. Read is one round trip, and starts the presence time of the reader again.
 //
-// Page.Oldest above since + 1 says that the room no longer keeps all that came
+// If Page.Oldest is above since + 1, the room no longer has some of the messages
 // in between.
 func (r *Client) Read(ctx context.Context, credential Credential, since uint64, limit int) (Page, error) {
 	return r.History(ctx, credential, &HistoryOptions{From: since, Forward: true, Limit: limit})
 }
 
-// A HistoryOptions says which page of the history to read. The zero value is the
-// newest.
+// HistoryOptions select a page of the history. The zero value selects the newest.
 type HistoryOptions struct {
-	From    uint64 // position at which to start, which is not part of the page
-	Forward bool   // the oldest after From; else the newest before it, 0: of all
-	Limit   int    // most messages and changes, as at [Client.Read]
+	From    uint64 // position where the page starts; the page does not include it
+	Forward bool   // the oldest entries after From; else the newest before it, 0: of all
+	Limit   int    // maximum of messages and retractions, as for [Client.Read]
 }
 
-// History gives any page of the history, always oldest first. It is [Client.Read]
-// from either end.
+// History returns a page of the history, oldest first. Unlike [Client.Read] it can
+// begin at either end. Nil options select the newest page.
 func (r *Client) History(ctx context.Context, credential Credential, options *HistoryOptions) (Page, error) {
 	var o HistoryOptions
 	if options != nil {
@@ -91,7 +90,7 @@ func (r *Client) History(ctx context.Context, credential Credential, options *Hi
 	return parsePage(a, o), nil
 }
 
-// parsePage reads what the script gave after the word ok.
+// parsePage parses the reply of the script.
 func parsePage(a rdb.Reply, options HistoryOptions) Page {
 	page := Page{Info: parseInfo(a.List(0)), Position: options.From, More: a.Uint(1) == 1, beyond: a.Text(3)}
 	entries := store.ParseEntries(a.List(2).Values)
@@ -113,14 +112,14 @@ func parsePage(a rdb.Reply, options HistoryOptions) Page {
 		}
 		nick, _ := entry.Values["nick"].(string)
 		if nick != "" && store.CheckName("nick", nick) != nil {
-			nick = "" // it is no reason to hide the message
+			nick = "" // foreign data; the message is valid
 		}
 		page.Messages = append(page.Messages, Message{m, nick})
 	}
 	return page
 }
 
-// parseRetraction reads the fields of a notice that has this position.
+// parseRetraction parses the fields of an entry that retracts a message.
 func parseRetraction(position uint64, id string, fields map[string]any) (Retraction, error) {
 	number := func(name string) (uint64, bool) {
 		text, _ := fields[name].(string)
@@ -136,9 +135,9 @@ func parseRetraction(position uint64, id string, fields map[string]any) (Retract
 	return Retraction{position, message, by, time.UnixMilli(int64(ms))}, nil
 }
 
-// Resource gives a message that has a URL, to somebody in the room: the check
-// for those who hand out what is behind it. Other messages, and those that are
-// gone, are [chat.ErrNoMessage].
+// Resource returns a message with a URL to a person inside the room. A server of
+// the data behind that URL can use it as its access check. For messages without
+// URL, or that are deleted, the error is [chat.ErrNoMessage].
 func (r *Client) Resource(ctx context.Context, credential Credential, message uint64) (Message, error) {
 	none := fmt.Errorf("room %q: message %d: %w", credential.Room, message, chat.ErrNoMessage)
 	if message == 0 || message > store.LastExact {
@@ -158,9 +157,10 @@ func (r *Client) Resource(ctx context.Context, credential Credential, message ui
 	return page.Messages[0], nil
 }
 
-// Wait blocks until there is something after a position, or ctx is done. Who
-// waits stays in the room. It holds one connection and looks at the room at least
-// every five seconds; that is how it learns within that time that the room ended.
+// Wait blocks until there is a message or retraction after a position, or ctx is
+// done. The presence of a waiting person does not end. Wait uses one connection and
+// reads the room at least every five seconds, so it returns at most that long after
+// the room ended.
 func (r *Client) Wait(ctx context.Context, credential Credential, since uint64) error {
 	for {
 		page, err := r.Read(ctx, credential, since, 1)
@@ -169,7 +169,7 @@ func (r *Client) Wait(ctx context.Context, credential Credential, since uint64) 
 		}
 		mark := rdb.Mark{Key: r.keys.log(credential.Room), ID: store.LastUnder(since)}
 		if page.beyond != "" {
-			mark.ID = page.beyond // or it would wake for ever
+			mark.ID = page.beyond // else that entry would end the wait again and again
 		}
 		if _, err := r.db.Wait(ctx, min(store.WaitTimeout, page.Settings.Presence/3), mark); err != nil {
 			return fmt.Errorf("room %q: wait for messages: %w", credential.Room, err)

@@ -46,13 +46,13 @@ var (
 	deleteScript  = scripts.Idempotent("delete", "delete the room")
 )
 
-// keys names the keys of rooms. Names in braces are hash tags: all keys of one
-// room lie on one slot of a Redis Cluster. Names of rooms have no braces.
+// keys builds the keys of rooms. The name in braces is a hash tag: all keys of one
+// room lie on one slot of a Redis Cluster. Names have no braces.
 type keys struct{ prefix string }
 
-// all returns the keys that every script is handed: the room itself (hash), its
-// log (stream), who is in it (sorted set), their nicknames (hash) and who is
-// muted (sorted set).
+// all returns the keys of every script: the room itself (hash), its log (stream),
+// the people inside (sorted set), their nicknames (hash), and the muted people
+// (sorted set).
 func (k keys) all(name string) []string {
 	tag := k.tag(name)
 	return []string{tag, k.log(name), tag + ":people", tag + ":nicks", tag + ":mutes"}
@@ -62,31 +62,31 @@ func (k keys) log(name string) string { return k.tag(name) + ":log" }
 
 func (k keys) tag(name string) string { return k.prefix + ":room:{" + name + "}" }
 
-// Errors that callers can match with errors.Is, beside those of package chat.
+// Errors to match with errors.Is, beside those of package chat.
 var (
-	// ErrNoRoom says that there is no room of this name, or that the password is
-	// wrong: nobody is told which.
+	// ErrNoRoom: there is no room of this name, or the password is wrong. The
+	// two are not distinguished on purpose.
 	ErrNoRoom = errors.New("there is no such room, or the password is wrong")
 
-	// ErrNotInRoom says that whoever acts is not in the room: it never entered,
-	// left, or neither sent nor read for so long that its presence ended.
+	// ErrNotInRoom: the person is not in the room. It never entered, left, or
+	// neither sent nor read for the presence time.
 	ErrNotInRoom = errors.New("not in this room, or silent for too long: enter it first")
 
-	// ErrTaken says that somebody with this id is in the room.
+	// ErrTaken: a person with this id is in the room.
 	ErrTaken = errors.New("somebody with this id is in the room: choose another id, or let it leave first")
 
-	// ErrMuted says that somebody may not speak in the room: see [MutedError].
+	// ErrMuted: the person may not send to the room; see [MutedError].
 	ErrMuted = errors.New("muted in this room")
 
-	// ErrNotAllowed says that only the owner of the room, or with a message its
-	// sender, may do this.
+	// ErrNotAllowed: only the owner of the room may do this, or the sender of
+	// the message.
 	ErrNotAllowed = errors.New("only the owner of the room may do this")
 )
 
-// MutedError says that somebody may not send to a room, or act as its owner where
-// it has none. It matches [ErrMuted].
+// MutedError is the error for a muted person that sends to a room, or changes a
+// room that has no owner. It matches [ErrMuted].
 type MutedError struct {
-	Until time.Time // zero: for good
+	Until time.Time // zero: without end
 }
 
 func (e *MutedError) Error() string {
@@ -96,55 +96,53 @@ func (e *MutedError) Error() string {
 	return ErrMuted.Error() + " until " + e.Until.Format(time.RFC3339)
 }
 
-// Is makes it match [ErrMuted].
+// Is reports whether target is [ErrMuted].
 func (e *MutedError) Is(target error) bool { return target == ErrMuted }
 
 // Defaults and bounds of a room.
 const (
-	DefaultTTL      = 2 * time.Hour   // after the last word
+	DefaultTTL      = 2 * time.Hour   // after the last message
 	DefaultPresence = 5 * time.Minute // after the last send or read
-	DefaultKeep     = 1000            // messages and changes
+	DefaultKeep     = 1000            // messages and retractions
 
-	// MaxKeep is the most messages and changes that a room can be told to
-	// keep.
+	// MaxKeep is the maximum of [CreateOptions].Keep.
 	MaxKeep = 100_000
 
-	// MaxPassword is the most bytes of a room's password.
+	// MaxPassword is the maximum size of a password, in bytes.
 	MaxPassword = 1024
 )
 
-// A Client reaches all rooms in one Redis. It holds no state of its own and
-// is safe for concurrent use. Every method may block while Redis is away, for at
-// most the patience that db was opened with.
+// A Client is for all rooms in one Redis. It has no state of its own and is safe for
+// concurrent use. While Redis is unreachable every method blocks, for at most the
+// patience of its database.
 //
 // All methods but Create and Enter take a [Credential] and give [ErrNoRoom] when its
 // room ended or got another password, and those that need somebody inside
 // [ErrNotInRoom] when the presence ended.
 type Client struct {
-	db      *rdb.DB
-	keys    keys
-	stretch stretch
+	db   *rdb.DB
+	keys keys
+	kdf  kdf
 }
 
-// New gives the rooms of db, which stays the caller's to close.
-func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}, pbkdf2Stretch} }
+// NewClient returns a client for the rooms of db. Closing db is left to the caller.
+func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}, deriveKey} }
 
-// A Credential is what opens a room to somebody. It can be kept and used by other
-// processes; whoever has it is that person.
+// A Credential gives a person access to a room. It can be stored and used by other
+// processes. It is a secret: any process that has it acts as that person.
 type Credential struct {
 	Room string
-	ID   string // who it is; empty for an operator, who is nobody in the room
+	ID   string // of the person; empty for an operator, who is not in the room
 
-	// Key is what the password of the room was turned into, 64 hexadecimal
-	// digits; empty where there was none. It opens the room as the password
-	// does: keep it secret.
+	// Key is derived from the password of the room: 64 hexadecimal digits; empty
+	// if there is no password. It is as secret as the password.
 	Key string
 }
 
-// String tells whose pass it is, without the key.
+// String returns the person and the room, without the key.
 func (c Credential) String() string { return fmt.Sprintf("%q in room %q", c.ID, c.Room) }
 
-func (c *Credential) check() error {
+func (c *Credential) validate() error {
 	if err := store.CheckName("room", c.Room); err != nil {
 		return err
 	}
@@ -159,9 +157,9 @@ func (c *Credential) check() error {
 	return nil
 }
 
-// run runs a script as the owner of a credential.
+// run runs a script with a credential.
 func (r *Client) run(ctx context.Context, s *rdb.Script, credential Credential, args ...any) (rdb.Reply, error) {
-	if err := credential.check(); err != nil {
+	if err := credential.validate(); err != nil {
 		return rdb.Reply{}, err
 	}
 	return r.call(ctx, s, credential.Room, append([]any{credential.ID, credential.Key}, args...)...)
@@ -176,14 +174,14 @@ func (r *Client) call(ctx context.Context, s *rdb.Script, name string, args ...a
 	return a, nil
 }
 
-// CreateOptions say what room to create. The zero value is ready to use.
+// CreateOptions are the settings of a new room. The zero value is ready to use.
 type CreateOptions struct {
-	TTL      time.Duration // the room ends when nobody spoke for so long; 0: DefaultTTL
-	Presence time.Duration // who neither sends nor reads for so long is out; 0: DefaultPresence
-	Max      int           // most people inside; 0: no limit
-	Keep     int           // messages and changes of history; 0: DefaultKeep
-	Password string        // "": everybody may enter; at most MaxPassword bytes
-	Owner    string        // id of who may change, mute and delete; "": everybody inside
+	TTL      time.Duration // the room ends so long after the last message; 0: DefaultTTL
+	Presence time.Duration // a person that neither sends nor reads for so long is out; 0: DefaultPresence
+	Max      int           // maximum of people inside; 0: no limit
+	Keep     int           // messages and retractions that are kept; 0: DefaultKeep
+	Password string        // at most MaxPassword bytes; "": none
+	Owner    string        // id of the person that may change, mute and delete; "": any person inside
 }
 
 func (o *CreateOptions) withDefaults() CreateOptions {
@@ -202,9 +200,9 @@ func (o CreateOptions) validate() error {
 		checkPassword(o.Password), checkOwner(o.Owner))
 }
 
-// Create creates a room, which ends by itself. The error is [chat.ErrExists] when
-// there is one of this name. With a password it computes for a fifth of a
-// second.
+// Create creates a room. If there is a room of this name the error is
+// [chat.ErrExists]. With a password it takes a fifth of a second of computing
+// time. Nil options are the zero ones.
 func (r *Client) Create(ctx context.Context, name string, options *CreateOptions) error {
 	if err := store.CheckName("room", name); err != nil {
 		return err
@@ -213,26 +211,27 @@ func (r *Client) Create(ctx context.Context, name string, options *CreateOptions
 	if err := o.validate(); err != nil {
 		return err
 	}
-	lock, _, err := r.lock(o.Password)
+	hash, _, err := r.hashPassword(o.Password)
 	if err != nil {
 		return err
 	}
 	_, err = r.call(ctx, createScript, name, rand.Text(), o.Owner, o.TTL.Milliseconds(),
-		o.Presence.Milliseconds(), o.Max, o.Keep, lock.digest, lock.salt, lock.rounds)
+		o.Presence.Milliseconds(), o.Max, o.Keep, hash.digest, hash.salt, hash.rounds)
 	return err
 }
 
-// EnterOptions say who enters.
+// EnterOptions are the person who enters, and the password.
 type EnterOptions struct {
-	ID       string // unique among those inside; "" makes one
-	Nick     string // how to be called, or ""
-	Password string // of the room; where there is none, any will do
+	ID       string // unique in the room; "" creates one
+	Nick     string // nickname, or ""
+	Password string // of the room; ignored if it has none
 }
 
-// Enter lets somebody in: [ErrTaken] when somebody with this id is inside,
-// [chat.ErrFull] when there are as many as may be. A room that does not exist and a
-// wrong password are the same: [ErrNoRoom], after the same work. With a
-// password that is a fifth of a second of computing.
+// Enter adds a person to the room and returns its credential. If a person with this
+// id is inside the error is [ErrTaken], if the room is full [chat.ErrFull]. A room
+// that does not exist and a wrong password are both [ErrNoRoom], after the same
+// work: with a password, a fifth of a second of computing time. Nil options are the
+// zero ones.
 func (r *Client) Enter(ctx context.Context, name string, options *EnterOptions) (Credential, error) {
 	if options == nil {
 		options = &EnterOptions{}
@@ -243,7 +242,7 @@ func (r *Client) Enter(ctx context.Context, name string, options *EnterOptions) 
 			return Credential{}, err
 		}
 	}
-	if err := credential.check(); err != nil {
+	if err := credential.validate(); err != nil {
 		return Credential{}, err
 	}
 	var err error
@@ -264,19 +263,19 @@ func (r *Client) Enter(ctx context.Context, name string, options *EnterOptions) 
 	}
 }
 
-// Leave lets somebody out. Who is not inside is no error.
+// Leave removes a person from the room. It is no error if it is not inside.
 func (r *Client) Leave(ctx context.Context, credential Credential) error {
 	_, err := r.run(ctx, leaveScript, credential)
 	return err
 }
 
-// Send appends a message and gives its id: one more than the message or change
-// before. It starts the room's time to live and the sender's presence anew. The
-// message is a text of at most [chat.MaxText] bytes, or an image, audio or video by
-// its URL. Who is muted gets a *[MutedError].
+// Send appends a message and returns its id: one more than that of the message or
+// retraction before. It starts the room's time to live and the sender's presence
+// time again. The message is a text of at most [chat.MaxText] bytes, or an image,
+// audio or video by its URL. For a muted person the error is a *[MutedError].
 //
-// When the answer of Redis was lost, the error is a *rdb.OutcomeUnknownError:
-// the message may be there or not, and sending it again may send it twice.
+// If the reply of Redis was lost, the error is a *skidway.OutcomeUnknownError: the
+// message may have been sent, and sending it again may send it twice.
 func (r *Client) Send(ctx context.Context, credential Credential, content chat.Content) (uint64, error) {
 	if err := checkContent(&content); err != nil {
 		return 0, err
@@ -288,10 +287,10 @@ func (r *Client) Send(ctx context.Context, credential Credential, content chat.C
 	return a.Uint(0), nil
 }
 
-// Retract takes a message back: it disappears from the history, and those who
-// have it are told by a [Retraction]. The sender may, and who may do what is the
-// owner's. A message that is gone already is no error; one that was never sent
-// is [chat.ErrNoMessage].
+// Retract deletes a message from the history and adds a [Retraction] for those who
+// have read it. It is open to the sender and to those who may use [Client.Set]. It
+// is no error if the message is already deleted; one that was never sent is
+// [chat.ErrNoMessage].
 func (r *Client) Retract(ctx context.Context, credential Credential, message uint64) error {
 	if message > store.LastExact {
 		return fmt.Errorf("room %q: take back message %d: %w", credential.Room, message, chat.ErrNoMessage)
@@ -300,8 +299,8 @@ func (r *Client) Retract(ctx context.Context, credential Credential, message uin
 	return err
 }
 
-// Delete ends a room at once, with all that is in it. The owner may; see
-// [ErrNotAllowed].
+// Delete deletes a room with its messages. It is open to those who may use
+// [Client.Set].
 func (r *Client) Delete(ctx context.Context, credential Credential) error {
 	_, err := r.run(ctx, deleteScript, credential, rand.Text())
 	return err

@@ -14,18 +14,18 @@ import (
 	"skidway/distribute/chat/internal/store"
 )
 
-// A Change says which settings of a room to change; what is nil stays. The
-// values are as in [CreateOptions], but have no defaults.
+// A Change has the settings of a room to change; nil ones stay. The values are as
+// in [CreateOptions], but zero is not a default.
 type Change struct {
-	TTL      *time.Duration // counts from the change until somebody speaks
-	Presence *time.Duration // of who sends or reads from now on
-	Max      *int           // those inside may stay
+	TTL      *time.Duration // starts with the change
+	Presence *time.Duration // applies from the next send or read of each person
+	Max      *int           // people inside stay
 	Keep     *int
-	Password *string // "": no longer one
-	Owner    *string // "": no longer one
+	Password *string // "": removes it
+	Owner    *string // "": removes it
 }
 
-func (c *Change) check() error {
+func (c *Change) validate() error {
 	var errs []error
 	add := func(err error) { errs = append(errs, err) }
 	if c.TTL != nil {
@@ -49,8 +49,8 @@ func (c *Change) check() error {
 	return errors.Join(errs...)
 }
 
-// args gives the change as the script takes it: field, value, field, value…
-func (c *Change) args(l lock) []any {
+// args returns the arguments of the script: field, value, field, value…
+func (c *Change) args(hash passwordHash) []any {
 	var args []any
 	if c.TTL != nil {
 		args = append(args, "ttl", c.TTL.Milliseconds())
@@ -65,7 +65,7 @@ func (c *Change) args(l lock) []any {
 		args = append(args, "keep", *c.Keep)
 	}
 	if c.Password != nil {
-		args = append(args, "salt", l.salt, "rounds", l.rounds, "digest", l.digest)
+		args = append(args, "salt", hash.salt, "rounds", hash.rounds, "digest", hash.digest)
 	}
 	if c.Owner != nil {
 		args = append(args, "owner", *c.Owner)
@@ -73,29 +73,29 @@ func (c *Change) args(l lock) []any {
 	return args
 }
 
-// Set changes settings of a room, all or none, and gives the pass that opens it
-// from now on. With a new password everybody else is out and has to enter again.
-// The owner may, and operators; where there is no owner, who is inside. Others
-// get [ErrNotAllowed].
+// Set changes settings of a room, all or none, and returns the credential for it
+// from now on. With a new password all other people are removed and have to enter
+// again. It is open to the owner and to operators; without an owner, to people
+// inside. For others the error is [ErrNotAllowed].
 func (r *Client) Set(ctx context.Context, credential Credential, change Change) (Credential, error) {
-	if err := change.check(); err != nil {
+	if err := change.validate(); err != nil {
 		return Credential{}, err
 	}
-	next, fresh := credential, lock{}
+	next, hash := credential, passwordHash{}
 	if change.Password != nil {
 		var err error
-		if fresh, next.Key, err = r.lock(*change.Password); err != nil {
+		if hash, next.Key, err = r.hashPassword(*change.Password); err != nil {
 			return Credential{}, err
 		}
 	}
-	if _, err := r.run(ctx, setScript, credential, append([]any{rand.Text()}, change.args(fresh)...)...); err != nil {
+	if _, err := r.run(ctx, setScript, credential, append([]any{rand.Text()}, change.args(hash)...)...); err != nil {
 		return Credential{}, err
 	}
 	return next, nil
 }
 
-// Mute keeps somebody from sending, be it inside or not, for a length of time;
-// zero is for good. The muted can read. Who may is said at [Client.Set].
+// Mute refuses messages of a person, inside or not, for a duration; zero is without
+// end. A muted person can read. It is open to those who may use [Client.Set].
 func (r *Client) Mute(ctx context.Context, credential Credential, id string, length time.Duration) error {
 	if err := store.CheckName("muted", id); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (r *Client) Mute(ctx context.Context, credential Credential, id string, len
 	return err
 }
 
-// Unmute lets somebody send again; who is not muted is no error.
+// Unmute ends a mute. It is no error if the person is not muted.
 func (r *Client) Unmute(ctx context.Context, credential Credential, id string) error {
 	if err := store.CheckName("muted", id); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (r *Client) Unmute(ctx context.Context, credential Credential, id string) e
 	return err
 }
 
-// checkSpan wants a length of time that Redis can measure.
+// checkSpan returns an error for a duration that is too short for Redis.
 func checkSpan(field string, d time.Duration) error {
 	if d < time.Millisecond {
 		return store.Invalid(field, d.String(), "want a length of time of at least a millisecond")
@@ -127,7 +127,7 @@ func checkSpan(field string, d time.Duration) error {
 }
 
 func checkMax(n int) error {
-	if n < 0 || uint64(n) > store.LastExact { // scripts know no number beyond
+	if n < 0 || uint64(n) > store.LastExact { // the highest number of scripts
 		return store.Invalid("max", strconv.Itoa(n), "want a number of people, or 0 for no limit")
 	}
 	return nil
@@ -154,8 +154,8 @@ func checkPassword(password string) error {
 	return nil
 }
 
-// checkContent refuses what is neither a text nor an image, audio or video
-// that lies behind its URL.
+// checkContent returns an error for a content that is neither a text nor an image,
+// audio or video by its URL.
 func checkContent(c *chat.Content) error {
 	if c.Type != "" && c.Type != chat.TypeText && !store.IsMedia(c) {
 		return store.Invalid("type", c.Type, "a room takes text, image, audio and video")
