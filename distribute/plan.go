@@ -48,7 +48,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	return s.planMore(ctx, src, known, p)
 }
 
-// planForced gives a known file another id, the same one at each try of this
+// planForced returns a known file another id, the same one at each try of this
 // shipper.
 func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 	plainID := p.id

@@ -35,7 +35,7 @@ func newMemoryGauge(t testing.TB) *memoryGauge {
 	return g
 }
 
-// measure gives the most that was used at any moment and what is used at the
+// measure returns the most that was used at any moment and what is used at the
 // end.
 func (g *memoryGauge) measure(t rapid.TB, size, segment int64) (most, last int64) {
 	t.Helper()

@@ -46,7 +46,7 @@ func client(head []byte) netip.Addr {
 }
 
 // nextToken cuts the next word off head: what stands between blanks, quotes
-// and commas. comma tells whether a comma follows it, so that the list goes on.
+// and commas. comma reports whether a comma follows it, so that the list goes on.
 func nextToken(head []byte) (token, rest []byte, comma bool) {
 	start := 0
 	for start < len(head) && endsToken(head[start]) {
@@ -81,7 +81,7 @@ func address(token []byte) netip.Addr {
 	return ipv6(token[1:end])
 }
 
-// isPort tells whether b is a colon and a port number.
+// isPort reports whether b is a colon and a port number.
 func isPort(b []byte) bool {
 	return len(b) >= 2 && len(b) <= 6 && b[0] == ':' && number(b[1:]) >= 0
 }
@@ -212,7 +212,7 @@ var (
 	global6 = netip.MustParsePrefix("2000::/3")
 )
 
-// IsPublic tells whether addr may be the address of a client on the public
+// IsPublic reports whether addr may be the address of a client on the public
 // Internet: valid, and not private, loopback, link-local, shared by a carrier's
 // NAT, for documentation, multicast, unspecified or otherwise set aside. The
 // few globally reachable services inside such blocks (anycast addresses of

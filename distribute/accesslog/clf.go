@@ -15,7 +15,7 @@ func newCLFVhost(o Options) Parser { return &clf{stamps: newStampReader(o), vhos
 
 // Parse implements [Parser]. Nearly all lines of nearly all logs have an IPv4
 // address, no ident and no user; they are read here and the others in
-// parseAny, which gives the same answers.
+// parseAny, which returns the same results.
 func (p *clf) Parse(line []byte) (Record, Verdict) {
 	const middle = " - - "
 	const end = len(middle) + stampLen
@@ -79,7 +79,7 @@ func afterHost(b []byte) []byte {
 	return b[end+1:]
 }
 
-// startsQuoted tells whether the next field of b is quoted.
+// startsQuoted reports whether the next field of b is quoted.
 func startsQuoted(b []byte) bool {
 	b = bytes.TrimLeft(b, " \t")
 	return len(b) > 0 && b[0] == '"'
@@ -125,7 +125,7 @@ var vhost = Format{
 	fits:        isVhost,
 }
 
-// isVhost tells whether the line starts with a host field and goes on with an
+// isVhost reports whether the line starts with a host field and goes on with an
 // address: a name with a port, whatever follows; without one, a name that is
 // followed by an address. An address or "-" that is followed by an address is
 // rather a forwarding header, which the combined format reads.
@@ -146,7 +146,7 @@ func isVhost(line []byte) bool {
 	return !address(host).IsValid() && string(host) != "-" && address(second).IsValid()
 }
 
-// hasPort tells whether a host field is a host and a port. A bare IPv6
+// hasPort reports whether a host field is a host and a port. A bare IPv6
 // address, whose last group may look like a port, has none.
 func hasPort(host []byte) bool {
 	colon := bytes.LastIndexByte(host, ':')
@@ -167,7 +167,7 @@ var combined = Format{
 	fits:        isCombined,
 }
 
-// isCombined tells whether request, referer and user agent follow the time, or
+// isCombined reports whether request, referer and user agent follow the time, or
 // more.
 func isCombined(line []byte) bool {
 	at := findStamp(line)

@@ -23,7 +23,7 @@ type Format struct {
 	// aliases are other names of the same format.
 	aliases []string
 	parser  func(Options) Parser
-	// fits tells whether a line that the parser accepts has the exact shape of
+	// fits reports whether a line that the parser accepts has the exact shape of
 	// the format: a parser is tolerant, and accepts lines that are rather
 	// another format's. If nil, every line that the parser accepts has it.
 	fits func(line []byte) bool
@@ -55,7 +55,7 @@ func ByName(name string) (Format, error) {
 	return Format{}, &UnknownFormatError{Name: name}
 }
 
-// UnknownFormatError says that no format has the name.
+// UnknownFormatError is the error for a name that no format has.
 type UnknownFormatError struct {
 	Name string
 }
@@ -77,7 +77,7 @@ const (
 )
 
 // ErrNoFormat is what [Detect] returns for a binary file, an error log, or
-// whatever else is no access log.
+// anything else that is no access log.
 var ErrNoFormat = errors.New("not an access log in a known format: if it is one, name its format")
 
 // Detect returns the format of the file that starts with these lines, each

@@ -49,7 +49,7 @@ func (p *minimalParser) Parse(line []byte) (Record, Verdict) {
 }
 
 // addressList reads the address field that line starts with and returns what
-// follows it. ok tells whether the field is one: addresses or "-", quoted or
+// follows it. ok reports whether the field is one: addresses or "-", quoted or
 // not, or a list with at least one address.
 func addressList(line []byte) (addr netip.Addr, rest []byte, ok bool) {
 	end := 0

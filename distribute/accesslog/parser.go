@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Verdict says what a parser made of a line.
+// Verdict is the result of parsing a line.
 type Verdict uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	NotALine
 )
 
-// Record is what a log line says about its client.
+// Record is the client and the day of a log line.
 type Record struct {
 	// Addr is the client's address, unmapped and without zone. It is invalid
 	// (the zero Addr) when the line has no address but a host name or "-".
@@ -54,7 +54,7 @@ func trimStart(line []byte) []byte {
 	return bytes.TrimLeft(line, "\x00\ufeff \t")
 }
 
-// isBlank tells the bytes that separate fields in all formats.
+// isBlank reports whether a byte separates fields, in all formats.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // number reads b, all of it, as a decimal number; it is -1 if b is anything

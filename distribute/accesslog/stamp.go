@@ -9,7 +9,7 @@ import (
 // [10/Oct/2000:13:55:36 -0700].
 const stampLen = 28
 
-// isStamp tells whether b starts with the outline of a time in brackets. Its
+// isStamp reports whether b starts with the outline of a time in brackets. Its
 // numbers may still be no time.
 func isStamp(b []byte) bool {
 	return len(b) >= stampLen && b[0] == '[' && b[3] == '/' && b[7] == '/' &&

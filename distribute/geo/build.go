@@ -10,7 +10,7 @@ import (
 )
 
 // StaleAfter is the age at which [DB.Warning] starts to warn. Address blocks
-// change hands every day: a database of a year ago still gives the right
+// change hands every day: a database of a year ago still has the right
 // country for most requests, and is wrong for enough of them to be worth a line.
 const StaleAfter = 365 * 24 * time.Hour
 
@@ -19,11 +19,11 @@ const (
 	maxBuildEpoch = 253402300799 // The last second of the year 9999.
 )
 
-// Build tells which database gave an answer. It is comparable, and what is to
+// Build is the identity of a database. It is comparable, and what is to
 // be stored beside results.
 type Build struct {
-	// Name is the type that the database gives itself, such as
-	// "GeoLite2-Country". It is printable and short whatever the file says.
+	// Name is the type in the database's metadata, such as
+	// "GeoLite2-Country". It is printable and short for every file.
 	Name string
 	// Date is the day (UTC, midnight) the database was built. It is zero if the
 	// file does not say.

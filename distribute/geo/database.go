@@ -31,7 +31,7 @@ type DB struct {
 	failure atomic.Pointer[error]
 }
 
-// Build tells which database this is.
+// Build returns the identity of the database.
 func (db *DB) Build() Build { return db.build }
 
 // Err returns the first damage that a lookup met, or nil. [Open] looks for
@@ -196,13 +196,13 @@ func (c *cache) ipv6(addr netip.Addr, db *DB) Country {
 	return country
 }
 
-// Country is an ISO 3166-1 alpha-2 code in upper case, as the database gives
+// Country is an ISO 3166-1 alpha-2 code in upper case, as in the database
 // it (so also XK, the code in use for Kosovo). The zero value is not a country;
 // every function here that has no answer returns [Unknown].
 type Country [2]byte
 
 // Unknown stands for an address that is private, missing, or in no country that
-// the database knows. ZZ is a user-assigned code that ISO 3166-1 never gives to
+// the database knows. ZZ is a user-assigned code that ISO 3166-1 never assigns to
 // a country.
 var Unknown = Country{'Z', 'Z'}
 
@@ -237,7 +237,7 @@ func (c Country) valid() bool {
 }
 
 // countryOf reads the code of a database record. Databases write "no country"
-// as "", "-", "None" and more: whatever is not a well-formed code is Unknown.
+// as "", "-", "None" and more: every malformed code is Unknown.
 func countryOf(code string) Country {
 	if len(code) != 2 {
 		return Unknown

@@ -1,4 +1,4 @@
-// Package geo tells which country an address is in.
+// Package geo returns the country of an IP address.
 //
 //	db, err := geo.Default()            // embedded, or geo.Open("GeoLite2-Country.mmdb")
 //	if err != nil {

@@ -37,7 +37,7 @@ const maxFileBytes = 1 << 30
 // that a broken file is an error now ([ErrNotDatabase], [ErrDamaged],
 // [ErrNoCountries], or one of package os) and not in the middle of a run.
 //
-// The file is read into memory rather than mapped: a mapped file that somebody
+// The file is read into memory rather than mapped: a mapped file that another process
 // truncates or overwrites in place kills the process with SIGBUS. The price is
 // its size in memory. A new file at the same path is seen by the next Open.
 func Open(path string) (*DB, error) {
@@ -188,7 +188,7 @@ var (
 
 // schemasOf returns the schemas that the file may have, likeliest first, or
 // ErrNoCountries if its type rules all of them out. geoip2 knows the types of
-// MaxMind and DB-IP; files that it does not know are told by their records.
+// MaxMind and DB-IP; unknown files are recognised by their records.
 func schemasOf(data []byte) ([]schema, error) {
 	reader, err := geoip2.OpenBytes(data)
 	if unknown := (geoip2.UnknownDatabaseTypeError{}); errors.As(err, &unknown) {

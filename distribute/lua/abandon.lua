@@ -1,8 +1,8 @@
--- Gives an unfinished upload up: by its shipper, or by anybody once its lease
--- has run out. Its segments are then freed by free.lua.
--- ARGV: shipper, empty: only if the lease has run out; shipment; file id; how
--- long, in ms, the readers' wake-up stays; '1': it is to be shipped again, and
--- missed until then
+-- Abandons an unfinished upload: for its shipper, or for any process once its
+-- lease has expired. Its segments are then freed by free.lua.
+-- ARGV: shipper, empty: only if the lease has expired; shipment; file id; how
+-- long, in ms, the wake stream of its readers stays; '1': it is to be shipped
+-- again, and is reported until then
 -- Returns 1 if it is abandoned (now or before), else 0.
 -- @include channel
 -- @include signal

@@ -1,13 +1,12 @@
--- Admits one shipment of a file to the window, in the order of asking.
--- ARGV: shipper; file id; index key of the head; what the index held; last
--- shipment that was seen of the file, 0: none; head, empty: keep the one that is
--- recorded; cost in bytes; lease in ms; then field, value, … of the record: name,
+-- Admits one shipment of a file to the window, in the order of the requests.
+-- ARGV: shipper; file id; index key of the head; the index entry as read; last
+-- shipment of the file as read, 0: none; head, empty: keep the recorded one; cost in bytes; lease in ms; then field, value, … of the record: name,
 -- codec, size, base, segment …
 -- Returns {'admitted', shipment}
---      or {'changed'}: the index or the record is not as it was seen; look again
+--      or {'changed'}: the index or the record is not as it was read; read it again
 --      or {'large', window}: the window can never hold it
 --      or {'full', bytes in use}: the window has no room
---      or {'line', bytes in use}: others ask since longer
+--      or {'line', bytes in use}: other shippers wait since longer
 -- @include channel
 local shipper, id, index_key, index, seen, head, cost, lease = unpack(ARGV, 1, 8)
 local size, now = tonumber(cost), clock_ms()
@@ -18,7 +17,7 @@ if owner == shipper and state == 'uploading' and shipment == tonumber(seen) + 1 
   return {'admitted', shipment} -- a repeated call
 end
 
--- refuse answers a shipper that asks for nothing now: it keeps nobody waiting.
+-- refuse removes the shipper from the line, so that it delays no other.
 local function refuse(...)
   call('ZREM', LINE, shipper)
   return {...}
@@ -28,7 +27,7 @@ if state and state ~= 'done' and state ~= 'abandoned' or call('ZSCORE', OPEN, id
 local window = tonumber(call('HGET', CHANNEL, 'window') or '0')
 if size > window then return refuse('large', window) end
 
--- The line: first come, first served, as long as whoever is first lives.
+-- The line: first come, first served, among shippers that are alive.
 local used = tonumber(call('HGET', CHANNEL, 'used') or '0')
 if not call('ZSCORE', LINE, shipper) then
   call('ZADD', LINE, int(call('HINCRBY', CHANNEL, 'turn', 1)), shipper)
@@ -48,8 +47,7 @@ if not last then
 end
 shipment = shipment + 1
 call('HSET', FILE, 'ship', shipment, 'state', 'uploading', 'by', shipper, 'cost', cost, 'admitted', int(now), 'raw', 0)
--- An upload never outlives its shipper: whoever finds the shipper dead finds
--- the upload dead too.
+-- The lease of an upload never ends after that of its shipper.
 local till = int(now + lease)
 call('ZADD', UPLOADS, till, id)
 call('ZADD', LEASES, 'XX', 'GT', till, shipper)

@@ -1,6 +1,6 @@
 -- A shipper's heartbeat: renews its lease and that of the file it uploads.
 -- ARGV: shipper; lease in ms; shipment of the file, 0: none; file id
--- Returns 1, or 0 if the lease had run out and the shipper was taken for dead.
+-- Returns 1, or 0 if the lease had expired and the shipper was ended.
 -- @include channel
 local shipper, lease, shipment, id = unpack(ARGV)
 if not call('ZSCORE', LEASES, shipper) then return 0 end

@@ -1,6 +1,6 @@
--- Claims for a subscriber the first of some announced files that is free, and
--- tells of each how it stands, up to that one.
--- KEYS: behind the named ones, for each file: file, its staged counts
+-- Claims for a subscriber the first free one of some announced files, and returns
+-- the state of each file up to it.
+-- KEYS: after the named ones, for each file: file, its staged counts
 -- ARGV: subscriber; claim; lease in ms; then for each file: id, shipment
 -- Returns {time now, verdict, verdict, …}, one for each file looked at:
 --      -1 gone: counted by the subscriber before, done, or abandoned
@@ -20,7 +20,7 @@ for i = 1, (#KEYS - 4) / 2 do
   local held = call('ZSCORE', CLAIMS, id)
   if last ~= shipment or (state ~= 'uploading' and state ~= 'uploaded') or counted == shipment then
     answer[i + 1] = '-1'
-    if last == shipment then -- nobody counts it any more; what a dead claim left goes too
+    if last == shipment then -- it is not counted any more; remove what a dead claim left
       call('ZREM', CLAIMS, id)
       call('HDEL', OWNERS, id)
     end

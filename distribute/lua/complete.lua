@@ -1,4 +1,4 @@
--- Marks an upload as complete and tells the readers that no block follows.
+-- Marks an upload as complete, and wakes its readers: no block follows.
 -- ARGV: shipper; shipment; length of the whole upload; file id
 -- Returns 1, also when repeated; 0 if the shipment is no longer the shipper's.
 -- @include channel

@@ -1,6 +1,5 @@
--- Ends a shipper: by itself, or (when only expired ones are meant) because its
--- lease has run out.
--- ARGV: shipper; '1': only if its lease has run out
+-- Ends a shipper: for itself, or, if its lease has expired, for any process.
+-- ARGV: shipper; '1': only if its lease has expired
 -- Returns 1 if it was there and is gone, else 0.
 -- @include channel
 -- @include signal

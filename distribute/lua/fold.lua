@@ -1,6 +1,6 @@
 -- Moves sealed counts into the totals. Each cell moves once, however often this
 -- is repeated, because it leaves the sealed counts in the same step.
--- KEYS: behind the named ones, the totals of each group that occurs
+-- KEYS: after the named ones, the totals of each group that occurs
 -- ARGV: file id and shipment; subscriber; number of cells, from 1 to 500; then the
 -- cells, then for each of them its member and the number of its group, from 1,
 -- then the groups

@@ -1,7 +1,6 @@
--- Forgets a file that nobody has touched for long, so that records don't grow
--- for ever.
--- ARGV: file id; the newest time of last touch, in ms, that may be forgotten
--- Returns 1 if it was forgotten, else 0.
+-- Deletes the record of a file that was not used for long, to bound their number.
+-- ARGV: file id; the newest last use, in ms, of a record that may be deleted
+-- Returns 1 if it was deleted, else 0.
 -- @include channel
 local id, newest = unpack(ARGV)
 local touched = call('ZSCORE', FILES, id)

@@ -1,5 +1,5 @@
--- Tells the time of the server that holds a key, so that all times of a channel
--- are of one clock, on a Cluster too.
+-- Returns the time of the server that holds a key, so that all times of a channel
+-- are of one clock, also on a Cluster.
 -- KEYS: any key of the channel
 -- Returns the time in ms.
 -- @include channel

@@ -1,4 +1,4 @@
--- Gives a claim back before its lease ends, with all that it staged.
+-- Ends a claim before its lease expires, and deletes what it staged.
 -- ARGV: file id; claim
 -- Returns 1 if the claim was held, else 0.
 -- @include channel

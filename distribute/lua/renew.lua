@@ -1,4 +1,4 @@
--- A worker's heartbeat: notes that its subscriber is served, and renews claims.
+-- A worker's heartbeat: records that its subscriber has a worker, and renews claims.
 -- ARGV: subscriber; lease in ms; then file id, claim, …
 -- Returns the ids of the files whose claim is lost.
 -- @include channel

@@ -1,5 +1,5 @@
 -- Seals a claimed file: its staged counts and the mark that the subscriber has
--- counted it become true in this one step.
+-- counted it become valid in this one step.
 -- ARGV: subscriber; file id; shipment; claim; number of staged cells; number of
 -- fields of the file's record that follow, then field, value, …; then of the
 -- subscriber's totals: field, increment, …

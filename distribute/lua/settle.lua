@@ -1,5 +1,5 @@
--- Marks a file as done if every subscriber has counted its last shipment: for
--- when a subscriber was removed that the others waited for.
+-- Marks a file as done if every subscriber has counted its last shipment: after
+-- the removal of one that had not.
 -- ARGV: file id
 -- Returns 1 if it is done (now or before), else 0.
 -- @include channel

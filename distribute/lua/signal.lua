@@ -1,2 +1,2 @@
--- signal wakes those who wait for something in the channel.
+-- signal wakes every process that waits for a change of the channel.
 local function signal(event, subject) call('XADD', WAKE, 'MAXLEN', 1, '*', event, subject) end

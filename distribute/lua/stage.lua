@@ -1,4 +1,4 @@
--- Stages counts of a claimed file. They count for nothing until they are sealed.
+-- Stages counts of a claimed file. They are not valid until they are sealed.
 -- ARGV: file id; claim; then cell, count, … (at most 500 cells)
 -- Returns 1, or 0 if the claim is lost. Repeating it changes nothing.
 -- @include channel

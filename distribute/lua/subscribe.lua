@@ -1,5 +1,5 @@
 -- Makes a subscriber, or fixes the settings of one that has none yet.
--- ARGV: name; settings, empty: whatever its first worker brings
+-- ARGV: name; settings, empty: those of its first worker
 -- Returns the settings that hold now; the caller compares.
 -- @include channel
 -- @include signal

@@ -1,5 +1,5 @@
--- Removes a subscriber with its small records; its totals are dropped by the
--- caller in steps.
+-- Removes a subscriber with its small records; the caller deletes its totals in
+-- steps.
 -- ARGV: name
 -- Returns 1 if there was one, else 0.
 -- @include channel

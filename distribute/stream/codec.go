@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A Codec is how a file is compressed. It is told by the file's first bytes,
-// never by its name.
+// A Codec is how a file is compressed. It is detected by the file's first
+// bytes, never by its name.
 type Codec string
 
 // The codecs.
@@ -61,7 +61,7 @@ func Sniff(start []byte) (Codec, error) {
 	return Plain, nil
 }
 
-// CorruptError says that compressed data can't be read on.
+// CorruptError is the error for compressed data that can't be read further.
 type CorruptError struct {
 	Codec string
 	Err   error
@@ -79,8 +79,8 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// IsDamage reports whether an error is about the compressed data, and not about
-// the way to it.
+// IsDamage reports whether an error concerns the compressed data, and not the
+// reader that it comes from.
 func IsDamage(err error) bool {
 	var corrupt *CorruptError
 	var unsupported *UnsupportedCompressionError
@@ -123,7 +123,7 @@ func (c Codec) CopyContent(w io.Writer, r io.Reader) error {
 	return errors.Join(err, content.Close())
 }
 
-// An inflater tells damaged data from a source that could not be read.
+// An inflater distinguishes damaged data from errors of the source.
 type inflater struct {
 	io.ReadCloser
 	source *sourceReader
@@ -148,7 +148,7 @@ func (i *inflater) WriteTo(w io.Writer) (int64, error) {
 	return n, err
 }
 
-// A sinkWriter remembers the error that its writer gave.
+// A sinkWriter keeps the error of its writer.
 type sinkWriter struct {
 	w   io.Writer
 	err error
@@ -160,7 +160,7 @@ func (s *sinkWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A sourceReader remembers the error that its reader gave.
+// A sourceReader keeps the error of its reader.
 type sourceReader struct {
 	r   io.Reader
 	err error

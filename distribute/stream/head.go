@@ -8,8 +8,7 @@ import (
 	"errors"
 )
 
-// HeadSize is how much of a file's uncompressed content tells which file it
-// is, in bytes.
+// HeadSize is how many bytes of its uncompressed content identify a file.
 const HeadSize = 64 << 10
 
 // A Head is the start of a file's uncompressed content: at most HeadSize bytes,

@@ -23,8 +23,9 @@ type Splitter struct {
 	longName string // the first of them, for people
 }
 
-// NewSplitter returns a Splitter of content that begins at offset. line gets
-// each line, nil for one that is longer than MaxLine. Lines are only lent.
+// NewSplitter returns a Splitter of content that begins at offset. line is
+// called with each line, nil for one that is longer than MaxLine, and must not keep
+// it.
 func NewSplitter(offset int64, line func([]byte)) *Splitter {
 	return &Splitter{line: line, start: offset, offset: offset, resume: offset}
 }
@@ -106,7 +107,7 @@ func (s *Splitter) skip(offset int64) {
 	s.line(nil)
 }
 
-// name returns what people call the next line. It has no number if the content
+// name returns the name of the next line, for people. It has no number if the content
 // does not begin with the file.
 func (s *Splitter) name(offset int64) string {
 	if s.start > 0 {
@@ -124,7 +125,7 @@ func (s *Splitter) Tail() (line []byte, size int64) {
 	return line, s.offset - s.resume
 }
 
-// Note returns what people should know of lines that were too long, or "".
+// Note returns a text for people about lines that were too long, or "".
 func (s *Splitter) Note() string {
 	long, first := s.long, s.longName
 	if s.tooLong { // the last line

@@ -101,7 +101,7 @@ func (c *chunker) take() error {
 	return nil
 }
 
-// handOver gives the chunk, if anything is in it, to the other goroutine.
+// handOver sends the chunk, if it is not empty, to the other goroutine.
 func (c *chunker) handOver() {
 	if len(c.chunk) > 0 {
 		c.queued.Add(1)
@@ -114,10 +114,10 @@ func (c *chunker) handOver() {
 // waits, one is fetched into.
 const fetchBuffers = 3
 
-// FetchSize is how many bytes a fetch brings at most.
+// FetchSize is how many bytes a fetch returns at most.
 const FetchSize = 1 << 20
 
-// A Fetch returns what follows position, at most FetchSize bytes, in buffer,
+// A Fetch returns the content after position, at most FetchSize bytes, in buffer,
 // which has room for two bytes more. It blocks until there is something. Its
 // error, io.EOF at the regular end, is final.
 type Fetch func(ctx context.Context, position int64, buffer []byte) ([]byte, error)

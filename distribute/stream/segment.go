@@ -12,7 +12,7 @@ const (
 	// string at each append.
 	EmbeddedSegmentSize = 1<<20 - 4<<10
 
-	// BlockSize is what one append carries at most.
+	// BlockSize is how many bytes one append has at most.
 	BlockSize = 256 << 10
 
 	// segmentOverhead is what a key costs beside its content: its name, the
@@ -54,7 +54,7 @@ func segmentCost(size int64) int64 {
 // the closing zero.
 const stringHeader = 32
 
-// allocation is what jemalloc gives for a string of n bytes: four size classes
+// allocation returns the memory that jemalloc uses for a string of n bytes: four size classes
 // for each doubling.
 func allocation(n int64) int64 {
 	n += stringHeader

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// ErrEmpty says that a file has no content to count.
+// ErrEmpty is the error for a file without content.
 var ErrEmpty = errors.New("empty, nothing to count")
 
-// A ChangedError says that a file did not stay as it was while it was shipped.
+// A ChangedError is the error for a file that changed while it was shipped.
 type ChangedError struct{ How string }
 
 func (e *ChangedError) Error() string {
@@ -157,7 +157,7 @@ func (s *Source) CutToWholeLines() error {
 }
 
 // Pieces reads the file's bytes from base on and passes them to store, in pieces
-// of at most two blocks that lie in one segment each. A piece is only lent. An
+// of at most two blocks that lie in one segment each. A piece must not be kept. An
 // error of store comes through as it is; that of the file is a SourceError.
 func (s *Source) Pieces(base, segment int64, store func(piece []byte) error) error {
 	content, buffer, uploaded := s.raw(base), make([]byte, 2*BlockSize), int64(0)

@@ -10,7 +10,7 @@ import (
 	"skidway/internal/redistest"
 )
 
-// freePort gives a port of loopback that nothing listened on just now.
+// freePort returns a port of loopback that nothing listened on just now.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,7 +19,7 @@ const (
 	DefaultPoolSize = 100
 )
 
-// Options say how to connect. The zero value is ready to use.
+// Options configure a connection. The zero value is ready to use.
 type Options struct {
 	// Prefix starts every key, so that several applications can share a
 	// Redis. Empty means [DefaultPrefix]. Letters, digits, '.', '_', '-'
@@ -30,9 +30,9 @@ type Options struct {
 	// is away. Zero means [DefaultPatience]; below zero, no second try.
 	Patience time.Duration
 
-	// PoolSize is the most connections to one server; zero means
-	// [DefaultPoolSize]. They are made when they are needed. A blocked
-	// [DB.Wait] holds one, also for the rest of its time when it was given up.
+	// PoolSize is the maximum of connections to one server; zero means
+	// [DefaultPoolSize]. They are opened on demand. A blocked [DB.Wait] uses one,
+	// also for the rest of its time after it was cancelled.
 	PoolSize int
 }
 

@@ -3,7 +3,7 @@
 //
 // # Connecting
 //
-// [Open] takes one URL and gives a [DB]:
+// [Open] takes one URL and returns a [DB]:
 //
 //	redis://[user:password@]host:port/db        one server
 //	rediss://…                                  the same over TLS

@@ -10,7 +10,7 @@ import (
 )
 
 // embedded is a miniredis that serves this process alone: it listens on
-// loopback behind a password that nobody else knows.
+// loopback behind a random password.
 type embedded struct{ server *miniredis.Miniredis }
 
 func startEmbedded() (*embedded, string, error) {

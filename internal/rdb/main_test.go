@@ -24,7 +24,7 @@ func open(t *testing.T, url string, options rdb.Options) *rdb.DB {
 	return db
 }
 
-// soon gives the test a context that ends when something hangs.
+// soon returns the test a context that ends when something hangs.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// UnreachableError says that Redis could not be reached, or went away and did
-// not come back in time.
+// UnreachableError is the error for a Redis that could not be reached, or did not
+// come back in time.
 type UnreachableError struct {
 	Name string // the server, without secrets
 	Err  error
@@ -26,8 +26,8 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// OutcomeUnknownError says that a change was sent but its answer was lost: it
-// may have happened or not.
+// OutcomeUnknownError is the error for a change whose reply was lost: it may have
+// happened or not.
 type OutcomeUnknownError struct {
 	Op  string
 	Err error
@@ -39,9 +39,9 @@ func (e *OutcomeUnknownError) Error() string {
 
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// Retry calls f until it returns nil or an error that trying again will not
-// mend, or until the patience of [Options] is used up. f must be safe to
-// repeat: the effect of an earlier try may have happened.
+// Retry calls f until it returns nil or an error that is not transient, or until
+// the patience of [Options] is used up. f must be safe to repeat: an earlier try
+// may have had its effect.
 func (db *DB) Retry(ctx context.Context, f func() error) error {
 	return db.retry(ctx, f, transient)
 }
@@ -69,8 +69,8 @@ func (db *DB) retry(ctx context.Context, f func() error, again func(error) bool)
 	}
 }
 
-// explain turns the errors of a connection into an UnreachableError and
-// leaves what the server answered as it is.
+// explain wraps errors of the connection in an UnreachableError. Replies of the
+// server stay as they are.
 func (db *DB) explain(err error) error {
 	var already *UnreachableError
 	if err == nil || !connection(err) || errors.As(err, &already) {
@@ -79,9 +79,9 @@ func (db *DB) explain(err error) error {
 	return &UnreachableError{db.name, err}
 }
 
-// refusals start the answers of a server that did not run the command and may
-// run it a little later. UNBLOCKED ends a blocked read, as when a master becomes
-// a replica.
+// refusals are the prefixes of error replies after which the command was not run
+// and may be run a little later. UNBLOCKED ends a blocked read, for example when a
+// master becomes a replica.
 var refusals = []string{"LOADING ", "BUSY ", "CLUSTERDOWN ", "TRYAGAIN ", "MASTERDOWN ", "READONLY ", "UNBLOCKED "}
 
 func refused(err error) bool {
@@ -97,8 +97,8 @@ func refused(err error) bool {
 	return false
 }
 
-// connection reports whether err speaks of the way to the server, not of an
-// answer from it.
+// connection reports whether err is an error of the connection, not a reply of the
+// server.
 func connection(err error) bool {
 	var netErr net.Error
 	var lost *lostAnswer
@@ -117,8 +117,8 @@ func transient(err error) bool {
 	return !errors.Is(err, redis.ErrClosed) && (connection(err) || refused(err))
 }
 
-// notRun reports whether err makes certain that the command was not run. The
-// client looks at a context only before it sends.
+// notRun reports whether err means that the command was certainly not run. The
+// client checks a context only before it sends.
 func notRun(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || refused(err) ||

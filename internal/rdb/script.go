@@ -41,7 +41,7 @@ func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (R
 	return s.reply(cmd.Val())
 }
 
-// Do is Run without a look at the reply.
+// Do is Run without parsing the reply.
 func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*redis.Cmd, error) {
 	var answer *redis.Cmd
 	call := func() error {
@@ -60,7 +60,7 @@ func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*r
 	case err == nil, errors.Is(err, redis.Nil):
 		return answer, nil
 	case !s.idempotent && answer.Err() != nil && connection(answer.Err()) && !notRun(answer.Err()):
-		// Not err: where ctx ended meanwhile, that speaks of ctx alone.
+		// Not err: if ctx is done, err is only the cause of that.
 		return nil, &OutcomeUnknownError{s.op, err}
 	}
 	return nil, fmt.Errorf("%s: %w", s.op, err)
@@ -105,7 +105,7 @@ func (s *Script) Strings(ctx context.Context, db *DB, keys []string, args ...any
 	return texts, nil
 }
 
-// A Call is what one run of a script is given.
+// A Call has the keys and arguments of one run of a script.
 type Call struct {
 	Keys []string // all on one slot
 	Args []any
@@ -136,8 +136,8 @@ func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]Result, er
 	return results, nil
 }
 
-// DoAll is RunAll without a look at the replies: each may hold an error that
-// speaks of its call alone.
+// DoAll is RunAll without parsing the replies: each may have an error of its own
+// call.
 func (s *Script) DoAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd, error) {
 	answers := make([]*redis.Cmd, len(calls))
 	left := make([]int, len(calls)) // calls without an answer yet

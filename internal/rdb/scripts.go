@@ -53,7 +53,7 @@ func LoadScripts(name string, files fs.FS, keys Keys, words Words, shared ...fs.
 }
 
 // Script declares the script lua/FILE.lua. It is tried again only while it is
-// certain that it was not run. op says in errors what failed, as in "send a
+// certain that it was not run. op names the operation in errors, as in "send a
 // message". keys replace those of the package, if there are any.
 //
 // The text is assembled when it is first needed, so that the start of the
@@ -156,7 +156,7 @@ func (a *assembly) add(file string, included map[string]bool) error {
 	return nil
 }
 
-// follow obeys a directive: its name and arguments.
+// follow executes a directive: its name and arguments.
 func (a *assembly) follow(directive []string, included map[string]bool) error {
 	switch {
 	case len(directive) >= 2 && directive[0] == "include":

@@ -12,7 +12,7 @@ import (
 // OldestMajor is the oldest major version of Redis that is supported.
 const OldestMajor = 7
 
-// A Server is what Redis says of itself.
+// A Server is the identity that Redis reports.
 type Server struct {
 	Name      string // "redis", "valkey" or "embedded"
 	Version   string // "7.0.15"; empty when an ACL hides INFO
@@ -20,7 +20,7 @@ type Server struct {
 	MaxMemory int64  // the setting maxmemory in bytes; 0: no limit
 }
 
-// UnfitServerError says why a server can't hold what must not get lost, and
+// UnfitServerError is why a server is not fit for data that must not be lost, and
 // what to change.
 type UnfitServerError struct{ Reason string }
 

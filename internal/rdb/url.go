@@ -186,7 +186,7 @@ func parseMaster(options *redis.UniversalOptions, path string) error {
 // errNotEncoded stands for the errors of net/url, which quote the URL whole.
 var errNotEncoded = errors.New("it does not parse: percent-encode special characters in the password")
 
-// misplacedAt tells whether there is an @ where only a '/', '?' or '#' in a
+// misplacedAt reports whether there is an @ where only a '/', '?' or '#' in a
 // password can have put it. The rest of that password would be taken for a
 // path, and end up in an error.
 func misplacedAt(u *url.URL) bool {

@@ -28,8 +28,8 @@ func (db *DB) Wait(ctx context.Context, timeout time.Duration, marks ...Mark) (b
 	return len(keys) > 0, err
 }
 
-// WaitKeys is Wait, and says which streams have an entry after their marks.
-// There may be others.
+// WaitKeys is Wait, and returns streams that have an entry after their marks, not
+// necessarily all of them.
 func (db *DB) WaitKeys(ctx context.Context, timeout time.Duration, marks ...Mark) ([]string, error) {
 	groups := db.bySlot(marks)
 	if len(groups) == 1 {
@@ -90,15 +90,15 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 	block := max((timeout + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
 	args := &redis.XReadArgs{Streams: streams, Count: 1, Block: block}
 
-	// The client does not interrupt a blocked read when ctx ends: it goes on,
-	// and whoever waits at the same marks later joins it. So a process has one
-	// connection for a set of marks, however often it is called away.
+	// The client does not interrupt a blocked read when ctx is done: it goes on,
+	// and a later wait at the same marks joins it. So a process uses one
+	// connection for a set of marks, however many waits were cancelled.
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	for first := true; ; first = false {
-		r, mine := db.read(args)
+		r, started := db.read(args)
 		over := limit.C
-		if mine && first {
+		if started && first {
 			over = nil // Redis keeps the time
 		}
 		select {
@@ -116,7 +116,7 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 			}
 			return keys, nil
 		case errors.Is(r.err, redis.Nil):
-			if mine && first {
+			if started && first {
 				return nil, nil
 			}
 			// It was another's, with less time.
@@ -136,9 +136,9 @@ type read struct {
 	pause time.Duration // before the next read, if err is transient
 }
 
-// read gives the read that is blocked at the same marks, or starts one: then it
-// is mine.
-func (db *DB) read(args *redis.XReadArgs) (r *read, mine bool) {
+// read returns the read that is blocked at the same marks, or starts one, and
+// reports whether it started it.
+func (db *DB) read(args *redis.XReadArgs) (r *read, started bool) {
 	key := strings.Join(args.Streams, " ")
 	db.readsMu.Lock()
 	defer db.readsMu.Unlock()

@@ -27,7 +27,7 @@ var sharedCluster = struct {
 	err   error
 }{}
 
-// Cluster gives the URL of a Redis Cluster of three masters that all tests of
+// Cluster returns the URL of a Redis Cluster of three masters that all tests of
 // the binary share. The first call starts it, which takes two to three
 // seconds: for the first two after their start masters refuse all keys. Most
 // tests want [ClusterDB] instead.
@@ -42,7 +42,7 @@ func Cluster(t testing.TB) string {
 	return sharedCluster.url
 }
 
-// startCluster tries again when somebody else took one of its ports between
+// startCluster tries again if another process took one of its ports between
 // the choice and the start: Redis can't be told to choose one itself.
 func startCluster() (n nodes, url string, err error) {
 	for range 5 {
@@ -69,7 +69,7 @@ func tryCluster() (n nodes, url string, err error) {
 	for i := range masters {
 		server, err := start("--bind", "127.0.0.1", "--port", own[i], "--databases", "1",
 			"--cluster-enabled", "yes", "--cluster-port", bus[i], "--cluster-announce-ip", "127.0.0.1",
-			// On a busy machine nobody shall be declared dead.
+			// On a busy machine no node shall be declared dead.
 			"--cluster-node-timeout", "60000")
 		if err != nil {
 			return n, "", err
@@ -84,7 +84,7 @@ func tryCluster() (n nodes, url string, err error) {
 	return n, "redis+cluster://127.0.0.1:" + strings.Join(own, ",127.0.0.1:"), nil
 }
 
-// freePorts gives different ports of loopback that nothing listens on.
+// freePorts returns different ports of loopback that nothing listens on.
 func freePorts(count int) ([]string, error) {
 	ports := make([]string, 0, count)
 	for range count {

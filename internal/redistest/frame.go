@@ -12,9 +12,9 @@ import (
 // errFrame is the error of bytes that are not RESP.
 var errFrame = errors.New("not RESP as Redis speaks it")
 
-// longest is the most bytes of one string and the most elements of one list
-// that Redis takes.
-const longest = 512 << 20
+// maxLength is the maximum of bytes of one string and of elements of one list that
+// Redis accepts.
+const maxLength = 512 << 20
 
 // frames cuts one direction of a connection into whole messages, as the
 // specifications of RESP2 and RESP3 define them. Streamed strings and lists of
@@ -26,7 +26,7 @@ type frames struct {
 
 func newFrames(in io.Reader) *frames { return &frames{in: bufio.NewReader(in)} }
 
-// reply reads one message of a server. It gives the bytes as they came, valid
+// reply reads one message of a server. It returns the bytes as they came, valid
 // until the next call; with an error, those that came before it. An
 // end between two messages is [io.EOF], one inside is [io.ErrUnexpectedEOF].
 func (f *frames) reply() ([]byte, error) {
@@ -41,7 +41,7 @@ func (f *frames) reply() ([]byte, error) {
 	return f.raw.Bytes(), nil
 }
 
-// request reads one message of a client and gives, beside its bytes, its
+// request reads one message of a client and returns, beside its bytes, its
 // words: those of a list of strings or of a line as one types it. An empty
 // request, which Redis does not answer, has none.
 func (f *frames) request() (raw []byte, words []string, err error) {
@@ -55,7 +55,7 @@ func (f *frames) request() (raw []byte, words []string, err error) {
 	return line, strings.Fields(string(line)), f.inside(err)
 }
 
-// inside says of an end whether it came in the middle of a message.
+// inside returns the error for an end in the middle of a message.
 func (f *frames) inside(err error) error {
 	if err == io.EOF && f.raw.Len() > 0 {
 		return io.ErrUnexpectedEOF
@@ -63,7 +63,7 @@ func (f *frames) inside(err error) error {
 	return err
 }
 
-// value reads a value without its elements and says how many of those follow.
+// value reads a value without its elements and returns how many of those follow.
 func (f *frames) value() (elements int, err error) {
 	line, err := f.in.ReadBytes('\n')
 	f.raw.Write(line)
@@ -110,13 +110,13 @@ func (f *frames) content(n int) error {
 // count reads a number of bytes or elements; -1 stands for null.
 func count(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < -1 || n > longest {
+	if err != nil || n < -1 || n > maxLength {
 		return 0, errFrame
 	}
 	return n, nil
 }
 
-// list gives the strings of a list; none when it holds anything else.
+// list returns the strings of a list; none when it holds anything else.
 func list(raw []byte) (words []string) {
 	text := string(raw)
 	_, text, _ = strings.Cut(text, "\r\n")

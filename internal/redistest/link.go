@@ -27,7 +27,7 @@ type link struct {
 // A command is one that a reply is due for.
 type command struct {
 	start string
-	lost  chan<- string // who is told that the reply was dropped; nil: deliver it
+	lost  chan<- string // receives the command whose reply was dropped; nil: deliver it
 }
 
 func (l *link) run() {

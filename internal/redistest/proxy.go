@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A Proxy stands before a server and makes the faults of a network. All that
-// it is not told to spoil it passes on untouched.
+// A Proxy stands before a server and injects the faults of a network. It passes all
+// other bytes on unchanged.
 //
 // It counts the commands that it passes to the server: those of a pipeline
 // each, MULTI and EXEC as well, but not those that only set a connection up
@@ -58,7 +58,7 @@ func StartProxy(t testing.TB, target string) *Proxy {
 	listen, folder := "127.0.0.1:0", ""
 	switch u.Scheme {
 	case "unix":
-		// t.TempDir gives names that are too long for a socket.
+		// Names from t.TempDir are too long for a socket.
 		if folder, err = os.MkdirTemp("", "skidway-proxy-"); err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +108,8 @@ func (p *Proxy) DropReply(n int) <-chan string {
 	return p.dropped
 }
 
-// Cut closes all connections that there are, with whatever is under way on
-// them. New ones are served.
+// Cut closes all connections, and loses the bytes that are under way. New ones are
+// served.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,8 +263,8 @@ func (p *Proxy) remove(l *link) {
 	delete(p.links, l)
 }
 
-// count takes note of a command that is about to be passed on and says who is
-// to be told of the loss of its reply, if it is to get lost.
+// count counts a command that is about to be passed on. If its reply is to be lost,
+// it returns the channel for that event.
 func (p *Proxy) count() chan<- string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -295,7 +295,7 @@ func (p *Proxy) close() {
 	p.work.Wait()
 }
 
-// setsUp tells commands that only prepare a connection.
+// setsUp reports whether a command only prepares a connection.
 func setsUp(command string) bool {
 	switch strings.ToUpper(command) {
 	case "HELLO", "AUTH", "CLIENT", "SELECT", "PING":
@@ -304,7 +304,7 @@ func setsUp(command string) bool {
 	return false
 }
 
-// subscribes tells commands that are not answered by one reply each.
+// subscribes reports whether a command does not have one reply.
 func subscribes(command string) bool {
 	switch strings.ToUpper(command) {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR":

@@ -15,7 +15,7 @@ import (
 	"skidway/internal/redistest"
 )
 
-// proxied gives a proxy, a client through it and one that goes around it.
+// proxied returns a proxy, a client through it and one that goes around it.
 func proxied(t *testing.T) (p *redistest.Proxy, through, direct *rdb.DB) {
 	t.Helper()
 	url := redistest.URL(t)

@@ -30,7 +30,7 @@ type Server struct {
 	log    bytes.Buffer  // not to be read before
 }
 
-// errEnded tells a server that ended by itself from one that is slow.
+// errEnded is the error for a server that ended, unlike one that is slow.
 var errEnded = errors.New("redis-server ended instead of starting")
 
 // Start starts a server of the test's own, which ends with the test. args are
@@ -85,7 +85,7 @@ func (s *Server) Restart() error {
 // pollPause is the time between two looks at a server that starts.
 const pollPause = 5 * time.Millisecond
 
-// ready waits until the server answers. Redis tells nobody when it is ready,
+// ready waits until the server answers. Redis does not report when it is ready,
 // so this is the one place that asks again and again.
 func (s *Server) ready() error {
 	client := s.client()
@@ -154,7 +154,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// URL gives the URL of an empty database on the shared server that no other
+// URL returns the URL of an empty database on the shared server that no other
 // test uses.
 func URL(t testing.TB) string {
 	t.Helper()

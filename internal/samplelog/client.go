@@ -43,7 +43,7 @@ func (c *crowd) client(rank uint64) *client {
 	return one
 }
 
-// address gives the client of a rank its address: one in 32 has IPv6, one in
+// address returns the client of a rank its address: one in 32 has IPv6, one in
 // 128 comes from the inside, the others are spread over the public IPv4 space.
 func address(rank, seed uint64) netip.Addr {
 	random := mix(seed + rank<<32)

@@ -12,6 +12,6 @@
 //	access.log.2.gz
 //	access.log.3.zst    the oldest; later even numbers are .gz, odd ones .zst
 //
-// The same [Options] give the same lines on every machine: only integers decide
+// The lines of the same [Options] are the same on every machine: only integers decide
 // what is written, because floating-point results differ between processors.
 package samplelog

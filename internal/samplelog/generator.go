@@ -132,7 +132,7 @@ var rhythm = [24]uint64{
 
 const stampLayout = "[02/Jan/2006:15:04:05 -0700]"
 
-// A clock tells the time of each line. Line i of n stands where a share i/n of
+// A clock has the time of each line. Line i of n stands where a share i/n of
 // all requests has passed, so that times never go back and every day has the
 // same number of lines.
 type clock struct {
@@ -160,7 +160,7 @@ func newClock(o Options) *clock {
 	return c
 }
 
-// at gives the time of line i in brackets. The bytes are good until the next
+// at returns the time of line i in brackets. The bytes are good until the next
 // call.
 func (c *clock) at(i uint64) []byte {
 	units := i * c.days * c.busy // passed units, in parts of 1/lines
@@ -232,7 +232,7 @@ const (
 	mostDays  = 3_660
 )
 
-// defaultFirst is fixed so that the zero Options always give the same lines.
+// defaultFirst is fixed so that the lines of the zero Options are always the same.
 var defaultFirst = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 
 // Options say what to write. The zero value is ready to use.
@@ -241,7 +241,7 @@ type Options struct {
 	// ones. Zero means [DefaultLines].
 	Lines int
 
-	// Seed chooses the lines; two seeds give different clients.
+	// Seed chooses the lines; two seeds have different clients.
 	Seed uint64
 
 	// Files is how many files [Write] makes, never more than Lines. Zero

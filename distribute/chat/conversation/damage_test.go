@@ -210,7 +210,7 @@ func TestConversationNeverExpiresOnceSomethingWasSent(t *testing.T) {
 	})
 }
 
-// lossyTalk gives a conversation that is reached through a proxy, and the
+// lossyTalk returns a conversation that is reached through a proxy, and the
 // same one that is not. The scripts are known to the server.
 func lossyTalk(t *testing.T, config conversation.Config) (*redistest.Proxy, talk, talk) {
 	t.Helper()

@@ -20,7 +20,7 @@ func must(err error) {
 // one leaves the error of a call that returns something else, too.
 func one(_ any, err error) error { return err }
 
-// openConversations gives the conversations of a Redis inside this process.
+// openConversations returns the conversations of a Redis inside this process.
 func openConversations() (*conversation.Client, func()) {
 	db, err := skidway.Open(context.Background(), "embedded:", nil)
 	if err != nil {

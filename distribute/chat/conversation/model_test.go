@@ -42,7 +42,7 @@ func newTalkModel() *talkModel {
 	return &talkModel{cursor: map[string]uint64{}, reads: map[string][]uint64{}, here: map[string]bool{}}
 }
 
-// unread gives what waits for somebody, after an id.
+// unread returns what waits for somebody, after an id.
 func (m *talkModel) unread(me string, after uint64) (ids []uint64) {
 	for _, s := range m.kept {
 		if s.from != me && s.id > max(after, m.cursor[me]) {

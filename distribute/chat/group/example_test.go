@@ -10,7 +10,7 @@ import (
 	"skidway/distribute/chat/group"
 )
 
-// open gives the group chats of a Redis inside this process.
+// open returns the group chats of a Redis inside this process.
 func open() (*group.Client, func()) {
 	db, err := skidway.Open(context.Background(), "embedded:", nil)
 	if err != nil {

@@ -37,7 +37,7 @@ func send(t testing.TB, g *group.Client, id, sender, body string, want uint64) {
 	}
 }
 
-// pending gives the bodies of what is pending for a member.
+// pending returns the bodies of what is pending for a member.
 func pending(t testing.TB, g *group.Client, id, member string) []string {
 	t.Helper()
 	messages, err := g.Pending(t.Context(), id, member, 0, 0)

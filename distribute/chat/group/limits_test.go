@@ -36,7 +36,7 @@ func away(t *testing.T, db *rdb.DB, id, member string, ago time.Duration) {
 	}
 }
 
-// member gives what is known of one member.
+// member returns what is known of one member.
 func member(t testing.TB, g *group.Client, id, name string) group.Member {
 	t.Helper()
 	members, err := g.Members(t.Context(), id)

@@ -191,7 +191,7 @@ var names = []string{"ann", "bob", "cem", "dot"}
 
 func (m *machine) name(t *rapid.T) string { return rapid.SampledFrom(names).Draw(t, "name") }
 
-// here gives the error that an operation of a member must end with. Without one
+// here returns the error that an operation of a member must end with. Without one
 // the member has been here.
 func (m *machine) here(name string) error {
 	if m.model == nil {

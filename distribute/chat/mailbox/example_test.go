@@ -20,7 +20,7 @@ func must(err error) {
 // one leaves the error of a call that returns something else, too.
 func one(_ any, err error) error { return err }
 
-// mailboxes gives the mailboxes of a Redis inside this process.
+// mailboxes returns the mailboxes of a Redis inside this process.
 func mailboxes() (*mailbox.Client, func()) {
 	db, err := skidway.Open(context.Background(), "embedded:", nil)
 	if err != nil {

@@ -39,7 +39,7 @@ func mails(t testing.TB, m *mailbox.Client, box string, n uint64) {
 	}
 }
 
-// unread gives the bodies of what is unread.
+// unread returns the bodies of what is unread.
 func unread(t testing.TB, m *mailbox.Client, box string) []string {
 	t.Helper()
 	messages, err := m.Read(t.Context(), box, 0, 0)
@@ -72,7 +72,7 @@ func limit(t testing.TB, m *mailbox.Client, box string, limits mailbox.Limits) {
 	}
 }
 
-// states gives the states of the messages 1, 2, 3….
+// states returns the states of the messages 1, 2, 3….
 func states(t testing.TB, m *mailbox.Client, box string, n uint64) (list []mailbox.State) {
 	t.Helper()
 	for id := range n {

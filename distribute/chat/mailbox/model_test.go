@@ -50,7 +50,7 @@ func (m *boxModel) send() error {
 	return nil
 }
 
-// ack gives how many of them were unread.
+// ack returns how many of them were unread.
 func (m *boxModel) ack(ids []uint64) (n int) {
 	for _, id := range ids {
 		if id > 0 && id <= uint64(len(m.states)) && m.states[id-1] == mailbox.StateUnread {

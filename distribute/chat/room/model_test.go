@@ -84,7 +84,7 @@ func (m *roomMachine) pass(t *rapid.T) room.Credential {
 	return room.Credential{Room: "r", ID: rapid.SampledFrom([]string{"", "ann", "bob", "cem"}).Draw(t, "who")}
 }
 
-// inside gives the error that an operation of somebody inside must end with.
+// inside returns the error that an operation of somebody inside must end with.
 func (m *roomMachine) inside(id string) error {
 	switch {
 	case m.model == nil:
@@ -95,7 +95,7 @@ func (m *roomMachine) inside(id string) error {
 	return nil
 }
 
-// allowed gives the error that an operation of an owner must end with.
+// allowed returns the error that an operation of an owner must end with.
 func (m *roomMachine) allowed(id string) error {
 	if m.model == nil {
 		return room.ErrNoRoom

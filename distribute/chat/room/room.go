@@ -116,9 +116,9 @@ const (
 // concurrent use. While Redis is unreachable every method blocks, for at most the
 // patience of its database.
 //
-// All methods but Create and Enter take a [Credential] and give [ErrNoRoom] when its
-// room ended or got another password, and those that need somebody inside
-// [ErrNotInRoom] when the presence ended.
+// All methods but Create and Enter need a [Credential]. If its room ended or has
+// another password, they return [ErrNoRoom]; those that need a person inside return
+// [ErrNotInRoom] if its presence ended.
 type Client struct {
 	db   *rdb.DB
 	keys keys

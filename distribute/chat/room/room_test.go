@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// newClient gives the rooms of db with a hash that is not slow.
+// newClient returns the rooms of db with a hash that is not slow.
 func newClient(db *rdb.DB) *room.Client {
 	return room.NewStretching(db, func(password string, salt []byte, _ int) ([]byte, error) {
 		key := sha256.Sum256(append([]byte(password), salt...))

@@ -9,7 +9,7 @@ local me, peer = ARGV[1], ARGV[1] == '1' and '2' or '1'
 local names = {'last', 'oldest', 'listed', 'at', 'sent1', 'sent2', 'cursor1', 'cursor2',
   'read1', 'read2', 'here1', 'here2'}
 
--- Reads the pair, or gives nil and the refusal to answer.
+-- Returns the pair, or nil and the refusal to return.
 local function open()
   local f = redis.call('HMGET', HASH, 'v', unpack(names))
   if not f[1] and redis.call('EXISTS', HASH) == 0 then return nil, {'nochat'} end
@@ -45,7 +45,7 @@ local function waiting(chat) return chat['sent' .. me] - chat['read' .. peer] en
 
 local function total(chat) return int(chat.sent1 + chat.sent2) end
 
--- The place behind a message, and behind whatever has its number.
+-- The place behind a message, and after any entry with its number.
 local function behind(id) return int(id) .. '-18446744073709551615' end
 
 -- Walks along the log from one place to another, until take, which is handed

@@ -1,4 +1,4 @@
--- Deletes a conversation, whatever state it is in; only a newer format is
+-- Deletes a conversation, in any state; only a newer format is
 -- refused. For a day the last id stays, so that ids go on behind it: who still
 -- holds one of the old messages can't acknowledge a new one by it. The memory is
 -- given back in the background.

@@ -9,7 +9,7 @@
 local chat, refusal = open_any()
 if not chat then return refusal end
 if chat.at == 0 and ARGV[2] ~= 'any' then return {'nochat'} end
--- Somebody's own entries, beyond our last, must not wake a waiter for ever.
+-- Foreign entries after our last one must not end every wait at once.
 local mark = behind(chat.last)
 local foreign = redis.call('XREVRANGE', LOG, '+', '(' .. mark, 'COUNT', 1)[1]
 local here = chat['here' .. peer]

@@ -1,4 +1,4 @@
--- Says that somebody is here.
+-- Sets a person present, or ends that.
 -- ARGV[1] who  ARGV[2] for how many ms; 0: not any more
 -- Returns {'ok'}, or a refusal of conversation.lua; not 'nochat'
 -- @include conversation

@@ -1,6 +1,6 @@
 -- Appends a message under the next id, and drops old ones.
 -- ARGV[1] who sends  ARGV[2] when both people's lists were begun to be written,
--- in ms as 'unlisted' told; 0: they were not
+-- in ms from 'unlisted'; 0: they were not
 -- ARGV[3] how many messages to keep  ARGV[4] most unread messages of a person
 -- ARGV[5] sender  ARGV[6] body  ARGV[7] type, or ''  ARGV[8] URL, or ''
 -- Returns {'ok', 'sent', id, notify}: notify is 0 when the receiver is present

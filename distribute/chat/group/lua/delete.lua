@@ -1,4 +1,4 @@
--- Deletes a chat, whatever state it is in; only a newer format is refused.
+-- Deletes a chat, in any state; only a newer format is refused.
 -- The memory is given back in the background.
 -- Returns {'ok', 0}: there is no such chat any more
 --         or the refusal {'newer', version} of group.lua

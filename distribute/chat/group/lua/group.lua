@@ -19,7 +19,7 @@ local function ended(chat)
   return true
 end
 
--- Reads the chat, or gives nil and the refusal to answer, and drops members who
+-- Returns the chat, or nil and the refusal to return, and drops members who
 -- were away for too long. last is the id of the newest message, oldest that of
 -- the oldest kept one, last + 1 if none is kept, big that of the newest one that
 -- is not small, sent the bytes of all that were ever sent.

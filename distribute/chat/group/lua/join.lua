@@ -1,4 +1,4 @@
--- Makes somebody a member. A member's cursor stays where it is.
+-- Adds a member. The cursor of an existing member stays.
 -- ARGV[1] member  ARGV[2] 'now' or 'oldest': where to start
 -- Returns {'ok', more}
 -- @include opened_chat

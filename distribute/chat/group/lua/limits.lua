@@ -6,7 +6,7 @@ local probed = 65536 -- bytes that one call reads to find out, beyond the first 
 local passed = 16 -- entries in a row that tell nothing, until they are let go
 local dropped = 100 -- members that one call drops
 
--- What the first entry from an id on tells: the bytes of all messages before it,
+-- Returns of the first entry from an id on: the bytes of all messages before it,
 -- and when it was sent; also what was read to know. After the last one that is
 -- infinitely much, which no limit lets go, and after too many foreign entries
 -- the least, so that they are in nobody's way for ever.

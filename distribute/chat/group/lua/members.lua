@@ -3,7 +3,7 @@
 -- Returns {'ok', more, last, oldest, next, member, cursor, seen, …}: last is the
 --         last id of the chat, oldest that of the oldest kept message, last + 1
 --         if none is kept; next is '0' after the last page; seen is when the
---         member was last here in ms, '0' if nobody knows
+--         member was last here in ms, '0' if unknown
 -- @include opened_chat
 
 local page = {'ok', enforce(chat), int(chat.last), int(chat.oldest)}

@@ -233,7 +233,7 @@ func (f fixture) words(text string) (words []any) {
 // clock matches times in ms and µs, which differ from call to call.
 var clock = regexp.MustCompile(`\b\d{13,16}(-\d+)?\b`)
 
-// state gives all that the keys hold, with T for each time.
+// state returns all that the keys hold, with T for each time.
 func (f fixture) state() string {
 	f.t.Helper()
 	var text strings.Builder
@@ -271,7 +271,7 @@ func (f fixture) state() string {
 	return text.String()
 }
 
-// flat gives a reply as words.
+// flat returns a reply as words.
 func flat(reply any) string {
 	switch reply := reply.(type) {
 	case nil:

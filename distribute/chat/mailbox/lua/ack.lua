@@ -1,5 +1,5 @@
 -- Takes messages out of the box.
--- ARGV[1] born, as visit.lua told: another box of this name keeps its
+-- ARGV[1] born, from visit.lua: another box of this name keeps its
 --         messages; '' takes them out of any
 -- ARGV[2…] ids, at most 100
 -- Returns {'ok', id…}: those that were unread until now

@@ -1,4 +1,4 @@
--- Deletes a box, whatever state it is in; only a newer format is refused.
+-- Deletes a box, in any state; only a newer format is refused.
 -- Returns {'ok'}: there is no such box any more
 --         or the refusal {'newer', version} of mailbox.lua
 -- @include mailbox

@@ -18,7 +18,7 @@ local function positive(value, default)
   return n > 0 and n or default
 end
 
--- Reads the box, or gives nil and the refusal to answer. A box that nobody has
+-- Returns the box, or nil and the refusal to return. A box that nobody has
 -- sent to is one with nothing in it, not known.
 local function open()
   local f = redis.call('HMGET', HASH, 'v', 'last', 'born', 'seen', 'messages', 'bytes', 'full', 'idle', 'forgotten', 'held')
@@ -61,14 +61,14 @@ local function note_last(box, last)
   box.known = true
 end
 
--- Notes that the receiver is here. It leaves no trace where nobody has sent to.
+-- Records a visit of the receiver, unless the box does not exist.
 local function visit(box)
   if not box.known then return end
   redis.pcall('HSET', HASH, 'seen', int(clock_ms())) -- a full Redis can be read, too
   extend(box)
 end
 
--- Takes a message out of the log, and tells whether it was there. id is a text:
+-- Removes a message from the log, and reports whether it was there. id is a text:
 -- that of an entry added by hand may be beyond the exact numbers.
 local function remove(box, id)
   local gone = redis.call('XDEL', LOG, id .. '-0')
@@ -87,7 +87,7 @@ local function remove(box, id)
   return gone > 0
 end
 
--- Writes down what remove changed. A list of big ones that somebody left behind
+-- Writes down what remove changed. A list of large ones that was left behind
 -- by emptying the log is forgotten here.
 local function removed(box)
   if not box.known then return end
@@ -108,7 +108,7 @@ local function oldest(box)
   return entry and string.match(entry[1], '^%d+') or first
 end
 
--- Drops the oldest messages while over() says so, at most step of them, and
+-- Drops the oldest messages while over() is true, at most step of them, and
 -- notes that they were. Answers 1 when there is more to drop, for the next call.
 local function drop(box, over)
   local dropped = 0

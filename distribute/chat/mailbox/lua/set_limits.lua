@@ -1,4 +1,4 @@
--- Sets the limits of a box, which makes it if nobody has sent to it yet, and
+-- Sets the limits of a box, which is created if it does not exist, and
 -- drops what is over them, if that is its policy.
 -- ARGV[1] most messages  ARGV[2] most bytes  ARGV[3] 'refuse' or 'drop-oldest'
 -- ARGV[4] idle time in ms, or '0'

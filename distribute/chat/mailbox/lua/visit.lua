@@ -1,7 +1,7 @@
--- Notes that the receiver is here, and tells what to read.
+-- Records a visit of the receiver, and returns what it needs to read.
 -- ARGV[1] id after which it reads
 -- Returns {'ok', last, found, big, born}: found is 1 when something after the id
---         is unread, big is 1 when something big is; born tells this box from
+--         is unread, big is 1 when one of them is large; born distinguishes this box from
 --         earlier ones of the name
 -- @include opened_box
 

@@ -1,7 +1,7 @@
--- Lets somebody in, and forgets some of those whose presence ended.
+-- Adds a person to the room, and removes some whose presence has ended.
 -- ARGV[3] nickname, or ''  ARGV[4] token, new for every entering
 -- Returns {'ok'}: inside, by this call or by an earlier one with this token
---         {'taken'}: somebody with this id is inside
+--         {'taken'}: a person with this id is inside
 --         {'full'}
 -- @include opened_room
 

@@ -1,5 +1,5 @@
 -- Tells about the room.
--- Returns {'ok', about}: as room.lua tells about it
+-- Returns {'ok', about}: the state from room.lua
 --         {'notinroom'}
 -- @include opened_room
 

@@ -1,4 +1,4 @@
--- Lets somebody out.
+-- Removes a person from the room.
 -- Returns {'ok'}: not inside any more, or never was
 -- @include opened_room
 

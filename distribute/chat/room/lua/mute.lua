@@ -1,4 +1,4 @@
--- Mutes somebody, or ends that, and forgets some mutes whose time has passed.
+-- Mutes a person, or ends a mute, and deletes some expired mutes.
 -- ARGV[3] whom  ARGV[4] for how many ms; '0': for good, '': no longer
 -- Returns {'ok'}
 --         {'notinroom'}, {'notallowed'}, {'muted', until}

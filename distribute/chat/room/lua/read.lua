@@ -1,10 +1,10 @@
--- Reads a page of the log, and tells about the room.
+-- Returns a page of the log, and the state of the room.
 -- ARGV[3] 'after' or 'before'  ARGV[4] position; before 0: the newest
 -- ARGV[5] most entries
--- Returns {'ok', about, more, entries, beyond}: as room.lua tells about it; more
+-- Returns {'ok', about, more, entries, beyond}: the state from room.lua; more
 --         is 1 when there are more in this direction; entries start at the
 --         position, newest first for before, and end soon after 64 KiB; beyond
---         is the id of an entry that somebody added by hand and that no position
+--         is the id of an entry that was added by hand and that no position
 --         leads to, or ''
 --         {'ahead', last}: there is no such position yet
 --         {'notinroom'}

@@ -3,7 +3,7 @@
 -- set)  NICKS: id, token of the entering and nickname (hash)
 -- MUTES: who is muted: id, until when in ms (sorted set)
 -- ARGV[1] id of who acts, '' for an operator
--- ARGV[2] the key that the password gives, '' without one
+-- ARGV[2] the key of the password, '' without one
 -- Refusals: those of log.lua and {'noroom'}: there is no such room, or the key is
 -- wrong
 -- @include log
@@ -12,7 +12,7 @@ local step = 500 -- entries that one call sweeps or trims
 local small = 2048 -- bytes of a body: 64 of them are copied in a quarter of a millisecond
 local numbers = {'dies', 'last', 'trimmed', 'big', 'ttl', 'presence', 'max', 'keep', 'created'}
 
--- Reads the room, or gives nil and the refusal to answer. last is the id of the
+-- Returns the room, or nil and the refusal to return. last is the id of the
 -- newest entry, trimmed of the newest that was dropped for keep, big of the
 -- newest whose body is not small.
 local function open()
@@ -36,10 +36,10 @@ local function open()
   return room
 end
 
--- The end of a mute as it is told: '' for good.
+-- The end of a mute as it is returned: '' for one without end.
 local function ending(ms) return ms < exact and int(ms) or '' end
 
--- Whether somebody is in the room.
+-- Reports whether a person is in the room.
 local function present(room, id)
   return id ~= '' and whole(redis.call('ZSCORE', PEOPLE, id)) > room.now
 end
@@ -82,7 +82,7 @@ local function drop_old(room)
   redis.call('HSET', HASH, 'trimmed', int(first and number(first) - 1 or room.last))
 end
 
--- What every reader is told of the room: {ms to live, people in it, last,
+-- The state of the room for every reader: {ms to live, people in it, last,
 -- trimmed, entries kept, created, owner, ttl, presence, max, keep, whether it has
 -- a password, {muted, until, muted, until…}}: at most 100 of the muted; until is
 -- '' for good.

@@ -1,4 +1,4 @@
--- Appends a message under the next id, and starts the room's time anew.
+-- Appends a message under the next id, and starts the room's time to live again.
 -- ARGV[3] body  ARGV[4] type, or ''  ARGV[5] URL, or ''
 -- Returns {'ok', id}
 --         {'notinroom'}

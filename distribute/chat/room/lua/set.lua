@@ -1,4 +1,4 @@
--- Changes settings. Another password lets out everybody but who set it.
+-- Changes settings. A new password removes all people but the caller.
 -- ARGV[3] token, new for every change  ARGV[4] field  ARGV[5] value, and so on
 -- Returns {'ok'}: changed, by this call or by an earlier one with this token
 --         {'notinroom'}, {'notallowed'}, {'muted', until}

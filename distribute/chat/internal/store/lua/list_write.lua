@@ -6,7 +6,7 @@
 -- @include clock
 
 redis.call('ZADD', LIST, int(clock_ms()), ARGV[1])
--- Only who is blocked right now needs it, and nobody blocks for a minute.
+-- Only calls that are blocked now need it, and none blocks for a minute.
 redis.call('XADD', WAKE, 'MAXLEN', '1', '*', 'chat', ARGV[1])
 redis.call('PEXPIRE', WAKE, '60000')
 return {'ok'}

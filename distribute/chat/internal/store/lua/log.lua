@@ -26,7 +26,7 @@ local function refused_format(version)
   if v ~= 1 then return {'corrupt', 'v', version or ''} end
 end
 
--- delete_known deletes all keys, whatever state they are in; only a newer format
+-- delete_known deletes all keys, in any state; only a newer format
 -- is refused.
 local function delete_known()
   local version = redis.pcall('HGET', HASH, 'v')
@@ -36,7 +36,7 @@ local function delete_known()
 end
 
 -- newest returns the highest id that the log has ever had, which is beyond the
--- last of ours when somebody added entries by hand, be they there or deleted. They
+-- last of ours when entries were added by hand, be they there or deleted. They
 -- stay, to be reported to the readers.
 local function newest()
   local top = redis.call('XREVRANGE', LOG, '+', '-', 'COUNT', 1)[1]
@@ -44,7 +44,7 @@ local function newest()
   return math.max(top and number(top) or 0, known and number({known}) or 0)
 end
 
--- adopt goes on after entries that somebody added by hand.
+-- adopt goes on after entries that were added by hand.
 local function adopt(chat)
   local id = newest()
   if id > chat.last and id <= exact then
