@@ -94,17 +94,8 @@ func (r *rig) connect(ctx context.Context) error {
 // repeat calls measure for each run, or until a signal, and leaves nothing in Redis.
 func (r *rig) repeat(ctx context.Context, measure func(context.Context) error) (err error) {
 	defer func() { err = errors.Join(err, r.clean(context.WithoutCancel(ctx))) }()
-	ctx, stopper, end := r.Console.Listen(ctx)
+	ctx, end := r.Console.CancelOnSignal(ctx, errBenchStopped)
 	defer end()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-stopper.Quit:
-			cancel(errBenchStopped)
-		case <-ctx.Done():
-		}
-	}()
 	for run := range r.runs {
 		r.Console.Notice("run %d of %d", run+1, r.runs)
 		err := measure(ctx)
@@ -208,7 +199,7 @@ func (r *rig) awaitRewrite(ctx context.Context) error {
 			if state == "0" {
 				break
 			}
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
+			if err := rdb.Sleep(ctx, 20*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -353,14 +344,4 @@ func inParallel(ctx context.Context, goroutines, n, batch int, f func(ctx contex
 	}
 	work.Wait()
 	return context.Cause(ctx)
-}
-
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -41,7 +42,7 @@ func (b *queueBench) pickup(ctx context.Context) error {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			if err := pause(ctx, pickupPause); err != nil {
+			if err := rdb.Sleep(ctx, pickupPause); err != nil {
 				return err
 			}
 		}
@@ -91,14 +92,14 @@ func (b *queueBench) idle(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.stop()) }()
-	if err := pause(ctx, settleTime); err != nil {
+	if err := rdb.Sleep(ctx, settleTime); err != nil {
 		return err
 	}
 	before, err := b.commands(ctx)
 	if err != nil {
 		return err
 	}
-	took, err := timed(func() error { return pause(ctx, time.Duration(b.idleFor)) })
+	took, err := timed(func() error { return rdb.Sleep(ctx, time.Duration(b.idleFor)) })
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,24 @@ func (c *Console) Listen(ctx context.Context) (_ context.Context, s *Stopper, en
 	}
 }
 
+// CancelOnSignal returns a context that the first signal cancels with a cause, until
+// end is called.
+func (c *Console) CancelOnSignal(ctx context.Context, cause error) (_ context.Context, end func()) {
+	ctx, stop, endListen := c.Listen(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-stop.Quit:
+			cancel(cause)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		endListen()
+	}
+}
+
 // Follow calls take and wait in turn until Ctrl-C, which lets a running take finish.
 // take prints and acknowledges one page. wait blocks until there is another page, or
 // until its context ends.

@@ -205,20 +205,9 @@ func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, inser
 
 // await blocks until a job has ended. Ctrl-C ends the wait, not the job.
 func (e *enqueueCmd) await(ctx context.Context, client *queue.Client, id string) (*queue.Job, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	_, stop, end := e.Console.Listen(ctx)
-	defer end()
 	errLeft := errors.New("no longer waiting")
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		select {
-		case <-stop.Quit:
-			cancel(errLeft)
-		case <-over:
-		}
-	}()
+	ctx, end := e.Console.CancelOnSignal(ctx, errLeft)
+	defer end()
 	job, err := client.Wait(ctx, id)
 	if errors.Is(err, errLeft) {
 		return nil, fmt.Errorf("%w: job %s goes on: 'skidway jobs show %s' shows its outcome", errLeft, id, id)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -280,14 +281,7 @@ func (l *logTail) follow(ctx context.Context) error {
 		}
 		return nil
 	}
-	wait := func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(logInterval):
-			return nil
-		}
-	}
+	wait := func(ctx context.Context) error { return rdb.Sleep(ctx, logInterval) }
 	if err := l.App.Follow(ctx, take, wait); !errors.Is(err, errEnded) {
 		return err
 	}

@@ -41,29 +41,29 @@ type actor struct{ as, passwordFile, keyFile string }
 
 // newActor adds the flags of an actor to a command.
 func newActor(c *cobra.Command, asRequired bool) *actor {
-	v := &actor{}
+	p := &actor{}
 	if asRequired {
-		asFlag(c, &v.as)
+		asFlag(c, &p.as)
 	} else {
-		c.Flags().StringVar(&v.as, "as", "", "`NAME` of the person who acts (default: an operator)")
+		c.Flags().StringVar(&p.as, "as", "", "`NAME` of the person who acts (default: an operator)")
 	}
-	passwordFlag(c, &v.passwordFile, "the password of the room")
-	c.Flags().StringVar(&v.keyFile, "key-file", "", "`FILE` with the key that 'room enter -o json' printed, which is faster")
+	passwordFlag(c, &p.passwordFile, "the password of the room")
+	c.Flags().StringVar(&p.keyFile, "key-file", "", "`FILE` with the key that 'room enter -o json' printed, which is faster")
 	c.MarkFlagsMutuallyExclusive("password-file", "key-file")
-	return v
+	return p
 }
 
 // credential returns the credential of the actor for a room.
-func (v *actor) credential(c *cobra.Command, r *room.Client, name string) (room.Credential, error) {
-	pass := room.Credential{Room: name, ID: v.as}
+func (p *actor) credential(c *cobra.Command, r *room.Client, name string) (room.Credential, error) {
+	pass := room.Credential{Room: name, ID: p.as}
 	err := refuseEmpty(c, "as", "password-file", "key-file", "new-password-file")
 	switch {
 	case err != nil:
-	case v.keyFile != "":
-		pass.Key, err = cli.ReadSecret(v.keyFile)
-	case v.passwordFile != "":
+	case p.keyFile != "":
+		pass.Key, err = cli.ReadSecret(p.keyFile)
+	case p.passwordFile != "":
 		var password string
-		if password, err = cli.ReadSecret(v.passwordFile); err == nil {
+		if password, err = cli.ReadSecret(p.passwordFile); err == nil {
 			pass.Key, err = r.Key(c.Context(), name, password)
 		}
 	}
@@ -79,9 +79,9 @@ const (
 // inRoom completes a command whose first argument is a room: it adds the flags of an
 // actor. do gets the arguments after the first.
 func inRoom(a *cli.App, c *cobra.Command, asRequired bool, do func(ctx context.Context, r *room.Client, pass room.Credential, args []string) error) *cobra.Command {
-	v := newActor(c, asRequired)
+	actor := newActor(c, asRequired)
 	return cli.Run(a, c, openRooms, func(ctx context.Context, r *room.Client, args []string) error {
-		pass, err := v.credential(c, r, args[0])
+		pass, err := actor.credential(c, r, args[0])
 		if err != nil {
 			return err
 		}
@@ -308,9 +308,9 @@ then MESSAGE is an optional caption.`,
   date | skidway room send lobby --as ann -`,
 		Args: argsAnd(roomArg, "[MESSAGE]"),
 	}
-	v := newActor(c, member)
+	actor := newActor(c, member)
 	send(a, c, openRooms, func(c *cobra.Command, r *room.Client, name string, content chat.Content) (uint64, error) {
-		pass, err := v.credential(c, r, name)
+		pass, err := actor.credential(c, r, name)
 		if err != nil {
 			return 0, err
 		}
