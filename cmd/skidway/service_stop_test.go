@@ -72,18 +72,18 @@ func TestWorkerThatIsToldToStopEnds(t *testing.T) {
 
 func TestReloadDoesNotUndoQuietOrStop(t *testing.T) {
 	t.Parallel()
-	for _, output := range []string{"quiet", "stop"} {
+	for _, signal := range []string{"quiet", "stop"} {
 		s := newWorkerFixture(t, waits+"queues: [{name: mail}]\n", "--listen", "127.0.0.1:0")
 		address, id := s.address(), s.runs("mail")
-		s.must("workers", output, "--all")
-		s.worker.Await("told to")
+		s.must("workers", signal, "--all")
+		s.worker.Await(signal + " signal")
 		if got := status(t, address+"/readyz"); got != http.StatusServiceUnavailable {
-			t.Errorf("%s: ready though it takes no jobs: %d", output, got)
+			t.Errorf("%s: ready though it takes no jobs: %d", signal, got)
 		}
 		s.reload("the configuration is not read again")
 		s.end()
 		s.awaitOutcome(id, queue.Succeeded)
-		if output == "quiet" {
+		if signal == "quiet" {
 			s.worker.Signal(syscall.SIGTERM)
 		}
 		if output, code := s.worker.End(); code != cli.ExitDone {
