@@ -23,15 +23,15 @@ type Result struct {
 // [skidway.OutcomeUnknownError] the job may or may not have been added; with a
 // unique key it is safe to try again.
 func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id string, err error) {
-	insert := NewJob{Args: args}
+	newJob := NewJob{Args: args}
 	if options != nil {
-		insert.Options = *options
+		newJob.Options = *options
 	}
 	if len(c.config.Middleware) > 0 {
-		results := c.EnqueueMany(ctx, []NewJob{insert})
+		results := c.EnqueueMany(ctx, []NewJob{newJob})
 		return results[0].ID, results[0].Err
 	}
-	q, job, err := c.prepare(insert)
+	q, job, err := c.prepare(newJob)
 	if err != nil {
 		return "", err
 	}
@@ -64,50 +64,50 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) []Result {
 func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	results := make([]Result, len(jobs))
 	type chunk struct {
-		queue  *Queue
-		jobs   []encodedJob
-		places []int
-		size   int
-		work   int
+		queue   *Queue
+		jobs    []encodedJob
+		indexes []int
+		size    int
+		work    int
 	}
-	open, broken := map[*Queue]*chunk{}, map[*Queue]error{}
+	chunks, failed := map[*Queue]*chunk{}, map[*Queue]error{}
 	send := func(c *chunk) {
-		if err := broken[c.queue]; err != nil {
-			for _, place := range c.places {
+		if err := failed[c.queue]; err != nil {
+			for _, index := range c.indexes {
 				// err by %v: these jobs were certainly not added.
-				results[place].Err = fmt.Errorf("%w: %v", ErrNotSent, err)
+				results[index].Err = fmt.Errorf("%w: %v", ErrNotSent, err)
 			}
 			return
 		}
 		for i, result := range c.queue.enqueue(ctx, c.jobs) {
-			results[c.places[i]] = result
-			var twice *DuplicateError
-			if result.Err != nil && !errors.As(result.Err, &twice) {
-				broken[c.queue] = result.Err
+			results[c.indexes[i]] = result
+			var duplicate *DuplicateError
+			if result.Err != nil && !errors.As(result.Err, &duplicate) {
+				failed[c.queue] = result.Err
 			}
 		}
 	}
-	for i, insert := range jobs {
-		q, job, err := c.prepare(insert)
+	for i, newJob := range jobs {
+		q, job, err := c.prepare(newJob)
 		if err != nil {
 			results[i].Err = err
 			continue
 		}
-		into := open[q]
-		if into != nil && (into.work+job.work() > maxBatch || into.size+job.size() > maxBatchBytes) {
-			send(into)
-			into = nil
+		current := chunks[q]
+		if current != nil && (current.work+job.work() > maxBatch || current.size+job.size() > maxBatchBytes) {
+			send(current)
+			current = nil
 		}
-		if into == nil {
-			room := min(maxBatch, len(jobs)-i)
-			into = &chunk{queue: q, jobs: make([]encodedJob, 0, room), places: make([]int, 0, room)}
-			open[q] = into
+		if current == nil {
+			capacity := min(maxBatch, len(jobs)-i)
+			current = &chunk{queue: q, jobs: make([]encodedJob, 0, capacity), indexes: make([]int, 0, capacity)}
+			chunks[q] = current
 		}
-		into.jobs, into.places = append(into.jobs, job), append(into.places, i)
-		into.size, into.work = into.size+job.size(), into.work+job.work()
+		current.jobs, current.indexes = append(current.jobs, job), append(current.indexes, i)
+		current.size, current.work = current.size+job.size(), current.work+job.work()
 	}
-	for _, rest := range open {
-		send(rest)
+	for _, last := range chunks {
+		send(last)
 	}
 	return results
 }

@@ -15,16 +15,16 @@ type NewJob struct {
 }
 
 // options returns the job's options, completed by the defaults of its args.
-func (i NewJob) options() Options {
-	args, ok := i.Args.(optionsArgs)
+func (n NewJob) options() Options {
+	args, ok := n.Args.(optionsArgs)
 	if !ok {
-		return i.Options
+		return n.Options
 	}
 	defaults := args.Options()
 	if defaults == nil {
-		return i.Options
+		return n.Options
 	}
-	return i.Options.or(*defaults)
+	return n.Options.or(*defaults)
 }
 
 // An encodedJob is a job in the form that the scripts take.
@@ -158,25 +158,25 @@ func (s *durationText) UnmarshalText(text []byte) error {
 
 // MarshalJSON returns the form that [NewJob.UnmarshalJSON] reads. The args must be
 // JSON.
-func (i NewJob) MarshalJSON() ([]byte, error) {
-	out, err := i.json()
+func (n NewJob) MarshalJSON() ([]byte, error) {
+	out, err := n.json()
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(out)
 }
 
-func (i NewJob) json() (newJobJSON, error) {
-	if i.Args == nil {
+func (n NewJob) json() (newJobJSON, error) {
+	if n.Args == nil {
 		return newJobJSON{}, fmt.Errorf("%w: args are nil", ErrInvalid)
 	}
-	args, err := json.Marshal(i.Args)
+	args, err := json.Marshal(n.Args)
 	if err != nil {
-		return newJobJSON{}, fmt.Errorf("%w: marshal args of %s: %w", ErrInvalid, i.Args.Kind(), err)
+		return newJobJSON{}, fmt.Errorf("%w: marshal args of %s: %w", ErrInvalid, n.Args.Kind(), err)
 	}
-	o := i.options()
+	o := n.options()
 	out := newJobJSON{
-		Queue: o.Queue, Kind: i.Args.Kind(), Args: args, In: durationText(o.Delay), At: o.At,
+		Queue: o.Queue, Kind: n.Args.Kind(), Args: args, In: durationText(o.Delay), At: o.At,
 		Unique: o.Unique.Key, UniqueFor: durationText(o.Unique.For), MaxAttempts: o.MaxAttempts, Timeout: durationText(o.Timeout),
 		Deadline: o.Deadline, Retain: durationText(o.Retain), Headers: o.Headers,
 	}
@@ -186,10 +186,10 @@ func (i NewJob) json() (newJobJSON, error) {
 	if o.Unique.Key != "" && o.Unique.Scope != ForDuration && o.Unique.Scope != UntilFinished {
 		out.UniqueScope = o.Unique.Scope.word()
 	}
-	for n, next := range o.Then {
+	for i, next := range o.Then {
 		then, err := next.json()
 		if err != nil {
-			return newJobJSON{}, fmt.Errorf("then[%d]: %w", n, err)
+			return newJobJSON{}, fmt.Errorf("then[%d]: %w", i, err)
 		}
 		out.Then = append(out.Then, then)
 	}
@@ -200,7 +200,7 @@ func (i NewJob) json() (newJobJSON, error) {
 // queue, priority, in or at, unique with unique_for or unique_scope (finished, waiting,
 // duration), max_attempts, timeout, deadline, retain, headers and then. Any other field
 // is an error.
-func (i *NewJob) UnmarshalJSON(text []byte) error {
+func (n *NewJob) UnmarshalJSON(text []byte) error {
 	var in newJobJSON
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -209,7 +209,7 @@ func (i *NewJob) UnmarshalJSON(text []byte) error {
 	}
 	job, err := in.newJob(0)
 	if err == nil {
-		*i = job
+		*n = job
 	}
 	return err
 }

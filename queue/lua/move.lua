@@ -38,10 +38,10 @@ end
 
 local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
 if not head[2] then return {'ok', #ids, -1, 0} end
-local wait, mine = next_turn(head[2], head[2], caller, waker, waker_due)
-if mine then call('HSET', META, 'waker', caller, 'waker_due', head[2]) end
+local wait, is_waker = next_turn(head[2], head[2], caller, waker, waker_due)
+if is_waker then call('HSET', META, 'waker', caller, 'waker_due', head[2]) end
 -- If more jobs are due than one call moves, only this caller continues, as long as it
 -- calls again within 100 ms: several callers would only slow down each other and all
 -- other clients.
 if backlog then call('HSET', META, 'waker', caller, 'waker_busy', int(now + 100)) end
-return {'ok', #ids, wait, mine and 1 or 0}
+return {'ok', #ids, wait, is_waker and 1 or 0}

@@ -47,8 +47,8 @@ end
 -- limits returns the limits of an archive ('dead' or 'results'): jobs, bytes, and age in
 -- ms, which defaults to age.
 local function limits(archive, age)
-  local told = call('HMGET', META, archive .. '_most', archive .. '_most_bytes', archive .. '_most_ms')
-  return tonumber(told[1]) or 100000, tonumber(told[2]) or 268435456, tonumber(told[3]) or age
+  local stored = call('HMGET', META, archive .. '_most', archive .. '_most_bytes', archive .. '_most_ms')
+  return tonumber(stored[1]) or 100000, tonumber(stored[2]) or 268435456, tonumber(stored[3]) or age
 end
 
 -- trim drops jobs beyond the limits of an archive, oldest first and at most at_most, but
@@ -82,10 +82,10 @@ end
 
 -- retain stores the result of a job for keep_ms, or less if the queue's retention is
 -- shorter, but long enough for clients that wait for it.
-local TOLD_MS = 30000
+local WAIT_MS = 30000
 local function retain(id, record, keep_ms)
   local most, most_bytes, age = limits('results', keep_ms)
-  keep_ms = math.min(keep_ms, math.max(age, TOLD_MS))
+  keep_ms = math.min(keep_ms, math.max(age, WAIT_MS))
   keep(RESULTS, RESULTS_JOBS, 'result_bytes', id, record, now + keep_ms, now, most, most_bytes)
 end
 
@@ -95,7 +95,7 @@ end
 local function tell(what, id, ending)
   event(what, id)
   if ending and call('ZREM', WAITED, id) == 1 then
-    if ending ~= true then retain(id, ending, TOLD_MS) end
+    if ending ~= true then retain(id, ending, WAIT_MS) end
     call('XADD', DONE, 'MAXLEN', '~', 1000, '*', 'id', id)
     return true
   end
@@ -119,10 +119,10 @@ local function finish(outcome, id, record, key, scope, keep_ms)
   record = record .. field('ended', int(now))
   release(key, id, scope)
   count(COUNTERS[outcome], 1)
-  local told = tell(outcome, id, record)
+  local awaited = tell(outcome, id, record)
   if keep_ms > 0 then
     call('HDEL', CANCELLED, id)
-    retain(id, record, told and math.max(keep_ms, TOLD_MS) or keep_ms)
+    retain(id, record, awaited and math.max(keep_ms, WAIT_MS) or keep_ms)
   else
     forget(id)
   end
