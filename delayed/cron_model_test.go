@@ -16,20 +16,20 @@ import (
 	"skidway/queue"
 )
 
-// A town is some schedules, those who watch them, and what should have become of
+// A cronModel is some schedules, those who watch them, and what should have become of
 // all that, in a time that only the test's clock counts.
-type town struct {
+type cronModel struct {
 	db     *rdb.DB
 	client *queue.Client
 	queue  *queue.PoolQueue
 	now    time.Time
 
-	vouched time.Time // until when the last look has vouched
-	due     map[string]time.Time
-	period  map[string]time.Duration
-	catchUp map[string]queue.CatchUp
-	fired   map[string]int // "name time" → how often it should have fired
-	stale   []staleFire
+	graceEnd time.Time // until when the last look has graceEnd
+	due      map[string]time.Time
+	period   map[string]time.Duration
+	catchUp  map[string]queue.CatchUp
+	fired    map[string]int // "name time" → how often it should have fired
+	stale    []staleFire
 }
 
 // A staleFire is what a watch was about to do when it was held up.
@@ -50,7 +50,7 @@ func newQueue(t rapid.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
 	return client, q
 }
 
-func (c *town) set(t *rapid.T, now time.Time) {
+func (c *cronModel) set(t *rapid.T, now time.Time) {
 	c.now = now
 	if err := c.db.SetEmbeddedTime(now); err != nil {
 		t.Fatal(err)
@@ -58,20 +58,20 @@ func (c *town) set(t *rapid.T, now time.Time) {
 }
 
 // Pass lets time pass.
-func (c *town) Pass(t *rapid.T) {
+func (c *cronModel) Pass(t *rapid.T) {
 	d := rapid.OneOf(rapid.Int64Range(1, 5000), rapid.Int64Range(1, 60000), rapid.Int64Range(1, 600000)).Draw(t, "ms")
 	c.set(t, c.now.Add(time.Duration(d)*time.Millisecond))
 }
 
-// TurnBack turns the clock back, as an administrator may, after somebody watched.
-func (c *town) TurnBack(t *rapid.T) {
+// TurnBack turns the clock back, as an administrator may, after a watch.
+func (c *cronModel) TurnBack(t *rapid.T) {
 	c.Watch(t)
 	c.set(t, c.now.Add(-time.Duration(rapid.Int64Range(1, 100000).Draw(t, "ms"))*time.Millisecond))
 	c.Watch(t)
 }
 
 // Add adds a schedule or puts another one in its place.
-func (c *town) Add(t *rapid.T) {
+func (c *cronModel) Add(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
 	period := time.Duration(rapid.IntRange(3, 40).Draw(t, "period")) * time.Second
 	catchUp := rapid.SampledFrom([]queue.CatchUp{"none", "last", "all"}).Draw(t, "policy")
@@ -88,7 +88,7 @@ func (c *town) Add(t *rapid.T) {
 }
 
 // Remove removes a schedule.
-func (c *town) Remove(t *rapid.T) {
+func (c *cronModel) Remove(t *rapid.T) {
 	if len(c.period) == 0 {
 		t.Skip("none")
 	}
@@ -102,7 +102,7 @@ func (c *town) Remove(t *rapid.T) {
 }
 
 // Watch is a watcher that comes, fires all that is due and goes.
-func (c *town) Watch(t *rapid.T) {
+func (c *cronModel) Watch(t *rapid.T) {
 	w := newWatch(c.queue, "", slog.New(slog.DiscardHandler))
 	for {
 		w.watcher = rapid.SampledFrom([]string{"w1", "w2"}).Draw(t, "who")
@@ -117,7 +117,7 @@ func (c *town) Watch(t *rapid.T) {
 	for name, period := range c.period {
 		var missed []time.Time
 		for ; !c.due[name].After(c.now); c.due[name] = c.due[name].Add(period) {
-			if due := c.due[name]; due.After(c.vouched) && due.Before(c.now) {
+			if due := c.due[name]; due.After(c.graceEnd) && due.Before(c.now) {
 				missed = append(missed, due)
 			} else {
 				c.fired[fmt.Sprint(name, " ", due.Unix())]++
@@ -127,14 +127,14 @@ func (c *town) Watch(t *rapid.T) {
 			c.fired[fmt.Sprint(name, " ", due.Unix())]++
 		}
 	}
-	if len(c.period) > 0 || c.vouched.Unix() > 0 {
-		c.vouched = c.now.Add(lateGrace)
+	if len(c.period) > 0 || c.graceEnd.Unix() > 0 {
+		c.graceEnd = c.now.Add(lateGrace)
 	}
 }
 
 // Killed is a watcher that looks and then is held up for ever or for a while;
 // another one comes some seconds later.
-func (c *town) Killed(t *rapid.T) {
+func (c *cronModel) Killed(t *rapid.T) {
 	c.Watch(t)
 	c.set(t, c.now.Add(time.Duration(rapid.Int64Range(1, 25000).Draw(t, "ms"))*time.Millisecond))
 	found, err := c.queue.DueSchedules(context.Background(), "dead", lateGrace, nil)
@@ -153,7 +153,7 @@ func (c *town) Killed(t *rapid.T) {
 }
 
 // Stale is a watcher that goes on after others have done its work.
-func (c *town) Stale(t *rapid.T) {
+func (c *cronModel) Stale(t *rapid.T) {
 	for _, s := range c.stale {
 		if fired, err := c.queue.FireSchedule(context.Background(), &s.due, s.plan.fire, s.plan.next); err != nil || fired {
 			t.Fatalf("a late call for %v of %s: fired %t, %v", s.plan.fire, s.due.Name, fired, err)
@@ -162,7 +162,7 @@ func (c *town) Stale(t *rapid.T) {
 }
 
 // Check compares the jobs with what should have become of the schedules.
-func (c *town) Check(t *rapid.T) {
+func (c *cronModel) Check(t *rapid.T) {
 	got := map[string]int{}
 	for o := (queue.ListOptions{Limit: queue.MaxListLimit}); ; {
 		page, err := c.queue.List(context.Background(), queue.Waiting, &o)
@@ -194,7 +194,7 @@ func (c *town) Check(t *rapid.T) {
 	}
 }
 
-// Whatever watchers and clocks do, each time fires once, or as its policy says.
+// Each time fires once, or by its policy, in any sequence of watches and clocks.
 func TestEachTimeFiresOnceOrByItsPolicy(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
@@ -203,9 +203,9 @@ func TestEachTimeFiresOnceOrByItsPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 		client, q := newQueue(t, db)
-		c := &town{
+		c := &cronModel{
 			db: db, client: client, queue: q, due: map[string]time.Time{}, period: map[string]time.Duration{},
-			catchUp: map[string]queue.CatchUp{}, fired: map[string]int{}, vouched: time.Unix(0, 0),
+			catchUp: map[string]queue.CatchUp{}, fired: map[string]int{}, graceEnd: time.Unix(0, 0),
 		}
 		c.set(t, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 		t.Repeat(map[string]func(*rapid.T){
@@ -216,8 +216,8 @@ func TestEachTimeFiresOnceOrByItsPolicy(t *testing.T) {
 	})
 }
 
-// A watch that ends in the 20 s before a time has vouched for it.
-func TestWatchVouchesForWhatFallsDueSoon(t *testing.T) {
+// A watch that ends in the 20 s before a time has graceEnd for it.
+func TestWatchIsRecordedShortlyBeforeEachTime(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	client, q := newQueue(t, db)

@@ -21,7 +21,7 @@ func TestMissedTimesFollowThePolicyAndLateOnesFire(t *testing.T) {
 	}{
 		"on time":                       {queue.CatchUpNone, 100, 0, 50, 100, []int{100}, 110},
 		"late":                          {queue.CatchUpNone, 100, 0, 50, 135, []int{100, 110, 120, 130}, 140},
-		"late, and nobody came back":    {queue.CatchUpNone, 100, 105, 150, 155, []int{100, 150}, 160},
+		"late, and no watch afterwards": {queue.CatchUpNone, 100, 105, 150, 155, []int{100, 150}, 160},
 		"missed, none":                  {queue.CatchUpNone, 100, 90, 145, 145, nil, 150},
 		"missed, last":                  {queue.CatchUpLast, 100, 90, 145, 145, []int{140}, 150},
 		"missed, all":                   {queue.CatchUpAll, 100, 90, 145, 145, []int{100, 110, 120, 130, 140}, 150},
@@ -98,7 +98,7 @@ func TestTimesThatAreVeryLateFireUpToTheNewestThousand(t *testing.T) {
 	}
 }
 
-// However a plan is cut into steps, and whoever takes them, the same times fire.
+// The same times fire if a plan is cut into steps.
 func TestPlansInStepsFireWhatOnePlanFires(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -120,7 +120,7 @@ func TestPlansInStepsFireWhatOnePlanFires(t *testing.T) {
 		found := queue.DueSchedules{Old: times[0], Since: times[1], Now: times[2]}
 		due := queue.DueSchedule{CronSchedule: queue.CronSchedule{CatchUp: rapid.SampledFrom([]queue.CatchUp{"none", "last", "all"}).Draw(t, "policy")}, At: table.next(begin)}
 
-		var want, missed []time.Time // by the rule, as it is told
+		var want, missed []time.Time // by the documented rule
 		for at := due.At; !at.After(found.Now); at = table.next(at) {
 			if at.After(found.Old) && at.Before(found.Since) {
 				missed = append(missed, at)

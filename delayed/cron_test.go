@@ -19,27 +19,27 @@ import (
 )
 
 // daily is a schedule that doesn't fire during a test.
-func (s *scene) daily(name string) queue.CronSchedule {
+func (s *fixture) daily(name string) queue.CronSchedule {
 	return queue.CronSchedule{Name: name, Expr: "0 0 1 1 *", Queue: s.queue.Name(), Kind: "report", Args: []byte(`{"n":1}`)}
 }
 
 // everySecond is a schedule that fires all the time.
-func (s *scene) everySecond(name string) queue.CronSchedule {
+func (s *fixture) everySecond(name string) queue.CronSchedule {
 	schedule := s.daily(name)
 	schedule.Expr = "* * * * * *"
 	return schedule
 }
 
 // put adds a schedule that must be new or another one.
-func (s *scene) put(t testing.TB, schedule queue.CronSchedule) {
+func (s *fixture) put(t testing.TB, schedule queue.CronSchedule) {
 	t.Helper()
 	if changed, err := delayed.AddSchedule(t.Context(), s.client, schedule); err != nil || !changed {
 		t.Fatalf("add %s: changed %t, %v", schedule.Name, changed, err)
 	}
 }
 
-// info gives a schedule as it is listed.
-func (s *scene) info(t testing.TB, name string) queue.CronScheduleInfo {
+// info returns a schedule as it is listed.
+func (s *fixture) info(t testing.TB, name string) queue.CronScheduleInfo {
 	t.Helper()
 	infos, err := delayed.Schedules(t.Context(), s.client, s.queue.Name())
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *scene) info(t testing.TB, name string) queue.CronScheduleInfo {
 }
 
 // on returns a client that uses another connection, and its queue.
-func (s *scene) on(t testing.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
+func (s *fixture) on(t testing.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
 	t.Helper()
 	client, err := queue.NewClient(db, nil)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *scene) on(t testing.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
 }
 
 // watch runs a watch until the test ends or stop is called.
-func (s *scene) watch(t testing.TB, db *rdb.DB, config delayed.Config) (stop func()) {
+func (s *fixture) watch(t testing.TB, db *rdb.DB, config delayed.Config) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -86,8 +86,8 @@ func (s *scene) watch(t testing.TB, db *rdb.DB, config delayed.Config) (stop fun
 	return stop
 }
 
-// jobs waits until a queue has some jobs, and gives them all in order.
-func (s *scene) jobs(t testing.TB, most int) []*queue.Job {
+// jobs waits until a queue has some jobs, and returns all of them in order.
+func (s *fixture) jobs(t testing.TB, most int) []*queue.Job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -126,7 +126,7 @@ func everyOnce(t testing.TB, jobs []*queue.Job) {
 
 func TestScheduledJobsAreAsTheirScheduleSays(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.watch(t, db, delayed.Config{})
 		schedule := s.everySecond("ticks")
 		schedule.Options = queue.Options{MaxAttempts: 3, Timeout: time.Minute, Headers: map[string]string{"tenant": "a"}}
@@ -152,16 +152,16 @@ func TestScheduledJobsAreAsTheirScheduleSays(t *testing.T) {
 	})
 }
 
-// fleet runs watches until the test ends, each of which is ended again and again,
+// runWatches runs watches until the test ends, each of which is ended again and again,
 // wherever it is, and followed by another.
-func (s *scene) fleet(t testing.TB, url string, watches int) {
+func (s *fixture) runWatches(t testing.TB, url string, watches int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	var crews sync.WaitGroup
+	var running sync.WaitGroup
 	for i := range watches {
 		client, q := s.on(t, redistest.Open(t, url))
 		life := 500*time.Millisecond + time.Duration(i)*170*time.Millisecond
-		crews.Go(func() {
+		running.Go(func() {
 			for ctx.Err() == nil {
 				current, end := context.WithTimeout(ctx, life)
 				_ = delayed.NewCron(client, nil, q).Run(current)
@@ -169,7 +169,7 @@ func (s *scene) fleet(t testing.TB, url string, watches int) {
 			}
 		})
 	}
-	t.Cleanup(func() { cancel(); crews.Wait() })
+	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
 func TestManyWatchesFireEachSecondOnceThoughTheyEndInTheMiddle(t *testing.T) {
@@ -178,9 +178,9 @@ func TestManyWatchesFireEachSecondOnceThoughTheyEndInTheMiddle(t *testing.T) {
 		t.Run(fmt.Sprint(watches), func(t *testing.T) {
 			t.Parallel()
 			url := redistest.URL(t)
-			s := newScene(t, redistest.Open(t, url))
+			s := newFixture(t, redistest.Open(t, url))
 			s.put(t, s.everySecond("ticks"))
-			s.fleet(t, url, watches)
+			s.runWatches(t, url, watches)
 			everyOnce(t, s.jobs(t, 5))
 		})
 	}
@@ -189,7 +189,7 @@ func TestManyWatchesFireEachSecondOnceThoughTheyEndInTheMiddle(t *testing.T) {
 func TestLostRepliesFireNothingTwice(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
-	s := newScene(t, redistest.Open(t, url))
+	s := newFixture(t, redistest.Open(t, url))
 	s.put(t, s.everySecond("ticks"))
 	proxy := redistest.StartProxy(t, url)
 	s.watch(t, redistest.Open(t, proxy.URL), delayed.Config{})
@@ -204,7 +204,7 @@ func TestLostRepliesFireNothingTwice(t *testing.T) {
 
 func TestAnotherWatchTakesOverFromADeadOne(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.put(t, s.everySecond("ticks"))
 		// This one is to come at that time, and never does.
 		if found, err := s.queue.DueSchedules(t.Context(), "dead", time.Minute, nil); err != nil || !found.Waker {
@@ -217,7 +217,7 @@ func TestAnotherWatchTakesOverFromADeadOne(t *testing.T) {
 
 func TestChangesTakeEffectAtOnce(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.watch(t, db, delayed.Config{})
 		s.put(t, s.daily("a"))
 		quiet := s.info(t, "a")
@@ -246,9 +246,9 @@ func TestChangesTakeEffectAtOnce(t *testing.T) {
 	})
 }
 
-func TestDeafWatchIsWoken(t *testing.T) {
+func TestWatchWithoutSignalsIsWoken(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, redistest.DB(t))
+	s := newFixture(t, redistest.DB(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	c := delayed.NewCron(s.client, &delayed.Config{NoSignals: true})
 	ended := make(chan error)
@@ -274,7 +274,7 @@ func TestDeafWatchIsWoken(t *testing.T) {
 
 func TestMissedTimesAreCaughtUpOnEveryBackend(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		schedule := s.daily("late")
 		schedule.Expr, schedule.CatchUp = "@every 1h", queue.CatchUpAll
 		s.put(t, schedule)
@@ -308,7 +308,7 @@ func (l lines) Write(b []byte) (int, error) {
 
 func TestScheduleThatCannotBeReadIsLoggedOnceAndDelaysNoOther(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		good := s.everySecond("good")
 		s.put(t, good)
 		record := db.HGet(t.Context(), s.key("schedules"), "good").Val()

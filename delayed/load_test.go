@@ -11,14 +11,14 @@ import (
 	"skidway/queue"
 )
 
-// percentile gives the duration that a share of all don't exceed.
+// percentile returns the duration that a share of all durations does not exceed.
 func percentile(of []time.Duration, share float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(of))
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
 }
 
 func TestTenThousandJobsDueWithinASecondAreOnTime(t *testing.T) {
-	s := newScene(t, redistest.DB(t))
+	s := newFixture(t, redistest.DB(t))
 	lateness := moveOverASecond(t, s, 10_000)
 	p50, p99 := percentile(lateness, 0.5), percentile(lateness, 0.99)
 	t.Logf("late by %s at the median, %s at the 99th percentile, %s at most", p50, p99, slices.Max(lateness))
@@ -28,8 +28,8 @@ func TestTenThousandJobsDueWithinASecondAreOnTime(t *testing.T) {
 	}
 }
 
-// moveOverASecond gives how late jobs were that were due over one second.
-func moveOverASecond(t testing.TB, s *scene, jobs int) []time.Duration {
+// moveOverASecond returns how late jobs were that were due over one second.
+func moveOverASecond(t testing.TB, s *fixture, jobs int) []time.Duration {
 	t.Helper()
 	stop := s.run(t, delayed.NewMover(s.client, nil, s.queue))
 	defer stop()
@@ -48,7 +48,7 @@ func BenchmarkLateness(b *testing.B) {
 	b.ReportAllocs()
 	var lateness []time.Duration
 	for b.Loop() {
-		lateness = append(lateness, moveOverASecond(b, newScene(b, redistest.DB(b)), 10_000)...)
+		lateness = append(lateness, moveOverASecond(b, newFixture(b, redistest.DB(b)), 10_000)...)
 	}
 	b.ReportMetric(float64(percentile(lateness, 0.5).Milliseconds()), "p50-ms")
 	b.ReportMetric(float64(percentile(lateness, 0.99).Milliseconds()), "p99-ms")
@@ -97,7 +97,7 @@ type backlog struct {
 // movers it does the latter alone, for comparison.
 func moveBacklog(t testing.TB, jobs, movers int) backlog {
 	t.Helper()
-	s := newScene(t, redistest.DB(t))
+	s := newFixture(t, redistest.DB(t))
 	ctx := t.Context()
 	soon := time.Now().Add(time.Hour)
 	at := make([]time.Time, jobs)

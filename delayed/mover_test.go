@@ -21,15 +21,15 @@ import (
 // patience bounds what a test waits for; it takes a fraction of that.
 const patience = 30 * time.Second
 
-// A scene is a queue, with a mover if the test starts one.
-type scene struct {
+// A fixture is a queue, with a mover if the test starts one.
+type fixture struct {
 	db     *rdb.DB
 	client *queue.Client
 	queue  *queue.PoolQueue
 	due    map[string]int64 // by id, in ms
 }
 
-func newScene(t testing.TB, db *rdb.DB) *scene {
+func newFixture(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
 	client, err := queue.NewClient(db, nil)
 	if err != nil {
@@ -39,14 +39,16 @@ func newScene(t testing.TB, db *rdb.DB) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scene{db, client, q, map[string]int64{}}
+	return &fixture{db, client, q, map[string]int64{}}
 }
 
-// key gives a key of the queue.
-func (s *scene) key(name string) string { return s.db.Prefix() + ":{" + s.queue.Name() + ":0}:" + name }
+// key returns a key of the queue.
+func (s *fixture) key(name string) string {
+	return s.db.Prefix() + ":{" + s.queue.Name() + ":0}:" + name
+}
 
 // delay adds jobs that are due at some times.
-func (s *scene) delay(t testing.TB, at ...time.Time) (ids []string) {
+func (s *fixture) delay(t testing.TB, at ...time.Time) (ids []string) {
 	t.Helper()
 	inserts := make([]queue.NewJob, len(at))
 	for i := range at {
@@ -63,7 +65,7 @@ func (s *scene) delay(t testing.TB, at ...time.Time) (ids []string) {
 }
 
 // makeAllDue halves the times of all delayed jobs, which keeps their order.
-func (s *scene) makeAllDue(t testing.TB) {
+func (s *fixture) makeAllDue(t testing.TB) {
 	t.Helper()
 	key := s.key("delayed")
 	if err := s.db.ZUnionStore(t.Context(), key, &redis.ZStore{Keys: []string{key}, Weights: []float64{0.5}}).Err(); err != nil {
@@ -75,7 +77,7 @@ func (s *scene) makeAllDue(t testing.TB) {
 }
 
 // run runs a mover until the test ends or stop is called.
-func (s *scene) run(t testing.TB, m *delayed.Mover) (stop func()) {
+func (s *fixture) run(t testing.TB, m *delayed.Mover) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -95,9 +97,9 @@ func (s *scene) run(t testing.TB, m *delayed.Mover) (stop func()) {
 	return stop
 }
 
-// moved waits until some jobs are in the due line, and gives how late each of
+// moved waits until some jobs are in the due line, and returns how late each of
 // them came there, by Redis's clock, in the order of the line.
-func (s *scene) moved(t testing.TB, jobs int) (lateness []time.Duration) {
+func (s *fixture) moved(t testing.TB, jobs int) (lateness []time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -123,7 +125,7 @@ func (s *scene) moved(t testing.TB, jobs int) (lateness []time.Duration) {
 	return lateness
 }
 
-func (s *scene) late(t testing.TB, entry redis.XMessage) time.Duration {
+func (s *fixture) late(t testing.TB, entry redis.XMessage) time.Duration {
 	t.Helper()
 	id := s.queue.Name() + ":0:" + fmt.Sprint(entry.Values["id"])
 	due, known := s.due[id]
@@ -141,7 +143,7 @@ func (s *scene) late(t testing.TB, entry redis.XMessage) time.Duration {
 
 func TestDelayedJobsComeInTheOrderOfTheirTimes(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		soon := time.Now().Add(time.Hour)
 		var at []time.Time
 		for i := range 100 {
@@ -170,9 +172,9 @@ func TestDelayedJobsComeInTheOrderOfTheirTimes(t *testing.T) {
 	})
 }
 
-func TestLoneMoverHearsOfAnEarlierJob(t *testing.T) {
+func TestMoverIsWokenByAnEarlierJob(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.run(t, delayed.NewMover(s.client, nil, s.queue))
 		s.delay(t, time.Now().Add(time.Hour))
 		// Each is due before all that wait: one that isn't heard would be up
@@ -184,9 +186,9 @@ func TestLoneMoverHearsOfAnEarlierJob(t *testing.T) {
 	})
 }
 
-func TestDeafMoverIsWokenByItsOwner(t *testing.T) {
+func TestMoverWithoutSignalsIsWokenByItsOwner(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		_, mark, err := s.queue.Signals(t.Context(), rdb.Mark{})
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +212,7 @@ func TestDeafMoverIsWokenByItsOwner(t *testing.T) {
 
 func TestQueueAddedToARunningMoverIsServedAndListenedTo(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		m := delayed.NewMover(s.client, nil)
 		s.run(t, m)
 		m.Add(s.queue)
@@ -223,7 +225,7 @@ func TestQueueAddedToARunningMoverIsServedAndListenedTo(t *testing.T) {
 
 func TestAnotherMoverTakesOverFromADeadOne(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.delay(t, time.Now().Add(time.Second))
 		// This one is to come at that time, and never does.
 		if moved, err := s.queue.MoveDue(t.Context(), "dead"); err != nil || !moved.Waker {
@@ -239,7 +241,7 @@ func TestAnotherMoverTakesOverFromADeadOne(t *testing.T) {
 
 func TestManyMoversMoveEachJobOnce(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		now := time.Now()
 		at := make([]time.Time, 500)
 		for i := range at {
@@ -263,7 +265,7 @@ func TestMoverGoesOnWhenRedisHasBeenAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	db := redistest.Open(t, server.URL(0))
-	s := newScene(t, db)
+	s := newFixture(t, db)
 	s.run(t, delayed.NewMover(s.client, nil, s.queue))
 	s.delay(t, time.Now().Add(10*time.Millisecond))
 	s.moved(t, 1)

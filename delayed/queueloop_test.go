@@ -51,7 +51,7 @@ func nextIn(d time.Duration, first bool) step {
 // runFor runs a mover on a test's clock.
 func runFor(t *testing.T, d time.Duration, fakes ...*fakeQueue) {
 	t.Helper()
-	m := deaf(fakes...)
+	m := newTestMover(fakes...)
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	if err := m.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -59,7 +59,7 @@ func runFor(t *testing.T, d time.Duration, fakes ...*fakeQueue) {
 	}
 }
 
-func deaf(fakes ...*fakeQueue) *Mover {
+func newTestMover(fakes ...*fakeQueue) *Mover {
 	m := NewMover(nil, &Config{Logger: slog.New(slog.DiscardHandler), NoSignals: true})
 	for _, f := range fakes {
 		m.loops.add(f.name, nil, f.step)
@@ -121,7 +121,7 @@ func TestMoverLooksAgainEachMinute(t *testing.T) {
 func TestWokenMoverLooksAtOnceAndOnlyAtThatQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newFake("a", nextIn(-1, false)), newFake("b", nextIn(-1, false))
-		m := deaf(a, b)
+		m := newTestMover(a, b)
 		time.AfterFunc(5*time.Second, func() { m.Wake("a"); m.Wake("a"); m.Wake("unknown") })
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -137,8 +137,8 @@ func TestWokenMoverLooksAtOnceAndOnlyAtThatQueue(t *testing.T) {
 
 func TestBacklogLeavesHalfOfTheTimeToOthers(t *testing.T) {
 	for name, c := range map[string]struct{ step, period time.Duration }{
-		"quick steps":         {2 * time.Millisecond, 4 * time.Millisecond},
-		"a breath has an end": {12 * time.Millisecond, 22 * time.Millisecond},
+		"quick steps":          {2 * time.Millisecond, 4 * time.Millisecond},
+		"the pause is bounded": {12 * time.Millisecond, 22 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestMoverGoesOnAfterErrorsWithGrowingPauses(t *testing.T) {
 			}
 			return time.Second, nil
 		})
-		m := deaf(f)
+		m := newTestMover(f)
 		for i := range 100 {
 			time.AfterFunc(time.Duration(i)*time.Millisecond, func() { m.Wake("q") })
 		}
@@ -238,7 +238,7 @@ func TestMoverGoesOnAfterErrorsWithGrowingPauses(t *testing.T) {
 func TestQueuesComeAndGoWhileTheMoverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newFake("first", nextIn(time.Second, true)), newFake("second", nextIn(time.Second, true))
-		m := deaf(first)
+		m := newTestMover(first)
 		time.AfterFunc(2500*time.Millisecond, func() {
 			m.Remove("first")
 			m.Remove("unknown")
@@ -260,7 +260,7 @@ func TestQueuesComeAndGoWhileTheMoverRuns(t *testing.T) {
 func TestMoverRunsOnceAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake("q", nextIn(-1, false))
-		m := deaf(f)
+		m := newTestMover(f)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- m.Run(ctx) }()

@@ -14,7 +14,7 @@ import (
 )
 
 // schedule adds a job that is due in an hour.
-func (s *scene) schedule(t *testing.T, options queue.Options) string {
+func (s *fixture) schedule(t *testing.T, options queue.Options) string {
 	t.Helper()
 	options.Queue, options.At = s.queue.Name(), time.Now().Add(time.Hour)
 	id, err := s.client.Enqueue(t.Context(), queue.Raw("k", nil), &options)
@@ -24,7 +24,7 @@ func (s *scene) schedule(t *testing.T, options queue.Options) string {
 	return id
 }
 
-func (s *scene) state(t *testing.T, id string) queue.State {
+func (s *fixture) state(t *testing.T, id string) queue.State {
 	t.Helper()
 	job, err := s.client.Get(t.Context(), id)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *scene) state(t *testing.T, id string) queue.State {
 
 func TestScheduledJobWaitsForItsTime(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		at := time.Now().Add(time.Hour)
 		id, err := s.client.Enqueue(t.Context(), queue.Raw("k", nil), &queue.Options{Queue: "mail", At: at})
 		if err != nil {
@@ -50,7 +50,7 @@ func TestScheduledJobWaitsForItsTime(t *testing.T) {
 
 func TestCancelledJobIsGoneAndItsKeyFree(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		key := queue.Options{Unique: queue.Unique{Key: "daily"}}
 		id := s.schedule(t, key)
 		if _, err := s.client.Cancel(t.Context(), id, queue.OnlyIf(queue.Delayed)); err != nil {
@@ -65,7 +65,7 @@ func TestCancelledJobIsGoneAndItsKeyFree(t *testing.T) {
 
 func TestJobRunNowIsInTheDueLine(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		id := s.schedule(t, queue.Options{})
 		s.due[id] = time.Now().Add(-time.Hour).UnixMilli()
 		if err := s.client.Retry(t.Context(), id, queue.OnlyIf(queue.Delayed)); err != nil {
@@ -80,7 +80,7 @@ func TestJobRunNowIsInTheDueLine(t *testing.T) {
 
 func TestRescheduledJobMovesAtItsNewTime(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.run(t, delayed.NewMover(s.client, nil, s.queue))
 		id := s.schedule(t, queue.Options{})
 		at := time.Now().Add(30 * time.Millisecond)
@@ -94,7 +94,7 @@ func TestRescheduledJobMovesAtItsNewTime(t *testing.T) {
 
 func TestJobThatIsNotDelayedIsLeftAlone(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		operations := map[string]func(context.Context, *queue.Client, string) error{
 			"cancel": func(ctx context.Context, c *queue.Client, id string) error {
 				_, err := c.Cancel(ctx, id, queue.OnlyIf(queue.Delayed))
@@ -128,8 +128,8 @@ func TestJobThatIsNotDelayedIsLeftAlone(t *testing.T) {
 	})
 }
 
-// others gives a job in each state but delayed.
-func (s *scene) others(t *testing.T) map[queue.State]string {
+// others returns a job in each state but delayed.
+func (s *fixture) others(t *testing.T) map[queue.State]string {
 	t.Helper()
 	ctx := t.Context()
 	lease, err := s.queue.OpenLease(ctx, "w", 0, nil)
@@ -162,7 +162,7 @@ func (s *scene) others(t *testing.T) map[queue.State]string {
 
 func TestListHasDelayedJobsByTheirTimes(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		soon := time.Now().Add(time.Hour)
 		ids := s.delay(t, soon.Add(time.Minute), soon)
 		s.others(t)
@@ -175,7 +175,7 @@ func TestListHasDelayedJobsByTheirTimes(t *testing.T) {
 
 func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		for _, c := range []struct {
 			does     string
 			revision int
@@ -217,7 +217,7 @@ func TestHigherRevisionOfAScheduleWins(t *testing.T) {
 
 func TestScheduleComesBackAsItWasAdded(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		schedule := queue.CronSchedule{
 			Name: "night.report-1", Expr: "30 2 * * *", Zone: "Europe/Berlin", Queue: s.queue.Name(), Kind: "report", Args: []byte(`{"a":[1]}`),
 			Options: queue.Options{
@@ -248,13 +248,13 @@ func TestScheduleComesBackAsItWasAdded(t *testing.T) {
 
 func TestScheduleWithoutATimeIsListedWithNone(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.put(t, s.daily("s"))
 		if err := db.ZRem(t.Context(), s.key("schedules:due"), "s").Err(); err != nil {
 			t.Fatal(err)
 		}
 		if next := s.info(t, "s").Next; !next.IsZero() {
-			t.Errorf("it is said to fire next at %s", next)
+			t.Errorf("its next time is %s", next)
 		}
 	})
 }
@@ -262,10 +262,10 @@ func TestScheduleWithoutATimeIsListedWithNone(t *testing.T) {
 func TestWrongSchedulesAreRefused(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	s := newScene(t, db)
+	s := newFixture(t, db)
 	for name, c := range map[string]struct {
 		spoil func(*queue.CronSchedule)
-		says  string
+		want  string
 	}{
 		"no name":            {func(s *queue.CronSchedule) { s.Name = "" }, "schedule"},
 		"a name with spaces": {func(s *queue.CronSchedule) { s.Name = "a b" }, `"a b"`},
@@ -288,8 +288,8 @@ func TestWrongSchedulesAreRefused(t *testing.T) {
 			schedule := s.daily("a")
 			c.spoil(&schedule)
 			changed, err := delayed.AddSchedule(t.Context(), s.client, schedule)
-			if !errors.Is(err, queue.ErrInvalid) || changed || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("changed %t, %v; want an ErrInvalid that says %s", changed, err, c.says)
+			if !errors.Is(err, queue.ErrInvalid) || changed || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("changed %t, %v; want an ErrInvalid with %s", changed, err, c.want)
 			}
 		})
 	}
@@ -297,7 +297,7 @@ func TestWrongSchedulesAreRefused(t *testing.T) {
 
 func TestQueueHasABoundedNumberOfSchedules(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, redistest.DB(t))
+	s := newFixture(t, redistest.DB(t))
 	others := make([]any, 0, 2*queue.MaxSchedules)
 	for i := range queue.MaxSchedules {
 		others = append(others, "other-"+string(rune('a'+i%26))+strings.Repeat("x", i/26), "1n")
@@ -316,7 +316,7 @@ func TestQueueHasABoundedNumberOfSchedules(t *testing.T) {
 
 func TestFireNowAddsAJobAndLeavesTheTimesAlone(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		s.put(t, s.daily("a"))
 		next := s.info(t, "a").Next
 		id, err := s.queue.RunSchedule(t.Context(), "a")
@@ -341,7 +341,7 @@ func TestFireNowWithALostReplyAddsOneJob(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
 	proxy := redistest.StartProxy(t, url)
-	s := newScene(t, redistest.Open(t, proxy.URL))
+	s := newFixture(t, redistest.Open(t, proxy.URL))
 	s.put(t, s.daily("a"))
 	if _, err := s.queue.RunSchedule(t.Context(), "a"); err != nil { // the server knows the scripts now
 		t.Fatal(err)
@@ -359,7 +359,7 @@ func TestFireNowWithALostReplyAddsOneJob(t *testing.T) {
 
 func TestFiringIsHeldByTheJobWithItsUniqueKey(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		s := newScene(t, db)
+		s := newFixture(t, db)
 		schedule := s.everySecond("a")
 		schedule.Options.Unique = queue.Unique{Key: "one at a time"}
 		s.put(t, schedule)

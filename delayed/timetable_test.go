@@ -77,7 +77,7 @@ func TestSchedulesFireByTheClockOnTheWall(t *testing.T) {
 
 func TestWrongExpressionsAndZonesAreNamed(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ expr, zone, says string }{
+	for name, c := range map[string]struct{ expr, zone, want string }{
 		"no expression":            {"", "", "expression"},
 		"too few fields":           {"* * *", "", `expression "* * *"`},
 		"too many fields":          {"* * * * * * *", "", "expression"},
@@ -98,14 +98,14 @@ func TestWrongExpressionsAndZonesAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := Next(c.expr, c.zone, time.Now(), 1)
-			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want an ErrInvalid that says %s", err, c.says)
+			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an ErrInvalid with %s", err, c.want)
 			}
 		})
 	}
 }
 
-// A timetable is right if at each second it fires where its rule says so. The
+// A timetable is correct if it fires exactly in the seconds of its rule. The
 // rule is put here as one would check it by hand: second by second.
 func TestTimetablesAgreeWithAWalkAlongTheClock(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestTimetablesAgreeWithAWalkAlongTheClock(t *testing.T) {
 	}
 }
 
-// walk gives the times at which a timetable fires, by looking at each minute.
+// walk returns the times at which a timetable fires, by looking at each minute.
 func walk(table *timetable, from, until time.Time) (times []time.Time) {
 	matches := func(shows time.Time) bool { return table.wall.Next(shows.Add(-time.Second)).Equal(shows) }
 	shown := map[time.Time]bool{}

@@ -14,8 +14,8 @@ import (
 	"skidway/workers"
 )
 
-// waiter gives a handler that says when it has begun, waits for the end of its
-// context and tells the cause, which it returns.
+// waiter returns a handler that blocks until its context has ended, and channels that
+// receive its start and the cause of the end, which it returns.
 func waiter() (handler workers.Handler, begun <-chan *queue.Job, causes <-chan error) {
 	begins, ends := make(chan *queue.Job, 100), make(chan error, 100)
 	return func(ctx context.Context, job *queue.Job) error {
@@ -149,10 +149,10 @@ func TestHandlerThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 			Backoff: func(*queue.Job, error) time.Duration { return time.Hour },
 		})
 		gate, returned := make(chan struct{}), make(chan struct{}, 10)
-		p.Handle("deaf", func(context.Context, *queue.Job) error { <-gate; returned <- struct{}{}; return nil }, workers.Kind{})
+		p.Handle("stuck", func(context.Context, *queue.Job) error { <-gate; returned <- struct{}{}; return nil }, workers.Kind{})
 		handler, seen := recorder()
 		p.Handle("k", handler, workers.Kind{Timeout: time.Hour})
-		id := f.add("deaf", queue.Options{})
+		id := f.add("stuck", queue.Options{})
 		after := f.add("k", queue.Options{})
 		stop := f.run(p)
 		if report := await(f, reports, "report"); report.As != queue.AttemptRetry || !errors.Is(report.Err, workers.ErrTimeout) {
@@ -176,7 +176,7 @@ func TestHandlerThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	})
 }
 
-// stuckOf is what the queue's only worker says of itself.
+// stuckOf returns the number of stuck handlers in the description of the only worker.
 func stuckOf(f *fixture) int {
 	all, err := f.queue.Workers(f.ctx)
 	f.must(err)
@@ -194,11 +194,11 @@ func TestHandlersLeftBehindCostNoSlotUntilTheyAreAsManyAsTheSlots(t *testing.T) 
 	hooks, reports := ended()
 	p := f.pool(workers.Config{Concurrency: 2, Timeout: 20 * time.Millisecond, Grace: 20 * time.Millisecond, Hooks: hooks, Drain: time.Second})
 	gate := make(chan struct{})
-	p.Handle("deaf", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Backoff: func(*queue.Job, error) time.Duration { return time.Hour }})
+	p.Handle("stuck", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Backoff: func(*queue.Job, error) time.Duration { return time.Hour }})
 	handler, seen := recorder()
 	p.Handle("k", handler, workers.Kind{Timeout: time.Hour})
 	for range 4 {
-		f.add("deaf", queue.Options{})
+		f.add("stuck", queue.Options{})
 	}
 	f.run(p)
 	for range 4 {

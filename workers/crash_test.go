@@ -64,10 +64,10 @@ func atSomeCommands(t *testing.T, signal syscall.Signal, test func(t *testing.T,
 	p := f.start()
 	f.untilSettled()
 	f.stop()
-	said, _ := p.Word("commands")
-	commands, err := strconv.Atoi(said)
+	word, _ := p.Word("commands")
+	commands, err := strconv.Atoi(word)
 	if err != nil {
-		t.Fatalf("the worker said %q: %v", said, err)
+		t.Fatalf("the worker printed %q: %v", word, err)
 	}
 	t.Logf("a worker sends %d commands", commands)
 	points := f.random.Perm(commands)
@@ -179,7 +179,7 @@ func TestBlockedReaderThatWasDeclaredDeadIsGivenNoJob(t *testing.T) {
 		t.Fatalf("workers %+v: %v", infos, err)
 	}
 	first := infos[0].Name
-	f.nobodyHoldsAnything(q) // declares it dead
+	f.expireAllLeases(q) // declares it dead
 	ids := f.enqueue(8, "plain", queue.Options{})
 	zombie.Signal(syscall.SIGCONT)
 	f.untilSettled()
@@ -199,13 +199,13 @@ func TestWorkerStoppedAtAnyCommandGoesOnWithANewLease(t *testing.T) {
 		f.mixed(strikeJobs)
 		zombie := f.start(strike)
 		if !f.strikes(zombie) {
-			zombie.Kill() // it had less to do this time, and may stop when it is told to end
+			zombie.Kill() // it had less to do this time, and may end at SIGTERM
 			return
 		}
 		other := f.start()
 		f.untilSettled()
 		before := f.counts(f.queues[0])
-		f.nobodyHoldsAnything(f.queues[0]) // a zombie that held nothing is dead too
+		f.expireAllLeases(f.queues[0]) // a zombie that held nothing is dead too
 		other.Stop()
 		zombie.Signal(syscall.SIGCONT)
 		f.enqueue(1, "plain", queue.Options{})
@@ -240,7 +240,7 @@ func (f *processes) counts(q *queue.PoolQueue) queue.Counts {
 	return counters.Total
 }
 
-// leaseOf gives the lease under which a job was run last.
+// leaseOf returns the lease under which a job was run last.
 func (f *processes) leaseOf(id string) string {
 	for _, run := range slices.Backward(f.ledger.runs) {
 		if run.job == id {

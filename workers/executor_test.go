@@ -61,12 +61,12 @@ func TestAbandonedHandlerLosesItsSlotAndIsNotHeard(t *testing.T) {
 		f := newExecutorFixture(t, Config{Concurrency: 1, Grace: time.Second})
 		gate := make(chan struct{})
 		f.handle(time.Minute, func(_ context.Context, job *queue.Job) error {
-			if job.ID == "deaf" {
+			if job.ID == "stuck" {
 				<-gate
 			}
 			return nil
 		})
-		f.bring(jobs("deaf", "next")...)
+		f.bring(jobs("stuck", "next")...)
 		pass(time.Minute + time.Second - 1)
 		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 {
 			t.Fatalf("before the grace is over: %v", got)
@@ -238,13 +238,13 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	f.bring(suspected...)
 	a, _ := f.sched.takeQuarantined(time.Now())
 	if a == nil || !a.marked {
-		t.Fatalf("%v is taken to run alone", a)
+		t.Fatalf("%v is taken to run solo", a)
 	}
 	f.runSolo(a)
 	f.sched.mu.Lock() // at once: the next quarantined job may be taken now
 	defer f.sched.mu.Unlock()
 	if f.sched.slots.count != 0 || f.sched.solo != nil || f.session.queue.running != 0 {
-		t.Errorf("%d slots are taken, %d jobs run, %v is alone", f.sched.slots.count, f.session.queue.running, f.sched.solo)
+		t.Errorf("%d slots are taken, %d jobs run, %v runs solo", f.sched.slots.count, f.session.queue.running, f.sched.solo)
 	}
 	if got := f.outcomes(); len(got) != 1 || got[0].Disposition != queue.AttemptReturned {
 		t.Errorf("its outcome is %+v", got)

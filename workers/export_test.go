@@ -2,9 +2,9 @@ package workers
 
 import "time"
 
-// HurrySuspects makes a pool that doesn't run yet wait for less time before it
-// runs a suspect beside others, and let others run beside it sooner.
-func (p *Pool) HurrySuspects(wait, window time.Duration) {
+// SetSoloTimes sets how long a quarantined job waits for running jobs, and how long it
+// runs solo. The pool must not run yet.
+func (p *Pool) SetSoloTimes(wait, window time.Duration) {
 	p.sched.soloWait, p.executor.soloWindow = wait, window
 }
 

@@ -164,11 +164,11 @@ func (f *fixture) awaitGone(id string) {
 	}
 }
 
-// key gives the name of one of the queue's keys.
+// key returns the name of one of the queue's keys.
 func (f *fixture) key(name string) string { return f.db.Prefix() + ":{q:0}:" + name }
 
-// add enqueues a job of a kind into the queue "q", unless the options say
-// another.
+// add enqueues a job of a kind into the queue "q", unless the options name
+// another one.
 func (f *fixture) add(kind string, o queue.Options) string {
 	f.Helper()
 	if o.Queue == "" {
@@ -180,7 +180,7 @@ func (f *fixture) add(kind string, o queue.Options) string {
 }
 
 // pool makes a pool with settings for tests; it serves the queue "q" unless the
-// config says otherwise.
+// config has others.
 func (f *fixture) pool(config workers.Config) *workers.Pool {
 	f.Helper()
 	if config.Queues == nil {
@@ -257,7 +257,7 @@ func (f *fixture) expire(workers ...string) {
 	}
 }
 
-// ended gives a hook and the channel on which it tells of jobs that have ended.
+// ended returns a hook and the channel to which it sends the reports of attempts.
 func ended() (workers.Hooks, <-chan workers.Report) {
 	reports := make(chan workers.Report, 1000)
 	return workers.Hooks{Ended: func(_ *queue.Job, report workers.Report) { reports <- report }}, reports

@@ -32,7 +32,7 @@ type ledgerRun struct {
 func notesKey(db *rdb.DB) string { return db.Prefix() + ":{chaos}:notes" }
 
 func note(ctx context.Context, db *rdb.DB, job *queue.Job, turn string) error {
-	// The call's own number tells a note that was written twice, since an
+	// The number of the call identifies a note that was written twice, since an
 	// answer got lost, from a second call.
 	values := []string{"job", job.ID, "turn", turn, "lease", job.Worker, "call", rand.Text()}
 	return db.Retry(ctx, func() error {
@@ -82,7 +82,7 @@ func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 			return err
 		}
 		if word[1] == "fail" {
-			return errors.New("told to fail")
+			return errors.New("failure of the test")
 		}
 		return nil
 	}, workers.Kind{})
@@ -153,7 +153,7 @@ func (l *ledger) add(entry redis.XMessage) {
 	}
 }
 
-// outcome is what a run with a fleet must have come to, beside that each job has
+// outcome is the required result of a run with several processes, beside that each job has
 // run.
 type outcome struct {
 	dead int
@@ -168,7 +168,7 @@ func (f *processes) check(want outcome) {
 	var got queue.Counts
 	dead := 0
 	for _, q := range f.queues {
-		f.nobodyHoldsAnything(q)
+		f.expireAllLeases(q)
 		depth, err := q.Depth(f.ctx)
 		if err != nil {
 			f.t.Fatal(err)
@@ -272,9 +272,9 @@ func (f *processes) repeatedOnlyWhatTheDeadHeld() {
 		len(f.jobs), len(f.ledger.runs), repeated, len(f.workers), len(killed), lost)
 }
 
-// nobodyHoldsAnything declares dead whoever still has a row, as time would, and
-// checks that nothing comes back from it.
-func (f *processes) nobodyHoldsAnything(q *queue.PoolQueue) {
+// expireAllLeases makes all leases expire, and checks that no job is recovered from
+// them.
+func (f *processes) expireAllLeases(q *queue.PoolQueue) {
 	f.t.Helper()
 	infos, err := q.Workers(f.ctx)
 	if err != nil {

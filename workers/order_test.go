@@ -12,7 +12,7 @@ import (
 	"skidway/workers"
 )
 
-// recorder gives a handler that tells of the jobs that it is called for.
+// recorder returns a handler and the channel to which it sends its jobs.
 func recorder() (workers.Handler, <-chan *queue.Job) {
 	seen := make(chan *queue.Job, 10000)
 	return func(_ context.Context, job *queue.Job) error { seen <- job; return nil }, seen

@@ -81,7 +81,7 @@ func TestLostLeaseEndsWhatRunsAndThePoolGoesOnWithAnother(t *testing.T) {
 			}
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
-			return workers.Dead(errBroken) // which nobody hears
+			return workers.Dead(errBroken) // its lease is lost
 		}, workers.Kind{})
 		id := f.add("k", queue.Options{Retain: time.Hour})
 		f.run(p)
@@ -154,7 +154,7 @@ func TestLostReplyToAnyCommandOfAProducerIsToldByItsType(t *testing.T) {
 					t.Errorf("job %s was added %d times", args, count)
 				}
 				if !accepted[args] && !unknown[args] {
-					t.Errorf("job %s is there, and its producer was told that it is not", args)
+					t.Errorf("job %s exists, and its producer got an error", args)
 				}
 			}
 			for args := range accepted {
@@ -172,7 +172,7 @@ func TestLostReplyToAnyCommandOfAProducerIsToldByItsType(t *testing.T) {
 	}
 }
 
-// produce adds jobs in all ways and gives the args of those that were accepted
+// produce adds jobs in all ways and returns the args of those that were accepted
 // and of those that may have been.
 func produce(t *testing.T, client *queue.Client) (accepted, unknown map[string]bool) {
 	t.Helper()
@@ -241,7 +241,7 @@ func TestLostReplyToAnyCommandOfAPoolSticksAndDoublesNoJob(t *testing.T) {
 }
 
 // runThroughProxy runs jobs of all sorts, some of them left by a dead worker, in
-// a pool to which the reply to its nth command gets lost, and gives how many
+// a pool to which the reply to its nth command gets lost, and returns how many
 // commands it has sent.
 func runThroughProxy(t *testing.T, n int) int {
 	t.Helper()

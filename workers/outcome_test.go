@@ -47,7 +47,7 @@ var outcomeCases = map[string]struct {
 		},
 		report: queue.AttemptRetry,
 	},
-	"RetryAfter says when": {
+	"RetryAfter sets the wait": {
 		handler: func(context.Context, *queue.Job) error { return workers.RetryAfter(2*time.Hour, errBroken) },
 		want: func(j *queue.Job) bool {
 			return j.State == queue.Delayed && j.Attempts == 1 && time.Until(j.Due) > 90*time.Minute
@@ -157,14 +157,14 @@ func TestExhaustedIsToldOnceTheLastAttemptHasFailed(t *testing.T) {
 		id := f.add("k", queue.Options{})
 		f.run(p)
 		if got := await(f, exhausted, "hook"); got.job.ID != id || got.job.Attempts != 2 || !errors.Is(got.err, errBroken) {
-			f.Errorf("told of %+v, %v", got.job, got.err)
+			f.Errorf("the hook got %+v, %v", got.job, got.err)
 		}
 		job, err := f.client.Wait(f.ctx, id)
 		f.must(err)
 		if job.State != queue.Dead || job.Attempts != 3 || len(job.Errors) != 3 {
 			f.Errorf("it ended as %+v", job)
 		}
-		// Whoever lets it run again gives it all its attempts again.
+		// A retry by a person gives the job all its attempts again.
 		f.must(f.client.Retry(f.ctx, id))
 		if got := await(f, exhausted, "second hook"); got.job.Attempts != 5 {
 			f.Errorf("after a retry by hand it was exhausted with %d attempts before", got.job.Attempts)

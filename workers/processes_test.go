@@ -93,7 +93,7 @@ func (f *processes) start(change ...func(*workerPlan)) *workerProcess {
 	return p
 }
 
-// enqueue adds jobs of a kind, spread over the queues, and gives their ids.
+// enqueue adds jobs of a kind, spread over the queues, and returns their ids.
 func (f *processes) enqueue(n int, kind string, options queue.Options) (ids []string) {
 	f.t.Helper()
 	inserts := make([]queue.NewJob, n)
@@ -171,7 +171,7 @@ func (f *processes) untilEnded(ctx context.Context, q *queue.PoolQueue, state qu
 	return nil
 }
 
-// describe says what a person wants to know where jobs are stuck. It ends all
+// describe returns a description of jobs that are stuck. It ends all
 // workers.
 func (f *processes) describe() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -195,7 +195,7 @@ func (f *processes) describe() string {
 	return text.String()
 }
 
-// live gives the workers that run.
+// live returns the workers that run.
 func (f *processes) live() (live []*workerProcess) {
 	for _, p := range f.workers {
 		if p.Running() {
@@ -245,7 +245,7 @@ func (f *processes) strikes(p *workerProcess) bool {
 	}
 }
 
-// A workerPlan is all that a worker process is told.
+// A workerPlan is the argument of a worker process.
 type workerPlan struct {
 	Name        string // starts the names of its leases
 	URL, Prefix string

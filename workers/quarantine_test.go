@@ -21,7 +21,7 @@ func TestJobsOfADeadWorkerAreRecovered(t *testing.T) {
 		for range 5 {
 			want[f.add("k", queue.Options{})] = true
 		}
-		_, _, die := f.abandoned("mortal", 5)
+		_, _, die := f.abandoned("dying-worker", 5)
 		p := f.pool(workers.Config{})
 		handler, seen := recorder()
 		p.Handle("k", handler, workers.Kind{})
@@ -37,24 +37,24 @@ func TestJobsOfADeadWorkerAreRecovered(t *testing.T) {
 	})
 }
 
-func TestSuspectsRunWithNoOtherJobBesideThem(t *testing.T) {
+func TestQuarantinedJobsRunSolo(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		for range 3 {
-			f.add("suspect", queue.Options{})
+			f.add("quarantined", queue.Options{})
 		}
-		_, _, die := f.abandoned("mortal", 3)
+		_, _, die := f.abandoned("dying-worker", 3)
 		for range 50 {
 			f.add("other", queue.Options{})
 		}
 		p := f.pool(workers.Config{Concurrency: 4})
-		var all, suspects atomic.Int64
+		var all, solos atomic.Int64
 		done := make(chan struct{}, 100)
-		p.Handle("suspect", func(ctx context.Context, job *queue.Job) error {
-			suspects.Add(1)
-			defer suspects.Add(-1)
+		p.Handle("quarantined", func(ctx context.Context, job *queue.Job) error {
+			solos.Add(1)
+			defer solos.Add(-1)
 			for range 100 {
 				if n := all.Load(); n > 0 {
-					f.Errorf("a suspect runs beside %d others", n)
+					f.Errorf("a quarantined job runs beside %d others", n)
 				}
 				runtime.Gosched()
 			}
@@ -68,8 +68,8 @@ func TestSuspectsRunWithNoOtherJobBesideThem(t *testing.T) {
 		p.Handle("other", func(context.Context, *queue.Job) error {
 			all.Add(1)
 			defer all.Add(-1)
-			if suspects.Load() > 0 {
-				f.Error("another job runs beside a suspect")
+			if solos.Load() > 0 {
+				f.Error("another job runs beside a solo job")
 			}
 			runtime.Gosched()
 			done <- struct{}{}
@@ -80,7 +80,7 @@ func TestSuspectsRunWithNoOtherJobBesideThem(t *testing.T) {
 		for range 53 {
 			await(f, done, "end of a job")
 		}
-		for { // the mark is taken away a little later
+		for { // the mark is removed a little later
 			all, err := f.queue.Workers(f.ctx)
 			f.must(err)
 			if len(all) == 1 && all[0].Solo == "" {
@@ -91,18 +91,18 @@ func TestSuspectsRunWithNoOtherJobBesideThem(t *testing.T) {
 	})
 }
 
-func TestSuspectDoesNotWaitForLongJobsForEver(t *testing.T) {
+func TestQuarantinedJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
-		suspect := f.add("suspect", queue.Options{})
-		_, _, die := f.abandoned("mortal", 1)
+		quarantined := f.add("quarantined", queue.Options{})
+		_, _, die := f.abandoned("dying-worker", 1)
 		for name, concurrency := range map[string]int{"a free slot": 2, "no free slot": 1} {
 			f.add("long", queue.Options{})
 			p := f.pool(workers.Config{Concurrency: concurrency})
-			p.HurrySuspects(50*time.Millisecond, time.Minute)
+			p.SetSoloTimes(50*time.Millisecond, time.Minute)
 			begun, gate := make(chan struct{}), make(chan struct{})
 			p.Handle("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 			seen := make(chan string)
-			p.Handle("suspect", func(ctx context.Context, job *queue.Job) error {
+			p.Handle("quarantined", func(ctx context.Context, job *queue.Job) error {
 				all, err := f.queue.Workers(ctx)
 				f.must(err)
 				seen <- all[0].Solo
@@ -113,32 +113,32 @@ func TestSuspectDoesNotWaitForLongJobsForEver(t *testing.T) {
 			die()
 			if concurrency == 1 {
 				close(gate) // it is fetched only now
-				if alone := await(f, seen, "suspect"); alone != suspect {
-					f.Errorf("%s: alone runs %q", name, alone)
+				if alone := await(f, seen, "quarantined"); alone != quarantined {
+					f.Errorf("%s: %q runs solo", name, alone)
 				}
 			} else {
-				if alone := await(f, seen, "suspect"); alone != "" {
-					f.Errorf("%s: a suspect beside a long job is said to run alone", name)
+				if alone := await(f, seen, "quarantined"); alone != "" {
+					f.Errorf("%s: a quarantined job beside a long one is marked as solo", name)
 				}
 				close(gate)
 			}
 			stop()
-			suspect = f.add("suspect", queue.Options{})
-			_, _, die = f.abandoned("mortal-too", 1)
+			quarantined = f.add("quarantined", queue.Options{})
+			_, _, die = f.abandoned("second-worker", 1)
 		}
 	})
 }
 
-func TestOthersRunBesideASuspectOnceItsWindowIsOver(t *testing.T) {
+func TestOthersRunBesideASoloJobAfterItsWindow(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
-		f.add("suspect", queue.Options{})
-		_, _, die := f.abandoned("mortal", 1)
+		f.add("quarantined", queue.Options{})
+		_, _, die := f.abandoned("dying-worker", 1)
 		die()
 		f.add("other", queue.Options{})
 		p := f.pool(workers.Config{Concurrency: 2})
-		p.HurrySuspects(time.Minute, 100*time.Millisecond)
+		p.SetSoloTimes(time.Minute, 100*time.Millisecond)
 		gate := make(chan struct{})
-		p.Handle("suspect", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
+		p.Handle("quarantined", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
 		handler, seen := recorder()
 		p.Handle("other", handler, workers.Kind{})
 		_, err := f.queue.Recover(f.ctx, 0, false)
@@ -149,21 +149,21 @@ func TestOthersRunBesideASuspectOnceItsWindowIsOver(t *testing.T) {
 	})
 }
 
-func TestWindowGrowsWithEveryCrash(t *testing.T) {
+func TestWindowDoublesWithEachQuarantine(t *testing.T) {
 	t.Parallel()
 	for suspected, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 5: 160 * time.Second, 100: 40960 * time.Second} {
 		if got := workers.Window(10*time.Second, suspected); got != want {
-			t.Errorf("suspected %d times: %s, want %s", suspected, got, want)
+			t.Errorf("quarantined %d times: %s, want %s", suspected, got, want)
 		}
 	}
 }
 
-func TestJobThatCrashesItsWorkerWhileAloneTooOftenIsDead(t *testing.T) {
+func TestJobThatCrashesItsWorkerSoloTooOftenIsDead(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		id := f.add("poison", queue.Options{})
 		for _, worker := range []string{"first", "second", "third"} {
 			jobs, lease, die := f.abandoned(worker, 1)
-			if worker != "first" { // then it is no suspect yet
+			if worker != "first" { // it is not quarantined yet
 				f.must(lease.MarkSolo(f.ctx, jobs[0]))
 			}
 			die()
@@ -183,15 +183,15 @@ func TestJobThatCrashesItsWorkerWhileAloneTooOftenIsDead(t *testing.T) {
 	})
 }
 
-func TestSuspectLeftBehindDoesNotKeepOthersWaiting(t *testing.T) {
+func TestAbandonedSoloJobDoesNotKeepOthersWaiting(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
-	f.add("deaf", queue.Options{})
-	_, _, die := f.abandoned("mortal", 1)
+	f.add("stuck", queue.Options{})
+	_, _, die := f.abandoned("dying-worker", 1)
 	die()
 	p := f.pool(workers.Config{Concurrency: 2, Grace: 20 * time.Millisecond})
 	gate := make(chan struct{})
-	p.Handle("deaf", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Timeout: 20 * time.Millisecond})
+	p.Handle("stuck", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Timeout: 20 * time.Millisecond})
 	handler, seen := recorder()
 	p.Handle("k", handler, workers.Kind{})
 	_, err := f.queue.Recover(f.ctx, 0, false)
@@ -206,13 +206,13 @@ func TestSuspectLeftBehindDoesNotKeepOthersWaiting(t *testing.T) {
 	close(gate)
 }
 
-// A suspect comes while another job runs, and the queue is paused before that
-// has ended.
-func TestSuspectWaitsForRunningJobs(t *testing.T) {
+// A quarantined job is fetched while another one runs, and the queue is paused before
+// that one has ended.
+func TestQuarantinedJobWaitsForRunningJobs(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
-	f.addArgs("suspect", "a-suspect", queue.Options{})
-	_, _, die := f.abandoned("mortal", 1)
+	f.addArgs("quarantined", "is-quarantined", queue.Options{})
+	_, _, die := f.abandoned("dying-worker", 1)
 	p := f.pool(workers.Config{Concurrency: 2, Lease: time.Minute})
 	begun, gate, ended := make(chan struct{}), make(chan struct{}), atomic.Bool{}
 	p.Handle("long", func(context.Context, *queue.Job) error {
@@ -222,17 +222,17 @@ func TestSuspectWaitsForRunningJobs(t *testing.T) {
 		return nil
 	}, workers.Kind{})
 	ran := make(chan bool, 10)
-	p.Handle("suspect", func(context.Context, *queue.Job) error { ran <- ended.Load(); return nil }, workers.Kind{})
+	p.Handle("quarantined", func(context.Context, *queue.Job) error { ran <- ended.Load(); return nil }, workers.Kind{})
 	f.add("long", queue.Options{})
 	f.run(p)
 	end := sync.OnceFunc(func() { close(gate) })
 	defer end()
 	await(f, begun, "long job")
-	delivery := proxy.HoldReply("eval", "a-suspect")
+	delivery := proxy.HoldReply("eval", "is-quarantined")
 	die()
 	_, err := f.queue.Recover(f.ctx, 0, false)
 	f.must(err)
-	await(f, delivery.Held(), "fetch of the suspect")
+	await(f, delivery.Held(), "fetch of the quarantined job")
 	delivery.Release()
 	f.must(f.queue.Pause(f.ctx))
 	for depth := (queue.Depth{}); depth.Waiting.Total() == 0; { // until it is handed back
@@ -245,46 +245,46 @@ func TestSuspectWaitsForRunningJobs(t *testing.T) {
 	end()
 	f.awaitDepth(1, 0)
 	f.must(f.queue.Resume(f.ctx))
-	if alone := await(f, ran, "suspect"); !alone {
+	if alone := await(f, ran, "quarantined"); !alone {
 		t.Error("it ran beside another job")
 	}
 }
 
-func TestJobsFetchedWithASuspectAreHandedBackBeforeItRuns(t *testing.T) {
+func TestJobsFetchedWithAQuarantinedJobAreHandedBackBeforeItRuns(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
-	f.add("suspect", queue.Options{})
-	_, _, die := f.abandoned("mortal", 1)
+	f.add("quarantined", queue.Options{})
+	_, _, die := f.abandoned("dying-worker", 1)
 	die()
 	_, err := f.queue.Recover(f.ctx, 0, false)
 	f.must(err)
 	f.addArgs("other", "beside-it", queue.Options{})
 	p := f.pool(workers.Config{Concurrency: 4, Lease: time.Minute})
-	suspect, suspects := recorder()
-	p.Handle("suspect", suspect, workers.Kind{})
+	quarantined, solos := recorder()
+	p.Handle("quarantined", quarantined, workers.Kind{})
 	other, others := recorder()
 	p.Handle("other", other, workers.Kind{})
 	first, second := proxy.HoldReply("eval", "beside-it"), proxy.HoldReply("eval", "beside-it")
 	f.run(p)
 	await(f, first.Held(), "first delivery")
 	first.Release()
-	await(f, suspects, "suspect")
+	await(f, solos, "quarantined")
 	select {
 	case <-second.Held():
 		second.Release()
 	case <-others:
-		t.Fatal("the job beside the suspect stayed with this worker and was run from its buffer")
+		t.Fatal("the job beside the quarantined one stayed with this worker and was run from its buffer")
 	case <-time.After(patience):
 		t.Fatal("no second delivery")
 	}
-	await(f, others, "job beside the suspect")
+	await(f, others, "job beside the quarantined one")
 }
 
-func TestJobsBehindASuspectGoToAnIdleWorker(t *testing.T) {
+func TestJobsBehindAQuarantinedJobGoToAnIdleWorker(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
-	f.add("suspect", queue.Options{})
-	_, _, die := f.abandoned("mortal", 1)
+	f.add("quarantined", queue.Options{})
+	_, _, die := f.abandoned("dying-worker", 1)
 	die()
 	if _, err := f.queue.Recover(f.ctx, 0, false); err != nil {
 		t.Fatal(err)
@@ -294,10 +294,10 @@ func TestJobsBehindASuspectGoToAnIdleWorker(t *testing.T) {
 	}
 	p := f.pool(workers.Config{Concurrency: 4})
 	gate, begun := make(chan bool), make(chan bool, 1)
-	p.Handle("suspect", func(context.Context, *queue.Job) error { begun <- true; <-gate; return nil }, workers.Kind{})
+	p.Handle("quarantined", func(context.Context, *queue.Job) error { begun <- true; <-gate; return nil }, workers.Kind{})
 	p.Handle("other", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
 	stop := f.run(p)
-	await(f, begun, "suspect")
+	await(f, begun, "quarantined")
 	start := time.Now()
 	idle := f.pool(workers.Config{Concurrency: 4})
 	done := make(chan bool, 10)
@@ -319,11 +319,11 @@ func TestJobsBehindASuspectGoToAnIdleWorker(t *testing.T) {
 	stop()
 }
 
-func TestJobThatEndedAnAttemptIsNoSuspectAnyMore(t *testing.T) {
+func TestJobThatEndedAnAttemptIsNotQuarantinedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
 	f.add("k", queue.Options{})
-	_, _, die := f.abandoned("mortal", 1)
+	_, _, die := f.abandoned("dying-worker", 1)
 	die()
 	p := f.pool(workers.Config{Concurrency: 4})
 	seen := make(chan int, 10)

@@ -331,7 +331,7 @@ func TestAnswerOlderThanASignalDoesNotPause(t *testing.T) {
 	order = f.order()
 	f.fetched(order, nil, queue.FetchResult{Paused: true}, f.now)
 	if !q.paused {
-		t.Error("a new answer says that it is paused")
+		t.Error("a new answer paused it")
 	}
 }
 
@@ -646,11 +646,11 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 	}
 	for _, q := range f.queues {
 		if q.running != running[q] || (q.config.Concurrency > 0 && q.running > q.config.Concurrency) {
-			t.Fatalf("%d jobs of %s run, the scheduler says %d", running[q], q.name, q.running)
+			t.Fatalf("%d jobs of %s run, the scheduler counts %d", running[q], q.name, q.running)
 		}
 	}
 	if f.buffered != buffered {
-		t.Fatalf("%d jobs are buffered, the scheduler says %d", buffered, f.buffered)
+		t.Fatalf("%d jobs are buffered, the scheduler counts %d", buffered, f.buffered)
 	}
 	if f.slots.count != f.runners+len(f.running) || f.slots.count > f.concurrency {
 		t.Fatalf("%d slots are taken, by %d runners and %d jobs", f.slots.count, f.runners, len(f.running))

@@ -148,15 +148,15 @@ func TestAfterTheDrainJobsGoToTheFrontWithNoAttemptUsed(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 2, Drain: 50 * time.Millisecond, Grace: 50 * time.Millisecond})
 		handler, begun, causes := waiter()
-		gate, deaf := make(chan struct{}), make(chan struct{})
+		gate, stuck := make(chan struct{}), make(chan struct{})
 		p.Handle("k", handler, workers.Kind{})
-		p.Handle("deaf", func(context.Context, *queue.Job) error { deaf <- struct{}{}; <-gate; return nil }, workers.Kind{})
-		first, second, third := f.add("k", queue.Options{}), f.add("deaf", queue.Options{}), f.add("k", queue.Options{})
+		p.Handle("stuck", func(context.Context, *queue.Job) error { stuck <- struct{}{}; <-gate; return nil }, workers.Kind{})
+		first, second, third := f.add("k", queue.Options{}), f.add("stuck", queue.Options{}), f.add("k", queue.Options{})
 		ctx, cancel := context.WithCancel(f.ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()
 		await(f, begun, "first job")
-		await(f, deaf, "second job")
+		await(f, stuck, "second job")
 		cancel()
 		if cause := await(f, causes, "end"); !errors.Is(cause, workers.ErrShutdown) {
 			f.Errorf("the cause is %v", cause)
@@ -167,7 +167,7 @@ func TestAfterTheDrainJobsGoToTheFrontWithNoAttemptUsed(t *testing.T) {
 		next := f.pool(workers.Config{Concurrency: 1})
 		record, seen := recorder()
 		next.Handle("k", record, workers.Kind{})
-		next.Handle("deaf", record, workers.Kind{})
+		next.Handle("stuck", record, workers.Kind{})
 		f.run(next)
 		for _, want := range []string{first, second, third} {
 			if job := await(f, seen, "job"); job.ID != want || job.Attempts != 0 || job.SharedCrashes != 0 {

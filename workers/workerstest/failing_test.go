@@ -21,7 +21,7 @@ type testTB struct {
 	failed string
 }
 
-// try runs a function as a test and gives why it failed; empty: it did not.
+// try runs a function as a test and returns its failure, "" if it passed.
 func try(t *testing.T, f func(t testing.TB)) string {
 	inner := &testTB{TB: t}
 	done := make(chan struct{})

@@ -98,7 +98,7 @@ func TestFailingJobIsRetriedUntilItIsDead(t *testing.T) {
 		t.Errorf("dead are %+v", dead)
 	}
 	if !slices.Equal(exhausted, []string{"email.send " + errAway.Error()}) {
-		t.Errorf("the hook was told %q", exhausted)
+		t.Errorf("the hook got %q", exhausted)
 	}
 }
 

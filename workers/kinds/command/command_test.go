@@ -71,7 +71,7 @@ func TestEnvironmentIsWhatTheCommandStates(t *testing.T) {
 	t.Setenv("SKIDWAY_TEST_OTHER", "no")
 	e := commands(t, command.Config{Commands: map[string]command.Command{"script": {
 		Path:    "/usr/bin/env",
-		Env:     map[string]string{"A": "1", "SKIDWAY_ATTEMPT": "not mine to say"},
+		Env:     map[string]string{"A": "1", "SKIDWAY_ATTEMPT": "replaced"},
 		Inherit: []string{"SKIDWAY_TEST_INHERITED", "SKIDWAY_TEST_MISSING"},
 		Dir:     "/",
 	}}})
@@ -104,7 +104,7 @@ func TestExitDecidesWhatBecomesOfTheJob(t *testing.T) {
 		script string
 		dead   []int
 		as     queue.Disposition
-		says   string
+		want   string
 	}{
 		"success":              {"exit 0", nil, queue.AttemptSucceeded, ""},
 		"failure":              {"echo the reason >&2; exit 1", nil, queue.AttemptRetry, "command script: exit status 1: the reason"},
@@ -119,7 +119,7 @@ func TestExitDecidesWhatBecomesOfTheJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			outcome := run(t, script(t, c.script, command.Command{DeadCodes: c.dead}), command.Args{})
-			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.says) {
+			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.want) {
 				t.Error(outcome)
 			}
 		})
@@ -134,7 +134,7 @@ func TestOnlyWhatIsListedIsStarted(t *testing.T) {
 	for name, c := range map[string]struct {
 		args command.Args
 		as   queue.Disposition
-		says string
+		want string
 	}{
 		"not listed": {command.Args{Command: "/bin/sh"}, queue.AttemptDead, "backup, missing, report"},
 		"no args":    {command.Args{Command: "report", Args: []string{"-x"}}, queue.AttemptDead, "allows 0"},
@@ -146,7 +146,7 @@ func TestOnlyWhatIsListedIsStarted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			outcome := workerstest.Run(t, workers.Typed(e.Run), workerstest.Job{Args: c.args})
-			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.says) {
+			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.want) {
 				t.Errorf("%.300s", outcome)
 			}
 		})

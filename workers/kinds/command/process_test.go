@@ -24,7 +24,7 @@ func TestEndOfTheContextEndsTheWholeProcessGroup(t *testing.T) {
 	const never, soon = 5 * time.Minute, 50 * time.Millisecond
 	for name, c := range map[string]struct {
 		grace        time.Duration
-		script, says string
+		script, want string
 	}{
 		"by SIGTERM":                       {never, `trap 'echo bye >&3; exit 0' TERM; echo up >&3; while :; do :; done`, "bye\n"},
 		"by SIGKILL":                       {soon, `trap '' TERM; echo up >&3; sleep 1000; sleep 1000`, ""},
@@ -43,15 +43,14 @@ func TestEndOfTheContextEndsTheWholeProcessGroup(t *testing.T) {
 			if outcome.Disposition != queue.AttemptCancelled || !errors.Is(outcome.Err, workers.ErrCancelled) {
 				t.Error(outcome)
 			}
-			if got := life.ended(t); got != c.says {
-				t.Errorf("it said %q, want %q", got, c.says)
+			if got := life.ended(t); got != c.want {
+				t.Errorf("it wrote %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// runUntilUp makes one attempt and ends its context when the script says that it
-// is up.
+// runUntilUp makes one attempt and ends its context when the script has written "up".
 func runUntilUp(t *testing.T, e *command.Runner, life *lifeline, cause error) workerstest.Outcome {
 	t.Helper()
 	handler := func(ctx context.Context, job *queue.Job) error {
@@ -113,7 +112,7 @@ func makeFIFO(t *testing.T) fifo {
 	return fifo(path)
 }
 
-// command gives a command that runs a script.
+// command returns a command that runs a script.
 func (f fifo) command(text string) command.Command {
 	return command.Command{
 		Path: "/bin/sh", Args: []string{"-c", text},
@@ -121,8 +120,8 @@ func (f fifo) command(text string) command.Command {
 	}
 }
 
-// A lifeline is a FIFO that the processes of a script hold open for writing. Its
-// end tells that all of them are dead.
+// A lifeline is a FIFO that the processes of a script hold open for writing. When it is
+// closed all of them are dead.
 type lifeline struct {
 	fifo
 	file *os.File
@@ -139,7 +138,7 @@ func newLifeline(t *testing.T) *lifeline {
 	}()
 	t.Cleanup(func() {
 		if writer, err := os.OpenFile(string(l.fifo), os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
-			writer.Close() // nobody else came
+			writer.Close() // no other process has opened it
 		}
 		<-l.open
 		l.file.Close()
@@ -147,13 +146,13 @@ func newLifeline(t *testing.T) *lifeline {
 	return l
 }
 
-// up blocks until the script has said that it is up.
+// up blocks until the script has written "up".
 func (l *lifeline) up() {
 	<-l.open
 	_, _ = io.ReadFull(l.file, make([]byte, len("up\n")))
 }
 
-// ended blocks until no process holds the lifeline, and gives what they wrote.
+// ended blocks until no process holds the lifeline, and returns what they wrote.
 func (l *lifeline) ended(t *testing.T) string {
 	t.Helper()
 	<-l.open

@@ -25,7 +25,7 @@ func TestArgsOfEmailAreChecked(t *testing.T) {
 		{"as it is", "", func(*email.Args) {}},
 		{"html alone", "", func(a *email.Args) { a.Text, a.HTML = "", "<p>" }},
 		{"only bcc", "", func(a *email.Args) { a.To, a.Bcc = nil, []string{"bob@example.com"} }},
-		{"nobody", "to", func(a *email.Args) { a.To = nil }},
+		{"no recipient", "to", func(a *email.Args) { a.To = nil }},
 		{"too many", "to", func(a *email.Args) { a.Cc = many }},
 		{"no address", "to[1]", func(a *email.Args) { a.To = append(a.To, "bob") }},
 		{"two addresses in one", "cc[0]", func(a *email.Args) { a.Cc = []string{"bob@example.com, cyd@example.com"} }},

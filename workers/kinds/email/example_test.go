@@ -93,7 +93,7 @@ func ExampleArgs_Check() {
 	// Output: field to[1]: "bob" is no address: missing '@' or angle-addr
 }
 
-// A password alone says nothing about who logs in.
+// A password needs a user name.
 func ExampleNew() {
 	_, err := email.New(email.Config{Host: "smtp.example.com", Password: "secret"})
 	fmt.Println(err)

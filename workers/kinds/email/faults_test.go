@@ -24,7 +24,7 @@ func TestDroppedConnectionIsTriedAgain(t *testing.T) {
 			outcome := runEmail(t, newEmail(t, s.config), hello())
 			expectEmail(t, outcome, queue.AttemptRetry, "mail server 127.0.0.1:")
 			// The server may close while the content is on its way, or
-			// when it was sent whole: the client can't always tell.
+			// when it was sent whole: the client cannot always know.
 			if step != "data" && errors.Is(outcome.Err, email.ErrUnconfirmed) {
 				t.Error(outcome)
 			}
@@ -131,7 +131,7 @@ func TestConnectionThatDiedIdleIsReplaced(t *testing.T) {
 		answer error
 	}{
 		{"it was dropped", errDrop},
-		{"the server says good-bye", refuse(421, "idle for too long")},
+		{"the server closes the connection", refuse(421, "idle for too long")},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"skidway/workers"
 )
 
-// Whatever a job says: what Check lets through becomes a message with the
+// Args that pass Check become a message with the
 // headers it was to have and no others, or is refused.
 func FuzzEmailArgsAddNoHeader(f *testing.F) {
 	f.Add([]byte(`{"to": "Ada <ada@example.com>", "subject": "Hello", "text": "x", "headers": {"X-A": "1"}}`))

@@ -75,7 +75,7 @@ func TestMessageArrivesAsItWasGiven(t *testing.T) {
 
 func crlf(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 
-// decodeParts gives the parts of a message by their content types, attachments
+// decodeParts returns the parts of a message by their content types, attachments
 // by their names.
 func decodeParts(t *testing.T, contentType string, body io.Reader) map[string]string {
 	t.Helper()

@@ -103,7 +103,7 @@ func startMailServer(t *testing.T, change func(*mailServer)) *mailServer {
 	return s
 }
 
-// withTLS gives the server a certificate of its own, which the config trusts.
+// withTLS returns the server a certificate of its own, which the config trusts.
 func (s *mailServer) withTLS(t *testing.T) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -249,7 +249,7 @@ func newEmail(t *testing.T, config email.Config) *email.Sender {
 	return sender
 }
 
-// runEmail says what becomes of a job.
+// runEmail returns the outcome of a job.
 func runEmail(t *testing.T, sender *email.Sender, args email.Args) workerstest.Outcome {
 	t.Helper()
 	return workerstest.Run(t, workers.Typed(sender.Send), workerstest.Job{Args: args})

@@ -132,7 +132,7 @@ func TestBadTemplateIsDeadAndNamed(t *testing.T) {
 			outcome := runEmail(t, sender, fromJSON(t, `{"to": "ada@example.com", `+test.args+`}`))
 			expectEmail(t, outcome, queue.AttemptDead, test.words...)
 			if strings.Contains(outcome.Reason, "secret") {
-				t.Errorf("it tells what it must not read: %s", outcome.Reason)
+				t.Errorf("the reason contains what must not be read: %s", outcome.Reason)
 			}
 		})
 	}

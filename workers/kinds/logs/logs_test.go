@@ -19,8 +19,8 @@ import (
 	"skidway/workers/workerstest"
 )
 
-// A yard has log files of some days, and Logs that may read them.
-type yard struct {
+// A fixture has log files of some days, and Logs that may read them.
+type fixture struct {
 	testing.TB
 	folder string
 	db     *rdb.DB
@@ -30,9 +30,9 @@ type yard struct {
 
 const logLine = `8.8.8.8 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 12 "-" "-"` + "\n"
 
-func newYard(t testing.TB) *yard {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	y := &yard{TB: t, folder: t.TempDir(), db: redistest.DB(t), now: time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)}
+	y := &fixture{TB: t, folder: t.TempDir(), db: redistest.DB(t), now: time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)}
 	var err error
 	if y.logs, err = logs.New(y.db, logs.Config{Folders: []string{y.folder}}); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func newYard(t testing.TB) *yard {
 	return y
 }
 
-func (y *yard) write(name, text string) {
+func (y *fixture) write(name, text string) {
 	y.Helper()
 	if err := os.WriteFile(filepath.Join(y.folder, name), []byte(text), 0o600); err != nil {
 		y.Fatal(err)
@@ -61,7 +61,7 @@ func TestDayWhoseMidnightIsSkippedIsThatDay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y := newYard(t)
+			y := newFixture(t)
 			y.write("access.log-20260308", logLine)
 			var err error
 			if y.now, err = time.Parse(time.RFC3339, c.now); err != nil {
@@ -77,7 +77,7 @@ func TestDayWhoseMidnightIsSkippedIsThatDay(t *testing.T) {
 
 func TestFoldersOfOthersAreNotSearched(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newFixture(t)
 	elsewhere := t.TempDir()
 	for _, path := range []string{"none", "none-*", "none/none", "*/none"} {
 		path = filepath.Join(elsewhere, path)
@@ -88,15 +88,15 @@ func TestFoldersOfOthersAreNotSearched(t *testing.T) {
 	}
 }
 
-// do runs one job as a worker does, due when the yard says.
-func do[A queue.Args](y *yard, handler func(context.Context, *workers.Job[A]) error, args A) workerstest.Outcome {
+// do runs one job as a worker does, due at the time of the fixture.
+func do[A queue.Args](y *fixture, handler func(context.Context, *workers.Job[A]) error, args A) workerstest.Outcome {
 	y.Helper()
 	due := map[string]string{queue.HeaderDue: y.now.Format(time.RFC3339)}
 	return workerstest.Run(y, workers.Typed(handler), workerstest.Job{Args: args, Options: queue.Options{Headers: due}})
 }
 
-// result reads what a job that must have succeeded came to.
-func result[R any](y *yard, outcome workerstest.Outcome) (r R) {
+// result returns the result of a job that must have succeeded.
+func result[R any](y *fixture, outcome workerstest.Outcome) (r R) {
 	y.Helper()
 	if outcome.Disposition != queue.AttemptSucceeded {
 		y.Fatalf("it is %s: %v", outcome.Disposition, outcome.Err)
@@ -109,7 +109,7 @@ func result[R any](y *yard, outcome workerstest.Outcome) (r R) {
 
 func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newFixture(t)
 	channel, err := distribute.Open(t.Context(), y.db, "web")
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,8 @@ func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	// The worker was killed before it could say so: nothing is shipped or counted twice.
+	// As after a worker that was killed before it wrote the outcome: no file is shipped
+	// or counted twice.
 	again := result[logs.ShipResult](y, do(y, y.logs.Ship, ship))
 	if again.Shipped != 0 || again.Lines["countries"] != 7 {
 		t.Errorf("again: %+v", again)
@@ -163,7 +164,7 @@ func TestDaysAreSeenFromWhenTheJobWasDueInItsZone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y := newYard(t)
+			y := newFixture(t)
 			var err error
 			if y.now, err = time.Parse(time.RFC3339, c.now); err != nil {
 				t.Fatal(err)
@@ -178,7 +179,7 @@ func TestDaysAreSeenFromWhenTheJobWasDueInItsZone(t *testing.T) {
 
 func TestFilesOutsideOfTheFoldersAreOutOfReach(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newFixture(t)
 	elsewhere := t.TempDir()
 	if err := os.WriteFile(filepath.Join(elsewhere, "secret"), []byte(logLine), 0o600); err != nil {
 		t.Fatal(err)
@@ -199,7 +200,7 @@ func TestFilesOutsideOfTheFoldersAreOutOfReach(t *testing.T) {
 
 func TestMissingFileIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newFixture(t)
 	for _, path := range []string{"none", "none-*"} {
 		outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{filepath.Join(y.folder, path)}})
 		if outcome.Disposition != queue.AttemptRetry || !strings.Contains(outcome.Err.Error(), "none") {
@@ -210,7 +211,7 @@ func TestMissingFileIsTriedAgain(t *testing.T) {
 
 func TestShipWithoutSubscriberIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newFixture(t)
 	outcome := do(y, y.logs.Ship, logs.ShipArgs{Channel: "web", Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}})
 	if outcome.Disposition != queue.AttemptRetry || !strings.Contains(outcome.Err.Error(), "no subscriber") {
 		t.Errorf("it is %s: %v", outcome.Disposition, outcome.Err)

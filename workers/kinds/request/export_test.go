@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// UseResolver makes names stand for what a test says.
+// UseResolver sets the resolver of names.
 func (h *Client) UseResolver(r *net.Resolver) { h.dialer.Resolver = r }
 
 // TakeForPublic lets connections to one address pass the guard.
@@ -26,7 +26,7 @@ func (h *Client) Redirect(next *http.Request, before ...*http.Request) error {
 	return h.redirect(next, before)
 }
 
-// UseOf says what the guard takes an address for; empty: public.
+// UseOf returns the use of an address, "" for a public one.
 func UseOf(addr netip.Addr) string { return newGuard().use(addr) }
 
 // RetryAfter is what a server's answer asks for.

@@ -22,7 +22,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-// serve starts a server that ends with the test, and gives its URL.
+// serve starts a server that ends with the test, and returns its URL.
 func serve(t *testing.T, host string, handler http.HandlerFunc) string {
 	t.Helper()
 	return serveAt(t, host+":0", handler)
@@ -117,7 +117,7 @@ func TestStatusDecidesWhatBecomesOfTheJob(t *testing.T) {
 		expect []request.StatusRange
 		as     queue.Disposition
 		wait   time.Duration // zero: by the policy
-		says   string
+		want   string
 	}{
 		"success":                        {"200", nil, queue.AttemptSucceeded, 0, ""},
 		"other success":                  {"299", nil, queue.AttemptSucceeded, 0, ""},
@@ -139,7 +139,7 @@ func TestStatusDecidesWhatBecomesOfTheJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			outcome := do(t, h, request.Args{URL: server + "/" + c.path, Expect: c.expect})
-			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.says) || c.wait > 0 && outcome.Wait != c.wait {
+			if outcome.Disposition != c.as || !strings.Contains(outcome.Reason, c.want) || c.wait > 0 && outcome.Wait != c.wait {
 				t.Error(outcome)
 			}
 			if c.as == queue.AttemptRetry && outcome.Wait <= 0 {
@@ -165,7 +165,7 @@ func TestNetworkErrorsAreRetried(t *testing.T) {
 		w.Header().Set("Content-Length", "1000")
 		io.WriteString(w, "the beginning")
 	})
-	for name, address := range map[string]string{"nobody there": "http://" + listener.Addr().String(), "dropped": dropped, "broken off": cut} {
+	for name, address := range map[string]string{"no server": "http://" + listener.Addr().String(), "dropped": dropped, "broken off": cut} {
 		if outcome := do(t, h, request.Args{URL: address}); outcome.Disposition != queue.AttemptRetry {
 			t.Errorf("%s: %s", name, outcome)
 		}
@@ -277,7 +277,7 @@ func TestFetchIsBounded(t *testing.T) {
 	if string(data) != "12345" || contentType != "text/csv" || err != nil {
 		t.Errorf("%q %s %v", data, contentType, err)
 	}
-	for name, c := range map[string]struct{ url, says string }{
+	for name, c := range map[string]struct{ url, want string }{
 		"too large":   {server, "more than 4 bytes"},
 		"not there":   {server + "/a", "404"},
 		"no such URL": {"ftp://a", "want http"},
@@ -287,7 +287,7 @@ func TestFetchIsBounded(t *testing.T) {
 			return err
 		}
 		outcome := workerstest.Run(t, handler, workerstest.Job{Args: queue.Raw("k", nil)})
-		if outcome.Disposition != queue.AttemptDead || !strings.Contains(outcome.Reason, c.says) {
+		if outcome.Disposition != queue.AttemptDead || !strings.Contains(outcome.Reason, c.want) {
 			t.Errorf("%s: %s", name, outcome)
 		}
 	}
