@@ -140,7 +140,7 @@ func (s chatCommands) awaitRead(id, member string) {
 	}
 }
 
-func TestChatKeepsMessagesForWhoIsAway(t *testing.T) {
+func TestChatKeepsMessagesForAbsentMembers(t *testing.T) {
 	t.Parallel()
 	s := newChatCommands(t)
 	s.prints("lunch", "chat", "create", "--id", "lunch", "--as", "ann", "--member", "bob", "--member", "ann", "noon?")
@@ -187,7 +187,7 @@ func TestChatReadsThousandsOfMessagesAsOneArray(t *testing.T) {
 	}
 }
 
-func TestTwoWhoFollowHoldAConversation(t *testing.T) {
+func TestTwoFollowersExchangeMessages(t *testing.T) {
 	t.Parallel()
 	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob")
@@ -330,7 +330,7 @@ func TestLimitsOfAChatAreShownAndChanged(t *testing.T) {
 	s.prints("chat,kind,unread,missed,last,error\nc,channel,1,2,3,", "chat", "list", "--as", "ann")
 }
 
-func TestChatTellsWhatIsWrong(t *testing.T) {
+func TestChatRefusesWrongUsage(t *testing.T) {
 	t.Parallel()
 	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann")

@@ -12,7 +12,7 @@ import (
 // unreachableURL is the URL of no server, with a password.
 const unreachableURL = "redis://someone:verysecret@127.0.0.1:1/0"
 
-func TestRedisAwayEndsWithThreeAndHidesThePassword(t *testing.T) {
+func TestUnreachableRedisEndsWithThreeAndHidesThePassword(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
@@ -63,7 +63,7 @@ func TestRedisComesFromTheEnvironmentInOrder(t *testing.T) {
 	}
 }
 
-func TestCountUsesAServerOnlyWhenToldByFlag(t *testing.T) {
+func TestCountUsesAServerOnlyWithTheFlag(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)

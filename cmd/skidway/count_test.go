@@ -178,7 +178,7 @@ func TestWrongCountryDatabaseIsAnError(t *testing.T) {
 	hasLine(t, o.stderr, "skidway: ", "a.log", "not a MaxMind DB file")
 }
 
-func TestQuietTellsOnlyErrorsAndTheSum(t *testing.T) {
+func TestQuietPrintsOnlyErrorsAndTheSummary(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
@@ -188,7 +188,7 @@ func TestQuietTellsOnlyErrorsAndTheSum(t *testing.T) {
 	}
 }
 
-func TestReaderThatWentAwayIsAnError(t *testing.T) {
+func TestClosedPipeIsAnError(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.log", small)
@@ -206,13 +206,13 @@ func TestReaderThatWentAwayIsAnError(t *testing.T) {
 	hasLine(t, stderr.String(), "skidway: write the result", "broken pipe")
 }
 
-func TestNameOfFileCannotSpeakToTheTerminal(t *testing.T) {
+func TestFileNamesCannotControlTheTerminal(t *testing.T) {
 	t.Parallel()
 	o := skidway(t, t.TempDir(), "logs", "count", "a\x1b[2Jb\nc")
 	hasLine(t, o.stderr, "skidway: a?[2Jb; c: no such file")
 }
 
-func TestSampleIsCountedWhole(t *testing.T) {
+func TestAllLinesOfASampleAreCounted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	o := mustRun(t, folder, "logs", "sample", "demo", "--lines", "5000", "--seed", "1", "--files", "4", "--days", "2")

@@ -104,7 +104,7 @@ func TestReloadedConfigurationChangesSchedulesAtOnce(t *testing.T) {
 	c.stop()
 }
 
-func TestRemovedScheduleComesAgainOnlyFromAConfiguration(t *testing.T) {
+func TestRemovedScheduleReturnsOnlyFromAConfiguration(t *testing.T) {
 	t.Parallel()
 	c := newProcesses(t, fmt.Sprintf(beatConfig, 1, never, "http://example.com"))
 	p := c.worker()

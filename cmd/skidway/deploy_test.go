@@ -59,7 +59,7 @@ func stopTimeout(t *testing.T) time.Duration {
 	return drain + workers.DefaultGrace
 }
 
-func TestDeployedComposeFileIsTrue(t *testing.T) {
+func TestDeployedComposeFileIsValid(t *testing.T) {
 	t.Parallel()
 	var file struct {
 		Services map[string]struct {
@@ -113,7 +113,7 @@ func TestDeployedComposeFileIsTrue(t *testing.T) {
 	}
 }
 
-func TestDeployedUnitIsTrue(t *testing.T) {
+func TestDeployedUnitIsValid(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{}
 	for line := range strings.Lines(deployFile(t, "skidway.service")) {

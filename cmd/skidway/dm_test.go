@@ -150,7 +150,7 @@ func TestDMCarriesStandardInputAndURLs(t *testing.T) {
 	}
 }
 
-func TestDMFollowPrintsWhatComesOnceUntilCtrlC(t *testing.T) {
+func TestDMFollowPrintsNewMessagesOnceUntilCtrlC(t *testing.T) {
 	t.Parallel()
 	for name, peek := range map[string]bool{"acknowledging": false, "peeking": true} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestDMFollowPrintsWhatComesOnceUntilCtrlC(t *testing.T) {
 	}
 }
 
-func TestDMLeavesUnreadWhatItCouldNotPrint(t *testing.T) {
+func TestDMLeavesUnprintedMessagesUnread(t *testing.T) {
 	t.Parallel()
 	d := newDMCommands(t)
 	d.must("send", "bob", "--as", "ann", "one")
@@ -221,7 +221,7 @@ func TestDMLeavesUnreadWhatItCouldNotPrint(t *testing.T) {
 	d.want(d.page("read", "ann", "--as", "bob"), 1, 1, "one")
 }
 
-func TestDMRefusesWhatMakesNoSense(t *testing.T) {
+func TestDMRefusesWrongUsage(t *testing.T) {
 	t.Parallel()
 	d := newDMCommands(t)
 	for name, c := range map[string]struct {

@@ -28,7 +28,7 @@ func findings(t *testing.T, url string) (map[string]findingJSON, outcome) {
 	return found, o
 }
 
-func TestDoctorSaysOfADefaultRedisWhatToChangeAndWhy(t *testing.T) {
+func TestDoctorReportsWhatToChangeInADefaultRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--save", "3600 1 300 100 60 10000")
 	found, o := findings(t, server.URL(0))
@@ -52,7 +52,7 @@ func TestDoctorSaysOfADefaultRedisWhatToChangeAndWhy(t *testing.T) {
 	hasLine(t, mustRun(t, t.TempDir(), "doctor", "-o", "csv", "--redis", server.URL(0)).stdout, "warning,persistence,")
 }
 
-func TestDoctorEndsWithOneWhereThereIsAProblem(t *testing.T) {
+func TestDoctorEndsWithOneAfterAProblem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settings     []string
@@ -77,7 +77,7 @@ func TestDoctorEndsWithOneWhereThereIsAProblem(t *testing.T) {
 	}
 }
 
-func TestDoctorSaysWhatItMayNotSee(t *testing.T) {
+func TestDoctorReportsMissingPermissions(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	db := redistest.Open(t, server.URL(0))
@@ -124,13 +124,13 @@ func TestDoctorNamesQueuesOfANewerRelease(t *testing.T) {
 	hasLine(t, d.must("queues", "list", "-o", "table").stdout, "mail: ", "newer than this release")
 }
 
-func TestDoctorSaysWhatTheEmbeddedRedisIs(t *testing.T) {
+func TestDoctorReportsTheEmbeddedRedis(t *testing.T) {
 	t.Parallel()
 	o := mustRun(t, t.TempDir(), "doctor", "--redis", "embedded:")
 	hasLine(t, o.stdout, "ok", "server", "embedded: a Redis inside this process")
 }
 
-func TestDoctorLooksAtEveryMasterOfACluster(t *testing.T) {
+func TestDoctorChecksEveryMasterOfACluster(t *testing.T) {
 	t.Parallel()
 	o := skidway(t, t.TempDir(), "doctor", "-o", "json", "--redis", redistest.Cluster(t))
 	var object doctorJSON

@@ -107,7 +107,7 @@ func TestFollowersInABatchHaveOptionsByTheNamesOfFlags(t *testing.T) {
 	}
 }
 
-func TestBadLineEndsABatchWithTheLinesBeforeItIn(t *testing.T) {
+func TestBadLineEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ line, want string }{
 		"no JSON":       {`{"kind":"x",`, "byte"},
@@ -149,7 +149,7 @@ func TestBatchCountsDuplicatesAndNamesTheirOwners(t *testing.T) {
 	hasLine(t, o.stderr, "enqueued=1 duplicates=2 bad=0 lines=3")
 }
 
-func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
+func TestStoppedBatchReportsTheAddedLines(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	c := command(t, t.TempDir(), "enqueue", "mail", "--batch", "-", "--ids", "--redis", d.url)
@@ -184,7 +184,7 @@ func TestStoppedBatchSaysHowManyAreIn(t *testing.T) {
 	hasLine(t, output.String(), "from line 3 on")
 }
 
-func TestBatchOfNoFileIsToldByName(t *testing.T) {
+func TestBatchNamesAMissingFile(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.ends(d.run("enqueue", "mail", "--batch", "missing.ndjson"), cli.ExitFailed, "missing.ndjson")

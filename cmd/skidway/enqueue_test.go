@@ -171,7 +171,7 @@ func TestJobsThatCannotFollowAreWrongUsage(t *testing.T) {
 	d.ends(d.run("enqueue", "mail", "report", "--then", "@/no/such"), cli.ExitFailed, "/no/such")
 }
 
-func TestFieldsThatAreFilledInLaterAreLetThrough(t *testing.T) {
+func TestTemplateFieldsAreNotChecked(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	for name, then := range map[string]string{

@@ -29,7 +29,7 @@ func init() {
 	os.Exit(runAsInit())
 }
 
-func TestProcess1ReapsWhatCommandsLeaveBehind(t *testing.T) {
+func TestProcess1ReapsOrphansOfCommands(t *testing.T) {
 	t.Setenv(initSetting, "1")
 	s := newWorkerFixture(t, "kinds: {exec.run: {commands: {leaves: {path: /bin/sh, args: [-c, 'sleep 60 & exit 0'], dir: /}}}}\nqueues: [{name: mail}]\n")
 	for range 5 {

@@ -85,7 +85,7 @@ func TestJobsListFiltersAndShowsErrors(t *testing.T) {
 	hasLine(t, o.stderr, "may be more dead jobs", "--limit")
 }
 
-func TestJobsShowTellsTheWholeHistory(t *testing.T) {
+func TestJobsShowPrintsTheWholeHistory(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	id := d.addDead("email.send", "connection refused", queue.Options{
@@ -124,7 +124,7 @@ func TestJobsShowBoundsArgsUnlessAskedFor(t *testing.T) {
 	hasLine(t, d.must("jobs", "show", id, "--args").stdout, "args", args)
 }
 
-func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
+func TestFollowedLogEndsWithTheJob(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.pool("w", 1)
@@ -162,7 +162,7 @@ func TestFollowedLogGoesOnUntilTheJobEnds(t *testing.T) {
 	}
 }
 
-func TestOneJobThatFailsKeepsNoOtherFromIt(t *testing.T) {
+func TestOneFailingJobDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	one, other := d.addDead("a", "x", queue.Options{}), d.addDead("a", "x", queue.Options{})

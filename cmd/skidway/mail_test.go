@@ -47,7 +47,7 @@ func (m *mailCommands) fails(code int, want, text string) {
 	hasLine(m.t, o.stderr, want)
 }
 
-func TestMailThatWasPrintedIsRead(t *testing.T) {
+func TestPrintedMailIsRead(t *testing.T) {
 	t.Parallel()
 	m := newMailCommands(t)
 	m.prints("0\n", "count bob")
@@ -167,7 +167,7 @@ func (m *mailCommands) settled(unread string) {
 	}
 }
 
-func TestMailSaysWhatItCanNotDo(t *testing.T) {
+func TestMailRefusesWrongUsage(t *testing.T) {
 	t.Parallel()
 	m := newMailCommands(t)
 	for name, c := range map[string]struct{ args, want string }{

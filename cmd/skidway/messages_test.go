@@ -16,7 +16,7 @@ import (
 	"skidway/internal/redistest"
 )
 
-func TestCtrlCEndsFollowingAfterThePageInHand(t *testing.T) {
+func TestCtrlCEndsFollowingAfterTheCurrentPage(t *testing.T) {
 	t.Parallel()
 	s := newChatCommands(t)
 	db, err := rdb.Open(t.Context(), s.url, rdb.Options{})
@@ -87,7 +87,7 @@ func TestDamagedEntryIsReportedInCSV(t *testing.T) {
 	}
 }
 
-func TestDamagedMessageIsToldInCSV(t *testing.T) {
+func TestDamagedMessageIsReportedInCSV(t *testing.T) {
 	t.Parallel()
 	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob", "one")

@@ -34,7 +34,7 @@ func TestQueuesListShowsEveryQueue(t *testing.T) {
 	}
 }
 
-func TestQueueThatDoesNotDrainSaysWhy(t *testing.T) {
+func TestShowExplainsWhyAQueueDoesNotDrain(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.add("fine", queue.Options{Delay: time.Hour})
@@ -57,7 +57,7 @@ func TestQueueThatDoesNotDrainSaysWhy(t *testing.T) {
 	d.must("jobs", "cancel", id)
 }
 
-func TestPauseAndResumeTellWhatTheyDid(t *testing.T) {
+func TestPauseAndResumePrintWhatTheyDid(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.add("a", queue.Options{})
@@ -109,7 +109,7 @@ func TestWatchWritesLinesWhereThereIsNoTerminal(t *testing.T) {
 	hasLine(t, string(text), ",mail,1,0,0,0,0,")
 }
 
-func TestOperationsOnARedisThatIsAwayEndWithThree(t *testing.T) {
+func TestOperationsOnAnUnreachableRedisEndWithThree(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"enqueue mail a", "enqueue mail --batch -", "queues list", "queues watch", "jobs list mail", "jobs show mail:0:n1-0",
@@ -133,7 +133,7 @@ func (d *fixture) workers() (list []workerJSON) {
 	return object.Workers
 }
 
-func TestWorkersListShowsWhatEachRuns(t *testing.T) {
+func TestWorkersListShowsRunningJobs(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	if o := d.must("workers", "list"); !strings.Contains(o.stderr, "no worker is running") {
@@ -158,7 +158,7 @@ func TestWorkersListShowsWhatEachRuns(t *testing.T) {
 	d.must("jobs", "cancel", id)
 }
 
-func TestWorkersAreToldByName(t *testing.T) {
+func TestWorkersAreSignalledByName(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.pool("a", 1)
@@ -184,7 +184,7 @@ func TestWorkersAreToldByName(t *testing.T) {
 }
 
 // A queue of a newer release, or an invalid name, hides no workers of other queues.
-func TestQueueThatCannotBeReadHidesNoWorkers(t *testing.T) {
+func TestUnreadableQueueHidesNoWorkers(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.pool("mailer", 1)

@@ -140,7 +140,7 @@ func TestRoomIsChangedLater(t *testing.T) {
 	v.run("send lobby hello --as ann")
 }
 
-func TestWrongPasswordIsToldAsAWrongRoom(t *testing.T) {
+func TestWrongPasswordHasTheErrorOfAnUnknownRoom(t *testing.T) {
 	t.Parallel()
 	v := newRoomCommands(t)
 	write(t, v.folder, "right", "open sesame\n")
@@ -238,7 +238,7 @@ func TestRoomIsFollowed(t *testing.T) {
 	}
 }
 
-func TestWrongUsageOfRoomIsTold(t *testing.T) {
+func TestRoomRefusesWrongUsage(t *testing.T) {
 	t.Parallel()
 	v := newRoomCommands(t)
 	v.run("create lobby")

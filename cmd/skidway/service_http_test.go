@@ -54,7 +54,7 @@ func status(t testing.TB, url string) int {
 	return response.StatusCode
 }
 
-func TestHealthReadinessAndMetricsAreAnswered(t *testing.T) {
+func TestHealthReadinessAndMetricsAreServed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	d := newFixture(t)

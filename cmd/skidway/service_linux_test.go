@@ -11,7 +11,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 )
 
-func TestSystemdIsToldHowTheServiceStands(t *testing.T) {
+func TestServiceReportsItsStateToSystemd(t *testing.T) {
 	folder, err := os.MkdirTemp("", "skidway-notify-") // t.TempDir gives names that are too long for a socket
 	if err != nil {
 		t.Fatal(err)

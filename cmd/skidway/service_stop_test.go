@@ -44,7 +44,7 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 	}
 }
 
-func TestStopHandsBackWhatDoesNotEndInTime(t *testing.T) {
+func TestStopHandsUnfinishedJobsBack(t *testing.T) {
 	t.Parallel()
 	s := newWorkerFixture(t, strings.Replace(waits, "drain: 20s", "drain: 100ms", 1)+"queues: [{name: mail}]\n")
 	id := s.runs("mail")
@@ -61,7 +61,7 @@ func TestStopHandsBackWhatDoesNotEndInTime(t *testing.T) {
 	}
 }
 
-func TestWorkerThatIsToldToStopEnds(t *testing.T) {
+func TestStopSignalEndsAWorker(t *testing.T) {
 	t.Parallel()
 	s := newWorkerFixture(t, "queues: [{name: mail}]\n")
 	s.must("workers", "stop", "--all")
@@ -92,7 +92,7 @@ func TestReloadDoesNotUndoQuietOrStop(t *testing.T) {
 	}
 }
 
-func TestWorkerThatCannotStartTellsByItsExitCode(t *testing.T) {
+func TestExitCodesOfWorkersThatCannotStart(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
 	for name, c := range map[string]struct {

@@ -164,7 +164,7 @@ func TestWrongNewConfigurationLeavesTheOldOne(t *testing.T) {
 	s.awaitOutcome(id, queue.Succeeded)
 }
 
-func TestSettingsThatNeedARestartAreTold(t *testing.T) {
+func TestSettingsThatNeedARestartAreLogged(t *testing.T) {
 	t.Parallel()
 	s := newWorkerFixture(t, "log: {level: debug}\n")
 	s.configure("log: {level: warn, format: json}\nprefix: other\nlisten: 127.0.0.1:1\n")
@@ -217,7 +217,7 @@ func TestManyReloadsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestWorkerOutlastsAnAbsenceOfRedis(t *testing.T) {
+func TestWorkerSurvivesAnOutageOfRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	d := newFixture(t)

@@ -74,7 +74,7 @@ func TestStatusInEveryFormatFits80Columns(t *testing.T) {
 	hasLine(t, o.stdout, `"pending": 1`)
 }
 
-func TestShipWithoutSubscriberSaysSo(t *testing.T) {
+func TestShipWithoutSubscriberPrintsANotice(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)
@@ -82,7 +82,7 @@ func TestShipWithoutSubscriberSaysSo(t *testing.T) {
 	hasLine(t, o.stderr, `channel "web" has no subscriber`, "skidway logs work")
 }
 
-func TestShipGoesOnBesideAMissingPath(t *testing.T) {
+func TestShipSkipsAMissingPath(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)
@@ -94,7 +94,7 @@ func TestShipGoesOnBesideAMissingPath(t *testing.T) {
 	hasLine(t, o.stderr, "a.log: shipped")
 }
 
-func TestReportTellsOfDamagedFile(t *testing.T) {
+func TestReportNamesDamagedFiles(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)
 	save(t, filepath.Join(folder, "cut.gz"), pack(t, ".gz", strings.Repeat(small, 5000))[:900])
@@ -138,7 +138,7 @@ func TestInterruptEndsIdleWorker(t *testing.T) {
 	}
 }
 
-func TestInterruptedShipSaysWhatIsMissing(t *testing.T) {
+func TestInterruptedShipReportsMissingFiles(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", strings.Repeat(small, 2000))
@@ -153,7 +153,7 @@ func TestInterruptedShipSaysWhatIsMissing(t *testing.T) {
 	hasLine(t, output, "stopped before the end", "files not reached: 1")
 }
 
-func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
+func TestFollowShipsNewAndGrownFiles(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)
 	p := start(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s", "--follow")...)
@@ -176,7 +176,7 @@ func TestFollowShipsWhatAppearsAndGrows(t *testing.T) {
 	hasLine(t, o.stderr, "lines=5 ")
 }
 
-func TestReportWritesPageBesideItsRows(t *testing.T) {
+func TestReportWritesAPageAndRows(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)
 	write(t, folder, "a.log", small)

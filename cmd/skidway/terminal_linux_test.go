@@ -137,7 +137,7 @@ func TestBulkChangesAskWithTheCount(t *testing.T) {
 	}
 }
 
-func TestPurgeAsksAtATerminalAndWantsYesElsewhere(t *testing.T) {
+func TestPurgeAsksAtATerminalAndNeedsYesElsewhere(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	for range 3 {
@@ -169,7 +169,7 @@ func TestPurgeAsksAtATerminalAndWantsYesElsewhere(t *testing.T) {
 	}
 }
 
-func TestWatchDrawsInPlaceAndGivesTheCursorBack(t *testing.T) {
+func TestWatchDrawsInPlaceAndRestoresTheCursor(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	for _, name := range strings.Fields("a b c d e f g h i j k l m n o p q r s t u v w x y z") {

@@ -90,7 +90,7 @@ func TestHelpAndVersionGoToStandardOutput(t *testing.T) {
 	hasLine(t, o.stdout, "CC BY 4.0")
 }
 
-func TestConfigCheckTellsByItsExitCode(t *testing.T) {
+func TestExitCodesOfConfigCheck(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "right.yaml", "queues: [{name: mail}]\nkinds: {exec.run: {commands: {a: {path: /bin/true}}}}\n")
@@ -124,7 +124,7 @@ func TestConfigVariablesListsThem(t *testing.T) {
 
 // Redis compiles what it loads: Lua has at most 200 locals and 60 upvalues for
 // each function.
-func TestEveryScriptIsTakenByRedis(t *testing.T) {
+func TestRedisLoadsEveryScript(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		names := rdb.ScriptNames()
 		if len(names) == 0 {

@@ -39,7 +39,7 @@ func read(t testing.TB, text string, environment func(string) (string, bool)) (*
 	return readConfig(writeFile(t, t.TempDir(), "c.yaml", text), environment)
 }
 
-func TestConfigMistakesAreToldWithFileAndLine(t *testing.T) {
+func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text  string
@@ -128,7 +128,7 @@ func TestConfigMistakesAreToldWithFileAndLine(t *testing.T) {
 	}
 }
 
-func TestConfigFileThatCannotBeReadIsTold(t *testing.T) {
+func TestUnreadableConfigFileIsNamed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for name, path := range map[string]string{"a folder": folder, "no file": filepath.Join(folder, "nope.yaml")} {
@@ -140,7 +140,7 @@ func TestConfigFileThatCannotBeReadIsTold(t *testing.T) {
 	}
 }
 
-func TestEmptyConfigIsOfDefaults(t *testing.T) {
+func TestEmptyConfigHasDefaults(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"no byte": "", "comments": "# nothing\n", "a document of nothing": "---\n", "a byte-order mark": "\ufefflisten: a:1\n"} {
 		if _, err := read(t, text, none); err != nil {
@@ -149,7 +149,7 @@ func TestEmptyConfigIsOfDefaults(t *testing.T) {
 	}
 }
 
-func TestConfigIsReadWhole(t *testing.T) {
+func TestEverySettingOfAConfigIsRead(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	password := writeFile(t, folder, "smtp", "hunter2\n")
@@ -300,7 +300,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-func TestDeployedConfigIsRight(t *testing.T) {
+func TestDeployedConfigIsValid(t *testing.T) {
 	t.Parallel()
 	deployed, err := os.ReadFile("../../../../deploy/skidway.yaml")
 	if err != nil {
