@@ -40,7 +40,6 @@ func lineKeyNames(lines ...line) (names []string) {
 // Places in keyNames of the keys that Go uses itself.
 var (
 	keyMeta     = slices.Index(keyNames, "meta")
-	keyCounts   = slices.Index(keyNames, "counts")
 	keyControl  = slices.Index(keyNames, "control")
 	keyEvents   = slices.Index(keyNames, "events")
 	keyDone     = slices.Index(keyNames, "done")

@@ -6,13 +6,6 @@ import (
 	"time"
 )
 
-// Limits that apply where a [Retention] sets none; lua/place.lua has the same values.
-const (
-	defaultKeptJobs  = 100_000
-	defaultKeptBytes = 256 << 20
-	defaultDeadAge   = 90 * 24 * time.Hour
-)
-
 // A Retention bounds what a queue keeps of dead and finished jobs. The zero value means the
 // defaults.
 type Retention struct {
@@ -21,7 +14,8 @@ type Retention struct {
 }
 
 // A RetentionLimit bounds the jobs that are kept. Jobs beyond any of its fields are dropped:
-// the oldest dead jobs, the results that expire first.
+// the oldest dead jobs, the results that expire first. The defaults are in
+// lua/place.lua.
 type RetentionLimit struct {
 	Jobs  int   // zero means 100,000
 	Bytes int64 // of the jobs' records in Redis; zero means 256 MiB
