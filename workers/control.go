@@ -198,7 +198,7 @@ func (c *control) listen(ctx context.Context) {
 	defer reader.wait()
 	for ctx.Err() == nil {
 		var queues []*servedQueue
-		var cursors []rdb.Mark
+		var cursors []queue.StreamCursor
 		for _, q := range c.sched.all() {
 			if cursor := q.cursor.Load(); cursor != nil {
 				queues, cursors = append(queues, q), append(cursors, *cursor)

@@ -213,7 +213,7 @@ func (s *scheduler) lostAnswers(now time.Time) (orders []fetchOrder, resting int
 
 // emptyCursors returns the stream cursors of the empty queues, none while no job could
 // start.
-func (s *scheduler) emptyCursors(now time.Time) (cursors []rdb.Mark) {
+func (s *scheduler) emptyCursors(now time.Time) (cursors []queue.StreamCursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.slots.count >= s.capacityLocked() || s.blockedLocked() {

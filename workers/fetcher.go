@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"skidway"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -185,9 +186,9 @@ func (f *fetcher) await(ctx context.Context) {
 // there are new entries: only an idle pool blocks for up to [maxIdle]. A streamReader is
 // used by one goroutine.
 type streamReader struct {
-	db      *rdb.DB
+	db      *skidway.DB
 	log     *slog.Logger
-	cursors []rdb.Mark
+	cursors []queue.StreamCursor
 	keys    chan []string // of the running read; nil if there is none
 	block   time.Duration // of the next read
 	reads   sync.WaitGroup
@@ -201,7 +202,7 @@ const maxIdle = 15 * time.Second
 
 // read returns a channel that receives the keys of streams with new entries, or none
 // when the time is over. After receiving them the caller must call ended.
-func (r *streamReader) read(ctx context.Context, cursors []rdb.Mark) <-chan []string {
+func (r *streamReader) read(ctx context.Context, cursors []queue.StreamCursor) <-chan []string {
 	if r.keys != nil && slices.Equal(r.cursors, cursors) {
 		return r.keys
 	}

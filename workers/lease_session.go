@@ -218,7 +218,7 @@ func (l *leaseLoop) keep(ctx context.Context, session *leaseSession) {
 // lease, so that no signal to cancel a held job is missed.
 func (l *leaseLoop) setCursor(ctx context.Context) {
 	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
-		_, cursor, err := l.queue.queue.Signals(ctx, rdb.Mark{})
+		_, cursor, err := l.queue.queue.Signals(ctx, queue.StreamCursor{})
 		if err == nil {
 			l.queue.cursor.Store(&cursor)
 			l.pool.sched.queuesChanged.send()

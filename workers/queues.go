@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -17,8 +16,8 @@ import (
 type servedQueue struct {
 	name   string
 	queue  *queue.PoolQueue
-	stop   context.CancelFunc       // ends its lease loop
-	cursor atomic.Pointer[rdb.Mark] // of its signals; nil before the first read
+	stop   context.CancelFunc                 // ends its lease loop
+	cursor atomic.Pointer[queue.StreamCursor] // of its signals; nil before the first read
 
 	// The rest is guarded by the scheduler's mutex.
 
@@ -32,12 +31,12 @@ type servedQueue struct {
 	running int
 	served  float64 // jobs fetched, divided by the weight
 
-	fetching     bool       // an order is being executed
-	answerLost   bool       // an answer was lost: the lease may hold jobs that the worker does not know
-	empty        bool       // it had no jobs; new ones come after cursors
-	cursors      []rdb.Mark // of its streams
-	checked      time.Time  // when it was last fetched from
-	restUntil    time.Time  // not fetched from before, after an error
+	fetching     bool                 // an order is being executed
+	answerLost   bool                 // an answer was lost: the lease may hold jobs that the worker does not know
+	empty        bool                 // it had no jobs; new ones come after cursors
+	cursors      []queue.StreamCursor // of its streams
+	checked      time.Time            // when it was last fetched from
+	restUntil    time.Time            // not fetched from before, after an error
 	paused       bool
 	pauseSignals int // number of signals that paused or resumed it
 }

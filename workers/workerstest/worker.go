@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"skidway/internal/rdb"
+	"skidway"
 	"skidway/queue"
 	"skidway/workers"
 )
@@ -35,7 +35,7 @@ type Worker struct {
 	Pool *workers.Pool
 
 	// DB is the embedded Redis.
-	DB *rdb.DB
+	DB *skidway.DB
 
 	t      testing.TB
 	served []workers.Queue
@@ -60,18 +60,16 @@ func New(t testing.TB, options *Config) *Worker {
 	if w.grace == 0 {
 		w.grace = workers.DefaultGrace
 	}
-	var err error
-	if w.DB, err = rdb.Open(context.Background(), "embedded:", rdb.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.DB.Close() })
 	// record is innermost, after all other middleware; enter is outermost, before
 	// all other middleware.
 	config.Client.Middleware = slices.Concat(config.Client.Middleware, []queue.Middleware{w.record})
 	config.Pool.Middleware = slices.Concat([]workers.Middleware{w.enter}, config.Pool.Middleware)
-	if w.Client, err = queue.NewClient(w.DB, &config.Client); err != nil {
+	var err error
+	if w.Client, err = queue.Open(context.Background(), "embedded:", &config.Client); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = w.Client.Close() })
+	w.DB = w.Client.DB()
 	if err := config.Pool.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,19 +90,19 @@ func (w *Worker) queues() []*queue.PoolQueue {
 		served = []workers.Queue{{Name: "*"}}
 	}
 	var queues []*queue.PoolQueue
+	taken := map[string]bool{}
 	for _, config := range served {
 		for _, name := range names {
 			// A name without a pattern matches itself.
-			if matches, _ := path.Match(config.Name, name); !matches {
+			if matches, _ := path.Match(config.Name, name); !matches || taken[name] {
 				continue
 			}
 			q, err := w.Client.ForPool(name)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			if !slices.Contains(queues, q) {
-				queues = append(queues, q)
-			}
+			taken[name] = true
+			queues = append(queues, q)
 		}
 	}
 	return queues

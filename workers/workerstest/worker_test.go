@@ -266,3 +266,12 @@ func TestMalformedEntryIsPassedOver(t *testing.T) {
 	enqueue(t, w, sendEmail{}, queue.Options{})
 	wantOutcomes(t, w.Drain(), "email.send: succeeded")
 }
+
+func TestQueueThatMatchesTwiceIsServedOnce(t *testing.T) {
+	t.Parallel()
+	w := workerstest.New(t, &workerstest.Config{Pool: workers.Config{Queues: []workers.Queue{{Name: "mail"}, {Name: "*"}}}})
+	enqueue(t, w, sendEmail{}, queue.Options{Queue: "mail"})
+	if jobs := w.Jobs(queue.Waiting); len(jobs) != 1 {
+		t.Errorf("%d jobs are listed, want the only one once", len(jobs))
+	}
+}

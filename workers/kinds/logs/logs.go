@@ -14,9 +14,9 @@ import (
 
 	"github.com/ncruces/go-strftime"
 
+	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/geo"
-	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/internal/fields"
@@ -36,14 +36,14 @@ type Config struct {
 // Handlers has the handlers of logs.ship, logs.report and logs.count. It is safe for
 // concurrent use.
 type Handlers struct {
-	db      *rdb.DB
+	db      *skidway.DB
 	config  Config
 	folders []string // without links
 }
 
 // New returns Handlers for the channels of db, which the caller closes. An error wraps
 // [queue.ErrInvalid]: a folder does not exist.
-func New(db *rdb.DB, config Config) (*Handlers, error) {
+func New(db *skidway.DB, config Config) (*Handlers, error) {
 	l := &Handlers{db: db, config: config}
 	for _, folder := range config.Folders {
 		real, err := realPath(folder)
