@@ -3,6 +3,7 @@ package rdb_test
 import (
 	"context"
 	"fmt"
+	"testing/fstest"
 	"time"
 
 	"skidway/internal/rdb"
@@ -17,9 +18,10 @@ func ExampleOpen() {
 	}
 	defer func() { _ = db.Close() }()
 
-	count := rdb.NewScript("count", `return redis.call('INCRBY', KEYS[1], ARGV[1])`)
-	n, err := count.Int(ctx, db, []string{db.Prefix() + ":n"}, 3)
-	fmt.Println(db, n, err)
+	files := fstest.MapFS{"lua/count.lua": {Data: []byte("return redis.call('INCRBY', COUNTER, ARGV[1])")}}
+	count := rdb.LoadScripts("example", files, rdb.Keys{"counter"}, nil).Script("count", "count")
+	reply, err := count.Run(ctx, db, []string{db.Prefix() + ":n"}, 3)
+	fmt.Println(db, reply.Int(0), err)
 	news, err := db.Wait(ctx, time.Millisecond, rdb.Mark{Key: "example:s", ID: "0"})
 	fmt.Println(news, err)
 	// Output:

@@ -3,10 +3,16 @@ package rdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -74,5 +80,188 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := rdb.Open(ctx, redistest.URL(t), rdb.Options{}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the error is %v", err)
+	}
+}
+
+func TestServerThatDropsKeysIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	db := open(t, redistest.Start(t).URL(0), rdb.Options{})
+	for policy, fit := range map[string]bool{"noeviction": true, "volatile-lru": true, "allkeys-lru": false, "allkeys-random": false} {
+		if err := db.ConfigSet(t.Context(), "maxmemory-policy", policy).Err(); err != nil {
+			t.Fatal(err)
+		}
+		server, err := db.Check(soon(t))
+		if server.Policy != policy || server.Version == "" {
+			t.Errorf("%s: the server is %+v", policy, server)
+		}
+		var unfit *rdb.UnfitServerError
+		if fit && err != nil || !fit && (!errors.As(err, &unfit) || !strings.Contains(err.Error(), policy)) {
+			t.Errorf("%s: the error is %v", policy, err)
+		}
+	}
+}
+
+func TestServersAreCheckedByWhatTheySay(t *testing.T) {
+	t.Parallel()
+	info := func(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+	for name, c := range map[string]struct {
+		answer string
+		want   rdb.Server
+		reason string
+	}{
+		"too old":  {info("redis_version:6.2.14\r\n"), rdb.Server{Name: "redis", Version: "6.2.14"}, "6.2.14"},
+		"valkey":   {info("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\n"), rdb.Server{Name: "valkey", Version: "8.1.0"}, ""},
+		"hidden":   {"-NOPERM this user has no permissions to run the 'info' command\r\n", rdb.Server{Name: "redis"}, ""},
+		"for ever": {"-BUSY Redis is busy running a script\r\n", rdb.Server{}, "BUSY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := fake(t, func(command string) string {
+				if command == "INFO" {
+					return c.answer
+				}
+				return ""
+			})
+			server, err := open(t, url, rdb.Options{Patience: 50 * time.Millisecond}).Check(soon(t))
+			if server != c.want {
+				t.Errorf("the server is %+v, want %+v", server, c.want)
+			}
+			if (err == nil) != (c.reason == "") || err != nil && !strings.Contains(err.Error(), c.reason) {
+				t.Errorf("the error is %v, want one with %q", err, c.reason)
+			}
+		})
+	}
+}
+
+func TestEmbeddedServerPassesTheCheck(t *testing.T) {
+	t.Parallel()
+	if server, err := open(t, "embedded:", rdb.Options{}).Check(t.Context()); server.Name != "embedded" || err != nil {
+		t.Errorf("Check gave %+v and %v", server, err)
+	}
+}
+
+// freePort returns a port of loopback that nothing listened on just now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// The Cluster client repeats commands by itself where it is let.
+func TestLostAnswerOfAClusterIsNotRepeatedByTheClient(t *testing.T) {
+	t.Parallel()
+	ctx := soon(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, announced, _ := net.SplitHostPort(listener.Addr().String())
+	port := freePort(t)
+	server := redistest.Start(t, "--port", port, "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", freePort(t),
+		"--cluster-announce-ip", "127.0.0.1", "--cluster-announce-port", announced)
+	lost := through(t, listener, "tcp", "127.0.0.1:"+port)
+	direct := open(t, server.URL(0), rdb.Options{})
+	if err := direct.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	db := open(t, "redis+cluster://127.0.0.1:"+announced, rdb.Options{})
+	count := rdb.NewScript("count it", increment)
+	if n, err := count.Int(ctx, db, []string{"the-key"}); n != 1 || err != nil {
+		t.Fatalf("the count is %d, the error %v", n, err)
+	}
+	lost.lose("the-key")
+	_, err = count.Int(ctx, db, []string{"the-key"})
+	var unknown *rdb.OutcomeUnknownError
+	if !errors.As(err, &unknown) || lost.requests() != 1 {
+		t.Errorf("sent %d times, the error is %v, want an OutcomeUnknownError", lost.requests(), err)
+	}
+	lost.lose("the-key")
+	n, err := rdb.NewIdempotentScript("count", increment).Int(ctx, db, []string{"the-key"})
+	if n != 4 || err != nil {
+		t.Errorf("the count is %d (%v), want 4: one lost, one lost and repeated", n, err)
+	}
+}
+
+func TestEmbeddedServerIsClosedToOthers(t *testing.T) {
+	t.Parallel()
+	db := open(t, "embedded:", rdb.Options{})
+	if !db.Embedded() || db.String() != "embedded:" || db.Prefix() != rdb.DefaultPrefix {
+		t.Errorf("embedded %v, name %s, prefix %s", db.Embedded(), db, db.Prefix())
+	}
+	addr := db.UniversalClient.(*redis.Client).Options().Addr
+	stranger := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	defer func() { _ = stranger.Close() }()
+	if err := stranger.Get(t.Context(), "k").Err(); !redis.HasErrorPrefix(err, "NOAUTH") {
+		t.Errorf("a stranger's command ends with %v, want NOAUTH", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := stranger.Ping(t.Context()).Err(); err == nil || redis.HasErrorPrefix(err, "NOAUTH") {
+		t.Errorf("the server still answers after Close: %v", err)
+	}
+}
+
+func TestKeysOfEmbeddedServerExpireByThemselves(t *testing.T) {
+	t.Parallel()
+	ctx := soon(t)
+	db := open(t, "embedded:", rdb.Options{})
+	if err := db.Set(ctx, "k", "v", 30*time.Millisecond).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		n, err := db.Exists(ctx, "k").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+	}
+}
+
+func TestTwoEmbeddedServersShareNothing(t *testing.T) {
+	t.Parallel()
+	one, other := open(t, "embedded:", rdb.Options{}), open(t, "embedded:", rdb.Options{})
+	if err := one.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := other.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("the other one holds %d keys", n)
+	}
+}
+
+func TestTimeOfEmbeddedServerCanBeSet(t *testing.T) {
+	t.Parallel()
+	db := open(t, "embedded:", rdb.Options{})
+	if err := db.Set(t.Context(), "k", "v", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(2 * time.Hour).Truncate(time.Microsecond)
+	if err := db.SetEmbeddedTime(later); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := db.Time(t.Context()).Result(); !now.Equal(later) || err != nil {
+		t.Errorf("the server's time is %s (%v), want %s", now, err, later)
+	}
+	if n, err := db.Exists(t.Context(), "k").Result(); n != 0 || err != nil {
+		t.Errorf("a key that had an hour is still there after two (%v)", err)
+	}
+	const script = `return redis.call('TIME')[1]`
+	if seconds, err := db.Eval(t.Context(), script, nil).Int64(); seconds != later.Unix() || err != nil {
+		t.Errorf("a script reads %d (%v), want %d", seconds, err, later.Unix())
+	}
+}
+
+func TestTimeOfOtherServersCanNotBeSet(t *testing.T) {
+	t.Parallel()
+	db := open(t, redistest.URL(t), rdb.Options{})
+	if err := db.SetEmbeddedTime(time.Now()); err == nil {
+		t.Error("no error")
 	}
 }

@@ -17,19 +17,6 @@ type Script struct {
 	lua        func() *redis.Script
 }
 
-// NewScript is [Scripts.Script] for a text that is complete.
-func NewScript(op, source string) *Script {
-	lua := redis.NewScript(source)
-	return &Script{op: op, lua: func() *redis.Script { return lua }}
-}
-
-// NewIdempotentScript is [Scripts.Idempotent] for a text that is complete.
-func NewIdempotentScript(op, source string) *Script {
-	script := NewScript(op, source)
-	script.idempotent = true
-	return script
-}
-
 // Run runs the script by its hash, sending its text only to a server that has
 // not seen it. It follows the package's retry rule. All keys must lie on one
 // slot. A word that means an error becomes that error.
@@ -66,45 +53,6 @@ func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*r
 	return nil, fmt.Errorf("%s: %w", s.op, err)
 }
 
-// Int runs a script that answers one number.
-func (s *Script) Int(ctx context.Context, db *DB, keys []string, args ...any) (int64, error) {
-	answer, err := s.Do(ctx, db, keys, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := answer.Int64()
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", s.op, err)
-	}
-	return n, nil
-}
-
-// Strings runs a script that answers a list of strings and numbers, and gives
-// them all as strings.
-func (s *Script) Strings(ctx context.Context, db *DB, keys []string, args ...any) ([]string, error) {
-	answer, err := s.Do(ctx, db, keys, args...)
-	if err != nil {
-		return nil, err
-	}
-	values, err := answer.Slice()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.op, err)
-	}
-	texts := make([]string, len(values))
-	for i, value := range values {
-		switch value := value.(type) {
-		case string:
-			texts[i] = value
-		case int64:
-			texts[i] = fmt.Sprint(value)
-		case nil:
-		default:
-			return nil, fmt.Errorf("%s: unexpected %T in the answer", s.op, value)
-		}
-	}
-	return texts, nil
-}
-
 // A Call has the keys and arguments of one run of a script.
 type Call struct {
 	Keys []string // all on one slot
@@ -119,40 +67,22 @@ type Result struct {
 
 // RunAll runs an idempotent script once for each call, all of them in one round
 // trip (on a Cluster, one for each node), and returns their results in order. It
-// is for a few hundred calls: the replies are all held at once.
+// is for a few hundred calls: all replies are in memory at once.
 func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]Result, error) {
-	answers, err := s.DoAll(ctx, db, calls)
-	if err != nil {
-		return nil, err
-	}
-	results := make([]Result, len(answers))
-	for i, answer := range answers {
-		if err := answer.Err(); err != nil && !errors.Is(err, redis.Nil) {
-			results[i] = Result{Reply{Op: s.op}, fmt.Errorf("%s: %w", s.op, err)}
-			continue
-		}
-		results[i].Reply, results[i].Err = s.reply(answer.Val())
-	}
-	return results, nil
-}
-
-// DoAll is RunAll without parsing the replies: each may have an error of its own
-// call.
-func (s *Script) DoAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd, error) {
-	answers := make([]*redis.Cmd, len(calls))
-	left := make([]int, len(calls)) // calls without an answer yet
+	replies := make([]*redis.Cmd, len(calls))
+	left := make([]int, len(calls)) // calls without a reply yet
 	for i := range left {
 		left[i] = i
 	}
 	send := func(one func(redis.Pipeliner, Call) *redis.Cmd) (err error) {
-		_, _ = db.Pipelined(ctx, func(p redis.Pipeliner) error { // the answers tell
+		_, _ = db.Pipelined(ctx, func(p redis.Pipeliner) error { // each reply has its error
 			for _, i := range left {
-				answers[i] = one(p, calls[i])
+				replies[i] = one(p, calls[i])
 			}
 			return nil
 		})
 		left = slices.DeleteFunc(left, func(i int) bool {
-			failed := answers[i].Err()
+			failed := replies[i].Err()
 			if failed == nil || isAnswer(failed) && !refused(failed) && !unknownScript(failed) {
 				return true
 			}
@@ -171,7 +101,15 @@ func (s *Script) DoAll(ctx context.Context, db *DB, calls []Call) ([]*redis.Cmd,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.op, err)
 	}
-	return answers, nil
+	results := make([]Result, len(replies))
+	for i, reply := range replies {
+		if err := reply.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			results[i] = Result{Reply{Op: s.op}, fmt.Errorf("%s: %w", s.op, err)}
+			continue
+		}
+		results[i].Reply, results[i].Err = s.reply(reply.Val())
+	}
+	return results, nil
 }
 
 func unknownScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }

@@ -20,11 +20,11 @@ func TestScriptsRunOnEveryBackend(t *testing.T) {
 		ctx := soon(t)
 		n, err := rdb.NewScript("count", increment).Int(ctx, db, []string{"k"})
 		if err != nil || n != 1 {
-			t.Errorf("Int gave %d and %v", n, err)
+			t.Errorf("Int returned %d and %v", n, err)
 		}
-		texts, err := rdb.NewIdempotentScript("list", `return {'a', 2, false, ARGV[1]}`).Strings(ctx, db, []string{"k"}, "x")
-		if want := []string{"a", "2", "", "x"}; err != nil || !slices.Equal(texts, want) {
-			t.Errorf("Strings gave %q and %v, want %q", texts, err, want)
+		list, err := rdb.NewIdempotentScript("list", `return {'a', 2, false, ARGV[1]}`).Run(ctx, db, []string{"k"}, "x")
+		if want := []string{"a", "2", "", "x"}; err != nil || !slices.Equal(list.Texts(), want) {
+			t.Errorf("the list is %q and %v, want %q", list.Texts(), err, want)
 		}
 		reply, err := rdb.NewScript("nothing", `return false`).Run(ctx, db, []string{"k"})
 		if err != nil || reply.Len() != 0 {

@@ -99,8 +99,8 @@ func TestAllBackendsAreDifferentAndWork(t *testing.T) {
 		if name := t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]; clustered != (name == "cluster") || db.Embedded() != (name == "embedded") {
 			t.Errorf("the run %q has %v", name, db)
 		}
-		script := rdb.NewScript("count", "return redis.call('INCR', KEYS[1])")
-		if n, err := script.Int(t.Context(), db, []string{db.Prefix() + ":{q}:n"}); n != 1 || err != nil {
+		n, err := db.Eval(t.Context(), "return redis.call('INCR', KEYS[1])", []string{db.Prefix() + ":{q}:n"}).Int()
+		if n != 1 || err != nil {
 			t.Errorf("the count is %d, the error %v", n, err)
 		}
 	})

@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
@@ -180,4 +185,156 @@ func readInOrder(ctx context.Context, g *group.Client, member string, last uint6
 		}
 	}
 	return nil
+}
+
+func annsList(db *rdb.DB) string { return db.Prefix() + ":member:{ann}:chats" }
+
+// enlist writes an entry into ann's list as if it had been done some time ago,
+// by the clock of Redis.
+func enlist(t *testing.T, db *rdb.DB, id string, ago time.Duration) {
+	t.Helper()
+	now, err := db.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := redis.Z{Score: float64(now.Add(-ago).UnixMilli()), Member: id}
+	if err := db.ZAdd(t.Context(), annsList(db), entry).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func listed(t *testing.T, db *rdb.DB) []string {
+	t.Helper()
+	return db.ZRange(t.Context(), annsList(db), 0, -1).Val()
+}
+
+func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := group.NewClient(db)
+		create(t, g, "mine", group.People, "ann")
+		create(t, g, "theirs", group.People, "bob")
+		enlist(t, db, "mine", time.Hour)
+		enlist(t, db, "theirs", 61*time.Second)
+		enlist(t, db, "gone", 61*time.Second)
+		enlist(t, db, "being joined", 58*time.Second)
+		if _, err := g.PendingAll(t.Context(), "ann", 0); err != nil {
+			t.Fatal(err)
+		}
+		got := listed(t, db)
+		slices.Sort(got)
+		chattest.WantStrings(t, got, "being joined", "mine")
+	})
+}
+
+func TestJoinBringsBackAForgottenEntry(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := group.NewClient(db)
+		create(t, g, "c", group.People, "ann")
+		if err := db.Del(t.Context(), annsList(db)).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Join(t.Context(), "c", "ann", group.FromNow); err != nil {
+			t.Fatal(err)
+		}
+		chattest.WantStrings(t, listed(t, db), "c")
+	})
+}
+
+func TestLeaveForgetsAnOldEntry(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := group.NewClient(db)
+		create(t, g, "new", group.People, "ann")
+		create(t, g, "old", group.People, "ann")
+		enlist(t, db, "old", 2*time.Minute)
+		for _, id := range []string{"new", "old"} {
+			if err := g.Leave(t.Context(), id, "ann"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// "new" stays for a minute: somebody may be about to join it again.
+		chattest.WantStrings(t, listed(t, db), "new")
+	})
+}
+
+func TestLongListIsReadWhole(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	g := group.NewClient(db)
+	const chats = 1100 // more than two pages
+	for i := range chats {
+		create(t, g, strconv.Itoa(i), group.Channel, "ann")
+		send(t, g, strconv.Itoa(i), "bob", "x", 1)
+	}
+	batches, err := g.PendingAll(t.Context(), "ann", 0)
+	if err != nil || len(batches) != chats {
+		t.Fatalf("got %d chats, %v", len(batches), err)
+	}
+}
+
+func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := group.NewClient(db)
+		create(t, g, "a", group.People, "ann", "bob")
+		create(t, g, "b", group.Channel, "ann")
+		create(t, g, "bobs", group.People, "bob")
+		create(t, g, "newer", group.Channel, "ann")
+		setLimits(t, g, "b", group.Limits{Messages: 2})
+		for i := range uint64(3) {
+			send(t, g, "a", "bob", "x", i+1)
+			send(t, g, "b", "bob", "x", i+1)
+		}
+		ack(t, g, "a", "ann", 1, 1)
+		if err := db.HSet(t.Context(), db.Prefix()+":chat:{newer}", "v", "2").Err(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := g.Unread(t.Context(), "ann")
+		if err != nil || len(got) != 3 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		if want := (group.Membership{Chat: "a", Kind: group.People, Last: 3, Unread: 2}); got[0] != want {
+			t.Errorf("got %+v, want %+v", got[0], want)
+		}
+		if want := (group.Membership{Chat: "b", Kind: group.Channel, Last: 3, Unread: 2, Missed: 1}); got[1] != want {
+			t.Errorf("got %+v, want %+v", got[1], want)
+		}
+		var format *chat.FormatError
+		if !errors.As(got[2].Err, &format) || got[2].Chat != "newer" {
+			t.Errorf("got %+v", got[2])
+		}
+	})
+}
+
+func TestUnreadTakesOneRoundTripForAHundredChats(t *testing.T) {
+	t.Parallel()
+	p, db := chattest.OpenLossy(t)
+	g := group.NewClient(db)
+	for i := range 150 {
+		create(t, g, fmt.Sprint(i), group.People, "ann")
+	}
+	before := p.Commands()
+	got, err := g.Unread(t.Context(), "ann")
+	if err != nil || len(got) != 150 {
+		t.Fatalf("got %d chats, %v", len(got), err)
+	}
+	if sent := p.Commands() - before; sent > 152+2 { // the list, each chat, and what teaches the scripts
+		t.Errorf("it took %d commands", sent)
+	}
+}
+
+func TestDroppedMemberHoldsNothingBack(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		g := group.NewClient(db)
+		create(t, g, "c", group.People, "ann", "gone")
+		send(t, g, "c", "ann", "x", 1)
+		if err := g.Drop(t.Context(), "c", "gone"); err != nil {
+			t.Fatal(err)
+		}
+		if got := info(t, g, "c"); got.Kept != 0 || got.Members != 1 {
+			t.Errorf("got %+v", got)
+		}
+		if err := g.Drop(t.Context(), "c", "ann"); err != nil {
+			t.Fatal(err)
+		}
+		wantNothingLeft(t, db, "c")
+	})
 }

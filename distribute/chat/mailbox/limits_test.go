@@ -1,10 +1,13 @@
 package mailbox_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
@@ -158,4 +161,216 @@ func TestMailboxWithoutIdleTimeStays(t *testing.T) {
 			t.Fatalf("it lives for %v", ttl)
 		}
 	})
+}
+
+func TestMailboxWhoseLogWasTrimmedByHandWaitsAndTakesAgain(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		m := mailbox.NewClient(db)
+		if err := m.SetLimits(t.Context(), "b", mailbox.Limits{Bytes: chat.MaxBody}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Send(t.Context(), "b", "ann", chat.Text(strings.Repeat("x", chat.MaxBody))); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.XTrimMaxLen(t.Context(), db.Prefix()+":mail:{b}:log", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := m.Wait(ctx, "b", 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait found what is not there: %v", err)
+		}
+		messages, err := m.Read(t.Context(), "b", 0, 0)
+		if err != nil || len(messages) != 0 {
+			t.Errorf("got %v, %v", messages, err)
+		}
+		if _, err := m.Send(t.Context(), "b", "ann", chat.Text("x")); err != nil {
+			t.Errorf("the empty box is full: %v", err)
+		}
+	})
+}
+
+func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		m := mailbox.NewClient(db)
+		for _, body := range []string{"small", strings.Repeat("x", 20_000)} {
+			if _, err := m.Send(t.Context(), "b", "ann", chat.Text(body)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.XDel(t.Context(), db.Prefix()+":mail:{b}:log", "2-0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := m.Wait(ctx, "b", 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait found what is not there: %v", err)
+		}
+	})
+}
+
+func TestLostAnswerOfAMailIsTold(t *testing.T) {
+	t.Parallel()
+	p, db := chattest.OpenLossy(t)
+	m := mailbox.NewClient(db)
+	mail(t, m, "bob", "1", 1)
+	p.DropReply(1)
+	var unknown *rdb.OutcomeUnknownError
+	if _, err := m.Send(t.Context(), "bob", "ann", chat.Text("2")); !errors.As(err, &unknown) {
+		t.Fatalf("got error %v", err)
+	}
+	chattest.WantStrings(t, unread(t, m, "bob"), "1", "2")
+}
+
+func TestTakeWithALostAnswerGivesWhatMayBeGone(t *testing.T) {
+	t.Parallel()
+	p, db := chattest.OpenLossy(t)
+	m := mailbox.NewClient(db)
+	mails(t, m, "bob", 3)
+	if _, err := m.Take(t.Context(), "bob", 1); err != nil { // the scripts are known from now on
+		t.Fatal(err)
+	}
+	p.DropReply(3) // visit, read, take
+	messages, err := m.Take(t.Context(), "bob", 0)
+	var unknown *rdb.OutcomeUnknownError
+	if !errors.As(err, &unknown) {
+		t.Fatalf("got error %v", err)
+	}
+	chattest.WantStrings(t, chattest.Bodies(messages), "2", "3")
+	chattest.WantStrings(t, unread(t, m, "bob"))
+}
+
+func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
+	t.Parallel()
+	p, db := chattest.OpenLossy(t)
+	m := mailbox.NewClient(db)
+	ctx := t.Context()
+	for nth := range 4 { // 0 loses none, and makes the scripts known
+		mails(t, m, "bob", 5)
+		for _, step := range []struct {
+			name string
+			call func() error
+			want string
+		}{
+			{"limit", func() error { return m.SetLimits(ctx, "bob", mailbox.Limits{Messages: 4, Full: mailbox.DropOldest}) }, "2 3 4 5"},
+			{"read", func() error { return chattest.ErrorOf(m.Read(ctx, "bob", 0, 0)) }, "2 3 4 5"},
+			{"newest", func() error { return chattest.ErrorOf(m.Newest(ctx, "bob", 2)) }, "2 3 4 5"},
+			{"read one", func() error { return chattest.ErrorOf(m.ReadOne(ctx, "bob", 3)) }, "2 3 4 5"},
+			{"ack", func() error { return chattest.ErrorOf(m.Ack(ctx, "bob", 3)) }, "2 4 5"},
+			{"keep", func() error { return m.Keep(ctx, "bob", 1) }, "5"},
+			{"wait", func() error { return m.Wait(ctx, "bob", 0) }, "5"},
+			{"status", func() error { return chattest.ErrorOf(m.Status(ctx, "bob", 3)) }, "5"},
+			{"info", func() error { return chattest.ErrorOf(m.Info(ctx, "bob")) }, "5"},
+			{"delete", func() error { return m.Delete(ctx, "bob") }, ""},
+		} {
+			p.DropReply(nth)
+			if err := step.call(); err != nil {
+				t.Errorf("%s without answer %d: %v", step.name, nth, err)
+			}
+			p.DropReply(0)
+			if got := strings.Join(unread(t, m, "bob"), " "); got != step.want {
+				t.Errorf("after %s without answer %d: unread %q, want %q", step.name, nth, got, step.want)
+			}
+		}
+	}
+}
+
+func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		m := mailbox.NewClient(db)
+		mail(t, m, "bob", "1", 1)
+		for _, entry := range []redis.XAddArgs{
+			{ID: "2-7", Values: []string{"sender", "ann", "body", "x", "time", "1"}},
+			{ID: "3-0", Values: []string{"foreign", "field"}},
+			{ID: "4-0", Values: []string{"sender", "a\nb", "body", "x", "time", "1"}},
+			{ID: "1763700000000-3", Values: []string{"a", "b"}},
+		} {
+			entry.Stream = db.Prefix() + ":mail:{bob}:log"
+			if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mail(t, m, "bob", "after", 1763700000001)
+		messages, err := m.Read(t.Context(), "bob", 0, 0)
+		if err != nil || len(messages) != 6 {
+			t.Fatalf("got %+v, %v", messages, err)
+		}
+		ids := []uint64{}
+		for i, message := range messages {
+			ids = append(ids, message.ID)
+			var corrupt *chat.CorruptError
+			if damaged := i > 0 && i < 5; errors.As(message.Err, &corrupt) != damaged {
+				t.Errorf("message %d: %+v", i, message)
+			}
+		}
+		acked(t, m, "bob", 5, ids[:5]...)
+		chattest.WantStrings(t, unread(t, m, "bob"), "after")
+	})
+}
+
+func TestDamagedMailIsDroppedLikeAnyOther(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		m := mailbox.NewClient(db)
+		mail(t, m, "bob", strings.Repeat("x", 5000), 1)
+		log := db.Prefix() + ":mail:{bob}:log"
+		for _, err := range []error{
+			db.XDel(t.Context(), log, "1-0").Err(), // behind the back of the list of big ones
+			db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, ID: "2-7", Values: []string{"a", "b"}}).Err(),
+			db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, ID: "18446744073709551615-3", Values: []string{"a", "b"}}).Err(),
+			db.ZAdd(t.Context(), db.Prefix()+":mail:{bob}:big", redis.Z{Score: -5, Member: "x"}, redis.Z{Score: 0, Member: "7-100"}).Err(),
+			m.Keep(t.Context(), "bob", 0),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := boxInfo(t, m, "bob"); got.Unread != 0 || got.Bytes != 0 {
+			t.Fatalf("got %+v", got)
+		}
+	})
+}
+
+func TestMailboxOfAnotherFormatIsRefused(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		m, ctx, key := mailbox.NewClient(db), t.Context(), db.Prefix()+":mail:{bob}"
+		set := func(field, value string) {
+			if err := db.HSet(ctx, key, field, value).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mail(t, m, "bob", "1", 1)
+		set("messages", "many") // not worth a refusal: the default holds
+		set("held", "-1")
+		if got := boxInfo(t, m, "bob"); got.Limits.Messages != mailbox.DefaultMessages || got.Bytes != 1024 {
+			t.Errorf("got %+v", got)
+		}
+		set("last", "many")
+		var corrupt *chat.CorruptError
+		if _, err := m.Send(ctx, "bob", "ann", chat.Text("x")); !errors.As(err, &corrupt) {
+			t.Errorf("got %v", err)
+		}
+		set("v", "2")
+		var format *chat.FormatError
+		for name, err := range map[string]error{"read": chattest.ErrorOf(m.Read(ctx, "bob", 0, 0)), "delete": m.Delete(ctx, "bob")} {
+			if !errors.As(err, &format) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+	})
+}
+
+func TestFullRedisCanBeReadEmpty(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, redistest.Start(t).URL(0))
+	m, ctx := mailbox.NewClient(db), t.Context()
+	for id := range uint64(3) {
+		mail(t, m, "bob", strings.Repeat("x", 100_000), id+1)
+	}
+	if err := db.ConfigSet(ctx, "maxmemory", "1mb").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if messages, err := m.Read(ctx, "bob", 0, 0); err != nil || len(messages) != 3 {
+		t.Errorf("read %d messages, %v", len(messages), err)
+	}
+	acked(t, m, "bob", 3, 1, 2, 3)
 }

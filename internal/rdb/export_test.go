@@ -1,0 +1,34 @@
+package rdb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// NewScript is [Scripts.Script] for a complete text.
+func NewScript(op, source string) *Script {
+	lua := redis.NewScript(source)
+	return &Script{op: op, lua: func() *redis.Script { return lua }}
+}
+
+// NewIdempotentScript is [Scripts.Idempotent] for a complete text.
+func NewIdempotentScript(op, source string) *Script {
+	script := NewScript(op, source)
+	script.idempotent = true
+	return script
+}
+
+// Int runs a script that returns one number.
+func (s *Script) Int(ctx context.Context, db *DB, keys []string, args ...any) (int64, error) {
+	answer, err := s.Do(ctx, db, keys, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := answer.Int64()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", s.op, err)
+	}
+	return n, nil
+}
