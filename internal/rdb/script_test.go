@@ -152,15 +152,23 @@ func TestLostAnswerOfOtherScriptIsAnUnknownOutcome(t *testing.T) {
 
 func TestLostAnswerIsAnUnknownOutcomeAlsoWhenTheContextEnded(t *testing.T) {
 	t.Parallel()
-	db, lost := lossy(t)
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db := open(t, proxy.URL, rdb.Options{})
 	count := rdb.NewScript("count it", increment)
 	if _, err := count.Int(soon(t), db, []string{"the-key"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	db.AddHook(after(func(redis.Cmder) { cancel() }))
-	lost.lose("the-key")
-	_, err := count.Int(ctx, db, []string{"the-key"})
+	held := proxy.HoldReply("evalsha", "")
+	failed := make(chan error, 1)
+	go func() {
+		_, err := count.Int(ctx, db, []string{"the-key"})
+		failed <- err
+	}()
+	<-held.Held()
+	cancel()
+	held.Drop()
+	err := <-failed
 	var unknown *rdb.OutcomeUnknownError
 	if !errors.As(err, &unknown) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("the error is %v, want an OutcomeUnknownError that holds the context's", err)
@@ -197,14 +205,16 @@ func TestScriptThatWasCertainlyNotRunIsTriedAgain(t *testing.T) {
 	t.Run("server is a replica", func(t *testing.T) {
 		t.Parallel()
 		server := redistest.Start(t, "--replicaof", "127.0.0.1 1")
-		db, other := open(t, server.URL(0), rdb.Options{}), open(t, server.URL(0), rdb.Options{})
-		db.AddHook(after(func(cmd redis.Cmder) {
-			if redis.HasErrorPrefix(cmd.Err(), "READONLY") {
-				if err := other.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-					t.Error(err)
-				}
+		proxy := redistest.StartProxy(t, server.URL(0))
+		db, other := open(t, proxy.URL, rdb.Options{}), open(t, server.URL(0), rdb.Options{})
+		refused := proxy.HoldReply("eval", "READONLY")
+		go func() {
+			<-refused.Held()
+			if err := other.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
+				t.Error(err)
 			}
-		}))
+			refused.Release()
+		}()
 		if n, err := rdb.NewScript("count", increment).Int(soon(t), db, []string{"k"}); n != 1 || err != nil {
 			t.Fatalf("the count is %d, the error %v", n, err)
 		}
