@@ -105,7 +105,7 @@ func TestLineLongerThanAllowedIsUnparsableAndTheOthersAreCounted(t *testing.T) {
 	})
 }
 
-func TestUnreadableFilesAreToldAndTheOthersAreShipped(t *testing.T) {
+func TestUnreadableFilesAreReportedAndTheOthersAreShipped(t *testing.T) {
 	t.Parallel()
 	channel, folder := open(t, redistest.DB(t)), t.TempDir()
 	stub := write(t, folder, "stub.gz", content(1, 10))
@@ -136,7 +136,7 @@ func TestUnreadableFilesAreToldAndTheOthersAreShipped(t *testing.T) {
 	}
 }
 
-func TestMalformedAnnouncementIsToldAndSkipped(t *testing.T) {
+func TestMalformedAnnouncementIsReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	ctx, db := context.Background(), redistest.DB(t)
 	channel, folder := open(t, db), t.TempDir()

@@ -34,7 +34,7 @@ func counted(cells map[cellName]int64) map[cellName]int64 {
 	return cells
 }
 
-func TestLastLineTakenBackLeavesNothing(t *testing.T) {
+func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 	t.Parallel()
 	name := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return strings.ReplaceAll(string(b), "\t", "") })
 	cell := rapid.Custom(func(t *rapid.T) Cell {

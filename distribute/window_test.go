@@ -105,7 +105,7 @@ func (l listener) await(t testing.TB, text string) {
 	}
 }
 
-func TestShipWithoutSubscriberWaitsAndSaysSo(t *testing.T) {
+func TestShipWithoutSubscriberWaitsAndReportsIt(t *testing.T) {
 	t.Parallel()
 	ctx, channel, folder := context.Background(), open(t, redistest.DB(t)), t.TempDir()
 	if err := channel.SetWindow(ctx, 6*mib); err != nil {

@@ -123,7 +123,7 @@ func TestIllFormedCodeIsUnknown(t *testing.T) {
 	}
 }
 
-func TestBuildIsPrintableWhateverTheFileSays(t *testing.T) {
+func TestBuildIsPrintableForEveryFile(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name         string

@@ -57,7 +57,7 @@ func TestEveryNetworkOfMaxMindFileAnswersAsGeoip2Does(t *testing.T) {
 	}
 }
 
-func TestOpenTellsTheSchemaByTypeOrRecords(t *testing.T) {
+func TestOpenFindsTheSchemaByTypeOrRecords(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string

@@ -63,7 +63,7 @@ func isCorrupt(err error) bool {
 // packers make one compressed piece; a file may have several.
 var packers = map[Codec]func(rapid.TB, []byte) []byte{Gzip: member, Zstd: frame}
 
-func TestCodecIsToldByTheFirstBytes(t *testing.T) {
+func TestCodecIsDetectedByTheFirstBytes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string

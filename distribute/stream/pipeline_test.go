@@ -48,7 +48,7 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestPipelineStopsItsProducerWhenNobodyWantsMore(t *testing.T) {
+func TestPipelineStopsItsProducerWhenTheWriterFails(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan struct{})
 	err := Pipeline(&fullWriter{room: chunkSize}, func(w io.Writer) error {

@@ -50,7 +50,7 @@ func TestProcessPrintsItsLinesAndEndsWell(t *testing.T) {
 	}
 }
 
-func TestFailedAndKilledProcessesAreToldApart(t *testing.T) {
+func TestFailedAndKilledProcessesAreDistinguished(t *testing.T) {
 	t.Parallel()
 	failed, killed := processtest.Start(t, processtest.Command(t, "fail")), processtest.Start(t, processtest.Command(t, "wait"))
 	killed.Await("second line")

@@ -11,7 +11,7 @@ import (
 	"skidway/internal/redistest"
 )
 
-func TestRetryGivesUpWhenPatienceIsUsedUp(t *testing.T) {
+func TestRetryEndsWhenPatienceIsUsedUp(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	db := open(t, server.URL(0), rdb.Options{Patience: 200 * time.Millisecond})

@@ -39,7 +39,7 @@ var replyTable = map[string]string{
 	"attributes in lists": "*2\r\n|1\r\n+ttl\r\n:1\r\n:7\r\n:8\r\n",
 }
 
-func TestRepliesOfAllKindsAreToldApart(t *testing.T) {
+func TestRepliesOfAllKindsAreDistinguished(t *testing.T) {
 	t.Parallel()
 	for name, message := range replyTable {
 		t.Run(name, func(t *testing.T) {

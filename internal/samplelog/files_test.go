@@ -49,7 +49,7 @@ func TestFilesTogetherAreTheLines(t *testing.T) {
 	}
 }
 
-func TestOneFileIsCompressedAsItsNameSays(t *testing.T) {
+func TestFileIsCompressedByItsName(t *testing.T) {
 	t.Parallel()
 	o := samplelog.Options{Lines: 20_000}
 	want := strings.Join(lines(t, o), "")

@@ -95,7 +95,7 @@ func wantPage(t testing.TB, page conversation.Page, unread, total uint64, texts 
 	}
 }
 
-func TestReadGivesWhatIsUnreadOnceWithItsNumberAndTheTotal(t *testing.T) {
+func TestReadReturnsUnreadMessagesOnceWithTheirNumberAndTheTotal(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		k := talking(t, db, conversation.Config{})
 		k.send("ann", "one")
@@ -293,7 +293,7 @@ func TestOldMessagesAreDroppedOnlyWhenBothHaveReadThem(t *testing.T) {
 	})
 }
 
-func TestFullConversationSaysWhoHasToRead(t *testing.T) {
+func TestErrorOfAFullConversationNamesThePersonThatHasToRead(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		k, ctx := talking(t, db, conversation.Config{Keep: 2, MaxUnread: 3}), t.Context()
 		refused := func(who string) {

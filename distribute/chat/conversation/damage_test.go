@@ -226,7 +226,7 @@ func lossyTalk(t *testing.T, config conversation.Config) (*redistest.Proxy, talk
 	return p, lossy, sure
 }
 
-func TestLostAnswerOfASendInAConversationIsTold(t *testing.T) {
+func TestLostReplyOfASendInAConversationIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, lossy, sure := lossyTalk(t, conversation.Config{})
 	p.DropReply(1)
@@ -237,7 +237,7 @@ func TestLostAnswerOfASendInAConversationIsTold(t *testing.T) {
 	wantPage(t, sure.read("bob", 0), 1, 2, "two")
 }
 
-func TestReadWhoseAnswerWasLostGivesTheSameMessages(t *testing.T) {
+func TestReadWhoseReplyWasLostReturnsTheSameMessages(t *testing.T) {
 	t.Parallel()
 	p, lossy, sure := lossyTalk(t, conversation.Config{})
 	sure.send("ann", "one", "two", "three")

@@ -193,7 +193,7 @@ func TestChatOfTheWrongTypeCanBeDeleted(t *testing.T) {
 	})
 }
 
-func TestSenderIsToldOfForeignEntries(t *testing.T) {
+func TestSendReportsForeignEntries(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := group.NewClient(db)
 		create(t, g, "c", group.Channel, "ann")
@@ -209,7 +209,7 @@ func TestSenderIsToldOfForeignEntries(t *testing.T) {
 	})
 }
 
-func TestLostAnswerOfSendIsTold(t *testing.T) {
+func TestLostReplyOfSendIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
 	g := group.NewClient(db)

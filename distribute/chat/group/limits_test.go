@@ -52,7 +52,7 @@ func member(t testing.TB, g *group.Client, id, name string) group.Member {
 	return group.Member{}
 }
 
-func TestMemberSeesAJumpWhereLimitsDroppedAndIsToldHowFar(t *testing.T) {
+func TestMemberSeesAJumpWhereLimitsDroppedAndItsLength(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		g := group.NewClient(db)
 		limits := group.Limits{Messages: 10}
@@ -247,7 +247,7 @@ func TestMemberAwayForTooLongIsDropped(t *testing.T) {
 	})
 }
 
-func TestWhoReadsIsHere(t *testing.T) {
+func TestReadIsAVisit(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		g, ctx := group.NewClient(db), t.Context()
 		create(t, g, "c", group.People, "ann", "bob")

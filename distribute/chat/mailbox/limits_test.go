@@ -16,7 +16,7 @@ import (
 	"skidway/internal/redistest"
 )
 
-func TestFullMailboxRefusesAndTellsWhy(t *testing.T) {
+func TestFullMailboxRefusesWithAReason(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		m := mailbox.NewClient(db)
 		limit(t, m, "bob", mailbox.Limits{Messages: 2})
@@ -209,7 +209,7 @@ func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 	})
 }
 
-func TestLostAnswerOfAMailIsTold(t *testing.T) {
+func TestLostReplyOfAMailIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
 	m := mailbox.NewClient(db)
@@ -222,7 +222,7 @@ func TestLostAnswerOfAMailIsTold(t *testing.T) {
 	chattest.WantStrings(t, unread(t, m, "bob"), "1", "2")
 }
 
-func TestTakeWithALostAnswerGivesWhatMayBeGone(t *testing.T) {
+func TestTakeWithALostReplyReturnsWhatMayBeRemoved(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
 	m := mailbox.NewClient(db)

@@ -172,7 +172,7 @@ func TestNewestComeInOrderHoweverBig(t *testing.T) {
 	})
 }
 
-func TestTakeRemovesWhatItGives(t *testing.T) {
+func TestTakeRemovesWhatItReturns(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		m := mailbox.NewClient(db)
 		mails(t, m, "bob", 5)
@@ -188,7 +188,7 @@ func TestTakeRemovesWhatItGives(t *testing.T) {
 	})
 }
 
-func TestInfoTellsHowFarBehindTheReceiverIs(t *testing.T) {
+func TestInfoHasTheBacklogOfTheReceiver(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		m := mailbox.NewClient(db)
 		if got := boxInfo(t, m, "bob"); got.Unread+got.Last+got.Oldest != 0 || !got.Seen.IsZero() {

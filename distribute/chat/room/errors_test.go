@@ -58,7 +58,7 @@ func TestRefusalsOfARoomAreTyped(t *testing.T) {
 	})
 }
 
-func TestWithoutAnOwnerEverybodyInsideMayDoAsOne(t *testing.T) {
+func TestWithoutAnOwnerAllPeopleInsideMayActAsOne(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		ctx := t.Context()
 		r, people := openRoom(t, db, room.CreateOptions{}, "ann", "bob")
@@ -236,7 +236,7 @@ func TestRoomForAnyNumberOfPeopleCanBeEntered(t *testing.T) {
 	})
 }
 
-func TestLostAnswerOfSendToARoomIsTold(t *testing.T) {
+func TestLostReplyOfSendToARoomIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
 	r, people := openRoom(t, redistest.Open(t, proxy.URL), room.CreateOptions{}, "ann")

@@ -96,7 +96,7 @@ func everything(ctx context.Context, r *room.Client, pass room.Credential) map[s
 	return errs
 }
 
-func TestNewPasswordLetsOutAllButWhoSetIt(t *testing.T) {
+func TestNewPasswordRemovesAllPeopleButTheCaller(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		r, people := openRoom(t, db, room.CreateOptions{}, "ann", "bob")
 		ann, err := r.Set(t.Context(), people[0], room.Change{Password: chattest.Ptr("new")})

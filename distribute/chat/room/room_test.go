@@ -77,7 +77,7 @@ func texts(n room.Page) []string {
 // operator is the pass of nobody to a room without password.
 var operator = room.Credential{Room: "r"}
 
-func TestWhoIsInTheRoomReadsWhatWasSaidThere(t *testing.T) {
+func TestPeopleInsideReadTheMessages(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		r, people := openRoom(t, db, room.CreateOptions{Max: 7, Owner: "ann"}, "ann")
 		ann, bob := people[0], enter(t, r, room.EnterOptions{ID: "bob", Nick: "Bobby"})
@@ -173,7 +173,7 @@ func TestRoomKeepsTheNewestOnly(t *testing.T) {
 	})
 }
 
-func TestMessageTakenBackIsGoneAndItsReadersAreTold(t *testing.T) {
+func TestRetractedMessageIsGoneAndItsReadersFindTheRetraction(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		r, people := openRoom(t, db, room.CreateOptions{Owner: "own"}, "ann", "bob")
 		ann, bob := people[0], people[1]
@@ -247,7 +247,7 @@ func TestPeopleAreListedWithNicksAndMutes(t *testing.T) {
 	})
 }
 
-func TestSomebodyWithoutIdGetsOne(t *testing.T) {
+func TestPersonWithoutIDGetsOne(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		r, _ := openRoom(t, db, room.CreateOptions{})
 		a, b := enter(t, r, room.EnterOptions{}), enter(t, r, room.EnterOptions{})
@@ -258,7 +258,7 @@ func TestSomebodyWithoutIdGetsOne(t *testing.T) {
 	})
 }
 
-func TestEmptyRoomStaysForThoseWhoComeBack(t *testing.T) {
+func TestEmptyRoomStays(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		r, people := openRoom(t, db, room.CreateOptions{}, "ann")
 		say(t, r, people[0], "back soon", 1)

@@ -115,7 +115,7 @@ func TestPresenceEndsUnlessOneSendsOrReads(t *testing.T) {
 	enter(t, r, room.EnterOptions{ID: "rests", Nick: "fresh"})
 }
 
-func TestPlaceOfWhoIsGoneIsFree(t *testing.T) {
+func TestPlaceOfAPersonWhosePresenceEndedIsFree(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	chattest.SetTime(t, db, chattest.Noon)
@@ -175,7 +175,7 @@ func TestWaitInARoomIsWoken(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsStaysInTheRoomButDoesNotKeepItAlive(t *testing.T) {
+func TestWaitingPersonStaysInTheRoomButDoesNotExtendItsLife(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	chattest.SetTime(t, db, chattest.Noon)
