@@ -53,9 +53,12 @@ func changeArgs(options []ChangeOption) []any {
 	return []any{string(options[len(options)-1].state)}
 }
 
-// Reschedule changes the time of a delayed job; a time in the past means now. A job in
-// another state is an [ErrState].
+// Reschedule changes the time of a delayed job; a time in the past means now, the
+// zero time is refused. A job in another state is an [ErrState].
 func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
+	if at.IsZero() {
+		return fmt.Errorf("reschedule %s: %w: the time is missing", id, ErrInvalid)
+	}
 	if time.Until(at) > maxDelay {
 		return fmt.Errorf("%w: time %s is more than 100 years away", ErrInvalid, at.Format(time.RFC3339))
 	}
