@@ -266,7 +266,7 @@ func TestMembersJoinLeaveAndAreDropped(t *testing.T) {
 	s.must("chat", "send", "c", "--as", "ann", "two")
 	s.must("chat", "join", "c", "--as", "late")
 	s.must("chat", "join", "c", "--as", "early", "--from-start")
-	var members []memberView
+	var members []memberJSON
 	put(t, json.Unmarshal([]byte(s.must("chat", "members", "c", "-o", "json")), &members))
 	got := ""
 	for _, m := range members {
@@ -305,7 +305,7 @@ func TestDropDeletesAWholeChat(t *testing.T) {
 func TestLimitsOfAChatAreShownAndChanged(t *testing.T) {
 	t.Parallel()
 	s := newChatCommands(t)
-	info := func() (v infoView) {
+	info := func() (v chatInfoJSON) {
 		t.Helper()
 		put(t, json.Unmarshal([]byte(s.must("chat", "info", "c", "-o", "json")), &v))
 		return v

@@ -37,7 +37,7 @@ func (d dmCommands) must(args ...string) string {
 	return o.stdout
 }
 
-func (d dmCommands) page(args ...string) (page dmPage) {
+func (d dmCommands) page(args ...string) (page dmPageJSON) {
 	d.t.Helper()
 	text := d.must(append(args, "-o", "json")...)
 	if err := json.Unmarshal([]byte(text), &page); err != nil {
@@ -46,7 +46,7 @@ func (d dmCommands) page(args ...string) (page dmPage) {
 	return page
 }
 
-func (d dmCommands) want(page dmPage, unread, total uint64, texts ...string) {
+func (d dmCommands) want(page dmPageJSON, unread, total uint64, texts ...string) {
 	d.t.Helper()
 	var got []string
 	for _, m := range page.Messages {

@@ -168,13 +168,13 @@ type message struct {
 	Error  string    `json:"error,omitempty"` // why it can't be read
 }
 
-type dmPage struct {
+type dmPageJSON struct {
 	Total    uint64    `json:"total"`
 	Unread   uint64    `json:"unread"` // before this command
 	Messages []message `json:"messages"`
 }
 
-type infoView struct {
+type chatInfoJSON struct {
 	Chat    string     `json:"chat"`
 	Kind    group.Kind `json:"kind"`
 	Created time.Time  `json:"created"`
@@ -190,7 +190,7 @@ type infoView struct {
 	DropAway  float64 `json:"drop_away_seconds,omitempty"`
 }
 
-type memberView struct {
+type memberJSON struct {
 	Member string    `json:"member"`
 	Cursor uint64    `json:"cursor"`
 	Unread uint64    `json:"unread"`
