@@ -314,7 +314,7 @@ func TestQueueHasABoundedNumberOfSchedules(t *testing.T) {
 	}
 }
 
-func TestFireNowAddsAJobAndLeavesTheTimesAlone(t *testing.T) {
+func TestRunScheduleAddsAJobAndKeepsTheTimes(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		s := newFixture(t, db)
 		s.put(t, s.daily("a"))
@@ -337,7 +337,7 @@ func TestFireNowAddsAJobAndLeavesTheTimesAlone(t *testing.T) {
 	})
 }
 
-func TestFireNowWithALostReplyAddsOneJob(t *testing.T) {
+func TestRunScheduleWithALostReplyAddsOneJob(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
 	proxy := redistest.StartProxy(t, url)

@@ -113,7 +113,7 @@ package workers
 //
 // part             goroutines            state
 //
-// fetcher          one, and its reads    none but the read that is under way
+// fetcher          one, and its reads    the running read
 // scheduler        none                  served queues, slots, buffers, weights,
 //                                        quarantined jobs: all that decides what
 //                                        is fetched and started
@@ -140,10 +140,10 @@ package workers
 //     taken. A solo job frees its slot when it ends its solo run, in one step, so
 //     that the next quarantined job finds none taken.
 //   - buffered is the number of jobs in all buffers.
-//   - While a job runs solo, or quarantined jobs wait, none is fetched or started,
-//     but for those that already run.
-//   - A queue that is removed is stopped when none of its jobs runs or is on its
-//     way; its completer then writes what it has.
+//   - While a job runs solo, or quarantined jobs wait, no job is fetched or started;
+//     running jobs go on.
+//   - A removed queue is stopped when none of its jobs runs or is on its way; then
+//     its completer writes the pending outcomes.
 //
 // # Locks
 //
@@ -153,21 +153,21 @@ package workers
 //	leaseSession.mu ──► attempt.mu
 //
 // Redis, hooks, handlers and timers are called without any of them. control.mu
-// only keeps changes of the set of queues apart: while it is held the client, the
-// mover, the cron and the logger may be called, which call nothing of the pool.
-// The scheduler takes a completer's lock under its own to hand jobs back, so that
-// none is between two places while its queue is stopped.
+// only serializes changes of the set of queues: while it is held the client, the
+// mover, the cron and the logger may be called, which do not call the pool.
+// The scheduler locks completer.mu while it holds its own, to hand jobs back, so that
+// no job is between two places while its queue is stopped.
 //
 // # Shutdown
 //
-//  1. Quiet: the scheduler starts no job any more. The discovery and the fetcher
+//  1. Quiet: the scheduler starts no more jobs. The discovery and the fetcher
 //     end, and with them their reads. Lost answers are read again, and all jobs
 //     that were not started are handed back.
 //  2. Drain: the pool waits until no slot is taken. When the drain is over it
 //     interrupts all attempts; the executor abandons those whose handlers ignore
 //     that, so that no slot is taken after the grace.
-//  3. The lease loops are stopped: each completer writes what it has, and the
-//     lease is closed.
+//  3. The lease loops are stopped: each completer writes the pending outcomes, and
+//     the lease is closed.
 //  4. The listener, the description, the mover and the cron end.
 //
 // Each goroutine is waited for by the part that started it, except those of

@@ -154,7 +154,7 @@ func (c Command) problem() string {
 	texts := slices.Concat(c.Args, []string{c.Path, c.Dir})
 	for _, name := range slices.Concat(c.Inherit, slices.Sorted(maps.Keys(c.Env))) {
 		if name == "" || strings.Contains(name, "=") {
-			return fmt.Sprintf("Env: %q is no name of a variable", name)
+			return fmt.Sprintf("Env: %q is not the name of a variable", name)
 		}
 		texts = append(texts, name, c.Env[name])
 	}

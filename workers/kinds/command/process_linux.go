@@ -18,7 +18,7 @@ func awaitExit(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
-			return // it can't fail otherwise: the child is ours
+			return // no other error is possible: the process is a child of this one
 		}
 	}
 }

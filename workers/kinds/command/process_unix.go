@@ -53,7 +53,7 @@ func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Co
 	case errors.Is(err, syscall.E2BIG):
 		return workers.Dead(fields.Wrong("args", "they are too long for this system: %v", err))
 	case err != nil:
-		return fmt.Errorf("command %s can't be run: %w", args.Command, err)
+		return fmt.Errorf("command %s cannot be run: %w", args.Command, err)
 	case state.Success():
 		_ = workers.SetResultJSON(ctx, Result{p.stdout.String(), p.stderr.String()}) // fails only outside of a handler
 		return nil

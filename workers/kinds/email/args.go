@@ -180,7 +180,7 @@ func (a Args) checkBody() error {
 	case a.Text != "" || a.HTML != "":
 		return fields.Wrong("template", "give it, or text and html")
 	case !filepath.IsLocal(a.Template) || hasControl(a.Template):
-		return fields.Wrong("template", "%.200q is no name of a template: it must lie inside of the templates' folder", a.Template)
+		return fields.Wrong("template", "%.200q is not the name of a template inside of the templates' folder", a.Template)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (a Args) checkHeaders() error {
 		field, lower := fmt.Sprintf("headers.%.100s", name), strings.ToLower(name)
 		switch {
 		case !isHeaderName(name):
-			return fields.Wrong(fmt.Sprintf("headers.%.100q", name), "it is no name of a header: use letters, digits and '-'")
+			return fields.Wrong(fmt.Sprintf("headers.%.100q", name), "it is not the name of a header: use letters, digits and '-'")
 		case slices.Contains(ownHeaders[:], lower) || strings.HasPrefix(lower, "content-"):
 			return fields.Wrong(field, "the message has this header by itself")
 		case strings.TrimSpace(value) == "":
@@ -226,15 +226,15 @@ func (a Attachment) check(field string) error {
 	if a.URL != "" {
 		u, err := url.Parse(a.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fields.Wrong(field+".url", "it is no http or https URL")
+			return fields.Wrong(field+".url", "it is not an http or https URL")
 		}
 	}
 	if hasControl(a.Name) || strings.ContainsAny(a.Name, `/\`) {
-		return fields.Wrong(field+".name", "%.200q is no name of a file", a.Name)
+		return fields.Wrong(field+".name", "%.200q is not the name of a file", a.Name)
 	}
 	if a.ContentType != "" {
 		if _, _, err := mime.ParseMediaType(a.ContentType); err != nil || hasControl(a.ContentType) {
-			return fields.Wrong(field+".content_type", "%.200q is no content type, as text/csv is", a.ContentType)
+			return fields.Wrong(field+".content_type", "%.200q is not a content type such as text/csv", a.ContentType)
 		}
 	}
 	return nil

@@ -161,9 +161,9 @@ func (c *Config) validate() error {
 	case c.Username == "" && (c.Password != "" || c.Auth != AuthAuto):
 		return invalid("username: it is empty, but there is a password or a method to log in")
 	case !isHostName(c.Hello):
-		return invalid("hello %q: it is no name of a host", c.Hello)
+		return invalid("hello %q: it is not the name of a host", c.Hello)
 	case c.Domain != "" && !isHostName(c.Domain):
-		return invalid("domain %q: it is no name of a domain", c.Domain)
+		return invalid("domain %q: it is not the name of a domain", c.Domain)
 	case c.Connections < 0:
 		return invalid("connections %d: want at least 1", c.Connections)
 	case c.IdleTimeout < 0:

@@ -199,7 +199,7 @@ func (e *Sender) fetchFile(ctx context.Context, attachment Attachment, limit int
 func partType(contentType string) string {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || strings.HasPrefix(kind, "multipart/") || strings.HasPrefix(kind, "message/") {
-		return "" // RFC 2045, section 6.4: these can't be in base64
+		return "" // RFC 2045, section 6.4: these cannot be encoded in base64
 	}
 	delete(params, "name")
 	return mime.FormatMediaType(kind, params)

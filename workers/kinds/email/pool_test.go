@@ -101,7 +101,7 @@ func TestMessageGoesNowhereWithoutTheEncryptionThatIsWanted(t *testing.T) {
 	t.Run("not offered", func(t *testing.T) {
 		t.Parallel()
 		s := startMailServer(t, func(s *mailServer) { s.config.TLS = "" })
-		expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptRetry, "STARTTLS: the server doesn't offer it")
+		expectEmail(t, runEmail(t, newEmail(t, s.config), hello()), queue.AttemptRetry, "STARTTLS: the server does not offer it")
 	})
 	t.Run("unknown authority", func(t *testing.T) {
 		t.Parallel()

@@ -42,7 +42,7 @@ func (Args) Kind() string { return "http.request" }
 // resolve the host, and does not know the secrets of the worker.
 func (a Args) Check() error {
 	if a.Method != "" && (!isToken(a.Method) || a.Method == http.MethodConnect) {
-		return fields.Wrong("method", "%.40q is no method for a request, as GET or POST are", a.Method)
+		return fields.Wrong("method", "%.40q is not a method such as GET or POST", a.Method)
 	}
 	if err := checkURL("url", a.URL); err != nil {
 		return err
@@ -86,7 +86,7 @@ func checkURL(field, text string) error {
 // by the worker itself.
 func checkHeader(name, value string) error {
 	if !isToken(name) {
-		return fields.Wrong("headers", "%.40q is no name of a header", name)
+		return fields.Wrong("headers", "%.40q is not the name of a header", name)
 	}
 	switch key := http.CanonicalHeaderKey(name); key {
 	case "Connection", "Content-Length", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", signatureHeader:
