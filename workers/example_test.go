@@ -226,7 +226,7 @@ func ExampleSetProgress() {
 	go pool.Run(ctx)
 	defer pool.Stop(ctx)
 
-	wait(ctx, client, enqueue(ctx, client, Greet{"Ada"}, nil))
+	wait(ctx, client, enqueue(ctx, client, Greet{"Ada"}, &queue.Options{Retain: time.Minute}))
 	// Output: 1 of 2
 }
 
@@ -249,7 +249,7 @@ func ExampleMiddleware() {
 	go pool.Run(ctx)
 	defer pool.Stop(ctx)
 
-	id := enqueue(ctx, client, Greet{"Ada"}, &queue.Options{Headers: map[string]string{"tenant": "acme"}})
+	id := enqueue(ctx, client, Greet{"Ada"}, &queue.Options{Headers: map[string]string{"tenant": "acme"}, Retain: time.Minute})
 	wait(ctx, client, id)
 	// Output:
 	// for tenant acme
