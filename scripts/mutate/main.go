@@ -166,8 +166,8 @@ func judge(output string) (result, detail string) {
 	switch {
 	case strings.Contains(output, "[build failed]"), strings.Contains(output, "Error compiling script"):
 		return broken, "\n" + output
-	case strings.Contains(output, "panic: test timed out"):
-		result = timedOut
+	case strings.Contains(output, "panic: test timed out") && !failedTest.MatchString(output):
+		result = timedOut // no test failed before
 	default:
 		result = noticed
 	}

@@ -102,6 +102,7 @@ func TestOutputOfFailedTestsIsJudged(t *testing.T) {
 		"FAIL	skidway/queue [build failed]":              broken,
 		"ERR Error compiling script (new function): x:1": broken,
 		"panic: test timed out after 1m0s":               timedOut,
+		"--- FAIL: TestA (0.01s)\npanic: test timed out": noticed,
 	} {
 		if got, _ := judge(output); got != want {
 			t.Errorf("%q is judged %q, want %q", output, got, want)
