@@ -20,9 +20,9 @@ type attempt struct {
 	queue   *servedQueue
 	session *leaseSession
 
-	settled atomic.Bool // its outcome is decided: the goroutine that sets this writes it
-	marked  bool        // Redis knows that it runs solo
-	solo    atomic.Bool // it runs solo: the goroutine that clears this lets other jobs start
+	claimed atomic.Bool // the goroutine that sets this ends the attempt: it adds its outcome to the completer, or drops it
+	mark    bool        // it is to be marked in Redis: no other handler of the pool runs
+	current atomic.Bool // it is the current quarantined job: the goroutine that clears this lets other jobs start
 
 	mu       sync.Mutex
 	executor *executor // executor, kind, cancel and timer are set at the start
@@ -119,9 +119,10 @@ func (a *attempt) release() (result []byte, cause error) {
 	return result, cause
 }
 
-// handBack returns a job that was not started to the front of its queue.
+// handBack claims the attempt and returns its job to the front of its queue. It does
+// nothing if the attempt is claimed already.
 func (a *attempt) handBack() {
-	if a.settled.CompareAndSwap(false, true) {
+	if a.claimed.CompareAndSwap(false, true) {
 		a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptReturned})
 	}
 }

@@ -16,7 +16,7 @@ import (
 type completer struct {
 	write   func(context.Context, []queue.Completion) error // queue.ErrLeaseLost ends the completer
 	written func([]queue.Completion)                        // called after each batch
-	linger  time.Duration                                   // how long a batch is retried after the end of run's context
+	linger  time.Duration                                   // how long batches are retried after the end of run's context, the length of the lease
 	log     *slog.Logger
 	wake    notification
 

@@ -28,7 +28,9 @@
 //
 // # What a pool does
 //
-//  1. It holds a lease of each queue and renews it ([queue.Lease]).
+//  1. It holds a lease of each queue and renews it ([queue.Lease]). A pool is a
+//     worker; in Redis each of its leases is a worker of its own, whose name is
+//     that of the pool and a number.
 //  2. It fetches jobs while it has free slots, and blocks in Redis while all
 //     queues are empty.
 //  3. It runs handlers. The context of each is cancelled at the job's timeout,
@@ -36,20 +38,33 @@
 //     long.
 //  4. It writes outcomes in batches, and repeats that until it has succeeded or
 //     the lease is lost.
-//  5. It recovers the jobs of dead workers, and runs jobs solo whose worker died
-//     while it had them.
+//  5. It recovers the jobs of dead workers. It quarantines the jobs whose worker
+//     died while it had them.
 //  6. It moves delayed jobs of its queues when they are due, and fires their
 //     schedules (package delayed).
 //  7. It follows signals: pause and resume, cancel, quiet and stop.
 //
 // # States of an attempt
 //
-//	fetched ──► buffered ──► running ──► settled ──► written
-//	               │            │
-//	               │            ├─ context cancelled, no return within the grace:
-//	               │            │  abandoned; settled, its slot is free again
-//	               │            └─ lease lost: its outcome is dropped
-//	               └─ paused, stopped, or no slot for 200 ms: handed back
+//	fetched ─┬─► buffered ────┬─► running ──► claimed ──► written
+//	         └─► quarantined ─┘      │
+//	                   │             ├─ context cancelled, no return within the
+//	                   │             │  grace: abandoned; claimed, its slot is
+//	                   │             │  free again
+//	                   │             └─ lease lost: its outcome is dropped
+//	                   └─ not started: handed back
+//
+// Claimed means that one goroutine has claimed the end of the attempt. It alone
+// adds the outcome to those that are written, or drops it with a lost lease.
+//
+// A quarantined job is one whose worker died while it had the job. If the running
+// jobs end within 10 s, it runs with no other job beside it, at first for up to
+// 10 s and longer each time: if the worker dies then, this job is the cause.
+//
+// Jobs that were not started are handed back if their queue is paused or removed,
+// or the pool stops. Buffered ones are handed back as well if no runner took one
+// for 200 ms or if a quarantined job starts, a quarantined one if the limit of its
+// queue prevents its start.
 //
 // In the context of a handler, [context.Cause] returns [ErrTimeout],
 // [ErrCancelled], [ErrShutdown] or [ErrLeaseLost].
@@ -119,7 +134,7 @@ package workers
 //                                        is fetched and started
 // executor         one for each slot     the handlers by kind
 // attempt          the handler's         one job: context, timeout, result, log,
-//                                        and whether its outcome is decided
+//                                        and whether its end is claimed
 // lease loop       one for each queue,   which queue it keeps a lease of
 //                  and a recovery
 // lease session    none                  one lease and the jobs held under it
@@ -133,19 +148,41 @@ package workers
 //   - A job that a session holds is in one place: on its way from hold to the
 //     scheduler, in the buffer of its queue, in quarantine, with a runner, or in
 //     the completer.
-//   - The outcome of an attempt is decided once: the goroutine that sets
-//     attempt.settled adds it to the completer, or drops it with a lost lease.
-//   - Slots are taken by the runners and by the solo job. A runner whose handler
-//     is abandoned has lost its slot to a new one. The pool is idle when no slot is
-//     taken. A solo job frees its slot when it ends its solo run, in one step, so
-//     that the next quarantined job finds none taken.
+//   - The outcome of an attempt is determined once: the goroutine that sets
+//     attempt.claimed adds it to the completer, or drops it with a lost lease.
+//   - Slots are taken by the runners and by the current quarantined job. A runner
+//     whose handler is abandoned has lost its slot to a new one. The pool is idle
+//     when no slot is taken. A quarantined job that ends within its window frees its
+//     slot in the same step, so that the next one finds none taken.
 //   - buffered is the number of jobs in all buffers.
-//   - While a job runs solo, or quarantined jobs wait, no job is fetched or started;
-//     running jobs go on.
+//   - While there is a current quarantined job, or quarantined jobs wait, no job is
+//     fetched and no buffered job is started; running jobs go on.
 //   - A removed queue is stopped when none of its jobs runs or is on its way; then
 //     its completer writes the pending outcomes.
 //
+// # Quarantine
+//
+// A quarantined job is one whose worker died while it held the job, and no other job
+// was marked. Quarantined jobs are started one after another, if possible when no
+// other handler of the pool runs. The current one was started and has neither ended
+// nor run for its window: no other job starts beside it. If no other handler runs at
+// its start, it is marked: Redis records that only this job runs, and a crash counts
+// against it.
+//
+// That costs throughput, so three constants bound it:
+//
+//   - soloWait: if the running jobs take longer, a quarantined job starts beside
+//     them, unmarked.
+//   - firstWindow: when a job that is quarantined for the first time has run so long,
+//     other jobs start beside it. A job's window doubles each time that this job is
+//     quarantined, so that a job that crashes its worker only after a long time is
+//     found too.
+//   - maxWindow: no window is longer.
+//
 // # Locks
+//
+// Functions with the suffix Locked require the mutex of their receiver, those of
+// servedQueue scheduler.mu.
 //
 // They are taken in this order, each with or without those before it:
 //

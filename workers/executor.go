@@ -17,14 +17,14 @@ import (
 // there is none. The scheduler counts the taken slots, and a stop waits until there are
 // none. Only the goroutines of abandoned handlers outlive it.
 type executor struct {
-	config     Config
-	client     *queue.Client
-	sched      *scheduler
-	soloWindow time.Duration
-	runCtx     context.Context // of Pool.Run; set before the first job starts
+	config      Config
+	client      *queue.Client
+	sched       *scheduler
+	firstWindow time.Duration
+	runCtx      context.Context // ends when the pool has written all outcomes; set by Pool.run before the first job starts
 
 	kinds   sync.Map // name → *kind
-	unknown *kind
+	unknown *kind    // for jobs without a registered kind
 }
 
 // kind returns the handler and the settings of a kind.
@@ -51,47 +51,50 @@ func (x *executor) runSlot() {
 	}
 }
 
-// runSolo starts a quarantined job, for which a slot is taken.
-func (x *executor) runSolo(a *attempt) {
+// runQuarantined marks a quarantined job if required, which calls Redis, and starts it in
+// a new goroutine. takeQuarantined has taken its slot. If the job cannot be marked, it is
+// handed back.
+func (x *executor) runQuarantined(a *attempt) {
 	log := x.config.Logger
-	if a.marked {
+	if a.mark {
 		if err := a.session.lease.MarkSolo(x.runCtx, a.job); err != nil {
 			if !errors.Is(err, queue.ErrLeaseLost) {
 				log.Warn("a quarantined job cannot be marked", "job", a.job.ID, "error", err)
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
-			x.startRunners(x.sched.endSolo(true))
+			x.startRunners(x.sched.quarantineEnded(true))
 			return
 		}
 	}
-	log.Info("running a job solo: its worker died while it had the job", "job", a.job.ID, "kind", a.job.Kind, "crashes", a.job.SoloCrashes)
-	a.solo.Store(true)
-	timer := time.AfterFunc(window(x.soloWindow, a.job.SharedCrashes), func() { x.endSolo(a, false) })
+	log.Info("running a job solo: its worker died while it had the job", "job", a.job.ID, "kind", a.job.Kind, "crashes", a.job.SoloCrashes, "marked", a.mark)
+	a.current.Store(true)
+	timer := time.AfterFunc(window(x.firstWindow, a.job.SharedCrashes), func() { x.endQuarantine(a, false) })
 	go func() {
 		hasSlot := x.execute(a)
 		timer.Stop()
-		if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
+		if freed := x.endQuarantine(a, hasSlot); hasSlot && !freed {
 			x.runSlot()
 		}
 	}()
 }
 
-// endSolo lets other jobs start beside a solo job. If freeSlot is set it frees the job's
-// slot in the same step, so that the next quarantined job finds no slot taken and can
-// be marked. It reports whether it has freed the slot. For other jobs, and in a second
-// call, it does nothing.
-func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
-	if !a.solo.CompareAndSwap(true, false) {
+// endQuarantine removes the mark of the current quarantined job and lets other jobs start
+// beside it. If freeSlot is set it frees the job's slot in the same step, so that the next
+// quarantined job finds no slot taken and can be marked. It reports whether it has freed
+// the slot. It does nothing if a is not the current quarantined job, or no longer is.
+func (x *executor) endQuarantine(a *attempt, freeSlot bool) (freed bool) {
+	if !a.current.CompareAndSwap(true, false) {
 		return false
 	}
-	if a.marked {
-		// Before other jobs start: a mark is valid for all jobs of the worker.
+	if a.mark {
+		// Remove the mark before other jobs start: while it is set, a crash counts only
+		// against the marked job, and no other job is quarantined.
 		if err := a.session.lease.MarkSolo(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
 			x.config.Logger.Warn("the mark of a solo job cannot be removed", "job", a.job.ID, "error", err)
 		}
 	}
-	x.startRunners(x.sched.endSolo(freeSlot))
+	x.startRunners(x.sched.quarantineEnded(freeSlot))
 	return freeSlot
 }
 
@@ -101,7 +104,7 @@ func (x *executor) execute(a *attempt) (hasSlot bool) {
 	kind := x.kind(a.job.Kind)
 	ctx, err := a.start(x, kind)
 	if err != nil {
-		if a.settled.CompareAndSwap(false, true) {
+		if a.claimed.CompareAndSwap(false, true) {
 			x.complete(a, kind, err, 0)
 		}
 		return true
@@ -120,10 +123,11 @@ func (x *executor) execute(a *attempt) (hasSlot bool) {
 	return x.handlerEnded(a, err, time.Since(started))
 }
 
-// handlerEnded completes the job of a handler that has ended, unless it was
-// abandoned.
+// handlerEnded records that a handler has returned or exited, and completes its job. It
+// reports whether the slot still belongs to the caller: an abandoned handler has lost it,
+// and its job is completed already.
 func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasSlot bool) {
-	if a.settled.CompareAndSwap(false, true) {
+	if a.claimed.CompareAndSwap(false, true) {
 		x.complete(a, a.kind, err, took)
 		return true
 	}
@@ -135,10 +139,11 @@ func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasS
 // errExit is the error of a handler that has called runtime.Goexit.
 var errExit = errors.New("the handler called runtime.Goexit, as testing's FailNow does")
 
-// afterExit continues for a runner whose handler has called runtime.Goexit.
+// afterExit takes over the slot of a runner whose goroutine ended because its handler
+// called runtime.Goexit.
 func (x *executor) afterExit(a *attempt, took time.Duration) {
 	hasSlot := x.handlerEnded(a, errExit, took)
-	if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
+	if freed := x.endQuarantine(a, hasSlot); hasSlot && !freed {
 		x.runSlot()
 	}
 }
@@ -146,7 +151,7 @@ func (x *executor) afterExit(a *attempt, took time.Duration) {
 // abandon stops waiting for a handler that ignores the end of its context: the job is
 // completed without it, and a new runner gets the slot.
 func (x *executor) abandon(a *attempt) {
-	if !a.settled.CompareAndSwap(false, true) {
+	if !a.claimed.CompareAndSwap(false, true) {
 		return
 	}
 	_, cause := a.release()
@@ -156,11 +161,10 @@ func (x *executor) abandon(a *attempt) {
 	x.sched.aboutChanged.send()
 	x.complete(a, a.kind, err, 0)
 	go x.runSlot()
-	x.endSolo(a, false)
+	x.endQuarantine(a, false)
 }
 
-// complete decides the outcome of a job that the caller has settled, and adds it to the
-// completer.
+// complete determines the outcome of a claimed attempt and adds it to the completer.
 func (x *executor) complete(a *attempt, kind *kind, err error, took time.Duration) {
 	outcome, err := x.decide(a, kind, err)
 	a.session.completer.add(outcome)
@@ -177,8 +181,8 @@ func (x *executor) ended(job *queue.Job, report Report) {
 	}
 }
 
-// decide returns the outcome of a job whose handler returned err, and the error of the
-// attempt.
+// decide ends the attempt: it releases its context and log, calls the Exhausted hook if
+// the job is dead, and returns the outcome and the error that is reported.
 func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Completion, error) {
 	result, cause := a.release()
 	outcome := kind.outcome(a.job, err, cause, x.config.IsFailure)
@@ -216,7 +220,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, e
 	}
 	x := p.executor
 	a := &attempt{job: job, queue: &servedQueue{queue: q}}
-	a.settled.Store(true) // it is never abandoned: the caller waits
+	a.claimed.Store(true) // it is never abandoned: the caller waits
 	kind := x.kind(job.Kind)
 	var took time.Duration
 	handling, err := a.start(x, kind)

@@ -27,7 +27,7 @@ func newExecutorFixture(t *testing.T, config Config) *executorFixture {
 	config.Logger = slog.New(slog.DiscardHandler)
 	config = config.withDefaults()
 	sched := newSchedulerFixture(t, config).scheduler
-	x := &executor{config: config, sched: sched, soloWindow: soloWindow, runCtx: t.Context(), unknown: unknownKind()}
+	x := &executor{config: config, sched: sched, firstWindow: firstWindow, runCtx: t.Context(), unknown: unknownKind()}
 	return &executorFixture{x, t, sched.sessions()[0]}
 }
 
@@ -76,12 +76,12 @@ func TestAbandonedHandlerLosesItsSlotAndIsNotHeard(t *testing.T) {
 		if len(got) != 2 || got[0].Disposition != queue.AttemptRetry || got[1].Job.ID != "next" || got[1].Disposition != queue.AttemptSucceeded {
 			t.Errorf("after the grace: %+v", got)
 		}
-		if f.sched.abandoned.Load() != 1 || f.sched.slots.count != 0 || f.session.queue.running != 0 {
-			t.Errorf("%d are abandoned, %d slots are taken, %d jobs run", f.sched.abandoned.Load(), f.sched.slots.count, f.session.queue.running)
+		if f.sched.abandoned.Load() != 1 || f.sched.taken.count != 0 || f.session.queue.running != 0 {
+			t.Errorf("%d are abandoned, %d slots are taken, %d jobs run", f.sched.abandoned.Load(), f.sched.taken.count, f.session.queue.running)
 		}
 		close(gate)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 || f.sched.slots.count != 0 {
+		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 || f.sched.taken.count != 0 {
 			t.Errorf("when it returns at last: %+v, %d are abandoned", got, f.sched.abandoned.Load())
 		}
 	})
@@ -101,8 +101,8 @@ func TestHandlerThatEndsItsGoroutineEndsNoRunner(t *testing.T) {
 		if got := f.outcomes(); len(got) != 2 || got[0].Reason != errExit.Error() || got[1].Disposition != queue.AttemptSucceeded {
 			t.Errorf("got %+v", got)
 		}
-		if f.sched.slots.count != 0 {
-			t.Errorf("%d slots are taken", f.sched.slots.count)
+		if f.sched.taken.count != 0 {
+			t.Errorf("%d slots are taken", f.sched.taken.count)
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestLostLeaseInterruptsItsHandlers(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 0 || !attempts[2].settled.Load() || f.sched.buffered != 0 {
+		if got := f.outcomes(); len(got) != 0 || !attempts[2].claimed.Load() || f.sched.buffered != 0 {
 			t.Errorf("written: %v, and %d jobs are buffered", got, f.sched.buffered)
 		}
 		if lost != queue.DefaultQueue || f.session.queue.session != nil {
@@ -171,10 +171,10 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 		})
 		f.bring(&queue.Job{ID: "slow", SharedCrashes: 2})
 		solo, _ := f.sched.takeQuarantined(time.Now())
-		solo.marked = false // Redis does not know of it
-		f.runSolo(solo)
+		solo.mark = false // Redis does not know of it
+		f.runQuarantined(solo)
 		f.bring(jobs("other")...)
-		pass(2*soloWindow - 1)
+		pass(2*firstWindow - 1)
 		if got := f.outcomes(); len(got) != 0 {
 			t.Errorf("within the window ended %+v", got)
 		}
@@ -184,8 +184,8 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 1 || f.sched.slots.count != 0 || f.sched.solo != nil {
-			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.slots.count)
+		if got := f.outcomes(); len(got) != 1 || f.sched.taken.count != 0 || f.sched.current != nil {
+			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.taken.count)
 		}
 	})
 }
@@ -207,11 +207,11 @@ func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
 		if a == nil {
 			continue
 		}
-		if !a.marked {
+		if !a.mark {
 			t.Fatalf("job %s runs unmarked: the slot of the one before is still taken", a.job.ID)
 		}
-		a.marked = false // there is no Redis to write it to
-		f.runSolo(a)
+		a.mark = false // there is no Redis to write it to
+		f.runQuarantined(a)
 		started++
 	}
 }
@@ -237,14 +237,14 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	suspected[0].SharedCrashes = 1
 	f.bring(suspected...)
 	a, _ := f.sched.takeQuarantined(time.Now())
-	if a == nil || !a.marked {
+	if a == nil || !a.mark {
 		t.Fatalf("%v is taken to run solo", a)
 	}
-	f.runSolo(a)
+	f.runQuarantined(a)
 	f.sched.mu.Lock() // at once: the next quarantined job may be taken now
 	defer f.sched.mu.Unlock()
-	if f.sched.slots.count != 0 || f.sched.solo != nil || f.session.queue.running != 0 {
-		t.Errorf("%d slots are taken, %d jobs run, %v runs solo", f.sched.slots.count, f.session.queue.running, f.sched.solo)
+	if f.sched.taken.count != 0 || f.sched.current != nil || f.session.queue.running != 0 {
+		t.Errorf("%d slots are taken, %d jobs run, %v is the current quarantined job", f.sched.taken.count, f.session.queue.running, f.sched.current)
 	}
 	if got := f.outcomes(); len(got) != 1 || got[0].Disposition != queue.AttemptReturned {
 		t.Errorf("its outcome is %+v", got)

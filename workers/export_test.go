@@ -2,10 +2,10 @@ package workers
 
 import "time"
 
-// SetSoloTimes sets how long a quarantined job waits for running jobs, and how long it
-// runs solo. The pool must not run yet.
-func (p *Pool) SetSoloTimes(wait, window time.Duration) {
-	p.sched.soloWait, p.executor.soloWindow = wait, window
+// SetQuarantineTimes sets how long a quarantined job waits for running jobs, and the
+// window of a job that is quarantined for the first time. The pool must not run yet.
+func (p *Pool) SetQuarantineTimes(wait, window time.Duration) {
+	p.sched.soloWait, p.executor.firstWindow = wait, window
 }
 
 var Window = window

@@ -53,8 +53,8 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	prefetch := s.prefetchLocked()
-	free := s.capacityLocked() - s.slots.count
-	if s.blockedLocked() || s.buffered > prefetch/2 || s.buffered >= free+prefetch {
+	free := s.capacityLocked() - s.taken.count
+	if s.suspendedLocked() || s.buffered > prefetch/2 || s.buffered >= free+prefetch {
 		return fetchOrder{}, false
 	}
 	want := free + prefetch - s.buffered
@@ -78,7 +78,8 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		q := append(empty, ready[0])[0]
 		return q.orderLocked(q.roomLocked(want)), true
 	}
-	q := leastServed(ready)
+	// The queue that was served least in proportion to its weight.
+	q := slices.MinFunc(ready, func(a, b *servedQueue) int { return cmp.Compare(a.served, b.served) })
 	s.virtualTime = max(s.virtualTime, q.served)
 	if len(empty) > 0 && !round.probed {
 		stalest := slices.MinFunc(empty, func(a, b *servedQueue) int { return a.checked.Compare(b.checked) })
@@ -93,30 +94,6 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	}
 	// The queue's share of the wanted jobs, at least one.
 	return q.orderLocked(q.roomLocked(max(1, want*q.config.Weight/weights))), true
-}
-
-// orderLocked returns an order, and records that jobs of the queue are on their way.
-func (q *servedQueue) orderLocked(limit int) fetchOrder {
-	q.fetching = true
-	return fetchOrder{q, q.session, limit, q.answerLost, q.pauseSignals}
-}
-
-// fetchableLocked reports whether jobs can be fetched.
-func (q *servedQueue) fetchableLocked(now time.Time) bool {
-	return q.session != nil && !q.paused && !q.removed && !now.Before(q.restUntil)
-}
-
-// roomLocked returns how many of n jobs the queue's own limit allows.
-func (q *servedQueue) roomLocked(n int) int {
-	if q.config.Concurrency > 0 {
-		n = min(n, q.config.Concurrency-q.running-len(q.buffer))
-	}
-	return n
-}
-
-// leastServed returns the queue that was served least in proportion to its weight.
-func leastServed(queues []*servedQueue) *servedQueue {
-	return slices.MinFunc(queues, func(a, b *servedQueue) int { return cmp.Compare(a.served, b.served) })
 }
 
 // A followUp has what the fetcher must do after an answer.
@@ -141,7 +118,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	defer s.retireLocked(q)
 	if q.session != order.session { // drop was called before
 		for _, a := range attempts {
-			a.settled.Store(true)
+			a.claimed.Store(true)
 		}
 		return followUp{}, false
 	}
@@ -216,7 +193,7 @@ func (s *scheduler) lostAnswers(now time.Time) (orders []fetchOrder, resting int
 func (s *scheduler) emptyCursors(now time.Time) (cursors []queue.StreamCursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.slots.count >= s.capacityLocked() || s.blockedLocked() {
+	if s.taken.count >= s.capacityLocked() || s.suspendedLocked() {
 		return nil
 	}
 	for _, q := range s.queues {

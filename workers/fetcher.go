@@ -65,14 +65,14 @@ func (f *fetcher) rereadLost(ctx context.Context) (left bool) {
 	return left
 }
 
-// startQuarantined starts a quarantined job if the scheduler returns one, and reports
-// whether the state of the scheduler has changed.
-func (f *fetcher) startQuarantined() bool {
-	a, changed := f.sched.takeQuarantined(time.Now())
+// startQuarantined starts a quarantined job if the scheduler returns one. again reports
+// whether the fetcher must repeat its steps, because a job was taken or handed back.
+func (f *fetcher) startQuarantined() (again bool) {
+	a, again := f.sched.takeQuarantined(time.Now())
 	if a != nil {
-		f.executor.runSolo(a)
+		f.executor.runQuarantined(a)
 	}
-	return changed
+	return again
 }
 
 // refill fetches jobs for the free slots and returns their number. It has logged the
@@ -153,8 +153,8 @@ func (f *fetcher) apply(next followUp) {
 }
 
 func (f *fetcher) checkBuffers() {
-	if again := f.sched.checkBuffers(time.Now()); again > 0 {
-		time.AfterFunc(again, f.checkBuffers)
+	if next := f.sched.checkBuffers(time.Now()); next > 0 {
+		time.AfterFunc(next, f.checkBuffers)
 	}
 }
 

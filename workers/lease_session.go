@@ -25,31 +25,34 @@ type leaseSession struct {
 	onLost    func(queue string) // may be nil
 
 	mu        sync.Mutex
-	held      map[string]*attempt   // by job id, until the outcome is written
-	cancelled map[string]time.Time  // when jobs were cancelled, by id
-	finished  map[string]*queue.Job // finished since the start of a reread; nil if none runs
-	gone      bool                  // the lease is lost or closed
+	held      map[string]*attempt  // by job ID, until the outcome is written
+	cancelled map[string]time.Time // cancellation times by job ID
+	gone      bool                 // the lease is lost or closed
+
+	// writtenSinceReread has the jobs whose outcomes were written since the latest reread
+	// began; nil if the next call of hold does not follow a reread.
+	writtenSinceReread map[string]*queue.Job
 }
 
 // rememberCancels is how long the id of a cancelled job is kept: the signal may come
 // before the answer of the fetch with the job.
 const rememberCancels = time.Minute
 
-func newLeaseSession(q *servedQueue, lease *queue.Lease, retry time.Duration, log *slog.Logger) *leaseSession {
+func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, log *slog.Logger) *leaseSession {
 	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}}
 	s.completer = &completer{
 		write: func(ctx context.Context, outcomes []queue.Completion) error {
 			_, err := lease.Finish(ctx, outcomes)
 			return err
 		},
-		written: s.forget, linger: retry, log: log, wake: newNotification(),
+		written: s.forget, linger: linger, log: log, wake: newNotification(),
 	}
 	return s
 }
 
-// hold adds jobs to the held ones and returns their attempts, except for deliveries
-// that are held already or were finished during a reread. It returns none if the lease
-// is lost.
+// hold records jobs as held and returns an attempt for each. It omits jobs already held,
+// or finished since the latest reread, which it ends. It interrupts jobs cancelled before,
+// and returns nil if the session has ended.
 func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 	attempts := make([]*attempt, 0, len(jobs))
 	all := make([]attempt, len(jobs))
@@ -64,7 +67,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		if old := s.held[job.ID]; old != nil && old.job.SameDelivery(job) {
 			continue
 		}
-		if finished := s.finished[job.ID]; finished != nil && finished.SameDelivery(job) {
+		if written := s.writtenSinceReread[job.ID]; written != nil && written.SameDelivery(job) {
 			continue
 		}
 		a := &all[i]
@@ -75,7 +78,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		}
 		attempts = append(attempts, a)
 	}
-	s.finished = nil
+	s.writtenSinceReread = nil
 	return attempts
 }
 
@@ -83,7 +86,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 // before the answer arrives: hold omits them.
 func (s *leaseSession) reread(ctx context.Context) (queue.FetchResult, error) {
 	s.mu.Lock()
-	s.finished = map[string]*queue.Job{}
+	s.writtenSinceReread = map[string]*queue.Job{}
 	s.mu.Unlock()
 	return s.lease.Reread(ctx)
 }
@@ -96,25 +99,25 @@ func (s *leaseSession) forget(outcomes []queue.Completion) {
 		if a := s.held[outcome.Job.ID]; a != nil && a.job == outcome.Job {
 			delete(s.held, outcome.Job.ID)
 		}
-		if s.finished != nil {
-			s.finished[outcome.Job.ID] = outcome.Job
+		if s.writtenSinceReread != nil {
+			s.writtenSinceReread[outcome.Job.ID] = outcome.Job
 		}
 	}
 }
 
-// unsettled returns the attempts whose outcome is not decided yet.
-func (s *leaseSession) unsettled() (attempts []*attempt) {
+// unclaimed returns the held attempts whose end is not claimed yet.
+func (s *leaseSession) unclaimed() (attempts []*attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.held {
-		if !a.settled.Load() {
+		if !a.claimed.Load() {
 			attempts = append(attempts, a)
 		}
 	}
 	return attempts
 }
 
-// cancel interrupts a job that the worker holds, or that the next answer contains.
+// cancel interrupts a job if it is held, or if it is fetched within rememberCancels.
 func (s *leaseSession) cancel(id string) {
 	s.mu.Lock()
 	held := s.held[id]
@@ -168,9 +171,8 @@ func (s *leaseSession) close() {
 	}
 }
 
-// A leaseLoop keeps a lease of one served queue until its context ends: it opens
-// one, renews it, opens the next when it is lost, and recovers the jobs of dead
-// workers.
+// A leaseLoop maintains the lease of one queue. Until its context is done it opens and
+// renews a lease, opens another after a loss, and starts recoveries.
 type leaseLoop struct {
 	pool  *Pool
 	queue *servedQueue
@@ -183,7 +185,7 @@ func (l *leaseLoop) run(ctx context.Context) {
 	l.setCursor(ctx)
 	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
 		session, err := l.open(ctx)
-		l.pool.sched.opened(l.queue, session)
+		l.pool.sched.opened(l.queue, session) // nil after an error: the first lease is delayed
 		if err != nil {
 			if ctx.Err() == nil {
 				l.log.Warn("lease cannot be opened yet", "error", err)
@@ -251,11 +253,11 @@ func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
 // survives one failed renewal.
 const renewalsPerLease = 2.5
 
-// scanEvery is the interval at which a worker looks for jobs whose consumer has no lease
-// row.
+// scanEvery is the interval at which a recovery includes jobs of workers without a lease.
 const scanEvery = time.Minute
 
-// renew renews the lease until it is lost or ctx is done.
+// renew renews the lease until it is lost or ctx is done. It starts a recovery when other
+// workers have died, and every scanEvery.
 func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 	ticker := time.NewTicker(time.Duration(float64(l.pool.config.Lease) / renewalsPerLease))
 	defer ticker.Stop()
@@ -290,14 +292,14 @@ func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
 	if l.recovering.CompareAndSwap(false, true) {
 		l.pool.control.leases.Go(func() {
 			defer l.recovering.Store(false)
-			l.recover(ctx, fullScan)
+			l.recoverJobs(ctx, fullScan)
 		})
 	}
 }
 
-// recover returns the jobs of dead workers to the queue, in steps, so that other clients
-// of Redis are served in between.
-func (l *leaseLoop) recover(ctx context.Context, fullScan bool) {
+// recoverJobs hands back the jobs of dead workers in steps, so that other clients of Redis
+// are served in between, and then deletes expired data.
+func (l *leaseLoop) recoverJobs(ctx context.Context, fullScan bool) {
 	var total queue.RecoverResult
 	for ctx.Err() == nil {
 		step, err := l.queue.queue.Recover(ctx, l.pool.config.Crashes, fullScan)

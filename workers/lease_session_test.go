@@ -29,8 +29,8 @@ func TestSessionHoldsADeliveryOnce(t *testing.T) {
 	if held := s.hold(jobs("2", "3")); len(held) != 1 || held[0].job.ID != "3" {
 		t.Errorf("of what was read again it holds %v", held)
 	}
-	if held := s.unsettled(); len(held) != 3 {
-		t.Errorf("unsettled: %d", len(held))
+	if held := s.unclaimed(); len(held) != 3 {
+		t.Errorf("unclaimed: %d", len(held))
 	}
 }
 
@@ -38,7 +38,7 @@ func TestSessionDoesNotHoldWhatFinishedWhileItWasReread(t *testing.T) {
 	t.Parallel()
 	s := newTestSession(&servedQueue{})
 	first := s.hold(jobs("1"))[0]
-	s.finished = map[string]*queue.Job{} // as reread begins
+	s.writtenSinceReread = map[string]*queue.Job{} // as reread begins
 	s.forget([]queue.Completion{{Job: first.job}})
 	if held := s.hold(jobs("1", "2")); len(held) != 1 || held[0].job.ID != "2" {
 		t.Errorf("holds %v", held)

@@ -54,7 +54,7 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 		client: client, config: c, invalid: invalid, name: workerName(c.Name), born: time.Now(), log: c.Logger,
 		sched: newScheduler(c), quiet: newLatch(), stopping: newLatch(), ended: newLatch(),
 	}
-	p.executor = &executor{config: c, client: client, sched: p.sched, soloWindow: soloWindow, unknown: unknownKind()}
+	p.executor = &executor{config: c, client: client, sched: p.sched, firstWindow: firstWindow, unknown: unknownKind()}
 	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification()}
 	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
 	p.mover = delayed.NewMover(client, timers)
@@ -134,7 +134,7 @@ func (p *Pool) run(ctx context.Context) {
 	fetchers.Wait()
 	for fetcher.rereadLost(running) && !p.awaitStop(ctx, rdb.DefaultFirstPause) {
 	}
-	p.sched.handBackBuffered()
+	p.sched.handBackAll()
 	p.sched.aboutChanged.send()
 
 	// Drain.
@@ -147,7 +147,7 @@ func (p *Pool) run(ctx context.Context) {
 
 	// Write the remaining outcomes, and close the leases.
 	fetcher.rereadLost(running)
-	p.sched.handBackBuffered()
+	p.sched.handBackAll()
 	p.control.stopQueues()
 	stopRunning()
 	background.Wait()
@@ -174,17 +174,17 @@ func (p *Pool) drain() {
 	if closesWithin(idle, p.config.Drain) {
 		return
 	}
-	p.eachUnsettled(func(a *attempt) { a.interrupt(ErrShutdown) })
+	p.eachUnclaimed(func(a *attempt) { a.interrupt(ErrShutdown) })
 	if closesWithin(idle, p.config.Grace+time.Second) {
 		return
 	}
-	p.eachUnsettled((*attempt).handBack) // of handlers that were not abandoned in time
+	p.eachUnclaimed((*attempt).handBack) // of handlers that were not abandoned in time
 }
 
-// eachUnsettled calls f for all held jobs whose outcome is not decided.
-func (p *Pool) eachUnsettled(f func(*attempt)) {
+// eachUnclaimed calls f for all held attempts whose end is not claimed.
+func (p *Pool) eachUnclaimed(f func(*attempt)) {
 	for _, session := range p.sched.sessions() {
-		for _, a := range session.unsettled() {
+		for _, a := range session.unclaimed() {
 			f(a)
 		}
 	}

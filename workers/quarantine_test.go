@@ -98,7 +98,7 @@ func TestQuarantinedJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 		for name, concurrency := range map[string]int{"a free slot": 2, "no free slot": 1} {
 			f.add("long", queue.Options{})
 			p := f.pool(workers.Config{Concurrency: concurrency})
-			p.SetSoloTimes(50*time.Millisecond, time.Minute)
+			p.SetQuarantineTimes(50*time.Millisecond, time.Minute)
 			begun, gate := make(chan struct{}), make(chan struct{})
 			p.Handle("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 			seen := make(chan string)
@@ -136,7 +136,7 @@ func TestOthersRunBesideASoloJobAfterItsWindow(t *testing.T) {
 		die()
 		f.add("other", queue.Options{})
 		p := f.pool(workers.Config{Concurrency: 2})
-		p.SetSoloTimes(time.Minute, 100*time.Millisecond)
+		p.SetQuarantineTimes(time.Minute, 100*time.Millisecond)
 		gate := make(chan struct{})
 		p.Handle("quarantined", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
 		handler, seen := recorder()

@@ -41,6 +41,35 @@ type servedQueue struct {
 	pauseSignals int // number of signals that paused or resumed it
 }
 
+// mayStartLocked reports whether the queue's own limit allows another running job.
+func (q *servedQueue) mayStartLocked() bool {
+	return q.config.Concurrency == 0 || q.running < q.config.Concurrency
+}
+
+// loadLocked returns the number of running jobs, with the next one, divided by the weight.
+func (q *servedQueue) loadLocked() float64 {
+	return float64(q.running+1) / float64(q.config.Weight)
+}
+
+// orderLocked returns an order, and records that jobs of the queue are on their way.
+func (q *servedQueue) orderLocked(limit int) fetchOrder {
+	q.fetching = true
+	return fetchOrder{q, q.session, limit, q.answerLost, q.pauseSignals}
+}
+
+// fetchableLocked reports whether jobs can be fetched.
+func (q *servedQueue) fetchableLocked(now time.Time) bool {
+	return q.session != nil && !q.paused && !q.removed && !now.Before(q.restUntil)
+}
+
+// roomLocked returns how many of n jobs the queue's own limit allows.
+func (q *servedQueue) roomLocked(n int) int {
+	if q.config.Concurrency > 0 {
+		n = min(n, q.config.Concurrency-q.running-len(q.buffer))
+	}
+	return n
+}
+
 // placeOf returns the place of a queue's configuration: that of its name, else of the
 // first pattern that matches, else -1.
 func placeOf(configs []Queue, name string) int {
@@ -65,7 +94,7 @@ func (s *scheduler) configure(configs []Queue) (unserved, restored []*servedQueu
 		switch {
 		case q.place < 0:
 			q.removed = true
-			s.handBackLocked(q)
+			s.handBackQueueLocked(q)
 			s.retireLocked(q)
 			unserved = append(unserved, q)
 			continue
@@ -139,7 +168,9 @@ func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
 }
 
 // drop removes the jobs of a lost session that were not started from the buffer and the
-// quarantine. Jobs of other queues that waited for the quarantined ones can start then.
+// quarantine, and wakes the fetcher. If buffered jobs of other queues waited for the
+// quarantined ones, they start when a running job ends or with the answer of the next
+// fetch. If neither happens in time, checkBuffers hands them back.
 func (s *scheduler) drop(session *leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +180,7 @@ func (s *scheduler) drop(session *leaseSession) {
 	}
 	dropped := func(a *attempt) bool {
 		if a.session == session {
-			a.settled.Store(true)
+			a.claimed.Store(true)
 		}
 		return a.session == session
 	}
@@ -168,7 +199,7 @@ func (s *scheduler) setPaused(q *servedQueue, paused bool) {
 	q.paused = paused
 	q.pauseSignals++
 	if paused {
-		s.handBackLocked(q)
+		s.handBackQueueLocked(q)
 	} else {
 		q.empty = false
 	}

@@ -8,34 +8,39 @@ import (
 )
 
 // A scheduler decides from which queue jobs are fetched, and which job starts when. It
-// has the slots, the jobs that wait for one, and the quarantined jobs. It performs no
-// action itself: its methods return what the caller must do, do not block, and have the
-// time as a parameter.
+// has the slots, the jobs that wait for one, and the quarantined jobs. It has no
+// goroutine and calls neither Redis nor handlers. Its methods do not block; work for the
+// caller is returned, and methods that depend on the time have it as a parameter.
 type scheduler struct {
 	concurrency int
 	strict      bool
 	soloWait    time.Duration
 
-	wake          notification // of the fetcher: it may have something to do
-	queuesChanged notification // of the listener: there are other queues
-	aboutChanged  notification // of describe: the worker's About has changed
+	wake          notification // wakes the fetcher after a change that may allow a fetch or a start
+	queuesChanged notification // wakes control.listen when the set of queues or cursors has changed
+	aboutChanged  notification // wakes control.describe when About has changed
 
-	abandoned atomic.Int64 // handlers that were abandoned and have not returned
+	// abandoned is the number of handlers that were abandoned and have not returned. It is
+	// atomic because executor.abandon and control.aboutJSON use it without mu.
+	abandoned atomic.Int64
 
 	mu     sync.Mutex
 	queues []*servedQueue // in the order of their places
 	quiet  bool           // no more jobs are taken
-	slots  takenSlots     // by runners and by the solo job
+	taken  takenSlots     // number of slots that runners and the current quarantined job have taken
 
 	buffered    int           // jobs in all buffers
-	checking    bool          // a check of the buffers is due
-	lastTaken   time.Time     // when a runner last took a job out of them
+	checking    bool          // a call of checkBuffers is scheduled
+	lastTaken   time.Time     // when a runner last took a buffered job, or the checks began
 	avgDuration time.Duration // moving average of how long handlers take
-	virtualTime float64       // served of the queue that was last served least
+
+	// virtualTime is the highest value of served among the queues chosen by weight so far;
+	// the minimum for a queue that becomes active again.
+	virtualTime float64
 
 	quarantined      []*attempt // see takeQuarantined
 	quarantinedSince time.Time  // when the first of them began to wait
-	solo             *attempt   // the job that runs solo: no other starts
+	current          *attempt   // the current quarantined job: it runs, and no other job starts; nil if there is none
 }
 
 func newScheduler(config Config) *scheduler {
@@ -52,9 +57,10 @@ func (s *scheduler) setQuiet() {
 	s.quiet = true
 }
 
-// blockedLocked reports whether no job may start now.
-func (s *scheduler) blockedLocked() bool {
-	return s.quiet || len(s.quarantined) > 0 || s.solo != nil
+// suspendedLocked reports whether fetching, and starting buffered jobs, is suspended: the
+// pool is quiet, or a quarantined job waits or is the current one.
+func (s *scheduler) suspendedLocked() bool {
+	return s.quiet || len(s.quarantined) > 0 || s.current != nil
 }
 
 // capacityLocked returns the number of slots. As many abandoned handlers as there are
@@ -64,31 +70,32 @@ func (s *scheduler) capacityLocked() int {
 	return s.concurrency - max(0, int(s.abandoned.Load())-s.concurrency)
 }
 
-// takeSlotsLocked takes free slots for buffered jobs, and returns their number: the
-// caller starts a runner for each.
+// takeSlotsLocked takes free slots for buffered jobs, and returns the number of slots
+// taken: the caller starts a runner for each.
 func (s *scheduler) takeSlotsLocked() int {
-	if s.blockedLocked() {
+	if s.suspendedLocked() {
 		return 0
 	}
-	n := max(0, min(s.capacityLocked()-s.slots.count, s.buffered))
-	s.slots.add(n)
+	n := max(0, min(s.capacityLocked()-s.taken.count, s.buffered))
+	s.taken.add(n)
 	return n
 }
 
-// whenIdle returns a channel that is closed when no slot is taken.
+// whenIdle returns a channel that is closed when no slot is taken. The scheduler must be
+// quiet: otherwise slots may be taken again. Only the channel of the latest call is closed.
 func (s *scheduler) whenIdle() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	idle := make(chan struct{})
-	s.slots.idle = idle
-	s.slots.add(0)
+	s.taken.idle = idle
+	s.taken.add(0) // closes idle now if no slot is taken
 	return idle
 }
 
 // takenSlots counts slots. It is guarded by the scheduler's mutex.
 type takenSlots struct {
 	count int
-	idle  chan struct{} // closed when the count is zero; nil: no caller waits for that
+	idle  chan struct{} // closed when the count becomes zero; nil if no caller waits
 }
 
 func (t *takenSlots) add(n int) {
@@ -98,17 +105,17 @@ func (t *takenSlots) add(n int) {
 	}
 }
 
-// take returns the next job of a runner. If there is none it frees the runner's slot and
-// returns nil.
+// take returns the next job for a runner, which has a slot. If no job may start, it frees
+// the slot and returns nil.
 func (s *scheduler) take(now time.Time) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var q *servedQueue
-	if !s.blockedLocked() && s.slots.count <= s.capacityLocked() {
-		q = nextToStart(s.queues, s.strict)
+	if !s.suspendedLocked() && s.taken.count <= s.capacityLocked() { // the count includes the runner's slot
+		q = s.nextToStartLocked()
 	}
 	if q == nil {
-		s.slots.add(-1)
+		s.taken.add(-1)
 		s.wake.send()
 		return nil
 	}
@@ -120,42 +127,33 @@ func (s *scheduler) take(now time.Time) *attempt {
 	s.buffered--
 	q.running++
 	s.lastTaken = now
-	if s.buffered <= s.prefetchLocked()/2 {
+	if s.buffered <= s.prefetchLocked()/2 { // nextFetch returns no order before
 		s.wake.send()
 	}
 	return a
 }
 
-// nextToStart returns the queue whose job starts next: if strict the first that has one,
-// else that with the largest deficit; nil if there is none.
-func nextToStart(queues []*servedQueue, strict bool) (next *servedQueue) {
-	for _, q := range queues {
+// nextToStartLocked returns the queue whose job starts next: the first one with a job that
+// may start if the pool is strict, else the one of these with the smallest load; nil if
+// there is none.
+func (s *scheduler) nextToStartLocked() (next *servedQueue) {
+	for _, q := range s.queues {
 		if len(q.buffer) == 0 || !q.mayStartLocked() {
 			continue
 		}
-		if next == nil || q.deficitLocked() > next.deficitLocked() {
+		if next == nil || q.loadLocked() < next.loadLocked() {
 			next = q
 		}
-		if strict {
+		if s.strict {
 			break
 		}
 	}
 	return next
 }
 
-// mayStartLocked reports whether the queue's own limit allows another running job.
-func (q *servedQueue) mayStartLocked() bool {
-	return q.config.Concurrency == 0 || q.running < q.config.Concurrency
-}
-
-// deficitLocked returns a number that is larger the fewer jobs of the queue run in
-// proportion to its weight.
-func (q *servedQueue) deficitLocked() float64 {
-	return -float64(q.running+1) / float64(q.config.Weight)
-}
-
-// finished records the end of a started job. took is zero if its handler was not called
-// or was abandoned.
+// finished records that a started job has ended, updates the average duration, and stops
+// the job's queue if it was removed and this was its last job. took is zero if the
+// duration is unknown.
 func (s *scheduler) finished(a *attempt, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,49 +182,50 @@ func (s *scheduler) handlerReturned() int {
 // maxBuffered is how long jobs stay buffered while no runner takes one.
 const maxBuffered = 200 * time.Millisecond
 
-// checkBuffers hands buffered jobs back if no runner has taken one for maxBuffered,
-// because handlers have become slower: another worker may be free. It returns the time
-// until the next check, zero if there is none.
-func (s *scheduler) checkBuffers(now time.Time) (again time.Duration) {
+// checkBuffers hands back all buffered jobs if no runner has taken one for maxBuffered:
+// another worker may be free. It then assumes that handlers are slow, so that hardly any
+// job is prefetched, unless starting was suspended. It returns the time until the next
+// check, or zero if no check is needed.
+func (s *scheduler) checkBuffers(now time.Time) (next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waited := now.Sub(s.lastTaken)
 	s.checking = s.buffered > 0 && waited < maxBuffered
 	if s.checking {
-		return max(maxBuffered-waited, maxBuffered/4)
+		return max(maxBuffered-waited, maxBuffered/4) // the minimum bounds the number of checks
 	}
 	if s.buffered > 0 {
-		if !s.blockedLocked() {
+		if !s.suspendedLocked() {
 			s.avgDuration = max(s.avgDuration, maxBuffered)
 		}
-		s.handBackBufferedLocked()
+		s.clearBuffersLocked()
 	}
 	return 0
 }
 
-// handBackBuffered hands back all jobs that were not started, quarantined ones only if
-// the pool is quiet.
-func (s *scheduler) handBackBuffered() {
+// handBackAll hands back all jobs that were not started, including quarantined ones. The
+// pool must be quiet.
+func (s *scheduler) handBackAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.handBackBufferedLocked()
-	if s.quiet {
-		handBack(s.quarantined)
-		s.quarantined = nil
-	}
+	s.clearBuffersLocked()
+	handBackEach(s.quarantined)
+	s.quarantined = nil
 }
 
-func (s *scheduler) handBackBufferedLocked() {
+// clearBuffersLocked hands back all buffered jobs.
+func (s *scheduler) clearBuffersLocked() {
 	for _, q := range s.queues {
-		handBack(q.buffer)
+		handBackEach(q.buffer)
 		q.buffer = nil
 	}
 	s.buffered = 0
 }
 
-// handBackLocked hands back the jobs of a queue that were not started.
-func (s *scheduler) handBackLocked(q *servedQueue) {
-	handBack(q.buffer)
+// handBackQueueLocked hands back the jobs of a queue that were not started, including
+// quarantined ones.
+func (s *scheduler) handBackQueueLocked(q *servedQueue) {
+	handBackEach(q.buffer)
 	s.buffered -= len(q.buffer)
 	q.buffer = nil
 	s.quarantined = slices.DeleteFunc(s.quarantined, func(a *attempt) bool {
@@ -237,43 +236,37 @@ func (s *scheduler) handBackLocked(q *servedQueue) {
 	})
 }
 
-func handBack(attempts []*attempt) {
+func handBackEach(attempts []*attempt) {
 	for _, a := range attempts {
 		a.handBack()
 	}
 }
 
-// A quarantined job is one whose worker died while it held the job. It runs solo, with
-// no other job beside it in this pool: if the worker dies again, the job is the cause.
-// That costs throughput, so it is bounded:
-//
-//   - For soloWait the pool starts no job, and waits until the running jobs have
-//     ended. If they take longer, the quarantined jobs run beside them, one after
-//     another and unmarked: if the worker dies again, they are quarantined again.
-//   - When a solo job has run for its window, others start beside it. The window
-//     doubles each time that a job is quarantined, so that jobs that kill their worker
-//     slowly are found, too.
+// The bounds of a quarantine, see the section on it in the package's description.
 const (
-	soloWait   = 10 * time.Second
-	soloWindow = 10 * time.Second
-	maxWindow  = 12 * time.Hour
+	soloWait    = 10 * time.Second // maximum time that a quarantined job waits until no other job runs
+	firstWindow = 10 * time.Second // window of a job that is quarantined for the first time
+	maxWindow   = 12 * time.Hour   // maximum window
 )
 
-// window returns how long a job runs solo that was quarantined a number of times.
+// window returns the window of a job that was quarantined a number of times: it doubles
+// each time. Doubling stops after 12 times, when firstWindow has become 11 hours, so that
+// the shift does not overflow.
 func window(first time.Duration, quarantines int) time.Duration {
 	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
 }
 
-// takeQuarantined returns a quarantined job that may start now, nil if there is none. It
-// has taken a slot for the job and handed back all buffered jobs, so that these are not
-// quarantined if the worker dies. changed reports whether the caller must call it again.
-func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
+// takeQuarantined returns a quarantined job that may start now, nil if there is none. If
+// it returns a job it takes a slot for it and hands back all buffered jobs, so that they
+// are not quarantined if the worker dies. again reports whether the fetcher must repeat
+// its steps, because a job was taken or handed back.
+func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.quiet || len(s.quarantined) == 0 || s.solo != nil || s.slots.count >= s.capacityLocked() {
+	if s.quiet || len(s.quarantined) == 0 || s.current != nil || s.taken.count >= s.capacityLocked() {
 		return nil, false
 	}
-	if s.slots.count > 0 && now.Sub(s.quarantinedSince) < s.soloWait {
+	if s.taken.count > 0 && now.Sub(s.quarantinedSince) < s.soloWait {
 		return nil, false
 	}
 	a = s.quarantined[0]
@@ -282,22 +275,22 @@ func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, changed bool) {
 		a.handBack()
 		return nil, true
 	}
-	a.marked = s.slots.count == 0 && s.abandoned.Load() == 0
-	s.solo = a
-	s.slots.add(1)
+	a.mark = s.taken.count == 0 && s.abandoned.Load() == 0
+	s.current = a
+	s.taken.add(1)
 	a.queue.running++
-	s.handBackBufferedLocked()
+	s.clearBuffersLocked()
 	return a, true
 }
 
-// endSolo lets other jobs start beside the solo job, frees its slot if freeSlot is set,
-// and returns the number of runners to start.
-func (s *scheduler) endSolo(freeSlot bool) int {
+// quarantineEnded lets other jobs start beside the current quarantined job, frees its slot
+// if freeSlot is set, and returns the number of runners to start.
+func (s *scheduler) quarantineEnded(freeSlot bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.solo = nil
+	s.current = nil
 	if freeSlot {
-		s.slots.add(-1)
+		s.taken.add(-1)
 	}
 	s.wake.send()
 	return s.takeSlotsLocked()

@@ -108,11 +108,11 @@ func (f *schedulerFixture) start() {
 func (f *schedulerFixture) end(n int, took time.Duration) {
 	a := f.running[n]
 	f.running = slices.Delete(f.running, n, n+1)
-	a.settled.Store(true)
+	a.claimed.Store(true)
 	a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptSucceeded})
 	f.finished(a, took)
-	if f.solo == a {
-		f.runners += f.endSolo(true)
+	if f.current == a {
+		f.runners += f.quarantineEnded(true)
 		return
 	}
 	f.runners++
@@ -289,7 +289,7 @@ func TestPauseRemovalAndQuietHandBackWhatWasNotStarted(t *testing.T) {
 	for name, stop := range map[string]func(f *schedulerFixture){
 		"pause":   func(f *schedulerFixture) { f.setPaused(f.queue("a"), true) },
 		"removal": func(f *schedulerFixture) { f.serve([]Queue{{Name: "b", Weight: 1}}) },
-		"quiet":   func(f *schedulerFixture) { f.setQuiet(); f.handBackBuffered() },
+		"quiet":   func(f *schedulerFixture) { f.setQuiet(); f.handBackAll() },
 	} {
 		f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a"}, {Name: "b"}}})
 		a := f.queue("a")
@@ -311,8 +311,8 @@ func TestPauseRemovalAndQuietHandBackWhatWasNotStarted(t *testing.T) {
 		f.end(0, time.Second)
 		f.end(0, time.Second)
 		f.start()
-		if len(f.running) > 0 || f.slots.count > 0 {
-			t.Errorf("%s: %d jobs started later, %d slots are taken", name, len(f.running), f.slots.count)
+		if len(f.running) > 0 || f.taken.count > 0 {
+			t.Errorf("%s: %d jobs started later, %d slots are taken", name, len(f.running), f.taken.count)
 		}
 	}
 }
@@ -409,7 +409,7 @@ func TestJobsOfALostLeaseAreDropped(t *testing.T) {
 	late.queue.fetching = true
 	held = append(held, f.bring(late, 1, 0)...)
 	for _, a := range held {
-		if !a.settled.Load() {
+		if !a.claimed.Load() {
 			t.Errorf("job %s would be run or handed back", a.job.ID)
 		}
 	}
@@ -467,13 +467,13 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	f.end(0, time.Second)
 	f.start()
 	solo, _ := f.takeQuarantined(f.now)
-	if solo == nil || !solo.marked {
+	if solo == nil || !solo.mark {
 		t.Fatalf("solo runs %+v", solo)
 	}
 	if got := handedBack(order.session); !slices.Equal(got, []string{"plain"}) {
 		t.Errorf("handed back before the solo run: %v", got)
 	}
-	if second, changed := f.takeQuarantined(f.now); second != nil || changed || f.order().queue != nil {
+	if second, again := f.takeQuarantined(f.now); second != nil || again || f.order().queue != nil {
 		t.Error("another job starts, or jobs are fetched, beside a solo job")
 	}
 	for _, want := range []string{"q1", "q2"} {
@@ -483,7 +483,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 		f.running = append(f.running, solo)
 		f.end(0, time.Second)
 		f.now = f.now.Add(f.soloWait) // from here on it would run beside others, too
-		if solo, _ = f.takeQuarantined(f.now); solo != nil && !solo.marked {
+		if solo, _ = f.takeQuarantined(f.now); solo != nil && !solo.mark {
 			t.Errorf("after a solo run, %s is not marked", solo.job.ID)
 		}
 	}
@@ -501,7 +501,7 @@ func TestQuarantinedJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.bring(fetchOrder{queue: b, session: b.session}, 1, 1)
 	f.now = f.now.Add(f.soloWait)
 	solo, _ := f.takeQuarantined(f.now)
-	if solo == nil || solo.marked {
+	if solo == nil || solo.mark {
 		t.Fatalf("after the wait runs %+v", solo)
 	}
 	f.running = append(f.running, solo)
@@ -515,7 +515,7 @@ func TestQuarantinedJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.start()
 	f.bring(fetchOrder{queue: a, session: a.session}, 1, 1)
 	f.now = f.now.Add(f.soloWait)
-	if a, changed := f.takeQuarantined(f.now); a != nil || !changed || len(f.quarantined) > 0 {
+	if a, again := f.takeQuarantined(f.now); a != nil || !again || len(f.quarantined) > 0 {
 		t.Errorf("it runs: %+v", a)
 	}
 	if got := handedBack(a.session); len(got) != 1 {
@@ -586,17 +586,17 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			},
 			"quarantined": func(t *rapid.T) {
 				if a, _ := f.takeQuarantined(f.now); a != nil {
-					if a.marked && (len(f.running) > 0 || f.runners > 0 || abandoned > 0) {
+					if a.mark && (len(f.running) > 0 || f.runners > 0 || abandoned > 0) {
 						t.Fatalf("job %s is marked beside others", a.job.ID)
 					}
 					f.running = append(f.running, a)
 				}
 			},
 			"window": func(t *rapid.T) {
-				if f.solo == nil {
-					t.Skip("none runs solo")
+				if f.current == nil {
+					t.Skip("there is no current quarantined job")
 				}
-				f.runners += f.endSolo(false)
+				f.runners += f.quarantineEnded(false)
 			},
 			"pause":  func(t *rapid.T) { f.setPaused(anyQueue(t), true) },
 			"resume": func(t *rapid.T) { f.setPaused(anyQueue(t), false) },
@@ -617,7 +617,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			"": func(t *rapid.T) { f.check(t, held) },
 		})
 		f.setQuiet()
-		f.handBackBuffered()
+		f.handBackAll()
 		idle := f.whenIdle()
 		for f.start(); len(f.running) > 0; f.start() {
 			f.end(0, time.Second)
@@ -628,7 +628,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			t.Fatal("a quiet scheduler whose jobs have ended is not idle")
 		}
 		for _, a := range held {
-			if !a.settled.Load() {
+			if !a.claimed.Load() {
 				t.Fatalf("job %s was neither run nor handed back", a.job.ID)
 			}
 		}
@@ -652,16 +652,16 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 	if f.buffered != buffered {
 		t.Fatalf("%d jobs are buffered, the scheduler counts %d", buffered, f.buffered)
 	}
-	if f.slots.count != f.runners+len(f.running) || f.slots.count > f.concurrency {
-		t.Fatalf("%d slots are taken, by %d runners and %d jobs", f.slots.count, f.runners, len(f.running))
+	if f.taken.count != f.runners+len(f.running) || f.taken.count > f.concurrency {
+		t.Fatalf("%d slots are taken, by %d runners and %d jobs", f.taken.count, f.runners, len(f.running))
 	}
-	unsettled := 0
+	unclaimed := 0
 	for _, a := range held {
-		if !a.settled.Load() {
-			unsettled++
+		if !a.claimed.Load() {
+			unclaimed++
 		}
 	}
-	if places := buffered + len(f.quarantined) + len(f.running); unsettled != places {
-		t.Fatalf("%d jobs are held, and %d are in a place", unsettled, places)
+	if places := buffered + len(f.quarantined) + len(f.running); unclaimed != places {
+		t.Fatalf("%d jobs are held, and %d are in a place", unclaimed, places)
 	}
 }
