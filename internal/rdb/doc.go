@@ -16,22 +16,24 @@
 // rediss+sentinel: and rediss+cluster: are the same over TLS. A password never
 // appears in an error, in [DB.String] or in a log line.
 //
-// A server whose certificate comes from an authority of one's own is trusted
-// where the system trusts it; on Linux SSL_CERT_FILE names the file with that
-// authority. User and password are those of the servers; Sentinels are asked
-// without.
+// TLS trusts the certificate authorities of the system. On Linux, SSL_CERT_FILE
+// names a file of authorities that is read instead of the system's file, and
+// SSL_CERT_DIR does the same for its directories. User and password are those of
+// the Redis servers. Connections to Sentinels use no credentials.
 //
 // # The retry rule
 //
-// A command may have happened although its answer never came. The client
-// itself therefore never repeats anything (MaxRetries is -1). What may be
-// repeated safely says so: an idempotent [Script], and every function handed
-// to [DB.Retry], is tried again with growing pauses while Redis is away, for
-// at most [Options.Patience]; then the error is an [UnreachableError]. A script
-// that is not idempotent is tried again only while it is certain that it was
-// not run; a lost answer is an [OutcomeUnknownError], for the caller to decide.
+// A command may have run although its reply was lost. The client itself therefore
+// sends each command once (MaxRetries is -1).
 //
-// [Sleep] and [Backoff] are the pauses between tries.
+// Only idempotent scripts and functions passed to [DB.Retry] are retried. Retries
+// use increasing pauses, for at most [Options.Patience]; if Redis can't be reached
+// by then, the error is an [UnreachableError].
+//
+// Any other script is retried only if it certainly did not run. If its reply is
+// lost, the error is an [OutcomeUnknownError], for the caller to decide.
+//
+// [Backoff] computes the pauses between tries, and [Sleep] makes them.
 //
 // # Scripts
 //
@@ -48,34 +50,36 @@
 //
 //	var finishScript = scripts.Idempotent("finish", "finish jobs")
 //
-// [Script.Run] then returns a [Reply] or the error that its word means. In the
-// Lua, keys have the names that Go declares: the kit writes
-// "local META, LEASES = KEYS[1], KEYS[2]", with those that the script uses. Two
-// directives, each alone on a line that begins with it, put files together:
+// A reply may begin with a word; LoadScripts maps words to errors. [Script.Run]
+// returns that error, or a [Reply].
 //
-//	-- @include NAME...     these files stand here, if they do not stand before
-//	-- @lazy FUNC NAME...   a function FUNC, which has these files as its body
+// In the Lua, keys have the names that Go declares. The loader prepends
+// "local META, LEASES = KEYS[1], KEYS[2]", with the keys that the script uses. Two
+// directives, each alone on a line that begins with it, combine files:
 //
-// What a file says at its top level is a local of the script, so a name can be
-// used behind its include. A lazy function is for code that only some calls
-// need: making its functions then costs the others nothing (all of those of a
-// queue take 20 µs a call). It returns what its last file returns, and sees what
-// was included before it; what it includes itself is visible only in it.
+//	-- @include NAME...     inserts the files here unless already included
+//	-- @lazy FUNC NAME...   declares a function FUNC whose body is these files
+//
+// Top-level declarations of an included file are locals of the script, usable
+// after the directive. A lazy function is for code that only some calls need: the
+// other calls then do not create the functions in it (creating all those of a
+// queue takes 20 µs a call). A lazy function returns what its last file returns.
+// It sees what was included before it; what it includes is visible only in it.
 //
 // Files may also be included from folders that packages share, and from the
 // folder lua of this package: int (integers as text), clock (time in ms), entries
 // (order of entry ids), groups (replies of XINFO). A wrong directive, a missing
-// file and files that include each other panic when the script is first needed.
-// [ScriptText] has the assembled texts, which "skidway debug script" prints and
-// "make lint" gives to luacheck.
+// file or files that include each other cause a panic when the script is first
+// needed. [ScriptText] returns the assembled texts, which "skidway debug script"
+// prints and "make lint" checks with luacheck.
 //
-// Why not Redis Functions, which have libraries of their own? The embedded
-// server has no FCALL; a function library is also state of the server, which
-// releases that run side by side would overwrite for each other, while a script
-// goes by the hash of its text.
+// Redis Functions have libraries of their own, but are not used: the embedded
+// server has no FCALL. A library is also shared server state, so releases running
+// side by side would overwrite it; scripts are identified by the hash of their
+// text.
 //
 // # Waiting
 //
-// [DB.Wait] blocks in Redis until a stream has something new. What it tells
-// is only that looking again is worth while.
+// [DB.Wait] blocks in Redis until a stream has a new entry. A return from Wait is
+// only a hint: the caller must read the state again.
 package rdb
