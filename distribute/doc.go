@@ -22,66 +22,79 @@
 // # Promises
 //
 //   - A subscriber counts every line of every shipped file exactly once, even if
-//     shippers and workers are killed at any moment and answers are lost. Its
+//     shippers and workers are killed at any moment and replies are lost. Its
 //     counts and the mark that a file is counted change in one script.
 //   - A file that is shipped again (renamed, rotated, compressed in another way,
 //     grown) is recognised by its content: only its new lines are counted.
 //   - The files of a channel never use more memory in Redis than its window. A
 //     shipper waits while the window is full; shippers are served in order.
-//   - A dead process delays the others by no more than its lease.
-//   - Leases use the clock of Redis. A call whose answer was lost is repeated. A
-//     script refuses the writes of a worker whose claim has expired.
+//   - Once the lease of a dead process has expired, its claim or upload can be taken
+//     over: another worker claims the file, or any process ends the upload, so that
+//     the file can be shipped again. Leases use the clock of Redis.
+//   - A script whose reply was lost is called again, which changes nothing.
+//   - Scripts reject writes made under a claim that has ended or been replaced. An
+//     expired claim remains usable until another worker takes the file.
 //
-// Limits, for now: a file must fit the window as a whole, and after a lost claim
-// the file is counted again from the last commit.
+// Limits, for now: a shipment must fit the window as a whole. A shipment is
+// committed as a whole: if a claim is lost, the next worker counts the whole
+// shipment again.
 //
 // # States of a file
 //
-//	            admit              complete            every subscriber has sealed
-//	(known) ─────────────► uploading ───────► uploaded ───────────────────────► done
-//	   ▲                       │ its shipper fails or dies                       │
-//	   │                       ▼                                                 │
-//	   └── shipped again ── abandoned ◄────────── (new content) ── shipped again
+//	            admit             complete            the last subscriber seals it
+//	no record ─────────► uploading ─────────► uploaded ────────────────────────────► done
+//	                      ▲  │  ▲                                                      │
+//	                      │  │  └──────────────────── (shipped again) ─────────────────┘
+//	      (shipped again) │  │ its shipper fails or dies
+//	                      │  ▼
+//	                    abandoned
 //
-// Each shipment has a number, which is part of the names of its segments: late
+// When a subscriber is removed, the files that all others have counted become done
+// too. Each shipment has a number, which is part of the names of its segments: late
 // writes of a dead shipment can't change the next one. The segments of a file that
 // is done or abandoned are freed at once, or by the next sweep of any process.
 //
 // # How counts become valid
 //
-// A worker counts in memory. Then it stages the cells of its count in a hash, in
-// steps. One script seals them: it checks the claim, renames the hash, records how
-// far the file is counted and ends the claim. Then the worker folds the sealed
-// cells into the totals; each step moves some cells. Before the seal nothing is
-// valid, after it everything is: reports read totals and sealed cells together,
-// and any process can finish the fold.
+// A commit makes the counts of one shipment visible to reports. A count is a set of
+// cells: numbers identified by group and member. Commit stages the cells in batches,
+// then seals them in one script. Folding follows the commit and does not change any
+// report.
+//
+// A worker counts in memory. It stages the cells in a hash that no report reads. The
+// seal checks the claim, renames that hash, records how far the file is counted,
+// adds to the subscriber's sums and ends the claim. The worker then folds the sealed
+// cells into the totals of their groups, in batches. Reports read totals and sealed
+// cells together, and any process can finish a fold.
 //
 // # Keys
 //
 // All keys begin with the prefix and logs:{CHANNEL}, so a channel lies on one slot.
 // Only the list of batches, logs:batches, belongs to no channel.
 //
-//	(nothing more)               hash    v, window, used (bytes), shipments, turn
+//	(no suffix)                  hash    v, turn, window and used in bytes, shipments (number of shippers ever registered)
 //	:wake                        stream  one entry: the last change
 //	:heads                       hash    digest of the first line → ids of files
 //	:files                       zset    file → last change, ms
 //	:file:ID                     hash    the record of a file; fields FIELD:SUBSCRIBER
-//	:open                        zset    file in Redis → admitted, ms
-//	:uploads                     zset    file being uploaded → lease, ms
-//	:spent                       set     files to be freed
-//	:abandoned                   zset    abandoned file → when, ms
+//	:open                        zset    file in Redis → time it was admitted, ms
+//	:uploads                     zset    file being uploaded → lease expiry, ms
+//	:spent                       set     files whose segments are to be freed
+//	:abandoned                   zset    abandoned file → time, ms
 //	:segment:ID:SHIPMENT:N       string  a piece of a file
 //	:wake:ID:SHIPMENT            stream  one entry, its id the bytes uploaded so far
-//	:shippers, :leases, :line    shippers, their leases, those that wait for the window
+//	:shippers                    hash    shipper → mode and host:pid
+//	:leases                      zset    shipper → lease expiry, ms
+//	:line                        zset    shipper that waits for the window → turn
 //	:subscribers                 hash    subscriber → settings
-//	:subscriber:S                hash    totals, seen, version, lines by country database
-//	:subscriber:S:claims         zset    file → lease, ms
-//	:subscriber:S:owners         hash    file → claim
+//	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (incremented on each change of counts)
+//	:subscriber:S:claims         zset    file → lease expiry, ms
+//	:subscriber:S:owners         hash    file → token of its claim
 //	:subscriber:S:staged:ID      hash    cell → number, not valid yet
 //	:subscriber:S:sealed         set     ID:SHIPMENT that are not folded yet
-//	:subscriber:S:sealed:ID:SHIPMENT  hash  their cells
-//	:subscriber:S:groups         zset    the days that were counted
-//	:subscriber:S:count:DAY      zset    country → requests
+//	:subscriber:S:sealed:ID:SHIPMENT  hash  cell → number, valid
+//	:subscriber:S:groups         zset    the groups that were counted, such as days
+//	:subscriber:S:count:GROUP    zset    member → count
 //	:subscriber:S:problems       set     files that were counted in part or not at all
 //
 // The record of a file stays for [RememberFor] after it is counted. It has up to
