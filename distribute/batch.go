@@ -224,7 +224,7 @@ func (r batchRegistry) clean(ctx context.Context) error {
 		return fmt.Errorf("look for batches that were killed: %w", err)
 	}
 	for name, beat := range all {
-		if now.Sub(milliseconds(beat)) < batchTimeout {
+		if now.Sub(parseMillis(beat)) < batchTimeout {
 			continue
 		}
 		channel, err := Open(ctx, r.db, name)

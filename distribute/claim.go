@@ -25,9 +25,9 @@ type announcement struct {
 	Shipment int64  `json:"shipment"`
 }
 
-// announce sends the announcement of a shipment to the subscribers. If the answer
-// is lost it is sent again: subscribers find the shipment counted or claimed the
-// second time.
+// announce sends the announcement of a shipment to the subscribers. If the reply
+// is lost, announce sends the announcement again. A duplicate is harmless: the
+// shipment is then already claimed or counted.
 func (c *Channel) announce(ctx context.Context, shipper, id string, shipment int64) error {
 	body, err := json.Marshal(announcement{formatVersion, id, shipment})
 	if err != nil {
@@ -64,17 +64,19 @@ func parseAnnouncement(body []byte) (announcement, error) {
 // claimBatch is how many announcements one read or one claim takes.
 const claimBatch = 50
 
-// A claimQueue claims announced files for a subscriber, in their order. It keeps
-// the announcements that it has read and the subscriber is not past yet, so that
-// those behind one slow file are read once. It is used by one goroutine at a time.
+// A claimQueue claims announced files for a subscriber, in the order of their
+// announcements. It is used by one goroutine at a time.
 type claimQueue struct {
 	channel    *Channel
 	subscriber string
 	lease      time.Duration
 	notify     Notify
 
+	// open holds announcements read but not yet finished by the subscriber, so
+	// that those behind one slow file are read once.
+	open []announced
+
 	lastRead     uint64 // message id
-	open         []announced
 	acknowledged uint64 // message id
 }
 
@@ -90,17 +92,17 @@ type claimResult struct {
 	retryIn time.Duration // until the first of those claims expires
 }
 
-// next claims the first free file, and acknowledges the announcements that the
-// subscriber is past.
+// next claims the first unclaimed file, and acknowledges the announcements before
+// the first one that is not finished.
 func (q *claimQueue) next(ctx context.Context) (claimResult, error) {
 	result := claimResult{}
-	for tried := 0; ; {
-		for tried < len(q.open) && result.claim == nil {
-			n, err := q.tryClaim(ctx, tried, &result)
+	for from := 0; ; {
+		for from < len(q.open) && result.claim == nil {
+			next, err := q.tryClaim(ctx, from, &result)
 			if err != nil {
 				return result, err
 			}
-			tried = n
+			from = next
 		}
 		if result.claim != nil {
 			break
@@ -116,9 +118,9 @@ func (q *claimQueue) next(ctx context.Context) (claimResult, error) {
 	return result, q.acknowledge(ctx)
 }
 
-// tryClaim asks for the first free file of a batch that begins at a position,
-// and removes the files that the subscriber is past. It returns the position
-// after the batch.
+// tryClaim tries to claim one file of q.open[from:], at most claimBatch of them,
+// and removes finished files. It stores the outcome in result and returns the
+// index of the first file not examined.
 func (q *claimQueue) tryClaim(ctx context.Context, from int, result *claimResult) (int, error) {
 	keys, token := target{subscriber: q.subscriber}, rand.Text()
 	files := q.open[from:min(len(q.open), from+claimBatch)]
@@ -134,24 +136,24 @@ func (q *claimQueue) tryClaim(ctx context.Context, from int, result *claimResult
 	if reply.Len() == 0 {
 		return from, fmt.Errorf("subscriber %q was removed from channel %q: %w", q.subscriber, q.channel.name, ErrNoSubscriber)
 	}
-	now, verdicts := reply.Int(0), reply.From(1)
+	now, statuses := reply.Int(0), reply.From(1)
 	var kept []announced
-	for i := range verdicts.Len() {
-		verdict := verdicts.Int(i)
-		if verdict >= 0 {
+	for i := range statuses.Len() {
+		status := statuses.Int(i)
+		if status >= 0 {
 			kept = append(kept, files[i])
 		}
 		switch {
-		case verdict == 0:
+		case status == 0:
 			result.claim = &claim{channel: q.channel, subscriber: q.subscriber, id: files[i].File, shipment: files[i].Shipment, token: token}
-		case verdict > 0:
-			left := time.Duration(verdict-now) * time.Millisecond
+		case status > 0:
+			left := time.Duration(status-now) * time.Millisecond
 			if !result.pending || left < result.retryIn {
 				result.pending, result.retryIn = true, left
 			}
 		}
 	}
-	q.open = slices.Replace(q.open, from, from+verdicts.Len(), kept...)
+	q.open = slices.Replace(q.open, from, from+statuses.Len(), kept...)
 	return from + len(kept), nil
 }
 
@@ -176,8 +178,8 @@ func (q *claimQueue) read(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// acknowledge moves the subscriber's cursor up to the first announcement that is
-// still open.
+// acknowledge moves the subscriber's cursor in the chat up to the first
+// announcement in q.open.
 func (q *claimQueue) acknowledge(ctx context.Context) error {
 	upTo := q.lastRead
 	if len(q.open) > 0 {
@@ -195,25 +197,25 @@ func (q *claimQueue) acknowledge(ctx context.Context) error {
 
 // A claim is a worker's right to count one shipment of a file for its
 // subscriber. The worker's heartbeat renews it. Its token is random and never
-// used again: every script that changes something for a claim checks the token,
-// and refuses the change if another claim has the file.
+// used again. Every script that writes under a claim checks the token, and rejects
+// the write if the claim has ended or been replaced.
 type claim struct {
 	channel    *Channel
 	subscriber string
 	id         string
 	shipment   int64
 	token      string
-	lose       context.CancelCauseFunc
-	lines      atomic.Int64 // counted so far
+	cancel     context.CancelCauseFunc // ends the work on the file
+	lines      atomic.Int64            // counted so far
 }
 
-// errClaimLost ends the work on a file that another claim has taken.
-var errClaimLost = errors.New("the claim on the file was lost: its lease ran out")
+// errClaimLost ends the work on a file whose claim has ended or been replaced.
+var errClaimLost = errors.New("claim lost: the file was claimed again or the claim was removed")
 
-// commit makes a result valid: it stages the cells in bounded steps and seals
-// them, together with the mark that the file is counted, in one step. If the
-// claim is lost it returns errClaimLost and nothing of the result is valid. It
-// reports whether every subscriber has now counted the shipment.
+// commit stages the result's cells in batches, then seals them and marks the
+// shipment as counted in one script. It reports whether every subscriber has now
+// counted the shipment. It returns errClaimLost if the claim is lost; then none of
+// the result is valid. After any other error the result may or may not be valid.
 func (c *claim) commit(ctx context.Context, result *fileResult, build string, took time.Duration) (allCounted bool, err error) {
 	cells, err := c.stage(ctx, result)
 	if err != nil {
@@ -222,7 +224,8 @@ func (c *claim) commit(ctx context.Context, result *fileResult, build string, to
 	return c.seal(ctx, result, cells, build, took)
 }
 
-// stage writes the cells where no report reads them, and returns their number.
+// stage writes the result's cells to a key that no report reads, and returns their
+// number.
 func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 	args := []any{c.id, c.token}
 	send := func() error {
@@ -255,15 +258,17 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 	return cells, send()
 }
 
+// seal makes the staged cells valid, updates the subscriber's sums and the file's
+// progress, and ends the claim, in one script.
 func (c *claim) seal(ctx context.Context, result *fileResult, cells int, build string, took time.Duration) (allCounted bool, err error) {
 	p := result.progress
-	args := []any{
-		c.subscriber, c.id, c.shipment, c.token, cells,
-		7, fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
+	fields := []any{
+		fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
 		fieldMissing, p.missing, fieldLines, p.lines,
 	}
+	args := append([]any{c.subscriber, c.id, c.shipment, c.token, cells, len(fields) / 2}, fields...)
 	t := result.tally
-	for _, total := range []struct {
+	for _, sum := range []struct {
 		field string
 		n     int64
 	}{
@@ -271,8 +276,8 @@ func (c *claim) seal(ctx context.Context, result *fileResult, cells int, build s
 		{"bytes", t.Bytes}, {"files", t.Files}, {"partial", t.Partial}, {"failed", t.Failed},
 		{"busy", took.Milliseconds()}, {buildField + build, t.Lines},
 	} {
-		if total.n != 0 {
-			args = append(args, total.field, total.n)
+		if sum.n != 0 {
+			args = append(args, sum.field, sum.n)
 		}
 	}
 	keys := target{subscriber: c.subscriber, file: c.id, sealed: shipmentName(c.id, c.shipment)}
@@ -283,21 +288,21 @@ func (c *claim) seal(ctx context.Context, result *fileResult, cells int, build s
 	case n == 0:
 		return false, errClaimLost
 	case n < 0:
-		return false, errors.New("staged counts are not as they were written: something else writes to them")
+		return false, errors.New("the number of staged cells has changed: something else writes to them")
 	default:
 		return n == 2, nil
 	}
 }
 
-// settle does the rest after a commit, which any process can repeat: it folds
-// the cells into the totals, and frees the file if all subscribers have counted
-// it.
-func (c *claim) settle(ctx context.Context, allCounted bool) error {
+// foldAndFree does the work that follows a commit, which any process can repeat:
+// it folds the cells into the totals, and frees the segments if every subscriber
+// has counted the shipment.
+func (c *claim) foldAndFree(ctx context.Context, allCounted bool) error {
 	if err := c.channel.totals(c.subscriber).fold(ctx, shipmentName(c.id, c.shipment)); err != nil {
 		return err
 	}
 	if allCounted {
-		return c.channel.files.free(ctx, c.id)
+		return c.channel.files.freeSegments(ctx, c.id)
 	}
 	return nil
 }
@@ -310,7 +315,7 @@ func (c *claim) release(ctx context.Context) error {
 	return err
 }
 
-// claims are those that a worker holds.
+// claims is the set of claims held by a worker.
 type claims struct {
 	mu   sync.Mutex
 	held map[string]*claim // by file
@@ -319,28 +324,31 @@ type claims struct {
 // hold adds a claim and returns the context for the work on it. When the claim
 // is lost the context is cancelled, with errClaimLost as its cause.
 func (cs *claims) hold(ctx context.Context, c *claim) context.Context {
-	ctx, c.lose = context.WithCancelCause(ctx)
+	ctx, c.cancel = context.WithCancelCause(ctx)
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.held == nil {
 		cs.held = map[string]*claim{}
 	}
 	if old := cs.held[c.id]; old != nil {
-		old.lose(errClaimLost) // it expired, or c would have been refused
+		old.cancel(errClaimLost) // c was granted, so old has ended or expired
 	}
 	cs.held[c.id] = c
 	return ctx
 }
 
+// drop removes a claim from the set, unless a later claim on its file has replaced
+// it, and cancels its context.
 func (cs *claims) drop(c *claim) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.held[c.id] == c {
 		delete(cs.held, c.id)
 	}
-	c.lose(nil)
+	c.cancel(nil)
 }
 
+// list returns the claims in the set, in no order.
 func (cs *claims) list() []*claim {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

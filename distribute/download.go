@@ -83,7 +83,7 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 // expired, it abandons the upload.
 func (u uploadReader) awaitBlock(ctx context.Context, position int64) error {
 	// The ids of the wake stream are the length of the upload, so a block that
-	// is appended between the look and the wait ends the wait.
+	// is appended between the read and the wait ends the wait.
 	mark := rdb.Mark{Key: u.files.keys.fileWake(u.id, u.shipment), ID: fmt.Sprintf("%d-0", position)}
 	woken, err := u.files.db.Wait(ctx, u.patience, mark)
 	if err != nil || woken {

@@ -29,8 +29,8 @@ func (f fileStore) each(ctx context.Context, do func(id string) error) error {
 	return f.scanSet(ctx, f.keys.files(), do)
 }
 
-// lookup returns the record of the file with this head, nil if the channel has
-// none, and the index entry of its key.
+// lookup returns the index entry for key and the best matching record, or nil. The
+// best match is the one with the longest recorded head.
 func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (string, *record, error) {
 	index, err := query(ctx, f.db, func() ([]any, error) { return f.db.HMGet(ctx, f.keys.heads(), key, stream.UnfinishedLine).Result() })
 	if err != nil {
@@ -56,7 +56,7 @@ func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (strin
 }
 
 // readersGrace is how long the wake stream of an abandoned upload stays for its
-// readers. A reader that misses it finds the state when its own wait ends.
+// readers. A reader that misses it reads the record after its wait times out.
 const readersGrace = time.Second
 
 // An abandonment identifies the upload to abandon.
@@ -67,17 +67,17 @@ type abandonment struct {
 	reship   bool   // the file is expected to be shipped again
 }
 
-// abandon ends an upload that will not be completed, and reports whether it is
-// abandoned now.
+// abandon ends an upload that will not be completed. It reports whether the upload
+// is abandoned, now or by an earlier call.
 func (f fileStore) abandon(ctx context.Context, a abandonment) (bool, error) {
 	reply, err := f.call(ctx, abandonScript, target{file: a.id, shipment: a.shipment},
 		a.shipper, a.shipment, a.id, readersGrace.Milliseconds(), a.reship)
 	return reply.Int(0) == 1, err
 }
 
-// free deletes the segments of a file that is done or abandoned and returns
+// freeSegments deletes the segments of a file that is done or abandoned and returns
 // their space to the window. Repeating it changes nothing.
-func (f fileStore) free(ctx context.Context, id string) error {
+func (f fileStore) freeSegments(ctx context.Context, id string) error {
 	r, err := f.record(ctx, id)
 	if err != nil {
 		return err
@@ -99,23 +99,24 @@ func (f fileStore) free(ctx context.Context, id string) error {
 	}
 }
 
-// freeCounted frees the files that only a removed subscriber had not counted.
+// freeCounted frees the files that all remaining subscribers have counted.
 func (f fileStore) freeCounted(ctx context.Context) error {
 	return f.scanSet(ctx, f.keys.open(), func(id string) error {
-		reply, err := f.call(ctx, settleScript, target{file: id}, id)
+		reply, err := f.call(ctx, markDoneScript, target{file: id}, id)
 		if err != nil || reply.Int(0) == 0 {
 			return err
 		}
-		return f.free(ctx, id)
+		return f.freeSegments(ctx, id)
 	})
 }
 
-// sweepBatch is how many leftovers one sweep deals with.
+// sweepBatch is how many entries of each kind one sweep cleans up at most.
 const sweepBatch = 100
 
 // sweep cleans up after dead processes: it abandons uploads and ends shippers
-// whose lease has expired, and frees files that are spent. Any process may call
-// it at any time; a process that waits for the channel does.
+// whose lease has expired, and frees the segments of files that are done or
+// abandoned. Any process may call it at any time. A process calls it before it
+// waits for a change of the channel.
 func (f fileStore) sweep(ctx context.Context) error {
 	if err := f.sweepLeases(ctx); err != nil {
 		return fmt.Errorf("sweep channel %q: %w", f.name, err)
@@ -125,7 +126,7 @@ func (f fileStore) sweep(ctx context.Context) error {
 		return fmt.Errorf("sweep channel %q: %w", f.name, err)
 	}
 	for _, id := range spent {
-		if err := f.free(ctx, id); err != nil {
+		if err := f.freeSegments(ctx, id); err != nil {
 			return fmt.Errorf("sweep channel %q: %w", f.name, err)
 		}
 	}
@@ -167,8 +168,8 @@ func (f fileStore) sweepLeases(ctx context.Context) error {
 	return nil
 }
 
-// forgetOld deletes records that are older than RememberFor, and the oldest of
-// more than RememberFiles.
+// forgetOld deletes up to sweepBatch records: the oldest if there are more than
+// RememberFiles, otherwise those older than RememberFor.
 func (f fileStore) forgetOld(ctx context.Context) error {
 	now, err := f.now(ctx)
 	if err != nil {

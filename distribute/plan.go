@@ -23,7 +23,7 @@ type plan struct {
 }
 
 // plan finds out whether the channel knows the file, and what of it is new. It
-// returns errBusy if the file can't be shipped before it is counted.
+// returns errInRedis if the file can't be shipped before it is counted.
 func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	key := src.Head.IndexKey()
 	index, known, err := s.channel.files.lookup(ctx, key, src.Head)
@@ -43,7 +43,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 			p.known = &ShippedFile{Outcome: AlreadyShipped, Note: "waits in Redis to be counted"}
 			return p, nil
 		}
-		return p, errBusy
+		return p, errInRedis
 	}
 	return s.planMore(ctx, src, known, p)
 }
@@ -58,7 +58,7 @@ func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 		return p, err
 	}
 	if forced.inRedis() {
-		return p, errBusy
+		return p, errInRedis
 	}
 	p.shipment, p.replaces = forced.shipment, plainID
 	return p, nil
@@ -129,7 +129,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		newHead = src.Head.Fingerprint().Encode()
 	}
 	for limit := (throttle{}); ; {
-		since, err := s.channel.wakeCursor(ctx)
+		since, err := s.channel.latestWake(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -190,9 +190,10 @@ func (s *Shipper) await(ctx context.Context, since wakeCursor, reason EventKind,
 	return s.channel.wait(ctx, since, s.config.Lease/2, s.stop.stopped)
 }
 
-// awaitFree returns when an earlier shipment of the file may be out of Redis.
-// With skipBusy it does not wait, and returns errBusy if the file is still there.
-func (s *Shipper) awaitFree(ctx context.Context, since wakeCursor, src *stream.Source, mode busyMode, limit *throttle) error {
+// awaitNotInRedis returns when an earlier shipment of the file may have been freed.
+// With skipBusy it does not wait, and returns errInRedis if the shipment is still
+// in Redis.
+func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *stream.Source, mode busyMode, limit *throttle) error {
 	if mode == waitBusy {
 		if s.stop.isStopped() {
 			return errStopped
@@ -204,7 +205,7 @@ func (s *Shipper) awaitFree(ctx context.Context, since wakeCursor, src *stream.S
 	}
 	_, known, err := s.channel.files.lookup(ctx, src.Head.IndexKey(), src.Head)
 	if err == nil && (known == nil || known.inRedis()) {
-		return errBusy
+		return errInRedis
 	}
 	return err
 }
@@ -234,7 +235,7 @@ func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error
 // called.
 func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, limit *throttle) (record, error) {
 	for {
-		since, err := s.channel.wakeCursor(ctx)
+		since, err := s.channel.latestWake(ctx)
 		if err != nil {
 			return record{}, err
 		}

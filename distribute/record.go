@@ -80,7 +80,7 @@ func parseRecord(id string, fields map[string]string) record {
 		codec: stream.Codec(fields["codec"]), size: number("size"),
 		by: fields["by"], base: number("base"), raw: number("raw"), cost: number("cost"),
 		segment: number("segment"), upload: number("upload"),
-		admitted: milliseconds(fields["admitted"]),
+		admitted: parseMillis(fields["admitted"]),
 		counted:  map[string]progress{},
 	}
 	if r.segment > 0 && r.upload/r.segment >= maxSegments {

@@ -67,11 +67,11 @@ func (r *refusal) Unwrap() error { return r.err }
 
 // scanFile reads and decompresses an upload into the scan. Its error means that
 // there is no valid result; what is wrong with the file itself is in the result.
-func scanFile(ctx context.Context, upload uploadReader, scan *fileScan, busy func() bool) (*fileResult, error) {
+func scanFile(ctx context.Context, upload uploadReader, scan *fileScan, saturated func() bool) (*fileResult, error) {
 	content := upload.open(ctx)
 	defer content.Close()
 	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content) }
-	return scan.result(stream.Pipeline(scan, inflate, busy, content.Cancel))
+	return scan.result(stream.Pipeline(scan, inflate, saturated, content.Cancel))
 }
 
 // Write counts the next block of the content. Its only error is a refusal.

@@ -145,7 +145,7 @@ var countingScripts = []scriptCase{
 	{name: "unsubscribe: another", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("t") }, want: "0"},
 
 	{
-		name: "claim: free", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME 0]",
+		name: "claim: unclaimed", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME 0]",
 		look: func(s scriptRunner) string {
 			return s.field(s.owners(), "f") + " " + s.score(s.k.claims("s"), "f")
 		}, sees: "c1 TIME",
@@ -167,7 +167,7 @@ var countingScripts = []scriptCase{
 		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.owners()) }, sees: "0",
 	},
 	{
-		name: "claim: the first that is free", given: func(s scriptRunner) {
+		name: "claim: the first unclaimed one", given: func(s scriptRunner) {
 			staged(s)
 			s.admitFile("a", "g", "f", 0, 100)
 			s.admitFile("a", "i", "f g", 0, 100)

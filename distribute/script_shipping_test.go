@@ -47,7 +47,7 @@ func (s scriptRunner) abandon(shipper string, shipment int64) string {
 	return s.run(abandonScript, target{file: "f", shipment: shipment}, shipper, shipment, "f", 60_000, 1)
 }
 
-func (s scriptRunner) settle() string { return s.run(settleScript, target{file: "f"}, "f") }
+func (s scriptRunner) markDone() string { return s.run(markDoneScript, target{file: "f"}, "f") }
 
 func (s scriptRunner) free(shipment int64, last int) string {
 	of := target{file: "f", shipment: shipment, more: []string{s.k.segment("f", shipment, 0)}}
@@ -226,10 +226,10 @@ var shippingScripts = []scriptCase{
 	{name: "abandon: another shipment", given: admitted, call: func(s scriptRunner) string { return s.abandon("a", 2) }, want: "0", keeps: true},
 	{name: "abandon: complete", given: completed, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "0", keeps: true},
 
-	{name: "settle: other subscriber is gone", given: func(s scriptRunner) { sealedByOne(s); s.unsubscribe("t") }, call: scriptRunner.settle, want: "1"},
-	{name: "settle: other subscriber counts", given: sealedByOne, call: scriptRunner.settle, want: "0", keeps: true},
-	{name: "settle: no subscriber", given: completed, call: scriptRunner.settle, want: "0", keeps: true},
-	{name: "settle: uploading", given: admitted, call: scriptRunner.settle, want: "0", keeps: true},
+	{name: "markdone: other subscriber is gone", given: func(s scriptRunner) { sealedByOne(s); s.unsubscribe("t") }, call: scriptRunner.markDone, want: "1"},
+	{name: "markdone: other subscriber counts", given: sealedByOne, call: scriptRunner.markDone, want: "0", keeps: true},
+	{name: "markdone: no subscriber", given: completed, call: scriptRunner.markDone, want: "0", keeps: true},
+	{name: "markdone: uploading", given: admitted, call: scriptRunner.markDone, want: "0", keeps: true},
 
 	{name: "free: done", given: sealed, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "1", again: "0"},
 	{name: "free: abandoned", given: abandonedUpload, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "1", again: "0"},

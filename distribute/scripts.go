@@ -24,7 +24,7 @@ var (
 	admitScript       = newScript("admit", "admit the file", "channel", "open", "line", "leases", "heads", "files", "file", "abandoned", "uploads")
 	completeScript    = newScript("complete", "complete the upload", "file", "file wake", "uploads")
 	abandonScript     = newScript("abandon", "abandon the upload", "file", "file wake", "abandoned", "wake", "uploads", "spent")
-	settleScript      = newScript("settle", "settle the file", "file", "subscribers", "spent")
+	markDoneScript    = newScript("markdone", "mark the file as done", "file", "subscribers", "spent")
 	freeScript        = newScript("free", "free the file's segments", "channel", "open", "file", "file wake", "wake", "spent")
 	forgetScript      = newScript("forget", "forget an old file", "files", "heads", "file", "open", "abandoned")
 	claimScript       = newScript("claim", "claim a file", "subscribers", "subscriber", "claims", "owners")

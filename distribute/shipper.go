@@ -116,15 +116,16 @@ func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
 // any time, by any goroutine, and more than once.
 func (s *Shipper) Stop() { s.stop.stop() }
 
-// Progress returns how many bytes of files are finished, for a progress bar.
+// Progress returns the number of bytes processed: the sizes of finished files plus
+// the uploaded bytes of the current one.
 func (s *Shipper) Progress() int64 { return s.bytes.Load() }
 
-// Ship uploads files in this order and announces each when its upload starts. It
-// blocks while the window is full. A file that can't be shipped has its error in
-// its ShippedFile, and the others are shipped. Ship itself fails only if Redis is
-// unreachable for too long or ctx is done; then the current upload is abandoned.
-// Files that were shipped before may be shipped again: only new content is
-// uploaded.
+// Ship uploads the files in the given order, except that busy files come last:
+// those of which an earlier shipment is in Redis. It announces each file when its
+// upload starts, and blocks while the window is full. An error that concerns one
+// file is stored in its ShippedFile. Any other error ends Ship and abandons the
+// current upload. A file may be shipped again: without Force, only its new lines
+// are counted.
 func (s *Shipper) Ship(ctx context.Context, files []string) ([]ShippedFile, error) {
 	var results []ShippedFile
 	err := s.register(ctx, func() (err error) {
@@ -148,8 +149,8 @@ func (s *Shipper) register(ctx context.Context, f func() error) error {
 	return errors.Join(err, s.end(ctx))
 }
 
-// shipAll ships file by file. Files that another shipper uploads, or of which an
-// earlier shipment is not counted yet, come last.
+// shipAll ships file by file. Busy files come last: another shipper uploads them,
+// or an earlier shipment of them is not counted yet.
 func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, error) {
 	results := make([]ShippedFile, len(files))
 	var later []int
@@ -174,7 +175,7 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 	return results, nil
 }
 
-// A busyMode is what ship does with a file that is in Redis already.
+// A busyMode is what ship does with a busy file: one that is in Redis already.
 type busyMode int
 
 const (
@@ -182,8 +183,9 @@ const (
 	waitBusy                 // wait until it is counted
 )
 
-// ship ships one file. An error of the file alone is in the result; an error that
-// ship returns ends the shipper. busy reports that the file can't be shipped yet.
+// ship ships one file. An error that concerns only this file is stored in the
+// result. Any other error is returned and ends the shipper. busy reports whether
+// the file can't be shipped yet.
 func (s *Shipper) ship(ctx context.Context, result *ShippedFile, mode busyMode) (busy bool, err error) {
 	before := s.bytes.Load()
 	defer func() {
@@ -219,7 +221,7 @@ func (s *Shipper) ship(ctx context.Context, result *ShippedFile, mode busyMode) 
 		}
 	}
 	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, errInRedis):
 		return true, nil
 	case fileProblem(err):
 		s.failed(result, err)
@@ -231,14 +233,14 @@ func (s *Shipper) ship(ctx context.Context, result *ShippedFile, mode busyMode) 
 // shipOnce plans, admits, announces and uploads a file.
 func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *ShippedFile, mode busyMode) error {
 	for limit := (throttle{}); ; {
-		since, err := s.channel.wakeCursor(ctx)
+		since, err := s.channel.latestWake(ctx)
 		if err != nil {
 			return err
 		}
 		p, err := s.plan(ctx, src)
 		switch {
-		case errors.Is(err, errBusy):
-			err := s.awaitFree(ctx, since, src, mode, &limit)
+		case errors.Is(err, errInRedis):
+			err := s.awaitNotInRedis(ctx, since, src, mode, &limit)
 			if errors.Is(err, errStopped) {
 				result.Outcome = NotReached
 				return nil
@@ -278,7 +280,7 @@ func (s *Shipper) failed(result *ShippedFile, err error) {
 }
 
 var (
-	errBusy      = errors.New("the file is in Redis already")
+	errInRedis   = errors.New("the file is in Redis already")
 	errLeaseLost = errors.New("the shipper's lease has run out")
 )
 
@@ -290,8 +292,8 @@ func fileProblem(err error) bool {
 	return errors.As(err, &local) || errors.As(err, &tooLarge) || errors.Is(err, errForeign) || errors.Is(err, errLeaseLost)
 }
 
-// begin registers the shipper. While it is registered and alive, workers with
-// UntilDone wait for it.
+// begin registers the shipper and deletes old file records. Workers with UntilDone
+// wait until it ends, or is swept, unless it follows.
 func (s *Shipper) begin(ctx context.Context) error {
 	host, _ := os.Hostname()
 	_, err := s.channel.call(ctx, beginScript, target{}, s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))

@@ -81,9 +81,9 @@ func serverTime(ctx context.Context, db *rdb.DB, key string) (time.Time, error) 
 	return reply.Time(0), err
 }
 
-// milliseconds parses a time as the scripts write it. Malformed text is the zero
-// time.
-func milliseconds(text string) time.Time {
+// parseMillis parses a time as the scripts write it, in ms. It returns the zero
+// time if text is malformed.
+func parseMillis(text string) time.Time {
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return time.Time{}
@@ -91,16 +91,16 @@ func milliseconds(text string) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// A wakeCursor is a place in the channel's wake stream: an entry after it ends a
-// wait.
+// A wakeCursor is a position in the channel's wake stream. wait returns once an
+// entry follows it. Take the cursor before reading the state, so that no change is
+// missed.
 type wakeCursor struct{ mark rdb.Mark }
 
-// wakeCursor returns the end of the wake stream. A caller takes it before it
-// looks at the state of the channel, so that no later change is missed.
-func (s *store) wakeCursor(ctx context.Context) (wakeCursor, error) {
+// latestWake returns the position of the last entry in the wake stream.
+func (s *store) latestWake(ctx context.Context) (wakeCursor, error) {
 	last, err := query(ctx, s.db, func() ([]redis.XMessage, error) { return s.db.XRevRangeN(ctx, s.keys.wake(), "+", "-", 1).Result() })
 	if err != nil {
-		return wakeCursor{}, fmt.Errorf("look at channel %q: %w", s.name, err)
+		return wakeCursor{}, fmt.Errorf("read the wake stream of channel %q: %w", s.name, err)
 	}
 	mark := rdb.Mark{Key: s.keys.wake(), ID: "0"}
 	if len(last) > 0 {
@@ -110,7 +110,7 @@ func (s *store) wakeCursor(ctx context.Context) (wakeCursor, error) {
 }
 
 // wait blocks until the channel has changed since the cursor was taken, the
-// timeout has passed or stop is closed.
+// timeout has passed or stop is closed. wait may return early without a change.
 func (s *store) wait(ctx context.Context, since wakeCursor, timeout time.Duration, stop <-chan struct{}) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -167,7 +167,7 @@ const buildField = "build:"
 func parseSubscriber(name, settings string, fields map[string]string) Subscriber {
 	number := func(field string) int64 { return parseInt(fields[field]) }
 	s := Subscriber{
-		Name: name, Settings: settings, Seen: milliseconds(fields["seen"]),
+		Name: name, Settings: settings, Seen: parseMillis(fields["seen"]),
 		Busy: time.Duration(number("busy")) * time.Millisecond,
 		Tally: Tally{
 			Lines: number("lines"), Counted: number("counted"), Unknown: number("unknown"),

@@ -12,8 +12,8 @@ import (
 // cellBatch is how many cells one script call stages or folds.
 const cellBatch = 500
 
-// totals are the counts of one subscriber: those that are added up per group, and
-// the sealed cells of single shipments, which are valid but not added up yet.
+// totals are the counts of one subscriber: the totals of each group, and the sealed
+// cells of shipments that are not folded into them yet.
 type totals struct {
 	*store
 	subscriber string
@@ -26,7 +26,7 @@ func (t totals) sealed(ctx context.Context) ([]string, error) {
 	return query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.sealed(t.subscriber)).Result() })
 }
 
-// foldAll folds the shipments that dead workers left sealed.
+// foldAll folds the sealed shipments: dead workers may have left some.
 func (t totals) foldAll(ctx context.Context) error {
 	shipments, err := t.sealed(ctx)
 	if err != nil {
@@ -62,7 +62,8 @@ func (t totals) fold(ctx context.Context, shipment string) error {
 		}
 		if cursor == 0 && len(pairs) == 0 {
 			// The cells are gone, but the shipment is still listed: another
-			// process folded them meanwhile, or deleted them.
+			// process may have folded or deleted them before removing the
+			// shipment from the list.
 			return t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.keys.sealed(t.subscriber), shipment).Err() })
 		}
 		// The scan returns every cell that existed at its start, although
@@ -75,17 +76,17 @@ func (t totals) fold(ctx context.Context, shipment string) error {
 func (t totals) foldCells(ctx context.Context, shipment string, pairs []string) (int64, error) {
 	keys := target{subscriber: t.subscriber, sealed: shipment}
 	args := []any{shipment, t.subscriber, len(pairs) / 2}
-	var members, groups []any
-	number := map[string]int{} // of each group, from 1
+	var places, groups []any  // places: member and group index of each cell
+	index := map[string]int{} // of each group, from 1
 	for i := 0; i < len(pairs); i += 2 {
 		group, member, _ := strings.Cut(pairs[i], "\t")
-		if number[group] == 0 {
-			number[group] = len(number) + 1
+		if index[group] == 0 {
+			index[group] = len(index) + 1
 			keys.more, groups = append(keys.more, t.keys.totals(t.subscriber, group)), append(groups, group)
 		}
-		args, members = append(args, pairs[i]), append(members, member, number[group])
+		args, places = append(args, pairs[i]), append(places, member, index[group])
 	}
-	args = append(append(args, members...), groups...)
+	args = append(append(args, places...), groups...)
 	reply, err := t.call(ctx, foldScript, keys, args...)
 	return reply.Int(0), err
 }

@@ -49,7 +49,7 @@ func (s *Shipper) abandon(ctx context.Context, result *ShippedFile, reship bool)
 	if err != nil || !abandoned {
 		return err
 	}
-	return s.channel.files.free(ctx, result.id)
+	return s.channel.files.freeSegments(ctx, result.id)
 }
 
 var errForeign = errors.New("a segment in Redis is not as it was left: something else writes to it")

@@ -154,7 +154,7 @@ func (w *Worker) renew(ctx context.Context) {
 	for _, id := range lost.Texts() {
 		for _, c := range held {
 			if c.id == id {
-				c.lose(errClaimLost)
+				c.cancel(errClaimLost)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (w *Worker) next(ctx context.Context) (*claim, error) {
 	w.queueMu.Lock()
 	defer w.queueMu.Unlock()
 	for !w.stop.isStopped() {
-		since, err := w.channel.wakeCursor(ctx)
+		since, err := w.channel.latestWake(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -259,7 +259,7 @@ func (w *Worker) process(ctx context.Context, c *claim) error {
 	w.claims.drop(c)
 	if err == nil {
 		w.record(name, result)
-		return c.settle(ctx, allCounted)
+		return c.foldAndFree(ctx, allCounted)
 	}
 	released := c.release(ctx)
 	switch {
@@ -288,7 +288,7 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	defer w.active.Add(-1)
 	upload := uploadReader{w.channel.files, r, w.config.Lease}
 	before := r.counted[w.subscriber]
-	result, err = scanFile(ctx, upload, newFileScan(w.aggregation, before, r.base, &c.lines), w.busy)
+	result, err = scanFile(ctx, upload, newFileScan(w.aggregation, before, r.base, &c.lines), w.saturated)
 	if err != nil {
 		return r.name, nil, err
 	}
@@ -299,8 +299,8 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	return r.name, result, err
 }
 
-// busy reports whether every processor has a file to count.
-func (w *Worker) busy() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS(0) }
+// saturated reports whether every processor has a file to count.
+func (w *Worker) saturated() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS(0) }
 
 // record adds a committed result to those of the worker.
 func (w *Worker) record(name string, result *fileResult) {

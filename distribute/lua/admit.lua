@@ -1,12 +1,13 @@
 -- Admits one shipment of a file to the window, in the order of the requests.
 -- ARGV: shipper; file id; index key of the head; the index entry as read; last
--- shipment of the file as read, 0: none; head, empty: keep the recorded one; cost in bytes; lease in ms; then field, value, … of the record: name,
--- codec, size, base, segment …
+-- shipment of the file as read, 0: none; head, empty: keep the recorded one; cost
+-- in bytes; lease in ms; pairs (record field, value): name, codec, size, base,
+-- segment …
 -- Returns {'admitted', shipment}
 --      or {'changed'}: the index or the record is not as it was read; read it again
 --      or {'large', window}: the window can never hold it
 --      or {'full', bytes in use}: the window has no room
---      or {'line', bytes in use}: other shippers wait since longer
+--      or {'line', bytes in use}: other shippers have waited longer
 -- @include channel
 local shipper, id, index_key, index, seen, head, cost, lease = unpack(ARGV, 1, 8)
 local size, now = tonumber(cost), clock_ms()

@@ -1,14 +1,14 @@
--- Claims for a subscriber the first free one of some announced files, and returns
--- the state of each file up to it.
--- KEYS: after the named ones, for each file: file, its staged counts
--- ARGV: subscriber; claim; lease in ms; then for each file: id, shipment
--- Returns {time now, verdict, verdict, …}, one for each file looked at:
---      -1 gone: counted by the subscriber before, done, or abandoned
+-- Claims for a subscriber the first unclaimed one of some announced files, and
+-- returns the status of each file up to it.
+-- KEYS: the declared keys, then for each file: its record, its staged cells
+-- ARGV: subscriber; token; lease in ms; then for each file: id, shipment
+-- Returns {time now, status, status, …}, one status for each file examined:
+--      -1 finished: counted by the subscriber before, done, superseded or abandoned
 --      0 claimed now, always the last
 --      N held by another claim until that time
 -- or an empty list if there is no such subscriber.
 -- @include channel
-local subscriber, claim, lease = unpack(ARGV, 1, 3)
+local subscriber, token, lease = unpack(ARGV, 1, 3)
 if call('HEXISTS', SUBSCRIBERS, subscriber) == 0 then return {} end
 local now = clock_ms()
 call('HSET', SUBSCRIBER, 'seen', int(now))
@@ -20,15 +20,15 @@ for i = 1, (#KEYS - 4) / 2 do
   local held = call('ZSCORE', CLAIMS, id)
   if last ~= shipment or (state ~= 'uploading' and state ~= 'uploaded') or counted == shipment then
     answer[i + 1] = '-1'
-    if last == shipment then -- it is not counted any more; remove what a dead claim left
+    if last == shipment then -- no claim on it is valid: remove what a dead one left
       call('ZREM', CLAIMS, id)
       call('HDEL', OWNERS, id)
     end
-  elseif alive(held, now) and call('HGET', OWNERS, id) ~= claim then
+  elseif alive(held, now) and call('HGET', OWNERS, id) ~= token then
     answer[i + 1] = int(tonumber(held))
   else
     call('ZADD', CLAIMS, int(now + lease), id)
-    call('HSET', OWNERS, id, claim)
+    call('HSET', OWNERS, id, token)
     call('UNLINK', staged) -- what a dead claim left
     answer[i + 1] = '0'
     return answer

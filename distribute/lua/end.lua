@@ -1,6 +1,6 @@
 -- Ends a shipper: for itself, or, if its lease has expired, for any process.
 -- ARGV: shipper; '1': only if its lease has expired
--- Returns 1 if it was there and is gone, else 0.
+-- Returns 1 if this call removed it, else 0.
 -- @include channel
 -- @include signal
 local shipper, only_expired = unpack(ARGV)

@@ -1,22 +1,26 @@
--- Moves sealed counts into the totals. Each cell moves once, however often this
--- is repeated, because it leaves the sealed counts in the same step.
--- KEYS: after the named ones, the totals of each group that occurs
--- ARGV: file id and shipment; subscriber; number of cells, from 1 to 500; then the
--- cells, then for each of them its member and the number of its group, from 1,
--- then the groups
--- Returns how many cells are left; 0 if there is no such subscriber.
+-- Moves sealed cells into the totals of their groups. Each cell is added once,
+-- however often this is repeated, because the same script removes it from the
+-- sealed cells.
+-- KEYS: the declared keys, then one totals key per group
+-- ARGV: ID:SHIPMENT; subscriber; n (1 to 500); n cell names; n pairs (member, group
+-- index from 1); group names
+-- Returns the number of cells left; 0 if there is no such subscriber.
 -- @include channel
-local shipment, subscriber, cells = unpack(ARGV, 1, 3)
+local shipment, subscriber, n = unpack(ARGV, 1, 3)
+local declared = 5 -- keys
+local first_pair = 4 + n
+local first_group = first_pair + 2 * n
 if call('HEXISTS', SUBSCRIBERS, subscriber) == 0 then return 0 end
-local names = {unpack(ARGV, 4, 3 + cells)}
-for i, n in ipairs(call('HMGET', SEALED_CELLS, unpack(names))) do
-  if n then
-    local member, totals = ARGV[2 + cells + 2 * i], KEYS[5 + ARGV[3 + cells + 2 * i]]
-    if tonumber(call('ZINCRBY', totals, n, member)) == 0 then call('ZREM', totals, member) end
+local names = {unpack(ARGV, 4, first_pair - 1)}
+for i, count in ipairs(call('HMGET', SEALED_CELLS, unpack(names))) do
+  if count then
+    local pair = first_pair + 2 * (i - 1)
+    local member, group_key = ARGV[pair], KEYS[declared + ARGV[pair + 1]]
+    if tonumber(call('ZINCRBY', group_key, count, member)) == 0 then call('ZREM', group_key, member) end
   end
 end
 call('HDEL', SEALED_CELLS, unpack(names))
-for i = 4 + 3 * cells, #ARGV do call('ZADD', GROUPS, 0, ARGV[i]) end
+for i = first_group, #ARGV do call('ZADD', GROUPS, 0, ARGV[i]) end
 local left = call('HLEN', SEALED_CELLS)
 if left == 0 then call('SREM', SEALED, shipment) end
 call('HINCRBY', SUBSCRIBER, 'version', 1)

@@ -1,5 +1,6 @@
--- Deletes the record of a file that was not used for long, to bound their number.
--- ARGV: file id; the newest last use, in ms, of a record that may be deleted
+-- Deletes the record of a file that has not changed for long, to bound the number
+-- of records.
+-- ARGV: file id; time in ms: a record with a later change is kept
 -- Returns 1 if it was deleted, else 0.
 -- @include channel
 local id, newest = unpack(ARGV)

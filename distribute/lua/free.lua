@@ -1,14 +1,14 @@
 -- Frees segments of a shipment that is done or abandoned; the last call returns
 -- its space to the window.
--- KEYS: after the named ones, segments, at most 100
+-- KEYS: the declared keys, then segments, at most 100
 -- ARGV: shipment; file id; '1': these are the last
--- Returns 1 if the space was given back by this call, else 0.
+-- Returns 1 if this call returned the space, else 0.
 -- @include channel
 -- @include signal
 local shipment, id, final = unpack(ARGV)
 local last, state, cost = unpack(call('HMGET', FILE, 'ship', 'state', 'cost'))
 if state ~= 'done' and state ~= 'abandoned' then
-  call('SREM', SPENT, id) -- foreign data
+  call('SREM', SPENT, id) -- shipped again, or foreign data
   return 0
 end
 if last ~= shipment then return 0 end

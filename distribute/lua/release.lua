@@ -1,10 +1,10 @@
--- Ends a claim before its lease expires, and deletes what it staged.
--- ARGV: file id; claim
+-- Ends a claim before its lease expires, and deletes its staged cells.
+-- ARGV: file id; token
 -- Returns 1 if the claim was held, else 0.
 -- @include channel
 -- @include signal
-local id, claim = unpack(ARGV)
-if call('HGET', OWNERS, id) ~= claim then return 0 end
+local id, token = unpack(ARGV)
+if call('HGET', OWNERS, id) ~= token then return 0 end
 call('HDEL', OWNERS, id)
 call('ZREM', CLAIMS, id)
 call('UNLINK', STAGED)

@@ -1,5 +1,5 @@
--- A worker's heartbeat: records that its subscriber has a worker, and renews claims.
--- ARGV: subscriber; lease in ms; then file id, claim, …
+-- A worker's heartbeat: records that its subscriber has a worker, and renews its claims.
+-- ARGV: subscriber; lease in ms; pairs (file id, token)
 -- Returns the ids of the files whose claim is lost.
 -- @include channel
 local subscriber, lease = unpack(ARGV, 1, 2)
@@ -7,8 +7,8 @@ local now = clock_ms()
 if call('HEXISTS', SUBSCRIBERS, subscriber) == 1 then call('HSET', SUBSCRIBER, 'seen', int(now)) end
 local lost = {}
 for i = 3, #ARGV, 2 do
-  local id, claim = ARGV[i], ARGV[i + 1]
-  if call('HGET', OWNERS, id) == claim then
+  local id, token = ARGV[i], ARGV[i + 1]
+  if call('HGET', OWNERS, id) == token then
     call('ZADD', CLAIMS, int(now + lease), id)
   else
     lost[#lost + 1] = id

@@ -1,7 +1,7 @@
--- Removes a subscriber with its small records; the caller deletes its totals in
+-- Removes a subscriber with its sums and claims; the caller deletes its counts in
 -- steps.
 -- ARGV: name
--- Returns 1 if there was one, else 0.
+-- Returns 1 if the subscriber existed, else 0.
 -- @include channel
 -- @include signal
 local gone = call('HDEL', SUBSCRIBERS, ARGV[1])
