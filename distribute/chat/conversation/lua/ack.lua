@@ -1,10 +1,10 @@
--- Acknowledges everything up to a message.
--- ARGV[1] who has read  ARGV[2] id of the last message read
+-- Acknowledges all messages up to an id.
+-- ARGV[1] the reader, '1' or '2'  ARGV[2] id of the last message read
 -- Returns {'ok', cursor}
---         {'ahead', last}: there is no such message yet
+--         {'ahead', last}: no message has this id yet
 -- @include opened_pair
 
-local cursor, to = chat['cursor' .. me], tonumber(ARGV[2])
+local cursor, to = chat['cursor' .. caller], tonumber(ARGV[2])
 if to > chat.last then chat.last = math.max(chat.last, math.min(newest(), exact)) end
 if to > chat.last then return {'ahead', int(chat.last)} end
 if to <= cursor then return {'ok', int(cursor)} end
@@ -12,10 +12,11 @@ local read
 if to == chat.last then
   read = chat['sent' .. peer]
 else
-  -- The newest of ours up to there knows. Where others put hundreds behind it the
-  -- count stays, and is right again with the next message that is acknowledged.
-  walk('XREVRANGE', behind(to), '(' .. behind(cursor), function(_, _, count)
-    read = counted(chat, count)
+  -- The newest entry of this conversation up to there has the count. If hundreds
+  -- of foreign entries follow it, the count stays as it is until the next
+  -- acknowledgement.
+  walk('XREVRANGE', after(to), '(' .. after(cursor), function(_, _, count)
+    read = valid_count(chat, count)
     return read
   end)
 end

@@ -1,15 +1,15 @@
--- What all scripts of a conversation share.
+-- Declarations shared by all scripts of a conversation.
 -- KEYS: HASH of the pair  LOG (stream)
--- ARGV[1] '1' or '2': which of the pair acts
--- Refusals: those of log.lua and {'nochat'}: nothing is known of this pair
+-- ARGV[1] '1' or '2': the person of the pair that calls
+-- Refusals: those of log.lua and {'nochat'}: the pair has no conversation
 -- @include log
 
-local me, peer = ARGV[1], ARGV[1] == '1' and '2' or '1'
+local caller, peer = ARGV[1], ARGV[1] == '1' and '2' or '1'
 
 local names = {'last', 'oldest', 'listed', 'at', 'sent1', 'sent2', 'cursor1', 'cursor2',
   'read1', 'read2', 'here1', 'here2'}
 
--- Returns the pair, or nil and the refusal to return.
+-- open returns the pair, or nil and the refusal to return.
 local function open()
   local f = redis.call('HMGET', HASH, 'v', unpack(names))
   if not f[1] and redis.call('EXISTS', HASH) == 0 then return nil, {'nochat'} end
@@ -21,15 +21,15 @@ local function open()
     if not n or n ~= whole(n) then return nil, {'corrupt', name, f[i + 1]} end
     chat[name] = n
   end
-  for _, who in ipairs({'1', '2'}) do -- a cursor beyond would hide what is sent next
-    chat['cursor' .. who] = math.min(chat['cursor' .. who], chat.last)
-    local sent = chat[who == '1' and 'sent2' or 'sent1']
-    chat['read' .. who] = math.min(chat['read' .. who], sent)
+  for _, person in ipairs({'1', '2'}) do -- a cursor after the last id would hide the next message
+    chat['cursor' .. person] = math.min(chat['cursor' .. person], chat.last)
+    local sent = chat[person == '1' and 'sent2' or 'sent1']
+    chat['read' .. person] = math.min(chat['read' .. person], sent)
   end
   return chat
 end
 
--- open of a pair of which nothing may be known: then all is 0.
+-- open_any is open, but a pair without a conversation is one with all numbers 0.
 local function open_any()
   local chat, refusal = open()
   if chat or refusal[1] ~= 'nochat' then return chat, refusal end
@@ -38,21 +38,26 @@ local function open_any()
   return chat
 end
 
--- How many messages wait for me, and for my peer. Exact, because both are
--- counted where they change: what was sent, and what of it was acknowledged.
-local function unread(chat) return chat['sent' .. peer] - chat['read' .. me] end
-local function waiting(chat) return chat['sent' .. me] - chat['read' .. peer] end
+-- unread returns the number of messages that the caller has not read, and
+-- unread_by_peer that of the peer. Both are exact, because the counts of messages
+-- sent and messages acknowledged are kept up to date by the scripts that send
+-- and acknowledge.
+local function unread(chat) return chat['sent' .. peer] - chat['read' .. caller] end
+local function unread_by_peer(chat) return chat['sent' .. caller] - chat['read' .. peer] end
 
+-- total returns the number of messages ever sent.
 local function total(chat) return int(chat.sent1 + chat.sent2) end
 
--- The place behind a message, and after any entry with its number.
-local function behind(id) return int(id) .. '-18446744073709551615' end
+-- after returns the highest stream id with this number: a range that excludes it
+-- starts after all entries with the number.
+local function after(id) return int(id) .. '-18446744073709551615' end
 
--- Walks along the log from one place to another, until take, which is handed
--- each entry, its sender and how many messages my peer had sent by then, is
--- content, or after 200 entries or 64 KiB. It goes in steps of 8: nobody knows how
--- big entries are before they are copied. Tells whether it came to the end.
-local function walk(command, from, to, take)
+-- walk reads the log from one stream id to another, and calls visit with each
+-- entry, its sender and the number of messages that the peer had sent by then.
+-- It stops when visit returns a true value, after 200 entries, or after 64 KiB,
+-- and reports whether it reached the end. It reads 8 entries at a time, because
+-- the size of entries is unknown until Redis has copied them.
+local function walk(command, from, to, visit)
   local seen, bytes, counter = 0, 0, 'sent' .. peer
   while true do
     local entries = redis.call(command, LOG, from, to, 'COUNT', 8)
@@ -64,41 +69,43 @@ local function walk(command, from, to, take)
         if name == 'sender' then sender = value elseif name == counter then count = value end
       end
       seen, from = seen + 1, '(' .. entry[1]
-      if take(entry, sender, count) or seen == 200 or bytes >= 65536 then return false end
+      if visit(entry, sender, count) or seen == 200 or bytes >= 65536 then return false end
     end
     if #entries < 8 then return true end
   end
 end
 
--- Whether an entry tells how many messages my peer had sent: one that somebody
--- added by hand does not.
-local function counted(chat, count)
+-- valid_count returns an entry's count of the peer's messages as a number, or nil
+-- if it has no valid one, as an entry added by hand.
+local function valid_count(chat, count)
   local n = tonumber(count or '')
   if n and n == whole(n) and n <= chat['sent' .. peer] then return n end
 end
 
--- Reads what is not from me, behind one message and up to another. Gives the
--- entries, the id that this went up to, how many of my peer's messages there are
--- up to there, or nil if that is not known, and whether there are more.
-local function pageFor(chat, name, from, upTo, most)
+-- read_page reads at most max_entries messages that the person called name did
+-- not send, after the id from and up to the id up_to. It returns the entries, the
+-- id that the page reaches, the number of the peer's messages up to that id, nil
+-- if unknown, and whether more messages follow.
+local function read_page(chat, name, from, up_to, max_entries)
   local page, last, read = {}, nil, nil
-  local ended = walk('XRANGE', '(' .. behind(from), int(upTo), function(entry, sender, count)
-    last, read = entry, counted(chat, count) or read
+  local ended = walk('XRANGE', '(' .. after(from), int(up_to), function(entry, sender, count)
+    last, read = entry, valid_count(chat, count) or read
     if sender ~= name then page[#page + 1] = entry end
-    return #page >= most
+    return #page >= max_entries
   end)
   local to = last and math.min(number(last), exact) or from
-  if ended and upTo == exact then to, read = math.max(to, chat.last), chat['sent' .. peer] end
-  return page, to, read, not ended and to < upTo
+  if ended and up_to == exact then to, read = math.max(to, chat.last), chat['sent' .. peer] end
+  return page, to, read, not ended and to < up_to
 end
 
--- Moves my cursor forward.
+-- acknowledge moves the caller's cursor forward.
 local function acknowledge(chat, to, read)
-  read = math.max(chat['read' .. me], read or 0)
-  redis.call('HSET', HASH, 'cursor' .. me, int(to), 'read' .. me, int(read),
-    'last', int(math.max(to, chat.last))) -- to may be an entry that somebody added by hand
+  read = math.max(chat['read' .. caller], read or 0)
+  redis.call('HSET', HASH, 'cursor' .. caller, int(to), 'read' .. caller, int(read),
+    'last', int(math.max(to, chat.last))) -- to may be the id of an entry added by hand
 end
 
--- The last reads of a person, newest first: 'token from to read time', joined by
--- ';'. Cursor and count are those before the read, time in ms.
-local record = '(%w+) (%d+) (%d+) (%d+) (%d+)'
+-- A person's last reads are stored newest first, joined by ';', each as
+-- 'token from to read time'. from and read are the cursor and the count before
+-- the read, to is the cursor after it, time is in ms.
+local read_pattern = '(%w+) (%d+) (%d+) (%d+) (%d+)'

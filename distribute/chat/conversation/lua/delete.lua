@@ -1,8 +1,7 @@
--- Deletes a conversation, in any state; only a newer format is
--- refused. For a day the last id stays, so that ids go on behind it: who still
--- holds one of the old messages can't acknowledge a new one by it. The memory is
--- given back in the background.
--- Returns {'ok'}: there is no such conversation any more
+-- Deletes a conversation in any state; only a newer format is refused. The last
+-- id is kept for a day, so that new ids follow it: an id of a deleted message
+-- can't acknowledge a new message. Redis frees the memory in the background.
+-- Returns {'ok'}: the pair has no conversation any more
 --         or the refusal {'newer', version} of conversation.lua
 -- @include conversation
 

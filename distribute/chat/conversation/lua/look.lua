@@ -1,16 +1,16 @@
--- Tells how a conversation stands.
--- ARGV[1] who looks  ARGV[2] 'any' if a pair of which nothing is known is one
--- without messages, instead of 'nochat'
--- Returns {'ok', unread, mark, total, at, here}: mark is the place in the log
---         behind which new messages come; at is the time of the newest
---         message, here until when the peer is present, both in ms or 0
+-- Returns the state of a conversation.
+-- ARGV[1] the reader, '1' or '2'  ARGV[2] 'any' to treat a pair without a
+-- conversation as one without messages, instead of 'nochat'
+-- Returns {'ok', unread, mark, total, at, here}: mark is the stream id after
+--         which new messages appear; at is the time of the newest message, here
+--         the end of the peer's presence, both in ms or 0
 -- @include conversation
 
 local chat, refusal = open_any()
 if not chat then return refusal end
 if chat.at == 0 and ARGV[2] ~= 'any' then return {'nochat'} end
--- Foreign entries after our last one must not end every wait at once.
-local mark = behind(chat.last)
+-- The mark lies after foreign entries, or they would end every wait at once.
+local mark = after(chat.last)
 local foreign = redis.call('XREVRANGE', LOG, '+', '(' .. mark, 'COUNT', 1)[1]
 local here = chat['here' .. peer]
 return {'ok', int(unread(chat)), foreign and foreign[1] or mark, total(chat), int(chat.at),

@@ -1,4 +1,4 @@
--- Opens the pair, or ends the script with the refusal.
+-- Opens the pair. If that is refused, the script returns the refusal.
 -- @include conversation
 
 local chat, refusal = open()

@@ -1,13 +1,14 @@
--- Reads a page of what is unread.
--- ARGV[1] who reads  ARGV[2] that one's name  ARGV[3] most messages
--- ARGV[4] id to start behind, if the cursor is not further
--- Returns {'ok', total, unread, more, to, entries}: messages ever sent; how many
---         are unread; more is 1 when this ended before the end, at the id to
+-- Reads a page of the unread messages, without acknowledging them.
+-- ARGV[1] the reader, '1' or '2'  ARGV[2] the reader's name
+-- ARGV[3] max messages  ARGV[4] id after which to start, if the cursor is lower
+-- Returns {'ok', total, unread, more, to, entries}: total is the number of
+--         messages ever sent, unread that of unread ones; more is 1 if messages
+--         follow the page, which reaches the id to
 -- @include opened_pair
 
 local from = tonumber(ARGV[4])
--- An id that was not given yet is of a conversation that was deleted since.
+-- An id higher than any of the log is from a conversation that was deleted.
 if from > chat.last and from > newest() then from = 0 end
-from = math.max(from, chat['cursor' .. me])
-local page, to, _, more = pageFor(chat, ARGV[2], from, exact, tonumber(ARGV[3]))
+from = math.max(from, chat['cursor' .. caller])
+local page, to, _, more = read_page(chat, ARGV[2], from, exact, tonumber(ARGV[3]))
 return {'ok', total(chat), int(unread(chat)), more and 1 or 0, int(to), page}

@@ -1,13 +1,13 @@
--- Tells how far a member is.
--- ARGV[1] member  ARGV[2] '1' if it is the member who asks
+-- Returns the cursor of a member.
+-- ARGV[1] member  ARGV[2] '1' if the member itself calls: that counts as a visit
 -- Returns {'ok', more, cursor, last, oldest, kind}: last is the last id of the
---         chat, oldest that of the oldest kept message, last + 1 if none is kept
+--         chat, oldest the id of the oldest kept message, last + 1 if none is kept
 --         {'notmember'}
 -- @include opened_chat
 
 local cursor
 if ARGV[2] == '1' then
-  cursor = enter(ARGV[1])
+  cursor = visit(ARGV[1])
 else
   cursor = redis.call('ZSCORE', CURSORS, ARGV[1])
 end

@@ -1,6 +1,6 @@
--- Deletes a chat, in any state; only a newer format is refused.
--- The memory is given back in the background.
--- Returns {'ok', 0}: there is no such chat any more
+-- Deletes a chat in any state; only a newer format is refused. Redis frees the
+-- memory in the background.
+-- Returns {'ok', 0}: the chat does not exist any more
 --         or the refusal {'newer', version} of group.lua
 -- @include group
 

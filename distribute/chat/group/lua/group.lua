@@ -1,30 +1,30 @@
--- What all scripts of a group chat share.
+-- Declarations shared by all scripts of a group chat.
 -- KEYS: HASH of the chat  LOG (stream)  CURSORS of its members (sorted set)
--- SEEN: when each member was last here (sorted set)
--- Refusals: those of log.lua and {'nochat'}: there is no such chat
--- Other replies are {'ok', more, …}: more is 1 when there is more to delete than
--- one call may, '…' then is not yet what it will be: call again.
+-- SEEN: last visit of each member in ms (sorted set)
+-- Refusals: those of log.lua and {'nochat'}: the chat does not exist
+-- Other replies are {'ok', more, …}: more is 1 if there is more to delete than one
+-- call may delete. Then the rest of the reply is not final: call again.
 -- @include log
 -- @include limits
 
-local step = 500 -- entries that one call cleans away
-local small = 16384 -- bytes of a body that a script may read: it is copied
+local step = 500 -- entries that one call drops at most
+local small = 16384 -- max bytes of a small body: Redis copies all that a script reads
 
 local function delete() redis.call('UNLINK', unpack(KEYS)) end
 
--- Ends a chat between people that has no member any more.
+-- ended deletes a chat between people that has no members any more, and reports
+-- whether it did.
 local function ended(chat)
   if chat.kind ~= 'people' or redis.call('ZCARD', CURSORS) > 0 then return false end
   delete()
   return true
 end
 
--- Returns the chat, or nil and the refusal to return, and drops members who
--- were away for too long. last is the id of the newest message, oldest that of
--- the oldest kept one, last + 1 if none is kept, big that of the newest one that
--- is not small, sent the bytes of all that were ever sent.
--- They are noted because an entry that is read here is copied whole: 3 ms for
--- a body of 1 MiB.
+-- open drops members that were away for too long, and returns the chat, or nil and
+-- the refusal to return. In the chat, last is the id of the newest message, oldest
+-- that of the oldest kept message, last + 1 if none is kept, big that of the newest
+-- message that is not small, sent the number of bytes ever sent. The hash has these
+-- because reading an entry copies it: 3 ms for a body of 1 MiB.
 local function open()
   local f = redis.call('HMGET', HASH, 'v', 'kind', 'last', 'oldest', 'created', 'big', 'sent', 'limits', 'first')
   if not f[1] and redis.call('EXISTS', HASH) == 0 then return nil, {'nochat'} end
@@ -46,8 +46,9 @@ local function open()
   return chat
 end
 
--- Gives a member's cursor, and notes that the member is here; nil for others.
-local function enter(member)
+-- visit records a visit of a member, and returns the member's cursor. For a
+-- non-member it returns nil.
+local function visit(member)
   local cursor = redis.call('ZSCORE', CURSORS, member)
   if not cursor then return nil end
   local time = clock_ms()
@@ -58,9 +59,10 @@ local function enter(member)
   return whole(cursor)
 end
 
--- Drops what is older than the message keep, at most step entries of it. Answers
--- 1 when there is more, of this or of other limits, for the next call.
-local function cut(chat, keep)
+-- drop_before drops messages older than the message keep, at most step of them. It
+-- returns 1 if the next call has more to drop, because of keep or of other limits,
+-- or else 0.
+local function drop_before(chat, keep)
   local more = chat.more and 1 or 0
   if keep <= chat.oldest then return more end
   chat.oldest = trim(math.min(keep, chat.oldest + step), keep)
@@ -68,19 +70,21 @@ local function cut(chat, keep)
   return chat.oldest < keep and 1 or more
 end
 
--- Drops what every member has dealt with, and what limits let go. Without a
--- member and limits all is kept. Answers as cut does.
+-- clean drops messages that every member has acknowledged, or that exceed the
+-- limits. A chat with neither members nor limits keeps all messages. It returns 1
+-- or 0 as drop_before does.
 local function clean(chat)
-  local keep = chat.limits and floor(chat) or 0
+  local keep = chat.limits and first_allowed(chat) or 0
   local low = redis.call('ZRANGE', CURSORS, 0, 0, 'WITHSCORES')[2]
   if low then keep = math.max(keep, whole(low) + 1) end
-  return cut(chat, keep)
+  return drop_before(chat, keep)
 end
 
--- Drops what limits let go, and what all members who are left have dealt with if
--- some may have been dropped. Answers as cut does.
+-- enforce drops messages that exceed the limits. If members may have been dropped,
+-- it also drops messages that all remaining members have acknowledged. It returns 1
+-- or 0 as drop_before does.
 local function enforce(chat)
   if not chat.limits then return 0 end
   if chat.limits.away > 0 then return clean(chat) end
-  return cut(chat, floor(chat))
+  return drop_before(chat, first_allowed(chat))
 end

@@ -4,8 +4,8 @@
 -- @include opened_chat
 
 local more = enforce(chat)
-if more == 1 then return {'ok', 1} end -- what is oldest is not known yet
+if more == 1 then return {'ok', 1} end -- chat.oldest is not final
 local cursor = ARGV[2] == 'oldest' and math.max(chat.oldest - 1, 0) or chat.last
 redis.call('ZADD', CURSORS, 'NX', int(cursor), ARGV[1])
-enter(ARGV[1])
+visit(ARGV[1])
 return {'ok', 0}

@@ -1,8 +1,8 @@
--- Ends a membership, and with the last one a chat between people.
+-- Removes a member. Without members a chat between people is deleted.
 -- ARGV[1] member
--- Returns {'ok', more}: no member any more, or never was one
---         or a refusal of group.lua; 'nochat' is also the answer to a repeated
---         call of the last member
+-- Returns {'ok', more}: the person is not a member
+--         or a refusal of group.lua; a repeated call of the last member also
+--         returns 'nochat'
 -- @include opened_chat
 
 redis.call('ZREM', CURSORS, ARGV[1])

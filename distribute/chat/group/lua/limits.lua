@@ -1,18 +1,20 @@
--- Which messages, and which members, the limits of a chat let go. Limits are
--- noted as 'messages bytes age away', the last two in ms; 0 is no limit.
+-- Finds the messages and drops the members that exceed the limits of a chat.
+-- Limits are stored as 'messages bytes age away', the last two in ms; 0 means no
+-- limit.
 -- @include log
 
-local probed = 65536 -- bytes that one call reads to find out, beyond the first entry
-local passed = 16 -- entries in a row that tell nothing, until they are let go
-local dropped = 100 -- members that one call drops
+local max_probed = 65536 -- bytes that one call reads after the first entry
+local max_foreign = 16 -- entries without size and time that probe reads in a row
+local max_members = 100 -- members that one call drops
 
--- Returns of the first entry from an id on: the bytes of all messages before it,
--- and when it was sent; also what was read to know. After the last one that is
--- infinitely much, which no limit lets go, and after too many foreign entries
--- the least, so that they are in nobody's way for ever.
-local function standing(id)
+-- probe reads the first message from an id on. It returns the number of bytes of
+-- all messages before it, the time it was sent, and the number of bytes that probe
+-- read. After the last message it returns infinity, which exceeds no limit. After
+-- max_foreign entries added by hand it returns the lowest values, which exceed every
+-- limit, so that such entries are dropped too.
+local function probe(id)
   local bytes, timed = 0, nil
-  for _ = 1, passed do
+  for _ = 1, max_foreign do
     local entry = redis.call('XRANGE', LOG, int(id), '+', 'COUNT', 1)[1]
     if not entry then return math.huge, math.huge, bytes end
     local values = fields_of(entry[2])
@@ -23,31 +25,33 @@ local function standing(id)
     timed = timed or tonumber(values.time) and whole(values.time)
     id = number(entry) + 1
   end
-  -- An earlier release noted the time only.
+  -- An earlier release stored only the time.
   return timed and 0 or -1, timed or -1, bytes
 end
 
--- standing of the oldest message. When it is a big one that is noted, so that not
--- every call copies it.
-local function first_standing(chat)
+-- probe_oldest returns what probe does for the oldest message. The values of a big
+-- message are stored in the hash, so that not every call copies the message.
+local function probe_oldest(chat)
   local id, before, time = string.match(chat.first or '', '^(%d+) (%d+) (%d+)$')
   if id and tonumber(id) == chat.oldest then return whole(before), whole(time), 0 end
   local bytes
-  before, time, bytes = standing(chat.oldest)
+  before, time, bytes = probe(chat.oldest)
   if bytes > 16384 and time >= 0 and time < math.huge then
     redis.call('HSET', HASH, 'first', int(chat.oldest) .. ' ' .. int(before) .. ' ' .. int(time))
   end
   return before, time, bytes
 end
 
--- The id of the oldest message that no limit lets go. When that would take more
--- reading than one call may do, it is one on the way there, and chat.more is set.
-local function floor(chat)
+-- first_allowed returns the id of the oldest message that exceeds no limit. If one
+-- call may not read enough to find it, it returns the highest id that it has found
+-- so far, and sets chat.more.
+local function first_allowed(chat)
   local low = chat.oldest
   local count = chat.limits.messages > 0 and redis.call('XLEN', LOG) or 0
   local over = count - chat.limits.messages
   if over > 0 and count <= chat.last - chat.oldest then
-    -- There is a gap, which entries added or deleted by hand leave: ids don't tell.
+    -- Ids have gaps, because entries were added or deleted by hand, so the
+    -- message to keep can't be computed from its number.
     redis.call('XTRIM', LOG, 'MAXLEN', int(count - math.min(over, 500)))
     chat.more = chat.more or over > 500
     low = whole(number(redis.call('XRANGE', LOG, '-', '+', 'COUNT', 1)[1]))
@@ -58,54 +62,55 @@ local function floor(chat)
   end
   if chat.limits.bytes == 0 and chat.limits.age == 0 then return low end
   local since = chat.limits.age > 0 and clock_ms() - chat.limits.age or 0
-  local enough = chat.limits.bytes > 0 and chat.sent - chat.limits.bytes or 0
+  local min_before = chat.limits.bytes > 0 and chat.sent - chat.limits.bytes or 0
   local budget
-  local function let_go(id)
+  local function exceeds(id)
     local before, time, bytes
     if id == chat.oldest then
-      before, time, bytes = first_standing(chat)
+      before, time, bytes = probe_oldest(chat)
     else
-      before, time, bytes = standing(id)
+      before, time, bytes = probe(id)
     end
-    budget = budget and budget - bytes or probed
-    return time < since or before < enough and id < chat.last -- the newest stays, however big
+    budget = budget and budget - bytes or max_probed
+    return time < since or before < min_before and id < chat.last -- the newest is kept, whatever its size
   end
-  if not let_go(low) then return low end
+  if not exceeds(low) then return low end
   local high, ahead = low + 1, 1
-  while budget > 0 and let_go(high) do
+  while budget > 0 and exceeds(high) do
     low, ahead = high, 2 * ahead
     high = low + ahead
   end
   while budget > 0 and high - low > 1 do
     local middle = math.floor((low + high) / 2)
-    if let_go(middle) then low = middle else high = middle end
+    if exceeds(middle) then low = middle else high = middle end
   end
   chat.more = chat.more or budget <= 0
   return low + 1
 end
 
--- Ends the memberships of those who were not here for too long. chat.more is set
--- when there were as many as one call may drop.
+-- drop_away removes members whose last visit is too long ago, and sets chat.more if
+-- it removed as many as one call may.
 local function drop_away(chat)
   if chat.limits.away == 0 then return end
-  -- Members of an earlier release are not noted yet. Those who read least are
-  -- noted first: it is they who hold messages back.
+  -- An earlier release did not record visits. Record one for the members with the
+  -- lowest cursors first, because messages are kept for them.
   if redis.call('ZCARD', SEEN) < redis.call('ZCARD', CURSORS) then
-    local note = {}
-    for _, member in ipairs(redis.call('ZRANGE', CURSORS, 0, dropped - 1)) do
-      note[#note + 1], note[#note + 2] = int(clock_ms()), member
+    local visits = {}
+    for _, member in ipairs(redis.call('ZRANGE', CURSORS, 0, max_members - 1)) do
+      visits[#visits + 1], visits[#visits + 2] = int(clock_ms()), member
     end
-    redis.call('ZADD', SEEN, 'NX', unpack(note))
+    redis.call('ZADD', SEEN, 'NX', unpack(visits))
   end
   local long_ago = int(clock_ms() - chat.limits.away)
-  local away = redis.call('ZRANGEBYSCORE', SEEN, '-inf', long_ago, 'LIMIT', 0, dropped)
+  local away = redis.call('ZRANGEBYSCORE', SEEN, '-inf', long_ago, 'LIMIT', 0, max_members)
   if #away == 0 then return end
   redis.call('ZREM', CURSORS, unpack(away))
   redis.call('ZREM', SEEN, unpack(away))
-  chat.more = #away == dropped
+  chat.more = #away == max_members
 end
 
--- Limits as they are noted, nil for none, or false for what they can't be.
+-- parse_limits returns the limits of a stored value: nil for no limits, false for an
+-- invalid value.
 local function parse_limits(value)
   if not value then return nil end
   local messages, bytes, age, away = string.match(value, '^(%d+) (%d+) (%d+) (%d+)$')

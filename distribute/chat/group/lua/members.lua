@@ -1,9 +1,9 @@
 -- Reads one page of the members.
--- ARGV[1] where to go on, '0' at first
+-- ARGV[1] ZSCAN cursor, '0' for the first page
 -- Returns {'ok', more, last, oldest, next, member, cursor, seen, …}: last is the
---         last id of the chat, oldest that of the oldest kept message, last + 1
---         if none is kept; next is '0' after the last page; seen is when the
---         member was last here in ms, '0' if unknown
+--         last id of the chat, oldest the id of the oldest kept message, last + 1
+--         if none is kept; next is the ZSCAN cursor, '0' after the last page; seen
+--         is the member's last visit in ms, '0' if unknown
 -- @include opened_chat
 
 local page = {'ok', enforce(chat), int(chat.last), int(chat.oldest)}

@@ -1,4 +1,4 @@
--- Opens the chat, or ends the script with the refusal.
+-- Opens the chat. If that is refused, the script returns the refusal.
 -- @include group
 
 local chat, refusal = open()

@@ -1,10 +1,10 @@
 -- Appends a message under the next id.
 -- ARGV[1] sender  ARGV[2] body  ARGV[3] type, or ''  ARGV[4] URL, or ''
 -- Returns {'ok', 0, id}
---         {'notmember'}: the chat is between people and the sender is not in it
+--         {'notmember'}: the chat is between people and the sender is not a member
 -- @include opened_chat
 
-local cursor = enter(ARGV[1])
+local cursor = visit(ARGV[1])
 if chat.kind == 'people' and not cursor then return {'notmember'} end
 
 local list = fields(unpack(ARGV))
@@ -14,8 +14,8 @@ if not id then return failure end
 chat.last, chat.sent = id, chat.sent + #ARGV[1] + #ARGV[2] + #ARGV[3] + #ARGV[4]
 redis.call('HSET', HASH, 'last', int(id), 'sent', int(chat.sent))
 if #ARGV[2] > small then redis.call('HSET', HASH, 'big', int(id)) end
--- Who had nothing unread has read up to here: otherwise a member that only
--- talks would keep everything from being cleaned.
+-- The cursor of a sender without unread messages moves past the own message.
+-- Otherwise all messages would be kept for a member that sends and never reads.
 if cursor and cursor >= id - 1 then
   redis.call('ZADD', CURSORS, int(id), ARGV[1])
   clean(chat)

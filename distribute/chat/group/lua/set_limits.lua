@@ -1,5 +1,5 @@
--- Changes the limits of a chat, and makes it obey them.
--- ARGV[1] limits as limits.lua notes them, or '' for none
+-- Changes the limits of a chat, and enforces them.
+-- ARGV[1] limits in the format of limits.lua, or '' for none
 -- Returns {'ok', more}
 -- @include opened_chat
 

@@ -1,5 +1,5 @@
--- Deletes a box, in any state; only a newer format is refused.
--- Returns {'ok'}: there is no such box any more
+-- Deletes a box in any state; only a newer format is refused.
+-- Returns {'ok'}: the box does not exist any more
 --         or the refusal {'newer', version} of mailbox.lua
 -- @include mailbox
 

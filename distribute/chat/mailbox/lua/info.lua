@@ -1,7 +1,7 @@
--- Tells about a box.
--- Returns {'ok', unread, bytes, last, seen, messages, most bytes, full, idle}:
---         seen in ms, '' if the receiver never was here; idle in ms, '0' if
---         the box does not expire
+-- Returns the state of a box.
+-- Returns {'ok', unread, bytes, last, seen, max messages, max bytes, full, idle}:
+--         seen is the receiver's last visit in ms, '' if there was none; idle is
+--         in ms, '0' if the box does not expire
 -- @include opened_box
 
 return {'ok', int(box.unread), int(size(box)), int(box.last), box.seen,

@@ -1,6 +1,6 @@
--- Drops all unread messages but the newest.
--- ARGV[1] how many to keep
--- Returns {'ok', more}: more is 1 when there is more to drop: call again
+-- Drops all unread messages except the newest.
+-- ARGV[1] number of messages to keep
+-- Returns {'ok', more}: more is 1 if there is more to drop: call again
 -- @include opened_box
 
 local keep = tonumber(ARGV[1])

@@ -1,25 +1,26 @@
--- What all scripts of a mailbox share.
--- KEYS: HASH of the box  LOG (stream): what is unread
--- DROPPED: ids that were dropped unread (sorted set, by id)
+-- Declarations shared by all scripts of a mailbox.
+-- KEYS: HASH of the box  LOG (stream): unread messages
+-- DROPPED: ids of messages that were dropped unread (sorted set, by id)
 -- BIG: unread messages with a big body, 'id-bytes' (sorted set, by id)
 -- Refusals: those of log.lua
 --
--- No body is read here but the small ones, because a script copies all that it
--- reads: 3 ms for 1 MiB. So a big message is listed with its size, and a small
--- one counts as many bytes as the biggest of them has.
+-- The scripts read no big bodies, because Redis copies all that a script reads: 3 ms
+-- for 1 MiB. So the size of a big message is stored in BIG, and every small message
+-- counts as 1,024 bytes.
 -- @include log
 
-local small = 1024 -- bytes
-local step = 50 -- messages that one call drops
-local remembered = 1000 -- ids of dropped messages
+local small = 1024 -- max bytes of a small body
+local step = 50 -- messages that one call drops at most
+local max_dropped = 1000 -- ids in DROPPED
 
+-- positive returns a stored number, or the default if it is not above zero.
 local function positive(value, default)
   local n = whole(value or '')
   return n > 0 and n or default
 end
 
--- Returns the box, or nil and the refusal to return. A box that nobody has
--- sent to is one with nothing in it, not known.
+-- open returns the box, or nil and the refusal to return. A box that does not exist
+-- yet is an empty one with known = false.
 local function open()
   local f = redis.call('HMGET', HASH, 'v', 'last', 'born', 'seen', 'messages', 'bytes', 'full', 'idle', 'forgotten', 'held')
   local known = f[1] or redis.call('EXISTS', HASH) == 1
@@ -30,7 +31,7 @@ local function open()
   if not last or last ~= whole(last) then return nil, {'corrupt', 'last', f[2] or ''} end
   local seen = positive(f[4], nil)
   local unread, big, held = redis.call('XLEN', LOG), redis.call('ZCARD', BIG), whole(f[10] or '')
-  if unread == 0 and big > 0 then -- somebody emptied the log by hand
+  if unread == 0 and big > 0 then -- the log was emptied by hand
     redis.call('DEL', BIG)
     big = 0
   end
@@ -43,16 +44,17 @@ local function open()
   }
 end
 
--- Bytes of what is unread: held is the sum of the big ones.
+-- size returns the number of unread bytes. box.held is that of the big messages.
 local function size(box) return math.max(box.unread - box.big, 0) * small + box.held end
 
--- Makes the box live on for its idle time.
+-- extend starts the idle time of the box again.
 local function extend(box)
   if box.idle == 0 then return end
   for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, int(box.idle)) end
 end
 
--- Notes the id of the last message. The first one, or limits, make the box.
+-- note_last stores the id of the last message, and creates the box if it does not
+-- exist.
 local function note_last(box, last)
   redis.call('HSET', HASH, 'last', int(last))
   if box.known then return end
@@ -61,18 +63,18 @@ local function note_last(box, last)
   box.known = true
 end
 
--- Records a visit of the receiver, unless the box does not exist.
+-- visit records a visit of the receiver, unless the box does not exist.
 local function visit(box)
   if not box.known then return end
   redis.pcall('HSET', HASH, 'seen', int(clock_ms())) -- a full Redis can be read, too
   extend(box)
 end
 
--- Removes a message from the log, and reports whether it was there. id is a text:
--- that of an entry added by hand may be beyond the exact numbers.
+-- remove removes a message from the log, and reports whether it was there. id is a
+-- string, because the number of an entry added by hand may be too large for Lua.
 local function remove(box, id)
   local gone = redis.call('XDEL', LOG, id .. '-0')
-  if gone == 0 then -- an entry added by hand may have another end
+  if gone == 0 then -- the id of an entry added by hand may not end in -0
     local other = redis.call('XRANGE', LOG, id, id, 'COUNT', 1)[1]
     gone = other and redis.call('XDEL', LOG, other[1]) or 0
   end
@@ -87,9 +89,9 @@ local function remove(box, id)
   return gone > 0
 end
 
--- Writes down what remove changed. A list of large ones that was left behind
--- by emptying the log is forgotten here.
-local function removed(box)
+-- record_removal stores the counts that remove changed. For an empty log it also
+-- deletes BIG, which a log emptied by hand leaves behind.
+local function record_removal(box)
   if not box.known then return end
   if box.unread == 0 then
     redis.call('DEL', BIG)
@@ -98,7 +100,7 @@ local function removed(box)
   redis.call('HSET', HASH, 'held', int(box.held))
 end
 
--- Gives the id of the oldest unread message, as a text, or nil.
+-- oldest returns the id of the oldest unread message as a string, or nil.
 local function oldest(box)
   local to = '+'
   local first = box.big > 0 and redis.call('ZRANGE', BIG, 0, 0)[1]
@@ -108,30 +110,31 @@ local function oldest(box)
   return entry and string.match(entry[1], '^%d+') or first
 end
 
--- Drops the oldest messages while over() is true, at most step of them, and
--- notes that they were. Answers 1 when there is more to drop, for the next call.
-local function drop(box, over)
+-- drop drops the oldest messages while exceeded() returns true, at most step of
+-- them, and adds their ids to DROPPED. It returns 1 if the next call has more to
+-- drop, or else 0.
+local function drop(box, exceeded)
   local dropped = 0
-  while dropped < step and over() do
+  while dropped < step and exceeded() do
     local id = oldest(box)
     if not id then break end
     local big = box.big
     if remove(box, id) then
       redis.call('ZADD', DROPPED, id, id)
-    elseif box.big == big then -- a list of big ones that is not ours leads nowhere
+    elseif box.big == big then -- BIG has an id that the log does not have
       redis.call('DEL', BIG)
       box.big, box.held = 0, 0
     end
     dropped = dropped + 1
   end
   if dropped == 0 then return 0 end
-  local old = redis.call('ZCARD', DROPPED) - remembered
+  local old = redis.call('ZCARD', DROPPED) - max_dropped
   if old > 0 then
     box.forgotten = whole(redis.call('ZRANGE', DROPPED, old - 1, old - 1)[1])
     redis.call('ZREMRANGEBYRANK', DROPPED, 0, old - 1)
     if box.known then redis.call('HSET', HASH, 'forgotten', int(box.forgotten)) end
   end
-  removed(box)
-  extend(box) -- the list of the dropped may be new
-  return box.unread > 0 and over() and 1 or 0
+  record_removal(box)
+  extend(box) -- this call may have created DROPPED
+  return box.unread > 0 and exceeded() and 1 or 0
 end

@@ -1,4 +1,4 @@
--- Opens the box, or ends the script with the refusal.
+-- Opens the box. If that is refused, the script returns the refusal.
 -- @include mailbox
 
 local box, refusal = open()

@@ -1,7 +1,7 @@
--- Appends a message under the next id. The first one makes the box.
+-- Appends a message under the next id. The first message creates the box.
 -- ARGV[1] sender  ARGV[2] body  ARGV[3] type, or ''  ARGV[4] URL, or ''
 -- Returns {'ok', id}
---         {'ok', '0'}: not sent, more has to be dropped first: call again
+--         {'ok', '0'}: not sent, because more must be dropped first: call again
 --         {'boxfull', unread, bytes, seen}: seen is the time of the last visit
 --         in ms, '' if there was none
 -- @include opened_box

@@ -1,8 +1,8 @@
--- Sets the limits of a box, which is created if it does not exist, and
--- drops what is over them, if that is its policy.
--- ARGV[1] most messages  ARGV[2] most bytes  ARGV[3] 'refuse' or 'drop-oldest'
+-- Sets the limits of a box, which is created if it does not exist. With the policy
+-- drop-oldest it drops messages over the limits.
+-- ARGV[1] max messages  ARGV[2] max bytes  ARGV[3] 'refuse' or 'drop-oldest'
 -- ARGV[4] idle time in ms, or '0'
--- Returns {'ok', more}: more is 1 when there is more to drop: call again
+-- Returns {'ok', more}: more is 1 if there is more to drop: call again
 -- @include opened_box
 
 if not box.known then note_last(box, box.last) end

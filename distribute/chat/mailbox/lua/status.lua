@@ -1,7 +1,7 @@
--- Tells what became of a message.
+-- Returns the state of a message.
 -- ARGV[1] id
 -- Returns {'ok', state}: 'unread', 'read', 'dropped', 'notsent', or 'gone': read
---         or dropped, too long ago to know
+--         or dropped, too long ago to distinguish
 -- @include opened_box
 
 local id = ARGV[1]

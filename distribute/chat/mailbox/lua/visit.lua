@@ -1,8 +1,8 @@
--- Records a visit of the receiver, and returns what it needs to read.
--- ARGV[1] id after which it reads
--- Returns {'ok', last, found, big, born}: found is 1 when something after the id
---         is unread, big is 1 when one of them is large; born distinguishes this box from
---         earlier ones of the name
+-- Records a visit of the receiver, and returns the state that a read needs.
+-- ARGV[1] id after which the receiver reads
+-- Returns {'ok', last, found, big, born}: found is 1 if messages after the id are
+--         unread, big is 1 if one of them is big; born distinguishes this box
+--         from earlier ones of the name
 -- @include opened_box
 
 visit(box)

@@ -1,5 +1,5 @@
--- Deletes a room. For a minute a mark of it stays, so that the call can be
--- repeated. One that can't be read may be deleted by an operator only.
+-- Deletes a room. The token is kept for a minute, so that the call can be repeated.
+-- Only an operator may delete a corrupt room.
 -- ARGV[3] token, new for every call
 -- Returns {'ok'}: deleted, by this call or by an earlier one with this token
 --         {'notinroom'}, {'notallowed'}, {'muted', until}
@@ -15,8 +15,8 @@ else
   room, refusal = open()
 end
 if room then
-  local may, why = allowed(room)
-  if not may then return why end
+  local permitted, denial = allowed(room)
+  if not permitted then return denial end
 elseif refusal[1] ~= 'corrupt' or ARGV[1] ~= '' then
   return refusal
 end

@@ -1,5 +1,5 @@
 -- Removes a person from the room.
--- Returns {'ok'}: not inside any more, or never was
+-- Returns {'ok'}: the person is not in the room
 -- @include opened_room
 
 redis.call('ZREM', PEOPLE, ARGV[1])

@@ -1,4 +1,4 @@
--- Opens the room, or ends the script with the refusal.
+-- Opens the room. If that is refused, the script returns the refusal.
 -- @include room
 
 local room, refusal = open()

@@ -1,12 +1,12 @@
 -- Returns a page of the log, and the state of the room.
 -- ARGV[3] 'after' or 'before'  ARGV[4] position; before 0: the newest
--- ARGV[5] most entries
--- Returns {'ok', about, more, entries, beyond}: the state from room.lua; more
---         is 1 when there are more in this direction; entries start at the
+-- ARGV[5] max entries
+-- Returns {'ok', state, more, entries, beyond}: state is as state_of returns it;
+--         more is 1 if entries follow in this direction; entries start at the
 --         position, newest first for before, and end soon after 64 KiB; beyond
---         is the id of an entry that was added by hand and that no position
---         leads to, or ''
---         {'ahead', last}: there is no such position yet
+--         is the id of an entry added by hand whose number is too large for a
+--         position, or ''
+--         {'ahead', last}: no entry has this position yet
 --         {'notinroom'}
 -- @include opened_room
 
@@ -27,20 +27,20 @@ local function range(count)
   if forward then return redis.call('XRANGE', LOG, edge, top, 'COUNT', count) end
   return redis.call('XREVRANGE', LOG, edge, '-', 'COUNT', count)
 end
--- An entry that is read here is copied. So where there may be big ones only
--- four are asked for at once: 256 KiB, less than a millisecond.
-local bulk = (forward and from or room.trimmed) < room.big and 4 or 64
-local found, bytes, most, more = {}, 0, math.min(200, tonumber(ARGV[5])), 0
+-- Redis copies every entry that a script reads. Where big ones are possible the
+-- script reads only four at a time: 256 KiB, less than a millisecond.
+local batch = (forward and from or room.trimmed) < room.big and 4 or 64
+local found, bytes, max_entries, more = {}, 0, math.min(200, tonumber(ARGV[5])), 0
 repeat
-  local want = math.min(bulk, most - #found)
+  local want = math.min(batch, max_entries - #found)
   local page = range(want)
   for _, entry in ipairs(page) do
     found[#found + 1] = entry
     edge = '(' .. entry[1]
     for _, value in ipairs(entry[2]) do bytes = bytes + #value end
   end
-  local full = #found >= most or bytes >= 65536
+  local full = #found >= max_entries or bytes >= 65536
   if full and #page == want then more = #range(1) end
 until full or #page < want
-stay(room)
-return {'ok', about(room), more, found, beyond and beyond[1] or ''}
+renew_presence(room)
+return {'ok', state_of(room), more, found, beyond and beyond[1] or ''}

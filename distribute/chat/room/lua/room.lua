@@ -1,20 +1,20 @@
--- What all scripts of a room share.
--- KEYS: HASH of the room  LOG (stream)  PEOPLE in it: id, until when in ms (sorted
--- set)  NICKS: id, token of the entering and nickname (hash)
--- MUTES: who is muted: id, until when in ms (sorted set)
--- ARGV[1] id of who acts, '' for an operator
--- ARGV[2] the key of the password, '' without one
--- Refusals: those of log.lua and {'noroom'}: there is no such room, or the key is
+-- Declarations shared by all scripts of a room.
+-- KEYS: HASH of the room  LOG (stream)  PEOPLE in the room: id, end of the presence
+-- in ms (sorted set)  NICKS: id, token of the entry and nickname (hash)
+-- MUTES: id of a muted person, end of the mute in ms (sorted set)
+-- ARGV[1] id of the calling person, '' for an operator
+-- ARGV[2] key of the password, '' without a password
+-- Refusals: those of log.lua and {'noroom'}: the room does not exist, or the key is
 -- wrong
 -- @include log
 
-local step = 500 -- entries that one call sweeps or trims
-local small = 2048 -- bytes of a body: 64 of them are copied in a quarter of a millisecond
+local step = 500 -- entries that one call removes at most
+local small = 2048 -- max bytes of a small body: copying 64 takes a quarter of a millisecond
 local numbers = {'dies', 'last', 'trimmed', 'big', 'ttl', 'presence', 'max', 'keep', 'created'}
 
--- Returns the room, or nil and the refusal to return. last is the id of the
--- newest entry, trimmed of the newest that was dropped for keep, big of the
--- newest whose body is not small.
+-- open returns the room, or nil and the refusal to return. In the room, last is
+-- the id of the newest entry, trimmed that of the newest entry dropped because of
+-- keep, big that of the newest entry whose body is not small.
 local function open()
   local f = redis.call('HMGET', HASH, 'v', 'gone', 'digest', 'owner', unpack(numbers))
   if not f[1] and (f[2] or redis.call('EXISTS', HASH) == 0) then return nil, {'noroom'} end
@@ -36,23 +36,23 @@ local function open()
   return room
 end
 
--- The end of a mute as it is returned: '' for one without end.
+-- ending returns the end of a mute for the reply: '' for a mute without end.
 local function ending(ms) return ms < exact and int(ms) or '' end
 
--- Reports whether a person is in the room.
+-- present reports whether a person is in the room.
 local function present(room, id)
   return id ~= '' and whole(redis.call('ZSCORE', PEOPLE, id)) > room.now
 end
 
--- Until when who acts is muted, or nil.
+-- muted returns the end of the caller's mute in ms, or nil.
 local function muted(room)
   local till = whole(redis.call('ZSCORE', MUTES, ARGV[1]))
   return till > room.now and till or nil
 end
 
--- Whether who acts may do what is the owner's: it is the owner, or an operator,
--- or the room has no owner and it is inside and not muted. Gives true, or false
--- and the refusal to answer.
+-- allowed reports whether the caller has the rights of the owner: as the owner, as
+-- an operator, or, in a room without owner, as a person in the room that is not
+-- muted. With false it returns the refusal to return.
 local function allowed(room)
   local id = ARGV[1]
   if id == '' or id == room.owner then return true end
@@ -63,17 +63,18 @@ local function allowed(room)
   return true
 end
 
--- Who acts was here just now.
-local function stay(room)
+-- renew_presence starts the caller's presence time again.
+local function renew_presence(room)
   redis.call('ZADD', PEOPLE, int(room.now + room.presence), ARGV[1])
 end
 
--- Lets all keys end with the room: a key that was just made has no end yet.
-local function bind(room)
+-- set_expiry makes all keys expire with the room. A key that this call created does
+-- not expire yet.
+local function set_expiry(room)
   for _, key in ipairs(KEYS) do redis.call('PEXPIREAT', key, int(room.dies)) end
 end
 
--- Drops what is more than keep entries, at most step of it.
+-- drop_old drops the oldest entries of more than keep, at most step of them.
 local function drop_old(room)
   local length = redis.call('XLEN', LOG)
   if length <= room.keep then return end
@@ -82,11 +83,11 @@ local function drop_old(room)
   redis.call('HSET', HASH, 'trimmed', int(first and number(first) - 1 or room.last))
 end
 
--- The state of the room for every reader: {ms to live, people in it, last,
--- trimmed, entries kept, created, owner, ttl, presence, max, keep, whether it has
--- a password, {muted, until, muted, until…}}: at most 100 of the muted; until is
--- '' for good.
-local function about(room)
+-- state_of returns the state of the room: {time to live in ms, number of people,
+-- last, trimmed, number of entries, created, owner, ttl, presence, max, keep, 1 if
+-- it has a password or else 0, {id, until, id, until…}}. The last list has at most
+-- 100 muted people and the ends of their mutes, '' for a mute without end.
+local function state_of(room)
   local since = '(' .. int(room.now)
   local mutes = redis.call('ZRANGEBYSCORE', MUTES, since, '+inf', 'WITHSCORES', 'LIMIT', 0, 100)
   for i = 2, #mutes, 2 do mutes[i] = ending(whole(mutes[i])) end

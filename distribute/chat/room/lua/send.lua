@@ -1,8 +1,8 @@
--- Appends a message under the next id, and starts the room's time to live again.
+-- Appends a message under the next id, and renews the room's time to live.
 -- ARGV[3] body  ARGV[4] type, or ''  ARGV[5] URL, or ''
 -- Returns {'ok', id}
 --         {'notinroom'}
---         {'muted', until}: in ms, '' for good
+--         {'muted', until}: in ms, '' for a mute without end
 -- @include opened_room
 
 if not present(room, ARGV[1]) then return {'notinroom'} end
@@ -18,6 +18,6 @@ room.last, room.dies = id, room.now + room.ttl
 redis.call('HSET', HASH, 'last', int(id), 'dies', int(room.dies))
 if #ARGV[3] > small then redis.call('HSET', HASH, 'big', int(id)) end
 drop_old(room)
-stay(room)
-bind(room)
+renew_presence(room)
+set_expiry(room)
 return {'ok', int(id)}

@@ -1,6 +1,6 @@
--- Drops entries of a person's list, unless they were written again meanwhile.
+-- Drops entries of a person's list, unless they were written again since.
 -- KEYS: the list (sorted set), its wake-up stream
--- ARGV[1] chat  ARGV[2] when it was written, from list_read.lua, and so on
+-- ARGV[1] chat  ARGV[2] time it was written, from list_read.lua, and so on
 -- Returns {'ok'}
 
 for i = 1, #ARGV - 1, 2 do

@@ -1,10 +1,10 @@
 -- Reads one page of a person's list.
 -- KEYS: the list (sorted set), its wake-up stream
--- ARGV[1] where to go on, '0' at first
+-- ARGV[1] ZSCAN cursor, '0' for the first page
 -- Returns {'ok', now, wake, next, chat, written, chat, written…}: now is the
 --         time in ms; wake is the id of the last wake-up, '0' if there is
---         none; next is '0' after the last page; written is when the entry was
---         written, in ms
+--         none; next is the ZSCAN cursor, '0' after the last page; written is
+--         the time the entry was written, in ms
 -- @include int
 -- @include clock
 

@@ -1,4 +1,4 @@
--- Notes a chat in a person's list, and wakes the person's waiters.
+-- Writes a chat to a person's list, and wakes the person's waiters.
 -- KEYS: the list (sorted set), its wake-up stream
 -- ARGV[1] chat
 -- Returns {'ok'}
@@ -6,7 +6,7 @@
 -- @include clock
 
 redis.call('ZADD', LIST, int(clock_ms()), ARGV[1])
--- Only calls that are blocked now need it, and none blocks for a minute.
+-- Only calls that are blocked now read it, and no call blocks for a minute.
 redis.call('XADD', WAKE, 'MAXLEN', '1', '*', 'chat', ARGV[1])
 redis.call('PEXPIRE', WAKE, '60000')
 return {'ok'}

@@ -1,15 +1,16 @@
--- What all scripts of chats share: numbers, the format's version, the log.
--- KEYS: HASH  LOG (stream)  and others of each package
+-- Declarations shared by the scripts of all chats: numbers, the format's version,
+-- the log.
+-- KEYS: HASH  LOG (stream)  and further ones of each package
 -- Every reply is a list that starts with a word. These words mean a refusal:
 --   {'newer', version}           a newer release wrote it
---   {'corrupt', field, value}    a field of the hash is not what we write there
+--   {'corrupt', field, value}    a field of the hash has an invalid value
 -- @include int
 -- @include clock
 -- @include groups
 
 local exact = 9007199254740991 -- 2^53 - 1
 
--- whole returns a score as an id: a damaged one must not make a script fail.
+-- whole returns a score as an id, and 0 for a damaged score, so that no script fails.
 local function whole(score)
   local n = tonumber(score)
   if not n or n ~= n or n < 0 then return 0 end
@@ -19,15 +20,15 @@ end
 -- number returns the number in the id of a stream's entry, 'N-0'.
 local function number(entry) return tonumber(string.match(entry[1], '^%d+')) end
 
--- refused_format returns the refusal that the version in a hash means, or nil.
+-- refused_format returns the refusal for the version in a hash, or nil.
 local function refused_format(version)
   local v = tonumber(version or '')
   if v and v > 1 then return {'newer', version} end
   if v ~= 1 then return {'corrupt', 'v', version or ''} end
 end
 
--- delete_known deletes all keys, in any state; only a newer format
--- is refused.
+-- delete_known deletes all keys in any state, or returns the refusal of a newer
+-- format.
 local function delete_known()
   local version = redis.pcall('HGET', HASH, 'v')
   local refusal = type(version) == 'string' and refused_format(version)
@@ -35,16 +36,17 @@ local function delete_known()
   redis.call('UNLINK', unpack(KEYS))
 end
 
--- newest returns the highest id that the log has ever had, which is beyond the
--- last of ours when entries were added by hand, be they there or deleted. They
--- stay, to be reported to the readers.
+-- newest returns the highest id that the log has ever had. It is above the last
+-- message's if entries were added by hand, even if they were deleted since. Such
+-- entries are kept, and reported to readers.
 local function newest()
   local top = redis.call('XREVRANGE', LOG, '+', '-', 'COUNT', 1)[1]
-  local known = fields_of(redis.pcall('XINFO', 'STREAM', LOG))['last-generated-id'] -- deleted ones, too
+  local known = fields_of(redis.pcall('XINFO', 'STREAM', LOG))['last-generated-id'] -- counts deleted entries, too
   return math.max(top and number(top) or 0, known and number({known}) or 0)
 end
 
--- adopt goes on after entries that were added by hand.
+-- adopt sets chat.last to the newest id, so that the next message follows entries
+-- added by hand.
 local function adopt(chat)
   local id = newest()
   if id > chat.last and id <= exact then
@@ -53,17 +55,17 @@ local function adopt(chat)
   end
 end
 
--- trim drops what is older than the message to, and returns up to where all is
--- dropped: beyond to, but not beyond keep, where there is a gap, which entries
--- added or deleted by hand leave.
+-- trim drops entries older than the message to. It returns the id before which the
+-- log has no entries: to, or a higher id up to keep if ids have a gap, because
+-- entries were added or deleted by hand.
 local function trim(to, keep)
   if redis.call('XTRIM', LOG, 'MINID', int(to) .. '-0') > 0 or to >= keep then return to end
   local first = redis.call('XRANGE', LOG, '-', '(' .. int(keep), 'COUNT', 1)[1]
   return first and number(first) or keep
 end
 
--- fields returns what an entry holds of every message. An empty type or URL takes
--- no field.
+-- fields returns the fields that every message's entry has. An empty type or URL
+-- has no field.
 local function fields(sender, body, kind, url)
   local list = {'sender', sender, 'body', body, 'time', int(clock_ms())}
   if kind ~= '' then list[7], list[8] = 'type', kind end
@@ -72,7 +74,7 @@ local function fields(sender, body, kind, url)
 end
 
 -- append appends an entry after last, or after foreign entries. It returns its id,
--- or nil and the refusal to reply.
+-- or nil and the refusal to return.
 local function append(last, list)
   local reply
   for try = 1, 2 do
