@@ -74,15 +74,13 @@ const (
 
 // priorities lists the priorities, the highest first; their values are
 // consecutive. The names and numbers of the lines, the letters in ids and records
-// and the keys follow from it. To add a level, add it here and change what
-// TestEveryPlaceKnowsThePriorities reports: the lines and letters in lua/queue.lua,
-// lua/record.lua, lua/enqueue_plain.lua and lua/walk.lua, [ByPriority], the keys
-// in doc.go and the flags and views of cmd/skidway. Numbers of lines are stored in
-// Redis, so a new level also needs a new format.
+// and the keys follow from it. CONTRIBUTING.md describes how to add a level;
+// TestEveryPlaceKnowsThePriorities reports the places in this package that repeat
+// the list.
 var priorities = [...]struct {
 	Priority
 	name   string
-	letter byte // in ids and records
+	letter byte // in ids and records; 'd' begins the ids of delayed jobs
 }{
 	{High, "high", 'h'},
 	{Normal, "normal", 'n'},

@@ -164,11 +164,11 @@ func (o ListOptions) validate(state State) error {
 	if o.Limit < 0 || o.Limit > MaxListLimit {
 		return fmt.Errorf("%w: limit %d: want 1 to %d", ErrInvalid, o.Limit, MaxListLimit)
 	}
-	cursor := shelfCursor
+	isCursor := shelfCursor.MatchString
 	if state == Waiting || state == Active {
-		cursor = lineCursor
+		isCursor = isLineCursor
 	}
-	if o.Cursor != "" && !cursor.MatchString(o.Cursor) {
+	if o.Cursor != "" && !isCursor(o.Cursor) {
 		return fmt.Errorf("%w: %.80q is not a cursor of %s jobs", ErrInvalid, o.Cursor, state)
 	}
 	return nil
@@ -176,9 +176,18 @@ func (o ListOptions) validate(state State) error {
 
 // Cursors, see lua/walk.lua.
 var (
-	lineCursor  = regexp.MustCompile(`^[1-9]( [0-9]{1,20}-[0-9]{1,20}){2}$`)
+	lineCursor  = regexp.MustCompile(`^([1-9][0-9]?)( [0-9]{1,20}-[0-9]{1,20}){2}$`)
 	shelfCursor = regexp.MustCompile(`^-?[0-9a-z.+]{1,30} [^ ]{1,100}$`)
 )
+
+func isLineCursor(cursor string) bool {
+	match := lineCursor.FindStringSubmatch(cursor)
+	if match == nil {
+		return false
+	}
+	at, err := strconv.Atoi(match[1])
+	return err == nil && line(at) <= lineCount
+}
 
 // check returns an error if the state is not among the states of an operation.
 func (s State) check(of ...State) error {

@@ -18,18 +18,13 @@ func priorityPlaces() map[string][]string {
 		ofLines.WriteString(strings.Repeat(string(p.letter), linesEach))
 		firstLines = append(firstLines, fmt.Sprintf("%c = %d", p.letter, returnedLine.of(p.Priority)))
 	}
-	digits := fmt.Sprintf("([1-%d])", lineCount)
 	lowest := priorities[len(priorities)-1].Priority
 	return map[string][]string{
 		"lua/queue.lua":         {fmt.Sprintf("LINES, GROUP = %d,", lineCount), "'" + ofLines.String() + "'"},
 		"lua/record.lua":        {"FIRST_LINE = {" + strings.Join(firstLines, ", ") + "}", fmt.Sprintf("line %% %d", linesEach)},
 		"lua/enqueue_plain.lua": {"'" + letters.String() + "'"},
-		"lua/locate.lua":        {digits},
 		"lua/move.lua":          {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
 		"lua/operate.lua":       {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
-		"lua/walk.lua":          {digits},
-		"lua/workers.lua":       {digits},
-		"inspect.go":            {fmt.Sprintf("`^[1-%d]", lineCount)},
 		"doc.go":                {returnedLine.of(High).name() + " … " + freshLine.of(lowest).name()},
 	}
 }

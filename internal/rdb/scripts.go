@@ -78,8 +78,8 @@ func (s *Scripts) Script(file, op string, keys ...string) *Script {
 	return &Script{op: op, words: s.words, lua: lua}
 }
 
-// Idempotent is Script for one that can be repeated after a lost reply: the
-// second run changes nothing and replies as the first would have.
+// Idempotent is Script for one that can be repeated after a lost reply: a second
+// run does not repeat the change of the first. Its reply may differ.
 func (s *Scripts) Idempotent(file, op string, keys ...string) *Script {
 	script := s.Script(file, op, keys...)
 	script.idempotent = true

@@ -15,7 +15,7 @@ local i, last = 1, #ARGV
 while i <= last do
   if ARGV[i] == 'plain' then
     local line, kind, more = tonumber(ARGV[i + 1]), ARGV[i + 2], tonumber(ARGV[i + 3])
-    local key, letter = KEYS[line], priority_of(line)
+    local key, letter = KEYS[line], letter_of(line)
     for a = i + 4, i + 3 + more do
       local id = letter .. call('XADD', key, '*', 'kind', kind, 'args', ARGV[a])
       n = n + 1

@@ -2,7 +2,7 @@
 -- the job's id, or '=' and the id of the holder of its unique key.
 return function(letter, record, wait, at, key, key_ms)
   if key ~= '' then
-    local owner = taken(key)
+    local owner = holder_of_key(key)
     if owner then return '=' .. owner end
   end
   local due = at ~= '' and tonumber(at) or wait ~= '' and now + tonumber(wait)

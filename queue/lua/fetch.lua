@@ -1,14 +1,12 @@
 -- Delivers jobs to a worker, from the lines in order.
 -- ARGV: worker, maximum number of jobs, bytes after which to stop
--- Returns {'ok', now, groups}. A group is a line, the number of its entries, a kind,
--- and for each entry its id and
---   args                         if the entry has only these and the group's kind
---   number of texts, then names and values alternately, if the kind is ''
--- Returns {'empty', for each line the id after which new entries come}; {'paused'};
--- {'lost'}.
+-- Returns {'ok', now, groups}; {'empty', for each line the id after which new entries
+-- come}; {'paused'}; {'lost'}.
+-- A group is: line, number of entries, kind, entries. If kind is not '', an entry is: id,
+-- args. If kind is '', it is: id, number of values that follow, names and values in turn.
 -- @include queue worker groups
--- @lazy taker place fetch_taken
-local left, room = tonumber(ARGV[2]), tonumber(ARGV[3])
+-- @lazy make_release_waiting_key place fetch_release
+local jobs_left, bytes_left = tonumber(ARGV[2]), tonumber(ARGV[3])
 if paused then return {'paused'} end
 
 local function read(line, most)
@@ -33,14 +31,14 @@ local function open(line, kind)
   n = n + 3
 end
 
-local taken -- built for the first job whose key is held while waiting
+local release_waiting_key -- built for the first job that may hold a key while waiting
 local filled = {}
 for line = 1, LINES do
   if call('XLEN', KEYS[line]) > 0 then
     filled[line] = true
     local most = 4 -- a sample of how large jobs are
-    while left > 0 and room > 0 do
-      if most > left then most = left end
+    while jobs_left > 0 and bytes_left > 0 do
+      if most > jobs_left then most = jobs_left end
       local entries = read(line, most)
       if not entries or #entries == 0 then break end
       local size = 0
@@ -55,23 +53,24 @@ for line = 1, LINES do
           open(line, '')
           out[n + 1], out[n + 2] = entry, #fields
           n = n + 2
-          local perhaps = false -- whether the word occurs at all: reading records takes time
+          -- "waiting" occurs in some field; parsing every record would be slow.
+          local maybe_waiting_scope = false
           for f = 1, #fields do
             out[n + f] = fields[f]
-            perhaps = perhaps or string.find(fields[f], 'waiting', 1, true)
+            maybe_waiting_scope = maybe_waiting_scope or string.find(fields[f], 'waiting', 1, true)
             size = size + #fields[f]
           end
           n = n + #fields
-          if perhaps then
-            taken = taken or taker()
-            taken(line, entry, fields)
+          if maybe_waiting_scope then
+            release_waiting_key = release_waiting_key or make_release_waiting_key()
+            release_waiting_key(line, entry, fields)
           end
         end
       end
-      left, room = left - #entries, room - size
+      jobs_left, bytes_left = jobs_left - #entries, bytes_left - size
       if #entries < most then break end
       -- The next jobs may be larger than these.
-      most = math.max(1, math.min(2 * #entries, math.floor(room * #entries / (size + 1))))
+      most = math.max(1, math.min(2 * #entries, math.floor(bytes_left * #entries / (size + 1))))
     end
   end
 end

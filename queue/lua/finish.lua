@@ -1,18 +1,22 @@
 -- Stores how a worker's attempts ended. If the worker has lost its lease nothing is
 -- changed. A job that it doesn't hold is skipped, so that the call can be repeated.
--- ARGV: worker, then any of:
---   'ok', line, n, n entries in order  successes that only remove their entries
---   'end', line, entry, id, outcome, unique key, scope, retain ms, record
---   'then', n, n jobs as in enqueue_job.lua, then the 'end' that they follow
+-- ARGV: worker, then any of these, in any order:
+--   'ok', line, n, n entries           successes that only remove their entries, which are
+--                                      sorted by id
+--   'end', line, entry, id, outcome, unique key, scope, ms to retain, record
+--                                      the job finished with this outcome
+--   'then', n, n jobs as in enqueue_job.lua, 'end' and its arguments
+--                                      the same, and adds the n jobs if it changes the job
 --   'retry', line, entry, id, record, ms to wait, 1 if the attempt failed else 0
 --   'dead', line, entry, id, unique key, scope, record
 --   'back', line, entry, id            handed back to the front, unfinished
 --   'malformed', line, entry, reason   not a valid job
 -- Returns {'ok', for each of these the number of jobs that it changed}; {'lost'}.
 -- @include queue worker entries
--- @lazy operations return unique finish_others
--- Most queues store nothing outside their jobs; then a batch is acknowledged at once.
-local beside = max_events or call('EXISTS', WAITED, CANCELLED, LOGS, PROGRESS) > 0
+-- @lazy make_handlers return unique finish_others
+-- If the queue keeps no events and no job is awaited, cancelled or has a log or progress,
+-- a success only removes its entry, and one command acknowledges all successes of a line.
+local has_side_data = max_events or call('EXISTS', WAITED, CANCELLED, LOGS, PROGRESS) > 0
 
 -- clear removes acknowledged entries, ARGV[first] to ARGV[last], which are sorted.
 -- Entries are delivered in order, so everything before the first entry that a worker
@@ -35,23 +39,23 @@ local function clear(key, first, last)
   if first <= last then call('XDEL', key, unpack(ARGV, first, last)) end
 end
 
--- all acknowledges successes in one command.
-local function all(i)
+-- ack_all finishes an 'ok' with one command.
+local function ack_all(i)
   local first, last = i + 2, i + 1 + tonumber(ARGV[i + 1])
   local key = KEYS[tonumber(ARGV[i])]
-  local taken = call('XACK', key, GROUP, unpack(ARGV, first, last))
-  if taken > 0 then clear(key, first, last) end
-  count('done', taken)
-  return last + 1, taken
+  local acked = call('XACK', key, GROUP, unpack(ARGV, first, last))
+  if acked > 0 then clear(key, first, last) end
+  count('done', acked)
+  return last + 1, acked
 end
 
-local out, i, others = {'ok'}, 2, nil
+local out, i, handlers = {'ok'}, 2, nil
 while i <= #ARGV do
-  local operation = all
-  if beside or ARGV[i] ~= 'ok' then
-    others = others or operations()
-    operation = others[ARGV[i]]
+  local handler = ack_all
+  if has_side_data or ARGV[i] ~= 'ok' then
+    handlers = handlers or make_handlers()
+    handler = handlers[ARGV[i]]
   end
-  i, out[#out + 1] = operation(i + 1)
+  i, out[#out + 1] = handler(i + 1)
 end
 return out

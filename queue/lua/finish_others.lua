@@ -8,27 +8,28 @@ local function take(line, entry)
   return true
 end
 
-local endings = {}
+local handlers = {}
 
--- Successes one by one, because some of the jobs have a log, progress or a waiter.
-function endings.ok(i)
+-- Successes one by one, because the queue keeps events or some of its jobs have a log,
+-- progress, a cancellation or a waiter.
+function handlers.ok(i)
   local line, first, changed = tonumber(ARGV[i]), i + 2, 0
   local key, last = KEYS[line], i + 1 + tonumber(ARGV[i + 1])
   for e = first, last do
     local entry = ARGV[e]
-    local id = priority_of(line) .. entry
+    local id = letter_of(line) .. entry
     local found = call('ZSCORE', WAITED, id) and call('XRANGE', key, entry, entry)[1]
     if take(line, entry) then
       changed = changed + 1
       forget(id)
-      tell('succeeded', id, found and record_of(line, found[2]) .. field('outcome', 'succeeded') .. field('ended', int(now)))
+      notify('succeeded', id, found and record_of(line, found[2]) .. field('outcome', 'succeeded') .. field('ended', int(now)))
     end
   end
   count('done', changed)
   return last + 1, changed
 end
 
-endings['end'] = function(i)
+handlers['end'] = function(i)
   local line, entry, id, outcome, key, scope = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   local keep_ms, record = tonumber(ARGV[i + 6]), ARGV[i + 7]
   if not take(line, entry) then return i + 8, 0 end
@@ -38,9 +39,9 @@ endings['end'] = function(i)
 end
 
 -- The arguments of the jobs that follow a success precede its own.
-endings['then'] = function(i)
+handlers['then'] = function(i)
   local first, n = i + 1, tonumber(ARGV[i])
-  local rest, changed = endings['end'](first + 6 * n + 1)
+  local rest, changed = handlers['end'](first + 6 * n + 1)
   if changed == 1 then
     local add = job_adder()
     for at = first, first + 6 * n - 1, 6 do
@@ -51,7 +52,7 @@ endings['then'] = function(i)
   return rest, changed
 end
 
-function endings.retry(i)
+function handlers.retry(i)
   local line, entry, id, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local wait, failed = tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
   if not take(line, entry) then return i + 6, 0 end
@@ -65,11 +66,11 @@ function endings.retry(i)
     count('failed', 1)
     count('retried', 1)
   end
-  tell(failed and 'failed' or 'snoozed', id)
+  notify(failed and 'failed' or 'snoozed', id)
   return i + 6, 1
 end
 
-function endings.dead(i)
+function handlers.dead(i)
   local line, entry, id, key, scope, record = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   if not take(line, entry) then return i + 6, 0 end
   call('HDEL', MOVED, id)
@@ -79,7 +80,7 @@ function endings.dead(i)
   return i + 6, 1
 end
 
-function endings.back(i)
+function handlers.back(i)
   local line, entry, id = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
   if not take(line, entry) or not fields then return i + 3, 0 end
@@ -87,7 +88,7 @@ function endings.back(i)
   return i + 3, 1
 end
 
-function endings.malformed(i)
+function handlers.malformed(i)
   local line, entry, reason = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
   local fields = entry_fields(line, entry)
   if not take(line, entry) or not fields then return i + 3, 0 end
@@ -98,4 +99,4 @@ function endings.malformed(i)
   return i + 3, 1
 end
 
-return endings
+return handlers

@@ -1,7 +1,7 @@
 -- Stores data of a worker that has its lease.
 -- ARGV: worker, 'describe', its description
---    or worker, 'alone', line and entry of the job that it now runs solo; '' for
---       none
+--    or worker, 'alone', line and entry of the job that it runs solo from now on; ''
+--       for none
 -- Returns {'ok'}; {'lost'}.
 -- @include queue worker when_full
 if ARGV[2] == 'describe' then

@@ -1,6 +1,7 @@
 -- Opens the lease of a worker.
 -- ARGV: worker, lease in ms, description of the worker
--- Returns {'ok'}; {'lost'} if the name was used before.
+-- Returns {'ok'}; {'lost'} if a worker of this name was declared dead and still has a
+-- tombstone. Later nothing remembers the name, so names must be random.
 -- @include queue
 if call('ZSCORE', TOMBS, ARGV[1]) then return {'lost'} end
 -- @include when_full

@@ -7,8 +7,8 @@
 -- The states whose jobs are stored by id, in the order in which they are searched.
 local SHELVES = {
   {state = 'delayed', index = DELAYED, jobs = DELAYED_JOBS},
-  {state = 'dead', index = DEAD, jobs = DEAD_JOBS, bytes = 'dead_bytes'},
-  {state = 'finished', index = RESULTS, jobs = RESULTS_JOBS, bytes = 'result_bytes'},
+  {state = 'dead', index = DEAD, jobs = DEAD_JOBS, bytes_field = 'dead_bytes'},
+  {state = 'finished', index = RESULTS, jobs = RESULTS_JOBS, bytes_field = 'result_bytes'},
 }
 
 -- group_of returns the consumer group of a line, or nil if no job was ever fetched
@@ -17,13 +17,17 @@ local function group_of(line)
   if call('EXISTS', KEYS[line]) == 1 then return find_group(KEYS[line], GROUP) end
 end
 
+-- parse_place returns the line and the entry that a text such as "6 1-1" names, or nil.
+local function parse_place(text)
+  local line, entry = string.match(text, '^(%d+) (%d+%-%d+)$')
+  line = tonumber(line)
+  if line and line >= 1 and line <= LINES then return line, entry end
+end
+
 -- place_of returns the line and the entry of a job, if it is in a line.
 local function place_of(id)
   local moved = call('HGET', MOVED, id)
-  if moved then
-    local line, entry = string.match(moved, '^([1-9]) (%d+%-%d+)$')
-    return tonumber(line), entry
-  end
+  if moved then return parse_place(moved) end
   local due = due_line(string.sub(id, 1, 1))
   if due then return due + 1, string.sub(id, 2) end
 end

@@ -7,8 +7,8 @@ local function take_out(job)
   if job.line then
     call('XDEL', KEYS[job.line], job.entry)
     call('HDEL', MOVED, job.id)
-  elseif job.shelf.bytes then
-    drop(job.shelf.index, job.shelf.jobs, job.shelf.bytes, job.id)
+  elseif job.shelf.bytes_field then
+    drop(job.shelf.index, job.shelf.jobs, job.shelf.bytes_field, job.id)
   else
     call('ZREM', job.shelf.index, job.id)
     call('HDEL', job.shelf.jobs, job.id)
@@ -29,7 +29,7 @@ function operate.delete(job)
   release(value_of(job, 'unique'), job.id)
   forget(job.id)
   count('deleted', 1)
-  tell('deleted', job.id, true)
+  notify('deleted', job.id, true)
   return 'ok'
 end
 
@@ -62,7 +62,7 @@ function operate.retry(job)
   if job.state == 'dead' then
     local key = find(record, 'unique') or ''
     if key ~= '' and find(record, 'scope') ~= 'duration' then
-      local owner = taken(key)
+      local owner = holder_of_key(key)
       if owner and owner ~= job.id then return 'duplicate', key, owner end
       hold(key, job.id, '')
     end
@@ -71,7 +71,7 @@ function operate.retry(job)
   end
   take_out(job)
   enter(due_line(string.sub(record, 2, 2)), job.id, record)
-  tell('retried', job.id)
+  notify('retried', job.id)
   return 'ok'
 end
 

@@ -35,12 +35,13 @@ local function enter(line, id, record)
   call('HSET', MOVED, id, line .. ' ' .. entry)
 end
 
--- An archive is a sorted set of ids by the time of death or expiry, a hash of records,
--- and a field of META with their size in bytes. drop removes a job from one.
-local function drop(index, jobs, bytes, id)
+-- An archive is a sorted set of ids by the time of death or expiry, a hash of records
+-- (jobs), and a field of META with their size in bytes (bytes_field). drop removes a job
+-- from one.
+local function drop(index, jobs, bytes_field, id)
   local size = call('HSTRLEN', jobs, id)
   local there = call('ZREM', index, id) + call('HDEL', jobs, id)
-  if size > 0 then call('HINCRBY', META, bytes, -size) end -- Redis refuses -0
+  if size > 0 then call('HINCRBY', META, bytes_field, -size) end -- Redis refuses -0
   return there > 0
 end
 
@@ -51,18 +52,19 @@ local function limits(archive, age)
   return tonumber(stored[1]) or 100000, tonumber(stored[2]) or 268435456, tonumber(stored[3]) or age
 end
 
--- trim drops jobs beyond the limits of an archive, oldest first and at most at_most, but
--- not the spared one. It returns their number.
-local function trim(index, jobs, bytes, oldest, most, most_bytes, at_most, spared)
-  local total, left = tonumber(call('HGET', META, bytes)) or 0, call('ZCARD', index)
+-- trim drops jobs of an archive with a score before oldest and those beyond its limits,
+-- the lowest scores first and at most max_drops; it stops at except_id. It returns their
+-- number.
+local function trim(index, jobs, bytes_field, oldest, max_jobs, max_bytes, max_drops, except_id)
+  local bytes, left = tonumber(call('HGET', META, bytes_field)) or 0, call('ZCARD', index)
   local first = call('ZRANGE', index, 0, 0, 'WITHSCORES')
-  if not first[1] or tonumber(first[2]) >= oldest and left <= most and total <= most_bytes then return 0 end
-  first = call('ZRANGE', index, 0, at_most - 1, 'WITHSCORES')
+  if not first[1] or tonumber(first[2]) >= oldest and left <= max_jobs and bytes <= max_bytes then return 0 end
+  first = call('ZRANGE', index, 0, max_drops - 1, 'WITHSCORES')
   local dropped = 0
   for i = 1, #first, 2 do
-    if tonumber(first[i + 1]) >= oldest and left <= most and total <= most_bytes or first[i] == spared then break end
-    total = total - call('HSTRLEN', jobs, first[i])
-    drop(index, jobs, bytes, first[i])
+    if tonumber(first[i + 1]) >= oldest and left <= max_jobs and bytes <= max_bytes or first[i] == except_id then break end
+    bytes = bytes - call('HSTRLEN', jobs, first[i])
+    drop(index, jobs, bytes_field, first[i])
     forget(first[i])
     left = left - 1
     dropped = dropped + 1
@@ -72,30 +74,31 @@ end
 
 -- keep adds a record to an archive, and drops jobs beyond its limits: at most 20 per
 -- call, so that an archive shrinks.
-local function keep(index, jobs, bytes, id, record, score, oldest, most, most_bytes)
-  drop(index, jobs, bytes, id)
+local function keep(index, jobs, bytes_field, id, record, score, oldest, max_jobs, max_bytes)
+  drop(index, jobs, bytes_field, id)
   call('HSET', jobs, id, record)
   call('ZADD', index, int(score), id)
-  call('HINCRBY', META, bytes, #record)
-  return trim(index, jobs, bytes, oldest, most, most_bytes, 20, id)
+  call('HINCRBY', META, bytes_field, #record)
+  return trim(index, jobs, bytes_field, oldest, max_jobs, max_bytes, 20, id)
 end
 
 -- retain stores the result of a job for keep_ms, or less if the queue's retention is
 -- shorter, but long enough for clients that wait for it.
 local WAIT_MS = 30000
 local function retain(id, record, keep_ms)
-  local most, most_bytes, age = limits('results', keep_ms)
+  local max_jobs, max_bytes, age = limits('results', keep_ms)
   keep_ms = math.min(keep_ms, math.max(age, WAIT_MS))
-  keep(RESULTS, RESULTS_JOBS, 'result_bytes', id, record, now + keep_ms, now, most, most_bytes)
+  keep(RESULTS, RESULTS_JOBS, 'result_bytes', id, record, now + keep_ms, now, max_jobs, max_bytes)
 end
 
--- tell writes an event. If the job has ended, it also notifies clients that wait for it,
--- and returns whether there are any. ending is then the job's record, which is stored
--- long enough to be read, or true if there is no record or another place stores it.
-local function tell(what, id, ending)
+-- notify writes the event what of a job. ended is nil unless the job has ended; then it
+-- is the job's record, or true if no record is to be stored here. If a client waits for
+-- that end, notify stores the record long enough to be read, informs the client, and
+-- returns true.
+local function notify(what, id, ended)
   event(what, id)
-  if ending and call('ZREM', WAITED, id) == 1 then
-    if ending ~= true then retain(id, ending, WAIT_MS) end
+  if ended and call('ZREM', WAITED, id) == 1 then
+    if ended ~= true then retain(id, ended, WAIT_MS) end
     call('XADD', DONE, 'MAXLEN', '~', 1000, '*', 'id', id)
     return true
   end
@@ -104,12 +107,12 @@ end
 -- bury adds a job to the dead ones.
 local DEAD_MS = 90 * 86400000
 local function bury(id, record)
-  local most, most_bytes, age = limits('dead', DEAD_MS)
-  local dropped = keep(DEAD, DEAD_JOBS, 'dead_bytes', id, record, now, now - age, most, most_bytes)
+  local max_jobs, max_bytes, age = limits('dead', DEAD_MS)
+  local dropped = keep(DEAD, DEAD_JOBS, 'dead_bytes', id, record, now, now - age, max_jobs, max_bytes)
   count('dead', 1)
   count('dead_dropped', dropped)
   call('HDEL', CANCELLED, id)
-  tell('dead', id, true)
+  notify('dead', id, true)
 end
 
 -- finish ends a job with the outcome that its record has, and stores the record for
@@ -119,7 +122,7 @@ local function finish(outcome, id, record, key, scope, keep_ms)
   record = record .. field('ended', int(now))
   release(key, id, scope)
   count(COUNTERS[outcome], 1)
-  local awaited = tell(outcome, id, record)
+  local awaited = notify(outcome, id, record)
   if keep_ms > 0 then
     call('HDEL', CANCELLED, id)
     retain(id, record, awaited and math.max(keep_ms, WAIT_MS) or keep_ms)

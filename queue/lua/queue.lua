@@ -1,4 +1,4 @@
--- The beginning of every script of a queue. KEYS are those of keys.go; the first ones
+-- The beginning of every script but enqueue_plain and register. KEYS are those of keys.go; the first ones
 -- are the lines.
 -- @include int clock
 local call = redis.call
@@ -26,8 +26,8 @@ local function count(name, n)
   end
 end
 
--- priority_of returns the letter of a line's priority.
-local function priority_of(line)
+-- letter_of returns the letter of a line's priority.
+local function letter_of(line)
   return string.sub('hhhnnnlll', line, line)
 end
 

@@ -5,9 +5,9 @@ local function field(name, value)
   return #name .. ':' .. name .. #value .. ':' .. value
 end
 
--- part returns the text whose length is at an index of a record, and the index after it,
--- or nil if the record is damaged. Any client may have written the record: a length such
--- as "-3" is refused.
+-- part parses a length-prefixed text at index at, and returns it and the next index, or
+-- nil if the record is damaged. Any client may have written the record: a length such as
+-- "-3" is refused.
 local function part(record, at)
   local colon = string.find(record, ':', at, true)
   if not colon or colon == at or colon - at > 9 then return nil end
@@ -57,8 +57,8 @@ local function without(record, names)
   return join(kept)
 end
 
--- get returns the last value of a name among the fields of an entry and of the record
--- that it may carry, or nil.
+-- get returns the last value of a name among the fields of an entry, else in the record in
+-- its field job, or nil.
 local function get(fields, name)
   local found, record
   for i = 1, #fields - 1, 2 do
@@ -80,31 +80,34 @@ local function set(fields, name, value)
   fields[#fields + 1] = value
 end
 
--- record_of returns the record of an entry: that which it carries, amended by its other
--- fields.
+-- record_of returns the record of an entry: the record in its field job, if any, with the
+-- other fields appended.
 local function record_of(line, fields)
-  local record = '1' .. priority_of(line)
-  local amended = {}
+  local record = '1' .. letter_of(line)
+  local appended = {}
   for i = 1, #fields - 1, 2 do
     local name, value = fields[i], fields[i + 1]
     if name == 'job' and string.sub(value, 1, 1) == '1' then
       record = record .. string.sub(value, 3)
     elseif name ~= 'id' then
-      amended[#amended + 1] = field(name, value)
+      appended[#appended + 1] = field(name, value)
     end
   end
-  return record .. join(amended)
+  return record .. join(appended)
 end
 
--- id_of returns the local id of the job in an entry. Any client can write a fresh entry,
--- which must not choose its id.
+-- is_fresh reports whether a line is for new jobs, to which any client can add entries.
+local function is_fresh(line) return line % 3 == 0 end
+
+-- id_of returns the local id of the job in an entry. The id of a fresh entry is derived
+-- from the entry: clients must not choose ids.
 local function id_of(line, entry, fields)
-  if line % 3 ~= 0 then
+  if not is_fresh(line) then
     for i = 1, #fields - 1, 2 do
       if fields[i] == 'id' then return fields[i + 1] end
     end
   end
-  return priority_of(line) .. entry
+  return letter_of(line) .. entry
 end
 
 -- The first line of each priority, by its letter: it is followed by the due and the
@@ -120,5 +123,5 @@ end
 local function malformed(line, fields, reason)
   local found = {}
   for i = 1, #fields - 1, 2 do found[#found + 1] = field(fields[i], fields[i + 1]) end
-  return '1' .. priority_of(line) .. field('kind', '') .. field('args', join(found)) .. field('reason', reason)
+  return '1' .. letter_of(line) .. field('kind', '') .. field('args', join(found)) .. field('reason', reason)
 end

@@ -1,20 +1,24 @@
--- Hands back the jobs of dead workers, in steps.
--- ARGV: maximum number of jobs, solo crashes after which a job is dead, 1 to include
---       jobs of workers without a lease, else 0
--- Returns {'ok', number of jobs handed back, number of jobs that are dead now, 1 if
--- there are more, else 0}.
+-- Hands back the jobs of dead workers. One call is one bounded step; call again while the
+-- last value is 1.
+-- ARGV: maximum number of jobs, solo crashes after which a job is dead, 1 for a full scan,
+--       which also recovers workers without a lease, else 0
+-- Returns {'ok', number of jobs handed back (or ended because they were cancelled or
+-- malformed), number of jobs that this call made dead for too many crashes, 1 if there are
+-- more, else 0}.
 -- @include queue return groups
-local left, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
+local MAX_LEASES, MAX_WORKERS = 20, 10
+local jobs_left, max_crashes = tonumber(ARGV[1]), tonumber(ARGV[2])
+local bytes_left = 262144 -- about the bytes of payload that one call writes again
 
 -- First replace expired leases by tombstones: from now on all calls of these workers
 -- are refused.
-for _, worker in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', '(' .. int(now), 'LIMIT', 0, 20)) do
+for _, worker in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', '(' .. int(now), 'LIMIT', 0, MAX_LEASES)) do
   call('ZREM', LEASES, worker)
   call('ZADD', TOMBS, int(now), worker)
   count('lost_leases', 1)
 end
 
--- With the full scan: consumers without a lease get a tombstone as well.
+-- In a full scan, consumers without a lease get a tombstone as well.
 if ARGV[3] == '1' then
   for line = 1, LINES do
     if call('EXISTS', KEYS[line]) == 1 then
@@ -28,56 +32,58 @@ if ARGV[3] == '1' then
 end
 
 local returned, died = 0, 0
-local room = 262144 -- about the bytes of payload that one call writes again
 
-local function back(alone, line, entry)
+-- recover_job takes a job from a dead worker with the given solo mark. A worker without a
+-- solo mark may have crashed because of any job it held: each is quarantined. With a mark,
+-- only the marked job is blamed; 'none' marks no job (closed cleanly). The mark is stored
+-- as alone, the numbers of quarantines and of solo crashes as suspect and crashes.
+local function recover_job(solo, line, entry)
   local fields = entry_fields(line, entry)
   call('XACK', KEYS[line], GROUP, entry)
+  -- The entry was deleted by another client: nothing to hand back.
   if not fields then return end
   call('XDEL', KEYS[line], entry)
-  for f = 2, #fields, 2 do room = room - #fields[f] end
+  for f = 2, #fields, 2 do bytes_left = bytes_left - #fields[f] end
   local id = id_of(line, entry, fields)
-  if alone == line .. ' ' .. entry then
+  local solo_here = solo == line .. ' ' .. entry
+  local quarantined = solo_here or not solo
+  if quarantined then count('crashed', 1) end
+  if solo_here then
     local crashes = (tonumber(get(fields, 'crashes')) or 0) + 1
-    count('crashed', 1)
-    if crashes >= cap then
+    set(fields, 'crashes', int(crashes))
+    if crashes >= max_crashes then
       call('HDEL', MOVED, id)
       release(get(fields, 'unique'), id, get(fields, 'scope'))
-      set(fields, 'crashes', int(crashes))
       set(fields, 'ended', int(now))
       set(fields, 'reason', 'its worker died ' .. int(crashes) .. ' times while it ran alone')
       bury(id, record_of(line, fields))
       died = died + 1
       return
     end
-    set(fields, 'crashes', int(crashes))
   end
-  if not alone or alone == line .. ' ' .. entry then
-    set(fields, 'suspect', int((tonumber(get(fields, 'suspect')) or 0) + 1))
-    if not alone then count('crashed', 1) end
-  end
+  if quarantined then set(fields, 'suspect', int((tonumber(get(fields, 'suspect')) or 0) + 1)) end
   hand_back(line, id, fields)
   returned = returned + 1
 end
 
-local more = false
-for _, worker in ipairs(call('ZRANGE', TOMBS, 0, 9)) do
-  local alone = call('HGET', ALONE, worker)
+-- recover_worker takes the jobs from a dead worker, and reports whether it holds no more.
+local function recover_worker(worker)
+  local solo = call('HGET', ALONE, worker)
   for line = 1, LINES do
-    if left > 0 and call('EXISTS', KEYS[line]) == 1 then
-      local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', left, worker)
+    if jobs_left > 0 and call('EXISTS', KEYS[line]) == 1 then
+      local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', jobs_left, worker)
       for _, pending in ipairs(held.err and {} or held) do
-        if room <= 0 then left = 0 end
-        if left <= 0 then break end
-        back(alone, line, pending[1])
-        left = left - 1
+        if bytes_left <= 0 then return false end
+        recover_job(solo, line, pending[1])
+        jobs_left = jobs_left - 1
       end
     end
   end
-  if left <= 0 then
-    more = true
-    break
-  end
+  return jobs_left > 0
+end
+
+for _, worker in ipairs(call('ZRANGE', TOMBS, 0, MAX_WORKERS - 1)) do
+  if not recover_worker(worker) then break end
   -- Nothing is pending: the worker can be forgotten.
   for line = 1, LINES do
     if call('EXISTS', KEYS[line]) == 1 then redis.pcall('XGROUP', 'DELCONSUMER', KEYS[line], GROUP, worker) end
@@ -86,5 +92,4 @@ for _, worker in ipairs(call('ZRANGE', TOMBS, 0, 9)) do
   call('HDEL', WORKERS, worker)
   call('HDEL', ALONE, worker)
 end
-if call('EXISTS', TOMBS) == 1 then more = true end
-return {'ok', returned, died, more and 1 or 0}
+return {'ok', returned, died, call('EXISTS', TOMBS)}

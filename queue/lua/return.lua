@@ -8,11 +8,11 @@ local function entry_fields(line, entry)
 end
 
 -- hand_back adds a job that was removed from a line to the end of the returned line of
--- its priority, or finishes it if it was cancelled meanwhile. An entry with more fields
--- than any job has becomes a dead job: one command can't write it again.
-local MOST_FIELDS = 200
+-- its priority, or finishes it if it was cancelled meanwhile. An entry with more than
+-- MAX_VALUES becomes a dead job.
+local MAX_VALUES = 200 -- names and values; XADD with all of them must stay within the limit of unpack
 local function hand_back(line, id, fields)
-  if #fields > MOST_FIELDS then
+  if #fields > MAX_VALUES then
     call('HDEL', MOVED, id)
     bury(id, malformed(line, fields, 'malformed: its entry has too many fields') .. field('ended', int(now)))
     return
@@ -23,8 +23,8 @@ local function hand_back(line, id, fields)
     return
   end
   set(fields, 'id', id)
-  local to = FIRST_LINE[priority_of(line)]
+  local to = FIRST_LINE[letter_of(line)]
   local entry = call('XADD', KEYS[to], '*', unpack(fields))
   call('HSET', MOVED, id, to .. ' ' .. entry)
-  tell('returned', id)
+  notify('returned', id)
 end

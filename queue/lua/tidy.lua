@@ -11,17 +11,17 @@ local function expired(index, before, dispose)
   if #ids == most then more = 1 end
 end
 
--- thinned drops jobs beyond the limits of an archive.
-local function thinned(index, jobs, bytes, oldest, limit, limit_bytes)
-  local dropped = trim(index, jobs, bytes, oldest, limit, limit_bytes, most)
+-- thinned drops jobs of an archive as trim does, and returns their number.
+local function thinned(index, jobs, bytes_field, oldest, max_jobs, max_bytes)
+  local dropped = trim(index, jobs, bytes_field, oldest, max_jobs, max_bytes, most)
   if dropped == most then more = 1 end
   return dropped
 end
 
-local results_most, results_bytes = limits('results')
-thinned(RESULTS, RESULTS_JOBS, 'result_bytes', now + 1, results_most, results_bytes)
-local dead_most, dead_bytes, dead_age = limits('dead', DEAD_MS)
-count('dead_dropped', thinned(DEAD, DEAD_JOBS, 'dead_bytes', now - dead_age + 1, dead_most, dead_bytes))
+local max_results, max_result_bytes = limits('results')
+thinned(RESULTS, RESULTS_JOBS, 'result_bytes', now + 1, max_results, max_result_bytes)
+local max_dead, max_dead_bytes, dead_age = limits('dead', DEAD_MS)
+count('dead_dropped', thinned(DEAD, DEAD_JOBS, 'dead_bytes', now - dead_age + 1, max_dead, max_dead_bytes))
 expired(WAITED, now, function(id) call('ZREM', WAITED, id) end)
 expired(UNIQUE_EXPIRY, now, function(key)
   call('HDEL', UNIQUE, key)

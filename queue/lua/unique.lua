@@ -1,7 +1,7 @@
 -- Functions for unique keys.
 
--- taken returns the holder of a unique key, unless its duration is over.
-local function taken(key)
+-- holder_of_key returns the holder of a unique key, unless its duration is over.
+local function holder_of_key(key)
   local owner = call('HGET', UNIQUE, key)
   if not owner then return nil end
   local expiry = call('ZSCORE', UNIQUE_EXPIRY, key)

@@ -34,7 +34,7 @@ end
 -- walk_lines walks through the lines in the order in which workers read them. Jobs that
 -- enter a line after its walk has begun are left out, so that the walk ends.
 local function walk_lines(state, cursor, step)
-  local first, after, last = string.match(cursor, '^([1-9]) (%d+%-%d+) (%d+%-%d+)$')
+  local first, after, last = string.match(cursor, '^(%d+) (%d+%-%d+) (%d+%-%d+)$')
   for line = tonumber(first or 1), LINES do
     if not after then
       local newest = call('XREVRANGE', KEYS[line], '+', '-', 'COUNT', 1)[1]

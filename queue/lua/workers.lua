@@ -15,23 +15,21 @@ end
 local out = {'ok'}
 local function add(worker, left, dead)
   local about, place = call('HGET', WORKERS, worker), call('HGET', ALONE, worker)
-  local alone = ''
+  local solo = ''
   if place then
-    local line, entry = string.match(place, '^([1-9]) (%d+%-%d+)$')
-    line = tonumber(line)
+    local line, entry = parse_place(place)
     local fields = line and entry_fields(line, entry)
-    if fields then alone = id_of(line, entry, fields) end
+    if fields then solo = id_of(line, entry, fields) end
   end
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = worker, left, dead, held[worker] or 0, alone, about or ''
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = worker, left, dead, held[worker] or 0, solo, about or ''
   held[worker] = nil
 end
 
-local rows = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
-for i = 1, #rows, 2 do add(rows[i], tonumber(rows[i + 1]) - now, 0) end
+local leases = call('ZRANGE', LEASES, 0, -1, 'WITHSCORES')
+for i = 1, #leases, 2 do add(leases[i], tonumber(leases[i + 1]) - now, 0) end
 for _, worker in ipairs(call('ZRANGE', TOMBS, 0, -1)) do add(worker, 0, 1) end
--- Other consumers that hold jobs are unknown; recovery with a full scan hands their jobs
--- back.
+-- Other consumers that hold jobs are unknown; a full scan recovers them.
 local unknown = {}
 for worker in pairs(held) do unknown[#unknown + 1] = worker end
 for _, worker in ipairs(unknown) do add(worker, 0, 1) end

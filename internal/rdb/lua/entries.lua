@@ -1,4 +1,4 @@
--- before reports whether one id of a stream's entry comes before another.
+-- before reports whether entry id a precedes b.
 local function before(a, b)
   local a_ms, a_seq = string.match(a, '^(%d+)%-?(%d*)$')
   local b_ms, b_seq = string.match(b, '^(%d+)%-?(%d*)$')

@@ -1,5 +1,4 @@
--- fields_of returns the table that a reply with names and values by turns means,
--- as XINFO has for each group and consumer.
+-- fields_of converts a flat list of names and values, such as an XINFO reply, to a table.
 local function fields_of(reply)
   local fields = {}
   for i = 1, #reply - 1, 2 do fields[reply[i]] = reply[i + 1] end
