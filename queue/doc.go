@@ -30,7 +30,7 @@
 //	          │   │ failed for good
 //	succeeded │   └───────────────► dead ── Retry ──► waiting
 //	          ▼
-//	       finished: counted, and kept as [Options.Retain] says
+//	       finished: counted, and kept for [Options.Retain]
 //
 // # Order
 //
@@ -42,9 +42,10 @@
 // # Pools
 //
 // [Client.ForPool] returns a queue with the operations that package workers and package
-// delayed are built on. A pool opens a [Lease] with [PoolQueue.OpenLease] and renews it
-// ([Lease.Renew]) several times per lease. It takes jobs with [Lease.Fetch], waits for
-// more at the cursors that Fetch returns, and reports the end of each attempt with
+// delayed are built on. For each queue a pool opens one [Lease] with
+// [PoolQueue.OpenLease]; its holder is called a worker here. The worker renews the lease
+// ([Lease.Renew]) several times before it expires. It takes jobs with [Lease.Fetch], waits
+// for more at the cursors that Fetch returns, and reports the end of each attempt with
 // [Lease.Finish]. After a lost answer [Lease.Reread] returns the jobs that it holds. Some
 // worker of each queue also calls [PoolQueue.Recover], [PoolQueue.MoveDue],
 // [PoolQueue.Tidy] and, for schedules, [PoolQueue.DueSchedules] and
@@ -52,14 +53,15 @@
 // without them they react a little later.
 //
 // When a worker is silent for longer than its lease, another worker declares it dead: its
-// row in leases is replaced by a tombstone, and then its jobs are handed back. From the
-// tombstone on, all its calls are refused with [ErrLeaseLost]. Jobs are only recovered
-// from workers with a tombstone, so a worker with a row still holds all its jobs.
+// member of the sorted set leases is moved to tombs (a tombstone), and then its jobs are
+// handed back. From the tombstone on, all its calls are refused with [ErrLeaseLost]. Jobs
+// are only recovered from workers with a tombstone, so a worker in leases still holds all
+// its jobs.
 //
-// Jobs that a worker held when it died are quarantined: they run next solo, with no other
-// job in the same pool ([Lease.MarkSolo]). Only a crash while running solo counts, and
-// after [DefaultCrashes] of them the job is dead. An attempt that ends, in whatever way,
-// ends the quarantine. Redis doesn't know which of the held jobs had started, so jobs that
+// A job is quarantined if its worker died while holding it and no other job was marked
+// solo ([Lease.MarkSolo]). It next runs solo, with no other job in the same pool, for a
+// limited time. A job whose worker died [DefaultCrashes] times while it was marked is dead.
+// An attempt that ends, in whatever way, ends the quarantine. Redis doesn't know which of the held jobs had started, so jobs that
 // the pool had only prefetched, at most 5 ms of work and 400 jobs, run solo once as well.
 //
 // # From other languages
@@ -68,9 +70,9 @@
 //
 //	XADD skidway:{mail:0}:normal:fresh * kind email.send args '{"to":"a@example.com"}'
 //
-// where mail is the queue and normal the priority. Optional fields are max_attempts,
-// timeout, deadline, retain (numbers, in ms; deadline since 1970), headers (a JSON object)
-// and then (a JSON list of jobs, see [NewJob.UnmarshalJSON]). Pools that serve queues by
+// where mail is the queue and normal the priority. Optional fields are max_attempts (a
+// number), timeout and retain (ms), deadline (ms since 1970), headers (a JSON object) and
+// then (a JSON list of jobs, see [NewJob.UnmarshalJSON]). Pools that serve queues by
 // pattern find a queue when its name is in the set of all queues:
 //
 //	SADD skidway:{queues} mail
@@ -83,16 +85,20 @@
 //	high:returned … low:fresh   streams: the lines, with the consumer group "workers";
 //	                            an entry has the fields above or a record (record.go)
 //	meta                        hash: format, paused, events, last_id; the retention
-//	                            (dead_most, dead_most_bytes, dead_most_ms, and results_…)
-//	                            and what it bounds (dead_bytes, result_bytes); waker,
-//	                            waker_due and waker_busy, see lua/move.lua
+//	                            (dead_most, dead_most_bytes, dead_most_ms, results_most,
+//	                            results_most_bytes, results_most_ms) and the sizes that it
+//	                            bounds (dead_bytes, result_bytes); waker, waker_due and
+//	                            waker_busy, see lua/move.lua
 //	leases, tombs               sorted sets: worker → expiry; worker → time of death
-//	workers, alone              hashes: worker → description; worker → job that runs solo
+//	workers                     hash: worker → description
+//	alone                       hash: worker → line and entry of the job that it runs solo,
+//	                            or none (closed cleanly)
 //	delayed, delayed:jobs       sorted set: id → due; hash: id → record
 //	dead, dead:jobs             sorted set: id → time of death; hash: id → record
-//	results, results:jobs       sorted set: id → kept until; hash: id → record; also, for
-//	                            half a minute, jobs for whose end a client waited
-//	moved                       hash: id → line and entry, if they differ from the id
+//	results, results:jobs       sorted set: id → expiry; hash: id → record. Awaited jobs
+//	                            are kept for at least 30 s.
+//	moved                       hash: id → line and entry, for jobs not in the entry that
+//	                            their id names
 //	unique, unique:expiry       hash: key → id; sorted set: key → held until
 //	counts                      hash: "day:name" and "total:name" → number
 //	control                     stream: signals to workers, about the last 1,000

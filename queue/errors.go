@@ -7,24 +7,25 @@ import (
 
 // Errors to be matched with errors.Is.
 var (
-	// ErrInvalid: an argument breaks a documented rule; nothing was changed.
+	// ErrInvalid is returned when an argument breaks a documented rule; nothing was changed.
 	ErrInvalid = errors.New("not valid")
 
-	// ErrDuplicate: another job holds the unique key; no job was added.
+	// ErrDuplicate is returned when another job holds the unique key; no job was added.
 	ErrDuplicate = errors.New("a job with this unique key is there already")
 
-	// ErrNotSent: the job was not added, because earlier jobs of the same call
-	// could not be added.
+	// ErrNotSent is returned when a job was not added because earlier jobs of the same
+	// call could not be added.
 	ErrNotSent = errors.New("not sent, since jobs before it failed")
 
-	// ErrNoJob: there is no job with this id. It has finished and its result was
+	// ErrNoJob is returned when there is no job with this id. It has finished and its result was
 	// not retained, it was deleted, or it never existed.
 	ErrNoJob = errors.New("no such job: it has finished, was deleted or never was")
 
-	// ErrNoSchedule: the queue has no schedule with this name.
+	// ErrNoSchedule is returned when the queue has no schedule with this name.
 	ErrNoSchedule = errors.New("no such schedule")
 
-	// ErrState: the operation is not possible in the state of the job.
+	// ErrState is returned when the operation is not possible in the state of the
+	// job.
 	ErrState = errors.New("the job is in another state")
 )
 

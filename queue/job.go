@@ -47,12 +47,12 @@ type Job struct {
 	Headers     map[string]string
 	Then        []NewJob // enqueued when it succeeds
 
-	Enqueued      time.Time // by Redis's clock
-	Attempts      int       // attempts that have failed so far
-	Forgiven      int       // how many of them do not count towards MaxAttempts since [Client.Retry]
-	Errors        []Failure // of the latest failed attempts, oldest first, at most 10
-	SharedCrashes int       // consecutive deaths of its worker while it ran other jobs too
-	SoloCrashes   int       // deaths of its worker while the job ran solo
+	Enqueued    time.Time // by Redis's clock
+	Attempts    int       // attempts that have failed so far
+	Forgiven    int       // how many of them do not count towards MaxAttempts since [Client.Retry]
+	Errors      []Failure // of the latest failed attempts, oldest first, at most 10
+	Quarantines int       // how often it was quarantined since an attempt last ended: its worker died while it held the job
+	SoloCrashes int       // how many of its workers died while it ran solo
 
 	// Of a job that was read by Get or List.
 	State  State

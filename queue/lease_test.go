@@ -80,7 +80,7 @@ func TestJobsOfDeadWorkerGoToOthersAndItsCallsAreRefused(t *testing.T) {
 		if _, err := zombie.Renew(t.Context()); !errors.Is(err, queue.ErrLeaseLost) {
 			t.Errorf("the late heartbeat ends with %v", err)
 		}
-		if job := d.fetch(d.lease("w"), 1)[0]; job.ID != id || job.SharedCrashes != 1 {
+		if job := d.fetch(d.lease("w"), 1)[0]; job.ID != id || job.Quarantines != 1 {
 			t.Errorf("given to another is %+v", job)
 		}
 	})

@@ -59,7 +59,7 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 	if err != nil || len(fetched.Jobs) != 2 {
 		t.Fatalf("fetched %d jobs, %v; want both", len(fetched.Jobs), err)
 	}
-	must("alone", lease.MarkSolo(ctx, fetched.Jobs[0]))
+	must("mark solo", lease.MarkSolo(ctx, fetched.Jobs[0]))
 	changed, err := lease.Finish(ctx, []queue.Completion{
 		{Job: fetched.Jobs[0], Disposition: queue.AttemptRetry, Reason: "not today"}, {Job: fetched.Jobs[1]},
 	})
@@ -99,8 +99,8 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, mine := fetch("worker")
-		if mine.SharedCrashes != 0 {
-			t.Errorf("a lease that ended by its own will made a suspect")
+		if mine.Quarantines != 0 {
+			t.Errorf("the job of a closed lease is quarantined")
 		}
 		if err := q.SetJobProgress(ctx, mine, []byte("half")); err != nil {
 			t.Fatal(err)

@@ -94,7 +94,7 @@ func (m *model) close(w *modelWorker) {
 	}
 	w.row = false
 	if len(m.held(w)) > 0 {
-		w.alone = "none" // it did not crash: no job is quarantined
+		w.solo = "none" // it did not crash: no job is quarantined
 		m.die(w)
 	}
 }
@@ -106,11 +106,11 @@ func (m *model) die(w *modelWorker) {
 
 // recover hands back at most 100 jobs of dead workers. expired are the workers whose
 // leases have expired.
-func (m *model) recover(crashes int, sweep bool, expired []*modelWorker) (want queue.RecoverResult) {
+func (m *model) recover(crashes int, fullScan bool, expired []*modelWorker) (want queue.RecoverResult) {
 	m.counts["lost_leases"] += len(expired)
 	dying := slices.Clone(expired)
 	for _, w := range m.workers {
-		if sweep && !w.row && !w.tomb && len(m.held(w)) > 0 {
+		if fullScan && !w.row && !w.tomb && len(m.held(w)) > 0 {
 			dying = append(dying, w)
 		}
 	}
@@ -141,7 +141,7 @@ func (m *model) recover(crashes int, sweep bool, expired []*modelWorker) (want q
 
 // crash records that the worker of a job died.
 func (m *model) crash(w *modelWorker, j *modelJob, crashes int) (died bool) {
-	switch w.alone {
+	switch w.solo {
 	case "":
 		j.suspect++
 		m.counts["crashed"]++

@@ -223,8 +223,8 @@ func (m *machine) checkWorkers(t *rapid.T, s *snapshot) {
 		if s.consumers[w.name] && !row && !tomb && !holds {
 			t.Fatalf("the consumer of %+v is left behind", w)
 		}
-		if alone := s.alone[w.name]; alone != w.alone && (row || tomb || holds || alone != "") {
-			t.Fatalf("worker %+v runs %q alone", w, alone)
+		if solo := s.alone[w.name]; solo != w.solo && (row || tomb || holds || solo != "") {
+			t.Fatalf("worker %+v runs %q solo", w, solo)
 		}
 	}
 }

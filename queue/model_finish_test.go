@@ -152,25 +152,25 @@ func (m *machine) orderTombs(t *rapid.T) {
 	}
 }
 
-func (m *machine) Alone(t *rapid.T) {
+func (m *machine) MarkSolo(t *rapid.T) {
 	w := m.busy(t)
 	var job *queue.Job
 	spot := ""
-	if held := m.model.held(w); len(held) > 0 && rapid.IntRange(0, 3).Draw(t, "alone") > 0 {
+	if held := m.model.held(w); len(held) > 0 && rapid.IntRange(0, 3).Draw(t, "solo") > 0 {
 		j := pick(t, "job", held)
 		i := slices.IndexFunc(w.given, func(h handed) bool { return h.job == j && h.spot == j.spot() })
 		job, spot = w.given[i].got, j.spot()
 	}
 	if err := m.leases[w].MarkSolo(ctx, job); !m.lost(t, w, err) {
-		w.alone = spot
+		w.solo = spot
 	}
 }
 
 func (m *machine) Recover(t *rapid.T) {
 	crashes := rapid.IntRange(0, 3).Draw(t, "crashes")
-	sweep := rapid.Bool().Draw(t, "sweep")
+	fullScan := rapid.Bool().Draw(t, "fullScan")
 	before := m.redisMillis(t)
-	got, err := m.queue.Recover(ctx, crashes, sweep)
+	got, err := m.queue.Recover(ctx, crashes, fullScan)
 	after := m.redisMillis(t)
 	left := m.db.ZRange(ctx, m.base+"leases", 0, -1)
 	m.redis(t, left)
@@ -190,7 +190,7 @@ func (m *machine) Recover(t *rapid.T) {
 	if crashes == 0 {
 		crashes = queue.DefaultCrashes
 	}
-	if want := m.model.recover(crashes, sweep, expired); err != nil || got != want {
+	if want := m.model.recover(crashes, fullScan, expired); err != nil || got != want {
 		t.Fatalf("recovered %+v, %v, want %+v", got, err, want)
 	}
 	m.orderTombs(t)
@@ -201,7 +201,7 @@ func (m *machine) Recover(t *rapid.T) {
 func (m *machine) Die(t *rapid.T) {
 	m.only = m.worker(t)
 	defer func() { m.only = nil }()
-	steps := []func(*rapid.T){m.Fetch, m.Alone, m.Expire}
+	steps := []func(*rapid.T){m.Fetch, m.MarkSolo, m.Expire}
 	if rapid.Bool().Draw(t, "all") {
 		for _, w := range m.model.workers {
 			steps = append(steps, func(t *rapid.T) { m.only = w; m.Expire(t) })

@@ -59,7 +59,7 @@ type modelWorker struct {
 	row    bool // it has a lease
 	tomb   bool
 	length time.Duration // of its lease
-	alone  string        // spot of the job that it runs alone
+	solo   string        // spot of the job that it runs solo
 	given  []handed
 }
 

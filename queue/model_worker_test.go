@@ -190,7 +190,7 @@ func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.FetchResult, w
 		o := j.options
 		if got.Kind != j.kind || string(got.Args) != j.args || got.Priority != o.Priority || got.Unique != o.Unique ||
 			got.MaxAttempts != o.MaxAttempts || got.Timeout != o.Timeout || got.Retain != o.Retain || len(got.Headers) != len(o.Headers) ||
-			got.Attempts != j.attempts || got.SharedCrashes != j.suspect || got.SoloCrashes != j.crashes || len(got.Errors) != len(j.errors) ||
+			got.Attempts != j.attempts || got.Quarantines != j.suspect || got.SoloCrashes != j.crashes || len(got.Errors) != len(j.errors) ||
 			got.State != queue.Active || got.Worker != w.name || fmt.Sprint(got.Enqueued.UnixMilli()) != j.enqueued {
 			t.Fatalf("got %+v, want %+v", got, j)
 		}

@@ -19,10 +19,10 @@ type FetchResult struct {
 	// with the reason.
 	Malformed int
 
-	// Paused is whether the queue is paused: no jobs until [SignalResume].
+	// Paused reports whether the queue is paused: no jobs until [SignalResume].
 	Paused bool
 
-	// Cursors are where to wait for more jobs if there were none.
+	// Cursors are the stream positions after which new jobs appear, if there were none.
 	Cursors []StreamCursor
 }
 

@@ -49,7 +49,8 @@ type Completion struct {
 // maxBatch is the maximum number of jobs that one script handles.
 const maxBatch = 500
 
-// recordWork is the cost of a job with a record, in plain jobs: the time that scripts take.
+// recordWork is the time that a script takes for a job with a record, relative to a plain
+// job.
 const recordWork = 8
 
 // maxBatchBytes is about the maximum size of the arguments of one script.
@@ -120,11 +121,11 @@ func (e *Completion) args() []any {
 	case AttemptRetry:
 		failed := *j
 		failed.fail(reason)
-		failed.SharedCrashes = 0 // its worker did not die
+		failed.Quarantines = 0 // the attempt ended
 		return []any{"retry", int(j.line), j.entry, j.local, failed.record(), millis(e.Wait), 1}
 	case AttemptSnoozed:
 		again := *j
-		again.SharedCrashes = 0 // its worker did not die
+		again.Quarantines = 0 // the attempt ended
 		return []any{"retry", int(j.line), j.entry, j.local, again.record(), millis(e.Wait), 0}
 	case AttemptDead:
 		failed := *j

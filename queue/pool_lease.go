@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrLeaseLost: the worker was declared dead. Its jobs go to other workers, and
-// every further call with its lease is refused.
+// ErrLeaseLost is returned when the worker was declared dead. Its jobs go to other
+// workers, and every further call with its lease is refused.
 var ErrLeaseLost = errors.New("lease lost: the worker was silent for too long, its jobs go to others")
 
 // A Lease is a worker's right to take jobs of one queue and to report how their
@@ -50,9 +50,9 @@ func (l *Lease) Queue() *PoolQueue { return l.queue }
 // Worker returns the name that was passed to OpenLease.
 func (l *Lease) Worker() string { return l.worker }
 
-// Renew extends the lease to its full length from now. recover reports that
+// Renew extends the lease to its full length from now. needsRecover reports whether
 // [PoolQueue.Recover] has work to do. Call it several times per lease.
-func (l *Lease) Renew(ctx context.Context) (recover bool, err error) {
+func (l *Lease) Renew(ctx context.Context) (needsRecover bool, err error) {
 	reply, err := l.queue.run(ctx, leaseBeatScript, l.worker, millis(l.length))
 	return reply.Int(0) == 1, err
 }
@@ -63,8 +63,8 @@ func (l *Lease) Describe(ctx context.Context, about []byte) error {
 	return err
 }
 
-// MarkSolo records that, of all jobs that the worker holds, only this one runs from now
-// on: if the worker dies, this job caused it. A nil job ends that.
+// MarkSolo records that the job runs solo from now on: if the worker dies, only this job is
+// blamed. A nil job removes the mark.
 func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	place := ""
 	if job != nil {
@@ -74,8 +74,8 @@ func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	return err
 }
 
-// Close ends the lease. Jobs that the worker still holds are recovered by others, as
-// after its death: hand them back first.
+// Close ends the lease. Other workers recover the jobs that are still held, without
+// quarantine. Hand jobs back before Close to avoid the delay.
 func (l *Lease) Close(ctx context.Context) error {
 	_, err := l.queue.run(ctx, leaseCloseScript, l.worker)
 	return err

@@ -8,14 +8,14 @@ import (
 
 // A RecoverResult is the result of [PoolQueue.Recover].
 type RecoverResult struct {
-	Returned int  // jobs that were handed back
-	Dead     int  // jobs that had crashed their worker too often
+	Returned int  // jobs handed back, or ended because they were cancelled or malformed
+	Dead     int  // jobs that this call made dead for too many crashes
 	More     bool // whether there is more to do
 }
 
-// Recover hands back the jobs of dead workers, at most 100 per call. With fullScan it also
-// recovers jobs whose worker has no lease, which takes longer and finds none unless keys
-// were changed by hand. crashes is the number of solo crashes after which a job is dead;
+// Recover hands back the jobs of dead workers, at most 100 per call. A full scan also
+// recovers workers without a lease; it takes longer and finds none unless keys were changed
+// by hand. crashes is the number of solo crashes after which a job is dead;
 // zero means [DefaultCrashes]. It is safe to call concurrently.
 func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool) (RecoverResult, error) {
 	if crashes == 0 {
@@ -29,7 +29,7 @@ func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool) (Re
 	return RecoverResult{Returned: int(reply.Int(0)), Dead: int(reply.Int(1)), More: reply.Int(2) == 1}, err
 }
 
-// maxRecover and maxMove keep these scripts at about a millisecond.
+// maxRecover and maxMove bound one call of recover and move to about 1 ms.
 const (
 	maxRecover = 100
 	maxMove    = 200
@@ -39,7 +39,7 @@ const (
 type MoveResult struct {
 	Jobs  int           // jobs that were moved
 	More  bool          // whether other jobs are due already
-	Next  time.Duration // until the next job is due; negative if there is none
+	Next  time.Duration // the time after which to call again; negative if no job is delayed
 	Waker bool          // whether this caller should call again at that time; other callers do so a little later
 }
 

@@ -65,7 +65,7 @@ func (j *Job) record() []byte {
 		text, _ := json.Marshal(j.Errors) // strings, numbers and times always marshal
 		b = appendField(b, "errors", text)
 	}
-	b = appendNumber(b, "suspect", int64(j.SharedCrashes))
+	b = appendNumber(b, "suspect", int64(j.Quarantines))
 	b = appendNumber(b, "crashes", int64(j.SoloCrashes))
 	return b
 }
@@ -176,7 +176,7 @@ func (j *Job) setField(name, value string) error {
 	case "errors":
 		err = json.Unmarshal([]byte(value), &j.Errors)
 	case "suspect":
-		err = setNumber(&j.SharedCrashes, value)
+		err = setNumber(&j.Quarantines, value)
 	case "crashes":
 		err = setNumber(&j.SoloCrashes, value)
 	case "ended":

@@ -178,7 +178,7 @@ type WorkerInfo struct {
 	Held  int           // number of active jobs that it holds
 	Solo  string        // id of the job that it runs solo; empty if there is none
 
-	// Dead is whether the worker was declared dead or is unknown. Its jobs are
+	// Dead reports whether the worker was declared dead or is unknown. Its jobs are
 	// being handed back.
 	Dead bool
 }
@@ -199,8 +199,8 @@ func (q *Queue) Workers(ctx context.Context) ([]WorkerInfo, error) {
 			Held:  int(reply.Int(i + 3)),
 			About: []byte(reply.Text(i + 5)),
 		}
-		if alone := reply.Text(i + 4); alone != "" {
-			worker.Solo = globalID(q.name, alone)
+		if solo := reply.Text(i + 4); solo != "" {
+			worker.Solo = globalID(q.name, solo)
 		}
 		workers = append(workers, worker)
 	}

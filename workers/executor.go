@@ -69,7 +69,7 @@ func (x *executor) runQuarantined(a *attempt) {
 	}
 	log.Info("running a job solo: its worker died while it had the job", "job", a.job.ID, "kind", a.job.Kind, "crashes", a.job.SoloCrashes, "marked", a.mark)
 	a.current.Store(true)
-	timer := time.AfterFunc(window(x.firstWindow, a.job.SharedCrashes), func() { x.endQuarantine(a, false) })
+	timer := time.AfterFunc(window(x.firstWindow, a.job.Quarantines), func() { x.endQuarantine(a, false) })
 	go func() {
 		hasSlot := x.execute(a)
 		timer.Stop()

@@ -164,12 +164,12 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 		f := newExecutorFixture(t, Config{Concurrency: 2})
 		gate := make(chan struct{})
 		f.handle(time.Hour, func(_ context.Context, job *queue.Job) error {
-			if job.SharedCrashes > 0 {
+			if job.Quarantines > 0 {
 				<-gate
 			}
 			return nil
 		})
-		f.bring(&queue.Job{ID: "slow", SharedCrashes: 2})
+		f.bring(&queue.Job{ID: "slow", Quarantines: 2})
 		solo, _ := f.sched.takeQuarantined(time.Now())
 		solo.mark = false // Redis does not know of it
 		f.runQuarantined(solo)
@@ -199,7 +199,7 @@ func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
 	f.handle(time.Hour, func(context.Context, *queue.Job) error { return nil })
 	quarantined := jobs(make([]string, 5000)...)
 	for n, job := range quarantined {
-		job.ID, job.SharedCrashes = strconv.Itoa(n), 1
+		job.ID, job.Quarantines = strconv.Itoa(n), 1
 	}
 	f.bring(quarantined...)
 	for started := 0; started < len(quarantined); {
@@ -234,7 +234,7 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	end()
 	f.runCtx = ended
 	suspected := jobs("suspected")
-	suspected[0].SharedCrashes = 1
+	suspected[0].Quarantines = 1
 	f.bring(suspected...)
 	a, _ := f.sched.takeQuarantined(time.Now())
 	if a == nil || !a.mark {

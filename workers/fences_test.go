@@ -205,8 +205,8 @@ func TestQuietPoolHandsBackWhatALostReplyBrought(t *testing.T) {
 	p.Quiet()
 	dropped.Drop()
 	stop()
-	if job := f.get(id); job.State != queue.Waiting || job.SharedCrashes != 0 {
-		t.Errorf("it is %s under %q, suspected %d times", job.State, job.Worker, job.SharedCrashes)
+	if job := f.get(id); job.State != queue.Waiting || job.Quarantines != 0 {
+		t.Errorf("it is %s under %q, suspected %d times", job.State, job.Worker, job.Quarantines)
 	}
 }
 

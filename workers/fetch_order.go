@@ -129,7 +129,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		switch {
 		case q.paused || q.removed: // while the jobs were on their way
 			a.handBack()
-		case a.job.SharedCrashes > 0:
+		case a.job.Quarantines > 0:
 			if len(s.quarantined) == 0 {
 				s.quarantinedSince, next.wakeIn = now, s.soloWait
 			}

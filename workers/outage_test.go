@@ -76,7 +76,7 @@ func TestLostLeaseEndsWhatRunsAndThePoolGoesOnWithAnother(t *testing.T) {
 		begun, causes := make(chan *queue.Job), make(chan error, 1)
 		p.Handle("k", func(ctx context.Context, job *queue.Job) error {
 			begun <- job
-			if job.SharedCrashes > 0 {
+			if job.Quarantines > 0 {
 				return nil
 			}
 			<-ctx.Done()

@@ -329,7 +329,7 @@ func TestJobThatEndedAnAttemptIsNotQuarantinedAgain(t *testing.T) {
 	seen := make(chan int, 10)
 	n := 0
 	p.Handle("k", func(_ context.Context, j *queue.Job) error {
-		seen <- j.SharedCrashes
+		seen <- j.Quarantines
 		if n++; n < 3 {
 			return workers.Snooze(time.Millisecond)
 		}

@@ -73,7 +73,7 @@ func (f *schedulerFixture) bring(order fetchOrder, n, suspected int) []*attempt 
 		f.jobs++
 		answer.Jobs = append(answer.Jobs, &queue.Job{ID: fmt.Sprint(f.jobs)})
 		if i < suspected {
-			answer.Jobs[i].SharedCrashes = 1
+			answer.Jobs[i].Quarantines = 1
 		}
 	}
 	if n == 0 {
@@ -456,7 +456,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	order := f.order()
 	f.bring(order, 2, 0)
 	f.start()
-	next, _ := f.fetched(order, order.session.hold([]*queue.Job{{ID: "q1", SharedCrashes: 1}, {ID: "q2", SharedCrashes: 2}, {ID: "plain"}}), queue.FetchResult{}, f.now)
+	next, _ := f.fetched(order, order.session.hold([]*queue.Job{{ID: "q1", Quarantines: 1}, {ID: "q2", Quarantines: 2}, {ID: "plain"}}), queue.FetchResult{}, f.now)
 	if next.runners != 0 || next.wakeIn != f.soloWait {
 		t.Errorf("while a job waits to run solo: %+v", next)
 	}

@@ -170,7 +170,7 @@ func TestAfterTheDrainJobsGoToTheFrontWithNoAttemptUsed(t *testing.T) {
 		next.Handle("stuck", record, workers.Kind{})
 		f.run(next)
 		for _, want := range []string{first, second, third} {
-			if job := await(f, seen, "job"); job.ID != want || job.Attempts != 0 || job.SharedCrashes != 0 {
+			if job := await(f, seen, "job"); job.ID != want || job.Attempts != 0 || job.Quarantines != 0 {
 				f.Errorf("got %+v, want %s", job, want)
 			}
 		}

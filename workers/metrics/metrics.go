@@ -65,7 +65,7 @@ func (m *Metrics) Hooks() workers.Hooks {
 		Started: func(job *queue.Job) {
 			labels := m.labels(job.Queue, job.Kind)
 			m.started.With(labels).Inc()
-			if job.SharedCrashes > 0 {
+			if job.Quarantines > 0 {
 				m.crashed.With(labels).Inc()
 			}
 			if waited, known := job.Waited(); known {

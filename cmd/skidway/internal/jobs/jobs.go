@@ -78,7 +78,7 @@ var jobFields = cli.View[*queue.Job]{
 	{Key: "unique", Value: func(j *queue.Job) any { return j.Unique.Key }, Omit: true},
 	{Key: "headers", Value: func(j *queue.Job) any { return j.Headers }, Omit: true},
 	{Key: "then", Value: func(j *queue.Job) any { return j.Then }, Omit: true},
-	{Key: "suspected", Value: func(j *queue.Job) any { return j.SharedCrashes }, Omit: true},
+	{Key: "suspected", Value: func(j *queue.Job) any { return j.Quarantines }, Omit: true},
 	{Key: "crashes", Value: func(j *queue.Job) any { return j.SoloCrashes }, Omit: true},
 	{Key: "errors", Value: func(j *queue.Job) any { return append([]queue.Failure{}, j.Errors...) }},
 }

@@ -108,8 +108,8 @@ func (v *jobView) facts() (facts []fact) {
 	if v.SoloCrashes > 0 {
 		add("crashes", "its worker died %d times while it ran alone", v.SoloCrashes)
 	}
-	if v.SharedCrashes > 0 {
-		add("suspected", "its worker died %d times in a row while it ran this job and others", v.SharedCrashes)
+	if v.Quarantines > 0 {
+		add("suspected", "it was quarantined %d times in a row, since its worker died while it held the job", v.Quarantines)
 	}
 	if v.Timeout > 0 {
 		add("timeout", "%s", v.Timeout)
