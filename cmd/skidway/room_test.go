@@ -85,7 +85,7 @@ func TestPeopleMeetInARoom(t *testing.T) {
 	if len(bob) != 8 {
 		t.Errorf("got id %q", bob)
 	}
-	v.fails(cli.ExitFailed, "somebody with this id is in the room", "enter lobby --as ann")
+	v.fails(cli.ExitFailed, "a person with this id is in the room", "enter lobby --as ann")
 	if id := v.run("send lobby --as ann", "hello all"); id != "1" {
 		t.Errorf("got message id %q", id)
 	}

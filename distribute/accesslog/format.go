@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// formats is the table of all formats. [Detect] gives a line to the first one
-// that claims it, so the more particular stand before the more general.
+// formats is the table of all formats. The vote of a line in [Detect] goes to the
+// first format that fits, so specific formats stand before general ones.
 var formats = [...]Format{
 	vhost,
 	combined,
@@ -41,7 +41,7 @@ func (f Format) Example() string { return f.example }
 // New returns a parser of the format's lines.
 func (f Format) New(o Options) Parser { return f.parser(o) }
 
-// Formats returns all formats, the more particular before the more general.
+// Formats returns all formats, specific ones before general ones.
 func Formats() []Format { return slices.Clone(formats[:]) }
 
 // ByName returns the format of that name or alias ("nginx" is "combined"). The
@@ -70,9 +70,9 @@ func (e *UnknownFormatError) Error() string {
 }
 
 const (
-	// DetectLines is how many lines of a file [Detect] looks at, at most.
+	// DetectLines is the max number of lines of a file that [Detect] reads.
 	DetectLines = 1000
-	// voters is how many lines elect the format, if any of them fits one.
+	// voters is the number of lines that elect the format, if any of them fits.
 	voters = 100
 )
 
@@ -81,8 +81,8 @@ const (
 var ErrNoFormat = errors.New("not an access log in a known format: if it is one, name its format")
 
 // Detect returns the format of the file that starts with these lines, each
-// without its newline. Give it the first [DetectLines] lines; it looks at no
-// more, and needs no more than the file has. A last line that is cut off does
+// without its newline. Pass the first [DetectLines] lines, or all lines of
+// a shorter file; further lines are ignored. A last line that is cut off does
 // no harm.
 //
 // Every line votes for one format: the first one in the order of [Formats]

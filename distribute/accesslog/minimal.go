@@ -85,8 +85,8 @@ func (p *minimalParser) dayAt(b []byte) (Day, bool) {
 	return p.calendar.in(date, minute, offset), ok
 }
 
-// readDate sets the parser's day to that of b, which is dateLen long, and tells
-// whether it is a date.
+// readDate sets the parser's day to that of b, which is dateLen long, and reports
+// whether b is a date.
 func (p *minimalParser) readDate(b []byte) bool {
 	if string(b) == string(p.date[:]) {
 		return true

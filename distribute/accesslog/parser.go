@@ -10,10 +10,10 @@ import (
 type Verdict uint8
 
 const (
-	// Unparsable is a line that the format does not know: it is counted as a
-	// line, and as an unparsable one. It is the zero value.
+	// Unparsable is a line that is not in the format: it is counted as a line,
+	// and as an unparsable one. It is the zero value.
 	Unparsable Verdict = iota
-	// Parsed is a line that gave a Record.
+	// Parsed is a line from which a Record was read.
 	Parsed
 	// NotALine is a header line of the format (such as the #Fields line of W3C
 	// logs): it is not counted as a line at all.
@@ -33,8 +33,8 @@ type Record struct {
 // lines, so it is not safe for concurrent use; make one per goroutine, and one
 // per file where the format has header lines.
 type Parser interface {
-	// Parse reads one line, given without its newline; a carriage return at its
-	// end is tolerated. The Record is meaningful only with the verdict Parsed.
+	// Parse reads one line without its newline; a carriage return at its end
+	// is tolerated. The Record is meaningful only with the verdict Parsed.
 	// Parse never panics, does not write to line and keeps no reference to it.
 	Parse(line []byte) (Record, Verdict)
 }

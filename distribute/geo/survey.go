@@ -11,7 +11,7 @@ import (
 // no country: a company's own database may know a single network.
 const surveyNetworks = 1 << 16
 
-// survey is what a look at a part of a database found.
+// survey is the result of reading a sample of a database's records.
 type survey struct {
 	db     *DB
 	found  bool  // A record has a country by the schema.
@@ -21,8 +21,8 @@ type survey struct {
 // run looks up one address in each IPv4 /16 and in each /16 of the routed part
 // of IPv6 (2000::/3), which takes some milliseconds; if none has a country, it
 // walks the first networks. It returns ErrDamaged, or ErrNoCountries if the
-// schema does not fit. The format has no checksum, so damage between those is
-// left to the lookup that meets it.
+// schema does not fit. The format has no checksum, so damage elsewhere is
+// found by the lookup that reads it.
 func (s *survey) run() error {
 	if err := s.spread(); err != nil {
 		return err
@@ -62,8 +62,7 @@ func (s *survey) spread() error {
 	return nil
 }
 
-// walk counts empty networks too, or a tree made to be huge and empty would
-// never end.
+// walk counts empty networks too, so that it ends on a huge tree without records.
 func (s *survey) walk() error {
 	visited := 0
 	for network := range s.db.reader.Networks(maxminddb.IncludeNetworksWithoutData()) {
@@ -77,7 +76,7 @@ func (s *survey) walk() error {
 	return nil
 }
 
-// visit notes a record, and returns an error if the tree that leads to it is
+// visit records the result of a lookup, and returns an error if the tree that leads to it is
 // broken. A record that can't be decoded may only be of another schema.
 func (s *survey) visit(record maxminddb.Result) error {
 	if err := record.Err(); err != nil {

@@ -61,12 +61,12 @@ type chunker struct {
 	stopped    chan struct{}
 }
 
-var errStopped = errors.New("nobody wants more")
+var errStopped = errors.New("pipeline stopped")
 
 func (c *chunker) Write(block []byte) (int, error) {
 	if c.busy() {
 		c.handOver()
-		if c.queued.Load() == 0 { // all before is written, and nobody else writes
+		if c.queued.Load() == 0 { // everything before is written, and no other goroutine writes
 			return c.w.Write(block)
 		}
 	}

@@ -34,7 +34,7 @@ func segmentCost(size int64) int64 {
 	if size == 0 {
 		return 0
 	}
-	var length, capacity, most int64
+	var length, capacity, maxCapacity int64
 	for length < size {
 		length = min(length+BlockSize, size)
 		switch {
@@ -45,9 +45,9 @@ func segmentCost(size int64) int64 {
 		case length+stringHeader > capacity:
 			capacity = allocation(length + 1<<20)
 		}
-		most = max(most, capacity)
+		maxCapacity = max(maxCapacity, capacity)
 	}
-	return most + segmentOverhead
+	return maxCapacity + segmentOverhead
 }
 
 // stringHeader is what Redis keeps with a string's content: lengths, flags and

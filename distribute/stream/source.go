@@ -18,14 +18,16 @@ import (
 var ErrEmpty = errors.New("empty, nothing to count")
 
 // A ChangedError is the error for a file that changed while it was shipped.
-type ChangedError struct{ How string }
-
-func (e *ChangedError) Error() string {
-	return "changed while it was shipped (" + e.How + "); nothing of it was counted: ship it again when it is at rest"
+type ChangedError struct {
+	Change string // as a clause, such as "it was written to without growing"
 }
 
-// A SourceError is an error of the local file. Those of the functions that store
-// its bytes are none.
+func (e *ChangedError) Error() string {
+	return "changed while it was shipped (" + e.Change + "); nothing of it was counted: ship it again when it is at rest"
+}
+
+// A SourceError is an error of the local file. Errors of the functions that store
+// its bytes are not SourceErrors.
 type SourceError struct{ Err error }
 
 func (e *SourceError) Error() string { return e.Err.Error() }
@@ -180,8 +182,8 @@ func (s *Source) Pieces(base, segment int64, store func(piece []byte) error) err
 	return nil
 }
 
-// CheckUnchanged makes sure, after all was read, that what was read was one
-// state of the file: a log that only grew is fine, anything else is a
+// CheckUnchanged checks, after the file was read, that the bytes read are one state
+// of the file. It accepts a log that only grew; for any other change it returns a
 // ChangedError in a SourceError.
 func (s *Source) CheckUnchanged() error { return sourceError(s.change()) }
 
@@ -210,7 +212,7 @@ func (s *Source) change() error {
 	return nil
 }
 
-// Grown returns by how many bytes the file is longer than Size.
+// Grown returns the number of bytes by which the file is longer than Size.
 func (s *Source) Grown() int64 {
 	info, err := s.file.Stat()
 	if err != nil {

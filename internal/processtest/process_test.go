@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		signal.Notify(terminated, syscall.SIGTERM)
 		fmt.Println("began with", strings.Join(os.Args[1:], "+"))
 		if os.Args[1] == "fail" {
-			return fmt.Errorf("failed as it was told")
+			return fmt.Errorf("failed on request")
 		}
 		fmt.Fprintln(os.Stderr, "second line")
 		<-terminated
@@ -58,7 +58,7 @@ func TestFailedAndKilledProcessesAreDistinguished(t *testing.T) {
 	if !killed.Check() || killed.ExitCode() != -1 {
 		t.Errorf("a killed process has the exit code %d", killed.ExitCode())
 	}
-	if failed.Killed() || failed.ExitCode() != 1 || !strings.Contains(failed.Output(), "failed as it was told") {
+	if failed.Killed() || failed.ExitCode() != 1 || !strings.Contains(failed.Output(), "failed on request") {
 		t.Errorf("a process failed with %d: %s", failed.ExitCode(), failed.Output())
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // sendOnce keeps the Cluster client from repeating a command whose answer was
-// lost. It does so up to MaxRedirects times whatever MaxRetries says, and
+// lost. It does so up to MaxRedirects times whatever MaxRetries is, and
 // without redirects it would be of no use. Pipelines are out of reach of this
 // hook: only what may be repeated goes into one.
 type sendOnce struct{}

@@ -50,7 +50,7 @@ func listen(t *testing.T) (net.Listener, string) {
 	return listener, path
 }
 
-// fake starts a server that gives the answers of a function, in RESP, and
+// fake starts a server that replies with the results of a function, in RESP, and
 // returns its URL. It knows PING; what the function answers with "" is unknown.
 func fake(t *testing.T, answer func(command string) string) string {
 	t.Helper()
@@ -77,7 +77,7 @@ func fake(t *testing.T, answer func(command string) string) string {
 	return "unix://" + path
 }
 
-// readCommand reads a request and gives its first word.
+// readCommand reads a request and returns its first word.
 func readCommand(requests *bufio.Reader) (string, error) {
 	var words, size int
 	if _, err := fmt.Fscanf(requests, "*%d\r\n", &words); err != nil {

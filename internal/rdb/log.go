@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LogTo sends what the Redis client has to say beside its errors, such as every
+// LogTo sends the messages that the Redis client logs beside its errors, such as every
 // connection that could not be made, to a logger at debug level. The client
 // would print it to stderr. It is for the whole process and should be called
 // once, before [Open].

@@ -136,7 +136,7 @@ func TestServersAreCheckedByWhatTheySay(t *testing.T) {
 func TestEmbeddedServerPassesTheCheck(t *testing.T) {
 	t.Parallel()
 	if server, err := open(t, "embedded:", rdb.Options{}).Check(t.Context()); server.Name != "embedded" || err != nil {
-		t.Errorf("Check gave %+v and %v", server, err)
+		t.Errorf("Check returned %+v and %v", server, err)
 	}
 }
 

@@ -25,10 +25,10 @@ func TestRetryEndsWhenPatienceIsUsedUp(t *testing.T) {
 	if tries < 2 || time.Since(start) > patience/2 {
 		t.Errorf("%d tries in %s", tries, time.Since(start))
 	}
-	// A Retry around a Retry says it once.
+	// A Retry around a Retry reports the cause once.
 	outer := db.Retry(soon(t), func() error { return err })
 	if !errors.As(outer, &unreachable) || outer.Error() != err.Error() {
-		t.Errorf("a Retry around it says %v", outer)
+		t.Errorf("a Retry around it returned %v", outer)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestScriptsRunOnEveryBackend(t *testing.T) {
 		}
 		reply, err := rdb.NewScript("nothing", `return false`).Run(ctx, db, []string{"k"})
 		if err != nil || reply.Len() != 0 {
-			t.Errorf("no answer gave %v and %v", reply, err)
+			t.Errorf("no reply returned %v and %v", reply, err)
 		}
 		_, err = rdb.NewScript("fail so", `return redis.error_reply('WRONG so')`).Run(ctx, db, []string{"k"})
 		if err == nil || !strings.HasPrefix(err.Error(), "fail so: WRONG") {
@@ -46,7 +46,7 @@ func TestScriptIsSentAgainToAServerThatForgotIt(t *testing.T) {
 		for want := int64(1); want <= 3; want++ {
 			n, err := count.Int(ctx, db, []string{"k"})
 			if err != nil || n != want {
-				t.Fatalf("run %d gave %d and %v", want, n, err)
+				t.Fatalf("run %d returned %d and %v", want, n, err)
 			}
 			if err := db.ScriptFlush(ctx).Err(); err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestManyRunsOfAScriptShareARoundTripAndFailAlone(t *testing.T) {
 			}
 		}
 		if answers, err := add.RunAll(ctx, db, nil); err != nil || len(answers) != 0 {
-			t.Errorf("no calls gave %v, %v", answers, err)
+			t.Errorf("no calls returned %v, %v", answers, err)
 		}
 		over, cancel := context.WithCancel(ctx)
 		cancel()

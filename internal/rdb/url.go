@@ -113,7 +113,7 @@ func parseSingle(raw string) (*redis.UniversalOptions, error) {
 	}
 	addr := single.Addr
 	if single.Network == "unix" {
-		addr = strings.TrimPrefix(addr, "unix:") // UniversalOptions tells a socket by its leading slash
+		addr = strings.TrimPrefix(addr, "unix:") // UniversalOptions recognizes a socket by its leading slash
 	}
 	return &redis.UniversalOptions{
 		Addrs: []string{addr}, DB: single.DB,

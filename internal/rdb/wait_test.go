@@ -59,7 +59,7 @@ func TestWaitWakesUpForANewEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := receive(t, result); !got.news || got.err != nil {
-		t.Errorf("Wait gave %v", got)
+		t.Errorf("Wait returned %v", got)
 	}
 }
 
@@ -71,12 +71,12 @@ func TestWaitSeesWhatIsThereAlreadyAndTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if news, err := db.Wait(ctx, time.Hour, rdb.Mark{Key: "s", ID: "0"}); !news || err != nil {
-			t.Errorf("behind the mark: Wait gave %v and %v", news, err)
+			t.Errorf("behind the mark: Wait returned %v and %v", news, err)
 		}
 		for _, timeout := range []time.Duration{0, time.Nanosecond, 40 * time.Millisecond} {
 			start := time.Now()
 			if news, err := db.Wait(ctx, timeout, rdb.Mark{Key: "s", ID: id}); news || err != nil {
-				t.Errorf("at the mark: Wait gave %v and %v", news, err)
+				t.Errorf("at the mark: Wait returned %v and %v", news, err)
 			}
 			if took := time.Since(start); took < timeout {
 				t.Errorf("a timeout of %s came after %s", timeout, took)
@@ -92,7 +92,7 @@ func TestWaitEndsAtOnceWithItsContext(t *testing.T) {
 	_, _, result := blocked(t, ctx)
 	cancel(reason)
 	if got := receive(t, result); got.news || !errors.Is(got.err, reason) {
-		t.Errorf("Wait gave %v, want the cause", got)
+		t.Errorf("Wait returned %v, want the cause", got)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestWaitEndsEarlyWithoutErrorWhenItIsCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := receive(t, result); got.news || got.err != nil {
-				t.Errorf("Wait gave %v, want false and no error", got)
+				t.Errorf("Wait returned %v, want false and no error", got)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestCloseEndsAWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := receive(t, result); got.news {
-		t.Errorf("Wait gave %v", got)
+		t.Errorf("Wait returned %v", got)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestWaitOnWhatIsNoStreamIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if news, err := db.Wait(soon(t), time.Hour, rdb.Mark{Key: "k", ID: "0"}); news || !redis.HasErrorPrefix(err, "WRONGTYPE") {
-		t.Errorf("Wait gave %v and %v", news, err)
+		t.Errorf("Wait returned %v and %v", news, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func Cluster(t testing.TB) string {
 }
 
 // startCluster tries again if another process took one of its ports between
-// the choice and the start: Redis can't be told to choose one itself.
+// the choice and the start: Redis has no option to choose one itself.
 func startCluster() (n nodes, url string, err error) {
 	for range 5 {
 		if n, url, err = tryCluster(); !errors.Is(err, errEnded) {

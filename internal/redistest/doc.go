@@ -8,7 +8,7 @@
 //	func TestMain(m *testing.M) { redistest.Main(m) }
 //
 // A Redis Cluster of three masters is shared in the same way; there a test is
-// told apart by a key prefix of its own, see [ClusterDB]. [Backends] runs a
+// distinguished by a key prefix of its own, see [ClusterDB]. [Backends] runs a
 // test on a server and on the embedded Redis, [AllBackends] on the cluster too.
 //
 // A test that stops or kills its server starts one of its own with [Start]. One

@@ -43,7 +43,7 @@ func (l *link) cut() {
 	_ = l.server.Close()
 }
 
-// requests passes on what the client sends, until it ends the connection.
+// requests passes on the bytes that the client sends, until it ends the connection.
 func (l *link) requests() {
 	for in := newFrames(l.client); ; {
 		raw, words, err := in.request()
@@ -84,9 +84,9 @@ func (l *link) expect(words []string) {
 	l.pending = append(l.pending, sent)
 }
 
-// replies passes on what the server sends, until it ends the connection. When
-// a reply is dropped the client gets the end of the connection instead of it,
-// and the rest is read for nobody, so that the server carries it out.
+// replies passes on the bytes that the server sends, until it ends the connection.
+// Instead of a dropped reply the client receives the end of the connection. Later
+// replies are read and discarded, so that the server executes the commands.
 func (l *link) replies() {
 	var lost []command
 	for in := newFrames(l.server); ; {
@@ -123,8 +123,8 @@ func (l *link) replies() {
 	}
 }
 
-// answered takes the command off that a reply belongs to. A server may also
-// speak unasked, when it refuses a connection.
+// answered removes and returns the pending command that a reply belongs to. When a
+// server refuses a connection, it sends a reply without a command.
 func (l *link) answered() command {
 	l.mu.Lock()
 	defer l.mu.Unlock()

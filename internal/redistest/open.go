@@ -39,7 +39,7 @@ func open(t testing.TB, url string, options rdb.Options) *rdb.DB {
 }
 
 // ClusterDB opens the shared cluster for one test and closes it with the test,
-// with the same checks as [DB]. A cluster has no databases to give away, so
+// with the same checks as [DB]. A cluster has no separate databases, so
 // the test has a prefix of its own, [rdb.DB.Prefix], and has to put all its
 // keys behind it: then it finds none of others, and its own are deleted when
 // it ends.
@@ -68,7 +68,7 @@ func AllBackends(t *testing.T, test func(t *testing.T, db *rdb.DB)) {
 	t.Run("cluster", func(t *testing.T) { t.Parallel(); test(t, ClusterDB(t)) })
 }
 
-// slotCheck fails a test when a script is given keys with different hash tags,
+// slotCheck fails a test when a script gets keys with different hash tags,
 // which a Redis Cluster would refuse.
 type slotCheck struct{ t testing.TB }
 

@@ -131,7 +131,7 @@ func (p *Proxy) Hold() {
 }
 
 // Release ends Hold. What was sent meanwhile arrives now, even commands of
-// clients that have given up on them.
+// clients that wait for them no longer.
 func (p *Proxy) Release() {
 	p.silence.Lock()
 	defer p.silence.Unlock()

@@ -20,14 +20,14 @@ import (
 // when it has its name. After an error, the paths are those of the files
 // that were finished.
 func Write(dir string, o Options) ([]string, error) {
-	o, err := o.withDefaults()
-	if err != nil {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("write sample logs: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("write sample logs: %w", err)
 	}
-	paths := make([]string, o.Files)
+	paths := make([]string, min(o.Files, o.Lines))
 	for i := range paths {
 		paths[i] = filepath.Join(dir, fileName(i))
 		if err := refuseExisting(paths[i]); err != nil {
@@ -46,12 +46,12 @@ func Write(dir string, o Options) ([]string, error) {
 	return paths, nil
 }
 
-// WriteFile makes one log file. It is compressed as its name says: .gz, .zst,
-// or else not at all. It does not overwrite a file that exists: that is an
-// [fs.ErrExist].
+// WriteFile makes one log file. The extension of its name chooses the compression:
+// .gz, .zst, or else none. It does not overwrite a file that exists: the error is
+// an [fs.ErrExist].
 func WriteFile(path string, o Options) error {
-	o, err := o.withDefaults()
-	if err != nil {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
 		return fmt.Errorf("write sample log %s: %w", path, err)
 	}
 	if err := refuseExisting(path); err != nil {
@@ -62,8 +62,8 @@ func WriteFile(path string, o Options) error {
 
 // Lines writes the lines to w.
 func Lines(w io.Writer, o Options) error {
-	o, err := o.withDefaults()
-	if err != nil {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
 		return fmt.Errorf("write sample lines: %w", err)
 	}
 	return newGenerator(o).writeTo(w, o.Lines)
@@ -132,7 +132,7 @@ func writeFile(path string, g *generator, lines int) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// compress writes the next lines as files with the extension have them.
+// compress writes the next lines with the compression of a file extension.
 func compress(file io.Writer, extension string, g *generator, lines int) error {
 	var to io.WriteCloser
 	var err error
@@ -140,7 +140,7 @@ func compress(file io.Writer, extension string, g *generator, lines int) error {
 	case ".gz":
 		to, err = gzip.NewWriterLevel(file, gzip.DefaultCompression)
 	case ".zst":
-		// More than one encoder would cut the blocks by who is ready first.
+		// With more than one encoder the blocks would depend on their timing.
 		to, err = zstd.NewWriter(file, zstd.WithEncoderConcurrency(1))
 	default:
 		return g.writeTo(file, lines)

@@ -98,7 +98,7 @@ func TestThereAreNeverMoreFilesThanLines(t *testing.T) {
 	t.Parallel()
 	paths, err := samplelog.Write(t.TempDir(), samplelog.Options{Lines: 2})
 	if err != nil || len(paths) != 2 {
-		t.Fatalf("2 lines gave %v (%v)", paths, err)
+		t.Fatalf("2 lines made %v (%v)", paths, err)
 	}
 }
 

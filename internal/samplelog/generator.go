@@ -1,6 +1,7 @@
 package samplelog
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -124,7 +125,7 @@ func appendReferer(to []byte, from referer, random uint64) []byte {
 	return append(to, pages[random>>2&7]...)
 }
 
-// rhythm is how busy each hour of a day is, compared with the others.
+// rhythm is the relative number of requests in each hour of a day.
 var rhythm = [24]uint64{
 	22, 16, 12, 10, 10, 13, 20, 32, 46, 56, 60, 61,
 	58, 57, 58, 59, 60, 62, 66, 70, 68, 58, 44, 32,
@@ -225,17 +226,18 @@ const (
 	DefaultBadEvery = 1_000
 )
 
-// The most of each; lines and days keep the clock's arithmetic within 64 bits.
+// Upper bounds of [Options]. Those of lines and days keep the clock's arithmetic
+// within 64 bits.
 const (
-	mostLines = 1_000_000_000_000
-	mostFiles = 10_000
-	mostDays  = 3_660
+	maxLines = 1_000_000_000_000
+	maxFiles = 10_000
+	maxDays  = 3_660
 )
 
 // defaultFirst is fixed so that the lines of the zero Options are always the same.
 var defaultFirst = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 
-// Options say what to write. The zero value is ready to use.
+// Options describe the logs to write. The zero value is ready to use.
 type Options struct {
 	// Lines is how many lines to write, over all files and with the bad
 	// ones. Zero means [DefaultLines].
@@ -244,8 +246,8 @@ type Options struct {
 	// Seed chooses the lines; two seeds have different clients.
 	Seed uint64
 
-	// Files is how many files [Write] makes, never more than Lines. Zero
-	// means [DefaultFiles]. The other functions take no notice of it.
+	// Files is the number of files that [Write] makes, but at most Lines. Zero
+	// means [DefaultFiles]. The other functions ignore it.
 	Files int
 
 	// Days is how many days the lines are spread over, evenly. Zero means
@@ -263,30 +265,31 @@ type Options struct {
 	BadEvery int
 }
 
-// withDefaults fills in what was left out and refuses what can't be.
-func (o Options) withDefaults() (Options, error) {
-	for _, field := range []struct {
-		name           string
-		value          *int
-		otherwise, top int64
-	}{
-		{"lines", &o.Lines, DefaultLines, mostLines},
-		{"files", &o.Files, DefaultFiles, mostFiles},
-		{"days", &o.Days, DefaultDays, mostDays},
-	} {
-		if *field.value == 0 {
-			*field.value = int(field.otherwise)
-		}
-		if n := int64(*field.value); n < 0 || n > field.top {
-			return o, fmt.Errorf("%s %d: want 1 to %d", field.name, n, field.top)
-		}
-	}
-	if o.BadEvery == 0 {
-		o.BadEvery = DefaultBadEvery
-	}
+// withDefaults returns a copy with defaults for fields that are zero.
+func (o Options) withDefaults() Options {
+	o.Lines = cmp.Or(o.Lines, DefaultLines)
+	o.Files = cmp.Or(o.Files, DefaultFiles)
+	o.Days = cmp.Or(o.Days, DefaultDays)
+	o.BadEvery = cmp.Or(o.BadEvery, DefaultBadEvery)
 	if o.First.IsZero() {
 		o.First = defaultFirst
 	}
-	o.Files = min(o.Files, o.Lines)
-	return o, nil
+	return o
+}
+
+// validate returns an error for the first field that is out of its bounds.
+func (o Options) validate() error {
+	for _, field := range []struct {
+		name       string
+		value, max int64
+	}{
+		{"lines", int64(o.Lines), maxLines},
+		{"files", int64(o.Files), maxFiles},
+		{"days", int64(o.Days), maxDays},
+	} {
+		if field.value < 1 || field.value > field.max {
+			return fmt.Errorf("%s %d: want 1 to %d", field.name, field.value, field.max)
+		}
+	}
+	return nil
 }

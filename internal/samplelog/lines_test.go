@@ -54,7 +54,7 @@ func TestLinesAreAsManyAsAsked(t *testing.T) {
 		}
 	}
 	if got := len(lines(t, samplelog.Options{})); got != samplelog.DefaultLines {
-		t.Errorf("zero options gave %d lines, want %d", got, samplelog.DefaultLines)
+		t.Errorf("zero options made %d lines, want %d", got, samplelog.DefaultLines)
 	}
 }
 

@@ -82,7 +82,7 @@ func (k talk) history(which conversation.HistoryOptions) []string {
 	return chattest.Bodies(page.Messages)
 }
 
-// unread is how much waits for somebody.
+// unread returns the number of a person's unread messages.
 func (k talk) unread(me string) uint64 {
 	k.t.Helper()
 	return k.peek(me, 0).Unread
@@ -263,7 +263,7 @@ func TestDeletedConversationBeginsAnewAndItsIdsGoOn(t *testing.T) {
 		if sent := k.send("bob", "new"); sent.ID != 2 {
 			t.Errorf("got %+v", sent)
 		}
-		k.ack("ann", 1) // by somebody who still holds the old message
+		k.ack("ann", 1) // with the id of a deleted message
 		wantPage(t, k.read("ann", 0), 1, 1, "new")
 	})
 }
@@ -296,11 +296,11 @@ func TestOldMessagesAreDroppedOnlyWhenBothHaveReadThem(t *testing.T) {
 func TestErrorOfAFullConversationNamesThePersonThatHasToRead(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		k, ctx := talking(t, db, conversation.Config{Keep: 2, MaxUnread: 3}), t.Context()
-		refused := func(who string) {
+		refused := func(waiting string) {
 			t.Helper()
 			_, err := k.Send(ctx, "ann", "bob", chat.Text("too much"))
-			if chattest.WantErr(t, err, chat.ErrFull); !strings.Contains(err.Error(), who) {
-				t.Errorf("it says %v", err)
+			if chattest.WantErr(t, err, chat.ErrFull); !strings.Contains(err.Error(), waiting) {
+				t.Errorf("got %v, want one with %q", err, waiting)
 			}
 		}
 		k.send("bob", "thanks")

@@ -19,7 +19,7 @@ import (
 // A talkModel is what a conversation of ann and bob promises, in plain Go. The
 // body of a message is its id.
 type talkModel struct {
-	kept   []said
+	kept   []modelMessage
 	last   uint64
 	total  uint64 // messages since the conversation was deleted
 	cursor map[string]uint64
@@ -27,7 +27,7 @@ type talkModel struct {
 	here   map[string]bool
 }
 
-type said struct {
+type modelMessage struct {
 	id   uint64
 	from string
 }
@@ -42,10 +42,10 @@ func newTalkModel() *talkModel {
 	return &talkModel{cursor: map[string]uint64{}, reads: map[string][]uint64{}, here: map[string]bool{}}
 }
 
-// unread returns what waits for somebody, after an id.
-func (m *talkModel) unread(me string, after uint64) (ids []uint64) {
+// unread returns the ids of a person's unread messages after an id.
+func (m *talkModel) unread(reader string, after uint64) (ids []uint64) {
 	for _, s := range m.kept {
-		if s.from != me && s.id > max(after, m.cursor[me]) {
+		if s.from != reader && s.id > max(after, m.cursor[reader]) {
 			ids = append(ids, s.id)
 		}
 	}
@@ -59,7 +59,7 @@ func (m *talkModel) send(from string) bool {
 	}
 	m.last++
 	m.total++
-	m.kept = append(m.kept, said{m.last, from})
+	m.kept = append(m.kept, modelMessage{m.last, from})
 	if !waits {
 		m.cursor[from] = m.last
 	}
@@ -73,18 +73,18 @@ func (m *talkModel) send(from string) bool {
 	return true
 }
 
-func (m *talkModel) read(me string, limit int) []uint64 {
-	page := m.unread(me, 0)
+func (m *talkModel) read(reader string, limit int) []uint64 {
+	page := m.unread(reader, 0)
 	to := m.last
 	if len(page) >= limit {
 		page = page[:limit]
 		to = page[limit-1]
 	}
 	if len(page) > 0 {
-		reads := append(m.reads[me], m.cursor[me])
-		m.reads[me] = reads[max(0, len(reads)-32):]
+		reads := append(m.reads[reader], m.cursor[reader])
+		m.reads[reader] = reads[max(0, len(reads)-32):]
 	}
-	m.cursor[me] = max(m.cursor[me], to)
+	m.cursor[reader] = max(m.cursor[reader], to)
 	return page
 }
 
@@ -127,26 +127,26 @@ func (m *talkMachine) Send(t *rapid.T) {
 }
 
 func (m *talkMachine) Read(t *rapid.T) {
-	me, limit := m.name(t), rapid.IntRange(1, 4).Draw(t, "limit")
-	unread := len(m.model.unread(me, 0))
-	page, err := m.talk.Read(m.t.Context(), me, peer(me), limit)
+	reader, limit := m.name(t), rapid.IntRange(1, 4).Draw(t, "limit")
+	unread := len(m.model.unread(reader, 0))
+	page, err := m.talk.Read(m.t.Context(), reader, peer(reader), limit)
 	chattest.WantErr(t, err, nil)
-	m.compare(t, page, unread, m.model.read(me, limit))
+	m.compare(t, page, unread, m.model.read(reader, limit))
 }
 
 func (m *talkMachine) Peek(t *rapid.T) {
-	me, after := m.name(t), rapid.Uint64Range(0, 30).Draw(t, "after")
-	page, err := m.talk.Peek(m.t.Context(), me, peer(me), after, 0)
+	reader, after := m.name(t), rapid.Uint64Range(0, 30).Draw(t, "after")
+	page, err := m.talk.Peek(m.t.Context(), reader, peer(reader), after, 0)
 	chattest.WantErr(t, err, nil)
 	if after > m.model.last { // of a conversation that was deleted since
 		after = 0
 	}
-	m.compare(t, page, len(m.model.unread(me, 0)), m.model.unread(me, after))
+	m.compare(t, page, len(m.model.unread(reader, 0)), m.model.unread(reader, after))
 }
 
 func (m *talkMachine) Ack(t *rapid.T) {
-	me, upTo := m.name(t), rapid.Uint64Range(0, 30).Draw(t, "up to")
-	cursor, err := m.talk.Ack(m.t.Context(), me, peer(me), upTo)
+	reader, upTo := m.name(t), rapid.Uint64Range(0, 30).Draw(t, "up to")
+	cursor, err := m.talk.Ack(m.t.Context(), reader, peer(reader), upTo)
 	var invalid *chat.InvalidError
 	if errors.As(err, &invalid) != (upTo > m.model.last) {
 		t.Fatalf("ack %d of %d: %v", upTo, m.model.last, err)
@@ -154,9 +154,9 @@ func (m *talkMachine) Ack(t *rapid.T) {
 	if err != nil {
 		return
 	}
-	m.model.cursor[me] = max(m.model.cursor[me], upTo)
-	if cursor != m.model.cursor[me] {
-		t.Fatalf("the cursor is %d, want %d", cursor, m.model.cursor[me])
+	m.model.cursor[reader] = max(m.model.cursor[reader], upTo)
+	if cursor != m.model.cursor[reader] {
+		t.Fatalf("the cursor is %d, want %d", cursor, m.model.cursor[reader])
 	}
 }
 
@@ -166,20 +166,20 @@ func (m *talkMachine) History(t *rapid.T) {
 		Before: bound.Draw(t, "before"), After: bound.Draw(t, "after"),
 		Oldest: rapid.Bool().Draw(t, "oldest"), Limit: rapid.IntRange(1, 15).Draw(t, "limit"),
 	}
-	me := m.name(t)
-	page, err := m.talk.History(m.t.Context(), me, peer(me), &which)
+	reader := m.name(t)
+	page, err := m.talk.History(m.t.Context(), reader, peer(reader), &which)
 	chattest.WantErr(t, err, nil)
-	m.compare(t, page, len(m.model.unread(me, 0)), m.model.history(which))
+	m.compare(t, page, len(m.model.unread(reader, 0)), m.model.history(which))
 }
 
 func (m *talkMachine) Present(t *rapid.T) {
-	me, here := m.name(t), rapid.Bool().Draw(t, "here")
+	reader, here := m.name(t), rapid.Bool().Draw(t, "here")
 	length := modelHere
 	if !here {
 		length = 0
 	}
-	chattest.WantErr(t, m.talk.Present(m.t.Context(), me, peer(me), length), nil)
-	m.model.here[me] = here
+	chattest.WantErr(t, m.talk.Present(m.t.Context(), reader, peer(reader), length), nil)
+	m.model.here[reader] = here
 }
 
 func (m *talkMachine) Delete(t *rapid.T) {
@@ -190,15 +190,15 @@ func (m *talkMachine) Delete(t *rapid.T) {
 }
 
 func (m *talkMachine) Count(t *rapid.T) {
-	me := m.name(t)
-	all, err := m.Unread(m.t.Context(), me)
+	reader := m.name(t)
+	all, err := m.Unread(m.t.Context(), reader)
 	chattest.WantErr(t, err, nil)
 	var got conversation.PeerUnread
 	if len(all) > 0 {
 		got = all[0]
 	}
-	if want := uint64(len(m.model.unread(me, 0))); got.Unread != want || got.Total != m.model.total {
-		t.Fatalf("%s has %+v, want %d of %d", me, got, want, m.model.total)
+	if want := uint64(len(m.model.unread(reader, 0))); got.Unread != want || got.Total != m.model.total {
+		t.Fatalf("%s has %+v, want %d of %d", reader, got, want, m.model.total)
 	}
 }
 

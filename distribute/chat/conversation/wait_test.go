@@ -244,10 +244,10 @@ func TestPresenceSilencesOnlyNotices(t *testing.T) {
 		}
 		present(time.Hour) // before there was any message
 		if sent := k.send("ann", "one"); sent.Notify {
-			t.Error("somebody who is present would be told")
+			t.Error("a present receiver would be notified")
 		}
 		if sent := k.send("bob", "two"); !sent.Notify {
-			t.Error("one is present, and the other would not be told")
+			t.Error("an absent receiver would not be notified")
 		}
 		until, err := k.PresentUntil(ctx, "ann", "bob")
 		if left := time.Until(until); err != nil || left < 59*time.Minute || left > 61*time.Minute {
@@ -259,7 +259,7 @@ func TestPresenceSilencesOnlyNotices(t *testing.T) {
 			t.Errorf("present until %v, %v", until, err)
 		}
 		if sent := k.send("ann", "three"); !sent.Notify {
-			t.Error("somebody who left would not be told")
+			t.Error("a receiver that left would not be notified")
 		}
 		if ttl, err := db.PTTL(ctx, db.Prefix()+":dm:{ann/bob}").Result(); err != nil || ttl > 0 {
 			t.Errorf("the conversation ends in %v, %v", ttl, err)
@@ -302,7 +302,7 @@ func TestPresenceForEverDoesNotDamageTheConversation(t *testing.T) {
 		k.send("ann", "one")
 		chattest.WantErr(t, k.Present(t.Context(), "bob", "ann", math.MaxInt64), nil)
 		if sent := k.send("ann", "two"); sent.Notify {
-			t.Error("bob is present for ever, and is to be told")
+			t.Error("bob is always present, and would be notified")
 		}
 		wantPage(t, k.read("bob", 0), 2, 2, "one", "two")
 	})

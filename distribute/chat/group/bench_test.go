@@ -155,7 +155,7 @@ func BenchmarkStreamReadAck(b *testing.B) {
 	})
 }
 
-// streamCrowd makes a stream with n consumer groups of one consumer, and gives
+// streamCrowd makes a stream with n consumer groups of one consumer, and returns
 // the bytes that it takes.
 func streamCrowd(b *testing.B, db *rdb.DB, n int) float64 {
 	pipe := db.Pipeline()

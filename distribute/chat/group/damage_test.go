@@ -23,7 +23,7 @@ func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
 		g := group.NewClient(db)
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "bob", "one", 1)
-		// All of these have ids beyond what the chat gave.
+		// All of these have ids higher than any of the chat.
 		for _, entry := range []redis.XAddArgs{
 			{ID: "2-7", Values: []string{"sender", "bob", "body", "x", "time", "1"}},
 			{ID: "3-0", Values: []string{"foreign", "field"}},
@@ -201,10 +201,10 @@ func TestSendReportsForeignEntries(t *testing.T) {
 		if err := db.XAdd(t.Context(), add).Err(); err != nil {
 			t.Fatal(err)
 		}
-		send(t, g, "c", "ann", "mine", 2)
+		send(t, g, "c", "ann", "own", 2)
 		messages, err := g.Pending(t.Context(), "c", "ann", 0, 0)
 		if err != nil || len(messages) == 0 {
-			t.Errorf("nobody was told of the entry that somebody added: %v, %v", messages, err)
+			t.Errorf("a foreign entry was not reported: got %v, %v", messages, err)
 		}
 	})
 }
@@ -279,7 +279,7 @@ func TestFetchWhoseAckWasLostLosesNothing(t *testing.T) {
 	p.DropReply(3) // after those of the cursor and the messages: that of Ack
 	messages, err := g.Fetch(t.Context(), "c", "ann", 0)
 	if err == nil {
-		t.Fatal("the lost answer was not told")
+		t.Fatal("the lost reply was not reported")
 	}
 	chattest.WantStrings(t, chattest.Bodies(messages), "two")
 	chattest.WantStrings(t, pending(t, g, "c", "ann")) // Redis had acknowledged it

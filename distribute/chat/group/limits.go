@@ -43,7 +43,7 @@ func (l Limits) validate() error {
 		value uint64
 	}{{"limit of messages", l.Messages}, {"limit of bytes", l.Bytes}} {
 		if count.value > store.LastExact {
-			return store.Invalid(count.field, strconv.FormatUint(count.value, 10), "more than anybody can count: use 0 for no limit")
+			return store.Invalid(count.field, strconv.FormatUint(count.value, 10), "too large for an exact count: use 0 for no limit")
 		}
 	}
 	if l.Age < 0 || l.Age > 0 && l.Age < time.Millisecond {

@@ -115,15 +115,15 @@ func TestBytesOfBigAndSmallMessagesAreBounded(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		g := group.NewClient(db)
 		create(t, g, "c", group.Channel, "ann")
-		const most = 3 << 20
-		setLimits(t, g, "c", group.Limits{Bytes: most})
+		const maxBytes = 3 << 20
+		setLimits(t, g, "c", group.Limits{Bytes: maxBytes})
 		for i := range uint64(40) {
 			size := 1 + int(i*i*i)%70_000
 			if i%5 == 0 {
 				size = chat.MaxBody
 			}
 			send(t, g, "c", "bob", strings.Repeat("x", size), i+1)
-			if got := info(t, g, "c"); got.Bytes > most || got.Kept == 0 {
+			if got := info(t, g, "c"); got.Bytes > maxBytes || got.Kept == 0 {
 				t.Fatalf("got %+v", got)
 			}
 		}

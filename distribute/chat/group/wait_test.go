@@ -251,7 +251,7 @@ func TestLeaveForgetsAnOldEntry(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// "new" stays for a minute: somebody may be about to join it again.
+		// "new" stays for a minute: a member may join it again soon.
 		chattest.WantStrings(t, listed(t, db), "new")
 	})
 }

@@ -21,12 +21,12 @@ var body = make([]byte, 100)
 func BenchmarkMailboxSend(b *testing.B) {
 	for _, bench := range []struct {
 		name string
-		most int
+		max  int
 	}{{"room", 10_000_000}, {"full", 100}} {
 		b.Run(bench.name, func(b *testing.B) {
 			db := redistest.DB(b)
 			m := mailbox.NewClient(db)
-			limit(b, m, "bob", mailbox.Limits{Messages: bench.most, Full: mailbox.DropOldest})
+			limit(b, m, "bob", mailbox.Limits{Messages: bench.max, Full: mailbox.DropOldest})
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := m.Send(b.Context(), "bob", "ann", chat.Content{Body: body}); err != nil {

@@ -140,7 +140,7 @@ func TestIdleMailboxExpiresWithAllThatIsInIt(t *testing.T) {
 	}
 	pass(50 * time.Minute)
 	if got := boxInfo(t, m, "bob"); got.Unread != 2 {
-		t.Fatalf("it expired while somebody read: %+v", got)
+		t.Fatalf("it expired while a receiver read: %+v", got)
 	}
 	pass(10 * time.Minute)
 	chattest.WantStrings(t, db.Keys(t.Context(), "*").Val())

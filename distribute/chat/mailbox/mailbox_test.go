@@ -262,7 +262,7 @@ func TestWaitForMailIsWokenBySend(t *testing.T) {
 			acked(t, m, "bob", 1, id+1)
 		}
 		if got := boxInfo(t, m, "bob"); got.Seen.IsZero() {
-			t.Fatal("who waits is not here")
+			t.Fatal("waiting was not recorded as a visit")
 		}
 	})
 }

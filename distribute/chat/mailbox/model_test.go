@@ -215,20 +215,20 @@ func TestManySendersAndTakersMissNothingAndShareNothing(t *testing.T) {
 		defer cancel()
 		for range takers {
 			go func() {
-				var mine []uint64
+				var taken []uint64
 				for {
 					messages, err := m.Take(t.Context(), "bob", 7)
 					if err != nil {
 						t.Error(err)
 					}
 					for _, message := range messages {
-						mine = append(mine, message.ID)
+						taken = append(taken, message.ID)
 					}
 					if len(messages) > 0 {
 						continue
 					}
 					if err := m.Wait(ctx, "bob", 0); errors.Is(err, context.Canceled) {
-						done <- mine
+						done <- taken
 						return
 					} else if err != nil {
 						t.Error(err)
@@ -242,16 +242,16 @@ func TestManySendersAndTakersMissNothingAndShareNothing(t *testing.T) {
 		cancel()
 		var all []uint64
 		for range takers {
-			mine := <-done
-			if !slices.IsSorted(mine) {
-				t.Errorf("not in order: %d", mine)
+			taken := <-done
+			if !slices.IsSorted(taken) {
+				t.Errorf("not in order: %d", taken)
 			}
-			all = append(all, mine...)
+			all = append(all, taken...)
 		}
 		slices.Sort(all)
 		for i, id := range all {
 			if id != uint64(i+1) {
-				t.Fatalf("message %d was given out as number %d", id, i+1)
+				t.Fatalf("message %d was taken as number %d", id, i+1)
 			}
 		}
 		if len(all) != senders*each {

@@ -115,9 +115,9 @@ func TestInvalidArgumentsOfARoomAreNamed(t *testing.T) {
 		{"data in a URL with a path", send(chat.Content{Type: chat.TypeImage, URL: "DATA:/image/png;base64,AAAA"}), "url"},
 		{"position beyond 2^53", chattest.ErrorOf(r.Read(ctx, ann, 1<<53, 0)), "position"},
 		{"negative limit", chattest.ErrorOf(r.Read(ctx, ann, 0, -1)), "limit"},
-		{"mute nobody", r.Mute(ctx, ann, "", 0), "muted"},
+		{"mute without id", r.Mute(ctx, ann, "", 0), "muted"},
 		{"mute backwards", r.Mute(ctx, ann, "bob", -time.Hour), "for"},
-		{"unmute nobody", r.Unmute(ctx, ann, ""), "muted"},
+		{"unmute without id", r.Unmute(ctx, ann, ""), "muted"},
 		{"set no ttl", set(room.Change{TTL: new(time.Duration)}), "ttl"},
 		{"set no presence", set(room.Change{Presence: new(time.Duration)}), "presence"},
 		{"set negative max", set(room.Change{Max: chattest.Ptr(-1)}), "max"},
@@ -167,7 +167,7 @@ func TestDamagedEntriesOfARoomAreReportedAndSkipped(t *testing.T) {
 		chattest.WantErr(t, r.Wait(t.Context(), people[0], 1), nil)
 		got, err := r.Read(t.Context(), people[0], 0, 7)
 		chattest.WantErr(t, err, nil)
-		news(t, r, people[0], got.Position) // beyond what the room gave
+		news(t, r, people[0], got.Position) // beyond the ids of the room
 		say(t, r, people[0], "after", 8)
 		got = news(t, r, people[0], 0)
 		if len(got.Messages) != 8 || len(got.Changes) != 0 {
@@ -194,10 +194,10 @@ func TestDamagedRoomIsReportedAndCanBeDeletedByAnOperator(t *testing.T) {
 			if err := db.HSet(t.Context(), db.Prefix()+":room:{r}", field, value).Err(); err != nil {
 				t.Fatal(err)
 			}
-			for what, err := range everything(t.Context(), r, people[0]) {
+			for call, err := range everything(t.Context(), r, people[0]) {
 				var corrupt *chat.CorruptError
 				if !errors.As(err, &corrupt) || corrupt.Where != field {
-					t.Errorf("%s %q: %s: got %v", field, value, what, err)
+					t.Errorf("%s %q: %s: got %v", field, value, call, err)
 				}
 			}
 			chattest.WantErr(t, r.Delete(t.Context(), operator), nil)
@@ -213,10 +213,10 @@ func TestRoomOfANewerReleaseIsLeftAlone(t *testing.T) {
 		}
 		errs := everything(t.Context(), r, people[0])
 		errs["delete as an operator"] = r.Delete(t.Context(), operator)
-		for what, err := range errs {
+		for call, err := range errs {
 			var format *chat.FormatError
 			if !errors.As(err, &format) {
-				t.Errorf("%s: got %v", what, err)
+				t.Errorf("%s: got %v", call, err)
 			}
 		}
 	})
@@ -251,7 +251,7 @@ func TestLostReplyOfSendToARoomIsAnUnknownOutcome(t *testing.T) {
 	chattest.WantStrings(t, texts(news(t, r, people[0], 0)), "one", "two")
 }
 
-// lose loses the next reply, and tells when it has.
+// lose drops the next reply, and reports when it has.
 func lose(proxy *redistest.Proxy, call func()) <-chan string {
 	lost := proxy.DropReply(1)
 	call()

@@ -46,7 +46,7 @@ func (r *Client) Info(ctx context.Context, credential Credential) (Info, error) 
 	return parseInfo(a.List(0)), nil
 }
 
-// parseInfo parses the state of a room as room.lua returns it.
+// parseInfo parses the state of a room as state_of in room.lua returns it.
 func parseInfo(a rdb.Reply) Info {
 	ms := func(i int) time.Duration { return time.Duration(a.Uint(i)) * time.Millisecond }
 	info := Info{

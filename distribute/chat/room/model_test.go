@@ -81,10 +81,10 @@ type roomMachine struct {
 }
 
 func (m *roomMachine) pass(t *rapid.T) room.Credential {
-	return room.Credential{Room: "r", ID: rapid.SampledFrom([]string{"", "ann", "bob", "cem"}).Draw(t, "who")}
+	return room.Credential{Room: "r", ID: rapid.SampledFrom([]string{"", "ann", "bob", "cem"}).Draw(t, "id")}
 }
 
-// inside returns the error that an operation of somebody inside must end with.
+// inside returns the error that an operation of a person in the room must end with.
 func (m *roomMachine) inside(id string) error {
 	switch {
 	case m.model == nil:
@@ -241,24 +241,24 @@ func (m *roomMachine) compareInfo(t *rapid.T, got room.Info) {
 }
 
 func (m *roomMachine) Mute(t *rapid.T) {
-	pass, whom := m.pass(t), rapid.SampledFrom(names).Draw(t, "whom")
+	pass, target := m.pass(t), rapid.SampledFrom(names).Draw(t, "target")
 	length := rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "for")
-	err := m.room.Mute(context.Background(), pass, whom, length)
+	err := m.room.Mute(context.Background(), pass, target, length)
 	chattest.WantErr(t, err, m.allowed(pass.ID))
 	if err == nil {
-		m.model.mutes[whom] = m.now.Add(length)
+		m.model.mutes[target] = m.now.Add(length)
 		if length == 0 {
-			m.model.mutes[whom] = m.now.AddDate(100, 0, 0)
+			m.model.mutes[target] = m.now.AddDate(100, 0, 0)
 		}
 	}
 }
 
 func (m *roomMachine) Unmute(t *rapid.T) {
-	pass, whom := m.pass(t), rapid.SampledFrom(names).Draw(t, "whom")
-	err := m.room.Unmute(context.Background(), pass, whom)
+	pass, target := m.pass(t), rapid.SampledFrom(names).Draw(t, "target")
+	err := m.room.Unmute(context.Background(), pass, target)
 	chattest.WantErr(t, err, m.allowed(pass.ID))
 	if err == nil {
-		delete(m.model.mutes, whom)
+		delete(m.model.mutes, target)
 	}
 }
 
@@ -291,13 +291,13 @@ func (m *roomMachine) retract(by string, id uint64) error {
 
 func (m *roomMachine) Set(t *rapid.T) {
 	pass := m.pass(t)
-	most, keep := rapid.IntRange(0, 3).Draw(t, "max"), rapid.IntRange(1, 9).Draw(t, "keep")
+	maxPeople, keep := rapid.IntRange(0, 3).Draw(t, "max"), rapid.IntRange(1, 9).Draw(t, "keep")
 	owner := rapid.SampledFrom([]string{"", "ann", "bob"}).Draw(t, "owner")
 	ttl := time.Hour
-	_, err := m.room.Set(context.Background(), pass, room.Change{Max: &most, Keep: &keep, Owner: &owner, TTL: &ttl})
+	_, err := m.room.Set(context.Background(), pass, room.Change{Max: &maxPeople, Keep: &keep, Owner: &owner, TTL: &ttl})
 	chattest.WantErr(t, err, m.allowed(pass.ID))
 	if err == nil {
-		m.model.max, m.model.keep, m.model.owner, m.model.dies = most, keep, owner, m.now.Add(ttl)
+		m.model.max, m.model.keep, m.model.owner, m.model.dies = maxPeople, keep, owner, m.now.Add(ttl)
 		m.model.trim()
 	}
 }

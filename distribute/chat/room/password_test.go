@@ -64,9 +64,9 @@ func TestEveryOperationNeedsTheKeyOfThePassword(t *testing.T) {
 		r, people := openRoom(t, db, room.CreateOptions{Password: "open sesame"}, "ann")
 		say(t, r, people[0], "x", 1)
 		for name, key := range map[string]string{"none": "", "wrong": strings.Repeat("0", 64)} {
-			for what, err := range everything(t.Context(), r, room.Credential{Room: "r", ID: "ann", Key: key}) {
+			for call, err := range everything(t.Context(), r, room.Credential{Room: "r", ID: "ann", Key: key}) {
 				if !errors.Is(err, room.ErrNoRoom) {
-					t.Errorf("key %s: %s: got %v", name, what, err)
+					t.Errorf("key %s: %s: got %v", name, call, err)
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func TestEveryOperationNeedsTheKeyOfThePassword(t *testing.T) {
 	})
 }
 
-// everything tries all that takes a pass and gives the errors.
+// everything tries all that takes a pass and returns the errors.
 func everything(ctx context.Context, r *room.Client, pass room.Credential) map[string]error {
 	errs := map[string]error{}
 	_, errs["send"] = r.Send(ctx, pass, chat.Text("x"))
@@ -131,7 +131,7 @@ func TestRedisHoldsNeitherPasswordNorKey(t *testing.T) {
 		}
 	}
 	if text := fmt.Sprintf("%v %+v", people[0], people[0]); strings.Contains(text, people[0].Key) {
-		t.Errorf("a printed pass tells its key: %s", text)
+		t.Errorf("a printed credential shows its key: %s", text)
 	}
 }
 

@@ -73,7 +73,7 @@ var (
 	ErrNotInRoom = errors.New("not in this room, or silent for too long: enter it first")
 
 	// ErrTaken: a person with this id is in the room.
-	ErrTaken = errors.New("somebody with this id is in the room: choose another id, or let it leave first")
+	ErrTaken = errors.New("a person with this id is in the room: choose another id, or let it leave first")
 
 	// ErrMuted: the person may not send to the room; see [MutedError].
 	ErrMuted = errors.New("muted in this room")
@@ -152,7 +152,7 @@ func (c *Credential) validate() error {
 		}
 	}
 	if c.Key != "" && (len(c.Key) != keyDigits || strings.Trim(c.Key, "0123456789abcdef") != "") {
-		return store.Invalid("key", "", "it is not one that entering a room gave: it has 64 digits of 0 to 9 and a to f")
+		return store.Invalid("key", "", "not a key that entering a room returned: it has 64 digits of 0 to 9 and a to f")
 	}
 	return nil
 }

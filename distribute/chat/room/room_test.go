@@ -74,7 +74,7 @@ func texts(n room.Page) []string {
 	return list
 }
 
-// operator is the pass of nobody to a room without password.
+// operator is the credential of an operator for a room without password.
 var operator = room.Credential{Room: "r"}
 
 func TestPeopleInsideReadTheMessages(t *testing.T) {
@@ -184,7 +184,7 @@ func TestRetractedMessageIsGoneAndItsReadersFindTheRetraction(t *testing.T) {
 		for range 2 { // a message that is gone is no error
 			chattest.WantErr(t, r.Retract(t.Context(), ann, 1), nil)
 		}
-		for name, since := range map[string]uint64{"who had it": before.Position, "all": 0} {
+		for name, since := range map[string]uint64{"read before": before.Position, "all": 0} {
 			got := news(t, r, bob, since)
 			if len(got.Changes) != 1 || got.Changes[0].Message != 1 || got.Changes[0].By != "ann" || got.Changes[0].Position != 3 ||
 				got.Changes[0].Time.IsZero() || got.Position != 3 || slices.Contains(texts(got), "oops") {

@@ -44,9 +44,9 @@ func TestRoomPastItsTimeIsNone(t *testing.T) {
 		if err := db.HSet(t.Context(), db.Prefix()+":room:{r}", "dies", time.Now().Add(-time.Hour).UnixMilli()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		for what, err := range everything(t.Context(), r, people[0]) {
+		for call, err := range everything(t.Context(), r, people[0]) {
 			if !errors.Is(err, room.ErrNoRoom) {
-				t.Errorf("%s: got %v", what, err)
+				t.Errorf("%s: got %v", call, err)
 			}
 		}
 		openRoom(t, db, room.CreateOptions{}, "ann") // the name is free
@@ -100,7 +100,7 @@ func TestPresenceEndsUnlessOneSendsOrReads(t *testing.T) {
 	chattest.WantErr(t, err, nil)
 	_, err = r.Resource(t.Context(), people[3], 2)
 	chattest.WantErr(t, err, nil)
-	for range 3 { // what is no reading
+	for range 3 { // operations that do not count as reading
 		_, err = r.Info(t.Context(), people[4])
 		chattest.WantErr(t, err, nil)
 		_, err = r.People(t.Context(), people[4])
@@ -203,7 +203,7 @@ func insideUntil(t *testing.T, r *room.Client, until time.Time) {
 			return
 		}
 	}
-	t.Fatalf("nobody stays until %v", until)
+	t.Fatalf("no person is present until %v", until)
 }
 
 func TestManyInARoomMissNothingAndRepeatNothing(t *testing.T) {

@@ -1,9 +1,8 @@
-// Package chattest has the set-up that the tests of chats share. It tests scripts by
-// tables, on a real Redis: what each
-// replies to the call that succeeds, to the same call repeated after a lost
-// reply, where no key exists, where a newer release or somebody's own program
-// wrote the keys, and while Redis is out of memory; and every refusal, which
-// must change nothing.
+// Package chattest has the fixtures that the tests of chats share. It tests scripts
+// by tables, on a real Redis: the reply to a call that succeeds, to the same call
+// repeated after a lost reply, to calls without keys, with keys that a newer release
+// or a foreign program wrote, and while Redis is out of memory; and every refusal,
+// which must change nothing.
 //
 // Commands, arguments and replies are written as words: $1 is the script's
 // first key, ” an empty string, ␣ a space. A reply is flattened into words, an
@@ -35,7 +34,7 @@ type Suite struct {
 	Scripts []Script
 }
 
-// A Script is what one script replies, and to what.
+// A Script is the table of one script's calls and replies.
 type Script struct {
 	Name string
 	Run  func(ctx context.Context, db *rdb.DB, keys []string, args ...any) (*redis.Cmd, error)
@@ -185,7 +184,7 @@ func (f fixture) reset(given []string) {
 	}
 }
 
-// do runs a command and gives its reply, "nil" for none.
+// do runs a command and returns its reply, "nil" for none.
 func (f fixture) do(command string) string {
 	f.t.Helper()
 	args := f.words(command)
@@ -196,10 +195,10 @@ func (f fixture) do(command string) string {
 	return flat(reply)
 }
 
-// call runs the script and gives its reply, or the error of Redis.
+// call runs the script and returns its reply, or the error of Redis.
 func (f fixture) call(args string) string {
 	f.t.Helper()
-	// Redis answers at once; what it refuses is not worth another try.
+	// Redis replies at once, and a refused call need not be repeated.
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
 	reply, err := f.script.Run(ctx, f.db, f.keys(), f.words(args)...)
@@ -209,10 +208,10 @@ func (f fixture) call(args string) string {
 	return flat(reply.Val())
 }
 
-func (f fixture) want(what, got, want string) {
+func (f fixture) want(call, got, want string) {
 	f.t.Helper()
 	if !match(got, want) {
-		f.t.Errorf("%s: got %q, want %q", what, got, want)
+		f.t.Errorf("%s: got %q, want %q", call, got, want)
 	}
 }
 
