@@ -186,7 +186,7 @@ func TestBlockedReadOfAClientThatLeftEndsInRedis(t *testing.T) {
 	blocked(t, direct, 0)
 }
 
-// blocked waits until so many clients are blocked in Redis, which tells nobody.
+// blocked waits until so many clients are blocked in Redis, which Redis does not report.
 func blocked(t *testing.T, db *rdb.DB, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

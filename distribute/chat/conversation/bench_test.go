@@ -12,7 +12,7 @@ import (
 var body = make([]byte, 100)
 
 // BenchmarkConversationSend counts messages of 100 bytes, sent one after the
-// other to somebody who has read the ones before.
+// other to a receiver that has read the earlier ones.
 func BenchmarkConversationSend(b *testing.B) {
 	db := redistest.DB(b)
 	k, ctx := talking(b, db, conversation.Config{MaxUnread: 1 << 40}), context.Background()

@@ -25,7 +25,7 @@ func must(err error) {
 	}
 }
 
-// one leaves the error of a call that gives something else, too.
+// one leaves the error of a call that also returns another value.
 func one(_ any, err error) error { return err }
 
 // Bob was away while Ann wrote. He reads, and acknowledges when he is done.
