@@ -112,7 +112,7 @@ func (s *scheduler) take(now time.Time) *attempt {
 	defer s.mu.Unlock()
 	var q *servedQueue
 	if !s.suspendedLocked() && s.taken.count <= s.capacityLocked() { // the count includes the runner's slot
-		q = s.nextToStartLocked()
+		q = nextToStartLocked(s.queues, s.strict)
 	}
 	if q == nil {
 		s.taken.add(-1)
@@ -136,15 +136,15 @@ func (s *scheduler) take(now time.Time) *attempt {
 // nextToStartLocked returns the queue whose job starts next: the first one with a job that
 // may start if the pool is strict, else the one of these with the smallest load; nil if
 // there is none.
-func (s *scheduler) nextToStartLocked() (next *servedQueue) {
-	for _, q := range s.queues {
+func nextToStartLocked(queues []*servedQueue, strict bool) (next *servedQueue) {
+	for _, q := range queues {
 		if len(q.buffer) == 0 || !q.mayStartLocked() {
 			continue
 		}
 		if next == nil || q.loadLocked() < next.loadLocked() {
 			next = q
 		}
-		if s.strict {
+		if strict {
 			break
 		}
 	}
