@@ -7,6 +7,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -71,6 +73,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
+	// Tests that are ended leave their temporary folders behind.
+	if err := os.Setenv("TMPDIR", folder); err != nil {
+		return err
+	}
 	var copies []string
 	for i := range max(1, *jobs) {
 		copies = append(copies, filepath.Join(folder, fmt.Sprint(i)))
@@ -150,13 +156,42 @@ func (m mutation) test(ctx context.Context, folder string) (result, detail strin
 		return lost, "\n" + err.Error()
 	}
 	for _, name := range m.packages {
-		c := exec.CommandContext(ctx, "go", "test", "-failfast", "-vet=off", "-timeout", limit.String(), name)
-		c.Dir, c.WaitDelay = folder, 10*time.Second
-		if output, err := c.CombinedOutput(); err != nil {
-			return judge(string(output))
+		if output, err := testPackage(ctx, folder, name); err != nil {
+			return judge(output)
 		}
 	}
 	return survived, ""
+}
+
+// testPackage runs the tests of a package and ends them soon after the first one
+// has failed: with a mutation, others may wait for ever.
+func testPackage(ctx context.Context, folder, name string) (output string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := exec.CommandContext(ctx, "go", "test", "-v", "-failfast", "-vet=off", "-timeout", limit.String(), name)
+	c.Dir, c.WaitDelay = folder, 10*time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	text := &failureWatcher{failed: func() { time.AfterFunc(time.Second, cancel) }} // until it has printed why
+	c.Stdout, c.Stderr = text, text
+	err = c.Run()
+	return text.String(), err
+}
+
+// A failureWatcher collects the output of tests and calls failed when the first
+// one has failed.
+type failureWatcher struct {
+	bytes.Buffer
+	failed func()
+}
+
+func (w *failureWatcher) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if w.failed != nil && failedTest.Match(p) {
+		w.failed()
+		w.failed = nil
+	}
+	return n, err
 }
 
 var failedTest = regexp.MustCompile(`--- FAIL: \S+`)
