@@ -132,6 +132,10 @@ func TestDrainLetsRunningJobsEnd(t *testing.T) {
 		go func() { ended <- p.Run(ctx) }()
 		await(f, begun, "job")
 		cancel()
+		for !p.IsQuiet() { // else it may still take the next job
+			f.must(f.ctx.Err())
+			runtime.Gosched()
+		}
 		left := f.add("k", queue.Options{})
 		close(gate)
 		f.must(await(f, ended, "end of Run"))
