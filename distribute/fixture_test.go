@@ -99,7 +99,7 @@ const testLease = 300 * time.Millisecond
 
 func TestMain(m *testing.M) { processtest.Main(m, shipOrWork) }
 
-// A processPlan is all that a process of a shipper or a worker is told.
+// A processPlan is the configuration of a shipper or worker process.
 type processPlan struct {
 	Role   string // "ship" or "work"
 	URL    string

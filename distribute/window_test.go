@@ -30,8 +30,8 @@ func memory(ctx context.Context, db *rdb.DB) int64 {
 	return sum
 }
 
-// watch looks at the memory that segments take up until the test ends its
-// context, and gives the most that it saw.
+// watch measures the memory of segments until ctx is done. The function that it
+// returns ends that and returns the largest value.
 func watch(ctx context.Context, db *rdb.DB) (most func() int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup

@@ -43,7 +43,7 @@ func note(ctx context.Context, db *rdb.DB, job *queue.Job, turn string) error {
 // gateKey is a list. A handler of kind hold goes on when something is in it.
 func gateKey(db *rdb.DB, worker string) string { return db.Prefix() + ":{chaos}:gate:" + worker }
 
-// addChaosKinds gives a pool the handlers of the chaos tests.
+// addChaosKinds adds the handlers of the chaos tests to a pool.
 func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 	ctx := context.Background() // notes are written whatever becomes of the job
 	handle := func(kind string, handler func(job *queue.Job) (turn string, then error)) {

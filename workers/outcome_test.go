@@ -164,7 +164,7 @@ func TestExhaustedIsToldOnceTheLastAttemptHasFailed(t *testing.T) {
 		if job.State != queue.Dead || job.Attempts != 3 || len(job.Errors) != 3 {
 			f.Errorf("it ended as %+v", job)
 		}
-		// A retry by a person gives the job all its attempts again.
+		// After a retry by a person the job has all its attempts again.
 		f.must(f.client.Retry(f.ctx, id))
 		if got := await(f, exhausted, "second hook"); got.job.Attempts != 5 {
 			f.Errorf("after a retry by hand it was exhausted with %d attempts before", got.job.Attempts)

@@ -21,8 +21,8 @@ func must(err error) {
 // one leaves the error of a call that returns something else, too.
 func one(_ any, err error) error { return err }
 
-// Ann opens a room and shows a picture. Bob comes later and reads it all; what
-// Ann takes back he is told of by his next read.
+// Ann opens a room and shows a picture. Bob comes later and reads everything. His
+// next read reports that Ann has retracted a message.
 func Example() {
 	ctx := context.Background()
 	db, err := skidway.Open(ctx, "embedded:", nil)

@@ -128,7 +128,7 @@ type Client struct {
 // NewClient returns a client for the rooms of db. Closing db is left to the caller.
 func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}, deriveKey} }
 
-// A Credential gives a person access to a room. It can be stored and used by other
+// A Credential is the right of a person to enter a room. It can be stored and used by other
 // processes. It is a secret: any process that has it acts as that person.
 type Credential struct {
 	Room string
