@@ -1,0 +1,81 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// followInterval is how often Follow looks for new content. It polls because
+// network file systems do not report changes.
+const followInterval = time.Second
+
+// Follow ships files as they appear and grow, of uncompressed files whole lines
+// only. It returns the cause when ctx is done, and nil after Stop. Paths
+// are files and directories, as for [ListFiles]; a missing one may appear later.
+// Workers with UntilDone do not wait for a shipper that follows. A rotated file is
+// recognised by its content, and not shipped again under its new name.
+func (s *Shipper) Follow(ctx context.Context, paths []string) error {
+	s.mode = modeFollow
+	return s.register(ctx, func() error {
+		seen := map[string]fileStamp{}
+		reported := map[string]bool{}
+		for !s.stop.isStopped() {
+			files, problems := ListFiles(paths)
+			for _, problem := range problems {
+				if !reported[problem.Path] && !errors.Is(problem, ErrNoFiles) {
+					reported[problem.Path] = true
+					s.config.Notify.send(Event{Kind: EventFailed, File: problem.Path, Err: problem.Err})
+				}
+			}
+			for _, path := range files {
+				if err := s.followFile(ctx, path, seen); err != nil {
+					return err
+				}
+			}
+			if err := s.pause(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// A fileStamp changes when a file changes.
+type fileStamp struct {
+	size  int64
+	mtime time.Time
+}
+
+// followFile ships new content of a file. A file that can't be shipped yet is
+// tried again at the next look.
+func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]fileStamp) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // it was moved since it was listed
+	}
+	now := fileStamp{info.Size(), info.ModTime()}
+	if seen[path] == now || s.stop.isStopped() {
+		return nil
+	}
+	result := ShippedFile{Path: path}
+	busy, err := s.ship(ctx, &result, skipBusy)
+	if err != nil {
+		return err
+	}
+	if !busy && result.Outcome != NotReached {
+		seen[path] = now
+	}
+	return nil
+}
+
+func (s *Shipper) pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.stop.stopped:
+	case <-time.After(followInterval):
+	}
+	return nil
+}
