@@ -27,7 +27,7 @@ workers/workerstest: workers queue delayed
 workers/kinds: queue workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/kinds/internal/fields
 workers/kinds/command: queue workers workers/kinds/internal/fields
 workers/kinds/email: queue workers workers/kinds/internal/fields
-workers/kinds/internal/fields: queue
+workers/kinds/internal/fields: queue workers
 workers/kinds/logs: queue workers workers/kinds/internal/fields distribute distribute/accesslog distribute/geo
 workers/kinds/request: queue workers workers/kinds/internal/fields
 workers/metrics: workers queue

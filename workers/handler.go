@@ -86,6 +86,18 @@ func Typed[A queue.Args](handler func(ctx context.Context, job *Job[A]) error) H
 	}
 }
 
+// FieldError is the error of one field of args, as the method Check of the built-in
+// kinds returns it. It matches [queue.ErrInvalid].
+type FieldError struct {
+	Field   string // the name in JSON
+	Problem string // what is wrong, and what is allowed
+}
+
+func (e *FieldError) Error() string { return "field " + e.Field + ": " + e.Problem }
+
+// Is makes it match [queue.ErrInvalid].
+func (e *FieldError) Is(target error) bool { return target == queue.ErrInvalid }
+
 // A kind is a Kind with its defaults and its handler with all middleware.
 type kind struct {
 	Kind

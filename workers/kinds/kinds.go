@@ -61,7 +61,7 @@ func Names() []string {
 
 // Check returns an error if args are not a JSON object, have an unknown field, or are
 // refused by the method Check of the built-in kind. The error wraps [queue.ErrInvalid]
-// and names the field; a value that is not allowed is a [FieldError]. A worker may
+// and names the field; a value that is not allowed is a [workers.FieldError]. A worker may
 // still refuse the args, because Check does not know its configuration. For other
 // kinds Check returns nil.
 func Check(kind string, args []byte) error {
@@ -75,9 +75,6 @@ func Check(kind string, args []byte) error {
 	}
 	return nil
 }
-
-// FieldError is the error of one field of args. It matches [queue.ErrInvalid].
-type FieldError = fields.Error
 
 // checkable is implemented by the args of all built-in kinds.
 type checkable interface {

@@ -86,7 +86,7 @@ type Args struct {
 // Kind returns "exec.run".
 func (Args) Kind() string { return "exec.run" }
 
-// Check returns a [fields.Error] for the first field that is not allowed. It does not
+// Check returns a [workers.FieldError] for the first field that is not allowed. It does not
 // know the commands of the worker.
 func (a Args) Check() error {
 	if a.Command == "" {

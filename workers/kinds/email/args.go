@@ -115,7 +115,7 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// Check returns a [fields.Error] for the first field that is not allowed. It does not
+// Check returns a [workers.FieldError] for the first field that is not allowed. It does not
 // know the worker's configuration.
 func (a Args) Check() error {
 	for _, check := range []func() error{a.checkAddresses, a.checkBody, a.checkHeaders} {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"skidway/queue"
+	"skidway/workers"
 	"skidway/workers/kinds/email"
-	"skidway/workers/kinds/internal/fields"
 )
 
 func TestArgsOfEmailAreChecked(t *testing.T) {
@@ -56,7 +56,7 @@ func TestArgsOfEmailAreChecked(t *testing.T) {
 			args := hello()
 			test.change(&args)
 			err := args.Check()
-			var wrong *fields.Error
+			var wrong *workers.FieldError
 			switch {
 			case test.field == "" && err != nil:
 				t.Error(err)

@@ -36,7 +36,7 @@ type ReportArgs struct {
 // Kind returns "logs.report".
 func (ReportArgs) Kind() string { return "logs.report" }
 
-// Check returns a [fields.Error] for the first field that is not allowed.
+// Check returns a [workers.FieldError] for the first field that is not allowed.
 func (a ReportArgs) Check() error {
 	if err := checkName("channel", "channel", a.Channel); err != nil {
 		return err
@@ -158,7 +158,7 @@ type CountArgs struct {
 // Kind returns "logs.count".
 func (CountArgs) Kind() string { return "logs.count" }
 
-// Check returns a [fields.Error] for the first field that is not allowed.
+// Check returns a [workers.FieldError] for the first field that is not allowed.
 func (a CountArgs) Check() error {
 	if err := checkPaths(a.Paths); err != nil {
 		return err

@@ -26,7 +26,7 @@ type ShipArgs struct {
 // Kind returns "logs.ship".
 func (ShipArgs) Kind() string { return "logs.ship" }
 
-// Check returns a [fields.Error] for the first field that is not allowed.
+// Check returns a [workers.FieldError] for the first field that is not allowed.
 func (a ShipArgs) Check() error {
 	if err := checkName("channel", "channel", a.Channel); err != nil {
 		return err

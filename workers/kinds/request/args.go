@@ -38,7 +38,7 @@ type Args struct {
 // Kind returns "http.request".
 func (Args) Kind() string { return "http.request" }
 
-// Check returns a [fields.Error] for the first field that is not allowed. It does not
+// Check returns a [workers.FieldError] for the first field that is not allowed. It does not
 // resolve the host, and does not know the secrets of the worker.
 func (a Args) Check() error {
 	if a.Method != "" && (!isToken(a.Method) || a.Method == http.MethodConnect) {
@@ -154,7 +154,7 @@ func (r StatusRange) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, r.String()), nil
 }
 
-// UnmarshalJSON decodes a number or a string. Its error is a [fields.Error] of the
+// UnmarshalJSON decodes a number or a string. Its error is a [workers.FieldError] of the
 // field expect.
 func (r *StatusRange) UnmarshalJSON(data []byte) error {
 	text := strings.Trim(string(data), `"`)

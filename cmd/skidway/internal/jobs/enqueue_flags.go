@@ -13,6 +13,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
+	"skidway/workers"
 	"skidway/workers/kinds"
 )
 
@@ -158,7 +159,7 @@ func CheckThen(jobs []queue.NewJob) error {
 // errors of the fields behind it, too.)
 func checkTemplate(kind string, args []byte) error {
 	err := CheckArgs(kind, args)
-	var invalid *kinds.FieldError
+	var invalid *workers.FieldError
 	if !errors.As(err, &invalid) {
 		return err
 	}

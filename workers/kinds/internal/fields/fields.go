@@ -1,4 +1,4 @@
-// Package fields has the error of a field of args, for all built-in kinds.
+// Package fields makes the errors of fields of args, for all built-in kinds.
 package fields
 
 import (
@@ -9,23 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"skidway/queue"
+	"skidway/workers"
 )
 
-// Error is the error of one field of args. It matches [queue.ErrInvalid].
-type Error struct {
-	Field   string // as in JSON
-	Problem string // what is wrong, and what is allowed
-}
-
-func (e *Error) Error() string { return "field " + e.Field + ": " + e.Problem }
-
-// Is makes it match [queue.ErrInvalid].
-func (e *Error) Is(target error) bool { return target == queue.ErrInvalid }
-
-// Wrong returns an [Error] whose problem is formatted.
+// Wrong returns a [workers.FieldError] whose problem is formatted.
 func Wrong(field, format string, values ...any) error {
-	return &Error{field, fmt.Sprintf(format, values...)}
+	return &workers.FieldError{Field: field, Problem: fmt.Sprintf(format, values...)}
 }
 
 // Names returns the keys of a map for a message.
