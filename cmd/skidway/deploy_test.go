@@ -129,3 +129,19 @@ func TestDeployedUnitIsValid(t *testing.T) {
 		t.Errorf("%v", settings)
 	}
 }
+
+func TestDockerfileBuildsWithTheGoOfTheModule(t *testing.T) {
+	t.Parallel()
+	module, err := os.ReadFile(filepath.Join(moduleRoot, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(string(module), "\ngo ")
+	text := deployFile(t, "Dockerfile")
+	hasLine(t, text, "FROM golang:"+version[:len("1.26")]+" AS build")
+	hasLine(t, text, "go build ", " -o /skidway ./cmd/skidway")
+	hasLine(t, text, "COPY --from=build /skidway /skidway")
+	for _, file := range []string{"Dockerfile", "compose.yaml"} {
+		hasLine(t, deployFile(t, file), "# docker ", " -f deploy/"+file+" ")
+	}
+}

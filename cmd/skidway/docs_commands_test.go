@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"net/url"
 	"os"
@@ -14,15 +13,16 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/processtest"
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
 // mailsOf is how many messages the commands of a document send.
 var mailsOf = map[string]int{"README.md": 4} // to Ada, Bob and Cem, and the report
 
-// TestCommandsOfDocumentsRun types every command of the console blocks of each
-// document, in order and in one folder, and compares what stands there as output
-// with what is printed. Each document has a Redis and a mail server of its own.
+// TestCommandsOfDocumentsRun types every command of the console and sh blocks of
+// each document, in order and in one folder, and compares what stands there as
+// output with what is printed. Each document has a Redis and a mail server of its own.
 func TestCommandsOfDocumentsRun(t *testing.T) {
 	t.Parallel()
 	for _, d := range readDocuments(t) {
@@ -33,11 +33,16 @@ func TestCommandsOfDocumentsRun(t *testing.T) {
 			shell := newDocumentShell(t, mails.port)
 			for _, b := range d.blocks {
 				if name := b.file(); name != "" {
-					write(t, shell.folder, name, b.text)
+					write(t, shell.folder, name, strings.ReplaceAll(b.text, rdb.DefaultURL, shell.redisURL))
 				}
-				if b.language == "console" {
+				switch b.language {
+				case "console":
 					for _, command := range parseConsole(b.text) {
 						shell.run(command)
+					}
+				case "sh":
+					for line := range strings.Lines(b.text) {
+						shell.runSubstituted(line)
 					}
 				}
 			}
@@ -93,19 +98,29 @@ func isIncomplete(command string) bool {
 type documentShell struct {
 	t           *testing.T
 	folder      string
+	redisURL    string
 	environment []string
 }
 
-// newDocumentShell returns a shell in an empty folder, whose programs skidway and
-// redis-cli use a Redis of the test, and whose mail server listens at a port of
-// this machine.
+// newDocumentShell returns a shell in an empty folder, beside the folder skidway of
+// this module. Its programs skidway and redis-cli use a Redis of the test, and its
+// mail server listens at a port of this machine.
 func newDocumentShell(t *testing.T, mailPort int) *documentShell {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, redisURL := t.TempDir(), redistest.URL(t)
+	parent, redisURL := t.TempDir(), redistest.URL(t)
+	bin, folder := filepath.Join(parent, "bin"), filepath.Join(parent, "folder")
+	for _, path := range []string{bin, folder} {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(rootPath(t), filepath.Join(parent, "skidway")); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Symlink(self, filepath.Join(bin, "skidway")); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +136,7 @@ func newDocumentShell(t *testing.T, mailPort int) *documentShell {
 	if err := os.WriteFile(filepath.Join(bin, "redis-cli"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return &documentShell{t: t, folder: t.TempDir(), environment: append(os.Environ(),
+	return &documentShell{t: t, folder: folder, redisURL: redisURL, environment: append(os.Environ(),
 		processtest.Environment, "SKIDWAY_REDIS="+redisURL, "PATH="+bin+":"+os.Getenv("PATH"),
 		"SKIDWAY_KINDS_EMAIL_SEND_HOST=127.0.0.1", "SKIDWAY_KINDS_EMAIL_SEND_PORT="+strconv.Itoa(mailPort), "SKIDWAY_KINDS_EMAIL_SEND_TLS=none",
 	)}
@@ -178,58 +193,4 @@ func (s *documentShell) start(command string) {
 			s.t.Errorf("%s: %v\n%s", command, err, output.String())
 		}
 	})
-}
-
-// TestFirstProgramRuns builds the program of the README in a module of its own,
-// which is set up as the README says, and runs it until it has greeted twice.
-func TestFirstProgramRuns(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	for _, d := range readDocuments(t) {
-		for _, b := range d.blocks {
-			if d.path == "README.md" && b.file() == "main.go" {
-				write(t, folder, "main.go", strings.ReplaceAll(b.text, "redis://127.0.0.1:6379/0", redistest.URL(t)))
-			}
-		}
-	}
-	root, err := filepath.Abs(moduleRoot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// "go mod tidy" would look for modules that only tests of dependencies need.
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, folder, "go.sum", string(sums))
-	for _, args := range [][]string{
-		{"mod", "init", "hello"},
-		{"mod", "edit", "-require", "skidway@v0.0.0", "-replace", "skidway=" + root},
-		{"build", "-mod=mod", "-o", "hello", "."},
-	} {
-		c := exec.Command("go", args...)
-		c.Dir, c.Env = folder, append(os.Environ(), "GOPROXY=off")
-		if output, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, output)
-		}
-	}
-	program := exec.Command(filepath.Join(folder, "hello"))
-	program.Stderr = os.Stderr
-	output, err := program.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(output)
-	for _, want := range []string{"hello, Ada", "hello, Grace"} {
-		if !lines.Scan() || lines.Text() != want {
-			t.Errorf("printed %q, want %q", lines.Text(), want)
-		}
-	}
-	_ = program.Process.Signal(interrupt)
-	if err := program.Wait(); err != nil {
-		t.Error(err)
-	}
 }

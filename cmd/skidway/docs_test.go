@@ -85,8 +85,8 @@ func parseDocument(t testing.TB, path, text string) document {
 }
 
 // languages are the kinds of blocks. Commands of console blocks are run, blocks
-// that begin with the name of a file are written to it, and commands of sh blocks
-// need what a test does not have; the others are only shown.
+// that begin with the name of a file are written to it, and for commands of sh blocks
+// their substitutes are run; the others are only shown.
 var languages = []string{"console", "sh", "go", "yaml", "text"}
 
 func TestBlocksOfDocumentsNameTheirLanguage(t *testing.T) {
