@@ -21,11 +21,11 @@ import (
 
 // Defaults of [Config].
 const (
-	DefaultExecGrace = 5 * time.Second
+	DefaultGrace = 5 * time.Second
 
-	// DefaultExecOutput is also the maximum, so that a result has room for both
+	// DefaultOutput is also the maximum, so that a result has room for both
 	// outputs.
-	DefaultExecOutput = 64 << 10
+	DefaultOutput = 64 << 10
 )
 
 // Config configures a [Runner]: the programs that jobs may start. The zero value has
@@ -37,7 +37,7 @@ type Config struct {
 	// Grace is the time from SIGTERM to SIGKILL, and the time that processes
 	// which a command has started may keep its output open after its end. It
 	// should be shorter than [workers.Config.Grace]. Zero means
-	// [DefaultExecGrace].
+	// [DefaultGrace].
 	Grace time.Duration
 }
 
@@ -66,7 +66,7 @@ type Command struct {
 	Timeout time.Duration
 
 	// Output is the number of bytes that are kept of stdout, and of stderr: the
-	// first half and the last. Zero means [DefaultExecOutput].
+	// first half and the last. Zero means [DefaultOutput].
 	Output int
 
 	// DeadCodes are the exit codes that make the job dead. Nil means 64, 65, 77
@@ -123,12 +123,12 @@ func New(config Config) (*Runner, error) {
 	if config.Grace < 0 {
 		return nil, fmt.Errorf("%w: exec.run: Grace is %s: it must not be negative", queue.ErrInvalid, config.Grace)
 	}
-	e := &Runner{commands: map[string]Command{}, grace: cmp.Or(config.Grace, DefaultExecGrace)}
+	e := &Runner{commands: map[string]Command{}, grace: cmp.Or(config.Grace, DefaultGrace)}
 	for name, command := range config.Commands {
 		if problem := command.problem(); problem != "" {
 			return nil, fmt.Errorf("%w: exec.run: command %q: %s", queue.ErrInvalid, name, problem)
 		}
-		command.Output = cmp.Or(command.Output, DefaultExecOutput)
+		command.Output = cmp.Or(command.Output, DefaultOutput)
 		if command.DeadCodes == nil {
 			command.DeadCodes = []int{64, 65, 77, 78}
 		}
@@ -148,8 +148,8 @@ func (c Command) problem() string {
 		return fmt.Sprintf("MaxArgs is %d: it must not be negative", c.MaxArgs)
 	case c.Timeout < 0:
 		return fmt.Sprintf("Timeout is %s: it must not be negative", c.Timeout)
-	case c.Output < 0 || c.Output > DefaultExecOutput:
-		return fmt.Sprintf("Output is %d: want 0 to %d", c.Output, DefaultExecOutput)
+	case c.Output < 0 || c.Output > DefaultOutput:
+		return fmt.Sprintf("Output is %d: want 0 to %d", c.Output, DefaultOutput)
 	}
 	texts := slices.Concat(c.Args, []string{c.Path, c.Dir})
 	for _, name := range slices.Concat(c.Inherit, slices.Sorted(maps.Keys(c.Env))) {

@@ -38,11 +38,11 @@ const (
 
 // Defaults of [Config].
 const (
-	DefaultSMTPPort              = 587
-	DefaultSMTPConnections       = 4
-	DefaultSMTPIdleTimeout       = 30 * time.Second
-	DefaultSMTPTimeout           = time.Minute
-	DefaultMaxEmailSize    int64 = 20 << 20
+	DefaultPort              = 587
+	DefaultConnections       = 4
+	DefaultIdleTimeout       = 30 * time.Second
+	DefaultTimeout           = time.Minute
+	DefaultMaxSize     int64 = 20 << 20
 )
 
 // implicitTLSPort is where servers expect TLS from the first byte on (RFC 8314).
@@ -52,7 +52,7 @@ const implicitTLSPort = 465
 // Host is required.
 type Config struct {
 	Host string
-	Port int // zero: [DefaultSMTPPort]
+	Port int // zero: [DefaultPort]
 
 	// TLS is one of the constants above. Empty means [TLSImplicit] with port
 	// 465, else [TLSStartTLSRequired].
@@ -73,14 +73,14 @@ type Config struct {
 	Domain string // of Message-IDs; empty means that of the sender
 
 	// Connections is the maximal number of connections at a time; zero means
-	// [DefaultSMTPConnections]. Each is used for one message after another, and
+	// [DefaultConnections]. Each is used for one message after another, and
 	// closed when it was idle for IdleTimeout; zero means
-	// [DefaultSMTPIdleTimeout].
+	// [DefaultIdleTimeout].
 	Connections int
 	IdleTimeout time.Duration
 
 	// Timeout bounds the time to connect, and then the wait for each answer;
-	// zero means [DefaultSMTPTimeout]. For the answer to a whole message it is
+	// zero means [DefaultTimeout]. For the answer to a whole message it is
 	// ten times as long: a message whose answer is not awaited is sent twice
 	// (RFC 5321, section 4.5.3.2.6).
 	Timeout time.Duration
@@ -91,7 +91,7 @@ type Config struct {
 
 	Templates   string   // the folder of templates; empty means that there are none
 	Attachments []string // folders that attachments may be read from
-	MaxSize     int64    // of the bodies and attachments of a message together, in bytes; zero means [DefaultMaxEmailSize]
+	MaxSize     int64    // of the bodies and attachments of a message together, in bytes; zero means [DefaultMaxSize]
 
 	// Fetcher reads attachments that are given by URL; nil means that they are
 	// refused.
@@ -108,7 +108,7 @@ type Fetcher interface {
 // withDefaults returns the configuration with its defaults and absolute folders, so
 // that the paths of jobs can be compared with them.
 func (c Config) withDefaults() Config {
-	c.Port = cmp.Or(c.Port, DefaultSMTPPort)
+	c.Port = cmp.Or(c.Port, DefaultPort)
 	if c.TLS == "" {
 		c.TLS = TLSStartTLSRequired
 		if c.Port == implicitTLSPort {
@@ -116,10 +116,10 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	c.Auth = cmp.Or(c.Auth, AuthAuto)
-	c.Connections = cmp.Or(c.Connections, DefaultSMTPConnections)
-	c.IdleTimeout = cmp.Or(c.IdleTimeout, DefaultSMTPIdleTimeout)
-	c.Timeout = cmp.Or(c.Timeout, DefaultSMTPTimeout)
-	c.MaxSize = cmp.Or(c.MaxSize, DefaultMaxEmailSize)
+	c.Connections = cmp.Or(c.Connections, DefaultConnections)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, DefaultIdleTimeout)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.MaxSize = cmp.Or(c.MaxSize, DefaultMaxSize)
 	if c.Hello == "" {
 		c.Hello = "localhost"
 		if name, err := os.Hostname(); err == nil && isHostName(name) {

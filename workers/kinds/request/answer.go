@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// MaxHTTPBody is the maximal number of bytes of a body that are kept in the
+	// MaxBody is the maximal number of bytes of a body that are kept in the
 	// result of http.request.
-	MaxHTTPBody = 64 << 10
+	MaxBody = 64 << 10
 
 	// MaxRetryAfter is the longest wait that a server may ask for.
 	MaxRetryAfter = 24 * time.Hour
@@ -32,7 +32,7 @@ type Result struct {
 	// Last-Modified, Location and X-Request-Id.
 	Headers map[string]string `json:"headers,omitempty"`
 
-	// Body is the first [MaxHTTPBody] bytes. If they are not UTF-8, Bytes has
+	// Body is the first [MaxBody] bytes. If they are not UTF-8, Bytes has
 	// them instead, in base64. Truncated is set if there were more.
 	Body      string `json:"body,omitempty"`
 	Bytes     []byte `json:"bytes,omitempty"`
@@ -47,9 +47,9 @@ func readResult(response *http.Response) (*Result, error) {
 			result.Headers[name] = value[:min(len(value), maxHeaderValue)]
 		}
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, MaxHTTPBody+1))
-	if result.Truncated = len(body) > MaxHTTPBody; result.Truncated {
-		body = body[:MaxHTTPBody]
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxBody+1))
+	if result.Truncated = len(body) > MaxBody; result.Truncated {
+		body = body[:MaxBody]
 	}
 	whole := body
 	if result.Truncated {

@@ -209,11 +209,11 @@ func TestResultIsBounded(t *testing.T) {
 	})
 	h := inside(t, request.Config{})
 	result := resultOf(t, do(t, h, request.Args{URL: server}))
-	if n := len(result.Body); n != request.MaxHTTPBody-1 || !result.Truncated || !strings.HasSuffix(result.Body, "é") {
+	if n := len(result.Body); n != request.MaxBody-1 || !result.Truncated || !strings.HasSuffix(result.Body, "é") {
 		t.Errorf("%d bytes, truncated %t", n, result.Truncated)
 	}
 	result = resultOf(t, do(t, h, request.Args{URL: server + "/binary"}))
-	if n := len(result.Bytes); n != request.MaxHTTPBody || result.Body != "" {
+	if n := len(result.Bytes); n != request.MaxBody || result.Body != "" {
 		t.Errorf("%d bytes, body %.20q", n, result.Body)
 	}
 }
