@@ -50,15 +50,6 @@ import (
 	"skidway/workers/kinds/request"
 )
 
-// Names returns the names of the built-in kinds, sorted.
-func Names() []string {
-	var names []string
-	for _, k := range builtIns() {
-		names = append(names, k.name)
-	}
-	return names
-}
-
 // Check returns an error if args are not a JSON object, have an unknown field, or are
 // refused by the method Check of the built-in kind. The error wraps [queue.ErrInvalid]
 // and names the field; a value that is not allowed is a [workers.FieldError]. A worker may
