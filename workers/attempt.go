@@ -26,7 +26,7 @@ type attempt struct {
 
 	mu       sync.Mutex
 	executor *executor // executor, kind, cancel and timer are set at the start
-	kind     *kind
+	kind     *registration
 	cancel   context.CancelCauseFunc
 	timer    *time.Timer
 	cause    error // why it was interrupted
@@ -58,7 +58,7 @@ func (c *jobContext) Value(key any) any {
 }
 
 // start returns the handler's context, or an error if the job can no longer be started.
-func (a *attempt) start(x *executor, kind *kind) (context.Context, error) {
+func (a *attempt) start(x *executor, kind *registration) (context.Context, error) {
 	now := time.Now()
 	deadline := now.Add(kind.timeout(a.job))
 	if last := a.job.LocalDeadline(); !last.IsZero() && last.Before(deadline) {

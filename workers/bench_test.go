@@ -46,7 +46,7 @@ func BenchmarkDrain(b *testing.B) {
 	p := workers.NewPool(c, &workers.Config{Concurrency: 64, Logger: slog.New(slog.DiscardHandler)})
 	ctx, end := context.WithCancel(b.Context())
 	var done atomic.Int64
-	p.Handle("noop", func(context.Context, *queue.Job) error {
+	p.HandleRaw("noop", func(context.Context, *queue.Job) error {
 		if done.Add(1) == int64(b.N) {
 			end()
 		}

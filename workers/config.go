@@ -114,10 +114,10 @@ type Hooks struct {
 
 // A Report describes how an attempt ended.
 type Report struct {
-	As       queue.Disposition
-	Err      error         // that the handler returned
-	Duration time.Duration // of the handler
-	Wait     time.Duration // until the next attempt, if there is one
+	Disposition queue.Disposition
+	Err         error         // that the handler returned
+	Duration    time.Duration // of the handler
+	Wait        time.Duration // until the next attempt, if there is one
 }
 
 // Validate returns an error that wraps [queue.ErrInvalid] and names the first

@@ -37,7 +37,7 @@ func TestTimeoutsAreTheJobsElseTheKindsElseThePools(t *testing.T) {
 			hooks, reports := ended()
 			p := f.pool(workers.Config{Timeout: c.pool, Hooks: hooks})
 			handler, _, causes := waiter()
-			p.Handle("k", handler, workers.Kind{Timeout: c.kind})
+			p.HandleRaw("k", handler, workers.Kind{Timeout: c.kind})
 			id := f.add("k", queue.Options{Timeout: c.job})
 			stop := f.run(p)
 			if cause := await(f, causes, "end"); !errors.Is(cause, workers.ErrTimeout) {
@@ -59,7 +59,7 @@ func TestDeadlineEndsTheAttempt(t *testing.T) {
 	p := f.pool(workers.Config{})
 	handler, begun, causes := waiter()
 	deadlines := make(chan time.Time, 1)
-	p.Handle("k", func(ctx context.Context, job *queue.Job) error {
+	p.HandleRaw("k", func(ctx context.Context, job *queue.Job) error {
 		deadline, _ := ctx.Deadline()
 		deadlines <- deadline
 		return handler(ctx, job)
@@ -79,7 +79,7 @@ func TestCancelReachesARunningJobWithinATenthOfASecond(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		handler, begun, causes := waiter()
-		p.Handle("k", handler, workers.Kind{})
+		p.HandleRaw("k", handler, workers.Kind{})
 		f.run(p)
 		other, err := queue.NewClient(f.db, nil)
 		f.must(err)
@@ -112,9 +112,9 @@ func TestCancelledJobThatWaitsForASlotIsNotStarted(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 2})
 		handler, begun, _ := waiter()
-		p.Handle("wait", handler, workers.Kind{})
-		p.Handle("quick", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
-		p.Handle("never", func(context.Context, *queue.Job) error { f.Error("it was started"); return nil }, workers.Kind{})
+		p.HandleRaw("wait", handler, workers.Kind{})
+		p.HandleRaw("quick", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+		p.HandleRaw("never", func(context.Context, *queue.Job) error { f.Error("it was started"); return nil }, workers.Kind{})
 		var first []string
 		for range 100 {
 			f.add("quick", queue.Options{})
@@ -149,13 +149,13 @@ func TestHandlerThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 			Backoff: func(*queue.Job, error) time.Duration { return time.Hour },
 		})
 		gate, returned := make(chan struct{}), make(chan struct{}, 10)
-		p.Handle("stuck", func(context.Context, *queue.Job) error { <-gate; returned <- struct{}{}; return nil }, workers.Kind{})
+		p.HandleRaw("stuck", func(context.Context, *queue.Job) error { <-gate; returned <- struct{}{}; return nil }, workers.Kind{})
 		handler, seen := recorder()
-		p.Handle("k", handler, workers.Kind{Timeout: time.Hour})
+		p.HandleRaw("k", handler, workers.Kind{Timeout: time.Hour})
 		id := f.add("stuck", queue.Options{})
 		after := f.add("k", queue.Options{})
 		stop := f.run(p)
-		if report := await(f, reports, "report"); report.As != queue.AttemptRetry || !errors.Is(report.Err, workers.ErrTimeout) {
+		if report := await(f, reports, "report"); report.Disposition != queue.AttemptRetry || !errors.Is(report.Err, workers.ErrTimeout) {
 			f.Errorf("reported %+v", report)
 		}
 		if job := await(f, seen, "the next job in its slot"); job.ID != after {
@@ -194,9 +194,9 @@ func TestHandlersLeftBehindCostNoSlotUntilTheyAreAsManyAsTheSlots(t *testing.T) 
 	hooks, reports := ended()
 	p := f.pool(workers.Config{Concurrency: 2, Timeout: 20 * time.Millisecond, Grace: 20 * time.Millisecond, Hooks: hooks, Drain: time.Second})
 	gate := make(chan struct{})
-	p.Handle("stuck", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Backoff: func(*queue.Job, error) time.Duration { return time.Hour }})
+	p.HandleRaw("stuck", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Backoff: func(*queue.Job, error) time.Duration { return time.Hour }})
 	handler, seen := recorder()
-	p.Handle("k", handler, workers.Kind{Timeout: time.Hour})
+	p.HandleRaw("k", handler, workers.Kind{Timeout: time.Hour})
 	for range 4 {
 		f.add("stuck", queue.Options{})
 	}
@@ -230,7 +230,7 @@ func TestWhatIsSaidOutsideOfAHandlerOrTooLongIsAnError(t *testing.T) {
 	workers.Logger(f.ctx).Debug("this goes to the default logger")
 	p := f.pool(workers.Config{})
 	errs := make(chan error, 1)
-	p.Handle("k", func(ctx context.Context, _ *queue.Job) error {
+	p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
 		errs <- workers.SetResult(ctx, make([]byte, workers.MaxResult+1))
 		return nil
 	}, workers.Kind{})
@@ -245,7 +245,7 @@ func TestProgressAndLogsStayWithTheJob(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		halfway, gate := make(chan error), make(chan struct{})
-		p.Handle("k", func(ctx context.Context, _ *queue.Job) error {
+		p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
 			workers.Logger(ctx).With("step", 1).Info("began")
 			halfway <- workers.SetProgress(ctx, []byte("50 %"))
 			<-gate

@@ -127,12 +127,12 @@ func ExampleHandleKind() {
 
 // Jobs whose args have no type in Go. Retain keeps the result for a caller that
 // waits only after the job has finished.
-func ExamplePool_Handle() {
+func ExamplePool_HandleRaw() {
 	ctx := context.Background()
 	client := open(ctx)
 	defer client.Close()
 	pool := workers.NewPool(client, quiet)
-	pool.Handle("shout", func(ctx context.Context, job *queue.Job) error {
+	pool.HandleRaw("shout", func(ctx context.Context, job *queue.Job) error {
 		return workers.SetResult(ctx, []byte(strings.ToUpper(string(job.Args))))
 	}, workers.Kind{})
 	go pool.Run(ctx)
@@ -159,7 +159,7 @@ func ExampleHandler() {
 			}
 		}},
 	})
-	pool.Handle("visit", func(_ context.Context, job *queue.Job) error {
+	pool.HandleRaw("visit", func(_ context.Context, job *queue.Job) error {
 		switch string(job.Args) {
 		case "closed":
 			return workers.Snooze(time.Hour)

@@ -23,14 +23,14 @@ type executor struct {
 	firstWindow time.Duration
 	runCtx      context.Context // ends when the pool has written all outcomes; set by Pool.run before the first job starts
 
-	kinds   sync.Map // name → *kind
-	unknown *kind    // for jobs without a registered kind
+	kinds   sync.Map      // name → *registration
+	unknown *registration // for jobs of other kinds
 }
 
 // kind returns the handler and the settings of a kind.
-func (x *executor) kind(name string) *kind {
+func (x *executor) kind(name string) *registration {
 	if k, known := x.kinds.Load(name); known {
-		return k.(*kind)
+		return k.(*registration)
 	}
 	return x.unknown
 }
@@ -165,10 +165,10 @@ func (x *executor) abandon(a *attempt) {
 }
 
 // complete determines the outcome of a claimed attempt and adds it to the completer.
-func (x *executor) complete(a *attempt, kind *kind, err error, took time.Duration) {
+func (x *executor) complete(a *attempt, kind *registration, err error, took time.Duration) {
 	outcome, err := x.decide(a, kind, err)
 	a.session.completer.add(outcome)
-	x.ended(a.job, Report{As: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
+	x.ended(a.job, Report{Disposition: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
 	if outcome.Disposition == queue.AttemptRetry || outcome.Disposition == queue.AttemptDead {
 		x.config.Logger.Warn("job failed", "job", a.job.ID, "kind", a.job.Kind, "attempt", a.job.Attempts+1, "error", err, "took", took)
 	}
@@ -183,7 +183,7 @@ func (x *executor) ended(job *queue.Job, report Report) {
 
 // decide ends the attempt: it releases its context and log, calls the Exhausted hook if
 // the job is dead, and returns the outcome and the error that is reported.
-func (x *executor) decide(a *attempt, kind *kind, err error) (queue.Completion, error) {
+func (x *executor) decide(a *attempt, kind *registration, err error) (queue.Completion, error) {
 	result, cause := a.release()
 	outcome := kind.outcome(a.job, err, cause, x.config.IsFailure)
 	if outcome.Disposition == queue.AttemptSucceeded {
@@ -235,7 +235,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, e
 		stop()
 	}
 	outcome, err := x.decide(a, kind, err)
-	x.ended(job, Report{As: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
+	x.ended(job, Report{Disposition: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
 	return outcome, err
 }
 

@@ -33,7 +33,7 @@ func newExecutorFixture(t *testing.T, config Config) *executorFixture {
 
 // handle sets the handler of the jobs.
 func (f *executorFixture) handle(timeout time.Duration, handler Handler) {
-	f.kinds.Store("", &kind{Kind: Kind{Timeout: timeout, MaxAttempts: 2, Backoff: f.config.Backoff}, handler: handler})
+	f.kinds.Store("", &registration{Kind: Kind{Timeout: timeout, MaxAttempts: 2, Backoff: f.config.Backoff}, handler: handler})
 }
 
 // bring takes jobs in, as if they were fetched, and starts them.

@@ -23,7 +23,7 @@ func TestJobsFetchedUnderALostLeaseAreNotStartedUnderIt(t *testing.T) {
 		Hooks: workers.Hooks{LeaseLost: func(queue string) { losing <- queue; <-lost }},
 	})
 	handler, seen := recorder()
-	p.Handle("k", handler, workers.Kind{})
+	p.HandleRaw("k", handler, workers.Kind{})
 	held := proxy.HoldReply("eval", "held-back")
 	f.run(p)
 	first := f.leaseOf(p)
@@ -49,7 +49,7 @@ func TestLostLeaseInterruptsHandlersBeforeTheNextOneIsOpened(t *testing.T) {
 	p := f.pool(workers.Config{Concurrency: 1})
 	contexts := make(chan context.Context, 2)
 	gate := make(chan struct{})
-	p.Handle("k", func(ctx context.Context, _ *queue.Job) error { contexts <- ctx; <-gate; return nil }, workers.Kind{})
+	p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error { contexts <- ctx; <-gate; return nil }, workers.Kind{})
 	f.add("k", queue.Options{})
 	f.run(p)
 	defer close(gate)
@@ -68,8 +68,8 @@ func TestJobCancelledBeforeItsDeliveryIsNotStarted(t *testing.T) {
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	p := f.pool(workers.Config{Concurrency: 2})
 	handler, begun, causes := waiter()
-	p.Handle("running", handler, workers.Kind{})
-	p.Handle("cancelled", func(context.Context, *queue.Job) error { t.Error("it was started"); return nil }, workers.Kind{})
+	p.HandleRaw("running", handler, workers.Kind{})
+	p.HandleRaw("cancelled", func(context.Context, *queue.Job) error { t.Error("it was started"); return nil }, workers.Kind{})
 	running := f.add("running", queue.Options{})
 	f.run(p)
 	await(f, begun, "start")
@@ -96,7 +96,7 @@ func TestOutcomeIsWrittenHoweverOftenThatFails(t *testing.T) {
 	f, proxy := newProxiedFixture(t, rdb.Options{Patience: -1}) // each try of the pool is one command
 	p := f.pool(workers.Config{Lease: time.Minute})
 	begun := make(chan struct{}, 100)
-	p.Handle("k", func(ctx context.Context, _ *queue.Job) error {
+	p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
 		begun <- struct{}{}
 		return workers.SetResult(ctx, []byte("written-at-last"))
 	}, workers.Kind{})
@@ -128,7 +128,7 @@ func TestRunningJobsAreNotStartedAgainByARereadOfWhatIsHeld(t *testing.T) {
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	p := f.pool(workers.Config{Concurrency: 3, Lease: time.Minute})
 	running, gate, starts := make(chan struct{}), make(chan struct{}), atomic.Int64{}
-	p.Handle("running", func(context.Context, *queue.Job) error {
+	p.HandleRaw("running", func(context.Context, *queue.Job) error {
 		if starts.Add(1) == 1 {
 			running <- struct{}{}
 			<-gate
@@ -136,7 +136,7 @@ func TestRunningJobsAreNotStartedAgainByARereadOfWhatIsHeld(t *testing.T) {
 		return nil
 	}, workers.Kind{})
 	handler, seen := recorder()
-	p.Handle("k", handler, workers.Kind{})
+	p.HandleRaw("k", handler, workers.Kind{})
 	f.add("running", queue.Options{})
 	stop := f.run(p)
 	await(f, running, "start")
@@ -162,7 +162,7 @@ func TestJobsThatEndDuringARereadAreNotStartedAgain(t *testing.T) {
 	p := f.pool(workers.Config{Concurrency: 4, Lease: time.Minute})
 	running, starts := make(chan struct{}), atomic.Int64{}
 	gates := map[string]chan struct{}{"first": make(chan struct{}), "second": make(chan struct{})}
-	p.Handle("running", func(_ context.Context, job *queue.Job) error {
+	p.HandleRaw("running", func(_ context.Context, job *queue.Job) error {
 		if starts.Add(1) <= 2 {
 			running <- struct{}{}
 			<-gates[string(job.Args)]
@@ -170,7 +170,7 @@ func TestJobsThatEndDuringARereadAreNotStartedAgain(t *testing.T) {
 		return nil
 	}, workers.Kind{})
 	handler, seen := recorder()
-	p.Handle("k", handler, workers.Kind{})
+	p.HandleRaw("k", handler, workers.Kind{})
 	first, second := f.addArgs("running", "first", queue.Options{}), f.addArgs("running", "second", queue.Options{})
 	stop := f.run(p)
 	await(f, running, "start")
@@ -197,7 +197,7 @@ func TestQuietPoolHandsBackWhatALostReplyBrought(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	p := f.pool(workers.Config{Lease: time.Minute})
-	p.Handle("k", func(context.Context, *queue.Job) error { t.Error("it was started"); return nil }, workers.Kind{})
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { t.Error("it was started"); return nil }, workers.Kind{})
 	dropped := proxy.HoldReply("eval", "dropped")
 	id := f.addArgs("k", "dropped", queue.Options{})
 	stop := f.run(p)

@@ -50,12 +50,12 @@ func Handle[A queue.Args](p *Pool, handler func(ctx context.Context, job *Job[A]
 // HandleKind is [Handle] with settings of the kind.
 func HandleKind[A queue.Args](p *Pool, kind Kind, handler func(ctx context.Context, job *Job[A]) error) {
 	var zero A
-	p.Handle(zero.Kind(), Typed(handler), kind)
+	p.HandleRaw(zero.Kind(), Typed(handler), kind)
 }
 
-// Handle makes the pool run the jobs of the kind with this name by handler, which
-// decodes their args itself. [Handle], the function, is for args that have a type.
-func (p *Pool) Handle(name string, handler Handler, settings Kind) {
+// HandleRaw makes the pool run the jobs of the kind with this name by handler, which
+// decodes their args itself, see [queue.Raw]. [Handle] is for args that have a type.
+func (p *Pool) HandleRaw(name string, handler Handler, settings Kind) {
 	if settings.Timeout <= 0 {
 		settings.Timeout = p.config.Timeout
 	}
@@ -68,7 +68,7 @@ func (p *Pool) Handle(name string, handler Handler, settings Kind) {
 	for _, wrap := range slices.Backward(p.config.Middleware) {
 		handler = wrap(handler)
 	}
-	p.executor.kinds.Store(name, &kind{Kind: settings, handler: handler})
+	p.executor.kinds.Store(name, &registration{Kind: settings, handler: handler})
 }
 
 // Typed returns a [Handler] that decodes the args of its jobs as [Handle] does.
@@ -98,15 +98,15 @@ func (e *FieldError) Error() string { return "field " + e.Field + ": " + e.Probl
 // Is makes it match [queue.ErrInvalid].
 func (e *FieldError) Is(target error) bool { return target == queue.ErrInvalid }
 
-// A kind is a Kind with its defaults and its handler with all middleware.
-type kind struct {
+// A registration is a Kind with its defaults and its handler with all middleware.
+type registration struct {
 	Kind
 	handler Handler
 	unknown bool // there is no handler
 }
 
 // last reports whether the job has no attempt left if this one fails.
-func (k *kind) last(job *queue.Job) bool {
+func (k *registration) last(job *queue.Job) bool {
 	if k.unknown {
 		return unknownTries(job)+1 >= unknownAttempts
 	}
@@ -117,7 +117,7 @@ func (k *kind) last(job *queue.Job) bool {
 	return job.Attempts-job.Forgiven+1 >= maxAttempts
 }
 
-func (k *kind) timeout(job *queue.Job) time.Duration {
+func (k *registration) timeout(job *queue.Job) time.Duration {
 	if job.Timeout > 0 {
 		return job.Timeout
 	}
@@ -132,8 +132,8 @@ var ErrUnknownKind = errors.New("this worker has no handler for the kind")
 // takes, a deployment may bring the handler.
 const unknownAttempts = 10
 
-func unknownKind() *kind {
-	return &kind{
+func unknownKind() *registration {
+	return &registration{
 		unknown: true,
 		Kind: Kind{
 			Timeout: time.Minute,

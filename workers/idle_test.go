@@ -28,7 +28,7 @@ func TestIdlePoolCostsTwoCommandsASecond(t *testing.T) {
 	f := newFixture(t, redistest.Open(t, redistest.Start(t).URL(0)))
 	p := f.pool(workers.Config{Lease: queue.DefaultLease})
 	handler, seen := recorder()
-	p.Handle("k", handler, workers.Kind{})
+	p.HandleRaw("k", handler, workers.Kind{})
 	f.add("k", queue.Options{})
 	f.run(p)
 	await(f, seen, "job")
@@ -53,7 +53,7 @@ func TestOneJobWakesFiftyIdleWorkersAtABoundedPrice(t *testing.T) {
 	for range idle {
 		other := newFixture(t, redistest.Open(t, server.URL(0)))
 		p := other.pool(workers.Config{Lease: time.Minute})
-		p.Handle("k", func(context.Context, *queue.Job) error { ran <- struct{}{}; return nil }, workers.Kind{})
+		p.HandleRaw("k", func(context.Context, *queue.Job) error { ran <- struct{}{}; return nil }, workers.Kind{})
 		other.run(p)
 	}
 	blocked := func(n int) {

@@ -47,7 +47,7 @@ func gateKey(db *rdb.DB, worker string) string { return db.Prefix() + ":{chaos}:
 func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 	ctx := context.Background() // notes are written whatever becomes of the job
 	handle := func(kind string, handler func(job *queue.Job) (turn string, then error)) {
-		pool.Handle(kind, func(_ context.Context, job *queue.Job) error {
+		pool.HandleRaw(kind, func(_ context.Context, job *queue.Job) error {
 			turn, then := handler(job)
 			if err := note(ctx, notes, job, turn); err != nil {
 				return fmt.Errorf("note the call: %w", err)
@@ -73,7 +73,7 @@ func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 		}
 		return "second", nil
 	})
-	pool.Handle("hold", func(_ context.Context, job *queue.Job) error {
+	pool.HandleRaw("hold", func(_ context.Context, job *queue.Job) error {
 		if err := note(ctx, notes, job, "only"); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 		}
 		return nil
 	}, workers.Kind{})
-	pool.Handle("poison", func(_ context.Context, job *queue.Job) error {
+	pool.HandleRaw("poison", func(_ context.Context, job *queue.Job) error {
 		if err := note(ctx, notes, job, "only"); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func TestOneSlotRunsJobsInOrder(t *testing.T) {
 		p := f.pool(workers.Config{Concurrency: 1})
 		handler, seen := recorder()
 		for _, id := range want {
-			p.Handle(f.get(id).Kind, handler, workers.Kind{})
+			p.HandleRaw(f.get(id).Kind, handler, workers.Kind{})
 		}
 		f.run(p)
 		var got []string
@@ -53,7 +53,7 @@ func TestStrictPoolPrefersTheFirstQueueThatHasJobs(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 1, Strict: true, Queues: []workers.Queue{{Name: "q"}, {Name: "z"}, {Name: "a"}}})
 		gate, running := make(chan struct{}), make(chan string)
-		p.Handle("k", func(_ context.Context, job *queue.Job) error { running <- job.Queue; <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { running <- job.Queue; <-gate; return nil }, workers.Kind{})
 		for range 3 {
 			f.add("k", queue.Options{Queue: "a"})
 		}
@@ -99,7 +99,7 @@ func TestWeightsAreTheSharesOfQueuesThatHaveJobs(t *testing.T) {
 			}
 			p := f.pool(workers.Config{Concurrency: c.concurrency, Queues: []workers.Queue{{Name: "a", Weight: 6}, {Name: "b", Weight: 3}, {Name: "c"}}})
 			handler, seen := recorder()
-			p.Handle("k", handler, workers.Kind{})
+			p.HandleRaw("k", handler, workers.Kind{})
 			f.run(p)
 			got := map[string]int{}
 			for range c.jobs {
@@ -118,11 +118,11 @@ func TestQueueThatWasEmptyIsServedBesideABusyOne(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 1, Queues: []workers.Queue{{Name: "q", Weight: 100}, {Name: "r1"}, {Name: "r2"}, {Name: "r3"}}})
 		others := make(chan string, 10)
-		p.Handle("again", func(ctx context.Context, job *queue.Job) error {
+		p.HandleRaw("again", func(ctx context.Context, job *queue.Job) error {
 			_, err := f.client.Enqueue(ctx, queue.Raw("again", nil), &queue.Options{Queue: "q"})
 			return err
 		}, workers.Kind{})
-		p.Handle("other", func(_ context.Context, job *queue.Job) error { others <- job.Queue; return nil }, workers.Kind{})
+		p.HandleRaw("other", func(_ context.Context, job *queue.Job) error { others <- job.Queue; return nil }, workers.Kind{})
 		for range 20 {
 			f.add("again", queue.Options{})
 		}

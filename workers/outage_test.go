@@ -21,7 +21,7 @@ func TestEndsOfJobsAreWrittenOnceRedisIsBack(t *testing.T) {
 	f := newFixture(t, redistest.Open(t, server.URL(0)))
 	p := f.pool(workers.Config{Concurrency: 4, Lease: 10 * time.Second})
 	begun, gate, done := make(chan struct{}, 100), make(chan struct{}), make(chan struct{}, 100)
-	p.Handle("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; done <- struct{}{}; return nil }, workers.Kind{})
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; done <- struct{}{}; return nil }, workers.Kind{})
 	var ids []string
 	for range 10 {
 		ids = append(ids, f.add("k", queue.Options{Retain: time.Hour}))
@@ -55,7 +55,7 @@ func TestStopWhileRedisIsAwayEnds(t *testing.T) {
 	f := newFixture(t, redistest.Open(t, server.URL(0)))
 	p := f.pool(workers.Config{Drain: 50 * time.Millisecond})
 	handler, begun, causes := waiter()
-	p.Handle("k", handler, workers.Kind{})
+	p.HandleRaw("k", handler, workers.Kind{})
 	f.add("k", queue.Options{})
 	stop := f.run(p)
 	await(f, begun, "start")
@@ -74,7 +74,7 @@ func TestLostLeaseEndsWhatRunsAndThePoolGoesOnWithAnother(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		begun, causes := make(chan *queue.Job), make(chan error, 1)
-		p.Handle("k", func(ctx context.Context, job *queue.Job) error {
+		p.HandleRaw("k", func(ctx context.Context, job *queue.Job) error {
 			begun <- job
 			if job.Quarantines > 0 {
 				return nil
@@ -113,7 +113,7 @@ func TestBlockedConnectionsStayFewWhileJobsEnd(t *testing.T) {
 	f := newFixture(t, redistest.Open(t, redistest.Start(t).URL(0)))
 	p := f.pool(workers.Config{Concurrency: 50})
 	begun, gate, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	p.Handle("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; done <- struct{}{}; return nil }, workers.Kind{})
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; done <- struct{}{}; return nil }, workers.Kind{})
 	for range 45 {
 		f.add("k", queue.Options{})
 	}

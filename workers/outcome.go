@@ -87,7 +87,7 @@ func (e *PanicError) Unwrap() error {
 
 // outcome returns the outcome of a job whose handler returned err. cause is the
 // cause of the end of its context, nil if it has not ended.
-func (k *kind) outcome(job *queue.Job, err, cause error, isFailure func(error) bool) queue.Completion {
+func (k *registration) outcome(job *queue.Job, err, cause error, isFailure func(error) bool) queue.Completion {
 	outcome := queue.Completion{Job: job}
 	var snoozed snooze
 	var discarded discard
@@ -118,7 +118,7 @@ func (k *kind) outcome(job *queue.Job, err, cause error, isFailure func(error) b
 }
 
 // wait returns how long the job waits for its next attempt.
-func (k *kind) wait(job *queue.Job, err error) time.Duration {
+func (k *registration) wait(job *queue.Job, err error) time.Duration {
 	var after *retryAfter
 	if errors.As(err, &after) {
 		return after.wait

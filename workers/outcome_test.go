@@ -130,14 +130,14 @@ func TestOutcomesAreWhatTheHandlerReturns(t *testing.T) {
 				Backoff:   func(*queue.Job, error) time.Duration { return time.Hour },
 				IsFailure: func(err error) bool { return !errors.Is(err, errBusy) },
 			})
-			p.Handle("k", c.handler, workers.Kind{})
+			p.HandleRaw("k", c.handler, workers.Kind{})
 			options := c.options
 			options.Retain = time.Hour
 			id := f.add("k", options)
 			stop := f.run(p)
 			report := await(f, reports, "report")
 			stop()
-			if job := f.get(id); !c.want(job) || report.As != c.report {
+			if job := f.get(id); !c.want(job) || report.Disposition != c.report {
 				f.Errorf("%s: reported %+v, and the job is %+v", name, report, job)
 			}
 		}
@@ -152,7 +152,7 @@ func TestExhaustedIsToldOnceTheLastAttemptHasFailed(t *testing.T) {
 		}
 		exhausted := make(chan end, 10)
 		p := f.pool(workers.Config{Hooks: workers.Hooks{Exhausted: func(_ context.Context, job *queue.Job, err error) { exhausted <- end{job, err} }}})
-		p.Handle("k", func(context.Context, *queue.Job) error { return errBroken },
+		p.HandleRaw("k", func(context.Context, *queue.Job) error { return errBroken },
 			workers.Kind{MaxAttempts: 3, Backoff: func(*queue.Job, error) time.Duration { return time.Millisecond }})
 		id := f.add("k", queue.Options{})
 		f.run(p)
@@ -182,7 +182,7 @@ func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
 	var waits []time.Duration
 	for range 9 {
 		report := await(f, reports, "report")
-		if report.As != queue.AttemptRetry || !errors.Is(report.Err, workers.ErrUnknownKind) {
+		if report.Disposition != queue.AttemptRetry || !errors.Is(report.Err, workers.ErrUnknownKind) {
 			f.Fatalf("reported %+v", report)
 		}
 		waits = append(waits, report.Wait)
@@ -190,7 +190,7 @@ func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if report := await(f, reports, "last report"); report.As != queue.AttemptDead {
+	if report := await(f, reports, "last report"); report.Disposition != queue.AttemptDead {
 		f.Errorf("the tenth time: %+v", report)
 	}
 	job, err := f.client.Wait(f.ctx, id)
@@ -237,7 +237,7 @@ func TestMiddlewareGoesAroundTheFirstOutermost(t *testing.T) {
 		}
 	}
 	p := f.pool(workers.Config{Middleware: []workers.Middleware{around("a"), around("b")}})
-	p.Handle("k", func(context.Context, *queue.Job) error { steps <- "handler"; return errBroken }, workers.Kind{})
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { steps <- "handler"; return errBroken }, workers.Kind{})
 	id := f.add("k", queue.Options{Retain: time.Hour})
 	f.run(p)
 	job, err := f.client.Wait(f.ctx, id)
@@ -262,7 +262,7 @@ func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	}
 	p := workers.NewPool(c, nil)
 	type key struct{}
-	p.Handle("k", func(ctx context.Context, _ *queue.Job) error {
+	p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
 		workers.SetResult(ctx, []byte("half"))
 		<-ctx.Done()
 		if ctx.Value(key{}) != "value" {
@@ -277,7 +277,7 @@ func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	if !errors.Is(err, workers.ErrShutdown) || ending.Disposition != queue.AttemptReturned || ending.Job != job || ending.Result != nil {
 		t.Errorf("got %+v, %v; a job that has not succeeded has no result", ending, err)
 	}
-	p.Handle("whole", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte("all")) }, workers.Kind{})
+	p.HandleRaw("whole", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte("all")) }, workers.Kind{})
 	whole := &queue.Job{Kind: "whole", Queue: "q"}
 	ending, err = p.Attempt(t.Context(), whole)
 	if err != nil || ending.Disposition != queue.AttemptSucceeded || ending.Job != whole || string(ending.Result) != "all" {

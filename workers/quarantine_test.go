@@ -24,7 +24,7 @@ func TestJobsOfADeadWorkerAreRecovered(t *testing.T) {
 		_, _, die := f.abandoned("dying-worker", 5)
 		p := f.pool(workers.Config{})
 		handler, seen := recorder()
-		p.Handle("k", handler, workers.Kind{})
+		p.HandleRaw("k", handler, workers.Kind{})
 		f.run(p)
 		die()
 		for range 5 {
@@ -49,7 +49,7 @@ func TestQuarantinedJobsRunSolo(t *testing.T) {
 		p := f.pool(workers.Config{Concurrency: 4})
 		var all, solos atomic.Int64
 		done := make(chan struct{}, 100)
-		p.Handle("quarantined", func(ctx context.Context, job *queue.Job) error {
+		p.HandleRaw("quarantined", func(ctx context.Context, job *queue.Job) error {
 			solos.Add(1)
 			defer solos.Add(-1)
 			for range 100 {
@@ -65,7 +65,7 @@ func TestQuarantinedJobsRunSolo(t *testing.T) {
 			done <- struct{}{}
 			return nil
 		}, workers.Kind{})
-		p.Handle("other", func(context.Context, *queue.Job) error {
+		p.HandleRaw("other", func(context.Context, *queue.Job) error {
 			all.Add(1)
 			defer all.Add(-1)
 			if solos.Load() > 0 {
@@ -100,9 +100,9 @@ func TestQuarantinedJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 			p := f.pool(workers.Config{Concurrency: concurrency})
 			p.SetQuarantineTimes(50*time.Millisecond, time.Minute)
 			begun, gate := make(chan struct{}), make(chan struct{})
-			p.Handle("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
+			p.HandleRaw("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 			seen := make(chan string)
-			p.Handle("quarantined", func(ctx context.Context, job *queue.Job) error {
+			p.HandleRaw("quarantined", func(ctx context.Context, job *queue.Job) error {
 				all, err := f.queue.Workers(ctx)
 				f.must(err)
 				seen <- all[0].Solo
@@ -138,9 +138,9 @@ func TestOthersRunBesideASoloJobAfterItsWindow(t *testing.T) {
 		p := f.pool(workers.Config{Concurrency: 2})
 		p.SetQuarantineTimes(time.Minute, 100*time.Millisecond)
 		gate := make(chan struct{})
-		p.Handle("quarantined", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
 		handler, seen := recorder()
-		p.Handle("other", handler, workers.Kind{})
+		p.HandleRaw("other", handler, workers.Kind{})
 		_, err := f.queue.Recover(f.ctx, 0, false)
 		f.must(err)
 		f.run(p)
@@ -173,7 +173,7 @@ func TestJobThatCrashesItsWorkerSoloTooOftenIsDead(t *testing.T) {
 			}
 		}
 		p := f.pool(workers.Config{Crashes: 2})
-		p.Handle("poison", func(context.Context, *queue.Job) error { f.Error("it was run again"); return nil }, workers.Kind{})
+		p.HandleRaw("poison", func(context.Context, *queue.Job) error { f.Error("it was run again"); return nil }, workers.Kind{})
 		f.run(p)
 		job, err := f.client.Wait(f.ctx, id)
 		f.must(err)
@@ -191,9 +191,9 @@ func TestAbandonedSoloJobDoesNotKeepOthersWaiting(t *testing.T) {
 	die()
 	p := f.pool(workers.Config{Concurrency: 2, Grace: 20 * time.Millisecond})
 	gate := make(chan struct{})
-	p.Handle("stuck", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Timeout: 20 * time.Millisecond})
+	p.HandleRaw("stuck", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Timeout: 20 * time.Millisecond})
 	handler, seen := recorder()
-	p.Handle("k", handler, workers.Kind{})
+	p.HandleRaw("k", handler, workers.Kind{})
 	_, err := f.queue.Recover(f.ctx, 0, false)
 	f.must(err)
 	f.add("k", queue.Options{})
@@ -215,14 +215,14 @@ func TestQuarantinedJobWaitsForRunningJobs(t *testing.T) {
 	_, _, die := f.abandoned("dying-worker", 1)
 	p := f.pool(workers.Config{Concurrency: 2, Lease: time.Minute})
 	begun, gate, ended := make(chan struct{}), make(chan struct{}), atomic.Bool{}
-	p.Handle("long", func(context.Context, *queue.Job) error {
+	p.HandleRaw("long", func(context.Context, *queue.Job) error {
 		begun <- struct{}{}
 		<-gate
 		ended.Store(true)
 		return nil
 	}, workers.Kind{})
 	ran := make(chan bool, 10)
-	p.Handle("quarantined", func(context.Context, *queue.Job) error { ran <- ended.Load(); return nil }, workers.Kind{})
+	p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { ran <- ended.Load(); return nil }, workers.Kind{})
 	f.add("long", queue.Options{})
 	f.run(p)
 	end := sync.OnceFunc(func() { close(gate) })
@@ -261,9 +261,9 @@ func TestJobsFetchedWithAQuarantinedJobAreHandedBackBeforeItRuns(t *testing.T) {
 	f.addArgs("other", "beside-it", queue.Options{})
 	p := f.pool(workers.Config{Concurrency: 4, Lease: time.Minute})
 	quarantined, solos := recorder()
-	p.Handle("quarantined", quarantined, workers.Kind{})
+	p.HandleRaw("quarantined", quarantined, workers.Kind{})
 	other, others := recorder()
-	p.Handle("other", other, workers.Kind{})
+	p.HandleRaw("other", other, workers.Kind{})
 	first, second := proxy.HoldReply("eval", "beside-it"), proxy.HoldReply("eval", "beside-it")
 	f.run(p)
 	await(f, first.Held(), "first delivery")
@@ -294,14 +294,14 @@ func TestJobsBehindAQuarantinedJobGoToAnIdleWorker(t *testing.T) {
 	}
 	p := f.pool(workers.Config{Concurrency: 4})
 	gate, begun := make(chan bool), make(chan bool, 1)
-	p.Handle("quarantined", func(context.Context, *queue.Job) error { begun <- true; <-gate; return nil }, workers.Kind{})
-	p.Handle("other", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+	p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { begun <- true; <-gate; return nil }, workers.Kind{})
+	p.HandleRaw("other", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
 	stop := f.run(p)
 	await(f, begun, "quarantined")
 	start := time.Now()
 	idle := f.pool(workers.Config{Concurrency: 4})
 	done := make(chan bool, 10)
-	idle.Handle("other", func(context.Context, *queue.Job) error { done <- true; return nil }, workers.Kind{})
+	idle.HandleRaw("other", func(context.Context, *queue.Job) error { done <- true; return nil }, workers.Kind{})
 	f.run(idle)
 	for i := range 3 {
 		select {
@@ -328,7 +328,7 @@ func TestJobThatEndedAnAttemptIsNotQuarantinedAgain(t *testing.T) {
 	p := f.pool(workers.Config{Concurrency: 4})
 	seen := make(chan int, 10)
 	n := 0
-	p.Handle("k", func(_ context.Context, j *queue.Job) error {
+	p.HandleRaw("k", func(_ context.Context, j *queue.Job) error {
 		seen <- j.Quarantines
 		if n++; n < 3 {
 			return workers.Snooze(time.Millisecond)

@@ -21,7 +21,7 @@ func TestQueuesOfAPatternAreServedWhenTheyAppear(t *testing.T) {
 		f.add("k", queue.Options{Queue: "other"})
 		p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "tenant-*"}}})
 		handler, seen := recorder()
-		p.Handle("k", handler, workers.Kind{})
+		p.HandleRaw("k", handler, workers.Kind{})
 		f.run(p)
 		for _, name := range []string{"tenant-1", "tenant-2", "tenant-3"} {
 			if name != "tenant-1" {
@@ -63,7 +63,7 @@ func TestQueueThatAppearsWhileQueuesCannotBeListedIsServedSoon(t *testing.T) {
 	f.add("k", queue.Options{Queue: "tenant-1"})
 	p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "tenant-*"}}})
 	handler, seen := recorder()
-	p.Handle("k", handler, workers.Kind{})
+	p.HandleRaw("k", handler, workers.Kind{})
 	listing := &failingCommand{name: "smembers"}
 	f.poolDB.AddHook(listing)
 	f.run(p)
@@ -81,7 +81,7 @@ func TestQueuesChangeWhileThePoolRuns(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 1})
 		running, gate := make(chan *queue.Job), make(chan struct{})
-		p.Handle("k", func(_ context.Context, job *queue.Job) error { running <- job; <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { running <- job; <-gate; return nil }, workers.Kind{})
 		first, left := f.add("k", queue.Options{}), f.add("k", queue.Options{})
 		f.run(p)
 		await(f, running, "job")
@@ -120,7 +120,7 @@ func TestConcurrencyIsBoundedForThePoolAndEachQueue(t *testing.T) {
 		var all, limited atomic.Int64
 		done := make(chan struct{}, 1000)
 		full := make(chan struct{}, 1000)
-		p.Handle("k", func(_ context.Context, job *queue.Job) error {
+		p.HandleRaw("k", func(_ context.Context, job *queue.Job) error {
 			if n := all.Add(1); n > 5 {
 				f.Errorf("%d handlers run at once", n)
 			} else if n == 5 {
@@ -151,7 +151,7 @@ func TestAllSlotsOfThePoolAndTheQueueAreUsed(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 5, Queues: []workers.Queue{{Name: "q", Concurrency: 2}, {Name: "r"}}})
 		running, gate := make(chan string, 20), make(chan struct{})
-		p.Handle("k", func(_ context.Context, job *queue.Job) error { running <- job.Queue; <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { running <- job.Queue; <-gate; return nil }, workers.Kind{})
 		for range 10 {
 			f.add("k", queue.Options{})
 			f.add("k", queue.Options{Queue: "r"})
@@ -189,8 +189,8 @@ func TestPoolThatTurnsSlowLeavesJobsToAnother(t *testing.T) {
 	quick, slow := make(chan struct{}, 1000), make(chan struct{}, 10)
 	start := func() {
 		p := f.pool(workers.Config{Concurrency: 4})
-		p.Handle("quick", func(context.Context, *queue.Job) error { quick <- struct{}{}; return nil }, workers.Kind{})
-		p.Handle("slow", func(context.Context, *queue.Job) error { slow <- struct{}{}; <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("quick", func(context.Context, *queue.Job) error { quick <- struct{}{}; return nil }, workers.Kind{})
+		p.HandleRaw("slow", func(context.Context, *queue.Job) error { slow <- struct{}{}; <-gate; return nil }, workers.Kind{})
 		f.run(p)
 	}
 	start()
@@ -208,7 +208,7 @@ func TestPoolFiresTheSchedulesOfItsQueues(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		ran := make(chan *queue.Job, 100)
-		p.Handle("k", func(_ context.Context, job *queue.Job) error { ran <- job; return nil }, workers.Kind{})
+		p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { ran <- job; return nil }, workers.Kind{})
 		f.run(p)
 		f.add("k", queue.Options{})
 		await(f, ran, "first job") // the pool is up and finds out of a schedule that comes later

@@ -18,9 +18,9 @@ func TestPauseHandsBackWhatWasFetchedAheadAndResumeWakesAtOnce(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 2})
 		begun, gate := make(chan struct{}), make(chan struct{})
-		p.Handle("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 		handler, seen := recorder()
-		p.Handle("k", handler, workers.Kind{})
+		p.HandleRaw("k", handler, workers.Kind{})
 		for range 50 {
 			f.add("k", queue.Options{})
 		}
@@ -56,7 +56,7 @@ func TestQuietAndStopComeFromAnotherProcess(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Drain: patience})
 		begun, gate := make(chan struct{}), make(chan struct{})
-		p.Handle("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("k", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 		f.add("k", queue.Options{})
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(f.ctx) }()
@@ -96,7 +96,7 @@ func TestStopBeforeRunAndTwiceAndASecondRun(t *testing.T) {
 	f := newFixture(t, redistest.Open(t, "embedded:"))
 	id := f.add("k", queue.Options{})
 	p := f.pool(workers.Config{})
-	p.Handle("k", func(context.Context, *queue.Job) error { t.Error("it was run"); return nil }, workers.Kind{})
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { t.Error("it was run"); return nil }, workers.Kind{})
 	for range 2 {
 		f.must(p.Stop(f.ctx))
 	}
@@ -110,7 +110,7 @@ func TestStopBeforeRunAndTwiceAndASecondRun(t *testing.T) {
 	}
 
 	again := f.pool(workers.Config{})
-	again.Handle("k", func(ctx context.Context, _ *queue.Job) error {
+	again.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		if err := again.Stop(ended); !errors.Is(err, context.Canceled) {
@@ -125,7 +125,7 @@ func TestDrainLetsRunningJobsEnd(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Drain: patience})
 		begun, gate := make(chan struct{}), make(chan struct{})
-		p.Handle("k", func(ctx context.Context, _ *queue.Job) error { begun <- struct{}{}; <-gate; return ctx.Err() }, workers.Kind{})
+		p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error { begun <- struct{}{}; <-gate; return ctx.Err() }, workers.Kind{})
 		id := f.add("k", queue.Options{Retain: time.Hour})
 		ctx, cancel := context.WithCancel(f.ctx)
 		ended := make(chan error, 1)
@@ -153,8 +153,8 @@ func TestAfterTheDrainJobsGoToTheFrontWithNoAttemptUsed(t *testing.T) {
 		p := f.pool(workers.Config{Concurrency: 2, Drain: 50 * time.Millisecond, Grace: 50 * time.Millisecond})
 		handler, begun, causes := waiter()
 		gate, stuck := make(chan struct{}), make(chan struct{})
-		p.Handle("k", handler, workers.Kind{})
-		p.Handle("stuck", func(context.Context, *queue.Job) error { stuck <- struct{}{}; <-gate; return nil }, workers.Kind{})
+		p.HandleRaw("k", handler, workers.Kind{})
+		p.HandleRaw("stuck", func(context.Context, *queue.Job) error { stuck <- struct{}{}; <-gate; return nil }, workers.Kind{})
 		first, second, third := f.add("k", queue.Options{}), f.add("stuck", queue.Options{}), f.add("k", queue.Options{})
 		ctx, cancel := context.WithCancel(f.ctx)
 		ended := make(chan error, 1)
@@ -170,8 +170,8 @@ func TestAfterTheDrainJobsGoToTheFrontWithNoAttemptUsed(t *testing.T) {
 
 		next := f.pool(workers.Config{Concurrency: 1})
 		record, seen := recorder()
-		next.Handle("k", record, workers.Kind{})
-		next.Handle("stuck", record, workers.Kind{})
+		next.HandleRaw("k", record, workers.Kind{})
+		next.HandleRaw("stuck", record, workers.Kind{})
 		f.run(next)
 		for _, want := range []string{first, second, third} {
 			if job := await(f, seen, "job"); job.ID != want || job.Attempts != 0 || job.Quarantines != 0 {
@@ -193,7 +193,7 @@ func TestNoGoroutineOutlivesRun(t *testing.T) {
 		f := newFixture(t, db)
 		p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "t-*"}}})
 		handler, seen := recorder()
-		p.Handle("k", handler, workers.Kind{})
+		p.HandleRaw("k", handler, workers.Kind{})
 		stop := f.run(p)
 		for range 20 {
 			f.add("k", queue.Options{})

@@ -14,12 +14,12 @@ import (
 func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
-		p.Handle("report", func(ctx context.Context, _ *queue.Job) error {
+		p.HandleRaw("report", func(ctx context.Context, _ *queue.Job) error {
 			return workers.SetResult(ctx, []byte(`{"lines":9007199254740993,"top":{"country":"DE"},"days":["a","b"]}`))
 		}, workers.Kind{})
 		ran := make(chan *queue.Job, 10)
 		for _, kind := range []string{"letter", "note", "last"} {
-			p.Handle(kind, func(ctx context.Context, job *queue.Job) error {
+			p.HandleRaw(kind, func(ctx context.Context, job *queue.Job) error {
 				ran <- job
 				return workers.SetResult(ctx, []byte("done"))
 			}, workers.Kind{})
@@ -58,7 +58,7 @@ func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
 func TestJobWhoseFollowersCanNotBeMadeIsDead(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
-		p.Handle("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+		p.HandleRaw("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
 		id := f.add("k", queue.Options{Then: []queue.NewJob{{Args: queue.Raw("letter", []byte(`{"text":"{{.result.lines}}"}`))}}})
 		f.run(p)
 		ended, err := f.client.Wait(f.ctx, id)

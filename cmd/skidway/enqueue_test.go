@@ -27,9 +27,9 @@ func (d *fixture) pool(name string, concurrency int) {
 		Name: name, Queues: []workers.Queue{{Name: "mail"}}, Concurrency: concurrency, Drain: time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	pool.Handle("fine", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte(`{"sent":1}`)) }, workers.Kind{})
-	pool.Handle("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no such user")) }, workers.Kind{})
-	pool.Handle("slow", func(ctx context.Context, job *queue.Job) error {
+	pool.HandleRaw("fine", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte(`{"sent":1}`)) }, workers.Kind{})
+	pool.HandleRaw("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no such user")) }, workers.Kind{})
+	pool.HandleRaw("slow", func(ctx context.Context, job *queue.Job) error {
 		d.started <- job.ID
 		<-ctx.Done()
 		return context.Cause(ctx)

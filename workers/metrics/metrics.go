@@ -74,7 +74,7 @@ func (m *Metrics) Hooks() workers.Hooks {
 		},
 		Ended: func(job *queue.Job, report workers.Report) {
 			labels := m.labels(job.Queue, job.Kind)
-			for _, counter := range m.ended[report.As] {
+			for _, counter := range m.ended[report.Disposition] {
 				counter.With(labels).Inc()
 			}
 			m.took.With(labels).Observe(report.Duration.Seconds())

@@ -36,8 +36,8 @@ func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
 	}
 	pool := workers.NewPool(client, &workers.Config{Hooks: m.Hooks(), Queues: []workers.Queue{{Name: "q"}}})
 	ended := make(chan string, 10)
-	pool.Handle("good", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
-	pool.Handle("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no")) }, workers.Kind{})
+	pool.HandleRaw("good", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+	pool.HandleRaw("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no")) }, workers.Kind{})
 	for _, kind := range []string{"good", "good", "bad"} {
 		id, err := client.Enqueue(t.Context(), queue.Raw(kind, nil), &queue.Options{Queue: "q"})
 		if err != nil {

@@ -156,7 +156,7 @@ func Run(t testing.TB, handler workers.Handler, job Job) Outcome {
 	if _, err := w.Client.Enqueue(context.Background(), job.Args, &job.Options); err != nil {
 		t.Fatal(err)
 	}
-	w.Pool.Handle(job.Args.Kind(), handler, workers.Kind{})
+	w.Pool.HandleRaw(job.Args.Kind(), handler, workers.Kind{})
 	lease, made := w.next()
 	made.Attempts = max(0, job.Attempt-1)
 	return w.run(lease, &attempt{job: made, interrupted: job.Interrupted})

@@ -135,7 +135,7 @@ func ExampleWorker_Jobs() {
 	t := &testing.T{} // your test's own
 
 	w := workerstest.New(t, nil)
-	w.Pool.Handle("import", func(context.Context, *queue.Job) error {
+	w.Pool.HandleRaw("import", func(context.Context, *queue.Job) error {
 		return workers.Dead(errors.New("no such file"))
 	}, workers.Kind{})
 	if _, err := w.Client.Enqueue(context.Background(), queue.Raw("import", nil), nil); err != nil {

@@ -62,7 +62,7 @@ func TestHandlerThatIgnoresItsContextFailsTheTest(t *testing.T) {
 	defer close(release)
 	failed := try(t, func(t testing.TB) {
 		w := workerstest.New(t, &workerstest.Config{Pool: workers.Config{Grace: time.Millisecond}})
-		w.Pool.Handle("email.send", func(ctx context.Context, _ *queue.Job) error {
+		w.Pool.HandleRaw("email.send", func(ctx context.Context, _ *queue.Job) error {
 			workerstest.Interrupt(ctx, workers.ErrShutdown)
 			<-release
 			return nil
@@ -121,7 +121,7 @@ func TestJobsThatNeverEndEndTheTest(t *testing.T) {
 	t.Parallel()
 	failed := try(t, func(t testing.TB) {
 		w := workerstest.New(t, nil)
-		w.Pool.Handle("email.send", returns(workers.Snooze(0)), workers.Kind{})
+		w.Pool.HandleRaw("email.send", returns(workers.Snooze(0)), workers.Kind{})
 		enqueue(t, w, sendEmail{}, queue.Options{})
 		w.Drain()
 	})

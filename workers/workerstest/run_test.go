@@ -114,7 +114,7 @@ func TestHandlerSeesTheMadeUpJob(t *testing.T) {
 func TestResultProgressAndLogAreInTheOutcome(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
-	w.Pool.Handle("email.send", func(ctx context.Context, job *queue.Job) error {
+	w.Pool.HandleRaw("email.send", func(ctx context.Context, job *queue.Job) error {
 		if err := workers.SetProgress(ctx, []byte("half")); err != nil {
 			return err
 		}

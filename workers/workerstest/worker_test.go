@@ -17,7 +17,7 @@ import (
 // succeed handles all kinds given, and does nothing.
 func succeed(w *workerstest.Worker, kinds ...string) {
 	for _, kind := range kinds {
-		w.Pool.Handle(kind, returns(nil), workers.Kind{})
+		w.Pool.HandleRaw(kind, returns(nil), workers.Kind{})
 	}
 }
 
@@ -38,7 +38,7 @@ func TestDrainRunsWhatHandlersAdd(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
-	w.Pool.Handle("order.place", func(ctx context.Context, _ *queue.Job) error {
+	w.Pool.HandleRaw("order.place", func(ctx context.Context, _ *queue.Job) error {
 		_, err := w.Client.Enqueue(ctx, sendEmail{"ann@example.com"}, &queue.Options{Queue: "mail"})
 		return err
 	}, workers.Kind{})
@@ -86,7 +86,7 @@ func TestFailingJobIsRetriedUntilItIsDead(t *testing.T) {
 			exhausted = append(exhausted, fmt.Sprint(job.Kind, " ", err))
 		}},
 	}})
-	w.Pool.Handle("email.send", returns(errAway), workers.Kind{})
+	w.Pool.HandleRaw("email.send", returns(errAway), workers.Kind{})
 	enqueue(t, w, sendEmail{}, queue.Options{})
 	var all []workerstest.Outcome
 	for ran := w.Drain(); len(ran) > 0; ran = w.Drain() {
@@ -121,7 +121,7 @@ func TestSettingsOfThePoolHold(t *testing.T) {
 			Ended:   func(_ *queue.Job, report workers.Report) { order = append(order, fmt.Sprint("ended ", report.Err)) },
 		},
 	}})
-	w.Pool.Handle("email.send", returns(errAway), workers.Kind{})
+	w.Pool.HandleRaw("email.send", returns(errAway), workers.Kind{})
 	enqueue(t, w, sendEmail{}, queue.Options{})
 	if o := only(t, w.Drain()); o.Disposition != queue.AttemptSnoozed {
 		t.Errorf("got %s, want no attempt used", o)
@@ -144,7 +144,7 @@ func TestHandedBackJobIsTheNext(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	calls := 0
-	w.Pool.Handle("email.send", func(ctx context.Context, job *queue.Job) error {
+	w.Pool.HandleRaw("email.send", func(ctx context.Context, job *queue.Job) error {
 		if calls++; calls == 1 {
 			workerstest.Interrupt(ctx, workers.ErrShutdown)
 		}
@@ -163,7 +163,7 @@ func TestDeadlineGoesByTheClock(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	var seen, ends time.Time
-	w.Pool.Handle("email.send", func(ctx context.Context, job *queue.Job) error {
+	w.Pool.HandleRaw("email.send", func(ctx context.Context, job *queue.Job) error {
 		seen = job.Deadline
 		ends, _ = ctx.Deadline()
 		return workers.Snooze(time.Minute)
@@ -205,7 +205,7 @@ func TestUniqueKeyIsFreeWhenItsTimeIsOver(t *testing.T) {
 func TestWaitGivesTheResult(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
-	w.Pool.Handle("email.send", func(ctx context.Context, _ *queue.Job) error {
+	w.Pool.HandleRaw("email.send", func(ctx context.Context, _ *queue.Job) error {
 		workers.SetResult(ctx, []byte("message 7"))
 		return nil
 	}, workers.Kind{})

@@ -84,7 +84,7 @@ func (b *queueBench) startPool(ctx context.Context, handle func(*queue.Job)) (*b
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	pool.Handle(benchKind, func(_ context.Context, job *queue.Job) error {
+	pool.HandleRaw(benchKind, func(_ context.Context, job *queue.Job) error {
 		handle(job)
 		return nil
 	}, workers.Kind{})
