@@ -182,14 +182,14 @@ const closeWait = 2 * time.Second
 
 // Logger returns a logger whose latest records of level Info and above are kept with the
 // job, see [queue.LogHandler]. It also passes all records to [Config.Logger], with the
-// id and the kind of the job. ctx must be a handler's; for another one Logger returns
-// [slog.Default].
+// queue, the id and the kind of the job. ctx must be a handler's; for another one Logger
+// returns [slog.Default].
 func Logger(ctx context.Context) *slog.Logger {
 	a, err := attemptOf(ctx)
 	if err != nil {
 		return slog.Default()
 	}
-	next := a.executor.config.Logger.With("job", a.job.ID, "kind", a.job.Kind)
+	next := a.executor.log(a.job)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.logEnded {

@@ -266,7 +266,7 @@ func TestProgressAndLogsStayWithTheJob(t *testing.T) {
 		if len(lines) != 2 || !strings.Contains(lines[0], "msg=began step=1") || !strings.Contains(lines[1], `msg="gave up"`) {
 			f.Errorf("the log is %q", lines)
 		}
-		if !strings.Contains(f.kept.String(), "job="+id) {
+		if !strings.Contains(f.kept.String(), "queue=q job="+id+" kind=k ") {
 			f.Error("the pool's log has none of it")
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -35,6 +36,11 @@ func (x *executor) kind(name string) *registration {
 	return x.unknown
 }
 
+// log returns the pool's logger with the queue, the id and the kind of a job.
+func (x *executor) log(job *queue.Job) *slog.Logger {
+	return x.config.Logger.With("queue", job.Queue, "job", job.ID, "kind", job.Kind)
+}
+
 // startRunners starts n runners, for which the caller has taken slots.
 func (x *executor) startRunners(n int) {
 	for range n {
@@ -55,11 +61,11 @@ func (x *executor) runSlot() {
 // a new goroutine. takeQuarantined has taken its slot. If the job cannot be marked, it is
 // handed back.
 func (x *executor) runQuarantined(a *attempt) {
-	log := x.config.Logger
+	log := x.log(a.job)
 	if a.mark {
 		if err := a.session.lease.MarkSolo(x.runCtx, a.job); err != nil {
 			if !errors.Is(err, queue.ErrLeaseLost) {
-				log.Warn("a quarantined job cannot be marked", "job", a.job.ID, "error", err)
+				log.Warn("a quarantined job cannot be marked", "error", err)
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
@@ -67,7 +73,7 @@ func (x *executor) runQuarantined(a *attempt) {
 			return
 		}
 	}
-	log.Info("running a job solo: its worker died while it had the job", "job", a.job.ID, "kind", a.job.Kind, "crashes", a.job.SoloCrashes, "marked", a.mark)
+	log.Info("running a job solo: its worker died while it had the job", "crashes", a.job.SoloCrashes, "marked", a.mark)
 	a.current.Store(true)
 	timer := time.AfterFunc(window(x.firstWindow, a.job.Quarantines), func() { x.endQuarantine(a, false) })
 	go func() {
@@ -91,7 +97,7 @@ func (x *executor) endQuarantine(a *attempt, freeSlot bool) (freed bool) {
 		// Remove the mark before other jobs start: while it is set, a crash counts only
 		// against the marked job, and no other job is quarantined.
 		if err := a.session.lease.MarkSolo(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
-			x.config.Logger.Warn("the mark of a solo job cannot be removed", "job", a.job.ID, "error", err)
+			x.log(a.job).Warn("the mark of a solo job cannot be removed", "error", err)
 		}
 	}
 	x.startRunners(x.sched.quarantineEnded(freeSlot))
@@ -132,7 +138,7 @@ func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasS
 		return true
 	}
 	x.startRunners(x.sched.handlerReturned())
-	x.config.Logger.Warn("an abandoned handler has returned", "job", a.job.ID, "kind", a.job.Kind)
+	x.log(a.job).Warn("an abandoned handler has returned")
 	return false
 }
 
@@ -156,7 +162,7 @@ func (x *executor) abandon(a *attempt) {
 	}
 	_, cause := a.release()
 	err := fmt.Errorf("%w, and the handler did not return within %s", cause, x.config.Grace)
-	x.config.Logger.Error("handler abandoned: it ignores its context", "job", a.job.ID, "kind", a.job.Kind, "error", err)
+	x.log(a.job).Error("handler abandoned: it ignores its context", "error", err)
 	x.sched.abandoned.Add(1)
 	x.sched.aboutChanged.send()
 	x.complete(a, a.kind, err, 0)
@@ -170,7 +176,7 @@ func (x *executor) complete(a *attempt, kind *registration, err error, took time
 	a.session.completer.add(outcome)
 	x.ended(a.job, Report{Disposition: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
 	if outcome.Disposition == queue.AttemptRetry || outcome.Disposition == queue.AttemptDead {
-		x.config.Logger.Warn("job failed", "job", a.job.ID, "kind", a.job.Kind, "attempt", a.job.Attempts+1, "error", err, "took", took)
+		x.log(a.job).Warn("job failed", "attempt", a.job.Attempts+1, "error", err, "took", took)
 	}
 	x.sched.finished(a, took)
 }
