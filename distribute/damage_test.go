@@ -97,7 +97,11 @@ func TestLineLongerThanAllowedIsUnparsableAndTheOthersAreCounted(t *testing.T) {
 		if _, err := worker.Work(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		events.await(t, "line 101 is longer than 1 MiB: counted as unparsable")
+		problem := events.await(t, distribute.EventCounted).Problem
+		if problem == nil || problem.Kind != distribute.LinesTooLong || problem.Missing() ||
+			problem.Detail != "line 101 is longer than 1 MiB: counted as unparsable" {
+			t.Errorf("problem %+v", problem)
+		}
 		want := reference(t, good, good)
 		want.lines++
 		want.bad++
@@ -155,6 +159,8 @@ func TestMalformedAnnouncementIsReportedAndSkipped(t *testing.T) {
 	if _, err := worker.Work(ctx); err != nil {
 		t.Fatal(err)
 	}
-	events.await(t, "skipped message 2")
+	if e := events.await(t, distribute.EventSkipped); e.Message != 2 || e.Err == nil {
+		t.Errorf("skipped message %d: %v", e.Message, e.Err)
+	}
 	same(t, counted(t, channel, "s"), reference(t, lines, more))
 }

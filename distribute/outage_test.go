@@ -100,7 +100,7 @@ func TestRedisThatGoesAwayAndComesBackCostsNothing(t *testing.T) {
 		failed <- err
 	}()
 	for range 3 {
-		events.await(t, "counted")
+		events.await(t, distribute.EventCounted)
 		server.Kill()
 		if err := server.Restart(); err != nil {
 			t.Fatal(err)

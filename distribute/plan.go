@@ -40,7 +40,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.Head) > known.head.Length
 	if known.inRedis() {
 		if known.state == uploaded && known.codec == src.Codec && known.size == src.Size {
-			p.known = &ShippedFile{Outcome: AlreadyShipped, Note: "waits in Redis to be counted"}
+			p.known = &ShippedFile{Outcome: AlreadyShipped}
 			return p, nil
 		}
 		return p, errInRedis
@@ -71,7 +71,8 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 		return p, err
 	}
 	same := known.state == done && known.codec == src.Codec && known.size == src.Size
-	resume, end, note := int64(-1), int64(-1), ""
+	resume, end := int64(-1), int64(-1)
+	var problem *Problem
 	for _, name := range subscribers {
 		at := known.counted[name]
 		same = same && at.shipment == known.shipment && at.end > 0
@@ -81,8 +82,8 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 		if end < 0 || at.end < end {
 			end = at.end
 		}
-		if at.note != "" {
-			note = at.note
+		if found := at.problem(known.name); found != nil {
+			problem = found
 		}
 	}
 	length := end
@@ -93,10 +94,9 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	}
 	switch {
 	case length < end:
-		note = fmt.Sprintf("this copy is shorter: %d of %d bytes", length, end)
-		fallthrough
+		p.known = &ShippedFile{Outcome: AlreadyCounted, Length: length, Counted: end, Problem: problem}
 	case length == end && end > 0:
-		p.known = &ShippedFile{Outcome: AlreadyCounted, Note: note}
+		p.known = &ShippedFile{Outcome: AlreadyCounted, Problem: problem}
 	case src.Codec == stream.Plain:
 		p.base = resume
 	}

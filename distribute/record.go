@@ -46,9 +46,28 @@ type progress struct {
 	end      int64  // offset up to which it has read: a last line without newline lies between resume and end
 	tail     string // the counts of that line, subtracted when the whole line is counted
 	state    string // state of the Counter, for the next part of the file
-	note     string // what is wrong with the file, for people
+	note     string // what is wrong with the file, as a Problem's Detail
 	lines    int64  // of the file, counted in total
 	missing  bool   // some or all of its lines could not be counted
+}
+
+// problem returns what is wrong with the file, whose name it adds; nil if nothing
+// is.
+func (p progress) problem(file string) *Problem {
+	if p.note == "" {
+		return nil
+	}
+	return &Problem{file, p.problemKind(), p.note}
+}
+
+func (p progress) problemKind() ProblemKind {
+	switch {
+	case p.missing && p.end == 0:
+		return NotCounted
+	case p.missing:
+		return CountedInPart
+	}
+	return LinesTooLong
 }
 
 // Fields of a record; those of a subscriber are followed by ":" and its name.

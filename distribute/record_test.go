@@ -3,6 +3,7 @@ package distribute
 import (
 	"context"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +34,37 @@ func TestRecordIsReadBack(t *testing.T) {
 	want := progress{shipment: 2, resume: 21, end: 28, tail: "1 0 0 1 7\n", state: "minimal", note: "partial"}
 	if len(r.counted) != 2 || r.counted["s"] != want || r.counted["other"] != (progress{shipment: 3}) {
 		t.Errorf("%+v", r.counted)
+	}
+}
+
+func TestKindOfAProblemFollowsFromWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		progress progress
+		want     *Problem
+	}{
+		"none":     {progress{end: 28}, nil},
+		"failed":   {progress{note: "x", missing: true}, &Problem{"a.log", NotCounted, "x"}},
+		"in part":  {progress{note: "x", missing: true, end: 28}, &Problem{"a.log", CountedInPart, "x"}},
+		"too long": {progress{note: "x", end: 28}, &Problem{"a.log", LinesTooLong, "x"}},
+	} {
+		if got := c.progress.problem("a.log"); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: problem %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+func TestNoteOfLongLinesNamesTheFirst(t *testing.T) {
+	t.Parallel()
+	for want, long := range map[string]stream.LongLines{
+		"": {},
+		"line 3 is longer than 1 MiB: counted as unparsable":                                            {Count: 1, Line: 3, Offset: 17},
+		"line 3 is longer than 1 MiB, and 4 more: counted as unparsable":                                {Count: 5, Line: 3, Offset: 17},
+		"the line at byte 1004 of the uncompressed content is longer than 1 MiB: counted as unparsable": {Count: 1, Offset: 1004},
+	} {
+		if note := longLinesNote(long); note != want {
+			t.Errorf("note %q, want %q", note, want)
+		}
 	}
 }
 

@@ -35,9 +35,23 @@ type Report struct {
 
 // A Problem is what is wrong with a file, for one subscriber.
 type Problem struct {
-	File, Note string
-	Missing    bool // some or all of its lines are not in the counts
+	File   string
+	Kind   ProblemKind
+	Detail string // the error, or the place of the lines, as the worker recorded it
 }
+
+// A ProblemKind is how a [Problem] affects the counts.
+type ProblemKind string
+
+// Kinds of problems.
+const (
+	NotCounted    ProblemKind = "not-counted"     // no line of the file is in the counts
+	CountedInPart ProblemKind = "counted-in-part" // some of its lines are not in the counts
+	LinesTooLong  ProblemKind = "lines-too-long"  // lines beyond [stream.MaxLine] count as unparsable
+)
+
+// Missing reports whether lines of the file are not in the counts.
+func (p Problem) Missing() bool { return p.Kind != LinesTooLong }
 
 // TopRows returns the n highest rows of each group, highest first; all rows if n
 // is zero. rows are those of a Report and are not changed.
@@ -122,8 +136,8 @@ func (c *Channel) problems(ctx context.Context, subscriber string) ([]Problem, e
 		if err != nil {
 			return nil, err
 		}
-		if at := r.counted[subscriber]; at.note != "" {
-			list = append(list, Problem{r.name, at.note, at.missing})
+		if problem := r.counted[subscriber].problem(r.name); problem != nil {
+			list = append(list, *problem)
 		}
 	}
 	slices.SortFunc(list, func(a, b Problem) int { return cmp.Compare(a.File, b.File) })

@@ -52,7 +52,7 @@ type fileResult struct {
 	cells    map[cellName]int64
 	progress progress
 	failure  error // nothing of the file was counted
-	damage   error // the file was counted only up to this error
+	damage   *PartialError
 }
 
 type cellName struct{ group, member string }
@@ -130,7 +130,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 	}
 	switch {
 	case isDamage(err):
-		result.damage = fmt.Errorf("%w; %s", err, s.place())
+		result.damage = &PartialError{err, s.verdicts.tally().Lines, s.splitter.Start(), s.splitter.Resume()}
 	case err != nil:
 		return nil, err
 	}
@@ -153,9 +153,9 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.tally.Bytes = resume - s.splitter.Start()
 	s.counter.Cells(result.add)
 	state := s.counter.State()
-	result.progress = progress{resume: resume, end: resume, state: state, note: s.splitter.Note()}
+	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
 	if result.damage != nil {
-		result.progress.note, result.progress.missing = "partial: "+result.damage.Error(), true
+		result.progress.note, result.progress.missing = "partial: "+result.damage.detail(), true
 		return nil
 	}
 	if line, size := s.splitter.Tail(); size > 0 {
@@ -167,12 +167,40 @@ func (s *fileScan) collect(result *fileResult) error {
 	return nil
 }
 
-// place returns text for people: how far the file was counted.
-func (s *fileScan) place() string {
-	if s.splitter.Start() == 0 {
-		return fmt.Sprintf("counted up to line %d, byte %d of the uncompressed content", s.verdicts.tally().Lines, s.splitter.Resume())
+// A PartialError is the error for a file that was counted only up to damage in its
+// content. Lines lines were counted, from byte Start to byte End of the uncompressed
+// content.
+type PartialError struct {
+	Err               error
+	Lines, Start, End int64
+}
+
+func (e *PartialError) Error() string { return "counted in part: " + e.detail() }
+
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// detail returns the text that is recorded with the file.
+func (e *PartialError) detail() string {
+	if e.Start == 0 {
+		return fmt.Sprintf("%v; counted up to line %d, byte %d of the uncompressed content", e.Err, e.Lines, e.End)
 	}
-	return fmt.Sprintf("counted up to byte %d of the uncompressed content", s.splitter.Resume())
+	return fmt.Sprintf("%v; counted up to byte %d of the uncompressed content", e.Err, e.End)
+}
+
+// longLinesNote returns the text that is recorded with a file that has lines longer
+// than [stream.MaxLine]; without any, it is empty.
+func longLinesNote(long stream.LongLines) string {
+	if long.Count == 0 {
+		return ""
+	}
+	first, more := fmt.Sprintf("line %d", long.Line), ""
+	if long.Line == 0 {
+		first = fmt.Sprintf("the line at byte %d of the uncompressed content", long.Offset)
+	}
+	if long.Count > 1 {
+		more = fmt.Sprintf(", and %d more", long.Count-1)
+	}
+	return fmt.Sprintf("%s is longer than %d MiB%s: counted as unparsable", first, stream.MaxLine>>20, more)
 }
 
 // reset drops all counts of the result: the progress is that from before.
@@ -190,10 +218,10 @@ func (r *fileResult) fail(err error) {
 // that was counted in part may now be counted in whole.
 func (r *fileResult) tallyFile(before progress) {
 	kinds := func(p progress, add int64) {
-		switch {
-		case p.missing && p.end == 0:
+		switch p.problemKind() {
+		case NotCounted:
 			r.tally.Failed += add
-		case p.missing:
+		case CountedInPart:
 			r.tally.Partial += add
 			r.tally.Files += add
 		default:

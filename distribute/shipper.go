@@ -75,9 +75,23 @@ func (o Outcome) String() string {
 type ShippedFile struct {
 	Path    string
 	Outcome Outcome
-	Bytes   int64  // uploaded, compressed or not
-	Note    string // for people: how much was new, or what was wrong with it earlier
-	Err     error  // of a file that failed
+	Bytes   int64 // uploaded, compressed or not
+	Err     error // of a file that failed
+
+	// Base is the offset in the uncompressed content where the upload of a
+	// shipped file began: everything before it was counted earlier.
+	Base int64
+
+	// Grown is how many bytes the file grew by during its upload. They were
+	// not uploaded.
+	Grown int64
+
+	// Length and Counted are set if this copy of a counted file is shorter than
+	// what was counted: the bytes of both, uncompressed.
+	Length, Counted int64
+
+	// Problem is what was wrong with a counted file; nil if nothing was.
+	Problem *Problem
 
 	// Lines is how many lines of the file each subscriber has counted in total.
 	// It is set only with ShipperConfig.Wait.
@@ -252,10 +266,10 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 		case err != nil:
 			return err
 		case p.known != nil:
-			result.Outcome, result.Note = p.known.Outcome, p.known.Note
-			result.id, result.shipment = p.id, p.shipment
+			*result = *p.known
+			result.Path, result.id, result.shipment = src.Path, p.id, p.shipment
 			if s.mode == modeBatch {
-				s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Outcome: p.known.Outcome, Note: p.known.Note})
+				s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Shipped: *result})
 			}
 			return nil
 		}

@@ -96,6 +96,10 @@ func TestWhatIsShippedAgainIsCountedOnce(t *testing.T) {
 					if second.Outcome != distribute.AlreadyCounted {
 						t.Errorf("outcome %v, want already counted", second.Outcome)
 					}
+					if short := len(again.after) < len(again.before); short != (second.Length < second.Counted) ||
+						short && (second.Length != int64(len(again.after)) || second.Counted != int64(len(again.before))) {
+						t.Errorf("this copy has %d of %d bytes, want %d of %d", second.Length, second.Counted, len(again.after), len(again.before))
+					}
 				}
 				same(t, counted(t, channel, "s"), want)
 			})
@@ -110,6 +114,9 @@ func TestGrownPlainFileShipsOnlyWhatIsNew(t *testing.T) {
 	ship(t, channel, write(t, folder, "a.log", before))
 	work(t, channel, "s")
 	result := ship(t, channel, write(t, folder, "a.log", append(bytes.Clone(before), more...)))[0]
+	if result.Base != int64(len(before)) {
+		t.Errorf("uploaded from byte %d on, want %d", result.Base, len(before))
+	}
 	if result.Bytes != int64(len(more)) {
 		t.Errorf("uploaded %d bytes, want the %d that are new", result.Bytes, len(more))
 	}

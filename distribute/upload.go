@@ -3,7 +3,6 @@ package distribute
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -30,14 +29,11 @@ func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, result
 		// A file with an error of its own may never be shipped again.
 		return errors.Join(err, s.abandon(ctx, result, !fileProblem(err)))
 	}
-	result.Outcome = Shipped
-	if p.base > 0 {
-		result.Note = fmt.Sprintf("only what is new: from byte %d on", p.base)
+	result.Outcome, result.Base = Shipped, p.base
+	if s.mode == modeBatch { // a shipper that follows uploads the rest later
+		result.Grown = src.Grown()
 	}
-	if n := src.Grown(); n > 0 && s.mode == modeBatch {
-		result.Note = fmt.Sprintf("it grew by %d bytes meanwhile: ship it again for those", n)
-	}
-	s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Outcome: result.Outcome, Note: result.Note})
+	s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Shipped: *result})
 	return nil
 }
 

@@ -90,17 +90,18 @@ func (l listener) notify(e distribute.Event) {
 	}
 }
 
-func (l listener) await(t testing.TB, text string) {
+// await returns the next event of a kind.
+func (l listener) await(t testing.TB, kind distribute.EventKind) distribute.Event {
 	t.Helper()
 	timeout := time.After(30 * time.Second)
 	for {
 		select {
 		case e := <-l:
-			if strings.Contains(e.String(), text) {
-				return
+			if e.Kind == kind {
+				return e
 			}
 		case <-timeout:
-			t.Fatalf("no event said %q", text)
+			t.Fatalf("no event %q", kind)
 		}
 	}
 }
@@ -120,7 +121,9 @@ func TestShipWithoutSubscriberWaitsAndReportsIt(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	events.await(t, "has no subscriber")
+	if e := events.await(t, distribute.EventWindowFull); !e.LacksSubscriber() {
+		t.Errorf("laggards %+v, want none", e.Laggards)
+	}
 	work(t, channel, "s")
 	wait.Wait()
 	work(t, channel, "s")
@@ -241,7 +244,7 @@ func TestShipWithWaitWaitsForWhatAnotherHasShipped(t *testing.T) {
 	events := listen()
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		events.await(t, "waits until all is counted")
+		events.await(t, distribute.EventWaitingForAll)
 		work(t, channel, "s")
 	})
 	for _, outcome := range []distribute.Outcome{distribute.AlreadyShipped, distribute.AlreadyCounted} {
@@ -276,10 +279,14 @@ func TestFollowShipsWholeLinesAsTheyCome(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	events.await(t, "counted 100 lines")
+	if e := events.await(t, distribute.EventCounted); e.Lines != 100 {
+		t.Errorf("counted %d lines, want 100", e.Lines)
+	}
 	whole := append(append(bytes.Clone(first), "8.8.8.8 2026-11-05 x\n"...), second...)
 	write(t, folder, "a.log", whole)
-	events.await(t, "counted 101 lines")
+	if e := events.await(t, distribute.EventCounted); e.Lines != 101 {
+		t.Errorf("counted %d lines, want 101", e.Lines)
+	}
 	shipper.Stop()
 	worker.Stop()
 	wait.Wait()

@@ -307,9 +307,9 @@ func (w *Worker) record(name string, result *fileResult) {
 	w.lines.Add(result.tally.Lines)
 	problem := result.failure
 	if problem == nil && result.damage != nil {
-		problem = fmt.Errorf("counted in part: %w", result.damage)
+		problem = result.damage
 	}
-	event := Event{Kind: EventCounted, File: name, Lines: result.tally.Lines, Note: result.progress.note}
+	event := Event{Kind: EventCounted, File: name, Lines: result.tally.Lines, Problem: result.progress.problem(name)}
 	if problem != nil {
 		event = Event{Kind: EventFailed, File: name, Err: problem}
 	}

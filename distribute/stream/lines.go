@@ -1,9 +1,6 @@
 package stream
 
-import (
-	"bytes"
-	"fmt"
-)
+import "bytes"
 
 // MaxLine is the longest line that a Splitter passes on, in bytes.
 const MaxLine = 1 << 20
@@ -12,15 +9,21 @@ const MaxLine = 1 << 20
 // without its newline. A line that lies in several blocks is put together in
 // carry.
 type Splitter struct {
-	line     func([]byte)
-	start    int64 // in the uncompressed content, before the first block
-	offset   int64 // after the last block
-	resume   int64 // after the last newline
-	lines    int64 // passed on so far
-	carry    []byte
-	tooLong  bool   // the line in carry passed MaxLine; all of it is skipped
-	long     int64  // lines that did
-	longName string // the first of them, for people
+	line    func([]byte)
+	start   int64 // in the uncompressed content, before the first block
+	offset  int64 // after the last block
+	resume  int64 // after the last newline
+	lines   int64 // passed on so far
+	carry   []byte
+	tooLong bool // the line in carry passed MaxLine; all of it is skipped
+	long    LongLines
+}
+
+// LongLines describes the lines that are longer than MaxLine.
+type LongLines struct {
+	Count  int64
+	Offset int64 // of the first one, in the uncompressed content
+	Line   int64 // number of the first one, from 1; zero if the content does not begin with the file
 }
 
 // NewSplitter returns a Splitter of content that begins at offset. line is
@@ -99,21 +102,22 @@ func (s *Splitter) finishCarry(block []byte) []byte {
 
 // skip passes on a line that is too long, which begins at an offset.
 func (s *Splitter) skip(offset int64) {
-	if s.long == 0 {
-		s.longName = s.name(offset)
-	}
-	s.long++
+	s.long = s.withLong(offset)
 	s.lines++
 	s.line(nil)
 }
 
-// name returns the name of the next line, for people. It has no number if the content
-// does not begin with the file.
-func (s *Splitter) name(offset int64) string {
-	if s.start > 0 {
-		return fmt.Sprintf("the line at byte %d of the uncompressed content", offset)
+// withLong returns the long lines with the next line, which begins at an offset.
+func (s *Splitter) withLong(offset int64) LongLines {
+	long := s.long
+	if long.Count == 0 {
+		long.Offset = offset
+		if s.start == 0 {
+			long.Line = s.lines + 1
+		}
 	}
-	return fmt.Sprintf("line %d", s.lines+1)
+	long.Count++
+	return long
 }
 
 // Tail returns the last line if it has no newline yet, nil if it is longer than
@@ -125,21 +129,11 @@ func (s *Splitter) Tail() (line []byte, size int64) {
 	return line, s.offset - s.resume
 }
 
-// Note returns a text for people about lines that were too long, or "".
-func (s *Splitter) Note() string {
-	long, first := s.long, s.longName
-	if s.tooLong { // the last line
-		long++
-		if long == 1 {
-			first = s.name(s.resume)
-		}
+// LongLines returns the lines that are longer than MaxLine, with the last line if
+// it has no newline yet.
+func (s *Splitter) LongLines() LongLines {
+	if s.tooLong {
+		return s.withLong(s.resume)
 	}
-	if long == 0 {
-		return ""
-	}
-	more := ""
-	if long > 1 {
-		more = fmt.Sprintf(", and %d more", long-1)
-	}
-	return fmt.Sprintf("%s is longer than %d MiB%s: counted as unparsable", first, MaxLine>>20, more)
+	return s.long
 }

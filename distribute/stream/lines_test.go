@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -58,8 +57,8 @@ func TestLinesAreThoseOfTheTextHoweverItIsCut(t *testing.T) {
 		if s.Start() != offset || s.Offset() != offset+int64(len(text)) || s.Resume() != s.Offset()-int64(len(last)) {
 			t.Fatalf("at %d, to go on at %d, after %d bytes from %d", s.Offset(), s.Resume(), len(text), offset)
 		}
-		if log.tooLong != 0 || s.Note() != "" {
-			t.Fatal(log.tooLong, s.Note())
+		if log.tooLong != 0 || s.LongLines() != (LongLines{}) {
+			t.Fatal(log.tooLong, s.LongLines())
 		}
 	})
 }
@@ -71,14 +70,16 @@ func TestLineThatIsTooLongIsSkippedHoweverItIsCut(t *testing.T) {
 		finished := rapid.Bool().Draw(t, "finished")
 		var text []byte
 		var seen []int // lengths of the lines that are looked at
-		var tooLong []int
+		var want LongLines
 		for i, n := range lengths {
-			text = append(append(text, bytes.Repeat([]byte("c"), n)...), '\n')
 			if n > MaxLine {
-				tooLong = append(tooLong, i+1)
+				if want.Count++; want.Count == 1 {
+					want.Line, want.Offset = int64(i+1), int64(len(text))
+				}
 			} else {
 				seen = append(seen, n)
 			}
+			text = append(append(text, bytes.Repeat([]byte("c"), n)...), '\n')
 		}
 		last := lengths[len(lengths)-1]
 		if !finished {
@@ -94,7 +95,7 @@ func TestLineThatIsTooLongIsSkippedHoweverItIsCut(t *testing.T) {
 		if got := lengthsOf(log.lines); !slices.Equal(got, seen) {
 			t.Fatalf("lines of %v bytes were looked at, want %v", got, seen)
 		}
-		skipped := len(tooLong)
+		skipped := int(want.Count)
 		if tail, size := s.Tail(); !finished {
 			if size != int64(last) || (len(tail) == 0) != (last > MaxLine || last == 0) {
 				t.Fatalf("the last line, of %d bytes, is %d bytes of %d", last, len(tail), size)
@@ -106,8 +107,8 @@ func TestLineThatIsTooLongIsSkippedHoweverItIsCut(t *testing.T) {
 		if log.tooLong != skipped {
 			t.Fatalf("%d lines were skipped, want %d", log.tooLong, skipped)
 		}
-		if want := noteOf(tooLong); s.Note() != want {
-			t.Fatalf("note %q, want %q", s.Note(), want)
+		if got := s.LongLines(); got != want {
+			t.Fatalf("long lines %+v, want %+v", got, want)
 		}
 	})
 }
@@ -119,31 +120,21 @@ func lengthsOf(lines [][]byte) (lengths []int) {
 	return lengths
 }
 
-func noteOf(lines []int) string {
-	switch len(lines) {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf("line %d is longer than 1 MiB: counted as unparsable", lines[0])
-	}
-	return fmt.Sprintf("line %d is longer than 1 MiB, and %d more: counted as unparsable", lines[0], len(lines)-1)
-}
-
-func TestLineThatIsTooLongIsNamedByItsPlaceWhereLinesHaveNoNumber(t *testing.T) {
+func TestLongLineHasNoNumberIfTheContentDoesNotBeginWithTheFile(t *testing.T) {
 	t.Parallel()
 	s := NewSplitter(1000, new(lineLog).line)
 	s.Split([]byte("c 1\n" + strings.Repeat("c", MaxLine+1) + "\nc 3\n"))
-	if want := "the line at byte 1004 of the uncompressed content is longer than 1 MiB: counted as unparsable"; s.Note() != want {
-		t.Errorf("note %q, want %q", s.Note(), want)
+	if got, want := s.LongLines(), (LongLines{Count: 1, Offset: 1004}); got != want {
+		t.Errorf("long lines %+v, want %+v", got, want)
 	}
 }
 
-func TestLineNumberOfANoteCountsHeaders(t *testing.T) {
+func TestNumberOfALongLineCountsHeaders(t *testing.T) {
 	t.Parallel()
 	s := NewSplitter(0, new(lineLog).line)
 	s.Split([]byte("#Version\n#Fields\n" + strings.Repeat("c", MaxLine+1) + "\n"))
-	if want := noteOf([]int{3}); s.Note() != want {
-		t.Errorf("note %q, want %q", s.Note(), want)
+	if got, want := s.LongLines(), (LongLines{Count: 1, Line: 3, Offset: 17}); got != want {
+		t.Errorf("long lines %+v, want %+v", got, want)
 	}
 }
 

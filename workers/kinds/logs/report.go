@@ -112,7 +112,7 @@ func resultOf(report distribute.Report, columns []string, top int) Result {
 		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Unparsable: t.Unparsable, Files: t.Files, Problems: []string{},
 	}
 	for _, p := range report.Problems {
-		result.Problems = append(result.Problems, p.File+": "+p.Note)
+		result.Problems = append(result.Problems, p.File+": "+p.Detail)
 	}
 	for _, file := range report.Abandoned {
 		result.Problems = append(result.Problems, file+": not counted, its upload was abandoned: ship it again")

@@ -134,10 +134,19 @@ func invalidName(err error) error {
 func logTo(ctx context.Context) distribute.Notify {
 	log := workers.Logger(ctx)
 	return func(e distribute.Event) {
-		if e.Err != nil {
-			log.Error("log file", "file", e.File, "error", e.Err)
+		attrs := []any{"event", e.Kind, "file", e.File}
+		switch {
+		case e.Err != nil:
+			log.Error("log file", append(attrs, "error", e.Err)...)
 			return
+		case e.Kind == distribute.EventShipped:
+			attrs = append(attrs, "outcome", e.Shipped.Outcome.String())
+		case e.Kind == distribute.EventCounted:
+			attrs = append(attrs, "lines", e.Lines)
 		}
-		log.Info(e.String(), "file", e.File)
+		if e.Problem != nil {
+			attrs = append(attrs, "problem", e.Problem.Kind, "detail", e.Problem.Detail)
+		}
+		log.Info("log file", attrs...)
 	}
 }

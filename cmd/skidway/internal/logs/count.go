@@ -70,7 +70,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	r := resultOf(batch.Report)
 	r.columns, r.rows, r.took = distribute.Columns(aggregation.Settings()), distribute.TopRows(r.rows, int(k.top)), time.Since(started)
 	for _, bad := range append(missing, shippingErrors(batch.Files)...) {
-		r.problems = append(r.problems, distribute.Problem{File: bad.Path, Note: cli.WithHint(bad.Err), Missing: true})
+		r.problems = append(r.problems, problem{bad.Path, cli.WithHint(bad.Err), true})
 		r.tally.Failed++
 	}
 	if err := printResult(k.App, k.output.Word, r); err != nil {
@@ -90,7 +90,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	batch := distribute.NewBatch(db, aggregation, &distribute.BatchConfig{
 		Window: int64(k.window), Workers: int(k.workers),
 		Notify: func(e distribute.Event) {
-			if e.String() != distribute.Shipped.String() { // the event that it is counted is enough
+			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)
 			}
 		},

@@ -38,7 +38,7 @@ type page struct {
 	Days                []pageDay
 	Builds              []string
 	Attribution         string
-	Problems            []distribute.Problem
+	Problems            []problem
 	Abandoned           []string
 	Moving              bool
 }

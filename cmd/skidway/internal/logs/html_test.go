@@ -16,7 +16,7 @@ func TestPageEscapesWhatItShows(t *testing.T) {
 	r := result{
 		columns: []string{"day", "country"}, rows: []distribute.Row{{Group: hostile, Member: hostile, Requests: 1}},
 		builds:   []distribute.BuildShare{{Build: hostile}},
-		problems: []distribute.Problem{{File: hostile, Note: hostile}}, abandoned: []string{hostile},
+		problems: []problem{{File: hostile, Note: hostile}}, abandoned: []string{hostile},
 	}
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := newPage(hostile, hostile, r, 0).write(path); err != nil {

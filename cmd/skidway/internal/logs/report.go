@@ -72,7 +72,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 		return cli.WrongUsage("subscriber %q does not count by day: leave out --from and --to", r.subscriber)
 	}
 	for _, p := range report.Problems {
-		r.Console.Problem(p.File, errors.New(p.Note))
+		r.Console.Problem(p.File, errors.New(p.Detail))
 	}
 	for _, file := range report.Abandoned {
 		r.Console.Problem(file, errors.New("not counted: its shipper stopped or died: ship it again"))
@@ -93,8 +93,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 
 // incomplete returns an error if a report lacks something that was reported before.
 func incomplete(report distribute.Report) error {
-	missing := func(p distribute.Problem) bool { return p.Missing }
-	if len(report.Abandoned) > 0 || slices.ContainsFunc(report.Problems, missing) {
+	if len(report.Abandoned) > 0 || slices.ContainsFunc(report.Problems, distribute.Problem.Missing) {
 		return errors.New("some files are not counted, or only in part")
 	}
 	return nil

@@ -22,16 +22,26 @@ type result struct {
 	tally     distribute.Tally
 	took      time.Duration
 	builds    []distribute.BuildShare
-	problems  []distribute.Problem
+	problems  []problem
 	abandoned []string
 	moving    bool
 }
 
+// A problem is what is wrong with a file.
+type problem struct {
+	File, Note string
+	missing    bool // lines of it are not in the counts
+}
+
 func resultOf(report distribute.Report) result {
 	s := report.Subscriber
+	var problems []problem
+	for _, p := range report.Problems {
+		problems = append(problems, problem{p.File, p.Detail, p.Missing()})
+	}
 	return result{
 		columns: distribute.Columns(s.Settings), rows: report.Rows, tally: s.Tally, took: s.Busy, builds: s.Builds,
-		problems: report.Problems, abandoned: report.Abandoned, moving: report.Moving,
+		problems: problems, abandoned: report.Abandoned, moving: report.Moving,
 	}
 }
 
@@ -145,10 +155,10 @@ var buildView = cli.View[distribute.BuildShare]{
 	{Key: "lines", Value: func(b distribute.BuildShare) any { return b.Lines }},
 }
 
-var problemView = cli.View[distribute.Problem]{
-	{Key: "file", Value: func(p distribute.Problem) any { return p.File }},
-	{Key: "note", Value: func(p distribute.Problem) any { return p.Note }},
-	{Key: "missing", Value: func(p distribute.Problem) any { return p.Missing }},
+var problemView = cli.View[problem]{
+	{Key: "file", Value: func(p problem) any { return p.File }},
+	{Key: "note", Value: func(p problem) any { return p.Note }},
+	{Key: "missing", Value: func(p problem) any { return p.missing }},
 }
 
 func (r *result) json(out io.Writer) error {

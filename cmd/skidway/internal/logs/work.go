@@ -2,7 +2,6 @@ package logs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -131,20 +130,4 @@ func (k *counting) countries() (*geo.DB, error) {
 		return geo.Default()
 	}
 	return geo.Open(k.geoip)
-}
-
-// printEvent prints an event of a shipper or a worker.
-func printEvent(c *cli.Console, e distribute.Event) {
-	text := e.String()
-	if e.LacksSubscriber() {
-		text += fmt.Sprintf(": start `skidway logs work --channel %s --subscriber NAME`", e.Channel)
-	}
-	switch {
-	case e.Err != nil:
-		c.Problem(e.File, e.Err)
-	case e.File != "":
-		c.Notice("%s: %s", e.File, text)
-	default:
-		c.Notice("%s", text)
-	}
 }

@@ -1,0 +1,92 @@
+package logs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute"
+)
+
+// printEvent prints an event of a shipper or a worker.
+func printEvent(c *cli.Console, e distribute.Event) {
+	switch {
+	case e.Err != nil:
+		c.Problem(e.File, e.Err)
+	case e.File != "":
+		c.Notice("%s: %s", e.File, eventText(e))
+	default:
+		c.Notice("%s", eventText(e))
+	}
+}
+
+// eventText returns what an event without an error reports, without the file's name.
+func eventText(e distribute.Event) string {
+	switch e.Kind {
+	case distribute.EventShipped:
+		return shippedText(e.Shipped)
+	case distribute.EventCounted:
+		text := fmt.Sprintf("counted %d lines", e.Lines)
+		if e.Problem != nil {
+			text += "; " + e.Problem.Detail
+		}
+		return text
+	case distribute.EventWaitingForTurn:
+		return "waits for its turn: other shippers asked first"
+	case distribute.EventWindowFull:
+		return "waits, the window is full: " + laggardsText(e)
+	case distribute.EventFileBusy:
+		return "waits until what was shipped of it before is counted: " + laggardsText(e)
+	case distribute.EventWaitingForAll:
+		return "waits until all is counted: " + laggardsText(e)
+	case distribute.EventRestarted:
+		return "this process was taken for dead and its upload given up: starting it again"
+	case distribute.EventClaimLost:
+		return "another worker took this file over: its count here is dropped"
+	case distribute.EventAbandoned:
+		return "the upload was abandoned: its shipper gave up or died; nothing of it is counted until it is shipped again"
+	}
+	return string(e.Kind)
+}
+
+// shippedText returns the outcome for a file, with a note in parentheses if there
+// is more to report of it.
+func shippedText(f distribute.ShippedFile) string {
+	note := ""
+	switch {
+	case f.Outcome == distribute.AlreadyShipped:
+		note = "waits in Redis to be counted"
+	case f.Grown > 0:
+		note = fmt.Sprintf("it grew by %d bytes meanwhile: ship it again for those", f.Grown)
+	case f.Base > 0:
+		note = fmt.Sprintf("only what is new: from byte %d on", f.Base)
+	case f.Length < f.Counted:
+		note = fmt.Sprintf("this copy is shorter: %d of %d bytes", f.Length, f.Counted)
+	case f.Problem != nil:
+		note = f.Problem.Detail
+	}
+	if note == "" {
+		return f.Outcome.String()
+	}
+	return f.Outcome.String() + " (" + note + ")"
+}
+
+// laggardsText returns which subscribers a shipper waits for.
+func laggardsText(e distribute.Event) string {
+	if e.LacksSubscriber() {
+		return fmt.Sprintf("channel %q has no subscriber, so nothing is counted or freed: start `skidway logs work --channel %s --subscriber NAME`",
+			e.Channel, e.Channel)
+	}
+	texts := make([]string, len(e.Laggards))
+	for i, l := range e.Laggards {
+		state := "its workers are counting"
+		if l.Seen.IsZero() {
+			state = "no worker was ever seen"
+		} else if l.Idle > 2*distribute.DefaultLease {
+			state = fmt.Sprintf("no worker seen for %s", l.Idle.Round(time.Second))
+		}
+		texts[i] = fmt.Sprintf("subscriber %q: %s", l.Subscriber, state)
+	}
+	return strings.Join(texts, ", ")
+}
