@@ -3,6 +3,8 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"sync"
 )
 
 // Args is the payload of a job. A type of your own is encoded as JSON:
@@ -13,7 +15,8 @@ import (
 //
 // Use [Raw] for bytes that are already encoded. Args may carry default options by
 // a method Options() *[Options]: a field that the caller of [Client.Enqueue]
-// leaves at its zero value is taken from them (Delay and At count as one field).
+// leaves at its zero value is taken from them (Delay and At count as one field). Args
+// whose method Options has another signature are not enqueued.
 type Args interface {
 	// Kind returns 1 to 128 letters, digits, '.', '_', '-' or '/'. It must not
 	// depend on the value: handlers are registered with the zero value's kind.
@@ -24,6 +27,33 @@ type Args interface {
 type optionsArgs interface {
 	Args
 	Options() *Options
+}
+
+// checkArgs returns an error if the kind of args is not valid, or their method Options
+// would be ignored.
+func checkArgs(args Args) error {
+	if _, ok := args.(optionsArgs); !ok {
+		if typ := reflect.TypeOf(args); hasOptions(typ) {
+			return fmt.Errorf("%w: the method Options of %v would be ignored: declare it as func (%[2]v) Options() *queue.Options", ErrInvalid, typ)
+		}
+	}
+	return checkKind(args.Kind())
+}
+
+// typesWithOptions has the results of hasOptions, because reflection is slow.
+var typesWithOptions sync.Map
+
+// hasOptions reports whether a type, or a pointer to it, has a method Options.
+func hasOptions(typ reflect.Type) bool {
+	if found, ok := typesWithOptions.Load(typ); ok {
+		return found.(bool)
+	}
+	_, found := typ.MethodByName("Options")
+	if !found {
+		_, found = reflect.PointerTo(typ).MethodByName("Options")
+	}
+	typesWithOptions.Store(typ, found)
+	return found
 }
 
 type raw struct {

@@ -67,7 +67,7 @@ func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
 		return nil, encodedJob{}, fmt.Errorf("%w: args are nil", ErrInvalid)
 	}
 	kind := job.Args.Kind()
-	if err := checkKind(kind); err != nil {
+	if err := checkArgs(job.Args); err != nil {
 		return nil, encodedJob{}, err
 	}
 	q, err := c.Queue(o.Queue)
@@ -272,7 +272,7 @@ func (o *Options) validateThen(depth int) error {
 		if next.Args == nil {
 			return fmt.Errorf("%w: then[%d]: args are nil", ErrInvalid, n)
 		}
-		err := checkKind(next.Args.Kind())
+		err := checkArgs(next.Args)
 		options := next.options().withDefaults()
 		if err == nil {
 			err = options.validate()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,36 @@ func TestOptionsOfArgsFillWhatTheCallerLeavesOut(t *testing.T) {
 			t.Errorf("the job is %+v", job)
 		}
 	})
+}
+
+type optionsByValue struct{}
+
+func (optionsByValue) Kind() string           { return "by.value" }
+func (optionsByValue) Options() queue.Options { return queue.Options{MaxAttempts: 3} }
+
+type optionsOfPointer struct{}
+
+func (optionsOfPointer) Kind() string             { return "of.pointer" }
+func (*optionsOfPointer) Options() *queue.Options { return &queue.Options{MaxAttempts: 3} }
+
+func TestArgsWhoseMethodOptionsWouldBeIgnoredAreRefused(t *testing.T) {
+	t.Parallel()
+	client := client(t, redistest.DB(t), queue.Config{})
+	for _, args := range []queue.Args{optionsByValue{}, &optionsByValue{}, optionsOfPointer{}} {
+		for range 2 { // the second time by the remembered result
+			_, err := client.Enqueue(t.Context(), args, nil)
+			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), "Options() *queue.Options") {
+				t.Errorf("%T: %v", args, err)
+			}
+			then := queue.Options{Then: []queue.NewJob{{Args: args}}}
+			if err := client.Validate(queue.NewJob{Args: withDefaults{}, Options: then}); !errors.Is(err, queue.ErrInvalid) {
+				t.Errorf("%T as a job that follows: %v", args, err)
+			}
+		}
+	}
+	if _, err := client.Enqueue(t.Context(), &optionsOfPointer{}, nil); err != nil {
+		t.Errorf("a pointer with the right method: %v", err)
+	}
 }
 
 func TestOptionsOfArgsApplyToJobsThatFollow(t *testing.T) {
