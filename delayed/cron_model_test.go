@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -39,7 +40,7 @@ type staleFire struct {
 }
 
 func newQueue(t rapid.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

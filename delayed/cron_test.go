@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/delayed"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -57,7 +58,7 @@ func (s *fixture) info(t testing.TB, name string) queue.CronScheduleInfo {
 // on returns a client that uses another connection, and its queue.
 func (s *fixture) on(t testing.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
 	t.Helper()
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestWatchWithoutSignalsIsWoken(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- c.Run(ctx) }()
 	c.Add(s.queue)
-	_, mark, err := s.queue.Signals(t.Context(), rdb.Mark{})
+	_, mark, err := s.queue.Signals(t.Context(), queue.StreamCursor{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skidway/delayed"
+	"skidway/internal/handle"
 	"skidway/queue"
 )
 
@@ -36,7 +37,7 @@ func ExampleMover() {
 	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	for len(fetched.Jobs) == 0 {
-		_, _ = client.DB().Wait(ctx, time.Second, fetched.Cursors...)
+		_, _ = client.AwaitStreams(ctx, time.Second, fetched.Cursors...)
 		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
 	}
 	fmt.Println(fetched.Jobs[0].ID, string(fetched.Jobs[0].Args))
@@ -94,7 +95,7 @@ func ExampleCron() {
 	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
 	for len(fetched.Jobs) == 0 {
-		_, _ = client.DB().Wait(ctx, time.Second, fetched.Cursors...)
+		_, _ = client.AwaitStreams(ctx, time.Second, fetched.Cursors...)
 		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
 	}
 	job := fetched.Jobs[0]
@@ -113,7 +114,7 @@ func ExampleAddSchedule() {
 	ctx := context.Background()
 	client := open(ctx)
 	defer client.Close()
-	_ = client.DB().SetEmbeddedTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	_ = handle.Conn(client.DB()).SetEmbeddedTime(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 
 	report := queue.CronSchedule{Name: "report", Expr: "30 6 * * 1-5", Zone: "Europe/Berlin", Kind: "report", CatchUp: queue.CatchUpLast}
 	fmt.Println(delayed.AddSchedule(ctx, client, report))

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/delayed"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -31,7 +32,7 @@ type fixture struct {
 
 func newFixture(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestMoverIsWokenByAnEarlierJob(t *testing.T) {
 func TestMoverWithoutSignalsIsWokenByItsOwner(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		s := newFixture(t, db)
-		_, mark, err := s.queue.Signals(t.Context(), rdb.Mark{})
+		_, mark, err := s.queue.Signals(t.Context(), queue.StreamCursor{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestMoverWithoutSignalsIsWokenByItsOwner(t *testing.T) {
 		s.run(t, m)
 		m.Add(s.queue)
 		s.delay(t, time.Now().Add(time.Hour))
-		if news, err := db.Wait(t.Context(), patience, mark); !news {
+		if news, err := db.Wait(t.Context(), patience, rdb.Mark(mark)); !news {
 			t.Fatalf("no signal came: %v", err)
 		}
 		signals, _, err := s.queue.Signals(t.Context(), mark)

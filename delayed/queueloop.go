@@ -303,10 +303,10 @@ func (l *queueLoops) awaitSignal(ctx context.Context, cursors map[string]queue.S
 	places := slices.Collect(maps.Values(cursors))
 	for {
 		begin := time.Now()
-		news, err := l.client.DB().Wait(ctx, maxListen, places...)
-		// A wait that ends early without news has lost its connection: the next
+		keys, err := l.client.AwaitStreams(ctx, maxListen, places...)
+		// A wait that ends early without keys has lost its connection: the next
 		// call returns the error.
-		if news || err != nil || time.Since(begin) < maxListen {
+		if len(keys) > 0 || err != nil || time.Since(begin) < maxListen {
 			return err
 		}
 	}

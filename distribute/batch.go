@@ -14,6 +14,8 @@ import (
 	"skidway"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
 )
 
 // Bounds on the window of a batch on the embedded Redis, which lives in the
@@ -42,7 +44,7 @@ type BatchConfig struct {
 // that it deletes afterwards. If a batch is killed, the next one deletes its
 // channel.
 type Batch struct {
-	db          *skidway.DB
+	db          *rdb.DB
 	aggregation Aggregation
 	config      BatchConfig
 	stop        *stopSignal
@@ -60,7 +62,7 @@ type BatchResult struct {
 
 // NewBatch returns a batch. A nil config is the zero one. Run may be called once.
 func NewBatch(db *skidway.DB, aggregation Aggregation, config *BatchConfig) *Batch {
-	b := &Batch{db: db, aggregation: aggregation, stop: newStopSignal()}
+	b := &Batch{db: handle.Conn(db), aggregation: aggregation, stop: newStopSignal()}
 	if config != nil {
 		b.config = *config
 	}
@@ -98,7 +100,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 	if err := registry.beat(ctx, name); err != nil {
 		return result, err
 	}
-	channel, err := Open(ctx, b.db, name)
+	channel, err := Open(ctx, handle.New(b.db), name)
 	if err != nil {
 		return result, err
 	}
@@ -173,7 +175,7 @@ func (b *Batch) window(files []string) int64 {
 
 // A batchRegistry lists the channels of running batches with their last
 // heartbeat, so that the channels of killed batches are found.
-type batchRegistry struct{ db *skidway.DB }
+type batchRegistry struct{ db *rdb.DB }
 
 const (
 	batchHeartbeat = 10 * time.Second
@@ -208,7 +210,7 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 func (r batchRegistry) clean(ctx context.Context) error {
 	// All batches share a member name. Reading the list of its chats removes
 	// those that no longer exist.
-	if _, err := group.NewClient(r.db).PendingAll(ctx, batchSubscriber, 1); err != nil {
+	if _, err := group.NewClient(handle.New(r.db)).PendingAll(ctx, batchSubscriber, 1); err != nil {
 		return fmt.Errorf("look for batches that were killed: %w", err)
 	}
 	var all map[string]string
@@ -227,7 +229,7 @@ func (r batchRegistry) clean(ctx context.Context) error {
 		if now.Sub(parseMillis(beat)) < batchTimeout {
 			continue
 		}
-		channel, err := Open(ctx, r.db, name)
+		channel, err := Open(ctx, handle.New(r.db), name)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,8 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
 )
 
 // Defaults, and bounds of what stays in Redis.
@@ -86,20 +88,20 @@ func (e *InvalidWindowError) Error() string {
 
 // Open opens a channel, and creates it if it does not exist.
 func Open(ctx context.Context, db *skidway.DB, name string) (*Channel, error) {
-	return openChannel(ctx, db, name, (*Channel).create)
+	return openChannel(ctx, handle.Conn(db), name, (*Channel).create)
 }
 
 // OpenExisting opens a channel, or fails with ErrNoChannel.
 func OpenExisting(ctx context.Context, db *skidway.DB, name string) (*Channel, error) {
-	return openChannel(ctx, db, name, func(*Channel, context.Context) error { return nil })
+	return openChannel(ctx, handle.Conn(db), name, func(*Channel, context.Context) error { return nil })
 }
 
-func openChannel(ctx context.Context, db *skidway.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
+func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
 	if err := CheckName("channel", name); err != nil {
 		return nil, err
 	}
 	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name)}
-	c := &Channel{store: s, files: fileStore{s}, chat: group.NewClient(db)}
+	c := &Channel{store: s, files: fileStore{s}, chat: group.NewClient(handle.New(db))}
 	err := prepare(c, ctx)
 	if err == nil {
 		err = c.checkVersion(ctx)

@@ -13,6 +13,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -146,7 +147,7 @@ func TestMalformedAnnouncementIsReportedAndSkipped(t *testing.T) {
 	channel, folder := open(t, db), t.TempDir()
 	lines := content(1, 100)
 	ship(t, channel, write(t, folder, "a", lines))
-	if _, err := group.NewClient(db).Send(ctx, "logs:web", "somebody", chat.Text("hello?")); err != nil {
+	if _, err := group.NewClient(handle.New(db)).Send(ctx, "logs:web", "somebody", chat.Text("hello?")); err != nil {
 		t.Fatal(err)
 	}
 	more := content(2, 50)

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/stream"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -27,7 +28,7 @@ func openHeld(t *testing.T, url string) (*Channel, *redistest.HeldReply) {
 
 func openWeb(t *testing.T, url string) *Channel {
 	t.Helper()
-	channel, err := Open(t.Context(), redistest.Open(t, url), "web")
+	channel, err := Open(t.Context(), handle.New(redistest.Open(t, url)), "web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestFileThatChangesCostsABatchOnlyItself(t *testing.T) {
 	var result BatchResult
 	var err error
 	counting.Go(func() {
-		result, err = NewBatch(db, newCountryDay(t, nil), nil).Run(t.Context(), []string{changing, good})
+		result, err = NewBatch(handle.New(db), newCountryDay(t, nil), nil).Run(t.Context(), []string{changing, good})
 	})
 	<-appended.Held()
 	if err := os.Truncate(changing, 1000); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"skidway/distribute"
+	"skidway/internal/handle"
 	"skidway/internal/processtest"
 	"skidway/internal/rdb"
 )
@@ -21,7 +22,7 @@ import (
 // open opens a channel for one test.
 func open(t testing.TB, db *rdb.DB) *distribute.Channel {
 	t.Helper()
-	channel, err := distribute.Open(context.Background(), db, "web")
+	channel, err := distribute.Open(context.Background(), handle.New(db), "web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func shipOrWork() error {
 		return err
 	}
 	db.AddHook(plan.Signal.Hook())
-	channel, err := distribute.Open(ctx, db, "web")
+	channel, err := distribute.Open(ctx, handle.New(db), "web")
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skidway/distribute"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -43,7 +44,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			url := redistest.URL(t)
 			// A server that has seen the scripts: the answer that is lost is the
 			// script's and not that it is unknown.
-			if _, err := distribute.NewBatch(redistest.Open(t, url), countryDay(t), &distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path}); err != nil {
+			if _, err := distribute.NewBatch(handle.New(redistest.Open(t, url)), countryDay(t), &distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path}); err != nil {
 				t.Fatal(err)
 			}
 			plain := open(t, redistest.Open(t, url))
@@ -59,7 +60,7 @@ func TestLostReplyToAnyCommandOfUnsubscribeAndBatchChangesNothing(t *testing.T) 
 			if err := open(t, db).Unsubscribe(ctx, "slow"); err != nil {
 				t.Fatal(err)
 			}
-			result, err := distribute.NewBatch(db, countryDay(t), &distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path})
+			result, err := distribute.NewBatch(handle.New(db), countryDay(t), &distribute.BatchConfig{Workers: 1}).Run(ctx, []string{path})
 			if err != nil {
 				t.Fatal(err)
 			}

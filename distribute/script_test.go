@@ -12,6 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -29,7 +31,7 @@ type scriptRunner struct {
 
 func newScriptRunner(t testing.TB, db *rdb.DB) scriptRunner {
 	t.Helper()
-	channel, err := Open(t.Context(), db, "web")
+	channel, err := Open(t.Context(), handle.New(db), "web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,9 +275,9 @@ func TestNewerFormatOfTheChannelIsRefused(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScriptRunner(t, db)
 		s.do([]any{"HSET", s.k.channel(), "v", formatVersion + 1})
-		for name, open := range map[string]func(context.Context, *rdb.DB, string) (*Channel, error){"open": Open, "open existing": OpenExisting} {
+		for name, open := range map[string]func(context.Context, *skidway.DB, string) (*Channel, error){"open": Open, "open existing": OpenExisting} {
 			before := s.state()
-			_, err := open(t.Context(), db, "web")
+			_, err := open(t.Context(), handle.New(db), "web")
 			var newer *VersionError
 			if !errors.As(err, &newer) || newer.Version != formatVersion+1 || newer.Channel != "web" {
 				t.Errorf("%s: %v, want a VersionError", name, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"skidway/distribute"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -42,7 +43,7 @@ func TestBatchCountsAndLeavesNothingBehind(t *testing.T) {
 		folder := t.TempDir()
 		contents := [][]byte{content(1, 3000), content(2, 3000)}
 		paths := []string{write(t, folder, "a.log.gz", contents[0]), write(t, folder, "b.log", contents[1])}
-		result, err := distribute.NewBatch(db, countryDay(t), nil).Run(context.Background(), paths)
+		result, err := distribute.NewBatch(handle.New(db), countryDay(t), nil).Run(context.Background(), paths)
 		if err != nil {
 			t.Fatal(err)
 		}

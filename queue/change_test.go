@@ -119,7 +119,7 @@ func TestCancelledActiveJobIsSignalledAndDoesNotRunAgain(t *testing.T) {
 		for name, as := range map[string]queue.Disposition{"failed": queue.AttemptRetry, "handed back": queue.AttemptReturned} {
 			t.Run(name, func(t *testing.T) {
 				d := setup(t, db)
-				_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
+				_, mark, err := d.queue.Signals(t.Context(), queue.StreamCursor{})
 				d.must(err)
 				id := d.add("a", queue.Options{Retain: time.Hour})
 				l := d.lease("w-" + name[:3])
@@ -203,7 +203,7 @@ func TestRescheduledJobIsDueAtItsNewTimeAndWakesTheMover(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{Delay: 2 * time.Hour})
-		_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
+		_, mark, err := d.queue.Signals(t.Context(), queue.StreamCursor{})
 		d.must(err)
 		later, sooner := time.UnixMilli(time.Now().Add(24*time.Hour).UnixMilli()), time.UnixMilli(time.Now().Add(time.Hour).UnixMilli())
 		d.must(d.client.Reschedule(t.Context(), id, later))

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"skidway"
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
 )
 
 // Defaults and bounds.
@@ -60,8 +62,9 @@ type Middleware func(ctx context.Context, jobs []NewJob, next func(context.Conte
 // A Client adds jobs to the queues of one Redis, and inspects and changes them. It is
 // safe for concurrent use; a process needs only one.
 type Client struct {
-	db     *skidway.DB
-	ownsDB bool // Open made it
+	handle *skidway.DB
+	db     *rdb.DB // of handle
+	ownsDB bool    // Open made it
 	config Config
 	prefix string
 
@@ -97,7 +100,7 @@ func NewClient(db *skidway.DB, config *Config) (*Client, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Client{db: db, config: c, prefix: db.Prefix(), queues: map[string]*Queue{}}, nil
+	return &Client{handle: db, db: handle.Conn(db), config: c, prefix: db.Prefix(), queues: map[string]*Queue{}}, nil
 }
 
 // Close closes the connection to Redis if [Open] made it; otherwise it does
@@ -110,7 +113,7 @@ func (c *Client) Close() error {
 }
 
 // DB returns the connection that the client uses.
-func (c *Client) DB() *skidway.DB { return c.db }
+func (c *Client) DB() *skidway.DB { return c.handle }
 
 // Queues returns the names of all queues that a client or worker of Skidway has used,
 // in alphabetical order.

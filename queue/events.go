@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"skidway"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -102,7 +101,7 @@ func (q *Queue) readEvents(ctx context.Context, after string) ([]Event, string, 
 const firstEntry = "0-0"
 
 // lastEntry returns the id of a stream's last entry.
-func lastEntry(ctx context.Context, db *skidway.DB, key string) (string, error) {
+func lastEntry(ctx context.Context, db *rdb.DB, key string) (string, error) {
 	var last []redis.XMessage
 	err := db.Retry(ctx, func() (err error) {
 		last, err = db.XRevRangeN(ctx, key, "+", "-", 1).Result()
@@ -115,7 +114,7 @@ func lastEntry(ctx context.Context, db *skidway.DB, key string) (string, error) 
 }
 
 // entriesAfter returns at most maxEntries entries of a stream after an id.
-func entriesAfter(ctx context.Context, db *skidway.DB, key, after string, maxEntries int64) (entries []redis.XMessage, err error) {
+func entriesAfter(ctx context.Context, db *rdb.DB, key, after string, maxEntries int64) (entries []redis.XMessage, err error) {
 	err = db.Retry(ctx, func() (err error) {
 		entries, err = db.XRangeN(ctx, key, "("+after, "+", maxEntries).Result()
 		return err

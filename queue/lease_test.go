@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -14,7 +15,7 @@ import (
 
 func client(t testing.TB, db *rdb.DB, config queue.Config) *queue.Client {
 	t.Helper()
-	c, err := queue.NewClient(db, &config)
+	c, err := queue.NewClient(handle.New(db), &config)
 	if err != nil {
 		t.Fatal(err)
 	}

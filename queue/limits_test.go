@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -17,7 +18,7 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 		t.Error("a full Redis took another job")
 	}
 
-	stranger, err := queue.NewClient(db, nil) // as a process that was started only now
+	stranger, err := queue.NewClient(handle.New(db), nil) // as a process that was started only now
 	must("new", err)
 	q, err := stranger.ForPool("")
 	must("queue", err)
@@ -71,7 +72,7 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		ctx := t.Context()
-		client, err := queue.NewClient(db, nil)
+		client, err := queue.NewClient(handle.New(db), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +118,7 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 func TestLongDurationsDoNotOverflow(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	client, err := queue.NewClient(redistest.DB(t), nil)
+	client, err := queue.NewClient(handle.New(redistest.DB(t)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	if err := db.SetEmbeddedTime(time.Now().Add(-10 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 func TestCallsEndWithTheirContextWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.URL(t))
-	client, err := queue.NewClient(redistest.Open(t, proxy.URL), nil)
+	client, err := queue.NewClient(handle.New(redistest.Open(t, proxy.URL)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

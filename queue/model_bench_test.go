@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -33,7 +34,7 @@ func add(b testing.TB, client *queue.Client, inserts []queue.NewJob) {
 }
 
 func speedClient(t testing.TB, db *rdb.DB) (*queue.Client, *queue.PoolQueue) {
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -162,17 +161,17 @@ func (m *machine) size(j *modelJob) (size int) {
 
 // nothingAfter checks that a wait at the cursors misses no job and doesn't end without
 // one.
-func (m *machine) nothingAfter(t *rapid.T, marks []rdb.Mark) {
-	if len(marks) != len(lineNames)-1 {
-		t.Fatalf("got %d marks", len(marks))
+func (m *machine) nothingAfter(t *rapid.T, cursors []queue.StreamCursor) {
+	if len(cursors) != len(lineNames)-1 {
+		t.Fatalf("got %d cursors", len(cursors))
 	}
-	for i, mark := range marks {
-		if mark.Key != m.base+lineNames[i+1] {
-			t.Fatalf("mark %d is of %s", i, mark.Key)
+	for i, cursor := range cursors {
+		if cursor.Key != m.base+lineNames[i+1] {
+			t.Fatalf("cursor %d is of %s", i, cursor.Key)
 		}
-		after, err := m.db.XRange(ctx, mark.Key, "("+mark.ID, "+").Result()
+		after, err := m.db.XRange(ctx, cursor.Key, "("+cursor.ID, "+").Result()
 		if err != nil || len(after) > 0 {
-			t.Fatalf("mark %+v: %v after it, %v", mark, after, err)
+			t.Fatalf("cursor %+v: %v after it, %v", cursor, after, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -108,11 +109,15 @@ func TestCloseClosesOnlyTheConnectionThatOpenMade(t *testing.T) {
 		t.Error("a closed client lists queues")
 	}
 	db := redistest.DB(t)
-	borrowing := client(t, db, queue.Config{})
+	connection := handle.New(db)
+	borrowing, err := queue.NewClient(connection, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := borrowing.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Ping(t.Context()).Err(); err != nil || borrowing.DB() != db {
+	if err := db.Ping(t.Context()).Err(); err != nil || borrowing.DB() != connection {
 		t.Errorf("the caller's connection: %v", err)
 	}
 }
@@ -142,7 +147,7 @@ func TestMiddlewareMayChangeRefuseAndInspectJobs(t *testing.T) {
 		}
 		return next(ctx, inserts)
 	}
-	client, err := queue.NewClient(redistest.DB(t), &queue.Config{Middleware: []queue.Middleware{around("outer"), around("inner"), tenant, refuse}})
+	client, err := queue.NewClient(handle.New(redistest.DB(t)), &queue.Config{Middleware: []queue.Middleware{around("outer"), around("inner"), tenant, refuse}})
 	if err != nil {
 		t.Fatal(err)
 	}

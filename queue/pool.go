@@ -2,8 +2,9 @@ package queue
 
 import (
 	"context"
-	"skidway/internal/rdb"
 	"time"
+
+	"skidway/internal/rdb"
 )
 
 // Defaults that workers apply.
@@ -32,10 +33,23 @@ func (c *Client) ForPool(name string) (*PoolQueue, error) {
 	return &PoolQueue{q}, nil
 }
 
-// A StreamCursor is a place in a stream of Redis: a line of a queue or its
-// signals. [skidway.DB.Wait] blocks until an entry is added after one of some
-// cursors.
-type StreamCursor = rdb.Mark
+// A StreamCursor is a position in a stream of Redis: a line of a queue or its signals.
+type StreamCursor struct {
+	Key string // of the stream
+	ID  string // of the entry before the position
+}
+
+// AwaitStreams blocks until an entry is added after one of the cursors, timeout has
+// passed or ctx is done. It returns the keys of streams that have new entries, not
+// necessarily of all. If the connection breaks it returns none, early and without an
+// error: the caller's next read returns the error.
+func (c *Client) AwaitStreams(ctx context.Context, timeout time.Duration, cursors ...StreamCursor) (keys []string, err error) {
+	marks := make([]rdb.Mark, len(cursors))
+	for i, cursor := range cursors {
+		marks[i] = rdb.Mark(cursor)
+	}
+	return c.db.WaitKeys(ctx, timeout, marks...)
+}
 
 // AwaitQueues blocks until a queue was used for the first time after cursor was returned,
 // timeout has passed or ctx is done, and returns the cursor for the next call. The first

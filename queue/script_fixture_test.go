@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -31,7 +32,7 @@ func eachScriptCase(t *testing.T, db *rdb.DB, test func(f *scriptFixture, c scri
 			t.Fatal(err)
 		}
 	}
-	client, err := NewClient(db, nil)
+	client, err := NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

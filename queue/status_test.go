@@ -75,7 +75,7 @@ func TestPausedQueueDeliversNoJobUntilItIsResumed(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
-		_, mark, err := d.queue.Signals(t.Context(), rdb.Mark{})
+		_, mark, err := d.queue.Signals(t.Context(), queue.StreamCursor{})
 		d.must(err)
 		d.must(d.queue.Pause(t.Context()))
 		d.must(d.queue.Pause(t.Context()))

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -38,7 +39,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	c, err := queue.NewClient(db, nil)
+	c, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

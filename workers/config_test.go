@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -17,7 +18,7 @@ import (
 
 func TestPoolWithAnInvalidFieldDoesNotRun(t *testing.T) {
 	t.Parallel()
-	client, err := queue.NewClient(redistest.Open(t, "embedded:"), nil)
+	client, err := queue.NewClient(handle.New(redistest.Open(t, "embedded:")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -81,7 +82,7 @@ func TestCancelReachesARunningJobWithinATenthOfASecond(t *testing.T) {
 		handler, begun, causes := waiter()
 		p.HandleRaw("k", handler, workers.Kind{})
 		f.run(p)
-		other, err := queue.NewClient(f.db, nil)
+		other, err := queue.NewClient(handle.New(f.db), nil)
 		f.must(err)
 		var took []time.Duration
 		for range 5 {

@@ -194,7 +194,7 @@ func (c *control) serveMatches(ctx context.Context) error {
 
 // listen reads the signals of all queues and handles them, until ctx is done.
 func (c *control) listen(ctx context.Context) {
-	reader := streamReader{db: c.pool.client.DB(), log: c.pool.log}
+	reader := streamReader{client: c.pool.client, log: c.pool.log}
 	defer reader.wait()
 	for ctx.Err() == nil {
 		var queues []*servedQueue

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -218,7 +219,7 @@ func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
 
 func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	t.Parallel()
-	client, err := queue.NewClient(redistest.DB(t), nil)
+	client, err := queue.NewClient(handle.New(redistest.DB(t)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

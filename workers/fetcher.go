@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"skidway"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -186,7 +185,7 @@ func (f *fetcher) await(ctx context.Context) {
 // there are new entries: only an idle pool blocks for up to [maxIdle]. A streamReader is
 // used by one goroutine.
 type streamReader struct {
-	db      *skidway.DB
+	client  *queue.Client
 	log     *slog.Logger
 	cursors []queue.StreamCursor
 	keys    chan []string // of the running read; nil if there is none
@@ -211,7 +210,7 @@ func (r *streamReader) read(ctx context.Context, cursors []queue.StreamCursor) <
 	}
 	keys, block := make(chan []string, 1), r.block
 	r.reads.Go(func() {
-		found, err := r.db.WaitKeys(ctx, block, cursors...)
+		found, err := r.client.AwaitStreams(ctx, block, cursors...)
 		if err != nil && ctx.Err() == nil {
 			r.log.Warn("waiting for new entries failed", "error", err)
 			_ = rdb.Sleep(ctx, rdb.DefaultMaxPause)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -41,7 +42,7 @@ func newFixture(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func newProxiedFixture(t testing.TB, options rdb.Options) (*fixture, *redistest.
 	f.must(err)
 	t.Cleanup(func() { _ = db.Close() })
 	f.poolDB = db
-	f.poolClient, err = queue.NewClient(db, nil)
+	f.poolClient, err = queue.NewClient(handle.New(db), nil)
 	f.must(err)
 	return f, proxy
 }

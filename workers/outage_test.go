@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -140,7 +141,7 @@ func TestLostReplyToAnyCommandOfAProducerIsToldByItsType(t *testing.T) {
 		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
 			url := redistest.URL(t)
 			proxy := redistest.StartProxy(t, url)
-			client, err := queue.NewClient(redistest.Open(t, proxy.URL), nil)
+			client, err := queue.NewClient(handle.New(redistest.Open(t, proxy.URL)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +208,7 @@ func produce(t *testing.T, client *queue.Client) (accepted, unknown map[string]b
 // everything counts the jobs of the default queue by their args.
 func everything(t *testing.T, db *rdb.DB) map[string]int {
 	t.Helper()
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func runThroughProxy(t *testing.T, n int) int {
 	f.mixed(3)
 	proxy := redistest.StartProxy(t, f.plan.URL)
 	db := redistest.Open(t, proxy.URL)
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

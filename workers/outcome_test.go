@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -256,7 +257,7 @@ func TestMiddlewareGoesAroundTheFirstOutermost(t *testing.T) {
 func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	c, err := queue.NewClient(db, nil)
+	c, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

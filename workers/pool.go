@@ -114,7 +114,7 @@ func (p *Pool) run(ctx context.Context) {
 	fetching, stopFetching := context.WithCancel(running)
 	defer stopFetching()
 	p.executor.runCtx = running
-	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, reader: streamReader{db: p.client.DB(), log: p.log}}
+	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, reader: streamReader{client: p.client, log: p.log}}
 	p.control.start(running)
 	var background, fetchers sync.WaitGroup
 	background.Go(func() { p.control.listen(running) })

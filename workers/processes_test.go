@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/processtest"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -49,7 +50,7 @@ func newProcesses(t *testing.T, db *rdb.DB, plan workerPlan) *processes {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), chaosPatience)
 	t.Cleanup(cancel)
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func runWorker() error {
 	}
 	hook := plan.Signal.Hook()
 	db.AddHook(hook)
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (f *schedulerFixture) bring(order fetchOrder, n, suspected int) []*attempt 
 		}
 	}
 	if n == 0 {
-		answer.Cursors = []rdb.Mark{{Key: order.queue.name}}
+		answer.Cursors = []queue.StreamCursor{{Key: order.queue.name}}
 	}
 	attempts := order.session.hold(answer.Jobs)
 	next, _ := f.fetched(order, attempts, answer, f.now)

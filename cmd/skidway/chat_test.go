@@ -13,6 +13,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -128,7 +129,7 @@ func (w *follower) stop() {
 // awaitRead waits until a member has read all messages.
 func (s chatCommands) awaitRead(id, member string) {
 	s.t.Helper()
-	g := group.NewClient(redistest.Open(s.t, s.url))
+	g := group.NewClient(handle.New(redistest.Open(s.t, s.url)))
 	for {
 		chats, err := g.Unread(s.t.Context(), member)
 		put(s.t, err)
@@ -166,7 +167,7 @@ func TestChatReadsThousandsOfMessagesAsOneArray(t *testing.T) {
 	s := newChatCommands(t)
 	s.must("chat", "create", "--id", "c", "--as", "ann", "--member", "bob")
 	const n = 1100 // more than two pages
-	g := group.NewClient(redistest.Open(t, s.url))
+	g := group.NewClient(handle.New(redistest.Open(t, s.url)))
 	for range n {
 		_, err := g.Send(t.Context(), "c", "ann", chat.Text("hello"))
 		put(t, err)

@@ -6,6 +6,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -40,7 +41,7 @@ func TestUnreachableRedisEndsWithThreeAndHidesThePassword(t *testing.T) {
 func TestRedisComesFromTheEnvironmentInOrder(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)
-	if _, err := distribute.Open(t.Context(), redistest.Open(t, url), "web"); err != nil {
+	if _, err := distribute.Open(t.Context(), handle.New(redistest.Open(t, url)), "web"); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

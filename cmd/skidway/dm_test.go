@@ -12,6 +12,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/conversation"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -83,7 +84,7 @@ func TestDMIsReadOnceAndStaysInTheHistory(t *testing.T) {
 func TestDMReadsAndShowsMoreThanAPage(t *testing.T) {
 	t.Parallel()
 	d := newDMCommands(t)
-	c := conversation.NewClient(redistest.Open(t, d.url), nil)
+	c := conversation.NewClient(handle.New(redistest.Open(t, d.url)), nil)
 	for range 250 {
 		if _, err := c.Send(t.Context(), "ann", "bob", chat.Text(strings.Repeat("x", 1000))); err != nil {
 			t.Fatal(err)
@@ -179,7 +180,7 @@ func TestDMFollowPrintsNewMessagesOnceUntilCtrlC(t *testing.T) {
 					t.Fatalf("got %q, want %s", lines.Text(), text)
 				}
 			}
-			c := conversation.NewClient(redistest.Open(t, d.url), nil)
+			c := conversation.NewClient(handle.New(redistest.Open(t, d.url)), nil)
 			if until, err := c.PresentUntil(t.Context(), "ann", "bob"); err != nil || until.IsZero() {
 				t.Errorf("somebody who follows is not present: %v", err)
 			}

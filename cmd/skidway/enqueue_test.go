@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -19,7 +20,7 @@ import (
 func (d *fixture) pool(name string, concurrency int) {
 	d.Helper()
 	db := redistest.Open(d, d.url)
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		d.Fatal(err)
 	}

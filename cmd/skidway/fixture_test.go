@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/handle"
 	"skidway/internal/processtest"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -153,7 +154,7 @@ type fixture struct {
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	url := redistest.URL(t)
-	client, err := queue.NewClient(redistest.Open(t, url), nil)
+	client, err := queue.NewClient(handle.New(redistest.Open(t, url)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

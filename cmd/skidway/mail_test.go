@@ -11,6 +11,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat/mailbox"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -157,7 +158,7 @@ func TestMailIsFollowedAndPrintsNothingTwice(t *testing.T) {
 // settled waits until this many messages are unread: messages are acknowledged after
 // they are printed.
 func (m *mailCommands) settled(unread string) {
-	box := mailbox.NewClient(redistest.Open(m.t, m.url))
+	box := mailbox.NewClient(handle.New(redistest.Open(m.t, m.url)))
 	ctx, cancel := context.WithTimeout(m.t.Context(), waitLimit)
 	defer cancel()
 	for got := ""; got != unread; {

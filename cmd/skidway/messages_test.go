@@ -12,6 +12,7 @@ import (
 	"skidway/distribute/chat/conversation"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/room"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -22,7 +23,7 @@ func TestCtrlCEndsFollowingAfterTheCurrentPage(t *testing.T) {
 	db, err := rdb.Open(t.Context(), s.url, rdb.Options{})
 	put(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	g, d, r := group.NewClient(db), conversation.NewClient(db, nil), room.NewClient(db)
+	g, d, r := group.NewClient(handle.New(db)), conversation.NewClient(handle.New(db), nil), room.NewClient(handle.New(db))
 	_, err = g.Create(t.Context(), "c", &group.CreateOptions{Members: []string{"ann", "bob"}})
 	put(t, err)
 	put(t, r.Create(t.Context(), "r", &room.CreateOptions{Keep: 5000}))

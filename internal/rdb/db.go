@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -38,18 +39,20 @@ type Options struct {
 
 var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
 
-func (o *Options) setDefaults() error {
-	if o.Prefix == "" {
-		o.Prefix = DefaultPrefix
-	}
-	if !prefixPattern.MatchString(o.Prefix) {
+// withDefaults returns the options with defaults in place of zero values.
+func (o Options) withDefaults() Options {
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
+	o.PoolSize = cmp.Or(o.PoolSize, DefaultPoolSize)
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case !prefixPattern.MatchString(o.Prefix):
 		return fmt.Errorf("prefix %q: use 1 to 64 letters, digits, '.', '_', '-' or ':'", o.Prefix)
-	}
-	if o.Patience == 0 {
-		o.Patience = DefaultPatience
-	}
-	if o.PoolSize == 0 {
-		o.PoolSize = DefaultPoolSize
+	case o.PoolSize < 0:
+		return fmt.Errorf("PoolSize %d: it can't be below zero", o.PoolSize)
 	}
 	return nil
 }
@@ -77,7 +80,8 @@ type DB struct {
 // the dial timeout (5 s); a Redis that does not answer is an
 // [UnreachableError].
 func Open(ctx context.Context, url string, options Options) (*DB, error) {
-	if err := options.setDefaults(); err != nil {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
 		return nil, err
 	}
 	url, err := readURL(url)
@@ -119,14 +123,19 @@ func (db *DB) closeEmbedded() {
 	}
 }
 
-// Redis returns the client of go-redis that sends all commands.
-func (db *DB) Redis() redis.UniversalClient { return db.UniversalClient }
+// Wrap and Unwrap convert between a DB and the *skidway.DB around it. The root package
+// sets them when it is initialized: this package can't import that one, and a function
+// there would put DB into the public API. Package handle has typed forms of them.
+var (
+	Wrap   func(*DB) any
+	Unwrap func(handle any) *DB
+)
 
-// Prefix is what every key starts with.
+// Prefix returns the prefix of all keys.
 func (db *DB) Prefix() string { return db.options.Prefix }
 
 // Embedded reports whether the server lives in this process and keeps nothing.
 func (db *DB) Embedded() bool { return db.embedded != nil }
 
-// String is the URL that was opened, without user names and passwords.
+// String returns the URL that was opened, without user names and passwords.
 func (db *DB) String() string { return db.name }

@@ -163,8 +163,7 @@ func TestPrefixIsChecked(t *testing.T) {
 		"": true, "a": true, "My.app_1-x:y": true, strings.Repeat("p", 64): true,
 		strings.Repeat("p", 65): false, "a b": false, "{a}": false, "a*": false, "ä": false, "a\n": false,
 	} {
-		o := Options{Prefix: prefix}
-		if err := o.setDefaults(); (err == nil) != good {
+		if err := (Options{Prefix: prefix}).withDefaults().validate(); (err == nil) != good {
 			t.Errorf("prefix %q: the error is %v", prefix, err)
 		}
 	}

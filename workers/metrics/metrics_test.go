@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -21,7 +22,7 @@ func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	var m *metrics.Metrics
-	client, err := queue.NewClient(db, &queue.Config{Middleware: []queue.Middleware{
+	client, err := queue.NewClient(handle.New(db), &queue.Config{Middleware: []queue.Middleware{
 		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 			return m.Enqueue(ctx, inserts, next)
 		},
@@ -93,7 +94,7 @@ skidway_redis_up 1
 func TestScrapeWithoutRedisSaysSo(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package workerstest
 import (
 	"context"
 	"time"
+
+	"skidway/internal/handle"
 )
 
 // Now returns the time of the worker's clock. The clock stands still until the next call
@@ -37,7 +39,7 @@ func (w *Worker) tick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = time.Now().Add(w.ahead)
-	if err := w.DB.SetEmbeddedTime(w.now); err != nil {
+	if err := handle.Conn(w.DB).SetEmbeddedTime(w.now); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -92,7 +93,8 @@ type Client struct {
 // one. Closing db is left to the caller.
 func NewClient(db *skidway.DB, config *Config) *Client {
 	k := keys{db.Prefix()}
-	return &Client{db, k, store.List{DB: db, Keys: k.peers}, config.withDefaults()}
+	conn := handle.Conn(db)
+	return &Client{conn, k, store.List{DB: conn, Keys: k.peers}, config.withDefaults()}
 }
 
 func (c *Config) withDefaults() Config {

@@ -11,6 +11,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/conversation"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -25,7 +26,7 @@ type talk struct {
 }
 
 func talking(t testing.TB, db *rdb.DB, config conversation.Config) talk {
-	return talk{conversation.NewClient(db, &config), t, db}
+	return talk{conversation.NewClient(handle.New(db), &config), t, db}
 }
 
 // peer is the other of the two.
@@ -117,7 +118,7 @@ func TestReadReturnsUnreadMessagesOnceWithTheirNumberAndTheTotal(t *testing.T) {
 
 func TestBothOrdersOfAPairAreOneConversation(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		c, ctx := conversation.NewClient(db, nil), t.Context()
+		c, ctx := conversation.NewClient(handle.New(db), nil), t.Context()
 		for i, from := range []string{"zoë/%", "a b", "zoë/%"} {
 			to := []string{"a b", "zoë/%"}[i%2]
 			if sent, err := c.Send(ctx, from, to, chat.Text("x")); err != nil || sent.ID != uint64(i+1) {
@@ -318,7 +319,7 @@ func TestErrorOfAFullConversationNamesThePersonThatHasToRead(t *testing.T) {
 func TestConversationArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	c, ctx := conversation.NewClient(db, nil), t.Context()
+	c, ctx := conversation.NewClient(handle.New(db), nil), t.Context()
 	long := strings.Repeat("x", chat.MaxName+1)
 	for name, call := range map[string]struct {
 		got   error

@@ -13,6 +13,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/conversation"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -122,7 +123,7 @@ func TestDamagedFieldsOfAConversationAreRefusedByName(t *testing.T) {
 
 func TestOneUnreadableConversationDoesNotHideTheOthers(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		c, ctx := conversation.NewClient(db, nil), t.Context()
+		c, ctx := conversation.NewClient(handle.New(db), nil), t.Context()
 		for _, name := range []string{"corrupt", "fine", "newer", "type"} {
 			if _, err := c.Send(ctx, name, "zed", chat.Text("x")); err != nil {
 				t.Fatal(err)

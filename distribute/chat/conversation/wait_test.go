@@ -14,6 +14,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/conversation"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -186,7 +187,7 @@ func countAll(ctx context.Context, t *testing.T, k talk, me string, sent uint64)
 
 func TestUnreadCountsAllConversationsOfAPerson(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		c, ctx := conversation.NewClient(db, nil), t.Context()
+		c, ctx := conversation.NewClient(handle.New(db), nil), t.Context()
 		for i := range 120 { // more than one round trip
 			for range i % 3 {
 				if _, err := c.Send(ctx, fmt.Sprintf("peer%03d", i), "ann", chat.Text("x")); err != nil {
@@ -286,7 +287,7 @@ func TestPresenceExpiresByItself(t *testing.T) {
 
 func TestPresenceAloneLeavesNothingBehind(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		c, ctx := conversation.NewClient(db, nil), t.Context()
+		c, ctx := conversation.NewClient(handle.New(db), nil), t.Context()
 		chattest.WantErr(t, c.Present(ctx, "ann", "bob", time.Hour), nil)
 		chattest.WantErr(t, c.Present(ctx, "bob", "ann", time.Minute), nil)
 		ttl, err := db.PTTL(ctx, db.Prefix()+":dm:{ann/bob}").Result()

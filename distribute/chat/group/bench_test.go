@@ -11,6 +11,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -22,7 +23,7 @@ func keyOf(db *rdb.DB, end string) string { return db.Prefix() + ":chat:{c}" + e
 // what is measured.
 func crowd(b *testing.B, n int) (*rdb.DB, *group.Client) {
 	db := redistest.DB(b)
-	g := group.NewClient(db)
+	g := group.NewClient(handle.New(db))
 	create(b, g, "c", group.Channel)
 	cursors, seen := make([]redis.Z, n), make([]redis.Z, n)
 	for i := range n {

@@ -14,13 +14,14 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
 func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "bob", "one", 1)
 		// All of these have ids higher than any of the chat.
@@ -54,7 +55,7 @@ func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
 
 func TestDamagedEntryBeyondTheLastCanBeAcknowledged(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		entry := redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1763700000000-3", Values: []string{"a", "b"}}
 		if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
@@ -78,7 +79,7 @@ func TestDamagedEntryBeyondTheLastCanBeAcknowledged(t *testing.T) {
 
 func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		log := db.Prefix() + ":chat:{c}:log"
 		id, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, Values: []string{"a", "b"}}).Result()
@@ -97,7 +98,7 @@ func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
 
 func TestIdsStayExactUpTo53Bits(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		const last = 1<<53 - 3
 		if err := db.HSet(t.Context(), db.Prefix()+":chat:{c}", "last", strconv.Itoa(last)).Err(); err != nil {
@@ -120,7 +121,7 @@ func TestIdsStayExactUpTo53Bits(t *testing.T) {
 
 func TestOneUnreadableChatDoesNotHideTheOthers(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g, ctx := group.NewClient(db), t.Context()
+		g, ctx := group.NewClient(handle.New(db)), t.Context()
 		for _, id := range []string{"corrupt", "fine", "newer", "type"} {
 			create(t, g, id, group.Channel, "ann")
 			send(t, g, id, "bob", "x", 1)
@@ -156,7 +157,7 @@ func TestOneUnreadableChatDoesNotHideTheOthers(t *testing.T) {
 
 func TestWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "bob", strings.Repeat("x", 20_000), 1)
 		if err := db.XDel(t.Context(), db.Prefix()+":chat:{c}:log", "1-0").Err(); err != nil {
@@ -177,7 +178,7 @@ func TestWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 
 func TestChatOfTheWrongTypeCanBeDeleted(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		for _, key := range []string{"", ":seen", ":cursors", ":log"} {
 			create(t, g, "c"+fmt.Sprint(len(key)), group.Channel, "ann")
 			id := "c" + fmt.Sprint(len(key))
@@ -195,7 +196,7 @@ func TestChatOfTheWrongTypeCanBeDeleted(t *testing.T) {
 
 func TestSendReportsForeignEntries(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		add := &redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1-0", Values: []string{"a", "b"}}
 		if err := db.XAdd(t.Context(), add).Err(); err != nil {
@@ -212,7 +213,7 @@ func TestSendReportsForeignEntries(t *testing.T) {
 func TestLostReplyOfSendIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	g := group.NewClient(db)
+	g := group.NewClient(handle.New(db))
 	create(t, g, "c", group.Channel, "ann")
 	send(t, g, "c", "bob", "one", 1)
 	p.DropReply(1)
@@ -226,7 +227,7 @@ func TestLostReplyOfSendIsAnUnknownOutcome(t *testing.T) {
 func TestLostAnswersOfOtherCallsDoNotShow(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	g, ctx := group.NewClient(db), t.Context()
+	g, ctx := group.NewClient(handle.New(db)), t.Context()
 	create(t, g, "warm", group.Channel, "ann") // the scripts are known from now on
 	for _, warm := range []func() error{
 		func() error { return g.SetLimits(ctx, "warm", group.Limits{Messages: 1}) },
@@ -269,7 +270,7 @@ func TestFetchWhoseAckWasLostLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	g := group.NewClient(db)
+	g := group.NewClient(handle.New(db))
 	create(t, g, "c", group.Channel, "ann")
 	send(t, g, "c", "bob", "one", 1)
 	if _, err := g.Fetch(t.Context(), "c", "ann", 0); err != nil { // the scripts are known from now on
@@ -288,7 +289,7 @@ func TestFetchWhoseAckWasLostLosesNothing(t *testing.T) {
 func TestFullRedisCanBeReadEmpty(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
-	g, ctx := group.NewClient(db), t.Context()
+	g, ctx := group.NewClient(handle.New(db)), t.Context()
 	create(t, g, "c", group.Channel, "ann")
 	for i := range uint64(3) {
 		send(t, g, "c", "bob", strings.Repeat("x", 100_000), i+1)

@@ -12,6 +12,7 @@ import (
 	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -130,7 +131,8 @@ type Client struct {
 // caller.
 func NewClient(db *skidway.DB) *Client {
 	k := keys{db.Prefix()}
-	return &Client{db, k, store.List{DB: db, Keys: k.chats}}
+	conn := handle.Conn(db)
+	return &Client{conn, k, store.List{DB: conn, Keys: k.chats}}
 }
 
 // run runs a script of one chat until it has nothing more to delete, and returns

@@ -11,6 +11,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -78,13 +79,13 @@ func wantNothingLeft(t testing.TB, db *rdb.DB, id string) {
 
 func TestMessageStaysPendingUntilAcknowledged(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "one", 1)
 		send(t, g, "c", "ann", "two", 2)
 		chattest.WantStrings(t, pending(t, g, "c", "bob"), "one", "two")
 		// The reader crashes here: another Group stands for its next start.
-		g = group.NewClient(db)
+		g = group.NewClient(handle.New(db))
 		chattest.WantStrings(t, pending(t, g, "c", "bob"), "one", "two")
 		ack(t, g, "c", "bob", 1, 1)
 		chattest.WantStrings(t, pending(t, g, "c", "bob"), "two")
@@ -93,7 +94,7 @@ func TestMessageStaysPendingUntilAcknowledged(t *testing.T) {
 
 func TestSenderHasReadItsOwnMessageOnlyIfNothingIsUnread(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "hello", 1)
 		chattest.WantStrings(t, pending(t, g, "c", "ann"))
@@ -104,7 +105,7 @@ func TestSenderHasReadItsOwnMessageOnlyIfNothingIsUnread(t *testing.T) {
 
 func TestWhatAllHaveDealtWithIsDeleted(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann", "bob")
 		for i := range uint64(1203) { // more than two steps of cleaning
 			send(t, g, "c", "uploader", "x", i+1)
@@ -127,7 +128,7 @@ func TestWhatAllHaveDealtWithIsDeleted(t *testing.T) {
 
 func TestLeavingOfTheSlowestCleans(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "fast", "slow")
 		for i := range uint64(777) {
 			send(t, g, "c", "uploader", "x", i+1)
@@ -144,7 +145,7 @@ func TestLeavingOfTheSlowestCleans(t *testing.T) {
 
 func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", "", "ann", "bob")
 		send(t, g, "c", "ann", "x", 1)
 		for _, member := range []string{"ann", "bob", "bob"} { // leaving twice is no error
@@ -162,7 +163,7 @@ func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
 
 func TestChannelOutlivesItsMembersAndKeepsAll(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel)
 		send(t, g, "c", "uploader", "one", 1)
 		if err := g.Join(t.Context(), "c", "ann", group.FromOldest); err != nil {
@@ -181,7 +182,7 @@ func TestChannelOutlivesItsMembersAndKeepsAll(t *testing.T) {
 
 func TestJoinStartsWhereAskedAndASecondOneChangesNothing(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "one", 1)
 		send(t, g, "c", "ann", "two", 2)
@@ -216,7 +217,7 @@ func TestJoinStartsWhereAskedAndASecondOneChangesNothing(t *testing.T) {
 
 func TestAckNeverMovesBackNorBeyondTheLast(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "uploader", "one", 1)
 		send(t, g, "c", "uploader", "two", 2)
@@ -234,7 +235,7 @@ func TestAckNeverMovesBackNorBeyondTheLast(t *testing.T) {
 
 func TestPendingIsReadByPages(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		for i := range uint64(57) {
 			send(t, g, "c", "uploader", strings.Repeat("x", int(i)+1), i+1)
@@ -265,7 +266,7 @@ func TestPendingIsReadByPages(t *testing.T) {
 
 func TestBigMessagesMakeShortPages(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		big := strings.Repeat("x", chat.MaxBody)
 		for i := range uint64(10) {
@@ -283,7 +284,7 @@ func TestBigMessagesMakeShortPages(t *testing.T) {
 
 func TestFetchReadsAndAcknowledges(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		for i := range uint64(3) {
 			send(t, g, "c", "uploader", string(rune('a'+i)), i+1)
@@ -300,7 +301,7 @@ func TestFetchReadsAndAcknowledges(t *testing.T) {
 
 func TestPendingAllReadsEveryChat(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "b", group.People, "ann", "bob")
 		create(t, g, "a", group.People, "bob")
 		create(t, g, "silent", group.People, "ann", "bob")
@@ -325,7 +326,7 @@ func TestPendingAllReadsEveryChat(t *testing.T) {
 
 func TestDeleteEndsAnyChat(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "ann", "x", 1)
 		for range 2 {
@@ -343,7 +344,7 @@ func TestDeleteEndsAnyChat(t *testing.T) {
 
 func TestRefusalsAreTyped(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g, ctx := group.NewClient(db), t.Context()
+		g, ctx := group.NewClient(handle.New(db)), t.Context()
 		create(t, g, "people", group.People, "ann")
 		create(t, g, "channel", group.Channel)
 		for _, c := range []struct {
@@ -373,7 +374,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 func TestInvalidArgumentsAreNamed(t *testing.T) {
 	t.Parallel()
 	db, ctx := redistest.DB(t), context.Background()
-	g := group.NewClient(db)
+	g := group.NewClient(handle.New(db))
 	long := strings.Repeat("x", chat.MaxName+1)
 	options := func(kind group.Kind, members ...string) error {
 		_, err := g.Create(ctx, "c", &group.CreateOptions{Kind: kind, Members: members})

@@ -12,6 +12,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -54,7 +55,7 @@ func member(t testing.TB, g *group.Client, id, name string) group.Member {
 
 func TestMemberSeesAJumpWhereLimitsDroppedAndItsLength(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		limits := group.Limits{Messages: 10}
 		options := group.CreateOptions{Kind: group.Channel, Members: []string{"ann"}, Limits: limits}
 		if _, err := g.Create(t.Context(), "c", &options); err != nil {
@@ -81,7 +82,7 @@ func TestMemberSeesAJumpWhereLimitsDroppedAndItsLength(t *testing.T) {
 
 func TestNewLimitsAreObeyedAtOnceHoweverMuchThatIs(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		for i := range uint64(1900) {
 			send(t, g, "c", "bob", strings.Repeat("x", 100), i+1)
@@ -113,7 +114,7 @@ func TestNewLimitsAreObeyedAtOnceHoweverMuchThatIs(t *testing.T) {
 
 func TestBytesOfBigAndSmallMessagesAreBounded(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		const maxBytes = 3 << 20
 		setLimits(t, g, "c", group.Limits{Bytes: maxBytes})
@@ -137,7 +138,7 @@ func TestBytesOfBigAndSmallMessagesAreBounded(t *testing.T) {
 func TestOldMessagesAreNotReadThoughNothingIsSentAfterThem(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	g, now := group.NewClient(db), time.UnixMilli(1763700000000)
+	g, now := group.NewClient(handle.New(db)), time.UnixMilli(1763700000000)
 	pass := func(d time.Duration) {
 		now = now.Add(d)
 		if err := db.SetEmbeddedTime(now); err != nil {
@@ -172,7 +173,7 @@ func TestOldMessagesAreNotReadThoughNothingIsSentAfterThem(t *testing.T) {
 
 func TestMessagesAgeByTheClockOfRedis(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "bob", "x", 1)
 		setLimits(t, g, "c", group.Limits{Age: time.Millisecond})
@@ -184,7 +185,7 @@ func TestMessagesAgeByTheClockOfRedis(t *testing.T) {
 
 func TestForeignEntriesAreReportedAndInNoLimitsWay(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		setLimits(t, g, "c", group.Limits{Bytes: 300, Age: time.Hour})
 		for n := 1; n <= 3; n++ {
@@ -208,7 +209,7 @@ func TestForeignEntriesAreReportedAndInNoLimitsWay(t *testing.T) {
 
 func TestDamagedLimitsAreReported(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		if err := db.HSet(t.Context(), db.Prefix()+":chat:{c}", "limits", "many").Err(); err != nil {
 			t.Fatal(err)
@@ -222,7 +223,7 @@ func TestDamagedLimitsAreReported(t *testing.T) {
 
 func TestMemberAwayForTooLongIsDropped(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann", "bob", "cem")
 		for i := range uint64(5) {
 			send(t, g, "c", "ann", "x", i+1)
@@ -249,7 +250,7 @@ func TestMemberAwayForTooLongIsDropped(t *testing.T) {
 
 func TestReadIsAVisit(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g, ctx := group.NewClient(db), t.Context()
+		g, ctx := group.NewClient(handle.New(db)), t.Context()
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "bob", "x", 1)
 		for name, call := range map[string]func() error{
@@ -275,7 +276,7 @@ func TestReadIsAVisit(t *testing.T) {
 
 func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
-	g := group.NewClient(redistest.DB(t))
+	g := group.NewClient(handle.New(redistest.DB(t)))
 	for name, limits := range map[string]group.Limits{
 		"too many messages": {Messages: 1 << 53},
 		"too many bytes":    {Bytes: 1 << 53},
@@ -298,7 +299,7 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestCostOfASendDoesNotGrowWithMembers(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0)) // its own: it counts commands for all
-	g := group.NewClient(db)
+	g := group.NewClient(handle.New(db))
 	cost := func(members int) (commands int) {
 		t.Helper()
 		id := fmt.Sprint("chat", members)
@@ -336,7 +337,7 @@ func commandsOf(t *testing.T, db *rdb.DB) (n int) {
 
 func TestLimitOfMessagesHoldsAfterAnEntryWasAddedByHand(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		setLimits(t, g, "c", group.Limits{Messages: 5})
 		send(t, g, "c", "bob", "one", 1)
@@ -355,7 +356,7 @@ func TestLimitOfMessagesHoldsAfterAnEntryWasAddedByHand(t *testing.T) {
 
 func TestLimitOfAgeKeepsYoungMessagesOfTheReleaseBefore(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel, "ann")
 		now, err := db.Time(t.Context()).Result()
 		if err != nil {

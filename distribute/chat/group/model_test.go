@@ -15,6 +15,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -396,7 +397,7 @@ func TestGroupDoesAsItsModel(t *testing.T) {
 		round := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			round++
-			m := &machine{group: group.NewClient(db), id: fmt.Sprint("chat", round), db: db}
+			m := &machine{group: group.NewClient(handle.New(db)), id: fmt.Sprint("chat", round), db: db}
 			if db.Embedded() {
 				m.now = time.UnixMilli(1763700000000)
 				chattest.WantErr(rt, db.SetEmbeddedTime(m.now), nil)

@@ -15,6 +15,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -22,12 +23,12 @@ import (
 // waiting runs Wait for member, see [chattest.Woken].
 func waiting(t *testing.T, db *rdb.DB, ctx context.Context, member string, wake func()) error {
 	t.Helper()
-	return chattest.Woken(t, db, func() error { return group.NewClient(db).Wait(ctx, member) }, wake)
+	return chattest.Woken(t, db, func() error { return group.NewClient(handle.New(db)).Wait(ctx, member) }, wake)
 }
 
 func TestWaitReturnsAtOnceWhenSomethingIsPending(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "x", 1)
 		if err := g.Wait(t.Context(), "bob"); err != nil {
@@ -38,7 +39,7 @@ func TestWaitReturnsAtOnceWhenSomethingIsPending(t *testing.T) {
 
 func TestWaitIsWokenBySend(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "quiet", group.People, "ann", "bob")
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "old", 1)
@@ -51,7 +52,7 @@ func TestWaitIsWokenBySend(t *testing.T) {
 
 func TestWaitNoticesAChatJoinedMeanwhile(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.Channel)
 		send(t, g, "c", "uploader", "x", 1)
 		err := waiting(t, db, t.Context(), "bob", func() {
@@ -67,7 +68,7 @@ func TestWaitNoticesAChatJoinedMeanwhile(t *testing.T) {
 
 func TestWaitIsWokenByAMessageInAChatJoinedMeanwhile(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		err := waiting(t, db, t.Context(), "bob", func() {
 			create(t, g, "c", group.People, "ann", "bob")
 			send(t, g, "c", "ann", "x", 1)
@@ -80,7 +81,7 @@ func TestWaitIsWokenByAMessageInAChatJoinedMeanwhile(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		create(t, group.NewClient(db), "c", group.People, "bob")
+		create(t, group.NewClient(handle.New(db)), "c", group.People, "bob")
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := waiting(t, db, ctx, "bob", cancel); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
@@ -90,7 +91,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 
 func TestWaitInHeedsOnlyItsChatAndWhatWasNotSeen(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann", "bob")
 		create(t, g, "other", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "seen", 1)
@@ -112,7 +113,7 @@ func TestWaitInHeedsOnlyItsChatAndWhatWasNotSeen(t *testing.T) {
 
 func TestWaitAfterGoesByWhatWasNotSeen(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "a", group.People, "ann", "bob")
 		create(t, g, "b", group.People, "ann", "bob")
 		send(t, g, "a", "ann", "seen", 1)
@@ -130,7 +131,7 @@ func TestWaitAfterGoesByWhatWasNotSeen(t *testing.T) {
 func TestManySendersAndReadersMissNothingAndRepeatNothing(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		const senders, readers, each = 5, 4, 100
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		var members []string
 		for i := range readers {
 			members = append(members, fmt.Sprint("reader", i))
@@ -210,7 +211,7 @@ func listed(t *testing.T, db *rdb.DB) []string {
 
 func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "mine", group.People, "ann")
 		create(t, g, "theirs", group.People, "bob")
 		enlist(t, db, "mine", time.Hour)
@@ -228,7 +229,7 @@ func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
 
 func TestJoinBringsBackAForgottenEntry(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann")
 		if err := db.Del(t.Context(), annsList(db)).Err(); err != nil {
 			t.Fatal(err)
@@ -242,7 +243,7 @@ func TestJoinBringsBackAForgottenEntry(t *testing.T) {
 
 func TestLeaveForgetsAnOldEntry(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "new", group.People, "ann")
 		create(t, g, "old", group.People, "ann")
 		enlist(t, db, "old", 2*time.Minute)
@@ -259,7 +260,7 @@ func TestLeaveForgetsAnOldEntry(t *testing.T) {
 func TestLongListIsReadWhole(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	g := group.NewClient(db)
+	g := group.NewClient(handle.New(db))
 	const chats = 1100 // more than two pages
 	for i := range chats {
 		create(t, g, strconv.Itoa(i), group.Channel, "ann")
@@ -273,7 +274,7 @@ func TestLongListIsReadWhole(t *testing.T) {
 
 func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "a", group.People, "ann", "bob")
 		create(t, g, "b", group.Channel, "ann")
 		create(t, g, "bobs", group.People, "bob")
@@ -307,7 +308,7 @@ func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
 func TestUnreadTakesOneRoundTripForAHundredChats(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	g := group.NewClient(db)
+	g := group.NewClient(handle.New(db))
 	for i := range 150 {
 		create(t, g, fmt.Sprint(i), group.People, "ann")
 	}
@@ -323,7 +324,7 @@ func TestUnreadTakesOneRoundTripForAHundredChats(t *testing.T) {
 
 func TestDroppedMemberHoldsNothingBack(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(db)
+		g := group.NewClient(handle.New(db))
 		create(t, g, "c", group.People, "ann", "gone")
 		send(t, g, "c", "ann", "x", 1)
 		if err := g.Drop(t.Context(), "c", "gone"); err != nil {

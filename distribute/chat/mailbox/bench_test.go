@@ -11,6 +11,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/mailbox"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkMailboxSend(b *testing.B) {
 	}{{"room", 10_000_000}, {"full", 100}} {
 		b.Run(bench.name, func(b *testing.B) {
 			db := redistest.DB(b)
-			m := mailbox.NewClient(db)
+			m := mailbox.NewClient(handle.New(db))
 			limit(b, m, "bob", mailbox.Limits{Messages: bench.max, Full: mailbox.DropOldest})
 			b.ReportAllocs()
 			for b.Loop() {
@@ -42,7 +43,7 @@ func BenchmarkMailboxSend(b *testing.B) {
 // BenchmarkMailboxReadAck counts messages of 100 bytes, sent before, and read
 // and acknowledged in pages of 100.
 func BenchmarkMailboxReadAck(b *testing.B) {
-	m := mailbox.NewClient(redistest.DB(b))
+	m := mailbox.NewClient(handle.New(redistest.DB(b)))
 	ids := make([]uint64, 0, 100)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
@@ -79,7 +80,7 @@ func BenchmarkMailboxStep(b *testing.B) {
 		run := func(name string, n int, step func(m *mailbox.Client, ids []uint64) error) {
 			b.Run(fmt.Sprintf("%s=%d,bytes=%d", name, n, size), func(b *testing.B) {
 				db := redistest.DB(b)
-				m, last := mailbox.NewClient(db), uint64(0)
+				m, last := mailbox.NewClient(handle.New(db)), uint64(0)
 				mail(b, m, "bob", "x", 1)
 				ids := make([]uint64, n)
 				fill := func() {

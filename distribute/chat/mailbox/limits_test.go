@@ -12,13 +12,14 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/mailbox"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
 func TestFullMailboxRefusesWithAReason(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		limit(t, m, "bob", mailbox.Limits{Messages: 2})
 		mails(t, m, "bob", 2)
 		_, err := m.Send(t.Context(), "bob", "ann", chat.Text("3"))
@@ -38,7 +39,7 @@ func TestFullMailboxRefusesWithAReason(t *testing.T) {
 
 func TestUnsetLimitsAreTheDocumentedOnes(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		want := mailbox.Limits{Messages: mailbox.DefaultMessages, Bytes: mailbox.DefaultBytes, Full: mailbox.Refuse}
 		if got := boxInfo(t, m, "bob").Limits; got != want {
 			t.Errorf("not set: %+v", got)
@@ -52,7 +53,7 @@ func TestUnsetLimitsAreTheDocumentedOnes(t *testing.T) {
 
 func TestFullMailboxDropsTheOldest(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		limit(t, m, "bob", mailbox.Limits{Messages: 2, Full: mailbox.DropOldest})
 		mails(t, m, "bob", 2)
 		acked(t, m, "bob", 1, 2)
@@ -65,7 +66,7 @@ func TestFullMailboxDropsTheOldest(t *testing.T) {
 
 func TestRoomIsMadeForABigMessage(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		limit(t, m, "bob", mailbox.Limits{Bytes: chat.MaxBody, Full: mailbox.DropOldest})
 		mails(t, m, "bob", 600)
 		mail(t, m, "bob", strings.Repeat("x", 500<<10), 601) // 1024 KiB hold 524 small ones beside
@@ -85,7 +86,7 @@ func TestRoomIsMadeForABigMessage(t *testing.T) {
 
 func TestKeepDropsAllButTheNewestAndForgetsWhichSoonerOrLater(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m, ctx := mailbox.NewClient(db), t.Context()
+		m, ctx := mailbox.NewClient(handle.New(db)), t.Context()
 		mails(t, m, "bob", 1300)
 		acked(t, m, "bob", 2, 2, 250)
 		if err := m.Keep(ctx, "bob", 3); err != nil {
@@ -107,7 +108,7 @@ func TestKeepDropsAllButTheNewestAndForgetsWhichSoonerOrLater(t *testing.T) {
 
 func TestLowerLimitDropsAtOnce(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		mails(t, m, "bob", 333)
 		limit(t, m, "bob", mailbox.Limits{Messages: 1})
 		if n, err := m.Count(t.Context(), "bob"); n != 333 || err != nil {
@@ -121,7 +122,7 @@ func TestLowerLimitDropsAtOnce(t *testing.T) {
 func TestIdleMailboxExpiresWithAllThatIsInIt(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	m, now := mailbox.NewClient(db), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	m, now := mailbox.NewClient(handle.New(db)), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	pass := func(d time.Duration) {
 		now = now.Add(d)
 		if err := db.SetEmbeddedTime(now); err != nil {
@@ -149,7 +150,7 @@ func TestIdleMailboxExpiresWithAllThatIsInIt(t *testing.T) {
 
 func TestMailboxWithoutIdleTimeStays(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		limit(t, m, "bob", mailbox.Limits{Idle: time.Hour})
 		mail(t, m, "bob", "x", 1)
 		log := db.Prefix() + ":mail:{bob}:log"
@@ -165,7 +166,7 @@ func TestMailboxWithoutIdleTimeStays(t *testing.T) {
 
 func TestMailboxWhoseLogWasTrimmedByHandWaitsAndTakesAgain(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		if err := m.SetLimits(t.Context(), "b", mailbox.Limits{Bytes: chat.MaxBody}); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +193,7 @@ func TestMailboxWhoseLogWasTrimmedByHandWaitsAndTakesAgain(t *testing.T) {
 
 func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		for _, body := range []string{"small", strings.Repeat("x", 20_000)} {
 			if _, err := m.Send(t.Context(), "b", "ann", chat.Text(body)); err != nil {
 				t.Fatal(err)
@@ -212,7 +213,7 @@ func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 func TestLostReplyOfAMailIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.NewClient(db)
+	m := mailbox.NewClient(handle.New(db))
 	mail(t, m, "bob", "1", 1)
 	p.DropReply(1)
 	var unknown *rdb.OutcomeUnknownError
@@ -225,7 +226,7 @@ func TestLostReplyOfAMailIsAnUnknownOutcome(t *testing.T) {
 func TestTakeWithALostReplyReturnsWhatMayBeRemoved(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.NewClient(db)
+	m := mailbox.NewClient(handle.New(db))
 	mails(t, m, "bob", 3)
 	if _, err := m.Take(t.Context(), "bob", 1); err != nil { // the scripts are known from now on
 		t.Fatal(err)
@@ -243,7 +244,7 @@ func TestTakeWithALostReplyReturnsWhatMayBeRemoved(t *testing.T) {
 func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.NewClient(db)
+	m := mailbox.NewClient(handle.New(db))
 	ctx := t.Context()
 	for nth := range 4 { // 0 loses none, and makes the scripts known
 		mails(t, m, "bob", 5)
@@ -277,7 +278,7 @@ func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
 
 func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		mail(t, m, "bob", "1", 1)
 		for _, entry := range []redis.XAddArgs{
 			{ID: "2-7", Values: []string{"sender", "ann", "body", "x", "time", "1"}},
@@ -310,7 +311,7 @@ func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
 
 func TestDamagedMailIsDroppedLikeAnyOther(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		mail(t, m, "bob", strings.Repeat("x", 5000), 1)
 		log := db.Prefix() + ":mail:{bob}:log"
 		for _, err := range []error{
@@ -332,7 +333,7 @@ func TestDamagedMailIsDroppedLikeAnyOther(t *testing.T) {
 
 func TestMailboxOfAnotherFormatIsRefused(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m, ctx, key := mailbox.NewClient(db), t.Context(), db.Prefix()+":mail:{bob}"
+		m, ctx, key := mailbox.NewClient(handle.New(db)), t.Context(), db.Prefix()+":mail:{bob}"
 		set := func(field, value string) {
 			if err := db.HSet(ctx, key, field, value).Err(); err != nil {
 				t.Fatal(err)
@@ -362,7 +363,7 @@ func TestMailboxOfAnotherFormatIsRefused(t *testing.T) {
 func TestFullRedisCanBeReadEmpty(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
-	m, ctx := mailbox.NewClient(db), t.Context()
+	m, ctx := mailbox.NewClient(handle.New(db)), t.Context()
 	for id := range uint64(3) {
 		mail(t, m, "bob", strings.Repeat("x", 100_000), id+1)
 	}

@@ -9,6 +9,7 @@ import (
 	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -56,7 +57,7 @@ type Client struct {
 
 // NewClient returns a client for the mailboxes of db. Closing db is left to the
 // caller.
-func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}} }
+func NewClient(db *skidway.DB) *Client { return &Client{handle.Conn(db), keys{db.Prefix()}} }
 
 // run runs a script of one box.
 func (m *Client) run(ctx context.Context, s *rdb.Script, box string, args ...any) (rdb.Reply, error) {

@@ -13,6 +13,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/mailbox"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -94,11 +95,11 @@ func wantStates(t testing.TB, got []mailbox.State, want ...mailbox.State) {
 
 func TestMailWaitsUntilItIsAcknowledged(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		chattest.WantStrings(t, unread(t, m, "bob"))
 		mails(t, m, "bob", 3)
 		// The reader crashes here: another Mailbox stands for its next start.
-		m = mailbox.NewClient(db)
+		m = mailbox.NewClient(handle.New(db))
 		chattest.WantStrings(t, unread(t, m, "bob"), "1", "2", "3")
 		acked(t, m, "bob", 1, 2)
 		acked(t, m, "bob", 0, 2, 99) // read already, never sent
@@ -112,7 +113,7 @@ func TestMailWaitsUntilItIsAcknowledged(t *testing.T) {
 
 func TestMailCarriesTypeAndURL(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		want := chat.Content{Body: []byte("\x00\xff"), Type: chat.TypeImage, URL: "https://example.com/a.png"}
 		id, err := m.Send(t.Context(), "bob", "ann", want)
 		if err != nil {
@@ -129,7 +130,7 @@ func TestMailCarriesTypeAndURL(t *testing.T) {
 
 func TestMailIsReadByPagesOfSmallAndBig(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		size := func(id uint64) int { return map[bool]int{true: 300 << 10, false: int(id)}[id%40 == 7] }
 		for id := range uint64(100) {
 			mail(t, m, "bob", strings.Repeat("x", size(id+1)), id+1)
@@ -155,7 +156,7 @@ func TestMailIsReadByPagesOfSmallAndBig(t *testing.T) {
 
 func TestNewestComeInOrderHoweverBig(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		for id := range uint64(9) {
 			mail(t, m, "bob", fmt.Sprint(id+1)+strings.Repeat("x", 400<<10), id+1)
 		}
@@ -174,7 +175,7 @@ func TestNewestComeInOrderHoweverBig(t *testing.T) {
 
 func TestTakeRemovesWhatItReturns(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		mails(t, m, "bob", 5)
 		acked(t, m, "bob", 1, 2)
 		for _, want := range [][]string{{"1", "3", "4"}, {"5"}, {}} {
@@ -190,7 +191,7 @@ func TestTakeRemovesWhatItReturns(t *testing.T) {
 
 func TestInfoHasTheBacklogOfTheReceiver(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		if got := boxInfo(t, m, "bob"); got.Unread+got.Last+got.Oldest != 0 || !got.Seen.IsZero() {
 			t.Fatalf("an empty box has %+v", got)
 		}
@@ -209,7 +210,7 @@ func TestInfoHasTheBacklogOfTheReceiver(t *testing.T) {
 
 func TestDeletedMailboxBeginsAgain(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		mail(t, m, "bob", strings.Repeat("x", 2000), 1)
 		for range 2 {
 			if err := m.Delete(t.Context(), "bob"); err != nil {
@@ -225,7 +226,7 @@ func TestDeletedMailboxBeginsAgain(t *testing.T) {
 
 func TestBadArgumentsForAMailboxAreNamed(t *testing.T) {
 	t.Parallel()
-	m, ctx := mailbox.NewClient(redistest.DB(t)), t.Context()
+	m, ctx := mailbox.NewClient(handle.New(redistest.DB(t))), t.Context()
 	limits := func(l mailbox.Limits) error { return m.SetLimits(ctx, "bob", l) }
 	for _, c := range []struct {
 		name  string
@@ -254,9 +255,9 @@ func TestBadArgumentsForAMailboxAreNamed(t *testing.T) {
 
 func TestWaitForMailIsWokenBySend(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		for id := range uint64(2) { // the first makes the box
-			if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(db).Wait(t.Context(), "bob", 0) }, func() { mail(t, m, "bob", "x", id+1) }); err != nil {
+			if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(handle.New(db)).Wait(t.Context(), "bob", 0) }, func() { mail(t, m, "bob", "x", id+1) }); err != nil {
 				t.Fatal(err)
 			}
 			acked(t, m, "bob", 1, id+1)
@@ -269,12 +270,12 @@ func TestWaitForMailIsWokenBySend(t *testing.T) {
 
 func TestWaitForMailPassesOverWhatLiesBeforeItsMark(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		mails(t, m, "bob", 3)
 		if err := m.Wait(t.Context(), "bob", 2); err != nil {
 			t.Fatal(err)
 		}
-		if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(db).Wait(t.Context(), "bob", 3) }, func() { mail(t, m, "bob", "4", 4) }); err != nil {
+		if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(handle.New(db)).Wait(t.Context(), "bob", 3) }, func() { mail(t, m, "bob", "4", 4) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -283,7 +284,7 @@ func TestWaitForMailPassesOverWhatLiesBeforeItsMark(t *testing.T) {
 func TestWaitForMailEndsWithItsContext(t *testing.T) {
 	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(db).Wait(ctx, "bob", 0) }, cancel); !errors.Is(err, context.Canceled) {
+		if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(handle.New(db)).Wait(ctx, "bob", 0) }, cancel); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
 		}
 	})
@@ -307,7 +308,7 @@ func sendMany(t *testing.T, m *mailbox.Client, senders, each int) {
 func TestReaderOfManySendersSeesEachMessageOnceInOrder(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		const senders, each = 5, 100
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		var group sync.WaitGroup
 		group.Go(func() { sendMany(t, m, senders, each) })
 		sent := map[string]int{}

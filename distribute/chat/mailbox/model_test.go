@@ -12,6 +12,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/mailbox"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -192,7 +193,7 @@ func TestMailboxDoesAsItsModel(t *testing.T) {
 		round := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			round++
-			m := &boxMachine{mailbox: mailbox.NewClient(db), box: fmt.Sprint("box", round)}
+			m := &boxMachine{mailbox: mailbox.NewClient(handle.New(db)), box: fmt.Sprint("box", round)}
 			m.Delete(rt)
 			rt.Repeat(map[string]func(*rapid.T){
 				"send": m.Send, "send more": m.Send, "send even more": m.Send, "read": m.Read, "newest": m.Newest,
@@ -209,7 +210,7 @@ func TestMailboxDoesAsItsModel(t *testing.T) {
 func TestManySendersAndTakersMissNothingAndShareNothing(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		const senders, takers, each = 5, 4, 60
-		m := mailbox.NewClient(db)
+		m := mailbox.NewClient(handle.New(db))
 		done := make(chan []uint64, takers)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/room"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -161,7 +162,7 @@ func TestDamagedRoundsAreNotRun(t *testing.T) {
 func TestKeyIsThatOfPBKDF2(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	r := room.NewClient(db)
+	r := room.NewClient(handle.New(db))
 	if err := r.Create(t.Context(), "r", &room.CreateOptions{Password: "open sesame"}); err != nil {
 		t.Fatal(err)
 	}

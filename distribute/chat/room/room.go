@@ -14,6 +14,7 @@ import (
 	"skidway"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/store"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -126,7 +127,9 @@ type Client struct {
 }
 
 // NewClient returns a client for the rooms of db. Closing db is left to the caller.
-func NewClient(db *skidway.DB) *Client { return &Client{db, keys{db.Prefix()}, deriveKey} }
+func NewClient(db *skidway.DB) *Client {
+	return &Client{handle.Conn(db), keys{db.Prefix()}, deriveKey}
+}
 
 // A Credential is the right of a person to enter a room. It can be stored and used by other
 // processes. It is a secret: any process that has it acts as that person.

@@ -6,6 +6,7 @@ import (
 
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/internal/store"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -189,7 +190,7 @@ func TestScriptsOfRooms(t *testing.T) {
 
 // NewStretching is New with another slow hash.
 func NewStretching(db *rdb.DB, hash func(password string, salt []byte, rounds int) ([]byte, error)) *Client {
-	r := NewClient(db)
+	r := NewClient(handle.New(db))
 	r.kdf = hash
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"skidway/distribute"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -34,7 +35,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	y := &fixture{TB: t, folder: t.TempDir(), db: redistest.DB(t), now: time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)}
 	var err error
-	if y.logs, err = logs.New(y.db, logs.Config{Folders: []string{y.folder}}); err != nil {
+	if y.logs, err = logs.New(handle.New(y.db), logs.Config{Folders: []string{y.folder}}); err != nil {
 		t.Fatal(err)
 	}
 	y.write("access.log-20261120", strings.Repeat(logLine, 7))
@@ -110,7 +111,7 @@ func result[R any](y *fixture, outcome workerstest.Outcome) (r R) {
 func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 	t.Parallel()
 	y := newFixture(t)
-	channel, err := distribute.Open(t.Context(), y.db, "web")
+	channel, err := distribute.Open(t.Context(), handle.New(y.db), "web")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
-	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/internal/fields"
@@ -199,7 +199,7 @@ func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err 
 	if err != nil {
 		return workers.Dead(err)
 	}
-	db, err := rdb.Open(ctx, "embedded:", rdb.Options{})
+	db, err := skidway.Open(ctx, "embedded:", nil)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/mailbox"
+	"skidway/internal/handle"
 )
 
 // chatBench is the command "bench chat".
@@ -102,7 +103,7 @@ func (b *chatBench) measureAndPrint(ctx context.Context) error {
 		b.crowds = append(b.crowds, figures{})
 	}
 	open := func() error {
-		b.group = group.NewClient(b.db)
+		b.group = group.NewClient(handle.New(b.db))
 		return nil
 	}
 	server, err := b.run(ctx, open, b.measure)

@@ -13,6 +13,7 @@ import (
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/mailbox"
 	"skidway/distribute/chat/room"
+	"skidway/internal/handle"
 )
 
 const (
@@ -137,7 +138,7 @@ func (b *chatBench) deleteLists(ctx context.Context, names []string) error {
 }
 
 func (b *chatBench) measureMailbox(ctx context.Context) error {
-	mail := mailbox.NewClient(b.db)
+	mail := mailbox.NewClient(handle.New(b.db))
 	return b.rates(ctx, b.figures, "mailbox_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := mail.Send(ctx, chatID, "ann", b.content())
@@ -150,7 +151,7 @@ func (b *chatBench) measureMailbox(ctx context.Context) error {
 }
 
 func (b *chatBench) measureConversation(ctx context.Context) error {
-	pair := conversation.NewClient(b.db, &conversation.Config{Keep: uint64(b.messages), MaxUnread: uint64(b.messages)})
+	pair := conversation.NewClient(handle.New(b.db), &conversation.Config{Keep: uint64(b.messages), MaxUnread: uint64(b.messages)})
 	return b.rates(ctx, b.figures, "conversation_", 1,
 		func(ctx context.Context, _ int) error {
 			_, err := pair.Send(ctx, "ann", "bob", b.content())
@@ -163,7 +164,7 @@ func (b *chatBench) measureConversation(ctx context.Context) error {
 }
 
 func (b *chatBench) measureRoom(ctx context.Context) error {
-	rooms := room.NewClient(b.db)
+	rooms := room.NewClient(handle.New(b.db))
 	if err := rooms.Create(ctx, chatID, &room.CreateOptions{Keep: int(b.messages)}); err != nil {
 		return err
 	}

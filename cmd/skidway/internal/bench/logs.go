@@ -19,9 +19,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 
+	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
-	"skidway/internal/rdb"
 	"skidway/internal/samplelog"
 )
 
@@ -158,7 +158,7 @@ func (b *logsBench) measure(ctx context.Context, files []string) (logsFigures, e
 // is ready before the clock starts.
 func (b *logsBench) endToEnd(ctx context.Context, files []string) (took time.Duration, peak int64, err error) {
 	name := "bench-" + strings.ToLower(rand.Text())
-	err = b.WithRedis(ctx, "", func(db *rdb.DB) (err error) {
+	err = b.WithRedis(ctx, "", func(db *skidway.DB) (err error) {
 		channel, err := distribute.Open(ctx, db, name)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/handle"
 	"skidway/queue"
 )
 
@@ -90,7 +91,7 @@ func (b *queueBench) measureAndPrint(ctx context.Context) error {
 	}
 	b.log = slog.New(slog.NewTextHandler(b.Console.Out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	open := func() (err error) {
-		b.client, err = queue.NewClient(b.db, nil)
+		b.client, err = queue.NewClient(handle.New(b.db), nil)
 		return err
 	}
 	server, err := b.run(ctx, open, b.measure)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
@@ -98,7 +99,7 @@ func (b *queueBench) startPool(ctx context.Context, handle func(*queue.Job)) (*b
 }
 
 func (b *queueBench) newPool(db *rdb.DB) (*workers.Pool, error) {
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		return nil, err
 	}

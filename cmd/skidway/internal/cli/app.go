@@ -27,6 +27,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"skidway"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 )
 
@@ -85,7 +87,7 @@ func OpenError(err error) error {
 
 // WithRedis opens the Redis that several processes share for as long as f runs. It
 // refuses the embedded one, with alternative as the end of the message.
-func (a *App) WithRedis(ctx context.Context, alternative string, f func(*rdb.DB) error) (err error) {
+func (a *App) WithRedis(ctx context.Context, alternative string, f func(*skidway.DB) error) (err error) {
 	db, err := a.Open(ctx, a.URL())
 	if err != nil {
 		return err
@@ -94,13 +96,13 @@ func (a *App) WithRedis(ctx context.Context, alternative string, f func(*rdb.DB)
 	if db.Embedded() {
 		return WrongUsage("the embedded Redis is inside this process, so no other process can use it: give --redis the URL of a server%s", alternative)
 	}
-	return f(db)
+	return f(handle.New(db))
 }
 
 // With opens the shared Redis, and a client of it, for as long as f runs. Names
 // and values that are invalid make the command end with [ExitUsage].
-func With[T any](ctx context.Context, a *App, open func(*rdb.DB) (T, error), f func(T) error) error {
-	return a.WithRedis(ctx, "", func(db *rdb.DB) error {
+func With[T any](ctx context.Context, a *App, open func(*skidway.DB) (T, error), f func(T) error) error {
+	return a.WithRedis(ctx, "", func(db *skidway.DB) error {
 		client, err := open(db)
 		if err == nil {
 			err = f(client)
@@ -110,7 +112,7 @@ func With[T any](ctx context.Context, a *App, open func(*rdb.DB) (T, error), f f
 }
 
 // Run completes a command whose action is f, called by [With].
-func Run[T any](a *App, c *cobra.Command, open func(*rdb.DB) (T, error), f func(ctx context.Context, client T, args []string) error) *cobra.Command {
+func Run[T any](a *App, c *cobra.Command, open func(*skidway.DB) (T, error), f func(ctx context.Context, client T, args []string) error) *cobra.Command {
 	c.RunE = Action(func(c *cobra.Command, args []string) error {
 		return With(c.Context(), a, open, func(client T) error { return f(c.Context(), client, args) })
 	})

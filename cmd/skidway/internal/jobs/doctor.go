@@ -12,6 +12,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/doctor"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -67,7 +68,7 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 
 // queueFindings checks the queues in a Redis.
 func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
-	client, err := openQueues(db)
+	client, err := openQueues(handle.New(db))
 	if err != nil {
 		return nil, err
 	}

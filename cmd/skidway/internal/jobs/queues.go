@@ -10,8 +10,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"skidway"
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -31,11 +31,11 @@ commands show the state of queues, pause and resume them, and delete jobs.`,
 }
 
 // openQueues returns a client of the queues in a Redis.
-func openQueues(db *rdb.DB) (*queue.Client, error) { return queue.NewClient(db, nil) }
+func openQueues(db *skidway.DB) (*queue.Client, error) { return queue.NewClient(db, nil) }
 
 // redisTime returns the time by the clock of Redis.
 func redisTime(ctx context.Context, client *queue.Client) (time.Time, error) {
-	return client.DB().Time(ctx).Result()
+	return client.DB().Redis().Time(ctx).Result()
 }
 
 // existing returns a queue that is known or has jobs, and an error for any other

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
@@ -18,7 +19,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	client, err := queue.NewClient(db, nil)
+	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

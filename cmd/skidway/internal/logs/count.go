@@ -12,6 +12,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/internal/handle"
 )
 
 // A counter is the command "logs count".
@@ -87,7 +88,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	defer func() { err = errors.Join(err, db.Close()) }()
 	ctx, stop, end := k.Console.Listen(ctx)
 	defer end()
-	batch := distribute.NewBatch(db, aggregation, &distribute.BatchConfig{
+	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
 		Window: int64(k.window), Workers: int(k.workers),
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough

@@ -10,9 +10,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
-	"skidway/internal/rdb"
 	"skidway/internal/samplelog"
 )
 
@@ -46,11 +46,11 @@ func subscriberFlag(c *cobra.Command, subscriber *string) {
 
 // An opener is distribute.Open, which creates a channel that does not exist, or
 // distribute.OpenExisting.
-type opener func(context.Context, *rdb.DB, string) (*distribute.Channel, error)
+type opener func(context.Context, *skidway.DB, string) (*distribute.Channel, error)
 
 // withChannel opens the shared Redis and a channel in it for as long as f runs.
 func withChannel(ctx context.Context, a *cli.App, open opener, name string, f func(*distribute.Channel) error) error {
-	return a.WithRedis(ctx, ", or count in one process with 'skidway logs count'", func(db *rdb.DB) error {
+	return a.WithRedis(ctx, ", or count in one process with 'skidway logs count'", func(db *skidway.DB) error {
 		channel, err := open(ctx, db, name)
 		if err != nil {
 			return cli.InvalidAsUsage(err)

@@ -8,22 +8,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/conversation"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/mailbox"
 	"skidway/distribute/chat/room"
-	"skidway/internal/rdb"
 )
 
 // An opener returns a client of one of the products.
-type opener[T any] = func(*rdb.DB) (T, error)
+type opener[T any] = func(*skidway.DB) (T, error)
 
-func openGroups(db *rdb.DB) (*group.Client, error)      { return group.NewClient(db), nil }
-func openMailboxes(db *rdb.DB) (*mailbox.Client, error) { return mailbox.NewClient(db), nil }
-func openRooms(db *rdb.DB) (*room.Client, error)        { return room.NewClient(db), nil }
-func openConversations(db *rdb.DB) (*conversation.Client, error) {
+func openGroups(db *skidway.DB) (*group.Client, error)      { return group.NewClient(db), nil }
+func openMailboxes(db *skidway.DB) (*mailbox.Client, error) { return mailbox.NewClient(db), nil }
+func openRooms(db *skidway.DB) (*room.Client, error)        { return room.NewClient(db), nil }
+func openConversations(db *skidway.DB) (*conversation.Client, error) {
 	return conversation.NewClient(db, nil), nil
 }
 

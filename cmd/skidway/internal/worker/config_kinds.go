@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"skidway"
 	"skidway/delayed"
 	"skidway/distribute/geo"
-	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/command"
@@ -222,7 +222,7 @@ type kindSet struct {
 
 // newKindSet checks the settings. db is not used before jobs run. The errors are of
 // type [configError].
-func newKindSet(db *rdb.DB, c *config) (*kindSet, error) {
+func newKindSet(db *skidway.DB, c *config) (*kindSet, error) {
 	set := &kindSet{config: c.Kinds}
 	settings, err := c.Kinds.HTTP.settings()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
@@ -79,13 +80,13 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 
 // connect sets the client and the metrics, which all generations share.
 func (s *service) connect() (err error) {
-	s.client, err = queue.NewClient(s.db, &queue.Config{Middleware: []queue.Middleware{
+	s.client, err = queue.NewClient(handle.New(s.db), &queue.Config{Middleware: []queue.Middleware{
 		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 			return s.metrics.Enqueue(ctx, inserts, next)
 		},
 	}})
 	if err == nil {
-		s.metrics, s.channels = metrics.New(s.client), newChannelMetrics(s.db)
+		s.metrics, s.channels = metrics.New(s.client), newChannelMetrics(handle.New(s.db))
 	}
 	return err
 }

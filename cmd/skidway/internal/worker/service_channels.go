@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"skidway"
 	"skidway/distribute"
-	"skidway/internal/rdb"
 	"skidway/workers/metrics"
 )
 
@@ -26,14 +26,14 @@ import (
 //	skidway_log_window_used_bytes{channel}              that they do
 //	skidway_log_channel_up{channel}                     0 when it could not be read
 type channelMetrics struct {
-	db                                             *rdb.DB
+	db                                             *skidway.DB
 	lines, bytes, files, pending, window, used, up *prometheus.Desc
 
 	mu    sync.Mutex
 	names []string
 }
 
-func newChannelMetrics(db *rdb.DB) *channelMetrics {
+func newChannelMetrics(db *skidway.DB) *channelMetrics {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("skidway_log_"+name, help, append([]string{"channel"}, labels...), nil)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"skidway/delayed"
+	"skidway/internal/handle"
 	"skidway/queue"
 	"skidway/workers"
 )
@@ -29,7 +30,7 @@ type generation struct {
 }
 
 func (s *service) newGeneration(c *config) (*generation, error) {
-	set, err := newKindSet(s.db, c)
+	set, err := newKindSet(handle.New(s.db), c)
 	if err != nil {
 		return nil, err
 	}
