@@ -172,7 +172,7 @@ func (a *CountryDay) chooseFormat(sample []byte, state string) (accesslog.Format
 type WrongFormatError struct{ Format string }
 
 func (e *WrongFormatError) Error() string {
-	return fmt.Sprintf("none of its first lines is in the format %q: name another --format, or auto", e.Format)
+	return fmt.Sprintf("none of its first lines is in the format %q", e.Format)
 }
 
 // A countryDayCounter parses each line, looks its country up and counts it. It is

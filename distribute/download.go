@@ -13,8 +13,9 @@ import (
 	"skidway/internal/rdb"
 )
 
-// errVanished is the error for segments that Redis no longer has.
-var errVanished = errors.New("its segments vanished from Redis: ship it again (`skidway logs status` shows the channel; is something else deleting keys?)")
+// ErrVanished is the error for a file whose segments are no longer in Redis, because
+// something else has deleted them.
+var ErrVanished = errors.New("its segments vanished from Redis: ship it again")
 
 // errAbandoned ends the reading of an upload that will never be complete.
 var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")
@@ -66,7 +67,7 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 		case state.shipment != u.shipment || state.state == abandoned:
 			return nil, errAbandoned
 		case state.raw > position:
-			return nil, errVanished
+			return nil, ErrVanished
 		case state.state == uploaded:
 			return nil, io.EOF
 		case state.state != uploading:

@@ -237,7 +237,7 @@ func (r *fileResult) tallyFile(before progress) {
 
 // isDamage reports whether an error concerns the content of the upload, and not
 // the connection to Redis.
-func isDamage(err error) bool { return stream.IsDamage(err) || errors.Is(err, errVanished) }
+func isDamage(err error) bool { return stream.IsDamage(err) || errors.Is(err, ErrVanished) }
 
 // A log that is shipped while it grows may end in the middle of a line. That
 // line, its tail, is counted as it is, for it may be the last one. Its counts are

@@ -78,6 +78,7 @@ func WithHint(err error) string {
 	var unreachable *skidway.UnreachableError
 	var tooLarge *distribute.TooLargeError
 	var settings *distribute.SettingsError
+	var wrongFormat *distribute.WrongFormatError
 	switch {
 	case errors.As(err, &unreachable):
 		text += " (is it running? --redis, SKIDWAY_REDIS or REDIS_URL say where)"
@@ -85,6 +86,10 @@ func WithHint(err error) string {
 		text += fmt.Sprintf(": ship it with --window %dMiB or more, or split the file", tooLarge.Need>>20+1)
 	case errors.As(err, &settings):
 		text += ": use its settings, or another --subscriber"
+	case errors.As(err, &wrongFormat):
+		text += ": name another --format, or auto"
+	case errors.Is(err, distribute.ErrVanished):
+		text += " (`skidway logs status` shows the channel; is something else deleting keys?)"
 	}
 	return text
 }
