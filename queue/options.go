@@ -49,8 +49,8 @@ type Options struct {
 	// Then are jobs, at most 16, that are added when this one succeeds, by the
 	// script that finishes it. Jobs for another queue pass through a job of kind
 	// [Forward] in this one. Each may have Then of its own. Their args are JSON;
-	// {{.result}} in their strings stands for this job's result, see package
-	// workers. Middleware does not see them.
+	// {{.result}} in their strings stands for this job's result, see
+	// workers.SetResult. Middleware does not see them.
 	Then []NewJob
 }
 

@@ -134,6 +134,13 @@ const MaxResult = 1 << 20
 // the result is returned by [queue.Client.Wait], and kept as long as the job is
 // retained. SetResult does not block or copy the result. ctx must be a handler's;
 // another one is an error.
+//
+// In the args of the jobs that follow ([queue.Options.Then]), {{.result}} in a string is
+// replaced by the result, {{.result.lines}} by a field of it if it is JSON, and
+// {{.job.id}}, {{.job.kind}} and {{.job.queue}} by those of the job. A string that is
+// nothing but one such reference becomes the value, which may be a number or an object;
+// inside of a longer string, a value that is not a string is written as JSON. If a field
+// does not exist, the job is dead, although its handler has succeeded.
 func SetResult(ctx context.Context, result []byte) error {
 	a, err := attemptOf(ctx)
 	if err != nil {

@@ -24,13 +24,17 @@ const (
 // Config configures a [Pool]. Zero values mean the defaults; a value that is not
 // allowed is an error of [Pool.Run].
 type Config struct {
-	// Queues are served in this order if Strict, else in proportion to their
-	// weights. Empty means [queue.DefaultQueue].
+	// Queues are served in proportion to their weights: while all have jobs, so
+	// are the numbers of jobs that are run. A Strict pool fetches from a queue
+	// only when those before it are empty. Empty means [queue.DefaultQueue].
 	Queues []Queue
 	Strict bool
 
 	// Concurrency is the maximal number of handlers that run at a time; zero
-	// means [DefaultConcurrency].
+	// means [DefaultConcurrency]. With one, the jobs of a queue run in the
+	// queue's order. Otherwise jobs are prefetched while handlers are quick, as
+	// many as keep the slots busy for 5 ms, at most 400. Those are handed back
+	// when no slot was free for 200 ms.
 	Concurrency int
 
 	// Lease is the time after which the jobs of a silent worker go to other
@@ -48,8 +52,9 @@ type Config struct {
 	Backoff delayed.Policy
 
 	// Grace is the time that a handler has to return after its context has
-	// ended. Then it is abandoned: its job ends without it. Zero means
-	// [DefaultGrace].
+	// ended. Then it is abandoned: its job ends without it. As many abandoned
+	// handlers as there are slots cost nothing, each one more costs a slot until
+	// it returns. Zero means [DefaultGrace].
 	Grace time.Duration
 
 	// Drain is the time that running handlers have to return when the context
@@ -57,7 +62,9 @@ type Config struct {
 	Drain time.Duration
 
 	// Crashes is the number of times that a job may crash its worker while it
-	// runs solo before it is dead; zero means [queue.DefaultCrashes].
+	// runs solo before it is dead; zero means [queue.DefaultCrashes]. A job runs
+	// solo if its last worker died while it had the job: no other job starts
+	// beside it for 10 s, and twice as long each further time.
 	Crashes int
 
 	// IsFailure reports whether an error uses up an attempt; nil means that

@@ -85,9 +85,9 @@ func (p *Pool) Name() string { return p.name }
 var ErrStarted = errors.New("the pool was run before: create a new one")
 
 // Run runs jobs until ctx is done or the pool is stopped, and returns when all
-// outcomes are written and all other jobs are handed back. When ctx is done,
-// running handlers have [Config.Drain] to return. While Redis is unreachable Run
-// goes on with the jobs that it has, and fetches more when Redis is back.
+// outcomes are written and all other jobs are handed back, see [Pool.Stop]. While
+// Redis is unreachable Run goes on with the jobs that it has, and fetches more when
+// Redis is back.
 //
 // Run returns an error that wraps [queue.ErrInvalid] and names the field if the
 // configuration is not allowed, and [ErrStarted] if it was called before.
@@ -105,7 +105,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	return nil
 }
 
-// run starts the parts, and stops them in the order that the package documents.
+// run starts the parts, and stops them in the order that Stop documents.
 func (p *Pool) run(ctx context.Context) {
 	// The context running ends after all outcomes are written, fetching when no more
 	// jobs are fetched.
@@ -202,8 +202,8 @@ func closesWithin(done <-chan struct{}, maxWait time.Duration) bool {
 	}
 }
 
-// Quiet makes the pool fetch and start no more jobs; running handlers go on. It does not
-// block.
+// Quiet makes the pool fetch and start no more jobs, and hand back those that were not
+// started; running handlers go on. It does not block.
 func (p *Pool) Quiet() {
 	p.sched.setQuiet()
 	p.quiet.close()
@@ -213,10 +213,18 @@ func (p *Pool) Quiet() {
 // or a signal.
 func (p *Pool) IsQuiet() bool { return p.quiet.isClosed() }
 
-// Stop makes the pool fetch no more jobs, and blocks until Run has returned: when all
-// running handlers have returned, or [Config.Drain] and [Config.Grace] are over. If ctx
-// is done before, Stop returns its cause and the pool goes on stopping. Stop may be
-// called before Run and more than once.
+// Stop stops the pool, as the end of Run's context and a stop signal do, and blocks
+// until Run has returned:
+//
+//  1. No more jobs are fetched, and those not started are handed back ([Pool.Quiet]).
+//  2. Running handlers have [Config.Drain] to return.
+//  3. Their contexts are cancelled with [ErrShutdown], and they have [Config.Grace] to
+//     return.
+//  4. Jobs that have not ended go to the front of their queue, with no attempt used;
+//     all outcomes are written; the leases are closed.
+//
+// If ctx is done before, Stop returns its cause and the pool goes on stopping. Stop may
+// be called before Run and more than once.
 func (p *Pool) Stop(ctx context.Context) error {
 	p.stop()
 	if !p.started.Load() {

@@ -242,7 +242,7 @@ func handBackEach(attempts []*attempt) {
 	}
 }
 
-// The bounds of a quarantine, see the section on it in the package's description.
+// The bounds of a quarantine, which docs/architecture.md describes.
 const (
 	soloWait    = 10 * time.Second // maximum time that a quarantined job waits until no other job runs
 	firstWindow = 10 * time.Second // window of a job that is quarantined for the first time
