@@ -59,12 +59,6 @@ func ExampleFormats() {
 	// minimal
 }
 
-func ExampleParseDay() {
-	day, _ := accesslog.ParseDay("2000-02-28")
-	fmt.Println(day+1, int(day))
-	// Output: 2000-02-29 11015
-}
-
 func ExampleIsPublic() {
 	fmt.Println(accesslog.IsPublic(netip.MustParseAddr("8.8.8.8")))
 	fmt.Println(accesslog.IsPublic(netip.MustParseAddr("100.64.1.2")))

@@ -143,9 +143,6 @@ func TestPeopleWhoNeverWroteHaveAnEmptyConversation(t *testing.T) {
 		if err := k.Delete(t.Context(), "ann", "bob"); err != nil {
 			t.Error(err)
 		}
-		if until, err := k.PresentUntil(t.Context(), "ann", "bob"); err != nil || !until.IsZero() {
-			t.Errorf("present until %v, %v", until, err)
-		}
 		if all, err := k.Unread(t.Context(), "ann"); err != nil || len(all) != 0 {
 			t.Errorf("got %+v, %v", all, err)
 		}
@@ -325,21 +322,20 @@ func TestConversationArgumentsAreChecked(t *testing.T) {
 		got   error
 		field string
 	}{
-		"with oneself":    {chattest.ErrorOf(c.Send(ctx, "ann", "ann", chat.Text("x"))), "to"},
-		"empty sender":    {chattest.ErrorOf(c.Send(ctx, "", "bob", chat.Text("x"))), "from"},
-		"long receiver":   {chattest.ErrorOf(c.Send(ctx, "ann", long, chat.Text("x"))), "to"},
-		"long body":       {chattest.ErrorOf(c.Send(ctx, "ann", "bob", chat.Content{Body: make([]byte, chat.MaxText+1)})), "body"},
-		"image, no URL":   {chattest.ErrorOf(c.Send(ctx, "ann", "bob", chat.Content{Type: chat.TypeImage})), "type"},
-		"read oneself":    {chattest.ErrorOf(c.Read(ctx, "ann", "ann", 0)), "peer"},
-		"peek, brace":     {chattest.ErrorOf(c.Peek(ctx, "a{b", "bob", 0, 0)), "person"},
-		"ack, newline":    {chattest.ErrorOf(c.Ack(ctx, "ann", "b\nb", 0)), "peer"},
-		"history, UTF-8":  {chattest.ErrorOf(c.History(ctx, "ann", "b\xff", nil)), "peer"},
-		"unread, empty":   {chattest.ErrorOf(c.Unread(ctx, "")), "person"},
-		"wait, empty":     {c.Wait(ctx, ""), "person"},
-		"wait oneself":    {c.WaitFrom(ctx, "ann", "ann", 0), "peer"},
-		"present, empty":  {c.Present(ctx, "ann", "", time.Second), "peer"},
-		"presence, empty": {chattest.ErrorOf(c.PresentUntil(ctx, "", "bob")), "person"},
-		"delete, empty":   {c.Delete(ctx, "ann", ""), "peer"},
+		"with oneself":   {chattest.ErrorOf(c.Send(ctx, "ann", "ann", chat.Text("x"))), "to"},
+		"empty sender":   {chattest.ErrorOf(c.Send(ctx, "", "bob", chat.Text("x"))), "from"},
+		"long receiver":  {chattest.ErrorOf(c.Send(ctx, "ann", long, chat.Text("x"))), "to"},
+		"long body":      {chattest.ErrorOf(c.Send(ctx, "ann", "bob", chat.Content{Body: make([]byte, chat.MaxText+1)})), "body"},
+		"image, no URL":  {chattest.ErrorOf(c.Send(ctx, "ann", "bob", chat.Content{Type: chat.TypeImage})), "type"},
+		"read oneself":   {chattest.ErrorOf(c.Read(ctx, "ann", "ann", 0)), "peer"},
+		"peek, brace":    {chattest.ErrorOf(c.Peek(ctx, "a{b", "bob", 0, 0)), "person"},
+		"ack, newline":   {chattest.ErrorOf(c.Ack(ctx, "ann", "b\nb", 0)), "peer"},
+		"history, UTF-8": {chattest.ErrorOf(c.History(ctx, "ann", "b\xff", nil)), "peer"},
+		"unread, empty":  {chattest.ErrorOf(c.Unread(ctx, "")), "person"},
+		"wait, empty":    {c.Wait(ctx, ""), "person"},
+		"wait oneself":   {c.WaitFrom(ctx, "ann", "ann", 0), "peer"},
+		"present, empty": {c.Present(ctx, "ann", "", time.Second), "peer"},
+		"delete, empty":  {c.Delete(ctx, "ann", ""), "peer"},
 	} {
 		var invalid *chat.InvalidError
 		if !errors.As(call.got, &invalid) || invalid.Field != call.field {

@@ -161,13 +161,3 @@ func (c *Client) Present(ctx context.Context, me, peer string, d time.Duration) 
 	_, err := c.run(ctx, presentScript, me, peer, ms)
 	return err
 }
-
-// PresentUntil returns when the presence of peer in its conversation with me ends;
-// the zero time if it is not present.
-func (c *Client) PresentUntil(ctx context.Context, me, peer string) (time.Time, error) {
-	if err := checkPair("person", me, "peer", peer); err != nil {
-		return time.Time{}, err
-	}
-	a, err := c.run(ctx, lookScript, me, peer)
-	return a.Time(4), orEmpty(err)
-}

@@ -256,7 +256,6 @@ func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
 			{"limit", func() error { return m.SetLimits(ctx, "bob", mailbox.Limits{Messages: 4, Full: mailbox.DropOldest}) }, "2 3 4 5"},
 			{"read", func() error { return chattest.ErrorOf(m.Read(ctx, "bob", 0, 0)) }, "2 3 4 5"},
 			{"newest", func() error { return chattest.ErrorOf(m.Newest(ctx, "bob", 2)) }, "2 3 4 5"},
-			{"read one", func() error { return chattest.ErrorOf(m.ReadOne(ctx, "bob", 3)) }, "2 3 4 5"},
 			{"ack", func() error { return chattest.ErrorOf(m.Ack(ctx, "bob", 3)) }, "2 4 5"},
 			{"keep", func() error { return m.Keep(ctx, "bob", 1) }, "5"},
 			{"wait", func() error { return m.Wait(ctx, "bob", 0) }, "5"},

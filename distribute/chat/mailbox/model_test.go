@@ -101,17 +101,6 @@ func (m *boxMachine) Newest(t *rapid.T) {
 	m.compare(t, messages, want[max(len(want)-n, 0):])
 }
 
-func (m *boxMachine) ReadOne(t *rapid.T) {
-	id := rapid.Uint64Range(0, 30).Draw(t, "id")
-	message, err := m.mailbox.ReadOne(context.Background(), m.box, id)
-	if !slices.Contains(m.model.unread(), id) {
-		chattest.WantErr(t, err, chat.ErrNoMessage)
-		return
-	}
-	chattest.WantErr(t, err, nil)
-	m.compare(t, []chat.Message{message}, []uint64{id})
-}
-
 func (m *boxMachine) Ack(t *rapid.T) {
 	ids := rapid.SliceOfN(rapid.Uint64Range(0, 30), 0, 5).Draw(t, "ids")
 	n, err := m.mailbox.Ack(context.Background(), m.box, ids...)
@@ -197,7 +186,7 @@ func TestMailboxDoesAsItsModel(t *testing.T) {
 			m.Delete(rt)
 			rt.Repeat(map[string]func(*rapid.T){
 				"send": m.Send, "send more": m.Send, "send even more": m.Send, "read": m.Read, "newest": m.Newest,
-				"read one": m.ReadOne, "ack": m.Ack, "take": m.Take, "keep": m.Keep, "limits": m.SetLimits, "delete": m.Delete, "": m.Check,
+				"ack": m.Ack, "take": m.Take, "keep": m.Keep, "limits": m.SetLimits, "delete": m.Delete, "": m.Check,
 			})
 			m.Delete(rt)
 			if keys := db.Keys(context.Background(), db.Prefix()+":mail:*").Val(); len(keys) > 0 {

@@ -81,25 +81,6 @@ func (m *Client) Newest(ctx context.Context, box string, n int) ([]chat.Message,
 	return store.ParseMessages(entries), err
 }
 
-// ReadOne returns one unread message and leaves it unread. If there is none with
-// the id, the error is [chat.ErrNoMessage]; see [Client.Status].
-func (m *Client) ReadOne(ctx context.Context, box string, id uint64) (chat.Message, error) {
-	if _, err := m.touch(ctx, box, 0); err != nil {
-		return chat.Message{}, err
-	}
-	number := strconv.FormatUint(id, 10)
-	entries, err := m.entries(ctx, box, 1, 1, store.PageBytes, func(key, _ string, n int64) *redis.XMessageSliceCmd {
-		return m.db.XRangeN(ctx, key, number, number, n)
-	})
-	switch {
-	case err != nil:
-		return chat.Message{}, err
-	case len(entries) == 0:
-		return chat.Message{}, fmt.Errorf("mailbox %q, message %d: %w", box, id, chat.ErrNoMessage)
-	}
-	return store.ParseMessage(entries[0]), nil
-}
-
 // entries reads a page of the log, see store.ReadLog.
 func (m *Client) entries(ctx context.Context, box string, ahead, limit, maxBytes int, command func(key, last string, n int64) *redis.XMessageSliceCmd) ([]redis.XMessage, error) {
 	entries, err := store.ReadLog(ctx, m.db, ahead, limit, maxBytes, func(last string, n int64) *redis.XMessageSliceCmd {

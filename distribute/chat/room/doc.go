@@ -15,7 +15,7 @@
 //     [Client.Send] starts that time again, and [Client.Set] with a new one. A room
 //     does not end because it is empty. All its keys expire at the same moment.
 //   - A person inside has an id that is unique in the room, until it leaves, or
-//     neither sends nor reads (Read, History, Resource, Wait) for the room's
+//     neither sends nor reads (Read, History, Wait) for the room's
 //     presence time.
 //   - Messages and retractions have positions 1, 2, 3… without gaps. Each reader
 //     chooses the position after which it reads, so it reads each message once, in

@@ -37,7 +37,6 @@ func TestRefusalsOfARoomAreTyped(t *testing.T) {
 			{"read from outside", chattest.ErrorOf(r.Read(ctx, eve, 0, 0)), room.ErrNotInRoom},
 			{"read as an operator", chattest.ErrorOf(r.Read(ctx, operator, 0, 0)), room.ErrNotInRoom},
 			{"history from outside", chattest.ErrorOf(r.History(ctx, eve, nil)), room.ErrNotInRoom},
-			{"resource from outside", chattest.ErrorOf(r.Resource(ctx, eve, 1)), room.ErrNotInRoom},
 			{"wait outside", r.Wait(ctx, eve, 0), room.ErrNotInRoom},
 			{"info from outside", chattest.ErrorOf(r.Info(ctx, eve)), room.ErrNotInRoom},
 			{"people from outside", chattest.ErrorOf(r.People(ctx, eve)), room.ErrNotInRoom},

@@ -84,7 +84,6 @@ func everything(ctx context.Context, r *room.Client, pass room.Credential) map[s
 	_, errs["send"] = r.Send(ctx, pass, chat.Text("x"))
 	_, errs["read"] = r.Read(ctx, pass, 0, 0)
 	_, errs["history"] = r.History(ctx, pass, nil)
-	_, errs["resource"] = r.Resource(ctx, pass, 1)
 	_, errs["info"] = r.Info(ctx, pass)
 	_, errs["people"] = r.People(ctx, pass)
 	_, errs["set"] = r.Set(ctx, pass, room.Change{})

@@ -135,28 +135,6 @@ func parseRetraction(position uint64, id string, fields map[string]any) (Retract
 	return Retraction{position, message, by, time.UnixMilli(int64(ms))}, nil
 }
 
-// Resource returns a message with a URL to a person inside the room. A server of
-// the data behind that URL can use it as its access check. For messages without
-// URL, or that are deleted, the error is [chat.ErrNoMessage].
-func (r *Client) Resource(ctx context.Context, credential Credential, message uint64) (Message, error) {
-	none := fmt.Errorf("room %q: message %d: %w", credential.Room, message, chat.ErrNoMessage)
-	if message == 0 || message > store.LastExact {
-		return Message{}, none
-	}
-	page, err := r.Read(ctx, credential, message-1, 1)
-	var invalid *chat.InvalidError
-	if errors.As(err, &invalid) && invalid.Field == "position" {
-		return Message{}, none
-	}
-	if err != nil {
-		return Message{}, err
-	}
-	if len(page.Messages) == 0 || page.Messages[0].ID != message || page.Messages[0].URL == "" || page.Messages[0].Err != nil {
-		return Message{}, none
-	}
-	return page.Messages[0], nil
-}
-
 // Wait blocks until there is a message or retraction after a position, or ctx is
 // done. The presence of a waiting person does not end. Wait uses one connection and
 // reads the room at least every five seconds, so it returns at most that long after

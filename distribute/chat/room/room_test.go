@@ -286,28 +286,6 @@ func TestDeletedRoomIsGoneAndItsNameFree(t *testing.T) {
 	})
 }
 
-func TestResourceIsForThoseInTheRoom(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		r, people := openRoom(t, db, room.CreateOptions{}, "ann", "bob")
-		ann, bob := people[0], people[1]
-		say(t, r, ann, "a text", 1)
-		const url = "https://example.com/cat.png"
-		_, err := r.Send(t.Context(), ann, chat.Content{Type: chat.TypeImage, URL: url, Body: []byte("a cat")})
-		chattest.WantErr(t, err, nil)
-		got, err := r.Resource(t.Context(), bob, 2)
-		if err != nil || got.URL != url || got.Type != chat.TypeImage || string(got.Body) != "a cat" {
-			t.Errorf("got %+v, %v", got, err)
-		}
-		for _, id := range []uint64{0, 1, 3, 1 << 60} {
-			_, err = r.Resource(t.Context(), bob, id)
-			chattest.WantErr(t, err, chat.ErrNoMessage)
-		}
-		chattest.WantErr(t, r.Leave(t.Context(), bob), nil)
-		_, err = r.Resource(t.Context(), bob, 2)
-		chattest.WantErr(t, err, room.ErrNotInRoom)
-	})
-}
-
 func TestSettingsCanBeChangedLater(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		r, people := openRoom(t, db, room.CreateOptions{Owner: "ann"}, "ann", "bob")

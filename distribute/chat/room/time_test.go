@@ -98,7 +98,7 @@ func TestPresenceEndsUnlessOneSendsOrReads(t *testing.T) {
 	news(t, r, people[1], 0)
 	_, err = r.History(t.Context(), people[2], nil)
 	chattest.WantErr(t, err, nil)
-	_, err = r.Resource(t.Context(), people[3], 2)
+	_, err = r.History(t.Context(), people[3], nil)
 	chattest.WantErr(t, err, nil)
 	for range 3 { // operations that do not count as reading
 		_, err = r.Info(t.Context(), people[4])
