@@ -60,7 +60,12 @@ type BatchResult struct {
 	Report   Report
 }
 
-// NewBatch returns a batch. A nil config is the zero one. Run may be called once.
+func (c BatchConfig) validate() error {
+	return errors.Join(checkNotNegative("Window", c.Window), checkNotNegative("Workers", c.Workers))
+}
+
+// NewBatch returns a batch. A nil config is the zero one; for an invalid one Run
+// returns a ConfigError. Run may be called once.
 func NewBatch(db *skidway.DB, aggregation Aggregation, config *BatchConfig) *Batch {
 	b := &Batch{db: handle.Conn(db), aggregation: aggregation, stop: newStopSignal()}
 	if config != nil {
@@ -92,6 +97,9 @@ const batchSubscriber = "batch"
 // Run ships and counts the files and blocks until that is done. Errors of single
 // files are in the result; an error that Run returns ends the batch.
 func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, err error) {
+	if err := b.config.validate(); err != nil {
+		return result, err
+	}
 	registry := batchRegistry{b.db}
 	if err := registry.clean(ctx); err != nil {
 		return result, err

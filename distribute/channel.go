@@ -86,6 +86,24 @@ func (e *InvalidWindowError) Error() string {
 	return fmt.Sprintf("a window of %d bytes is too small: 1 MiB is the least", e.Bytes)
 }
 
+// A ConfigError is the error for a negative field of a [ShipperConfig], a
+// [WorkerConfig] or a [BatchConfig].
+type ConfigError struct {
+	Field string
+	Value any
+}
+
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("%s is %v: it must not be negative", e.Field, e.Value)
+}
+
+func checkNotNegative[N int | int64 | time.Duration](field string, n N) error {
+	if n < 0 {
+		return &ConfigError{field, n}
+	}
+	return nil
+}
+
 // Open opens a channel, and creates it if it does not exist.
 func Open(ctx context.Context, db *skidway.DB, name string) (*Channel, error) {
 	return openChannel(ctx, handle.Conn(db), name, (*Channel).create)

@@ -64,13 +64,13 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 			return nil, err
 		case len(data) > 0:
 			return data, nil
-		case state.shipment != u.shipment || state.state == abandoned:
+		case state.shipment != u.shipment || state.state == FileAbandoned:
 			return nil, errAbandoned
 		case state.raw > position:
 			return nil, ErrVanished
-		case state.state == uploaded:
+		case state.state == FileUploaded:
 			return nil, io.EOF
-		case state.state != uploading:
+		case state.state != FileUploading:
 			return nil, errAbandoned
 		}
 		if err := u.awaitBlock(ctx, position); err != nil {
@@ -102,9 +102,9 @@ func (u uploadReader) awaitComplete(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case r.shipment != u.shipment || r.state == abandoned:
+		case r.shipment != u.shipment || r.state == FileAbandoned:
 			return errAbandoned
-		case r.state != uploading:
+		case r.state != FileUploading:
 			return nil
 		}
 		if err := u.awaitBlock(ctx, r.raw); err != nil {

@@ -71,7 +71,7 @@ func TestUploadStartsAgainWhenItsLeaseRanOut(t *testing.T) {
 	}
 	appended.Release()
 	shipping.Wait()
-	if r := recordOf(t, other); r.shipment != 2 || r.state != uploaded {
+	if r := recordOf(t, other); r.shipment != 2 || r.state != FileUploaded {
 		t.Errorf("shipment %d is %s, want the second to be uploaded", r.shipment, r.state)
 	}
 }

@@ -39,7 +39,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	}
 	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.Head) > known.head.Length
 	if known.inRedis() {
-		if known.state == uploaded && known.codec == src.Codec && known.size == src.Size {
+		if known.state == FileUploaded && known.codec == src.Codec && known.size == src.Size {
 			p.known = &ShippedFile{Outcome: AlreadyShipped}
 			return p, nil
 		}
@@ -70,7 +70,7 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	if err != nil || len(subscribers) == 0 {
 		return p, err
 	}
-	same := known.state == done && known.codec == src.Codec && known.size == src.Size
+	same := known.state == FileDone && known.codec == src.Codec && known.size == src.Size
 	resume, end := int64(-1), int64(-1)
 	var problem *Problem
 	for _, name := range subscribers {

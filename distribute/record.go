@@ -8,13 +8,16 @@ import (
 	"skidway/distribute/stream"
 )
 
-// States of a file. A file that is shipped again goes from done or abandoned to
-// uploading.
+// A FileState is the state of a file in a channel.
+type FileState string
+
+// States of a file. A file that is shipped again goes from FileDone or FileAbandoned
+// to FileUploading.
 const (
-	uploading = "uploading" // a shipper appends to it under a lease
-	uploaded  = "uploaded"  // all of it is in Redis; not every subscriber has counted it
-	done      = "done"      // every subscriber has counted it
-	abandoned = "abandoned" // its shipper stopped or died before the end
+	FileUploading FileState = "uploading" // a shipper appends to it under a lease
+	FileUploaded  FileState = "uploaded"  // all of it is in Redis; not every subscriber has counted it
+	FileDone      FileState = "done"      // every subscriber has counted it
+	FileAbandoned FileState = "abandoned" // its shipper stopped or died before the end
 )
 
 // A record is what the channel stores about one file.
@@ -22,7 +25,7 @@ type record struct {
 	id       string
 	name     string // the path at its last shipper
 	shipment int64  // number of the last shipment, from 1
-	state    string
+	state    FileState
 	head     stream.Fingerprint
 	codec    stream.Codec
 	size     int64 // of the file as shipped, compressed or not
@@ -95,7 +98,7 @@ func parseRecord(id string, fields map[string]string) record {
 		return n
 	}
 	r := record{
-		id: id, name: fields["name"], shipment: number("ship"), state: fields["state"],
+		id: id, name: fields["name"], shipment: number("ship"), state: FileState(fields["state"]),
 		codec: stream.Codec(fields["codec"]), size: number("size"),
 		by: fields["by"], base: number("base"), raw: number("raw"), cost: number("cost"),
 		segment: number("segment"), upload: number("upload"),
@@ -143,7 +146,7 @@ func parseInt(text string) int64 {
 type uploadState struct {
 	by       string
 	shipment int64
-	state    string
+	state    FileState
 	raw      int64
 }
 
@@ -154,5 +157,5 @@ func parseUpload(fields []any) uploadState {
 		s, _ := fields[i].(string)
 		return s
 	}
-	return uploadState{text(0), parseInt(text(1)), text(2), parseInt(text(3))}
+	return uploadState{text(0), parseInt(text(1)), FileState(text(2)), parseInt(text(3))}
 }

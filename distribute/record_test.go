@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"skidway/distribute/stream"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
@@ -24,7 +26,7 @@ func TestRecordIsReadBack(t *testing.T) {
 		"ship:s": "2", "resume:s": "21", "end:s": "28", "tail:s": "1 0 0 1 7\n", "state:s": "minimal", "note:s": "partial",
 		"ship:other": "3",
 	})
-	if r.id != "id" || r.name != "access.log" || r.shipment != 3 || r.state != done || r.codec != stream.Gzip || r.size != 1234 ||
+	if r.id != "id" || r.name != "access.log" || r.shipment != 3 || r.state != FileDone || r.codec != stream.Gzip || r.size != 1234 ||
 		r.by != "shipper" || r.base != 21 || r.raw != 42 || r.cost != 4096 || r.segment != stream.SegmentSize || r.upload != 1213 {
 		t.Errorf("%+v", r)
 	}
@@ -225,4 +227,44 @@ func TestSegmentCountCoversTheUpload(t *testing.T) {
 			t.Fatalf("%d bytes in %d segments of %d", size, n, segment)
 		}
 	})
+}
+
+func TestNegativeFieldOfAConfigurationIsNamed(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), handle.New(redistest.DB(t))
+	channel, err := Open(ctx, db, "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ship := func(c ShipperConfig) error {
+		_, err := NewShipper(channel, &c).Ship(ctx, nil)
+		return err
+	}
+	work := func(c WorkerConfig) error {
+		_, err := NewWorker(ctx, channel, "s", &CountryDay{}, &c)
+		return err
+	}
+	batch := func(c BatchConfig) error {
+		_, err := NewBatch(db, &CountryDay{}, &c).Run(ctx, nil)
+		return err
+	}
+	for _, c := range []struct {
+		field string
+		err   error
+	}{
+		{"Lease", ship(ShipperConfig{Lease: -1})},
+		{"Lease", NewShipper(channel, &ShipperConfig{Lease: -1}).Follow(ctx, nil)},
+		{"Lease", work(WorkerConfig{Lease: -1})},
+		{"Workers", work(WorkerConfig{Workers: -1})},
+		{"Workers", batch(BatchConfig{Workers: -1})},
+		{"Window", batch(BatchConfig{Window: -1})},
+	} {
+		var invalid *ConfigError
+		if !errors.As(c.err, &invalid) || invalid.Field != c.field {
+			t.Errorf("%v, want a ConfigError for %s", c.err, c.field)
+		}
+	}
+	if subscribers, err := channel.Subscribers(ctx); err != nil || len(subscribers) > 0 {
+		t.Errorf("subscribers %v, %v", subscribers, err)
+	}
 }

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -36,11 +37,11 @@ func (c *ShipperConfig) withDefaults() ShipperConfig {
 	if c != nil {
 		config = *c
 	}
-	if config.Lease <= 0 {
-		config.Lease = DefaultLease
-	}
+	config.Lease = cmp.Or(config.Lease, DefaultLease)
 	return config
 }
+
+func (c ShipperConfig) validate() error { return checkNotNegative("Lease", c.Lease) }
 
 // An Outcome is the result of shipping one file.
 type Outcome int
@@ -121,7 +122,8 @@ const (
 	modeFollow = "follow" // it goes on until it is stopped
 )
 
-// NewShipper returns a shipper for a channel. A nil config is the zero one.
+// NewShipper returns a shipper for a channel. A nil config is the zero one; for an
+// invalid one Ship and Follow return a ConfigError.
 func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
 	return &Shipper{channel: channel, config: config.withDefaults(), token: rand.Text(), mode: modeBatch, stop: newStopSignal()}
 }
@@ -154,6 +156,9 @@ func (s *Shipper) Ship(ctx context.Context, files []string) ([]ShippedFile, erro
 
 // register runs f while the shipper is registered, with its heartbeat.
 func (s *Shipper) register(ctx context.Context, f func() error) error {
+	if err := s.config.validate(); err != nil {
+		return err
+	}
 	if err := s.begin(ctx); err != nil {
 		return err
 	}

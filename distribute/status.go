@@ -26,9 +26,9 @@ type Status struct {
 // An OpenFile is a file that is in Redis.
 type OpenFile struct {
 	Name     string
-	State    string // "uploading", "uploaded", or, until it is freed, "done" or "abandoned"
-	Uploaded int64  // bytes
-	Size     int64  // bytes to upload in total
+	State    FileState // FileDone or FileAbandoned until it is freed
+	Uploaded int64     // bytes
+	Size     int64     // bytes to upload in total
 	Since    time.Time
 	Waiting  []string // subscribers that have not counted it
 }

@@ -66,7 +66,7 @@ func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64
 		}
 		r := parseUpload(fields.Val())
 		switch {
-		case r.by != s.token || r.shipment != result.shipment || r.state != uploading:
+		case r.by != s.token || r.shipment != result.shipment || r.state != FileUploading:
 			return errLeaseLost
 		case r.raw == after:
 			return nil

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,13 @@ func (c *WorkerConfig) withDefaults() WorkerConfig {
 	if c != nil {
 		config = *c
 	}
-	if config.Workers <= 0 {
-		config.Workers = runtime.GOMAXPROCS(0)
-	}
-	if config.Lease <= 0 {
-		config.Lease = DefaultLease
-	}
+	config.Workers = cmp.Or(config.Workers, runtime.GOMAXPROCS(0))
+	config.Lease = cmp.Or(config.Lease, DefaultLease)
 	return config
+}
+
+func (c WorkerConfig) validate() error {
+	return errors.Join(checkNotNegative("Workers", c.Workers), checkNotNegative("Lease", c.Lease))
 }
 
 // A Worker counts files for one subscriber. It is made by [NewWorker]; Work is
@@ -83,13 +84,17 @@ func (e *AbandonedError) Error() string {
 const reshipLeases = 2
 
 // NewWorker subscribes to a channel and returns a worker. A nil config is the
-// zero one. If the subscriber has other settings than the aggregation, the error
-// is a SettingsError.
+// zero one; for an invalid one the error is a ConfigError. If the subscriber has
+// other settings than the aggregation, it is a SettingsError.
 func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggregation Aggregation, config *WorkerConfig) (*Worker, error) {
+	c := config.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
 	if err := channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
 		return nil, err
 	}
-	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: config.withDefaults(), stop: newStopSignal()}
+	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: c, stop: newStopSignal()}
 	w.reshipGrace = reshipLeases * w.config.Lease
 	w.config.Notify = w.config.Notify.guarded(&w.mu)
 	w.queue = claimQueue{channel: channel, subscriber: subscriber, lease: w.config.Lease, notify: w.config.Notify}

@@ -85,7 +85,7 @@ func (v *statusView) files(text *strings.Builder) {
 		if len(v.Subscribers) > 0 {
 			waits = strings.Join(f.Waiting, ", ")
 		}
-		t.Add(cli.Tail(f.Name, 26), f.State, percent(f.Uploaded, f.Size), humanize.IBytes(uint64(max(0, f.Size))), cli.Cut(waits, 20))
+		t.Add(cli.Tail(f.Name, 26), string(f.State), percent(f.Uploaded, f.Size), humanize.IBytes(uint64(max(0, f.Size))), cli.Cut(waits, 20))
 	}
 	fmt.Fprintln(text)
 	_ = t.Write(text) // a strings.Builder returns no error
