@@ -1,5 +1,12 @@
 // Package command runs commands that the configuration lists: jobs of the kind
 // exec.run.
+//
+//	backup := command.Command{Path: "/usr/local/bin/backup", MaxArgs: 1}
+//	runner, err := command.New(command.Config{Commands: map[string]command.Command{"backup": backup}})
+//	workers.Handle(pool, runner.Run)
+//	client.Enqueue(ctx, command.Args{Command: "backup", Args: []string{"orders"}}, nil)
+//
+// No shell is started, and jobs cannot start programs that are not listed.
 package command
 
 import (

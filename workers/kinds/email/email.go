@@ -1,5 +1,10 @@
 // Package email sends mail: jobs of the kind email.send.
 //
+//	sender, err := email.New(email.Config{Host: "smtp.example.com", From: "shop@example.com"})
+//	defer sender.Close()
+//	workers.Handle(pool, sender.Send)
+//	client.Enqueue(ctx, email.Args{To: []string{"ada@example.com"}, Subject: "Hello", Text: "…"}, nil)
+//
 // A message goes to all its recipients or to none. A message that the server has
 // accepted is not sent again, unless the worker died or the connection was lost
 // between the end of the message and the server's answer. The repeated message has

@@ -1,5 +1,12 @@
 // Package logs ships and counts log files and reports the counts: jobs of the kinds
 // logs.ship, logs.count and logs.report.
+//
+//	handlers, err := logs.New(db, logs.Config{Folders: []string{"/var/log/nginx"}})
+//	workers.Handle(pool, handlers.Count) // and Ship, and Report
+//	yesterday := logs.CountArgs{Paths: []string{"/var/log/nginx/access.log-%Y%m%d"}}
+//	client.Enqueue(ctx, yesterday, &queue.Options{Retain: time.Hour})
+//
+// Each attempt of a job has the files and counts of the same day, see [Day].
 package logs
 
 import (

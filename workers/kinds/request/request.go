@@ -1,4 +1,12 @@
 // Package request sends HTTP requests: jobs of the kind http.request.
+//
+//	requests := request.New(request.Config{Secrets: map[string]string{"shop": secret}})
+//	defer requests.Close()
+//	workers.Handle(pool, requests.Do)
+//	client.Enqueue(ctx, request.Args{URL: "https://example.com/hook", JSON: order, Sign: "shop"}, nil)
+//
+// The zero Config lets jobs reach the public internet only. The result of a job is a
+// [Result].
 package request
 
 import (
@@ -44,8 +52,6 @@ type Config struct {
 }
 
 // Client sends the requests of jobs. It is safe for concurrent use.
-//
-//	workers.Handle(pool, request.New(request.Config{}).Do)
 //
 // # Signatures
 //
