@@ -14,13 +14,13 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = null.Close() }()
-	ctx, stop, end := (&Console{Out: null}).Listen(context.Background())
+	ctx, stopping, end := (&Console{Out: null}).Listen(context.Background())
 	defer end()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	<-stop.Quit
-	if ctx.Err() != nil || !stop.Stopped() {
+	<-stopping.Done()
+	if ctx.Err() != nil || stopping.Err() == nil {
 		t.Fatal("the first signal ends at once")
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {

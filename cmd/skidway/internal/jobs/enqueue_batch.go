@@ -82,8 +82,8 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options qu
 func (b *batch) run(ctx context.Context, source io.Reader, size int64) error {
 	begin := time.Now()
 	hide := b.showProgress(size)
-	ctx, stop, end := b.Console.Listen(ctx)
-	err := b.send(ctx, stop, source)
+	ctx, stopping, end := b.Console.Listen(ctx)
+	err := b.send(ctx, stopping, source)
 	end()
 	hide()
 	err = errors.Join(err, b.ids.Flush())
@@ -106,12 +106,12 @@ func (b *batch) showProgress(size int64) (hide func()) {
 }
 
 // send adds the jobs of all lines, until one is bad or Redis refuses them.
-func (b *batch) send(ctx context.Context, stop *cli.Stopper, source io.Reader) error {
+func (b *batch) send(ctx, stopping context.Context, source io.Reader) error {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
 	for blocks := b.parse(ctx, source); ; {
 		select {
-		case <-stop.Quit:
+		case <-stopping.Done():
 			return b.stopped(errBatchStopped)
 		case <-ctx.Done():
 			return b.stopped(errBatchStopped)
@@ -119,7 +119,7 @@ func (b *batch) send(ctx context.Context, stop *cli.Stopper, source io.Reader) e
 			if !more {
 				return nil
 			}
-			if err := b.sendBlock(ctx, stop, <-block); err != nil {
+			if err := b.sendBlock(ctx, stopping, <-block); err != nil {
 				return err
 			}
 		}
@@ -129,7 +129,7 @@ func (b *batch) send(ctx context.Context, stop *cli.Stopper, source io.Reader) e
 // maxSend bounds the jobs of one call, so that Ctrl-C takes effect soon.
 const maxSend = 500
 
-func (b *batch) sendBlock(ctx context.Context, stop *cli.Stopper, block block) error {
+func (b *batch) sendBlock(ctx, stopping context.Context, block block) error {
 	bad := block.bad
 	for jobs, lines := block.jobs, block.lines; len(jobs) > 0; {
 		n := min(len(jobs), maxSend)
@@ -141,7 +141,7 @@ func (b *batch) sendBlock(ctx context.Context, stop *cli.Stopper, block block) e
 				break
 			}
 		}
-		if stop.Stopped() {
+		if stopping.Err() != nil {
 			return b.stopped(errBatchStopped)
 		}
 		if err := b.sendJobs(ctx, jobs[:n], lines[:n]); err != nil {

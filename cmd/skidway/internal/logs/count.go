@@ -86,7 +86,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 		return result, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ctx, stop, end := k.Console.Listen(ctx)
+	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
 		Window: int64(k.window), Workers: int(k.workers),
@@ -96,7 +96,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 			}
 		},
 	})
-	stop.Then(ctx, batch.Stop)
+	defer context.AfterFunc(stopping, batch.Stop)()
 	defer k.Console.ShowBytes(distribute.Bytes(files),
 		func() int64 { bytes, _ := batch.Progress(); return bytes },
 		func() int64 { _, lines := batch.Progress(); return lines })()

@@ -65,22 +65,22 @@ func (s *shipper) run(ctx context.Context, channel *distribute.Channel, paths []
 	if err := s.prepare(ctx, channel); err != nil {
 		return err
 	}
-	ctx, stop, end := s.Console.Listen(ctx)
+	ctx, stopping, end := s.Console.Listen(ctx)
 	defer end()
 	if s.follow {
-		return s.goOn(ctx, channel, paths, stop)
+		return s.goOn(ctx, stopping, channel, paths)
 	}
-	return s.once(ctx, channel, paths, stop)
+	return s.once(ctx, stopping, channel, paths)
 }
 
 // once ships the files that exist now.
-func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths []string, stop *cli.Stopper) error {
+func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channel, paths []string) error {
 	files, missing := listFiles(s.Console, paths)
 	if len(files) == 0 {
 		return fmt.Errorf("nothing to ship; paths without files that can be read: %d", len(missing))
 	}
 	shipper := distribute.NewShipper(channel, s.config(func(e distribute.Event) { printEvent(s.Console, e) }))
-	stop.Then(ctx, shipper.Stop)
+	defer context.AfterFunc(stopping, shipper.Stop)()
 	started := time.Now()
 	hide := s.Console.ShowBytes(distribute.Bytes(files), shipper.Progress, nil)
 	results, err := shipper.Ship(ctx, files)
@@ -94,14 +94,14 @@ func (s *shipper) once(ctx context.Context, channel *distribute.Channel, paths [
 	if err := verdict(count, failed); err != nil {
 		return err
 	}
-	if s.wait && stop.Stopped() {
+	if s.wait && stopping.Err() != nil {
 		return fmt.Errorf("%w: not all is counted yet", cli.ErrStoppedEarly)
 	}
 	return nil
 }
 
 // goOn ships new files and new lines until it is stopped.
-func (s *shipper) goOn(ctx context.Context, channel *distribute.Channel, paths []string, stop *cli.Stopper) error {
+func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channel, paths []string) error {
 	failures := 0
 	shipper := distribute.NewShipper(channel, s.config(func(e distribute.Event) {
 		if e.Err != nil {
@@ -109,7 +109,7 @@ func (s *shipper) goOn(ctx context.Context, channel *distribute.Channel, paths [
 		}
 		printEvent(s.Console, e)
 	}))
-	stop.Then(ctx, shipper.Stop)
+	defer context.AfterFunc(stopping, shipper.Stop)()
 	s.Console.Notice("following; Ctrl-C ends it")
 	if err := shipper.Follow(ctx, paths); err != nil {
 		return err

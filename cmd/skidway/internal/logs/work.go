@@ -60,7 +60,7 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregation distribute.Aggregation) error {
-	ctx, stop, end := w.Console.Listen(ctx)
+	ctx, stopping, end := w.Console.Listen(ctx)
 	defer end()
 	worker, err := distribute.NewWorker(ctx, channel, w.subscriber, aggregation, &distribute.WorkerConfig{
 		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, Notify: func(e distribute.Event) { printEvent(w.Console, e) },
@@ -68,7 +68,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregati
 	if err != nil {
 		return cli.InvalidAsUsage(err)
 	}
-	stop.Then(ctx, worker.Stop)
+	defer context.AfterFunc(stopping, worker.Stop)()
 	w.Console.Notice("counting the files of channel %q for subscriber %q", channel.Name(), w.subscriber)
 	started := time.Now()
 	hide := w.Console.ShowLines(worker.Progress)
@@ -78,7 +78,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregati
 	if err != nil {
 		return err
 	}
-	if w.untilDone && stop.Stopped() {
+	if w.untilDone && stopping.Err() != nil {
 		return cli.ErrStoppedEarly
 	}
 	return verdict(outcomes{distribute.Shipped: 1}, result.Tally)
