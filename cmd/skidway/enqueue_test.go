@@ -16,7 +16,8 @@ import (
 )
 
 // pool runs jobs of queue mail in the test's process until the test ends. Kind
-// "fine" succeeds, "bad" is dead at once, "slow" runs until its context ends.
+// "fine" succeeds, "bad" is dead at once, "late" fails and is tried again, "slow" runs
+// until its context ends.
 func (d *fixture) pool(name string, concurrency int) {
 	d.Helper()
 	db := redistest.Open(d, d.url)
@@ -30,6 +31,7 @@ func (d *fixture) pool(name string, concurrency int) {
 	})
 	pool.HandleRaw("fine", func(ctx context.Context, _ *queue.Job) error { return workers.SetResult(ctx, []byte(`{"sent":1}`)) }, workers.Kind{})
 	pool.HandleRaw("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no such user")) }, workers.Kind{})
+	pool.HandleRaw("late", func(context.Context, *queue.Job) error { return errors.New("not yet") }, workers.Kind{})
 	pool.HandleRaw("slow", func(ctx context.Context, job *queue.Job) error {
 		d.started <- job.ID
 		<-ctx.Done()
@@ -95,6 +97,24 @@ func TestEnqueueWaitPrintsTheResult(t *testing.T) {
 	d.ends(o, cli.ExitFailed, "is dead: no such user")
 	if o.stdout != "" {
 		t.Errorf("%q", o.stdout)
+	}
+}
+
+func TestEnqueueWaitReportsFailedAttemptsAndAPausedQueue(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.pool("w", 2)
+	p := start(t, t.TempDir(), "enqueue", "mail", "late", "--wait", "--redis", d.url)
+	id := p.Await("job mail:")[len("job "):]
+	p.Await("attempt 1 failed: not yet")
+	p.Await("attempt 2 failed: not yet")
+	d.must("queues", "pause", "mail")
+	p.Await("queue mail is paused: 'skidway queues resume mail'")
+	p.Signal(interrupt)
+	output, code := p.End()
+	d.ends(outcome{stderr: output, code: code}, cli.ExitFailed, "skidway: stopped waiting; job "+id+" stays in queue mail", "'skidway jobs show "+id+"'")
+	if job, err := d.client.Get(t.Context(), id); err != nil || !job.Ended.IsZero() {
+		t.Errorf("%+v, %v", job, err)
 	}
 }
 

@@ -63,7 +63,8 @@ func TestStopHandsUnfinishedJobsBack(t *testing.T) {
 
 func TestStopSignalEndsAWorker(t *testing.T) {
 	t.Parallel()
-	s := newWorkerFixture(t, "queues: [{name: mail}]\n")
+	s := newWorkerFixture(t, "queues: [{name: mail}]\nkinds: {exec.run: {commands: {yes: {path: /bin/true}}}}\n")
+	s.must("enqueue", "mail", "exec.run", `{"command":"yes"}`, "--wait") // from here on the queue knows the worker
 	s.must("workers", "stop", "--all")
 	if output, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, output)

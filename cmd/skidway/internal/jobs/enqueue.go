@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -171,46 +170,4 @@ func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, c
 		}
 	}
 	a.Console.Notice("no worker serves queue %s now: %s", name, consequence)
-}
-
-// minRetain is how long a job is kept at least with --wait: it may end before the
-// wait begins.
-const minRetain = time.Minute
-
-// addAndWait enqueues one job, waits for its end and prints its result.
-func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, insert queue.NewJob) error {
-	insert.Options.Retain = max(insert.Options.Retain, minRetain)
-	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
-	if err != nil {
-		return err
-	}
-	e.Console.Notice("job %s", id)
-	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
-	job, err := e.await(ctx, client, id)
-	if err != nil {
-		return err
-	}
-	switch job.Outcome {
-	case queue.Succeeded:
-	case queue.Discarded:
-		e.Console.Notice("job %s: its handler found nothing to do: %s", id, job.Reason)
-	default:
-		return fmt.Errorf("job %s is %s: %s", id, job.Outcome, job.Reason)
-	}
-	if len(job.Result) == 0 {
-		return nil
-	}
-	return e.PrintLine(string(job.Result))
-}
-
-// await blocks until a job has ended. Ctrl-C ends the wait, not the job.
-func (e *enqueueCmd) await(ctx context.Context, client *queue.Client, id string) (*queue.Job, error) {
-	errLeft := errors.New("no longer waiting")
-	ctx, end := e.Console.CancelOnSignal(ctx, errLeft)
-	defer end()
-	job, err := client.Wait(ctx, id)
-	if errors.Is(err, errLeft) {
-		return nil, fmt.Errorf("%w: job %s goes on: 'skidway jobs show %s' shows its outcome", errLeft, id, id)
-	}
-	return job, err
 }
