@@ -26,6 +26,8 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"unknown command below":   {"logs cuont", `did you mean count`},
 		"unknown command to help": {"help logs nope", `unknown command "nope"`},
 		"unknown flag":            {"logs count --nope a.log", "--nope"},
+		"misspelled flag":         {"logs count --formt plain a.log", "unknown flag: --formt: did you mean --format?"},
+		"misspelled global flag":  {"logs count --redsi x a.log", "did you mean --redis?"},
 		"no path":                 {"logs count", "missing PATH"},
 		"no channel":              {"logs ship a.log", `"channel"`},
 		"no subscriber":           {"logs work --channel web", `"subscriber"`},

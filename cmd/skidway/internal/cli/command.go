@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -28,13 +29,44 @@ func Group(c *cobra.Command) *cobra.Command {
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
+	return WrongUsage("unknown command %q for %q%s", name, c.CommandPath(), didYouMean(c, name))
+}
+
+// didYouMean returns the end of an error about an unknown name: the subcommands with
+// names that are like it.
+func didYouMean(c *cobra.Command, name string) string {
 	c.SuggestionsMinimumDistance = 2
-	err := fmt.Errorf("unknown command %q for %q", name, c.CommandPath())
-	if near := c.SuggestionsFor(name); len(near) > 0 {
-		slices.Sort(near)
-		err = fmt.Errorf("%w: did you mean %s?", err, strings.Join(near, " or "))
+	near := c.SuggestionsFor(name)
+	if len(near) == 0 {
+		return ""
 	}
-	return AsUsage(err)
+	slices.Sort(near)
+	return ": did you mean " + strings.Join(slices.Compact(near), " or ") + "?"
+}
+
+// DidYouMean returns the end of an error about an unknown name: those of the known names
+// that are like it. Cobra compares names of commands only, so they become commands.
+func DidYouMean(name string, known []string) string {
+	c := &cobra.Command{}
+	for _, other := range known {
+		c.AddCommand(&cobra.Command{Use: other, Run: func(*cobra.Command, []string) {}})
+	}
+	return didYouMean(c, name)
+}
+
+// FlagError adds to the error of an unknown flag which flags are like it.
+func FlagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var known []string
+	c.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			known = append(known, "--"+flag.Name)
+		}
+	})
+	return fmt.Errorf("%w%s", err, DidYouMean("--"+unknown.GetSpecifiedName(), known))
 }
 
 // HelpCommand returns the command "help".

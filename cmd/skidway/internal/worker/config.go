@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
@@ -14,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 )
 
@@ -173,12 +177,43 @@ func (c *config) yamlError(err error) error {
 	case errors.As(err, &at):
 		wrong.line, wrong.err = at.line, at.err
 	case errors.As(err, &inYAML):
-		wrong.err = errors.New(inYAML.GetMessage())
+		wrong.err = errors.New(explained(inYAML.GetMessage()))
 		if token := inYAML.GetToken(); token != nil && token.Position != nil {
 			wrong.line = token.Position.Line
 		}
 	}
 	return wrong
+}
+
+var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+
+// explained returns a message of the YAML library with what to write instead.
+func explained(message string) string {
+	if strings.Contains(message, "'\t' that cannot start any token") {
+		return "a tab: YAML is indented with spaces"
+	}
+	if found := unknownField.FindStringSubmatch(message); found != nil {
+		message += cli.DidYouMean(found[1], fieldNames(reflect.TypeFor[config]()))
+	}
+	return message
+}
+
+// fieldNames returns the names of all fields in the YAML of a type, at any depth.
+func fieldNames(t reflect.Type) (names []string) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return fieldNames(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" {
+				names = append(names, name)
+			}
+			if t.Field(i).Tag.Get("yaml") != "" {
+				names = append(names, fieldNames(t.Field(i).Type)...)
+			}
+		}
+	}
+	return names
 }
 
 type scheduleConfig struct {

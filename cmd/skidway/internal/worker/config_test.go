@@ -46,11 +46,12 @@ func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 		line  string // of the mistake, with the colons around it; empty: none
 		tells string
 	}{
+		"tab":                          {"queues:\n\t- name: a\n", ":2:", "a tab: YAML is indented with spaces"},
 		"unknown name":                 {"log: {}\nnope: 1\n", ":2:", "nope"},
-		"unknown name in a section":    {"worker:\n  concurency: 3\n", ":2:", "concurency"},
+		"unknown name in a section":    {"worker:\n  concurency: 3\n", ":2:", `"concurency": did you mean concurrency?`},
 		"unknown name two deep":        {"worker:\n  backoff:\n    fist: 3s\n", ":3:", "fist"},
 		"unknown name of a queue":      {"queues:\n  - name: a\n    wight: 3\n", ":3:", "wight"},
-		"unknown kind":                 {"kinds:\n  email.sent: {}\n", ":2:", "email.sent"},
+		"unknown kind":                 {"kinds:\n  email.sent: {}\n", ":2:", `"email.sent": did you mean email.send?`},
 		"unknown name of a kind":       {"kinds:\n  email.send:\n    hots: x\n", ":3:", "hots"},
 		"unknown name of a command":    {"kinds:\n  exec.run:\n    commands:\n      a:\n        pth: /x\n", ":5:", "pth"},
 		"unknown name of a schedule":   {"schedules:\n  - name: a\n    corn: x\n", ":3:", "corn"},
