@@ -38,6 +38,29 @@ func TestUnreachableRedisEndsWithThreeAndHidesThePassword(t *testing.T) {
 	}
 }
 
+func TestUnreadableURLIsReportedWithItsVariable(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ env, args, want string }{
+		"SKIDWAY_REDIS": {"SKIDWAY_REDIS=127.0.0.1:6379", "queues list", "skidway: the environment variable SKIDWAY_REDIS: read the Redis URL"},
+		"REDIS_URL":     {"REDIS_URL=http://verysecret@x", "queues list", "skidway: the environment variable REDIS_URL: read the Redis URL"},
+		"doctor":        {"REDIS_URL=@/no/such", "doctor", "skidway: the environment variable REDIS_URL: read the Redis URL: open /no/such"},
+		"worker":        {"SKIDWAY_REDIS=localhost", "worker", "skidway: the environment variable SKIDWAY_REDIS: read the Redis URL"},
+		"flag":          {"SKIDWAY_REDIS=localhost", "queues list --redis other", "skidway: read the Redis URL"},
+		"prefix":        {"SKIDWAY_REDIS=localhost", "queues list --prefix {x}", "skidway: prefix"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := command(t, t.TempDir(), strings.Fields(c.args)...)
+			p.Env = append(p.Env, c.env)
+			o := finish(t, p)
+			if o.code != cli.ExitUsage || strings.Contains(o.stderr, "verysecret") {
+				t.Errorf("exit code %d: %s", o.code, o.stderr)
+			}
+			hasLine(t, o.stderr, c.want)
+		})
+	}
+}
+
 func TestRedisComesFromTheEnvironmentInOrder(t *testing.T) {
 	t.Parallel()
 	url := redistest.URL(t)

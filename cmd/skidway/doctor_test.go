@@ -46,7 +46,9 @@ func TestDoctorReportsWhatToChangeInADefaultRedis(t *testing.T) {
 			t.Errorf("%s: %+v", topic, f)
 		}
 	}
+	mustRun(t, t.TempDir(), "enqueue", "mail", "a", "--redis", server.URL(0))
 	table := mustRun(t, t.TempDir(), "doctor", "--redis", server.URL(0)).stdout
+	hasLine(t, table, "ok       queues       1 queue with 1 job in all")
 	hasLine(t, table, "warning  persistence", "snapshots only")
 	hasLine(t, table, "> redis-cli CONFIG SET appendonly yes")
 	hasLine(t, mustRun(t, t.TempDir(), "doctor", "-o", "csv", "--redis", server.URL(0)).stdout, "warning,persistence,")

@@ -21,17 +21,20 @@ const (
 	ioTimeout   = 10 * time.Second
 )
 
+// ErrURL is the error of a URL that [Open] cannot read.
+var ErrURL = errors.New("read the Redis URL")
+
 // readURL resolves @FILE and the empty url.
 func readURL(raw string) (string, error) {
 	raw = strings.TrimSpace(raw)
 	if path, ok := strings.CutPrefix(raw, "@"); ok {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", fmt.Errorf("read the Redis URL: %w", err)
+			return "", fmt.Errorf("%w: %w", ErrURL, err)
 		}
 		line, _, _ := strings.Cut(string(text), "\n")
 		if raw = strings.TrimSpace(line); raw == "" {
-			return "", fmt.Errorf("read the Redis URL: the first line of %s is empty", path)
+			return "", fmt.Errorf("%w: the first line of %s is empty", ErrURL, path)
 		}
 	}
 	if raw == "" {
@@ -66,7 +69,7 @@ func dial(raw string, options Options) (redis.UniversalClient, error) {
 	if err != nil {
 		// Without any of the URL: what stands where the host should be may
 		// be a password.
-		return nil, fmt.Errorf("read the Redis URL: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
 	universal.MaxRetries = -1
 	universal.DialerRetries = 1

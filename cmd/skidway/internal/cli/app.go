@@ -18,6 +18,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,14 +45,17 @@ type App struct {
 // EmbeddedURL is the URL of the Redis inside the process.
 const EmbeddedURL = "embedded:"
 
+// urlVariables are the environment variables with the URL of the Redis that several
+// processes share. The first one that is set counts.
+var urlVariables = []string{"SKIDWAY_REDIS", "REDIS_URL"}
+
 // URL returns the URL of the Redis that several processes share.
 func (a *App) URL() string {
-	for _, url := range []string{a.Redis, os.Getenv("SKIDWAY_REDIS"), os.Getenv("REDIS_URL")} {
-		if url != "" {
-			return url
-		}
+	url := a.Redis
+	for _, variable := range urlVariables {
+		url = cmp.Or(url, os.Getenv(variable))
 	}
-	return rdb.DefaultURL
+	return cmp.Or(url, rdb.DefaultURL)
 }
 
 // Open connects to a Redis. A server that Skidway cannot use is an error.
@@ -63,7 +67,7 @@ func (a *App) Open(ctx context.Context, url string) (*rdb.DB, error) {
 func OpenAt(ctx context.Context, url, prefix string) (*rdb.DB, error) {
 	db, err := rdb.Open(ctx, url, rdb.Options{Prefix: prefix})
 	if err != nil {
-		return nil, OpenError(err)
+		return nil, OpenError(url, err)
 	}
 	if _, err := db.Check(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -71,9 +75,10 @@ func OpenAt(ctx context.Context, url, prefix string) (*rdb.DB, error) {
 	return db, nil
 }
 
-// OpenError turns the error of an invalid URL or prefix into an error of usage, and
-// explains that of a server that refuses the connection.
-func OpenError(err error) error {
+// OpenError turns the error of an invalid URL or prefix into an error of usage, which
+// names the environment variable that the URL is from, and explains that of a server that
+// refuses the connection.
+func OpenError(url string, err error) error {
 	var unreachable *rdb.UnreachableError
 	var answer redis.Error
 	switch {
@@ -81,6 +86,11 @@ func OpenError(err error) error {
 		return err
 	case errors.As(err, &answer):
 		return fmt.Errorf("redis refuses this connection: %w: check user, password and database in the URL", err)
+	}
+	for _, variable := range urlVariables {
+		if errors.Is(err, rdb.ErrURL) && os.Getenv(variable) == url {
+			return WrongUsage("the environment variable %s: %w", variable, err)
+		}
 	}
 	return AsUsage(err)
 }

@@ -42,7 +42,7 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 	// unfit. Without patience: a server that does not answer now is a finding.
 	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})
 	if err != nil {
-		return cli.OpenError(err)
+		return cli.OpenError(a.URL(), err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	findings, err := doctor.Check(ctx, db)
@@ -98,7 +98,7 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
 	}
 	return append(findings, doctor.Finding{
 		Topic: "queues", Level: doctor.Fine,
-		Found: fmt.Sprintf("%d queues with %s in all, in keys that start with %s:", len(rows), jobCount(jobs), db.Prefix()),
+		Found: fmt.Sprintf("%s with %s in all, in keys that start with %s:", plural(len(rows), "queue"), jobCount(jobs), db.Prefix()),
 	}), nil
 }
 
