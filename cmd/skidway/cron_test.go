@@ -224,3 +224,17 @@ func TestWrongSchedulesEndWithTwo(t *testing.T) {
 		t.Errorf("a wrong schedule was added:\n%s", o.stdout)
 	}
 }
+
+func TestCronListReportsEachQueueThatNoWorkerServes(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.pool("w", 1)
+	d.must("enqueue", "mail", "fine", "--wait") // from here on the queue knows the worker
+	for schedule, queue := range map[string]string{"a": "mail", "b": "reports", "c": "reports"} {
+		d.must("cron", "add", schedule, never, queue, "fine")
+	}
+	const want = "no worker serves queue reports now: its schedules fire only while one does\n"
+	if o := d.must("cron", "list", "-o", "csv"); o.stderr != want || strings.Count(o.stdout, "\n") != 4 {
+		t.Errorf("%s%s", o.stdout, o.stderr)
+	}
+}

@@ -44,7 +44,8 @@ func TestShowExplainsWhyAQueueDoesNotDrain(t *testing.T) {
 	}
 	show("All waiting jobs are delayed", "due in 5")
 	d.add("slow", queue.Options{})
-	show("No worker serves it", "skidway worker --queue mail")
+	show("No worker serves it", "'skidway worker --queue mail --config FILE'")
+	checkCommand(t, "worker --queue mail --config FILE")
 	d.must("queues", "pause", "mail")
 	show("It is paused", "skidway queues resume mail")
 	d.must("queues", "resume", "mail")

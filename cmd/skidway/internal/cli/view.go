@@ -18,6 +18,7 @@ type Column[T any] struct {
 	Key   string         // heading in CSV and name in JSON; empty: the column is in tables only
 	Head  string         // heading in tables; empty: the column is in CSV and JSON only
 	Right bool           // aligns the cells to the right
+	Fit   bool           // cuts the cells so that the table fits [TableWidth]; for the last column
 	Value func(T) any    // in CSV and JSON
 	Cell  func(T) string // in tables; nil: the value as in CSV
 	Omit  bool           // leaves zero and empty values out of JSON
@@ -29,7 +30,7 @@ func Of[T, U any](v View[U], part func(T) U) View[T] {
 	columns := make(View[T], len(v))
 	for i, c := range v {
 		columns[i] = Column[T]{
-			Key: c.Key, Head: c.Head, Right: c.Right, Omit: c.Omit, Only: c.Only,
+			Key: c.Key, Head: c.Head, Right: c.Right, Fit: c.Fit, Omit: c.Omit, Only: c.Only,
 			Value: func(row T) any { return c.Value(part(row)) },
 		}
 		if c.Cell != nil {
@@ -54,7 +55,7 @@ func (v View[T]) Table(rows []T) *Table {
 	t := &Table{}
 	for _, c := range v {
 		if c.Head != "" {
-			t.Heads, t.Right = append(t.Heads, c.Head), append(t.Right, c.Right)
+			t.Heads, t.Right, t.Fit = append(t.Heads, c.Head), append(t.Right, c.Right), c.Fit
 		}
 	}
 	for _, row := range rows {
@@ -218,8 +219,12 @@ const TableWidth = 80
 type Table struct {
 	Heads []string
 	Right []bool // by column
+	Fit   bool   // cuts the cells of the last column
 	rows  [][]string
 }
+
+// minFit is the width to which cells of the last column are cut at least.
+const minFit = 20
 
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -230,6 +235,16 @@ func (t *Table) Write(out io.Writer) error {
 	for _, row := range append([][]string{t.Heads}, t.rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	if last := len(widths) - 1; t.Fit {
+		room := TableWidth - 2*last
+		for _, width := range widths[:last] {
+			room -= width
+		}
+		widths[last] = min(widths[last], max(room, minFit))
+		for _, row := range t.rows {
+			row[last] = Cut(row[last], widths[last])
 		}
 	}
 	w := bufio.NewWriter(out)

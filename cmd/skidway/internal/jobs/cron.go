@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -230,7 +231,13 @@ added then. JSON has the last ten times.`,
 		if err != nil {
 			return err
 		}
-		return errors.Join(cli.PrintView(a, output.Word, scheduleView, infos, nil), unreadable(infos))
+		err = errors.Join(cli.PrintView(a, output.Word, scheduleView, infos, nil), unreadable(infos))
+		for i, s := range infos {
+			if !slices.ContainsFunc(infos[:i], func(other queue.CronScheduleInfo) bool { return other.Queue == s.Queue }) {
+				warnUnserved(ctx, a, client, s.Queue, "its schedules fire only while one does")
+			}
+		}
+		return err
 	})
 }
 

@@ -41,7 +41,7 @@ func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, inser
 	if len(job.Result) == 0 {
 		return nil
 	}
-	return e.PrintLine(string(job.Result))
+	return e.PrintLine(readable(job.Result))
 }
 
 // await blocks until a job has ended, and reports meanwhile what happens to it. Ctrl-C

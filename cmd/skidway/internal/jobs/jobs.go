@@ -2,9 +2,11 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -105,10 +107,24 @@ func opaque(data []byte) any {
 	case len(data) == 0:
 		return nil
 	case json.Valid(data):
-		return json.RawMessage(data)
+		return json.RawMessage(readable(data))
 	}
 	return string(data)
 }
+
+// readable returns JSON with the characters <, > and & in the place of the escapes that
+// encoding/json writes for them, and other data as it is.
+func readable(data []byte) string {
+	if !json.Valid(data) {
+		return string(data)
+	}
+	return escapes.ReplaceAllStringFunc(string(data), func(escape string) string {
+		return cmp.Or(map[string]string{`\u003c`: "<", `\u003e`: ">", `\u0026`: "&"}[escape], escape)
+	})
+}
+
+// escapes matches what a backslash begins in JSON.
+var escapes = regexp.MustCompile(`\\(u[0-9a-f]{4}|.)`)
 
 func jobsList(a *cli.App) *cobra.Command {
 	var filter filterFlags
@@ -204,7 +220,7 @@ func jobsView(now time.Time) cli.View[*queue.Job] {
 		{Key: "outcome", Value: func(j job) any { return j.Outcome }},
 		{Key: "reason", Value: func(j job) any { return j.Reason }},
 		{Key: "last_error", Value: func(j job) any { return lastError(j) }},
-		{Head: "NOTE", Cell: func(j job) string { return cli.Cut(note(j, now), 100) }},
+		{Head: "NOTE", Fit: true, Cell: func(j job) string { return cli.Printable(note(j, now)) }},
 	}
 }
 

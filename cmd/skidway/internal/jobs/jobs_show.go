@@ -97,11 +97,11 @@ func (v *jobView) facts() (facts []fact) {
 	if v.State == queue.Active {
 		add("worker", "%s, since %s", v.Worker, v.when(v.Taken))
 	}
-	limit := "as many as the worker allows"
+	limit := " (the worker sets the limit)"
 	if v.MaxAttempts > 0 {
-		limit = strconv.Itoa(v.MaxAttempts)
+		limit = ", of " + strconv.Itoa(v.MaxAttempts)
 	}
-	add("attempts", "%d failed, of %s", v.Attempts-v.Forgiven, limit)
+	add("attempts", "%d failed%s", v.Attempts-v.Forgiven, limit)
 	if v.Forgiven > 0 {
 		add("before", "%d failed before it was retried by hand", v.Forgiven)
 	}
@@ -172,10 +172,11 @@ func (v *jobView) when(at time.Time) string {
 const maxShownBytes = 2000
 
 func (v *jobView) bounded(data []byte) string {
-	if v.whole || len(data) <= maxShownBytes {
-		return string(data)
+	text := readable(data)
+	if v.whole || len(text) <= maxShownBytes {
+		return text
 	}
-	return fmt.Sprintf("%s… (%d bytes: --args shows all)", data[:maxShownBytes], len(data))
+	return fmt.Sprintf("%s… (%d bytes: --args shows all)", text[:maxShownBytes], len(data))
 }
 
 func (v *jobView) table(out io.Writer) error {
@@ -188,7 +189,7 @@ func (v *jobView) table(out io.Writer) error {
 		line("failed", fmt.Sprintf("attempt %d, %s: %s", failure.Attempt, v.when(failure.Time), failure.Error))
 	}
 	if len(v.progress) > 0 {
-		line("progress", string(v.progress))
+		line("progress", readable(v.progress))
 	}
 	if len(v.Result) > 0 {
 		line("result", v.bounded(v.Result))

@@ -43,7 +43,7 @@ func diagnose(s *queueStatus, workers []*workerProcess, now time.Time) []string 
 	blocked := blockedReasons(workers, now)
 	switch {
 	case len(workers) == 0 && waiting+delayed > 0:
-		add("No worker serves it: start one with 'skidway worker --queue %s'.", s.name)
+		add("No worker serves it: start one with 'skidway worker --queue %s --config FILE', where FILE has settings for the kinds of its jobs.", s.name)
 	case len(workers) == 0:
 		add("No worker serves it.")
 	case len(blocked) > 0 && waiting > 0 && !s.depth.Paused:
