@@ -17,6 +17,10 @@ const (
 	// renewGrace is the time between two checks before a time comes, so that the
 	// grace has at least 20 s left then.
 	renewGrace = 10 * time.Second
+
+	// maxUnreadable bounds the schedules of a queue that a watch remembers as
+	// unreadable. A queue has at most as many schedules.
+	maxUnreadable = 1000
 )
 
 // A Cron watches the schedules of some queues and adds their jobs when they are due.
@@ -121,7 +125,7 @@ func (w *watch) fire(ctx context.Context, due *queue.DueSchedule, found *queue.D
 // ignore ignores a schedule until it is changed. It stays in Redis: another release,
 // or a host with more time zones, may be able to read it.
 func (w *watch) ignore(ctx context.Context, due *queue.DueSchedule, err error) {
-	if len(w.unreadable) >= queue.MaxSchedules { // most of them no longer exist
+	if len(w.unreadable) >= maxUnreadable { // most of them no longer exist
 		clear(w.unreadable)
 	}
 	w.unreadable[due.Name] = due.Version

@@ -290,7 +290,7 @@ func TestMissedTimesAreCaughtUpOnEveryBackend(t *testing.T) {
 				t.Fatalf("job %d is of %s, want %s", i, job.Headers[queue.HeaderDue], want)
 			}
 		}
-		if info := s.info(t, "late"); !info.Next.Equal(next) || len(info.Last) != queue.MaxFirings || info.Last[0].JobID != jobs[69].ID {
+		if info := s.info(t, "late"); !info.Next.Equal(next) || len(info.Last) != 10 || info.Last[0].JobID != jobs[69].ID {
 			t.Errorf("next at %s, last ones %v", info.Next, info.Last)
 		}
 	})

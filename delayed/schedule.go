@@ -27,7 +27,7 @@ func AddSchedule(ctx context.Context, client *queue.Client, s queue.CronSchedule
 // Schedules returns all schedules of a queue, sorted by name, with their next and last
 // firings. A schedule has an Err if its expression or its zone cannot be parsed.
 func Schedules(ctx context.Context, client *queue.Client, name string) ([]queue.CronScheduleInfo, error) {
-	q, err := client.Queue(name)
+	q, err := client.ForPool(name)
 	if err != nil {
 		return nil, err
 	}

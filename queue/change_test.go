@@ -44,8 +44,8 @@ func (d *fixture) inEach(scope queue.Unique) map[queue.State]string {
 	l := d.lease(fmt.Sprintf("w-%d", time.Now().UnixNano()))
 	ids[queue.Finished] = d.add("a", with(queue.Options{Retain: time.Hour}, "finished"))
 	job := d.fetch(l, 1)[0]
-	d.must(d.queue.AppendLog(d.Context(), job.ID, []string{"hello"}))
-	d.must(d.queue.SetProgress(d.Context(), job.ID, []byte("50%")))
+	d.must(d.queue.AppendLog(d.Context(), job, []string{"hello"}))
+	d.must(d.queue.SetProgress(d.Context(), job, []byte("50%")))
 	d.end(l, queue.AttemptSucceeded, job)
 	ids[queue.Delayed] = d.add("a", with(queue.Options{Delay: time.Hour}, "delayed"))
 	ids[queue.Waiting] = d.add("a", with(queue.Options{At: time.Now()}, "waiting"))

@@ -15,14 +15,14 @@ import (
 // Defaults and bounds.
 const (
 	DefaultQueue      = "default"
-	DefaultMaxPayload = 1 << 20   // bytes, see [Config.MaxPayload]
-	MaxListLimit      = 1000      // jobs of one [Page]
-	MaxEvents         = 1_000_000 // events that a queue keeps
+	DefaultMaxPayload = 1 << 20 // bytes, see [Config.MaxPayload]
+	MaxListLimit      = 1000    // jobs of one [Page]
 
 	// FromNow is the cursor for [Queue.Events] after the latest event.
 	FromNow = "$"
 
 	defaultListLimit = 100
+	maxEvents        = 1_000_000 // that a queue keeps
 )
 
 // Config of a [Client]. The zero value is ready to use.

@@ -10,9 +10,6 @@ var (
 	// ErrInvalid is returned when an argument breaks a documented rule; nothing was changed.
 	ErrInvalid = errors.New("not valid")
 
-	// ErrDuplicate is returned when another job holds the unique key; no job was added.
-	ErrDuplicate = errors.New("a job with this unique key is there already")
-
 	// ErrNotSent is returned when a job was not added because earlier jobs of the same
 	// call could not be added.
 	ErrNotSent = errors.New("not sent, since jobs before it failed")
@@ -47,8 +44,8 @@ func (e *FormatError) Error() string {
 // formatVersion is the format that this release writes.
 const formatVersion = "1"
 
-// A DuplicateError reports that another job holds a unique key. It matches
-// [ErrDuplicate].
+// A DuplicateError reports that no job was added, because another one holds its unique
+// key.
 type DuplicateError struct {
 	Key   string
 	Owner string // id of the job that holds the key
@@ -58,16 +55,14 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("unique key %q is held by job %s", e.Key, e.Owner)
 }
 
-func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
-
-// A PayloadError reports that a job's args are too large. It matches [ErrInvalid].
-type PayloadError struct {
-	Kind        string
-	Size, Limit int // bytes; Size may be a lower bound where args are compressed
+// A payloadError reports that a job's args are too large. It matches [ErrInvalid].
+type payloadError struct {
+	kind        string
+	size, limit int // bytes
 }
 
-func (e *PayloadError) Error() string {
-	return fmt.Sprintf("args of %s take %d bytes, the limit is %d: store them elsewhere and pass a reference, or raise MaxPayload", e.Kind, e.Size, e.Limit)
+func (e *payloadError) Error() string {
+	return fmt.Sprintf("args of %s take %d bytes, the limit is %d: store them elsewhere and pass a reference, or raise MaxPayload", e.kind, e.size, e.limit)
 }
 
-func (e *PayloadError) Is(target error) bool { return target == ErrInvalid }
+func (e *payloadError) Is(target error) bool { return target == ErrInvalid }

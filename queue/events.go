@@ -35,18 +35,18 @@ const (
 	EventDeleted   EventKind = "deleted"
 )
 
-// KeepEvents makes the queue keep about the latest maxEvents events of its jobs, at
-// most [MaxEvents]. The default is zero, which keeps none and drops those that were
+// KeepEvents makes the queue keep about the latest keep events of its jobs, at most
+// 1,000,000. The default is zero, which keeps none and drops those that were
 // kept. An event takes about 60 bytes and makes each change of a job more expensive.
 // Fetching a job causes no event, nor does adding one by XADD.
-func (q *Queue) KeepEvents(ctx context.Context, maxEvents int) error {
-	if maxEvents < 0 || maxEvents > MaxEvents {
-		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, maxEvents, MaxEvents)
+func (q *Queue) KeepEvents(ctx context.Context, keep int) error {
+	if keep < 0 || keep > maxEvents {
+		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, keep, maxEvents)
 	}
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := q.run(ctx, eventsScript, maxEvents)
+	_, err := q.run(ctx, eventsScript, keep)
 	return err
 }
 

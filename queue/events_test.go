@@ -47,7 +47,7 @@ func TestEventsAreReadInOrder(t *testing.T) {
 		if events, _, err := d.queue.Events(t.Context(), "", 0); len(events) != 0 || err != nil {
 			t.Errorf("turned off: %v: %v", events, err)
 		}
-		for _, most := range []int{-1, queue.MaxEvents + 1} {
+		for _, most := range []int{-1, 1_000_001} {
 			if err := d.queue.KeepEvents(t.Context(), most); !errors.Is(err, queue.ErrInvalid) {
 				t.Errorf("keep %d: %v", most, err)
 			}

@@ -40,7 +40,7 @@ func ExampleClient_Enqueue() {
 	_, err = client.Enqueue(ctx, SendEmail{To: "b@example.com"}, &queue.Options{Queue: "mail", Delay: time.Hour, Priority: queue.High})
 	fmt.Println(err)
 	depth, err := mail.Depth(ctx)
-	fmt.Println(depth.Waiting.Total(), "waiting,", depth.Delayed, "delayed", err)
+	fmt.Println(depth.Waiting, "waiting,", depth.Delayed, "delayed", err)
 	// Output:
 	// <nil>
 	// <nil>
@@ -175,8 +175,8 @@ func ExampleQueue_Counters() {
 	defer done()
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	counters, err := mail.Counters(ctx, 7)
-	fmt.Println(counters.Total.Enqueued, len(counters.Days), err)
+	total, days, err := mail.Counters(ctx, 7)
+	fmt.Println(total.Enqueued, len(days), err)
 	// Output: 1 7 <nil>
 }
 
@@ -378,29 +378,21 @@ func ExampleQueue_CancelAll() {
 	// Output: 2 <nil>
 }
 
-func ExampleQueue_Schedules() {
+func ExampleQueue_RunSchedule() {
 	ctx := context.Background()
-	_, mail, done := open(ctx)
+	client, mail, done := open(ctx)
 	defer done()
 
 	// Package delayed has AddSchedule, which computes the times of an expression.
 	newYear := func(time.Time) (time.Time, error) { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), nil }
-	digest := queue.CronSchedule{Name: "digest", Expr: "0 0 1 1 *", Kind: "email.digest"}
-	fmt.Println(mail.PutSchedule(ctx, digest, newYear))
-	schedules, err := mail.Schedules(ctx)
-	for _, s := range schedules {
-		fmt.Println(s.Name, s.Expr, s.Zone, s.Next.UTC())
-	}
-	fmt.Println(err)
+	_, _ = mail.PutSchedule(ctx, queue.CronSchedule{Name: "digest", Expr: "0 0 1 1 *", Kind: "email.digest"}, newYear)
 
-	id, err := mail.RunSchedule(ctx, "digest")
-	fmt.Println(id != "", err)
+	id, _ := mail.RunSchedule(ctx, "digest")
+	job, err := client.Get(ctx, id)
+	fmt.Println(job.Kind, job.Headers[queue.HeaderSchedule], err)
 	fmt.Println(mail.RemoveSchedule(ctx, "digest"))
 	// Output:
-	// true <nil>
-	// digest 0 0 1 1 * UTC 2030-01-01 00:00:00 +0000 UTC
-	// <nil>
-	// true <nil>
+	// email.digest digest <nil>
 	// <nil>
 }
 

@@ -22,7 +22,7 @@ func TestLogKeepsTheLastLinesWithinItsBounds(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
-		if err := d.queue.AppendLog(t.Context(), id, []string{"early"}); !errors.Is(err, queue.ErrState) {
+		if err := d.queue.AppendLog(t.Context(), &queue.Job{ID: id}, []string{"early"}); !errors.Is(err, queue.ErrState) {
 			t.Errorf("for a waiting job: %v", err)
 		}
 		d.fetch(d.lease("w"), 1)
@@ -31,19 +31,19 @@ func TestLogKeepsTheLastLinesWithinItsBounds(t *testing.T) {
 			for j := range 10 {
 				lines = append(lines, itoa(10*i+j))
 			}
-			d.must(d.queue.AppendLog(t.Context(), id, lines))
+			d.must(d.queue.AppendLog(t.Context(), &queue.Job{ID: id}, lines))
 		}
 		lines, err := d.client.Log(t.Context(), id)
 		if err != nil || len(lines) != queue.MaxLogLines || lines[0] != "150" || lines[99] != "249" {
 			t.Errorf("%d lines, the log is %v: %v", len(lines), lines, err)
 		}
-		d.must(d.queue.AppendLog(t.Context(), id, []string{"two\nlines\n", strings.Repeat("x", 5000), strings.Repeat("y", 5000), strings.Repeat("ü", 5000), strings.Repeat("z", 3000)}))
+		d.must(d.queue.AppendLog(t.Context(), &queue.Job{ID: id}, []string{"two\nlines\n", strings.Repeat("x", 5000), strings.Repeat("y", 5000), strings.Repeat("ü", 5000), strings.Repeat("z", 3000)}))
 		lines, err = d.client.Log(t.Context(), id)
 		size := len(strings.Join(lines, "\n")) + 1
 		if err != nil || size > queue.MaxLogBytes || size < queue.MaxLogBytes/2 || lines[len(lines)-1][0] != 'z' {
 			t.Errorf("%d bytes in %d lines: %v", size, len(lines), err)
 		}
-		d.must(d.queue.AppendLog(t.Context(), id, []string{"two\nlines\n"}))
+		d.must(d.queue.AppendLog(t.Context(), &queue.Job{ID: id}, []string{"two\nlines\n"}))
 		if lines, err = d.client.Log(t.Context(), id); err != nil || lines[len(lines)-1] != `two\nlines` {
 			t.Errorf("the last line is %q: %v", lines[len(lines)-1], err)
 		}
@@ -66,8 +66,8 @@ func TestLogAndProgressStayWithDeadAndRetainedJobsOnly(t *testing.T) {
 		} {
 			id := d.add("a", c.o)
 			jobs := d.fetch(l, 1)
-			d.must(d.queue.AppendLog(t.Context(), id, []string{"hello"}))
-			d.must(d.queue.SetProgress(t.Context(), id, []byte("1/2")))
+			d.must(d.queue.AppendLog(t.Context(), &queue.Job{ID: id}, []string{"hello"}))
+			d.must(d.queue.SetProgress(t.Context(), &queue.Job{ID: id}, []byte("1/2")))
 			d.end(l, c.as, jobs...)
 			lines, err := d.client.Log(t.Context(), id)
 			d.must(err)
@@ -84,11 +84,11 @@ func TestProgressIsBounded(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	id := d.add("a", queue.Options{})
 	d.fetch(d.lease("w"), 1)
-	d.must(d.queue.SetProgress(t.Context(), id, make([]byte, queue.MaxProgress)))
-	if err := d.queue.SetProgress(t.Context(), id, make([]byte, queue.MaxProgress+1)); !errors.Is(err, queue.ErrInvalid) {
+	d.must(d.queue.SetProgress(t.Context(), &queue.Job{ID: id}, make([]byte, queue.MaxProgress)))
+	if err := d.queue.SetProgress(t.Context(), &queue.Job{ID: id}, make([]byte, queue.MaxProgress+1)); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("one byte more: %v", err)
 	}
-	if err := d.queue.SetProgress(t.Context(), "other:0:n1-1", nil); !errors.Is(err, queue.ErrInvalid) {
+	if err := d.queue.SetProgress(t.Context(), &queue.Job{ID: "other:0:n1-1"}, nil); !errors.Is(err, queue.ErrInvalid) {
 		t.Errorf("of another queue: %v", err)
 	}
 }

@@ -103,10 +103,10 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 		if mine.Quarantines != 0 {
 			t.Errorf("the job of a closed lease is quarantined")
 		}
-		if err := q.SetJobProgress(ctx, mine, []byte("half")); err != nil {
+		if err := q.SetProgress(ctx, mine, []byte("half")); err != nil {
 			t.Fatal(err)
 		}
-		if err := q.SetJobProgress(ctx, zombie, []byte("90 %")); !errors.Is(err, queue.ErrState) {
+		if err := q.SetProgress(ctx, zombie, []byte("90 %")); !errors.Is(err, queue.ErrState) {
 			t.Errorf("the zombie's progress: %v, want ErrState", err)
 		}
 		if progress, err := client.Progress(ctx, id); string(progress) != "half" || err != nil {

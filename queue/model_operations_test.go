@@ -151,7 +151,7 @@ func (m *machine) Look(t *rapid.T) {
 		}
 	}
 	got := map[queue.State]int{
-		queue.Waiting: depth.Waiting.Total(), queue.Active: depth.Active.Total(), queue.Delayed: depth.Delayed,
+		queue.Waiting: depth.Waiting, queue.Active: depth.Active, queue.Delayed: depth.Delayed,
 		queue.Dead: depth.Dead, queue.Finished: depth.Finished,
 	}
 	for state, n := range got {

@@ -83,7 +83,7 @@ func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
 		return nil, encodedJob{}, err
 	}
 	if size := len(args) + len(then); size > c.config.MaxPayload {
-		return nil, encodedJob{}, &PayloadError{kind, size, c.config.MaxPayload}
+		return nil, encodedJob{}, &payloadError{kind, size, c.config.MaxPayload}
 	}
 	return q, c.encode(kind, args, then, &o), nil
 }

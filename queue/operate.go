@@ -132,7 +132,9 @@ func (q *Queue) CountAll(ctx context.Context, state State, filter Filter) (int, 
 		return q.changeAll(ctx, "count", state, filter)
 	}
 	depth, err := q.Depth(ctx)
-	return depth.Of(state), err
+	return map[State]int{
+		Waiting: depth.Waiting, Active: depth.Active, Delayed: depth.Delayed, Dead: depth.Dead, Finished: depth.Finished,
+	}[state], err
 }
 
 // maxChanged is the number of jobs that one script examines when it changes them.

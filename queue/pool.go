@@ -68,9 +68,6 @@ func (c *Client) AwaitQueues(ctx context.Context, cursor string, timeout time.Du
 	return last[0].ID, nil
 }
 
-// QueueOf returns the name of the queue of a job's id. The error wraps [ErrInvalid] if id is
-// not a job's id.
-func QueueOf(id string) (string, error) {
-	queue, _, err := splitID(id)
-	return queue, err
-}
+// CheckQueueName returns an error, which wraps [ErrInvalid], if name can't be the name of
+// a queue.
+func CheckQueueName(name string) error { return checkName("queue", name) }

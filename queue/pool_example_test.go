@@ -103,11 +103,56 @@ func ExamplePoolQueue_SetProgress() {
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	_, _ = lease.Fetch(ctx, 1, 1<<20)
-	fmt.Println(mail.SetProgress(ctx, id, []byte("50 %")))
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fmt.Println(mail.SetProgress(ctx, fetched.Jobs[0], []byte("50 %")))
 	progress, err := client.Progress(ctx, id)
 	fmt.Println(string(progress), err)
 	// Output:
 	// <nil>
 	// 50 % <nil>
+}
+
+func ExamplePoolQueue_PutSchedule() {
+	ctx := context.Background()
+	_, mail, done := open(ctx)
+	defer done()
+
+	newYear := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	next := func(after time.Time) (time.Time, error) { return newYear, nil }
+	digest := queue.CronSchedule{Name: "digest", Expr: "0 0 1 1 *", Kind: "email.digest"}
+	fmt.Println(mail.PutSchedule(ctx, digest, next))
+	fmt.Println(mail.PutSchedule(ctx, digest, next)) // the same content
+	schedules, err := mail.Schedules(ctx)
+	for _, s := range schedules {
+		fmt.Println(s.Name, s.Expr, s.Zone, s.Next.UTC())
+	}
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// false <nil>
+	// digest 0 0 1 1 * UTC 2030-01-01 00:00:00 +0000 UTC
+	// <nil>
+}
+
+func ExamplePoolQueue_FireSchedule() {
+	ctx := context.Background()
+	_, mail, done := open(ctx)
+	defer done()
+
+	minuteAgo := func(now time.Time) (time.Time, error) { return now.Add(-time.Minute), nil }
+	_, _ = mail.PutSchedule(ctx, queue.CronSchedule{Name: "digest", Expr: "@hourly", Kind: "email.digest"}, minuteAgo)
+
+	found, err := mail.DueSchedules(ctx, "watcher-1", 30*time.Second, nil)
+	fmt.Println(len(found.Due), err)
+	due := &found.Due[0]
+	fmt.Println(mail.FireSchedule(ctx, due, []time.Time{due.At}, due.At.Add(time.Hour)))
+	fmt.Println(mail.FireSchedule(ctx, due, []time.Time{due.At}, due.At.Add(time.Hour))) // fired already
+
+	depth, err := mail.Depth(ctx)
+	fmt.Println(depth.Waiting, "waiting", err)
+	// Output:
+	// 1 <nil>
+	// true <nil>
+	// false <nil>
+	// 1 waiting <nil>
 }

@@ -12,31 +12,25 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Bounds of the log and the progress of a job.
+// Bounds of the log and the progress of a job, in bytes.
 const (
-	MaxLogLines = 100
-	MaxLogBytes = 16 << 10 // of all lines together
-	MaxProgress = 1 << 10  // in bytes
-
-	// maxLogLine is the maximum length of one line in bytes; the rest is cut off.
-	maxLogLine = 4 << 10
+	maxLogLines = 100
+	maxLogBytes = 16 << 10 // of all lines together
+	maxLogLine  = 4 << 10  // the rest of a line is cut off
+	maxProgress = 1 << 10
 )
 
-// AppendLog adds lines to the log of an active job, of which the last [MaxLogLines] are
-// kept within [MaxLogBytes]. The log is kept while the job is retried, dead or retained,
-// and is deleted with the job. A job that is not active is an [ErrState]. After a
-// [skidway.OutcomeUnknownError] the lines may or may not have been added.
-// [NewLogHandler] does this for users of log/slog.
-func (q *PoolQueue) AppendLog(ctx context.Context, id string, lines []string) error {
-	return q.appendLog(ctx, id, "", lines)
-}
-
-func (q *PoolQueue) appendLog(ctx context.Context, id, delivery string, lines []string) error {
+// appendLog adds lines to the log of an active job, of which the last maxLogLines are kept
+// within maxLogBytes. The log is kept while the job is retried, dead or retained, and is
+// deleted with the job. The error is [ErrState] if the job is not active or another worker
+// has fetched it since. After a [skidway.OutcomeUnknownError] the lines may or may not have
+// been added.
+func (q *PoolQueue) appendLog(ctx context.Context, job *Job, lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
 	var text strings.Builder
-	for _, line := range lines[max(0, len(lines)-MaxLogLines):] {
+	for _, line := range lines[max(0, len(lines)-maxLogLines):] {
 		line = strings.TrimRight(line, "\n")
 		if len(line) > maxLogLine {
 			line = strings.ToValidUTF8(line[:maxLogLine-len("…")], "") + "…"
@@ -44,20 +38,17 @@ func (q *PoolQueue) appendLog(ctx context.Context, id, delivery string, lines []
 		text.WriteString(strings.ReplaceAll(line, "\n", "\\n"))
 		text.WriteByte('\n')
 	}
-	return q.writeBeside(ctx, logScript, id, delivery, "log", MaxLogLines, MaxLogBytes, text.String())
+	return q.writeBeside(ctx, logScript, job, "log", maxLogLines, maxLogBytes, text.String())
 }
 
-// SetProgress stores the progress of an active job: at most [MaxProgress] bytes of any
-// form. It is kept as long as the job's log. A job that is not active is an
-// [ErrState].
-func (q *PoolQueue) SetProgress(ctx context.Context, id string, progress []byte) error {
-	return q.setProgress(ctx, id, "", progress)
-}
-
-// SetJobProgress is SetProgress for a job that was fetched. If another worker has got the
-// job since, it changes nothing and returns an [ErrState].
-func (q *PoolQueue) SetJobProgress(ctx context.Context, job *Job, progress []byte) error {
-	return q.setProgress(ctx, job.ID, job.delivery(), progress)
+// SetProgress stores the progress of an active job: at most 1 KiB of any form, kept as long
+// as the job's log. The error is [ErrState] if the job is not active or another worker has
+// fetched it since.
+func (q *PoolQueue) SetProgress(ctx context.Context, job *Job, progress []byte) error {
+	if len(progress) > maxProgress {
+		return fmt.Errorf("%w: progress of %d bytes: at most %d", ErrInvalid, len(progress), maxProgress)
+	}
+	return q.writeBeside(ctx, progressScript, job, "progress", progress)
 }
 
 // delivery identifies the fetch of a job: it changes when the job is fetched again. It is
@@ -69,30 +60,24 @@ func (j *Job) delivery() string {
 	return fmt.Sprintf("%d %s %s", j.line, j.entry, j.Worker)
 }
 
-func (q *PoolQueue) setProgress(ctx context.Context, id, delivery string, progress []byte) error {
-	if len(progress) > MaxProgress {
-		return fmt.Errorf("%w: progress of %d bytes: at most %d", ErrInvalid, len(progress), MaxProgress)
-	}
-	return q.writeBeside(ctx, progressScript, id, delivery, "progress", progress)
-}
-
-func (q *PoolQueue) writeBeside(ctx context.Context, s *rdb.Script, id, delivery, what string, args ...any) error {
-	queue, local, err := splitID(id)
+// writeBeside writes what, the log or the progress of a job.
+func (q *PoolQueue) writeBeside(ctx context.Context, s *rdb.Script, job *Job, what string, args ...any) error {
+	queue, local, err := splitID(job.ID)
 	if err != nil {
 		return err
 	}
 	if queue != q.name {
-		return fmt.Errorf("%w: job %s is not of queue %s", ErrInvalid, id, q.name)
+		return fmt.Errorf("%w: job %s is not of queue %s", ErrInvalid, job.ID, q.name)
 	}
-	reply, err := q.run(ctx, s, append([]any{local, delivery, what}, args...)...)
+	reply, err := q.run(ctx, s, append([]any{local, job.delivery(), what}, args...)...)
 	if err == nil && reply.Word == "state" {
-		err = fmt.Errorf("%s for %s: %w: it is not active", what, id, ErrState)
+		err = fmt.Errorf("%s for %s: %w: it is not active", what, job.ID, ErrState)
 	}
 	return err
 }
 
-// A LogHandler is an [slog.Handler] that stores a job's last log lines with the job, see
-// [PoolQueue.AppendLog]. It never blocks on Redis and never fails because of it: lines
+// A LogHandler is an [slog.Handler] that stores a job's log lines with the job: the last 100,
+// at most 16 KiB, for as long as the job is kept. It never blocks on Redis and never fails because of it: lines
 // gather for up to 100 ms and are sent in the background; lines that can't be sent are
 // dropped. The caller must call Close. It is safe for concurrent use.
 type LogHandler struct {
@@ -113,7 +98,7 @@ func NewLogHandler(client *Client, job *Job, next slog.Handler) *LogHandler {
 		if err != nil {
 			return err
 		}
-		return q.appendLog(ctx, job.ID, job.delivery(), lines)
+		return q.appendLog(ctx, job, lines)
 	}}
 	return &LogHandler{lines: lines, text: slog.NewTextHandler(lines, nil), next: next}
 }
@@ -180,7 +165,7 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 	if b.closed {
 		return len(line), nil
 	}
-	if len(b.lines) == MaxLogLines { // Redis is slower than the job: keep the latest lines
+	if len(b.lines) == maxLogLines { // Redis is slower than the job: keep the latest lines
 		b.lines = append(b.lines[:0], b.lines[1:]...)
 	}
 	b.lines = append(b.lines, string(line[:min(len(line), maxLogLine+1)]))

@@ -4,30 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
-)
-
-// Headers of the jobs that schedules add.
-const (
-	HeaderSchedule = "schedule" // name of the schedule
-	HeaderDue      = "due"      // time at which the job was due, in RFC 3339
-)
-
-// Bounds of schedules.
-const (
-	MaxSchedules    = 1000     // of one queue
-	MaxScheduleSize = 64 << 10 // bytes of one schedule, with its args
-	MaxFirings      = 10       // that are remembered of a schedule
-
-	maxScheduleExpr = 256 // bytes of an expression or a zone
-)
-
-// What happens to times that were missed.
-const (
-	CatchUpNone CatchUp = "none" // they are skipped; the default
-	CatchUpLast CatchUp = "last" // the latest of them fires
-	CatchUpAll  CatchUp = "all"  // they all fire, oldest first, up to the bound of package delayed
 )
 
 // PutSchedule stores a schedule, in place of one with the same name if there is one. next
@@ -70,12 +50,12 @@ func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(a
 			}
 			due = fmt.Sprint(at.UnixMilli())
 		}
-		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), s.Name, stored.version, record, due, MaxSchedules)
+		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), s.Name, stored.version, record, due, maxSchedules)
 		switch {
 		case err != nil:
 			return failed(err)
 		case reply.Word == "full":
-			return failed(fmt.Errorf("%w: queue %s has %d schedules, the most there may be", ErrInvalid, q.name, MaxSchedules))
+			return failed(fmt.Errorf("%w: queue %s has %d schedules, the most there may be", ErrInvalid, q.name, maxSchedules))
 		case reply.Word == "ok":
 			return true, nil
 		}
@@ -167,7 +147,7 @@ func (q *PoolQueue) DueSchedules(ctx context.Context, watcher string, lateGrace 
 	return found, nil
 }
 
-// MaxFirings returns the number of times that FireSchedule takes in one call.
+// maxFirings returns the number of times that FireSchedule takes in one call.
 func (s *DueSchedule) MaxFirings() int {
 	return min(maxFireJobs, max(1, maxFireBytes/max(1, s.size)))
 }
@@ -198,53 +178,61 @@ func (q *PoolQueue) FireSchedule(ctx context.Context, s *DueSchedule, times []ti
 	return reply.Word == "ok", nil
 }
 
-// A CatchUp decides what happens to times at which no worker watched the queue.
-type CatchUp string
+// scanCount is about how many schedules are read at once.
+const scanCount = 100
 
-// A CronSchedule adds a job to its queue at each time of an expression. Package delayed
-// interprets expressions and zones, and fires schedules; here they are texts.
-type CronSchedule struct {
-	Name string // unique in its queue; it follows the rules for names of queues
-	Expr string // times, such as "30 6 * * 1-5"
-	Zone string // name of a time zone, such as "Europe/Berlin"; empty means UTC
-
-	Queue   string // empty means [DefaultQueue]
-	Kind    string
-	Args    []byte
-	Options Options // without Queue, Delay, At and Deadline
-
-	CatchUp CatchUp
-
-	// Revision is that of the configuration that has the schedule, above zero. It
-	// is zero if a person added it. See [RevisionError].
-	Revision int
-}
-
-// A RevisionError reports that a schedule of a configuration was not stored, because a
-// schedule of the same name has a revision that isn't lower.
-type RevisionError struct {
-	Schedule string
-	Given    int // revision that was refused
-	Stored   int // revision that is there: higher, or the same with other content
-}
-
-func (e *RevisionError) Error() string {
-	if e.Given < e.Stored {
-		return fmt.Sprintf("schedule %s was left as it is: revision %d is there, this configuration has %d", e.Schedule, e.Stored, e.Given)
+// Schedules returns all schedules of the queue, by name, including those that can't be
+// read; see [CronScheduleInfo].
+func (q *PoolQueue) Schedules(ctx context.Context) ([]CronScheduleInfo, error) {
+	seen := map[string]CronScheduleInfo{} // a scan may return some twice
+	for cursor := uint64(0); ; {
+		var err error
+		if cursor, err = q.scanSchedules(ctx, cursor, seen); err != nil {
+			return nil, fmt.Errorf("queue %s: list schedules: %w", q.name, err)
+		}
+		if cursor == 0 {
+			break
+		}
 	}
-	return fmt.Sprintf("schedule %s is refused: revision %d is there with other content; raise the revision in the configuration that is to hold", e.Schedule, e.Stored)
+	infos := make([]CronScheduleInfo, 0, len(seen))
+	for _, info := range seen {
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b CronScheduleInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos, nil
 }
 
-// Outdated reports whether a newer revision is stored, which is no mistake while an old and
-// a new configuration run side by side.
-func (e *RevisionError) Outdated() bool { return e.Given < e.Stored }
-
-// Validate returns an error, which wraps [ErrInvalid], if the schedule is invalid. It does
-// not check the expression, the zone, the kind and the args.
-func (s CronSchedule) Validate() error {
-	s = s.withDefaults()
-	if err := s.validate(); err != nil {
-		return err
-	}
-	return checkName("queue", s.Queue)
+// scanSchedules reads some schedules into a map and returns the cursor of the next ones.
+func (q *PoolQueue) scanSchedules(ctx context.Context, cursor uint64, infos map[string]CronScheduleInfo) (next uint64, err error) {
+	keys := scheduleKeys(q.keys)[len(q.keys):]
+	db := q.client.db
+	err = db.Retry(ctx, func() error {
+		var pairs []string
+		if pairs, next, err = db.HScan(ctx, keys[0], cursor, "", scanCount).Result(); err != nil || len(pairs) == 0 {
+			return err
+		}
+		names := make([]string, 0, len(pairs)/2)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			names = append(names, pairs[i])
+		}
+		due, err := db.ZMScore(ctx, keys[1], names...).Result()
+		if err != nil {
+			return err
+		}
+		fired, err := db.HMGet(ctx, keys[2], names...).Result()
+		if err != nil {
+			return err
+		}
+		for i, name := range names {
+			s, err := q.decodeSchedule(name, pairs[2*i+1])
+			text, _ := fired[i].(string)
+			info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, text)}
+			if due[i] != 0 { // zero: it has no next time
+				info.Next = scoreTime(fmt.Sprintf("%.0f", due[i]))
+			}
+			infos[name] = info
+		}
+		return nil
+	})
+	return next, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,70 +37,11 @@ func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
 		if stored.record == "" {
 			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
 		}
-		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), name, stored.version, "", "", MaxSchedules)
+		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), name, stored.version, "", "", maxSchedules)
 		if err != nil || reply.Word == "ok" {
 			return err
 		}
 	}
-}
-
-// scanCount is about how many schedules are read at once.
-const scanCount = 100
-
-// Schedules returns all schedules of the queue, by name, including those that can't be
-// read; see [CronScheduleInfo].
-func (q *Queue) Schedules(ctx context.Context) ([]CronScheduleInfo, error) {
-	seen := map[string]CronScheduleInfo{} // a scan may return some twice
-	for cursor := uint64(0); ; {
-		var err error
-		if cursor, err = q.scanSchedules(ctx, cursor, seen); err != nil {
-			return nil, fmt.Errorf("queue %s: list schedules: %w", q.name, err)
-		}
-		if cursor == 0 {
-			break
-		}
-	}
-	infos := make([]CronScheduleInfo, 0, len(seen))
-	for _, info := range seen {
-		infos = append(infos, info)
-	}
-	slices.SortFunc(infos, func(a, b CronScheduleInfo) int { return strings.Compare(a.Name, b.Name) })
-	return infos, nil
-}
-
-// scanSchedules reads some schedules into a map and returns the cursor of the next ones.
-func (q *Queue) scanSchedules(ctx context.Context, cursor uint64, infos map[string]CronScheduleInfo) (next uint64, err error) {
-	keys := scheduleKeys(q.keys)[len(q.keys):]
-	db := q.client.db
-	err = db.Retry(ctx, func() error {
-		var pairs []string
-		if pairs, next, err = db.HScan(ctx, keys[0], cursor, "", scanCount).Result(); err != nil || len(pairs) == 0 {
-			return err
-		}
-		names := make([]string, 0, len(pairs)/2)
-		for i := 0; i+1 < len(pairs); i += 2 {
-			names = append(names, pairs[i])
-		}
-		due, err := db.ZMScore(ctx, keys[1], names...).Result()
-		if err != nil {
-			return err
-		}
-		fired, err := db.HMGet(ctx, keys[2], names...).Result()
-		if err != nil {
-			return err
-		}
-		for i, name := range names {
-			s, err := q.decodeSchedule(name, pairs[2*i+1])
-			text, _ := fired[i].(string)
-			info := CronScheduleInfo{CronSchedule: s, Err: err, Last: parseFirings(q.name, text)}
-			if due[i] != 0 { // zero: it has no next time
-				info.Next = scoreTime(fmt.Sprintf("%.0f", due[i]))
-			}
-			infos[name] = info
-		}
-		return nil
-	})
-	return next, err
 }
 
 // A schedule's record is that of its job, see record.go, with fields that readers of
@@ -122,8 +62,8 @@ func (q *Queue) encodeSchedule(s CronSchedule) (string, error) {
 	b = appendField(b, "zone", s.Zone)
 	b = appendField(b, "catch_up", s.CatchUp)
 	b = appendNumber(b, "revision", int64(s.Revision))
-	if len(b) > MaxScheduleSize {
-		return "", fmt.Errorf("%w: it takes %d bytes, the limit is %d: store its args elsewhere and pass a reference", ErrInvalid, len(b), MaxScheduleSize)
+	if len(b) > maxScheduleSize {
+		return "", fmt.Errorf("%w: it takes %d bytes, the limit is %d: store its args elsewhere and pass a reference", ErrInvalid, len(b), maxScheduleSize)
 	}
 	return string(b), nil
 }
@@ -189,7 +129,7 @@ func parseFirings(queue, text string) []Firing {
 	var firings []Firing
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		if len(words) < 3 || len(firings) == MaxFirings {
+		if len(words) < 3 || len(firings) == maxFirings {
 			continue
 		}
 		due, err := strconv.ParseInt(words[0], 10, 64)

@@ -8,11 +8,11 @@ import (
 
 // A Depth has the numbers of a queue's jobs by state.
 type Depth struct {
-	Waiting  ByPriority
-	Active   ByPriority
-	Delayed  int
-	Dead     int
-	Finished int // with a result that is kept
+	Waiting, Active, Delayed, Dead int
+	Finished                       int // with a result that is kept
+
+	// WaitingBy and ActiveBy divide Waiting and Active by priority.
+	WaitingBy, ActiveBy map[Priority]int
 
 	Paused bool
 
@@ -22,42 +22,6 @@ type Depth struct {
 
 	// NextDue is when the next delayed job is due; zero if there is none.
 	NextDue time.Time
-}
-
-// Of returns the number of jobs of a state; zero if it is not a state.
-func (d *Depth) Of(state State) int {
-	switch state {
-	case Waiting:
-		return d.Waiting.Total()
-	case Active:
-		return d.Active.Total()
-	case Delayed:
-		return d.Delayed
-	case Dead:
-		return d.Dead
-	case Finished:
-		return d.Finished
-	}
-	return 0
-}
-
-// ByPriority has the numbers of jobs of each priority.
-type ByPriority struct {
-	High, Normal, Low int
-}
-
-// Total returns the number of jobs of all priorities.
-func (n ByPriority) Total() int { return n.High + n.Normal + n.Low }
-
-func (n *ByPriority) add(p Priority, jobs int) {
-	switch p {
-	case High:
-		n.High += jobs
-	case Normal:
-		n.Normal += jobs
-	case Low:
-		n.Low += jobs
-	}
 }
 
 // Depth counts the jobs of the queue at one moment. Its cost does not depend on their
@@ -70,6 +34,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	depth := Depth{
 		Paused:  reply.Int(0) == 1,
 		Delayed: int(reply.Int(1)), Dead: int(reply.Int(2)), Finished: int(reply.Int(3)),
+		WaitingBy: map[Priority]int{}, ActiveBy: map[Priority]int{},
 		Oldest: time.Duration(max(0, reply.Int(5))) * time.Millisecond,
 	}
 	if reply.Text(4) != "" {
@@ -77,8 +42,11 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	}
 	for at := line(1); at <= lineCount; at++ {
 		i := 6 + 2*int(at-1)
-		depth.Waiting.add(at.priority(), int(reply.Int(i)))
-		depth.Active.add(at.priority(), int(reply.Int(i+1)))
+		waiting, active := int(reply.Int(i)), int(reply.Int(i+1))
+		depth.Waiting += waiting
+		depth.Active += active
+		depth.WaitingBy[at.priority()] += waiting
+		depth.ActiveBy[at.priority()] += active
 	}
 	return depth, nil
 }
@@ -133,20 +101,14 @@ type DayCounts struct {
 	Counts
 }
 
-// Counters are the counts of a queue, in total and by day.
-type Counters struct {
-	Total Counts      // since the queue was first used
-	Days  []DayCounts // latest first, beginning with today
-}
-
 // counterDays is the number of days for which counts by day are kept.
 const counterDays = 90
 
-// Counters returns the counts of all time and of the latest days, at most 90. Days are in
-// UTC, by Redis's clock.
-func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
+// Counters returns the counts since the queue was first used, and those of the latest days,
+// at most 90: today's first, in UTC by Redis's clock.
+func (q *Queue) Counters(ctx context.Context, days int) (total Counts, byDay []DayCounts, err error) {
 	if days < 0 || days > counterDays {
-		return Counters{}, fmt.Errorf("%w: %d days: want 0 to %d", ErrInvalid, days, counterDays)
+		return Counts{}, nil, fmt.Errorf("%w: %d days: want 0 to %d", ErrInvalid, days, counterDays)
 	}
 	args := []any{days}
 	for _, counter := range counterNames {
@@ -154,7 +116,7 @@ func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
 	}
 	reply, err := q.run(ctx, countersScript, args...)
 	if err != nil {
-		return Counters{}, err
+		return Counts{}, nil, err
 	}
 	read := func(period int) (counts Counts) {
 		for i, counter := range counterNames {
@@ -162,12 +124,11 @@ func (q *Queue) Counters(ctx context.Context, days int) (Counters, error) {
 		}
 		return counts
 	}
-	counters := Counters{Total: read(0)}
 	for back := range days {
 		day := time.Unix((reply.Int(0)-int64(back))*86400, 0).UTC()
-		counters.Days = append(counters.Days, DayCounts{day, read(back + 1)})
+		byDay = append(byDay, DayCounts{day, read(back + 1)})
 	}
-	return counters, nil
+	return read(0), byDay, nil
 }
 
 // A WorkerInfo describes a worker of a queue, by its lease.

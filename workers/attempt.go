@@ -164,7 +164,7 @@ func SetResultJSON(ctx context.Context, value any) error {
 	return SetResult(ctx, result)
 }
 
-// SetProgress writes a description of the job's progress, at most [queue.MaxProgress]
+// SetProgress writes a description of the job's progress, at most 1,024
 // bytes. It blocks until Redis has answered. ctx must be a handler's; another one is
 // an error.
 func SetProgress(ctx context.Context, progress []byte) error {
@@ -172,7 +172,7 @@ func SetProgress(ctx context.Context, progress []byte) error {
 	if err != nil {
 		return err
 	}
-	return a.queue.queue.SetJobProgress(ctx, a.job, progress)
+	return a.queue.queue.SetProgress(ctx, a.job, progress)
 }
 
 func attemptOf(ctx context.Context) (*attempt, error) {

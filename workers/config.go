@@ -167,7 +167,7 @@ func (q Queue) validate(place string) error {
 		}
 		return nil
 	}
-	if _, err := queue.QueueOf(q.Name + ":0:d1"); err != nil {
+	if queue.CheckQueueName(q.Name) != nil {
 		return fmt.Errorf("%w: %s.Name is %.140q: use 1 to 128 letters, digits, '.', '_' or '-', or a pattern", queue.ErrInvalid, place, q.Name)
 	}
 	return nil

@@ -233,11 +233,11 @@ func (f *processes) open(p *workerProcess, word string, n int) {
 
 func (f *processes) counts(q *queue.PoolQueue) queue.Counts {
 	f.t.Helper()
-	counters, err := q.Counters(f.ctx, 0)
+	total, _, err := q.Counters(f.ctx, 0)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return counters.Total
+	return total
 }
 
 // leaseOf returns the lease under which a job was run last.

@@ -147,7 +147,7 @@ func (f *fixture) awaitDepth(waiting, active int) {
 	for {
 		depth, err := f.queue.Depth(f.ctx)
 		f.must(err)
-		if depth.Waiting.Total() == waiting && depth.Active.Total() == active {
+		if depth.Waiting == waiting && depth.Active == active {
 			return
 		}
 	}

@@ -145,7 +145,7 @@ func (f *processes) settle(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if depth.Waiting.Total()+depth.Active.Total()+depth.Delayed == 0 {
+			if depth.Waiting+depth.Active+depth.Delayed == 0 {
 				break
 			}
 			for _, state := range []queue.State{queue.Waiting, queue.Active, queue.Delayed} {

@@ -235,7 +235,7 @@ func TestQuarantinedJobWaitsForRunningJobs(t *testing.T) {
 	await(f, delivery.Held(), "fetch of the quarantined job")
 	delivery.Release()
 	f.must(f.queue.Pause(f.ctx))
-	for depth := (queue.Depth{}); depth.Waiting.Total() == 0; { // until it is handed back
+	for depth := (queue.Depth{}); depth.Waiting == 0; { // until it is handed back
 		if len(ran) > 0 {
 			t.Fatal("it ran beside another job")
 		}

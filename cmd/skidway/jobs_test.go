@@ -11,6 +11,16 @@ import (
 	"skidway/queue"
 )
 
+// setLog stores the log of a job, in the format of [queue.LogHandler].
+func (d *fixture) setLog(id string, lines ...string) {
+	d.Helper()
+	db := d.client.DB()
+	key, local := db.Prefix()+":{mail:0}:logs", strings.TrimPrefix(id, "mail:0:")
+	if err := db.Redis().HSet(d.Context(), key, local, strings.Join(lines, "\n")+"\n").Err(); err != nil {
+		d.Fatal(err)
+	}
+}
+
 // addDead adds a job and makes it dead.
 func (d *fixture) addDead(kind, reason string, o queue.Options) string {
 	d.Helper()
@@ -25,10 +35,8 @@ func (d *fixture) addDead(kind, reason string, o queue.Options) string {
 		d.Fatalf("%+v, %v", fetched, err)
 	}
 	job := fetched.Jobs[0]
-	if err := d.queue().AppendLog(d.Context(), id, []string{"dialling", "refused"}); err != nil {
-		d.Fatal(err)
-	}
-	if err := d.queue().SetProgress(d.Context(), id, []byte(`{"percent":50}`)); err != nil {
+	d.setLog(id, "dialling", "refused")
+	if err := d.queue().SetProgress(d.Context(), job, []byte(`{"percent":50}`)); err != nil {
 		d.Fatal(err)
 	}
 	if _, err := lease.Finish(d.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptDead, Reason: reason}}); err != nil {
@@ -130,13 +138,7 @@ func TestFollowedLogEndsWithTheJob(t *testing.T) {
 	d.pool("w", 1)
 	id := d.add("slow", queue.Options{Retain: time.Hour})
 	<-d.started
-	log := func(line string) {
-		t.Helper()
-		if err := d.queue().AppendLog(t.Context(), id, []string{line}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	log("one")
+	d.setLog(id, "one")
 	c := command(t, t.TempDir(), "jobs", "logs", id, "-f", "--redis", d.url)
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -153,7 +155,7 @@ func TestFollowedLogEndsWithTheJob(t *testing.T) {
 		}
 	}
 	read("one\n")
-	log("two")
+	d.setLog(id, "one", "two")
 	read("two\n")
 	d.must("jobs", "cancel", id)
 	_ = c.Wait() // the exit code is checked

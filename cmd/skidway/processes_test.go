@@ -174,7 +174,7 @@ func (d *fixture) eventLog(name string) *eventLog {
 	d.Helper()
 	q, err := d.client.ForPool(name)
 	if err == nil {
-		err = q.KeepEvents(d.Context(), queue.MaxEvents)
+		err = q.KeepEvents(d.Context(), 1_000_000)
 	}
 	if err != nil {
 		d.Fatal(err)

@@ -213,14 +213,14 @@ func (d *fixture) settled(name string, jobs int64) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	if left := depth.Waiting.Total() + depth.Active.Total() + depth.Delayed + depth.Dead; left > 0 {
+	if left := depth.Waiting + depth.Active + depth.Delayed + depth.Dead; left > 0 {
 		d.Errorf("queue %s has %d jobs left: %+v", name, left, depth)
 	}
-	counters, err := q.Counters(d.Context(), 0)
+	total, _, err := q.Counters(d.Context(), 0)
 	if err != nil {
 		d.Fatal(err)
 	}
-	if counters.Total.Enqueued != jobs || counters.Total.Succeeded != jobs {
-		d.Errorf("queue %s has %+v, want %d enqueued and done", name, counters.Total, jobs)
+	if total.Enqueued != jobs || total.Succeeded != jobs {
+		d.Errorf("queue %s has %+v, want %d enqueued and done", name, total, jobs)
 	}
 }

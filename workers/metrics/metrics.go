@@ -188,20 +188,20 @@ func (q *queues) collectOne(ctx context.Context, name string, out chan<- prometh
 	if err != nil {
 		return err
 	}
-	counters, err := one.Counters(ctx, 0)
+	total, _, err := one.Counters(ctx, 0)
 	if err != nil {
 		return err
 	}
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{name}, labels...)...)
 	}
-	for state, jobs := range map[queue.State]queue.ByPriority{queue.Waiting: depth.Waiting, queue.Active: depth.Active} {
-		gauge(q.jobs, float64(jobs.High), string(state), queue.High.String())
-		gauge(q.jobs, float64(jobs.Normal), string(state), queue.Normal.String())
-		gauge(q.jobs, float64(jobs.Low), string(state), queue.Low.String())
+	for state, jobs := range map[queue.State]map[queue.Priority]int{queue.Waiting: depth.WaitingBy, queue.Active: depth.ActiveBy} {
+		for priority, n := range jobs {
+			gauge(q.jobs, float64(n), string(state), priority.String())
+		}
 	}
-	for _, state := range []queue.State{queue.Delayed, queue.Dead, queue.Finished} {
-		gauge(q.jobs, float64(depth.Of(state)), string(state), "")
+	for state, n := range map[queue.State]int{queue.Delayed: depth.Delayed, queue.Dead: depth.Dead, queue.Finished: depth.Finished} {
+		gauge(q.jobs, float64(n), string(state), "")
 	}
 	gauge(q.oldest, depth.Oldest.Seconds())
 	paused := 0.0
@@ -209,7 +209,7 @@ func (q *queues) collectOne(ctx context.Context, name string, out chan<- prometh
 		paused = 1
 	}
 	gauge(q.paused, paused)
-	for event, n := range counters.Total.Named() {
+	for event, n := range total.Named() {
 		out <- prometheus.MustNewConstMetric(q.events, prometheus.CounterValue, float64(n), name, event)
 	}
 	return nil

@@ -191,7 +191,8 @@ func TestUniqueKeyIsFreeWhenItsTimeIsOver(t *testing.T) {
 	once := queue.Options{Unique: queue.Unique{Key: "ann", Scope: queue.ForDuration, For: time.Hour}}
 	enqueue(t, w, sendEmail{}, once)
 	w.Drain()
-	if _, err := w.Client.Enqueue(t.Context(), sendEmail{}, &once); !errors.Is(err, queue.ErrDuplicate) {
+	var duplicate *queue.DuplicateError
+	if _, err := w.Client.Enqueue(t.Context(), sendEmail{}, &once); !errors.As(err, &duplicate) {
 		t.Errorf("the second one: %v", err)
 	}
 	w.Advance(time.Hour)

@@ -149,7 +149,7 @@ func (b *queueBench) checkFinished(ctx context.Context, all *countdown) error {
 	if err != nil {
 		return err
 	}
-	if twice, rest := -all.left.Load(), depth.Waiting.Total()+depth.Active.Total()+depth.Delayed+depth.Dead; twice+int64(rest) != 0 {
+	if twice, rest := -all.left.Load(), depth.Waiting+depth.Active+depth.Delayed+depth.Dead; twice+int64(rest) != 0 {
 		return fmt.Errorf("these figures would be wrong: %d jobs were handled twice, and %d are not finished", twice, rest)
 	}
 	return nil

@@ -64,7 +64,7 @@ func existing(ctx context.Context, client *queue.Client, name string) (*queue.Qu
 
 // allJobs returns the number of jobs in all states.
 func allJobs(depth queue.Depth) int {
-	return depth.Waiting.Total() + depth.Active.Total() + depth.Delayed + depth.Dead + depth.Finished
+	return depth.Waiting + depth.Active + depth.Delayed + depth.Dead + depth.Finished
 }
 
 // joinNames lists up to max names.
@@ -102,7 +102,7 @@ Running jobs go on, jobs can still be added, and delayed jobs still become due.`
 			return "", err
 		}
 		depth, err := q.Depth(ctx)
-		return fmt.Sprintf("paused, with %s still running", jobCount(depth.Active.Total())), err
+		return fmt.Sprintf("paused, with %s still running", jobCount(depth.Active)), err
 	})
 }
 
@@ -118,7 +118,7 @@ func queuesResume(a *cli.App) *cobra.Command {
 			return "", err
 		}
 		depth, err := q.Depth(ctx)
-		return fmt.Sprintf("resumed, with %s waiting", jobCount(depth.Waiting.Total())), err
+		return fmt.Sprintf("resumed, with %s waiting", jobCount(depth.Waiting)), err
 	})
 }
 

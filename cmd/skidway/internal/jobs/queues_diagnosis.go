@@ -25,12 +25,12 @@ func serving(workers []*workerProcess, name string) (found []*workerProcess) {
 // diagnose returns whether the jobs of a queue are run, and if not, why and what to
 // do. workers are those that serve it. The most important finding comes first.
 func diagnose(s *queueStatus, workers []*workerProcess, now time.Time) []string {
-	waiting, delayed := s.depth.Waiting.Total(), s.depth.Delayed
+	waiting, delayed := s.depth.Waiting, s.depth.Delayed
 	late := now.Sub(s.depth.NextDue)
 	var found []string
 	add := func(format string, values ...any) { found = append(found, fmt.Sprintf(format, values...)) }
 	switch {
-	case waiting+delayed+s.depth.Active.Total() == 0:
+	case waiting+delayed+s.depth.Active == 0:
 		add("It is empty: no job waits or runs.")
 	case waiting == 0 && delayed == 0:
 		add("No job waits: all its jobs are running.")

@@ -38,7 +38,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 		}
 		return w
 	}
-	some := queue.Depth{Waiting: queue.ByPriority{Normal: 3}}
+	some := queue.Depth{Waiting: 3}
 	free, full := worker("running", 1, queue.WorkerInfo{}), worker("running", 4, queue.WorkerInfo{})
 	for name, c := range map[string]struct {
 		depth   queue.Depth
@@ -46,7 +46,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 		first   string
 	}{
 		"empty":         {queue.Depth{}, []*workerProcess{free}, "It is empty"},
-		"all run":       {queue.Depth{Active: queue.ByPriority{Low: 1}}, []*workerProcess{free}, "No job waits"},
+		"all run":       {queue.Depth{Active: 1}, []*workerProcess{free}, "No job waits"},
 		"drains":        {some, []*workerProcess{full, free}, "It has 2 workers with free slots"},
 		"no worker":     {some, nil, "No worker serves it: start one"},
 		"paused":        {queue.Depth{Waiting: some.Waiting, Paused: true}, []*workerProcess{free}, "It is paused"},

@@ -92,11 +92,11 @@ func readStatus(ctx context.Context, client *queue.Client, name string) (row que
 			row.workers = append(row.workers, worker)
 		}
 	}
-	counters, err := q.Counters(ctx, 1)
+	total, days, err := q.Counters(ctx, 1)
 	if err != nil {
 		return row, err
 	}
-	row.total, row.today = counters.Total, counters.Days[0].Counts
+	row.total, row.today = total, days[0].Counts
 	return row, nil
 }
 
@@ -107,7 +107,7 @@ func (s *queueStatus) note() string {
 		return cli.Printable(s.err.Error())
 	case s.depth.Paused:
 		return "paused: 'skidway queues resume " + s.name + "' resumes it"
-	case len(s.workers) == 0 && s.depth.Waiting.Total()+s.depth.Delayed > 0:
+	case len(s.workers) == 0 && s.depth.Waiting+s.depth.Delayed > 0:
 		return "no worker serves it"
 	}
 	return ""
@@ -123,11 +123,11 @@ func count(key, head string, value func(queueStatus) int) cli.Column[queueStatus
 
 var statusView = cli.View[queueStatus]{
 	{Key: "queue", Head: "QUEUE", Value: func(s queueStatus) any { return s.name }, Cell: func(s queueStatus) string { return cli.Cut(s.name, 24) }},
-	count("high", "HIGH", func(s queueStatus) int { return s.depth.Waiting.High }),
-	count("normal", "NORMAL", func(s queueStatus) int { return s.depth.Waiting.Normal }),
-	count("low", "LOW", func(s queueStatus) int { return s.depth.Waiting.Low }),
+	count("high", "HIGH", func(s queueStatus) int { return s.depth.WaitingBy[queue.High] }),
+	count("normal", "NORMAL", func(s queueStatus) int { return s.depth.WaitingBy[queue.Normal] }),
+	count("low", "LOW", func(s queueStatus) int { return s.depth.WaitingBy[queue.Low] }),
 	count("delayed", "DELAYED", func(s queueStatus) int { return s.depth.Delayed }),
-	count("active", "ACTIVE", func(s queueStatus) int { return s.depth.Active.Total() }),
+	count("active", "ACTIVE", func(s queueStatus) int { return s.depth.Active }),
 	count("dead", "DEAD", func(s queueStatus) int { return s.depth.Dead }),
 	count("finished", "", func(s queueStatus) int { return s.depth.Finished }),
 	count("workers", "WORKERS", func(s queueStatus) int { return len(s.workers) }),
@@ -231,11 +231,11 @@ func showQueue(ctx context.Context, a *cli.App, client *queue.Client, name strin
 	if view.queueStatus, err = readStatus(ctx, client, q.Name()); err != nil {
 		return nil, err
 	}
-	counters, err := q.Counters(ctx, shownDays)
+	_, days, err := q.Counters(ctx, shownDays)
 	if err != nil {
 		return nil, err
 	}
-	for _, day := range counters.Days {
+	for _, day := range days {
 		view.days = append(view.days, dayCounts{day.Day.Format(time.DateOnly), day.Counts})
 	}
 	names, err := client.Queues(ctx)

@@ -195,9 +195,9 @@ func watchRate(key, head string, value func(rates) float64) cli.Column[watchRow]
 var watchView = cli.View[watchRow]{
 	{Key: "time", Value: func(q watchRow) any { return q.at }},
 	{Key: "queue", Head: "QUEUE", Value: func(q watchRow) any { return q.name }, Cell: func(q watchRow) string { return cli.Cut(q.name, 12) }},
-	watchCount("waiting", "WAITING", func(q watchRow) int { return q.depth.Waiting.Total() }),
+	watchCount("waiting", "WAITING", func(q watchRow) int { return q.depth.Waiting }),
 	watchCount("delayed", "DELAYED", func(q watchRow) int { return q.depth.Delayed }),
-	watchCount("active", "ACTIVE", func(q watchRow) int { return q.depth.Active.Total() }),
+	watchCount("active", "ACTIVE", func(q watchRow) int { return q.depth.Active }),
 	watchCount("dead", "DEAD", func(q watchRow) int { return q.depth.Dead }),
 	watchCount("workers", "WORKERS", func(q watchRow) int { return len(q.workers) }),
 	{

@@ -160,7 +160,7 @@ func (s *service) schedule(ctx context.Context, c *config, one scheduleConfig) e
 	case err == nil:
 		s.warnUnserved(c, one)
 		return nil
-	case isRevision && revision.Outdated():
+	case isRevision && revision.Given < revision.Stored:
 		s.log.Warn("a newer configuration has changed a schedule: its values stay", "schedule", one.Name, "error", err)
 		return nil
 	}
