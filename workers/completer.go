@@ -16,6 +16,7 @@ import (
 type completer struct {
 	write   func(context.Context, []queue.Completion) error // queue.ErrLeaseLost ends the completer
 	written func([]queue.Completion)                        // called after each batch
+	count   func(handled int)                               // called with the change of the number of unwritten outcomes of handlers
 	linger  time.Duration                                   // how long batches are retried after the end of run's context, the length of the lease
 	log     *slog.Logger
 	wake    notification
@@ -28,19 +29,35 @@ type completer struct {
 // add adds an outcome. It does not block.
 func (c *completer) add(outcome queue.Completion) {
 	c.mu.Lock()
-	if !c.closed {
+	added := !c.closed
+	if added {
 		c.pending = append(c.pending, outcome)
 	}
 	c.mu.Unlock()
+	if added && outcome.Disposition != queue.AttemptReturned {
+		c.count(1)
+	}
 	c.wake.send()
 }
 
 // close drops the pending outcomes and ends run.
 func (c *completer) close() {
 	c.mu.Lock()
+	dropped := c.pending
 	c.pending, c.closed = nil, true
 	c.mu.Unlock()
+	c.count(-handled(dropped))
 	c.wake.send()
+}
+
+// handled returns the number of outcomes of handlers: the other jobs were handed back.
+func handled(outcomes []queue.Completion) (n int) {
+	for _, outcome := range outcomes {
+		if outcome.Disposition != queue.AttemptReturned {
+			n++
+		}
+	}
+	return n
 }
 
 // take returns all pending outcomes, and whether the completer is open.
@@ -64,7 +81,9 @@ func (c *completer) run(ctx context.Context) error {
 		case !open:
 			return nil
 		case len(batch) > 0:
-			if err := c.writeBatch(writing, batch); err != nil {
+			err := c.writeBatch(writing, batch)
+			c.count(-handled(batch))
+			if err != nil {
 				return err
 			}
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func newTestCompleter(linger time.Duration, errs ...error) (c *completer, batche
 			}
 			return err
 		},
-		written: func([]queue.Completion) {}, linger: linger, log: slog.New(slog.DiscardHandler), wake: newNotification(),
+		written: func([]queue.Completion) {}, count: func(int) {}, linger: linger, log: slog.New(slog.DiscardHandler), wake: newNotification(),
 	}, batches
 }
 
@@ -151,4 +152,47 @@ func TestCompleterEndsWithTheLease(t *testing.T) {
 			t.Errorf("a closed completer returned %v and wrote %d batches", err, len(batches))
 		}
 	})
+}
+
+func TestCompleterCountsTheOutcomesOfHandlersUntilTheyAreWrittenOrDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, batches := newTestCompleter(time.Minute, nil, queue.ErrLeaseLost)
+		var count atomic.Int64
+		c.count = func(change int) { count.Add(int64(change)) }
+		go c.run(t.Context())
+		add := func(id string, as queue.Disposition) {
+			c.add(queue.Completion{Job: &queue.Job{ID: id}, Disposition: as})
+		}
+		add("handed back", queue.AttemptReturned)
+		if n := count.Load(); n != 0 {
+			t.Errorf("a job that was handed back counts %d", n)
+		}
+		<-batches
+		add("1", queue.AttemptSucceeded)
+		synctest.Wait() // the lease is lost with the batch: it was written in part at most
+		if n := count.Load(); n != 0 {
+			t.Errorf("%d outcomes of a lost lease are counted", n)
+		}
+		add("2", queue.AttemptSucceeded)
+		if n := count.Load(); n != 0 {
+			t.Errorf("an outcome that is dropped counts %d", n)
+		}
+	})
+}
+
+func TestClosedCompleterNoLongerCountsPendingOutcomes(t *testing.T) {
+	t.Parallel()
+	c, _ := newTestCompleter(time.Minute)
+	count := 0
+	c.count = func(change int) { count += change }
+	for _, id := range []string{"1", "2"} {
+		c.add(outcomeOf(id))
+	}
+	if count != 2 {
+		t.Errorf("two outcomes count %d", count)
+	}
+	c.close()
+	if c.close(); count != 0 {
+		t.Errorf("%d outcomes that were dropped are counted", count)
+	}
 }

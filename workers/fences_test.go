@@ -236,3 +236,42 @@ func TestLeaseIsRenewedTwiceInItsTime(t *testing.T) {
 		}
 	}
 }
+
+// Redis answers, but no outcome can be written for a while.
+func TestPoolStartsNoMoreJobsWhileTooManyOutcomesAreUnwritten(t *testing.T) {
+	t.Parallel()
+	f, proxy := newProxiedFixture(t, rdb.Options{Patience: -1})
+	const jobs, bound = 3000, 4*8 + 500
+	p := f.pool(workers.Config{Concurrency: 8, Lease: time.Minute})
+	starts := atomic.Int64{}
+	p.HandleRaw("k", func(ctx context.Context, _ *queue.Job) error {
+		starts.Add(1)
+		return workers.SetResult(ctx, []byte("not-written"))
+	}, workers.Kind{})
+	inserts := make([]queue.NewJob, jobs)
+	for i := range inserts {
+		inserts[i] = queue.NewJob{Args: queue.Raw("k", []byte(`{}`)), Options: queue.Options{Queue: "q", Retain: time.Hour}}
+	}
+	for _, result := range f.client.EnqueueMany(f.ctx, inserts) {
+		f.must(result.Err)
+	}
+	lost := proxy.LoseCommands("not-written")
+	f.run(p)
+	for now, _ := p.Unrecorded(); now < bound; now, _ = p.Unrecorded() {
+		await(f, lost, "write of an outcome")
+	}
+	for range 3 { // the pool goes on trying
+		await(f, lost, "write of an outcome")
+	}
+	if n := starts.Load(); n != bound {
+		t.Errorf("%d jobs were started, want %d", n, bound)
+	}
+	proxy.LoseCommands("")
+	f.awaitDepth(0, 0)
+	if now, highest := p.Unrecorded(); now != 0 || highest != bound {
+		t.Errorf("%d outcomes are unwritten, at most there were %d, want 0 and %d", now, highest, bound)
+	}
+	if n := starts.Load(); n != jobs {
+		t.Errorf("%d jobs were started, want %d", n, jobs)
+	}
+}

@@ -45,7 +45,7 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, l
 			_, err := lease.Finish(ctx, outcomes)
 			return err
 		},
-		written: s.forget, linger: linger, log: log, wake: newNotification(),
+		written: s.forget, count: func(int) {}, linger: linger, log: log, wake: newNotification(),
 	}
 	return s
 }
@@ -246,6 +246,9 @@ func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
 	config := l.pool.config
 	session := newLeaseSession(l.queue, lease, config.Lease, l.log)
 	session.sched, session.onLost = l.pool.sched, config.Hooks.LeaseLost
+	session.completer.count = func(change int) {
+		l.pool.executor.startRunners(l.pool.sched.countUnrecorded(change))
+	}
 	return session, nil
 }
 

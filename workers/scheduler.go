@@ -24,6 +24,10 @@ type scheduler struct {
 	// atomic because executor.abandon and control.aboutJSON use it without mu.
 	abandoned atomic.Int64
 
+	// unrecorded is the number of handlers that have returned and whose outcome Redis has
+	// not confirmed, mostUnrecorded the highest that it was. Completers change it.
+	unrecorded, mostUnrecorded atomic.Int64
+
 	mu     sync.Mutex
 	queues []*servedQueue // in the order of their places
 	quiet  bool           // no more jobs are taken
@@ -65,9 +69,31 @@ func (s *scheduler) suspendedLocked() bool {
 
 // capacityLocked returns the number of slots. As many abandoned handlers as there are
 // slots cost none; each one more costs a slot, so that no more handlers than twice the
-// concurrency run at a time.
+// concurrency run at a time. It is lower while running handlers could exceed
+// maxUnrecorded.
 func (s *scheduler) capacityLocked() int {
-	return s.concurrency - max(0, int(s.abandoned.Load())-s.concurrency)
+	slots := s.concurrency - max(0, int(s.abandoned.Load())-s.concurrency)
+	return min(slots, s.maxUnrecorded()-int(s.unrecorded.Load()))
+}
+
+// maxUnrecorded bounds the outcomes that are lost, so that their jobs run again, if the
+// worker dies while it cannot write to Redis.
+func (s *scheduler) maxUnrecorded() int { return 4*s.concurrency + 500 }
+
+// countUnrecorded changes the number of unrecorded outcomes, and returns the number of
+// runners to start.
+func (s *scheduler) countUnrecorded(change int) (runners int) {
+	now := s.unrecorded.Add(int64(change))
+	for most := s.mostUnrecorded.Load(); now > most && !s.mostUnrecorded.CompareAndSwap(most, now); {
+		most = s.mostUnrecorded.Load()
+	}
+	if change >= 0 || int(now)-change <= s.maxUnrecorded()-s.concurrency { // it cost no slots
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake.send()
+	return s.takeSlotsLocked()
 }
 
 // takeSlotsLocked takes free slots for buffered jobs, and returns the number of slots

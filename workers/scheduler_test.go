@@ -665,3 +665,24 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 		t.Fatalf("%d jobs are held, and %d are in a place", unclaimed, places)
 	}
 }
+
+func TestRunnersThatUnrecordedOutcomesStoppedStartAgain(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a"}}})
+	bound, order := f.maxUnrecorded(), f.order()
+	f.countUnrecorded(bound - 1)
+	if free := f.capacityLocked(); free != 1 {
+		t.Errorf("%d jobs may run one below the bound", free)
+	}
+	f.countUnrecorded(1)
+	f.bring(order, 2, 0)
+	if f.runners != 0 {
+		t.Errorf("%d jobs start at the bound", f.runners)
+	}
+	if n := f.countUnrecorded(-1); n != 1 {
+		t.Errorf("%d jobs start after one outcome was written, want 1", n)
+	}
+	if n := f.countUnrecorded(1 - bound); n != 1 {
+		t.Errorf("%d jobs start after all outcomes were written, want 1", n)
+	}
+}

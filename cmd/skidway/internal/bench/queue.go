@@ -26,6 +26,8 @@ type queueBench struct {
 	log        *slog.Logger
 	figures    figures
 	bareDrains [maxFetchers][]float64 // jobs a second, by the number of fetchers less one
+
+	unrecordedMax int // the highest number of handlers that had returned before Redis had their outcomes
 }
 
 // minPayload is the size of the number of a job, with which its payload begins.
@@ -153,6 +155,7 @@ func (b *queueBench) print(server string) error {
 		object["redis"], object["processors"], object["runs"] = server, runtime.GOMAXPROCS(0), b.runs
 		object["jobs"], object["payload_bytes"], object["producers"] = b.jobs, b.payload, b.producers
 		object["concurrency"], object["bare_fetchers"] = b.concurrency, fetchers
+		object["unrecorded_max"] = b.unrecordedMax
 		return cli.WriteJSON(b.Out, object)
 	}
 	_, err := fmt.Fprintf(b.Out, "%s jobs of %d bytes, %d producers, %d handlers, bare loop with %d fetchers\n%s, %d processors, medians of %d runs\n\n",

@@ -71,6 +71,7 @@ func (b *queueBench) addDue(ctx context.Context, first, count int, due func(numb
 // connection for some seconds.
 type benchPool struct {
 	db     *rdb.DB
+	pool   *workers.Pool
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // how it ended
@@ -90,7 +91,7 @@ func (b *queueBench) startPool(ctx context.Context, handle func(*queue.Job)) (*b
 		return nil
 	}, workers.Kind{})
 	ctx, cancel := context.WithCancel(ctx)
-	p := &benchPool{db: db, cancel: cancel, ended: make(chan struct{})}
+	p := &benchPool{db: db, pool: pool, cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
 		p.err = pool.Run(ctx)
@@ -137,6 +138,8 @@ func (b *queueBench) runAll(ctx context.Context, n int, handle func(*queue.Job),
 	if err := errors.Join(err, pool.stop()); err != nil {
 		return err
 	}
+	_, highest := pool.pool.Unrecorded()
+	b.unrecordedMax = max(b.unrecordedMax, highest)
 	return b.checkFinished(ctx, all)
 }
 
