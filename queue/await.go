@@ -62,23 +62,38 @@ func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
 type waiters struct {
 	mu       sync.Mutex
 	channels map[string]map[chan struct{}]bool // by local id
-	reading  bool
+	reader   *waitReader                       // nil while there is none
 }
 
-// join returns a channel that receives when the job may have ended, and a function
-// that removes the channel.
+// A waitReader is the goroutine that reads the stream of ended jobs.
+type waitReader struct {
+	started chan struct{} // closed when it reads, or could not start
+	err     error         // why it could not start; set before started is closed
+}
+
+// join blocks until the stream is read, and returns a channel that receives when the
+// job may have ended, and a function that removes the channel.
 func (w *waiters) join(ctx context.Context, q *Queue, local string) (ended chan struct{}, leave func(), err error) {
+	ended, reader := w.add(ctx, q, local)
+	leave = func() { w.leave(local, ended) }
+	select {
+	case <-reader.started:
+		err = reader.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return ended, leave, nil
+}
+
+// add adds a waiter's channel, and starts a reader if there is none.
+func (w *waiters) add(ctx context.Context, q *Queue, local string) (chan struct{}, *waitReader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.reading {
-		mark, err := lastEntry(ctx, q.client.db, q.keys[keyDone])
-		if err != nil {
-			return nil, nil, err
-		}
-		w.reading = true
-		go w.read(context.WithoutCancel(ctx), q, mark)
-	}
-	ended = make(chan struct{}, 1)
+	ended := make(chan struct{}, 1)
 	if w.channels == nil {
 		w.channels = map[string]map[chan struct{}]bool{}
 	}
@@ -86,7 +101,11 @@ func (w *waiters) join(ctx context.Context, q *Queue, local string) (ended chan 
 		w.channels[local] = map[chan struct{}]bool{}
 	}
 	w.channels[local][ended] = true
-	return ended, func() { w.leave(local, ended) }, nil
+	if w.reader == nil {
+		w.reader = &waitReader{started: make(chan struct{})}
+		go w.read(context.WithoutCancel(ctx), q, w.reader)
+	}
+	return ended, w.reader
 }
 
 func (w *waiters) leave(local string, ended chan struct{}) {
@@ -101,8 +120,15 @@ func (w *waiters) leave(local string, ended chan struct{}) {
 // read notifies waiters until there are none. It outlives the last one by up to
 // waitBlock: the next waiter finds it still reading, and a blocked read can't be
 // cancelled earlier anyway. Closing the DB ends it at once.
-func (w *waiters) read(ctx context.Context, q *Queue, mark string) {
-	for w.needed() {
+func (w *waiters) read(ctx context.Context, q *Queue, reader *waitReader) {
+	mark, err := lastEntry(ctx, q.client.db, q.keys[keyDone])
+	if reader.err = err; err != nil {
+		w.mu.Lock()
+		w.reader = nil // the waiters return the error, and the next one tries again
+		w.mu.Unlock()
+	}
+	close(reader.started)
+	for err == nil && w.needed() {
 		streams, err := q.client.db.XRead(ctx, &redis.XReadArgs{
 			Streams: []string{q.keys[keyDone], mark}, Count: maxBatch, Block: waitBlock,
 		}).Result()
@@ -123,8 +149,10 @@ func (w *waiters) read(ctx context.Context, q *Queue, mark string) {
 func (w *waiters) needed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reading = len(w.channels) > 0
-	return w.reading
+	if len(w.channels) == 0 {
+		w.reader = nil
+	}
+	return w.reader != nil
 }
 
 // notify wakes the waiters of ended jobs and returns the id of the last entry.

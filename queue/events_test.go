@@ -1,12 +1,14 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -237,4 +239,45 @@ func TestConcurrentWaitsShareOneConnection(t *testing.T) {
 	l := d.lease("w")
 	d.end(l, queue.AttemptSucceeded, d.fetch(l, 200)...)
 	waits.Wait()
+}
+
+// While a call waits for a silent Redis, others must end with their own contexts.
+func TestWaitEndsWithItsContextWhileRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	client, err := queue.NewClient(handle.New(redistest.Open(t, proxy.URL)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := client.Enqueue(t.Context(), queue.Raw("work", nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Hold()
+	defer proxy.Release()
+	long, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { _, err := client.Wait(long, id); ended <- err }()
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		started := time.Now()
+		_, err := client.Wait(ctx, id)
+		cancel()
+		if took := time.Since(started); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+			t.Errorf("it returned %v after %s", err, took)
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the other call returned %v", err)
+	}
+	proxy.Release()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := client.Delete(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Wait(ctx, id); !errors.Is(err, queue.ErrNoJob) {
+		t.Errorf("wait for a deleted job: %v", err)
+	}
 }
