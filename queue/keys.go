@@ -39,12 +39,13 @@ func lineKeyNames(lines ...line) (names []string) {
 
 // Places in keyNames of the keys that Go uses itself.
 var (
-	keyMeta     = slices.Index(keyNames, "meta")
-	keyControl  = slices.Index(keyNames, "control")
-	keyEvents   = slices.Index(keyNames, "events")
-	keyDone     = slices.Index(keyNames, "done")
-	keyLogs     = slices.Index(keyNames, "logs")
-	keyProgress = slices.Index(keyNames, "progress")
+	keyMeta      = slices.Index(keyNames, "meta")
+	keyControl   = slices.Index(keyNames, "control")
+	keyEvents    = slices.Index(keyNames, "events")
+	keyDone      = slices.Index(keyNames, "done")
+	keyCancelled = slices.Index(keyNames, "cancelled")
+	keyLogs      = slices.Index(keyNames, "logs")
+	keyProgress  = slices.Index(keyNames, "progress")
 )
 
 // queueKeys returns all keys of a queue. They share a hash tag, so that a script may

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -55,6 +56,31 @@ func (l *Lease) Worker() string { return l.worker }
 func (l *Lease) Renew(ctx context.Context) (needsRecover bool, err error) {
 	reply, err := l.queue.run(ctx, leaseBeatScript, l.worker, millis(l.length))
 	return reply.Int(0) == 1, err
+}
+
+// Cancelled returns those of the jobs, which the worker holds, that were cancelled. It
+// finds them also if the worker has missed their [SignalCancel].
+func (l *Lease) Cancelled(ctx context.Context, jobs []*Job) (cancelled []*Job, err error) {
+	for some := range slices.Chunk(jobs, maxBatch) {
+		ids := make([]string, len(some))
+		for i, job := range some {
+			ids[i] = job.local
+		}
+		var times []any
+		err := l.queue.client.db.Retry(ctx, func() (err error) {
+			times, err = l.queue.client.db.HMGet(ctx, l.queue.keys[keyCancelled], ids...).Result()
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("queue %s: read cancellations: %w", l.queue.name, err)
+		}
+		for i, job := range some {
+			if times[i] != nil {
+				cancelled = append(cancelled, job)
+			}
+		}
+	}
+	return cancelled, nil
 }
 
 // Describe changes the description of the worker.

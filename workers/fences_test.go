@@ -275,3 +275,48 @@ func TestPoolStartsNoMoreJobsWhileTooManyOutcomesAreUnwritten(t *testing.T) {
 		t.Errorf("%d jobs were started, want %d", n, jobs)
 	}
 }
+
+// The other end of one connection is gone, and it was about to renew the lease.
+func TestHalfOpenConnectionDoesNotCostTheLease(t *testing.T) {
+	t.Parallel()
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Lease: 2 * time.Second})
+	f.run(p)
+	name := f.leaseOf(p)
+	held := proxy.HoldReply("eval", "*2\r\n$2\r\nok\r\n:0\r\n") // only renewals are answered so
+	await(f, held.Held(), "renewal")
+	until := func() float64 {
+		score, err := f.db.ZScore(f.ctx, f.key("leases"), name).Result()
+		if err != nil {
+			t.Fatalf("the lease: %v", err)
+		}
+		return score
+	}
+	// The renewal whose answer is missing has set first, so the lease lasts until then
+	// unless it is renewed on another connection.
+	for first := until(); until() < first+1500; {
+		if _, err := f.queue.Recover(f.ctx, 0, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Redis keeps about a thousand signals. A worker that was away misses the others.
+func TestCancellationWhoseSignalWasMissedReachesTheHandler(t *testing.T) {
+	t.Parallel()
+	f, proxy := newProxiedFixture(t, rdb.Options{})
+	p := f.pool(workers.Config{Concurrency: 1})
+	handler, begun, causes := waiter()
+	p.HandleRaw("k", handler, workers.Kind{})
+	id := f.add("k", queue.Options{})
+	f.run(p)
+	await(f, begun, "start")
+	proxy.Hold()
+	_, err := f.client.Cancel(f.ctx, id)
+	f.must(err)
+	f.must(f.db.XTrimMaxLen(f.ctx, f.key("control"), 0).Err())
+	proxy.Release()
+	if cause := await(f, causes, "end of the job"); !errors.Is(cause, workers.ErrCancelled) {
+		t.Errorf("the cause is %v", cause)
+	}
+}

@@ -122,11 +122,28 @@ func (s *leaseSession) cancel(id string) {
 	s.mu.Lock()
 	held := s.held[id]
 	s.cancelled[id] = time.Now()
-	maps.DeleteFunc(s.cancelled, func(_ string, when time.Time) bool { return time.Since(when) > rememberCancels })
 	s.mu.Unlock()
 	if held != nil {
 		held.interrupt(ErrCancelled)
 	}
+}
+
+// checkCancelled asks Redis which of the held jobs were cancelled, and interrupts them:
+// signals may be missed, since Redis keeps only the latest ones of a queue. It also
+// forgets old cancellations.
+func (s *leaseSession) checkCancelled(ctx context.Context) error {
+	s.mu.Lock()
+	maps.DeleteFunc(s.cancelled, func(_ string, when time.Time) bool { return time.Since(when) > rememberCancels })
+	s.mu.Unlock()
+	var jobs []*queue.Job
+	for _, a := range s.unclaimed() {
+		jobs = append(jobs, a.job)
+	}
+	cancelled, err := s.lease.Cancelled(ctx, jobs)
+	for _, job := range cancelled {
+		s.cancel(job.ID)
+	}
+	return err
 }
 
 // lost ends the session: its jobs go to other workers. The renewal, the fetcher and the
@@ -256,17 +273,25 @@ func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
 // survives one failed renewal.
 const renewalsPerLease = 2.5
 
+// renewTimeout is the part of a lease that one try to renew it may take. A second try
+// follows at once: it uses another connection, so that one whose other end is gone does
+// not cost the lease.
+const renewTimeout = 0.25
+
 // scanEvery is the interval at which a recovery includes jobs of workers without a lease.
 const scanEvery = time.Minute
 
-// renew renews the lease until it is lost or ctx is done. It starts a recovery when other
-// workers have died, and every scanEvery.
+// renew renews the lease until it is lost or ctx is done. It interrupts cancelled jobs,
+// and starts a recovery when other workers have died, and every scanEvery.
 func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 	ticker := time.NewTicker(time.Duration(float64(l.pool.config.Lease) / renewalsPerLease))
 	defer ticker.Stop()
 	scanned := time.Now()
 	for {
-		recoverable, err := session.lease.Renew(ctx)
+		recoverable, err := l.renewOnce(ctx, session)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, queue.ErrLeaseLost) {
+			recoverable, err = l.renewOnce(ctx, session)
+		}
 		switch {
 		case errors.Is(err, queue.ErrLeaseLost):
 			session.lost()
@@ -287,6 +312,22 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// renewOnce renews the lease and checks which of its jobs were cancelled.
+func (l *leaseLoop) renewOnce(ctx context.Context, session *leaseSession) (recoverable bool, err error) {
+	timeout := time.Duration(renewTimeout * float64(l.pool.config.Lease))
+	renewing, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if recoverable, err = session.lease.Renew(renewing); err != nil {
+		return false, err
+	}
+	checking, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := session.checkCancelled(checking); err != nil && ctx.Err() == nil {
+		l.log.Warn("cancellations cannot be read", "error", err)
+	}
+	return recoverable, nil
 }
 
 // recoverAsync runs recovery in a goroutine of its own, so that it does not delay the

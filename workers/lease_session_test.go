@@ -73,6 +73,12 @@ func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
 	}
 	s.cancelled["old"] = time.Now().Add(-rememberCancels - time.Second)
 	s.cancel("2")
+	for _, a := range held {
+		a.claimed.Store(true) // so that Redis is not asked
+	}
+	if err := s.checkCancelled(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if _, old := s.cancelled["old"]; old || len(s.cancelled) != 2 {
 		t.Errorf("remembered: %v", s.cancelled)
 	}
