@@ -256,7 +256,7 @@ func TestPoolStartsNoMoreJobsWhileTooManyOutcomesAreUnwritten(t *testing.T) {
 		f.must(result.Err)
 	}
 	lost := proxy.LoseCommands("not-written")
-	f.run(p)
+	stop := f.run(p)
 	for now, _ := p.Unrecorded(); now < bound; now, _ = p.Unrecorded() {
 		await(f, lost, "write of an outcome")
 	}
@@ -268,6 +268,7 @@ func TestPoolStartsNoMoreJobsWhileTooManyOutcomesAreUnwritten(t *testing.T) {
 	}
 	proxy.LoseCommands("")
 	f.awaitDepth(0, 0)
+	stop() // the pool has the answers, too
 	if now, highest := p.Unrecorded(); now != 0 || highest != bound {
 		t.Errorf("%d outcomes are unwritten, at most there were %d, want 0 and %d", now, highest, bound)
 	}
