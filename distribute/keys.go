@@ -4,6 +4,34 @@ import "strconv"
 
 // keys builds the names of all keys of one channel. They share the hash tag
 // {channel}, because every script uses keys of one channel.
+//
+//	(no suffix)                  hash    v, turn, window and used in bytes, shipments (number of shippers ever registered)
+//	:wake                        stream  one entry: the last change
+//	:heads                       hash    digest of the first line → ids of files
+//	:files                       zset    file → last change, ms
+//	:file:ID                     hash    the record of a file; fields FIELD:SUBSCRIBER
+//	:open                        zset    file in Redis → time it was admitted, ms
+//	:uploads                     zset    file being uploaded → lease expiry, ms
+//	:spent                       set     files whose segments are to be freed
+//	:abandoned                   zset    abandoned file → time, ms
+//	:segment:ID:SHIPMENT:N       string  a piece of a file
+//	:wake:ID:SHIPMENT            stream  one entry, its id the bytes uploaded so far
+//	:shippers                    hash    shipper → mode and host:pid
+//	:leases                      zset    shipper → lease expiry, ms
+//	:line                        zset    shipper that waits for the window → turn
+//	:subscribers                 hash    subscriber → settings
+//	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (incremented on each change of counts)
+//	:subscriber:S:claims         zset    file → lease expiry, ms
+//	:subscriber:S:owners         hash    file → token of its claim
+//	:subscriber:S:staged:ID      hash    cell → number, not valid yet
+//	:subscriber:S:sealed         set     ID:SHIPMENT that are not folded yet
+//	:subscriber:S:sealed:ID:SHIPMENT  hash  cell → number, valid
+//	:subscriber:S:groups         zset    the groups that were counted, such as days
+//	:subscriber:S:count:GROUP    zset    member → count
+//	:subscriber:S:problems       set     files that were counted in part or not at all
+//
+// The record of a file stays for [RememberFor] after it is counted. It has up to
+// 5 KB, most of it the digests by which an earlier copy is recognised.
 type keys struct{ root string }
 
 func channelKeys(prefix, channel string) keys { return keys{prefix + ":logs:{" + channel + "}"} }

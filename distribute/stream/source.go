@@ -1,8 +1,3 @@
-// Package stream is the byte path of log files: it reads local files with their
-// codecs, cuts them into pieces for segments of bounded memory, hands blocks
-// from one goroutine to another, and cuts uncompressed content into lines. It
-// knows nothing of channels, subscribers and Redis: the caller passes functions
-// that store and fetch.
 package stream
 
 import (

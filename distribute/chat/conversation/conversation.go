@@ -33,6 +33,21 @@ var (
 
 // keys builds the keys of conversations. The pair in braces is a hash tag: all keys
 // of one pair lie on one slot of a Redis Cluster. Names have no braces.
+//
+//	dm:{A/B}             hash    v (1), last id, oldest kept id, at (ms of the newest), listed,
+//	                             and for the first and second of the pair, in order of their
+//	                             names: sent1 sent2 (messages ever), cursor1 cursor2 (last id
+//	                             acknowledged), read1 read2 (the peer's acknowledged messages),
+//	                             here1 here2 (end of the presence, ms),
+//	                             reads1 reads2 (the last 32 reads, for repeated calls)
+//	dm:{A/B}:log         stream  entry N-0 is message N: sender, body, time (ms), type, url,
+//	                             sent1 and sent2 as they were then
+//	person:{NAME}:peers  zset    peer → when this was written (ms)
+//	person:{NAME}:wake   stream  the last change of the list, for a minute
+//
+// A and B are the two names in order; '%' and '/' in them are %25 and %2F. The
+// lists are an index of the hashes: both are written before the first message,
+// which is refused if that took longer than 30 s, so that it is in both lists.
 type keys struct{ prefix string }
 
 // all returns the keys of every script: the pair itself (hash) and its log

@@ -41,19 +41,6 @@
 //
 // Delete also ends a chat between people. An id can be used again.
 //
-// # Keys
-//
-//	chat:{ID}            hash    v (format version, 1), kind, last and oldest id, created (ms), token (of the creation),
-//	                             big (id of the newest message above 16 KiB), sent (bytes of all messages ever),
-//	                             limits ("messages bytes age-ms away-ms"), first ("id before time" of the oldest
-//	                             message, once it was a big one and limits asked)
-//	chat:{ID}:log        stream  entry N-0 is message N: sender, body, time (ms), type, url,
-//	                             before (bytes of all messages before it)
-//	chat:{ID}:cursors    zset    member → id of the last acknowledged message
-//	chat:{ID}:seen       zset    member → last visit (ms), written at most once a second
-//	{chats}:last         string  the last number that was used as an id
-//	member:{NAME}:chats  zset    chat → when this was written (ms)
-//	member:{NAME}:wake   stream  the last change of the list, for a minute
-//
-// What the calls cost, and why, is in docs/messaging.md.
+// What the calls cost, and why, is in docs/messaging.md. The keys in Redis are listed
+// in group.go.
 package group

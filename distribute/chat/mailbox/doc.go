@@ -38,13 +38,6 @@
 //	                   Send to a full box,
 //	                   SetLimits, Keep
 //
-// # Keys
-//
-//	mail:{BOX}          hash    v (format version, 1), last (id), born (µs), seen (ms of the receiver's last visit),
-//	                            messages, bytes, full, idle (the limits), held (bytes of big bodies), forgotten (id)
-//	mail:{BOX}:log      stream  entry N-0 is message N, while it is unread: sender, body, time (ms), type, url
-//	mail:{BOX}:dropped  zset    the newest 1,000 ids that were dropped unread; forgotten is the highest one before them
-//	mail:{BOX}:big      zset    'id-bytes' of the unread messages with a body above 1 KiB
-//
-// What the calls cost, and why, is in docs/messaging.md.
+// What the calls cost, and why, is in docs/messaging.md. The keys in Redis are listed
+// in mailbox.go.
 package mailbox

@@ -36,6 +36,12 @@ var (
 
 // keys builds the keys of mailboxes. The name in braces is a hash tag: all keys of
 // one box lie on one slot of a Redis Cluster. Names have no braces.
+//
+//	mail:{BOX}          hash    v (format version, 1), last (id), born (µs), seen (ms of the receiver's last visit),
+//	                            messages, bytes, full, idle (the limits), held (bytes of big bodies), forgotten (id)
+//	mail:{BOX}:log      stream  entry N-0 is message N, while it is unread: sender, body, time (ms), type, url
+//	mail:{BOX}:dropped  zset    the newest 1,000 ids that were dropped unread; forgotten is the highest one before them
+//	mail:{BOX}:big      zset    'id-bytes' of the unread messages with a body above 1 KiB
 type keys struct{ prefix string }
 
 // all returns the keys of every script: the box itself (hash), its log (stream),

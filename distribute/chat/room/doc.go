@@ -38,17 +38,6 @@
 //	          Enter                    Leave, or silent for the presence
 //	outside ─────────▶ inside ───────────────────────────────────────────▶ outside
 //
-// # Keys
-//
-//	room:{NAME}         hash    v (format version, 1), last, trimmed and newest big position, created and dies (ms),
-//	                            ttl and presence (ms), max, keep, owner, digest, salt and rounds of the password,
-//	                            token (of the creation), changed (token of the last Set);
-//	                            gone (token) for a minute after Delete
-//	room:{NAME}:log     stream  entry N-0 is message N: sender, body, time (ms), type, url, nick;
-//	                            or a retraction: retracts, by, time (ms)
-//	room:{NAME}:people  zset    id → until when it is inside (ms)
-//	room:{NAME}:nicks   hash    id → token of the entering, space, nickname
-//	room:{NAME}:mutes   zset    id → until when it is muted (ms); 2^53 - 1: for good
-//
-// What the calls cost, and why, is in docs/messaging.md.
+// What the calls cost, and why, is in docs/messaging.md. The keys in Redis are listed
+// in room.go.
 package room

@@ -1,0 +1,25 @@
+// Package stream is the byte path of log files: local files in, pieces of bounded
+// size, and lines out. It does not use Redis: the caller passes functions that store
+// and fetch.
+//
+// The uploading side opens a file and passes on its pieces, compressed as they are:
+//
+//	source, err := stream.OpenSource("access.log.gz") // Codec, Size, Head
+//	err = source.Pieces(0, stream.SegmentSize, store)
+//	err = source.CheckUnchanged()
+//
+// The counting side fetches ahead, decompresses and splits into lines:
+//
+//	content := stream.Prefetch(ctx, fetch)
+//	defer content.Close()
+//	splitter := stream.NewSplitter(0, func(line []byte) { … })
+//	err := source.Codec.CopyContent(writer, content) // writer calls splitter.Split
+//
+// [Pipeline] runs the two steps of the counting side in two goroutines. The [Head] of
+// a file identifies it, also if it was renamed, compressed or has grown.
+//
+// Memory is bounded for any file: by one piece on the uploading side, and by the
+// blocks fetched ahead, the window of the decompressor and [MaxLine] on the counting
+// side. Errors of local files are a [SourceError]; [IsDamage] reports whether an error
+// concerns the content.
+package stream
