@@ -273,7 +273,7 @@ func TestMembersJoinLeaveAndAreDropped(t *testing.T) {
 	for _, m := range members {
 		got += fmt.Sprintf("%s %d/%d ", m.Member, m.Cursor, m.Unread)
 		if m.Seen.IsZero() {
-			t.Errorf("nobody knows when %s was here", m.Member)
+			t.Errorf("the last visit of %s is unknown", m.Member)
 		}
 	}
 	wantText(t, got, "ann 2/0 early 0/2 gone 0/2 late 2/0 ")
@@ -349,8 +349,8 @@ func TestChatRefusesWrongUsage(t *testing.T) {
 		"leave as a stranger": {"leave c --as eve", "not a member", cli.ExitFailed},
 		"drop a stranger":     {"drop c eve", "not a member", cli.ExitFailed},
 		"limit nothing":       {"limit nothing --keep 1", "there is no such chat", cli.ExitFailed},
-		"nobody":              {"send c hello", `"as"`, cli.ExitUsage},
-		"nobody's name":       {"read --as=", "it is empty", cli.ExitUsage},
+		"no sender":           {"send c hello", `"as"`, cli.ExitUsage},
+		"empty name":          {"read --as=", "it is empty", cli.ExitUsage},
 		"no message":          {"send c --as ann", "missing MESSAGE", cli.ExitUsage},
 		"no chat":             {"send --as ann", "missing ID", cli.ExitUsage},
 		"two messages":        {"send c --as ann hello world", "quotes", cli.ExitUsage},

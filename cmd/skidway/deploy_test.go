@@ -122,8 +122,8 @@ func TestDeployedUnitIsValid(t *testing.T) {
 		}
 	}
 	checkCommand(t, strings.TrimPrefix(settings["ExecStart"], "/usr/local/bin/skidway "))
-	if most, err := time.ParseDuration(settings["TimeoutStopSec"] + "s"); err != nil || most < stopTimeout(t) {
-		t.Errorf("the worker has %s to stop and may need %s: %v", most, stopTimeout(t), err)
+	if timeout, err := time.ParseDuration(settings["TimeoutStopSec"] + "s"); err != nil || timeout < stopTimeout(t) {
+		t.Errorf("the worker has %s to stop and may need %s: %v", timeout, stopTimeout(t), err)
 	}
 	if settings["Type"] != "notify" || settings["KillMode"] != "mixed" || settings["RestartPreventExitStatus"] != "2" {
 		t.Errorf("%v", settings)

@@ -33,7 +33,7 @@ func (d dmCommands) must(args ...string) string {
 	d.t.Helper()
 	o := mustRun(d.t, d.t.TempDir(), d.args(args...)...)
 	if o.stderr != "" {
-		d.t.Errorf("%q tells %q", args, o.stderr)
+		d.t.Errorf("%q prints %q", args, o.stderr)
 	}
 	return o.stdout
 }
@@ -229,10 +229,10 @@ func TestDMRefusesWrongUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		"nobody to send to":  {[]string{"send", "--as", "ann"}, cli.ExitUsage, "missing TO"},
+		"no receiver":        {[]string{"send", "--as", "ann"}, cli.ExitUsage, "missing TO"},
 		"nothing to send":    {[]string{"send", "bob", "--as", "ann"}, cli.ExitUsage, "missing MESSAGE"},
 		"without quotes":     {[]string{"send", "bob", "--as", "ann", "a", "b"}, cli.ExitUsage, "quotes"},
-		"nobody who sends":   {[]string{"send", "bob", "x"}, cli.ExitUsage, `"as"`},
+		"no sender":          {[]string{"send", "bob", "x"}, cli.ExitUsage, `"as"`},
 		"to oneself":         {[]string{"send", "ann", "--as", "ann", "x"}, cli.ExitUsage, "two people"},
 		"too long":           {[]string{"send", "bob", "--as", "ann", strings.Repeat("x", chat.MaxText+1)}, cli.ExitUsage, "65537 bytes"},
 		"no URL":             {[]string{"send", "bob", "--as", "ann", "--url", "nowhere"}, cli.ExitUsage, "URL"},

@@ -163,7 +163,7 @@ func (s *documentShell) run(c shownCommand) {
 }
 
 // shows reports whether a document shows this output: "…" in it stands for any
-// text of a line, and alone on a line for any lines.
+// text of a line, and on a line of its own for any lines.
 func shows(document, output string) bool {
 	var pattern strings.Builder
 	for line := range strings.Lines(document) {

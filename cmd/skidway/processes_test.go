@@ -56,7 +56,7 @@ func (c *processes) watched(args ...string) *processtest.Process {
 	c.Cleanup(func() {
 		if c.Failed() {
 			output, _ := p.End() // the end of the test has killed it
-			c.Logf("process %d, skidway %s, told:\n%s", p.PID(), args[0], output)
+			c.Logf("process %d, skidway %s, logged:\n%s", p.PID(), args[0], output)
 		}
 	})
 	return p
@@ -75,7 +75,7 @@ func (c *processes) terminate(p *processtest.Process) {
 	c.Helper()
 	p.Signal(syscall.SIGTERM)
 	if _, code := p.End(); code != cli.ExitDone {
-		c.Errorf("a worker that was told to stop ended with code %d", code)
+		c.Errorf("a worker ended after SIGTERM with code %d", code)
 	}
 	c.leave(p)
 }

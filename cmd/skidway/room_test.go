@@ -192,7 +192,7 @@ func TestHistoryIsReadByPages(t *testing.T) {
 			texts = append(texts, m.Message)
 		}
 		if got := strings.Join(texts, " "); got != want {
-			t.Errorf("history %s gives %q, want %q", args, got, want)
+			t.Errorf("history %s prints %q, want %q", args, got, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestServiceReportsItsStateToSystemd(t *testing.T) {
-	folder, err := os.MkdirTemp("", "skidway-notify-") // t.TempDir gives names that are too long for a socket
+	folder, err := os.MkdirTemp("", "skidway-notify-") // t.TempDir returns names that are too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +31,14 @@ func TestServiceReportsItsStateToSystemd(t *testing.T) {
 		for buffer := make([]byte, 1000); ; {
 			n, err := socket.Read(buffer)
 			if err != nil {
-				t.Fatalf("systemd is not told %s: %v", want, err)
+				t.Fatalf("systemd did not receive %s: %v", want, err)
 			}
 			switch got := string(buffer[:n]); got {
 			case want:
 				return
 			case "WATCHDOG=1":
 			default:
-				t.Fatalf("systemd is told %q, want %q", got, want)
+				t.Fatalf("systemd received %q, want %q", got, want)
 			}
 		}
 	}

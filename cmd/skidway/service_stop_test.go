@@ -22,7 +22,7 @@ func TestOneSignalStopsGentlyAndTwoAtOnce(t *testing.T) {
 			s.worker.Signal(signal)
 			s.worker.Await("stopping: waiting for running jobs")
 			if !strings.Contains(s.worker.Output(), "drain=20s grace=1s") {
-				t.Errorf("it does not tell for how long: %s", s.worker.Output())
+				t.Errorf("the wait is not logged: %s", s.worker.Output())
 			}
 			s.end()
 			if output, code := s.worker.End(); code != cli.ExitDone {

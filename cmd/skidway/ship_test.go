@@ -122,7 +122,7 @@ func TestUnsubscribeAsksBeforeItDeletesCounts(t *testing.T) {
 	mustRun(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "s", "--yes")...)
 	o = skidway(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
 	if o.code != cli.ExitFailed {
-		t.Errorf("report of nobody: exit code %d", o.code)
+		t.Errorf("report of no subscriber: exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "no such subscriber")
 }

@@ -26,7 +26,7 @@ var (
 	base    = flag.String("base", "", "the `COMMIT` to compare with")
 	head    = flag.String("head", "HEAD", "the `COMMIT` to compare")
 	maxLoss = flag.Float64("max-loss", 5, "the median loss in `per cent` that is not yet a failure")
-	pairs   = flag.Int("pairs", minPairs, "how often to measure each commit")
+	pairs   = flag.Int("pairs", minPairs, "number of measurements of each commit")
 	// The sizes bound one run of all three to about a minute on 2 processors.
 	benches = map[string]*string{
 		"queue": flag.String("queue", "--jobs 50000 --idle-for 10s", "the `flags` of bench queue; - leaves it out"),

@@ -39,7 +39,7 @@ const (
 
 var (
 	only  = flag.String("only", "", "comma-separated `IDs` of the mutations to make (default all)")
-	jobs  = flag.Int("jobs", 1, "how many mutations are tested at once, each in a copy of its own")
+	jobs  = flag.Int("jobs", 1, "number of mutations tested at once, each in a copy of the tree")
 	loud  = flag.Bool("v", false, "print what the failing tests print")
 	limit = flag.Duration("limit", 5*time.Minute, "the longest that the tests of a package may take")
 )

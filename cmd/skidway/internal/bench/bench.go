@@ -322,8 +322,8 @@ func perSecond[N int | cli.Number](n N, took time.Duration) float64 {
 }
 
 // inParallel lets goroutines call f for the numbers below n, batch numbers at a time.
-// f is not interrupted when ctx ends: what it began in Redis would come after all has
-// been cleaned up.
+// f is not interrupted when ctx ends: otherwise Redis could run its last command after the
+// cleanup.
 func inParallel(ctx context.Context, goroutines, n, batch int, f func(ctx context.Context, first, count int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Group completes a command that only has subcommands: alone it prints its help, and
-// an unknown subcommand is wrong usage. (Cobra prints the help for an unknown command
+// Group completes a command that only has subcommands: without one it prints its help,
+// and an unknown subcommand is wrong usage. (Cobra prints the help for an unknown command
 // below the first level.)
 func Group(c *cobra.Command) *cobra.Command {
 	c.Args = cobra.ArbitraryArgs

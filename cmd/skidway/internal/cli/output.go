@@ -101,8 +101,8 @@ func Cut(text string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// Tail returns the last width columns of a text, on one line. The end of a path says
-// more than its beginning.
+// Tail returns the last width columns of a text, on one line. The end of a path is
+// more useful than its beginning.
 func Tail(text string, width int) string {
 	runes := []rune(Printable(text))
 	if len(runes) <= width {

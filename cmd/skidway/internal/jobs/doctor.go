@@ -38,7 +38,7 @@ The exit code is 1 when there is a problem, 0 with warnings only.`,
 }
 
 func examine(ctx context.Context, a *cli.App, format string) (err error) {
-	// Not a.Open: that refuses an unfit server, and this command says why it is
+	// Not a.Open: that refuses an unfit server, and this command reports why it is
 	// unfit. Without patience: a server that does not answer now is a finding.
 	db, err := rdb.Open(ctx, a.URL(), rdb.Options{Prefix: a.Prefix, Patience: -1})
 	if err != nil {

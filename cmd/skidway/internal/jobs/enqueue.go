@@ -31,9 +31,10 @@ func Enqueue(a *cli.App) *cobra.Command {
 		Long: `Adds a job to a queue and prints its id. ARGS is JSON (default {}), or - to read
 it from standard input.
 
---wait waits until the job has ended and prints its result. The exit code is 1
-unless the job has succeeded or was discarded. The result is kept for a minute;
---retain keeps it longer.
+--wait waits until the job has ended and prints its result. Meanwhile it reports
+failed attempts on standard error. The exit code is 1 unless the job has
+succeeded or was discarded. The result is kept for a minute; --retain keeps it
+longer.
 
 --batch reads one JSON object per line from a file, or from standard input with
 -. It has "kind", "args", and options named like the flags:
@@ -123,7 +124,7 @@ func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.New
 	return queue.NewJob{Args: queue.Raw(args[0], text), Options: options}, nil
 }
 
-// checkJSON returns an error that says where text stops being JSON.
+// checkJSON returns an error with the position at which text stops being JSON.
 func checkJSON(text []byte) error {
 	var any json.RawMessage
 	err := json.Unmarshal(text, &any)

@@ -56,7 +56,7 @@ func TestReadErrorEndsABatchAfterTheLinesBeforeIt(t *testing.T) {
 	}
 }
 
-// Lines that are read the short way say the same the long way.
+// The fast reader of lines and the reader of JSON return the same job.
 func FuzzPlainJob(f *testing.F) {
 	for _, line := range []string{
 		`{"kind":"a"}`, `{"kind":"a","args":{"x":[1,"}",{"y":"\""}]}}`, ` { "args" : null , "kind" : "b" } `,

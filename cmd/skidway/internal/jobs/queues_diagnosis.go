@@ -68,15 +68,15 @@ func diagnose(s *queueStatus, workers []*workerProcess, now time.Time) []string 
 // blockedReasons returns why no worker of a queue can take a job; nil if one can.
 func blockedReasons(workers []*workerProcess, now time.Time) (found []string) {
 	quiet, late, slots := 0, 0, 0
-	var alone, longest *workerProcess
+	var solo, longest *workerProcess
 	for _, worker := range workers {
 		switch {
 		case worker.left() < 0:
 			late++
 		case worker.State == "quiet" || worker.State == "stopping":
 			quiet++
-		case worker.alone() != "":
-			alone = worker
+		case worker.solo() != "":
+			solo = worker
 		case worker.Concurrency > 0 && worker.held() >= worker.Concurrency:
 			slots += worker.Concurrency
 			if len(worker.jobs) > 0 && (longest == nil || worker.jobs[0].Taken.Before(longest.jobs[0].Taken)) {
@@ -94,8 +94,8 @@ func blockedReasons(workers []*workerProcess, now time.Time) (found []string) {
 		job := longest.jobs[0]
 		add("The longest runs for %s: %s (%s) on worker %s.", age(now.Sub(job.Taken)), job.ID, job.Kind, longest.Name)
 	}
-	if alone != nil {
-		add("Worker %s runs job %s alone, because a worker died with it: it takes more jobs when that one has ended.", alone.Name, alone.alone())
+	if solo != nil {
+		add("Worker %s runs job %s alone, because a worker died with it: it takes more jobs when that one has ended.", solo.Name, solo.solo())
 	}
 	if quiet > 0 {
 		add("Workers that are quiet or stopping take no more jobs (%d): start others.", quiet)

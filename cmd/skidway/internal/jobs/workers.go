@@ -120,11 +120,11 @@ func (v *workersView) table(out io.Writer) error {
 				fmt.Fprintf(&text, "  and %d more\n", w.held()-n)
 				break
 			}
-			alone := ""
-			if job.ID == w.alone() {
-				alone = "  alone"
+			solo := ""
+			if job.ID == w.solo() {
+				solo = "  alone"
 			}
-			fmt.Fprintf(&text, "  %6s  %s  %s%s\n", age(v.now.Sub(job.Taken)), job.ID, cli.Printable(job.Kind), alone)
+			fmt.Fprintf(&text, "  %6s  %s  %s%s\n", age(v.now.Sub(job.Taken)), job.ID, cli.Printable(job.Kind), solo)
 		}
 		if _, err := io.WriteString(out, text.String()); err != nil {
 			return err
@@ -150,7 +150,7 @@ var workerView = cli.View[*workerProcess]{
 	{Key: "stuck", Value: func(w *workerProcess) any { return w.Stuck }, Omit: true, Only: "json"},
 	{Key: "jobs", Value: func(w *workerProcess) any { return w.held() }},
 	{Key: "lease_seconds", Value: func(w *workerProcess) any { return w.left().Seconds() }},
-	{Key: "alone", Value: func(w *workerProcess) any { return w.alone() }, Omit: true},
+	{Key: "alone", Value: func(w *workerProcess) any { return w.solo() }, Omit: true},
 	{Key: "queues", Value: func(w *workerProcess) any { return w.queueNames() }},
 }
 
@@ -194,8 +194,8 @@ func (w *workerProcess) dead() bool {
 	return !slices.ContainsFunc(w.leases, func(l workerLease) bool { return !l.Dead })
 }
 
-// alone returns the job that it runs solo, "" for none.
-func (w *workerProcess) alone() string {
+// solo returns the job that it runs solo, "" for none.
+func (w *workerProcess) solo() string {
 	for _, lease := range w.leases {
 		if lease.Solo != "" && !lease.Dead {
 			return lease.Solo

@@ -36,7 +36,7 @@ these commands.`,
 	return c
 }
 
-// An actor is the person who acts in a room, as flags say.
+// An actor is the person who acts in a room, as the flags name it.
 type actor struct{ as, passwordFile, keyFile string }
 
 // newActor adds the flags of an actor to a command.

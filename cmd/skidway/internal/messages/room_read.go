@@ -71,7 +71,7 @@ read".`,
 	})
 }
 
-// A roomReader prints what was said in a room, and which messages were taken back.
+// A roomReader prints the messages of a room, and which were taken back.
 type roomReader struct {
 	*reader
 	room *room.Client

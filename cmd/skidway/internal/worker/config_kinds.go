@@ -256,8 +256,8 @@ func newKindSet(db *skidway.DB, c *config) (*kindSet, error) {
 	return set, nil
 }
 
-// handlers returns the functions that give the handlers of the kinds to a pool, by the
-// names of the kinds.
+// handlers returns the functions that register the handlers of the kinds with a pool, by
+// the names of the kinds.
 func (s *kindSet) handlers() map[string]func(*workers.Pool) {
 	c := s.config
 	all := map[string]func(*workers.Pool){}

@@ -42,9 +42,9 @@ func read(t testing.TB, text string, environment func(string) (string, bool)) (*
 func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		text  string
-		line  string // of the mistake, with the colons around it; empty: none
-		tells string
+		text string
+		line string // of the mistake, with the colons around it; empty: none
+		want string
 	}{
 		"tab":                          {"queues:\n\t- name: a\n", ":2:", "a tab: YAML is indented with spaces"},
 		"unknown name":                 {"log: {}\nnope: 1\n", ":2:", "nope"},
@@ -122,8 +122,8 @@ func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 			if !errors.As(err, &wrong) {
 				t.Fatalf("%v", err)
 			}
-			if text := err.Error(); !strings.Contains(text, "c.yaml"+c.line) || !strings.Contains(text, c.tells) || strings.Contains(text, "hunter2") || strings.Contains(text, "112233") {
-				t.Errorf("%s: want c.yaml%s and %q", text, c.line, c.tells)
+			if text := err.Error(); !strings.Contains(text, "c.yaml"+c.line) || !strings.Contains(text, c.want) || strings.Contains(text, "hunter2") || strings.Contains(text, "112233") {
+				t.Errorf("%s: want c.yaml%s and %q", text, c.line, c.want)
 			}
 		})
 	}
