@@ -166,7 +166,7 @@ func ExamplePool_Quiet() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(depth.Waiting.Total(), "job waits for another pool")
+	fmt.Println(depth.Waiting, "job waits for another pool")
 	// Output:
 	// hello, Ada
 	// 1 job waits for another pool
