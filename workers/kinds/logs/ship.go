@@ -45,7 +45,7 @@ func (a ShipArgs) Check() error {
 // ShipResult is the result of logs.ship, as JSON.
 type ShipResult struct {
 	Channel string `json:"channel"`
-	Day     string `json:"day"`
+	Day     string `json:"day"` // that %Y, %m and %d stood for
 	Files   int    `json:"files"`
 	Shipped int    `json:"shipped"` // the others were shipped before, or are empty
 	Empty   int    `json:"empty"`
