@@ -98,7 +98,7 @@ func TestCompleterWritesWhatWasAddedBeforeTheStop(t *testing.T) {
 	})
 }
 
-func TestCompleterTriesAgainUntilItSucceeds(t *testing.T) {
+func TestCompleterRetriesUntilItSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, batches := newTestCompleter(time.Minute, errAway, errAway, errAway, errAway)
 		ctx, stop := context.WithCancel(t.Context())

@@ -142,7 +142,7 @@ func TestCancelledJobThatWaitsForASlotIsNotStarted(t *testing.T) {
 	})
 }
 
-func TestHandlerThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+func TestHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		hooks, reports := ended()
 		p := f.pool(workers.Config{
@@ -189,7 +189,7 @@ func stuckOf(f *fixture) int {
 	return about.Stuck
 }
 
-func TestHandlersLeftBehindCostNoSlotUntilTheyAreAsManyAsTheSlots(t *testing.T) {
+func TestAbandonedHandlersCostNoSlotUntilTheyAreAsManyAsTheSlots(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
 	hooks, reports := ended()
@@ -219,7 +219,7 @@ func TestHandlersLeftBehindCostNoSlotUntilTheyAreAsManyAsTheSlots(t *testing.T) 
 	close(gate)
 }
 
-func TestWhatIsSaidOutsideOfAHandlerOrTooLongIsAnError(t *testing.T) {
+func TestResultOrProgressOutsideOfAHandlerIsAnError(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.Open(t, "embedded:"))
 	if err := workers.SetResult(f.ctx, nil); !errors.Is(err, queue.ErrInvalid) {

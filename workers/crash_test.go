@@ -126,7 +126,7 @@ func TestWorkerKilledAtAnyCommandWhileAnotherWorks(t *testing.T) {
 // A stopped worker doesn't know that time has passed: when it goes on it still
 // believes that it holds its jobs.
 
-func TestStoppedWorkerIsNotHeardWhenItGoesOn(t *testing.T) {
+func TestStoppedWorkerWritesNothingWhenItContinues(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"succeed", "fail"} {
 		t.Run(word, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestStoppedWorkerIsNotHeardWhenItGoesOn(t *testing.T) {
 	}
 }
 
-func TestBlockedReaderThatWasDeclaredDeadIsGivenNoJob(t *testing.T) {
+func TestBlockedReaderThatWasDeclaredDeadReceivesNoJob(t *testing.T) {
 	t.Parallel()
 	f := newServerProcesses(t, workerPlan{Concurrency: 4, Lease: 2 * time.Second})
 	zombie := f.start()

@@ -57,7 +57,7 @@ func (f *executorFixture) outcomes() []queue.Completion {
 	return outcomes
 }
 
-func TestAbandonedHandlerLosesItsSlotAndIsNotHeard(t *testing.T) {
+func TestAbandonedHandlerLosesItsSlotAndItsOutcomeIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newExecutorFixture(t, Config{Concurrency: 1, Grace: time.Second})
 		gate := make(chan struct{})

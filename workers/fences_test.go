@@ -193,7 +193,7 @@ func TestJobsThatEndDuringARereadAreNotStartedAgain(t *testing.T) {
 }
 
 // The reply to the last fetch before a pool becomes quiet is lost.
-func TestQuietPoolHandsBackWhatALostReplyBrought(t *testing.T) {
+func TestQuietPoolHandsBackTheJobsOfALostReply(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	p := f.pool(workers.Config{Lease: time.Minute})

@@ -44,7 +44,7 @@ func TestIdlePoolCostsTwoCommandsASecond(t *testing.T) {
 	}
 }
 
-func TestOneJobWakesFiftyIdleWorkersAtABoundedPrice(t *testing.T) {
+func TestOneJobWakesFiftyIdleWorkersAtABoundedCost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	f := newFixture(t, redistest.Open(t, server.URL(0)))

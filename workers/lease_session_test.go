@@ -34,7 +34,7 @@ func TestSessionHoldsADeliveryOnce(t *testing.T) {
 	}
 }
 
-func TestSessionDoesNotHoldWhatFinishedWhileItWasReread(t *testing.T) {
+func TestSessionDoesNotHoldJobsThatFinishedDuringAReread(t *testing.T) {
 	t.Parallel()
 	s := newTestSession(&servedQueue{})
 	first := s.hold(jobs("1"))[0]

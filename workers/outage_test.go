@@ -16,7 +16,7 @@ import (
 	"skidway/workers"
 )
 
-func TestEndsOfJobsAreWrittenOnceRedisIsBack(t *testing.T) {
+func TestOutcomesAreWrittenWhenRedisIsBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	f := newFixture(t, redistest.Open(t, server.URL(0)))
@@ -71,7 +71,7 @@ func TestStopWhileRedisIsAwayEnds(t *testing.T) {
 	}
 }
 
-func TestLostLeaseEndsWhatRunsAndThePoolGoesOnWithAnother(t *testing.T) {
+func TestLostLeaseEndsRunningJobsAndThePoolOpensAnother(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		begun, causes := make(chan *queue.Job), make(chan error, 1)
@@ -135,7 +135,7 @@ func TestBlockedConnectionsStayFewWhileJobsEnd(t *testing.T) {
 	}
 }
 
-func TestLostReplyToAnyCommandOfAProducerIsToldByItsType(t *testing.T) {
+func TestLostReplyToAnyCommandOfAProducerIsReportedByItsType(t *testing.T) {
 	t.Parallel()
 	for n, lost := 1, true; lost; n++ {
 		t.Run(fmt.Sprintf("command %d", n), func(t *testing.T) {
@@ -229,7 +229,7 @@ func everything(t *testing.T, db *rdb.DB) map[string]int {
 	return there
 }
 
-func TestLostReplyToAnyCommandOfAPoolSticksAndDoublesNoJob(t *testing.T) {
+func TestLostReplyToAnyCommandOfAPoolLosesAndRepeatsNoJob(t *testing.T) {
 	t.Parallel()
 	commands := runThroughProxy(t, 0)
 	t.Logf("a pool sends %d commands", commands)

@@ -145,7 +145,7 @@ func TestOutcomesAreWhatTheHandlerReturns(t *testing.T) {
 	})
 }
 
-func TestExhaustedIsToldOnceTheLastAttemptHasFailed(t *testing.T) {
+func TestExhaustedIsCalledWhenTheLastAttemptHasFailed(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		type end struct {
 			job *queue.Job
@@ -204,7 +204,7 @@ func TestUnknownKindIsRetriedThenDeadWithTheReason(t *testing.T) {
 	}
 }
 
-func TestTypedHandlersGetTheirArgsAndResultsReachWhoWaits(t *testing.T) {
+func TestTypedHandlersReceiveTheirArgsAndWaitReturnsResults(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		workers.Handle(p, func(ctx context.Context, job *workers.Job[greeting]) error {
@@ -223,7 +223,7 @@ func TestTypedHandlersGetTheirArgsAndResultsReachWhoWaits(t *testing.T) {
 	})
 }
 
-func TestMiddlewareGoesAroundTheFirstOutermost(t *testing.T) {
+func TestFirstMiddlewareIsOutermost(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.Open(t, "embedded:"))
 	steps := make(chan string, 10)

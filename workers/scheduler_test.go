@@ -144,7 +144,7 @@ func TestSharesAreInProportionToTheWeights(t *testing.T) {
 	}
 }
 
-func TestQueueThatWasEmptyHasNoClaimToThePast(t *testing.T) {
+func TestQueueThatWasEmptyDoesNotReceiveUnusedShares(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "late"}, {Name: "busy"}}})
 	f.bring(fetchOrder{queue: f.queue("late"), session: f.queue("late").session}, 0, 0)
@@ -284,7 +284,7 @@ func TestBufferedJobsGoBackWhenNoRunnerTakesOne(t *testing.T) {
 	}
 }
 
-func TestPauseRemovalAndQuietHandBackWhatWasNotStarted(t *testing.T) {
+func TestPauseRemovalAndQuietHandBackJobsThatWereNotStarted(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]func(f *schedulerFixture){
 		"pause":   func(f *schedulerFixture) { f.setPaused(f.queue("a"), true) },

@@ -14,7 +14,7 @@ import (
 	"skidway/workers"
 )
 
-func TestPauseHandsBackWhatWasFetchedAheadAndResumeWakesAtOnce(t *testing.T) {
+func TestPauseHandsBackPrefetchedJobsAndResumeWakesAtOnce(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Concurrency: 2})
 		begun, gate := make(chan struct{}), make(chan struct{})

@@ -11,7 +11,7 @@ import (
 )
 
 // A report, a letter with its figures, and a note in another queue.
-func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
+func TestJobsThatFollowReceiveTheResultAndAreAddedOnce(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
 		p.HandleRaw("report", func(ctx context.Context, _ *queue.Job) error {
@@ -55,7 +55,7 @@ func TestJobsThatFollowGetTheResultAndComeOnce(t *testing.T) {
 	})
 }
 
-func TestJobWhoseFollowersCanNotBeMadeIsDead(t *testing.T) {
+func TestJobWhoseFollowersCannotBeEnqueuedIsDead(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		p := f.pool(workers.Config{})
 		p.HandleRaw("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})

@@ -71,7 +71,7 @@ func TestWrongArgsAreRefusedByTheFieldsName(t *testing.T) {
 	}
 }
 
-func TestRightArgsAndThoseOfOtherKindsPass(t *testing.T) {
+func TestValidArgsAndThoseOfOtherKindsPass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, args string }{
 		{"http.request", `{"url":"https://example.com/a?b=c","method":"PUT","headers":{"X":"y\tz"},"json":null,"expect":[200,"404","3xx","500-503"],"sign":"shop"}`},

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-func TestScrapeTellsWhatPoolsDidAndHowQueuesStand(t *testing.T) {
+func TestScrapeReportsPoolsAndQueues(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	var m *metrics.Metrics
@@ -91,7 +91,7 @@ skidway_redis_up 1
 	}
 }
 
-func TestScrapeWithoutRedisSaysSo(t *testing.T) {
+func TestScrapeWithoutRedisReportsThatItIsDown(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
 	client, err := queue.NewClient(handle.New(db), nil)

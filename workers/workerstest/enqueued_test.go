@@ -10,7 +10,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-func TestEnqueuedTellsWhatWasAdded(t *testing.T) {
+func TestEnqueuedReturnsTheAddedJobs(t *testing.T) {
 	t.Parallel()
 	tag := func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 		for i := range inserts {

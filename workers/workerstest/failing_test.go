@@ -117,7 +117,7 @@ func TestWrongArgumentsEndTheTest(t *testing.T) {
 	}
 }
 
-func TestJobsThatNeverEndEndTheTest(t *testing.T) {
+func TestDrainWithoutEndFailsTheTest(t *testing.T) {
 	t.Parallel()
 	failed := try(t, func(t testing.TB) {
 		w := workerstest.New(t, nil)

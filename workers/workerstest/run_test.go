@@ -24,7 +24,7 @@ func returns(err error) workers.Handler {
 	return func(context.Context, *queue.Job) error { return err }
 }
 
-func TestOutcomeIsWhatAPoolMakesOfTheJob(t *testing.T) {
+func TestOutcomeIsThatOfAPool(t *testing.T) {
 	t.Parallel()
 	typed := workers.Typed(func(context.Context, *workers.Job[sendEmail]) error { return nil })
 	cases := []struct {
@@ -54,7 +54,7 @@ func TestOutcomeIsWhatAPoolMakesOfTheJob(t *testing.T) {
 	}
 }
 
-func TestRetryWaitsAsTheDefaultPolicySays(t *testing.T) {
+func TestRetryWaitsByTheDefaultPolicy(t *testing.T) {
 	t.Parallel()
 	o := workerstest.Run(t, returns(errAway), workerstest.Job{Args: sendEmail{}, Attempt: 3})
 	if o.Disposition != queue.AttemptRetry || o.Wait <= 3*time.Second || o.Wait > 4*time.Second || !errors.Is(o.Err, errAway) {
@@ -62,7 +62,7 @@ func TestRetryWaitsAsTheDefaultPolicySays(t *testing.T) {
 	}
 }
 
-func TestArgsThatAreNoneOfTheKindMakeTheJobDead(t *testing.T) {
+func TestArgsThatCannotBeDecodedMakeTheJobDead(t *testing.T) {
 	t.Parallel()
 	handler := workers.Typed(func(context.Context, *workers.Job[sendEmail]) error {
 		t.Error("the handler was called")
@@ -94,7 +94,7 @@ func TestPanicIsAnErrorWithItsStack(t *testing.T) {
 	}
 }
 
-func TestHandlerSeesTheMadeUpJob(t *testing.T) {
+func TestHandlerReceivesTheJobOfTheTest(t *testing.T) {
 	t.Parallel()
 	var seen *queue.Job
 	workerstest.Run(t, func(_ context.Context, job *queue.Job) error {
@@ -133,7 +133,7 @@ func TestResultProgressAndLogAreInTheOutcome(t *testing.T) {
 	}
 }
 
-func TestContextEndsWithTheCauseThatTheTestGives(t *testing.T) {
+func TestContextEndsWithTheCauseOfTheTest(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name  string
@@ -178,7 +178,7 @@ func TestContextEndsWithTheCauseThatTheTestGives(t *testing.T) {
 	}
 }
 
-func TestHandlerThatEndsInSpiteOfAnInterruptHasSucceeded(t *testing.T) {
+func TestHandlerThatReturnsNilAfterAnInterruptHasSucceeded(t *testing.T) {
 	t.Parallel()
 	o := workerstest.Run(t, returns(nil), workerstest.Job{Args: sendEmail{}, Interrupted: workers.ErrShutdown})
 	if o.Disposition != queue.AttemptSucceeded {

@@ -102,7 +102,7 @@ func TestFailingJobIsRetriedUntilItIsDead(t *testing.T) {
 	}
 }
 
-func TestSettingsOfThePoolHold(t *testing.T) {
+func TestSettingsOfThePoolApply(t *testing.T) {
 	t.Parallel()
 	var order []string
 	around := func(name string) workers.Middleware {
@@ -159,7 +159,7 @@ func TestHandedBackJobIsTheNext(t *testing.T) {
 	wantOutcomes(t, w.Drain(), "email.send: handed back", "email.send: succeeded", "other: succeeded")
 }
 
-func TestDeadlineGoesByTheClock(t *testing.T) {
+func TestDeadlineUsesTheClock(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	var seen, ends time.Time
@@ -203,7 +203,7 @@ func TestUniqueKeyIsFreeWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestWaitGivesTheResult(t *testing.T) {
+func TestWaitReturnsTheResult(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	w.Pool.HandleRaw("email.send", func(ctx context.Context, _ *queue.Job) error {
@@ -222,7 +222,7 @@ func TestWaitGivesTheResult(t *testing.T) {
 	}
 }
 
-func TestPausedQueueIsLeftAlone(t *testing.T) {
+func TestPausedQueueIsNotFetchedFrom(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
@@ -241,7 +241,7 @@ func TestPausedQueueIsLeftAlone(t *testing.T) {
 	wantOutcomes(t, w.Drain(), "email.send: succeeded")
 }
 
-func TestQueuesAreServedAsThePoolIsToldTo(t *testing.T) {
+func TestQueuesAreServedAsConfigured(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, &workerstest.Config{Pool: workers.Config{Queues: []workers.Queue{{Name: "mail"}, {Name: "tenant-*"}}}})
 	for _, name := range []string{"tenant-b", "other", "mail", "tenant-a"} {
@@ -251,7 +251,7 @@ func TestQueuesAreServedAsThePoolIsToldTo(t *testing.T) {
 	wantOutcomes(t, w.Drain(), "mail: succeeded", "tenant-a: succeeded", "tenant-b: succeeded")
 }
 
-func TestMalformedEntryIsPassedOver(t *testing.T) {
+func TestMalformedEntryIsSkipped(t *testing.T) {
 	t.Parallel()
 	w := workerstest.New(t, nil)
 	succeed(w, "email.send")

@@ -66,7 +66,7 @@ func TestArgsAndStdinArriveAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestEnvironmentIsWhatTheCommandStates(t *testing.T) {
+func TestEnvironmentIsThatOfTheCommand(t *testing.T) {
 	t.Setenv("SKIDWAY_TEST_INHERITED", "yes")
 	t.Setenv("SKIDWAY_TEST_OTHER", "no")
 	e := commands(t, command.Config{Commands: map[string]command.Command{"script": {
@@ -98,7 +98,7 @@ func sameLines(a, b string) bool {
 	return true
 }
 
-func TestExitDecidesWhatBecomesOfTheJob(t *testing.T) {
+func TestExitCodeDecidesTheOutcome(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
@@ -126,7 +126,7 @@ func TestExitDecidesWhatBecomesOfTheJob(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsListedIsStarted(t *testing.T) {
+func TestOnlyListedCommandsAreStarted(t *testing.T) {
 	t.Parallel()
 	e := commands(t, command.Config{Commands: map[string]command.Command{
 		"report": {Path: "/bin/true"}, "backup": {Path: "/bin/true", MaxArgs: 1}, "missing": {Path: "/does/not/exist"},

@@ -72,7 +72,7 @@ func TestTimeoutOfTheCommandIsRetried(t *testing.T) {
 	}
 }
 
-func TestWhatACommandLeavesBehindIsEnded(t *testing.T) {
+func TestProcessesThatOutliveTheirCommandAreEnded(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"silent":         `exec 3>$LIFE; sleep 1000 >/dev/null 2>&1 & echo done`,

@@ -15,7 +15,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-func TestDroppedConnectionIsTriedAgain(t *testing.T) {
+func TestDroppedConnectionIsRetried(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"connect", "mail", "rcpt", "data"} {
 		t.Run(step, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestDroppedConnectionIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestServerThatIsNotThereIsTriedAgain(t *testing.T) {
+func TestUnreachableServerIsRetried(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestMessageWithoutAnswerIsSentAgainWithTheSameMessageID(t *testing.T) {
 	}
 }
 
-func TestSlowServerIsGivenUp(t *testing.T) {
+func TestSlowServerTimesOut(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"connect", "mail", "rcpt", "end"} {
 		t.Run(step, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestUnconfirmedMessageIsNotRepeatedOnAnotherConnection(t *testing.T) {
 	}
 }
 
-func TestMessageLargerThanTheServerTakesIsDead(t *testing.T) {
+func TestMessageLargerThanTheServerAcceptsIsDead(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, func(s *mailServer) { s.server.MaxMessageBytes = 100 })
 	outcome := runEmail(t, newEmail(t, s.config), hello())
@@ -185,7 +185,7 @@ func TestMessageLargerThanTheServerTakesIsDead(t *testing.T) {
 	}
 }
 
-func TestAddressBeyondASCIIGoesOnlyToAServerThatTakesIt(t *testing.T) {
+func TestAddressBeyondASCIIGoesOnlyToAServerThatAcceptsIt(t *testing.T) {
 	t.Parallel()
 	args := hello()
 	args.To = []string{"jürgen@example.com"}

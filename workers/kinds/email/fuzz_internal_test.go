@@ -83,7 +83,7 @@ func TestMessagesAreSpacedEvenly(t *testing.T) {
 	})
 }
 
-func TestWithoutARateNobodyWaits(t *testing.T) {
+func TestWithoutARateNoMessageWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start, limiter := time.Now(), newRateLimiter(0)

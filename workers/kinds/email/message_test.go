@@ -22,7 +22,7 @@ import (
 	"skidway/workers/kinds/email"
 )
 
-func TestMessageArrivesAsItWasGiven(t *testing.T) {
+func TestMessageArrivesUnchanged(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, nil)
 	args := email.Args{
@@ -343,7 +343,7 @@ func TestBadAttachmentIsDeadAndNamed(t *testing.T) {
 	}
 }
 
-func TestAttachmentThatCantBeFetchedNowIsTriedAgain(t *testing.T) {
+func TestAttachmentThatCannotBeFetchedNowIsRetried(t *testing.T) {
 	t.Parallel()
 	s := startMailServer(t, func(s *mailServer) { s.config.Fetcher = fetched{} })
 	args := hello()

@@ -96,7 +96,7 @@ func TestMessageGoesOverTLS(t *testing.T) {
 	}
 }
 
-func TestMessageGoesNowhereWithoutTheEncryptionThatIsWanted(t *testing.T) {
+func TestMessageIsNotSentWithoutTheRequiredEncryption(t *testing.T) {
 	t.Parallel()
 	t.Run("not offered", func(t *testing.T) {
 		t.Parallel()
@@ -113,7 +113,7 @@ func TestMessageGoesNowhereWithoutTheEncryptionThatIsWanted(t *testing.T) {
 	})
 }
 
-func TestWrongLoginIsTriedAgainAndTellsNoPassword(t *testing.T) {
+func TestWrongLoginIsRetriedAndShowsNoPassword(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string

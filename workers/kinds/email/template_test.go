@@ -141,7 +141,7 @@ func TestBadTemplateIsDeadAndNamed(t *testing.T) {
 	}
 }
 
-func TestEndlessTemplateEndsWithItsTime(t *testing.T) {
+func TestEndlessTemplateEndsAtTheTimeout(t *testing.T) {
 	t.Parallel()
 	sender := newEmail(t, email.Config{Host: "127.0.0.1", From: "shop@example.com"})
 	calls := `{{define "a0"}}{{end}}`

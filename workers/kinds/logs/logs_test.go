@@ -151,7 +151,7 @@ func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 	}
 }
 
-func TestDaysAreSeenFromWhenTheJobWasDueInItsZone(t *testing.T) {
+func TestDaysAreRelativeToTheDueTimeInTheZoneOfTheJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		day logs.Day
@@ -178,7 +178,7 @@ func TestDaysAreSeenFromWhenTheJobWasDueInItsZone(t *testing.T) {
 	}
 }
 
-func TestFilesOutsideOfTheFoldersAreOutOfReach(t *testing.T) {
+func TestFilesOutsideOfTheFoldersCannotBeRead(t *testing.T) {
 	t.Parallel()
 	y := newFixture(t)
 	elsewhere := t.TempDir()
@@ -199,7 +199,7 @@ func TestFilesOutsideOfTheFoldersAreOutOfReach(t *testing.T) {
 	}
 }
 
-func TestMissingFileIsTriedAgain(t *testing.T) {
+func TestMissingFileIsRetried(t *testing.T) {
 	t.Parallel()
 	y := newFixture(t)
 	for _, path := range []string{"none", "none-*"} {
@@ -210,7 +210,7 @@ func TestMissingFileIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestShipWithoutSubscriberIsTriedAgain(t *testing.T) {
+func TestShipWithoutSubscriberIsRetried(t *testing.T) {
 	t.Parallel()
 	y := newFixture(t)
 	outcome := do(y, y.logs.Ship, logs.ShipArgs{Channel: "web", Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}})

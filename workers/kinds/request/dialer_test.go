@@ -19,7 +19,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-func TestOnlyAddressesOfThePublicInternetAreTakenForPublic(t *testing.T) {
+func TestOnlyAddressesOfThePublicInternetAreAllowed(t *testing.T) {
 	t.Parallel()
 	for _, private := range []string{
 		"127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255",

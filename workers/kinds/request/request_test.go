@@ -59,7 +59,7 @@ func resultOf(t *testing.T, outcome workerstest.Outcome) (result request.Result)
 	return result
 }
 
-func TestRequestIsSentAsTheArgsSay(t *testing.T) {
+func TestRequestIsThatOfItsArgs(t *testing.T) {
 	t.Parallel()
 	type seen struct {
 		method, path, host, body string
@@ -97,7 +97,7 @@ func TestRequestIsSentAsTheArgsSay(t *testing.T) {
 	}
 }
 
-func TestStatusDecidesWhatBecomesOfTheJob(t *testing.T) {
+func TestStatusDecidesTheOutcome(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
 		if after := r.URL.Query().Get("after"); after != "" {
@@ -218,7 +218,7 @@ func TestResultIsBounded(t *testing.T) {
 	}
 }
 
-func TestUnknownSecretIsDeadAndSaysWhichThereAre(t *testing.T) {
+func TestUnknownSecretIsDeadAndTheKnownOnesAreListed(t *testing.T) {
 	t.Parallel()
 	h := inside(t, request.Config{Secrets: map[string]string{"shop": "hidden", "crm": "hidden"}})
 	outcome := do(t, h, request.Args{URL: "http://127.0.0.1:1", Sign: "shp"})
