@@ -127,3 +127,22 @@ func ExampleClient_Present() {
 	// Output:
 	// notify: false
 }
+
+// An acknowledgement moves the cursor up to a message, and never back.
+func ExampleClient_Ack() {
+	c, done := openConversations()
+	defer done()
+	ctx := context.Background()
+
+	for _, text := range []string{"noon?", "or later?"} {
+		must(one(c.Send(ctx, "ann", "bob", chat.Text(text))))
+	}
+	for _, upTo := range []uint64{2, 1} {
+		cursor, err := c.Ack(ctx, "bob", "ann", upTo)
+		must(err)
+		fmt.Println("bob has read up to", cursor)
+	}
+	// Output:
+	// bob has read up to 2
+	// bob has read up to 2
+}

@@ -148,3 +148,22 @@ func ExampleClient_SetLimits() {
 	// Output:
 	// unread 2, missed 1
 }
+
+// A message is pending until it is acknowledged, also after a crash of the reader.
+func ExampleClient_Ack() {
+	g, done := open()
+	defer done()
+	ctx := context.Background()
+
+	must(one(g.Create(ctx, "lunch", &group.CreateOptions{Members: []string{"ann", "bob"}})))
+	for _, text := range []string{"noon?", "or later?"} {
+		must(one(g.Send(ctx, "lunch", "ann", chat.Text(text))))
+	}
+	cursor, err := g.Ack(ctx, "lunch", "bob", 1)
+	must(err)
+	messages, err := g.Pending(ctx, "lunch", "bob", 0, 0)
+	must(err)
+	fmt.Printf("read up to %d, pending: %s\n", cursor, messages[0].Body)
+	// Output:
+	// read up to 1, pending: or later?
+}

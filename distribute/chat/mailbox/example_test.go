@@ -91,3 +91,44 @@ func ExampleClient_SetLimits() {
 	// true
 	// 1 2
 }
+
+// Messages are acknowledged one by one, in any order.
+func ExampleClient_Ack() {
+	m, done := mailboxes()
+	defer done()
+	ctx := context.Background()
+
+	for _, text := range []string{"one", "two", "three"} {
+		must(one(m.Send(ctx, "bob", "ann", chat.Text(text))))
+	}
+	n, err := m.Ack(ctx, "bob", 2, 7)
+	must(err)
+	fmt.Println(n, "acknowledged")
+	messages, err := m.Read(ctx, "bob", 0, 0)
+	must(err)
+	for _, message := range messages {
+		fmt.Printf("%d %s\n", message.ID, message.Body)
+	}
+	// Output:
+	// 1 acknowledged
+	// 1 one
+	// 3 three
+}
+
+// Newest leaves the messages unread.
+func ExampleClient_Newest() {
+	m, done := mailboxes()
+	defer done()
+	ctx := context.Background()
+
+	for _, text := range []string{"one", "two", "three"} {
+		must(one(m.Send(ctx, "bob", "ann", chat.Text(text))))
+	}
+	messages, err := m.Newest(ctx, "bob", 2)
+	must(err)
+	unread, err := m.Count(ctx, "bob")
+	must(err)
+	fmt.Printf("%s %s, %d unread\n", messages[0].Body, messages[1].Body, unread)
+	// Output:
+	// two three, 3 unread
+}

@@ -78,3 +78,80 @@ func ExampleClient_Enter() {
 	// false true
 	// false true
 }
+
+// Wait blocks until there is a message after the position that was read last.
+func ExampleClient_Wait() {
+	r, done := openLobby()
+	defer done()
+	ctx := context.Background()
+	bob, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "bob"})
+	must(err)
+	ann, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "ann"})
+	must(err)
+
+	sent := make(chan error, 1)
+	go func() { sent <- one(r.Send(ctx, ann, chat.Text("hello"))) }()
+	must(r.Wait(ctx, bob, 0))
+	must(<-sent)
+	page, err := r.Read(ctx, bob, 0, 0)
+	must(err)
+	fmt.Printf("%s: %s\n", page.Messages[0].Sender, page.Messages[0].Body)
+	// Output:
+	// ann: hello
+}
+
+// The owner mutes a person, who can still read.
+func ExampleClient_Mute() {
+	r, done := openLobby()
+	defer done()
+	ctx := context.Background()
+	ann, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "ann"})
+	must(err)
+	bob, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "bob", Nick: "Bobby"})
+	must(err)
+
+	must(r.Mute(ctx, ann, "bob", time.Hour))
+	_, err = r.Send(ctx, bob, chat.Text("hello"))
+	fmt.Println(errors.Is(err, room.ErrMuted))
+	people, err := r.People(ctx, ann)
+	must(err)
+	for _, p := range people {
+		fmt.Println(p.ID, p.Nick, p.Muted)
+	}
+	// Output:
+	// true
+	// ann  false
+	// bob Bobby true
+}
+
+// Set changes the fields of a room that are not nil.
+func ExampleClient_Set() {
+	r, done := openLobby()
+	defer done()
+	ctx := context.Background()
+	ann, err := r.Enter(ctx, "lobby", &room.EnterOptions{ID: "ann"})
+	must(err)
+
+	maxPeople := 1
+	ann, err = r.Set(ctx, ann, room.Change{Max: &maxPeople})
+	must(err)
+	info, err := r.Info(ctx, ann)
+	must(err)
+	fmt.Println("at most", info.Settings.Max)
+	_, err = r.Enter(ctx, "lobby", nil)
+	fmt.Println(errors.Is(err, chat.ErrFull))
+	// Output:
+	// at most 1
+	// true
+}
+
+// openLobby returns a client with a room that belongs to Ann, in a Redis inside this
+// process.
+func openLobby() (*room.Client, func()) {
+	ctx := context.Background()
+	db, err := skidway.Open(ctx, "embedded:", nil)
+	must(err)
+	r := room.NewClient(db)
+	must(r.Create(ctx, "lobby", &room.CreateOptions{Owner: "ann"}))
+	return r, func() { _ = db.Close() }
+}
