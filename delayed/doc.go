@@ -19,37 +19,16 @@
 //
 // # Schedules
 //
-// A schedule adds a job at each time of a cron expression. Several [Cron] may watch a
-// queue; there is no leader. One script compares the time with the last one that has
-// fired, adds the job and sets the next time, so that each time fires exactly once,
-// whatever is repeated, late or killed. The jobs have the headers "schedule" and "due".
-// They do not pass through [queue.Middleware].
-//
-// An expression has the fields of crontab(5): minute, hour, day of month, month and
-// day of week, optionally preceded by seconds. If both days are restricted, one of them
-// must match. @hourly, @daily, @weekly, @monthly and @yearly are abbreviations. "@every
-// 90s" fires at the multiples of 90 s since 1970, which are the same for all watches.
-//
-// A schedule fires by the wall clock of its zone: when the clock shows a time for the
-// first time, or has just jumped over it. In the night in which 02:00 becomes 03:00 a
-// schedule of 02:30 fires at 03:00, and when 03:00 becomes 02:00 it fires once, the
-// first time. Several times in one gap fire once. A schedule that fires in every hour
-// of the day ("30 * * * *", "@hourly") is different: it does not fire for a gap, and
-// fires in both of two equal hours.
+// A schedule adds a job at each time of a cron expression; [Next] describes expressions.
+// Several [Cron] may watch a queue; there is no leader. One script compares the time with
+// the last one that has fired, adds the job and sets the next time, so that each time fires
+// exactly once, whatever is repeated, late or killed. The jobs have the headers
+// [queue.HeaderSchedule] and [queue.HeaderDue]. They do not pass through
+// [queue.Middleware].
 //
 // A time that came while no Cron watched the queue was missed, and [queue.CatchUp]
 // decides whether it fires; with "all" the newest 1,000 times fire. If a Cron watched
 // within the 20 seconds before it, the time is late and fires. If Redis's clock jumps
 // forward by more, that looks like a time without a Cron; if it jumps back, no time
 // fires twice.
-//
-// # Keys
-//
-// The scripts and keys are in package queue. Those of schedules are in the slot of
-// their queue:
-//
-//	schedules        hash: name → record of the job, with expression and zone
-//	schedules:due    sorted set: name → next time
-//	schedules:fired  hash: name → the last ten firings
-//	schedules:watch  hash: since and until when the queue is watched; who comes next
 package delayed

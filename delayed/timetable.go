@@ -20,7 +20,19 @@ const searchYears = 9
 
 // Next returns the first n times after from at which a schedule fires; n is at most
 // 10,000. An error wraps [queue.ErrInvalid] if the expression or the zone cannot be
-// parsed. The package's documentation describes both.
+// parsed.
+//
+// An expression has the fields of crontab(5): minute, hour, day of month, month and
+// day of week, optionally preceded by seconds. If both days are restricted, one of them
+// must match. @hourly, @daily, @weekly, @monthly and @yearly are abbreviations. "@every
+// 90s" fires at the multiples of 90 s since 1970, which are the same for all watches.
+//
+// A zone is a name of the IANA database; empty means UTC. A schedule fires by the wall
+// clock of its zone: when the clock shows a time for the first time, or has just jumped
+// over it. In the night in which 02:00 becomes 03:00 a schedule of 02:30 fires at 03:00,
+// and when 03:00 becomes 02:00 it fires once, the first time. Several times in one gap
+// fire once. A schedule that fires in every hour of the day ("30 * * * *", "@hourly") is
+// different: it does not fire for a gap, and fires in both of two equal hours.
 func Next(expr, zone string, from time.Time, n int) ([]time.Time, error) {
 	if n < 0 || n > maxNext {
 		return nil, fmt.Errorf("%w: %d times: want 0 to %d", queue.ErrInvalid, n, maxNext)
