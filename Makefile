@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test race lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis
+.PHONY: help build demo test oldest race lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,10 @@ redis:
 test: redis ## run all tests against real Redis servers that they start
 	go test ./...
 
-race: redis ## the same with the race detector
+oldest: redis ## run all tests with the Go release that go.mod names
+	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) go test ./...
+
+race: redis ## run all tests with the race detector
 	go test -race $$(go list ./... | grep -v /cmd/skidway)
 	go test -race -parallel 6 ./cmd/skidway/... # most of its tests wait for processes
 
