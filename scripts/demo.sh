@@ -18,7 +18,7 @@ show() {
 show logs sample logs --lines 200000 --seed 1 --files 6 --days 3
 show logs count logs --top 5 -o table
 
-# The same lines must have been counted whatever way they are asked for.
+# A count by day must have the same number of lines.
 lines=$("$skidway" logs count logs --quiet --by day 2>&1 >/dev/null)
 case $lines in
 "lines=200000 "*) ;;
