@@ -31,6 +31,7 @@ type Report struct {
 	Problems   []Problem // files that were counted in part or not at all
 	Abandoned  []string  // files whose upload was abandoned and that were not shipped again
 	Moving     bool      // counts changed during the report: its groups are of different times
+	Uncounted  bool      // no worker has committed a file for the subscriber yet
 }
 
 // A Problem is what is wrong with a file, for one subscriber.
@@ -111,6 +112,7 @@ func (c *Channel) report(ctx context.Context, subscriber string, options *Report
 		}
 		report.Subscriber = parseSubscriber(subscriber, settings, after)
 		report.Moving = before["version"] != after["version"]
+		report.Uncounted = after["version"] == "" // each commit increments it
 	}
 	if report.Problems, err = c.problems(ctx, subscriber); err != nil {
 		return Report{}, err

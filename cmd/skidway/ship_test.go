@@ -94,6 +94,24 @@ func TestShipSkipsAMissingPath(t *testing.T) {
 	hasLine(t, o.stderr, "a.log: shipped")
 }
 
+func TestReportBeforeTheFirstCountPrintsANotice(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), channelFlags(t)
+	write(t, folder, "a.log", small)
+	mustRun(t, folder, with(web, "logs", "ship", "a.log", "--subscriber", "s")...)
+	report := with(web, "logs", "report", "--subscriber", "s")
+	const notice = "nothing has been counted yet: 'skidway logs status --channel web'"
+	o := mustRun(t, folder, report...)
+	hasLine(t, o.stderr, notice)
+	if !strings.HasPrefix(o.stderr[strings.LastIndex(strings.TrimSpace(o.stderr), "\n")+1:], "lines=0 ") {
+		t.Errorf("the last line is not the summary: %s", o.stderr)
+	}
+	mustRun(t, folder, with(web, "logs", "work", "--until-done", "--subscriber", "s")...)
+	if o = mustRun(t, folder, report...); strings.Contains(o.stderr, notice) {
+		t.Errorf("the notice is printed after the count: %s", o.stderr)
+	}
+}
+
 func TestReportNamesDamagedFiles(t *testing.T) {
 	t.Parallel()
 	folder, web := t.TempDir(), channelFlags(t)

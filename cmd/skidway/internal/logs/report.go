@@ -71,6 +71,9 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 	if (r.from != "" || r.to != "") && !slices.Contains(counts.columns, "day") {
 		return cli.WrongUsage("subscriber %q does not count by day: leave out --from and --to", r.subscriber)
 	}
+	if report.Uncounted {
+		r.Console.Notice("nothing has been counted yet: 'skidway logs status --channel %s' shows which files wait, and which workers are there", channel.Name())
+	}
 	for _, p := range report.Problems {
 		r.Console.Problem(p.File, errors.New(p.Detail))
 	}
