@@ -31,7 +31,7 @@ type attempt struct {
 	timer    *time.Timer
 	cause    error // why it was interrupted
 	result   []byte
-	log      *slog.Logger      // set when the handler first asks for it
+	log      *slog.Logger      // set by the first call of Logger
 	lines    *queue.LogHandler // keeps the lines of log with the job
 	logEnded bool              // lines are no longer kept
 }

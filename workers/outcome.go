@@ -26,8 +26,7 @@ var (
 	ErrLeaseLost = queue.ErrLeaseLost
 )
 
-// Snooze returns an error by which a handler asks for another run after d. No
-// attempt is used.
+// Snooze returns an error that makes the job run again after d. No attempt is used.
 func Snooze(d time.Duration) error { return snooze(max(0, d)) }
 
 // Discard returns an error by which a handler ends its job because there is

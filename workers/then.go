@@ -140,8 +140,8 @@ func inText(v any) string {
 func lookup(v any, path []string) (any, error) {
 	for _, name := range path {
 		fields, _ := v.(map[string]any)
-		next, there := fields[name]
-		if !there {
+		next, ok := fields[name]
+		if !ok {
 			return nil, fmt.Errorf("{{.%s}}: there is no %q", strings.Join(path, "."), name)
 		}
 		v = next

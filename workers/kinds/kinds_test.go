@@ -28,10 +28,10 @@ func TestWrongArgsAreRefusedByTheFieldsName(t *testing.T) {
 		"wrong type":                {"http.request", `{"url":7}`, "field url: a number can't go there, want a string"},
 		"wrong type inside":         {"exec.run", `{"command":"a","args":"b"}`, "field args: a string can't go there, want an array"},
 		"no URL":                    {"http.request", `{}`, "field url: it is missing"},
-		"URL without a host":        {"http.request", `{"url":"http:///a"}`, "field url: it names no host"},
+		"URL without a host":        {"http.request", `{"url":"http:///a"}`, "field url: it has no host"},
 		"URL of a file":             {"http.request", `{"url":"file:///etc/passwd"}`, `field url: it begins with "file:"`},
 		"URL of a socket":           {"http.request", `{"url":"unix:/run/a.sock"}`, `field url: it begins with "unix:"`},
-		"no URL at all":             {"http.request", `{"url":"http://a:b:c/"}`, "field url: it is no URL"},
+		"no URL at all":             {"http.request", `{"url":"http://a:b:c/"}`, "field url: it is not a URL"},
 		"no method":                 {"http.request", `{"url":"http://a","method":"GET /"}`, "field method"},
 		"CONNECT":                   {"http.request", `{"url":"http://a","method":"CONNECT"}`, "field method"},
 		"no header":                 {"http.request", `{"url":"http://a","headers":{"X: y":""}}`, "field headers"},
@@ -84,8 +84,7 @@ func TestValidArgsAndThoseOfOtherKindsPass(t *testing.T) {
 	}
 }
 
-// What Check lets through can be read, and written again as args that it lets
-// through.
+// Args that Check accepts can be decoded, and encoded again as args that it accepts.
 func FuzzCheck(f *testing.F) {
 	f.Add("http.request", []byte(`{"url":"http://a/","expect":["2xx",404],"json":{"a":[1]}}`))
 	f.Add("exec.run", []byte(`{"command":"a","args":["b"]}`))

@@ -42,20 +42,20 @@ func New(client *queue.Client) *Metrics {
 	}
 	m.enqueued = counter("jobs_enqueued", "Jobs that this process has added.", "queue", "kind")
 	m.started = counter("jobs_started", "Attempts that were started.", "queue", "kind")
-	m.crashed = counter("jobs_crashed", "Jobs taken whose last worker had died with them.", "queue", "kind")
+	m.crashed = counter("jobs_crashed", "Attempts at jobs whose last worker had died.", "queue", "kind")
 	failed := counter("jobs_failed", "Attempts that failed.", "queue", "kind")
 	m.ended = map[queue.Disposition][]*prometheus.CounterVec{
 		queue.AttemptSucceeded: {counter("jobs_done", "Jobs that succeeded.", "queue", "kind")},
-		queue.AttemptDiscarded: {counter("jobs_discarded", "Jobs with nothing to do.", "queue", "kind")},
+		queue.AttemptDiscarded: {counter("jobs_discarded", "Jobs that had nothing to do.", "queue", "kind")},
 		queue.AttemptCancelled: {counter("jobs_cancelled", "Jobs that were cancelled.", "queue", "kind")},
-		queue.AttemptRetry:     {failed, counter("jobs_retried", "Failed attempts that are to be made again.", "queue", "kind")},
-		queue.AttemptSnoozed:   {counter("jobs_snoozed", "Attempts put off without having failed.", "queue", "kind")},
+		queue.AttemptRetry:     {failed, counter("jobs_retried", "Failed attempts that are repeated.", "queue", "kind")},
+		queue.AttemptSnoozed:   {counter("jobs_snoozed", "Attempts that were snoozed: they have not failed.", "queue", "kind")},
 		queue.AttemptDead:      {failed, counter("jobs_dead", "Jobs that failed for good.", "queue", "kind")},
-		queue.AttemptReturned:  {counter("jobs_returned", "Jobs given back unfinished.", "queue", "kind")},
+		queue.AttemptReturned:  {counter("jobs_returned", "Jobs handed back unfinished.", "queue", "kind")},
 	}
-	m.waited = histogram("job_wait", "Time in line until a worker took the job.")
+	m.waited = histogram("job_wait", "Time in line until a worker fetched the job.")
 	m.took = histogram("job_duration", "Time that an attempt took.")
-	m.leases = counter("leases_lost", "Leases that this process has lost: it was silent for too long.", "queue")
+	m.leases = counter("leases_lost", "Leases that this process has not renewed in time.", "queue")
 	return m
 }
 
@@ -84,15 +84,15 @@ func (m *Metrics) Hooks() workers.Hooks {
 }
 
 // Enqueue is middleware for the configuration of the client.
-func (m *Metrics) Enqueue(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
-	results := next(ctx, inserts)
-	for i := range inserts {
+func (m *Metrics) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+	results := next(ctx, jobs)
+	for i := range jobs {
 		if results[i].Err == nil {
-			name := inserts[i].Options.Queue
+			name := jobs[i].Options.Queue
 			if name == "" {
 				name = queue.DefaultQueue
 			}
-			m.enqueued.With(m.labels(name, inserts[i].Args.Kind())).Inc()
+			m.enqueued.With(m.labels(name, jobs[i].Args.Kind())).Inc()
 		}
 	}
 	return results
@@ -152,10 +152,10 @@ func newQueues(client *queue.Client) *queues {
 	return &queues{
 		client: client,
 		jobs:   desc("queue_jobs", "Jobs by state and, where they are waiting or active, by priority.", "queue", "state", "priority"),
-		oldest: desc("queue_oldest_seconds", "For how long the first of the waiting jobs has been in its line.", "queue"),
+		oldest: desc("queue_oldest_seconds", "Time that the first waiting job has been in its line.", "queue"),
 		paused: desc("queue_paused", "1 while the queue is paused.", "queue"),
-		events: desc("queue_events_total", "What happened to jobs of the queue, in all processes, since it was first used.", "queue", "event"),
-		isUp:   desc("redis_up", "0 when Redis could not be asked."),
+		events: desc("queue_events_total", "Events of the jobs of the queue, in all processes, since its first use.", "queue", "event"),
+		isUp:   desc("redis_up", "0 if Redis could not be read."),
 	}
 }
 

@@ -23,8 +23,8 @@ func TestScrapeReportsPoolsAndQueues(t *testing.T) {
 	db := redistest.DB(t)
 	var m *metrics.Metrics
 	client, err := queue.NewClient(handle.New(db), &queue.Config{Middleware: []queue.Middleware{
-		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
-			return m.Enqueue(ctx, inserts, next)
+		func(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+			return m.Enqueue(ctx, jobs, next)
 		},
 	}})
 	if err != nil {
@@ -76,7 +76,7 @@ skidway_jobs_failed_total{kind="bad",queue="q"} 1
 # HELP skidway_queue_paused 1 while the queue is paused.
 # TYPE skidway_queue_paused gauge
 skidway_queue_paused{queue="q"} 0
-# HELP skidway_redis_up 0 when Redis could not be asked.
+# HELP skidway_redis_up 0 if Redis could not be read.
 # TYPE skidway_redis_up gauge
 skidway_redis_up 1
 `
@@ -105,7 +105,7 @@ func TestScrapeWithoutRedisReportsThatItIsDown(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := "# HELP skidway_redis_up 0 when Redis could not be asked.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 0\n"
+	want := "# HELP skidway_redis_up 0 if Redis could not be read.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 0\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_redis_up"); err != nil {
 		t.Error(err)
 	}

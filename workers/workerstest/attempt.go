@@ -13,7 +13,7 @@ import (
 // An attempt is one call of a handler.
 type attempt struct {
 	job         *queue.Job
-	interrupted error // ends the context before the handler is called; nil: does not
+	interrupted error // ends the context before the handler is called, unless it is nil
 
 	end   context.CancelCauseFunc
 	ctx   context.Context // the handler's
@@ -31,22 +31,22 @@ func (w *Worker) attempt(a *attempt) (queue.Completion, error) {
 	a.end, a.stuck = end, make(chan struct{})
 	job := *a.job
 	type answer struct {
-		ending queue.Completion
-		err    error
+		completion queue.Completion
+		err        error
 	}
 	answers := make(chan answer, 1)
 	go func() {
 		defer close(answers)
-		ending, err := w.Pool.Attempt(ctx, &job)
-		ending.Job = a.job
-		answers <- answer{ending, err}
+		completion, err := w.Pool.Attempt(ctx, &job)
+		completion.Job = a.job
+		answers <- answer{completion, err}
 	}()
 	select {
 	case got, returned := <-answers:
 		if !returned { // the handler has called FailNow
 			w.t.FailNow()
 		}
-		return got.ending, got.err
+		return got.completion, got.err
 	case <-a.stuck:
 		w.t.Fatalf("the handler of %s ignores its context: it has not returned %s after its end; a pool would abandon it", job.Kind, w.grace)
 		return queue.Completion{}, nil
@@ -117,7 +117,7 @@ func (o Outcome) String() string {
 	case queue.AttemptReturned:
 		return text + "handed back"
 	default:
-		text += fmt.Sprintf("As(%d)", o.Disposition)
+		text += fmt.Sprintf("Disposition(%d)", o.Disposition)
 	}
 	if o.Reason != "" {
 		text += ": " + o.Reason
@@ -127,7 +127,7 @@ func (o Outcome) String() string {
 
 // A Job describes a job for [Run].
 type Job struct {
-	// Args also define the job's kind. [queue.Raw] makes some of bytes.
+	// Args also define the job's kind; see [queue.Raw] for encoded ones.
 	Args queue.Args
 
 	// Options of the job. A delay is ignored.

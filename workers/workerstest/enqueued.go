@@ -8,8 +8,8 @@ import (
 )
 
 // record is the last middleware of the client: it records the jobs that were added.
-func (w *Worker) record(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
-	results := next(ctx, inserts)
+func (w *Worker) record(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+	results := next(ctx, jobs)
 	for _, result := range results {
 		if result.Err != nil {
 			continue

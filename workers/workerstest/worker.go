@@ -50,30 +50,30 @@ type Worker struct {
 
 // New returns a worker that ends with the test. A nil config means the defaults.
 // Its Pool needs handlers before jobs are run.
-func New(t testing.TB, options *Config) *Worker {
+func New(t testing.TB, config *Config) *Worker {
 	t.Helper()
-	var config Config
-	if options != nil {
-		config = *options
+	if config == nil {
+		config = &Config{}
 	}
-	w := &Worker{t: t, served: config.Pool.Queues, grace: config.Pool.Grace, leases: map[string]*queue.Lease{}}
+	client, pool := config.Client, config.Pool
+	w := &Worker{t: t, served: pool.Queues, grace: pool.Grace, leases: map[string]*queue.Lease{}}
 	if w.grace == 0 {
 		w.grace = workers.DefaultGrace
 	}
 	// record is innermost, after all other middleware; enter is outermost, before
 	// all other middleware.
-	config.Client.Middleware = slices.Concat(config.Client.Middleware, []queue.Middleware{w.record})
-	config.Pool.Middleware = slices.Concat([]workers.Middleware{w.enter}, config.Pool.Middleware)
+	client.Middleware = slices.Concat(client.Middleware, []queue.Middleware{w.record})
+	pool.Middleware = slices.Concat([]workers.Middleware{w.enter}, pool.Middleware)
 	var err error
-	if w.Client, err = queue.Open(context.Background(), "embedded:", &config.Client); err != nil {
+	if w.Client, err = queue.Open(context.Background(), "embedded:", &client); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Client.Close() })
 	w.DB = w.Client.DB()
-	if err := config.Pool.Validate(); err != nil {
+	if err := pool.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	w.Pool = workers.NewPool(w.Client, &config.Pool)
+	w.Pool = workers.NewPool(w.Client, &pool)
 	w.tick()
 	return w
 }
@@ -172,8 +172,8 @@ func (w *Worker) next() (*queue.Lease, *queue.Job) {
 // run makes an attempt at a job that is held under a lease, and writes its outcome.
 func (w *Worker) run(lease *queue.Lease, a *attempt) Outcome {
 	w.t.Helper()
-	ending, err := w.attempt(a)
-	outcome := Outcome{Completion: ending, Err: err}
+	completion, err := w.attempt(a)
+	outcome := Outcome{Completion: completion, Err: err}
 	ctx := context.Background()
 	if outcome.Log, err = w.Client.Log(ctx, a.job.ID); err != nil {
 		w.t.Fatal(err)
@@ -181,7 +181,7 @@ func (w *Worker) run(lease *queue.Lease, a *attempt) Outcome {
 	if outcome.Progress, err = w.Client.Progress(ctx, a.job.ID); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err = lease.Finish(ctx, []queue.Completion{ending}); err != nil {
+	if _, err = lease.Finish(ctx, []queue.Completion{completion}); err != nil {
 		w.t.Fatal(err)
 	}
 	return outcome

@@ -47,7 +47,7 @@ func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Co
 	p.stdout.close()
 	p.stderr.close()
 	if cause := context.Cause(ctx); cause != nil && p.interrupted {
-		return fmt.Errorf("command %s: %w; it was ended%s", args.Command, cause, p.complaint())
+		return fmt.Errorf("command %s: %w; the worker ended it%s", args.Command, cause, p.stderrSuffix())
 	}
 	switch state := p.cmd.ProcessState; {
 	case errors.Is(err, syscall.E2BIG):
@@ -58,7 +58,7 @@ func (e *Runner) execute(ctx context.Context, job *workers.Job[Args], command Co
 		_ = workers.SetResultJSON(ctx, Result{p.stdout.String(), p.stderr.String()}) // fails only outside of a handler
 		return nil
 	default:
-		err := fmt.Errorf("command %s: %s%s", args.Command, state, p.complaint())
+		err := fmt.Errorf("command %s: %s%s", args.Command, state, p.stderrSuffix())
 		if slices.Contains(command.DeadCodes, state.ExitCode()) {
 			return workers.Dead(err)
 		}
@@ -74,8 +74,8 @@ type process struct {
 	interrupted    bool // it received SIGTERM
 }
 
-// complaint returns the end of stderr for an error.
-func (p *process) complaint() string {
+// stderrSuffix returns the end of stderr as the end of an error.
+func (p *process) stderrSuffix() string {
 	if text := p.stderr.last(maxStderrInError); text != "" {
 		return ": " + text
 	}

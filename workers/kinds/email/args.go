@@ -16,7 +16,7 @@ import (
 	"skidway/workers/kinds/internal/fields"
 )
 
-// MaxRecipients is the most recipients of a message.
+// MaxRecipients is the maximal number of recipients of a message.
 const MaxRecipients = 1000
 
 // Args are the args of the kind email.send: one message, to one or several
@@ -115,8 +115,8 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// Check returns a [workers.FieldError] for the first field that is not allowed. It does not
-// know the worker's configuration.
+// Check returns a [workers.FieldError] for the first field that is not allowed. It does
+// not know the worker's configuration.
 func (a Args) Check() error {
 	for _, check := range []func() error{a.checkAddresses, a.checkBody, a.checkHeaders} {
 		if err := check(); err != nil {
@@ -161,10 +161,10 @@ func (a Args) checkAddresses() error {
 func parseAddress(field, text string) (*mail.Address, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil {
-		return nil, fields.Wrong(field, "%.200q is no address: %s", text, strings.TrimPrefix(err.Error(), "mail: "))
+		return nil, fields.Wrong(field, "%.200q is not an address: %s", text, strings.TrimPrefix(err.Error(), "mail: "))
 	}
 	if hasControl(address.Name) || hasControl(address.Address) {
-		return nil, fields.Wrong(field, "%.200q holds a control character", text)
+		return nil, fields.Wrong(field, "%.200q contains a control character", text)
 	}
 	return address, nil
 }
@@ -172,13 +172,13 @@ func parseAddress(field, text string) (*mail.Address, error) {
 func (a Args) checkBody() error {
 	switch {
 	case hasControl(a.Subject):
-		return fields.Wrong("subject", "%.200q holds a line break or another control character", a.Subject)
+		return fields.Wrong("subject", "%.200q contains a line break or another control character", a.Subject)
 	case a.Template == "" && a.Text == "" && a.HTML == "":
 		return fields.Wrong("text", "it is empty, and so are html and template: a message needs one of them")
 	case a.Template == "":
 		return nil
 	case a.Text != "" || a.HTML != "":
-		return fields.Wrong("template", "give it, or text and html")
+		return fields.Wrong("template", "set either it, or text and html")
 	case !filepath.IsLocal(a.Template) || hasControl(a.Template):
 		return fields.Wrong("template", "%.200q is not the name of a template inside of the templates' folder", a.Template)
 	}
@@ -198,11 +198,11 @@ func (a Args) checkHeaders() error {
 		case !isHeaderName(name):
 			return fields.Wrong(fmt.Sprintf("headers.%.100q", name), "it is not the name of a header: use letters, digits and '-'")
 		case slices.Contains(ownHeaders[:], lower) || strings.HasPrefix(lower, "content-"):
-			return fields.Wrong(field, "the message has this header by itself")
+			return fields.Wrong(field, "this header is set by the worker")
 		case strings.TrimSpace(value) == "":
 			return fields.Wrong(field, "it is empty")
 		case hasControl(value):
-			return fields.Wrong(field, "%.200q holds a line break or another control character", value)
+			return fields.Wrong(field, "%.200q contains a line break or another control character", value)
 		}
 	}
 	return nil
@@ -218,7 +218,7 @@ func isHeaderName(name string) bool {
 
 func (a Attachment) check(field string) error {
 	if (a.Path == "") == (a.URL == "") {
-		return fields.Wrong(field, "give one of path and url")
+		return fields.Wrong(field, "set either path or url")
 	}
 	if a.Path != "" && (hasControl(a.Path) || !filepath.IsAbs(a.Path) && !filepath.IsLocal(a.Path)) {
 		return fields.Wrong(field+".path", "%.200q lies outside of every folder", a.Path)

@@ -93,7 +93,7 @@ type Config struct {
 	Attachments []string // folders that attachments may be read from
 	MaxSize     int64    // of the bodies and attachments of a message together, in bytes; zero means [DefaultMaxSize]
 
-	// Fetcher reads attachments that are given by URL; nil means that they are
+	// Fetcher reads attachments that have a URL; nil means that they are
 	// refused.
 	Fetcher Fetcher
 }

@@ -90,7 +90,7 @@ func ExampleSender_Send() {
 func ExampleArgs_Check() {
 	args := email.Args{To: []string{"ada@example.com", "bob"}, Subject: "Hello", Text: "Hello"}
 	fmt.Println(args.Check())
-	// Output: field to[1]: "bob" is no address: missing '@' or angle-addr
+	// Output: field to[1]: "bob" is not an address: missing '@' or angle-addr
 }
 
 // A password needs a user name.

@@ -176,7 +176,7 @@ func (e *Sender) attachments(ctx context.Context, wanted []Attachment, limit int
 func (e *Sender) fetchFile(ctx context.Context, attachment Attachment, limit int64) (attachedFile, error) {
 	from, err := url.Parse(attachment.URL)
 	if err != nil { // Check has refused it
-		return attachedFile{}, workers.Dead(fields.Wrong("attachments", "one has no URL: %s", fields.Reason(err)))
+		return attachedFile{}, workers.Dead(fields.Wrong("attachments", "one has a malformed URL: %s", fields.Reason(err)))
 	}
 	// Query and password may be secrets: errors do not contain them.
 	shown := (&url.URL{Scheme: from.Scheme, Host: from.Host, Path: from.Path}).String()
@@ -262,7 +262,7 @@ func openRegular(folder, name string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	return root.Open(name)
 }

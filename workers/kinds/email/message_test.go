@@ -326,7 +326,7 @@ func TestBadAttachmentIsDeadAndNamed(t *testing.T) {
 		{"outside by dots", email.Attachment{Path: folder + "/../x"}, []string{"/../x", "outside of the folders"}},
 		{"relative by dots", email.Attachment{Path: "../x"}, []string{"attachments[0].path"}},
 		{"link out of the folder", email.Attachment{Path: "link"}, []string{"attachment link", "escapes"}},
-		{"a folder", email.Attachment{Path: "folder"}, []string{"attachment folder", "no regular file"}},
+		{"a folder", email.Attachment{Path: "folder"}, []string{"attachment folder", "not a regular file"}},
 		{"too large with the text", email.Attachment{Path: "large"}, []string{"attachment large", "too large", "1000 bytes"}},
 		{"refused, without what lets one in", email.Attachment{URL: "https://ada:opensesame@example.com/large?sig=opensesame"}, []string{"attachment https://example.com/large: GET"}},
 		{"too large, by URL", email.Attachment{URL: "https://example.com/large"}, []string{"attachment https://example.com/large", "more than"}},

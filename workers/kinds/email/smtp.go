@@ -119,7 +119,7 @@ func (c *Config) startTLS(client *smtp.Client) error {
 	case c.TLS == TLSNone || c.TLS == TLSImplicit || c.TLS == TLSStartTLS && !offered:
 		return nil
 	case !offered:
-		return fmt.Errorf("the server does not offer it: no message is sent without encryption unless tls is set to %q or %q", TLSStartTLS, TLSNone)
+		return fmt.Errorf("the server does not offer it, and no message is sent without encryption unless tls is set to %q or %q", TLSStartTLS, TLSNone)
 	}
 	return client.StartTLS(c.tlsConfig())
 }

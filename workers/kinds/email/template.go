@@ -108,7 +108,7 @@ func (e *Sender) readTemplate(name, subject string) (s templates, err error) {
 	s.html, htmlErr = read(".html.tmpl")
 	switch noText, noHTML := errors.Is(textErr, fs.ErrNotExist), errors.Is(htmlErr, fs.ErrNotExist); {
 	case noText && noHTML:
-		return s, workers.Dead(fmt.Errorf("template: neither %s nor %s is there", s.text.name, s.html.name))
+		return s, workers.Dead(fmt.Errorf("template: neither %s nor %s exists", s.text.name, s.html.name))
 	case noText:
 		return s, htmlErr
 	case noHTML:
@@ -139,7 +139,7 @@ func (s templates) execute(ctx context.Context, data Data, limit int64) (body co
 		return body, err
 	}
 	if body.subject = strings.TrimSpace(body.subject); hasControl(body.subject) {
-		return body, fmt.Errorf("%s: the subject %.200q holds a line break or another control character", s.subject.name, body.subject)
+		return body, fmt.Errorf("%s: the subject %.200q contains a line break or another control character", s.subject.name, body.subject)
 	}
 	if body.text, err = s.text.executeText(ctx, data, limit); err != nil {
 		return body, err

@@ -38,8 +38,8 @@ type Args struct {
 // Kind returns "http.request".
 func (Args) Kind() string { return "http.request" }
 
-// Check returns a [workers.FieldError] for the first field that is not allowed. It does not
-// resolve the host, and does not know the secrets of the worker.
+// Check returns a [workers.FieldError] for the first field that is not allowed. It does
+// not resolve the host, and does not know the secrets of the worker.
 func (a Args) Check() error {
 	if a.Method != "" && (!isToken(a.Method) || a.Method == http.MethodConnect) {
 		return fields.Wrong("method", "%.40q is not a method such as GET or POST", a.Method)
@@ -53,7 +53,7 @@ func (a Args) Check() error {
 		}
 	}
 	if a.Body != "" && a.JSON != nil {
-		return fields.Wrong("body", "there is json too: give one of them")
+		return fields.Wrong("body", "json is set too: set only one of them")
 	}
 	if a.JSON != nil && !json.Valid(a.JSON) {
 		return fields.Wrong("json", "it is not JSON")
@@ -73,11 +73,11 @@ func checkURL(field, text string) error {
 	case text == "":
 		return fields.Wrong(field, "it is missing")
 	case err != nil:
-		return fields.Wrong(field, "it is no URL: %s", fields.Reason(err))
+		return fields.Wrong(field, "it is not a URL: %s", fields.Reason(err))
 	case target.Scheme != "http" && target.Scheme != "https":
 		return fields.Wrong(field, "it begins with %.20q: want http:// or https://", target.Scheme+":")
 	case target.Hostname() == "":
-		return fields.Wrong(field, "it names no host")
+		return fields.Wrong(field, "it has no host")
 	}
 	return nil
 }
@@ -154,8 +154,8 @@ func (r StatusRange) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, r.String()), nil
 }
 
-// UnmarshalJSON decodes a number or a string. Its error is a [workers.FieldError] of the
-// field expect.
+// UnmarshalJSON decodes a number or a string. Its error is a [workers.FieldError] of
+// the field expect.
 func (r *StatusRange) UnmarshalJSON(data []byte) error {
 	text := strings.Trim(string(data), `"`)
 	if class, ok := strings.CutSuffix(text, "xx"); ok {

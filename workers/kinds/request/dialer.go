@@ -52,16 +52,16 @@ func newGuard() *guard {
 		sixToFour: netip.MustParsePrefix("2002::/16"),
 	}
 	for use, prefixes := range map[string][]string{
-		"of this host":            {"0.0.0.0/8", "127.0.0.0/8", "::/128", "::1/128"},
-		"private":                 {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"},
-		"behind a carrier's NAT":  {"100.64.0.0/10"},
-		"link-local":              {"169.254.0.0/16", "fe80::/10"},
-		"multicast":               {"224.0.0.0/4", "ff00::/8"},
-		"reserved":                {"240.0.0.0/4", "192.0.0.0/24", "192.88.99.0/24", "2001::/23"},
-		"for documentation":       {"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"},
-		"for benchmarks":          {"198.18.0.0/15"},
-		"a local NAT64's":         {"64:ff9b:1::/48"},
-		"a cloud's, for its host": {"168.63.129.16/32"},
+		"of this host":           {"0.0.0.0/8", "127.0.0.0/8", "::/128", "::1/128"},
+		"private":                {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"},
+		"behind a carrier's NAT": {"100.64.0.0/10"},
+		"link-local":             {"169.254.0.0/16", "fe80::/10"},
+		"multicast":              {"224.0.0.0/4", "ff00::/8"},
+		"reserved":               {"240.0.0.0/4", "192.0.0.0/24", "192.88.99.0/24", "2001::/23"},
+		"for documentation":      {"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"},
+		"for benchmarks":         {"198.18.0.0/15"},
+		"of a local NAT64":       {"64:ff9b:1::/48"},
+		"used by a cloud":        {"168.63.129.16/32"},
 	} {
 		for _, prefix := range prefixes {
 			g.blocks = append(g.blocks, block{netip.MustParsePrefix(prefix), use})
