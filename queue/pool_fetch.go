@@ -19,6 +19,9 @@ type FetchResult struct {
 	// with the reason.
 	Malformed int
 
+	// More reports whether there are more jobs for [Lease.Reread].
+	More bool
+
 	// Paused reports whether the queue is paused: no jobs until [SignalResume].
 	Paused bool
 
@@ -52,29 +55,54 @@ func (l *Lease) Fetch(ctx context.Context, maxJobs, maxBytes int) (FetchResult, 
 	return l.deadLetterMalformed(ctx, jobs, malformed)
 }
 
-// Reread returns all jobs that the worker holds according to Redis.
-func (l *Lease) Reread(ctx context.Context) (FetchResult, error) {
-	var jobs, malformed []*Job
-	for at := line(1); at <= lineCount; at++ {
-		for after, more := "0", true; more; {
-			reply, err := l.queue.run(ctx, rereadScript, l.worker, int(at), after, maxBatch)
-			if err != nil {
-				return FetchResult{}, err
-			}
-			if reply.Word == "empty" {
-				break
-			}
-			some, bad := l.decodeJobs(reply)
-			jobs, malformed = append(jobs, some...), append(malformed, bad...)
-			more = reply.Int(2) == maxBatch
-			for _, job := range append(some, bad...) {
-				if compareEntries(job.entry, after) > 0 {
-					after = job.entry
-				}
+// Reread returns jobs that the worker holds according to Redis and that are not in held.
+// It stops after about maxBytes of args, but returns at least one job;
+// [FetchResult.More] reports whether there are others.
+func (l *Lease) Reread(ctx context.Context, held []*Job, maxBytes int) (FetchResult, error) {
+	unknown, err := l.unknown(ctx, held)
+	if err != nil || len(unknown) == 0 {
+		return FetchResult{}, err
+	}
+	args := []any{l.worker, maxBytes}
+	for _, at := range unknown[:min(len(unknown), maxBatch)] {
+		args = append(args, int(at.line), at.entry)
+	}
+	reply, err := l.queue.run(ctx, rereadScript, args...)
+	if err != nil {
+		return FetchResult{}, err
+	}
+	jobs, malformed := l.decodeJobs(reply)
+	fetched, err := l.deadLetterMalformed(ctx, jobs, malformed)
+	fetched.More = len(jobs)+len(malformed) < len(unknown)
+	return fetched, err
+}
+
+// A place is the line and the entry of a job.
+type place struct {
+	line  line
+	entry string
+}
+
+// unknown returns the places of jobs that the worker holds according to Redis, without
+// those of held.
+func (l *Lease) unknown(ctx context.Context, held []*Job) (unknown []place, err error) {
+	known := make(map[place]bool, len(held))
+	for _, job := range held {
+		known[place{job.line, job.entry}] = true
+	}
+	for at := (place{1, "0"}); at.line <= lineCount; {
+		reply, err := l.queue.run(ctx, heldScript, l.worker, int(at.line), at.entry, maxBatch)
+		if err != nil {
+			return nil, err
+		}
+		at = place{line(reply.Int(0)), reply.Text(1)}
+		for i := 2; i < reply.Len(); i += 2 {
+			if at := (place{line(reply.Int(i)), reply.Text(i + 1)}); !known[at] {
+				unknown = append(unknown, at)
 			}
 		}
 	}
-	return l.deadLetterMalformed(ctx, jobs, malformed)
+	return unknown, nil
 }
 
 // deadLetterMalformed moves entries that are not valid jobs to the dead jobs, and returns

@@ -106,7 +106,7 @@ func readScriptCase(block string, defined map[string][]string) (c scriptCase, er
 var calledScripts = map[string]*rdb.Script{
 	"await": awaitScript, "change": changeScript, "change_all": changeAllScript, "counters": countersScript, "depth": depthScript,
 	"enqueue": enqueueScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript,
-	"finish": finishScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
+	"finish": finishScript, "held": heldScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
 	"lease_note": leaseNoteScript, "lease_open": leaseOpenScript, "list": listScript, "lookup": lookupScript, "move": moveScript,
 	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript,
 	"schedule_due": scheduleDueScript, "schedule_fire": scheduleFireScript, "schedule_get": scheduleGetScript,

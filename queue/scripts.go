@@ -30,6 +30,7 @@ var (
 	eventsScript       = scripts.Idempotent("events", "keep events")
 	fetchScript        = scripts.Script("fetch", "fetch jobs")
 	finishScript       = scripts.Idempotent("finish", "finish jobs")
+	heldScript         = scripts.Idempotent("held", "list held jobs")
 	leaseBeatScript    = scripts.Idempotent("lease_beat", "renew a lease")
 	leaseCloseScript   = scripts.Idempotent("lease_close", "close a lease")
 	leaseNoteScript    = scripts.Idempotent("lease_note", "describe a worker")

@@ -20,6 +20,7 @@ type control struct {
 	pool  *Pool
 	sched *scheduler
 
+	scanEvery       time.Duration
 	patternsChanged notification
 	opened          atomic.Int64   // number of leases, for their names
 	leases          sync.WaitGroup // the lease loops and their recoveries

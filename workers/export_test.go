@@ -9,3 +9,7 @@ func (p *Pool) SetQuarantineTimes(wait, window time.Duration) {
 }
 
 var Window = window
+
+// SetScanEvery sets the interval of full recoveries and of comparisons with Redis. The
+// pool must not run yet.
+func (p *Pool) SetScanEvery(d time.Duration) { p.control.scanEvery = d }

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -319,5 +320,73 @@ func TestCancellationWhoseSignalWasMissedReachesTheHandler(t *testing.T) {
 	proxy.Release()
 	if cause := await(f, causes, "end of the job"); !errors.Is(cause, workers.ErrCancelled) {
 		t.Errorf("the cause is %v", cause)
+	}
+}
+
+// A fetch of several jobs, and each job at the lower rate, takes longer than fetchWait.
+func TestLargeJobsRunOverASlowConnection(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ jobs, bytesPerSecond int }{
+		"5 MB/s": {16, 5_000_000}, "500 kB/s": {4, 500_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, proxy := newProxiedFixture(t, rdb.Options{})
+			p := f.pool(workers.Config{Concurrency: 16, Lease: 10 * time.Second})
+			handler, seen := recorder()
+			p.HandleRaw("k", handler, workers.Kind{})
+			ids := map[string]bool{}
+			for range c.jobs {
+				ids[f.addArgs("k", strings.Repeat("x", 700<<10), queue.Options{})] = true
+			}
+			proxy.Slow(c.bytesPerSecond)
+			f.run(p)
+			for len(ids) > 0 {
+				delete(ids, await(f, seen, "job").ID)
+			}
+			proxy.Slow(0)
+		})
+	}
+}
+
+// Redis has lost the end of a job: it is active again, and held by a worker that does not
+// know it.
+func TestJobWhoseEndRedisHasLostRunsAgain(t *testing.T) {
+	t.Parallel()
+	for name, afterOutage := range map[string]bool{"at the next scan": false, "after an outage": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, proxy := newProxiedFixture(t, rdb.Options{})
+			p := f.pool(workers.Config{Lease: 2 * time.Second})
+			if !afterOutage {
+				p.SetScanEvery(time.Millisecond)
+			}
+			starts, gate := make(chan string, 2), make(chan struct{})
+			p.HandleRaw("k", func(_ context.Context, job *queue.Job) error {
+				starts <- job.ID
+				<-gate
+				return nil
+			}, workers.Kind{})
+			id := f.add("k", queue.Options{Unique: queue.Unique{Key: "nightly"}})
+			f.run(p)
+			await(f, starts, "start")
+			line := f.key("normal:fresh")
+			before, err := f.db.Dump(f.ctx, line).Result()
+			f.must(err)
+			close(gate)
+			f.awaitDepth(0, 0)
+			f.must(f.db.RestoreReplace(f.ctx, line, 0, before).Err())
+			if afterOutage {
+				proxy.Hold()
+				for !strings.Contains(f.kept.String(), "lease cannot be renewed") {
+					f.awaitDepth(0, 1)
+				}
+				proxy.Release()
+			}
+			if again := await(f, starts, "second start"); again != id {
+				t.Errorf("%s was started, want %s", again, id)
+			}
+			f.awaitDepth(0, 0)
+		})
 	}
 }

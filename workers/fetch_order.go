@@ -2,6 +2,7 @@ package workers
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -15,10 +16,23 @@ type fetchOrder struct {
 	queue   *servedQueue
 	session *leaseSession
 	limit   int
-	reread  bool // an answer was lost: what the lease holds is read again
+	reread  bool // read jobs that the lease holds and the worker does not know
+	slow    int  // of the queue when the order was made
+	sent    time.Time
 
 	pauseSignals int // of the queue when the order was made
 }
+
+// Over a slow connection the answer to a fetch does not come within fetchWait. After each
+// such failure of a queue, up to maxSlow, orders have twice the time, and fetch a quarter
+// of the bytes.
+const maxSlow = 3
+
+// timeout bounds how long the order takes.
+func (o fetchOrder) timeout() time.Duration { return fetchWait << o.slow }
+
+// maxBytes bounds the args that the order returns, approximately.
+func (o fetchOrder) maxBytes() int { return fetchBytes >> (2 * o.slow) }
 
 // A fetchRound is a sequence of orders, until the slots are filled or the queues are
 // empty.
@@ -109,8 +123,13 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := order.queue
-	q.fetching, q.answerLost = false, false
-	q.checked = now
+	q.fetching, q.checked = false, now
+	if order.reread {
+		q.reread = answer.More
+	}
+	if q.slow > 0 && now.Sub(order.sent) < order.timeout()/4 {
+		q.slow--
+	}
 	if !order.reread && q.pauseSignals == order.pauseSignals { // a reread does not return it, and a signal may be newer than the answer
 		q.paused = answer.Paused
 	}
@@ -152,17 +171,22 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 const restFor = 3 * time.Second
 
 // fetchFailed records that an order has failed. If the command may have been executed,
-// the lease may hold jobs that the worker does not know.
+// the lease may hold jobs that the worker does not know. If the time was over while Redis
+// can be reached, the next order has more time and fetches less.
 func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (next followUp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := order.queue
 	q.fetching = false
+	q.slow = order.slow
+	if errors.Is(err, context.DeadlineExceeded) && order.session.renewedSince(now.Add(-s.lease)) {
+		q.slow = min(q.slow+1, maxSlow)
+	}
 	var unknown *rdb.OutcomeUnknownError
 	switch {
 	case errors.Is(err, queue.ErrLeaseLost):
 	case errors.As(err, &unknown):
-		q.answerLost, q.empty = true, false
+		q.reread, q.empty = true, false
 	default:
 		q.restUntil = now.Add(restFor)
 		next.wakeIn = restFor
@@ -171,14 +195,23 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 	return next
 }
 
-// lostAnswers returns an order for each queue whose jobs must be read again, even if
-// there are no free slots, and the number of such queues that rest.
-func (s *scheduler) lostAnswers(now time.Time) (orders []fetchOrder, resting int) {
+// rereadQueue makes the fetcher compare the jobs that a queue's lease holds, according to
+// Redis, with those that the worker knows.
+func (s *scheduler) rereadQueue(q *servedQueue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q.reread = true
+	s.wake.send()
+}
+
+// rereads returns an order for each queue whose jobs must be read again, even if there are
+// no free slots, and the number of such queues that rest.
+func (s *scheduler) rereads(now time.Time) (orders []fetchOrder, resting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range s.queues {
 		switch {
-		case !q.answerLost || q.session == nil:
+		case !q.reread || q.session == nil:
 		case now.Before(q.restUntil):
 			resting++
 		default:

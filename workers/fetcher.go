@@ -14,7 +14,8 @@ import (
 
 // A fetcher is a goroutine that fetches jobs for the scheduler. In this order it
 //
-//  1. reads again the jobs of leases whose answer was lost,
+//  1. reads jobs that its leases hold and it does not know, because an answer was lost
+//     or because Redis has lost writes,
 //  2. starts a quarantined job if the scheduler returns one,
 //  3. fetches jobs by the scheduler's orders,
 //  4. blocks in Redis until a queue has new jobs, if all queues are empty.
@@ -25,8 +26,9 @@ type fetcher struct {
 	reader   streamReader
 }
 
-// fetchBytes bounds the payload of one fetch, approximately.
-const fetchBytes = 8 << 20
+// fetchBytes bounds the payload of one fetch, approximately, so that its script does not
+// hold Redis for long.
+const fetchBytes = 256 << 10
 
 // fetchWait bounds how long a queue that cannot be reached delays the others, for
 // example if one node of a cluster is down. Then the queue rests.
@@ -52,14 +54,18 @@ func (f *fetcher) run(running, fetching context.Context) {
 	}
 }
 
-// rereadLost reads again the jobs of leases whose answer was lost, and reports whether
+// rereadLost reads jobs that leases hold and the worker does not know, and reports whether
 // some could not be read.
 func (f *fetcher) rereadLost(ctx context.Context) (left bool) {
-	orders, resting := f.sched.lostAnswers(time.Now())
-	left = resting > 0
-	for _, order := range orders {
-		_, err := f.fetch(ctx, order) // fetch has logged the error
-		left = left || err != nil
+	for !left {
+		orders, resting := f.sched.rereads(time.Now())
+		if left = resting > 0; len(orders) == 0 {
+			break
+		}
+		for _, order := range orders {
+			_, err := f.fetch(ctx, order) // fetch has logged the error
+			left = left || err != nil
+		}
 	}
 	return left
 }
@@ -99,14 +105,15 @@ func (f *fetcher) refill(ctx context.Context) (total int, failed error) {
 
 // fetch executes an order and returns the number of jobs.
 func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
-	waiting, cancel := context.WithTimeout(ctx, fetchWait)
+	waiting, cancel := context.WithTimeout(ctx, order.timeout())
 	defer cancel()
 	var answer queue.FetchResult
 	var err error
+	order.sent = time.Now()
 	if order.reread {
-		answer, err = order.session.reread(waiting)
+		answer, err = order.session.reread(waiting, order.maxBytes())
 	} else {
-		answer, err = order.session.lease.Fetch(waiting, order.limit, fetchBytes)
+		answer, err = order.session.lease.Fetch(waiting, order.limit, order.maxBytes())
 	}
 	if err != nil {
 		return 0, f.fetchFailed(ctx, order, err)

@@ -28,6 +28,7 @@ type leaseSession struct {
 	held      map[string]*attempt  // by job ID, until the outcome is written
 	cancelled map[string]time.Time // cancellation times by job ID
 	gone      bool                 // the lease is lost or closed
+	renewed   time.Time            // when it was opened or renewed
 
 	// writtenSinceReread has the jobs whose outcomes were written since the latest reread
 	// began; nil if the next call of hold does not follow a reread.
@@ -39,7 +40,7 @@ type leaseSession struct {
 const rememberCancels = time.Minute
 
 func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, log *slog.Logger) *leaseSession {
-	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}}
+	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}, renewed: time.Now()}
 	s.completer = &completer{
 		write: func(ctx context.Context, outcomes []queue.Completion) error {
 			_, err := lease.Finish(ctx, outcomes)
@@ -82,13 +83,25 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 	return attempts
 }
 
-// reread returns the jobs that the worker holds according to Redis. Some may finish
-// before the answer arrives: hold omits them.
-func (s *leaseSession) reread(ctx context.Context) (queue.FetchResult, error) {
+// reread returns jobs that the worker holds according to Redis and that are not held
+// here, about maxBytes of args at a time. Some may finish before the answer arrives: hold
+// omits them.
+func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchResult, error) {
 	s.mu.Lock()
 	s.writtenSinceReread = map[string]*queue.Job{}
+	held := make([]*queue.Job, 0, len(s.held))
+	for _, a := range s.held {
+		held = append(held, a.job)
+	}
 	s.mu.Unlock()
-	return s.lease.Reread(ctx)
+	return s.lease.Reread(ctx, held, maxBytes)
+}
+
+// renewedSince reports whether the lease was renewed after a time.
+func (s *leaseSession) renewedSince(t time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.renewed.After(t)
 }
 
 // forget removes jobs whose outcomes are written.
@@ -278,7 +291,8 @@ const renewalsPerLease = 2.5
 // not cost the lease.
 const renewTimeout = 0.25
 
-// scanEvery is the interval at which a recovery includes jobs of workers without a lease.
+// scanEvery is the interval at which a recovery includes jobs of workers without a lease,
+// and at which the held jobs are compared with those in Redis.
 const scanEvery = time.Minute
 
 // renew renews the lease until it is lost or ctx is done. It interrupts cancelled jobs,
@@ -286,7 +300,7 @@ const scanEvery = time.Minute
 func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 	ticker := time.NewTicker(time.Duration(float64(l.pool.config.Lease) / renewalsPerLease))
 	defer ticker.Stop()
-	scanned := time.Now()
+	scanned, failed := time.Now(), false
 	for {
 		recoverable, err := l.renewOnce(ctx, session)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, queue.ErrLeaseLost) {
@@ -299,13 +313,18 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 		case err != nil && ctx.Err() == nil:
 			l.log.Warn("lease cannot be renewed", "error", err)
 		}
-		fullScan := time.Since(scanned) > scanEvery
+		fullScan := time.Since(scanned) > l.pool.control.scanEvery
 		if fullScan {
 			scanned = time.Now()
 		}
 		if recoverable || fullScan {
 			l.recoverAsync(ctx, fullScan)
 		}
+		// Redis may have lost writes, above all while it could not be reached.
+		if fullScan || failed && err == nil {
+			l.pool.sched.rereadQueue(l.queue)
+		}
+		failed = err != nil
 		select {
 		case <-ctx.Done():
 			return
@@ -322,6 +341,9 @@ func (l *leaseLoop) renewOnce(ctx context.Context, session *leaseSession) (recov
 	if recoverable, err = session.lease.Renew(renewing); err != nil {
 		return false, err
 	}
+	session.mu.Lock()
+	session.renewed = time.Now()
+	session.mu.Unlock()
 	checking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := session.checkCancelled(checking); err != nil && ctx.Err() == nil {

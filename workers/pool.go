@@ -55,7 +55,7 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 		sched: newScheduler(c), quiet: newLatch(), stopping: newLatch(), ended: newLatch(),
 	}
 	p.executor = &executor{config: c, client: client, sched: p.sched, firstWindow: firstWindow, unknown: unknownKind()}
-	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification()}
+	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification(), scanEvery: scanEvery}
 	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
 	p.mover = delayed.NewMover(client, timers)
 	p.crons = delayed.NewCron(client, timers)

@@ -32,7 +32,8 @@ type servedQueue struct {
 	served  float64 // jobs fetched, divided by the weight
 
 	fetching     bool                 // an order is being executed
-	answerLost   bool                 // an answer was lost: the lease may hold jobs that the worker does not know
+	reread       bool                 // the lease may hold jobs that the worker does not know
+	slow         int                  // see maxSlow
 	empty        bool                 // it had no jobs; new ones come after cursors
 	cursors      []queue.StreamCursor // of its streams
 	checked      time.Time            // when it was last fetched from
@@ -54,7 +55,9 @@ func (q *servedQueue) loadLocked() float64 {
 // orderLocked returns an order, and records that jobs of the queue are on their way.
 func (q *servedQueue) orderLocked(limit int) fetchOrder {
 	q.fetching = true
-	return fetchOrder{q, q.session, limit, q.answerLost, q.pauseSignals}
+	return fetchOrder{
+		queue: q, session: q.session, limit: limit, reread: q.reread, slow: q.slow, pauseSignals: q.pauseSignals,
+	}
 }
 
 // fetchableLocked reports whether jobs can be fetched.
@@ -159,7 +162,7 @@ func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if session != nil {
-		q.session, q.empty, q.paused, q.answerLost = session, false, false, false
+		q.session, q.empty, q.paused, q.reread, q.slow = session, false, false, false, 0
 	}
 	if session != nil || q.opening {
 		q.opening = false

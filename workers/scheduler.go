@@ -15,6 +15,7 @@ type scheduler struct {
 	concurrency int
 	strict      bool
 	soloWait    time.Duration
+	lease       time.Duration
 
 	wake          notification // wakes the fetcher after a change that may allow a fetch or a start
 	queuesChanged notification // wakes control.listen when the set of queues or cursors has changed
@@ -49,7 +50,7 @@ type scheduler struct {
 
 func newScheduler(config Config) *scheduler {
 	return &scheduler{
-		concurrency: config.Concurrency, strict: config.Strict, soloWait: soloWait,
+		concurrency: config.Concurrency, strict: config.Strict, soloWait: soloWait, lease: config.Lease,
 		wake: newNotification(), queuesChanged: newNotification(), aboutChanged: newNotification(),
 	}
 }

@@ -383,18 +383,18 @@ func TestQueueThatCannotBeReachedRests(t *testing.T) {
 		t.Fatalf("after the rest the order is %+v", order)
 	}
 	f.fetchFailed(order, fmt.Errorf("fetch: %w", &rdb.OutcomeUnknownError{}), f.now)
-	orders, resting := f.lostAnswers(f.now)
+	orders, resting := f.rereads(f.now)
 	if len(orders) != 1 || resting != 0 || !orders[0].reread {
 		t.Fatalf("after a lost answer: %+v, %d rest", orders, resting)
 	}
 	f.fetchFailed(orders[0], errAway, f.now)
-	if orders, resting := f.lostAnswers(f.now); len(orders) != 0 || resting != 1 {
+	if orders, resting := f.rereads(f.now); len(orders) != 0 || resting != 1 {
 		t.Errorf("while it rests: %+v, %d rest", orders, resting)
 	}
 	f.now = f.now.Add(restFor)
-	orders, _ = f.lostAnswers(f.now)
+	orders, _ = f.rereads(f.now)
 	f.bring(orders[0], 1, 0)
-	if orders, _ := f.lostAnswers(f.now); len(orders) != 0 {
+	if orders, _ := f.rereads(f.now); len(orders) != 0 {
 		t.Error("it is read again after an answer")
 	}
 }
@@ -566,7 +566,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			},
 			"reread": func(t *rapid.T) {
 				if len(orders) == 0 {
-					orders, _ = f.lostAnswers(f.now)
+					orders, _ = f.rereads(f.now)
 					orders = orders[:min(1, len(orders))]
 				}
 			},

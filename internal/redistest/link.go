@@ -4,6 +4,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // A conn can end one direction and leave the other open.
@@ -18,6 +19,8 @@ type conn interface {
 type link struct {
 	proxy          *Proxy
 	client, server conn
+
+	left atomic.Bool // the client has ended the connection
 
 	mu         sync.Mutex
 	pending    []command // sent and not answered yet, the oldest first
@@ -63,6 +66,7 @@ func (l *link) requests() {
 			}
 		})
 		if err != nil {
+			l.left.Store(true)
 			l.proxy.fail(err)
 			return
 		}
@@ -96,6 +100,8 @@ func (l *link) replies() {
 		if err == nil && raw[0] != '>' { // a push answers no command
 			answered = l.answered()
 			drop = l.proxy.hold(answered.start, raw) || answered.lost != nil
+		}
+		for n := len(raw); n > 0 && !l.left.Load() && l.proxy.slow(min(n, packet)); n -= packet {
 		}
 		l.proxy.pass(func() {
 			if drop {

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // A Proxy stands before a server and injects the faults of a network. It passes all
@@ -30,6 +32,9 @@ type Proxy struct {
 	addr     string
 	work     sync.WaitGroup
 	gate     sync.RWMutex // bytes pass under its read lock; [Proxy.Hold] locks it
+
+	line sync.Mutex // held while bytes are under way, see Slow
+	rate atomic.Int64
 
 	silence sync.Mutex
 	held    bool // whether gate is locked
@@ -139,6 +144,23 @@ func (p *Proxy) Release() {
 		p.gate.Unlock()
 		p.held = false
 	}
+}
+
+// Slow bounds the bytes a second that all clients receive together. Zero ends that.
+func (p *Proxy) Slow(bytesPerSecond int) { p.rate.Store(int64(bytesPerSecond)) }
+
+// packet is the number of bytes after which a slow proxy serves another connection.
+const packet = 16 << 10
+
+// slow blocks for the time that n bytes take, and reports whether the proxy is slow.
+func (p *Proxy) slow(n int) bool {
+	rate := p.rate.Load()
+	if rate > 0 {
+		p.line.Lock()
+		defer p.line.Unlock()
+		time.Sleep(time.Duration(n) * time.Second / time.Duration(rate))
+	}
+	return rate > 0
 }
 
 // A HeldReply is a reply that a proxy keeps from the client, see

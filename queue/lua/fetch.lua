@@ -36,7 +36,7 @@ local filled = {}
 for line = 1, LINES do
   if call('XLEN', KEYS[line]) > 0 then
     filled[line] = true
-    local most = 4 -- a sample of how large jobs are
+    local most = 1 -- a sample of how large jobs are
     while jobs_left > 0 and bytes_left > 0 do
       if most > jobs_left then most = jobs_left end
       local entries = read(line, most)

@@ -1,24 +1,22 @@
--- Returns the jobs that a worker holds in a line, after an answer of fetch was lost.
--- ARGV: worker, line, entry after which to continue ('0' at first), maximum number
--- Returns the reply of fetch for that line; {'empty'}; {'lost'}.
+-- Returns jobs that a worker holds, after an answer of fetch was lost.
+-- ARGV: worker, bytes after which to stop, for each job its line and entry
+-- Returns {'ok', now, groups} as fetch does, without the jobs that it no longer holds;
+-- {'lost'}.
 -- @include queue worker
-local line = tonumber(ARGV[2])
-if call('EXISTS', KEYS[line]) == 0 then return {'empty'} end
-local after, most = ARGV[3], tonumber(ARGV[4])
--- One more, since the range includes its start: not every server knows '(' here.
-local held = redis.pcall('XPENDING', KEYS[line], GROUP, after, '+', most + 1, worker)
-if held.err then return {'empty'} end
-local out, entries = {'ok', int(now), line, 0, ''}, 0
-for _, pending in ipairs(held) do
-  if pending[1] ~= after and entries < most then
-    local found = call('XRANGE', KEYS[line], pending[1], pending[1])
-    local fields = found[1] and found[1][2] or {}
-    out[#out + 1] = pending[1]
-    out[#out + 1] = #fields
-    for f = 1, #fields do out[#out + 1] = fields[f] end
-    entries = entries + 1
+local bytes_left = tonumber(ARGV[2])
+local out = {'ok', int(now)}
+for i = 3, #ARGV, 2 do
+  if bytes_left <= 0 then break end
+  local line, entry = tonumber(ARGV[i]), ARGV[i + 1]
+  local held = redis.pcall('XPENDING', KEYS[line], GROUP, entry, entry, 1, worker)
+  if not held.err and held[1] then
+    local found = call('XRANGE', KEYS[line], entry, entry)[1]
+    local fields, n = found and found[2] or {}, #out
+    out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = line, 1, '', entry, #fields
+    for f = 1, #fields do
+      out[n + 5 + f] = fields[f]
+      bytes_left = bytes_left - #fields[f]
+    end
   end
 end
-if entries == 0 then return {'empty'} end
-out[4] = entries
 return out
