@@ -27,12 +27,12 @@ const (
 
 // BatchConfig configures a [Batch]. The zero value is ready to use.
 type BatchConfig struct {
-	// Window is how many bytes the files may use in Redis at once. Zero means
+	// Window is the number of bytes that the files may use in Redis at once. Zero means
 	// DefaultWindow; on the embedded Redis 32 MiB, or what the largest file
 	// needs, up to 1 GiB.
 	Window int64
 
-	// Workers is how many files are counted at the same time; zero means one
+	// Workers is the number of files that are counted at the same time; zero means one
 	// for each processor.
 	Workers int
 

@@ -19,11 +19,11 @@ import (
 
 // Defaults, and bounds of what stays in Redis.
 const (
-	// DefaultWindow is how many bytes of memory a channel's files may use in
-	// Redis at once.
+	// DefaultWindow is the number of bytes of memory that a channel's files may
+	// use in Redis at once.
 	DefaultWindow = 1 << 30
 
-	// DefaultLease is how long a shipper or a claim counts as alive after its
+	// DefaultLease is the time that a shipper or a claim counts as alive after its
 	// last heartbeat.
 	DefaultLease = 10 * time.Second
 

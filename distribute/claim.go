@@ -61,7 +61,7 @@ func parseAnnouncement(body []byte) (announcement, error) {
 	return a, nil
 }
 
-// claimBatch is how many announcements one read or one claim takes.
+// claimBatch is the number of announcements that one read or one claim takes.
 const claimBatch = 50
 
 // A claimQueue claims announced files for a subscriber, in the order of their

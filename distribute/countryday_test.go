@@ -107,7 +107,7 @@ func TestBuildNamesTheCountryDatabase(t *testing.T) {
 	}
 }
 
-// A request is what a line of the tests says, and how it must be counted.
+// A request is the content of a line of the tests, and how it must be counted.
 type request struct {
 	addr string
 	day  string

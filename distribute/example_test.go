@@ -12,7 +12,7 @@ import (
 	"skidway/distribute"
 )
 
-// writeLog writes a small access log and says where.
+// writeLog writes a small access log and returns its path.
 func writeLog() (path string, remove func() error, err error) {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -65,8 +65,8 @@ func Example() {
 	// 5 lines: 3 counted, 1 of an unknown country, 1 unparsable
 }
 
-// A channel joins shippers and workers that know nothing of each other. Here
-// they take turns; as a rule they are processes on several machines.
+// A channel connects shippers and workers, which are usually processes on several
+// machines. Here they take turns.
 func Example_channel() {
 	path, remove, err := writeLog()
 	if err != nil {
@@ -167,8 +167,7 @@ func (c statusCounter) Cells(yield func(distribute.Cell)) {
 
 func (statusCounter) State() string { return "" }
 
-// Whatever adds up can be counted: an Aggregation of one's own takes the place
-// of the one by country and day.
+// A custom Aggregation counts something else than requests by country and day.
 func ExampleAggregation() {
 	path, remove, err := writeLog()
 	if err != nil {

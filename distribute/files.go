@@ -55,8 +55,8 @@ func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (strin
 	return entry, best, nil
 }
 
-// readersGrace is how long the wake stream of an abandoned upload stays for its
-// readers. A reader that misses it reads the record after its wait times out.
+// readersGrace is the time that the wake stream of an abandoned upload stays for
+// its readers. A reader that misses it reads the record after its wait times out.
 const readersGrace = time.Second
 
 // An abandonment identifies the upload to abandon.
@@ -110,7 +110,7 @@ func (f fileStore) freeCounted(ctx context.Context) error {
 	})
 }
 
-// sweepBatch is how many entries of each kind one sweep cleans up at most.
+// sweepBatch bounds the entries of each kind that one sweep cleans up.
 const sweepBatch = 100
 
 // sweep cleans up after dead processes: it abandons uploads and ends shippers
@@ -211,7 +211,7 @@ func (f fileStore) forgetOld(ctx context.Context) error {
 	return nil
 }
 
-// abandonedMaxAge is how long an abandoned upload is reported.
+// abandonedMaxAge is the time that an abandoned upload is reported.
 const abandonedMaxAge = 24 * time.Hour
 
 // abandoned returns the ids of uploads that were abandoned and not shipped again,

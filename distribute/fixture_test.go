@@ -40,7 +40,7 @@ func countryDay(t testing.TB) *distribute.CountryDay {
 	return aggregation
 }
 
-// write writes a file into the test's folder, compressed as its name says.
+// write writes a file into the test's folder, compressed by the extension of its name.
 func write(t testing.TB, folder, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(folder, name)

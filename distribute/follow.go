@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// followInterval is how often Follow looks for new content. It polls because
+// followInterval is the time between two looks for new content. Follow polls because
 // network file systems do not report changes.
 const followInterval = time.Second
 

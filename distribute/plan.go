@@ -22,7 +22,7 @@ type plan struct {
 	known    *ShippedFile
 }
 
-// plan finds out whether the channel knows the file, and what of it is new. It
+// plan returns how to ship a file: which part of it the channel has not counted yet. It
 // returns errInRedis if the file can't be shipped before it is counted.
 func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	key := src.Head.IndexKey()

@@ -85,7 +85,7 @@ func (c *Channel) Report(ctx context.Context, subscriber string, options *Report
 	return report, nil
 }
 
-// reportTries is how often the counts are read until they do not change meanwhile.
+// reportTries bounds how often the counts are read until they do not change meanwhile.
 const reportTries = 5
 
 func (c *Channel) report(ctx context.Context, subscriber string, options *ReportOptions) (Report, error) {
@@ -121,7 +121,7 @@ func (c *Channel) report(ctx context.Context, subscriber string, options *Report
 	return report, err
 }
 
-// maxProblems is how many files with a problem a report lists.
+// maxProblems bounds the files with a problem that a report lists.
 const maxProblems = 1000
 
 // problems lists the files with a note for the subscriber.

@@ -141,7 +141,7 @@ func FuzzTakeBack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tail string) {
 		file := &fileResult{cells: map[cellName]int64{}}
 		if err := file.subtractTail(tail); err == nil && len(file.cells) > strings.Count(tail, "\n") {
-			t.Fatalf("%q gave %d cells", tail, len(file.cells))
+			t.Fatalf("%q has %d cells, want none", tail, len(file.cells))
 		}
 	})
 }

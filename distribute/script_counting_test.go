@@ -51,7 +51,7 @@ func (s scriptRunner) fold(members ...string) string {
 	return s.run(foldScript, of, append(append(args, places...), "day")...)
 }
 
-// owners is the key of s that says which claim has which file.
+// owners is the key of s that maps each file to its claim.
 func (s scriptRunner) owners() string { return s.k.named("owners", target{subscriber: "s"}) }
 
 // score is the score of a member of a sorted set.
@@ -60,7 +60,7 @@ func (s scriptRunner) score(key, member string) string { return s.text("ZSCORE",
 // field is the field of a hash.
 func (s scriptRunner) field(key, field string) string { return s.text("HGET", key, field) }
 
-// exists is how many of these keys there are.
+// exists returns the number of these keys that exist.
 func (s scriptRunner) exists(keys ...string) string {
 	args := []any{"EXISTS"}
 	for _, key := range keys {

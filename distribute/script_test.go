@@ -151,7 +151,7 @@ type scriptCase struct {
 	again string // the answer to the repeated call; empty: the same
 	keeps bool   // the call changes nothing
 
-	// What the call leaves, where its answer does not tell.
+	// What the call leaves in Redis, if its answer does not show it.
 	look func(scriptRunner) string
 	sees string
 }

@@ -36,7 +36,7 @@ var (
 	foldScript = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers")
 )
 
-// A script knows the names of its keys, in the order of KEYS.
+// A script has the names of its keys, in the order of KEYS.
 type script struct {
 	*rdb.Script
 	keys []string

@@ -83,7 +83,7 @@ type ShippedFile struct {
 	// shipped file began: everything before it was counted earlier.
 	Base int64
 
-	// Grown is how many bytes the file grew by during its upload. They were
+	// Grown is the number of bytes that the file grew by during its upload. They were
 	// not uploaded.
 	Grown int64
 
@@ -94,7 +94,7 @@ type ShippedFile struct {
 	// Problem is what was wrong with a counted file; nil if nothing was.
 	Problem *Problem
 
-	// Lines is how many lines of the file each subscriber has counted in total.
+	// Lines is the number of lines of the file that each subscriber has counted.
 	// It is set only with ShipperConfig.Wait.
 	Lines map[string]int64
 

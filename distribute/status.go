@@ -40,7 +40,7 @@ type SubscriberStatus struct {
 	Counting int   // files that its workers are counting
 }
 
-// openListed is how many open files a status lists, the oldest first.
+// openListed is the number of open files that a status lists, the oldest first.
 const openListed = 1000
 
 // Status reads the state of the channel, with several commands: its parts can be

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// cellBatch is how many cells one script call stages or folds.
+// cellBatch is the number of cells that one script call stages or folds.
 const cellBatch = 500
 
 // totals are the counts of one subscriber: the totals of each group, and the sealed
@@ -53,7 +53,7 @@ func (t totals) fold(ctx context.Context, shipment string) error {
 		if err != nil {
 			return err
 		}
-		// A scan may return more than it was asked for.
+		// A scan may return more than COUNT cells.
 		for batch := range slices.Chunk(pairs, 2*cellBatch) {
 			left, err := t.foldCells(ctx, shipment, batch)
 			if err != nil || left == 0 {

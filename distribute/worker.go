@@ -14,7 +14,7 @@ import (
 
 // WorkerConfig configures a [Worker]. The zero value is ready to use.
 type WorkerConfig struct {
-	// Workers is how many files are counted at the same time; zero means one
+	// Workers is the number of files that are counted at the same time; zero means one
 	// for each processor.
 	Workers int
 
@@ -79,7 +79,7 @@ func (e *AbandonedError) Error() string {
 	return fmt.Sprintf("not counted, because their shipper gave up or died: %s: ship them again", strings.Join(e.Files, ", "))
 }
 
-// reshipLeases is how many leases a worker with UntilDone waits for an abandoned
+// reshipLeases is the number of leases that a worker with UntilDone waits for an abandoned
 // upload to be shipped again.
 const reshipLeases = 2
 

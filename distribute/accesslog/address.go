@@ -13,8 +13,8 @@ import (
 // there is none.
 //
 // The address field is the last run of addresses before the "-" of the ident,
-// so that what a proxy, a virtual host or a log shipper wrote before it does no
-// harm, and a user name, which is the client's to choose, is never taken for
+// so that what a proxy, a virtual host or a log shipper wrote before it is
+// skipped, and a user name, which the client chooses, is never taken for
 // an address. Commas hold a list together over elements that are no addresses
 // ("unknown"); after a list, a proxy's own address may follow without one.
 func client(head []byte) netip.Addr {
@@ -46,7 +46,7 @@ func client(head []byte) netip.Addr {
 }
 
 // nextToken cuts the next word off head: what stands between blanks, quotes
-// and commas. comma reports whether a comma follows it, so that the list goes on.
+// and commas. comma reports whether a comma follows it, so that the list continues.
 func nextToken(head []byte) (token, rest []byte, comma bool) {
 	start := 0
 	for start < len(head) && endsToken(head[start]) {

@@ -41,7 +41,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// benchmarked is how many different lines a benchmark reads, over and over.
+// benchmarked is the number of different lines that a benchmark reads repeatedly.
 const benchmarked = 2048
 
 func benchLines(pattern, format string, step time.Duration) [][]byte {

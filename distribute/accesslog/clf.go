@@ -113,7 +113,7 @@ func countQuoted(b []byte) int {
 	return quotes / 2
 }
 
-// vhost is the Combined Log Format behind the host that was asked, with or
+// vhost is the Combined Log Format after the requested host, with or
 // without its port: Debian's vhost_combined. Referer and user agent may be
 // missing (Apache's "common with virtual host").
 var vhost = Format{
@@ -125,8 +125,8 @@ var vhost = Format{
 	fits:        isVhost,
 }
 
-// isVhost reports whether the line starts with a host field and goes on with an
-// address: a name with a port, whatever follows; without one, a name that is
+// isVhost reports whether the line starts with a host field that an address
+// follows: a name with a port, whatever follows; without one, a name that is
 // followed by an address. An address or "-" that is followed by an address is
 // rather a forwarding header, which the combined format reads.
 func isVhost(line []byte) bool {

@@ -13,7 +13,7 @@ func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// dateDay returns the day of a date, and whether the calendar has that date.
+// dateDay returns the day of a date, and reports whether the calendar has that date.
 func dateDay(year, month, day int) (Day, bool) {
 	if year < 0 || month < 1 || month > 12 || day < 1 {
 		return 0, false
@@ -26,10 +26,10 @@ func dateDay(year, month, day int) (Day, bool) {
 // minutesPerDay is a day's length; log times have no leap seconds.
 const minutesPerDay = 24 * 60
 
-// calendar answers on which day of the wanted zone a time was. It remembers
-// the last minute that it was asked about: a log's neighbours are mostly of the
+// A calendar computes the day of a time in a zone. It caches the last minute:
+// neighbouring lines of a log are mostly of the
 // same minute, and a zone's offset has not changed within a minute since 1972.
-// Remembering by the day would be wrong where clocks are set back over
+// A cache by the day would be wrong where clocks are set back over
 // midnight, as in Newfoundland until 2011, and the same day begins twice.
 type calendar struct {
 	zone   *time.Location // nil: days are as written
@@ -40,7 +40,7 @@ type calendar struct {
 func newCalendar(zone *time.Location) calendar {
 	c := calendar{zone: zone}
 	if zone != nil {
-		c.ask()
+		c.update()
 	}
 	return c
 }
@@ -53,13 +53,13 @@ func (c *calendar) in(date Day, minute, offset int) Day {
 	}
 	if m := int64(date)*minutesPerDay + int64(minute-offset); m != c.minute {
 		c.minute = m
-		c.ask()
+		c.update()
 	}
 	return c.day
 }
 
-// ask sets the day that belongs to the calendar's minute.
-func (c *calendar) ask() {
+// update sets the day that belongs to the calendar's minute.
+func (c *calendar) update() {
 	year, month, day := time.Unix(c.minute*60, 0).In(c.zone).Date()
 	c.day, _ = dateDay(year, int(month), day)
 }

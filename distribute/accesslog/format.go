@@ -29,7 +29,7 @@ type Format struct {
 	fits func(line []byte) bool
 }
 
-// Name returns the name that [ByName] knows the format by.
+// Name returns the name of the format, for [ByName].
 func (f Format) Name() string { return f.name }
 
 // Description returns one line for people about the format.
@@ -60,7 +60,7 @@ type UnknownFormatError struct {
 	Name string
 }
 
-// Error names the formats that there are.
+// Error returns a text that lists the known formats.
 func (e *UnknownFormatError) Error() string {
 	var known []string
 	for _, f := range formats {
@@ -70,9 +70,9 @@ func (e *UnknownFormatError) Error() string {
 }
 
 const (
-	// DetectLines is the max number of lines of a file that [Detect] reads.
+	// DetectLines is the maximum number of lines of a file that [Detect] reads.
 	DetectLines = 1000
-	// voters is the number of lines that elect the format, if any of them fits.
+	// voters is the number of lines that decide on the format, if any of them fits.
 	voters = 100
 )
 
@@ -82,8 +82,8 @@ var ErrNoFormat = errors.New("not an access log in a known format: if it is one,
 
 // Detect returns the format of the file that starts with these lines, each
 // without its newline. Pass the first [DetectLines] lines, or all lines of
-// a shorter file; further lines are ignored. A last line that is cut off does
-// no harm.
+// a shorter file; further lines are ignored. The last line may be
+// cut off.
 //
 // Every line votes for one format: the first one in the order of [Formats]
 // that parses it and whose exact shape it has. The exact shapes are

@@ -29,7 +29,7 @@ type Record struct {
 	Day Day
 }
 
-// Parser reads the lines of one file. It remembers what it saw in earlier
+// Parser reads the lines of one file. It has state from earlier
 // lines, so it is not safe for concurrent use; make one per goroutine, and one
 // per file where the format has header lines.
 type Parser interface {
@@ -39,11 +39,11 @@ type Parser interface {
 	Parse(line []byte) (Record, Verdict)
 }
 
-// Options set how a parser reads lines. The zero value is good.
+// Options set how a parser reads lines. The zero value is ready to use.
 type Options struct {
 	// Zone, if not nil, is the time zone in which days are counted. If nil, the
 	// day is the one written in the line, in the line's own offset. A line that
-	// has no offset (a bare date) keeps the day it wrote.
+	// has no offset (a bare date) keeps its day.
 	Zone *time.Location
 }
 

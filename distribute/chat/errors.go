@@ -42,11 +42,11 @@ func (e *InvalidError) Error() string {
 }
 
 // FormatError is the error for a chat that a newer release wrote, in a format
-// that this one does not know.
+// that this one does not read.
 type FormatError struct{ Version string }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("it has format version %.20q, this release knows version 1: use the release that wrote it, or a newer one", e.Version)
+	return fmt.Sprintf("it has format version %.20q, this release reads version 1: use the release that wrote it, or a newer one", e.Version)
 }
 
 // CorruptError is the error for data in Redis that these packages did not write.

@@ -20,10 +20,10 @@ const (
 	// in bytes.
 	MaxName = 200
 
-	// MaxMessages is how many messages of one chat a call returns at most.
+	// MaxMessages bounds the messages of one chat that a call returns.
 	MaxMessages = 500
 
-	// DefaultMessages is how many it returns if the limit is zero.
+	// DefaultMessages is the bound if the limit is zero.
 	DefaultMessages = 100
 )
 

@@ -34,7 +34,7 @@ type DB struct {
 // Build returns the identity of the database.
 func (db *DB) Build() Build { return db.build }
 
-// Err returns the first damage that a lookup met, or nil. [Open] looks for
+// Err returns the first damage that a lookup met, or nil. [Open] searches for
 // damage, but cannot visit every network of a large file; a lookup that meets
 // it answers [Unknown], and a caller that needs exact counts asks here at the
 // end.
@@ -206,7 +206,7 @@ type Country [2]byte
 // a country.
 var Unknown = Country{'Z', 'Z'}
 
-// Countries is how many values [Country.Index] has: the size of an array of
+// Countries is the number of values of [Country.Index]: the size of an array of
 // counters indexed by country.
 const Countries = 26 * 26
 

@@ -8,7 +8,7 @@ import (
 )
 
 // surveyNetworks bounds the walk of a file in which the spread of addresses met
-// no country: a company's own database may know a single network.
+// no country: a company's own database may have a single network.
 const surveyNetworks = 1 << 16
 
 // survey is the result of reading a sample of a database's records.

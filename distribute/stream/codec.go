@@ -187,7 +187,7 @@ func (s *sourceReader) blame(codec string, err error) error {
 	return &CorruptError{codec, err}
 }
 
-// inflateBuffer is how much compressed data is read at a time.
+// inflateBuffer is the size of one read of compressed data.
 const inflateBuffer = 64 << 10
 
 // A gzipReader reads all members of a gzip file and the zeros that tape

@@ -8,7 +8,7 @@ import (
 	"errors"
 )
 
-// HeadSize is how many bytes of its uncompressed content identify a file.
+// HeadSize is the number of bytes of its uncompressed content that identify a file.
 const HeadSize = 64 << 10
 
 // A Head is the start of a file's uncompressed content: at most HeadSize bytes,

@@ -67,7 +67,7 @@ func (s *Splitter) Split(block []byte) {
 	s.addCarry(block)
 }
 
-// addCarry keeps a part of a line that goes on in the next block.
+// addCarry keeps a part of a line that continues in the next block.
 func (s *Splitter) addCarry(part []byte) {
 	if len(s.carry)+len(part) > MaxLine {
 		s.tooLong = true
@@ -79,7 +79,7 @@ func (s *Splitter) addCarry(part []byte) {
 }
 
 // finishCarry ends the line that the blocks before began and returns what
-// follows it, nil if the line goes on.
+// follows it, nil if the line continues.
 func (s *Splitter) finishCarry(block []byte) []byte {
 	end := bytes.IndexByte(block, '\n')
 	part := block

@@ -110,11 +110,11 @@ func (c *chunker) handOver() {
 	}
 }
 
-// fetchBuffers is how many buffers a Prefetcher has: one is read from, one
+// fetchBuffers is the number of buffers of a Prefetcher: one is read from, one
 // waits, one is fetched into.
 const fetchBuffers = 3
 
-// FetchSize is how many bytes a fetch returns at most.
+// FetchSize bounds the bytes that a fetch returns.
 const FetchSize = 1 << 20
 
 // A Fetch returns the content after position, at most FetchSize bytes, in buffer,

@@ -1,21 +1,21 @@
 package stream
 
-// Sizes of what goes up, in bytes.
+// Sizes of uploaded content, in bytes.
 const (
-	// SegmentSize is how much of a file one Redis string holds. It is a
+	// SegmentSize is the part of a file that one Redis string holds. It is a
 	// little less than 4 MiB, so that string and header together fill one
 	// allocation of 4 MiB (MEMORY USAGE is 0.1 % more than the content; it
-	// is 25 % more for 4 MiB sharp).
+	// is 25 % more for exactly 4 MiB).
 	SegmentSize = 4<<20 - 4<<10
 
 	// EmbeddedSegmentSize is smaller because the embedded Redis copies a
 	// string at each append.
 	EmbeddedSegmentSize = 1<<20 - 4<<10
 
-	// BlockSize is how many bytes one append has at most.
+	// BlockSize bounds the bytes of one append.
 	BlockSize = 256 << 10
 
-	// segmentOverhead is what a key costs beside its content: its name, the
+	// segmentOverhead is the memory of a key beside its content: its name, the
 	// entry in the key space, the object.
 	segmentOverhead = 512
 )
@@ -50,7 +50,7 @@ func segmentCost(size int64) int64 {
 	return maxCapacity + segmentOverhead
 }
 
-// stringHeader is what Redis keeps with a string's content: lengths, flags and
+// stringHeader is the size of what Redis stores beside a string's content: lengths, flags and
 // the closing zero.
 const stringHeader = 32
 
@@ -65,7 +65,7 @@ func allocation(n int64) int64 {
 	return (n + step - 1) / step * step
 }
 
-// SegmentCount returns how many segments size bytes fill.
+// SegmentCount returns the number of segments that size bytes fill.
 func SegmentCount(size, segment int64) int {
 	count := size / segment
 	if size%segment > 0 {

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// clients is how many there are; a power of two less one, because popular
+// clients is the number of clients; a power of two less one, because popular
 // picks by octaves.
 const clients = 1<<octaves - 1
 
@@ -19,7 +19,7 @@ func popular(random uint64) uint64 {
 	return 1<<octave + random>>4&(1<<octave-1) - 1
 }
 
-// A client is one that sends requests, with the same agent each time.
+// A client sends requests, with the same agent each time.
 type client struct {
 	addr   string
 	agent  string
@@ -119,8 +119,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// agents are the programs that send requests, by what they come for; the
-// number is how many of 256 clients are of the kind.
+// agents are the programs that send requests, by what they request; the
+// number is the share of the kind among 256 clients.
 var agents = []struct {
 	of256  uint64
 	visits *visits

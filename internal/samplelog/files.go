@@ -14,7 +14,7 @@ import (
 )
 
 // Write makes log files in the folder dir, which it creates if it is missing,
-// and returns their paths, newest first. The lines go on from file to file,
+// and returns their paths, newest first. The lines continue from file to file,
 // from the oldest to the newest. A file that exists is never overwritten: then
 // nothing is written, and the error is an [fs.ErrExist]. A file is complete
 // when it has its name. After an error, the paths are those of the files
@@ -90,7 +90,7 @@ func refuseExisting(path string) error {
 	return nil
 }
 
-// blockSize is how many bytes of lines are made before they are handed on.
+// blockSize is the number of bytes of lines that are made before they are written.
 const blockSize = 256 << 10
 
 // writeTo writes the next lines in large blocks.

@@ -161,7 +161,7 @@ func newClock(o Options) *clock {
 	return c
 }
 
-// at returns the time of line i in brackets. The bytes are good until the next
+// at returns the time of line i in brackets. The bytes are valid until the next
 // call.
 func (c *clock) at(i uint64) []byte {
 	units := i * c.days * c.busy // passed units, in parts of 1/lines
@@ -239,7 +239,7 @@ var defaultFirst = time.Date(2026, time.March, 2, 0, 0, 0, 0, time.UTC)
 
 // Options describe the logs to write. The zero value is ready to use.
 type Options struct {
-	// Lines is how many lines to write, over all files and with the bad
+	// Lines is the number of lines to write, over all files and with the bad
 	// ones. Zero means [DefaultLines].
 	Lines int
 
@@ -250,7 +250,7 @@ type Options struct {
 	// means [DefaultFiles]. The other functions ignore it.
 	Files int
 
-	// Days is how many days the lines are spread over, evenly. Zero means
+	// Days is the number of days that the lines cover evenly. Zero means
 	// [DefaultDays].
 	Days int
 
@@ -258,7 +258,7 @@ type Options struct {
 	// time means 2026-03-02.
 	First time.Time
 
-	// BadEvery is how many lines there are to a bad one, on average: one
+	// BadEvery is the average number of lines for each bad one: one
 	// that has no valid address and time, because it is cut short, blank, or
 	// the start of a TLS handshake. Zero means [DefaultBadEvery]; below
 	// zero, every line is good.

@@ -58,7 +58,7 @@ func TestLinesAreAsManyAsAsked(t *testing.T) {
 	}
 }
 
-// A combined is what a line of the Combined Log Format says, read the slow and
+// A combined has the fields of a line of the Combined Log Format, read the slow and
 // plain way.
 type combined struct {
 	addr                   netip.Addr

@@ -23,7 +23,7 @@ const (
 	fromPage
 )
 
-// visits is what one kind of client asks for; the place is chosen by a random
+// visits has the requests of one kind of client; the place is chosen by a random
 // byte.
 type visits [256]*resource
 

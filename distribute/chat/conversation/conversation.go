@@ -82,12 +82,12 @@ const (
 // A Config bounds the history of conversations. It is not stored in Redis: each
 // Send applies that of its client. The zero value is ready to use.
 type Config struct {
-	// Keep is how many messages of a conversation stay in Redis. Send drops the
+	// Keep is the number of messages of a conversation that stay in Redis. Send drops the
 	// oldest beyond them, but only those that both people have read. Zero means
 	// [DefaultKeep].
 	Keep uint64
 
-	// MaxUnread is how many messages may be unread for one person. Zero means
+	// MaxUnread is the number of messages that may be unread for one person. Zero means
 	// [DefaultMaxUnread].
 	MaxUnread uint64
 }

@@ -52,8 +52,8 @@ func Example() {
 	// 1 unread of 1
 }
 
-// What was read is acknowledged when it was dealt with: a crash in between
-// loses nothing.
+// A message is acknowledged after it was handled, so a crash in between loses
+// nothing.
 func ExampleClient_Peek() {
 	c, done := openConversations()
 	defer done()

@@ -131,7 +131,7 @@ func TestConcurrentSendsAndReadsNeverMiscount(t *testing.T) {
 	})
 }
 
-// A hearing is what all readers of one person have read.
+// A hearing has the messages that all readers of one person have read.
 type hearing struct {
 	mu    sync.Mutex
 	times map[uint64]int

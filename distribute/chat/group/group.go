@@ -43,7 +43,7 @@ var (
 //	chat:{ID}            hash    v (format version, 1), kind, last and oldest id, created (ms), token (of the creation),
 //	                             big (id of the newest message above 16 KiB), sent (bytes of all messages ever),
 //	                             limits ("messages bytes age-ms away-ms"), first ("id before time" of the oldest
-//	                             message, once it was a big one and limits asked)
+//	                             message, once it was a big one and limits were applied)
 //	chat:{ID}:log        stream  entry N-0 is message N: sender, body, time (ms), type, url,
 //	                             before (bytes of all messages before it)
 //	chat:{ID}:cursors    zset    member → id of the last acknowledged message
@@ -84,7 +84,7 @@ const (
 	Channel Kind = "channel"
 )
 
-// MaxFirstMembers is how many members a chat can be created with. Others can
+// MaxFirstMembers bounds the members that a chat can be created with. Others can
 // join.
 const MaxFirstMembers = 500
 

@@ -21,14 +21,14 @@ const MinAway = time.Minute
 // read them sees a jump in the ids, counted in [Member].Missed. Every call applies
 // them, so dropped messages are not read any more, even if nothing was sent since.
 type Limits struct {
-	// Messages is how many messages are kept.
+	// Messages is the number of messages that are kept.
 	Messages uint64
 
-	// Bytes is how many bytes of senders, bodies, types and URLs are kept. The
+	// Bytes is the size of senders, bodies, types and URLs that is kept. The
 	// newest message is kept even if it alone has more.
 	Bytes uint64
 
-	// Age is how long a message is kept, to the millisecond.
+	// Age is the time that a message is kept, to the millisecond.
 	Age time.Duration
 
 	// Away is for how long a member may neither read nor send (see

@@ -36,7 +36,7 @@ type modelMessage struct {
 	sent      time.Time
 }
 
-// clean drops what all members have dealt with.
+// clean drops the messages that all members have acknowledged.
 func (m *model) clean() {
 	if len(m.cursors) == 0 {
 		return

@@ -19,7 +19,7 @@
 //   - A box is bounded, in messages and in bytes. A full box refuses a message,
 //     with a [FullError], or drops its oldest ones. The limits are stored in the
 //     box, for all senders.
-//   - [Client.Status] knows the state of each message that is unread, was read
+//   - [Client.Status] returns the state of each message that is unread, was read
 //     after the last dropped one, or is one of the last thousand dropped ones.
 //   - Every call but Send and Take is repeated when its reply was lost. These two
 //     return a *skidway.OutcomeUnknownError instead, Take also the messages that

@@ -25,17 +25,17 @@ const (
 	DefaultBytes    = 64 << 20
 )
 
-// minBody is how many bytes a body counts at least.
+// minBody is the least number of bytes that a body counts as.
 const minBody = 1 << 10
 
 // Limits bound the unread messages of a box. They are stored in the box, for all
 // senders. The zero value is the limits of a box for which none were set.
 type Limits struct {
-	// Messages is how many messages may be unread; zero means
+	// Messages is the number of messages that may be unread; zero means
 	// [DefaultMessages].
 	Messages int
 
-	// Bytes is how many bytes the bodies of unread messages may have together.
+	// Bytes is the size that the bodies of unread messages may have together.
 	// Each counts as at least 1 KiB. It is at least [chat.MaxBody]; zero means
 	// [DefaultBytes], or 1 KiB for each of Messages, if that is more.
 	Bytes int64

@@ -109,7 +109,7 @@ func (m *Client) Wait(ctx context.Context, box string, after uint64) error {
 	}
 }
 
-// ackBatch is how many messages one script removes from a box. That takes 0.4 ms
+// ackBatch is the number of messages that one script removes from a box. That takes 0.4 ms
 // for small ones, 0.9 ms if each has 10 KiB (go test -bench MailboxStep).
 const ackBatch = 100
 

@@ -36,8 +36,8 @@ type Info struct {
 	Kept     uint64        // messages and retractions in Redis
 }
 
-// Info returns the state of a room. It is open to people inside, the owner and
-// operators.
+// Info returns the state of a room. People inside, the owner and operators may
+// call it.
 func (r *Client) Info(ctx context.Context, credential Credential) (Info, error) {
 	a, err := r.run(ctx, infoScript, credential)
 	if err != nil {
@@ -74,8 +74,8 @@ type Person struct {
 	MutedUntil time.Time // zero: without end
 }
 
-// People returns all people who are inside or muted, ordered by id. It is open to
-// people inside, the owner and operators. Large rooms are read in several steps, so
+// People returns all people who are inside or muted, ordered by id. People
+// inside, the owner and operators may call it. Large rooms are read in several steps, so
 // the result may be of slightly different times.
 func (r *Client) People(ctx context.Context, credential Credential) ([]Person, error) {
 	found := map[string]Person{}

@@ -58,7 +58,7 @@ var (
 //	                            or a retraction: retracts, by, time (ms)
 //	room:{NAME}:people  zset    id → until when it is inside (ms)
 //	room:{NAME}:nicks   hash    id → token of the entering, space, nickname
-//	room:{NAME}:mutes   zset    id → until when it is muted (ms); 2^53 - 1: for good
+//	room:{NAME}:mutes   zset    id → until when it is muted (ms); 2^53 - 1: without end
 type keys struct{ prefix string }
 
 // all returns the keys of every script: the room itself (hash), its log (stream),
@@ -189,8 +189,8 @@ func (r *Client) call(ctx context.Context, s *rdb.Script, name string, args ...a
 
 // CreateOptions are the settings of a new room. The zero value is ready to use.
 type CreateOptions struct {
-	TTL      time.Duration // the room ends so long after the last message; 0: DefaultTTL
-	Presence time.Duration // a person that neither sends nor reads for so long is out; 0: DefaultPresence
+	TTL      time.Duration // time from the last message to the end of the room; 0: DefaultTTL
+	Presence time.Duration // time without sending or reading after which a person has left; 0: DefaultPresence
 	Max      int           // maximum of people inside; 0: no limit
 	Keep     int           // messages and retractions that are kept; 0: DefaultKeep
 	Password string        // at most MaxPassword bytes; "": none
@@ -233,7 +233,7 @@ func (r *Client) Create(ctx context.Context, name string, options *CreateOptions
 	return err
 }
 
-// EnterOptions are the person who enters, and the password.
+// EnterOptions describe the person who enters.
 type EnterOptions struct {
 	ID       string // unique in the room; "" creates one
 	Nick     string // nickname, or ""
@@ -300,20 +300,20 @@ func (r *Client) Send(ctx context.Context, credential Credential, content chat.C
 	return a.Uint(0), nil
 }
 
-// Retract deletes a message from the history and adds a [Retraction] for those who
-// have read it. It is open to the sender and to those who may use [Client.Set]. It
+// Retract deletes a message from the history and adds a [Retraction] for readers that
+// have read it. The sender may call it, and a person who may call [Client.Set]. It
 // is no error if the message is already deleted; one that was never sent is
 // [chat.ErrNoMessage].
 func (r *Client) Retract(ctx context.Context, credential Credential, message uint64) error {
 	if message > store.LastExact {
-		return fmt.Errorf("room %q: take back message %d: %w", credential.Room, message, chat.ErrNoMessage)
+		return fmt.Errorf("room %q: retract message %d: %w", credential.Room, message, chat.ErrNoMessage)
 	}
 	_, err := r.run(ctx, retractScript, credential, strconv.FormatUint(message, 10))
 	return err
 }
 
-// Delete deletes a room with its messages. It is open to those who may use
-// [Client.Set].
+// Delete deletes a room with its messages. A person who may call [Client.Set]
+// may call it.
 func (r *Client) Delete(ctx context.Context, credential Credential) error {
 	_, err := r.run(ctx, deleteScript, credential, rand.Text())
 	return err

@@ -75,8 +75,8 @@ func (c *Change) args(hash passwordHash) []any {
 
 // Set changes settings of a room, all or none, and returns the credential for it
 // from now on. With a new password all other people are removed and have to enter
-// again. It is open to the owner and to operators; without an owner, to people
-// inside. For others the error is [ErrNotAllowed].
+// again. The owner and operators may call it; without an owner, people inside may
+// too. For other callers the error is [ErrNotAllowed].
 func (r *Client) Set(ctx context.Context, credential Credential, change Change) (Credential, error) {
 	if err := change.validate(); err != nil {
 		return Credential{}, err
@@ -95,7 +95,7 @@ func (r *Client) Set(ctx context.Context, credential Credential, change Change) 
 }
 
 // Mute refuses messages of a person, inside or not, for a duration; zero is without
-// end. A muted person can read. It is open to those who may use [Client.Set].
+// end. A muted person can read. A person who may call [Client.Set] may call it.
 func (r *Client) Mute(ctx context.Context, credential Credential, id string, length time.Duration) error {
 	if err := store.CheckName("muted", id); err != nil {
 		return err

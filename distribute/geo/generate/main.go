@@ -148,7 +148,7 @@ func fetch(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(archive); hex.EncodeToString(sum[:]) != packageSHA256 {
-		return nil, fmt.Errorf("sha256 is %x, want %s: the registry gave another file", sum, packageSHA256)
+		return nil, fmt.Errorf("sha256 is %x, want %s: the registry returned another file", sum, packageSHA256)
 	}
 	return archive, nil
 }

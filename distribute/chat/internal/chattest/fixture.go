@@ -16,7 +16,7 @@ import (
 	"skidway/internal/redistest"
 )
 
-// An ender is what tests and their models can be ended by.
+// An ender ends a test or a check of a model.
 type ender interface {
 	Helper()
 	Fatalf(format string, args ...any)

@@ -36,7 +36,7 @@ var (
 // minForgetAge is how old an entry must be to be removed.
 const minForgetAge = time.Minute
 
-// chatsPerTrip is how many chats one round trip reads.
+// chatsPerTrip is the number of chats that one round trip reads.
 const chatsPerTrip = 100
 
 // A Listing is a person's list at one time.
