@@ -123,8 +123,8 @@ func TestWorkerKilledAtAnyCommandWhileAnotherWorks(t *testing.T) {
 	})
 }
 
-// A stopped worker doesn't know that time has passed: when it goes on it still
-// believes that it holds its jobs.
+// A stopped process does not notice that its lease expires: when it continues it
+// still has its jobs.
 
 func TestStoppedWorkerWritesNothingWhenItContinues(t *testing.T) {
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestStoppedWorkerWritesNothingWhenItContinues(t *testing.T) {
 			zombie := f.start()
 			f.untilRun(4)
 			zombie.Pause()
-			f.open(zombie, word, 4) // its handlers end as soon as it goes on
+			f.open(zombie, word, 4) // its handlers end as soon as it continues
 
 			other := f.start()
 			f.open(other, "succeed", 4)

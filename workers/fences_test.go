@@ -13,7 +13,7 @@ import (
 	"skidway/workers"
 )
 
-// The reply to a fetch arrives while the pool takes note of the loss of the
+// The reply to a fetch arrives while the pool handles the loss of the
 // lease: the jobs in it belong to others.
 func TestJobsFetchedUnderALostLeaseAreNotStartedUnderIt(t *testing.T) {
 	t.Parallel()
@@ -261,7 +261,7 @@ func TestPoolStartsNoMoreJobsWhileTooManyOutcomesAreUnwritten(t *testing.T) {
 	for now, _ := p.Unrecorded(); now < bound; now, _ = p.Unrecorded() {
 		await(f, lost, "write of an outcome")
 	}
-	for range 3 { // the pool goes on trying
+	for range 3 { // the pool tries again
 		await(f, lost, "write of an outcome")
 	}
 	if n := starts.Load(); n != bound {

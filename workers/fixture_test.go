@@ -18,10 +18,10 @@ import (
 	"skidway/workers"
 )
 
-// patience is how long a test waits for what is to happen.
+// patience is how long a test waits for an event.
 const patience = 20 * time.Second
 
-// shortLease is that of pools in tests.
+// shortLease is the lease of pools in tests.
 const shortLease = 300 * time.Millisecond
 
 // A fixture is a client and one queue of it, "q".
@@ -60,7 +60,7 @@ func newFixture(t testing.TB, db *rdb.DB) *fixture {
 }
 
 // newProxiedFixture is newFixture with a proxy between the server and the client that pools
-// use. What the test itself asks of Redis goes past the proxy.
+// use. The test's own commands do not pass the proxy.
 func newProxiedFixture(t testing.TB, options rdb.Options) (*fixture, *redistest.Proxy) {
 	t.Helper()
 	url := redistest.URL(t)
@@ -81,7 +81,7 @@ func onAllBackends(t *testing.T, test func(f *fixture)) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) { test(newFixture(t, db)) })
 }
 
-// A keptLog is what pools have logged.
+// A keptLog keeps what pools have logged.
 type keptLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -126,15 +126,15 @@ func (f *fixture) declareDead(worker string) {
 	}
 }
 
-// leaseOf blocks until a pool has a lease of the queue "q" that is none of those
-// given, and returns its name.
-func (f *fixture) leaseOf(p *workers.Pool, not ...string) string {
+// leaseOf blocks until a pool has a lease of the queue "q" whose name is not in
+// known, and returns its name.
+func (f *fixture) leaseOf(p *workers.Pool, known ...string) string {
 	f.Helper()
 	for {
 		infos, err := f.queue.Workers(f.ctx)
 		f.must(err)
 		for _, info := range infos {
-			if !info.Dead && strings.HasPrefix(info.Name, p.Name()+".") && !slices.Contains(not, info.Name) {
+			if !info.Dead && strings.HasPrefix(info.Name, p.Name()+".") && !slices.Contains(known, info.Name) {
 				return info.Name
 			}
 		}
@@ -217,7 +217,7 @@ func (f *fixture) run(p *workers.Pool) (stop func()) {
 	return stop
 }
 
-// get looks a job up.
+// get returns a job.
 func (f *fixture) get(id string) *queue.Job {
 	f.Helper()
 	job, err := f.client.Get(f.ctx, id)
@@ -225,7 +225,7 @@ func (f *fixture) get(id string) *queue.Job {
 	return job
 }
 
-// await takes something from a channel.
+// await receives a value from a channel.
 func await[T any](f *fixture, from <-chan T, what string) (got T) {
 	f.Helper()
 	select {

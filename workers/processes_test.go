@@ -26,11 +26,11 @@ import (
 // thorough asks for the long form of the chaos tests (`make chaos`).
 var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
 
-// chaosPatience is for how long anything may take that is to happen.
+// chaosPatience bounds each wait of the chaos tests.
 const chaosPatience = 2 * time.Minute
 
-// Processes of workers, the queues that they serve, and all that is known of the
-// jobs in them.
+// processes are the processes of workers, the queues that they serve, and the jobs
+// that were enqueued.
 type processes struct {
 	t      *testing.T
 	ctx    context.Context

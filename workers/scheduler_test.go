@@ -12,8 +12,8 @@ import (
 	"skidway/queue"
 )
 
-// A schedulerFixture is a scheduler with runners and handlers that do what a test
-// says, and queues whose jobs the test makes.
+// A schedulerFixture is a scheduler with runners and handlers that the test
+// controls, and queues whose jobs it makes.
 type schedulerFixture struct {
 	*scheduler
 	rapid.TB
@@ -372,7 +372,7 @@ func TestQueueThatCannotBeReachedRests(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{})
 	if next := f.fetchFailed(f.order(), errAway, f.now); next.wakeIn != restFor {
-		t.Errorf("the fetcher looks again after %s", next.wakeIn)
+		t.Errorf("the fetcher wakes again after %s", next.wakeIn)
 	}
 	if f.order().queue != nil {
 		t.Error("it is fetched from at once")

@@ -7,7 +7,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-// One operation is one job: enqueued, noted and drained.
+// One operation is one job: enqueued, recorded and drained.
 func BenchmarkDrain(b *testing.B) {
 	w := workerstest.New(b, nil)
 	succeed(w, "email.send")

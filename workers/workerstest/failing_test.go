@@ -14,7 +14,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-// A testTB is a test whose failure is looked at.
+// A testTB is a test whose failure is checked.
 type testTB struct {
 	testing.TB
 	mu     sync.Mutex

@@ -19,7 +19,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-// script makes a kind whose only command, "script", is a shell's script.
+// script returns a Runner whose only command, "script", is a shell script.
 func script(t testing.TB, text string, c command.Command) *command.Runner {
 	t.Helper()
 	c.Path, c.Args = "/bin/sh", []string{"-c", text, "script"}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever is written in whatever pieces: both ends are kept, what is missing is
+// For all texts, written in any pieces: both ends are kept, the missing bytes are
 // counted, and memory is bounded.
 func FuzzOutput(f *testing.F) {
 	f.Add([]byte("a\nb\n"), 3, uint64(1))

@@ -8,7 +8,7 @@ import (
 	"skidway/workers/kinds/command"
 )
 
-// lifelineVariable makes the test below the worker that it kills.
+// lifelineVariable is set in the worker that the test below starts and kills.
 const lifelineVariable = "SKIDWAY_TEST_LIFELINE"
 
 func TestKilledWorkerTakesItsCommandAlong(t *testing.T) {

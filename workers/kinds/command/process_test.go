@@ -92,7 +92,7 @@ func TestProcessesThatOutliveTheirCommandAreEnded(t *testing.T) {
 
 func TestOutputThatComesAfterTheCommandsEndIsKept(t *testing.T) {
 	t.Parallel()
-	life := makeFIFO(t) // the reader in the background hears of the end of its only writer
+	life := makeFIFO(t) // the reader in the background sees the end of its only writer
 	waiting := life.command(`(read x <$LIFE; sleep 0.1; echo late) & exec 4>$LIFE`)
 	e := commands(t, command.Config{Grace: time.Minute, Commands: map[string]command.Command{"script": waiting}})
 	if got := outputOf(t, run(t, e, command.Args{})).Stdout; got != "late\n" {

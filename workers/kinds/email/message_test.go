@@ -140,7 +140,7 @@ func TestRefusedMessageIsDeadWithTheServersWords(t *testing.T) {
 	}
 }
 
-// refuseAt answers so at one step, and takes the others.
+// refuseAt answers so at one step, and accepts the others.
 func refuseAt(step string, answer error) func(string, string) error {
 	return func(at, _ string) error {
 		if at == step {

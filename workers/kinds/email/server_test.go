@@ -48,7 +48,7 @@ type mailServer struct {
 	mails       []receivedMail
 }
 
-// A receivedMail was taken by the server.
+// A receivedMail was accepted by the server.
 type receivedMail struct {
 	from string
 	to   []string
@@ -71,7 +71,7 @@ func refuse(code int, words string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1}, Message: words}
 }
 
-// startMailServer starts a server that takes everything. change may be nil.
+// startMailServer starts a server that accepts all messages. change may be nil.
 func startMailServer(t *testing.T, change func(*mailServer)) *mailServer {
 	t.Helper()
 	s := &mailServer{
@@ -255,7 +255,8 @@ func runEmail(t *testing.T, sender *email.Sender, args email.Args) workerstest.O
 	return workerstest.Run(t, workers.Typed(sender.Send), workerstest.Job{Args: args})
 }
 
-// expectEmail fails unless the job ended so, and its reason holds all of the words.
+// expectEmail fails unless the job ended with the disposition, and its reason contains
+// all words.
 func expectEmail(t *testing.T, outcome workerstest.Outcome, as queue.Disposition, words ...string) {
 	t.Helper()
 	if outcome.Disposition != as {
@@ -273,7 +274,7 @@ func jobOf(job *queue.Job, args email.Args) *workers.Job[email.Args] {
 	return &workers.Job[email.Args]{Job: job, Args: args}
 }
 
-// hello is a message that nothing is wrong with.
+// hello is a valid message.
 func hello() email.Args {
 	return email.Args{To: []string{"ada@example.com"}, Subject: "Hello", Text: "Hello, Ada\n"}
 }

@@ -20,7 +20,7 @@ import (
 	"skidway/workers/workerstest"
 )
 
-// A fixture has log files of some days, and Logs that may read them.
+// A fixture has log files of some days, and Handlers that may read them.
 type fixture struct {
 	testing.TB
 	folder string

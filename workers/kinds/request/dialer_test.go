@@ -114,7 +114,7 @@ func TestRedirectToPrivateAddressIsRefused(t *testing.T) {
 }
 
 func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	t.Setenv("HTTP_PROXY", serve(t, "127.0.0.1", func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
+	t.Setenv("HTTP_PROXY", serve(t, "127.0.0.1", func(http.ResponseWriter, *http.Request) { t.Error("the proxy was used") }))
 	h := request.New(request.Config{})
 	defer h.Close()
 	h.UseResolver((&nameServer{}).resolver())

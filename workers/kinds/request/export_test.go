@@ -21,7 +21,7 @@ func (h *Client) TakeForPublic(public netip.Addr) {
 	}
 }
 
-// Redirect asks whether a redirect is followed.
+// Redirect returns an error unless a redirect is followed.
 func (h *Client) Redirect(next *http.Request, before ...*http.Request) error {
 	return h.redirect(next, before)
 }
@@ -29,5 +29,5 @@ func (h *Client) Redirect(next *http.Request, before ...*http.Request) error {
 // UseOf returns the use of an address, "" for a public one.
 func UseOf(addr netip.Addr) string { return newGuard().use(addr) }
 
-// RetryAfter is what a server's answer asks for.
+// RetryAfter returns the wait that a server's answer asks for.
 var RetryAfter = retryAfter

@@ -40,7 +40,7 @@ func serveAt(t *testing.T, address string, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// inside makes the kind as a worker has it that may reach this host.
+// inside returns a Client that may reach this host.
 func inside(t *testing.T, config request.Config) *request.Client {
 	config.AllowPrivate = true
 	h := request.New(config)
@@ -293,7 +293,7 @@ func TestFetchIsBounded(t *testing.T) {
 	}
 }
 
-// What was encrypted once is not sent in the clear later, whatever came first.
+// A request that was once encrypted is not sent unencrypted after a redirect.
 func TestRedirectsNeverLeaveEncryption(t *testing.T) {
 	t.Parallel()
 	at := func(url string) *http.Request {
