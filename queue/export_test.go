@@ -13,3 +13,6 @@ const (
 func (q *PoolQueue) AppendLog(ctx context.Context, job *Job, lines []string) error {
 	return q.appendLog(ctx, job, lines)
 }
+
+// AgeRegistration makes it a minute since the queue was registered.
+func (q *Queue) AgeRegistration() { q.registered.Add(-int64(registerEvery)) }

@@ -178,3 +178,30 @@ func TestDelayedJobWithoutARecordIsDead(t *testing.T) {
 		}
 	})
 }
+
+// Redis has lost the list of all queues. Producers and workers that go on use it again
+// within a minute.
+func TestQueueIsListedAgainAfterRedisHasLostTheList(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		for name, use := range map[string]func(d *fixture) error{
+			"a job is enqueued": func(d *fixture) error {
+				_, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: "q"})
+				return err
+			},
+			"a worker tidies up": func(d *fixture) error { return d.queue.Tidy(t.Context()) },
+		} {
+			d := setup(t, db)
+			d.add("a", queue.Options{})
+			d.must(db.Del(t.Context(), db.Prefix()+":{queues}").Err())
+			d.must(use(d))
+			if names, err := d.client.Queues(t.Context()); err != nil || len(names) > 0 {
+				t.Fatalf("%s at once: the queues are %v, %v", name, names, err)
+			}
+			d.queue.AgeRegistration()
+			d.must(use(d))
+			if names, err := d.client.Queues(t.Context()); err != nil || len(names) != 1 || names[0] != "q" {
+				t.Errorf("%s after a minute: the queues are %v, %v", name, names, err)
+			}
+		}
+	})
+}

@@ -56,9 +56,13 @@ func (q *PoolQueue) MoveDue(ctx context.Context, callerID string) (MoveResult, e
 }
 
 // Tidy deletes expired data: results and dead jobs past their retention, counts by day
-// older than 90 days, unique keys whose duration is over. Workers call it now and then;
-// it is safe to call concurrently. It works in steps.
+// older than 90 days, unique keys whose duration is over. It also adds the queue again to
+// the list of all queues, in case Redis has lost that. Workers call it now and then; it is
+// safe to call concurrently. It works in steps.
 func (q *PoolQueue) Tidy(ctx context.Context) error {
+	if err := q.register(ctx); err != nil {
+		return err
+	}
 	for cursor, more := "0", true; more; {
 		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
 		if err != nil {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"skidway/internal/rdb"
 	"sync/atomic"
+	"time"
+
+	"skidway/internal/rdb"
 )
 
 // A Queue is one queue of a client. It has the operations for people and programs that
@@ -17,9 +19,9 @@ type Queue struct {
 	keys   []string
 	plain  []string // keys of enqueue_plain.lua
 
-	known   atomic.Bool // whether the queue is in the list of all queues
-	batcher batcher
-	waiters waiters
+	registered atomic.Int64 // when the queue was last added to the list of all queues, in ns since 1970; 0 if never
+	batcher    batcher
+	waiters    waiters
 }
 
 // Queue returns the queue of a name; an empty name means [DefaultQueue]. Queues need not be
@@ -55,15 +57,22 @@ func (c *Client) find(id string) (*Queue, string, error) {
 // Name returns the queue's name.
 func (q *Queue) Name() string { return q.name }
 
-// register adds the queue to the list of all queues, once per process.
+// registerEvery is the interval at which a queue in use is added again to the list of all
+// queues: Redis may have lost the list.
+const registerEvery = time.Minute
+
+// register adds the queue to the list of all queues, unless this process has done so
+// within registerEvery.
 func (q *Queue) register(ctx context.Context) error {
-	if q.known.Load() {
+	now, last := time.Now().UnixNano(), q.registered.Load()
+	if last > 0 && (now-last < int64(registerEvery) || !q.registered.CompareAndSwap(last, now)) {
 		return nil
 	}
 	if _, err := registerScript.Run(ctx, q.client.db, registryKeys(q.client.prefix), q.name); err != nil {
+		q.registered.Store(last)
 		return fmt.Errorf("queue %s: %w", q.name, err)
 	}
-	q.known.Store(true)
+	q.registered.Store(now)
 	return nil
 }
 
