@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -107,4 +108,28 @@ func TestRereadReturnsTheJobsOfAWorkerThatItDoesNotKnow(t *testing.T) {
 			t.Errorf("read %d jobs again, want 200", len(read))
 		}
 	})
+}
+
+// A job that runs for long must not keep the args of those that were fetched with it.
+func TestFetchedJobKeepsNoOtherOfItsBatchInMemory(t *testing.T) {
+	d := setup(t, redistest.DB(t))
+	for range 8 {
+		d.add("a", queue.Options{})
+	}
+	jobs := d.fetch(d.lease("w"), 8)
+	long, freed := jobs[0], make(chan struct{})
+	runtime.AddCleanup(jobs[7], func(freed chan struct{}) { close(freed) }, freed)
+	jobs = nil
+	for tries := 0; ; tries++ {
+		runtime.GC()
+		select {
+		case <-freed:
+			runtime.KeepAlive(long)
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+		if tries == 100 {
+			t.Fatal("a job that nothing refers to is still in memory")
+		}
+	}
 }

@@ -130,10 +130,9 @@ func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 	for rest := reply.From(1); rest.Len() > 0; {
 		at, count, kind := line(rest.Int(0)), int(rest.Int(1)), rest.Text(2)
 		rest = rest.From(3)
-		all := make([]Job, count)
 		jobs = slices.Grow(jobs, count)
-		for n := range count {
-			job := &all[n]
+		for range count {
+			job := &Job{} // not in one slice with others: a long job would keep the args of all
 			job.line, job.entry, job.State, job.Worker, job.ahead = at, rest.Text(0), Active, l.worker, ahead
 			job.Priority = at.priority()
 			var err error

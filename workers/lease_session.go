@@ -56,13 +56,12 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, l
 // and returns nil if the session has ended.
 func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 	attempts := make([]*attempt, 0, len(jobs))
-	all := make([]attempt, len(jobs))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone { // lost was called before, and does not interrupt these
 		return nil
 	}
-	for i, job := range jobs {
+	for _, job := range jobs {
 		// A job may be delivered again before the worker knows that its earlier
 		// outcome is written: that is another delivery.
 		if old := s.held[job.ID]; old != nil && old.job.SameDelivery(job) {
@@ -71,8 +70,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		if written := s.writtenSinceReread[job.ID]; written != nil && written.SameDelivery(job) {
 			continue
 		}
-		a := &all[i]
-		a.job, a.queue, a.session = job, s.queue, s
+		a := &attempt{job: job, queue: s.queue, session: s} // not in one slice with others: a long job would keep them all
 		s.held[job.ID] = a
 		if _, cancelled := s.cancelled[job.ID]; cancelled {
 			a.interrupt(ErrCancelled)

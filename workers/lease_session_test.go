@@ -3,6 +3,7 @@ package workers
 import (
 	"errors"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 
@@ -97,4 +98,32 @@ func TestEndedSessionHoldsAndWritesNothing(t *testing.T) {
 	if len(s.completer.pending) > 0 {
 		t.Error("an outcome is kept")
 	}
+}
+
+// A job that runs for long must not keep the args of those that came with it.
+func TestHeldJobKeepsNoOtherOfItsBatchInMemory(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	attempts := s.hold(jobs("long", "short"))
+	long, short := attempts[0], attempts[1]
+	freed := make(chan struct{})
+	runtime.AddCleanup(short, func(freed chan struct{}) { close(freed) }, freed)
+	s.forget([]queue.Completion{{Job: short.job}})
+	attempts, short = nil, nil
+	wantFreed(t, freed)
+	runtime.KeepAlive(long)
+}
+
+// wantFreed fails the test if freed is not closed after some collections of garbage.
+func wantFreed(t *testing.T, freed <-chan struct{}) {
+	t.Helper()
+	for range 100 {
+		runtime.GC()
+		select {
+		case <-freed:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("the job is still in memory")
 }
