@@ -216,7 +216,7 @@ func TestGreylistedMessageIsSentLaterAndOnce(t *testing.T) {
 	})
 	w := newMailWorker(t, s)
 	w.enqueue(t, hello())
-	expectEmail(t, w.drain(t), queue.AttemptRetry, `451 "4.1.1 greylisted, come again"`)
+	expectEmail(t, w.drain(t), queue.AttemptRetry, "refused: 451 ", "4.1.1 greylisted, come again")
 	w.Advance(time.Hour)
 	expectEmail(t, w.drain(t), queue.AttemptSucceeded)
 	if mails := s.received(); len(mails) != 1 {
