@@ -263,7 +263,6 @@ func runWorker() error {
 	if err := json.Unmarshal([]byte(os.Args[1]), &plan); err != nil {
 		return err
 	}
-	rdb.LogTo(slog.New(slog.DiscardHandler))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	db, err := rdb.Open(ctx, plan.URL, rdb.Options{Prefix: plan.Prefix})

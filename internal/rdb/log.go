@@ -8,14 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LogTo sends the messages that the Redis client logs beside its errors, such as every
-// connection that could not be made, to a logger at debug level. The client
-// would print it to stderr. It is for the whole process and should be called
-// once, before [Open].
-func LogTo(logger *slog.Logger) { redis.SetLogger(clientLog{logger}) }
+// go-redis prints messages beside its errors to stderr, such as one for every connection
+// that could not be made. Users get the errors, so the messages go to [slog.Default], at
+// level Debug. A program that sets its own logger for go-redis replaces this one.
+func init() { redis.SetLogger(clientLog{}) }
 
-type clientLog struct{ logger *slog.Logger }
+type clientLog struct{}
 
-func (l clientLog) Printf(ctx context.Context, format string, v ...any) {
-	l.logger.DebugContext(ctx, fmt.Sprintf(format, v...))
+func (clientLog) Printf(ctx context.Context, format string, v ...any) {
+	slog.DebugContext(ctx, fmt.Sprintf(format, v...))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,7 +144,6 @@ var shared = struct {
 
 // Main runs a package's tests and then ends the shared servers.
 func Main(m *testing.M) {
-	rdb.LogTo(slog.New(slog.DiscardHandler)) // lost connections are part of the tests
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.remove()
