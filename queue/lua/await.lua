@@ -1,6 +1,6 @@
 -- Requests a notification of the end of a job, unless it has ended.
 -- ARGV: id, ms after which the request expires
--- Returns {'ok', 1 and the job in the form of give() if it has ended, else 0};
+-- Returns {'ok', 1 and the job in the form of append_job() if it has ended, else 0};
 -- {'none'}.
 -- @include queue locate
 local job = locate(ARGV[1])
@@ -10,5 +10,5 @@ if job.state ~= 'dead' and job.state ~= 'finished' then
   return {'ok', 0}
 end
 local out = {'ok', 1}
-give(out, job)
+append_job(out, job)
 return out

@@ -9,12 +9,12 @@
 local jobs_left, bytes_left = tonumber(ARGV[2]), tonumber(ARGV[3])
 if paused then return {'paused'} end
 
-local function read(line, most)
-  local got = redis.pcall('XREADGROUP', 'GROUP', GROUP, worker, 'COUNT', most, 'STREAMS', KEYS[line], '>')
+local function read(line, limit)
+  local got = redis.pcall('XREADGROUP', 'GROUP', GROUP, worker, 'COUNT', limit, 'STREAMS', KEYS[line], '>')
   if got and got.err then
     if not string.find(got.err, 'NOGROUP', 1, true) then return error(got.err) end
     call('XGROUP', 'CREATE', KEYS[line], GROUP, '0')
-    got = call('XREADGROUP', 'GROUP', GROUP, worker, 'COUNT', most, 'STREAMS', KEYS[line], '>')
+    got = call('XREADGROUP', 'GROUP', GROUP, worker, 'COUNT', limit, 'STREAMS', KEYS[line], '>')
   end
   return got and got[1] and got[1][2]
 end
@@ -36,10 +36,10 @@ local filled = {}
 for line = 1, LINES do
   if call('XLEN', KEYS[line]) > 0 then
     filled[line] = true
-    local most = 1 -- a sample of how large jobs are
+    local limit = 1 -- a sample of how large jobs are
     while jobs_left > 0 and bytes_left > 0 do
-      if most > jobs_left then most = jobs_left end
-      local entries = read(line, most)
+      if limit > jobs_left then limit = jobs_left end
+      local entries = read(line, limit)
       if not entries or #entries == 0 then break end
       local size = 0
       for e = 1, #entries do
@@ -68,9 +68,9 @@ for line = 1, LINES do
         end
       end
       jobs_left, bytes_left = jobs_left - #entries, bytes_left - size
-      if #entries < most then break end
+      if #entries < limit then break end
       -- The next jobs may be larger than these.
-      most = math.max(1, math.min(2 * #entries, math.floor(bytes_left * #entries / (size + 1))))
+      limit = math.max(1, math.min(2 * #entries, math.floor(bytes_left * #entries / (size + 1))))
     end
   end
 end

@@ -3,8 +3,8 @@
 -- Returns {'ok', line and entry after which to continue, for each entry its line and id};
 -- {'lost'}. A line above the last one means that there are no more.
 -- @include queue worker
-local line, after, most = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local out, left = {'ok', line, after}, most
+local line, after, limit = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local out, left = {'ok', line, after}, limit
 while line <= LINES and left > 0 do
   if call('EXISTS', KEYS[line]) == 1 then
     -- One more, since the range includes its start: not every server knows '(' here.

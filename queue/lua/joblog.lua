@@ -16,11 +16,11 @@ if ARGV[3] == 'progress' then
   call('HSET', PROGRESS, id, ARGV[4])
   return {'ok'}
 end
-local most, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
+local limit, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
 local log = (call('HGET', LOGS, id) or '') .. ARGV[6]
 local _, lines = string.gsub(log, '\n', '\n')
 local first = 1
-while lines > most or #log - first + 1 > bytes do
+while lines > limit or #log - first + 1 > bytes do
   local stop = string.find(log, '\n', first, true)
   if not stop then break end
   first, lines = stop + 1, lines - 1

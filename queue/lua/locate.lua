@@ -61,9 +61,9 @@ local function value_of(job, name)
   return job.record and find(job.record, name)
 end
 
--- give appends a job to a reply: id, state, score or time of its fetch or '', worker
+-- append_job appends a job to a reply: id, state, score or time of its fetch or '', worker
 -- or '', line or 0, entry or '', number of fields, fields.
-local function give(out, job)
+local function append_job(out, job)
   local fields = job.fields or job.record and {'job', job.record} or {}
   local n = #out
   local since = job.held and int(now - job.held)

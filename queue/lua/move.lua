@@ -4,7 +4,7 @@
 -- Returns {'ok', number of jobs moved, ms until the next job is due or -1, 1 if this
 -- caller is the one to call again at that time, else 0}.
 -- @include queue place turn
-local most, caller = tonumber(ARGV[1]), ARGV[2]
+local limit, caller = tonumber(ARGV[1]), ARGV[2]
 local waker, waker_due, busy_until = unpack(call('HMGET', META, 'waker', 'waker_due', 'waker_busy'))
 local busy = (tonumber(busy_until) or 0) - now
 if waker ~= caller and busy > 0 and busy <= 100 then -- more than 100: the clock went back
@@ -12,8 +12,8 @@ if waker ~= caller and busy > 0 and busy <= 100 then -- more than 100: the clock
 end
 -- @include when_full
 
-local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
-local backlog, size = #ids == most, 0
+local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, limit)
+local backlog, size = #ids == limit, 0
 for i, id in ipairs(ids) do
   size = size + call('HSTRLEN', DELAYED_JOBS, id)
   if size > 262144 then

@@ -6,7 +6,7 @@
 -- record of each due schedule}. No worker watched between old and since: times in
 -- between were missed. All times are in ms.
 -- @include queue when_full schedule turn
-local caller, valid_ms, most, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 131072
+local caller, valid_ms, limit, max_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 131072
 local unreadable, skipped = {}, 0
 for i = 4, #ARGV, 2 do
   unreadable[ARGV[i]] = ARGV[i + 1]
@@ -14,7 +14,7 @@ for i = 4, #ARGV, 2 do
 end
 
 local due, first, next_due, bytes = {}, nil, nil, 0
-local heads = call('ZRANGE', SCHEDULES_DUE, 0, most + skipped, 'WITHSCORES')
+local heads = call('ZRANGE', SCHEDULES_DUE, 0, limit + skipped, 'WITHSCORES')
 for i = 1, #heads, 2 do
   local name, score = heads[i], tonumber(heads[i + 1])
   local is_due = score <= now
@@ -24,7 +24,7 @@ for i = 1, #heads, 2 do
     call('ZREM', SCHEDULES_DUE, name) -- a time without a schedule
   elseif not version or unreadable[name] ~= version then
     first = first or score
-    if not is_due or #due >= 4 * most or bytes > most_bytes then
+    if not is_due or #due >= 4 * limit or bytes > max_bytes then
       next_due = score
       break
     end

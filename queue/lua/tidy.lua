@@ -3,18 +3,18 @@
 --       maximum number of items of each sort
 -- Returns {'ok', next cursor, 1 if there are more items of other sorts, else 0}.
 -- @include queue place
-local most, more = tonumber(ARGV[2]), 0
+local limit, more = tonumber(ARGV[2]), 0
 
 local function expired(index, before, dispose)
-  local ids = call('ZRANGEBYSCORE', index, '-inf', int(before), 'LIMIT', 0, most)
+  local ids = call('ZRANGEBYSCORE', index, '-inf', int(before), 'LIMIT', 0, limit)
   for _, id in ipairs(ids) do dispose(id) end
-  if #ids == most then more = 1 end
+  if #ids == limit then more = 1 end
 end
 
 -- thinned drops jobs of an archive as trim does, and returns their number.
 local function thinned(index, jobs, bytes_field, oldest, max_jobs, max_bytes)
-  local dropped = trim(index, jobs, bytes_field, oldest, max_jobs, max_bytes, most)
-  if dropped == most then more = 1 end
+  local dropped = trim(index, jobs, bytes_field, oldest, max_jobs, max_bytes, limit)
+  if dropped == limit then more = 1 end
   return dropped
 end
 
@@ -31,7 +31,7 @@ end)
 local cursor = ARGV[1]
 if cursor ~= '' then
   local oldest = math.floor(now / 86400000) - 90
-  local found = call('HSCAN', COUNTS, cursor, 'COUNT', most)
+  local found = call('HSCAN', COUNTS, cursor, 'COUNT', limit)
   for i = 1, #found[2], 2 do
     local day = string.match(found[2][i], '^(%d+):')
     if day and tonumber(day) < oldest then call('HDEL', COUNTS, found[2][i]) end

@@ -8,22 +8,22 @@
 -- Each function returns at most some jobs of a line after an entry.
 local read_line = {}
 
-function read_line.waiting(line, after, last, most)
+function read_line.waiting(line, after, last, limit)
   local jobs = {}
-  for i, entry in ipairs(call('XRANGE', KEYS[line], '(' .. after, last, 'COUNT', most)) do
+  for i, entry in ipairs(call('XRANGE', KEYS[line], '(' .. after, last, 'COUNT', limit)) do
     local id = id_of(line, entry[1], entry[2])
     jobs[i] = {state = 'waiting', id = id, line = line, entry = entry[1], fields = entry[2]}
   end
   return jobs
 end
 
-function read_line.active(line, after, last, most)
+function read_line.active(line, after, last, limit)
   local jobs = {}
   -- One more, since the range includes its start: not every server knows '(' here.
-  local held = redis.pcall('XPENDING', KEYS[line], GROUP, after, last, most + 1)
+  local held = redis.pcall('XPENDING', KEYS[line], GROUP, after, last, limit + 1)
   for _, pending in ipairs(held.err and {} or held) do
     local entry, worker = pending[1], pending[2]
-    if entry ~= after and #jobs < most then
+    if entry ~= after and #jobs < limit then
       local fields = entry_fields(line, entry) or {}
       jobs[#jobs + 1] = {state = 'active', id = id_of(line, entry, fields), line = line, entry = entry, fields = fields, worker = worker, held = pending[3]}
     end
@@ -106,15 +106,15 @@ end
 
 -- walk calls visit for jobs of a state after the cursor, until visit returns true or a
 -- number of jobs or bytes is reached. It returns the next cursor, or '' at the end.
-local function walk(state, cursor, most, bytes, visit)
-  local step = {chunk = math.min(4, most)}
+local function walk(state, cursor, limit, bytes, visit)
+  local step = {chunk = math.min(4, limit)}
   function step.see(job)
     local size = #(job.record or '')
     for _, value in ipairs(job.fields or {}) do size = size + #value end
-    most, bytes = most - 1, bytes - size
-    return visit(job) or most <= 0 or bytes <= 0
+    limit, bytes = limit - 1, bytes - size
+    return visit(job) or limit <= 0 or bytes <= 0
   end
-  function step.grow() step.chunk = math.max(1, math.min(4 * step.chunk, 64, most)) end
+  function step.grow() step.chunk = math.max(1, math.min(4 * step.chunk, 64, limit)) end
   for _, shelf in ipairs(SHELVES) do
     if shelf.state == state then return walk_shelf(shelf, cursor, step) end
   end
