@@ -30,6 +30,25 @@ type SendEmail struct {
 
 func (SendEmail) Kind() string { return "email.send" }
 
+func ExampleOpen() {
+	ctx := context.Background()
+	client, err := queue.Open(ctx, "embedded:", nil) // or "redis://127.0.0.1:6379/0"
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = client.Close() }()
+
+	id, err := client.Enqueue(ctx, SendEmail{"a@example.com"}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	job, err := client.Get(ctx, id)
+	fmt.Println(job.Queue, job.Kind, job.State, err)
+	// Output: default email.send waiting <nil>
+}
+
 func ExampleClient_Enqueue() {
 	ctx := context.Background()
 	client, mail, done := open(ctx)
@@ -167,6 +186,21 @@ func ExampleQueue_Events() {
 	// enqueued true
 	// deleted true
 	// <nil>
+}
+
+func ExampleQueue_KeepEvents() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	fmt.Println(mail.KeepEvents(ctx, 1000))
+	_, next, _ := mail.Events(ctx, queue.FromNow, 0)
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	events, _, err := mail.Events(ctx, next, time.Second)
+	fmt.Println(len(events), events[0].Kind, err)
+	// Output:
+	// <nil>
+	// 1 enqueued <nil>
 }
 
 func ExampleQueue_Counters() {

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -155,4 +156,89 @@ func ExamplePoolQueue_FireSchedule() {
 	// true <nil>
 	// false <nil>
 	// 1 waiting <nil>
+}
+
+func ExampleLease_Finish() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Then: []queue.NewJob{
+		{Args: SendEmail{"b"}},
+		{Args: queue.Raw("report.count", []byte(`{}`)), Options: queue.Options{Queue: "reports"}},
+	}})
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	job := fetched.Jobs[0]
+	n, err := lease.Finish(ctx, []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: job.Then}})
+	fmt.Println(n, err)
+
+	// No script can change two queues, so a job that forwards the other one follows.
+	page, err := mail.List(ctx, queue.Waiting, nil)
+	for _, next := range page.Jobs {
+		fmt.Println(next.Kind, string(next.Args))
+	}
+	fmt.Println(err)
+	// Output:
+	// 1 <nil>
+	// email.send {"to":"b"}
+	// skidway.forward {"job":{"queue":"reports","kind":"report.count","args":{}}}
+	// <nil>
+}
+
+func ExampleLease_Renew() {
+	ctx := context.Background()
+	_, mail, done := open(ctx)
+	defer done()
+
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	fmt.Println(lease.Renew(ctx))
+	_ = lease.Close(ctx)
+	_, err := lease.Renew(ctx)
+	fmt.Println(errors.Is(err, queue.ErrLeaseLost))
+	// Output:
+	// false <nil>
+	// true
+}
+
+func ExampleLease_Reread() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20) // assume that the answer was lost
+	held, err := lease.Reread(ctx, nil, 1<<20)
+	fmt.Println(len(held.Jobs), held.Jobs[0].SameDelivery(fetched.Jobs[0]), err)
+	// Output: 1 true <nil>
+}
+
+func ExampleLease_MarkSolo() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fmt.Println(lease.MarkSolo(ctx, fetched.Jobs[0])) // a crash counts against this job alone
+	workers, err := mail.Workers(ctx)
+	fmt.Println(workers[0].Solo == id, err)
+	// Output:
+	// <nil>
+	// true <nil>
+}
+
+func ExampleClient_AwaitStreams() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	keys, err := client.AwaitStreams(ctx, time.Minute, fetched.Cursors...)
+	fmt.Println(len(fetched.Jobs), keys, err)
+	// Output: 0 [skidway:{mail:0}:normal:fresh] <nil>
 }
