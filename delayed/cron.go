@@ -137,7 +137,7 @@ func (w *watch) ignore(ctx context.Context, due *queue.DueSchedule, err error) {
 // were missed with [queue.CatchUpAll]: the newest ones, the oldest of them first.
 const MaxCatchUp = 1000
 
-// maxMissed returns how many of the missed times fire: the newest ones.
+// maxMissed returns the number of missed times that fire; they are the newest ones.
 func maxMissed(policy queue.CatchUp) int {
 	switch policy {
 	case queue.CatchUpAll:

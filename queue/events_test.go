@@ -49,9 +49,9 @@ func TestEventsAreReadInOrder(t *testing.T) {
 		if events, _, err := d.queue.Events(t.Context(), "", 0); len(events) != 0 || err != nil {
 			t.Errorf("turned off: %v: %v", events, err)
 		}
-		for _, most := range []int{-1, 1_000_001} {
-			if err := d.queue.KeepEvents(t.Context(), most); !errors.Is(err, queue.ErrInvalid) {
-				t.Errorf("keep %d: %v", most, err)
+		for _, keep := range []int{-1, 1_000_001} {
+			if err := d.queue.KeepEvents(t.Context(), keep); !errors.Is(err, queue.ErrInvalid) {
+				t.Errorf("keep %d: %v", keep, err)
 			}
 		}
 		if _, _, err := d.queue.Events(t.Context(), "x", 0); !errors.Is(err, queue.ErrInvalid) {
@@ -173,7 +173,7 @@ func TestNoWaitMissesAnEnd(t *testing.T) {
 		}
 		results := d.client.EnqueueMany(ctx, inserts)
 		var waits sync.WaitGroup
-		var told, ended, late sync.Map
+		var awaited, ended, late sync.Map
 		waits.Go(func() {
 			l, err := d.queue.OpenLease(ctx, "w", time.Minute, nil)
 			for n := 0; n < jobs && err == nil; {
@@ -197,7 +197,7 @@ func TestNoWaitMissesAnEnd(t *testing.T) {
 				job, err := d.client.Wait(ctx, result.ID)
 				switch {
 				case err == nil && job.Outcome == queue.Succeeded:
-					told.Store(result.ID, true)
+					awaited.Store(result.ID, true)
 				case !errors.Is(err, queue.ErrNoJob): // that one had ended before
 					t.Errorf("%+v: %v", job, err)
 				}
@@ -207,9 +207,9 @@ func TestNoWaitMissesAnEnd(t *testing.T) {
 			})
 		}
 		waits.Wait()
-		late.Range(func(id, _ any) bool { t.Errorf("%v was told late", id); return true })
+		late.Range(func(id, _ any) bool { t.Errorf("%v was reported late", id); return true })
 		n := 0
-		told.Range(func(_, _ any) bool { n++; return true })
+		awaited.Range(func(_, _ any) bool { n++; return true })
 		t.Logf("%d of %d were waited for before they ended", n, jobs)
 	})
 }

@@ -16,7 +16,7 @@ const (
 	Delayed  State = "delayed"  // until its time: scheduled, snoozed or to be retried
 	Active   State = "active"   // held by a worker
 	Dead     State = "dead"     // failed for good, kept for inspection
-	Finished State = "finished" // its result is kept as [Options.Retain] says
+	Finished State = "finished" // its result is kept for [Options.Retain]
 )
 
 // An Outcome is the end of a finished or dead job.
@@ -49,10 +49,10 @@ type Job struct {
 
 	Enqueued    time.Time // by Redis's clock
 	Attempts    int       // attempts that have failed so far
-	Forgiven    int       // how many of them do not count towards MaxAttempts since [Client.Retry]
+	Forgiven    int       // number of them that do not count towards MaxAttempts since [Client.Retry]
 	Errors      []Failure // of the latest failed attempts, oldest first, at most 10
 	Quarantines int       // how often it was quarantined since an attempt last ended: its worker died while it held the job
-	SoloCrashes int       // how many of its workers died while it ran solo
+	SoloCrashes int       // number of its workers that died while it ran solo
 
 	// Of a job that was read by Get or List.
 	State  State

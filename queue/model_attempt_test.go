@@ -65,7 +65,7 @@ func (m *model) finish(w *modelWorker, h handed, e queue.Completion, now int64) 
 			m.counts["failed"]++
 			m.counts["retried"]++
 		}
-		m.tell(event, j, false)
+		m.record(event, j, false)
 	}
 	return true
 }
@@ -84,7 +84,7 @@ func (m *model) handBack(j *modelJob) {
 		return
 	}
 	m.enter(j, j.first()+1)
-	m.tell("returned", j, false)
+	m.record("returned", j, false)
 }
 
 // close ends a lease.

@@ -260,7 +260,7 @@ func (m *machine) checkStreams(t *rapid.T, s *snapshot) {
 		events = append(events, fmt.Sprint(entry.Values["event"], " ", entry.Values["id"]))
 	}
 	if want := m.model.done; !slices.Equal(byJob(done), byJob(want)) {
-		t.Fatalf("done tells of %q, want %q", done, want)
+		t.Fatalf("done has %q, want %q", done, want)
 	}
 	if want := m.model.events; !slices.Equal(byJob(events), byJob(want)) {
 		t.Fatalf("events are %q, want %q", events, want)
@@ -270,7 +270,7 @@ func (m *machine) checkStreams(t *rapid.T, s *snapshot) {
 	}
 	for id := range s.waited {
 		if !m.model.waited[id] {
-			t.Fatalf("somebody waits for %s", id)
+			t.Fatalf("a client waits for %s", id)
 		}
 	}
 }

@@ -15,12 +15,12 @@ func (m *machine) MakeDue(t *rapid.T) {
 }
 
 func (m *machine) MoveDue(t *rapid.T) {
-	who := rapid.SampledFrom([]string{"mover1", "mover2"}).Draw(t, "who")
-	got, err := m.queue.MoveDue(ctx, who)
+	caller := rapid.SampledFrom([]string{"mover1", "mover2"}).Draw(t, "caller")
+	got, err := m.queue.MoveDue(ctx, caller)
 	now := nowMillis()
-	moved, next, mine := m.model.move(who, now)
-	if err != nil || got.Jobs != moved || got.Waker != mine || (got.Next < 0) != (next == nil) || got.More != (next != nil && next.due <= now) {
-		t.Fatalf("moved %+v, %v, want %d and then %+v, mine %t", got, err, moved, next, mine)
+	moved, next, isWaker := m.model.move(caller, now)
+	if err != nil || got.Jobs != moved || got.Waker != isWaker || (got.Next < 0) != (next == nil) || got.More != (next != nil && next.due <= now) {
+		t.Fatalf("moved %+v, %v, want %d and then %+v, isWaker %t", got, err, moved, next, isWaker)
 	}
 	if next != nil && got.Next > 0 && got.Next.Milliseconds()-(next.due-now) > 1000 {
 		t.Fatalf("the next is due in %s, want %d ms", got.Next, next.due-now)

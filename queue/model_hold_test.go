@@ -84,10 +84,10 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	var jobs []*queue.Job
-	fetch := func(most int) func() {
+	fetch := func(maxJobs int) func() {
 		return func() {
-			fetched, err := lease.Fetch(ctx, most, 64<<20)
-			if err != nil || len(fetched.Jobs) != most {
+			fetched, err := lease.Fetch(ctx, maxJobs, 64<<20)
+			if err != nil || len(fetched.Jobs) != maxJobs {
 				t.Fatal(len(fetched.Jobs), err)
 			}
 			jobs = fetched.Jobs

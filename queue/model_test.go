@@ -135,7 +135,7 @@ func (m *model) waiting() (jobs []*modelJob) {
 	return jobs
 }
 
-func (m *model) tell(event string, j *modelJob, ended bool) {
+func (m *model) record(event string, j *modelJob, ended bool) {
 	if m.events != nil {
 		m.events = append(m.events, event+" "+j.id)
 	}
@@ -174,7 +174,7 @@ func (m *model) add(j *modelJob, now int64) {
 		m.hold(j)
 	}
 	m.counts["enqueued"]++
-	m.tell("enqueued", j, false)
+	m.record("enqueued", j, false)
 }
 
 func (m *model) hold(j *modelJob) {
@@ -218,7 +218,7 @@ func (m *model) end(j *modelJob, outcome, counter string) {
 	}
 	m.counts[counter]++
 	waited := m.waited[j.id]
-	m.tell(outcome, j, true)
+	m.record(outcome, j, true)
 	switch {
 	case j.options.Retain > 0:
 		m.archive(j, inResults)
@@ -239,7 +239,7 @@ func (m *model) bury(j *modelJob, reason string) {
 	j.reason, j.cancelled = reason, false
 	m.counts["dead_dropped"] += m.archive(j, inDead)
 	m.counts["dead"]++
-	m.tell("dead", j, true)
+	m.record("dead", j, true)
 }
 
 // archive keeps a job and drops expired ones.
@@ -255,7 +255,7 @@ func (m *model) archive(j *modelJob, where place) (dropped int) {
 }
 
 // move moves the due jobs.
-func (m *model) move(who string, now int64) (moved int, next *modelJob, mine bool) {
+func (m *model) move(caller string, now int64) (moved int, next *modelJob, isWaker bool) {
 	delayed := m.at(inDelayed)
 	for len(delayed) > 0 && delayed[0].due <= now && moved < 200 {
 		m.enter(delayed[0], delayed[0].first()+2)
@@ -265,11 +265,11 @@ func (m *model) move(who string, now int64) (moved int, next *modelJob, mine boo
 	if len(delayed) == 0 {
 		return moved, nil, false
 	}
-	mine = m.wakerDue != delayed[0].due || m.waker == who
-	if mine {
-		m.waker, m.wakerDue = who, delayed[0].due
+	isWaker = m.wakerDue != delayed[0].due || m.waker == caller
+	if isWaker {
+		m.waker, m.wakerDue = caller, delayed[0].due
 	}
-	return moved, delayed[0], mine
+	return moved, delayed[0], isWaker
 }
 
 // state returns the state of a job.
@@ -294,7 +294,7 @@ func (m *model) remove(j *modelJob) {
 	m.release(j)
 	j.place, j.noted = gone, false
 	m.counts["deleted"]++
-	m.tell("deleted", j, true)
+	m.record("deleted", j, true)
 }
 
 // cancel ends a job, or requests that its worker ends it.
@@ -319,5 +319,5 @@ func (m *model) revive(j *modelJob) {
 		m.counts["revived"]++
 	}
 	m.enter(j, j.first()+2)
-	m.tell("retried", j, false)
+	m.record("retried", j, false)
 }

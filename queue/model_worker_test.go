@@ -107,13 +107,13 @@ func (m *machine) leaseEnds(t *rapid.T, w *modelWorker, since float64) (now floa
 
 func (m *machine) Fetch(t *rapid.T) {
 	w := m.worker(t)
-	most := rapid.SampledFrom([]int{1, 2, 3, 5, 10, 40, 1000}).Draw(t, "most")
+	maxJobs := rapid.SampledFrom([]int{1, 2, 3, 5, 10, 40, 1000}).Draw(t, "maxJobs")
 	budget := rapid.SampledFrom([]int{1, 30, 2000, 1 << 20, 1 << 20}).Draw(t, "bytes")
-	m.fetch(t, w, most, budget)
+	m.fetch(t, w, maxJobs, budget)
 }
 
-func (m *machine) fetch(t *rapid.T, w *modelWorker, most, budget int) {
-	fetched, err := m.leases[w].Fetch(ctx, most, budget)
+func (m *machine) fetch(t *rapid.T, w *modelWorker, maxJobs, budget int) {
+	fetched, err := m.leases[w].Fetch(ctx, maxJobs, budget)
 	if m.lost(t, w, err) {
 		return
 	}
@@ -123,18 +123,18 @@ func (m *machine) fetch(t *rapid.T, w *modelWorker, most, budget int) {
 	if fetched.Paused {
 		return
 	}
-	most = min(most, 500)
+	maxJobs = min(maxJobs, 500)
 	waiting := m.model.waiting()
 	took := len(fetched.Jobs) + fetched.Malformed
-	if took > min(most, len(waiting)) {
-		t.Fatalf("got %d jobs, asked for %d of %d", took, most, len(waiting))
+	if took > min(maxJobs, len(waiting)) {
+		t.Fatalf("got %d jobs, asked for %d of %d", took, maxJobs, len(waiting))
 	}
 	sizes := 0
 	for _, j := range waiting[:took] {
 		sizes += m.size(j)
 	}
-	if took < min(most, len(waiting)) && sizes < budget {
-		t.Fatalf("got %d jobs of %d bytes, asked for %d of %d with %d bytes", took, sizes, most, len(waiting), budget)
+	if took < min(maxJobs, len(waiting)) && sizes < budget {
+		t.Fatalf("got %d jobs of %d bytes, asked for %d of %d with %d bytes", took, sizes, maxJobs, len(waiting), budget)
 	}
 	if took == 0 {
 		m.nothingAfter(t, fetched.Cursors)

@@ -167,6 +167,6 @@ func TestMiddlewareMayChangeRefuseAndInspectJobs(t *testing.T) {
 	}
 	results := client.EnqueueMany(ctx, []queue.NewJob{{Args: queue.Raw("bad", nil)}, {Args: queue.Raw("good", nil)}})
 	if len(results) != 2 || !errors.Is(results[0].Err, forbidden) || results[1].Err == nil {
-		t.Errorf("a middleware that gave one result for two jobs: %+v", results)
+		t.Errorf("a middleware that returned one result for two jobs: %+v", results)
 	}
 }

@@ -55,7 +55,7 @@ func (q *PoolQueue) PutSchedule(ctx context.Context, s CronSchedule, next func(a
 		case err != nil:
 			return failed(err)
 		case reply.Word == "full":
-			return failed(fmt.Errorf("%w: queue %s has %d schedules, the most there may be", ErrInvalid, q.name, maxSchedules))
+			return failed(fmt.Errorf("%w: queue %s has %d schedules, the maximum", ErrInvalid, q.name, maxSchedules))
 		case reply.Word == "ok":
 			return true, nil
 		}

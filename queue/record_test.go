@@ -161,7 +161,7 @@ func FuzzFirings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, firing := range parseFirings("q", text) {
 			if (firing.JobID == "") == (firing.HeldBy == "") {
-				t.Fatalf("%q gave %+v", text, firing)
+				t.Fatalf("%q is parsed as %+v", text, firing)
 			}
 		}
 	})

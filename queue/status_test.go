@@ -19,7 +19,7 @@ func TestDepthCountsEachStateAndPriority(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		if depth, err := d.queue.Depth(t.Context()); depth.Waiting+depth.Active+depth.Delayed+depth.Dead+depth.Finished > 0 || depth.Paused || err != nil {
-			t.Errorf("a queue that nobody used: %+v, %v", depth, err)
+			t.Errorf("a queue that was never used: %+v, %v", depth, err)
 		}
 		due := time.UnixMilli(time.Now().Add(time.Hour).UnixMilli())
 		d.bury("a", queue.Options{})
@@ -244,9 +244,9 @@ func TestRetentionBoundsJobsAndBytes(t *testing.T) {
 			}
 			keeps("by default", 6)
 			d.must(d.queue.SetRetention(t.Context(), archive.keep(queue.RetentionLimit{Jobs: 3})))
-			keeps("told, and nothing put in", 6)
+			keeps("the retention is set, and no job added", 6)
 			add()
-			keeps("one more put in", 3)
+			keeps("one more job added", 3)
 			d.must(d.queue.SetRetention(t.Context(), archive.keep(queue.RetentionLimit{Jobs: 2})))
 			d.must(d.queue.Tidy(t.Context()))
 			keeps("tidied up", 2)

@@ -113,8 +113,8 @@ func TestInvalidThenJobsAreRefusedWithTheirPlace(t *testing.T) {
 		deep = queue.Options{Then: []queue.NewJob{next("k", deep)}}
 	}
 	for name, c := range map[string]struct {
-		then  []queue.NewJob
-		tells string
+		then []queue.NewJob
+		want string
 	}{
 		"kind":       {[]queue.NewJob{next("k", queue.Options{}), next("no kind", queue.Options{})}, "then[1]"},
 		"queue":      {[]queue.NewJob{next("k", queue.Options{Queue: "no queue"})}, "then[0]"},
@@ -126,8 +126,8 @@ func TestInvalidThenJobsAreRefusedWithTheirPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := d.client.Enqueue(t.Context(), queue.Raw("k", nil), &queue.Options{Queue: "q", Then: c.then})
-			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), c.tells) {
-				t.Errorf("got %v, want %q", err, c.tells)
+			if !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestNewJobIsTheSameAfterJSON(t *testing.T) {
 
 func TestInvalidJSONOfAJobIsRefusedWithTheField(t *testing.T) {
 	t.Parallel()
-	for text, tells := range map[string]string{
+	for text, want := range map[string]string{
 		`{"args":{}}`:                                     "kind",
 		`{"kind":"k","prio":"high"}`:                      "prio",
 		`{"kind":"k","priority":"urgent"}`:                "urgent",
@@ -181,8 +181,8 @@ func TestInvalidJSONOfAJobIsRefusedWithTheField(t *testing.T) {
 		`[]`:                                              "array",
 	} {
 		var i queue.NewJob
-		if err := json.Unmarshal([]byte(text), &i); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), tells) {
-			t.Errorf("%s: got %v, want %q", text, err, tells)
+		if err := json.Unmarshal([]byte(text), &i); !errors.Is(err, queue.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
 }
