@@ -33,7 +33,18 @@ func fill(t testing.TB, c *queue.Client, n int) {
 
 // One operation is one job: fetched, run by a handler that does nothing, and
 // finished.
-func BenchmarkDrain(b *testing.B) {
+func BenchmarkDrain(b *testing.B) { benchmarkDrain(b, func(*rdb.DB) {}) }
+
+// The queue has the log of a job that is dead.
+func BenchmarkDrainBesideALog(b *testing.B) {
+	benchmarkDrain(b, func(db *rdb.DB) {
+		if err := db.HSet(b.Context(), db.Prefix()+":{default:0}:logs", "n1-1", "line").Err(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+func benchmarkDrain(b *testing.B, prepare func(*rdb.DB)) {
 	db, err := rdb.Open(b.Context(), redistest.URL(b), rdb.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -44,6 +55,7 @@ func BenchmarkDrain(b *testing.B) {
 		b.Fatal(err)
 	}
 	fill(b, c, b.N)
+	prepare(db)
 	p := workers.NewPool(c, &workers.Config{Concurrency: 64, Logger: slog.New(slog.DiscardHandler)})
 	ctx, end := context.WithCancel(b.Context())
 	var done atomic.Int64

@@ -14,9 +14,13 @@
 -- Returns {'ok', for each of these the number of jobs that it changed}; {'lost'}.
 -- @include queue worker entries
 -- @lazy make_handlers return unique finish_others
--- If the queue keeps no events and no job is awaited, cancelled or has a log or progress,
--- a success only removes its entry, and one command acknowledges all successes of a line.
-local has_side_data = max_events or call('EXISTS', WAITED, CANCELLED, LOGS, PROGRESS) > 0
+-- One command acknowledges all successes of a line, unless the queue keeps events or one
+-- of these jobs is awaited.
+local awaited = call('EXISTS', WAITED) == 1
+local side_data = {} -- the keys with cancellations, logs and progress that the queue has
+for _, key in ipairs({CANCELLED, LOGS, PROGRESS}) do
+  if call('EXISTS', key) == 1 then side_data[#side_data + 1] = key end
+end
 
 -- clear removes acknowledged entries, ARGV[first] to ARGV[last], which are sorted.
 -- Entries are delivered in order, so everything before the first entry that a worker
@@ -39,23 +43,37 @@ local function clear(key, first, last)
   if first <= last then call('XDEL', key, unpack(ARGV, first, last)) end
 end
 
--- ack_all finishes an 'ok' with one command.
+-- is_awaited reports whether one of the jobs with these ids is awaited.
+local function is_awaited(ids)
+  for _, time in ipairs(call('ZMSCORE', WAITED, unpack(ids))) do
+    if time then return true end
+  end
+  return false
+end
+
+-- ack_all finishes an 'ok' with one command. It returns nil if that is not enough.
 local function ack_all(i)
   local first, last = i + 2, i + 1 + tonumber(ARGV[i + 1])
-  local key = KEYS[tonumber(ARGV[i])]
-  local acked = call('XACK', key, GROUP, unpack(ARGV, first, last))
-  if acked > 0 then clear(key, first, last) end
+  local line, ids = tonumber(ARGV[i]), {}
+  if awaited or #side_data > 0 then
+    for e = first, last do ids[#ids + 1] = letter_of(line) .. ARGV[e] end
+  end
+  if max_events or awaited and is_awaited(ids) then return nil end
+  local acked = call('XACK', KEYS[line], GROUP, unpack(ARGV, first, last))
+  if acked > 0 then clear(KEYS[line], first, last) end
+  for _, key in ipairs(side_data) do call('HDEL', key, unpack(ids)) end
   count('done', acked)
   return last + 1, acked
 end
 
 local out, i, handlers = {'ok'}, 2, nil
 while i <= #ARGV do
-  local handler = ack_all
-  if has_side_data or ARGV[i] ~= 'ok' then
+  local after, changed
+  if ARGV[i] == 'ok' then after, changed = ack_all(i + 1) end
+  if not after then
     handlers = handlers or make_handlers()
-    handler = handlers[ARGV[i]]
+    after, changed = handlers[ARGV[i]](i + 1)
   end
-  i, out[#out + 1] = handler(i + 1)
+  i, out[#out + 1] = after, changed
 end
 return out

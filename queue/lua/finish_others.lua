@@ -10,8 +10,7 @@ end
 
 local handlers = {}
 
--- Successes one by one, because the queue keeps events or some of its jobs have a log,
--- progress, a cancellation or a waiter.
+-- Successes one by one, because the queue keeps events or one of the jobs is awaited.
 function handlers.ok(i)
   local line, first, changed = tonumber(ARGV[i]), i + 2, 0
   local key, last = KEYS[line], i + 1 + tonumber(ARGV[i + 1])
