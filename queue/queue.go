@@ -19,7 +19,8 @@ type Queue struct {
 	keys   []string
 	plain  []string // keys of enqueue_plain.lua
 
-	registered atomic.Int64 // when the queue was last added to the list of all queues, in ns since 1970; 0 if never
+	registered atomic.Int64           // when the queue was last added to the list of all queues, in ns since 1970; 0 if never
+	salt       atomic.Pointer[string] // see PoolQueue.Salt; nil before the first call
 	batcher    batcher
 	waiters    waiters
 }

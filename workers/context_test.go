@@ -272,3 +272,38 @@ func TestProgressAndLogsStayWithTheJob(t *testing.T) {
 		}
 	})
 }
+
+// The same job id in two Redises, or before and after FLUSHALL, must not make a receiver
+// drop a request.
+func TestIdempotencyKeyDiffersInAnotherRedis(t *testing.T) {
+	t.Parallel()
+	keys := map[string]bool{}
+	var id string
+	for range 2 {
+		f := newFixture(t, redistest.DB(t))
+		p := f.pool(workers.Config{})
+		got := make(chan string, 2)
+		p.HandleRaw("k", func(ctx context.Context, job *queue.Job) error {
+			key, err := workers.IdempotencyKey(ctx)
+			got <- key
+			if err == nil && job.Attempts == 0 {
+				err = workers.RetryAfter(time.Millisecond, errors.New("again"))
+			}
+			return err
+		}, workers.Kind{})
+		id = f.add("k", queue.Options{Delay: time.Millisecond})
+		stop := f.run(p)
+		first, second := await(f, got, "key"), await(f, got, "key of the second attempt")
+		if first != second || !strings.HasPrefix(first, id+".") {
+			t.Errorf("the keys of job %s are %q and %q", id, first, second)
+		}
+		keys[first] = true
+		stop()
+	}
+	if len(keys) != 2 {
+		t.Errorf("two jobs %s in two Redises have the keys %v", id, keys)
+	}
+	if key, err := workers.IdempotencyKey(t.Context()); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("outside of a handler: %q, %v", key, err)
+	}
+}

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,6 +123,23 @@ func (k *registration) timeout(job *queue.Job) time.Duration {
 		return job.Timeout
 	}
 	return k.Timeout
+}
+
+// IdempotencyKey returns a text that is the same for each attempt of the job, and differs
+// from that of all other jobs, also of those in another Redis. Services that drop repeated
+// requests can recognize them by it. It begins with the job's id, and may block until
+// Redis has answered. ctx must be a handler's; another one is an error.
+func IdempotencyKey(ctx context.Context) (string, error) {
+	a, err := attemptOf(ctx)
+	if err != nil {
+		return "", err
+	}
+	salt, err := a.queue.queue.Salt(ctx)
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256([]byte(salt + a.job.ID))
+	return fmt.Sprintf("%s.%x", a.job.ID, digest[:8]), nil
 }
 
 // ErrUnknownKind is the error of a job whose kind the pool has no handler for.

@@ -18,8 +18,8 @@ type Args struct {
 	// URL begins with http:// or https://.
 	URL string `json:"url"`
 
-	// Headers of the request. The default Idempotency-Key is the job's id, the
-	// same for each attempt.
+	// Headers of the request. The default Idempotency-Key is that of
+	// [workers.IdempotencyKey], the same for each attempt.
 	Headers map[string]string `json:"headers,omitempty"`
 
 	// Body is the body of the request. JSON is a body with the Content-Type

@@ -102,7 +102,11 @@ func (h *Client) Close() { h.client.CloseIdleConnections() }
 // ([ErrPrivateAddress]) and wrong args make the job dead.
 func (h *Client) Do(ctx context.Context, job *workers.Job[Args]) error {
 	args := job.Args
-	request, err := h.request(ctx, job.ID, args)
+	key, err := workers.IdempotencyKey(ctx)
+	if err != nil {
+		return err
+	}
+	request, err := h.request(ctx, key, args)
 	if err != nil {
 		return workers.Dead(err)
 	}
@@ -123,14 +127,14 @@ func (h *Client) Do(ctx context.Context, job *workers.Job[Args]) error {
 }
 
 // request returns the request of a job.
-func (h *Client) request(ctx context.Context, jobID string, args Args) (*http.Request, error) {
+func (h *Client) request(ctx context.Context, idempotencyKey string, args Args) (*http.Request, error) {
 	body := args.body()
 	request, err := http.NewRequestWithContext(ctx, args.method(), args.URL, strings.NewReader(body))
 	if err != nil {
 		return nil, fields.Wrong("url", "%s", fields.Reason(err))
 	}
 	request.Header.Set("User-Agent", "skidway")
-	request.Header.Set("Idempotency-Key", jobID)
+	request.Header.Set("Idempotency-Key", idempotencyKey)
 	if args.JSON != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
