@@ -287,6 +287,7 @@ type About struct {
 	Started     time.Time `json:"started"`
 	Concurrency int       `json:"concurrency"`
 	Queues      []string  `json:"queues"` // names and patterns
+	Kinds       []string  `json:"kinds"`  // that have a handler; nil if it is not known
 	State       string    `json:"state"`  // running, quiet or stopping
 	Stuck       int       `json:"stuck"`  // abandoned handlers that have not returned
 }
@@ -301,6 +302,7 @@ func (c *control) aboutJSON() []byte {
 	for _, config := range c.served() {
 		about.Queues = append(about.Queues, config.Name)
 	}
+	about.Kinds = c.pool.executor.kindNames()
 	text, _ := json.Marshal(about) // strings, numbers and times always marshal
 	return text
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +40,16 @@ func (x *executor) kind(name string) *registration {
 // log returns the pool's logger with the queue, the id and the kind of a job.
 func (x *executor) log(job *queue.Job) *slog.Logger {
 	return x.config.Logger.With("queue", job.Queue, "job", job.ID, "kind", job.Kind)
+}
+
+// kindNames returns the names of the kinds that have a handler, sorted.
+func (x *executor) kindNames() []string {
+	names := []string{}
+	for name := range x.kinds.Range {
+		names = append(names, name.(string))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // startRunners starts n runners, for which the caller has taken slots.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +76,42 @@ func TestEnqueuePrintsTheIDOfAJobWithItsOptions(t *testing.T) {
 	}
 	hasLine(t, o.stderr, "no worker serves queue mail")
 	d.ends(d.run("enqueue", "mail", "greet", "--unique", "k"), cli.ExitFailed, `"k"`, job.ID)
+}
+
+func TestEnqueueWarnsOfKindsThatNoWorkerKnows(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	q, err := d.client.ForPool("mail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(worker string, about any) {
+		t.Helper()
+		text, err := json.Marshal(about)
+		if err == nil {
+			_, err = q.OpenLease(t.Context(), worker, time.Hour, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	open("one", workers.About{Kinds: []string{"greet"}})
+	const unknown = "no worker of queue mail has a handler for the kind gret: its jobs fail until one has"
+	for _, args := range [][]string{{"enqueue", "mail", "gret"}, {"cron", "add", "s", "@daily", "mail", "gret"}} {
+		hasLine(t, d.must(args...).stderr, unknown)
+	}
+	if o := d.must("enqueue", "mail", "greet"); o.stderr != "" {
+		t.Errorf("a kind that the worker knows: %q", o.stderr)
+	}
+	file := filepath.Join(t.TempDir(), "jobs")
+	if err := os.WriteFile(file, []byte(`{"kind":"greet"}`+"\n"+`{"kind":"gret"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hasLine(t, d.must("enqueue", "mail", "--batch", file).stderr, unknown)
+	open("two", map[string]string{"name": "of another program"})
+	if o := d.must("enqueue", "mail", "gret"); o.stderr != "" {
+		t.Errorf("a worker that does not state its kinds: %q", o.stderr)
+	}
 }
 
 func TestEnqueueReadsArgsFromStandardInput(t *testing.T) {

@@ -106,7 +106,7 @@ func addSchedule(ctx context.Context, a *cli.App, client *queue.Client, s queue.
 		texts[i] = at.Format(time.RFC3339)
 	}
 	a.Console.Notice("next: %s", strings.Join(texts, ", "))
-	warnUnserved(ctx, a, client, s.Queue, "the schedule fires only while one does")
+	warnUnserved(ctx, a, client, s.Queue, "the schedule fires only while one does", s.Kind)
 	return nil
 }
 

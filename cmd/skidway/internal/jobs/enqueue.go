@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
+	"skidway/workers"
 )
 
 // An enqueueCmd is the command "enqueue".
@@ -147,13 +149,14 @@ func (e *enqueueCmd) add(ctx context.Context, client *queue.Client, insert queue
 	if err != nil {
 		return err
 	}
-	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
+	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does", insert.Args.Kind())
 	return e.PrintLine(id)
 }
 
-// warnUnserved prints a notice if no worker serves a queue: its name may be
-// mistyped. consequence is what that means for what was added.
-func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, consequence string) {
+// warnUnserved prints a notice if no worker serves a queue, or none of those that do knows
+// one of the kinds: a name may be mistyped. consequence is what the first means for what
+// was added; without it the first is not reported.
+func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, consequence string, kinds ...string) {
 	if a.Console.Quiet {
 		return
 	}
@@ -161,14 +164,26 @@ func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, c
 	if err != nil {
 		return
 	}
-	workers, err := q.Workers(ctx)
+	infos, err := q.Workers(ctx)
 	if err != nil {
 		return // the job was added, which is what counts
 	}
-	for _, worker := range workers {
-		if !worker.Dead {
-			return
+	infos = slices.DeleteFunc(infos, func(info queue.WorkerInfo) bool { return info.Dead })
+	if len(infos) == 0 && consequence != "" {
+		a.Console.Notice("no worker serves queue %s now: %s", name, consequence)
+		return
+	}
+	for _, kind := range kinds {
+		if len(infos) > 0 && !slices.ContainsFunc(infos, func(info queue.WorkerInfo) bool { return mayKnow(info, kind) }) {
+			a.Console.Notice("no worker of queue %s has a handler for the kind %s: its jobs fail until one has", name, kind)
 		}
 	}
-	a.Console.Notice("no worker serves queue %s now: %s", name, consequence)
+}
+
+// mayKnow reports whether a worker has a handler for a kind, or does not state which it
+// has.
+func mayKnow(worker queue.WorkerInfo, kind string) bool {
+	var about workers.About
+	err := json.Unmarshal(worker.About, &about)
+	return err != nil || about.Kinds == nil || slices.Contains(about.Kinds, kind)
 }

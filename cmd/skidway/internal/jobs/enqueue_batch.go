@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +43,8 @@ type batch struct {
 	name   string // of the file, for people
 
 	ids                    *bufio.Writer
-	done                   int // lines that were handled
+	kinds                  map[string]bool // of the jobs that were added
+	done                   int             // lines that were handled
 	added, duplicates, bad int
 	sentBytes, sentLines   atomic.Int64
 }
@@ -61,7 +64,7 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options qu
 	if _, err := client.Queue(options.Queue); err != nil {
 		return err
 	}
-	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, name: e.batch.file, ids: bufio.NewWriter(e.Out)}
+	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, name: e.batch.file, kinds: map[string]bool{}, ids: bufio.NewWriter(e.Out)}
 	source, size := c.InOrStdin(), int64(0)
 	if b.name == "-" {
 		b.name = "standard input"
@@ -82,8 +85,8 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options qu
 func (b *batch) run(ctx context.Context, source io.Reader, size int64) error {
 	begin := time.Now()
 	hide := b.showProgress(size)
-	ctx, stopping, end := b.Console.Listen(ctx)
-	err := b.send(ctx, stopping, source)
+	sending, stopping, end := b.Console.Listen(ctx)
+	err := b.send(sending, stopping, source)
 	end()
 	hide()
 	err = errors.Join(err, b.ids.Flush())
@@ -91,6 +94,9 @@ func (b *batch) run(ctx context.Context, source io.Reader, size int64) error {
 	b.Console.Line(fmt.Sprintf("enqueued=%d duplicates=%d bad=%d lines=%d seconds=%.3f", b.added, b.duplicates, b.bad, b.done, took.Seconds()))
 	if b.bad > maxReportedBad {
 		b.Console.Hint(fmt.Sprintf("%s: and %s more bad lines", b.name, humanize.Comma(int64(b.bad-maxReportedBad))))
+	}
+	if err == nil && b.added > 0 {
+		warnUnserved(ctx, b.App, b.client, b.queue, "", slices.Sorted(maps.Keys(b.kinds))...)
 	}
 	if err == nil && b.bad > 0 {
 		err = fmt.Errorf("%s: %s of %s lines were no jobs", b.name, humanize.Comma(int64(b.bad)), humanize.Comma(int64(b.done)))
@@ -182,6 +188,7 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) 
 		switch {
 		case result.Err == nil:
 			b.added++
+			b.kinds[jobs[i].Args.Kind()] = true
 		case errors.As(result.Err, &duplicate):
 			b.duplicates++
 			id = duplicate.Owner

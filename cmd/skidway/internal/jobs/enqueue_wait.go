@@ -26,7 +26,7 @@ func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, inser
 		return err
 	}
 	e.Console.Notice("job %s", id)
-	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does")
+	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does", insert.Args.Kind())
 	job, err := e.await(ctx, client, insert.Options.Queue, id)
 	if err != nil {
 		return err
