@@ -133,3 +133,43 @@ func TestFetchedJobKeepsNoOtherOfItsBatchInMemory(t *testing.T) {
 		}
 	}
 }
+
+// Entries that are no jobs cannot be made dead for a while. The caller must not read them
+// in a loop.
+func TestRereadEndsThoughMalformedEntriesStay(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	d := setup(t, db)
+	l := d.lease("w")
+	for range 3 {
+		d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"), Values: []string{"kind", "", "args", "large"}}).Err())
+	}
+	lost := proxy.LoseCommands("malformed")
+	if _, err := l.Fetch(t.Context(), 3, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	again, err := l.Reread(t.Context(), nil, 1)
+	if err != nil || again.More || again.Malformed != 0 || len(again.Jobs) != 0 {
+		t.Errorf("read %+v, %v", again, err)
+	}
+	if len(lost) < 2 {
+		t.Errorf("%d commands were lost", len(lost))
+	}
+	proxy.LoseCommands("")
+	for more := true; more; {
+		again, err = l.Reread(t.Context(), nil, 1)
+		d.must(err)
+		if again.Malformed != 1 {
+			t.Fatalf("read %+v", again)
+		}
+		more = again.More
+	}
+	if page, err := d.queue.List(t.Context(), queue.Dead, nil); err != nil || len(page.Jobs) != 3 {
+		t.Errorf("dead are %+v, %v", page.Jobs, err)
+	}
+}

@@ -73,7 +73,9 @@ func (l *Lease) Reread(ctx context.Context, held []*Job, maxBytes int) (FetchRes
 	}
 	jobs, malformed := l.decodeJobs(reply)
 	fetched, err := l.deadLetterMalformed(ctx, jobs, malformed)
-	fetched.More = len(jobs)+len(malformed) < len(unknown)
+	// A page of entries that could not be made dead would come again and again.
+	progress := len(jobs)+fetched.Malformed > 0
+	fetched.More = progress && len(jobs)+len(malformed) < len(unknown)
 	return fetched, err
 }
 
@@ -118,8 +120,11 @@ func (l *Lease) deadLetterMalformed(ctx context.Context, jobs, malformed []*Job)
 	}
 	// If this fails, the worker still holds them: Reread or recovery returns them
 	// again.
-	if _, err := l.Finish(ctx, endings); err != nil && errors.Is(err, ErrLeaseLost) {
-		return fetched, err
+	if _, err := l.Finish(ctx, endings); err != nil {
+		fetched.Malformed = 0
+		if errors.Is(err, ErrLeaseLost) {
+			return fetched, err
+		}
 	}
 	return fetched, nil
 }

@@ -133,7 +133,9 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	if !order.reread && q.pauseSignals == order.pauseSignals { // a reread does not return it, and a signal may be newer than the answer
 		q.paused = answer.Paused
 	}
-	q.empty, q.cursors = len(answer.Cursors) > 0, answer.Cursors
+	if !order.reread { // the answer to it does not say whether there are others
+		q.empty, q.cursors = len(answer.Cursors) > 0, answer.Cursors
+	}
 	defer s.retireLocked(q)
 	if q.session != order.session { // drop was called before
 		for _, a := range attempts {
@@ -178,9 +180,10 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 	defer s.mu.Unlock()
 	q := order.queue
 	q.fetching = false
-	q.slow = order.slow
-	if errors.Is(err, context.DeadlineExceeded) && order.session.renewedSince(now.Add(-s.lease)) {
-		q.slow = min(q.slow+1, maxSlow)
+	if errors.Is(err, context.DeadlineExceeded) {
+		if q.slow = 0; order.session.renewedSince(now.Add(-s.lease)) {
+			q.slow = min(order.slow+1, maxSlow)
+		}
 	}
 	var unknown *rdb.OutcomeUnknownError
 	switch {

@@ -54,20 +54,18 @@ func (f *fetcher) run(running, fetching context.Context) {
 	}
 }
 
-// rereadLost reads jobs that leases hold and the worker does not know, and reports whether
-// some could not be read.
-func (f *fetcher) rereadLost(ctx context.Context) (left bool) {
-	for !left {
-		orders, resting := f.sched.rereads(time.Now())
-		if left = resting > 0; len(orders) == 0 {
-			break
-		}
-		for _, order := range orders {
-			_, err := f.fetch(ctx, order) // fetch has logged the error
-			left = left || err != nil
-		}
+// rereadLost reads jobs that the lease of one queue holds and the worker does not know:
+// of one queue, so that others are served in between. done reports whether there was such a
+// queue; then there may be others, or more jobs. left reports whether some must still be
+// read.
+func (f *fetcher) rereadLost(ctx context.Context) (done, left bool) {
+	orders, resting := f.sched.rereads(time.Now())
+	if len(orders) == 0 {
+		return false, resting > 0
 	}
-	return left
+	_, _ = f.fetch(ctx, orders[0]) // it has logged the error, after which the queue rests
+	f.sched.wake.send()
+	return true, true
 }
 
 // startQuarantined starts a quarantined job if the scheduler returns one. again reports

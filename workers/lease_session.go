@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,11 +25,12 @@ type leaseSession struct {
 	log       *slog.Logger       // with the queue's name
 	onLost    func(queue string) // may be nil
 
+	renewed atomic.Pointer[time.Time] // when it was opened or renewed
+
 	mu        sync.Mutex
 	held      map[string]*attempt  // by job ID, until the outcome is written
 	cancelled map[string]time.Time // cancellation times by job ID
 	gone      bool                 // the lease is lost or closed
-	renewed   time.Time            // when it was opened or renewed
 
 	// writtenSinceReread has the jobs whose outcomes were written since the latest reread
 	// began; nil if the next call of hold does not follow a reread.
@@ -40,7 +42,8 @@ type leaseSession struct {
 const rememberCancels = time.Minute
 
 func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, log *slog.Logger) *leaseSession {
-	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}, renewed: time.Now()}
+	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}}
+	s.setRenewed()
 	s.completer = &completer{
 		write: func(ctx context.Context, outcomes []queue.Completion) error {
 			_, err := lease.Finish(ctx, outcomes)
@@ -95,12 +98,14 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	return s.lease.Reread(ctx, held, maxBytes)
 }
 
-// renewedSince reports whether the lease was renewed after a time.
-func (s *leaseSession) renewedSince(t time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.renewed.After(t)
+// setRenewed records that the lease was opened or renewed.
+func (s *leaseSession) setRenewed() {
+	now := time.Now()
+	s.renewed.Store(&now)
 }
+
+// renewedSince reports whether the lease was opened or renewed after a time.
+func (s *leaseSession) renewedSince(t time.Time) bool { return s.renewed.Load().After(t) }
 
 // forget removes jobs whose outcomes are written.
 func (s *leaseSession) forget(outcomes []queue.Completion) {
@@ -298,10 +303,13 @@ const scanEvery = time.Minute
 func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 	ticker := time.NewTicker(time.Duration(float64(l.pool.config.Lease) / renewalsPerLease))
 	defer ticker.Stop()
-	scanned, failed := time.Now(), false
+	// Queues whose leases are opened together are scanned at different times.
+	scanned := time.Now().Add(-rand.N(l.pool.control.scanEvery))
+	reread := false // when the lease is renewed next
 	for {
 		recoverable, err := l.renewOnce(ctx, session)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, queue.ErrLeaseLost) {
+			reread = true
 			recoverable, err = l.renewOnce(ctx, session)
 		}
 		switch {
@@ -319,10 +327,11 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 			l.recoverAsync(ctx, fullScan)
 		}
 		// Redis may have lost writes, above all while it could not be reached.
-		if fullScan || failed && err == nil {
+		reread = reread || fullScan
+		if reread && err == nil {
 			l.pool.sched.rereadQueue(l.queue)
+			reread = false
 		}
-		failed = err != nil
 		select {
 		case <-ctx.Done():
 			return
@@ -339,9 +348,7 @@ func (l *leaseLoop) renewOnce(ctx context.Context, session *leaseSession) (recov
 	if recoverable, err = session.lease.Renew(renewing); err != nil {
 		return false, err
 	}
-	session.mu.Lock()
-	session.renewed = time.Now()
-	session.mu.Unlock()
+	session.setRenewed()
 	checking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := session.checkCancelled(checking); err != nil && ctx.Err() == nil {

@@ -132,7 +132,15 @@ func (p *Pool) run(ctx context.Context) {
 	}
 	stopFetching()
 	fetchers.Wait()
-	for fetcher.rereadLost(running) && !p.awaitStop(ctx, rdb.DefaultFirstPause) {
+	for {
+		done, left := fetcher.rereadLost(running)
+		pause := rdb.DefaultFirstPause
+		if done {
+			pause = 0
+		}
+		if !left || p.awaitStop(ctx, pause) {
+			break
+		}
 	}
 	p.sched.handBackAll()
 	p.sched.aboutChanged.send()
@@ -146,7 +154,9 @@ func (p *Pool) run(ctx context.Context) {
 	p.drain()
 
 	// Write the remaining outcomes, and close the leases.
-	fetcher.rereadLost(running)
+	for done := true; done; {
+		done, _ = fetcher.rereadLost(running)
+	}
 	p.sched.handBackAll()
 	p.control.stopQueues()
 	stopRunning()

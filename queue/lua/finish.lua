@@ -60,8 +60,10 @@ local function ack_all(i)
   end
   if max_events or awaited and is_awaited(ids) then return nil end
   local acked = call('XACK', KEYS[line], GROUP, unpack(ARGV, first, last))
-  if acked > 0 then clear(KEYS[line], first, last) end
-  for _, key in ipairs(side_data) do call('HDEL', key, unpack(ids)) end
+  if acked > 0 then
+    clear(KEYS[line], first, last)
+    for _, key in ipairs(side_data) do call('HDEL', key, unpack(ids)) end
+  end
   count('done', acked)
   return last + 1, acked
 end

@@ -1,4 +1,5 @@
--- Returns jobs that a worker holds, after an answer of fetch was lost.
+-- Returns jobs that a worker holds and does not know, because an answer of fetch was lost
+-- or because Redis has lost writes.
 -- ARGV: worker, bytes after which to stop, for each job its line and entry
 -- Returns {'ok', now, groups} as fetch does, without the jobs that it no longer holds;
 -- {'lost'}.
