@@ -3,11 +3,7 @@ package queue
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
 )
@@ -38,29 +34,13 @@ func (c *Client) ForPool(name string) (*PoolQueue, error) {
 	return &PoolQueue{q}, nil
 }
 
-// Salt returns random text that was made when Salt was first called for the queue. It
-// differs between queues of the same name in two Redises, or with two prefixes, whose
-// jobs may have the same ids.
+// Salt returns random text that is set by the first call for the queue. It differs
+// between queues of the same name in two Redises, or with two prefixes, whose jobs may
+// have the same ids, unless one Redis was restored from a copy of the other. It is read
+// each time: Redis may lose it.
 func (q *PoolQueue) Salt(ctx context.Context) (string, error) {
-	if salt := q.salt.Load(); salt != nil {
-		return *salt, nil
-	}
-	var salt string
-	err := q.client.db.Retry(ctx, func() (err error) {
-		if salt, err = q.client.db.HGet(ctx, q.keys[keyMeta], "salt").Result(); !errors.Is(err, redis.Nil) {
-			return err
-		}
-		if err = q.client.db.HSetNX(ctx, q.keys[keyMeta], "salt", rand.Text()).Err(); err != nil {
-			return err
-		}
-		salt, err = q.client.db.HGet(ctx, q.keys[keyMeta], "salt").Result()
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("queue %s: read the salt: %w", q.name, err)
-	}
-	q.salt.Store(&salt)
-	return salt, nil
+	reply, err := q.run(ctx, saltScript, rand.Text())
+	return reply.Text(0), err
 }
 
 // A StreamCursor is a position in a stream of Redis: a line of a queue or its signals.

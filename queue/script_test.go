@@ -108,7 +108,7 @@ var calledScripts = map[string]*rdb.Script{
 	"enqueue": enqueueScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript,
 	"finish": finishScript, "held": heldScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
 	"lease_note": leaseNoteScript, "lease_open": leaseOpenScript, "list": listScript, "lookup": lookupScript, "move": moveScript,
-	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript,
+	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript, "salt": saltScript,
 	"schedule_due": scheduleDueScript, "schedule_fire": scheduleFireScript, "schedule_get": scheduleGetScript,
 	"schedule_run": scheduleRunScript, "schedule_set": scheduleSetScript, "tidy": tidyScript, "workers": workersScript,
 }

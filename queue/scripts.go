@@ -46,6 +46,7 @@ var (
 	rereadScript       = scripts.Idempotent("reread", "read held jobs again")
 	rescheduleScript   = scripts.Idempotent("change", "reschedule a job")
 	retentionScript    = scripts.Idempotent("retention", "set the retention")
+	saltScript         = scripts.Idempotent("salt", "read the salt")
 	scheduleDueScript  = scripts.Idempotent("schedule_due", "find due schedules", scheduleKeyNames...)
 	scheduleFireScript = scripts.Idempotent("schedule_fire", "fire a schedule", scheduleKeyNames...)
 	scheduleGetScript  = scripts.Idempotent("schedule_get", "read a schedule", scheduleKeyNames...)

@@ -273,8 +273,7 @@ func TestProgressAndLogsStayWithTheJob(t *testing.T) {
 	})
 }
 
-// The same job id in two Redises, or before and after FLUSHALL, must not make a receiver
-// drop a request.
+// The same job id in two Redises must not make a receiver drop a request.
 func TestIdempotencyKeyDiffersInAnotherRedis(t *testing.T) {
 	t.Parallel()
 	keys := map[string]bool{}

@@ -126,9 +126,10 @@ func (k *registration) timeout(job *queue.Job) time.Duration {
 }
 
 // IdempotencyKey returns a text that is the same for each attempt of the job, and differs
-// from that of all other jobs, also of those in another Redis. Services that drop repeated
-// requests can recognize them by it. It begins with the job's id, and may block until
-// Redis has answered. ctx must be a handler's; another one is an error.
+// from that of all other jobs, also of those in another Redis unless one is a copy of the
+// other. Services that drop repeated requests can recognize them by it. It begins with the
+// job's id, and blocks until Redis has answered. ctx must be a handler's; another one is
+// an error.
 func IdempotencyKey(ctx context.Context) (string, error) {
 	a, err := attemptOf(ctx)
 	if err != nil {

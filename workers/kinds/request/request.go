@@ -102,11 +102,7 @@ func (h *Client) Close() { h.client.CloseIdleConnections() }
 // ([ErrPrivateAddress]) and wrong args make the job dead.
 func (h *Client) Do(ctx context.Context, job *workers.Job[Args]) error {
 	args := job.Args
-	key, err := workers.IdempotencyKey(ctx)
-	if err != nil {
-		return err
-	}
-	request, err := h.request(ctx, key, args)
+	request, err := h.request(ctx, args)
 	if err != nil {
 		return workers.Dead(err)
 	}
@@ -127,19 +123,25 @@ func (h *Client) Do(ctx context.Context, job *workers.Job[Args]) error {
 }
 
 // request returns the request of a job.
-func (h *Client) request(ctx context.Context, idempotencyKey string, args Args) (*http.Request, error) {
+func (h *Client) request(ctx context.Context, args Args) (*http.Request, error) {
 	body := args.body()
 	request, err := http.NewRequestWithContext(ctx, args.method(), args.URL, strings.NewReader(body))
 	if err != nil {
 		return nil, fields.Wrong("url", "%s", fields.Reason(err))
 	}
 	request.Header.Set("User-Agent", "skidway")
-	request.Header.Set("Idempotency-Key", idempotencyKey)
 	if args.JSON != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range args.Headers {
 		request.Header.Set(name, value)
+	}
+	if request.Header.Get("Idempotency-Key") == "" {
+		key, err := workers.IdempotencyKey(ctx)
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set("Idempotency-Key", key)
 	}
 	request.Host = request.Header.Get("Host") // empty: the URL's
 	if args.Sign == "" {
