@@ -1,6 +1,9 @@
 package queue
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Bounds of the log and the progress of a job.
 const (
@@ -14,5 +17,5 @@ func (q *PoolQueue) AppendLog(ctx context.Context, job *Job, lines []string) err
 	return q.appendLog(ctx, job, lines)
 }
 
-// AgeRegistration makes it a minute since the queue was registered.
-func (q *Queue) AgeRegistration() { q.registered.Add(-int64(registerEvery)) }
+// AgeRegistration adds to the time since the queue was registered.
+func (q *Queue) AgeRegistration(d time.Duration) { q.registered.Add(-int64(d)) }

@@ -197,11 +197,54 @@ func TestQueueIsListedAgainAfterRedisHasLostTheList(t *testing.T) {
 			if names, err := d.client.Queues(t.Context()); err != nil || len(names) > 0 {
 				t.Fatalf("%s at once: the queues are %v, %v", name, names, err)
 			}
-			d.queue.AgeRegistration()
+			d.queue.AgeRegistration(time.Minute)
 			d.must(use(d))
 			if names, err := d.client.Queues(t.Context()); err != nil || len(names) != 1 || names[0] != "q" {
 				t.Errorf("%s after a minute: the queues are %v, %v", name, names, err)
 			}
+		}
+	})
+}
+
+// The list of all queues is on a node of its own of a Redis Cluster.
+func TestKnownQueueIsUsedThoughTheListCannotBeReached(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	d := setup(t, db)
+	d.add("a", queue.Options{})
+	lost := proxy.LoseCommands(":{queues}")
+	for _, age := range []time.Duration{time.Minute, -time.Hour} { // the second is a clock that was set back
+		d.queue.AgeRegistration(age)
+		d.add("a", queue.Options{})
+		select {
+		case <-lost:
+		default:
+			t.Errorf("the queue was not registered again after %s", age)
+		}
+	}
+}
+
+func TestSaltIsThatOfTheQueueInThisRedis(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d, other := setup(t, db), setup(t, db)
+		salt := func(d *fixture) string {
+			t.Helper()
+			salt, err := d.queue.Salt(t.Context())
+			d.must(err)
+			return salt
+		}
+		first := salt(d)
+		if second := salt(other); first == "" || first != second {
+			t.Errorf("two clients have the salts %q and %q", first, second)
+		}
+		d.must(db.Del(t.Context(), d.key("meta")).Err()) // Redis has lost it
+		if later := salt(other); later == first || salt(d) != later {
+			t.Errorf("the salts are %q and %q after %q was lost", later, salt(d), first)
 		}
 	})
 }
