@@ -148,7 +148,9 @@ func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasS
 		x.complete(a, a.kind, err, took)
 		return true
 	}
-	x.startRunners(x.sched.handlerReturned())
+	x.sched.abandoned.Add(-1)
+	x.sched.aboutChanged.send()
+	x.startRunners(x.sched.capacityRose())
 	x.log(a.job).Warn("an abandoned handler has returned")
 	return false
 }

@@ -49,13 +49,13 @@ const (
 	maxPrefetch  = 400
 )
 
-// prefetchLocked returns how many jobs are fetched beyond the free slots. A pool with
-// one slot prefetches none, because its jobs must run in order.
-func (s *scheduler) prefetchLocked() int {
-	if s.concurrency == 1 || s.avgDuration == 0 {
+// prefetch returns how many jobs are fetched beyond the free slots. A pool with one slot
+// prefetches none, because its jobs must run in order.
+func prefetch(concurrency int, avgDuration time.Duration) int {
+	if concurrency == 1 || avgDuration == 0 {
 		return 0
 	}
-	return int(min(maxPrefetch, prefetchTime*time.Duration(s.concurrency)/s.avgDuration))
+	return int(min(maxPrefetch, prefetchTime*time.Duration(concurrency)/avgDuration))
 }
 
 // probeEvery is the interval at which a queue that was empty is fetched from while others
@@ -66,7 +66,7 @@ const probeEvery = 20 * time.Millisecond
 func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	prefetch := s.prefetchLocked()
+	prefetch := prefetch(s.concurrency, s.avgDuration)
 	free := s.capacityLocked() - s.taken.count
 	if s.suspendedLocked() || s.buffered > prefetch/2 || s.buffered >= free+prefetch {
 		return fetchOrder{}, false

@@ -280,7 +280,9 @@ func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
 	session := newLeaseSession(l.queue, lease, config.Lease, l.log)
 	session.sched, session.onLost = l.pool.sched, config.Hooks.LeaseLost
 	session.completer.count = func(change int) {
-		l.pool.executor.startRunners(l.pool.sched.countUnrecorded(change))
+		if l.pool.sched.unrecorded.add(change) {
+			l.pool.executor.startRunners(l.pool.sched.capacityRose())
+		}
 	}
 	return session, nil
 }

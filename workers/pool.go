@@ -228,7 +228,7 @@ func (p *Pool) IsQuiet() bool { return p.quiet.isClosed() }
 // 500 the pool starts no more jobs until Redis has confirmed some. If the worker dies,
 // these jobs run again.
 func (p *Pool) Unrecorded() (now, highest int) {
-	return int(p.sched.unrecorded.Load()), int(p.sched.mostUnrecorded.Load())
+	return int(p.sched.unrecorded.now.Load()), int(p.sched.unrecorded.highest.Load())
 }
 
 // Stop stops the pool, as the end of Run's context and a stop signal do, and blocks

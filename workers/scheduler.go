@@ -25,9 +25,7 @@ type scheduler struct {
 	// atomic because executor.abandon and control.aboutJSON use it without mu.
 	abandoned atomic.Int64
 
-	// unrecorded is the number of handlers that have returned and whose outcome Redis has
-	// not confirmed, mostUnrecorded the highest that it was. Completers change it.
-	unrecorded, mostUnrecorded atomic.Int64
+	unrecorded unrecordedCount // completers change it without mu
 
 	mu     sync.Mutex
 	queues []*servedQueue // in the order of their places
@@ -51,7 +49,8 @@ type scheduler struct {
 func newScheduler(config Config) *scheduler {
 	return &scheduler{
 		concurrency: config.Concurrency, strict: config.Strict, soloWait: soloWait, lease: config.Lease,
-		wake: newNotification(), queuesChanged: newNotification(), aboutChanged: newNotification(),
+		unrecorded: unrecordedCount{concurrency: config.Concurrency},
+		wake:       newNotification(), queuesChanged: newNotification(), aboutChanged: newNotification(),
 	}
 }
 
@@ -70,31 +69,11 @@ func (s *scheduler) suspendedLocked() bool {
 
 // capacityLocked returns the number of slots. As many abandoned handlers as there are
 // slots cost none; each one more costs a slot, so that no more handlers than twice the
-// concurrency run at a time. It is lower while running handlers could exceed
-// maxUnrecorded.
+// concurrency run at a time. It is lower while running handlers could bring the number of
+// unrecorded outcomes above its maximum.
 func (s *scheduler) capacityLocked() int {
 	slots := s.concurrency - max(0, int(s.abandoned.Load())-s.concurrency)
-	return min(slots, s.maxUnrecorded()-int(s.unrecorded.Load()))
-}
-
-// maxUnrecorded bounds the outcomes that are lost, so that their jobs run again, if the
-// worker dies while it cannot write to Redis.
-func (s *scheduler) maxUnrecorded() int { return 4*s.concurrency + 500 }
-
-// countUnrecorded changes the number of unrecorded outcomes, and returns the number of
-// runners to start.
-func (s *scheduler) countUnrecorded(change int) (runners int) {
-	now := s.unrecorded.Add(int64(change))
-	for most := s.mostUnrecorded.Load(); now > most && !s.mostUnrecorded.CompareAndSwap(most, now); {
-		most = s.mostUnrecorded.Load()
-	}
-	if change >= 0 || int(now)-change <= s.maxUnrecorded()-s.concurrency { // it cost no slots
-		return 0
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wake.send()
-	return s.takeSlotsLocked()
+	return min(slots, s.unrecorded.left())
 }
 
 // takeSlotsLocked takes free slots for buffered jobs, and returns the number of slots
@@ -154,7 +133,7 @@ func (s *scheduler) take(now time.Time) *attempt {
 	s.buffered--
 	q.running++
 	s.lastTaken = now
-	if s.buffered <= s.prefetchLocked()/2 { // nextFetch returns no order before
+	if s.buffered <= prefetch(s.concurrency, s.avgDuration)/2 { // nextFetch returns no order before
 		s.wake.send()
 	}
 	return a
@@ -195,11 +174,9 @@ func (s *scheduler) finished(a *attempt, took time.Duration) {
 	}
 }
 
-// handlerReturned records that an abandoned handler has returned, and returns the number
-// of runners to start.
-func (s *scheduler) handlerReturned() int {
-	s.abandoned.Add(-1)
-	s.aboutChanged.send()
+// capacityRose must be called when capacityLocked may return more than before. It returns
+// the number of runners to start.
+func (s *scheduler) capacityRose() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wake.send()

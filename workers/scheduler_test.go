@@ -582,7 +582,8 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 					t.Skip("none is abandoned")
 				}
 				abandoned--
-				f.runners += f.handlerReturned()
+				f.abandoned.Add(-1)
+				f.runners += f.capacityRose()
 			},
 			"quarantined": func(t *rapid.T) {
 				if a, _ := f.takeQuarantined(f.now); a != nil {
@@ -669,20 +670,23 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 func TestRunnersThatUnrecordedOutcomesStoppedStartAgain(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a"}}})
-	bound, order := f.maxUnrecorded(), f.order()
-	f.countUnrecorded(bound - 1)
+	bound, order := f.unrecorded.max(), f.order()
+	f.unrecorded.add(bound - 1)
 	if free := f.capacityLocked(); free != 1 {
 		t.Errorf("%d jobs may run one below the bound", free)
 	}
-	f.countUnrecorded(1)
+	f.unrecorded.add(1)
 	f.bring(order, 2, 0)
 	if f.runners != 0 {
 		t.Errorf("%d jobs start at the bound", f.runners)
 	}
-	if n := f.countUnrecorded(-1); n != 1 {
-		t.Errorf("%d jobs start after one outcome was written, want 1", n)
+	if more, n := f.unrecorded.add(-1), f.capacityRose(); !more || n != 1 {
+		t.Errorf("after one outcome was written: %t, %d jobs start, want 1", more, n)
 	}
-	if n := f.countUnrecorded(1 - bound); n != 1 {
-		t.Errorf("%d jobs start after all outcomes were written, want 1", n)
+	if more, n := f.unrecorded.add(1-bound), f.capacityRose(); !more || n != 1 {
+		t.Errorf("after all outcomes were written: %t, %d jobs start, want 1", more, n)
+	}
+	if f.unrecorded.add(10); f.unrecorded.add(-10) {
+		t.Error("an outcome below the bound is said to let more jobs start")
 	}
 }
