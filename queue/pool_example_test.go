@@ -242,3 +242,41 @@ func ExampleClient_AwaitStreams() {
 	fmt.Println(len(fetched.Jobs), keys, err)
 	// Output: 0 [skidway:{mail:0}:normal:fresh] <nil>
 }
+
+func ExampleLease_Cancelled() {
+	ctx := context.Background()
+	client, mail, done := open(ctx)
+	defer done()
+
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	_, _ = client.Cancel(ctx, id)
+	cancelled, err := lease.Cancelled(ctx, fetched.Jobs)
+	fmt.Println(len(cancelled), err)
+	// Output: 1 <nil>
+}
+
+func ExampleClient_AwaitQueues() {
+	ctx := context.Background()
+	client, _, done := open(ctx)
+	defer done()
+
+	cursor, _ := client.AwaitQueues(ctx, "", 0) // returns at once
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	if _, err := client.AwaitQueues(ctx, cursor, time.Minute); err != nil {
+		return
+	}
+	names, err := client.Queues(ctx)
+	fmt.Println(names, err)
+	// Output: [mail] <nil>
+}
+
+func ExamplePoolQueue_Tidy() {
+	ctx := context.Background()
+	_, mail, done := open(ctx)
+	defer done()
+
+	fmt.Println(mail.Tidy(ctx)) // workers call it about once a minute
+	// Output: <nil>
+}

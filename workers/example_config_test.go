@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"skidway/delayed"
@@ -231,4 +232,27 @@ func ExampleAbout() {
 		log.Fatal(err)
 	}
 	// Output: running 1 [default] true
+}
+
+// A service that drops repeated payments gets the same key at each attempt of a job.
+func ExampleIdempotencyKey() {
+	ctx := context.Background()
+	client := open(ctx)
+	defer client.Close()
+	pool := workers.NewPool(client, quiet)
+	paid := make(chan bool)
+	workers.Handle(pool, func(ctx context.Context, job *workers.Job[Invoice]) error {
+		key, err := workers.IdempotencyKey(ctx)
+		if err != nil {
+			return err
+		}
+		paid <- strings.HasPrefix(key, job.ID) // send the payment with key
+		return nil
+	})
+	go pool.Run(ctx)
+	defer pool.Stop(ctx)
+
+	enqueue(ctx, client, Invoice{Cents: 1250}, nil)
+	fmt.Println(<-paid)
+	// Output: true
 }
