@@ -19,8 +19,8 @@ const (
 	maxBuildEpoch = 253402300799 // The last second of the year 9999.
 )
 
-// Build is the identity of a database. It is comparable, and what is to
-// be stored beside results.
+// Build is the identity of a database. It is comparable, and is stored beside
+// results.
 type Build struct {
 	// Name is the type in the database's metadata, such as
 	// "GeoLite2-Country". It is printable and short for every file.

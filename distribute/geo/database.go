@@ -73,7 +73,7 @@ func (db *DB) find(addr netip.Addr) (country Country, bits int) {
 	return country, bits
 }
 
-// fail is apart from find so that a lookup which succeeds does not allocate.
+// fail is not a part of find, so that a lookup that succeeds does not allocate.
 func (db *DB) fail(addr netip.Addr, err error) {
 	err = fmt.Errorf("look up %s in %s: %w (%w)", addr, db.build, ErrDamaged, err)
 	db.failure.CompareAndSwap(nil, &err)
@@ -131,7 +131,7 @@ func newDB(reader *maxminddb.Reader, name string, s schema) *DB {
 // shared by all goroutines, so what one file has warmed up the next one uses.
 //
 // Each entry is exact and fits a word with others, so that a lookup is one load
-// of one word, and goroutines that race for a word store what is all right.
+// of one word. Goroutines that race for a word all store correct entries.
 type cache struct {
 	// wide holds the countries of IPv4 /16 networks that lie in one country as a
 	// whole, four in a word.
@@ -197,7 +197,7 @@ func (c *cache) ipv6(addr netip.Addr, db *DB) Country {
 }
 
 // Country is an ISO 3166-1 alpha-2 code in upper case, as in the database
-// it (so also XK, the code in use for Kosovo). The zero value is not a country;
+// (also XK, the code in use for Kosovo). The zero value is not a country;
 // every function here that has no answer returns [Unknown].
 type Country [2]byte
 
@@ -214,8 +214,8 @@ const Countries = 26 * 26
 func (c Country) String() string { return string(c[:]) }
 
 // Index returns the country's place in an array of [Countries] counters, in
-// alphabetical order. What is not two upper-case letters has the place of
-// [Unknown], so that an index is always in range.
+// alphabetical order. A value that is not two upper-case letters has the
+// place of [Unknown], so that an index is always in range.
 func (c Country) Index() int {
 	if !c.valid() {
 		return Countries - 1

@@ -9,8 +9,8 @@
 // # Databases
 //
 // [Default] is a database inside the program, so that counting works at once
-// and without a download. It is frozen at its build date; its licence wants
-// [Attribution] shown. [Open] reads a file of the user's own, in the MaxMind DB
+// and without a download. It is frozen at its build date; its licence requires
+// that [Attribution] is shown. [Open] reads a file of the user's own, in the MaxMind DB
 // format (https://maxmind.github.io/MaxMind-DB/), of one of two schemas:
 //
 //	country.iso_code   GeoIP2, GeoLite2, DB-IP and what imitates them

@@ -159,8 +159,8 @@ var agents = []struct {
 	}},
 }
 
-// agentOf picks an agent, the first names of a kind more often, and what it
-// comes for.
+// agentOf picks an agent, the first names of a kind more often, and the sort of
+// requests that it sends.
 func agentOf(random uint64) (string, *visits) {
 	kind, rest := 0, random&255
 	for rest >= agents[kind].of256 {

@@ -3,8 +3,8 @@
 //
 // The lines look like those of a busy shop: clients from many countries, a few
 // of them very active; days with a rhythm; pages, their pictures and styles,
-// an API, robots, people who look for holes; and now and then a line that is
-// none. They average about 220 bytes, and gzip makes them about ten times
+// an API, robots, people who look for security holes; and now and then a line
+// that is not one of the format. They average about 220 bytes, and gzip makes them about ten times
 // smaller, as it does with real logs.
 //
 //	access.log          the newest
