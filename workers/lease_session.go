@@ -306,7 +306,7 @@ func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
 	ticker := time.NewTicker(time.Duration(float64(l.pool.config.Lease) / renewalsPerLease))
 	defer ticker.Stop()
 	// Queues whose leases are opened together are scanned at different times.
-	scanned := time.Now().Add(-rand.N(l.pool.control.scanEvery))
+	scanned := time.Now().Add(rand.N(l.pool.config.Lease))
 	reread := false // when the lease is renewed next
 	for {
 		recoverable, err := l.renewOnce(ctx, session)
