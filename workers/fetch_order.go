@@ -207,21 +207,21 @@ func (s *scheduler) rereadQueue(q *servedQueue) {
 	s.wake.send()
 }
 
-// rereads returns an order for each queue whose jobs must be read again, even if there are
-// no free slots, and the number of such queues that rest.
-func (s *scheduler) rereads(now time.Time) (orders []fetchOrder, resting int) {
+// nextReread returns an order for a queue whose jobs must be read again, even if there are
+// no free slots. ok is false if there is none; resting reports whether such queues rest.
+func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range s.queues {
 		switch {
 		case !q.reread || q.session == nil:
 		case now.Before(q.restUntil):
-			resting++
+			resting = true
 		default:
-			orders = append(orders, q.orderLocked(1))
+			return q.orderLocked(1), true, resting
 		}
 	}
-	return orders, resting
+	return fetchOrder{}, false, resting
 }
 
 // emptyCursors returns the stream cursors of the empty queues, none while no job could

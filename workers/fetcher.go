@@ -59,11 +59,11 @@ func (f *fetcher) run(running, fetching context.Context) {
 // queue; then there may be others, or more jobs. left reports whether some must still be
 // read.
 func (f *fetcher) rereadLost(ctx context.Context) (done, left bool) {
-	orders, resting := f.sched.rereads(time.Now())
-	if len(orders) == 0 {
-		return false, resting > 0
+	order, ok, resting := f.sched.nextReread(time.Now())
+	if !ok {
+		return false, resting
 	}
-	_, _ = f.fetch(ctx, orders[0]) // it has logged the error, after which the queue rests
+	_, _ = f.fetch(ctx, order) // it has logged the error, after which the queue rests
 	f.sched.wake.send()
 	return true, true
 }

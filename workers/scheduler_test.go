@@ -383,20 +383,36 @@ func TestQueueThatCannotBeReachedRests(t *testing.T) {
 		t.Fatalf("after the rest the order is %+v", order)
 	}
 	f.fetchFailed(order, fmt.Errorf("fetch: %w", &rdb.OutcomeUnknownError{}), f.now)
-	orders, resting := f.rereads(f.now)
-	if len(orders) != 1 || resting != 0 || !orders[0].reread {
-		t.Fatalf("after a lost answer: %+v, %d rest", orders, resting)
+	order, ok, resting := f.nextReread(f.now)
+	if !ok || resting || !order.reread {
+		t.Fatalf("after a lost answer: %+v, %t; others rest: %t", order, ok, resting)
 	}
-	f.fetchFailed(orders[0], errAway, f.now)
-	if orders, resting := f.rereads(f.now); len(orders) != 0 || resting != 1 {
-		t.Errorf("while it rests: %+v, %d rest", orders, resting)
+	f.fetchFailed(order, errAway, f.now)
+	if order, ok, resting := f.nextReread(f.now); ok || !resting {
+		t.Errorf("while it rests: %+v, %t; it rests: %t", order, ok, resting)
 	}
 	f.now = f.now.Add(restFor)
-	orders, _ = f.rereads(f.now)
-	f.bring(orders[0], 1, 0)
-	if orders, _ := f.rereads(f.now); len(orders) != 0 {
+	order, _, _ = f.nextReread(f.now)
+	f.bring(order, 1, 0)
+	if _, ok, _ := f.nextReread(f.now); ok {
 		t.Error("it is read again after an answer")
 	}
+}
+
+func TestQueueThatWaitsForItsRereadCanBeRemoved(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}, {Name: "b"}}})
+	b := f.queue("b")
+	for _, q := range f.all() {
+		f.rereadQueue(q)
+	}
+	order, _, _ := f.nextReread(f.now) // of a
+	f.drop(b.session)
+	f.serve([]Queue{{Name: "a"}})
+	if b.fetching || len(f.all()) != 1 {
+		t.Errorf("queue b is still served, its jobs are said to be fetched: %t", b.fetching)
+	}
+	f.bring(order, 1, 0)
 }
 
 func TestJobsOfALostLeaseAreDropped(t *testing.T) {
@@ -566,8 +582,9 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			},
 			"reread": func(t *rapid.T) {
 				if len(orders) == 0 {
-					orders, _ = f.rereads(f.now)
-					orders = orders[:min(1, len(orders))]
+					if order, ok, _ := f.nextReread(f.now); ok {
+						orders = append(orders, order)
+					}
 				}
 			},
 			"start": func(t *rapid.T) { f.start() },
