@@ -55,17 +55,17 @@ func (f *fetcher) run(running, fetching context.Context) {
 }
 
 // rereadLost reads jobs that the lease of one queue holds and the worker does not know:
-// of one queue, so that others are served in between. done reports whether there was such a
-// queue; then there may be others, or more jobs. left reports whether some must still be
+// of one queue, so that others are served in between. done reports whether it has read
+// some; then there may be others, or more jobs. left reports whether some must still be
 // read.
 func (f *fetcher) rereadLost(ctx context.Context) (done, left bool) {
 	order, ok, resting := f.sched.nextReread(time.Now())
 	if !ok {
 		return false, resting
 	}
-	_, _ = f.fetch(ctx, order) // it has logged the error, after which the queue rests
+	_, err := f.fetch(ctx, order) // it has logged the error, after which the queue rests
 	f.sched.wake.send()
-	return true, true
+	return err == nil, true
 }
 
 // startQuarantined starts a quarantined job if the scheduler returns one. again reports

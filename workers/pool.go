@@ -154,7 +154,7 @@ func (p *Pool) run(ctx context.Context) {
 	p.drain()
 
 	// Write the remaining outcomes, and close the leases.
-	for done := true; done; {
+	for done := true; done; { // not after an error: others recover the jobs that are left
 		done, _ = fetcher.rereadLost(running)
 	}
 	p.sched.handBackAll()
