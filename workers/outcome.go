@@ -88,9 +88,9 @@ func (e *PanicError) Unwrap() error {
 // cause of the end of its context, nil if it has not ended.
 func (k *registration) outcome(job *queue.Job, err, cause error, isFailure func(error) bool) queue.Completion {
 	outcome := queue.Completion{Job: job}
-	var snoozed snooze
-	var discarded discard
-	var died *dead
+	discarded, isDiscard := errors.AsType[discard](err)
+	_, isDead := errors.AsType[*dead](err)
+	snoozed, isSnooze := errors.AsType[snooze](err)
 	switch {
 	case errors.Is(cause, queue.ErrLeaseLost): // its outcome is refused, whatever it is
 		outcome.Disposition = queue.AttemptReturned
@@ -98,11 +98,11 @@ func (k *registration) outcome(job *queue.Job, err, cause error, isFailure func(
 		outcome.Disposition = queue.AttemptSucceeded
 	case errors.Is(cause, ErrCancelled):
 		outcome.Disposition, outcome.Reason = queue.AttemptCancelled, text(err)
-	case errors.As(err, &discarded):
+	case isDiscard:
 		outcome.Disposition, outcome.Reason = queue.AttemptDiscarded, string(discarded)
-	case errors.As(err, &died):
+	case isDead:
 		outcome.Disposition, outcome.Reason = queue.AttemptDead, text(err)
-	case errors.As(err, &snoozed):
+	case isSnooze:
 		outcome.Disposition, outcome.Wait = queue.AttemptSnoozed, time.Duration(snoozed)
 	case errors.Is(cause, ErrShutdown):
 		outcome.Disposition = queue.AttemptReturned
@@ -118,8 +118,7 @@ func (k *registration) outcome(job *queue.Job, err, cause error, isFailure func(
 
 // wait returns how long the job waits for its next attempt.
 func (k *registration) wait(job *queue.Job, err error) time.Duration {
-	var after *retryAfter
-	if errors.As(err, &after) {
+	if after, ok := errors.AsType[*retryAfter](err); ok {
 		return after.wait
 	}
 	return max(0, k.Backoff(job, err))
