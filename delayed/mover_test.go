@@ -104,7 +104,7 @@ func (s *fixture) moved(t testing.TB, jobs int) (lateness []time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	mark := rdb.Mark{Key: s.key("normal:due"), ID: "0"}
+	mark := rdb.Mark{Key: s.key("2:normal:due"), ID: "0"}
 	for len(lateness) < jobs {
 		entries, err := s.db.XRange(ctx, mark.Key, "("+mark.ID, "+").Result()
 		if err != nil {

@@ -372,7 +372,7 @@ func TestFiringIsHeldByTheJobWithItsUniqueKey(t *testing.T) {
 		if _, err := s.queue.RunSchedule(t.Context(), "a"); !errors.As(err, &held) || held.Owner != first {
 			t.Errorf("fired again: %v, want it held by %s", err, first)
 		}
-		mark := rdb.Mark{Key: s.key("normal:fresh"), ID: "0"}
+		mark := rdb.Mark{Key: s.key("2:normal:fresh"), ID: "0"}
 		s.watch(t, db, delayed.Config{})
 		// Another schedule shows that some seconds were fired.
 		s.put(t, s.everySecond("b"))

@@ -322,7 +322,7 @@ func TestDeleteAllOfWaitingJobsKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
 			t.Fatalf("purged %d: %v", n, err)
 		}
 		d.end(l, queue.AttemptSucceeded, held...)
-		groups, err := db.XInfoGroups(t.Context(), d.key("normal:fresh")).Result()
+		groups, err := db.XInfoGroups(t.Context(), d.key("2:normal:fresh")).Result()
 		if err != nil || len(groups) != 1 {
 			t.Errorf("the groups are %v: %v", groups, err)
 		}

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // Errors to be matched with errors.Is.
@@ -31,18 +32,31 @@ func invalid(format string, values ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, values...)...)
 }
 
-// A FormatError reports that a structure in Redis was written by a newer release.
+// A FormatError reports that a queue in Redis has a format that this release does not know.
+// Nothing was changed.
 type FormatError struct {
 	Queue   string
 	Version string // the format that was found
 }
 
 func (e *FormatError) Error() string {
+	if e.Older() {
+		return fmt.Sprintf("queue %s has format %.20q, older than this release understands (%s): "+
+			"let the release that wrote it run its jobs, then delete its keys", e.Queue, e.Version, formatVersion)
+	}
 	return fmt.Sprintf("queue %s has format %.20q, newer than this release understands (%s): upgrade", e.Queue, e.Version, formatVersion)
 }
 
-// formatVersion is the format that this release writes.
-const formatVersion = "1"
+// Older reports whether an older release wrote the queue, so that an upgrade does not help.
+func (e *FormatError) Older() bool {
+	found, err := strconv.Atoi(e.Version)
+	known, _ := strconv.Atoi(formatVersion)
+	return err == nil && found < known
+}
+
+// formatVersion is the format that this release reads and writes: of records, and of keys.
+// The names of the lines contain it.
+const formatVersion = "2"
 
 // A DuplicateError reports that no job was added, because another one holds its unique
 // key.

@@ -31,8 +31,8 @@ func TestJobsCanBeAddedWithRedisCLI(t *testing.T) {
 		}
 		return strings.TrimSpace(string(output))
 	}
-	entry := cli("XADD", "skidway:{q:0}:normal:fresh", "*", "kind", "email.send", "args", `{"to":"a@example.com"}`)
-	cli("XADD", "skidway:{q:0}:high:fresh", "*", "kind", "report", "max_attempts", "3", "timeout", "1500", "retain", "60000", "headers", `{"tenant":"7"}`)
+	entry := cli("XADD", "skidway:{q:0}:2:normal:fresh", "*", "kind", "email.send", "args", `{"to":"a@example.com"}`)
+	cli("XADD", "skidway:{q:0}:2:high:fresh", "*", "kind", "report", "max_attempts", "3", "timeout", "1500", "retain", "60000", "headers", `{"tenant":"7"}`)
 	cli("SADD", "skidway:{queues}", "q")
 
 	d := setup(t, redistest.Open(t, address))
@@ -79,19 +79,19 @@ func TestMalformedEntriesAreDeadWithTheReason(t *testing.T) {
 			"a bomb":             {[]string{"kind", "a", "args", bomb(t, queue.DefaultMaxPayload+1), "packing", "zstd"}, "limit"},
 			"too large":          {[]string{"kind", "a", "args", strings.Repeat("x", queue.DefaultMaxPayload+1)}, "limit"},
 			"5,000 fields":       {many, "no kind"},
-			"record cut short":   {[]string{"job", "1n4:kind1:a4:args20:{}"}, "cut short"},
-			"a huge length":      {[]string{"job", "1n999999999999999999999:kind"}, "cut short"},
-			"a negative length":  {[]string{"job", "1n-3:"}, "cut short"},
-			"a length in hex":    {[]string{"job", "1n0x4:kind1:a"}, "cut short"},
+			"record cut short":   {[]string{"job", "2n4:kind1:a4:args20:{}"}, "cut short"},
+			"a huge length":      {[]string{"job", "2n999999999999999999999:kind"}, "cut short"},
+			"a negative length":  {[]string{"job", "2n-3:"}, "cut short"},
+			"a length in hex":    {[]string{"job", "2n0x4:kind1:a"}, "cut short"},
 			"no record at all":   {[]string{"job", ""}, "0 bytes"},
-			"of a later release": {[]string{"job", "2n4:kind1:a"}, "format"},
+			"of a later release": {[]string{"job", "3n4:kind1:a"}, "format"},
 			"no number":          {[]string{"kind", "a", "max_attempts", "many"}, "max_attempts"},
 			"no JSON":            {[]string{"kind", "a", "headers", "{"}, "headers"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				d := setup(t, db)
 				before := d.add("good", queue.Options{})
-				entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"), Values: c.fields}).Result()
+				entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"), Values: c.fields}).Result()
 				d.must(err)
 				after := d.add("good", queue.Options{})
 				l := d.lease("w-" + itoa(len(name)) + "-" + entry)
@@ -118,7 +118,7 @@ func TestMalformedEntriesAreDeadWithTheReason(t *testing.T) {
 func TestCompressedArgsAreNotDecompressedBeyondTheLimit(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	packed := bomb(t, 128<<20)
-	d.must(d.db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"), Values: []string{"kind", "a", "args", packed, "packing", "zstd"}}).Err())
+	d.must(d.db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"), Values: []string{"kind", "a", "args", packed, "packing", "zstd"}}).Err())
 	var page queue.Page
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
@@ -140,8 +140,8 @@ func TestIDInAFreshEntryIsIgnored(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		victim := d.add("victim", queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "k"}})
-		entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"),
-			Values: []string{"kind", "a", "id", victim[len("q:0:"):], "unique", "k", "job", "1n2:id18:" + victim[len("q:0:"):] + "  "}}).Result()
+		entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"),
+			Values: []string{"kind", "a", "id", victim[len("q:0:"):], "unique", "k", "job", "2n2:id18:" + victim[len("q:0:"):] + "  "}}).Result()
 		d.must(err)
 		l := d.lease("w")
 		job := d.fetch(l, 1)[0]

@@ -146,5 +146,8 @@ func (l line) priority() Priority { return priorities[(l-1)/linesEach].Priority 
 
 func (l line) fresh() bool { return (l-1)%linesEach+1 == freshLine }
 
-// name returns the name of the line's key, such as "high:fresh".
-func (l line) name() string { return l.priority().String() + ":" + lineNames[(l-1)%linesEach] }
+// name returns the name of the line's key, such as "2:high:fresh". It begins with the format,
+// so that a client that adds an entry of another format finds no line.
+func (l line) name() string {
+	return formatVersion + ":" + l.priority().String() + ":" + lineNames[(l-1)%linesEach]
+}

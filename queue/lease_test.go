@@ -147,7 +147,7 @@ func TestRereadEndsThoughMalformedEntriesStay(t *testing.T) {
 	d := setup(t, db)
 	l := d.lease("w")
 	for range 3 {
-		d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("normal:fresh"), Values: []string{"kind", "", "args", "large"}}).Err())
+		d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"), Values: []string{"kind", "", "args", "large"}}).Err())
 	}
 	lost := proxy.LoseCommands("malformed")
 	if _, err := l.Fetch(t.Context(), 3, 1<<20); err != nil {

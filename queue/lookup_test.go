@@ -91,8 +91,8 @@ func TestDamagedJobIsReturnedWithItsReadableFields(t *testing.T) {
 			"other format":   "9" + record[1:],
 			"empty":          "",
 			"an odd number":  record + "8:attempts2:-1",
-			"it leads back":  "1n-3:",
-			"other priority": "1x" + record[2:],
+			"it leads back":  "2n-3:",
+			"other priority": "2x" + record[2:],
 		} {
 			d.must(db.HSet(t.Context(), d.key("delayed:jobs"), local, damaged).Err())
 			job := d.get(id)
@@ -110,17 +110,26 @@ func TestDamagedJobIsReturnedWithItsReadableFields(t *testing.T) {
 	})
 }
 
-func TestJobOfANewerReleaseIsRefusedByName(t *testing.T) {
+func TestQueueOfAnotherFormatIsRefusedByName(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		id := d.add("a", queue.Options{})
-		d.must(db.HSet(t.Context(), d.key("meta"), "format", "2").Err())
-		var format *queue.FormatError
-		if _, err := d.client.Get(t.Context(), id); !errors.As(err, &format) || format.Version != "2" {
-			t.Errorf("Get: %v", err)
-		}
-		if _, err := d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); !errors.As(err, &format) {
-			t.Errorf("Purge: %v", err)
+		for version, advice := range map[string]string{"1": "let the release that wrote it run its jobs", "3": "upgrade", "x": "upgrade"} {
+			d.must(db.HSet(t.Context(), d.key("meta"), "format", version).Err())
+			var format *queue.FormatError
+			_, err := d.client.Get(t.Context(), id)
+			if !errors.As(err, &format) || format.Version != version || format.Older() != (version == "1") {
+				t.Errorf("Get: %v", err)
+			}
+			if want := "queue " + d.queue.Name() + " has format"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), advice) {
+				t.Errorf("Get: %v, want %s and %s", err, want, advice)
+			}
+			if _, err := d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); !errors.As(err, &format) {
+				t.Errorf("Purge: %v", err)
+			}
+			if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: d.queue.Name()}); !errors.As(err, &format) {
+				t.Errorf("Enqueue: %v", err)
+			}
 		}
 	})
 }

@@ -104,7 +104,7 @@ func BenchmarkBareFetchFinish100(b *testing.B) {
 	b.ReportAllocs()
 	db := redistest.DB(b)
 	client, _ := speedClient(b, db)
-	key := db.Prefix() + ":{" + modelQueue + ":0}:normal:fresh"
+	key := db.Prefix() + ":{" + modelQueue + ":0}:2:normal:fresh"
 	if err := db.XGroupCreateMkStream(context.Background(), key, "workers", "0").Err(); err != nil {
 		b.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (m *machine) checkLines(t *rapid.T, s *snapshot) {
 			if j.worker != "" {
 				held++
 			}
-			if j.id != lineNames[line][:1]+entry.ID || line%3 != 0 {
+			if j.id != letterOf(line)+entry.ID || line%3 != 0 {
 				moved[j.id] = j.spot()
 			}
 			fields, err := entryFields(entry)

@@ -14,10 +14,13 @@ import (
 
 // lineNames are the lines in the order in which they are read, from 1.
 var lineNames = [...]string{
-	1: "high:returned", 2: "high:due", 3: "high:fresh",
-	4: "normal:returned", 5: "normal:due", 6: "normal:fresh",
-	7: "low:returned", 8: "low:due", 9: "low:fresh",
+	1: "2:high:returned", 2: "2:high:due", 3: "2:high:fresh",
+	4: "2:normal:returned", 5: "2:normal:due", 6: "2:normal:fresh",
+	7: "2:low:returned", 8: "2:low:due", 9: "2:low:fresh",
 }
+
+// letterOf returns the letter of a line's priority.
+func letterOf(line int) string { return strings.Split(lineNames[line], ":")[1][:1] }
 
 // A snapshot is the contents of a queue in Redis, read without the code under test.
 type snapshot struct {
@@ -111,7 +114,7 @@ func entryID(line int, entry redis.XMessage) string {
 	if id, ok := entry.Values["id"].(string); ok && line%3 != 0 {
 		return id
 	}
-	return lineNames[line][:1] + entry.ID
+	return letterOf(line) + entry.ID
 }
 
 // entryFields returns the fields of an entry and those of the record in it.
@@ -135,7 +138,7 @@ func entryFields(entry redis.XMessage) (map[string]string, error) {
 // "priority".
 func recordFields(record string) (map[string]string, error) {
 	fields := map[string]string{}
-	if len(record) < 2 || record[0] != '1' {
+	if len(record) < 2 || record[0] != '2' {
 		return nil, fmt.Errorf("%.20q is no record", record)
 	}
 	var texts []string

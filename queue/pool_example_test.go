@@ -240,7 +240,7 @@ func ExampleClient_AwaitStreams() {
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	keys, err := client.AwaitStreams(ctx, time.Minute, fetched.Cursors...)
 	fmt.Println(len(fetched.Jobs), keys, err)
-	// Output: 0 [skidway:{mail:0}:normal:fresh] <nil>
+	// Output: 0 [skidway:{mail:0}:2:normal:fresh] <nil>
 }
 
 func ExampleLease_Cancelled() {

@@ -24,7 +24,7 @@ func priorityPlaces() map[string][]string {
 		"lua/enqueue_plain.lua":   {"'" + letters.String() + "'"},
 		"lua/move.lua":            {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
 		"lua/operate.lua":         {fmt.Sprintf("malformed(%d,", freshLine.of(Normal))},
-		"../docs/architecture.md": {returnedLine.of(High).name() + " … " + freshLine.of(lowest).name()},
+		"../docs/architecture.md": {returnedLine.of(High).name() + " …", "\n" + freshLine.of(lowest).name() + " "},
 	}
 }
 
@@ -49,11 +49,11 @@ func TestEveryPlaceKnowsThePriorities(t *testing.T) {
 
 // The names of the lines are keys in Redis: they must never change.
 func TestKeysOfLinesAreStable(t *testing.T) {
-	want := strings.Fields("high:returned high:due high:fresh normal:returned normal:due normal:fresh low:returned low:due low:fresh")
+	want := strings.Fields("2:high:returned 2:high:due 2:high:fresh 2:normal:returned 2:normal:due 2:normal:fresh 2:low:returned 2:low:due 2:low:fresh")
 	if got := keyNames[:lineCount]; !slices.Equal(got, want) {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
-	if got := plainKeyNames[:len(priorities)]; !slices.Equal(got, []string{"high:fresh", "normal:fresh", "low:fresh"}) {
+	if got := plainKeyNames[:len(priorities)]; !slices.Equal(got, []string{"2:high:fresh", "2:normal:fresh", "2:low:fresh"}) {
 		t.Errorf("the fresh lines are %q", got)
 	}
 }

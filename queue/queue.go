@@ -97,10 +97,10 @@ func (q *Queue) runOn(ctx context.Context, s *rdb.Script, keys []string, args ..
 	if err == nil {
 		return reply, nil
 	}
-	var newer *FormatError
+	var format *FormatError
 	switch {
-	case errors.As(err, &newer):
-		newer.Queue = q.name
+	case errors.As(err, &format):
+		format.Queue = q.name
 	case !errors.Is(err, ErrLeaseLost):
 		err = fmt.Errorf("queue %s: %w", q.name, err)
 	}

@@ -18,7 +18,7 @@ import (
 // lines, have one. It consists of the format version, the letter of the priority, and
 // names and values, each as length, colon and bytes:
 //
-//	1n4:kind10:email.send4:args2:{}12:max_attempts1:3
+//	2n4:kind10:email.send4:args2:{}12:max_attempts1:3
 //
 // If a name occurs twice the later value counts, so that a script can amend a record
 // by appending. Unknown names are ignored.

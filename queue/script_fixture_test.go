@@ -75,12 +75,12 @@ func (f *scriptFixture) do(line string) string {
 func (f *scriptFixture) wantReply(line, want string) {
 	f.Helper()
 	reply, err := f.send(line)
-	var newer *FormatError
+	var format *FormatError
 	switch {
 	case errors.Is(err, ErrLeaseLost):
 		reply = "lost"
-	case errors.As(err, &newer):
-		reply = "newer " + newer.Version
+	case errors.As(err, &format):
+		reply = "format " + format.Version
 	case err != nil && strings.Contains(err.Error(), "OOM "):
 		reply = "OOM"
 	case err != nil:
@@ -110,7 +110,7 @@ func (f *scriptFixture) send(line string) (string, error) {
 	switch {
 	case name == "jobs":
 		for n := range integer(words[1].(string)) {
-			f.do(fmt.Sprintf("XADD :normal:fresh %d-1 kind a args x", n+1))
+			f.do(fmt.Sprintf("XADD :2:normal:fresh %d-1 kind a args x", n+1))
 		}
 		return "", nil
 	case name == strings.ToUpper(name):
@@ -160,7 +160,7 @@ func (f *scriptFixture) expandWord(word string) string {
 	if !found {
 		return word
 	}
-	record := []byte("1n")
+	record := []byte("2n")
 	for field := range strings.SplitSeq(strings.TrimSuffix(fields, "}"), ",") {
 		name, value, _ := strings.Cut(field, "=")
 		record = appendField(record, name, value)

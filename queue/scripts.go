@@ -11,8 +11,8 @@ var luaFiles embed.FS
 
 // scripts are the scripts of a queue. Words without an error are handled by the callers.
 var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], rdb.Words{
-	"newer": func(r rdb.Reply) error { return &FormatError{Version: r.Text(0)} },
-	"lost":  func(rdb.Reply) error { return ErrLeaseLost },
+	"format": func(r rdb.Reply) error { return &FormatError{Version: r.Text(0)} },
+	"lost":   func(rdb.Reply) error { return ErrLeaseLost },
 
 	"none": nil, "state": nil, "malformed": nil, "duplicate": nil, // of one job
 	"empty": nil, "paused": nil, // of fetch

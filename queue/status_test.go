@@ -58,7 +58,7 @@ func TestOldestIsTheAgeOfTheFirstWaitingJob(t *testing.T) {
 		now := time.Now()
 		for _, ago := range []time.Duration{3 * time.Hour, 2 * time.Hour} {
 			id := time.Duration(now.Add(-ago).UnixMilli())
-			d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("low:fresh"), ID: itoa(int(id)) + "-0", Values: []string{"kind", "a"}}).Err())
+			d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:low:fresh"), ID: itoa(int(id)) + "-0", Values: []string{"kind", "a"}}).Err())
 		}
 		d.add("a", queue.Options{})
 		for _, want := range []time.Duration{3 * time.Hour, 3 * time.Hour, 2 * time.Hour, 0} {
@@ -105,8 +105,8 @@ func TestWorkersAreListedWithTheNumberOfTheirJobs(t *testing.T) {
 		d.must(busy.MarkSolo(t.Context(), jobs[1]))
 		d.fetch(dead, 2)
 		d.must(dead.Close(t.Context())) // with jobs
-		d.must(db.XGroupCreate(t.Context(), d.key("low:fresh"), "workers", "0").Err())
-		d.must(db.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "stranger", Streams: []string{d.key("low:fresh"), ">"}}).Err())
+		d.must(db.XGroupCreate(t.Context(), d.key("2:low:fresh"), "workers", "0").Err())
+		d.must(db.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "stranger", Streams: []string{d.key("2:low:fresh"), ">"}}).Err())
 		d.must(db.ZAdd(t.Context(), d.key("leases"), redis.Z{Score: 1e15 + 1, Member: "idle"}).Err())
 		workers, err := d.queue.Workers(t.Context())
 		if err != nil || len(workers) != 4 {

@@ -136,7 +136,7 @@ func TestInvalidThenJobsAreRefusedWithTheirPlace(t *testing.T) {
 func TestJobFromAnotherLanguageMayHaveThenJobs(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
-		d.must(db.Do(t.Context(), "XADD", d.key("normal:fresh"), "*", "kind", "first", "args", "{}", "then", `[{"kind":"second","in":"1h"}]`).Err())
+		d.must(db.Do(t.Context(), "XADD", d.key("2:normal:fresh"), "*", "kind", "first", "args", "{}", "then", `[{"kind":"second","in":"1h"}]`).Err())
 		l := d.lease("w")
 		job := d.fetch(l, 1)[0]
 		_, err := l.Finish(t.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: job.Then}})

@@ -370,7 +370,7 @@ func TestJobWhoseEndRedisHasLostRunsAgain(t *testing.T) {
 			id := f.add("k", queue.Options{Unique: queue.Unique{Key: "nightly"}})
 			f.run(p)
 			await(f, starts, "start")
-			line := f.key("normal:fresh")
+			line := f.key("2:normal:fresh")
 			before, err := f.db.Dump(f.ctx, line).Result()
 			f.must(err)
 			close(gate)

@@ -109,21 +109,26 @@ func output(t *testing.T, url string, args ...string) string {
 	return skidway(t, t.TempDir(), append([]string{"doctor", "--redis", url}, args...)...).stdout
 }
 
-func TestDoctorNamesQueuesOfANewerRelease(t *testing.T) {
+func TestDoctorNamesQueuesOfAnotherRelease(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.add("a", queue.Options{})
-	if err := redistest.Open(t, d.url).HSet(t.Context(), "skidway:{mail:0}:meta", "format", "9").Err(); err != nil {
-		t.Fatal(err)
+	for format, want := range map[string]struct{ age, change string }{
+		"9": {"newer than this release", "upgrade"},
+		"1": {"older than this release", "run a worker of the release that wrote it"},
+	} {
+		if err := redistest.Open(t, d.url).HSet(t.Context(), "skidway:{mail:0}:meta", "format", format).Err(); err != nil {
+			t.Fatal(err)
+		}
+		found, o := findings(t, d.url)
+		if f := found["queues"]; f.Level != doctor.Problem || !strings.Contains(f.Found, "queue mail") || !strings.Contains(f.Change[0], want.change) {
+			t.Errorf("%+v", f)
+		}
+		if o.code != cli.ExitFailed {
+			t.Errorf("exit code %d", o.code)
+		}
+		hasLine(t, d.must("queues", "list", "-o", "table").stdout, "mail: ", want.age)
 	}
-	found, o := findings(t, d.url)
-	if f := found["queues"]; f.Level != doctor.Problem || !strings.Contains(f.Found, "queue mail") || !strings.Contains(f.Change[0], "upgrade") {
-		t.Errorf("%+v", f)
-	}
-	if o.code != cli.ExitFailed {
-		t.Errorf("exit code %d", o.code)
-	}
-	hasLine(t, d.must("queues", "list", "-o", "table").stdout, "mail: ", "newer than this release")
 }
 
 func TestDoctorReportsTheEmbeddedRedis(t *testing.T) {

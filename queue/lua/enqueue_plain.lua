@@ -2,14 +2,14 @@
 -- the time of enqueue.lua, which adds all jobs.
 -- KEYS: the fresh lines high, normal, low; meta, counts, events
 -- ARGV: groups: 1, 2 or 3 for the line, kind, n, args of n jobs
--- Returns 'ok' and an id for each job, in order; {'newer', format}.
--- @include int
+-- Returns 'ok' and an id for each job, in order; {'format', format}.
+-- @include int format
 local call = redis.call
 local stored_format, max_events = unpack(call('HMGET', META, 'format', 'events'))
 if not stored_format then
-  call('HSET', META, 'format', '1')
-elseif stored_format ~= '1' then
-  return {'newer', stored_format}
+  call('HSET', META, 'format', FORMAT)
+elseif stored_format ~= FORMAT then
+  return {'format', stored_format}
 end
 
 local ids, n, entry = {'ok'}, 1, nil

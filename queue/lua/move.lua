@@ -24,7 +24,7 @@ end
 if #ids > 0 then
   local records = call('HMGET', DELAYED_JOBS, unpack(ids))
   for i, id in ipairs(ids) do
-    local line = records[i] and string.sub(records[i], 1, 1) == '1' and due_line(string.sub(records[i], 2, 2))
+    local line = records[i] and string.sub(records[i], 1, 1) == FORMAT and due_line(string.sub(records[i], 2, 2))
     if line then
       enter(line, id, records[i])
     else

@@ -18,7 +18,7 @@ end
 -- good_record returns a job's record, or nil if it is unusable.
 local function good_record(job)
   local record = job.fields and record_of(job.line, job.fields) or job.record or ''
-  if string.sub(record, 1, 1) == '1' and due_line(string.sub(record, 2, 2)) then return record end
+  if string.sub(record, 1, 1) == FORMAT and due_line(string.sub(record, 2, 2)) then return record end
 end
 
 local operate = {}

@@ -1,21 +1,19 @@
 -- The beginning of every script but enqueue_plain and register. KEYS are those of keys.go; the first ones
 -- are the lines.
--- @include int clock
+-- @include int clock format
 local call = redis.call
 local LINES, GROUP = 9, 'workers'
 
--- A newer release may have changed the meaning of keys: then every script changes
--- nothing and returns {'newer', format}.
+-- Another release may give keys another meaning: then every script changes nothing and
+-- returns {'format', format}.
 local stored_format, paused, max_events = unpack(call('HMGET', META, 'format', 'paused', 'events'))
-if stored_format and stored_format ~= '1' then
-  return {'newer', stored_format}
-end
+if stored_format and stored_format ~= FORMAT then return {'format', stored_format} end
 
 local now = clock_ms()
 
 -- write_format stores the format of a new queue.
 local function write_format()
-  if not stored_format then call('HSET', META, 'format', '1') end
+  if not stored_format then call('HSET', META, 'format', FORMAT) end
 end
 
 -- count increments a counter of today (UTC) and of all time.

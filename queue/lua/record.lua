@@ -83,11 +83,11 @@ end
 -- record_of returns the record of an entry: the record in its field job, if any, with the
 -- other fields appended.
 local function record_of(line, fields)
-  local record = '1' .. letter_of(line)
+  local record = FORMAT .. letter_of(line)
   local appended = {}
   for i = 1, #fields - 1, 2 do
     local name, value = fields[i], fields[i + 1]
-    if name == 'job' and string.sub(value, 1, 1) == '1' then
+    if name == 'job' and string.sub(value, 1, 1) == FORMAT then
       record = record .. string.sub(value, 3)
     elseif name ~= 'id' then
       appended[#appended + 1] = field(name, value)
@@ -123,5 +123,5 @@ end
 local function malformed(line, fields, reason)
   local found = {}
   for i = 1, #fields - 1, 2 do found[#found + 1] = field(fields[i], fields[i + 1]) end
-  return '1' .. letter_of(line) .. field('kind', '') .. field('args', join(found)) .. field('reason', reason)
+  return FORMAT .. letter_of(line) .. field('kind', '') .. field('args', join(found)) .. field('reason', reason)
 end

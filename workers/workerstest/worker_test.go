@@ -256,7 +256,7 @@ func TestMalformedEntryIsSkipped(t *testing.T) {
 	w := workerstest.New(t, nil)
 	succeed(w, "email.send")
 	id := enqueue(t, w, queue.Raw("bad", nil), queue.Options{})
-	for _, key := range w.DB.Redis().Keys(t.Context(), "*normal:fresh").Val() {
+	for _, key := range w.DB.Redis().Keys(t.Context(), "*2:normal:fresh").Val() {
 		if err := w.DB.Redis().Do(t.Context(), "XADD", key, "*", "what", "ever").Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -90,8 +90,15 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
 			Topic: "queues", Level: doctor.Problem, Found: fmt.Sprintf("queue %s can't be read: %v", row.name, row.err),
 			Why: "this release can neither add nor run its jobs",
 		}
-		var newer *queue.FormatError
-		if errors.As(row.err, &newer) {
+		var format *queue.FormatError
+		switch {
+		case !errors.As(row.err, &format):
+		case format.Older():
+			finding.Change = []string{
+				"run a worker of the release that wrote it until the queue is empty",
+				fmt.Sprintf("redis-cli --scan --pattern '%s:{%s:*}:*' | xargs redis-cli UNLINK", db.Prefix(), row.name),
+			}
+		default:
 			finding.Change = []string{"upgrade skidway on this machine"}
 		}
 		findings = append(findings, finding)

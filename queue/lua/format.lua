@@ -1,0 +1,2 @@
+-- The format of a queue's keys and records; the same as formatVersion in Go.
+local FORMAT = '2'
