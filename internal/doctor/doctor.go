@@ -57,6 +57,7 @@ var (
 	nothing      = need{"", func(*facts) bool { return true }}
 	info         = need{"INFO", func(f *facts) bool { return f.info != nil }}
 	config       = need{"CONFIG GET", func(f *facts) bool { return f.config != nil }}
+	scan         = need{"SCAN", func(f *facts) bool { return f.lines != nil }}
 	infoOrConfig = need{"INFO or CONFIG GET", func(f *facts) bool { _, known := f.setting("maxmemory-policy"); return known }}
 )
 
@@ -72,11 +73,13 @@ var checks = []check{
 	{"clock", nothing, (*facts).clock},
 	{"latency", nothing, (*facts).latency},
 	{"access", nothing, (*facts).allowed},
+	{"lines", scan, (*facts).strayLines},
 }
 
 // Check checks the server, or every master of a Cluster. A check whose facts the
 // user may not read is a finding of level [Unknown]. The error is an
-// [rdb.UnreachableError], or that of ctx. It takes some hundred round trips.
+// [rdb.UnreachableError], or that of ctx. It takes some hundred round trips, and one for
+// each 1,000 keys.
 func Check(ctx context.Context, db *rdb.DB) ([]Finding, error) {
 	if db.Embedded() {
 		return []Finding{{

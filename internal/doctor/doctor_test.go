@@ -4,9 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/doctor"
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
+	"skidway/queue"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -71,6 +75,46 @@ func TestChecksJudgeSettings(t *testing.T) {
 				t.Errorf("%+v", of)
 			}
 		})
+	}
+}
+
+func TestLinesOfAnotherFormatWithEntriesAreNamed(t *testing.T) {
+	t.Parallel()
+	db := open(t, redistest.Start(t))
+	lines := func() doctor.Finding {
+		t.Helper()
+		findings, err := doctor.Check(t.Context(), db)
+		if of := found(findings, "lines"); err == nil && len(of) == 1 {
+			return of[0]
+		}
+		t.Fatalf("%+v: %v", findings, err)
+		return doctor.Finding{}
+	}
+	client, err := queue.NewClient(handle.New(db), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: "mail"}); err != nil {
+		t.Fatal(err)
+	}
+	if f := lines(); f.Level != doctor.Fine {
+		t.Errorf("of this format: %+v", f)
+	}
+	for _, line := range []string{"normal:fresh", "3:high:fresh"} {
+		key := "skidway:{mail:0}:" + line
+		entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: key, Values: []string{"kind", "a"}}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := lines(); f.Level != doctor.Problem || !strings.Contains(f.Found, key+" (1 entries)") || len(f.Change) == 0 {
+			t.Errorf("%s: %+v", line, f)
+		}
+		if err := db.XDel(t.Context(), key, entry).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if f := lines(); f.Level != doctor.Fine {
+			t.Errorf("%s without entries: %+v", line, f)
+		}
 	}
 }
 

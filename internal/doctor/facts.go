@@ -24,6 +24,7 @@ type facts struct {
 	pings        []time.Duration   // sorted
 	ahead        time.Duration     // by how much its clock is ahead of this machine's
 	access       access
+	lines        *lineFacts // nil: not allowed
 	prefix       string
 }
 
@@ -70,6 +71,9 @@ func gather(ctx context.Context, client *redis.Client, cluster bool, prefix stri
 		f.clusterState = rdb.ParseInfo(state)["cluster_state"]
 	}
 	if f.access, err = accessOf(ctx, client, prefix); err != nil {
+		return nil, err
+	}
+	if f.lines, err = linesOf(ctx, client, prefix); err != nil {
 		return nil, err
 	}
 	return f, f.measure(ctx, client)
