@@ -1,4 +1,4 @@
-// Peerbench measures the job queue github.com/hibiken/asynq on a given Redis,
+// Command peerbench measures the job queue github.com/hibiken/asynq on a given Redis,
 // as `skidway bench queue` measures Skidway: same figures, same JSON keys, same
 // load. Run in turn on one machine, the two can be compared.
 //

@@ -1,5 +1,5 @@
-// Skidway is the command: it runs jobs, counts web logs per country and day, and
-// passes messages that wait for their readers, through Redis.
+// Command skidway runs jobs, counts web logs per country and day, and passes messages
+// that wait for their readers, through Redis.
 //
 // This package holds the root of the command tree and the tests that run the
 // command as a process. Each product has a package of its own, which parses its

@@ -1,7 +1,7 @@
-// Benchcompare builds two commits and measures them in turn on one new Redis with
-// `bench queue`, `bench logs` and `bench chat`. It fails if a figure of
-// the second is worse: if the median of its losses exceeds -max-loss per cent
-// and the 95 % interval of that median excludes zero.
+// Command benchcompare builds two commits and measures them in turn on one new Redis
+// with `bench queue`, `bench logs` and `bench chat`. It fails if a figure of the second
+// is worse: if the median of its losses exceeds -max-loss per cent and the 95 % interval
+// of that median excludes zero.
 //
 //	go run ./scripts/benchcompare -base COMMIT [-head COMMIT] [-max-loss PERCENT] [-pairs N]
 package main

@@ -1,7 +1,7 @@
-// Mutate applies the changes of mutations.txt, each of which breaks one rule of the
-// code, one at a time to a copy of this tree, and runs the tests of the packages that
-// own the code. It fails if the tests pass with a change, if a change does not build, or
-// if the code that it replaces is not found.
+// Command mutate applies the changes of mutations.txt, each of which breaks one rule of
+// the code, one at a time to a copy of this tree, and runs the tests of the packages
+// that own the code. It fails if the tests pass with a change, if a change does not
+// build, or if the code that it replaces is not found.
 //
 //	go run ./scripts/mutate [-only ID,...] [-jobs N] [-limit DURATION] [-v]
 package main
