@@ -1,7 +1,6 @@
 package geo
 
 import (
-	"fmt"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -9,7 +8,7 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 )
 
-// StaleAfter is the age at which [DB.Warning] starts to warn. Address blocks
+// StaleAfter is the age above which a database is [Build.Stale]. Address blocks
 // change hands every day: a database of a year ago still has the right
 // country for most requests, and is wrong for enough of them to be worth a line.
 const StaleAfter = 365 * 24 * time.Hour
@@ -42,6 +41,10 @@ func (b Build) String() string {
 	return b.Name + " " + b.Date.Format(time.DateOnly)
 }
 
+// Stale reports whether the database is older than [StaleAfter] or undated. That is never
+// an error: it would stop a run that is nearly right.
+func (b Build) Stale(now time.Time) bool { return b.Date.IsZero() || now.Sub(b.Date) > StaleAfter }
+
 // buildOf reads the metadata of a file, which is not to be trusted: fallback is
 // the name for a file whose own is empty, long or not printable.
 func buildOf(metadata maxminddb.Metadata, fallback string) Build {
@@ -68,20 +71,4 @@ func presentable(name string) bool {
 		}
 	}
 	return true
-}
-
-// Warning returns a sentence for the user if the database is older than
-// [StaleAfter] or undated, else "". An old database is never an error: it would
-// stop a run that is nearly right.
-func (db *DB) Warning(now time.Time) string {
-	if db.build.Date.IsZero() {
-		return fmt.Sprintf("country database %s does not say when it was built: check that it is recent", db.build.Name)
-	}
-	age := now.Sub(db.build.Date)
-	if age <= StaleAfter {
-		return ""
-	}
-	const month = 365 * 24 * time.Hour / 12
-	return fmt.Sprintf("country database %s is %d months old: addresses that moved since count for their old country; use a newer .mmdb file",
-		db.build, age/month)
 }

@@ -23,7 +23,7 @@
 //   - A broken file is an error when it is opened, as far as a spread of lookups
 //     can tell. Damage met later makes the answer Unknown and is kept for
 //     [DB.Err]. Nothing in a file makes this package panic.
-//   - An old database is a [DB.Warning], never an error.
+//   - An old database is [Build.Stale], never an error.
 //   - Lookups do not allocate, except to decode a record seen for the first
 //     time (or crowded out of a bounded memo, in databases of cities).
 //

@@ -31,11 +31,11 @@ func ExampleOpen() {
 	}
 	fmt.Println(db.Build())
 	fmt.Println(db.Country(netip.MustParseAddr("81.2.69.142")))
-	fmt.Println(db.Warning(time.Date(2028, 2, 1, 0, 0, 0, 0, time.UTC)))
+	fmt.Println("stale in 2028:", db.Build().Stale(time.Date(2028, 2, 1, 0, 0, 0, 0, time.UTC)))
 	// Output:
 	// GeoIP2-Country 2026-02-04
 	// GB
-	// country database GeoIP2-Country 2026-02-04 is 23 months old: addresses that moved since count for their old country; use a newer .mmdb file
+	// stale in 2028: true
 }
 
 func ExampleCountry_Index() {

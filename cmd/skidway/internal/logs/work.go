@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,10 +120,23 @@ func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, er
 	if err != nil {
 		return nil, cli.AsUsage(err) // the database was opened, so a flag is wrong
 	}
-	if warning := countries.Warning(time.Now()); warning != "" {
-		console.Notice("warning: %s", warning)
+	if warning := staleWarning(countries.Build(), time.Now()); warning != "" {
+		console.Notice("warning: country database %s", warning)
 	}
 	return aggregation, nil
+}
+
+// staleWarning returns what to tell the user about a database that is stale, else "".
+func staleWarning(b geo.Build, now time.Time) string {
+	const month = 365 * 24 * time.Hour / 12
+	switch {
+	case !b.Stale(now):
+		return ""
+	case b.Date.IsZero():
+		return b.Name + " does not say when it was built: check that it is recent"
+	}
+	return fmt.Sprintf("%s is %d months old: addresses that moved since count for their old country; use a newer .mmdb file",
+		b, now.Sub(b.Date)/month)
 }
 
 func (k *counting) countries() (*geo.DB, error) {
