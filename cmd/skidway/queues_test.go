@@ -69,7 +69,7 @@ func TestPauseAndResumePrintWhatTheyDid(t *testing.T) {
 		t.Errorf("%+v, %v", depth, err)
 	}
 	o := d.run("queues", "resume", "nail", "mail")
-	d.ends(o, cli.ExitFailed, "there is no queue nail: there are mail")
+	d.ends(o, cli.ExitFailed, "there is no queue nail, only mail")
 	d.ends(o, cli.ExitFailed, "1 of 2 queues failed")
 	if o.one(t) != "mail resumed, with 1 job waiting" {
 		t.Errorf("%q", o.stdout)
@@ -174,7 +174,7 @@ func TestWorkersAreSignalledByName(t *testing.T) {
 			name = w.Name
 		}
 	}
-	d.ends(d.run("workers", "quiet", "nobody"), cli.ExitFailed, "there is no worker nobody: there are a", "b")
+	d.ends(d.run("workers", "quiet", "nobody"), cli.ExitFailed, "there is no worker nobody, only a", "b")
 	if o := d.must("workers", "quiet", name); o.one(t) != name+" was told to take no more jobs" {
 		t.Errorf("%q", o.stdout)
 	}

@@ -59,7 +59,7 @@ func existing(ctx context.Context, client *queue.Client, name string) (*queue.Qu
 	if len(names) == 0 {
 		return nil, fmt.Errorf("there is no queue %s, and no other: is it the right Redis and --prefix?", q.Name())
 	}
-	return nil, fmt.Errorf("there is no queue %s: there are %s", q.Name(), joinNames(names, 20))
+	return nil, fmt.Errorf("there is no queue %s, only %s", q.Name(), joinNames(names, 20))
 }
 
 // allJobs returns the number of jobs in all states.

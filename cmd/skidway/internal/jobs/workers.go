@@ -348,7 +348,7 @@ func signalWorkers(ctx context.Context, a *cli.App, client *queue.Client, names 
 	return each(a, "workers", names, func(name string) (string, error) {
 		worker := living[name]
 		if worker == nil {
-			return "", fmt.Errorf("there is no worker %s: there are %s", name, joinNames(known, 10))
+			return "", fmt.Errorf("there is no worker %s, only %s", name, joinNames(known, 10))
 		}
 		for _, lease := range worker.leases { // one signal is enough; the others are for leases that end now
 			if err := lease.queue.Signal(ctx, queue.Signal{Kind: queue.SignalKind(do), Worker: lease.Name}); err != nil {
