@@ -207,3 +207,20 @@ func TestWatchDrawsInPlaceAndRestoresTheCursor(t *testing.T) {
 		}
 	}
 }
+
+func TestSchedulesThatHaveFiredFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.must("cron", "add", "nightly-report", "15,45 2 * * 1-5", "reports", "k", "--tz", "America/New_York")
+	d.must("cron", "run", "nightly-report")
+	shown, code := onTerminal(t, "cron", "list", "-q", "--redis", d.url).ends()
+	lines := strings.Split(strings.TrimRight(shown, "\r\n"), "\r\n")
+	if code != cli.ExitDone || len(lines) != 2 || !strings.HasPrefix(lines[1], "nightly-report  reports  15,45 2 * * 1-5") {
+		t.Fatalf("exit code %d: %q", code, shown)
+	}
+	for _, line := range lines {
+		if len([]rune(line)) > 80 {
+			t.Errorf("%d columns: %s", len([]rune(line)), line)
+		}
+	}
+}

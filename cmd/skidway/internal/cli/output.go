@@ -23,15 +23,45 @@ func OutputFlag(c *cobra.Command) *Choice {
 	return format
 }
 
+// Terminal returns the terminal that results go to, or nil.
+func (a *App) Terminal() *os.File {
+	if file, ok := a.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
+}
+
+// TerminalSize returns the width and the height of a terminal in characters.
+func TerminalSize(terminal *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(terminal.Fd()))
+	if err != nil || width <= 0 || height <= 0 {
+		return TableWidth, 24
+	}
+	return width, height
+}
+
+// A screen is the terminal that a table is written to.
+type screen struct {
+	io.Writer
+	width int
+}
+
 // Print writes a result in the format that was asked for.
 func (a *App) Print(format string, table, csv, json func(io.Writer) error) error {
-	if format == "" {
+	terminal := a.Terminal()
+	switch {
+	case format == "" && terminal == nil:
 		format = "csv"
-		if file, ok := a.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-			format = "table"
-		}
+	case format == "":
+		format = "table"
 	}
-	return a.Write(map[string]func(io.Writer) error{"table": table, "csv": csv, "json": json}[format])
+	return a.Write(func(out io.Writer) error {
+		if format == "table" && terminal != nil {
+			width, _ := TerminalSize(terminal)
+			out = &screen{out, width}
+		}
+		return map[string]func(io.Writer) error{"table": table, "csv": csv, "json": json}[format](out)
+	})
 }
 
 // Write writes to standard output through one buffer. Not to be able to write is an

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type Column[T any] struct {
 	Head  string         // heading in tables; empty: the column is in CSV and JSON only
 	Right bool           // aligns the cells to the right
 	Fit   bool           // cuts the cells so that the table fits [TableWidth]; for the last column
+	Wide  bool           // leaves the column out where the table is wider than the terminal
+	Whole bool           // never cuts the cells to the width of the terminal
 	Value func(T) any    // in CSV and JSON
 	Cell  func(T) string // in tables; nil: the value as in CSV
 	Omit  bool           // leaves zero and empty values out of JSON
@@ -30,7 +33,7 @@ func Of[T, U any](v View[U], part func(T) U) View[T] {
 	columns := make(View[T], len(v))
 	for i, c := range v {
 		columns[i] = Column[T]{
-			Key: c.Key, Head: c.Head, Right: c.Right, Fit: c.Fit, Omit: c.Omit, Only: c.Only,
+			Key: c.Key, Head: c.Head, Right: c.Right, Fit: c.Fit, Wide: c.Wide, Whole: c.Whole, Omit: c.Omit, Only: c.Only,
 			Value: func(row T) any { return c.Value(part(row)) },
 		}
 		if c.Cell != nil {
@@ -54,18 +57,14 @@ type View[T any] []Column[T]
 func (v View[T]) Table(rows []T) *Table {
 	t := &Table{}
 	for _, c := range v {
-		if c.Head != "" {
-			t.Heads, t.Right, t.Fit = append(t.Heads, c.Head), append(t.Right, c.Right), c.Fit
+		if c.Head == "" {
+			continue
 		}
-	}
-	for _, row := range rows {
-		var cells []string
-		for _, c := range v {
-			if c.Head != "" {
-				cells = append(cells, c.cell(row))
-			}
+		column := tableColumn{cells: []string{c.Head}, right: c.Right, fit: c.Fit, wide: c.Wide, whole: c.Whole}
+		for _, row := range rows {
+			column.cells = append(column.cells, c.cell(row))
 		}
-		t.Add(cells...)
+		t.columns = append(t.columns, column)
 	}
 	return t
 }
@@ -136,12 +135,13 @@ func (v View[T]) Figures(row T) (records [][]string) {
 // and value, in CSV below key and "value". Columns with Omit are left out of all
 // formats when they are empty.
 func PrintFigures[T any](a *App, format string, v View[T], row T, key, name, value string) error {
-	table := &Table{Heads: []string{name, value}, Right: make([]bool, 2)}
+	names, values := tableColumn{cells: []string{name}, whole: true}, tableColumn{cells: []string{value}, whole: true}
 	for _, c := range v {
 		if c.Head != "" && (!c.Omit || !empty(c.Value(row))) {
-			table.Add(c.Head, c.cell(row))
+			names.cells, values.cells = append(names.cells, c.Head), append(values.cells, c.cell(row))
 		}
 	}
+	table := &Table{columns: []tableColumn{names, values}}
 	return a.Print(format, table.Write,
 		func(out io.Writer) error { return WriteCSV(out, append([][]string{{key, "value"}}, v.Figures(row)...)) },
 		func(out io.Writer) error { return WriteJSON(out, v.Object(row)) })
@@ -212,50 +212,55 @@ func ErrorText(err error) string {
 	return err.Error()
 }
 
-// TableWidth is the width of tables in columns.
+// TableWidth is the width of tables in columns of text, where no terminal has another.
 const TableWidth = 80
 
+// minCut is the width to which the cells of a table are cut at least, and minFit that
+// of a column that fits.
+const (
+	minCut = 8
+	minFit = 20
+)
+
 // A Table is text in columns.
-type Table struct {
-	Heads []string
-	Right []bool // by column
-	Fit   bool   // cuts the cells of the last column
-	rows  [][]string
+type Table struct{ columns []tableColumn }
+
+type tableColumn struct {
+	cells                   []string // the heading, and one for each row
+	right, fit, wide, whole bool     // as in [Column]
+	width                   int
 }
 
-// minFit is the width to which cells of the last column are cut at least.
-const minFit = 20
-
-// Add adds a row.
-func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
-
-// Write writes the table, with columns as wide as their widest cell.
+// Write writes the table, with columns as wide as their widest cell. On a terminal, it
+// leaves columns out and cuts cells until the table fits.
 func (t *Table) Write(out io.Writer) error {
-	widths := make([]int, len(t.Heads))
-	for _, row := range append([][]string{t.Heads}, t.rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+	columns := slices.Clone(t.columns)
+	for i := range columns {
+		for _, cell := range columns[i].cells {
+			columns[i].width = max(columns[i].width, utf8.RuneCountInString(cell))
 		}
 	}
-	if last := len(widths) - 1; t.Fit {
-		room := TableWidth - 2*last
-		for _, width := range widths[:last] {
-			room -= width
-		}
-		widths[last] = min(widths[last], max(room, minFit))
-		for _, row := range t.rows {
-			row[last] = Cut(row[last], widths[last])
-		}
+	width := TableWidth
+	if s, ok := out.(*screen); ok {
+		width = s.width
+		columns = leaveOut(columns, width)
+	}
+	if last := &columns[len(columns)-1]; last.fit {
+		last.width = min(last.width, max(last.width-excess(columns, width), minFit))
+	}
+	if _, ok := out.(*screen); ok {
+		narrow(columns, width)
 	}
 	w := bufio.NewWriter(out)
-	for _, row := range append([][]string{t.Heads}, t.rows...) {
+	for row := range columns[0].cells {
 		var line strings.Builder
-		for i, cell := range row {
+		for i, c := range columns {
 			if i > 0 {
 				line.WriteString("  ")
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if t.Right[i] {
+			cell := Cut(c.cells[row], c.width)
+			pad := strings.Repeat(" ", c.width-utf8.RuneCountInString(cell))
+			if c.right {
 				line.WriteString(pad + cell)
 			} else {
 				line.WriteString(cell + pad)
@@ -264,4 +269,40 @@ func (t *Table) Write(out io.Writer) error {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(line.String(), " ")) // Flush returns the error
 	}
 	return w.Flush()
+}
+
+// excess returns how much wider than width a table of these columns is.
+func excess(columns []tableColumn, width int) int {
+	total := 2 * (len(columns) - 1)
+	for _, c := range columns {
+		total += c.width
+	}
+	return total - width
+}
+
+// leaveOut returns the columns without the wide ones, of which it keeps the first ones
+// that leave room for the others.
+func leaveOut(columns []tableColumn, width int) []tableColumn {
+	for i := len(columns) - 1; i >= 0 && excess(columns, width) > 0; i-- {
+		if columns[i].wide {
+			columns = slices.Delete(columns, i, i+1)
+		}
+	}
+	return columns
+}
+
+// narrow takes from the widest columns of text until the table has the width.
+func narrow(columns []tableColumn, width int) {
+	for excess(columns, width) > 0 {
+		var widest *tableColumn
+		for i := range columns {
+			if c := &columns[i]; !c.right && !c.whole && (widest == nil || c.width > widest.width) {
+				widest = c
+			}
+		}
+		if widest == nil || widest.width <= minCut {
+			return
+		}
+		widest.width--
+	}
 }

@@ -263,7 +263,7 @@ var scheduleView = cli.View[queue.CronScheduleInfo]{
 	{Key: "revision", Value: func(s queue.CronScheduleInfo) any { return s.Revision }, Only: "json", Omit: true},
 	{Key: "next", Head: "NEXT", Value: func(s queue.CronScheduleInfo) any { return cli.Stamp(s.Next) }, Cell: func(s queue.CronScheduleInfo) string { return shortTime(s.Next) }},
 	{Key: "last", Head: "LAST", Value: func(s queue.CronScheduleInfo) any { return lastFiring(s).Due }, Cell: func(s queue.CronScheduleInfo) string { return shortTime(lastFiring(s).Due) }, Only: "csv"},
-	{Key: "job", Head: "JOB", Value: func(s queue.CronScheduleInfo) any { return lastFiring(s).JobID }, Cell: firedJob, Only: "csv"},
+	{Key: "job", Head: "JOB", Wide: true, Value: func(s queue.CronScheduleInfo) any { return lastFiring(s).JobID }, Cell: firedJob, Only: "csv"},
 	{Key: "last", Value: func(s queue.CronScheduleInfo) any { return firingView.Objects(s.Last) }, Only: "json"},
 	{Key: "error", Value: func(s queue.CronScheduleInfo) any { return cli.ErrorText(s.Err) }, Only: "json", Omit: true},
 }

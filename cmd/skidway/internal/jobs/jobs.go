@@ -207,7 +207,7 @@ func listJobs(ctx context.Context, q *queue.Queue, state queue.State, filter que
 func jobsView(now time.Time) cli.View[*queue.Job] {
 	type job = *queue.Job
 	return cli.View[job]{
-		{Key: "id", Head: "ID", Value: func(j job) any { return j.ID }},
+		{Key: "id", Head: "ID", Whole: true, Value: func(j job) any { return j.ID }},
 		{Key: "state", Head: "STATE", Value: func(j job) any { return j.State }},
 		{Key: "kind", Head: "KIND", Value: func(j job) any { return j.Kind }, Cell: func(j job) string { return cli.Cut(j.Kind, 24) }},
 		{Key: "priority", Value: func(j job) any { return j.Priority }},

@@ -121,6 +121,12 @@ func count(key, head string, value func(queueStatus) int) cli.Column[queueStatus
 	}
 }
 
+// wide returns a column that narrow terminals do not show.
+func wide(c cli.Column[queueStatus]) cli.Column[queueStatus] {
+	c.Wide = true
+	return c
+}
+
 var statusView = cli.View[queueStatus]{
 	{Key: "queue", Head: "QUEUE", Value: func(s queueStatus) any { return s.name }, Cell: func(s queueStatus) string { return cli.Cut(s.name, 24) }},
 	count("high", "HIGH", func(s queueStatus) int { return s.depth.WaitingBy[queue.High] }),
@@ -137,8 +143,8 @@ var statusView = cli.View[queueStatus]{
 		Cell: func(s queueStatus) string { return age(s.depth.Oldest) },
 	},
 	{Key: "next_due", Value: func(s queueStatus) any { return s.depth.NextDue }, Omit: true},
-	count("done_today", "DONE", func(s queueStatus) int { return int(s.today.Succeeded) }),
-	count("failed_today", "FAILED", func(s queueStatus) int { return int(s.today.Failed) }),
+	wide(count("done_today", "DONE", func(s queueStatus) int { return int(s.today.Succeeded) })),
+	wide(count("failed_today", "FAILED", func(s queueStatus) int { return int(s.today.Failed) })),
 	{Key: "error", Value: func(s queueStatus) any { return cli.ErrorText(s.err) }, Omit: true},
 }
 

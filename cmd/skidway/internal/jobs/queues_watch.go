@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
@@ -33,8 +32,8 @@ in place. Otherwise it prints one line per queue each time.`,
 	output := cli.OutputFlag(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		w.format = output.Word
-		if file, ok := a.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && (w.format == "" || w.format == "table") {
-			w.terminal, w.format = file, "table"
+		if w.format == "" || w.format == "table" {
+			w.terminal = a.Terminal()
 		}
 		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error { return w.run(c.Context(), client, args) })
 	})
@@ -142,10 +141,7 @@ func (w *watchCmd) show(rows []queueStatus) error {
 // draw draws the table over the last one. It leaves lines out that do not fit: the
 // terminal would scroll.
 func (w *watchCmd) draw(rows []watchRow, now time.Time) error {
-	width, height, err := term.GetSize(int(w.terminal.Fd()))
-	if err != nil || width <= 0 || height <= 0 {
-		width, height = cli.TableWidth, 24
-	}
+	width, height := cli.TerminalSize(w.terminal)
 	var text bytes.Buffer
 	_ = watchView.Table(rows).Write(&text) // a buffer returns no error
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
@@ -166,7 +162,7 @@ func (w *watchCmd) draw(rows []watchRow, now time.Time) error {
 		screen.WriteString(line + clearRest + "\r\n")
 	}
 	screen.WriteString(clearBelow)
-	_, err = io.WriteString(w.terminal, screen.String())
+	_, err := io.WriteString(w.terminal, screen.String())
 	return err
 }
 

@@ -79,16 +79,8 @@ func (v *statusView) files(text *strings.Builder) {
 		fmt.Fprint(text, "no file waits in Redis\n")
 		return
 	}
-	t := cli.Table{Heads: []string{"FILE", "STATE", "THERE", "SIZE", "WAITS FOR"}, Right: []bool{false, false, true, true, false}}
-	for _, f := range v.Open[:min(len(v.Open), maxListed)] {
-		waits := "no subscriber"
-		if len(v.Subscribers) > 0 {
-			waits = strings.Join(f.Waiting, ", ")
-		}
-		t.Add(cli.Tail(f.Name, 26), string(f.State), percent(f.Uploaded, f.Size), humanize.IBytes(uint64(max(0, f.Size))), cli.Cut(waits, 20))
-	}
 	fmt.Fprintln(text)
-	_ = t.Write(text) // a strings.Builder returns no error
+	_ = v.fileView().Table(v.Open[:min(len(v.Open), maxListed)]).Write(text) // a strings.Builder returns no error
 	if more := len(v.Open) - maxListed; more > 0 {
 		fmt.Fprintf(text, "and %d more\n", more)
 	}
@@ -99,14 +91,8 @@ func (v *statusView) subscribers(text *strings.Builder) {
 		fmt.Fprint(text, "\nno subscriber: nothing is counted or freed\n")
 		return
 	}
-	t := cli.Table{
-		Heads: []string{"SUBSCRIBER", "PENDING", "COUNTING", "FILES", "LINES", "LINES/S", "SEEN"},
-		Right: []bool{false, true, true, true, true, true, false},
-	}
 	var notes []string
 	for _, s := range v.Subscribers {
-		t.Add(cli.Cut(s.Name, 18), humanize.Comma(s.Pending), strconv.Itoa(s.Counting), humanize.Comma(s.Tally.Files),
-			humanize.Comma(s.Tally.Lines), humanize.Comma(rate(s.Subscriber)), v.seen(s.Seen))
 		if s.Settings != "" {
 			notes = append(notes, fmt.Sprintf("%s counts %s", s.Name, s.Settings))
 		}
@@ -115,7 +101,7 @@ func (v *statusView) subscribers(text *strings.Builder) {
 		}
 	}
 	fmt.Fprintln(text)
-	_ = t.Write(text)
+	_ = v.subscriberView().Table(v.Subscribers).Write(text)
 	for _, note := range notes {
 		fmt.Fprintln(text, cli.Printable(note))
 	}
@@ -155,15 +141,28 @@ func percent(part, all int64) string {
 
 type subscriber = distribute.SubscriberStatus
 
-var subscriberView = slices.Concat(cli.View[subscriber]{
-	{Key: "name", Value: func(s subscriber) any { return s.Name }},
-	{Key: "settings", Value: func(s subscriber) any { return s.Settings }},
-	{Key: "seen", Value: func(s subscriber) any { return lastSeen(s) }},
-	{Key: "pending", Value: func(s subscriber) any { return s.Pending }},
-	{Key: "counting", Value: func(s subscriber) any { return s.Counting }},
-}, cli.Of(tallyView, func(s subscriber) distribute.Tally { return s.Tally }), cli.View[subscriber]{
-	{Key: "lines_per_second", Value: func(s subscriber) any { return rate(s.Subscriber) }},
-})
+func (v *statusView) subscriberView() cli.View[subscriber] {
+	return slices.Concat(cli.View[subscriber]{
+		{Key: "name", Head: "SUBSCRIBER", Value: func(s subscriber) any { return s.Name }, Cell: func(s subscriber) string { return cli.Cut(s.Name, 18) }},
+		{Key: "settings", Value: func(s subscriber) any { return s.Settings }},
+		{Key: "seen", Value: func(s subscriber) any { return lastSeen(s) }},
+		counted("pending", "PENDING", func(s subscriber) int64 { return s.Pending }),
+		counted("counting", "COUNTING", func(s subscriber) int64 { return int64(s.Counting) }),
+	}, cli.Of(tallyView, func(s subscriber) distribute.Tally { return s.Tally }), cli.View[subscriber]{
+		counted("", "FILES", func(s subscriber) int64 { return s.Tally.Files }),
+		counted("", "LINES", func(s subscriber) int64 { return s.Tally.Lines }),
+		counted("lines_per_second", "LINES/S", func(s subscriber) int64 { return rate(s.Subscriber) }),
+		{Head: "SEEN", Cell: func(s subscriber) string { return v.seen(s.Seen) }},
+	})
+}
+
+// counted returns a column with a number of a subscriber.
+func counted(key, head string, value func(subscriber) int64) cli.Column[subscriber] {
+	return cli.Column[subscriber]{
+		Key: key, Head: head, Right: true, Value: func(s subscriber) any { return value(s) },
+		Cell: func(s subscriber) string { return humanize.Comma(value(s)) },
+	}
+}
 
 // lastSeen returns when a worker of a subscriber was last seen, "" for never.
 func lastSeen(s subscriber) string {
@@ -173,13 +172,24 @@ func lastSeen(s subscriber) string {
 	return s.Seen.UTC().Format(time.RFC3339)
 }
 
-var fileView = cli.View[distribute.OpenFile]{
-	{Key: "name", Value: func(f distribute.OpenFile) any { return f.Name }},
-	{Key: "state", Value: func(f distribute.OpenFile) any { return f.State }},
-	{Key: "uploaded", Value: func(f distribute.OpenFile) any { return f.Uploaded }},
-	{Key: "size", Value: func(f distribute.OpenFile) any { return f.Size }},
-	{Key: "since", Value: func(f distribute.OpenFile) any { return f.Since.UTC() }, Only: "json"},
-	{Key: "waits_for", Value: func(f distribute.OpenFile) any { return append([]string{}, f.Waiting...) }, Only: "json"},
+func (v *statusView) fileView() cli.View[distribute.OpenFile] {
+	type file = distribute.OpenFile
+	return cli.View[file]{
+		{Key: "name", Head: "FILE", Value: func(f file) any { return f.Name }, Cell: func(f file) string { return cli.Tail(f.Name, 26) }},
+		{Key: "state", Head: "STATE", Value: func(f file) any { return f.State }},
+		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string { return percent(f.Uploaded, f.Size) }},
+		{Key: "size", Head: "SIZE", Right: true, Value: func(f file) any { return f.Size }, Cell: func(f file) string { return humanize.IBytes(uint64(max(0, f.Size))) }},
+		{Key: "since", Value: func(f file) any { return f.Since.UTC() }, Only: "json"},
+		{Key: "waits_for", Head: "WAITS FOR", Value: func(f file) any { return append([]string{}, f.Waiting...) }, Cell: v.waitsFor, Only: "json"},
+	}
+}
+
+// waitsFor returns the subscribers that have not counted a file.
+func (v *statusView) waitsFor(f distribute.OpenFile) string {
+	if len(v.Subscribers) == 0 {
+		return "no subscriber"
+	}
+	return cli.Cut(strings.Join(f.Waiting, ", "), 20)
 }
 
 // csv prints one figure a line, so that all kinds of rows have the same columns.
@@ -195,14 +205,14 @@ func (v *statusView) csv(out io.Writer) error {
 	add("channel", v.channel, "window", number(v.Window))
 	add("channel", v.channel, "used", number(v.Used))
 	add("channel", v.channel, "remembered", number(v.Known))
-	files := fileView.CSV(v.Open)
+	files := v.fileView().CSV(v.Open)
 	for i, f := range v.Open {
 		addAll("file", files[0], files[1+i])
 		for _, name := range f.Waiting {
 			add("file", f.Name, "waits_for", name)
 		}
 	}
-	subscribers := subscriberView.CSV(v.Subscribers)
+	subscribers := v.subscriberView().CSV(v.Subscribers)
 	for _, record := range subscribers[1:] {
 		addAll("subscriber", subscribers[0], record)
 	}
@@ -220,7 +230,7 @@ func (v *statusView) json(out io.Writer) error {
 		{Key: "channel", Value: v.channel}, {Key: "now", Value: v.Now.UTC()},
 		{Key: "window", Value: cli.Object{{Key: "used", Value: v.Used}, {Key: "total", Value: v.Window}}},
 		{Key: "remembered", Value: v.Known},
-		{Key: "files", Value: fileView.Objects(v.Open)}, {Key: "subscribers", Value: subscriberView.Objects(v.Subscribers)},
+		{Key: "files", Value: v.fileView().Objects(v.Open)}, {Key: "subscribers", Value: v.subscriberView().Objects(v.Subscribers)},
 		{Key: "shippers", Value: append([]string{}, v.Shippers...)}, {Key: "abandoned", Value: append([]string{}, v.Abandoned...)},
 	})
 }
