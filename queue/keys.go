@@ -14,7 +14,7 @@ const partition = 0
 // the lines first. The script kit names the others in Lua, in capitals.
 var keyNames = append(lineKeyNames(returnedLine, dueLine, freshLine),
 	"meta",
-	"leases", "tombs", "workers", "alone",
+	"leases", "lengths", "tombs", "workers", "alone",
 	"delayed", "delayed:jobs",
 	"dead", "dead:jobs",
 	"results", "results:jobs",

@@ -213,8 +213,9 @@ func (m *machine) checkWorkers(t *rapid.T, s *snapshot) {
 	for _, w := range m.model.workers {
 		_, row := s.leases[w.name]
 		_, tomb := s.tombs[w.name]
-		if row != w.row || tomb != w.tomb {
-			t.Fatalf("worker %+v: row %t, tombstone %t", w, row, tomb)
+		length, stored := s.lengths[w.name]
+		if row != w.row || tomb != w.tomb || stored != w.row || stored && length != float64(w.length.Milliseconds()) {
+			t.Fatalf("worker %+v: row %t of %.0f ms, tombstone %t", w, row, length, tomb)
 		}
 		holds := len(m.model.held(w)) > 0
 		if about, there := s.workers[w.name]; there != (row || tomb || holds) || there && about != "about "+w.name {

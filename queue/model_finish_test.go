@@ -130,6 +130,7 @@ func (m *machine) Tamper(t *rapid.T) {
 		t.Skip("it has no jobs")
 	}
 	m.redis(t, m.db.ZRem(ctx, m.base+"leases", w.name))
+	m.redis(t, m.db.ZRem(ctx, m.base+"lengths", w.name))
 	w.row = false
 }
 
@@ -175,16 +176,17 @@ func (m *machine) Recover(t *rapid.T) {
 	left := m.db.ZRange(ctx, m.base+"leases", 0, -1)
 	m.redis(t, left)
 	var expired []*modelWorker
-	for _, w := range m.model.workers {
-		if !w.row {
-			continue
+	for now := before; ; now++ { // the clock of Redis was between before and after
+		if now > after {
+			t.Fatalf("between %.0f and %.0f of the leases %v are left %q; %+v", before, after, m.seen.leases, left.Val(), m.model.amnesty)
 		}
-		end, lost := m.seen.leases[w.name], !slices.Contains(left.Val(), w.name)
-		if lost && end >= after || !lost && end < before {
-			t.Fatalf("the lease of %s ends at %.0f, it is between %.0f and %.0f, lost: %t", w.name, end, before, after, lost)
-		}
-		if lost {
-			expired = append(expired, w)
+		expired = slices.DeleteFunc(slices.Clone(m.model.workers), func(w *modelWorker) bool {
+			return !w.row || !m.model.buried(m.seen.leases[w.name], now)
+		})
+		if !slices.ContainsFunc(m.model.workers, func(w *modelWorker) bool {
+			return w.row && slices.Contains(expired, w) == slices.Contains(left.Val(), w.name)
+		}) {
+			break
 		}
 	}
 	if crashes == 0 {

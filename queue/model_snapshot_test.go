@@ -28,11 +28,11 @@ type snapshot struct {
 	pending   [len(lineNames)]map[string]string // entry → worker
 	consumers map[string]bool                   // of all lines
 
-	delayed, dead, results, leases, tombs, uniqueExpiry, waited map[string]float64
-	delayedJobs, deadJobs, resultsJobs, workers, alone, meta    map[string]string
-	moved, unique, counts, cancelled, logs, progress            map[string]string
-	done, events                                                []redis.XMessage
-	signals                                                     int // to wake the mover
+	delayed, dead, results, leases, lengths, tombs, uniqueExpiry, waited map[string]float64
+	delayedJobs, deadJobs, resultsJobs, workers, alone, meta             map[string]string
+	moved, unique, counts, cancelled, logs, progress                     map[string]string
+	done, events                                                         []redis.XMessage
+	signals                                                              int // to wake the mover
 }
 
 // look reads a queue. base is the prefix of its keys.
@@ -66,7 +66,7 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 			})
 		}
 		for name, to := range map[string]*map[string]float64{
-			"delayed": &s.delayed, "dead": &s.dead, "results": &s.results, "leases": &s.leases, "tombs": &s.tombs,
+			"delayed": &s.delayed, "dead": &s.dead, "results": &s.results, "leases": &s.leases, "lengths": &s.lengths, "tombs": &s.tombs,
 			"unique:expiry": &s.uniqueExpiry, "waited": &s.waited,
 		} {
 			cmd := p.ZRangeWithScores(ctx, base+name, 0, -1)

@@ -90,6 +90,8 @@ type model struct {
 	done    []string
 	signals int // that woke the mover
 
+	amnesty modelAmnesty
+
 	deleted int // before they had ended
 
 	waker    string

@@ -31,7 +31,8 @@ func (m *machine) Open(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.leaseEnds(t, w, before)
+	now := m.leaseEnds(t, w, before)
+	m.renewed(t, now)
 	m.leases[w] = lease
 	m.model.workers = append(m.model.workers, w)
 }
@@ -72,15 +73,13 @@ func (m *machine) Beat(t *rapid.T) {
 	if m.lost(t, w, err) {
 		return
 	}
-	after := m.leaseEnds(t, w, before)
-	late := func(now float64) bool { // an other lease has ended
-		return slices.ContainsFunc(m.model.workers, func(other *modelWorker) bool {
-			return other != w && other.row && m.seen.leases[other.name] < now
-		})
-	}
-	dead := len(m.model.tombs) > 0
-	if again && !dead && !late(after) || !again && (dead || late(before)) {
-		t.Fatalf("something to recover: %t, with %d tombstones, late before: %t, after: %t", again, len(m.model.tombs), late(before), late(after))
+	now := m.leaseEnds(t, w, before)
+	m.renewed(t, now)
+	dead := len(m.model.tombs) > 0 || slices.ContainsFunc(m.model.workers, func(other *modelWorker) bool {
+		return other != w && other.row && m.model.buried(m.seen.leases[other.name], now)
+	})
+	if again != dead {
+		t.Fatalf("something to recover: %t, want %t, with %d tombstones", again, dead, len(m.model.tombs))
 	}
 }
 
@@ -94,13 +93,13 @@ func (m *machine) redisMillis(t *rapid.T) float64 {
 }
 
 // leaseEnds checks the end of a lease that was opened or renewed after some time, and
-// returns the time of Redis.
+// returns when that was, by the clock of Redis.
 func (m *machine) leaseEnds(t *rapid.T, w *modelWorker, since float64) (now float64) {
 	end := m.db.ZScore(ctx, m.base+"leases", w.name)
 	m.redis(t, end)
-	now = m.redisMillis(t)
-	if length := float64(w.length.Milliseconds()); end.Val() < since+length || end.Val() > now+length {
-		t.Fatalf("a lease of %.0f ms that was given between %.0f and %.0f ends at %.0f", length, since, now, end.Val())
+	now = end.Val() - float64(w.length.Milliseconds())
+	if after := m.redisMillis(t); now < since || now > after {
+		t.Fatalf("a lease of %s that was given between %.0f and %.0f ends at %.0f", w.length, since, after, end.Val())
 	}
 	return now
 }

@@ -15,8 +15,9 @@
 // Each job is run at least once, so handlers must be safe to repeat. It is run again
 // only if its handler returned an error that retries it, if its worker died or lost
 // its lease, if it was handed back at a stop, or if Redis has lost its end, as in a
-// failover; then nothing that the earlier run still returns is written. While Redis is unreachable running jobs go on, and their
-// outcomes are written when Redis is back, if the lease has not expired.
+// failover; then nothing that the earlier run still returns is written. While Redis cannot
+// be reached running jobs go on, and their outcomes are written when Redis is back. If only
+// this worker cannot reach it, its lease must not have expired.
 //
 // # States of an attempt
 //

@@ -311,7 +311,7 @@ func (f *processes) expire(q *queue.PoolQueue, lease string) {
 // nothingIsLeftOf checks the structures beside the jobs.
 func (f *processes) nothingIsLeftOf(q *queue.PoolQueue) {
 	f.t.Helper()
-	for _, name := range []string{"leases", "tombs", "workers", "alone", "delayed", "delayed:jobs", "moved", "unique", "cancelled", "logs", "progress"} {
+	for _, name := range []string{"leases", "lengths", "tombs", "workers", "alone", "delayed", "delayed:jobs", "moved", "unique", "cancelled", "logs", "progress"} {
 		n, err := f.db.Exists(f.ctx, f.key(q, name)).Result()
 		if err != nil {
 			f.t.Fatal(err)

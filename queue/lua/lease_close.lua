@@ -3,6 +3,7 @@
 -- Returns {'ok'}, also if the lease has ended before.
 -- @include queue
 if call('ZREM', LEASES, ARGV[1]) == 0 then return {'ok'} end
+call('ZREM', LENGTHS, ARGV[1])
 for line = 1, LINES do
   if call('EXISTS', KEYS[line]) == 1 then
     local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', 1, ARGV[1])

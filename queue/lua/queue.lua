@@ -6,7 +6,7 @@ local LINES, GROUP = 9, 'workers'
 
 -- Another release may give keys another meaning: then every script changes nothing and
 -- returns {'format', format}.
-local stored_format, paused, max_events = unpack(call('HMGET', META, 'format', 'paused', 'events'))
+local stored_format, paused, max_events, renewed = unpack(call('HMGET', META, 'format', 'paused', 'events', 'renewed'))
 if stored_format and stored_format ~= FORMAT then return {'format', stored_format} end
 
 local now = clock_ms()

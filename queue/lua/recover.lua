@@ -5,16 +5,21 @@
 -- Returns {'ok', number of jobs handed back (or ended because they were cancelled or
 -- malformed), number of jobs that this call made dead for too many crashes, 1 if there are
 -- more, else 0}.
--- @include queue return groups
+-- @include queue return groups amnesty
 local MAX_LEASES, MAX_WORKERS = 20, 10
 local jobs_left, max_crashes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local bytes_left = 262144 -- about the bytes of payload that one call writes again
 
--- First replace expired leases by tombstones: from now on all calls of these workers
--- are refused.
-for _, worker in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', '(' .. int(now), 'LIMIT', 0, MAX_LEASES)) do
+-- bury_worker adds a tombstone: from now on all calls of the worker are refused.
+local function bury_worker(worker)
+  call('ZADD', TOMBS, 'NX', int(now), worker)
+  call('ZREM', LENGTHS, worker)
+end
+
+-- First replace expired leases by tombstones.
+for _, worker in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', latest_buried(), 'LIMIT', 0, MAX_LEASES)) do
   call('ZREM', LEASES, worker)
-  call('ZADD', TOMBS, int(now), worker)
+  bury_worker(worker)
   count('lost_leases', 1)
 end
 
@@ -25,7 +30,7 @@ if ARGV[3] == '1' then
       local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[line], GROUP)
       for _, consumer in ipairs(consumers.err and {} or consumers) do
         local name = fields_of(consumer).name
-        if not call('ZSCORE', LEASES, name) then call('ZADD', TOMBS, 'NX', int(now), name) end
+        if not call('ZSCORE', LEASES, name) then bury_worker(name) end
       end
     end
   end

@@ -1,0 +1,100 @@
+package workers_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// A failedRenewals is the log of a pool. It sends to the channel for each renewal of a
+// lease that has failed.
+type failedRenewals struct {
+	io.Writer
+	failed chan struct{}
+}
+
+func (w failedRenewals) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("lease cannot be renewed")) {
+		w.failed <- struct{}{}
+	}
+	return w.Writer.Write(line)
+}
+
+// A pool tries to renew a lease 2.5 times in its length: after four failures all leases
+// have expired.
+func TestOutageLongerThanTheLeaseRunsNothingTwice(t *testing.T) {
+	t.Parallel()
+	const pools, slots, lease = 4, 8, time.Second
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	f := newFixture(t, redistest.Open(t, server.URL(0)))
+	lost := f.add("k", queue.Options{})
+	dying, err := f.queue.OpenLease(f.ctx, "dying-worker", lease, nil)
+	f.must(err)
+	if fetched, err := dying.Fetch(f.ctx, 1, 1<<20); err != nil || len(fetched.Jobs) != 1 {
+		t.Fatal(fetched, err)
+	}
+
+	var failed []chan struct{}
+	var leasesLost atomic.Int64
+	begun, gate := make(chan string, 1000), make(chan struct{})
+	for range pools {
+		log := failedRenewals{f.kept, make(chan struct{}, 1000)}
+		failed = append(failed, log.failed)
+		p := f.pool(workers.Config{
+			Concurrency: slots, Lease: lease, Logger: slog.New(slog.NewTextHandler(log, nil)),
+			Hooks: workers.Hooks{LeaseLost: func(string) { leasesLost.Add(1) }},
+		})
+		p.HandleRaw("k", func(ctx context.Context, job *queue.Job) error {
+			begun <- job.ID
+			select {
+			case <-gate:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}, workers.Kind{})
+		f.run(p)
+	}
+	for range pools*slots - 1 { // the last slot is for the job of the dying worker
+		f.add("k", queue.Options{})
+	}
+	for range pools*slots - 1 {
+		await(f, begun, "start")
+	}
+	_, err = dying.Renew(f.ctx)
+	f.must(err)
+	server.Kill()
+	for _, failed := range failed {
+		for range 4 {
+			await(f, failed, "failed renewal")
+		}
+	}
+	f.must(server.Restart())
+	back := time.Now()
+	for total := (queue.Counts{}); total.LostLeases == 0; {
+		total, _, err = f.queue.Counters(f.ctx, 0)
+		f.must(err)
+	}
+	if took := time.Since(back); took > 5*time.Second {
+		t.Errorf("the job of the worker that died in the outage was recovered after %s", took)
+	}
+	close(gate)
+	if id := await(f, begun, "job of the worker that died in the outage"); id != lost {
+		t.Errorf("job %s runs again", id)
+	}
+	f.awaitDepth(0, 0)
+	if again := len(begun); again > 0 || leasesLost.Load() > 0 {
+		t.Errorf("%d jobs ran again, %d leases were lost", again, leasesLost.Load())
+	}
+	if total, _, err := f.queue.Counters(f.ctx, 0); err != nil || total.Succeeded != pools*slots || total.LostLeases != 1 {
+		t.Errorf("the counters are %+v, %v", total, err)
+	}
+}
