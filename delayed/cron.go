@@ -45,7 +45,7 @@ type Cron struct {
 // added later. A nil config means the defaults.
 func NewCron(client *queue.Client, config *Config, queues ...*queue.PoolQueue) *Cron {
 	conf := config.withDefaults()
-	c := &Cron{conf.Name, conf.Logger, newQueueLoops(client, conf, queue.SignalSchedule, "schedules may fire late")}
+	c := &Cron{conf.Name, conf.Logger, newQueueLoops(client, conf, "schedules may fire late")}
 	for _, q := range queues {
 		c.Add(q)
 	}

@@ -19,6 +19,20 @@ func open(ctx context.Context) *queue.Client {
 	return client
 }
 
+// fetchOne takes a job as a worker does: while the lines are empty it waits for an entry.
+func fetchOne(ctx context.Context, client *queue.Client, q *queue.PoolQueue) queue.FetchResult {
+	watch, changed := client.NewWatch(nil), make(chan bool, 1)
+	go watch.Run(ctx)
+	lease, _ := q.OpenLease(ctx, "worker-1", 0, nil)
+	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	for len(fetched.Jobs) == 0 {
+		watch.Set("lines", func() { changed <- true }, fetched.Cursors...)
+		<-changed
+		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
+	}
+	return fetched
+}
+
 func ExampleMover() {
 	ctx, cancel := context.WithCancel(context.Background())
 	client := open(ctx)
@@ -33,13 +47,7 @@ func ExampleMover() {
 		&queue.Options{Queue: "mail", Delay: 20 * time.Millisecond})
 	fmt.Println(id, err)
 
-	// A worker waits until there is something in the lines, and takes it.
-	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
-	for len(fetched.Jobs) == 0 {
-		_, _ = client.AwaitStreams(ctx, time.Second, fetched.Cursors...)
-		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
-	}
+	fetched := fetchOne(ctx, client, mail)
 	fmt.Println(fetched.Jobs[0].ID, string(fetched.Jobs[0].Args))
 
 	cancel()
@@ -91,13 +99,7 @@ func ExampleCron() {
 	})
 	fmt.Println(changed, err)
 
-	// A worker waits until there is something in the lines, and takes it.
-	lease, _ := mail.OpenLease(ctx, "worker-1", 0, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
-	for len(fetched.Jobs) == 0 {
-		_, _ = client.AwaitStreams(ctx, time.Second, fetched.Cursors...)
-		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
-	}
+	fetched := fetchOne(ctx, client, mail)
 	job := fetched.Jobs[0]
 	due, err := time.Parse(time.RFC3339, job.Headers[queue.HeaderDue])
 	fmt.Println(job.Headers[queue.HeaderSchedule], string(job.Args), due.IsZero(), err)

@@ -54,7 +54,7 @@ type Mover struct {
 // later. A nil config means the defaults.
 func NewMover(client *queue.Client, config *Config, queues ...*queue.PoolQueue) *Mover {
 	c := config.withDefaults()
-	m := &Mover{c.Name, newQueueLoops(client, c, queue.SignalDue, "delayed jobs wait")}
+	m := &Mover{c.Name, newQueueLoops(client, c, "delayed jobs wait")}
 	for _, q := range queues {
 		m.Add(q)
 	}

@@ -3,10 +3,9 @@ package delayed
 import (
 	"context"
 	"errors"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"skidway/internal/rdb"
@@ -30,14 +29,6 @@ const (
 	// maxStepLock bounds how long one step delays the others, for example if one
 	// node of a cluster does not answer.
 	maxStepLock = 2 * maxYield
-
-	// maxListen bounds one blocked read. A read of an outdated set of queues goes
-	// on until then and keeps its connection.
-	maxListen = 2 * time.Second
-
-	// settleTime is how long changes of the set of queues are collected, so that
-	// there are few such reads.
-	settleTime = 250 * time.Millisecond
 )
 
 // newRedisBackoff returns the pauses after errors of Redis.
@@ -69,6 +60,9 @@ type queueLoop struct {
 	step  step
 	woken chan struct{} // has a buffer of one
 	stop  context.CancelFunc
+
+	cursor queue.StreamCursor // of its signals
+	unread atomic.Bool        // there may be signals after the cursor
 }
 
 // queueLoops calls a step for each of some queues whenever something is due in it, or a
@@ -76,22 +70,21 @@ type queueLoop struct {
 type queueLoops struct {
 	client  *queue.Client
 	config  Config
-	signal  queue.SignalKind // that wakes a loop
-	failure string           // what an error of Redis means, for the log
+	failure string // what an error of Redis means, for the log
 
 	stepLock chan struct{} // held during a step, and acquired in the order of request
 
 	mu      sync.Mutex
 	loops   map[string]*queueLoop
 	running bool
-	ctx     context.Context    // of the loops; nil while none may start
-	started sync.WaitGroup     // a goroutine for each loop
-	changed context.CancelFunc // called when the set of loops has changed
+	ctx     context.Context // of the loops; nil while none may start
+	watch   *queue.Watch    // of the signals of all queues; nil: the owner calls wake
+	started sync.WaitGroup  // a goroutine for each loop, and the watch
 }
 
-func newQueueLoops(client *queue.Client, config Config, signal queue.SignalKind, failure string) *queueLoops {
+func newQueueLoops(client *queue.Client, config Config, failure string) *queueLoops {
 	return &queueLoops{
-		client: client, config: config, signal: signal, failure: failure,
+		client: client, config: config, failure: failure,
 		stepLock: make(chan struct{}, 1), loops: map[string]*queueLoop{},
 	}
 }
@@ -106,7 +99,6 @@ func (l *queueLoops) add(name string, q *queue.PoolQueue, step step) {
 	loop := &queueLoop{name: name, queue: q, step: step, woken: make(chan struct{}, 1)}
 	l.loops[name] = loop
 	l.startLocked(loop)
-	l.announceLocked()
 }
 
 // remove ends the loop of a queue. It does not wait for a running step.
@@ -121,7 +113,6 @@ func (l *queueLoops) remove(name string) {
 	if loop.stop != nil {
 		loop.stop()
 	}
-	l.announceLocked()
 }
 
 func (l *queueLoops) wake(name string) {
@@ -142,13 +133,15 @@ func (l *queueLoops) run(ctx context.Context) error {
 		return errors.New("Run is running already: call it once, or create another one")
 	}
 	l.running, l.ctx = true, ctx
+	if !l.config.NoSignals {
+		watch := l.client.NewWatch(l.config.Logger)
+		l.started.Go(func() { watch.Run(ctx) })
+		l.watch = watch
+	}
 	for _, loop := range l.loops {
 		l.startLocked(loop)
 	}
 	l.mu.Unlock()
-	if !l.config.NoSignals {
-		l.listen(ctx)
-	}
 	<-ctx.Done()
 	l.mu.Lock()
 	l.ctx = nil // no loop starts any more
@@ -167,34 +160,59 @@ func (l *queueLoops) startLocked(loop *queueLoop) {
 	}
 	var ctx context.Context
 	ctx, loop.stop = context.WithCancel(l.ctx)
-	l.started.Go(func() { l.serve(ctx, loop) })
+	watch := l.watch
+	loop.unread.Store(watch != nil)
+	l.started.Go(func() { l.serve(ctx, loop, watch) })
 }
 
-// announceLocked makes listen read the signals of the current set of loops.
-func (l *queueLoops) announceLocked() {
-	if l.changed != nil {
-		l.changed()
+// serve calls the steps of one queue until ctx is done: after a wait, and when it has new
+// signals.
+func (l *queueLoops) serve(ctx context.Context, loop *queueLoop, watch *queue.Watch) {
+	if watch != nil {
+		defer watch.Remove(loop)
 	}
-}
-
-// serve calls the steps of one queue until ctx is done.
-func (l *queueLoops) serve(ctx context.Context, loop *queueLoop) {
 	for backoff := newRedisBackoff(); ctx.Err() == nil; {
-		wait, err := l.lockedStep(ctx, loop)
+		var wait time.Duration
+		err := loop.readSignals(ctx, watch)
 		if err == nil {
+			wait, err = l.lockedStep(ctx, loop)
+		}
+		switch {
+		case err != nil:
+			l.pauseAfter(ctx, err, &backoff, loop.name) // signals do not end it
+		case loop.unread.Load():
+			backoff.Reset()
+		default:
 			backoff.Reset()
 			loop.sleep(ctx, wait)
-			continue
 		}
-		l.pauseAfter(ctx, err, &backoff, "queue", loop.name) // signals do not end it
 	}
+}
+
+// readSignals moves the cursor behind the signals that there are, of any kind: the next
+// step finds what they are about. The loop is woken by those that come later.
+func (q *queueLoop) readSignals(ctx context.Context, watch *queue.Watch) error {
+	if !q.unread.Load() {
+		return nil
+	}
+	_, cursor, err := q.queue.Signals(ctx, q.cursor)
+	if err != nil {
+		return err
+	}
+	q.cursor = cursor
+	q.unread.Store(false)
+	watch.Set(q, func() {
+		q.unread.Store(true)
+		q.wake()
+	}, cursor)
+	return nil
 }
 
 // pauseAfter logs an error of Redis and pauses, unless ctx is done.
-func (l *queueLoops) pauseAfter(ctx context.Context, err error, backoff *rdb.Backoff, attrs ...any) {
+func (l *queueLoops) pauseAfter(ctx context.Context, err error, backoff *rdb.Backoff, queue string) {
 	if ctx.Err() == nil {
 		pause := backoff.Next()
-		l.config.Logger.With(attrs...).WarnContext(ctx, l.failure+": an error of Redis", "again_in", pause, "error", err)
+		l.config.Logger.WarnContext(ctx, l.failure+": an error of Redis", "queue", queue, "again_in", pause, "error", err)
 		_ = rdb.Sleep(ctx, pause)
 	}
 }
@@ -241,73 +259,5 @@ func (q *queueLoop) sleep(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-q.woken:
 	case <-timer.C:
-	}
-}
-
-// listen reads the signals of the queues and wakes their loops, until ctx is done.
-func (l *queueLoops) listen(ctx context.Context) {
-	cursors := map[string]queue.StreamCursor{}
-	for backoff := newRedisBackoff(); ctx.Err() == nil; {
-		current, stop := context.WithCancel(ctx)
-		loops := l.all(stop)
-		var err error
-		if cursors, err = l.readSignals(ctx, loops, cursors); err == nil {
-			backoff.Reset()
-			err = l.awaitSignal(current, cursors)
-		}
-		outdated := current.Err() != nil
-		stop()
-		switch {
-		case ctx.Err() != nil:
-		case outdated:
-			_ = rdb.Sleep(ctx, settleTime)
-		case err != nil:
-			l.pauseAfter(ctx, err, &backoff)
-		}
-	}
-}
-
-// all returns the loops. changed is called when their set changes.
-func (l *queueLoops) all(changed context.CancelFunc) []*queueLoop {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.changed = changed
-	return slices.Collect(maps.Values(l.loops))
-}
-
-// readSignals reads the signals after the cursors, wakes loops, and returns the next
-// cursors.
-func (l *queueLoops) readSignals(ctx context.Context, loops []*queueLoop, cursors map[string]queue.StreamCursor) (map[string]queue.StreamCursor, error) {
-	next := make(map[string]queue.StreamCursor, len(loops))
-	for _, loop := range loops {
-		cursor, known := cursors[loop.name]
-		signals, cursor, err := loop.queue.Signals(ctx, cursor)
-		if err != nil {
-			return cursors, err
-		}
-		next[loop.name] = cursor
-		// A signal before the first cursor was not read.
-		if !known || slices.ContainsFunc(signals, func(s queue.Signal) bool { return s.Kind == l.signal }) {
-			loop.wake()
-		}
-	}
-	return next, nil
-}
-
-// awaitSignal blocks until there may be a signal, or ctx is done.
-func (l *queueLoops) awaitSignal(ctx context.Context, cursors map[string]queue.StreamCursor) error {
-	if len(cursors) == 0 {
-		<-ctx.Done()
-		return nil
-	}
-	places := slices.Collect(maps.Values(cursors))
-	for {
-		begin := time.Now()
-		keys, err := l.client.AwaitStreams(ctx, maxListen, places...)
-		// A wait that ends early without keys has lost its connection: the next
-		// call returns the error.
-		if len(keys) > 0 || err != nil || time.Since(begin) < maxListen {
-			return err
-		}
 	}
 }

@@ -25,8 +25,8 @@
 // # For pools
 //
 // [Client.ForPool] returns a [PoolQueue], on which packages workers and delayed are built.
-// A worker opens a [Lease] and renews it, takes jobs with [Lease.Fetch], waits at the
-// cursors that Fetch returns ([Client.AwaitStreams]) and reports the end of each attempt
+// A worker opens a [Lease] and renews it, takes jobs with [Lease.Fetch], waits for others
+// after the cursors that Fetch returns with a [Watch], and reports the end of each attempt
 // with [Lease.Finish]. After a lost answer [Lease.Reread] returns the jobs that it holds.
 // Some worker of each queue calls [PoolQueue.Recover], [PoolQueue.MoveDue],
 // [PoolQueue.Tidy], [PoolQueue.DueSchedules] and [PoolQueue.FireSchedule].

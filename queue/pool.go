@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"time"
 
 	"skidway/internal/rdb"
@@ -49,33 +50,38 @@ type StreamCursor struct {
 	ID  string // of the entry before the position
 }
 
-// AwaitStreams blocks until an entry is added after one of the cursors, timeout has
-// passed or ctx is done. It returns the keys of streams that have new entries, not
-// necessarily of all. If the connection breaks it returns none, early and without an
-// error: the caller's next read returns the error.
-func (c *Client) AwaitStreams(ctx context.Context, timeout time.Duration, cursors ...StreamCursor) (keys []string, err error) {
+// A Watch calls functions when streams of queues get new entries. It needs few
+// connections, however many streams there are. It is safe for concurrent use.
+type Watch struct{ watch *rdb.Watch }
+
+// NewWatch returns a watch without streams. It does nothing before [Watch.Run]. A nil log
+// means [slog.Default].
+func (c *Client) NewWatch(log *slog.Logger) *Watch { return &Watch{c.db.NewWatch(log)} }
+
+// Run watches until ctx is done. It must be called once.
+func (w *Watch) Run(ctx context.Context) { w.watch.Run(ctx) }
+
+// Set makes the watch call notify once when an entry is added after one of the cursors, or
+// may have been added: the caller reads the streams, and calls Set again. An earlier Set
+// with the same ID, which must be comparable, is replaced. There must be a cursor, and
+// the streams must be those of one queue. notify must not block.
+func (w *Watch) Set(id any, notify func(), cursors ...StreamCursor) {
 	marks := make([]rdb.Mark, len(cursors))
 	for i, cursor := range cursors {
 		marks[i] = rdb.Mark(cursor)
 	}
-	return c.db.WaitKeys(ctx, timeout, marks...)
+	w.watch.Set(id, marks, notify)
 }
 
-// AwaitQueues blocks until a queue was used for the first time after cursor was returned,
-// timeout has passed or ctx is done, and returns the cursor for the next call. The first
-// cursor is "".
-func (c *Client) AwaitQueues(ctx context.Context, cursor string, timeout time.Duration) (string, error) {
+// Remove makes the watch forget an ID. Its function may be called once more.
+func (w *Watch) Remove(id any) { w.watch.Remove(id) }
+
+// QueuesCursor returns a cursor after which an entry is added when a queue is used for the
+// first time.
+func (c *Client) QueuesCursor(ctx context.Context) (StreamCursor, error) {
 	stream := registryKeys(c.prefix)[1]
-	if cursor != "" {
-		if _, err := c.db.Wait(ctx, timeout, rdb.Mark{Key: stream, ID: cursor}); err != nil {
-			return cursor, err
-		}
-	}
-	last, err := c.db.XRevRangeN(ctx, stream, "+", "-", 1).Result()
-	if err != nil || len(last) == 0 {
-		return max(cursor, "0"), err
-	}
-	return last[0].ID, nil
+	last, err := lastEntry(ctx, c.db, stream)
+	return StreamCursor{Key: stream, ID: last}, err
 }
 
 // CheckQueueName returns an error, which wraps [ErrInvalid], if name can't be the name of

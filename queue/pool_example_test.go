@@ -230,17 +230,20 @@ func ExampleLease_MarkSolo() {
 	// true <nil>
 }
 
-func ExampleClient_AwaitStreams() {
-	ctx := context.Background()
+func ExampleWatch() {
+	ctx, cancel := context.WithCancel(context.Background())
 	client, mail, done := open(ctx)
 	defer done()
+	defer cancel()
 
+	watch, changed := client.NewWatch(nil), make(chan string, 1)
+	go watch.Run(ctx)
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
 	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	watch.Set("the lines", func() { changed <- "there may be a job" }, fetched.Cursors...)
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	keys, err := client.AwaitStreams(ctx, time.Minute, fetched.Cursors...)
-	fmt.Println(len(fetched.Jobs), keys, err)
-	// Output: 0 [skidway:{mail:0}:2:normal:fresh] <nil>
+	fmt.Println(len(fetched.Jobs), <-changed)
+	// Output: 0 there may be a job
 }
 
 func ExampleLease_Cancelled() {
@@ -257,16 +260,18 @@ func ExampleLease_Cancelled() {
 	// Output: 1 <nil>
 }
 
-func ExampleClient_AwaitQueues() {
-	ctx := context.Background()
+func ExampleClient_QueuesCursor() {
+	ctx, cancel := context.WithCancel(context.Background())
 	client, _, done := open(ctx)
 	defer done()
+	defer cancel()
 
-	cursor, _ := client.AwaitQueues(ctx, "", 0) // returns at once
+	watch, changed := client.NewWatch(nil), make(chan bool, 1)
+	go watch.Run(ctx)
+	cursor, _ := client.QueuesCursor(ctx)
+	watch.Set("the queues", func() { changed <- true }, cursor)
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	if _, err := client.AwaitQueues(ctx, cursor, time.Minute); err != nil {
-		return
-	}
+	<-changed
 	names, err := client.Queues(ctx)
 	fmt.Println(names, err)
 	// Output: [mail] <nil>

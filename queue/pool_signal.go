@@ -8,7 +8,7 @@ import (
 )
 
 // Signals returns the signals after a cursor, and the cursor for the next call;
-// [Client.AwaitStreams] blocks until another signal comes. A cursor without an ID
+// a [Watch] calls a function when another signal comes. A cursor without an ID
 // stands for the latest signal.
 func (q *PoolQueue) Signals(ctx context.Context, cursor StreamCursor) ([]Signal, StreamCursor, error) {
 	key := q.keys[keyControl]

@@ -22,6 +22,7 @@ type control struct {
 
 	scanEvery       time.Duration
 	patternsChanged notification
+	signalled       queueList      // queues that have new signals
 	opened          atomic.Int64   // number of leases, for their names
 	leases          sync.WaitGroup // the lease loops and their recoveries
 
@@ -137,49 +138,33 @@ func (c *control) served() []Queue {
 // discover serves the queues whose names match a pattern, those that exist and those
 // that are created, until ctx is done.
 func (c *control) discover(ctx context.Context) {
-	var waits sync.WaitGroup
-	defer waits.Wait()
-	mark := ""
+	created := newNotification()
+	timer := time.NewTimer(maxIdle)
+	defer timer.Stop()
 	for ctx.Err() == nil {
-		if !slices.ContainsFunc(c.served(), Queue.pattern) {
-			mark = ""
-			select {
-			case <-ctx.Done():
-			case <-c.patternsChanged:
+		if slices.ContainsFunc(c.served(), Queue.pattern) {
+			cursor, err := c.pool.client.QueuesCursor(ctx)
+			if err == nil {
+				err = c.serveMatches(ctx)
 			}
-			continue
+			if err != nil {
+				if ctx.Err() == nil {
+					c.pool.log.Warn("queues cannot be listed", "error", err)
+				}
+				_ = rdb.Sleep(ctx, time.Second)
+				continue
+			}
+			c.pool.watch.Set("queues", created.send, cursor)
 		}
-		var err error
-		if mark, err = c.awaitQueues(ctx, &waits, mark); err == nil {
-			err = c.serveMatches(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			mark = "" // queues may have appeared that were not listed
-			c.pool.log.Warn("queues cannot be listed", "error", err)
-			_ = rdb.Sleep(ctx, time.Second)
+		timer.Reset(maxIdle)
+		select {
+		case <-ctx.Done():
+		case <-c.patternsChanged:
+		case <-created:
+		case <-timer.C:
 		}
 	}
-}
-
-// awaitQueues blocks until there may be other queues or patterns.
-func (c *control) awaitQueues(ctx context.Context, waits *sync.WaitGroup, mark string) (string, error) {
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type answer struct {
-		mark string
-		err  error
-	}
-	found := make(chan answer, 1)
-	waits.Go(func() {
-		mark, err := c.pool.client.AwaitQueues(waiting, mark, maxIdle)
-		found <- answer{mark, err}
-	})
-	select {
-	case <-c.patternsChanged:
-		return mark, nil
-	case a := <-found:
-		return a.mark, a.err
-	}
+	c.pool.watch.Remove("queues")
 }
 
 func (c *control) serveMatches(ctx context.Context) error {
@@ -193,57 +178,85 @@ func (c *control) serveMatches(ctx context.Context) error {
 	return nil
 }
 
-// listen reads the signals of all queues and handles them, until ctx is done.
+// listen reads the signals of queues and handles them, until ctx is done.
 func (c *control) listen(ctx context.Context) {
-	reader := streamReader{client: c.pool.client, log: c.pool.log}
-	defer reader.wait()
-	for ctx.Err() == nil {
-		var queues []*servedQueue
-		var cursors []queue.StreamCursor
-		for _, q := range c.sched.all() {
-			if cursor := q.cursor.Load(); cursor != nil {
-				queues, cursors = append(queues, q), append(cursors, *cursor)
-			}
-		}
-		if len(cursors) == 0 {
-			select {
-			case <-ctx.Done():
-			case <-c.sched.queuesChanged:
-			}
-			continue
-		}
+	for {
 		select {
-		case <-c.sched.queuesChanged:
-			_ = rdb.Sleep(ctx, settleTime)
-		case keys := <-reader.read(ctx, cursors):
-			reader.ended(keys)
-			for i, q := range queues {
-				if slices.Contains(keys, cursors[i].Key) {
-					c.readSignals(ctx, q)
-				}
-			}
+		case <-ctx.Done():
+			return
+		case <-c.signalled.added:
+		}
+		for _, q := range c.signalled.take() {
+			c.readSignals(ctx, q)
 		}
 	}
 }
 
-// settleTime is how long changes of the set of queues are collected, so that few reads
-// with an outdated set are left to their end.
-const settleTime = 50 * time.Millisecond
-
 // readSignals reads a queue's new signals and handles them.
 func (c *control) readSignals(ctx context.Context, q *servedQueue) {
-	signals, cursor, err := q.queue.Signals(ctx, *q.cursor.Load())
-	if err != nil {
-		if ctx.Err() == nil {
-			c.pool.log.Warn("reading signals failed", "queue", q.name, "error", err)
-			_ = rdb.Sleep(ctx, rdb.DefaultFirstPause)
-		}
+	last := q.cursor.Load()
+	if last == nil {
 		return
 	}
-	q.cursor.Store(&cursor)
+	signals, cursor, err := q.queue.Signals(ctx, *last)
+	if err != nil && ctx.Err() == nil {
+		c.pool.log.Warn("reading signals failed", "queue", q.name, "error", err)
+		_ = rdb.Sleep(ctx, rdb.DefaultFirstPause)
+	}
 	for _, signal := range signals {
 		c.handleSignal(q, signal)
 	}
+	if q.cursor.CompareAndSwap(last, &cursor) {
+		c.watchSignals(q)
+	}
+}
+
+// watchSignals makes listen read the signals of a queue that come after its cursor.
+func (c *control) watchSignals(q *servedQueue) {
+	if cursor := q.cursor.Load(); cursor != nil {
+		c.pool.watch.Set(watchID{q, "signals"}, func() { c.signalled.add(q) }, *cursor)
+	}
+	if q.cursor.Load() == nil { // unwatch was called meanwhile
+		c.pool.watch.Remove(watchID{q, "signals"})
+	}
+}
+
+// unwatch ends the watches of a queue.
+func (c *control) unwatch(q *servedQueue) {
+	q.cursor.Store(nil)
+	for _, streams := range []string{"lines", "signals"} {
+		c.pool.watch.Remove(watchID{q, streams})
+	}
+}
+
+// A watchID identifies streams of a queue that are watched.
+type watchID struct {
+	queue   *servedQueue
+	streams string // "lines" or "signals"
+}
+
+// A queueList has queues until they are taken.
+type queueList struct {
+	added notification
+
+	mu     sync.Mutex
+	queues []*servedQueue
+}
+
+func (l *queueList) add(q *servedQueue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queues = append(l.queues, q)
+	l.added.send()
+}
+
+// take returns the queues and removes them from the list.
+func (l *queueList) take() []*servedQueue {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queues := l.queues
+	l.queues = nil
+	return queues
 }
 
 func (c *control) handleSignal(q *servedQueue, signal queue.Signal) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -38,7 +39,6 @@ func (o fetchOrder) maxBytes() int { return fetchBytes >> (2 * o.slow) }
 // empty.
 type fetchRound struct {
 	exhausted map[*servedQueue]bool
-	probed    bool // an empty queue was fetched from
 }
 
 // Quick handlers need more jobs than there are free slots. prefetchTime bounds the work
@@ -58,9 +58,9 @@ func prefetch(concurrency int, avgDuration time.Duration) int {
 	return int(min(maxPrefetch, prefetchTime*time.Duration(concurrency)/avgDuration))
 }
 
-// probeEvery is the interval at which a queue that was empty is fetched from while others
-// have jobs. A strict pool fetches from it before every fetch from a later queue.
-const probeEvery = 20 * time.Millisecond
+// trustFor is how long a pool trusts that a queue is empty or paused. Then it fetches from
+// the queue.
+const trustFor = 5 * time.Minute
 
 // nextFetch returns the next order of a round, false if there is none.
 func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, bool) {
@@ -72,16 +72,20 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		return fetchOrder{}, false
 	}
 	want := free + prefetch - s.buffered
-	var ready, empty []*servedQueue // empty at the last fetch
+	var ready []*servedQueue
+	var empty []*servedQueue // that a strict pool fetches from again before the first ready one
 	for _, q := range s.queues {
 		if q.opening && !q.removed {
 			return fetchOrder{}, false // at the start all queues are considered together
+		}
+		if now.After(q.trustUntil) {
+			q.empty, q.paused = false, false
 		}
 		switch {
 		case round.exhausted[q] || !q.fetchableLocked(now) || q.roomLocked(want) <= 0:
 		case !q.empty:
 			ready = append(ready, q)
-		case len(ready) == 0 || !s.strict:
+		case s.strict && len(ready) == 0:
 			empty = append(empty, q)
 		}
 	}
@@ -95,13 +99,6 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	// The queue that was served least in proportion to its weight.
 	q := slices.MinFunc(ready, func(a, b *servedQueue) int { return cmp.Compare(a.served, b.served) })
 	s.virtualTime = max(s.virtualTime, q.served)
-	if len(empty) > 0 && !round.probed {
-		stalest := slices.MinFunc(empty, func(a, b *servedQueue) int { return a.checked.Compare(b.checked) })
-		if now.Sub(stalest.checked) >= probeEvery {
-			q, round.probed = stalest, true
-			ready = append(ready, q)
-		}
-	}
 	weights := 0
 	for _, other := range ready {
 		weights += other.config.Weight
@@ -123,7 +120,9 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := order.queue
-	q.fetching, q.checked = false, now
+	q.fetching = false
+	// Not exactly trustFor: queues that were first fetched from together are not again.
+	q.trustUntil = now.Add(trustFor - rand.N(trustFor/4))
 	if order.reread {
 		q.reread = answer.More
 	}
@@ -134,7 +133,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		q.paused = answer.Paused
 	}
 	if !order.reread { // the answer to it does not say whether there are others
-		q.empty, q.cursors = len(answer.Cursors) > 0, answer.Cursors
+		q.empty = len(answer.Cursors) > 0
 	}
 	defer s.retireLocked(q)
 	if q.session != order.session { // drop was called before
@@ -224,38 +223,10 @@ func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting boo
 	return fetchOrder{}, false, resting
 }
 
-// emptyCursors returns the stream cursors of the empty queues, none while no job could
-// start.
-func (s *scheduler) emptyCursors(now time.Time) (cursors []queue.StreamCursor) {
+// news records that a queue may have jobs.
+func (s *scheduler) news(q *servedQueue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taken.count >= s.capacityLocked() || s.suspendedLocked() {
-		return nil
-	}
-	for _, q := range s.queues {
-		if q.empty && q.fetchableLocked(now) && q.roomLocked(1) > 0 {
-			cursors = append(cursors, q.cursors...)
-		}
-	}
-	return cursors
-}
-
-// trustFor is how long an idle pool trusts that a queue is empty or paused. Then it
-// fetches from the queue.
-const trustFor = 5 * time.Minute
-
-// news records which streams have new entries.
-func (s *scheduler) news(keys []string, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, q := range s.queues {
-		if now.Sub(q.checked) > trustFor {
-			q.empty, q.paused = false, false
-		}
-		for _, cursor := range q.cursors {
-			if slices.Contains(keys, cursor.Key) {
-				q.empty = false
-			}
-		}
-	}
+	q.empty = false
+	s.wake.send()
 }

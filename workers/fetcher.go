@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"skidway/internal/rdb"
@@ -18,12 +16,14 @@ import (
 //     or because Redis has lost writes,
 //  2. starts a quarantined job if the scheduler returns one,
 //  3. fetches jobs by the scheduler's orders,
-//  4. blocks in Redis until a queue has new jobs, if all queues are empty.
+//  4. waits until there may be another order.
+//
+// The empty queues are watched, also while it fetches from others.
 type fetcher struct {
 	sched    *scheduler
 	executor *executor
+	watch    *queue.Watch
 	log      *slog.Logger
-	reader   streamReader
 }
 
 // fetchBytes bounds the payload of one fetch, approximately, so that its script does not
@@ -34,10 +34,9 @@ const fetchBytes = 256 << 10
 // example if one node of a cluster is down. Then the queue rests.
 const fetchWait = time.Second
 
-// run fetches until the context fetching is done, and waits for its reads. Rereads use
-// the context running, which ends later, because they must not be interrupted.
+// run fetches until the context fetching is done. Rereads use the context running, which
+// ends later, because they must not be interrupted.
 func (f *fetcher) run(running, fetching context.Context) {
-	defer f.reader.wait()
 	for fetching.Err() == nil {
 		f.rereadLost(running)
 		if f.startQuarantined() {
@@ -122,6 +121,9 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	}
 	next, ok := f.sched.fetched(order, attempts, answer, time.Now())
 	f.apply(next)
+	if len(answer.Cursors) > 0 {
+		f.watch.Set(watchID{order.queue, "lines"}, func() { f.sched.news(order.queue) }, answer.Cursors...)
+	}
 	switch {
 	case !ok:
 		return 0, nil
@@ -162,78 +164,17 @@ func (f *fetcher) checkBuffers() {
 	}
 }
 
-// await blocks until the scheduler wakes the fetcher, or a queue has new entries.
-func (f *fetcher) await(ctx context.Context) {
-	cursors := f.sched.emptyCursors(time.Now())
-	if len(cursors) == 0 {
-		timer := time.NewTimer(maxIdle)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-		case <-f.sched.wake:
-		case <-timer.C:
-			f.sched.news(nil, time.Now())
-		}
-		return
-	}
-	select {
-	case <-f.sched.wake:
-	case keys := <-f.reader.read(ctx, cursors):
-		f.reader.ended(keys)
-		f.sched.news(keys, time.Now())
-	}
-}
-
-// A streamReader blocks in Redis until some streams have new entries, one read at a
-// time. A blocked read cannot be interrupted, and keeps its connection until its time
-// is over. So a read goes on while the cursors are the same, and reads are short while
-// there are new entries: only an idle pool blocks for up to [maxIdle]. A streamReader is
-// used by one goroutine.
-type streamReader struct {
-	client  *queue.Client
-	log     *slog.Logger
-	cursors []queue.StreamCursor
-	keys    chan []string // of the running read; nil if there is none
-	block   time.Duration // of the next read
-	reads   sync.WaitGroup
-}
-
-// minBlock is the first time that a read blocks. Each further one is four times longer.
-const minBlock = 250 * time.Millisecond
-
-// maxIdle bounds how long an idle pool blocks.
+// maxIdle bounds how long an idle fetcher waits: then it fetches from the queues that were
+// not fetched from for long.
 const maxIdle = 15 * time.Second
 
-// read returns a channel that receives the keys of streams with new entries, or none
-// when the time is over. After receiving them the caller must call ended.
-func (r *streamReader) read(ctx context.Context, cursors []queue.StreamCursor) <-chan []string {
-	if r.keys != nil && slices.Equal(r.cursors, cursors) {
-		return r.keys
-	}
-	if r.keys != nil || r.block == 0 {
-		r.block = minBlock // of the cursors that have changed
-	}
-	keys, block := make(chan []string, 1), r.block
-	r.reads.Go(func() {
-		found, err := r.client.AwaitStreams(ctx, block, cursors...)
-		if err != nil && ctx.Err() == nil {
-			r.log.Warn("waiting for new entries failed", "error", err)
-			_ = rdb.Sleep(ctx, rdb.DefaultMaxPause)
-		}
-		keys <- found
-	})
-	r.cursors, r.keys = cursors, keys
-	return keys
-}
-
-// ended records that the keys of a read were received.
-func (r *streamReader) ended(keys []string) {
-	r.keys = nil
-	r.block = min(4*r.block, maxIdle)
-	if len(keys) > 0 {
-		r.block = minBlock
+// await blocks until the scheduler wakes the fetcher, at most for maxIdle.
+func (f *fetcher) await(ctx context.Context) {
+	timer := time.NewTimer(maxIdle)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-f.sched.wake:
+	case <-timer.C:
 	}
 }
-
-// wait blocks until all reads have ended, after the end of their context.
-func (r *streamReader) wait() { r.reads.Wait() }

@@ -65,7 +65,7 @@ func TestOneJobWakesFiftyIdleWorkersAtABoundedCost(t *testing.T) {
 			f.must(err)
 		}
 	}
-	blocked(2 * idle)             // each waits for jobs and for signals
+	blocked(idle)                 // each waits for jobs and signals
 	<-time.After(3 * time.Second) // first waits are short
 	before := f.commands()
 	began := time.Now()

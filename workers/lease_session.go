@@ -215,6 +215,7 @@ type leaseLoop struct {
 }
 
 func (l *leaseLoop) run(ctx context.Context) {
+	defer l.pool.control.unwatch(l.queue)
 	l.setCursor(ctx)
 	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
 		session, err := l.open(ctx)
@@ -256,7 +257,7 @@ func (l *leaseLoop) setCursor(ctx context.Context) {
 		_, cursor, err := l.queue.queue.Signals(ctx, queue.StreamCursor{})
 		if err == nil {
 			l.queue.cursor.Store(&cursor)
-			l.pool.sched.queuesChanged.send()
+			l.pool.control.watchSignals(l.queue)
 			l.pool.mover.Wake(l.queue.name) // for signals before the cursor
 			l.pool.crons.Wake(l.queue.name)
 			return

@@ -30,6 +30,7 @@ type Pool struct {
 	sched    *scheduler
 	executor *executor
 	control  *control
+	watch    *queue.Watch // of the lines and signals of all queues, and of new queues
 	mover    *delayed.Mover
 	crons    *delayed.Cron
 
@@ -56,6 +57,8 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 	}
 	p.executor = &executor{config: c, client: client, sched: p.sched, firstWindow: firstWindow, unknown: unknownKind()}
 	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification(), scanEvery: scanEvery}
+	p.control.signalled.added = newNotification()
+	p.watch = client.NewWatch(c.Logger)
 	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
 	p.mover = delayed.NewMover(client, timers)
 	p.crons = delayed.NewCron(client, timers)
@@ -114,9 +117,10 @@ func (p *Pool) run(ctx context.Context) {
 	fetching, stopFetching := context.WithCancel(running)
 	defer stopFetching()
 	p.executor.runCtx = running
-	fetcher := &fetcher{sched: p.sched, executor: p.executor, log: p.log, reader: streamReader{client: p.client, log: p.log}}
+	fetcher := &fetcher{sched: p.sched, executor: p.executor, watch: p.watch, log: p.log}
 	p.control.start(running)
 	var background, fetchers sync.WaitGroup
+	background.Go(func() { p.watch.Run(running) })
 	background.Go(func() { p.control.listen(running) })
 	background.Go(func() { p.control.describe(running) })
 	background.Go(func() { _ = p.mover.Run(running) }) // they end with running

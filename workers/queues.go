@@ -17,7 +17,7 @@ type servedQueue struct {
 	name   string
 	queue  *queue.PoolQueue
 	stop   context.CancelFunc                 // ends its lease loop
-	cursor atomic.Pointer[queue.StreamCursor] // of its signals; nil before the first read
+	cursor atomic.Pointer[queue.StreamCursor] // of its signals; nil before the first read and after the lease loop has ended
 
 	// The rest is guarded by the scheduler's mutex.
 
@@ -31,13 +31,12 @@ type servedQueue struct {
 	running int
 	served  float64 // jobs fetched, divided by the weight
 
-	fetching     bool                 // an order is being executed
-	reread       bool                 // the lease may hold jobs that the worker does not know
-	slow         int                  // see maxSlow
-	empty        bool                 // it had no jobs; new ones come after cursors
-	cursors      []queue.StreamCursor // of its streams
-	checked      time.Time            // when it was last fetched from
-	restUntil    time.Time            // not fetched from before, after an error
+	fetching     bool      // an order is being executed
+	reread       bool      // the lease may hold jobs that the worker does not know
+	slow         int       // see maxSlow
+	empty        bool      // it had no jobs; its lines are watched
+	trustUntil   time.Time // empty and paused are not trusted later
+	restUntil    time.Time // not fetched from before, after an error
 	paused       bool
 	pauseSignals int // number of signals that paused or resumed it
 }
@@ -128,12 +127,11 @@ func (s *scheduler) retireLocked(q *servedQueue) {
 }
 
 // queuesChangedLocked sorts the queues by their configuration, those of one pattern by
-// name, and wakes the listener and the fetcher.
+// name, and wakes the fetcher.
 func (s *scheduler) queuesChangedLocked() {
 	slices.SortStableFunc(s.queues, func(a, b *servedQueue) int {
 		return cmp.Or(a.place-b.place, strings.Compare(a.name, b.name))
 	})
-	s.queuesChanged.send()
 	s.wake.send()
 }
 

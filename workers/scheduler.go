@@ -17,9 +17,8 @@ type scheduler struct {
 	soloWait    time.Duration
 	lease       time.Duration
 
-	wake          notification // wakes the fetcher after a change that may allow a fetch or a start
-	queuesChanged notification // wakes control.listen when the set of queues or cursors has changed
-	aboutChanged  notification // wakes control.describe when About has changed
+	wake         notification // wakes the fetcher after a change that may allow a fetch or a start
+	aboutChanged notification // wakes control.describe when About has changed
 
 	// abandoned is the number of handlers that were abandoned and have not returned. It is
 	// atomic because executor.abandon and control.aboutJSON use it without mu.
@@ -50,7 +49,7 @@ func newScheduler(config Config) *scheduler {
 	return &scheduler{
 		concurrency: config.Concurrency, strict: config.Strict, soloWait: soloWait, lease: config.Lease,
 		unrecorded: unrecordedCount{concurrency: config.Concurrency},
-		wake:       newNotification(), queuesChanged: newNotification(), aboutChanged: newNotification(),
+		wake:       newNotification(), aboutChanged: newNotification(),
 	}
 }
 

@@ -152,7 +152,7 @@ func TestQueueThatWasEmptyDoesNotReceiveUnusedShares(t *testing.T) {
 		f.fill()
 		f.end(0, time.Hour)
 	}
-	f.news([]string{"late"}, f.now)
+	f.news(f.queue("late"))
 	ran := map[string]int{}
 	for range 100 {
 		f.fill()
@@ -627,7 +627,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 				f.now = f.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "time")))
 				f.checkBuffers(f.now)
 			},
-			"news": func(t *rapid.T) { f.news([]string{anyQueue(t).name}, f.now) },
+			"news": func(t *rapid.T) { f.news(anyQueue(t)) },
 			"queues": func(t *rapid.T) {
 				n := rapid.IntRange(1, len(configs)).Draw(t, "queues")
 				f.serve(configs[:n])

@@ -24,32 +24,25 @@ type Mark struct {
 // callers that wait in a loop do not storm a Redis that is away. Keys may lie on
 // different slots; on a Cluster each slot then takes a connection.
 func (db *DB) Wait(ctx context.Context, timeout time.Duration, marks ...Mark) (bool, error) {
-	keys, err := db.WaitKeys(ctx, timeout, marks...)
-	return len(keys) > 0, err
-}
-
-// WaitKeys is Wait, and returns streams that have an entry after their marks, not
-// necessarily all of them.
-func (db *DB) WaitKeys(ctx context.Context, timeout time.Duration, marks ...Mark) ([]string, error) {
 	groups := db.bySlot(marks)
-	if len(groups) == 1 {
-		return db.wait(ctx, timeout, groups[0])
-	}
-	ctx, cancel := context.WithCancel(ctx)
+	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
-		keys []string
-		err  error
+		found []redis.XStream
+		err   error
 	}
 	results := make(chan result, len(groups))
 	for _, group := range groups {
 		go func() {
-			keys, err := db.wait(ctx, timeout, group)
-			results <- result{keys, err}
+			found, err := db.wait(waiting, timeout, group)
+			results <- result{found, err}
 		}()
 	}
 	first := <-results
-	return first.keys, first.err
+	if ctx.Err() == nil && first.err != nil && transient(first.err) {
+		return false, nil
+	}
+	return len(first.found) > 0, first.err
 }
 
 // bySlot groups marks by the hash tag of their keys where one read can't have
@@ -61,12 +54,7 @@ func (db *DB) bySlot(marks []Mark) [][]Mark {
 	var groups [][]Mark
 	places := map[string]int{}
 	for _, mark := range marks {
-		tag := mark.Key
-		if _, rest, ok := strings.Cut(tag, "{"); ok {
-			if inner, _, ok := strings.Cut(rest, "}"); ok && inner != "" {
-				tag = inner
-			}
-		}
+		tag := hashTag(mark.Key)
 		place, known := places[tag]
 		if !known {
 			place = len(groups)
@@ -78,8 +66,10 @@ func (db *DB) bySlot(marks []Mark) [][]Mark {
 	return groups
 }
 
-// wait is WaitKeys for keys of one slot.
-func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]string, error) {
+// wait is Wait for keys of one slot. It returns streams that have an entry after their
+// marks, not necessarily all, each with the first of these entries. After a transient
+// error it pauses and returns the error.
+func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]redis.XStream, error) {
 	streams := make([]string, 0, 2*len(marks))
 	for _, mark := range marks {
 		streams = append(streams, mark.Key)
@@ -110,18 +100,17 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 		}
 		switch {
 		case r.err == nil:
-			keys := make([]string, len(r.found))
-			for i, stream := range r.found {
-				keys[i] = stream.Stream
-			}
-			return keys, nil
+			return r.found, nil
 		case errors.Is(r.err, redis.Nil):
 			if started && first {
 				return nil, nil
 			}
 			// It was another's, with less time.
 		case transient(r.err):
-			return nil, Sleep(ctx, min(timeout, r.pause))
+			if err := Sleep(ctx, min(timeout, r.pause)); err != nil {
+				return nil, err
+			}
+			return nil, r.err
 		default:
 			return nil, r.err
 		}

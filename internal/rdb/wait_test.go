@@ -30,13 +30,20 @@ func blocked(t *testing.T, ctx context.Context) (db, other *rdb.DB, result <-cha
 		news, err := db.Wait(ctx, time.Hour, rdb.Mark{Key: "s", ID: "0"}, rdb.Mark{Key: "other", ID: "0"})
 		done <- waited{news, err}
 	}()
+	awaitBlocked(t, other)
+	return db, other, done
+}
+
+// awaitBlocked blocks until a client of the server is blocked.
+func awaitBlocked(t *testing.T, db *rdb.DB) {
+	t.Helper()
 	for limit := soon(t); ; {
-		info, err := other.Info(limit, "clients").Result()
+		info, err := db.Info(limit, "clients").Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(info, "blocked_clients:1") {
-			return db, other, done
+		if !strings.Contains(info, "blocked_clients:0") {
+			return
 		}
 	}
 }

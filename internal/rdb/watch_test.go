@@ -1,0 +1,126 @@
+package rdb_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+// A watchFixture is a running watch, and a connection that adds entries.
+type watchFixture struct {
+	*testing.T
+	db       *rdb.DB
+	watch    *rdb.Watch
+	notified chan string // IDs whose function was called
+}
+
+// newWatchFixture runs a watch of a connection until the test ends.
+func newWatchFixture(t *testing.T, db, watched *rdb.DB) *watchFixture {
+	f := &watchFixture{t, db, watched.NewWatch(slog.New(slog.DiscardHandler)), make(chan string, 10000)}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { f.watch.Run(ctx) })
+	t.Cleanup(running.Wait)
+	t.Cleanup(cancel)
+	return f
+}
+
+// key returns the key of a stream with a hash tag of its own.
+func (f *watchFixture) key(name string) string { return f.db.Prefix() + ":{" + name + "}:stream" }
+
+func (f *watchFixture) set(name, id string) {
+	f.watch.Set(name, []rdb.Mark{{Key: f.key(name), ID: id}}, func() { f.notified <- name })
+}
+
+func (f *watchFixture) add(name string) (id string) {
+	f.Helper()
+	id, err := f.db.XAdd(f.Context(), &redis.XAddArgs{Stream: f.key(name), Values: []string{"a", "b"}}).Result()
+	if err != nil {
+		f.Fatal(err)
+	}
+	return id
+}
+
+// next receives one notification.
+func (f *watchFixture) next() string {
+	f.Helper()
+	select {
+	case got := <-f.notified:
+		return got
+	case <-time.After(patience):
+		f.Fatal("no notification")
+		return ""
+	}
+}
+
+func (f *watchFixture) await(want string) {
+	f.Helper()
+	if got := f.next(); got != want {
+		f.Fatalf("notified of %s, want %s", got, want)
+	}
+}
+
+func onWatchBackends(t *testing.T, test func(f *watchFixture)) {
+	t.Parallel()
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) { test(newWatchFixture(t, db, db)) })
+}
+
+func TestWatchNotifiesOnceOfEntriesThatWereThereAndOfLaterOnes(t *testing.T) {
+	onWatchBackends(t, func(f *watchFixture) {
+		first := f.add("a")
+		f.set("a", "0")
+		f.await("a")
+		f.set("b", "0")
+		f.set("a", first)
+		f.add("b")
+		f.await("b")
+		f.add("b")
+		last := f.add("a")
+		f.await("a") // and not b again
+		f.set("a", last)
+		f.add("a")
+		f.await("a")
+	})
+}
+
+func TestWatchReplacesAndRemovesMarks(t *testing.T) {
+	onWatchBackends(t, func(f *watchFixture) {
+		f.set("a", "0")
+		f.set("b", "0")
+		f.watch.Remove("a")
+		f.watch.Remove("unknown")
+		f.add("a")
+		f.watch.Set("b", []rdb.Mark{{Key: f.key("c"), ID: "0"}}, func() { f.notified <- "c" })
+		f.add("b")
+		f.set("d", "0")
+		f.add("d")
+		f.await("d")
+		f.add("c")
+		f.await("c")
+	})
+}
+
+func TestWatchNotifiesOfAllStreamsAfterItsConnectionBroke(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server.URL(0))
+	f := newWatchFixture(t, redistest.Open(t, server.URL(0)), open(t, proxy.URL, rdb.Options{}))
+	// An older state of Redis has not these entries.
+	f.set("a", "99999999999999-0")
+	f.set("b", "99999999999999-0")
+	awaitBlocked(t, f.db)
+	proxy.Cut()
+	if got := []string{f.next(), f.next()}; got[0] == got[1] {
+		t.Errorf("notified of %q", got)
+	}
+	f.set("a", "0")
+	f.add("a")
+	f.await("a")
+}
