@@ -31,8 +31,7 @@ var (
 	deleteScript  = scripts.Idempotent("delete", "delete the conversation")
 )
 
-// keys builds the keys of conversations. The pair in braces is a hash tag: all keys
-// of one pair lie on one slot of a Redis Cluster. Names have no braces.
+// keysOf returns the keys of conversations. The name of one is that of its pair.
 //
 //	dm:{A/B}             hash    v (1), last id, oldest kept id, at (ms of the newest), listed,
 //	                             and for the first and second of the pair, in order of their
@@ -48,19 +47,7 @@ var (
 // A and B are the two names in order; '%' and '/' in them are %25 and %2F. The
 // lists are an index of the hashes: both are written before the first message,
 // which is refused if that took longer than 30 s, so that it is in both lists.
-type keys struct{ prefix string }
-
-// all returns the keys of every script: the pair itself (hash) and its log
-// (stream).
-func (k keys) all(p pair) []string { return []string{k.prefix + ":dm:{" + p.String() + "}", k.log(p)} }
-
-func (k keys) log(p pair) string { return k.prefix + ":dm:{" + p.String() + "}:log" }
-
-// peers returns the keys of the list of a person's conversation partners.
-func (k keys) peers(person string) []string {
-	tag := k.prefix + ":person:{" + person + "}"
-	return []string{tag + ":peers", tag + ":wake"}
-}
+func keysOf(prefix string) store.Keys { return store.Keys{Tag: prefix + ":dm:"} }
 
 // A pair is two people, in order.
 type pair struct{ first, second string }
@@ -99,7 +86,7 @@ type Config struct {
 // Invalid names, and a conversation with oneself, are an *[chat.InvalidError].
 type Client struct {
 	db     *rdb.DB
-	keys   keys
+	keys   store.Keys
 	peers  store.List
 	config Config
 }
@@ -107,9 +94,8 @@ type Client struct {
 // NewClient returns a client for the conversations of db. A nil config is the zero
 // one. Closing db is left to the caller.
 func NewClient(db *skidway.DB, config *Config) *Client {
-	k := keys{db.Prefix()}
 	conn := handle.Conn(db)
-	return &Client{conn, k, store.List{DB: conn, Keys: k.peers}, config.withDefaults()}
+	return &Client{conn, keysOf(db.Prefix()), store.List{DB: conn, Tag: db.Prefix() + ":person:", Name: "peers"}, config.withDefaults()}
 }
 
 func (c *Config) withDefaults() Config {
@@ -129,7 +115,7 @@ func (c *Client) call(me, peer string, args ...any) rdb.Call {
 	if me != p.first {
 		side = "2"
 	}
-	return rdb.Call{Keys: c.keys.all(p), Args: append([]any{side}, args...)}
+	return rdb.Call{Keys: c.keys.All(p.String()), Args: append([]any{side}, args...)}
 }
 
 // run runs a script of one conversation.

@@ -93,19 +93,11 @@ func (c *Client) Ack(ctx context.Context, me, peer string, upTo uint64) (cursor 
 	if err := checkPair("person", me, "peer", peer); err != nil {
 		return 0, err
 	}
-	number := strconv.FormatUint(upTo, 10)
-	if upTo > store.LastExact {
-		return 0, store.Invalid("upTo", number, "no message has so high an id")
+	cursor, err = store.Ack(upTo, func(number string) (rdb.Reply, error) { return c.run(ctx, ackScript, me, peer, number) })
+	if errors.Is(err, chat.ErrNoChat) && upTo > 0 {
+		return 0, store.Invalid("upTo", strconv.FormatUint(upTo, 10), "the last message is 0")
 	}
-	a, err := c.run(ctx, ackScript, me, peer, number)
-	var ahead *store.AheadError
-	switch {
-	case errors.Is(err, chat.ErrNoChat) && upTo > 0:
-		return 0, store.Invalid("upTo", number, (&store.AheadError{}).Error())
-	case errors.As(err, &ahead):
-		return 0, store.Invalid("upTo", number, ahead.Error())
-	}
-	return a.Uint(0), orEmpty(err)
+	return cursor, orEmpty(err)
 }
 
 // HistoryOptions select messages of a history. The zero value selects the newest.

@@ -13,7 +13,7 @@ func TestScriptsOfConversations(t *testing.T) {
 	)
 	const gone = "DEL $1 $2"
 	chattest.Suite{
-		Keys: func(prefix string) []string { return keys{prefix}.all(pairOf("ann", "bob")) },
+		Keys: func(prefix string) []string { return keysOf(prefix).All("ann/bob") },
 		Fixture: []string{ // ann is the first of the pair
 			"HSET $1 v 1 last 3 oldest 1 listed 1 at 1700000000000 sent1 2 sent2 1",
 			"XADD $2 1-0 sender ann body one time 1700000000000 sent1 1 sent2 0",

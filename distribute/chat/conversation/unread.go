@@ -76,7 +76,7 @@ func (c *Client) WaitFrom(ctx context.Context, me, peer string, after uint64) er
 		if err != nil {
 			return nil, false, err
 		}
-		marks := []rdb.Mark{{Key: c.keys.log(pairOf(me, peer)), ID: a.Text(1)}}
+		marks := []rdb.Mark{{Key: c.keys.Log(pairOf(me, peer).String()), ID: a.Text(1)}}
 		if a.Uint(0) == 0 {
 			return marks, false, nil
 		}
@@ -104,7 +104,7 @@ func (c *Client) lookAll(ctx context.Context, me string) (marks []rdb.Mark, foun
 			return r.Err
 		}
 		found = found || r.Uint(0) > 0
-		marks = append(marks, rdb.Mark{Key: c.keys.log(pairOf(me, peer)), ID: r.Text(1)})
+		marks = append(marks, rdb.Mark{Key: c.keys.Log(pairOf(me, peer).String()), ID: r.Text(1)})
 		return nil
 	})
 	return marks, found, err

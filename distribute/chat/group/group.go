@@ -20,7 +20,9 @@ import (
 var luaFiles embed.FS
 
 var (
-	scripts = store.LoadScripts("group", luaFiles, rdb.Keys{"cursors", "seen"}, rdb.Words{
+	moreKeys = rdb.Keys{"cursors", "seen"}
+
+	scripts = store.LoadScripts("group", luaFiles, moreKeys, rdb.Words{
 		"notmember": rdb.Refusal(chat.ErrNotMember),
 	})
 
@@ -37,8 +39,7 @@ var (
 	deleteScript    = scripts.Idempotent("delete", "delete the chat")
 )
 
-// keys builds the keys of group chats. The id in braces is a hash tag: all keys of
-// one chat lie on one slot of a Redis Cluster. Ids have no braces.
+// keysOf returns the keys of group chats.
 //
 //	chat:{ID}            hash    v (format version, 1), kind, last and oldest id, created (ms), token (of the creation),
 //	                             big (id of the newest message above 16 KiB), sent (bytes of all messages ever),
@@ -51,25 +52,7 @@ var (
 //	{chats}:last         string  the last number that was used as an id
 //	member:{NAME}:chats  zset    chat → when this was written (ms)
 //	member:{NAME}:wake   stream  the last change of the list, for a minute
-type keys struct{ prefix string }
-
-// all returns the keys of every script: the chat itself (hash), its log (stream),
-// and the cursors and last visits of its members (sorted sets).
-func (k keys) all(id string) []string {
-	tag := k.prefix + ":chat:{" + id + "}"
-	return []string{tag, k.log(id), tag + ":cursors", tag + ":seen"}
-}
-
-func (k keys) log(id string) string { return k.prefix + ":chat:{" + id + "}:log" }
-
-// numbers is the counter of ids for new chats.
-func (k keys) numbers() string { return k.prefix + ":{chats}:last" }
-
-// chats returns the keys of the list of a member's chats.
-func (k keys) chats(member string) []string {
-	tag := k.prefix + ":member:{" + member + "}"
-	return []string{tag + ":chats", tag + ":wake"}
-}
+func keysOf(prefix string) store.Keys { return store.Keys{Tag: prefix + ":chat:", More: moreKeys} }
 
 // A Kind determines how a group chat ends.
 type Kind string
@@ -134,26 +117,27 @@ const (
 // safe for concurrent use. While Redis is unreachable every method blocks, for at
 // most the patience of its database.
 type Client struct {
-	db    *rdb.DB
-	keys  keys
-	chats store.List
+	groups store.Chats
+	chats  store.List // of the members
 }
 
 // NewClient returns a client for the group chats of db. Closing db is left to the
 // caller.
 func NewClient(db *skidway.DB) *Client {
-	k := keys{db.Prefix()}
 	conn := handle.Conn(db)
-	return &Client{conn, k, store.List{DB: conn, Keys: k.chats}}
+	return &Client{
+		store.Chats{DB: conn, Keys: keysOf(db.Prefix()), Noun: "chat"},
+		store.List{DB: conn, Tag: db.Prefix() + ":member:", Name: "chats"},
+	}
 }
 
 // run runs a script of one chat until it has nothing more to delete, and returns
 // its last reply without the first value.
 func (g *Client) run(ctx context.Context, s *rdb.Script, id string, args ...any) (rdb.Reply, error) {
 	for {
-		a, err := s.Run(ctx, g.db, g.keys.all(id), args...)
+		a, err := g.groups.Run(ctx, s, id, args...)
 		if err != nil {
-			return rdb.Reply{}, fmt.Errorf("chat %q: %w", id, err)
+			return rdb.Reply{}, err
 		}
 		if a.Uint(0) == 0 {
 			return a.From(1), nil
@@ -189,8 +173,8 @@ func (g *Client) Create(ctx context.Context, id string, options *CreateOptions) 
 
 // nextID returns a number that it has never returned before.
 func (g *Client) nextID(ctx context.Context) (id string, err error) {
-	err = g.db.Retry(ctx, func() error { // a lost reply leaves a gap
-		n, err := g.db.Incr(ctx, g.keys.numbers()).Result()
+	err = g.groups.Retry(ctx, func() error { // a lost reply leaves a gap
+		n, err := g.groups.Incr(ctx, g.groups.Prefix()+":{chats}:last").Result()
 		id = strconv.FormatInt(n, 10)
 		return err
 	})

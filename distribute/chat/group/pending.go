@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -52,11 +51,11 @@ func (g *Client) Pending(ctx context.Context, id, member string, after uint64, l
 // do no harm: messages can be missing only because this member acknowledged them,
 // the chat's limits dropped them, or the chat ended.
 func (g *Client) read(ctx context.Context, id string, after uint64, limit int) ([]chat.Message, error) {
-	entries, err := store.ReadLog(ctx, g.db, store.FirstRead, limit, store.PageBytes, func(last string, n int64) *redis.XMessageSliceCmd {
+	entries, err := store.ReadLog(ctx, g.groups.DB, store.FirstRead, limit, store.PageBytes, func(last string, n int64) *redis.XMessageSliceCmd {
 		if last == "" {
 			last = store.LastUnder(after)
 		}
-		return g.db.XRangeN(ctx, g.keys.log(id), "("+last, "+", n)
+		return g.groups.XRangeN(ctx, g.groups.Log(id), "("+last, "+", n)
 	})
 	return store.ParseMessages(entries), err
 }
@@ -68,19 +67,7 @@ func (g *Client) Ack(ctx context.Context, id, member string, upTo uint64) (curso
 	if err := store.CheckNames(id, member); err != nil {
 		return 0, err
 	}
-	number := strconv.FormatUint(upTo, 10)
-	if upTo > store.LastExact {
-		return 0, store.Invalid("upTo", number, "no message has so high an id")
-	}
-	a, err := g.run(ctx, ackScript, id, member, number)
-	var ahead *store.AheadError
-	switch {
-	case errors.As(err, &ahead):
-		return 0, store.Invalid("upTo", number, ahead.Error())
-	case err != nil:
-		return 0, err
-	}
-	return a.Uint(0), nil
+	return store.Ack(upTo, func(number string) (rdb.Reply, error) { return g.run(ctx, ackScript, id, member, number) })
 }
 
 // Fetch is Pending and Ack in one call: messages are lost if the process dies
@@ -147,7 +134,7 @@ func (g *Client) PendingAll(ctx context.Context, member string, limit int) ([]Ba
 // after the message that after has for it.
 func (g *Client) pendingCall(member string, limit int, after map[string]uint64) func(id string) rdb.Call {
 	return func(id string) rdb.Call {
-		return rdb.Call{Keys: g.keys.all(id), Args: []any{member, limit, min(after[id], store.LastExact)}}
+		return rdb.Call{Keys: g.groups.All(id), Args: []any{member, limit, min(after[id], store.LastExact)}}
 	}
 }
 
@@ -175,7 +162,7 @@ func (g *Client) Unread(ctx context.Context, member string) ([]Membership, error
 		return nil, err
 	}
 	var memberships []Membership
-	call := func(id string) rdb.Call { return rdb.Call{Keys: g.keys.all(id), Args: []any{member, 0}} }
+	call := func(id string) rdb.Call { return rdb.Call{Keys: g.groups.All(id), Args: []any{member, 0}} }
 	err = g.ask(ctx, list, cursorScript, call, func(id string, r rdb.Result) error {
 		m := Membership{Chat: id, Err: r.Err}
 		if r.Err == nil {

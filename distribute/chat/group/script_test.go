@@ -18,7 +18,7 @@ func TestScriptsOfGroups(t *testing.T) {
 	}
 	stranger := func(args string) c { return c{Name: "not a member", Args: args, Want: "notmember"} }
 	chattest.Suite{
-		Keys: func(prefix string) []string { return keys{prefix}.all("c") },
+		Keys: func(prefix string) []string { return keysOf(prefix).All("c") },
 		Fixture: []string{
 			"HSET $1 v 1 kind people last 3 oldest 1 created 1700000000000 token first sent 18",
 			"XADD $2 1-0 sender bob body one time 1700000000000 before 0",

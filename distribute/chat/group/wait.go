@@ -22,7 +22,7 @@ func (g *Client) WaitAfter(ctx context.Context, member string, after map[string]
 	if err := store.CheckName("member", member); err != nil {
 		return err
 	}
-	return store.Wait(ctx, g.db, member, func() ([]rdb.Mark, bool, error) { return g.look(ctx, member, after) })
+	return store.Wait(ctx, g.groups.DB, member, func() ([]rdb.Mark, bool, error) { return g.look(ctx, member, after) })
 }
 
 // WaitIn is [Client.Wait] for one chat, and for its messages after an id; zero
@@ -33,7 +33,7 @@ func (g *Client) WaitIn(ctx context.Context, id, member string, after uint64) er
 		return err
 	}
 	call := g.pendingCall(member, 1, map[string]uint64{id: after})(id)
-	return store.Wait(ctx, g.db, member, func() ([]rdb.Mark, bool, error) {
+	return store.Wait(ctx, g.groups.DB, member, func() ([]rdb.Mark, bool, error) {
 		a, err := g.run(ctx, pendingScript, id, call.Args...)
 		if err != nil {
 			return nil, false, err
@@ -82,5 +82,5 @@ func (g *Client) anyPending(ctx context.Context, id string, a rdb.Reply) (bool, 
 
 // mark returns where to wait for messages after such a reply.
 func (g *Client) mark(id string, a rdb.Reply) rdb.Mark {
-	return rdb.Mark{Key: g.keys.log(id), ID: store.LastUnder(a.Uint(0))}
+	return rdb.Mark{Key: g.groups.Log(id), ID: store.LastUnder(a.Uint(0))}
 }

@@ -62,7 +62,7 @@ func (m *Client) Info(ctx context.Context, box string) (Info, error) {
 		return info, nil
 	}
 	entries, err := m.entries(ctx, box, 1, 1, store.PageBytes, func(key, _ string, n int64) *redis.XMessageSliceCmd {
-		return m.db.XRangeN(ctx, key, "-", "+", n)
+		return m.boxes.XRangeN(ctx, key, "-", "+", n)
 	})
 	if err != nil {
 		return Info{}, err

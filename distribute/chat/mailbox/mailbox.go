@@ -17,7 +17,9 @@ import (
 var luaFiles embed.FS
 
 var (
-	scripts = store.LoadScripts("mailbox", luaFiles, rdb.Keys{"dropped", "big"}, rdb.Words{
+	moreKeys = rdb.Keys{"dropped", "big"}
+
+	scripts = store.LoadScripts("mailbox", luaFiles, moreKeys, rdb.Words{
 		"boxfull": func(r rdb.Reply) error {
 			return fmt.Errorf("%s: %w", r.Op, &FullError{Unread: r.Uint(0), Bytes: r.Uint(1), Seen: r.Time(2)})
 		},
@@ -34,47 +36,32 @@ var (
 	deleteScript    = scripts.Idempotent("delete", "delete the mailbox")
 )
 
-// keys builds the keys of mailboxes. The name in braces is a hash tag: all keys of
-// one box lie on one slot of a Redis Cluster. Names have no braces.
+// keysOf returns the keys of mailboxes.
 //
 //	mail:{BOX}          hash    v (format version, 1), last (id), born (µs), seen (ms of the receiver's last visit),
 //	                            messages, bytes, full, idle (the limits), held (bytes of big bodies), forgotten (id)
 //	mail:{BOX}:log      stream  entry N-0 is message N, while it is unread: sender, body, time (ms), type, url
 //	mail:{BOX}:dropped  zset    the newest 1,000 ids that were dropped unread; forgotten is the highest one before them
 //	mail:{BOX}:big      zset    'id-bytes' of the unread messages with a body above 1 KiB
-type keys struct{ prefix string }
-
-// all returns the keys of every script: the box itself (hash), its log (stream),
-// and its dropped and its large messages (sorted sets).
-func (k keys) all(box string) []string {
-	tag := k.prefix + ":mail:{" + box + "}"
-	return []string{tag, k.log(box), tag + ":dropped", tag + ":big"}
-}
-
-func (k keys) log(box string) string { return k.prefix + ":mail:{" + box + "}:log" }
+func keysOf(prefix string) store.Keys { return store.Keys{Tag: prefix + ":mail:", More: moreKeys} }
 
 // A Client is for all mailboxes in one Redis. It has no state of its own and is
 // safe for concurrent use. While Redis is unreachable every method blocks, for at
 // most the patience of its database.
-type Client struct {
-	db   *rdb.DB
-	keys keys
-}
+type Client struct{ boxes store.Chats }
 
 // NewClient returns a client for the mailboxes of db. Closing db is left to the
 // caller.
-func NewClient(db *skidway.DB) *Client { return &Client{handle.Conn(db), keys{db.Prefix()}} }
+func NewClient(db *skidway.DB) *Client {
+	return &Client{store.Chats{DB: handle.Conn(db), Keys: keysOf(db.Prefix()), Noun: "mailbox"}}
+}
 
 // run runs a script of one box.
 func (m *Client) run(ctx context.Context, s *rdb.Script, box string, args ...any) (rdb.Reply, error) {
 	if err := store.CheckName("box", box); err != nil {
 		return rdb.Reply{}, err
 	}
-	a, err := s.Run(ctx, m.db, m.keys.all(box), args...)
-	if err != nil {
-		return rdb.Reply{}, fmt.Errorf("mailbox %q: %w", box, err)
-	}
-	return a, nil
+	return m.boxes.Run(ctx, s, box, args...)
 }
 
 // Send adds a message to the box and returns its id: one more than the one before.

@@ -58,7 +58,7 @@ func (m *Client) read(ctx context.Context, box string, after uint64, limit int) 
 		if last == "" {
 			last = store.LastUnder(after)
 		}
-		return m.db.XRangeN(ctx, key, "("+last, "+", n)
+		return m.boxes.XRangeN(ctx, key, "("+last, "+", n)
 	})
 	return v, store.ParseMessages(entries), err
 }
@@ -73,9 +73,9 @@ func (m *Client) Newest(ctx context.Context, box string, n int) ([]chat.Message,
 	}
 	entries, err := m.entries(ctx, box, v.ahead, store.PageLimit(n), math.MaxInt, func(key, last string, n int64) *redis.XMessageSliceCmd {
 		if last == "" {
-			return m.db.XRevRangeN(ctx, key, "+", "-", n)
+			return m.boxes.XRevRangeN(ctx, key, "+", "-", n)
 		}
-		return m.db.XRevRangeN(ctx, key, "("+last, "-", n)
+		return m.boxes.XRevRangeN(ctx, key, "("+last, "-", n)
 	})
 	slices.Reverse(entries)
 	return store.ParseMessages(entries), err
@@ -83,8 +83,8 @@ func (m *Client) Newest(ctx context.Context, box string, n int) ([]chat.Message,
 
 // entries reads a page of the log, see store.ReadLog.
 func (m *Client) entries(ctx context.Context, box string, ahead, limit, maxBytes int, command func(key, last string, n int64) *redis.XMessageSliceCmd) ([]redis.XMessage, error) {
-	entries, err := store.ReadLog(ctx, m.db, ahead, limit, maxBytes, func(last string, n int64) *redis.XMessageSliceCmd {
-		return command(m.keys.log(box), last, n)
+	entries, err := store.ReadLog(ctx, m.boxes.DB, ahead, limit, maxBytes, func(last string, n int64) *redis.XMessageSliceCmd {
+		return command(m.boxes.Log(box), last, n)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("mailbox %q: read messages: %w", box, err)
@@ -102,8 +102,8 @@ func (m *Client) Wait(ctx context.Context, box string, after uint64) error {
 		if err != nil || len(messages) > 0 {
 			return err
 		}
-		mark := rdb.Mark{Key: m.keys.log(box), ID: store.LastUnder(max(after, v.last))}
-		if _, err := m.db.Wait(ctx, store.WaitTimeout, mark); err != nil {
+		mark := rdb.Mark{Key: m.boxes.Log(box), ID: store.LastUnder(max(after, v.last))}
+		if _, err := m.boxes.Wait(ctx, store.WaitTimeout, mark); err != nil {
 			return fmt.Errorf("mailbox %q: wait for messages: %w", box, err)
 		}
 	}

@@ -21,7 +21,7 @@ func TestScriptsOfMailboxes(t *testing.T) {
 		{Name: "entry of others", Given: []string{"XADD $2 9-7 a b"}, Args: "'' 9", Want: "ok 9", Again: "ok", Then: []string{"XLEN $2 = 3"}},
 	}
 	chattest.Suite{
-		Keys: func(prefix string) []string { return keys{prefix}.all("bob") },
+		Keys: func(prefix string) []string { return keysOf(prefix).All("bob") },
 		Fixture: []string{ // the third message is a big one
 			"HSET $1 v 1 last 3 born 1700000000000000 held 2000",
 			"XADD $2 1-0 sender ann body one time 1700000000000",

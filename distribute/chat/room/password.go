@@ -69,8 +69,8 @@ func (r *Client) Key(ctx context.Context, name, password string) (string, error)
 		return "", err
 	}
 	var stored []any
-	err := r.db.Retry(ctx, func() (err error) {
-		stored, err = r.db.HMGet(ctx, r.keys.tag(name), "salt", "rounds").Result()
+	err := r.rooms.Retry(ctx, func() (err error) {
+		stored, err = r.rooms.HMGet(ctx, r.rooms.Hash(name), "salt", "rounds").Result()
 		return err
 	})
 	if err != nil {

@@ -145,11 +145,11 @@ func (r *Client) Wait(ctx context.Context, credential Credential, since uint64) 
 		if err != nil || page.Position > since {
 			return err
 		}
-		mark := rdb.Mark{Key: r.keys.log(credential.Room), ID: store.LastUnder(since)}
+		mark := rdb.Mark{Key: r.rooms.Log(credential.Room), ID: store.LastUnder(since)}
 		if page.beyond != "" {
 			mark.ID = page.beyond // else that entry would end the wait again and again
 		}
-		if _, err := r.db.Wait(ctx, min(store.WaitTimeout, page.Settings.Presence/3), mark); err != nil {
+		if _, err := r.rooms.Wait(ctx, min(store.WaitTimeout, page.Settings.Presence/3), mark); err != nil {
 			return fmt.Errorf("room %q: wait for messages: %w", credential.Room, err)
 		}
 	}

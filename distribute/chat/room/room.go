@@ -22,7 +22,9 @@ import (
 var luaFiles embed.FS
 
 var (
-	scripts = store.LoadScripts("room", luaFiles, rdb.Keys{"people", "nicks", "mutes"}, rdb.Words{
+	moreKeys = rdb.Keys{"people", "nicks", "mutes"}
+
+	scripts = store.LoadScripts("room", luaFiles, moreKeys, rdb.Words{
 		"noroom":     rdb.Refusal(ErrNoRoom),
 		"notinroom":  rdb.Refusal(ErrNotInRoom),
 		"notallowed": rdb.Refusal(ErrNotAllowed),
@@ -47,8 +49,7 @@ var (
 	deleteScript  = scripts.Idempotent("delete", "delete the room")
 )
 
-// keys builds the keys of rooms. The name in braces is a hash tag: all keys of one
-// room lie on one slot of a Redis Cluster. Names have no braces.
+// keysOf returns the keys of rooms.
 //
 //	room:{NAME}         hash    v (format version, 1), last, trimmed and newest big position, created and dies (ms),
 //	                            ttl and presence (ms), max, keep, owner, digest, salt and rounds of the password,
@@ -59,19 +60,7 @@ var (
 //	room:{NAME}:people  zset    id → until when it is inside (ms)
 //	room:{NAME}:nicks   hash    id → token of the entering, space, nickname
 //	room:{NAME}:mutes   zset    id → until when it is muted (ms); 2^53 - 1: without end
-type keys struct{ prefix string }
-
-// all returns the keys of every script: the room itself (hash), its log (stream),
-// the people inside (sorted set), their nicknames (hash), and the muted people
-// (sorted set).
-func (k keys) all(name string) []string {
-	tag := k.tag(name)
-	return []string{tag, k.log(name), tag + ":people", tag + ":nicks", tag + ":mutes"}
-}
-
-func (k keys) log(name string) string { return k.tag(name) + ":log" }
-
-func (k keys) tag(name string) string { return k.prefix + ":room:{" + name + "}" }
+func keysOf(prefix string) store.Keys { return store.Keys{Tag: prefix + ":room:", More: moreKeys} }
 
 // Errors to match with errors.Is, beside those of package chat.
 var (
@@ -131,14 +120,13 @@ const (
 // another password, they return [ErrNoRoom]; those that need a person inside return
 // [ErrNotInRoom] if its presence ended.
 type Client struct {
-	db   *rdb.DB
-	keys keys
-	kdf  kdf
+	rooms store.Chats
+	kdf   kdf
 }
 
 // NewClient returns a client for the rooms of db. Closing db is left to the caller.
 func NewClient(db *skidway.DB) *Client {
-	return &Client{handle.Conn(db), keys{db.Prefix()}, deriveKey}
+	return &Client{store.Chats{DB: handle.Conn(db), Keys: keysOf(db.Prefix()), Noun: "room"}, deriveKey}
 }
 
 // A Credential is the right of a person to enter a room. It can be stored and used by other
@@ -175,16 +163,7 @@ func (r *Client) run(ctx context.Context, s *rdb.Script, credential Credential, 
 	if err := credential.validate(); err != nil {
 		return rdb.Reply{}, err
 	}
-	return r.call(ctx, s, credential.Room, append([]any{credential.ID, credential.Key}, args...)...)
-}
-
-// call runs a script of one room.
-func (r *Client) call(ctx context.Context, s *rdb.Script, name string, args ...any) (rdb.Reply, error) {
-	a, err := s.Run(ctx, r.db, r.keys.all(name), args...)
-	if err != nil {
-		return rdb.Reply{}, fmt.Errorf("room %q: %w", name, err)
-	}
-	return a, nil
+	return r.rooms.Run(ctx, s, credential.Room, append([]any{credential.ID, credential.Key}, args...)...)
 }
 
 // CreateOptions are the settings of a new room. The zero value is ready to use.
@@ -228,7 +207,7 @@ func (r *Client) Create(ctx context.Context, name string, options *CreateOptions
 	if err != nil {
 		return err
 	}
-	_, err = r.call(ctx, createScript, name, rand.Text(), o.Owner, o.TTL.Milliseconds(),
+	_, err = r.rooms.Run(ctx, createScript, name, rand.Text(), o.Owner, o.TTL.Milliseconds(),
 		o.Presence.Milliseconds(), o.Max, o.Keep, hash.digest, hash.salt, hash.rounds)
 	return err
 }

@@ -37,7 +37,7 @@ func TestScriptsOfRooms(t *testing.T) {
 	}
 	past := c{Name: "its time has passed", Given: []string{"HSET $1 dies 1700000000000"}, Want: "noroom"}
 	chattest.Suite{
-		Keys: func(prefix string) []string { return keys{prefix}.all("r") },
+		Keys: func(prefix string) []string { return keysOf(prefix).All("r") },
 		Fixture: []string{
 			"HSET $1 v 1 last 2 trimmed 0 big 0 created 1700000000000 dies 9999999999999 token first owner ann ttl 3600000 presence 60000 max 0 keep 9",
 			"XADD $2 1-0 sender ann body one time 1700000000000",

@@ -25,52 +25,31 @@ type Change struct {
 	Owner    *string // "": removes it
 }
 
-func (c *Change) validate() error {
-	var errs []error
-	add := func(err error) { errs = append(errs, err) }
+// args returns the arguments of the script for all but the password: field, value, field,
+// value… Values that are not allowed are errors.
+func (c *Change) args() (args []any, err error) {
+	add := func(invalid error, field string, value any) {
+		err, args = errors.Join(err, invalid), append(args, field, value)
+	}
 	if c.TTL != nil {
-		add(checkSpan("ttl", *c.TTL))
+		add(checkSpan("ttl", *c.TTL), "ttl", c.TTL.Milliseconds())
 	}
 	if c.Presence != nil {
-		add(checkSpan("presence", *c.Presence))
+		add(checkSpan("presence", *c.Presence), "presence", c.Presence.Milliseconds())
 	}
 	if c.Max != nil {
-		add(checkMax(*c.Max))
+		add(checkMax(*c.Max), "max", *c.Max)
 	}
 	if c.Keep != nil {
-		add(checkKeep(*c.Keep))
+		add(checkKeep(*c.Keep), "keep", *c.Keep)
 	}
 	if c.Password != nil {
-		add(checkPassword(*c.Password))
+		err = errors.Join(err, checkPassword(*c.Password))
 	}
 	if c.Owner != nil {
-		add(checkOwner(*c.Owner))
+		add(checkOwner(*c.Owner), "owner", *c.Owner)
 	}
-	return errors.Join(errs...)
-}
-
-// args returns the arguments of the script: field, value, field, value…
-func (c *Change) args(hash passwordHash) []any {
-	var args []any
-	if c.TTL != nil {
-		args = append(args, "ttl", c.TTL.Milliseconds())
-	}
-	if c.Presence != nil {
-		args = append(args, "presence", c.Presence.Milliseconds())
-	}
-	if c.Max != nil {
-		args = append(args, "max", *c.Max)
-	}
-	if c.Keep != nil {
-		args = append(args, "keep", *c.Keep)
-	}
-	if c.Password != nil {
-		args = append(args, "salt", hash.salt, "rounds", hash.rounds, "digest", hash.digest)
-	}
-	if c.Owner != nil {
-		args = append(args, "owner", *c.Owner)
-	}
-	return args
+	return args, err
 }
 
 // Set changes settings of a room, all or none, and returns the credential for it
@@ -78,17 +57,19 @@ func (c *Change) args(hash passwordHash) []any {
 // again. The owner and operators may call it; without an owner, people inside may
 // too. For other callers the error is [ErrNotAllowed].
 func (r *Client) Set(ctx context.Context, credential Credential, change Change) (Credential, error) {
-	if err := change.validate(); err != nil {
+	args, err := change.args()
+	if err != nil {
 		return Credential{}, err
 	}
-	next, hash := credential, passwordHash{}
+	next := credential
 	if change.Password != nil {
-		var err error
+		var hash passwordHash
 		if hash, next.Key, err = r.hashPassword(*change.Password); err != nil {
 			return Credential{}, err
 		}
+		args = append(args, "salt", hash.salt, "rounds", hash.rounds, "digest", hash.digest)
 	}
-	if _, err := r.run(ctx, setScript, credential, append([]any{rand.Text()}, change.args(hash)...)...); err != nil {
+	if _, err := r.run(ctx, setScript, credential, append([]any{rand.Text()}, args...)...); err != nil {
 		return Credential{}, err
 	}
 	return next, nil

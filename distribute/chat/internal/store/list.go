@@ -21,8 +21,16 @@ import (
 // entry for a chat without this member is removed only when it is so old that no
 // process can be between the two writes.
 type List struct {
-	DB   *rdb.DB
-	Keys func(person string) []string // the list (sorted set), and the stream that ends waits for its changes
+	DB *rdb.DB
+
+	// TAG{PERSON}:NAME is the list of a person, a sorted set, and TAG{PERSON}:wake the
+	// stream that ends waits for its changes.
+	Tag, Name string
+}
+
+func (x List) keys(person string) []string {
+	tag := x.Tag + "{" + person + "}:"
+	return []string{tag + x.Name, tag + "wake"}
 }
 
 var (
@@ -52,13 +60,13 @@ type listEntry struct {
 }
 
 // Mark returns the place in the wake stream from which to wait for changes.
-func (x List) Mark(l Listing) rdb.Mark { return rdb.Mark{Key: x.Keys(l.person)[1], ID: l.wake} }
+func (x List) Mark(l Listing) rdb.Mark { return rdb.Mark{Key: x.keys(l.person)[1], ID: l.wake} }
 
 // Read returns the list of a person.
 func (x List) Read(ctx context.Context, person string) (Listing, error) {
 	list := Listing{person: person, chats: map[string]listEntry{}}
 	for next := "0"; ; {
-		a, err := listReadScript.Run(ctx, x.DB, x.Keys(person), next)
+		a, err := listReadScript.Run(ctx, x.DB, x.keys(person), next)
 		if err != nil {
 			return Listing{}, fmt.Errorf("member %q: %w", person, err)
 		}
@@ -82,7 +90,7 @@ func (x List) Add(ctx context.Context, id string, people ...string) error {
 	for batch := range slices.Chunk(people, chatsPerTrip) {
 		calls := make([]rdb.Call, len(batch))
 		for i, person := range batch {
-			calls[i] = rdb.Call{Keys: x.Keys(person), Args: []any{id}}
+			calls[i] = rdb.Call{Keys: x.keys(person), Args: []any{id}}
 		}
 		replies, err := listWriteScript.RunAll(ctx, x.DB, calls)
 		if err != nil {
@@ -107,7 +115,7 @@ func (x List) Forget(ctx context.Context, list Listing, ids ...string) error {
 		}
 	}
 	for batch := range slices.Chunk(args, 2*chatsPerTrip) {
-		if _, err := listDropScript.Run(ctx, x.DB, x.Keys(list.person), batch...); err != nil {
+		if _, err := listDropScript.Run(ctx, x.DB, x.keys(list.person), batch...); err != nil {
 			return fmt.Errorf("member %q: %w", list.person, err)
 		}
 	}

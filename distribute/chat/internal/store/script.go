@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,44 @@ func LoadScripts(name string, files fs.FS, more rdb.Keys, words rdb.Words) *rdb.
 	return rdb.LoadScripts(name, files, append(rdb.Keys{"hash", "log"}, more...), all, sharedLua)
 }
 
+// Keys builds the keys of the chats of one kind. The name in braces is a hash tag: all
+// keys of one chat lie on one slot of a Redis Cluster. Names have no braces.
+type Keys struct {
+	Tag  string   // TAG{NAME} is the hash of a chat, and TAG{NAME}:log its stream
+	More rdb.Keys // TAG{NAME}:KEY are its other keys
+}
+
+// All returns the keys of every script of a chat.
+func (k Keys) All(name string) []string {
+	keys := []string{k.Hash(name), k.Log(name)}
+	for _, key := range k.More {
+		keys = append(keys, k.Hash(name)+":"+key)
+	}
+	return keys
+}
+
+// Hash returns the key of the hash of a chat.
+func (k Keys) Hash(name string) string { return k.Tag + "{" + name + "}" }
+
+// Log returns the key of the messages of a chat.
+func (k Keys) Log(name string) string { return k.Hash(name) + ":log" }
+
+// Chats are all chats of one kind in one Redis.
+type Chats struct {
+	*rdb.DB
+	Keys
+	Noun string // of one, for errors
+}
+
+// Run runs a script of one chat.
+func (c *Chats) Run(ctx context.Context, s *rdb.Script, name string, args ...any) (rdb.Reply, error) {
+	a, err := s.Run(ctx, c.DB, c.All(name), args...)
+	if err != nil {
+		return rdb.Reply{}, fmt.Errorf("%s %q: %w", c.Noun, name, err)
+	}
+	return a, nil
+}
+
 var sharedWords = rdb.Words{
 	"nochat": rdb.Refusal(chat.ErrNoChat),
 	"exists": rdb.Refusal(chat.ErrExists),
@@ -45,6 +84,24 @@ var sharedWords = rdb.Words{
 type AheadError struct{ Last uint64 }
 
 func (e *AheadError) Error() string { return fmt.Sprintf("the last message is %d", e.Last) }
+
+// Ack calls ack, which acknowledges the messages up to an id, with that id as an argument
+// of a script, and returns the cursor. An id that no message has yet is an InvalidError.
+func Ack(upTo uint64, ack func(number string) (rdb.Reply, error)) (cursor uint64, err error) {
+	number := strconv.FormatUint(upTo, 10)
+	if upTo > LastExact {
+		return 0, Invalid("upTo", number, "no message has so high an id")
+	}
+	a, err := ack(number)
+	var ahead *AheadError
+	switch {
+	case errors.As(err, &ahead):
+		return 0, Invalid("upTo", number, ahead.Error())
+	case err != nil:
+		return 0, err
+	}
+	return a.Uint(0), nil
+}
 
 // Unreadable reports whether err concerns the data of one chat, so that other
 // chats may be readable.
