@@ -13,7 +13,7 @@ import (
 )
 
 // publicErrors are aliases of error types whose doc comments list their fields.
-var publicErrors = []string{"UnreachableError", "OutcomeUnknownError", "UnfitServerError"}
+var publicErrors = []string{"UnreachableError", "OutcomeUnknownError", "UnconfirmedError", "UnfitServerError"}
 
 func TestPublicAPINamesNoTypeOfAnInternalPackage(t *testing.T) {
 	t.Parallel()

@@ -40,8 +40,15 @@ type (
 	// have happened or not. Its field Op is the operation, Err is the cause.
 	OutcomeUnknownError = rdb.OutcomeUnknownError
 
+	// UnconfirmedError is the error for a change that has happened, but of which Redis
+	// has not confirmed in time that it survives a crash of its server. It must not be
+	// repeated. Its field Op is the operation, ID names what was added, Err is why it is
+	// not confirmed.
+	UnconfirmedError = rdb.UnconfirmedError
+
 	// UnfitServerError is the error for a server that is too old, or configured to
-	// lose data. Its field Reason describes which, and what to change.
+	// lose data, or that can't confirm a durable change. Its field Reason describes
+	// which, and what to change.
 	UnfitServerError = rdb.UnfitServerError
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"skidway"
 	"skidway/internal/handle"
@@ -21,8 +22,9 @@ const (
 	// FromNow is the cursor for [Queue.Events] after the latest event.
 	FromNow = "$"
 
-	defaultListLimit = 100
-	maxEvents        = 1_000_000 // that a queue keeps
+	defaultListLimit      = 100
+	defaultDurableTimeout = 5 * time.Second
+	maxEvents             = 1_000_000 // that a queue keeps
 )
 
 // Config of a [Client]. The zero value is ready to use.
@@ -35,12 +37,17 @@ type Config struct {
 	// that makes them smaller. Zero means never.
 	PackFrom int
 
+	// DurableTimeout is how long a call that adds jobs with [Options.Durable] waits for
+	// each confirmation of Redis, in whole milliseconds. Zero means 5 s.
+	DurableTimeout time.Duration
+
 	// Middleware wraps every call that adds jobs; the first is the outermost.
 	Middleware []Middleware
 }
 
 func (c Config) withDefaults() Config {
 	c.MaxPayload = cmp.Or(c.MaxPayload, DefaultMaxPayload)
+	c.DurableTimeout = cmp.Or(c.DurableTimeout, defaultDurableTimeout)
 	return c
 }
 
@@ -50,6 +57,8 @@ func (c Config) validate() error {
 		return invalid("MaxPayload %d: it can't be below zero", c.MaxPayload)
 	case c.PackFrom < 0:
 		return invalid("PackFrom %d: it can't be below zero", c.PackFrom)
+	case c.DurableTimeout < time.Millisecond:
+		return invalid("DurableTimeout %s: want at least 1ms", c.DurableTimeout)
 	}
 	return nil
 }

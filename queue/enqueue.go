@@ -11,7 +11,8 @@ import (
 
 // A Result is the result of adding a job: its ID if it was added; a [DuplicateError]
 // if another job holds its unique key; a [skidway.OutcomeUnknownError] if the answer
-// of Redis was lost; any other error if it was not added.
+// of Redis was lost; its ID and a [skidway.UnconfirmedError] if it was added and is not
+// confirmed ([Options.Durable]); any other error if it was not added.
 type Result struct {
 	ID  string
 	Err error
@@ -19,9 +20,10 @@ type Result struct {
 
 // Enqueue adds one job and returns its id; nil options mean the defaults. It
 // blocks until Redis has stored the job. Calls from many goroutines share round
-// trips. A call is never repeated automatically: after a
-// [skidway.OutcomeUnknownError] the job may or may not have been added; with a
-// unique key it is safe to try again.
+// trips, except those with [Options.Durable]. A call is never repeated automatically:
+// after a [skidway.OutcomeUnknownError] the job may or may not have been added; with a
+// unique key it is safe to try again. With a [skidway.UnconfirmedError] the job was
+// added, and its id is returned too.
 func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id string, err error) {
 	newJob := NewJob{Args: args}
 	if options != nil {
@@ -38,14 +40,18 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id s
 	if err := q.register(ctx); err != nil {
 		return "", err
 	}
+	if job.durable {
+		result := q.enqueue(ctx, []encodedJob{job})[0]
+		return result.ID, result.Err
+	}
 	return q.batcher.add(ctx, q, job)
 }
 
 // EnqueueMany adds jobs in as few round trips as possible and returns one result for
 // each, in order. Jobs of one queue are sent in chunks of at most 500 (about 60 if
 // they have options). A chunk is added as a whole or not at all, except for its
-// duplicates and invalid jobs. After a chunk that failed, no later chunk of its queue
-// is sent ([ErrNotSent]): jobs keep their order.
+// duplicates and invalid jobs. After a chunk that failed, or was not confirmed, no later
+// chunk of its queue is sent ([ErrNotSent]): jobs keep their order.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	next := c.enqueueMany
 	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
@@ -125,7 +131,8 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 		return failed(err)
 	}
 	reply, err := q.send(ctx, jobs)
-	if err != nil {
+	var unconfirmed *rdb.UnconfirmedError
+	if err != nil && !errors.As(err, &unconfirmed) {
 		return failed(err)
 	}
 	if reply.Len() != len(jobs) {
@@ -138,18 +145,31 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 			continue
 		}
 		results[i].ID = globalID(q.name, id)
+		if unconfirmed != nil && jobs[i].durable {
+			results[i].Err = &rdb.UnconfirmedError{Op: unconfirmed.Op, ID: "job " + results[i].ID, Err: unconfirmed.Err}
+		}
 	}
 	return results
 }
 
-// send runs the cheaper of the two scripts that can add the jobs.
+// send runs the cheaper of the two scripts that can add the jobs, and waits for its
+// confirmation if one of the jobs is durable.
 func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) {
+	script, keys, argsOf, durable := enqueuePlainScript, q.plain, plainArgs, false
 	for i := range jobs {
 		if jobs[i].record != nil {
-			return q.run(ctx, enqueueScript, enqueueArgs(jobs)...)
+			script, keys, argsOf = enqueueScript, q.keys, enqueueArgs
 		}
+		durable = durable || jobs[i].durable
 	}
-	return q.runOn(ctx, enqueuePlainScript, q.plain, plainArgs(jobs)...)
+	if !durable {
+		return q.runOn(ctx, script, keys, argsOf(jobs)...)
+	}
+	reply, err := script.RunDurable(ctx, q.client.db, q.client.config.DurableTimeout, keys, argsOf(jobs)...)
+	if err != nil {
+		return reply, q.explain(err)
+	}
+	return reply, nil
 }
 
 // plainArgs returns the arguments of enqueue_plain.lua. Neighbours that differ only in

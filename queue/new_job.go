@@ -36,6 +36,7 @@ type encodedJob struct {
 	wait, at  any    // in ms; "" for none
 	key       string
 	keyMillis any
+	durable   bool
 }
 
 func (i encodedJob) size() int { return len(i.args) + len(i.record) }
@@ -89,7 +90,7 @@ func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
 }
 
 func (c *Client) encode(kind string, args, then []byte, o *Options) encodedJob {
-	i := encodedJob{priority: o.Priority, kind: kind, wait: "", at: "", key: o.Unique.Key, keyMillis: ""}
+	i := encodedJob{priority: o.Priority, kind: kind, wait: "", at: "", key: o.Unique.Key, keyMillis: "", durable: o.Durable}
 	plain := o.Delay == 0 && o.At.IsZero() && o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
 		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0 && len(then) == 0
 	packed, packing := string(args), ""
@@ -139,6 +140,7 @@ type newJobJSON struct {
 	Deadline    time.Time         `json:"deadline,omitzero"`
 	Retain      durationText      `json:"retain,omitzero"`
 	Headers     map[string]string `json:"headers,omitempty"`
+	Durable     bool              `json:"durable,omitempty"`
 	Then        []newJobJSON      `json:"then,omitempty"` // not []NewJob, which would decode each level again
 }
 
@@ -178,7 +180,7 @@ func (n NewJob) json() (newJobJSON, error) {
 	out := newJobJSON{
 		Queue: o.Queue, Kind: n.Args.Kind(), Args: args, In: durationText(o.Delay), At: o.At,
 		Unique: o.Unique.Key, UniqueFor: durationText(o.Unique.For), MaxAttempts: o.MaxAttempts, Timeout: durationText(o.Timeout),
-		Deadline: o.Deadline, Retain: durationText(o.Retain), Headers: o.Headers,
+		Deadline: o.Deadline, Retain: durationText(o.Retain), Headers: o.Headers, Durable: o.Durable,
 	}
 	if o.Priority != Normal {
 		out.Priority = o.Priority.String()
@@ -191,6 +193,7 @@ func (n NewJob) json() (newJobJSON, error) {
 		if err != nil {
 			return newJobJSON{}, fmt.Errorf("then[%d]: %w", i, err)
 		}
+		then.Durable = false // a default of its args: a worker adds it, and waits for no confirmation
 		out.Then = append(out.Then, then)
 	}
 	return out, nil
@@ -198,8 +201,8 @@ func (n NewJob) json() (newJobJSON, error) {
 
 // UnmarshalJSON decodes one object with the field kind and the optional fields args,
 // queue, priority, in or at, unique with unique_for or unique_scope (finished, waiting,
-// duration), max_attempts, timeout, deadline, retain, headers and then. Any other field
-// is an error.
+// duration), max_attempts, timeout, deadline, retain, headers, durable and then. Any other
+// field is an error.
 func (n *NewJob) UnmarshalJSON(text []byte) error {
 	var in newJobJSON
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -251,7 +254,7 @@ func (in newJobJSON) newJob(depth int) (NewJob, error) {
 	return NewJob{Raw(in.Kind, args), Options{
 		Queue: in.Queue, Priority: priority, Delay: time.Duration(in.In), At: in.At, MaxAttempts: in.MaxAttempts,
 		Timeout: time.Duration(in.Timeout), Deadline: in.Deadline, Unique: unique, Retain: time.Duration(in.Retain),
-		Headers: in.Headers, Then: then,
+		Headers: in.Headers, Durable: in.Durable, Then: then,
 	}}, nil
 }
 
@@ -276,6 +279,9 @@ func (o *Options) validateThen(depth int) error {
 		options := next.options().withDefaults()
 		if err == nil {
 			err = options.validate()
+		}
+		if err == nil && next.Options.Durable {
+			err = invalid("Durable: a worker adds this job, and waits for no confirmation")
 		}
 		if err == nil {
 			err = options.validateThen(depth + 1)

@@ -42,6 +42,14 @@ type Options struct {
 	// finished. Zero keeps nothing but counters.
 	Retain time.Duration
 
+	// Durable makes the call that adds the job wait until Redis confirms that the job
+	// survives a crash of its server: that it is on disk (with appendonly, from Redis
+	// 7.2 on), or on a replica, or both where the server has both. A server that can
+	// confirm neither adds nothing, with a [skidway.UnfitServerError]. A job that was
+	// added and not confirmed within [Config.DurableTimeout] has a
+	// [skidway.UnconfirmedError]. Such calls do not share round trips with others.
+	Durable bool
+
 	// Headers are stored with the job unchanged, for trace ids or tenants: at most
 	// 64 of them, of 4 KiB together.
 	Headers map[string]string
@@ -108,6 +116,7 @@ func (o Options) or(defaults Options) Options {
 	o.Timeout = cmp.Or(o.Timeout, defaults.Timeout)
 	o.Unique = cmp.Or(o.Unique, defaults.Unique)
 	o.Retain = cmp.Or(o.Retain, defaults.Retain)
+	o.Durable = o.Durable || defaults.Durable
 	return o
 }
 

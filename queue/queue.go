@@ -94,17 +94,23 @@ func (q *Queue) run(ctx context.Context, s *rdb.Script, args ...any) (rdb.Reply,
 // runOn runs a script with other keys.
 func (q *Queue) runOn(ctx context.Context, s *rdb.Script, keys []string, args ...any) (rdb.Reply, error) {
 	reply, err := s.Run(ctx, q.client.db, keys, args...)
-	if err == nil {
-		return reply, nil
+	if err != nil {
+		return rdb.Reply{}, q.explain(err)
 	}
+	return reply, nil
+}
+
+// explain adds the name of the queue to an error of a script.
+func (q *Queue) explain(err error) error {
 	var format *FormatError
 	switch {
+	case errors.Is(err, ErrLeaseLost):
+		return err
 	case errors.As(err, &format):
 		format.Queue = q.name
-	case !errors.Is(err, ErrLeaseLost):
-		err = fmt.Errorf("queue %s: %w", q.name, err)
+		return err
 	}
-	return rdb.Reply{}, err
+	return fmt.Errorf("queue %s: %w", q.name, err)
 }
 
 // Pause stops workers from taking jobs of the queue: when it returns, no worker

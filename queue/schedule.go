@@ -44,7 +44,7 @@ type CronSchedule struct {
 	Queue   string // empty means [DefaultQueue]
 	Kind    string
 	Args    []byte
-	Options Options // without Queue, Delay, At and Deadline
+	Options Options // without Queue, Delay, At, Deadline and Durable
 
 	CatchUp CatchUp
 
@@ -131,6 +131,8 @@ func (s CronSchedule) validate() error {
 		return invalid("queue %.140q in the options: the schedule is of queue %s", o.Queue, s.Queue)
 	case o.Delay != 0 || !o.At.IsZero() || !o.Deadline.IsZero():
 		return invalid("a schedule's jobs have no delay, time or deadline: the expression says when")
+	case o.Durable:
+		return invalid("a schedule's jobs can't be durable: workers add them, and wait for no confirmation")
 	}
 	for _, name := range []string{HeaderSchedule, HeaderDue} {
 		if _, taken := o.Headers[name]; taken {

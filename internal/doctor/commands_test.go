@@ -22,7 +22,8 @@ import (
 
 // notNeeded are calls of Skidway that may be denied.
 var notNeeded = []string{
-	"info", // a server that hides it is taken as fit
+	"info",            // a server that hides it is taken as fit
+	"wait", "waitaof", // only durable jobs need them
 }
 
 func TestAccessIsCheckedForTheCommandsThatSkidwaySends(t *testing.T) {

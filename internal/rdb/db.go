@@ -3,6 +3,7 @@ package rdb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -67,6 +68,7 @@ type DB struct {
 	options  Options
 	name     string // the URL without secrets
 	embedded *embedded
+	durable  func() (redis.UniversalClient, error) // for [Script.RunDurable]: its connections are blocked meanwhile
 	waits    sync.WaitGroup
 	readsMu  sync.Mutex
 	reads    map[string]*read // that are blocked, by their marks
@@ -94,10 +96,11 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 			return nil, err
 		}
 	}
-	if db.UniversalClient, err = dial(url, options); err != nil {
+	if db.UniversalClient, err = dial(url, options, ioTimeout); err != nil {
 		db.closeEmbedded()
 		return nil, err
 	}
+	db.durable = sync.OnceValues(func() (redis.UniversalClient, error) { return dial(url, options, noTimeout) })
 	if err := db.Ping(ctx).Err(); err != nil {
 		_ = db.Close()
 		return nil, db.explain(err)
@@ -112,6 +115,9 @@ func (db *DB) Close() error {
 	db.closing = true
 	db.readsMu.Unlock()
 	err := db.UniversalClient.Close()
+	if durable, dialErr := db.durable(); dialErr == nil {
+		err = errors.Join(err, durable.Close()) // also if it was never used: no call may use it now
+	}
 	db.closeEmbedded()
 	db.waits.Wait()
 	return err

@@ -51,7 +51,8 @@ func listen(t *testing.T) (net.Listener, string) {
 }
 
 // fake starts a server that replies with the results of a function, in RESP, and
-// returns its URL. It knows PING; what the function answers with "" is unknown.
+// returns its URL. It knows PING; what the function answers with "" is unknown,
+// and [hangUp] ends the connection.
 func fake(t *testing.T, answer func(command string) string) string {
 	t.Helper()
 	listener, path := listen(t)
@@ -63,6 +64,8 @@ func fake(t *testing.T, answer func(command string) string) string {
 			}
 			reply := answer(command)
 			switch {
+			case reply == hangUp:
+				return
 			case reply != "":
 			case command == "PING":
 				reply = "+PONG\r\n"
@@ -76,6 +79,12 @@ func fake(t *testing.T, answer func(command string) string) string {
 	})
 	return "unix://" + path
 }
+
+// hangUp as the reply of a fake server ends the connection.
+const hangUp = "hang up"
+
+// bulk returns a text as a reply in RESP.
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
 // readCommand reads a request and returns its first word.
 func readCommand(requests *bufio.Reader) (string, error) {

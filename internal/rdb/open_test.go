@@ -3,7 +3,6 @@ package rdb_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -103,14 +102,13 @@ func TestServerThatDropsKeysIsRefusedByName(t *testing.T) {
 
 func TestServersAreCheckedByWhatTheySay(t *testing.T) {
 	t.Parallel()
-	info := func(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 	for name, c := range map[string]struct {
 		answer string
 		want   rdb.Server
 		reason string
 	}{
-		"too old":  {info("redis_version:6.2.14\r\n"), rdb.Server{Name: "redis", Version: "6.2.14"}, "6.2.14"},
-		"valkey":   {info("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\n"), rdb.Server{Name: "valkey", Version: "8.1.0"}, ""},
+		"too old":  {bulk("redis_version:6.2.14\r\n"), rdb.Server{Name: "redis", Version: "6.2.14"}, "6.2.14"},
+		"valkey":   {bulk("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\n"), rdb.Server{Name: "valkey", Version: "8.1.0"}, ""},
 		"hidden":   {"-NOPERM this user has no permissions to run the 'info' command\r\n", rdb.Server{Name: "redis"}, ""},
 		"for ever": {"-BUSY Redis is busy running a script\r\n", rdb.Server{}, "BUSY"},
 	} {

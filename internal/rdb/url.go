@@ -19,6 +19,7 @@ import (
 const (
 	dialTimeout = 5 * time.Second
 	ioTimeout   = 10 * time.Second
+	noTimeout   = -1 // of reads: only the context bounds them
 )
 
 // ErrURL is the error of a URL that [Open] cannot read.
@@ -64,7 +65,7 @@ func redact(raw string) string {
 }
 
 // dial builds the client for a URL; it does not connect yet.
-func dial(raw string, options Options) (redis.UniversalClient, error) {
+func dial(raw string, options Options, readTimeout time.Duration) (redis.UniversalClient, error) {
 	universal, err := parse(raw)
 	if err != nil {
 		// Without any of the URL: what stands where the host should be may
@@ -74,7 +75,7 @@ func dial(raw string, options Options) (redis.UniversalClient, error) {
 	universal.MaxRetries = -1
 	universal.DialerRetries = 1
 	universal.DialTimeout = dialTimeout
-	universal.ReadTimeout = ioTimeout
+	universal.ReadTimeout = readTimeout
 	universal.WriteTimeout = ioTimeout
 	universal.ContextTimeoutEnabled = true // a deadline of the caller's is one for the answer too
 	universal.PoolSize = options.PoolSize

@@ -20,6 +20,7 @@ import (
 type enqueueCmd struct {
 	*cli.App
 	options jobFlags
+	durable bool
 	wait    bool
 	batch   batchFlags
 }
@@ -37,6 +38,13 @@ it from standard input.
 failed attempts on standard error. The exit code is 1 unless the job has
 succeeded or was discarded. The result is kept for a minute; --retain keeps it
 longer.
+
+--durable waits until Redis confirms that the job survives a crash of its
+server: that it is on disk (with appendonly, from Redis 7.2 on), or on a
+replica, or both where the server has both. Where it has neither, nothing is
+added. The id of a job that was added, but not confirmed within 5 seconds, is
+printed; the exit code is 1. Do not add it again. With --batch the flag holds
+for all lines.
 
 --batch reads one JSON object per line from a file, or from standard input with
 -. It has "kind", "args", and options named like the flags:
@@ -57,11 +65,13 @@ counted as a duplicate and not added.`,
   skidway enqueue hooks http.request - --unique order-17 < request.json
   skidway enqueue hooks http.request '{"url":"https://example.com"}' --wait
   skidway enqueue reports logs.report - --then @mail.json < report.json
+  skidway enqueue orders order.paid '{"order":17}' --durable
   skidway enqueue mail --batch mails.ndjson
   generate | skidway enqueue mail --batch - --ids > ids`,
 		Args: cobra.RangeArgs(0, 3),
 	}
 	e.options.add(c)
+	c.Flags().BoolVar(&e.durable, "durable", false, "wait until Redis confirms that the job survives a crash of its server")
 	c.Flags().BoolVar(&e.wait, "wait", false, "wait until the job has ended, and print its result")
 	e.batch.add(c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error { return e.run(c, args) })
@@ -76,7 +86,7 @@ func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cli.WrongUsage("missing QUEUE")
 	}
-	options.Queue = args[0]
+	options.Queue, options.Durable = args[0], e.durable
 	if e.batch.file != "" {
 		if len(args) > 1 || e.wait {
 			return cli.WrongUsage("--batch goes with QUEUE only: kind, args and options are in the lines")
@@ -147,6 +157,9 @@ func checkJSON(text []byte) error {
 func (e *enqueueCmd) add(ctx context.Context, client *queue.Client, insert queue.NewJob) error {
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
+		if id != "" { // it was added, and is not confirmed
+			err = errors.Join(e.PrintLine(id), err)
+		}
 		return err
 	}
 	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does", insert.Args.Kind())

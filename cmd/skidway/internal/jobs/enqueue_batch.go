@@ -38,9 +38,10 @@ func (f *batchFlags) add(c *cobra.Command) {
 // sent is always known.
 type batch struct {
 	*enqueueCmd
-	client *queue.Client
-	queue  string
-	name   string // of the file, for people
+	client  *queue.Client
+	queue   string
+	durable bool
+	name    string // of the file, for people
 
 	ids                    *bufio.Writer
 	kinds                  map[string]bool // of the jobs that were added
@@ -53,7 +54,7 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options qu
 	var refused error
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		switch {
-		case flag.Name == "batch" || flag.Name == "ids" || flag.Name == "skip-bad":
+		case slices.Contains([]string{"batch", "ids", "skip-bad", "durable"}, flag.Name):
 		case c.InheritedFlags().Lookup(flag.Name) == nil:
 			refused = cli.WrongUsage("--%s does not go with --batch: the lines have the options of their jobs", flag.Name)
 		}
@@ -64,7 +65,7 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options qu
 	if _, err := client.Queue(options.Queue); err != nil {
 		return err
 	}
-	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, name: e.batch.file, kinds: map[string]bool{}, ids: bufio.NewWriter(e.Out)}
+	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, durable: options.Durable, name: e.batch.file, kinds: map[string]bool{}, ids: bufio.NewWriter(e.Out)}
 	source, size := c.InOrStdin(), int64(0)
 	if b.name == "-" {
 		b.name = "standard input"
@@ -181,14 +182,16 @@ const maxReportedBad = 10
 func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) error {
 	var failed error
 	var unknown *rdb.OutcomeUnknownError
+	var unconfirmed *rdb.UnconfirmedError
 	first, last := 0, 0 // lines of the failed jobs; of an unknown outcome, all that may be added
 	for i, result := range b.client.EnqueueMany(ctx, jobs) {
 		var duplicate *queue.DuplicateError
 		id := result.ID
 		switch {
-		case result.Err == nil:
+		case result.Err == nil, errors.As(result.Err, &unconfirmed):
 			b.added++
 			b.kinds[jobs[i].Args.Kind()] = true
+			b.done = lines[i]
 		case errors.As(result.Err, &duplicate):
 			b.duplicates++
 			id = duplicate.Owner
@@ -202,11 +205,13 @@ func (b *batch) sendJobs(ctx context.Context, jobs []queue.NewJob, lines []int) 
 			_, _ = b.ids.WriteString(id + "\n") // Flush returns the error
 		}
 	}
-	if failed == nil {
+	switch {
+	case unconfirmed != nil:
+		return b.stopped(fmt.Errorf("%s: up to line %d: jobs were added, but it is not confirmed that they survive a crash of Redis: %w", b.name, b.done, unconfirmed.Err))
+	case failed == nil:
 		b.done = lines[len(lines)-1]
 		return nil
-	}
-	if errors.Is(failed, cli.ErrStoppedAtOnce) {
+	case errors.Is(failed, cli.ErrStoppedAtOnce):
 		failed = errBatchStopped
 	}
 	if unknown != nil {

@@ -104,6 +104,7 @@ func (b *batch) parseLine(line []byte) (queue.NewJob, error) {
 		return insert, fmt.Errorf("it names queue %q: this batch is for %s", name, b.queue)
 	}
 	insert.Options.Queue = b.queue
+	insert.Options.Durable = insert.Options.Durable || b.durable
 	if err := b.client.Validate(insert); err != nil {
 		return insert, err
 	}
