@@ -48,6 +48,22 @@ func TestACheckLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestFindingOfPersistenceTellsWhatACrashLoses(t *testing.T) {
+	t.Parallel()
+	for fsync, want := range map[string]string{
+		"always":   "nothing that was accepted is lost",
+		"everysec": "when Redis or the machine crashes, up to two seconds are lost",
+	} {
+		findings, err := doctor.Check(t.Context(), open(t, redistest.Start(t, "--appendonly", "yes", "--appendfsync", fsync)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of := found(findings, "persistence"); len(of) != 1 || !strings.HasSuffix(of[0].Found, want) {
+			t.Errorf("%s: %+v, want %q", fsync, of, want)
+		}
+	}
+}
+
 func TestChecksJudgeSettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

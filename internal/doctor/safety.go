@@ -39,7 +39,7 @@ func (f *facts) appendOnly() Finding {
 	case fsync == "always":
 		found.Found = "append-only file, synced with each change: nothing that was accepted is lost"
 	case fsync == "everysec":
-		found.Found = "append-only file, synced each second: when the machine crashes, the last second or two are lost; when Redis does, nothing"
+		found.Found = "append-only file, synced each second: when Redis or the machine crashes, up to two seconds are lost"
 	default:
 		found.Level, found.Found = Warning, "append-only file, synced when the system likes (appendfsync "+fsync+")"
 		found.Why = "when the machine crashes, half a minute may be lost"
