@@ -24,11 +24,11 @@ func fetchOne(ctx context.Context, client *queue.Client, q *queue.PoolQueue) que
 	watch, changed := client.NewWatch(nil), make(chan bool, 1)
 	go watch.Run(ctx)
 	lease, _ := q.OpenLease(ctx, "worker-1", 0, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	for len(fetched.Jobs) == 0 {
 		watch.Set("lines", func() { changed <- true }, fetched.Cursors...)
 		<-changed
-		fetched, _ = lease.Fetch(ctx, 1, 1<<20)
+		fetched, _ = lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	}
 	return fetched
 }

@@ -158,7 +158,7 @@ func TestDelayedJobsComeInTheOrderOfTheirTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fetched, err := lease.Fetch(t.Context(), len(ids), 1<<20)
+		fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: len(ids), Bytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -146,7 +146,7 @@ func (s *fixture) others(t *testing.T) map[queue.State]string {
 		if state == queue.Waiting {
 			break
 		}
-		fetched, err := lease.Fetch(ctx, 1, 1<<20)
+		fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 		if err != nil || len(fetched.Jobs) != 1 {
 			t.Fatalf("fetched %+v, %v; want one job", fetched, err)
 		}

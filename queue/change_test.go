@@ -108,7 +108,7 @@ func TestCancelledJobEndsAndIsRetainedAsCancelled(t *testing.T) {
 				t.Errorf("the second Cancel: %v", err)
 			}
 		}
-		if f, err := d.lease("w").Fetch(t.Context(), 10, 1<<20); err != nil || len(f.Jobs) != 0 {
+		if f, err := d.lease("w").Fetch(t.Context(), queue.FetchLimits{Jobs: 10, Bytes: 1 << 20}); err != nil || len(f.Jobs) != 0 {
 			t.Errorf("fetched %v: %v", f.Jobs, err)
 		}
 	})

@@ -19,8 +19,9 @@
 //	          delayed ◄──────┘ failed
 //
 // Jobs of a higher [Priority] go first. Within a priority, new jobs are taken in the order
-// of their arrival; before them go jobs whose delay is over, and before those the jobs
-// that a worker handed back.
+// of their arrival; before them go jobs whose time has come, and before those the jobs that
+// a worker handed back. Jobs whose last attempt failed go after the new ones; [RetryLimits]
+// let them go on beside these, and leave workers free for others.
 //
 // # For pools
 //

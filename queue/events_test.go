@@ -178,7 +178,7 @@ func TestNoWaitMissesAnEnd(t *testing.T) {
 			l, err := d.queue.OpenLease(ctx, "w", time.Minute, nil)
 			for n := 0; n < jobs && err == nil; {
 				var fetched queue.FetchResult
-				if fetched, err = l.Fetch(ctx, 2, 1<<20); err != nil {
+				if fetched, err = l.Fetch(ctx, queue.FetchLimits{Jobs: 2, Bytes: 1 << 20}); err != nil {
 					break
 				}
 				for _, job := range fetched.Jobs {

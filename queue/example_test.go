@@ -161,7 +161,7 @@ func ExampleClient_Wait() {
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Retain: time.Minute})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	_, _ = lease.Finish(ctx, []queue.Completion{{Job: fetched.Jobs[0], Result: []byte("sent")}})
 
 	job, err := client.Wait(ctx, id)

@@ -95,7 +95,7 @@ func TestMalformedEntriesAreDeadWithTheReason(t *testing.T) {
 				d.must(err)
 				after := d.add("good", queue.Options{})
 				l := d.lease("w-" + itoa(len(name)) + "-" + entry)
-				fetched, err := l.Fetch(t.Context(), 10, 8<<20)
+				fetched, err := l.Fetch(t.Context(), queue.FetchLimits{Jobs: 10, Bytes: 8 << 20})
 				if err != nil || fetched.Malformed != 1 || len(fetched.Jobs) != 2 || fetched.Jobs[0].ID != before || fetched.Jobs[1].ID != after {
 					t.Errorf("fetched %+v: %v", fetched, err)
 				}

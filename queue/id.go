@@ -121,33 +121,3 @@ func priorityOf(letter byte) (Priority, bool) {
 	}
 	return 0, false
 }
-
-// A line is one of the streams in which the jobs of a queue wait, numbered from 1
-// in the order in which workers read them, as in the scripts.
-type line int
-
-// The lines of one priority, in order: jobs that were handed back, delayed jobs
-// that are due, new jobs.
-const (
-	returnedLine line = 1 + iota
-	dueLine
-	freshLine
-
-	linesEach = 3
-	lineCount = linesEach * line(len(priorities))
-)
-
-var lineNames = [linesEach]string{"returned", "due", "fresh"}
-
-// of returns the line of the same sort at a priority: freshLine.of(High).
-func (l line) of(p Priority) line { return l + line(linesEach*p.rank()) }
-
-func (l line) priority() Priority { return priorities[(l-1)/linesEach].Priority }
-
-func (l line) fresh() bool { return (l-1)%linesEach+1 == freshLine }
-
-// name returns the name of the line's key, such as "2:high:fresh". It begins with the format,
-// so that a client that adds an entry of another format finds no line.
-func (l line) name() string {
-	return formatVersion + ":" + l.priority().String() + ":" + lineNames[(l-1)%linesEach]
-}

@@ -116,5 +116,5 @@ func (j *Job) complete(queue string, limit int) error {
 
 // plain reports whether finishing the job with success only removes its entry.
 func (j *Job) plain() bool {
-	return j.line.fresh() && j.local[1:] == j.entry && j.Unique.Key == "" && j.Retain == 0 && len(j.then) == 0
+	return j.line.kind() == freshLine && j.local[1:] == j.entry && j.Unique.Key == "" && j.Retain == 0 && len(j.then) == 0
 }

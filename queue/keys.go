@@ -12,7 +12,7 @@ const partition = 0
 
 // keyNames are the keys of a queue, in the order in which every script gets them:
 // the lines first. The script kit names the others in Lua, in capitals.
-var keyNames = append(lineKeyNames(returnedLine, dueLine, freshLine),
+var keyNames = append(lineKeyNames(),
 	"meta",
 	"leases", "lengths", "tombs", "workers", "alone",
 	"delayed", "delayed:jobs",
@@ -26,12 +26,12 @@ var keyNames = append(lineKeyNames(returnedLine, dueLine, freshLine),
 	"cancelled", "logs", "progress",
 )
 
-// lineKeyNames returns the names of some lines of each priority, the highest
-// priority first.
-func lineKeyNames(lines ...line) (names []string) {
-	for _, p := range priorities {
-		for _, l := range lines {
-			names = append(names, l.of(p.Priority).name())
+// lineKeyNames returns the names of all lines, or of those of some kinds, in the order of
+// their numbers.
+func lineKeyNames(kinds ...lineKind) (names []string) {
+	for l := line(1); l <= lineCount; l++ {
+		if len(kinds) == 0 || slices.Contains(kinds, l.kind()) {
+			names = append(names, l.name())
 		}
 	}
 	return names

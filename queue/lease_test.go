@@ -150,7 +150,7 @@ func TestRereadEndsThoughMalformedEntriesStay(t *testing.T) {
 		d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"), Values: []string{"kind", "", "args", "large"}}).Err())
 	}
 	lost := proxy.LoseCommands("malformed")
-	if _, err := l.Fetch(t.Context(), 3, 1<<20); err != nil {
+	if _, err := l.Fetch(t.Context(), queue.FetchLimits{Jobs: 3, Bytes: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := l.Reread(t.Context(), nil, 1)

@@ -56,7 +56,7 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 		}
 		moved += step.Jobs
 	}
-	fetched, err := lease.Fetch(ctx, 10, 1<<20)
+	fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 10, Bytes: 1 << 20})
 	if err != nil || len(fetched.Jobs) != 2 {
 		t.Fatalf("fetched %d jobs, %v; want both", len(fetched.Jobs), err)
 	}
@@ -86,7 +86,7 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fetched, err := lease.Fetch(ctx, 1, 1<<20)
+			fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 			if err != nil || len(fetched.Jobs) != 1 {
 				t.Fatalf("fetched %+v, %v", fetched, err)
 			}
@@ -160,7 +160,7 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fetched, err := lease.Fetch(ctx, 1, 1<<20)
+	fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	if err != nil || len(fetched.Jobs) != 1 {
 		t.Fatalf("fetched %+v, %v", fetched, err)
 	}
@@ -184,7 +184,10 @@ func TestCallsEndWithTheirContextWhileRedisIsSilent(t *testing.T) {
 	proxy.Hold()
 	defer proxy.Release()
 	for name, call := range map[string]func(context.Context) error{
-		"fetch": func(ctx context.Context) error { _, err := lease.Fetch(ctx, 1, 1); return err },
+		"fetch": func(ctx context.Context) error {
+			_, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1})
+			return err
+		},
 		"enqueue": func(ctx context.Context) error {
 			_, err := client.Enqueue(ctx, queue.Raw("work", nil), nil)
 			return err

@@ -60,7 +60,12 @@ func (m *model) finish(w *modelWorker, h handed, e queue.Completion, now int64) 
 			m.end(j, "cancelled", "cancelled")
 			break
 		}
-		m.delay(j, now+e.Wait.Milliseconds())
+		j.failed = e.Disposition == queue.AttemptRetry
+		if j.failed && e.Wait == 0 {
+			m.enter(j, j.retryLine())
+		} else {
+			m.delay(j, now+e.Wait.Milliseconds())
+		}
 		if e.Disposition == queue.AttemptRetry {
 			m.counts["failed"]++
 			m.counts["retried"]++
@@ -76,14 +81,18 @@ func (j *modelJob) fail(reason string) {
 	j.errors = j.errors[max(0, len(j.errors)-10):]
 }
 
-// handBack moves an active job to the front.
+// handBack moves an active job to the front, or to the retry line if it was there.
 func (m *model) handBack(j *modelJob) {
+	line := j.first() + 1
+	if isRetry(j.line) {
+		line = j.line
+	}
 	m.leave(j)
 	if j.cancelled {
 		m.end(j, "cancelled", "cancelled")
 		return
 	}
-	m.enter(j, j.first()+1)
+	m.enter(j, line)
 	m.record("returned", j, false)
 }
 

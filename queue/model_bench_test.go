@@ -85,7 +85,7 @@ func BenchmarkFetchFinish100(b *testing.B) {
 		b.Fatal(err)
 	}
 	stocked(b, client, func() {
-		fetched, err := lease.Fetch(context.Background(), 100, 1<<20)
+		fetched, err := lease.Fetch(context.Background(), queue.FetchLimits{Jobs: 100, Bytes: 1 << 20})
 		if err != nil || len(fetched.Jobs) != 100 {
 			b.Fatal(len(fetched.Jobs), err)
 		}

@@ -78,7 +78,7 @@ func (m *machine) checkLines(t *rapid.T, s *snapshot) {
 			if j.worker != "" {
 				held++
 			}
-			if j.id != letterOf(line)+entry.ID || line%3 != 0 {
+			if j.id != letterOf(line)+entry.ID || !isFresh(line) {
 				moved[j.id] = j.spot()
 			}
 			fields, err := entryFields(entry)
@@ -161,6 +161,9 @@ func (m *machine) checkDelayed(t *rapid.T, s *snapshot) {
 		j.due, j.exact = int64(score), true
 		fields, err := recordFields(s.delayedJobs[j.id])
 		m.checkFields(t, j, fields, err)
+		if marked := fields["retry"] == "1"; err == nil && marked != j.failed {
+			t.Fatalf("job %s is marked as a retry: %t, want %t", j.id, marked, j.failed)
+		}
 		if fields["priority"] != j.letter() {
 			t.Fatalf("job %s has priority %s", j.id, fields["priority"])
 		}

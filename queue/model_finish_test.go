@@ -64,7 +64,7 @@ func (m *machine) FinishBatch(t *rapid.T) {
 	}
 	m.enqueueMany(t, jobs)
 	m.Check(t)
-	m.fetch(t, w, 1000, 1<<20)
+	m.fetch(t, w, queue.FetchLimits{Jobs: 1000, Bytes: 1 << 20})
 	m.Check(t)
 	held := pick(t, "held", jobs)
 	var endings []queue.Completion

@@ -73,7 +73,7 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 	for _, script := range []func() error{
 		func() error { _, err := q.MoveDue(ctx, "mover"); return err },
 		func() error { _, err := q.Recover(ctx, 0, false); return err },
-		func() error { _, err := lease.Fetch(ctx, 1, 1); return err },
+		func() error { _, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1}); return err },
 		func() error { return lease.Close(ctx) },
 	} {
 		if err := script(); err != nil {
@@ -86,7 +86,7 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 	var jobs []*queue.Job
 	fetch := func(maxJobs int) func() {
 		return func() {
-			fetched, err := lease.Fetch(ctx, maxJobs, 64<<20)
+			fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: maxJobs, Bytes: 64 << 20})
 			if err != nil || len(fetched.Jobs) != maxJobs {
 				t.Fatal(len(fetched.Jobs), err)
 			}

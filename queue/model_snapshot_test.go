@@ -12,12 +12,20 @@ import (
 	"skidway/internal/rdb"
 )
 
-// lineNames are the lines in the order in which they are read, from 1.
+// lineNames are the lines by their numbers.
 var lineNames = [...]string{
 	1: "2:high:returned", 2: "2:high:due", 3: "2:high:fresh",
 	4: "2:normal:returned", 5: "2:normal:due", 6: "2:normal:fresh",
 	7: "2:low:returned", 8: "2:low:due", 9: "2:low:fresh",
+	10: "2:high:retry", 11: "2:normal:retry", 12: "2:low:retry",
 }
+
+// readOrder are the lines in the order in which they are read.
+var readOrder = [...]int{1, 2, 3, 10, 4, 5, 6, 11, 7, 8, 9, 12}
+
+func isFresh(line int) bool { return strings.HasSuffix(lineNames[line], ":fresh") }
+
+func isRetry(line int) bool { return strings.HasSuffix(lineNames[line], ":retry") }
 
 // letterOf returns the letter of a line's priority.
 func letterOf(line int) string { return strings.Split(lineNames[line], ":")[1][:1] }
@@ -111,7 +119,7 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 
 // entryID returns the id of the job in an entry: a fresh entry can't choose it.
 func entryID(line int, entry redis.XMessage) string {
-	if id, ok := entry.Values["id"].(string); ok && line%3 != 0 {
+	if id, ok := entry.Values["id"].(string); ok && !isFresh(line) {
 		return id
 	}
 	return letterOf(line) + entry.ID

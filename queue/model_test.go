@@ -36,6 +36,7 @@ type modelJob struct {
 	worker string // that holds it; "": it waits
 	due    int64  // ms; within a second until it is learned
 	exact  bool   // due is learned
+	failed bool   // its last attempt failed: it enters the retry line when it is due
 	aged   bool   // in an archive for longer than it is kept
 
 	attempts, suspect, crashes int
@@ -50,6 +51,9 @@ func (j *modelJob) letter() string { return j.options.Priority.String()[:1] }
 
 // first returns the line before the first one of the job's priority.
 func (j *modelJob) first() int { return map[string]int{"h": 0, "n": 3, "l": 6}[j.letter()] }
+
+// retryLine returns the retry line of the job's priority.
+func (j *modelJob) retryLine() int { return map[string]int{"h": 10, "n": 11, "l": 12}[j.letter()] }
 
 func (j *modelJob) spot() string { return fmt.Sprintf("%d %s", j.line, j.entry) }
 
@@ -125,15 +129,41 @@ func (m *model) held(w *modelWorker) (jobs []*modelJob) {
 	return jobs
 }
 
-// waiting returns the waiting jobs, in the order in which they are delivered.
+// waiting returns the waiting jobs, in the order in which they are listed.
 func (m *model) waiting() (jobs []*modelJob) {
-	for _, line := range m.lines {
-		for _, j := range line {
+	for _, line := range readOrder {
+		for _, j := range m.lines[line] {
 			if j.worker == "" {
 				jobs = append(jobs, j)
 			}
 		}
 	}
+	return jobs
+}
+
+// deliverable returns the waiting jobs that a fetch may deliver, in order.
+func (m *model) deliverable(limits *queue.RetryLimits) (jobs []*modelJob) {
+	waiting := m.waiting()
+	if limits == nil || len(waiting) == 0 {
+		return waiting
+	}
+	retries := 0
+	deliver := func(maxRetries int, suits func(*modelJob) bool) {
+		for _, j := range waiting {
+			if slices.Contains(jobs, j) || !suits(j) || isRetry(j.line) && retries >= maxRetries {
+				continue
+			}
+			if jobs = append(jobs, j); isRetry(j.line) {
+				retries++
+			}
+		}
+	}
+	if limits.First {
+		first := waiting[0].options.Priority
+		deliver(min(1, limits.BesideOthers), func(j *modelJob) bool { return isRetry(j.line) && j.options.Priority == first })
+	}
+	deliver(limits.BesideOthers, func(*modelJob) bool { return true })
+	deliver(limits.Max, func(*modelJob) bool { return true })
 	return jobs
 }
 
@@ -260,7 +290,11 @@ func (m *model) archive(j *modelJob, where place) (dropped int) {
 func (m *model) move(caller string, now int64) (moved int, next *modelJob, isWaker bool) {
 	delayed := m.at(inDelayed)
 	for len(delayed) > 0 && delayed[0].due <= now && moved < 200 {
-		m.enter(delayed[0], delayed[0].first()+2)
+		line := delayed[0].first() + 2
+		if delayed[0].failed {
+			line = delayed[0].retryLine()
+		}
+		m.enter(delayed[0], line)
 		delayed = delayed[1:]
 		moved++
 	}

@@ -108,11 +108,16 @@ func (m *machine) Fetch(t *rapid.T) {
 	w := m.worker(t)
 	maxJobs := rapid.SampledFrom([]int{1, 2, 3, 5, 10, 40, 1000}).Draw(t, "maxJobs")
 	budget := rapid.SampledFrom([]int{1, 30, 2000, 1 << 20, 1 << 20}).Draw(t, "bytes")
-	m.fetch(t, w, maxJobs, budget)
+	var retries *queue.RetryLimits
+	if rapid.Bool().Draw(t, "limited") {
+		beside := rapid.IntRange(0, 2).Draw(t, "beside others")
+		retries = &queue.RetryLimits{BesideOthers: beside, Max: beside + rapid.IntRange(0, 2).Draw(t, "more"), First: rapid.Bool().Draw(t, "first")}
+	}
+	m.fetch(t, w, queue.FetchLimits{Jobs: maxJobs, Bytes: budget, Retries: retries})
 }
 
-func (m *machine) fetch(t *rapid.T, w *modelWorker, maxJobs, budget int) {
-	fetched, err := m.leases[w].Fetch(ctx, maxJobs, budget)
+func (m *machine) fetch(t *rapid.T, w *modelWorker, limits queue.FetchLimits) {
+	fetched, err := m.leases[w].Fetch(ctx, limits)
 	if m.lost(t, w, err) {
 		return
 	}
@@ -122,8 +127,8 @@ func (m *machine) fetch(t *rapid.T, w *modelWorker, maxJobs, budget int) {
 	if fetched.Paused {
 		return
 	}
-	maxJobs = min(maxJobs, 500)
-	waiting := m.model.waiting()
+	maxJobs, budget := min(limits.Jobs, 500), limits.Bytes
+	waiting := m.model.deliverable(limits.Retries)
 	took := len(fetched.Jobs) + fetched.Malformed
 	if took > min(maxJobs, len(waiting)) {
 		t.Fatalf("got %d jobs, asked for %d of %d", took, maxJobs, len(waiting))
@@ -136,7 +141,7 @@ func (m *machine) fetch(t *rapid.T, w *modelWorker, maxJobs, budget int) {
 		t.Fatalf("got %d jobs of %d bytes, asked for %d of %d with %d bytes", took, sizes, maxJobs, len(waiting), budget)
 	}
 	if took == 0 {
-		m.nothingAfter(t, fetched.Cursors)
+		m.nothingAfter(t, fetched.Cursors, limits.Retries == nil || limits.Retries.Max > 0)
 	}
 	garbage := m.model.fetch(w, waiting[:took])
 	m.given(t, w, fetched, slices.DeleteFunc(waiting[:took], func(j *modelJob) bool { return j.garbage }), garbage)
@@ -160,12 +165,18 @@ func (m *machine) size(j *modelJob) (size int) {
 
 // nothingAfter checks that a wait at the cursors misses no job and doesn't end without
 // one.
-func (m *machine) nothingAfter(t *rapid.T, cursors []queue.StreamCursor) {
-	if len(cursors) != len(lineNames)-1 {
-		t.Fatalf("got %d cursors", len(cursors))
+func (m *machine) nothingAfter(t *rapid.T, cursors []queue.StreamCursor, retries bool) {
+	var want []string
+	for line := 1; line < len(lineNames); line++ {
+		if retries || !isRetry(line) {
+			want = append(want, m.base+lineNames[line])
+		}
+	}
+	if len(cursors) != len(want) {
+		t.Fatalf("got %d cursors, want those of %q", len(cursors), want)
 	}
 	for i, cursor := range cursors {
-		if cursor.Key != m.base+lineNames[i+1] {
+		if cursor.Key != want[i] {
 			t.Fatalf("cursor %d is of %s", i, cursor.Key)
 		}
 		after, err := m.db.XRange(ctx, cursor.Key, "("+cursor.ID, "+").Result()
@@ -189,7 +200,7 @@ func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.FetchResult, w
 		if got.Kind != j.kind || string(got.Args) != j.args || got.Priority != o.Priority || got.Unique != o.Unique ||
 			got.MaxAttempts != o.MaxAttempts || got.Timeout != o.Timeout || got.Retain != o.Retain || len(got.Headers) != len(o.Headers) ||
 			got.Attempts != j.attempts || got.Quarantines != j.suspect || got.SoloCrashes != j.crashes || len(got.Errors) != len(j.errors) ||
-			got.State != queue.Active || got.Worker != w.name || fmt.Sprint(got.Enqueued.UnixMilli()) != j.enqueued {
+			got.IsRetry() != isRetry(j.line) || got.State != queue.Active || got.Worker != w.name || fmt.Sprint(got.Enqueued.UnixMilli()) != j.enqueued {
 			t.Fatalf("got %+v, want %+v", got, j)
 		}
 		for e, failure := range got.Errors {

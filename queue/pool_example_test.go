@@ -20,7 +20,7 @@ func ExamplePoolQueue_OpenLease() {
 	if err != nil {
 		return
 	}
-	fetched, err := lease.Fetch(ctx, 10, 1<<20)
+	fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 10, Bytes: 1 << 20})
 	fmt.Println(len(fetched.Jobs), err)
 	n, err := lease.Finish(ctx, []queue.Completion{{Job: fetched.Jobs[0], Disposition: queue.AttemptSucceeded}})
 	fmt.Println(n, err)
@@ -38,7 +38,7 @@ func ExampleNewLogHandler() {
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	job := fetched.Jobs[0]
 
 	handler := queue.NewLogHandler(client, job, nil)
@@ -104,7 +104,7 @@ func ExamplePoolQueue_SetProgress() {
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	fmt.Println(mail.SetProgress(ctx, fetched.Jobs[0], []byte("50 %")))
 	progress, err := client.Progress(ctx, id)
 	fmt.Println(string(progress), err)
@@ -168,7 +168,7 @@ func ExampleLease_Finish() {
 		{Args: queue.Raw("report.count", []byte(`{}`)), Options: queue.Options{Queue: "reports"}},
 	}})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	job := fetched.Jobs[0]
 	n, err := lease.Finish(ctx, []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: job.Then}})
 	fmt.Println(n, err)
@@ -208,7 +208,7 @@ func ExampleLease_Reread() {
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20) // assume that the answer was lost
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20}) // assume that the answer was lost
 	held, err := lease.Reread(ctx, nil, 1<<20)
 	fmt.Println(len(held.Jobs), held.Jobs[0].SameDelivery(fetched.Jobs[0]), err)
 	// Output: 1 true <nil>
@@ -221,7 +221,7 @@ func ExampleLease_MarkSolo() {
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	fmt.Println(lease.MarkSolo(ctx, fetched.Jobs[0])) // a crash counts against this job alone
 	workers, err := mail.Workers(ctx)
 	fmt.Println(workers[0].Solo == id, err)
@@ -239,7 +239,7 @@ func ExampleWatch() {
 	watch, changed := client.NewWatch(nil), make(chan string, 1)
 	go watch.Run(ctx)
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	watch.Set("the lines", func() { changed <- "there may be a job" }, fetched.Cursors...)
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	fmt.Println(len(fetched.Jobs), <-changed)
@@ -253,7 +253,7 @@ func ExampleLease_Cancelled() {
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
-	fetched, _ := lease.Fetch(ctx, 1, 1<<20)
+	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	_, _ = client.Cancel(ctx, id)
 	cancelled, err := lease.Cancelled(ctx, fetched.Jobs)
 	fmt.Println(len(cancelled), err)

@@ -1,9 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,19 +25,49 @@ type FetchResult struct {
 	// Paused reports whether the queue is paused: no jobs until [SignalResume].
 	Paused bool
 
-	// Cursors are the stream positions after which new jobs appear, if there were none.
+	// Cursors are the stream positions after which new jobs appear, if there were none:
+	// without those of retries if RetryLimits.Max was zero.
 	Cursors []StreamCursor
 }
 
-// Fetch returns at most maxJobs jobs (500 at most), and stops after about maxBytes of
-// args; the estimate assumes jobs of similar size. It does not block. After a
+// FetchLimits bound what one fetch returns.
+type FetchLimits struct {
+	Jobs    int          // at least 1; more than 500 means 500
+	Bytes   int          // of args, at least 1; the fetch stops after about as many, assuming jobs of similar size
+	Retries *RetryLimits // nil: no more than Jobs
+}
+
+// RetryLimits bound the retries that one fetch returns, see [Job.IsRetry].
+type RetryLimits struct {
+	BesideOthers int  // maximum number while other jobs of the queue wait
+	Max          int  // maximum number; at least BesideOthers
+	First        bool // take one before other jobs of its priority, if BesideOthers allows it
+}
+
+// IsRetry reports whether a fetched job is a retry: its last attempt failed, and its delay
+// has passed. A job that [Client.Retry] lets run again is none.
+func (j *Job) IsRetry() bool { return j.entry != "" && j.line.kind() == retryLine }
+
+func (f FetchLimits) validate() error {
+	switch retries := f.Retries; {
+	case f.Jobs < 1 || f.Bytes < 1:
+		return invalid("fetch of %d jobs, %d bytes: want at least one", f.Jobs, f.Bytes)
+	case retries != nil && (retries.BesideOthers < 0 || retries.Max < retries.BesideOthers):
+		return invalid("fetch of %d retries, %d beside other jobs: want at least zero, and no more beside others", retries.Max, retries.BesideOthers)
+	}
+	return nil
+}
+
+// Fetch returns jobs within the limits. It does not block. After a
 // [skidway.OutcomeUnknownError] the worker may hold jobs that it doesn't know: call
 // [Lease.Reread] before the next fetch.
-func (l *Lease) Fetch(ctx context.Context, maxJobs, maxBytes int) (FetchResult, error) {
-	if maxJobs < 1 || maxBytes < 1 {
-		return FetchResult{}, fmt.Errorf("%w: fetch of %d jobs, %d bytes: want at least one", ErrInvalid, maxJobs, maxBytes)
+func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, error) {
+	if err := limits.validate(); err != nil {
+		return FetchResult{}, err
 	}
-	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(maxJobs, maxBatch), maxBytes)
+	retries := cmp.Or(limits.Retries, &RetryLimits{BesideOthers: maxBatch, Max: maxBatch})
+	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
+		retries.BesideOthers, retries.Max, retries.First)
 	if err != nil {
 		return FetchResult{}, err
 	}
@@ -45,9 +75,11 @@ func (l *Lease) Fetch(ctx context.Context, maxJobs, maxBytes int) (FetchResult, 
 	case "paused":
 		return FetchResult{Paused: true}, nil
 	case "empty":
-		cursors := make([]StreamCursor, lineCount)
-		for i := range cursors {
-			cursors[i] = StreamCursor{Key: l.queue.keys[i], ID: reply.Text(i)}
+		var cursors []StreamCursor
+		for i := range int(lineCount) {
+			if lines[i].kind != retryLine || retries.Max > 0 {
+				cursors = append(cursors, StreamCursor{Key: l.queue.keys[i], ID: reply.Text(i)})
+			}
 		}
 		return FetchResult{Cursors: cursors}, nil
 	}
@@ -173,7 +205,7 @@ func (j *Job) setFields(fields rdb.Reply) error {
 	for _, record := range []bool{true, false} {
 		for i := 0; i+1 < fields.Len(); i += 2 {
 			name := fields.Text(i)
-			if name == "id" && j.line.fresh() {
+			if name == "id" && j.line.kind() == freshLine {
 				continue // any client can write a fresh entry, which must not choose its id
 			}
 			if (name == "job") == record {

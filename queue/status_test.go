@@ -82,7 +82,7 @@ func TestPausedQueueDeliversNoJobUntilItIsResumed(t *testing.T) {
 		d.must(d.queue.Pause(t.Context()))
 		d.must(d.queue.Pause(t.Context()))
 		d.add("a", queue.Options{})
-		if fetched, err := l.Fetch(t.Context(), 1, 1); err != nil || !fetched.Paused {
+		if fetched, err := l.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1}); err != nil || !fetched.Paused {
 			t.Errorf("fetched %+v: %v", fetched, err)
 		}
 		d.must(d.queue.Resume(t.Context()))

@@ -38,7 +38,7 @@ func TestOutageLongerThanTheLeaseRunsNothingTwice(t *testing.T) {
 	lost := f.add("k", queue.Options{})
 	dying, err := f.queue.OpenLease(f.ctx, "dying-worker", lease, nil)
 	f.must(err)
-	if fetched, err := dying.Fetch(f.ctx, 1, 1<<20); err != nil || len(fetched.Jobs) != 1 {
+	if fetched, err := dying.Fetch(f.ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20}); err != nil || len(fetched.Jobs) != 1 {
 		t.Fatal(fetched, err)
 	}
 

@@ -288,7 +288,7 @@ func (f *processes) abandon(n int) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if fetched, err := lease.Fetch(f.ctx, n, 1<<20); err != nil || len(fetched.Jobs) != n {
+	if fetched, err := lease.Fetch(f.ctx, queue.FetchLimits{Jobs: n, Bytes: 1 << 20}); err != nil || len(fetched.Jobs) != n {
 		f.t.Fatalf("fetched %d jobs: %v", len(fetched.Jobs), err)
 	}
 	f.expire(f.queues[0], "abandoned")

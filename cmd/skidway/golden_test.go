@@ -314,7 +314,7 @@ func TestGoldenJobs(t *testing.T) {
 	s.variables["ACTIVE"] = d.add("http.request", queue.Options{Priority: queue.High, Timeout: time.Minute})
 	lease, err := d.queue().OpenLease(t.Context(), "lease-7", time.Hour, about)
 	put(t, err)
-	fetched, err := lease.Fetch(t.Context(), 3, 1<<20)
+	fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 3, Bytes: 1 << 20})
 	if err != nil || len(fetched.Jobs) != 3 {
 		t.Fatalf("%+v, %v", fetched, err)
 	}

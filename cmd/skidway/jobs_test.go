@@ -30,7 +30,7 @@ func (d *fixture) addDead(kind, reason string, o queue.Options) string {
 	if err != nil {
 		d.Fatal(err)
 	}
-	fetched, err := lease.Fetch(d.Context(), 1, 1<<20)
+	fetched, err := lease.Fetch(d.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	if err != nil || len(fetched.Jobs) != 1 {
 		d.Fatalf("%+v, %v", fetched, err)
 	}

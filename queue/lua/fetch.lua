@@ -1,12 +1,24 @@
 -- Delivers jobs to a worker, from the lines in order.
--- ARGV: worker, maximum number of jobs, bytes after which to stop
+-- ARGV: worker, maximum number of jobs, bytes after which to stop, maximum number of
+--       retries while other jobs wait, maximum number of retries (no less), 1 to take a
+--       retry first else 0
 -- Returns {'ok', now, groups}; {'empty', for each line the id after which new entries
 -- come}; {'paused'}; {'lost'}.
 -- A group is: line, number of entries, kind, entries. If kind is not '', an entry is: id,
 -- args. If kind is '', it is: id, number of values that follow, names and values in turn.
--- @include queue worker groups
+--
+-- A retry is a job of a retry line. One call keeps to these rules:
+--   1. It leaves no job waiting in a line that precedes, in READ_ORDER, the line of a job
+--      that it delivers, unless rules 2 to 4 require it.
+--   2. If it leaves a job waiting in a line that is no retry line, it delivers at most
+--      ARGV[4] retries.
+--   3. It delivers at most ARGV[5] retries.
+--   4. With ARGV[6] = 1 its first job is a retry of the highest priority at which any job
+--      waits, if that has one and ARGV[4] is above 0.
+-- @include queue worker groups order
 -- @lazy make_release_waiting_key place fetch_release
 local jobs_left, bytes_left = tonumber(ARGV[2]), tonumber(ARGV[3])
+local early_left, retries_left = tonumber(ARGV[4]), tonumber(ARGV[5])
 if paused then return {'paused'} end
 
 local function read(line, limit)
@@ -32,48 +44,95 @@ local function open(line, kind)
 end
 
 local release_waiting_key -- built for the first job that may hold a key while waiting
-local filled = {}
-for line = 1, LINES do
-  if call('XLEN', KEYS[line]) > 0 then
-    filled[line] = true
-    local limit = 1 -- a sample of how large jobs are
-    while jobs_left > 0 and bytes_left > 0 do
-      if limit > jobs_left then limit = jobs_left end
-      local entries = read(line, limit)
-      if not entries or #entries == 0 then break end
-      local size = 0
-      for e = 1, #entries do
-        local entry, fields = entries[e][1], entries[e][2]
-        if #fields == 4 and fields[1] == 'kind' and fields[3] == 'args' and fields[2] ~= '' then
-          open(line, fields[2])
-          out[n + 1], out[n + 2] = entry, fields[4]
-          n = n + 2
-          size = size + #fields[4]
-        else
-          open(line, '')
-          out[n + 1], out[n + 2] = entry, #fields
-          n = n + 2
-          -- "waiting" occurs in some field; parsing every record would be slow.
-          local maybe_waiting_scope = false
-          for f = 1, #fields do
-            out[n + f] = fields[f]
-            maybe_waiting_scope = maybe_waiting_scope or string.find(fields[f], 'waiting', 1, true)
-            size = size + #fields[f]
-          end
-          n = n + #fields
-          if maybe_waiting_scope then
-            release_waiting_key = release_waiting_key or make_release_waiting_key()
-            release_waiting_key(line, entry, fields)
-          end
+
+-- take delivers at most max_jobs jobs of a line, and returns their number.
+local function take(line, max_jobs)
+  max_jobs = math.min(max_jobs, jobs_left)
+  local taken, limit = 0, 1 -- a sample of how large jobs are
+  while taken < max_jobs and bytes_left > 0 do
+    limit = math.min(limit, max_jobs - taken)
+    local entries = read(line, limit)
+    if not entries or #entries == 0 then break end
+    local size = 0
+    for e = 1, #entries do
+      local entry, fields = entries[e][1], entries[e][2]
+      if #fields == 4 and fields[1] == 'kind' and fields[3] == 'args' and fields[2] ~= '' then
+        open(line, fields[2])
+        out[n + 1], out[n + 2] = entry, fields[4]
+        n = n + 2
+        size = size + #fields[4]
+      else
+        open(line, '')
+        out[n + 1], out[n + 2] = entry, #fields
+        n = n + 2
+        -- "waiting" occurs in some field; parsing every record would be slow.
+        local maybe_waiting_scope = false
+        for f = 1, #fields do
+          out[n + f] = fields[f]
+          maybe_waiting_scope = maybe_waiting_scope or string.find(fields[f], 'waiting', 1, true)
+          size = size + #fields[f]
+        end
+        n = n + #fields
+        if maybe_waiting_scope then
+          release_waiting_key = release_waiting_key or make_release_waiting_key()
+          release_waiting_key(line, entry, fields)
         end
       end
-      jobs_left, bytes_left = jobs_left - #entries, bytes_left - size
-      if #entries < limit then break end
-      -- The next jobs may be larger than these.
-      limit = math.max(1, math.min(2 * #entries, math.floor(bytes_left * #entries / (size + 1))))
     end
+    taken, bytes_left = taken + #entries, bytes_left - size
+    if #entries < limit then break end
+    -- The next jobs may be larger than these.
+    limit = math.max(1, math.min(2 * #entries, math.floor(bytes_left * #entries / (size + 1))))
+  end
+  jobs_left = jobs_left - taken
+  return taken
+end
+
+-- take_retries is take for a retry line.
+local function take_retries(line, max_jobs)
+  local taken = take(line, max_jobs)
+  early_left, retries_left = early_left - taken, retries_left - taken
+end
+
+-- waits reports whether a job waits in a line.
+local function waits(line)
+  local length = call('XLEN', KEYS[line])
+  local workers = length > 0 and find_group(KEYS[line], GROUP)
+  return length > (workers and workers.pending or 0)
+end
+
+-- take_first takes a retry of the highest priority at which any job waits.
+local function take_first()
+  for i = 1, #READ_ORDER, PER_PRIORITY do
+    local any = false
+    for at = i, i + PER_PRIORITY - 1 do
+      local line = READ_ORDER[at]
+      if not any or is_retry(line) then
+        local found = waits(line)
+        if found and is_retry(line) then return take_retries(line, math.min(1, early_left)) end
+        any = any or found
+      end
+    end
+    if any then return end
   end
 end
+
+local filled, retry_lines = {}, {}
+for _, line in ipairs(READ_ORDER) do
+  if call('XLEN', KEYS[line]) > 0 then
+    filled[line] = true
+    if is_retry(line) then retry_lines[#retry_lines + 1] = line end
+  end
+end
+if ARGV[6] == '1' and #retry_lines > 0 then take_first() end
+for _, line in ipairs(READ_ORDER) do
+  if jobs_left <= 0 or bytes_left <= 0 then break end
+  if filled[line] then
+    if is_retry(line) then take_retries(line, early_left) else take(line, jobs_left) end
+  end
+end
+-- If there is room for more jobs, none waits in another line.
+for _, line in ipairs(retry_lines) do take_retries(line, retries_left) end
 if n > 2 then return out end
 
 out[1] = 'empty'

@@ -60,10 +60,15 @@ function handlers.retry(i)
     cancel(id, record)
     return i + 6, 1
   end
-  delay(id, record, now + wait)
   if failed then
     count('failed', 1)
     count('retried', 1)
+    record = record .. RETRY_MARK
+  end
+  if failed and wait <= 0 then
+    enter(entry_line(record), id, record)
+  else
+    delay(id, record, now + wait)
   end
   notify(failed and 'failed' or 'snoozed', id)
   return i + 6, 1

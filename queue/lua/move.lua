@@ -1,4 +1,5 @@
--- Moves delayed jobs that are due into the due lines, in the order of their times.
+-- Moves delayed jobs that are due into the due lines, or the retry lines if they failed, in
+-- the order of their times.
 -- ARGV: maximum number of jobs, id of the caller
 -- Moves nothing while another caller works through a backlog.
 -- Returns {'ok', number of jobs moved, ms until the next job is due or -1, 1 if this
@@ -24,7 +25,7 @@ end
 if #ids > 0 then
   local records = call('HMGET', DELAYED_JOBS, unpack(ids))
   for i, id in ipairs(ids) do
-    local line = records[i] and string.sub(records[i], 1, 1) == FORMAT and due_line(string.sub(records[i], 2, 2))
+    local line = records[i] and entry_line(records[i])
     if line then
       enter(line, id, records[i])
     else

@@ -1,8 +1,8 @@
 -- The beginning of every script but enqueue_plain and register. KEYS are those of keys.go; the first ones
 -- are the lines.
--- @include int clock format
+-- @include int clock format lines
 local call = redis.call
-local LINES, GROUP = 9, 'workers'
+local GROUP = 'workers'
 
 -- Another release may give keys another meaning: then every script changes nothing and
 -- returns {'format', format}.
@@ -22,11 +22,6 @@ local function count(name, n)
     call('HINCRBY', COUNTS, int(math.floor(now / 86400000)) .. ':' .. name, n)
     call('HINCRBY', COUNTS, 'total:' .. name, n)
   end
-end
-
--- letter_of returns the letter of a line's priority.
-local function letter_of(line)
-  return string.sub('hhhnnnlll', line, line)
 end
 
 -- event writes an event if the queue keeps events.

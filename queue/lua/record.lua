@@ -96,9 +96,6 @@ local function record_of(line, fields)
   return record .. join(appended)
 end
 
--- is_fresh reports whether a line is for new jobs, to which any client can add entries.
-local function is_fresh(line) return line % 3 == 0 end
-
 -- id_of returns the local id of the job in an entry. The id of a fresh entry is derived
 -- from the entry: clients must not choose ids.
 local function id_of(line, entry, fields)
@@ -110,12 +107,23 @@ local function id_of(line, entry, fields)
   return letter_of(line) .. entry
 end
 
--- The first line of each priority, by its letter: it is followed by the due and the
--- fresh line. due_line returns nil for another letter.
-local FIRST_LINE = {h = 1, n = 4, l = 7}
-local function due_line(letter)
-  local first = FIRST_LINE[letter]
-  return first and first + 1
+-- The due line of each priority, by its letter: it stands between the returned and the
+-- fresh line.
+local DUE_LINE = {h = 2, n = 5, l = 8}
+local RETRY_LINE = {h = 10, n = 11, l = 12}
+
+-- due_line returns the due line of a priority, or nil for another letter.
+local function due_line(letter) return DUE_LINE[letter] end
+
+-- The record of a job that failed ends with RETRY_MARK while the job is delayed.
+local RETRY_MARK = field('retry', 1)
+
+-- entry_line returns the line that a delayed job enters when it is due, or nil if its record
+-- has another format or no priority.
+local function entry_line(record)
+  if string.sub(record, 1, 1) ~= FORMAT then return nil end
+  local letter = string.sub(record, 2, 2)
+  return string.sub(record, -#RETRY_MARK) == RETRY_MARK and RETRY_LINE[letter] or due_line(letter)
 end
 
 -- malformed returns a record of an entry that is not a valid job; its args are all that

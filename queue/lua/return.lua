@@ -8,8 +8,8 @@ local function entry_fields(line, entry)
 end
 
 -- hand_back adds a job that was removed from a line to the end of the returned line of
--- its priority, or finishes it if it was cancelled meanwhile. An entry with more than
--- MAX_VALUES becomes a dead job.
+-- its priority, or of the retry line if it was there, or finishes it if it was cancelled
+-- meanwhile. An entry with more than MAX_VALUES becomes a dead job.
 local MAX_VALUES = 200 -- names and values; XADD with all of them must stay within the limit of unpack
 local function hand_back(line, id, fields)
   if #fields > MAX_VALUES then
@@ -23,7 +23,7 @@ local function hand_back(line, id, fields)
     return
   end
   set(fields, 'id', id)
-  local to = FIRST_LINE[letter_of(line)]
+  local to = is_retry(line) and line or due_line(letter_of(line)) - 1
   local entry = call('XADD', KEYS[to], '*', unpack(fields))
   call('HSET', MOVED, id, to .. ' ' .. entry)
   notify('returned', id)

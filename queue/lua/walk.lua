@@ -3,7 +3,7 @@
 -- A cursor names the job after which to continue. It stays valid when that job has moved:
 --   line, entry, last entry of the walk    in lines
 --   score, id                              elsewhere
--- @include locate entries
+-- @include locate entries order
 
 -- Each function returns at most some jobs of a line after an entry.
 local read_line = {}
@@ -34,8 +34,13 @@ end
 -- walk_lines walks through the lines in the order in which workers read them. Jobs that
 -- enter a line after its walk has begun are left out, so that the walk ends.
 local function walk_lines(state, cursor, step)
-  local first, after, last = string.match(cursor, '^(%d+) (%d+%-%d+) (%d+%-%d+)$')
-  for line = tonumber(first or 1), LINES do
+  local from, after, last = string.match(cursor, '^(%d+) (%d+%-%d+) (%d+%-%d+)$')
+  local start = 1
+  for i, line in ipairs(READ_ORDER) do
+    if line == tonumber(from) then start = i end
+  end
+  for i = start, #READ_ORDER do
+    local line = READ_ORDER[i]
     if not after then
       local newest = call('XREVRANGE', KEYS[line], '+', '-', 'COUNT', 1)[1]
       after, last = '0-0', newest and newest[1]

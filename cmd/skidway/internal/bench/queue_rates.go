@@ -215,7 +215,7 @@ func (b *queueBench) pinned(ctx context.Context) (err error) {
 func finishMost(ctx context.Context, lease *queue.Lease) (unfinished []queue.Completion, err error) {
 	taken := 0
 	for {
-		fetched, err := lease.Fetch(ctx, benchBatch, 1<<20)
+		fetched, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: benchBatch, Bytes: 1 << 20})
 		if err != nil || len(fetched.Jobs) == 0 {
 			return unfinished, err
 		}
