@@ -11,19 +11,17 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
-	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
 // keyOf names one key of the benchmarks' chat.
-func keyOf(db *rdb.DB, end string) string { return db.Prefix() + ":chat:{c}" + end }
+func keyOf(g fixture, end string) string { return g.db.Prefix() + ":chat:{c}" + end }
 
 // crowd makes a channel with n members, put there directly: joining is not
 // what is measured.
-func crowd(b *testing.B, n int) (*rdb.DB, *group.Client) {
-	db := redistest.DB(b)
-	g := group.NewClient(handle.New(db))
+func crowd(b *testing.B, n int) fixture {
+	g := newFixture(redistest.DB(b))
 	create(b, g, "c", group.Channel)
 	cursors, seen := make([]redis.Z, n), make([]redis.Z, n)
 	for i := range n {
@@ -32,11 +30,11 @@ func crowd(b *testing.B, n int) (*rdb.DB, *group.Client) {
 		seen[i] = redis.Z{Score: float64(time.Now().UnixMilli()), Member: name}
 	}
 	for end, members := range map[string][]redis.Z{":cursors": cursors, ":seen": seen} {
-		if err := db.ZAdd(context.Background(), keyOf(db, end), members...).Err(); err != nil {
+		if err := g.db.ZAdd(context.Background(), keyOf(g, end), members...).Err(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	return db, g
+	return g
 }
 
 func crowds(b *testing.B, bench func(b *testing.B, n int)) {
@@ -50,15 +48,15 @@ var body = make([]byte, 100)
 // BenchmarkSend counts messages of 100 bytes, sent one after the other.
 func BenchmarkSend(b *testing.B) {
 	crowds(b, func(b *testing.B, n int) {
-		db, g := crowd(b, n)
+		g := crowd(b, n)
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := g.Send(b.Context(), "c", "member0", chat.Content{Body: body}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(chattest.Memory(b, db, keyOf(db, ":cursors"), keyOf(db, ":seen"))/float64(n), "redis-B/member")
-		b.ReportMetric(chattest.Memory(b, db, keyOf(db, ":log"))/float64(info(b, g, "c").Kept), "redis-B/msg")
+		b.ReportMetric(chattest.Memory(b, g.db, keyOf(g, ":cursors"), keyOf(g, ":seen"))/float64(n), "redis-B/member")
+		b.ReportMetric(chattest.Memory(b, g.db, keyOf(g, ":log"))/float64(info(b, g, "c").Kept), "redis-B/msg")
 	})
 }
 
@@ -70,7 +68,7 @@ func BenchmarkSendWithLimits(b *testing.B) {
 		"all":      {Messages: 1000, Bytes: 100_000, Age: time.Hour, Away: time.Hour},
 	} {
 		b.Run(name, func(b *testing.B) {
-			_, g := crowd(b, 2)
+			g := crowd(b, 2)
 			setLimits(b, g, "c", limits)
 			for b.Loop() {
 				if _, err := g.Send(b.Context(), "c", "member0", chat.Content{Body: body}); err != nil {
@@ -85,7 +83,7 @@ func BenchmarkSendWithLimits(b *testing.B) {
 // acknowledged by one member while another holds all of them back.
 func BenchmarkPendingAck(b *testing.B) {
 	crowds(b, func(b *testing.B, n int) {
-		db, g := crowd(b, n)
+		g := crowd(b, n)
 		for range 100 {
 			if _, err := g.Send(b.Context(), "c", "uploader", chat.Content{Body: body}); err != nil {
 				b.Fatal(err)
@@ -97,7 +95,7 @@ func BenchmarkPendingAck(b *testing.B) {
 			if err != nil || len(messages) != 100 {
 				b.Fatal(len(messages), err)
 			}
-			if err := db.ZAdd(b.Context(), keyOf(db, ":cursors"), redis.Z{Member: "member1"}).Err(); err != nil {
+			if err := g.db.ZAdd(b.Context(), keyOf(g, ":cursors"), redis.Z{Member: "member1"}).Err(); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -180,17 +178,17 @@ func streamSend(b *testing.B, db *rdb.DB) {
 
 // BenchmarkClean counts steps of cleaning 500 messages of 100 bytes.
 func BenchmarkClean(b *testing.B) {
-	db, g := crowd(b, 1)
+	g := crowd(b, 1)
 	last := uint64(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		pipe := db.Pipeline()
+		pipe := g.db.Pipeline()
 		for range 500 {
 			last++
-			pipe.XAdd(b.Context(), &redis.XAddArgs{Stream: keyOf(db, ":log"), ID: fmt.Sprint(last, "-0"), Values: []any{"sender", "x", "body", body, "time", "1"}})
+			pipe.XAdd(b.Context(), &redis.XAddArgs{Stream: keyOf(g, ":log"), ID: fmt.Sprint(last, "-0"), Values: []any{"sender", "x", "body", body, "time", "1"}})
 		}
-		pipe.HSet(b.Context(), keyOf(db, ""), "last", last)
+		pipe.HSet(b.Context(), keyOf(g, ""), "last", last)
 		if _, err := pipe.Exec(b.Context()); err != nil {
 			b.Fatal(err)
 		}

@@ -14,14 +14,12 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
-	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
 func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "bob", "one", 1)
 		// All of these have ids higher than any of the chat.
@@ -31,8 +29,8 @@ func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
 			{ID: "4-0", Values: []string{"sender", "b\nb", "body", "x", "time", "1"}},
 			{ID: "5-0", Values: []string{"sender", "bob", "body", "x", "time", "soon"}},
 		} {
-			entry.Stream = db.Prefix() + ":chat:{c}:log"
-			if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
+			entry.Stream = g.db.Prefix() + ":chat:{c}:log"
+			if err := g.db.XAdd(t.Context(), &entry).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -54,11 +52,10 @@ func TestDamagedEntriesAreReportedAndCanBeAcknowledged(t *testing.T) {
 }
 
 func TestDamagedEntryBeyondTheLastCanBeAcknowledged(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
-		entry := redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1763700000000-3", Values: []string{"a", "b"}}
-		if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
+		entry := redis.XAddArgs{Stream: g.db.Prefix() + ":chat:{c}:log", ID: "1763700000000-3", Values: []string{"a", "b"}}
+		if err := g.db.XAdd(t.Context(), &entry).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Wait(t.Context(), "ann"); err != nil {
@@ -78,15 +75,14 @@ func TestDamagedEntryBeyondTheLastCanBeAcknowledged(t *testing.T) {
 }
 
 func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
-		log := db.Prefix() + ":chat:{c}:log"
-		id, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, Values: []string{"a", "b"}}).Result()
+		log := g.db.Prefix() + ":chat:{c}:log"
+		id, err := g.db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, Values: []string{"a", "b"}}).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.XDel(t.Context(), log, id).Err(); err != nil {
+		if err := g.db.XDel(t.Context(), log, id).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := g.Send(t.Context(), "c", "bob", chat.Text("after")); err != nil {
@@ -97,11 +93,10 @@ func TestSendGoesOnAfterAForeignEntryWasDeletedByHand(t *testing.T) {
 }
 
 func TestIdsStayExactUpTo53Bits(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		const last = 1<<53 - 3
-		if err := db.HSet(t.Context(), db.Prefix()+":chat:{c}", "last", strconv.Itoa(last)).Err(); err != nil {
+		if err := g.db.HSet(t.Context(), g.db.Prefix()+":chat:{c}", "last", strconv.Itoa(last)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		send(t, g, "c", "bob", "one", last+1)
@@ -120,17 +115,17 @@ func TestIdsStayExactUpTo53Bits(t *testing.T) {
 }
 
 func TestOneUnreadableChatDoesNotHideTheOthers(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g, ctx := group.NewClient(handle.New(db)), t.Context()
+	on.OwnServer(t, func(t *testing.T, g fixture) {
+		ctx := t.Context()
 		for _, id := range []string{"corrupt", "fine", "newer", "type"} {
 			create(t, g, id, group.Channel, "ann")
 			send(t, g, id, "bob", "x", 1)
 		}
-		enlist(t, db, "bra{ce", 0)
+		enlist(t, g, "bra{ce", 0)
 		for _, err := range []error{
-			db.HSet(ctx, db.Prefix()+":chat:{newer}", "v", "2").Err(),
-			db.HSet(ctx, db.Prefix()+":chat:{corrupt}", "last", "many").Err(),
-			db.Set(ctx, db.Prefix()+":chat:{type}", "x", 0).Err(),
+			g.db.HSet(ctx, g.db.Prefix()+":chat:{newer}", "v", "2").Err(),
+			g.db.HSet(ctx, g.db.Prefix()+":chat:{corrupt}", "last", "many").Err(),
+			g.db.Set(ctx, g.db.Prefix()+":chat:{type}", "x", 0).Err(),
 		} {
 			if err != nil {
 				t.Fatal(err)
@@ -149,18 +144,17 @@ func TestOneUnreadableChatDoesNotHideTheOthers(t *testing.T) {
 		}
 		// Nothing is pending that could be read, so Wait does not return for it.
 		ack(t, g, "fine", "ann", 1, 1)
-		if err := waiting(t, db, ctx, "ann", func() { send(t, g, "fine", "bob", "y", 2) }); err != nil {
+		if err := waiting(t, g, ctx, "ann", func() { send(t, g, "fine", "bob", "y", 2) }); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
 func TestWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "bob", strings.Repeat("x", 20_000), 1)
-		if err := db.XDel(t.Context(), db.Prefix()+":chat:{c}:log", "1-0").Err(); err != nil {
+		if err := g.db.XDel(t.Context(), g.db.Prefix()+":chat:{c}:log", "1-0").Err(); err != nil {
 			t.Fatal(err)
 		}
 		for name, wait := range map[string]func(context.Context) error{
@@ -177,14 +171,13 @@ func TestWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 }
 
 func TestChatOfTheWrongTypeCanBeDeleted(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		for _, key := range []string{"", ":seen", ":cursors", ":log"} {
 			create(t, g, "c"+fmt.Sprint(len(key)), group.Channel, "ann")
 			id := "c" + fmt.Sprint(len(key))
 			setLimits(t, g, id, group.Limits{Away: time.Hour})
-			full := db.Prefix() + ":chat:{" + id + "}" + key
-			if err := db.Set(t.Context(), full, "x", 0).Err(); err != nil {
+			full := g.db.Prefix() + ":chat:{" + id + "}" + key
+			if err := g.db.Set(t.Context(), full, "x", 0).Err(); err != nil {
 				t.Fatal(err)
 			}
 			if err := g.Delete(t.Context(), id); err != nil {
@@ -195,11 +188,10 @@ func TestChatOfTheWrongTypeCanBeDeleted(t *testing.T) {
 }
 
 func TestSendReportsForeignEntries(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
-		add := &redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1-0", Values: []string{"a", "b"}}
-		if err := db.XAdd(t.Context(), add).Err(); err != nil {
+		add := &redis.XAddArgs{Stream: g.db.Prefix() + ":chat:{c}:log", ID: "1-0", Values: []string{"a", "b"}}
+		if err := g.db.XAdd(t.Context(), add).Err(); err != nil {
 			t.Fatal(err)
 		}
 		send(t, g, "c", "ann", "own", 2)
@@ -213,7 +205,7 @@ func TestSendReportsForeignEntries(t *testing.T) {
 func TestLostReplyOfSendIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	g := group.NewClient(handle.New(db))
+	g := newFixture(db)
 	create(t, g, "c", group.Channel, "ann")
 	send(t, g, "c", "bob", "one", 1)
 	p.DropReply(1)
@@ -227,7 +219,7 @@ func TestLostReplyOfSendIsAnUnknownOutcome(t *testing.T) {
 func TestLostAnswersOfOtherCallsDoNotShow(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	g, ctx := group.NewClient(handle.New(db)), t.Context()
+	g, ctx := newFixture(db), t.Context()
 	create(t, g, "warm", group.Channel, "ann") // the scripts are known from now on
 	for _, warm := range []func() error{
 		func() error { return g.SetLimits(ctx, "warm", group.Limits{Messages: 1}) },
@@ -270,7 +262,7 @@ func TestFetchWhoseAckWasLostLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	g := group.NewClient(handle.New(db))
+	g := newFixture(db)
 	create(t, g, "c", group.Channel, "ann")
 	send(t, g, "c", "bob", "one", 1)
 	if _, err := g.Fetch(t.Context(), "c", "ann", 0); err != nil { // the scripts are known from now on
@@ -289,12 +281,12 @@ func TestFetchWhoseAckWasLostLosesNothing(t *testing.T) {
 func TestFullRedisCanBeReadEmpty(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
-	g, ctx := group.NewClient(handle.New(db)), t.Context()
+	g, ctx := newFixture(db), t.Context()
 	create(t, g, "c", group.Channel, "ann")
 	for i := range uint64(3) {
 		send(t, g, "c", "bob", strings.Repeat("x", 100_000), i+1)
 	}
-	away(t, db, "c", "ann", time.Hour) // it was not here for a while
+	away(t, g, "c", "ann", time.Hour) // it was not here for a while
 	if err := db.ConfigSet(ctx, "maxmemory", "1mb").Err(); err != nil {
 		t.Fatal(err)
 	}

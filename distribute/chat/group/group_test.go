@@ -18,8 +18,19 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
+// A fixture is a client with its database.
+type fixture struct {
+	*group.Client
+	db *rdb.DB
+}
+
+func newFixture(db *rdb.DB) fixture { return fixture{group.NewClient(handle.New(db)), db} }
+
+// on runs tests with a fixture on several servers.
+var on = chattest.On[fixture](newFixture)
+
 // create makes a chat, or ends the test.
-func create(t testing.TB, g *group.Client, id string, kind group.Kind, members ...string) {
+func create(t testing.TB, g fixture, id string, kind group.Kind, members ...string) {
 	t.Helper()
 	if _, err := g.Create(t.Context(), id, &group.CreateOptions{Kind: kind, Members: members}); err != nil {
 		t.Fatal(err)
@@ -27,7 +38,7 @@ func create(t testing.TB, g *group.Client, id string, kind group.Kind, members .
 }
 
 // send sends a message that must get the id want.
-func send(t testing.TB, g *group.Client, id, sender, body string, want uint64) {
+func send(t testing.TB, g fixture, id, sender, body string, want uint64) {
 	t.Helper()
 	got, err := g.Send(t.Context(), id, sender, chat.Text(body))
 	if err != nil {
@@ -39,7 +50,7 @@ func send(t testing.TB, g *group.Client, id, sender, body string, want uint64) {
 }
 
 // pending returns the bodies of what is pending for a member.
-func pending(t testing.TB, g *group.Client, id, member string) []string {
+func pending(t testing.TB, g fixture, id, member string) []string {
 	t.Helper()
 	messages, err := g.Pending(t.Context(), id, member, 0, 0)
 	if err != nil {
@@ -48,7 +59,7 @@ func pending(t testing.TB, g *group.Client, id, member string) []string {
 	return chattest.Bodies(messages)
 }
 
-func ack(t testing.TB, g *group.Client, id, member string, upTo, want uint64) {
+func ack(t testing.TB, g fixture, id, member string, upTo, want uint64) {
 	t.Helper()
 	cursor, err := g.Ack(t.Context(), id, member, upTo)
 	if err != nil {
@@ -59,7 +70,7 @@ func ack(t testing.TB, g *group.Client, id, member string, upTo, want uint64) {
 	}
 }
 
-func info(t testing.TB, g *group.Client, id string) group.Info {
+func info(t testing.TB, g fixture, id string) group.Info {
 	t.Helper()
 	got, err := g.Info(t.Context(), id)
 	if err != nil {
@@ -69,23 +80,22 @@ func info(t testing.TB, g *group.Client, id string) group.Info {
 }
 
 // wantNothingLeft fails the test if there is any key of this chat.
-func wantNothingLeft(t testing.TB, db *rdb.DB, id string) {
+func wantNothingLeft(t testing.TB, g fixture, id string) {
 	t.Helper()
-	tag := db.Prefix() + ":chat:{" + id + "}"
-	if n := db.Exists(t.Context(), tag, tag+":log", tag+":cursors", tag+":seen").Val(); n > 0 {
+	tag := g.db.Prefix() + ":chat:{" + id + "}"
+	if n := g.db.Exists(t.Context(), tag, tag+":log", tag+":cursors", tag+":seen").Val(); n > 0 {
 		t.Fatalf("%d keys of chat %s are left", n, id)
 	}
 }
 
 func TestMessageStaysPendingUntilAcknowledged(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "one", 1)
 		send(t, g, "c", "ann", "two", 2)
 		chattest.WantStrings(t, pending(t, g, "c", "bob"), "one", "two")
 		// The reader crashes here: another Group stands for its next start.
-		g = group.NewClient(handle.New(db))
+		g = newFixture(g.db)
 		chattest.WantStrings(t, pending(t, g, "c", "bob"), "one", "two")
 		ack(t, g, "c", "bob", 1, 1)
 		chattest.WantStrings(t, pending(t, g, "c", "bob"), "two")
@@ -93,8 +103,7 @@ func TestMessageStaysPendingUntilAcknowledged(t *testing.T) {
 }
 
 func TestSenderHasReadItsOwnMessageOnlyIfNothingIsUnread(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "hello", 1)
 		chattest.WantStrings(t, pending(t, g, "c", "ann"))
@@ -104,8 +113,7 @@ func TestSenderHasReadItsOwnMessageOnlyIfNothingIsUnread(t *testing.T) {
 }
 
 func TestWhatAllHaveDealtWithIsDeleted(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann", "bob")
 		for i := range uint64(1203) { // more than two steps of cleaning
 			send(t, g, "c", "uploader", "x", i+1)
@@ -127,8 +135,7 @@ func TestWhatAllHaveDealtWithIsDeleted(t *testing.T) {
 }
 
 func TestLeavingOfTheSlowestCleans(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "fast", "slow")
 		for i := range uint64(777) {
 			send(t, g, "c", "uploader", "x", i+1)
@@ -144,8 +151,7 @@ func TestLeavingOfTheSlowestCleans(t *testing.T) {
 }
 
 func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", "", "ann", "bob")
 		send(t, g, "c", "ann", "x", 1)
 		for _, member := range []string{"ann", "bob", "bob"} { // leaving twice is no error
@@ -153,7 +159,7 @@ func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wantNothingLeft(t, db, "c")
+		wantNothingLeft(t, g, "c")
 		_, err := g.Pending(t.Context(), "c", "ann", 0, 0)
 		chattest.WantErr(t, err, chat.ErrNoChat)
 		create(t, g, "c", group.People, "ann")
@@ -162,8 +168,7 @@ func TestPeopleChatEndsWithItsLastMember(t *testing.T) {
 }
 
 func TestChannelOutlivesItsMembersAndKeepsAll(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel)
 		send(t, g, "c", "uploader", "one", 1)
 		if err := g.Join(t.Context(), "c", "ann", group.FromOldest); err != nil {
@@ -181,8 +186,7 @@ func TestChannelOutlivesItsMembersAndKeepsAll(t *testing.T) {
 }
 
 func TestJoinStartsWhereAskedAndASecondOneChangesNothing(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "one", 1)
 		send(t, g, "c", "ann", "two", 2)
@@ -216,8 +220,7 @@ func TestJoinStartsWhereAskedAndASecondOneChangesNothing(t *testing.T) {
 }
 
 func TestAckNeverMovesBackNorBeyondTheLast(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "uploader", "one", 1)
 		send(t, g, "c", "uploader", "two", 2)
@@ -234,8 +237,7 @@ func TestAckNeverMovesBackNorBeyondTheLast(t *testing.T) {
 }
 
 func TestPendingIsReadByPages(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		for i := range uint64(57) {
 			send(t, g, "c", "uploader", strings.Repeat("x", int(i)+1), i+1)
@@ -265,8 +267,7 @@ func TestPendingIsReadByPages(t *testing.T) {
 }
 
 func TestBigMessagesMakeShortPages(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		big := strings.Repeat("x", chat.MaxBody)
 		for i := range uint64(10) {
@@ -283,8 +284,7 @@ func TestBigMessagesMakeShortPages(t *testing.T) {
 }
 
 func TestFetchReadsAndAcknowledges(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		for i := range uint64(3) {
 			send(t, g, "c", "uploader", string(rune('a'+i)), i+1)
@@ -300,8 +300,7 @@ func TestFetchReadsAndAcknowledges(t *testing.T) {
 }
 
 func TestPendingAllReadsEveryChat(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "b", group.People, "ann", "bob")
 		create(t, g, "a", group.People, "bob")
 		create(t, g, "silent", group.People, "ann", "bob")
@@ -325,8 +324,7 @@ func TestPendingAllReadsEveryChat(t *testing.T) {
 }
 
 func TestDeleteEndsAnyChat(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "ann", "x", 1)
 		for range 2 {
@@ -334,7 +332,7 @@ func TestDeleteEndsAnyChat(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wantNothingLeft(t, db, "c")
+		wantNothingLeft(t, g, "c")
 		batches, err := g.PendingAll(t.Context(), "ann", 0)
 		if err != nil || len(batches) > 0 {
 			t.Fatalf("got %v, %v", batches, err)
@@ -343,8 +341,8 @@ func TestDeleteEndsAnyChat(t *testing.T) {
 }
 
 func TestRefusalsAreTyped(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g, ctx := group.NewClient(handle.New(db)), t.Context()
+	on.AllBackends(t, func(t *testing.T, g fixture) {
+		ctx := t.Context()
 		create(t, g, "people", group.People, "ann")
 		create(t, g, "channel", group.Channel)
 		for _, c := range []struct {
@@ -374,7 +372,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 func TestInvalidArgumentsAreNamed(t *testing.T) {
 	t.Parallel()
 	db, ctx := redistest.DB(t), context.Background()
-	g := group.NewClient(handle.New(db))
+	g := newFixture(db)
 	long := strings.Repeat("x", chat.MaxName+1)
 	options := func(kind group.Kind, members ...string) error {
 		_, err := g.Create(ctx, "c", &group.CreateOptions{Kind: kind, Members: members})

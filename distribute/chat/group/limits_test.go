@@ -12,12 +12,10 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
-	"skidway/internal/handle"
-	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
-func setLimits(t testing.TB, g *group.Client, id string, limits group.Limits) {
+func setLimits(t testing.TB, g fixture, id string, limits group.Limits) {
 	t.Helper()
 	if err := g.SetLimits(t.Context(), id, limits); err != nil {
 		t.Fatal(err)
@@ -25,20 +23,20 @@ func setLimits(t testing.TB, g *group.Client, id string, limits group.Limits) {
 }
 
 // away makes Redis believe that a member was last here some time ago.
-func away(t *testing.T, db *rdb.DB, id, member string, ago time.Duration) {
+func away(t *testing.T, g fixture, id, member string, ago time.Duration) {
 	t.Helper()
-	now, err := db.Time(t.Context()).Result()
+	now, err := g.db.Time(t.Context()).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := redis.Z{Score: float64(now.Add(-ago).UnixMilli()), Member: member}
-	if err := db.ZAdd(t.Context(), db.Prefix()+":chat:{"+id+"}:seen", seen).Err(); err != nil {
+	if err := g.db.ZAdd(t.Context(), g.db.Prefix()+":chat:{"+id+"}:seen", seen).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // member returns what is known of one member.
-func member(t testing.TB, g *group.Client, id, name string) group.Member {
+func member(t testing.TB, g fixture, id, name string) group.Member {
 	t.Helper()
 	members, err := g.Members(t.Context(), id)
 	if err != nil {
@@ -54,8 +52,7 @@ func member(t testing.TB, g *group.Client, id, name string) group.Member {
 }
 
 func TestMemberSeesAJumpWhereLimitsDroppedAndItsLength(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		limits := group.Limits{Messages: 10}
 		options := group.CreateOptions{Kind: group.Channel, Members: []string{"ann"}, Limits: limits}
 		if _, err := g.Create(t.Context(), "c", &options); err != nil {
@@ -81,13 +78,12 @@ func TestMemberSeesAJumpWhereLimitsDroppedAndItsLength(t *testing.T) {
 }
 
 func TestNewLimitsAreObeyedAtOnceHoweverMuchThatIs(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		for i := range uint64(1900) {
 			send(t, g, "c", "bob", strings.Repeat("x", 100), i+1)
 		}
-		log := db.Prefix() + ":chat:{c}:log"
+		log := g.db.Prefix() + ":chat:{c}:log"
 		for _, c := range []struct { // each drops more; some take several steps
 			name   string
 			limits group.Limits
@@ -102,7 +98,7 @@ func TestNewLimitsAreObeyedAtOnceHoweverMuchThatIs(t *testing.T) {
 			{"less than one", group.Limits{Bytes: 1}, 1},
 		} {
 			setLimits(t, g, "c", c.limits)
-			if kept := uint64(db.XLen(t.Context(), log).Val()); kept != c.kept {
+			if kept := uint64(g.db.XLen(t.Context(), log).Val()); kept != c.kept {
 				t.Errorf("%s: %d messages are in Redis, want %d", c.name, kept, c.kept)
 			}
 			if got := info(t, g, "c"); got.Kept != c.kept || got.Bytes != c.kept*103 || got.Last != 1900 || got.Limits != c.limits {
@@ -113,8 +109,7 @@ func TestNewLimitsAreObeyedAtOnceHoweverMuchThatIs(t *testing.T) {
 }
 
 func TestBytesOfBigAndSmallMessagesAreBounded(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		const maxBytes = 3 << 20
 		setLimits(t, g, "c", group.Limits{Bytes: maxBytes})
@@ -138,7 +133,7 @@ func TestBytesOfBigAndSmallMessagesAreBounded(t *testing.T) {
 func TestOldMessagesAreNotReadThoughNothingIsSentAfterThem(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	g, now := group.NewClient(handle.New(db)), time.UnixMilli(1763700000000)
+	g, now := newFixture(db), time.UnixMilli(1763700000000)
 	pass := func(d time.Duration) {
 		now = now.Add(d)
 		if err := db.SetEmbeddedTime(now); err != nil {
@@ -172,8 +167,7 @@ func TestOldMessagesAreNotReadThoughNothingIsSentAfterThem(t *testing.T) {
 }
 
 func TestMessagesAgeByTheClockOfRedis(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		send(t, g, "c", "bob", "x", 1)
 		setLimits(t, g, "c", group.Limits{Age: time.Millisecond})
@@ -184,13 +178,12 @@ func TestMessagesAgeByTheClockOfRedis(t *testing.T) {
 }
 
 func TestForeignEntriesAreReportedAndInNoLimitsWay(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		setLimits(t, g, "c", group.Limits{Bytes: 300, Age: time.Hour})
 		for n := 1; n <= 3; n++ {
-			entry := redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: fmt.Sprint(n, "-0"), Values: []string{"time", "soon"}}
-			if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
+			entry := redis.XAddArgs{Stream: g.db.Prefix() + ":chat:{c}:log", ID: fmt.Sprint(n, "-0"), Values: []string{"time", "soon"}}
+			if err := g.db.XAdd(t.Context(), &entry).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,10 +201,9 @@ func TestForeignEntriesAreReportedAndInNoLimitsWay(t *testing.T) {
 }
 
 func TestDamagedLimitsAreReported(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
-		if err := db.HSet(t.Context(), db.Prefix()+":chat:{c}", "limits", "many").Err(); err != nil {
+		if err := g.db.HSet(t.Context(), g.db.Prefix()+":chat:{c}", "limits", "many").Err(); err != nil {
 			t.Fatal(err)
 		}
 		var corrupt *chat.CorruptError
@@ -222,35 +214,34 @@ func TestDamagedLimitsAreReported(t *testing.T) {
 }
 
 func TestMemberAwayForTooLongIsDropped(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "bob", "cem")
 		for i := range uint64(5) {
 			send(t, g, "c", "ann", "x", i+1)
 		}
 		ack(t, g, "c", "bob", 4, 4)
 		setLimits(t, g, "c", group.Limits{Away: time.Hour})
-		away(t, db, "c", "cem", 59*time.Minute)
+		away(t, g, "c", "cem", 59*time.Minute)
 		if got := info(t, g, "c"); got.Members != 3 || got.Kept != 5 {
 			t.Fatalf("dropped too early: %+v", got)
 		}
-		away(t, db, "c", "cem", time.Hour)
+		away(t, g, "c", "cem", time.Hour)
 		if got := info(t, g, "c"); got.Members != 2 || got.Kept != 1 {
 			t.Fatalf("got %+v", got)
 		}
 		_, err := g.Pending(t.Context(), "c", "cem", 0, 0)
 		chattest.WantErr(t, err, chat.ErrNotMember)
-		away(t, db, "c", "ann", 2*time.Hour)
-		away(t, db, "c", "bob", 2*time.Hour)
+		away(t, g, "c", "ann", 2*time.Hour)
+		away(t, g, "c", "bob", 2*time.Hour)
 		_, err = g.Send(t.Context(), "c", "bob", chat.Text("too late"))
 		chattest.WantErr(t, err, chat.ErrNoChat)
-		wantNothingLeft(t, db, "c")
+		wantNothingLeft(t, g, "c")
 	})
 }
 
 func TestReadIsAVisit(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		g, ctx := group.NewClient(handle.New(db)), t.Context()
+	on.Backends(t, func(t *testing.T, g fixture) {
+		ctx := t.Context()
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "bob", "x", 1)
 		for name, call := range map[string]func() error{
@@ -262,7 +253,7 @@ func TestReadIsAVisit(t *testing.T) {
 			"join":        func() error { return g.Join(ctx, "c", "ann", group.FromNow) },
 			"wait":        func() error { send(t, g, "c", "bob", "y", info(t, g, "c").Last+1); return g.Wait(ctx, "ann") },
 		} {
-			away(t, db, "c", "ann", time.Hour)
+			away(t, g, "c", "ann", time.Hour)
 			before := member(t, g, "c", "ann").Seen
 			if err := call(); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -276,7 +267,7 @@ func TestReadIsAVisit(t *testing.T) {
 
 func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
-	g := group.NewClient(handle.New(redistest.DB(t)))
+	g := newFixture(redistest.DB(t))
 	for name, limits := range map[string]group.Limits{
 		"too many messages": {Messages: 1 << 53},
 		"too many bytes":    {Bytes: 1 << 53},
@@ -299,7 +290,7 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestCostOfASendDoesNotGrowWithMembers(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0)) // its own: it counts commands for all
-	g := group.NewClient(handle.New(db))
+	g := newFixture(db)
 	cost := func(members int) (commands int) {
 		t.Helper()
 		id := fmt.Sprint("chat", members)
@@ -310,9 +301,9 @@ func TestCostOfASendDoesNotGrowWithMembers(t *testing.T) {
 			}
 		}
 		send(t, g, id, "ann", "first", 1)
-		before := commandsOf(t, db)
+		before := commandsOf(t, g)
 		send(t, g, id, "ann", "second", 2)
-		return commandsOf(t, db) - before
+		return commandsOf(t, g) - before
 	}
 	if few, many := cost(2), cost(1000); few != many {
 		t.Errorf("a send takes %d commands with 2 members and %d with 1000", few, many)
@@ -320,9 +311,9 @@ func TestCostOfASendDoesNotGrowWithMembers(t *testing.T) {
 }
 
 // commandsOf counts all that a server has ever run, those inside scripts too.
-func commandsOf(t *testing.T, db *rdb.DB) (n int) {
+func commandsOf(t *testing.T, g fixture) (n int) {
 	t.Helper()
-	text, err := db.Info(t.Context(), "stats").Result()
+	text, err := g.db.Info(t.Context(), "stats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,13 +327,12 @@ func commandsOf(t *testing.T, db *rdb.DB) (n int) {
 }
 
 func TestLimitOfMessagesHoldsAfterAnEntryWasAddedByHand(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
 		setLimits(t, g, "c", group.Limits{Messages: 5})
 		send(t, g, "c", "bob", "one", 1)
-		add := &redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: "1700000000000-0", Values: []string{"a", "b"}}
-		if err := db.XAdd(t.Context(), add).Err(); err != nil {
+		add := &redis.XAddArgs{Stream: g.db.Prefix() + ":chat:{c}:log", ID: "1700000000000-0", Values: []string{"a", "b"}}
+		if err := g.db.XAdd(t.Context(), add).Err(); err != nil {
 			t.Fatal(err)
 		}
 		for i := range uint64(300) {
@@ -355,21 +345,20 @@ func TestLimitOfMessagesHoldsAfterAnEntryWasAddedByHand(t *testing.T) {
 }
 
 func TestLimitOfAgeKeepsYoungMessagesOfTheReleaseBefore(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel, "ann")
-		now, err := db.Time(t.Context()).Result()
+		now, err := g.db.Time(t.Context()).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 100 { // as the release before wrote them
-			add := &redis.XAddArgs{Stream: db.Prefix() + ":chat:{c}:log", ID: fmt.Sprintf("%d-0", i+1),
+			add := &redis.XAddArgs{Stream: g.db.Prefix() + ":chat:{c}:log", ID: fmt.Sprintf("%d-0", i+1),
 				Values: []string{"sender", "bob", "body", "x", "time", fmt.Sprint(now.UnixMilli())}}
-			if err := db.XAdd(t.Context(), add).Err(); err != nil {
+			if err := g.db.XAdd(t.Context(), add).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := db.HSet(t.Context(), db.Prefix()+":chat:{c}", "last", 100).Err(); err != nil {
+		if err := g.db.HSet(t.Context(), g.db.Prefix()+":chat:{c}", "last", 100).Err(); err != nil {
 			t.Fatal(err)
 		}
 		setLimits(t, g, "c", group.Limits{Age: time.Hour, Bytes: 1 << 30})

@@ -15,9 +15,6 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
-	"skidway/internal/handle"
-	"skidway/internal/rdb"
-	"skidway/internal/redistest"
 )
 
 // A model is what a group chat promises, in plain Go.
@@ -139,22 +136,19 @@ func (m *model) ack(name string, upTo uint64) {
 
 // A machine drives a chat in Redis and its model side by side.
 type machine struct {
-	group *group.Client
+	group fixture
 	id    string
-	model *model // nil: there is no such chat
-
-	// Of a server whose clock can be set. Else now is zero, and nothing ages.
-	db  *rdb.DB
-	now time.Time
+	model *model    // nil: there is no such chat
+	now   time.Time // of a server whose clock can be set; else zero, and nothing ages
 }
 
 // Tick lets time pass.
 func (m *machine) Tick(t *rapid.T) {
-	if !m.db.Embedded() {
+	if !m.group.db.Embedded() {
 		t.Skip("it has a clock of its own")
 	}
 	m.now = m.now.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "seconds")) * time.Second)
-	chattest.WantErr(t, m.db.SetEmbeddedTime(m.now), nil)
+	chattest.WantErr(t, m.group.db.SetEmbeddedTime(m.now), nil)
 	m.enforce()
 }
 
@@ -170,7 +164,7 @@ func (m *machine) limits(t *rapid.T) group.Limits {
 		Messages: rapid.SampledFrom([]uint64{0, 0, 1, 3, 8}).Draw(t, "messages"),
 		Bytes:    rapid.SampledFrom([]uint64{0, 0, 1, 30, 100}).Draw(t, "bytes"),
 	}
-	if m.db.Embedded() {
+	if m.group.db.Embedded() {
 		l.Age = rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, 30 * time.Second, time.Minute}).Draw(t, "age")
 		l.Away = rapid.SampledFrom([]time.Duration{0, 0, time.Minute, 90 * time.Second}).Draw(t, "away")
 	}
@@ -358,7 +352,7 @@ func (m *machine) Members(t *rapid.T) {
 		if !ok || cursor != member.Cursor || member.Missed != missed || member.Unread != m.model.last-cursor-missed {
 			t.Fatalf("got member %+v, want cursor %d of %d, missed %d", member, cursor, m.model.last, missed)
 		}
-		if seen := m.model.seen[member.Name]; m.db.Embedded() && !member.Seen.Equal(seen) {
+		if seen := m.model.seen[member.Name]; m.group.db.Embedded() && !member.Seen.Equal(seen) {
 			t.Fatalf("got member %+v, want it seen at %v", member, seen)
 		}
 	}
@@ -393,14 +387,14 @@ func (m *machine) compare(t *rapid.T, got []chat.Message, want []uint64) {
 }
 
 func TestGroupDoesAsItsModel(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		round := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			round++
-			m := &machine{group: group.NewClient(handle.New(db)), id: fmt.Sprint("chat", round), db: db}
-			if db.Embedded() {
+			m := &machine{group: g, id: fmt.Sprint("chat", round)}
+			if g.db.Embedded() {
 				m.now = time.UnixMilli(1763700000000)
-				chattest.WantErr(rt, db.SetEmbeddedTime(m.now), nil)
+				chattest.WantErr(rt, g.db.SetEmbeddedTime(m.now), nil)
 			}
 			rt.Repeat(map[string]func(*rapid.T){
 				"create": m.Create, "join": m.Join, "leave": m.Leave, "limits": m.SetLimits, "tick": m.Tick,
@@ -409,7 +403,7 @@ func TestGroupDoesAsItsModel(t *testing.T) {
 			})
 			_ = m.group.Delete(context.Background(), m.id)
 			for _, name := range names {
-				_ = db.Del(context.Background(), db.Prefix()+":member:{"+name+"}:chats").Err()
+				_ = g.db.Del(context.Background(), g.db.Prefix()+":member:{"+name+"}:chats").Err()
 			}
 		})
 	})

@@ -15,20 +15,17 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 	"skidway/distribute/chat/internal/chattest"
-	"skidway/internal/handle"
-	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
 // waiting runs Wait for member, see [chattest.Woken].
-func waiting(t *testing.T, db *rdb.DB, ctx context.Context, member string, wake func()) error {
+func waiting(t *testing.T, g fixture, ctx context.Context, member string, wake func()) error {
 	t.Helper()
-	return chattest.Woken(t, db, func() error { return group.NewClient(handle.New(db)).Wait(ctx, member) }, wake)
+	return chattest.Woken(t, g.db, func() error { return g.Wait(ctx, member) }, wake)
 }
 
 func TestWaitReturnsAtOnceWhenSomethingIsPending(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "x", 1)
 		if err := g.Wait(t.Context(), "bob"); err != nil {
@@ -38,24 +35,22 @@ func TestWaitReturnsAtOnceWhenSomethingIsPending(t *testing.T) {
 }
 
 func TestWaitIsWokenBySend(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.OwnServer(t, func(t *testing.T, g fixture) {
 		create(t, g, "quiet", group.People, "ann", "bob")
 		create(t, g, "c", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "old", 1)
 		ack(t, g, "c", "bob", 1, 1)
-		if err := waiting(t, db, t.Context(), "bob", func() { send(t, g, "c", "ann", "new", 2) }); err != nil {
+		if err := waiting(t, g, t.Context(), "bob", func() { send(t, g, "c", "ann", "new", 2) }); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
 func TestWaitNoticesAChatJoinedMeanwhile(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.OwnServer(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.Channel)
 		send(t, g, "c", "uploader", "x", 1)
-		err := waiting(t, db, t.Context(), "bob", func() {
+		err := waiting(t, g, t.Context(), "bob", func() {
 			if err := g.Join(t.Context(), "c", "bob", group.FromOldest); err != nil {
 				t.Error(err)
 			}
@@ -67,9 +62,8 @@ func TestWaitNoticesAChatJoinedMeanwhile(t *testing.T) {
 }
 
 func TestWaitIsWokenByAMessageInAChatJoinedMeanwhile(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
-		err := waiting(t, db, t.Context(), "bob", func() {
+	on.OwnServer(t, func(t *testing.T, g fixture) {
+		err := waiting(t, g, t.Context(), "bob", func() {
 			create(t, g, "c", group.People, "ann", "bob")
 			send(t, g, "c", "ann", "x", 1)
 		})
@@ -80,24 +74,23 @@ func TestWaitIsWokenByAMessageInAChatJoinedMeanwhile(t *testing.T) {
 }
 
 func TestWaitEndsWithItsContext(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		create(t, group.NewClient(handle.New(db)), "c", group.People, "bob")
+	on.OwnServer(t, func(t *testing.T, g fixture) {
+		create(t, g, "c", group.People, "bob")
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := waiting(t, db, ctx, "bob", cancel); !errors.Is(err, context.Canceled) {
+		if err := waiting(t, g, ctx, "bob", cancel); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
 		}
 	})
 }
 
 func TestWaitInHeedsOnlyItsChatAndWhatWasNotSeen(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.OwnServer(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "bob")
 		create(t, g, "other", group.People, "ann", "bob")
 		send(t, g, "c", "ann", "seen", 1)
-		err := chattest.Woken(t, db, func() error { return g.WaitIn(t.Context(), "c", "bob", 1) }, func() {
+		err := chattest.Woken(t, g.db, func() error { return g.WaitIn(t.Context(), "c", "bob", 1) }, func() {
 			send(t, g, "other", "ann", "x", 1)
-			chattest.Blocked(t, db, 1)
+			chattest.Blocked(t, g.db, 1)
 			send(t, g, "c", "ann", "new", 2)
 		})
 		if err != nil {
@@ -112,14 +105,13 @@ func TestWaitInHeedsOnlyItsChatAndWhatWasNotSeen(t *testing.T) {
 }
 
 func TestWaitAfterGoesByWhatWasNotSeen(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.OwnServer(t, func(t *testing.T, g fixture) {
 		create(t, g, "a", group.People, "ann", "bob")
 		create(t, g, "b", group.People, "ann", "bob")
 		send(t, g, "a", "ann", "seen", 1)
 		send(t, g, "b", "ann", "seen", 1)
 		seen := map[string]uint64{"a": 1, "b": 1}
-		err := chattest.Woken(t, db, func() error { return g.WaitAfter(t.Context(), "bob", seen) }, func() {
+		err := chattest.Woken(t, g.db, func() error { return g.WaitAfter(t.Context(), "bob", seen) }, func() {
 			send(t, g, "b", "ann", "new", 2)
 		})
 		if err != nil {
@@ -129,9 +121,8 @@ func TestWaitAfterGoesByWhatWasNotSeen(t *testing.T) {
 }
 
 func TestManySendersAndReadersMissNothingAndRepeatNothing(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		const senders, readers, each = 5, 4, 100
-		g := group.NewClient(handle.New(db))
 		var members []string
 		for i := range readers {
 			members = append(members, fmt.Sprint("reader", i))
@@ -164,7 +155,7 @@ func TestManySendersAndReadersMissNothingAndRepeatNothing(t *testing.T) {
 
 // readInOrder reads until message last, and checks that each comes once, in
 // order, and those of one sender in the order they were sent in.
-func readInOrder(ctx context.Context, g *group.Client, member string, last uint64) error {
+func readInOrder(ctx context.Context, g fixture, member string, last uint64) error {
 	sent := map[string]int{}
 	for next := uint64(1); next <= last; {
 		if err := g.Wait(ctx, member); err != nil {
@@ -188,79 +179,76 @@ func readInOrder(ctx context.Context, g *group.Client, member string, last uint6
 	return nil
 }
 
-func annsList(db *rdb.DB) string { return db.Prefix() + ":member:{ann}:chats" }
+func annsList(g fixture) string { return g.db.Prefix() + ":member:{ann}:chats" }
 
 // enlist writes an entry into ann's list as if it had been done some time ago,
 // by the clock of Redis.
-func enlist(t *testing.T, db *rdb.DB, id string, ago time.Duration) {
+func enlist(t *testing.T, g fixture, id string, ago time.Duration) {
 	t.Helper()
-	now, err := db.Time(t.Context()).Result()
+	now, err := g.db.Time(t.Context()).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	entry := redis.Z{Score: float64(now.Add(-ago).UnixMilli()), Member: id}
-	if err := db.ZAdd(t.Context(), annsList(db), entry).Err(); err != nil {
+	if err := g.db.ZAdd(t.Context(), annsList(g), entry).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func listed(t *testing.T, db *rdb.DB) []string {
+func listed(t *testing.T, g fixture) []string {
 	t.Helper()
-	return db.ZRange(t.Context(), annsList(db), 0, -1).Val()
+	return g.db.ZRange(t.Context(), annsList(g), 0, -1).Val()
 }
 
 func TestListForgetsOnlyOldEntriesThatTheChatDenies(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "mine", group.People, "ann")
 		create(t, g, "theirs", group.People, "bob")
-		enlist(t, db, "mine", time.Hour)
-		enlist(t, db, "theirs", 61*time.Second)
-		enlist(t, db, "gone", 61*time.Second)
-		enlist(t, db, "being joined", 58*time.Second)
+		enlist(t, g, "mine", time.Hour)
+		enlist(t, g, "theirs", 61*time.Second)
+		enlist(t, g, "gone", 61*time.Second)
+		enlist(t, g, "being joined", 58*time.Second)
 		if _, err := g.PendingAll(t.Context(), "ann", 0); err != nil {
 			t.Fatal(err)
 		}
-		got := listed(t, db)
+		got := listed(t, g)
 		slices.Sort(got)
 		chattest.WantStrings(t, got, "being joined", "mine")
 	})
 }
 
 func TestJoinBringsBackAForgottenEntry(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann")
-		if err := db.Del(t.Context(), annsList(db)).Err(); err != nil {
+		if err := g.db.Del(t.Context(), annsList(g)).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.Join(t.Context(), "c", "ann", group.FromNow); err != nil {
 			t.Fatal(err)
 		}
-		chattest.WantStrings(t, listed(t, db), "c")
+		chattest.WantStrings(t, listed(t, g), "c")
 	})
 }
 
 func TestLeaveForgetsAnOldEntry(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "new", group.People, "ann")
 		create(t, g, "old", group.People, "ann")
-		enlist(t, db, "old", 2*time.Minute)
+		enlist(t, g, "old", 2*time.Minute)
 		for _, id := range []string{"new", "old"} {
 			if err := g.Leave(t.Context(), id, "ann"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		// "new" stays for a minute: a member may join it again soon.
-		chattest.WantStrings(t, listed(t, db), "new")
+		chattest.WantStrings(t, listed(t, g), "new")
 	})
 }
 
 func TestLongListIsReadWhole(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
-	g := group.NewClient(handle.New(db))
+	g := newFixture(db)
 	const chats = 1100 // more than two pages
 	for i := range chats {
 		create(t, g, strconv.Itoa(i), group.Channel, "ann")
@@ -273,8 +261,7 @@ func TestLongListIsReadWhole(t *testing.T) {
 }
 
 func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "a", group.People, "ann", "bob")
 		create(t, g, "b", group.Channel, "ann")
 		create(t, g, "bobs", group.People, "bob")
@@ -285,7 +272,7 @@ func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
 			send(t, g, "b", "bob", "x", i+1)
 		}
 		ack(t, g, "a", "ann", 1, 1)
-		if err := db.HSet(t.Context(), db.Prefix()+":chat:{newer}", "v", "2").Err(); err != nil {
+		if err := g.db.HSet(t.Context(), g.db.Prefix()+":chat:{newer}", "v", "2").Err(); err != nil {
 			t.Fatal(err)
 		}
 		got, err := g.Unread(t.Context(), "ann")
@@ -308,7 +295,7 @@ func TestUnreadCountsInEveryChatOfAMember(t *testing.T) {
 func TestUnreadTakesOneRoundTripForAHundredChats(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	g := group.NewClient(handle.New(db))
+	g := newFixture(db)
 	for i := range 150 {
 		create(t, g, fmt.Sprint(i), group.People, "ann")
 	}
@@ -323,8 +310,7 @@ func TestUnreadTakesOneRoundTripForAHundredChats(t *testing.T) {
 }
 
 func TestDroppedMemberHoldsNothingBack(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		g := group.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "gone")
 		send(t, g, "c", "ann", "x", 1)
 		if err := g.Drop(t.Context(), "c", "gone"); err != nil {
@@ -336,6 +322,6 @@ func TestDroppedMemberHoldsNothingBack(t *testing.T) {
 		if err := g.Drop(t.Context(), "c", "ann"); err != nil {
 			t.Fatal(err)
 		}
-		wantNothingLeft(t, db, "c")
+		wantNothingLeft(t, g, "c")
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/mailbox"
-	"skidway/internal/handle"
 	"skidway/internal/redistest"
 )
 
@@ -26,7 +25,7 @@ func BenchmarkMailboxSend(b *testing.B) {
 	}{{"room", 10_000_000}, {"full", 100}} {
 		b.Run(bench.name, func(b *testing.B) {
 			db := redistest.DB(b)
-			m := mailbox.NewClient(handle.New(db))
+			m := newFixture(db)
 			limit(b, m, "bob", mailbox.Limits{Messages: bench.max, Full: mailbox.DropOldest})
 			b.ReportAllocs()
 			for b.Loop() {
@@ -43,7 +42,7 @@ func BenchmarkMailboxSend(b *testing.B) {
 // BenchmarkMailboxReadAck counts messages of 100 bytes, sent before, and read
 // and acknowledged in pages of 100.
 func BenchmarkMailboxReadAck(b *testing.B) {
-	m := mailbox.NewClient(handle.New(redistest.DB(b)))
+	m := newFixture(redistest.DB(b))
 	ids := make([]uint64, 0, 100)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
@@ -77,10 +76,10 @@ func BenchmarkMailboxStep(b *testing.B) {
 	ctx, log := context.Background(), "skidway:mail:{bob}:log"
 	for _, size := range []int{1 << 10, 10 << 10} {
 		text := strings.Repeat("x", size)
-		run := func(name string, n int, step func(m *mailbox.Client, ids []uint64) error) {
+		run := func(name string, n int, step func(m fixture, ids []uint64) error) {
 			b.Run(fmt.Sprintf("%s=%d,bytes=%d", name, n, size), func(b *testing.B) {
 				db := redistest.DB(b)
-				m, last := mailbox.NewClient(handle.New(db)), uint64(0)
+				m, last := newFixture(db), uint64(0)
 				mail(b, m, "bob", "x", 1)
 				ids := make([]uint64, n)
 				fill := func() {
@@ -108,7 +107,7 @@ func BenchmarkMailboxStep(b *testing.B) {
 				}
 			})
 		}
-		run("ack", 100, func(m *mailbox.Client, ids []uint64) error { return chattest.ErrorOf(m.Ack(ctx, "bob", ids...)) })
-		run("drop", 50, func(m *mailbox.Client, _ []uint64) error { return m.Keep(ctx, "bob", 0) })
+		run("ack", 100, func(m fixture, ids []uint64) error { return chattest.ErrorOf(m.Ack(ctx, "bob", ids...)) })
+		run("drop", 50, func(m fixture, _ []uint64) error { return m.Keep(ctx, "bob", 0) })
 	}
 }

@@ -12,14 +12,12 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/mailbox"
-	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
 func TestFullMailboxRefusesWithAReason(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		limit(t, m, "bob", mailbox.Limits{Messages: 2})
 		mails(t, m, "bob", 2)
 		_, err := m.Send(t.Context(), "bob", "ann", chat.Text("3"))
@@ -38,8 +36,7 @@ func TestFullMailboxRefusesWithAReason(t *testing.T) {
 }
 
 func TestUnsetLimitsAreTheDocumentedOnes(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		want := mailbox.Limits{Messages: mailbox.DefaultMessages, Bytes: mailbox.DefaultBytes, Full: mailbox.Refuse}
 		if got := boxInfo(t, m, "bob").Limits; got != want {
 			t.Errorf("not set: %+v", got)
@@ -52,8 +49,7 @@ func TestUnsetLimitsAreTheDocumentedOnes(t *testing.T) {
 }
 
 func TestFullMailboxDropsTheOldest(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		limit(t, m, "bob", mailbox.Limits{Messages: 2, Full: mailbox.DropOldest})
 		mails(t, m, "bob", 2)
 		acked(t, m, "bob", 1, 2)
@@ -65,8 +61,7 @@ func TestFullMailboxDropsTheOldest(t *testing.T) {
 }
 
 func TestRoomIsMadeForABigMessage(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		limit(t, m, "bob", mailbox.Limits{Bytes: chat.MaxBody, Full: mailbox.DropOldest})
 		mails(t, m, "bob", 600)
 		mail(t, m, "bob", strings.Repeat("x", 500<<10), 601) // 1024 KiB hold 524 small ones beside
@@ -85,8 +80,8 @@ func TestRoomIsMadeForABigMessage(t *testing.T) {
 }
 
 func TestKeepDropsAllButTheNewestAndForgetsWhichSoonerOrLater(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m, ctx := mailbox.NewClient(handle.New(db)), t.Context()
+	on.Backends(t, func(t *testing.T, m fixture) {
+		ctx := t.Context()
 		mails(t, m, "bob", 1300)
 		acked(t, m, "bob", 2, 2, 250)
 		if err := m.Keep(ctx, "bob", 3); err != nil {
@@ -107,8 +102,7 @@ func TestKeepDropsAllButTheNewestAndForgetsWhichSoonerOrLater(t *testing.T) {
 }
 
 func TestLowerLimitDropsAtOnce(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		mails(t, m, "bob", 333)
 		limit(t, m, "bob", mailbox.Limits{Messages: 1})
 		if n, err := m.Count(t.Context(), "bob"); n != 333 || err != nil {
@@ -122,7 +116,7 @@ func TestLowerLimitDropsAtOnce(t *testing.T) {
 func TestIdleMailboxExpiresWithAllThatIsInIt(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, "embedded:")
-	m, now := mailbox.NewClient(handle.New(db)), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	m, now := newFixture(db), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	pass := func(d time.Duration) {
 		now = now.Add(d)
 		if err := db.SetEmbeddedTime(now); err != nil {
@@ -149,31 +143,29 @@ func TestIdleMailboxExpiresWithAllThatIsInIt(t *testing.T) {
 }
 
 func TestMailboxWithoutIdleTimeStays(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		limit(t, m, "bob", mailbox.Limits{Idle: time.Hour})
 		mail(t, m, "bob", "x", 1)
-		log := db.Prefix() + ":mail:{bob}:log"
-		if ttl := db.PTTL(t.Context(), log).Val(); ttl <= 0 || ttl > time.Hour {
+		log := m.db.Prefix() + ":mail:{bob}:log"
+		if ttl := m.db.PTTL(t.Context(), log).Val(); ttl <= 0 || ttl > time.Hour {
 			t.Fatalf("it lives for %v", ttl)
 		}
 		limit(t, m, "bob", mailbox.Limits{})
-		if ttl := db.PTTL(t.Context(), log).Val(); ttl > 0 {
+		if ttl := m.db.PTTL(t.Context(), log).Val(); ttl > 0 {
 			t.Fatalf("it lives for %v", ttl)
 		}
 	})
 }
 
 func TestMailboxWhoseLogWasTrimmedByHandWaitsAndTakesAgain(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		if err := m.SetLimits(t.Context(), "b", mailbox.Limits{Bytes: chat.MaxBody}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := m.Send(t.Context(), "b", "ann", chat.Text(strings.Repeat("x", chat.MaxBody))); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.XTrimMaxLen(t.Context(), db.Prefix()+":mail:{b}:log", 0).Err(); err != nil {
+		if err := m.db.XTrimMaxLen(t.Context(), m.db.Prefix()+":mail:{b}:log", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -192,14 +184,13 @@ func TestMailboxWhoseLogWasTrimmedByHandWaitsAndTakesAgain(t *testing.T) {
 }
 
 func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		for _, body := range []string{"small", strings.Repeat("x", 20_000)} {
 			if _, err := m.Send(t.Context(), "b", "ann", chat.Text(body)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := db.XDel(t.Context(), db.Prefix()+":mail:{b}:log", "2-0").Err(); err != nil {
+		if err := m.db.XDel(t.Context(), m.db.Prefix()+":mail:{b}:log", "2-0").Err(); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -213,7 +204,7 @@ func TestMailboxWaitBlocksWhereABigMessageWasDeletedByHand(t *testing.T) {
 func TestLostReplyOfAMailIsAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.NewClient(handle.New(db))
+	m := newFixture(db)
 	mail(t, m, "bob", "1", 1)
 	p.DropReply(1)
 	var unknown *rdb.OutcomeUnknownError
@@ -226,7 +217,7 @@ func TestLostReplyOfAMailIsAnUnknownOutcome(t *testing.T) {
 func TestTakeWithALostReplyReturnsWhatMayBeRemoved(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.NewClient(handle.New(db))
+	m := newFixture(db)
 	mails(t, m, "bob", 3)
 	if _, err := m.Take(t.Context(), "bob", 1); err != nil { // the scripts are known from now on
 		t.Fatal(err)
@@ -244,7 +235,7 @@ func TestTakeWithALostReplyReturnsWhatMayBeRemoved(t *testing.T) {
 func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
 	t.Parallel()
 	p, db := chattest.OpenLossy(t)
-	m := mailbox.NewClient(handle.New(db))
+	m := newFixture(db)
 	ctx := t.Context()
 	for nth := range 4 { // 0 loses none, and makes the scripts known
 		mails(t, m, "bob", 5)
@@ -276,8 +267,7 @@ func TestLostAnswersOfOtherMailboxCallsDoNotShow(t *testing.T) {
 }
 
 func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		mail(t, m, "bob", "1", 1)
 		for _, entry := range []redis.XAddArgs{
 			{ID: "2-7", Values: []string{"sender", "ann", "body", "x", "time", "1"}},
@@ -285,8 +275,8 @@ func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
 			{ID: "4-0", Values: []string{"sender", "a\nb", "body", "x", "time", "1"}},
 			{ID: "1763700000000-3", Values: []string{"a", "b"}},
 		} {
-			entry.Stream = db.Prefix() + ":mail:{bob}:log"
-			if err := db.XAdd(t.Context(), &entry).Err(); err != nil {
+			entry.Stream = m.db.Prefix() + ":mail:{bob}:log"
+			if err := m.db.XAdd(t.Context(), &entry).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -309,15 +299,14 @@ func TestDamagedMailIsReportedAndCanBeAcknowledged(t *testing.T) {
 }
 
 func TestDamagedMailIsDroppedLikeAnyOther(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		mail(t, m, "bob", strings.Repeat("x", 5000), 1)
-		log := db.Prefix() + ":mail:{bob}:log"
+		log := m.db.Prefix() + ":mail:{bob}:log"
 		for _, err := range []error{
-			db.XDel(t.Context(), log, "1-0").Err(), // behind the back of the list of big ones
-			db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, ID: "2-7", Values: []string{"a", "b"}}).Err(),
-			db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, ID: "18446744073709551615-3", Values: []string{"a", "b"}}).Err(),
-			db.ZAdd(t.Context(), db.Prefix()+":mail:{bob}:big", redis.Z{Score: -5, Member: "x"}, redis.Z{Score: 0, Member: "7-100"}).Err(),
+			m.db.XDel(t.Context(), log, "1-0").Err(), // behind the back of the list of big ones
+			m.db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, ID: "2-7", Values: []string{"a", "b"}}).Err(),
+			m.db.XAdd(t.Context(), &redis.XAddArgs{Stream: log, ID: "18446744073709551615-3", Values: []string{"a", "b"}}).Err(),
+			m.db.ZAdd(t.Context(), m.db.Prefix()+":mail:{bob}:big", redis.Z{Score: -5, Member: "x"}, redis.Z{Score: 0, Member: "7-100"}).Err(),
 			m.Keep(t.Context(), "bob", 0),
 		} {
 			if err != nil {
@@ -331,10 +320,10 @@ func TestDamagedMailIsDroppedLikeAnyOther(t *testing.T) {
 }
 
 func TestMailboxOfAnotherFormatIsRefused(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m, ctx, key := mailbox.NewClient(handle.New(db)), t.Context(), db.Prefix()+":mail:{bob}"
+	on.Backends(t, func(t *testing.T, m fixture) {
+		ctx, key := t.Context(), m.db.Prefix()+":mail:{bob}"
 		set := func(field, value string) {
-			if err := db.HSet(ctx, key, field, value).Err(); err != nil {
+			if err := m.db.HSet(ctx, key, field, value).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -362,7 +351,7 @@ func TestMailboxOfAnotherFormatIsRefused(t *testing.T) {
 func TestFullRedisCanBeReadEmpty(t *testing.T) {
 	t.Parallel()
 	db := redistest.Open(t, redistest.Start(t).URL(0))
-	m, ctx := mailbox.NewClient(handle.New(db)), t.Context()
+	m, ctx := newFixture(db), t.Context()
 	for id := range uint64(3) {
 		mail(t, m, "bob", strings.Repeat("x", 100_000), id+1)
 	}

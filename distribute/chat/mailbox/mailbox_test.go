@@ -20,8 +20,19 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
+// A fixture is a client with its database.
+type fixture struct {
+	*mailbox.Client
+	db *rdb.DB
+}
+
+func newFixture(db *rdb.DB) fixture { return fixture{mailbox.NewClient(handle.New(db)), db} }
+
+// on runs tests with a fixture on several servers.
+var on = chattest.On[fixture](newFixture)
+
 // mail sends a text of ann's that must get the id want.
-func mail(t testing.TB, m *mailbox.Client, box, body string, want uint64) {
+func mail(t testing.TB, m fixture, box, body string, want uint64) {
 	t.Helper()
 	got, err := m.Send(t.Context(), box, "ann", chat.Text(body))
 	if err != nil {
@@ -33,7 +44,7 @@ func mail(t testing.TB, m *mailbox.Client, box, body string, want uint64) {
 }
 
 // mails sends n messages whose bodies are their ids.
-func mails(t testing.TB, m *mailbox.Client, box string, n uint64) {
+func mails(t testing.TB, m fixture, box string, n uint64) {
 	t.Helper()
 	for id := range n {
 		mail(t, m, box, fmt.Sprint(id+1), id+1)
@@ -41,7 +52,7 @@ func mails(t testing.TB, m *mailbox.Client, box string, n uint64) {
 }
 
 // unread returns the bodies of what is unread.
-func unread(t testing.TB, m *mailbox.Client, box string) []string {
+func unread(t testing.TB, m fixture, box string) []string {
 	t.Helper()
 	messages, err := m.Read(t.Context(), box, 0, 0)
 	if err != nil {
@@ -50,14 +61,14 @@ func unread(t testing.TB, m *mailbox.Client, box string) []string {
 	return chattest.Bodies(messages)
 }
 
-func acked(t testing.TB, m *mailbox.Client, box string, want int, ids ...uint64) {
+func acked(t testing.TB, m fixture, box string, want int, ids ...uint64) {
 	t.Helper()
 	if n, err := m.Ack(t.Context(), box, ids...); n != want || err != nil {
 		t.Fatalf("acknowledged %d (%v) of %d, want %d", n, err, ids, want)
 	}
 }
 
-func boxInfo(t testing.TB, m *mailbox.Client, box string) mailbox.Info {
+func boxInfo(t testing.TB, m fixture, box string) mailbox.Info {
 	t.Helper()
 	info, err := m.Info(t.Context(), box)
 	if err != nil {
@@ -66,7 +77,7 @@ func boxInfo(t testing.TB, m *mailbox.Client, box string) mailbox.Info {
 	return info
 }
 
-func limit(t testing.TB, m *mailbox.Client, box string, limits mailbox.Limits) {
+func limit(t testing.TB, m fixture, box string, limits mailbox.Limits) {
 	t.Helper()
 	if err := m.SetLimits(t.Context(), box, limits); err != nil {
 		t.Fatal(err)
@@ -74,7 +85,7 @@ func limit(t testing.TB, m *mailbox.Client, box string, limits mailbox.Limits) {
 }
 
 // states returns the states of the messages 1, 2, 3….
-func states(t testing.TB, m *mailbox.Client, box string, n uint64) (list []mailbox.State) {
+func states(t testing.TB, m fixture, box string, n uint64) (list []mailbox.State) {
 	t.Helper()
 	for id := range n {
 		state, err := m.Status(t.Context(), box, id+1)
@@ -94,12 +105,11 @@ func wantStates(t testing.TB, got []mailbox.State, want ...mailbox.State) {
 }
 
 func TestMailWaitsUntilItIsAcknowledged(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		chattest.WantStrings(t, unread(t, m, "bob"))
 		mails(t, m, "bob", 3)
 		// The reader crashes here: another Mailbox stands for its next start.
-		m = mailbox.NewClient(handle.New(db))
+		m = newFixture(m.db)
 		chattest.WantStrings(t, unread(t, m, "bob"), "1", "2", "3")
 		acked(t, m, "bob", 1, 2)
 		acked(t, m, "bob", 0, 2, 99) // read already, never sent
@@ -112,8 +122,7 @@ func TestMailWaitsUntilItIsAcknowledged(t *testing.T) {
 }
 
 func TestMailCarriesTypeAndURL(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		want := chat.Content{Body: []byte("\x00\xff"), Type: chat.TypeImage, URL: "https://example.com/a.png"}
 		id, err := m.Send(t.Context(), "bob", "ann", want)
 		if err != nil {
@@ -127,8 +136,7 @@ func TestMailCarriesTypeAndURL(t *testing.T) {
 }
 
 func TestMailIsReadByPagesOfSmallAndBig(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		size := func(id uint64) int { return map[bool]int{true: 300 << 10, false: int(id)}[id%40 == 7] }
 		for id := range uint64(100) {
 			mail(t, m, "bob", strings.Repeat("x", size(id+1)), id+1)
@@ -153,8 +161,7 @@ func TestMailIsReadByPagesOfSmallAndBig(t *testing.T) {
 }
 
 func TestNewestComeInOrderHoweverBig(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.Backends(t, func(t *testing.T, m fixture) {
 		for id := range uint64(9) {
 			mail(t, m, "bob", fmt.Sprint(id+1)+strings.Repeat("x", 400<<10), id+1)
 		}
@@ -172,8 +179,7 @@ func TestNewestComeInOrderHoweverBig(t *testing.T) {
 }
 
 func TestTakeRemovesWhatItReturns(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		mails(t, m, "bob", 5)
 		acked(t, m, "bob", 1, 2)
 		for _, want := range [][]string{{"1", "3", "4"}, {"5"}, {}} {
@@ -188,8 +194,7 @@ func TestTakeRemovesWhatItReturns(t *testing.T) {
 }
 
 func TestInfoHasTheBacklogOfTheReceiver(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		if got := boxInfo(t, m, "bob"); got.Unread+got.Last+got.Oldest != 0 || !got.Seen.IsZero() {
 			t.Fatalf("an empty box has %+v", got)
 		}
@@ -207,8 +212,7 @@ func TestInfoHasTheBacklogOfTheReceiver(t *testing.T) {
 }
 
 func TestDeletedMailboxBeginsAgain(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		mail(t, m, "bob", strings.Repeat("x", 2000), 1)
 		for range 2 {
 			if err := m.Delete(t.Context(), "bob"); err != nil {
@@ -224,7 +228,7 @@ func TestDeletedMailboxBeginsAgain(t *testing.T) {
 
 func TestBadArgumentsForAMailboxAreNamed(t *testing.T) {
 	t.Parallel()
-	m, ctx := mailbox.NewClient(handle.New(redistest.DB(t))), t.Context()
+	m, ctx := newFixture(redistest.DB(t)), t.Context()
 	limits := func(l mailbox.Limits) error { return m.SetLimits(ctx, "bob", l) }
 	for _, c := range []struct {
 		name  string
@@ -252,10 +256,9 @@ func TestBadArgumentsForAMailboxAreNamed(t *testing.T) {
 }
 
 func TestWaitForMailIsWokenBySend(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.OwnServer(t, func(t *testing.T, m fixture) {
 		for id := range uint64(2) { // the first makes the box
-			if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(handle.New(db)).Wait(t.Context(), "bob", 0) }, func() { mail(t, m, "bob", "x", id+1) }); err != nil {
+			if err := chattest.Woken(t, m.db, func() error { return m.Wait(t.Context(), "bob", 0) }, func() { mail(t, m, "bob", "x", id+1) }); err != nil {
 				t.Fatal(err)
 			}
 			acked(t, m, "bob", 1, id+1)
@@ -267,29 +270,28 @@ func TestWaitForMailIsWokenBySend(t *testing.T) {
 }
 
 func TestWaitForMailPassesOverWhatLiesBeforeItsMark(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		m := mailbox.NewClient(handle.New(db))
+	on.OwnServer(t, func(t *testing.T, m fixture) {
 		mails(t, m, "bob", 3)
 		if err := m.Wait(t.Context(), "bob", 2); err != nil {
 			t.Fatal(err)
 		}
-		if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(handle.New(db)).Wait(t.Context(), "bob", 3) }, func() { mail(t, m, "bob", "4", 4) }); err != nil {
+		if err := chattest.Woken(t, m.db, func() error { return m.Wait(t.Context(), "bob", 3) }, func() { mail(t, m, "bob", "4", 4) }); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
 func TestWaitForMailEndsWithItsContext(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
+	on.OwnServer(t, func(t *testing.T, m fixture) {
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := chattest.Woken(t, db, func() error { return mailbox.NewClient(handle.New(db)).Wait(ctx, "bob", 0) }, cancel); !errors.Is(err, context.Canceled) {
+		if err := chattest.Woken(t, m.db, func() error { return m.Wait(ctx, "bob", 0) }, cancel); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got error %v", err)
 		}
 	})
 }
 
 // sendMany sends at the same time, each sender its messages one after the other.
-func sendMany(t *testing.T, m *mailbox.Client, senders, each int) {
+func sendMany(t *testing.T, m fixture, senders, each int) {
 	var group sync.WaitGroup
 	for i := range senders {
 		group.Go(func() {
@@ -304,9 +306,8 @@ func sendMany(t *testing.T, m *mailbox.Client, senders, each int) {
 }
 
 func TestReaderOfManySendersSeesEachMessageOnceInOrder(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		const senders, each = 5, 100
-		m := mailbox.NewClient(handle.New(db))
 		var group sync.WaitGroup
 		group.Go(func() { sendMany(t, m, senders, each) })
 		sent := map[string]int{}

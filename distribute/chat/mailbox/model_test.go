@@ -12,9 +12,6 @@ import (
 	"skidway/distribute/chat"
 	"skidway/distribute/chat/internal/chattest"
 	"skidway/distribute/chat/mailbox"
-	"skidway/internal/handle"
-	"skidway/internal/rdb"
-	"skidway/internal/redistest"
 )
 
 // A boxModel is what a mailbox promises, in plain Go.
@@ -64,7 +61,7 @@ func (m *boxModel) ack(ids []uint64) (n int) {
 
 // A boxMachine drives a mailbox in Redis and its model side by side.
 type boxMachine struct {
-	mailbox *mailbox.Client
+	mailbox fixture
 	box     string
 	model   boxModel
 }
@@ -178,18 +175,18 @@ func (m *boxMachine) compare(t *rapid.T, got []chat.Message, want []uint64) {
 }
 
 func TestMailboxDoesAsItsModel(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+	on.Backends(t, func(t *testing.T, m fixture) {
 		round := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			round++
-			m := &boxMachine{mailbox: mailbox.NewClient(handle.New(db)), box: fmt.Sprint("box", round)}
-			m.Delete(rt)
+			machine := &boxMachine{mailbox: m, box: fmt.Sprint("box", round)}
+			machine.Delete(rt)
 			rt.Repeat(map[string]func(*rapid.T){
-				"send": m.Send, "send more": m.Send, "send even more": m.Send, "read": m.Read, "newest": m.Newest,
-				"ack": m.Ack, "take": m.Take, "keep": m.Keep, "limits": m.SetLimits, "delete": m.Delete, "": m.Check,
+				"send": machine.Send, "send more": machine.Send, "send even more": machine.Send, "read": machine.Read, "newest": machine.Newest,
+				"ack": machine.Ack, "take": machine.Take, "keep": machine.Keep, "limits": machine.SetLimits, "delete": machine.Delete, "": machine.Check,
 			})
-			m.Delete(rt)
-			if keys := db.Keys(context.Background(), db.Prefix()+":mail:*").Val(); len(keys) > 0 {
+			machine.Delete(rt)
+			if keys := m.db.Keys(context.Background(), m.db.Prefix()+":mail:*").Val(); len(keys) > 0 {
 				rt.Fatalf("left over: %q", keys)
 			}
 		})
@@ -197,9 +194,8 @@ func TestMailboxDoesAsItsModel(t *testing.T) {
 }
 
 func TestManySendersAndTakersMissNothingAndShareNothing(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+	on.AllBackends(t, func(t *testing.T, m fixture) {
 		const senders, takers, each = 5, 4, 60
-		m := mailbox.NewClient(handle.New(db))
 		done := make(chan []uint64, takers)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
