@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"skidway"
 	"skidway/distribute"
 )
 
@@ -20,13 +19,10 @@ func must(err error) {
 
 // openExample returns a channel in a Redis inside this process, and a log file.
 func openExample() (channel *distribute.Channel, path string, done func()) {
-	db, err := skidway.Open(context.Background(), "embedded:", nil)
+	ctx, db, path, done := begin()
+	channel, err := distribute.Open(ctx, db, "web")
 	must(err)
-	channel, err = distribute.Open(context.Background(), db, "web")
-	must(err)
-	path, remove, err := writeLog()
-	must(err)
-	return channel, path, func() { must(remove()); must(db.Close()) }
+	return channel, path, done
 }
 
 func ExampleChannel_Status() {

@@ -12,47 +12,31 @@ import (
 	"skidway/distribute"
 )
 
-// writeLog writes a small access log and returns its path.
-func writeLog() (path string, remove func() error, err error) {
+// begin writes a small access log, and opens a Redis inside this process.
+func begin() (ctx context.Context, db *skidway.DB, path string, end func()) {
+	ctx = context.Background()
 	folder, err := os.MkdirTemp("", "example")
-	if err != nil {
-		return "", nil, err
-	}
+	must(err)
 	path = filepath.Join(folder, "access.log")
-	err = os.WriteFile(path, []byte(`8.8.8.8 - - [01/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 23
+	must(os.WriteFile(path, []byte(`8.8.8.8 - - [01/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 23
 8.8.4.4 - - [01/Nov/2026:10:00:01 +0000] "GET /favicon.ico HTTP/1.1" 404 9
 193.0.6.139 - - [02/Nov/2026:00:00:07 +0000] "GET / HTTP/1.1" 200 23
 10.0.0.7 - - [02/Nov/2026:08:30:00 +0000] "GET /health HTTP/1.1" 200 2
 who is this?
-`), 0o600)
-	return path, func() error { return os.RemoveAll(folder) }, err
+`), 0o600))
+	db, err = skidway.Open(ctx, "embedded:", nil)
+	must(err)
+	return ctx, db, path, func() { must(errors.Join(db.Close(), os.RemoveAll(folder))) }
 }
 
 // A batch counts files in one process, here without a Redis server.
 func Example() {
-	path, remove, err := writeLog()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = remove() }()
-	ctx := context.Background()
-	db, err := skidway.Open(ctx, "embedded:", nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = db.Close() }()
+	ctx, db, path, end := begin()
+	defer end()
 	aggregation, err := distribute.NewCountryDay(nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	result, err := distribute.NewBatch(db, aggregation, nil).Run(ctx, []string{path})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	for _, row := range result.Report.Rows {
 		fmt.Println(row.Group, row.Member, row.Requests)
 	}
@@ -68,64 +52,35 @@ func Example() {
 // A channel connects shippers and workers, which are usually processes on several
 // machines. Here they take turns.
 func Example_channel() {
-	path, remove, err := writeLog()
-	if err != nil {
-		fmt.Println(err)
-		return
+	channel, path, end := openExample()
+	defer end()
+	ctx := context.Background()
+
+	// One side ships. To ship again what was shipped does nothing.
+	for range 2 {
+		must(shipOne(ctx, channel, path))
 	}
-	defer func() { _ = remove() }()
-	if err := shipAndWork(path); err != nil {
-		fmt.Println(err)
+
+	// The other side subscribes and counts what there is, then ends.
+	aggregation, err := distribute.NewCountryDay(nil)
+	must(err)
+	worker, err := distribute.NewWorker(ctx, channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
+	must(err)
+	result, err := worker.Work(ctx)
+	must(err)
+	fmt.Println("counted", result.Tally.Lines, "lines")
+	report, err := channel.Report(ctx, "countries", &distribute.ReportOptions{To: "2026-11-01"})
+	must(err)
+	for _, row := range distribute.TopRows(report.Rows, 1) {
+		fmt.Println(row.Group, row.Member, row.Requests)
 	}
+	must(shipOne(ctx, channel, path))
 	// Output:
 	// shipped
 	// already shipped
 	// counted 5 lines
 	// 2026-11-01 US 2
 	// already counted
-}
-
-func shipAndWork(path string) error {
-	ctx := context.Background()
-	db, err := skidway.Open(ctx, "embedded:", nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	channel, err := distribute.Open(ctx, db, "web")
-	if err != nil {
-		return err
-	}
-
-	// One side ships. To ship again what was shipped does nothing.
-	for range 2 {
-		if err := shipOne(ctx, channel, path); err != nil {
-			return err
-		}
-	}
-
-	// The other side subscribes and counts what there is, then ends.
-	aggregation, err := distribute.NewCountryDay(nil)
-	if err != nil {
-		return err
-	}
-	worker, err := distribute.NewWorker(ctx, channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
-	if err != nil {
-		return err
-	}
-	result, err := worker.Work(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Println("counted", result.Tally.Lines, "lines")
-	report, err := channel.Report(ctx, "countries", &distribute.ReportOptions{To: "2026-11-01"})
-	if err != nil {
-		return err
-	}
-	for _, row := range distribute.TopRows(report.Rows, 1) {
-		fmt.Println(row.Group, row.Member, row.Requests)
-	}
-	return shipOne(ctx, channel, path)
 }
 
 func shipOne(ctx context.Context, channel *distribute.Channel, path string) error {
@@ -169,24 +124,10 @@ func (statusCounter) State() string { return "" }
 
 // A custom Aggregation counts something else than requests by country and day.
 func ExampleAggregation() {
-	path, remove, err := writeLog()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = remove() }()
-	ctx := context.Background()
-	db, err := skidway.Open(ctx, "embedded:", nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = db.Close() }()
+	ctx, db, path, end := begin()
+	defer end()
 	result, err := distribute.NewBatch(db, statusCount{}, nil).Run(ctx, []string{path})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	must(err)
 	for _, row := range result.Report.Rows {
 		fmt.Println(row.Member, row.Requests)
 	}

@@ -59,39 +59,30 @@ func TestEveryNetworkOfMaxMindFileAnswersAsGeoip2Does(t *testing.T) {
 
 func TestOpenFindsTheSchemaByTypeOrRecords(t *testing.T) {
 	t.Parallel()
+	type networks = map[string]any
 	for _, test := range []struct {
-		name string
-		file image
-		addr string
-		want string
+		name         string
+		databaseType string
+		ipVersion    uint16
+		networks     map[string]any
+		addr, want   string
 	}{
-		{"known type", image{databaseType: "DBIP-Country-Lite", ipVersion: 6,
-			networks: map[string]any{"2a00::/16": located("FR")}}, "2a00::1", "FR"},
-		{"unknown type of MaxMind schema", image{databaseType: "My-Own", ipVersion: 6,
-			networks: map[string]any{"5.0.0.0/8": located("FR")}}, "5.6.7.8", "FR"},
-		{"country_code", image{databaseType: "country ipvAll", ipVersion: 6,
-			networks: map[string]any{"5.0.0.0/8": flat("FR")}}, "5.6.7.8", "FR"},
-		{"country_code beside a country name", image{databaseType: "lite", ipVersion: 6,
-			networks: map[string]any{"5.0.0.0/8": map[string]any{"country": "France", "country_code": "FR"}}}, "5.6.7.8", "FR"},
-		{"one small network", image{databaseType: "country", ipVersion: 4,
-			networks: map[string]any{"5.6.7.8/32": flat("FR")}}, "5.6.7.8", "FR"},
-		{"address elsewhere", image{databaseType: "country", ipVersion: 4,
-			networks: map[string]any{"5.6.7.8/32": flat("FR")}}, "5.6.7.9", "ZZ"},
-		{"IPv6 address, IPv4 database", image{databaseType: "country", ipVersion: 4,
-			networks: map[string]any{"5.0.0.0/8": flat("FR")}}, "2a00::1", "ZZ"},
-		{"IPv4 address, database without IPv4", image{databaseType: "country", ipVersion: 6,
-			networks: map[string]any{"2a00::/16": flat("FR")}}, "5.6.7.8", "ZZ"},
-		{"private address in the database", image{databaseType: "country", ipVersion: 4,
-			networks: map[string]any{"5.0.0.0/8": flat("FR"), "10.0.0.0/8": flat("FR")}}, "10.0.0.1", "ZZ"},
-		{"registered country only", image{databaseType: "GeoLite2-Country", ipVersion: 4, networks: map[string]any{
-			"5.0.0.0/8": located("FR"),
-			"6.0.0.0/8": map[string]any{"registered_country": map[string]any{"iso_code": "AU"}}}}, "6.0.0.1", "ZZ"},
-		{"lower-case code", image{databaseType: "country", ipVersion: 4,
-			networks: map[string]any{"5.0.0.0/8": flat("FR"), "6.0.0.0/8": flat("fr")}}, "6.0.0.1", "ZZ"},
+		{"known type", "DBIP-Country-Lite", 6, networks{"2a00::/16": located("FR")}, "2a00::1", "FR"},
+		{"unknown type of MaxMind schema", "My-Own", 6, networks{"5.0.0.0/8": located("FR")}, "5.6.7.8", "FR"},
+		{"country_code", "country ipvAll", 6, networks{"5.0.0.0/8": flat("FR")}, "5.6.7.8", "FR"},
+		{"country_code beside a country name", "lite", 6, networks{"5.0.0.0/8": map[string]any{"country": "France", "country_code": "FR"}}, "5.6.7.8", "FR"},
+		{"one small network", "country", 4, networks{"5.6.7.8/32": flat("FR")}, "5.6.7.8", "FR"},
+		{"address elsewhere", "country", 4, networks{"5.6.7.8/32": flat("FR")}, "5.6.7.9", "ZZ"},
+		{"IPv6 address, IPv4 database", "country", 4, networks{"5.0.0.0/8": flat("FR")}, "2a00::1", "ZZ"},
+		{"IPv4 address, database without IPv4", "country", 6, networks{"2a00::/16": flat("FR")}, "5.6.7.8", "ZZ"},
+		{"private address in the database", "country", 4, networks{"5.0.0.0/8": flat("FR"), "10.0.0.0/8": flat("FR")}, "10.0.0.1", "ZZ"},
+		{"registered country only", "GeoLite2-Country", 4, networks{"5.0.0.0/8": located("FR"),
+			"6.0.0.0/8": map[string]any{"registered_country": map[string]any{"iso_code": "AU"}}}, "6.0.0.1", "ZZ"},
+		{"lower-case code", "country", 4, networks{"5.0.0.0/8": flat("FR"), "6.0.0.0/8": flat("fr")}, "6.0.0.1", "ZZ"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			db, err := Open(write(t, test.file.bytes(t)))
+			db, err := Open(write(t, image{databaseType: test.databaseType, ipVersion: test.ipVersion, networks: test.networks}.bytes(t)))
 			if err != nil {
 				t.Fatal(err)
 			}
