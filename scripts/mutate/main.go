@@ -194,12 +194,19 @@ func (w *failureWatcher) Write(p []byte) (int, error) {
 	return n, err
 }
 
-var failedTest = regexp.MustCompile(`--- FAIL: \S+`)
+var (
+	failedTest  = regexp.MustCompile(`--- FAIL: \S+`)
+	scriptError = regexp.MustCompile(`Error compiling script.*`)
+)
+
+// isSyntaxError reports whether an error of a script is not one that it met while it ran:
+// the embedded server has the same words for both.
+func isSyntaxError(text string) bool { return !strings.Contains(text, "stack traceback") }
 
 // judge returns the result that the output of failed tests means.
 func judge(output string) (result, detail string) {
 	switch {
-	case strings.Contains(output, "[build failed]"), strings.Contains(output, "Error compiling script"):
+	case strings.Contains(output, "[build failed]"), slices.ContainsFunc(scriptError.FindAllString(output, -1), isSyntaxError):
 		return broken, "\n" + output
 	case strings.Contains(output, "panic: test timed out") && !failedTest.MatchString(output):
 		result = timedOut // no test failed before

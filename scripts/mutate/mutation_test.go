@@ -101,6 +101,8 @@ func TestOutputOfFailedTestsIsJudged(t *testing.T) {
 		"--- FAIL: TestX (0.00s)\nFAIL":                  noticed,
 		"FAIL	skidway/queue [build failed]":              broken,
 		"ERR Error compiling script (new function): x:1": broken,
+
+		"--- FAIL: TestX\nERR Error compiling script (new function): :1: WRONGTYPE stack traceback: [G]": noticed,
 		"panic: test timed out after 1m0s":               timedOut,
 		"--- FAIL: TestA (0.01s)\npanic: test timed out": noticed,
 	} {
