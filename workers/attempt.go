@@ -20,6 +20,7 @@ type attempt struct {
 	queue   *servedQueue
 	session *leaseSession
 
+	retry   bool        // its job is a retry, see [queue.Job.IsRetry]
 	claimed atomic.Bool // the goroutine that sets this ends the attempt: it adds its outcome to the completer, or drops it
 	mark    bool        // it is to be marked in Redis: no other handler of the pool runs
 	current atomic.Bool // it is the current quarantined job: the goroutine that clears this lets other jobs start

@@ -17,6 +17,7 @@ type fetchOrder struct {
 	queue   *servedQueue
 	session *leaseSession
 	limit   int
+	retries queue.RetryLimits
 	reread  bool // read jobs that the lease holds and the worker does not know
 	slow    int  // of the queue when the order was made
 	sent    time.Time
@@ -73,6 +74,7 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	}
 	want := free + prefetch - s.buffered
 	var ready []*servedQueue
+	waiting := 0             // queues that are not known to be empty
 	var empty []*servedQueue // that a strict pool fetches from again before the first ready one
 	for _, q := range s.queues {
 		if q.opening && !q.removed {
@@ -85,16 +87,22 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		case round.exhausted[q] || !q.fetchableLocked(now) || q.roomLocked(want) <= 0:
 		case !q.empty:
 			ready = append(ready, q)
+			waiting++
+		case q.withheld:
+			ready = append(ready, q)
 		case s.strict && len(ready) == 0:
 			empty = append(empty, q)
 		}
+	}
+	if len(ready) > waiting {
+		ready = slices.DeleteFunc(ready, func(q *servedQueue) bool { return q.empty && s.retryLimitsLocked(q, waiting).Max == 0 })
 	}
 	if len(ready) == 0 {
 		return fetchOrder{}, false // the fetcher waits for entries
 	}
 	if s.strict {
 		q := append(empty, ready[0])[0]
-		return q.orderLocked(q.roomLocked(want)), true
+		return s.orderLocked(q, q.roomLocked(want), waiting), true
 	}
 	// The queue that was served least in proportion to its weight.
 	q := slices.MinFunc(ready, func(a, b *servedQueue) int { return cmp.Compare(a.served, b.served) })
@@ -104,7 +112,17 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 		weights += other.config.Weight
 	}
 	// The queue's share of the wanted jobs, at least one.
-	return q.orderLocked(q.roomLocked(max(1, want*q.config.Weight/weights))), true
+	return s.orderLocked(q, q.roomLocked(max(1, want*q.config.Weight/weights)), waiting), true
+}
+
+// orderLocked returns an order to fetch up to limit jobs of a queue. waiting is the number of
+// queues that are not known to be empty.
+func (s *scheduler) orderLocked(q *servedQueue, limit, waiting int) fetchOrder {
+	order := q.orderLocked(limit)
+	order.retries = s.retryLimitsLocked(q, waiting)
+	q.fetches++
+	order.retries.First = q.fetches%retryFirstEvery == 0
+	return order
 }
 
 // A followUp has what the fetcher must do after an answer.
@@ -133,7 +151,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		q.paused = answer.Paused
 	}
 	if !order.reread { // the answer to it does not say whether there are others
-		q.empty = len(answer.Cursors) > 0
+		s.setEmptyLocked(q, len(answer.Cursors) > 0, order.retries.Max == 0)
 	}
 	defer s.retireLocked(q)
 	if q.session != order.session { // drop was called before
@@ -166,6 +184,14 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		next.checkIn = maxBuffered
 	}
 	return next, true
+}
+
+// setEmptyLocked records whether a queue had no jobs, for a fetch that took retries or not.
+func (s *scheduler) setEmptyLocked(q *servedQueue, empty, withoutRetries bool) {
+	if empty && !q.empty && slices.ContainsFunc(s.queues, func(other *servedQueue) bool { return other != q && other.withheld }) {
+		s.wake.send() // this queue no longer limits the retries of others
+	}
+	q.empty, q.withheld = empty, empty && withoutRetries
 }
 
 // restFor is how long a queue is not fetched from after an error of Redis.

@@ -110,7 +110,9 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	if order.reread {
 		answer, err = order.session.reread(waiting, order.maxBytes())
 	} else {
-		answer, err = order.session.lease.Fetch(waiting, queue.FetchLimits{Jobs: order.limit, Bytes: order.maxBytes()})
+		answer, err = order.session.lease.Fetch(waiting, queue.FetchLimits{
+			Jobs: order.limit, Bytes: order.maxBytes(), Retries: &order.retries,
+		})
 	}
 	if err != nil {
 		return 0, f.fetchFailed(ctx, order, err)

@@ -73,7 +73,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		if written := s.writtenSinceReread[job.ID]; written != nil && written.SameDelivery(job) {
 			continue
 		}
-		a := &attempt{job: job, queue: s.queue, session: s} // not in one slice with others: a long job would keep them all
+		a := &attempt{job: job, queue: s.queue, session: s, retry: job.IsRetry()} // not in one slice with others: a long job would keep them all
 		s.held[job.ID] = a
 		if _, cancelled := s.cancelled[job.ID]; cancelled {
 			a.interrupt(ErrCancelled)

@@ -29,16 +29,27 @@ type servedQueue struct {
 
 	buffer  []*attempt // not started, in order
 	running int
+	retries int     // those among the running jobs
 	served  float64 // jobs fetched, divided by the weight
 
 	fetching     bool      // an order is being executed
 	reread       bool      // the lease may hold jobs that the worker does not know
 	slow         int       // see maxSlow
 	empty        bool      // it had no jobs; its lines are watched
+	withheld     bool      // empty, but for retries: the latest fetch was to take none
+	fetches      int       // so far
 	trustUntil   time.Time // empty and paused are not trusted later
 	restUntil    time.Time // not fetched from before, after an error
 	paused       bool
 	pauseSignals int // number of signals that paused or resumed it
+}
+
+// startedLocked records that a job of the queue starts.
+func (q *servedQueue) startedLocked(a *attempt) {
+	q.running++
+	if a.retry {
+		q.retries++
+	}
 }
 
 // mayStartLocked reports whether the queue's own limit allows another running job.

@@ -130,7 +130,7 @@ func (s *scheduler) take(now time.Time) *attempt {
 		q.buffer = nil
 	}
 	s.buffered--
-	q.running++
+	q.startedLocked(a)
 	s.lastTaken = now
 	if s.buffered <= prefetch(s.concurrency, s.avgDuration)/2 { // nextFetch returns no order before
 		s.wake.send()
@@ -163,6 +163,9 @@ func (s *scheduler) finished(a *attempt, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.queue.running--
+	if a.retry {
+		a.queue.retries--
+	}
 	s.retireLocked(a.queue)
 	switch {
 	case took == 0:
@@ -216,13 +219,15 @@ func (s *scheduler) handBackAll() {
 	s.quarantined = nil
 }
 
-// clearBuffersLocked hands back all buffered jobs.
+// clearBuffersLocked hands back all buffered jobs, and wakes the fetcher, which may take
+// other retries.
 func (s *scheduler) clearBuffersLocked() {
 	for _, q := range s.queues {
 		handBackEach(q.buffer)
 		q.buffer = nil
 	}
 	s.buffered = 0
+	s.wake.send()
 }
 
 // handBackQueueLocked hands back the jobs of a queue that were not started, including
@@ -281,7 +286,7 @@ func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, again bool) {
 	a.mark = s.taken.count == 0 && s.abandoned.Load() == 0
 	s.current = a
 	s.taken.add(1)
-	a.queue.running++
+	a.queue.startedLocked(a)
 	s.clearBuffersLocked()
 	return a, true
 }
