@@ -37,21 +37,21 @@ func invalid(format string, values ...any) error {
 type FormatError struct {
 	Queue   string
 	Version string // the format that was found
+	Older   bool   // whether an older release wrote it, so that an upgrade does not help
+}
+
+func newFormatError(version string) *FormatError {
+	found, err := strconv.Atoi(version)
+	known, _ := strconv.Atoi(formatVersion)
+	return &FormatError{Version: version, Older: err == nil && found < known}
 }
 
 func (e *FormatError) Error() string {
-	if e.Older() {
+	if e.Older {
 		return fmt.Sprintf("queue %s has format %.20q, older than this release understands (%s): "+
 			"let the release that wrote it run its jobs, then delete its keys", e.Queue, e.Version, formatVersion)
 	}
 	return fmt.Sprintf("queue %s has format %.20q, newer than this release understands (%s): upgrade", e.Queue, e.Version, formatVersion)
-}
-
-// Older reports whether an older release wrote the queue, so that an upgrade does not help.
-func (e *FormatError) Older() bool {
-	found, err := strconv.Atoi(e.Version)
-	known, _ := strconv.Atoi(formatVersion)
-	return err == nil && found < known
 }
 
 // formatVersion is the format that this release reads and writes: of records, and of keys.

@@ -85,7 +85,12 @@ func scheduleKeys(keys []string) []string {
 	return keys
 }
 
-// registryKeys returns the set of all queues, and the stream of new ones.
+// registryKeyNames are the names of registryKeys: the set of all queues, the stream of new
+// ones, and the sorted set of queues by the time when they were last used, in ms.
+var registryKeyNames = []string{"queues", "new", "used"}
+
+// registryKeys returns the keys of the list of all queues.
 func registryKeys(prefix string) []string {
-	return []string{prefix + ":{queues}", prefix + ":{queues}:new"}
+	queues := prefix + ":{queues}"
+	return []string{queues, queues + ":new", queues + ":used"}
 }

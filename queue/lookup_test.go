@@ -118,7 +118,7 @@ func TestQueueOfAnotherFormatIsRefusedByName(t *testing.T) {
 			d.must(db.HSet(t.Context(), d.key("meta"), "format", version).Err())
 			var format *queue.FormatError
 			_, err := d.client.Get(t.Context(), id)
-			if !errors.As(err, &format) || format.Version != version || format.Older() != (version == "1") {
+			if !errors.As(err, &format) || format.Version != version || format.Older != (version == "1") {
 				t.Errorf("Get: %v", err)
 			}
 			if want := "queue " + d.queue.Name() + " has format"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), advice) {

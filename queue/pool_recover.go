@@ -63,6 +63,11 @@ func (q *PoolQueue) Tidy(ctx context.Context) error {
 	if err := q.register(ctx); err != nil {
 		return err
 	}
+	return q.tidy(ctx)
+}
+
+// tidy is Tidy without the list of all queues.
+func (q *Queue) tidy(ctx context.Context) error {
 	for cursor, more := "0", true; more; {
 		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"skidway/internal/rdb"
 )
@@ -19,7 +18,8 @@ type Queue struct {
 	keys   []string
 	plain  []string // keys of enqueue_plain.lua
 
-	registered atomic.Int64 // when the queue was last added to the list of all queues, in ns since 1970; 0 if never
+	registered atomic.Int64 // when the queue was last added to the registry, in ns since 1970; 0 if never
+	used       atomic.Int64 // when a call last needed it there, likewise
 	batcher    batcher
 	waiters    waiters
 }
@@ -56,35 +56,6 @@ func (c *Client) find(id string) (*Queue, string, error) {
 
 // Name returns the queue's name.
 func (q *Queue) Name() string { return q.name }
-
-// A queue in use is added again to the list of all queues every registerEvery: Redis may
-// have lost the list. That may take registerTimeout, and its errors are ignored: the list
-// may be on a node of a Redis Cluster that is away, while the queue is on another.
-const (
-	registerEvery   = time.Minute
-	registerTimeout = time.Second
-)
-
-// register adds the queue to the list of all queues, unless this process has done so
-// within registerEvery.
-func (q *Queue) register(ctx context.Context) error {
-	now, last := time.Now().UnixNano(), q.registered.Load()
-	if last > 0 {
-		sinceLast := now - last // below 0 if the clock was set back
-		if 0 <= sinceLast && sinceLast < int64(registerEvery) || !q.registered.CompareAndSwap(last, now) {
-			return nil
-		}
-		again, cancel := context.WithTimeout(ctx, registerTimeout)
-		defer cancel()
-		_, _ = registerScript.Run(again, q.client.db, registryKeys(q.client.prefix), q.name)
-		return nil
-	}
-	if _, err := registerScript.Run(ctx, q.client.db, registryKeys(q.client.prefix), q.name); err != nil {
-		return fmt.Errorf("queue %s: %w", q.name, err)
-	}
-	q.registered.Store(now)
-	return nil
-}
 
 // run runs a script with the keys of the queue.
 func (q *Queue) run(ctx context.Context, s *rdb.Script, args ...any) (rdb.Reply, error) {

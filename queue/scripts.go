@@ -11,7 +11,7 @@ var luaFiles embed.FS
 
 // scripts are the scripts of a queue. Words without an error are handled by the callers.
 var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], rdb.Words{
-	"format": func(r rdb.Reply) error { return &FormatError{Version: r.Text(0)} },
+	"format": func(r rdb.Reply) error { return newFormatError(r.Text(0)) },
 	"lost":   func(rdb.Reply) error { return ErrLeaseLost },
 
 	"none": nil, "state": nil, "malformed": nil, "duplicate": nil, // of one job
@@ -30,6 +30,7 @@ var (
 	eventsScript       = scripts.Idempotent("events", "keep events")
 	fetchScript        = scripts.Script("fetch", "fetch jobs")
 	finishScript       = scripts.Idempotent("finish", "finish jobs")
+	forgetScript       = scripts.Idempotent("forget", "delete a queue", scheduleKeyNames...)
 	heldScript         = scripts.Idempotent("held", "list held jobs")
 	leaseBeatScript    = scripts.Idempotent("lease_beat", "renew a lease")
 	leaseCloseScript   = scripts.Idempotent("lease_close", "close a lease")
@@ -42,7 +43,7 @@ var (
 	pauseScript        = scripts.Idempotent("pause", "pause or resume")
 	progressScript     = scripts.Idempotent("joblog", "set the progress of a job")
 	recoverScript      = scripts.Idempotent("recover", "recover jobs")
-	registerScript     = scripts.Idempotent("register", "register a queue", "queues", "new")
+	registerScript     = scripts.Idempotent("register", "register a queue", registryKeyNames...)
 	rereadScript       = scripts.Idempotent("reread", "read held jobs again")
 	rescheduleScript   = scripts.Idempotent("change", "reschedule a job")
 	retentionScript    = scripts.Idempotent("retention", "set the retention")
@@ -53,5 +54,7 @@ var (
 	scheduleRunScript  = scripts.Idempotent("schedule_run", "fire a schedule now", scheduleKeyNames...)
 	scheduleSetScript  = scripts.Idempotent("schedule_set", "change a schedule", scheduleKeyNames...)
 	tidyScript         = scripts.Idempotent("tidy", "tidy up")
+	unregisterScript   = scripts.Idempotent("unregister", "remove a queue from the list", registryKeyNames...)
+	unusedScript       = scripts.Idempotent("unused", "find unused queues", registryKeyNames...)
 	workersScript      = scripts.Idempotent("workers", "list workers")
 )

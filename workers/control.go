@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type control struct {
 	patternsChanged notification
 	signalled       queueList      // queues that have new signals
 	opened          atomic.Int64   // number of leases, for their names
+	forgot          atomic.Int64   // when idle queues were last deleted, in ns since 1970
 	leases          sync.WaitGroup // the lease loops and their recoveries
 
 	mu      sync.Mutex      // held while the set of queues changes
@@ -37,7 +39,31 @@ func (c *control) start(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.runCtx = ctx
+	c.forgot.Store(time.Now().Add(-rand.N(forgetEvery)).UnixNano()) // pools do so at different times
 	c.serveNamedLocked()
+}
+
+// A pool deletes queues that are idle for forgetAfter, each forgetEvery, at most maxForget
+// of them.
+const (
+	forgetAfter = 7 * 24 * time.Hour
+	forgetEvery = time.Hour
+	maxForget   = 100
+)
+
+// forgetQueues deletes idle queues if forgetEvery has passed since it last did.
+func (c *control) forgetQueues(ctx context.Context) {
+	now, last := time.Now(), c.forgot.Load()
+	if now.Sub(time.Unix(0, last)) < forgetEvery || !c.forgot.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	names, err := c.pool.client.ForgetQueues(ctx, forgetAfter, maxForget)
+	if len(names) > 0 {
+		c.pool.log.Info("deleted idle queues", "queues", names)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.pool.log.Warn("idle queues cannot be deleted", "error", err)
+	}
 }
 
 // stopQueues ends all lease loops, and blocks until they have written all outcomes and

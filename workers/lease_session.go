@@ -396,4 +396,5 @@ func (l *leaseLoop) recoverJobs(ctx context.Context, fullScan bool) {
 	if err := l.queue.queue.Tidy(ctx); err != nil && ctx.Err() == nil {
 		l.log.Warn("old data cannot be removed", "error", err)
 	}
+	l.pool.control.forgetQueues(ctx)
 }

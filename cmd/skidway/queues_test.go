@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -204,4 +206,25 @@ func TestUnreadableQueueHidesNoWorkers(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	d.must("workers", "stop", "--all")
+}
+
+func TestQueuesDeleteAsksAndRefusesWhatIsInUse(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	id := d.must("enqueue", "mail", "a").one(t)
+	d.ends(d.run("queues", "delete", "mail"), cli.ExitUsage, "Delete queue mail", "give --yes")
+	d.ends(d.run("queues", "delete", "mail", "--yes"), cli.ExitFailed, "within the last three minutes")
+	db := redistest.Open(t, d.url)
+	if err := db.ZAdd(t.Context(), "skidway:{queues}:used", redis.Z{Score: 1, Member: "mail"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	d.ends(d.run("queues", "delete", "mail", "--yes"), cli.ExitFailed, "queue mail is not deleted: it has jobs")
+	d.must("jobs", "delete", id)
+	if o := d.must("queues", "delete", "mail", "--yes"); o.stdout != "mail deleted\n" {
+		t.Errorf("%q", o.stdout)
+	}
+	d.ends(d.run("queues", "delete", "mail", "--yes"), cli.ExitFailed, "there is no queue mail")
+	if keys := db.Keys(t.Context(), "skidway:{mail*").Val(); len(keys) > 0 {
+		t.Errorf("%q are left", keys)
+	}
 }

@@ -1,9 +1,15 @@
--- Adds a queue to the list of all queues, once.
--- KEYS: the set of queues, the stream of new ones
--- ARGV: name
+-- Adds queues to the list of all queues, and stores that they are in use now.
+-- KEYS: the set of queues, the stream of new ones, the sorted set of queues by the time
+--       when they were last used
+-- ARGV: names
 -- Returns 1.
+-- @include int clock
 redis.call('SREM', QUEUES, '') -- a first write lets the script run in a full Redis
-if redis.call('SADD', QUEUES, ARGV[1]) == 1 then
-  redis.call('XADD', NEW, 'MAXLEN', '~', 1000, '*', 'queue', ARGV[1])
+local now = int(clock_ms())
+for _, name in ipairs(ARGV) do
+  if redis.call('SADD', QUEUES, name) == 1 then
+    redis.call('XADD', NEW, 'MAXLEN', '~', 1000, '*', 'queue', name)
+  end
+  redis.call('ZADD', USED, now, name)
 end
 return 1

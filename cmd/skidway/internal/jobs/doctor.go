@@ -93,7 +93,7 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
 		var format *queue.FormatError
 		switch {
 		case !errors.As(row.err, &format):
-		case format.Older():
+		case format.Older:
 			finding.Change = []string{
 				"run a worker of the release that wrote it until the queue is empty",
 				fmt.Sprintf("redis-cli --scan --pattern '%s:{%s:*}:*' | xargs redis-cli UNLINK", db.Prefix(), row.name),

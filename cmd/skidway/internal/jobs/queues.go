@@ -19,14 +19,14 @@ import (
 func Queues(a *cli.App) *cobra.Command {
 	c := cli.Group(&cobra.Command{
 		Use:   "queues",
-		Short: "Lists, shows, pauses, resumes and purges queues",
+		Short: "Lists, shows, pauses, resumes, purges and deletes queues",
 		Long: `A queue holds jobs of three priorities. It is created by its first job. These
 commands show the state of queues, pause and resume them, and delete jobs.`,
 		Example: `  skidway queues list
   skidway queues show mail
   skidway queues pause mail`,
 	})
-	c.AddCommand(queuesList(a), queuesShow(a), queuesWatch(a), queuesPause(a), queuesResume(a), queuesPurge(a))
+	c.AddCommand(queuesList(a), queuesShow(a), queuesWatch(a), queuesPause(a), queuesResume(a), queuesPurge(a), queuesDelete(a))
 	return c
 }
 
@@ -184,6 +184,43 @@ jobs are not deleted: 'skidway jobs cancel' ends them.`,
 			do: "delete", done: "deleted", state: queue.State(state.Word), yes: yes,
 			change: q.DeleteAll,
 		})
+	})
+}
+
+func queuesDelete(a *cli.App) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "delete QUEUE",
+		Short: "Deletes a queue that has no jobs",
+		Long: `Deletes a queue with its settings, counters and unique keys, and removes it
+from the list of queues. It asks for confirmation; without a terminal, --yes is
+needed.
+
+A queue is not deleted while it has jobs ('skidway queues purge' deletes them),
+schedules ('skidway cron remove') or living workers, nor within three minutes
+after a client or worker has used it. Its next job creates it again.
+
+Workers delete queues by themselves that were not used for a week and have no
+jobs, schedules, settings and unique keys.`,
+		Example: `  skidway queues delete mail
+  skidway queues delete mail --yes`,
+		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
+	}
+	cli.YesFlag(c, &yes)
+	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
+		q, err := existing(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		if !yes {
+			if err := a.Confirm(c, fmt.Sprintf("Delete queue %s with its settings and counters?", q.Name())); err != nil {
+				return err
+			}
+		}
+		if err := q.Delete(ctx); err != nil {
+			return err
+		}
+		return a.PrintLine(q.Name() + " deleted")
 	})
 }
 

@@ -1,0 +1,38 @@
+package queue
+
+import (
+	"context"
+	"time"
+)
+
+// ForgetQueues deletes queues that no client and no worker has used for longer than idle,
+// at most limit of them, and returns their names. It keeps queues that have a job in any
+// state, a schedule, a pause, a setting, a limit or a unique key, and looks at them again
+// after another time idle. It is safe to call concurrently, and while jobs are added.
+func (c *Client) ForgetQueues(ctx context.Context, idle time.Duration, limit int) (forgotten []string, err error) {
+	reply, err := unusedScript.Run(ctx, c.db, registryKeys(c.prefix), millis(idle), limit)
+	if err != nil {
+		return nil, err
+	}
+	var kept []string
+	for _, name := range reply.Texts() {
+		q, err := c.Queue(name)
+		if err == nil { // else it is a name that another client has listed
+			if err = q.tidy(ctx); err == nil {
+				err = q.remove(ctx, false, idle)
+			}
+		}
+		if ctx.Err() != nil {
+			return forgotten, context.Cause(ctx)
+		}
+		if err != nil {
+			kept = append(kept, name)
+			continue
+		}
+		forgotten = append(forgotten, name)
+	}
+	if len(kept) > 0 {
+		_, err = registerScript.Run(ctx, c.db, registryKeys(c.prefix), anys(kept)...)
+	}
+	return forgotten, err
+}
