@@ -21,8 +21,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	// NoSignals is set if the owner reads the signals of the queues itself and
-	// calls Wake, as a worker pool does. Otherwise one connection is blocked by
-	// reading them.
+	// calls Wake, as a worker pool does. Otherwise a [queue.Watch] waits for them.
 	NoSignals bool
 }
 

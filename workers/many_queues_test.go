@@ -1,11 +1,19 @@
 package workers_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -18,6 +26,129 @@ func manyQueues(n int) (queues []workers.Queue) {
 		queues = append(queues, workers.Queue{Name: fmt.Sprintf("t%d", i)})
 	}
 	return queues
+}
+
+// sentCommands counts the commands that a client sends, by name.
+type sentCommands struct {
+	mu    sync.Mutex
+	names map[string]int
+}
+
+func (*sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *sentCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		s.count(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (s *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			s.count(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (s *sentCommands) count(cmd redis.Cmder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cmd.Name() != "xread" { // waiting has connections of its own, which Redis counts
+		s.names[cmd.Name()]++
+	}
+}
+
+// take returns the counts and resets them.
+func (s *sentCommands) take() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := s.names
+	s.names = map[string]int{}
+	return names
+}
+
+// idleSpan is how long idle commands are counted.
+const idleSpan = 4 * time.Second
+
+// idleCost returns the number of commands a second that an idle pool sends, by name, and
+// all of them.
+func (f *fixture) idleCost(sent *sentCommands) (rates map[string]float64, total float64) {
+	f.must(f.db.Do(f.ctx, "CONFIG", "RESETSTAT").Err())
+	sent.take()
+	<-time.After(idleSpan)
+	counts := sent.take()
+	stats, err := f.db.Info(f.ctx, "commandstats").Result()
+	f.must(err)
+	for line := range strings.Lines(stats) {
+		var n int
+		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if name == "xread" || name == "ping" {
+			_, err = fmt.Sscan(strings.Split(rest, ",")[0], &n)
+			f.must(err)
+			counts[name] += n
+		}
+	}
+	rates = map[string]float64{}
+	for name, n := range counts {
+		rates[name] = float64(n) / idleSpan.Seconds()
+		total += rates[name]
+	}
+	return rates, total
+}
+
+// latencies adds n jobs to different queues one after another, by Enqueue or by a plain
+// XADD as of another client, and returns the sorted times until they started.
+func (f *fixture) latencies(n, queues int, started <-chan time.Time) (times []time.Duration) {
+	f.Helper()
+	for i := range n {
+		name := fmt.Sprintf("t%d", i*7919%queues)
+		began := time.Now()
+		if i%2 == 0 {
+			f.add("k", queue.Options{Queue: name})
+		} else {
+			line := strings.Replace(f.key("2:normal:fresh"), "{q:0}", "{"+name+":0}", 1)
+			f.must(f.db.XAdd(f.ctx, &redis.XAddArgs{Stream: line, Values: []string{"kind", "k", "args", "{}"}}).Err())
+		}
+		times = append(times, await(f, started, "job").Sub(began))
+	}
+	slices.Sort(times)
+	return times
+}
+
+// The number of queues is set by SKIDWAY_MANY_QUEUES, for example to 3000.
+func TestManyQueuesStartJobsAtOnceAndCostLittleWhileIdle(t *testing.T) {
+	t.Parallel()
+	queues, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_MANY_QUEUES"), "120"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := redistest.Start(t)
+	f := newFixture(t, redistest.Open(t, server.URL(0)))
+	other := newFixture(t, redistest.Open(t, server.URL(0)))
+	sent := &sentCommands{names: map[string]int{}}
+	other.db.AddHook(sent)
+	p := other.pool(workers.Config{Lease: queue.DefaultLease, Queues: manyQueues(queues)})
+	started := make(chan time.Time, 1)
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { started <- time.Now(); return nil }, workers.Kind{})
+	other.run(p)
+	f.latencies(1, queues, started)
+	<-time.After(2 * time.Second) // the queues are fetched from for the first time
+	rates, total := f.idleCost(sent)
+	f.must(f.db.ConfigSet(f.ctx, "slowlog-log-slower-than", "500").Err())
+	f.must(f.db.Do(f.ctx, "SLOWLOG", "RESET").Err())
+	times := f.latencies(200, queues, started)
+	slow, err := f.db.SlowLogGet(f.ctx, 100).Result()
+	f.must(err)
+	t.Logf("%d queues: %.1f commands a second while idle (%v); latency p50 %s, p99 %s, worst %s; %d commands above 0.5 ms",
+		queues, total, rates, times[len(times)/2], times[len(times)*99/100], times[len(times)-1], len(slow))
+	for _, entry := range slow {
+		t.Logf("%s: %s %.60s", entry.Duration, entry.Args[0], entry.Args[1:])
+	}
+	if times[len(times)/2] > 10*time.Millisecond {
+		t.Errorf("half of the jobs started after more than %s", times[len(times)/2])
+	}
 }
 
 func TestJobOfAHeavierQueueStartsNextBesideManyEmptyQueues(t *testing.T) {
@@ -52,5 +183,26 @@ func TestJobOfAHeavierQueueStartsNextBesideManyEmptyQueues(t *testing.T) {
 	f.add("k", queue.Options{Queue: "vip"})
 	if others := await(f, vip, "job of the heavy queue") - before; others > 10 {
 		t.Errorf("%d jobs of the lighter queue started before it", others)
+	}
+}
+
+func TestManyQueuesOfAClusterAreServedOverFewConnections(t *testing.T) {
+	t.Parallel()
+	const queues = 150
+	f := newFixture(t, redistest.ClusterDB(t))
+	p := f.pool(workers.Config{Lease: queue.DefaultLease, Queues: manyQueues(queues)})
+	started := make(chan string, 1)
+	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { started <- job.Queue; return nil }, workers.Kind{})
+	f.run(p)
+	for i := range queues {
+		name := fmt.Sprintf("t%d", i)
+		began := time.Now()
+		f.add("k", queue.Options{Queue: name})
+		if got := await(f, started, "job"); got != name {
+			f.Fatalf("a job of %s started, want %s", got, name)
+		}
+		if took := time.Since(began); i > 0 && took > 5*time.Second {
+			f.Errorf("the job of %s started after %s", name, took)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func TestDoctorReportsWhatToChangeInADefaultRedis(t *testing.T) {
 			t.Errorf("%s: %+v", topic, f)
 		}
 	}
-	for _, topic := range []string{"version", "eviction", "replication", "timeouts", "connections", "clock", "access", "queues"} {
+	for _, topic := range []string{"version", "eviction", "replication", "timeouts", "connections", "clock", "access", "tracking", "queues"} {
 		if f := found[topic]; f.Level != doctor.Fine || f.Found == "" {
 			t.Errorf("%s: %+v", topic, f)
 		}

@@ -172,3 +172,22 @@ func (f *facts) allowed() []Finding {
 	}
 	return []Finding{found}
 }
+
+func (f *facts) tracking() []Finding {
+	if f.untracked == nil {
+		return []Finding{{Found: "workers of many queues are told of new jobs by CLIENT TRACKING"}}
+	}
+	user := f.access.user
+	if user == "" {
+		user = "USER"
+	}
+	return []Finding{{
+		Level: Warning,
+		Found: "CLIENT TRACKING is not possible: " + f.untracked.Error(),
+		Why:   "a worker of more than 50 queues (on a Cluster: of more than one on a server) starts new jobs up to 5 s later",
+		Change: []string{
+			fmt.Sprintf("redis-cli ACL SETUSER %s +subscribe +ping +client|id +client|tracking &__redis__:invalidate", user),
+			"behind a proxy that does not support it: connect to Redis itself",
+		},
+	}}
+}

@@ -24,6 +24,7 @@ import (
 var notNeeded = []string{
 	"info",            // a server that hides it is taken as fit
 	"wait", "waitaof", // only durable jobs need them
+	"client", // of CLIENT TRACKING, which has a check of its own
 }
 
 func TestAccessIsCheckedForTheCommandsThatSkidwaySends(t *testing.T) {

@@ -73,6 +73,7 @@ var checks = []check{
 	{"clock", nothing, (*facts).clock},
 	{"latency", nothing, (*facts).latency},
 	{"access", nothing, (*facts).allowed},
+	{"tracking", nothing, (*facts).tracking},
 	{"lines", scan, (*facts).strayLines},
 }
 

@@ -24,6 +24,7 @@ type facts struct {
 	pings        []time.Duration   // sorted
 	ahead        time.Duration     // by how much its clock is ahead of this machine's
 	access       access
+	untracked    error      // why the server does not track keys, nil if it does
 	lines        *lineFacts // nil: not allowed
 	prefix       string
 }
@@ -73,6 +74,7 @@ func gather(ctx context.Context, client *redis.Client, cluster bool, prefix stri
 	if f.access, err = accessOf(ctx, client, prefix); err != nil {
 		return nil, err
 	}
+	f.untracked = rdb.CheckTracking(ctx, client)
 	if f.lines, err = linesOf(ctx, client, prefix); err != nil {
 		return nil, err
 	}

@@ -70,15 +70,7 @@ func (db *DB) bySlot(marks []Mark) [][]Mark {
 // marks, not necessarily all, each with the first of these entries. After a transient
 // error it pauses and returns the error.
 func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]redis.XStream, error) {
-	streams := make([]string, 0, 2*len(marks))
-	for _, mark := range marks {
-		streams = append(streams, mark.Key)
-	}
-	for _, mark := range marks {
-		streams = append(streams, mark.ID)
-	}
-	block := max((timeout + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
-	args := &redis.XReadArgs{Streams: streams, Count: 1, Block: block}
+	args := readArgs(marks, max((timeout+time.Millisecond-1).Truncate(time.Millisecond), time.Millisecond))
 
 	// The client does not interrupt a blocked read when ctx is done: it goes on,
 	// and a later wait at the same marks joins it. So a process uses one
@@ -115,6 +107,19 @@ func (db *DB) wait(ctx context.Context, timeout time.Duration, marks []Mark) ([]
 			return nil, r.err
 		}
 	}
+}
+
+// readArgs returns the arguments of a read of the first entry after each of the marks. A
+// negative block means that it does not block.
+func readArgs(marks []Mark, block time.Duration) *redis.XReadArgs {
+	streams := make([]string, 0, 2*len(marks))
+	for _, mark := range marks {
+		streams = append(streams, mark.Key)
+	}
+	for _, mark := range marks {
+		streams = append(streams, mark.ID)
+	}
+	return &redis.XReadArgs{Streams: streams, Count: 1, Block: block}
 }
 
 // A read is blocked in Redis until done is closed.

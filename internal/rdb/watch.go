@@ -3,6 +3,7 @@ package rdb
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -11,23 +12,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Watch calls functions when streams get new entries. All its streams are waited for
-// together, so it needs few connections, however many there are. It is safe for
+// A Watch calls functions when streams get new entries. Each node of Redis has one watcher
+// for all streams, which uses at most two connections, see watchNode. It is safe for
 // concurrent use.
 type Watch struct {
-	db  *DB
-	log *slog.Logger
+	db      *DB
+	cluster *redis.ClusterClient // nil if there is none
+	log     *slog.Logger
 
 	unplaced chan struct{} // has a buffer of one; received from when a group has no node
 
 	mu     sync.Mutex
 	groups map[any]*watchGroup   // by ID, until their function is called
-	nodes  map[string]*watchNode // by what nodeOf returns for a key
+	tags   map[string]*watchNode // by hash tag: the node that has its streams
+	nodes  map[string]*watchNode // by address; only "" if there is no Cluster
 }
 
 // A watchGroup is some streams of one slot that are watched for one purpose.
 type watchGroup struct {
 	id     any
+	tag    string
 	marks  []Mark
 	notify func()
 	node   *watchNode // nil: none is known yet
@@ -39,9 +43,10 @@ func (db *DB) NewWatch(log *slog.Logger) *Watch {
 	if log == nil {
 		log = slog.Default()
 	}
+	cluster, _ := db.UniversalClient.(*redis.ClusterClient)
 	return &Watch{
-		db: db, log: log, unplaced: make(chan struct{}, 1),
-		groups: map[any]*watchGroup{}, nodes: map[string]*watchNode{},
+		db: db, cluster: cluster, log: log, unplaced: make(chan struct{}, 1),
+		groups: map[any]*watchGroup{}, tags: map[string]*watchNode{}, nodes: map[string]*watchNode{},
 	}
 }
 
@@ -50,7 +55,7 @@ func (db *DB) NewWatch(log *slog.Logger) *Watch {
 // Set with this ID, which must be comparable, are replaced. There must be a mark, and all
 // streams must lie on one slot. notify must not block.
 func (w *Watch) Set(id any, marks []Mark, notify func()) {
-	group := &watchGroup{id: id, marks: marks, notify: notify}
+	group := &watchGroup{id: id, tag: hashTag(marks[0].Key), marks: marks, notify: notify}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if old := w.groups[id]; old != nil && slices.Equal(old.marks, marks) {
@@ -59,11 +64,11 @@ func (w *Watch) Set(id any, marks []Mark, notify func()) {
 	}
 	w.removeLocked(id)
 	w.groups[id] = group
-	if node := w.nodes[w.nodeOf(marks[0].Key)]; node != nil {
+	if node := w.tags[group.tag]; node != nil {
 		node.addLocked(group)
-		return
+	} else {
+		signalOne(w.unplaced)
 	}
-	signalOne(w.unplaced)
 }
 
 // Remove makes the watch forget an ID. Its function may be called once more.
@@ -84,40 +89,130 @@ func (w *Watch) removeLocked(id any) {
 	}
 }
 
-// nodeOf returns the name of the part of Redis whose streams one command can read: the
-// hash tag of a key on a Cluster, else "".
-func (w *Watch) nodeOf(key string) string {
-	if _, cluster := w.db.UniversalClient.(*redis.ClusterClient); !cluster {
-		return ""
-	}
-	return hashTag(key)
-}
+// replaceEvery is the interval at which a watch checks which node has a slot.
+const replaceEvery = time.Minute
 
 // Run watches until ctx is done. It must be called once.
 func (w *Watch) Run(ctx context.Context) {
 	var nodes sync.WaitGroup
 	defer nodes.Wait()
-	for {
-		w.mu.Lock()
-		for _, group := range w.groups {
-			if group.node != nil {
-				continue
-			}
-			name := w.nodeOf(group.marks[0].Key)
-			node := w.nodes[name]
-			if node == nil {
-				node = newWatchNode(w)
-				w.nodes[name] = node
-				nodes.Go(func() { node.run(ctx) })
-			}
-			node.addLocked(group)
+	ticker := time.NewTicker(replaceEvery)
+	defer ticker.Stop()
+	for backoff := (Backoff{Max: time.Second}); ctx.Err() == nil; {
+		err := w.place(ctx, func(node *watchNode) { nodes.Go(func() { node.run(ctx) }) })
+		if err != nil {
+			_ = backoff.Sleep(ctx)
+			continue
 		}
-		w.mu.Unlock()
+		backoff.Reset()
 		select {
 		case <-ctx.Done():
-			return
 		case <-w.unplaced:
+		case <-ticker.C:
+			w.checkPlaces(ctx)
 		}
+	}
+}
+
+// place gives each group its node, and calls start for a new node.
+func (w *Watch) place(ctx context.Context, start func(*watchNode)) error {
+	for missing := w.addUnplaced(); len(missing) > 0; missing = w.addUnplaced() {
+		for tag := range missing {
+			client, addr, err := w.clientFor(ctx, tag)
+			if err != nil {
+				return err
+			}
+			w.mu.Lock()
+			node := w.nodes[addr]
+			if node == nil {
+				node = newWatchNode(w)
+				w.nodes[addr] = node
+				start(node)
+			}
+			node.client = client
+			w.tags[tag] = node
+			w.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// addUnplaced adds groups without a node to that of their hash tag, and returns the hash
+// tags whose node is not known.
+func (w *Watch) addUnplaced() (missing map[string]bool) {
+	missing = map[string]bool{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, group := range w.groups {
+		if group.node != nil {
+			continue
+		}
+		if node := w.tags[group.tag]; node != nil {
+			node.addLocked(group)
+		} else {
+			missing[group.tag] = true
+		}
+	}
+	return missing
+}
+
+// clientFor returns the client of the node that has the keys with a hash tag, and its
+// address.
+func (w *Watch) clientFor(ctx context.Context, tag string) (client *redis.Client, addr string, err error) {
+	if w.cluster == nil {
+		client, _ = w.db.UniversalClient.(*redis.Client)
+		return client, "", nil
+	}
+	if client, err = w.cluster.MasterForKey(ctx, "{"+tag+"}"); err != nil {
+		return nil, "", err
+	}
+	return client, client.Options().Addr, nil
+}
+
+// checkPlaces calls the functions of the groups whose slot another node has now. The next
+// Set gives them that node.
+func (w *Watch) checkPlaces(ctx context.Context) {
+	if w.cluster == nil {
+		return
+	}
+	w.mu.Lock()
+	tags := slices.Collect(maps.Keys(w.tags))
+	w.mu.Unlock()
+	for _, tag := range tags {
+		_, addr, err := w.clientFor(ctx, tag)
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		moved := w.tags[tag] != w.nodes[addr]
+		w.mu.Unlock()
+		if moved {
+			w.forget(func(of string, _ *watchNode) bool { return of == tag })
+		}
+	}
+}
+
+// forget forgets which node has the hash tags for which f returns true, and calls the
+// functions of their groups.
+func (w *Watch) forget(f func(tag string, node *watchNode) bool) {
+	var notified []*watchGroup
+	w.mu.Lock()
+	for _, group := range w.groups {
+		if group.node != nil && f(group.tag, group.node) {
+			notified = append(notified, group)
+		}
+	}
+	for _, group := range notified {
+		w.removeLocked(group.id)
+	}
+	maps.DeleteFunc(w.tags, f)
+	w.mu.Unlock()
+	notifyEach(notified)
+}
+
+func notifyEach(groups []*watchGroup) {
+	for _, group := range groups {
+		group.notify()
 	}
 }
 
@@ -137,176 +232,4 @@ func signalOne(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// A watchNode watches the groups of one node of Redis.
-type watchNode struct {
-	watch *Watch
-	added chan struct{} // has a buffer of one; received from after a group was added
-	reads sync.WaitGroup
-
-	// The rest is guarded by the watch's mutex.
-
-	streams map[string]*watchStream // by key
-	changed bool                    // groups were added since the last call of marks
-}
-
-// A watchStream is one stream of a group.
-type watchStream struct {
-	mark  Mark
-	group *watchGroup
-}
-
-func newWatchNode(w *Watch) *watchNode {
-	return &watchNode{watch: w, added: make(chan struct{}, 1), streams: map[string]*watchStream{}}
-}
-
-func (n *watchNode) addLocked(group *watchGroup) {
-	group.node = n
-	for _, mark := range group.marks {
-		n.streams[mark.Key] = &watchStream{mark, group}
-	}
-	n.changed = true
-	signalOne(n.added)
-}
-
-func (n *watchNode) removeLocked(group *watchGroup) {
-	for _, mark := range group.marks {
-		delete(n.streams, mark.Key)
-	}
-}
-
-// marks returns the marks of all groups.
-func (n *watchNode) marks() []Mark {
-	n.watch.mu.Lock()
-	defer n.watch.mu.Unlock()
-	n.changed = false
-	marks := make([]Mark, 0, len(n.streams))
-	for _, stream := range n.streams {
-		marks = append(marks, stream.mark)
-	}
-	return marks
-}
-
-// notify calls the functions of the groups that have one of the marks still. With no
-// marks it calls the functions of all groups.
-func (n *watchNode) notify(marks ...Mark) {
-	var notified []*watchGroup
-	n.watch.mu.Lock()
-	if marks == nil {
-		for _, stream := range n.streams {
-			marks = append(marks, stream.mark)
-		}
-	}
-	for _, mark := range marks {
-		if stream := n.streams[mark.Key]; stream != nil && stream.mark == mark {
-			n.watch.removeLocked(stream.group.id)
-			notified = append(notified, stream.group)
-		}
-	}
-	n.watch.mu.Unlock()
-	for _, group := range notified {
-		group.notify()
-	}
-}
-
-// A blocked read cannot be interrupted, and keeps its connection until its time is over.
-// So a read goes on while no streams are added, and reads are short while there are new
-// entries: only if there were none for a while a read blocks for up to maxBlock.
-const (
-	minBlock = 250 * time.Millisecond
-	maxBlock = 15 * time.Second
-)
-
-// After a read has found entries, groups are added again soon: the next read begins when
-// they are, at the latest after regroupTime.
-const regroupTime = 2 * time.Millisecond
-
-// Reads that replace one with outdated marks begin at most every minReadInterval on
-// average; up to readBurst of them without a pause.
-const (
-	minReadInterval = 20 * time.Millisecond
-	readBurst       = 5
-)
-
-// run watches by blocked reads until ctx is done.
-func (n *watchNode) run(ctx context.Context) {
-	defer n.reads.Wait()
-	block := minBlock
-	var nextRead time.Time // if all reads that replace others had the minimum interval
-	for ctx.Err() == nil {
-		marks := n.marks()
-		if len(marks) == 0 {
-			n.awaitAdded(ctx, nil)
-			continue
-		}
-		ended, timeout := make(chan bool, 1), block
-		n.reads.Go(func() { ended <- n.read(ctx, timeout, marks) })
-		found, replace := n.awaitAdded(ctx, ended)
-		switch {
-		case replace:
-			block = minBlock
-			if now := time.Now(); nextRead.Before(now) {
-				nextRead = now
-			}
-			_ = Sleep(ctx, time.Until(nextRead)-readBurst*minReadInterval)
-			nextRead = nextRead.Add(minReadInterval)
-		case found:
-			block = minBlock
-			regroup, cancel := context.WithTimeout(ctx, regroupTime)
-			n.awaitAdded(regroup, nil)
-			cancel()
-		default:
-			block = min(4*block, maxBlock)
-		}
-	}
-}
-
-// awaitAdded blocks until groups were added since the last call of marks, a read has
-// ended or ctx is done. It reports whether groups were added, and what the read returned.
-func (n *watchNode) awaitAdded(ctx context.Context, ended <-chan bool) (found, added bool) {
-	for {
-		select {
-		case <-ctx.Done():
-			return false, false
-		case found := <-ended:
-			return found, false
-		case <-n.added:
-			n.watch.mu.Lock()
-			added := n.changed
-			n.watch.mu.Unlock()
-			if added {
-				return false, true
-			}
-		}
-	}
-}
-
-// read blocks until one of the streams has an entry, or the time is over, and calls the
-// functions of their groups: of all groups after an error of the connection, because
-// Redis may have lost writes. It reports whether there was an entry.
-func (n *watchNode) read(ctx context.Context, timeout time.Duration, marks []Mark) (found bool) {
-	streams, err := n.watch.db.wait(ctx, timeout, marks)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-	case transient(err):
-		n.notify()
-	default:
-		n.watch.log.Warn("waiting for new entries failed", "error", err)
-		_ = Sleep(ctx, DefaultMaxPause)
-	}
-	if len(streams) == 0 {
-		return false
-	}
-	at := make(map[string]Mark, len(marks))
-	for _, mark := range marks {
-		at[mark.Key] = mark
-	}
-	news := make([]Mark, len(streams))
-	for i, stream := range streams {
-		news[i] = at[stream.Stream]
-	}
-	n.notify(news...)
-	return true
 }

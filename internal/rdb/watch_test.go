@@ -19,11 +19,14 @@ type watchFixture struct {
 	db       *rdb.DB
 	watch    *rdb.Watch
 	notified chan string // IDs whose function was called
+
+	limit  context.Context // of commands
+	listed string          // the clients of the server, for messages
 }
 
 // newWatchFixture runs a watch of a connection until the test ends.
 func newWatchFixture(t *testing.T, db, watched *rdb.DB) *watchFixture {
-	f := &watchFixture{t, db, watched.NewWatch(slog.New(slog.DiscardHandler)), make(chan string, 10000)}
+	f := &watchFixture{t, db, watched.NewWatch(slog.New(slog.DiscardHandler)), make(chan string, 10000), soon(t), ""}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { f.watch.Run(ctx) })
