@@ -72,7 +72,7 @@ func (f *forgetFixture) drain() {
 	f.Helper()
 	lease, err := f.queue.OpenLease(f.Context(), fmt.Sprint("w", f.now.UnixNano()), time.Minute, nil)
 	f.must(err)
-	fetched, err := lease.Fetch(f.Context(), 100, 1<<20)
+	fetched, err := lease.Fetch(f.Context(), FetchLimits{Jobs: 100, Bytes: 1 << 20})
 	f.must(err)
 	var ends []Completion
 	for _, job := range fetched.Jobs {
