@@ -45,16 +45,16 @@ func ExampleMover() {
 
 	id, err := client.Enqueue(ctx, queue.Raw("email.send", []byte(`{"to":"a@example.com"}`)),
 		&queue.Options{Queue: "mail", Delay: 20 * time.Millisecond})
-	fmt.Println(id, err)
+	fmt.Println(err)
 
 	fetched := fetchOne(ctx, client, mail)
-	fmt.Println(fetched.Jobs[0].ID, string(fetched.Jobs[0].Args))
+	fmt.Println(fetched.Jobs[0].ID == id, string(fetched.Jobs[0].Args))
 
 	cancel()
 	fmt.Println(<-ended)
 	// Output:
-	// mail:0:d000000000000001 <nil>
-	// mail:0:d000000000000001 {"to":"a@example.com"}
+	// <nil>
+	// true {"to":"a@example.com"}
 	// context canceled
 }
 

@@ -10,7 +10,7 @@ import (
 // An id of a job is the queue, the partition and a local id, joined by colons:
 //
 //	mail:0:n1795299599363-0      was added to the fresh line of priority normal, as that entry
-//	mail:0:d000000000000042      was added with a delay
+//	mail:0:d1795299599363000     was added with a delay
 //
 // Users treat it as opaque. The keys of the queue contain only the local id.
 

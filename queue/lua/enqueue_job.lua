@@ -1,5 +1,14 @@
 -- Returns the function that adds one job with options, for enqueue.lua. It returns
 -- the job's id, or '=' and the id of the holder of its unique key.
+
+-- next_id returns the number of the next delayed job. It is not below the time in µs:
+-- Redis may have lost the latest numbers, which must not be issued twice.
+local function next_id()
+  local last = int(math.max((tonumber(call('HGET', META, 'last_id')) or 0) + 1, now * 1000))
+  call('HSET', META, 'last_id', last)
+  return last
+end
+
 return function(letter, record, wait, at, key, key_ms)
   if key ~= '' then
     local owner = holder_of_key(key)
@@ -8,7 +17,7 @@ return function(letter, record, wait, at, key, key_ms)
   local due = at ~= '' and tonumber(at) or wait ~= '' and now + tonumber(wait)
   local id
   if due then
-    id = 'd' .. string.format('%015.0f', call('HINCRBY', META, 'last_id', 1))
+    id = 'd' .. next_id()
     record = record .. field('enqueued', int(now))
     if due > now then
       delay(id, record, due)
