@@ -5,7 +5,7 @@
 -- Returns {'ok', number of jobs handed back (or ended because they were cancelled or
 -- malformed), number of jobs that this call made dead for too many crashes, 1 if there are
 -- more, else 0}.
--- @include queue return groups amnesty
+-- @include queue when_full return groups amnesty
 local MAX_LEASES, MAX_WORKERS = 20, 10
 local jobs_left, max_crashes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local bytes_left = 262144 -- about the bytes of payload that one call writes again
