@@ -2,7 +2,9 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -166,17 +168,37 @@ func (q *queues) describe(out chan<- *prometheus.Desc) {
 }
 
 func (q *queues) collect(ctx context.Context, out chan<- prometheus.Metric) {
-	up := 1.0
 	names, err := q.client.Queues(ctx)
-	if err != nil {
+	var failed atomic.Bool
+	failed.Store(err != nil)
+	var reads sync.WaitGroup
+	slots := make(chan struct{}, maxReads)
+	for _, name := range names[:min(len(names), maxNames)] {
+		slots <- struct{}{}
+		reads.Go(func() {
+			defer func() { <-slots }()
+			if err := q.collectOne(ctx, name, out); err != nil && !unusable(err) {
+				failed.Store(true)
+			}
+		})
+	}
+	reads.Wait()
+	up := 1.0
+	if failed.Load() {
 		up = 0
 	}
-	for _, name := range names[:min(len(names), maxNames)] {
-		if err := q.collectOne(ctx, name, out); err != nil {
-			up = 0
-		}
-	}
 	out <- prometheus.MustNewConstMetric(q.isUp, prometheus.GaugeValue, up)
+}
+
+// maxReads bounds the queues that are read at the same time: one after the other, a
+// thousand of them would take longer than [ReadTimeout] where a round trip takes 3 ms.
+const maxReads = 16
+
+// unusable reports whether a listed queue can't be read whatever Redis does: another client
+// has listed a name that is none, or another release has written the queue.
+func unusable(err error) bool {
+	var format *queue.FormatError
+	return errors.Is(err, queue.ErrInvalid) || errors.As(err, &format)
 }
 
 func (q *queues) collectOne(ctx context.Context, name string, out chan<- prometheus.Metric) error {

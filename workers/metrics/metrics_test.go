@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -108,5 +109,37 @@ func TestScrapeWithoutRedisReportsThatItIsDown(t *testing.T) {
 	want := "# HELP skidway_redis_up 0 if Redis could not be read.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 0\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_redis_up"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestQueuesThatCannotBeReadDoNotMakeRedisDown(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	client, err := queue.NewClient(handle.New(db), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		if _, err := client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: fmt.Sprint("q", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{
+		db.SAdd(t.Context(), "skidway:{queues}", "no name!").Err(), db.HSet(t.Context(), "skidway:{q7:0}:meta", "format", "999").Err(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(metrics.New(client)); err != nil {
+		t.Fatal(err)
+	}
+	want := "# HELP skidway_redis_up 0 if Redis could not be read.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 1\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_redis_up"); err != nil {
+		t.Error(err)
+	}
+	if n, err := testutil.GatherAndCount(registry, "skidway_queue_paused"); err != nil || n != 49 {
+		t.Errorf("%d queues were read, %v, want all others", n, err)
 	}
 }
