@@ -197,9 +197,14 @@ func failure(request *http.Request, err error) error {
 	return err
 }
 
-// describe returns a text for a request, without user, password and query.
+// describe returns a text for a request, without user, password, path and query, each of
+// which may be a secret: webhooks have theirs in the path.
 func describe(request *http.Request) string {
-	return request.Method + " " + request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath()
+	rest := ""
+	if len(request.URL.Path) > 1 || request.URL.RawQuery != "" {
+		rest = "/…"
+	}
+	return request.Method + " " + request.URL.Scheme + "://" + request.URL.Host + rest
 }
 
 // Fetch returns the content of a URL and its Content-Type, within the same bounds as

@@ -59,6 +59,19 @@ func resultOf(t *testing.T, outcome workerstest.Outcome) (result request.Result)
 	return result
 }
 
+func TestErrorsDoNotShowThePathOfAURL(t *testing.T) {
+	t.Parallel()
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(refusing.Close)
+	h := request.New(request.Config{AllowPrivate: true})
+	t.Cleanup(h.Close)
+	for _, url := range []string{refusing.URL + "/services/T0SECRET", "http://127.0.0.1:1/bot1:T0SECRET/send?key=T0SECRET"} {
+		if _, _, err := h.Fetch(t.Context(), url, 1000); err == nil || strings.Contains(err.Error(), "T0SECRET") || !strings.Contains(err.Error(), "/…") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestRequestIsThatOfItsArgs(t *testing.T) {
 	t.Parallel()
 	type seen struct {
