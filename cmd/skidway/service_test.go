@@ -97,6 +97,24 @@ func (s *workerFixture) awaitOutcome(id string, want queue.Outcome) *queue.Job {
 	return job
 }
 
+func TestArgsThatTheWorkerAllowsAreNotMalformed(t *testing.T) {
+	t.Parallel()
+	s := newWorkerFixture(t, "queues: [{name: q}]\nworker: {max_payload: 4MiB}\n")
+	client, err := queue.NewClient(s.client.DB(), &queue.Config{MaxPayload: 4 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []byte(`{"url":"http://127.0.0.1:1/","body":"` + strings.Repeat("x", 2<<20) + `"}`)
+	id, err := client.Enqueue(t.Context(), queue.Raw("http.request", args), &queue.Options{Queue: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its handler has run, and has refused the private address.
+	if job, err := client.Wait(t.Context(), id); err != nil || job.Outcome != queue.Died || strings.Contains(job.Reason, "malformed") || job.Attempts != 1 {
+		t.Errorf("%v: %.200s, %d attempts", err, job.Reason, job.Attempts)
+	}
+}
+
 func TestReloadLosesNoJob(t *testing.T) {
 	t.Parallel()
 	asked, answer := make(chan bool, 1), make(chan bool)

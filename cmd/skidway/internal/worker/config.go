@@ -53,6 +53,7 @@ type workerConfig struct {
 	Timeout     duration      `yaml:"timeout"`
 	MaxAttempts wholeNumber   `yaml:"max_attempts"`
 	Crashes     wholeNumber   `yaml:"crashes"`
+	MaxPayload  byteSize      `yaml:"max_payload"` // taken at the start of the worker
 	Grace       duration      `yaml:"grace"`
 	Drain       duration      `yaml:"drain"`
 	Backoff     backoffConfig `yaml:"backoff"`

@@ -55,6 +55,11 @@ func (c *config) checkWorker() error {
 	if lease := time.Duration(c.Worker.Lease); lease != 0 && lease < cli.MinSpan {
 		return c.wrong("worker.lease", "%s: want at least %s", lease, cli.MinSpan)
 	}
+	// A command that outlives the worker's grace is left behind, and its job runs again
+	// beside it.
+	if own := time.Duration(c.Kinds.Exec.Grace); own >= c.Worker.grace() {
+		return c.wrong("kinds.exec.run.grace", "%s: it must be shorter than worker.grace, which is %s", own, c.Worker.grace())
+	}
 	for _, k := range append(c.Kinds.list(), kindEntry{place: "worker", backoff: c.Worker.Backoff}) {
 		if !(k.backoff.Jitter <= 1) {
 			return c.wrong(k.place+".backoff.jitter", "%v: it is a share of the wait, up to 1; below 0 is none", k.backoff.Jitter)

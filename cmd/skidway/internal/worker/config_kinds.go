@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -149,8 +150,11 @@ func (c *httpConfig) settings() (request.Config, error) {
 	return s, nil
 }
 
-func (c *execConfig) settings() command.Config {
-	s := command.Config{Grace: time.Duration(c.Grace), Commands: map[string]command.Command{}}
+// settings returns the settings of commands. Unless they have a grace, it is shorter than
+// that of the worker.
+func (c *execConfig) settings(workerGrace time.Duration) command.Config {
+	grace := cmp.Or(time.Duration(c.Grace), min(command.DefaultGrace, workerGrace/2))
+	s := command.Config{Grace: grace, Commands: map[string]command.Command{}}
 	for name, listed := range c.Commands {
 		s.Commands[name] = command.Command{
 			Path: listed.Path, Args: listed.Args, MaxArgs: int(listed.MaxArgs), Env: listed.Env, Inherit: listed.Inherit,
@@ -180,6 +184,11 @@ func (c *logsConfig) kind() workers.Kind {
 		k.Timeout = logsTimeout
 	}
 	return k
+}
+
+// grace returns the time that handlers have to return after they were cancelled.
+func (c *workerConfig) grace() time.Duration {
+	return cmp.Or(time.Duration(c.Grace), workers.DefaultGrace)
 }
 
 // settings returns the configuration of the pool, without queues.
@@ -235,7 +244,7 @@ func newKindSet(db *skidway.DB, c *config) (*kindSet, error) {
 		}
 	}
 	if len(c.Kinds.Exec.Commands) > 0 {
-		if set.exec, err = command.New(c.Kinds.Exec.settings()); err != nil {
+		if set.exec, err = command.New(c.Kinds.Exec.settings(c.Worker.grace())); err != nil {
 			return nil, c.wrong("kinds.exec.run", "%w", err)
 		}
 	}

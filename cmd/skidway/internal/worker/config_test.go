@@ -72,6 +72,7 @@ func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 		"no size":                      {"kinds:\n  email.send:\n    max_size: huge\n", ":3:", "want a size such as"},
 		"number below zero":            {"worker:\n  max_attempts: -1\n", ":2:", "want a whole number, zero or more"},
 		"lease of no time":             {"worker:\n  lease: 1ms\n", ":2:", "at least 100ms"},
+		"command's grace is too long":  {"kinds:\n  exec.run:\n    grace: 20s\n    commands: {a: {path: /bin/true}}\n", ":3:", "kinds.exec.run.grace: 20s: it must be shorter than worker.grace, which is 10s"},
 		"jitter above one":             {"kinds:\n  logs:\n    backoff:\n      jitter: 2\n", ":4:", "kinds.logs.backoff.jitter: 2"},
 		"factor below one":             {"worker:\n  backoff: {factor: 0.5}\n", ":2:", "want 1 or more"},
 		"unknown log level":            {"log:\n  level: loud\n", ":2:", `log.level: "loud": want debug, info, warn or error`},
@@ -193,7 +194,7 @@ schedules:
 // text of their type.
 var examples = map[string][2]string{
 	"log.level": {"debug", "loud"}, "log.format": {"json", "xml"}, "listen": {"127.0.0.1:1", "nowhere"},
-	"kinds.http.request.proxy": {"http://proxy:1", "here"}, "worker.backoff.factor": {"2", "x"},
+	"kinds.http.request.proxy": {"http://proxy:1", "here"}, "kinds.exec.run.grace": {"9s", "soon"}, "worker.backoff.factor": {"2", "x"},
 }
 
 func TestEverySettingIsOverriddenByItsVariable(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 
 // connect sets the client and the metrics, which all generations share.
 func (s *service) connect() (err error) {
-	s.client, err = queue.NewClient(handle.New(s.db), &queue.Config{Middleware: []queue.Middleware{
+	s.client, err = queue.NewClient(handle.New(s.db), &queue.Config{MaxPayload: int(s.config.Worker.MaxPayload), Middleware: []queue.Middleware{
 		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 			return s.metrics.Enqueue(ctx, inserts, next)
 		},
