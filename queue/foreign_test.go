@@ -141,7 +141,7 @@ func TestIDInAFreshEntryIsIgnored(t *testing.T) {
 		d := setup(t, db)
 		victim := d.add("victim", queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "k"}})
 		entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"),
-			Values: []string{"kind", "a", "id", victim[len("q:0:"):], "unique", "k", "job", "2n2:id18:" + victim[len("q:0:"):] + "  "}}).Result()
+			Values: []string{"kind", "a", "id", victim[len("q:0:"):], "unique", "k", "job", "2n2:id19:" + victim[len("q:0:"):] + "  "}}).Result()
 		d.must(err)
 		l := d.lease("w")
 		job := d.fetch(l, 1)[0]
