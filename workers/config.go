@@ -35,6 +35,9 @@ type Config struct {
 	// queue's order. Otherwise jobs are prefetched while handlers are quick, as
 	// many as keep the slots busy for 5 ms, at most 400. Those are handed back
 	// when no slot was free for 200 ms.
+	//
+	// Jobs whose last attempt failed get at most a quarter of the slots while other
+	// jobs wait, and one slot less than all while none waits; at least one.
 	Concurrency int
 
 	// Lease is the time after which the jobs of a silent worker go to other

@@ -32,15 +32,39 @@ func TestIdlePoolCostsTwoCommandsASecond(t *testing.T) {
 	f.add("k", queue.Options{})
 	f.run(p)
 	await(f, seen, "job")
-	// The measure is one of time: nothing happens that could be waited for.
+	f.wantCommands(2)
+}
+
+func TestPoolThatHoldsAllTheRetriesThatItMayCostsFewCommands(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.Open(t, redistest.Start(t).URL(0)))
+	f.addRetries("slow", 20, queue.Options{})
+	p := f.pool(workers.Config{Concurrency: 4, Lease: queue.DefaultLease, Drain: time.Millisecond})
+	started := make(chan struct{}, 20)
+	p.HandleRaw("slow", func(ctx context.Context, _ *queue.Job) error {
+		started <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}, workers.Kind{})
+	f.run(p)
+	for range 3 {
+		await(f, started, "retry")
+	}
+	f.wantCommands(3)
+}
+
+// wantCommands checks that a pool with nothing to do sends at most so many commands a
+// second. The measure is one of time: nothing happens that could be waited for.
+func (f *fixture) wantCommands(atMost float64) {
+	f.Helper()
 	<-time.After(2 * time.Second)
 	const span = 8 * time.Second
 	before := f.commands()
 	<-time.After(span)
 	rate := float64(f.commands()-before-1) / span.Seconds()
-	t.Logf("%.1f commands a second", rate)
-	if rate > 2 {
-		t.Errorf("an idle pool costs %.1f commands a second, want at most 2", rate)
+	f.Logf("%.1f commands a second", rate)
+	if rate > atMost {
+		f.Errorf("the pool sends %.1f commands a second, want at most %.0f", rate, atMost)
 	}
 }
 
