@@ -115,13 +115,14 @@ func (n *watchNode) notifyFound(streams []redis.XStream, marks []Mark) {
 	if len(streams) == 0 {
 		return
 	}
-	at := make(map[string]Mark, len(marks))
+	at := make(map[string][]Mark, len(marks))
 	for _, mark := range marks {
-		at[mark.Key] = mark
+		at[mark.Key] = append(at[mark.Key], mark)
 	}
-	bytes, found := 0, make([]Mark, len(streams))
-	for i, stream := range streams {
-		found[i] = at[stream.Stream]
+	bytes := 0
+	var found []Mark
+	for _, stream := range streams {
+		found = append(found, at[stream.Stream]...)
 		for _, message := range stream.Messages {
 			for _, value := range message.Values {
 				text, _ := value.(string)

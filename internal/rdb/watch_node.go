@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,9 +22,9 @@ type watchNode struct {
 	// The rest is guarded by the watch's mutex.
 
 	client       *redis.Client
-	streams      map[string]*watchStream // by key
-	tags         map[string]int          // number of groups by hash tag
-	fresh        []*watchGroup           // that were added since the last call of takeFresh
+	streams      map[string][]watchStream // by key
+	tags         map[string]int           // number of groups by hash tag
+	fresh        []*watchGroup            // that were added since the last call of takeFresh
 	trackUntil   time.Time
 	refusedUntil time.Time // tracking is not tried before
 }
@@ -35,13 +36,13 @@ type watchStream struct {
 }
 
 func newWatchNode(w *Watch) *watchNode {
-	return &watchNode{watch: w, added: make(chan struct{}, 1), streams: map[string]*watchStream{}, tags: map[string]int{}}
+	return &watchNode{watch: w, added: make(chan struct{}, 1), streams: map[string][]watchStream{}, tags: map[string]int{}}
 }
 
 func (n *watchNode) addLocked(group *watchGroup) {
 	group.node = n
 	for _, mark := range group.marks {
-		n.streams[mark.Key] = &watchStream{mark, group}
+		n.streams[mark.Key] = append(n.streams[mark.Key], watchStream{mark, group})
 	}
 	n.tags[group.tag]++
 	n.fresh = append(n.fresh, group)
@@ -50,7 +51,8 @@ func (n *watchNode) addLocked(group *watchGroup) {
 
 func (n *watchNode) removeLocked(group *watchGroup) {
 	for _, mark := range group.marks {
-		if stream := n.streams[mark.Key]; stream != nil && stream.group == group {
+		left := slices.DeleteFunc(n.streams[mark.Key], func(s watchStream) bool { return s.group == group })
+		if n.streams[mark.Key] = left; len(left) == 0 {
 			delete(n.streams, mark.Key)
 		}
 	}
@@ -96,9 +98,11 @@ func (n *watchNode) notify(marks ...Mark) {
 	var notified []*watchGroup
 	n.watch.mu.Lock()
 	for _, mark := range marks {
-		if stream := n.streams[mark.Key]; stream != nil && stream.mark == mark {
-			n.watch.removeLocked(stream.group.id)
-			notified = append(notified, stream.group)
+		for _, stream := range slices.Clone(n.streams[mark.Key]) {
+			if stream.mark == mark {
+				n.watch.removeLocked(stream.group.id)
+				notified = append(notified, stream.group)
+			}
 		}
 	}
 	n.watch.mu.Unlock()
@@ -107,10 +111,10 @@ func (n *watchNode) notify(marks ...Mark) {
 
 // notifyKeys calls the functions of the groups that have one of the keys.
 func (n *watchNode) notifyKeys(keys []string) {
-	marks := make([]Mark, 0, len(keys))
+	var marks []Mark
 	n.watch.mu.Lock()
 	for _, key := range keys {
-		if stream := n.streams[key]; stream != nil {
+		for _, stream := range n.streams[key] {
 			marks = append(marks, stream.mark)
 		}
 	}

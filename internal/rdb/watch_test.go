@@ -110,6 +110,16 @@ func TestWatchReplacesAndRemovesMarks(t *testing.T) {
 	})
 }
 
+func TestWatchNotifiesAllWhoWatchAStream(t *testing.T) {
+	onWatchBackends(t, func(f *watchFixture) {
+		f.set("a", "0")
+		f.watch.Set("other", []rdb.Mark{{Key: f.key("a"), ID: "0"}}, func() { f.notified <- "a" })
+		f.add("a")
+		f.await("a")
+		f.await("a")
+	})
+}
+
 func TestWatchNotifiesOfAllStreamsAfterItsConnectionBroke(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
