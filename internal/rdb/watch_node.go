@@ -201,15 +201,26 @@ func (n *watchNode) run(ctx context.Context) {
 		case ctx.Err() != nil:
 		case err == nil:
 			backoff.Reset()
-		case trackingRefused(err):
-			n.watch.log.Info("Redis refuses CLIENT TRACKING: without it, jobs of many queues start later", "error", err)
-			n.watch.mu.Lock()
-			n.refusedUntil = time.Now().Add(refusedFor)
-			n.watch.mu.Unlock()
+		case !transient(err) && !movedSlot(err):
+			n.watch.log.Warn("waiting for new entries failed", "error", err)
+			n.broken(ctx, DefaultMaxPause)
 		default:
 			n.broken(ctx, backoff.Next())
 		}
 	}
+}
+
+// refuse records that Redis refuses to track keys.
+func (n *watchNode) refuse(refusal error) {
+	n.watch.log.Info("Redis refuses CLIENT TRACKING: without it, jobs of many queues start later", "error", refusal)
+	n.watch.mu.Lock()
+	defer n.watch.mu.Unlock()
+	n.refusedUntil = time.Now().Add(refusedFor)
+}
+
+// movedSlot reports whether another node of a Cluster has the slot of a key.
+func movedSlot(err error) bool {
+	return redis.HasErrorPrefix(err, "MOVED ") || redis.HasErrorPrefix(err, "ASK ")
 }
 
 // broken handles an error after which Redis may have lost writes or moved slots.

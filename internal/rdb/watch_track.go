@@ -114,9 +114,6 @@ func (t *tracker) close() {
 	t.receiver.Wait()
 }
 
-// trackingRefused reports whether an error is a refusal of a command that a tracker needs.
-func trackingRefused(err error) bool { return isAnswer(err) && !refused(err) }
-
 // CheckTracking returns an error if a server does not track keys for a [Watch].
 func CheckTracking(ctx context.Context, client *redis.Client) error {
 	t, err := openTracker(ctx, client, func([]string) {})
@@ -137,6 +134,10 @@ func (n *watchNode) track(ctx context.Context) error {
 		}
 		n.notifyKeys(keys)
 	})
+	if err != nil && isAnswer(err) && !refused(err) {
+		n.refuse(err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

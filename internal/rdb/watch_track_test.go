@@ -173,3 +173,17 @@ func TestWatchTracksStreamsWhoseEntriesAreLarge(t *testing.T) {
 	f.add("b")
 	f.await("b")
 }
+
+func TestWatchGoesOnBesideAKeyThatIsNoStream(t *testing.T) {
+	t.Parallel()
+	f := newTrackedFixture(t)
+	if err := f.db.Set(soon(t), f.key("odd"), "text", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	f.set("odd", "0")
+	f.awaitAll()
+	f.next() // they are one more
+	f.setMany("0")
+	f.add("3")
+	f.await("3")
+}
