@@ -241,7 +241,7 @@ func TestLostAnswersOfOtherCallsDoNotShow(t *testing.T) {
 			{"ack", func() error { _, err := g.Ack(ctx, id, "bob", 0); return err }},
 			{"pending in all", func() error { _, err := g.PendingAll(ctx, "bob", 0); return err }},
 			{"unread", func() error { _, err := g.Unread(ctx, "bob"); return err }},
-			{"drop", func() error { return g.Drop(ctx, id, "bob") }},
+			{"leave", func() error { return g.Leave(ctx, id, "bob") }},
 			{"last one leaves", func() error { return g.Leave(ctx, id, "ann") }},
 		} {
 			p.DropReply(nth)

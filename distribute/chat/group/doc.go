@@ -19,7 +19,7 @@
 //   - A message is deleted when every member has acknowledged it, and not before,
 //     unless the chat has [Limits]. A channel without members keeps all. So
 //     without limits one slow member keeps everything after its cursor:
-//     [Client.Members] returns its last visit, [Client.Drop] removes it, and
+//     [Client.Members] returns its last visit, [Client.Leave] removes it, and
 //     [Limits].Away does so automatically.
 //   - Limits apply to every read: dropped messages are not read any more, even if
 //     nothing was sent since. A member that had not read them sees a jump in the

@@ -24,8 +24,9 @@ type Member struct {
 	Seen time.Time
 }
 
-// Leave ends a membership. A chat between people ends with its last member. It is
-// no error if there is no such member or no such chat.
+// Leave ends a membership: that of the caller, or of an absent member, for whom the
+// chat would keep every message. A chat between people ends with its last member. It
+// is no error if there is no such member or no such chat.
 func (g *Client) Leave(ctx context.Context, id, member string) error {
 	if err := store.CheckNames(id, member); err != nil {
 		return err
@@ -40,10 +41,6 @@ func (g *Client) Leave(ctx context.Context, id, member string) error {
 	}
 	return g.chats.Forget(ctx, list, id)
 }
-
-// Drop is [Client.Leave] for operators: it ends the membership of an absent member,
-// for whom the chat would keep every message.
-func (g *Client) Drop(ctx context.Context, id, member string) error { return g.Leave(ctx, id, member) }
 
 // Members returns all members, ordered by name. Large chats are read in several
 // steps, so the result may be of slightly different times.

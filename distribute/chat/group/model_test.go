@@ -229,8 +229,7 @@ func (m *machine) Join(t *rapid.T) {
 
 func (m *machine) Leave(t *rapid.T) {
 	name := m.name(t)
-	end := rapid.SampledFrom([]func(context.Context, string, string) error{m.group.Leave, m.group.Drop}).Draw(t, "end")
-	chattest.WantErr(t, end(context.Background(), m.id, name), nil)
+	chattest.WantErr(t, m.group.Leave(context.Background(), m.id, name), nil)
 	if m.model != nil {
 		m.model.leave(name)
 	}

@@ -313,13 +313,13 @@ func TestDroppedMemberHoldsNothingBack(t *testing.T) {
 	on.AllBackends(t, func(t *testing.T, g fixture) {
 		create(t, g, "c", group.People, "ann", "gone")
 		send(t, g, "c", "ann", "x", 1)
-		if err := g.Drop(t.Context(), "c", "gone"); err != nil {
+		if err := g.Leave(t.Context(), "c", "gone"); err != nil {
 			t.Fatal(err)
 		}
 		if got := info(t, g, "c"); got.Kept != 0 || got.Members != 1 {
 			t.Errorf("got %+v", got)
 		}
-		if err := g.Drop(t.Context(), "c", "ann"); err != nil {
+		if err := g.Leave(t.Context(), "c", "ann"); err != nil {
 			t.Fatal(err)
 		}
 		wantNothingLeft(t, g, "c")

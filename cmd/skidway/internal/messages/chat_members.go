@@ -104,7 +104,7 @@ func dropMember(ctx context.Context, a *cli.App, g *group.Client, id, member str
 	if err := checkMember(ctx, g, id, member); err != nil {
 		return err
 	}
-	if err := g.Drop(ctx, id, member); err != nil {
+	if err := g.Leave(ctx, id, member); err != nil {
 		return err
 	}
 	if was.Members == 1 && was.Kind == group.People {
