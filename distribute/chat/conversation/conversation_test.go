@@ -29,6 +29,9 @@ func talking(t testing.TB, db *rdb.DB, config conversation.Config) talk {
 	return talk{conversation.NewClient(handle.New(db), &config), t, db}
 }
 
+// on runs tests with a talk on several servers.
+var on = chattest.On[talk](func(t *testing.T, db *rdb.DB) talk { return talking(t, db, conversation.Config{}) })
+
 // peer is the other of the two.
 func peer(name string) string {
 	if name == "ann" {
@@ -97,8 +100,7 @@ func wantPage(t testing.TB, page conversation.Page, unread, total uint64, texts 
 }
 
 func TestReadReturnsUnreadMessagesOnceWithTheirNumberAndTheTotal(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "one")
 		k.send("bob", "two")
 		if sent := k.send("ann", "three"); sent.ID != 3 || !sent.Notify {
@@ -134,8 +136,7 @@ func TestBothOrdersOfAPairAreOneConversation(t *testing.T) {
 }
 
 func TestPeopleWhoNeverWroteHaveAnEmptyConversation(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		wantPage(t, k.read("ann", 0), 0, 0)
 		wantPage(t, k.peek("bob", 0), 0, 0)
 		chattest.WantStrings(t, k.history(conversation.HistoryOptions{}))
@@ -150,8 +151,7 @@ func TestPeopleWhoNeverWroteHaveAnEmptyConversation(t *testing.T) {
 }
 
 func TestReaderThatCrashesBeforeItsAcknowledgementLosesNothing(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "one", "two", "three")
 		wantPage(t, k.peek("bob", 0), 3, 3, "one", "two", "three")
 		wantPage(t, k.peek("bob", 2), 3, 3, "three")
@@ -161,8 +161,7 @@ func TestReaderThatCrashesBeforeItsAcknowledgementLosesNothing(t *testing.T) {
 }
 
 func TestAcknowledgingAnywhereCountsOnlyMessagesOfThePeer(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "1")
 		k.send("bob", "2", "3") // bob has not read 1: his cursor stays
 		k.send("ann", "4")
@@ -186,8 +185,7 @@ func TestAcknowledgingAnywhereCountsOnlyMessagesOfThePeer(t *testing.T) {
 }
 
 func TestManyOwnMessagesDoNotHideAnUnreadOne(t *testing.T) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.Backends(t, func(t *testing.T, k talk) {
 		k.send("bob", "first")
 		for range 1100 { // more than two steps
 			k.send("ann", "x")
@@ -201,8 +199,7 @@ func TestManyOwnMessagesDoNotHideAnUnreadOne(t *testing.T) {
 }
 
 func TestPagesOfBigMessagesAreShorterAndMissNothing(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		big := strings.Repeat("x", chat.MaxText)
 		for range 9 {
 			k.send("ann", big, "small")
@@ -221,8 +218,7 @@ func TestPagesOfBigMessagesAreShorterAndMissNothing(t *testing.T) {
 }
 
 func TestHistoryIsReadFromEitherEndAndChangesNothing(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		for i := range 4 {
 			k.send([]string{"ann", "bob"}[i%2], fmt.Sprint(2*i+1), fmt.Sprint(2*i+2))
 		}
@@ -253,8 +249,7 @@ func TestHistoryIsReadFromEitherEndAndChangesNothing(t *testing.T) {
 }
 
 func TestDeletedConversationBeginsAnewAndItsIdsGoOn(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "old")
 		chattest.WantErr(t, k.Delete(t.Context(), "bob", "ann"), nil)
 		wantPage(t, k.read("bob", 0), 0, 0)
@@ -267,8 +262,7 @@ func TestDeletedConversationBeginsAnewAndItsIdsGoOn(t *testing.T) {
 }
 
 func TestPeekGoesOnAfterTheConversationBeganAnew(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "one", "two", "three")
 		chattest.WantErr(t, k.Delete(t.Context(), "ann", "bob"), nil)
 		k.send("ann", "new")

@@ -28,8 +28,7 @@ func (k talk) spoil(id string, fields ...string) {
 }
 
 func TestDamagedEntriesOfAConversationAreReportedAndNeverMiscount(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "one")
 		k.spoil("2-7", "sender", "ann", "body", "x", "time", "1")
 		k.spoil("3-0", "foreign", "field")
@@ -54,8 +53,7 @@ func TestDamagedEntriesOfAConversationAreReportedAndNeverMiscount(t *testing.T) 
 }
 
 func TestAcknowledgingADamagedEntryCountsWhatIsBeforeIt(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "one", "two")
 		k.spoil("3-0", "foreign", "field")
 		k.spoil("4-0", "foreign", "field")
@@ -66,12 +64,11 @@ func TestAcknowledgingADamagedEntryCountsWhatIsBeforeIt(t *testing.T) {
 }
 
 func TestEntryBeyondTheLastMessageIsReportedOnceAndDoesNotWakeForEver(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.OwnServer(t, func(t *testing.T, k talk) {
 		k.send("ann", "one")
 		k.read("bob", 0)
 		k.spoil("1763700000000-3", "a", "b")
-		chattest.WantErr(t, chattest.Woken(t, db, func() error { return k.WaitFrom(t.Context(), "bob", "ann", 0) }, func() {
+		chattest.WantErr(t, chattest.Woken(t, k.db, func() error { return k.WaitFrom(t.Context(), "bob", "ann", 0) }, func() {
 			if sent := k.send("ann", "after"); sent.ID != 1763700000001 {
 				t.Errorf("got %+v", sent)
 			}
@@ -93,13 +90,13 @@ func TestEntryBeyondTheLastMessageIsReportedOnceAndDoesNotWakeForEver(t *testing
 }
 
 func TestDamagedFieldsOfAConversationAreRefusedByName(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k, ctx := talking(t, db, conversation.Config{}), t.Context()
+	on.AllBackends(t, func(t *testing.T, k talk) {
+		ctx := t.Context()
 		k.send("ann", "one")
-		hash := db.Prefix() + ":dm:{ann/bob}"
+		hash := k.db.Prefix() + ":dm:{ann/bob}"
 		for field, value := range map[string]string{"last": "many", "sent1": "-1", "cursor2": "1.5", "read1": "nan", "here2": "inf", "v": "x"} {
-			before, err := db.HGet(ctx, hash, field).Result()
-			chattest.WantErr(t, db.HSet(ctx, hash, field, value).Err(), nil)
+			before, err := k.db.HGet(ctx, hash, field).Result()
+			chattest.WantErr(t, k.db.HSet(ctx, hash, field, value).Err(), nil)
 			var corrupt *chat.CorruptError
 			for _, got := range []error{
 				chattest.ErrorOf(k.Send(ctx, "ann", "bob", chat.Text("x"))), chattest.ErrorOf(k.Read(ctx, "bob", "ann", 0)), chattest.ErrorOf(k.Ack(ctx, "bob", "ann", 1)),
@@ -110,12 +107,12 @@ func TestDamagedFieldsOfAConversationAreRefusedByName(t *testing.T) {
 				}
 			}
 			if err == nil {
-				chattest.WantErr(t, db.HSet(ctx, hash, field, before).Err(), nil)
+				chattest.WantErr(t, k.db.HSet(ctx, hash, field, before).Err(), nil)
 			} else {
-				chattest.WantErr(t, db.HDel(ctx, hash, field).Err(), nil)
+				chattest.WantErr(t, k.db.HDel(ctx, hash, field).Err(), nil)
 			}
 		}
-		chattest.WantErr(t, db.HSet(ctx, hash, "reads2", strings.Repeat("no; 1 2 3 4 5;;x 9e999 - ", 9)).Err(), nil)
+		chattest.WantErr(t, k.db.HSet(ctx, hash, "reads2", strings.Repeat("no; 1 2 3 4 5;;x 9e999 - ", 9)).Err(), nil)
 		wantPage(t, k.read("bob", 0), 1, 1, "one")
 		chattest.WantErr(t, k.Delete(ctx, "ann", "bob"), nil)
 	})
@@ -199,13 +196,12 @@ func TestFollowingDoesNotSpinWhenTheHashWasLost(t *testing.T) {
 }
 
 func TestConversationNeverExpiresOnceSomethingWasSent(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		chattest.WantErr(t, k.Present(t.Context(), "bob", "ann", time.Minute), nil)
 		k.spoil("5-0", "foreign", "field")
 		k.ack("bob", 5)
 		k.send("ann", "important")
-		if ttl := db.PTTL(t.Context(), db.Prefix()+":dm:{ann/bob}").Val(); ttl != -1 {
+		if ttl := k.db.PTTL(t.Context(), k.db.Prefix()+":dm:{ann/bob}").Val(); ttl != -1 {
 			t.Errorf("the conversation ends in %v", ttl)
 		}
 	})

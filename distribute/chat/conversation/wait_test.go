@@ -20,8 +20,7 @@ import (
 )
 
 func TestConversationWaitReturnsAtOnceWhenSomethingIsUnread(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "x")
 		chattest.WantErr(t, k.Wait(t.Context(), "bob"), nil)
 		chattest.WantErr(t, k.WaitFrom(t.Context(), "bob", "ann", 0), nil)
@@ -29,11 +28,10 @@ func TestConversationWaitReturnsAtOnceWhenSomethingIsUnread(t *testing.T) {
 }
 
 func TestConversationWaitIsWokenBySend(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.OwnServer(t, func(t *testing.T, k talk) {
 		// The second time the conversation is there, and its newest message is bob's.
 		for range 2 {
-			err := chattest.Woken(t, db, func() error { return k.Wait(t.Context(), "bob") }, func() { k.send("ann", "x") })
+			err := chattest.Woken(t, k.db, func() error { return k.Wait(t.Context(), "bob") }, func() { k.send("ann", "x") })
 			chattest.WantErr(t, err, nil)
 			k.read("bob", 0)
 			k.send("bob", "y")
@@ -42,13 +40,12 @@ func TestConversationWaitIsWokenBySend(t *testing.T) {
 }
 
 func TestConversationWaitFromIsWokenByItsPeerAlone(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.OwnServer(t, func(t *testing.T, k talk) {
 		if _, err := k.Send(t.Context(), "cem", "bob", chat.Text("not this")); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			err := chattest.Woken(t, db, func() error { return k.WaitFrom(t.Context(), "bob", "ann", 0) }, func() { k.send("ann", "x") })
+			err := chattest.Woken(t, k.db, func() error { return k.WaitFrom(t.Context(), "bob", "ann", 0) }, func() { k.send("ann", "x") })
 			chattest.WantErr(t, err, nil)
 			k.read("bob", 0)
 			k.send("bob", "y")
@@ -57,20 +54,18 @@ func TestConversationWaitFromIsWokenByItsPeerAlone(t *testing.T) {
 }
 
 func TestConversationWaitFromPassesOverWhatWasPeekedAt(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.OwnServer(t, func(t *testing.T, k talk) {
 		k.send("ann", "one", "two")
 		chattest.WantErr(t, k.WaitFrom(t.Context(), "bob", "ann", 1), nil)
-		err := chattest.Woken(t, db, func() error { return k.WaitFrom(t.Context(), "bob", "ann", 2) }, func() { k.send("ann", "three") })
+		err := chattest.Woken(t, k.db, func() error { return k.WaitFrom(t.Context(), "bob", "ann", 2) }, func() { k.send("ann", "three") })
 		chattest.WantErr(t, err, nil)
 	})
 }
 
 func TestConversationWaitEndsWithItsContext(t *testing.T) {
-	chattest.OwnServer(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.OwnServer(t, func(t *testing.T, k talk) {
 		ctx, cancel := context.WithCancel(t.Context())
-		chattest.WantErr(t, chattest.Woken(t, db, func() error { return k.Wait(ctx, "bob") }, cancel), context.Canceled)
+		chattest.WantErr(t, chattest.Woken(t, k.db, func() error { return k.Wait(ctx, "bob") }, cancel), context.Canceled)
 	})
 }
 
@@ -213,20 +208,20 @@ func TestUnreadCountsAllConversationsOfAPerson(t *testing.T) {
 }
 
 func TestListForgetsADeletedConversation(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k, ctx := talking(t, db, conversation.Config{}), t.Context()
+	on.AllBackends(t, func(t *testing.T, k talk) {
+		ctx := t.Context()
 		k.send("ann", "x")
 		chattest.WantErr(t, k.Delete(ctx, "ann", "bob"), nil)
-		list := db.Prefix() + ":person:{ann}:peers"
-		if n := db.ZCard(ctx, list).Val(); n != 1 {
+		list := k.db.Prefix() + ":person:{ann}:peers"
+		if n := k.db.ZCard(ctx, list).Val(); n != 1 {
 			t.Fatalf("%d listed", n)
 		}
-		now := db.Time(ctx).Val().Add(-61 * time.Second).UnixMilli()
-		chattest.WantErr(t, db.Do(ctx, "ZADD", list, now, "bob").Err(), nil)
+		now := k.db.Time(ctx).Val().Add(-61 * time.Second).UnixMilli()
+		chattest.WantErr(t, k.db.Do(ctx, "ZADD", list, now, "bob").Err(), nil)
 		if all, err := k.Unread(ctx, "ann"); err != nil || len(all) != 0 {
 			t.Errorf("got %+v, %v", all, err)
 		}
-		if n := db.ZCard(ctx, list).Val(); n != 0 {
+		if n := k.db.ZCard(ctx, list).Val(); n != 0 {
 			t.Errorf("%d listed", n)
 		}
 		k.send("bob", "y") // lists it again
@@ -237,8 +232,8 @@ func TestListForgetsADeletedConversation(t *testing.T) {
 }
 
 func TestPresenceSilencesOnlyNotices(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k, ctx := talking(t, db, conversation.Config{}), t.Context()
+	on.AllBackends(t, func(t *testing.T, k talk) {
+		ctx := t.Context()
 		present := func(d time.Duration) {
 			t.Helper()
 			chattest.WantErr(t, k.Present(ctx, "bob", "ann", d), nil)
@@ -255,7 +250,7 @@ func TestPresenceSilencesOnlyNotices(t *testing.T) {
 		if sent := k.send("ann", "three"); !sent.Notify {
 			t.Error("a receiver that left would not be notified")
 		}
-		if ttl, err := db.PTTL(ctx, db.Prefix()+":dm:{ann/bob}").Result(); err != nil || ttl > 0 {
+		if ttl, err := k.db.PTTL(ctx, k.db.Prefix()+":dm:{ann/bob}").Result(); err != nil || ttl > 0 {
 			t.Errorf("the conversation ends in %v, %v", ttl, err)
 		}
 	})
@@ -291,8 +286,7 @@ func TestPresenceAloneLeavesNothingBehind(t *testing.T) {
 }
 
 func TestPresenceForEverDoesNotDamageTheConversation(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		k := talking(t, db, conversation.Config{})
+	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "one")
 		chattest.WantErr(t, k.Present(t.Context(), "bob", "ann", math.MaxInt64), nil)
 		if sent := k.send("ann", "two"); sent.Notify {

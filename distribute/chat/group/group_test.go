@@ -27,7 +27,7 @@ type fixture struct {
 func newFixture(db *rdb.DB) fixture { return fixture{group.NewClient(handle.New(db)), db} }
 
 // on runs tests with a fixture on several servers.
-var on = chattest.On[fixture](newFixture)
+var on = chattest.On[fixture](func(_ *testing.T, db *rdb.DB) fixture { return newFixture(db) })
 
 // create makes a chat, or ends the test.
 func create(t testing.TB, g fixture, id string, kind group.Kind, members ...string) {

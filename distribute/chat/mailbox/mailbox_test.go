@@ -29,7 +29,7 @@ type fixture struct {
 func newFixture(db *rdb.DB) fixture { return fixture{mailbox.NewClient(handle.New(db)), db} }
 
 // on runs tests with a fixture on several servers.
-var on = chattest.On[fixture](newFixture)
+var on = chattest.On[fixture](func(_ *testing.T, db *rdb.DB) fixture { return newFixture(db) })
 
 // mail sends a text of ann's that must get the id want.
 func mail(t testing.TB, m fixture, box, body string, want uint64) {

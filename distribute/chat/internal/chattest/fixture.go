@@ -72,21 +72,21 @@ func OpenLossy(t testing.TB) (*redistest.Proxy, *rdb.DB) {
 }
 
 // On makes the fixture of a test, and runs tests with it on several servers.
-type On[F any] func(db *rdb.DB) F
+type On[F any] func(t *testing.T, db *rdb.DB) F
 
 // Backends runs a test as [redistest.Backends] does.
 func (on On[F]) Backends(t *testing.T, test func(t *testing.T, fixture F)) {
-	redistest.Backends(t, func(t *testing.T, db *rdb.DB) { test(t, on(db)) })
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) { test(t, on(t, db)) })
 }
 
 // AllBackends runs a test as [redistest.AllBackends] does.
 func (on On[F]) AllBackends(t *testing.T, test func(t *testing.T, fixture F)) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) { test(t, on(db)) })
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) { test(t, on(t, db)) })
 }
 
 // OwnServer runs a test as [OwnServer] does.
 func (on On[F]) OwnServer(t *testing.T, test func(t *testing.T, fixture F)) {
-	OwnServer(t, func(t *testing.T, db *rdb.DB) { test(t, on(db)) })
+	OwnServer(t, func(t *testing.T, db *rdb.DB) { test(t, on(t, db)) })
 }
 
 // OwnServer runs a test on a server of its own, where blocked clients can be
