@@ -50,32 +50,6 @@ func (y *fixture) write(name, text string) {
 	}
 }
 
-// A day may have no midnight, or no hour that the next one has.
-func TestDayWhoseMidnightIsSkippedIsThatDay(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		day logs.Day
-		now string
-	}{
-		"named":     {logs.Day{Day: "2026-03-08", TZ: "America/Havana"}, "2026-11-21T03:00:00Z"},
-		"yesterday": {logs.Day{TZ: "America/Havana"}, "2026-03-09T04:15:00Z"}, // 00:15 there
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			y := newFixture(t)
-			y.write("access.log-20260308", logLine)
-			var err error
-			if y.now, err = time.Parse(time.RFC3339, c.now); err != nil {
-				t.Fatal(err)
-			}
-			args := logs.CountArgs{Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}, Day: c.day}
-			if got := result[logs.Result](y, do(y, y.logs.Count, args)); got.Lines != 1 {
-				t.Errorf("counted %d lines, want the one of 8 March", got.Lines)
-			}
-		})
-	}
-}
-
 func TestFoldersOfOthersAreNotSearched(t *testing.T) {
 	t.Parallel()
 	y := newFixture(t)
@@ -154,25 +128,30 @@ func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 func TestDaysAreRelativeToTheDueTimeInTheZoneOfTheJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		day logs.Day
-		now string
+		day   logs.Day
+		now   string
+		lines int64 // 7 on 20 November, 1 on 8 March
 	}{
-		"yesterday":             {logs.Day{}, "2026-11-21T03:00:00Z"},
-		"today":                 {logs.Day{Day: "today"}, "2026-11-20T03:00:00Z"},
-		"a day":                 {logs.Day{Day: "2026-11-20"}, "2027-01-01T00:00:00Z"},
-		"yesterday to the east": {logs.Day{TZ: "Asia/Tokyo"}, "2026-11-20T20:00:00Z"},
-		"today to the west":     {logs.Day{Day: "today", TZ: "America/New_York"}, "2026-11-21T03:00:00Z"},
+		"yesterday":             {logs.Day{}, "2026-11-21T03:00:00Z", 7},
+		"today":                 {logs.Day{Day: "today"}, "2026-11-20T03:00:00Z", 7},
+		"a day":                 {logs.Day{Day: "2026-11-20"}, "2027-01-01T00:00:00Z", 7},
+		"yesterday to the east": {logs.Day{TZ: "Asia/Tokyo"}, "2026-11-20T20:00:00Z", 7},
+		"today to the west":     {logs.Day{Day: "today", TZ: "America/New_York"}, "2026-11-21T03:00:00Z", 7},
+		// A day may have no midnight, or no hour that the next one has.
+		"without midnight":           {logs.Day{Day: "2026-03-08", TZ: "America/Havana"}, "2026-11-21T03:00:00Z", 1},
+		"yesterday without midnight": {logs.Day{TZ: "America/Havana"}, "2026-03-09T04:15:00Z", 1}, // 00:15 there
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			y := newFixture(t)
+			y.write("access.log-20260308", logLine)
 			var err error
 			if y.now, err = time.Parse(time.RFC3339, c.now); err != nil {
 				t.Fatal(err)
 			}
 			args := logs.CountArgs{Paths: []string{filepath.Join(y.folder, "access.log-%Y%m%d")}, Day: c.day}
-			if got := result[logs.Result](y, do(y, y.logs.Count, args)); got.Lines != 7 {
-				t.Errorf("counted %d lines, want the 7 of 20 November", got.Lines)
+			if got := result[logs.Result](y, do(y, y.logs.Count, args)); got.Lines != c.lines {
+				t.Errorf("counted %d lines, want %d", got.Lines, c.lines)
 			}
 		})
 	}
