@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -293,6 +294,19 @@ func tableView(bare string) cli.View[tableRow] {
 		{Head: bare, Right: true, Cell: func(r tableRow) string { return r.cell(r.bare) }},
 		{Head: "RATIO", Right: true, Cell: tableRow.ratio},
 	}
+}
+
+// report prints the figures and the conditions of the measurement: in JSON object, and
+// otherwise the load and a table of rows.
+func (r *rig) report(server, load string, object map[string]any, bare string, rows []tableRow) error {
+	if r.json {
+		object["redis"], object["processors"], object["runs"] = server, runtime.GOMAXPROCS(0), r.runs
+		return cli.WriteJSON(r.Out, object)
+	}
+	if _, err := fmt.Fprintf(r.Out, "%s\n%s, %d processors, medians of %d runs\n\n", load, server, runtime.GOMAXPROCS(0), r.runs); err != nil {
+		return err
+	}
+	return tableView(bare).Table(rows).Write(r.Out)
 }
 
 func amount(value float64, decimals int) string {

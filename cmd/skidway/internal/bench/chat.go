@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -110,7 +109,7 @@ func (b *chatBench) measureAndPrint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.print(server)
+	return b.printMedians(server)
 }
 
 // measure measures everything once.
@@ -155,27 +154,19 @@ var pairTable = []figure{
 	{"room: read/s", "room_read_per_s", "", 0},
 }
 
-// print prints the median of each figure and the conditions of the measurement.
-func (b *chatBench) print(server string) error {
-	if b.json {
-		object := b.figures.medians()
-		object["redis"], object["processors"], object["runs"] = server, runtime.GOMAXPROCS(0), b.runs
-		object["messages"], object["payload_bytes"], object["senders"] = b.messages, b.payload, b.senders
-		groups := []any{}
-		for i, n := range b.members {
-			group := b.crowds[i].medians()
-			group["members"] = n
-			groups = append(groups, group)
-		}
-		object["groups"] = groups
-		return cli.WriteJSON(b.Out, object)
+func (b *chatBench) printMedians(server string) error {
+	object := b.figures.medians()
+	object["messages"], object["payload_bytes"], object["senders"] = b.messages, b.payload, b.senders
+	groups := []any{}
+	for i, n := range b.members {
+		group := b.crowds[i].medians()
+		group["members"] = n
+		groups = append(groups, group)
 	}
-	_, err := fmt.Fprintf(b.Out, "%s messages of %d bytes, %d senders, %d readers, pages of %d\n%s, %d processors, medians of %d runs\n\n",
-		humanize.Comma(int64(b.messages)), b.payload, b.senders, benchReaders, benchPage, server, runtime.GOMAXPROCS(0), b.runs)
-	if err != nil {
-		return err
-	}
-	return tableView("STREAM").Table(b.rows()).Write(b.Out)
+	object["groups"] = groups
+	load := fmt.Sprintf("%s messages of %d bytes, %d senders, %d readers, pages of %d",
+		humanize.Comma(int64(b.messages)), b.payload, b.senders, benchReaders, benchPage)
+	return b.report(server, load, object, "STREAM", b.rows())
 }
 
 func (b *chatBench) rows() (rows []tableRow) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -100,7 +99,7 @@ func (b *queueBench) measureAndPrint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.print(server)
+	return b.printMedians(server)
 }
 
 // measure measures everything once.
@@ -147,29 +146,21 @@ var queueTable = []figure{
 	{"Redis commands/s of an idle worker", "idle_commands_per_s", "", 1},
 }
 
-// print prints the median of each figure and the conditions of the measurement.
-func (b *queueBench) print(server string) error {
+func (b *queueBench) printMedians(server string) error {
 	fetchers := b.chooseFetchers()
-	if b.json {
-		object := b.figures.medians()
-		object["redis"], object["processors"], object["runs"] = server, runtime.GOMAXPROCS(0), b.runs
-		object["jobs"], object["payload_bytes"], object["producers"] = b.jobs, b.payload, b.producers
-		object["concurrency"], object["bare_fetchers"] = b.concurrency, fetchers
-		object["unrecorded_max"] = b.unrecordedMax
-		return cli.WriteJSON(b.Out, object)
-	}
-	_, err := fmt.Fprintf(b.Out, "%s jobs of %d bytes, %d producers, %d handlers, bare loop with %d fetchers\n%s, %d processors, medians of %d runs\n\n",
-		humanize.Comma(int64(b.jobs)), b.payload, b.producers, b.concurrency, fetchers, server, runtime.GOMAXPROCS(0), b.runs)
-	if err != nil {
-		return err
-	}
+	object := b.figures.medians()
+	object["jobs"], object["payload_bytes"], object["producers"] = b.jobs, b.payload, b.producers
+	object["concurrency"], object["bare_fetchers"] = b.concurrency, fetchers
+	object["unrecorded_max"] = b.unrecordedMax
 	var rows []tableRow
 	for _, f := range queueTable {
 		if _, measured := b.figures[f.key]; measured {
 			rows = append(rows, tableRow{f, b.figures})
 		}
 	}
-	return tableView("BARE LOOP").Table(rows).Write(b.Out)
+	load := fmt.Sprintf("%s jobs of %d bytes, %d producers, %d handlers, bare loop with %d fetchers",
+		humanize.Comma(int64(b.jobs)), b.payload, b.producers, b.concurrency, fetchers)
+	return b.report(server, load, object, "BARE LOOP", rows)
 }
 
 // chooseFetchers sets the figure of the bare loop to that of the fastest number of
