@@ -14,6 +14,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
 	"skidway/workers"
+	"skidway/workers/kinds"
 )
 
 // An enqueueCmd is the command "enqueue".
@@ -129,7 +130,7 @@ func insertOf(c *cobra.Command, args []string, options queue.Options) (queue.New
 		if err := checkJSON(text); err != nil {
 			return queue.NewJob{}, cli.WrongUsage("ARGS %w", err)
 		}
-		if err := CheckArgs(args[0], text); err != nil {
+		if err := kinds.Check(args[0], text); err != nil {
 			return queue.NewJob{}, cli.WrongUsage("%w", err)
 		}
 	}

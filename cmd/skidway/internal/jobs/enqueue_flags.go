@@ -158,7 +158,7 @@ func CheckThen(jobs []queue.NewJob) error {
 // when the job is enqueued, so it reports no error of such a field. (It misses the
 // errors of the fields behind it, too.)
 func checkTemplate(kind string, args []byte) error {
-	err := CheckArgs(kind, args)
+	err := kinds.Check(kind, args)
 	var invalid *workers.FieldError
 	if !errors.As(err, &invalid) {
 		return err
@@ -172,10 +172,4 @@ func checkTemplate(kind string, args []byte) error {
 		return nil
 	}
 	return err
-}
-
-// CheckArgs checks the args of a job if its kind is built in, as far as that is
-// possible without the settings of the worker.
-func CheckArgs(kind string, args []byte) error {
-	return kinds.Check(kind, args)
 }

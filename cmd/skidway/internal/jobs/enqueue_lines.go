@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"skidway/queue"
+	"skidway/workers/kinds"
 )
 
 const (
@@ -112,7 +113,7 @@ func (b *batch) parseLine(line []byte) (queue.NewJob, error) {
 	if err != nil {
 		return insert, err
 	}
-	if err := CheckArgs(insert.Args.Kind(), args); err != nil {
+	if err := kinds.Check(insert.Args.Kind(), args); err != nil {
 		return insert, err
 	}
 	return insert, CheckThen(insert.Options.Then)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"skidway/distribute"
 	"skidway/queue"
 	"skidway/workers"
+	"skidway/workers/kinds"
 )
 
 // check checks all that can be checked without Redis.
@@ -95,16 +95,13 @@ func (c *config) checkQueues() error {
 	return nil
 }
 
-// channelName matches the names that distribute accepts for channels.
-var channelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
-
 func (c *config) checkChannels() error {
 	for i, name := range c.Channels {
 		if slices.Contains(c.Channels[:i], name) {
 			return c.wrong(fmt.Sprintf("channels[%d]", i), "%q is there twice", name)
 		}
-		if !channelName.MatchString(name) {
-			return c.wrong(fmt.Sprintf("channels[%d]", i), "%w", &distribute.InvalidNameError{What: "channel", Name: name})
+		if err := distribute.CheckName("channel", name); err != nil {
+			return c.wrong(fmt.Sprintf("channels[%d]", i), "%w", err)
 		}
 	}
 	return nil
@@ -148,7 +145,7 @@ func (s *scheduleConfig) check() error {
 	}
 	args, err := queue.MarshalArgs(s.Job.Args)
 	if err == nil {
-		err = jobs.CheckArgs(s.Job.Args.Kind(), args)
+		err = kinds.Check(s.Job.Args.Kind(), args)
 	}
 	if err == nil {
 		err = jobs.CheckThen(s.Job.Options.Then)
