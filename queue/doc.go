@@ -39,6 +39,23 @@
 // 0.8 times that lease plus 1 s. During an amnesty only workers are buried whose leases had
 // expired before the silence began.
 //
+// # Quarantine
+//
+// Any job that a worker held when it died may have killed it. These jobs are quarantined, and
+// halving finds the one that kills. Recover moves them into the quarantine lines, as two
+// groups of half the size each: [Job.Group]. Jobs that the worker held of a quarantined group
+// and its other jobs are halved separately. The sizes are fixed when the worker is buried. A
+// job leaves its group when an attempt ends; one that is handed back keeps it. A closed lease
+// quarantines nothing, and recovery uses up no attempt.
+//
+// In each queue a worker holds jobs of at most one group at a time: Fetch returns no others. A
+// death counts towards [Job.Crashes] only if the group of the job began with this job alone.
+// The job is dead after [DefaultCrashes], of which the last one counts only if [Lease.MarkSolo]
+// says that no other job of the worker ran. So a job that kills no worker is not made dead
+// because of another one. A job that kills each of its workers is dead after at most
+// max(1, log2(n)) + 3 deaths if its first worker held n jobs, n rounded up to a power of two;
+// jobs beside it may run as often.
+//
 // The keys are listed in docs/architecture.md, and the format for programs in other
 // languages is in docs/wire-format.md.
 package queue

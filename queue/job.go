@@ -52,7 +52,11 @@ type Job struct {
 	Forgiven    int       // number of them that do not count towards MaxAttempts since [Client.Retry]
 	Errors      []Failure // of the latest failed attempts, oldest first, at most 10
 	Quarantines int       // how often it was quarantined since an attempt last ended: its worker died while it held the job
-	SoloCrashes int       // number of its workers that died while it ran solo
+	Crashes     int       // number of its workers that died while it was the only job of its quarantined group
+
+	// Of a quarantined job.
+	Group     string // that it belongs to; "" if the job is not quarantined
+	GroupSize int    // number of jobs with which the group began
 
 	// Of a job that was read by Get or List.
 	State  State
@@ -92,6 +96,9 @@ var errNoKind = errors.New("it has no kind")
 // the uncompressed args.
 func (j *Job) complete(queue string, limit int) error {
 	j.Queue = queue
+	if j.line == 0 || j.line.kind() != quarantineLine {
+		j.Group, j.GroupSize = "", 0
+	}
 	if j.local == "" && j.entry != "" {
 		j.local = string(j.line.priority().letter()) + j.entry
 	}

@@ -14,7 +14,7 @@ const partition = 0
 // the lines first. The script kit names the others in Lua, in capitals.
 var keyNames = append(lineKeyNames(),
 	"meta",
-	"leases", "lengths", "tombs", "workers", "alone",
+	"leases", "lengths", "tombs", "cohorts", "workers", "alone",
 	"delayed", "delayed:jobs",
 	"dead", "dead:jobs",
 	"results", "results:jobs",

@@ -10,10 +10,11 @@ type lineKind string
 
 // The kinds of lines, in the order in which workers read those of a priority.
 const (
-	returnedLine lineKind = "returned" // jobs that were handed back
-	dueLine      lineKind = "due"      // delayed jobs that are due, unless they failed
-	freshLine    lineKind = "fresh"    // new jobs
-	retryLine    lineKind = "retry"    // jobs that failed and whose delay is over
+	quarantineLine lineKind = "quarantine" // jobs whose worker died
+	returnedLine   lineKind = "returned"   // jobs that were handed back
+	dueLine        lineKind = "due"        // delayed jobs that are due, unless they failed
+	freshLine      lineKind = "fresh"      // new jobs
+	retryLine      lineKind = "retry"      // jobs that failed and whose delay is over
 )
 
 // lines lists the lines: line n is lines[n-1].
@@ -25,6 +26,7 @@ var lines = [...]struct {
 	{returnedLine, Normal}, {dueLine, Normal}, {freshLine, Normal},
 	{returnedLine, Low}, {dueLine, Low}, {freshLine, Low},
 	{retryLine, High}, {retryLine, Normal}, {retryLine, Low},
+	{quarantineLine, High}, {quarantineLine, Normal}, {quarantineLine, Low},
 }
 
 const lineCount = line(len(lines))

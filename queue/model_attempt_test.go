@@ -81,12 +81,17 @@ func (j *modelJob) fail(reason string) {
 	j.errors = j.errors[max(0, len(j.errors)-10):]
 }
 
-// handBack moves an active job to the front, or to the retry line if it was there.
+// handBack moves an active job to the front, or to the retry or quarantine line if it was
+// there.
 func (m *model) handBack(j *modelJob) {
 	line := j.first() + 1
-	if isRetry(j.line) {
+	if isRetry(j.line) || isQuarantine(j.line) {
 		line = j.line
 	}
+	m.handBackTo(j, line)
+}
+
+func (m *model) handBackTo(j *modelJob, line int) {
 	m.leave(j)
 	if j.cancelled {
 		m.end(j, "cancelled", "cancelled")
@@ -103,13 +108,17 @@ func (m *model) close(w *modelWorker) {
 	}
 	w.row = false
 	if len(m.held(w)) > 0 {
-		w.solo = "none" // it did not crash: no job is quarantined
+		w.closed = true // it did not crash: no job is quarantined
 		m.die(w)
 	}
 }
 
 func (m *model) die(w *modelWorker) {
 	w.row, w.tomb = false, true
+	w.cohort, w.taken = map[int]int{}, map[int]int{}
+	for _, j := range m.held(w) {
+		w.cohort[cohortOf(j)]++
+	}
 	m.tombs = append(m.tombs, w)
 }
 
@@ -148,22 +157,37 @@ func (m *model) recover(crashes int, fullScan bool, expired []*modelWorker) (wan
 	return want
 }
 
-// crash records that the worker of a job died.
+// cohortOf returns the index of a job's part of a cohort: jobs of a quarantined group are
+// halved separately.
+func cohortOf(j *modelJob) int {
+	if isQuarantine(j.line) {
+		return 1
+	}
+	return 0
+}
+
+// crash recovers a job of a dead worker, and reports whether it is dead now.
 func (m *model) crash(w *modelWorker, j *modelJob, crashes int) (died bool) {
-	switch w.solo {
-	case "":
-		j.suspect++
-		m.counts["crashed"]++
-	case j.spot():
-		j.crashes++
-		m.counts["crashed"]++
-		if j.crashes >= crashes {
+	if w.closed {
+		m.handBack(j)
+		return false
+	}
+	m.counts["crashed"]++
+	part := cohortOf(j)
+	half, group := (w.cohort[part]+1)/2, w.name+"/"+[]string{"others", "group"}[part]+"-1"
+	if w.taken[part] >= half {
+		half, group = w.cohort[part]-half, group[:len(group)-1]+"2"
+	}
+	w.taken[part]++
+	if alone := w.solo == j.spot(); part == 1 && j.groupSize == 1 && (alone || j.crashes+1 < crashes) {
+		if j.crashes++; j.crashes >= crashes {
 			m.leave(j)
-			m.bury(j, fmt.Sprintf("its worker died %d times while it ran alone", j.crashes))
+			m.bury(j, fmt.Sprintf("its worker died %d times with this job, the last time while it ran alone", j.crashes))
 			return true
 		}
-		j.suspect++
 	}
-	m.handBack(j)
+	j.suspect++
+	j.group, j.groupSize = group, half
+	m.handBackTo(j, map[string]int{"h": 13, "n": 14, "l": 15}[j.letter()])
 	return false
 }

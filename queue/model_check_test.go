@@ -113,6 +113,9 @@ func (m *machine) checkFields(t *rapid.T, j *modelJob, fields map[string]string,
 		"attempts": number(int64(j.attempts)), "suspect": number(int64(j.suspect)), "crashes": number(int64(j.crashes)),
 		"forgiven": number(int64(j.forgiven)), "outcome": j.outcome, "reason": j.reason, "result": j.result, "scope": "",
 	}
+	if j.place == inLine && isQuarantine(j.line) {
+		want["group"], want["group_size"] = j.group, number(int64(j.groupSize))
+	}
 	if o.Unique.Key != "" {
 		want["scope"] = map[queue.Scope]string{queue.UntilFinished: "finished", queue.WhileWaiting: "waiting", queue.ForDuration: "duration"}[o.Unique.Scope]
 	}
@@ -216,6 +219,9 @@ func (m *machine) checkWorkers(t *rapid.T, s *snapshot) {
 	for _, w := range m.model.workers {
 		_, row := s.leases[w.name]
 		_, tomb := s.tombs[w.name]
+		if _, there := s.cohorts[w.name]; there != w.tomb {
+			t.Fatalf("worker %+v: cohort %t", w, there)
+		}
 		length, stored := s.lengths[w.name]
 		if row != w.row || tomb != w.tomb || stored != w.row || stored && length != float64(w.length.Milliseconds()) {
 			t.Fatalf("worker %+v: row %t of %.0f ms, tombstone %t", w, row, length, tomb)

@@ -18,14 +18,17 @@ var lineNames = [...]string{
 	4: "2:normal:returned", 5: "2:normal:due", 6: "2:normal:fresh",
 	7: "2:low:returned", 8: "2:low:due", 9: "2:low:fresh",
 	10: "2:high:retry", 11: "2:normal:retry", 12: "2:low:retry",
+	13: "2:high:quarantine", 14: "2:normal:quarantine", 15: "2:low:quarantine",
 }
 
 // readOrder are the lines in the order in which they are read.
-var readOrder = [...]int{1, 2, 3, 10, 4, 5, 6, 11, 7, 8, 9, 12}
+var readOrder = [...]int{13, 1, 2, 3, 10, 14, 4, 5, 6, 11, 15, 7, 8, 9, 12}
 
 func isFresh(line int) bool { return strings.HasSuffix(lineNames[line], ":fresh") }
 
 func isRetry(line int) bool { return strings.HasSuffix(lineNames[line], ":retry") }
+
+func isQuarantine(line int) bool { return strings.HasSuffix(lineNames[line], ":quarantine") }
 
 // letterOf returns the letter of a line's priority.
 func letterOf(line int) string { return strings.Split(lineNames[line], ":")[1][:1] }
@@ -37,7 +40,7 @@ type snapshot struct {
 	consumers map[string]bool                   // of all lines
 
 	delayed, dead, results, leases, lengths, tombs, uniqueExpiry, waited map[string]float64
-	delayedJobs, deadJobs, resultsJobs, workers, alone, meta             map[string]string
+	delayedJobs, deadJobs, resultsJobs, workers, cohorts, alone, meta    map[string]string
 	moved, unique, counts, cancelled, logs, progress                     map[string]string
 	done, events                                                         []redis.XMessage
 	signals                                                              int // to wake the mover
@@ -88,7 +91,7 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 		}
 		for name, to := range map[string]*map[string]string{
 			"delayed:jobs": &s.delayedJobs, "dead:jobs": &s.deadJobs, "results:jobs": &s.resultsJobs, "workers": &s.workers,
-			"alone": &s.alone, "meta": &s.meta, "moved": &s.moved, "unique": &s.unique, "counts": &s.counts,
+			"cohorts": &s.cohorts, "alone": &s.alone, "meta": &s.meta, "moved": &s.moved, "unique": &s.unique, "counts": &s.counts,
 			"cancelled": &s.cancelled, "logs": &s.logs, "progress": &s.progress,
 		} {
 			cmd := p.HGetAll(ctx, base+name)

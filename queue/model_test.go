@@ -40,6 +40,8 @@ type modelJob struct {
 	aged   bool   // in an archive for longer than it is kept
 
 	attempts, suspect, crashes int
+	group                      string
+	groupSize                  int
 	forgiven                   int // attempts before it was let run again
 	errors                     []string
 	outcome, reason, result    string
@@ -65,6 +67,9 @@ type modelWorker struct {
 	length time.Duration // of its lease
 	solo   string        // spot of the job that it runs solo
 	given  []handed
+
+	closed        bool        // its lease, with jobs that it held
+	cohort, taken map[int]int // when it died, and recovered since: jobs of other lines, of quarantine lines
 }
 
 // A handed is a job as a worker fetched it, possibly long ago.
@@ -141,16 +146,13 @@ func (m *model) waiting() (jobs []*modelJob) {
 	return jobs
 }
 
-// deliverable returns the waiting jobs that a fetch may deliver, in order.
-func (m *model) deliverable(limits *queue.RetryLimits) (jobs []*modelJob) {
-	waiting := m.waiting()
-	if limits == nil || len(waiting) == 0 {
-		return waiting
-	}
+// deliverable returns the waiting jobs that a fetch of a worker may deliver, in order.
+func (m *model) deliverable(w *modelWorker, limits queue.FetchLimits) (jobs []*modelJob) {
+	waiting, quarantined := m.waiting(), m.oneGroup(w, limits.Quarantined)
 	retries := 0
 	deliver := func(maxRetries int, suits func(*modelJob) bool) {
 		for _, j := range waiting {
-			if slices.Contains(jobs, j) || !suits(j) || isRetry(j.line) && retries >= maxRetries {
+			if slices.Contains(jobs, j) || !suits(j) || isRetry(j.line) && retries >= maxRetries || isQuarantine(j.line) && !slices.Contains(quarantined, j) {
 				continue
 			}
 			if jobs = append(jobs, j); isRetry(j.line) {
@@ -158,12 +160,43 @@ func (m *model) deliverable(limits *queue.RetryLimits) (jobs []*modelJob) {
 			}
 		}
 	}
-	if limits.First {
-		first := waiting[0].options.Priority
-		deliver(min(1, limits.BesideOthers), func(j *modelJob) bool { return isRetry(j.line) && j.options.Priority == first })
+	all := func(*modelJob) bool { return true }
+	if limits.Retries == nil {
+		deliver(len(waiting), all)
+		return jobs
 	}
-	deliver(limits.BesideOthers, func(*modelJob) bool { return true })
-	deliver(limits.Max, func(*modelJob) bool { return true })
+	if limits.Retries.First && len(waiting) > 0 {
+		first := waiting[0].options.Priority
+		deliver(min(1, limits.Retries.BesideOthers), func(j *modelJob) bool { return isRetry(j.line) && j.options.Priority == first })
+	}
+	deliver(limits.Retries.BesideOthers, all)
+	deliver(limits.Retries.Max, all)
+	return jobs
+}
+
+// oneGroup returns at most n waiting jobs of one quarantined group: of that of which a worker
+// holds jobs, if there is one. In each line no job is passed over.
+func (m *model) oneGroup(w *modelWorker, n int) (jobs []*modelJob) {
+	group := ""
+	for _, j := range m.held(w) {
+		if isQuarantine(j.line) {
+			group = j.group
+		}
+	}
+	for _, line := range readOrder {
+		if !isQuarantine(line) {
+			continue
+		}
+		for _, j := range m.lines[line] {
+			if j.worker != "" {
+				continue
+			}
+			if len(jobs) == n || group != "" && j.group != group {
+				break
+			}
+			jobs, group = append(jobs, j), j.group
+		}
+	}
 	return jobs
 }
 

@@ -113,7 +113,8 @@ func (m *machine) Fetch(t *rapid.T) {
 		beside := rapid.IntRange(0, 2).Draw(t, "beside others")
 		retries = &queue.RetryLimits{BesideOthers: beside, Max: beside + rapid.IntRange(0, 2).Draw(t, "more"), First: rapid.Bool().Draw(t, "first")}
 	}
-	m.fetch(t, w, queue.FetchLimits{Jobs: maxJobs, Bytes: budget, Retries: retries})
+	quarantined := rapid.SampledFrom([]int{0, 1, 2, 500}).Draw(t, "quarantined")
+	m.fetch(t, w, queue.FetchLimits{Jobs: maxJobs, Bytes: budget, Retries: retries, Quarantined: quarantined})
 }
 
 func (m *machine) fetch(t *rapid.T, w *modelWorker, limits queue.FetchLimits) {
@@ -128,7 +129,7 @@ func (m *machine) fetch(t *rapid.T, w *modelWorker, limits queue.FetchLimits) {
 		return
 	}
 	maxJobs, budget := min(limits.Jobs, 500), limits.Bytes
-	waiting := m.model.deliverable(limits.Retries)
+	waiting := m.model.deliverable(w, limits)
 	took := len(fetched.Jobs) + fetched.Malformed
 	if took > min(maxJobs, len(waiting)) {
 		t.Fatalf("got %d jobs, asked for %d of %d", took, maxJobs, len(waiting))
@@ -199,9 +200,12 @@ func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.FetchResult, w
 		o := j.options
 		if got.Kind != j.kind || string(got.Args) != j.args || got.Priority != o.Priority || got.Unique != o.Unique ||
 			got.MaxAttempts != o.MaxAttempts || got.Timeout != o.Timeout || got.Retain != o.Retain || len(got.Headers) != len(o.Headers) ||
-			got.Attempts != j.attempts || got.Quarantines != j.suspect || got.SoloCrashes != j.crashes || len(got.Errors) != len(j.errors) ||
+			got.Attempts != j.attempts || got.Quarantines != j.suspect || got.Crashes != j.crashes || len(got.Errors) != len(j.errors) ||
 			got.IsRetry() != isRetry(j.line) || got.State != queue.Active || got.Worker != w.name || fmt.Sprint(got.Enqueued.UnixMilli()) != j.enqueued {
 			t.Fatalf("got %+v, want %+v", got, j)
+		}
+		if quarantined := isQuarantine(j.line); quarantined != (got.Group != "") || quarantined && (got.Group != j.group || got.GroupSize != j.groupSize) {
+			t.Fatalf("got %+v of group %q, want %+v", got, got.Group, j)
 		}
 		for e, failure := range got.Errors {
 			if failure.Error != j.errors[e] {

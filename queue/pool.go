@@ -14,7 +14,7 @@ const (
 	DefaultMaxAttempts = 25               // attempts of a job
 	DefaultTimeout     = 30 * time.Minute // of one attempt
 	DefaultLease       = 10 * time.Second // time without a heartbeat after which a worker is dead
-	DefaultCrashes     = 3                // crashes while running solo after which a job is dead
+	DefaultCrashes     = 3                // deaths of workers that count, after which a job is dead
 )
 
 // A PoolQueue is a [Queue] with the operations that a pool of workers needs:

@@ -222,7 +222,7 @@ func ExampleLease_MarkSolo() {
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
-	fmt.Println(lease.MarkSolo(ctx, fetched.Jobs[0])) // a crash counts against this job alone
+	fmt.Println(lease.MarkSolo(ctx, fetched.Jobs[0])) // if the worker dies, this job may be dead
 	workers, err := mail.Workers(ctx)
 	fmt.Println(workers[0].Solo == id, err)
 	// Output:

@@ -35,6 +35,10 @@ type FetchLimits struct {
 	Jobs    int          // at least 1; more than 500 means 500
 	Bytes   int          // of args, at least 1; the fetch stops after about as many, assuming jobs of similar size
 	Retries *RetryLimits // nil: no more than Jobs
+
+	// Quarantined bounds the quarantined jobs, see [Job.Group]. They are all of one
+	// group: of that of which the worker holds jobs already, if there is one.
+	Quarantined int
 }
 
 // RetryLimits bound the retries that one fetch returns, see [Job.IsRetry].
@@ -52,6 +56,8 @@ func (f FetchLimits) validate() error {
 	switch retries := f.Retries; {
 	case f.Jobs < 1 || f.Bytes < 1:
 		return invalid("fetch of %d jobs, %d bytes: want at least one", f.Jobs, f.Bytes)
+	case f.Quarantined < 0:
+		return invalid("fetch of %d quarantined jobs: want at least zero", f.Quarantined)
 	case retries != nil && (retries.BesideOthers < 0 || retries.Max < retries.BesideOthers):
 		return invalid("fetch of %d retries, %d beside other jobs: want at least zero, and no more beside others", retries.Max, retries.BesideOthers)
 	}
@@ -67,7 +73,7 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 	}
 	retries := cmp.Or(limits.Retries, &RetryLimits{BesideOthers: maxBatch, Max: maxBatch})
 	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
-		retries.BesideOthers, retries.Max, retries.First)
+		retries.BesideOthers, retries.Max, retries.First, limits.Quarantined)
 	if err != nil {
 		return FetchResult{}, err
 	}

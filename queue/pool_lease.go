@@ -89,8 +89,8 @@ func (l *Lease) Describe(ctx context.Context, about []byte) error {
 	return err
 }
 
-// MarkSolo records that the job runs solo from now on: if the worker dies, only this job is
-// blamed. A nil job removes the mark.
+// MarkSolo records that no other job of the worker runs beside the job from now on: only then
+// can the death of the worker make it dead. A nil job removes the mark.
 func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	place := ""
 	if job != nil {

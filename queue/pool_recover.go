@@ -8,15 +8,15 @@ import (
 
 // A RecoverResult is the result of [PoolQueue.Recover].
 type RecoverResult struct {
-	Returned int  // jobs handed back, or ended because they were cancelled or malformed
+	Returned int  // jobs quarantined or handed back, or ended because they were cancelled or malformed
 	Dead     int  // jobs that this call made dead for too many crashes
 	More     bool // whether there is more to do
 }
 
-// Recover hands back the jobs of dead workers, at most 100 per call. A full scan also
-// recovers workers without a lease; it takes longer and finds none unless keys were changed
-// by hand. crashes is the number of solo crashes after which a job is dead;
-// zero means [DefaultCrashes]. It is safe to call concurrently.
+// Recover quarantines the jobs of dead workers, and hands back those of workers that have
+// closed their leases, at most 100 per call. A full scan also recovers workers without a lease;
+// it takes longer and finds none unless keys were changed by hand. A job is dead when
+// [Job.Crashes] reaches crashes; zero means [DefaultCrashes]. It is safe to call concurrently.
 func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool) (RecoverResult, error) {
 	if crashes == 0 {
 		crashes = DefaultCrashes

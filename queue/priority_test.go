@@ -49,7 +49,7 @@ func TestEveryPlaceKnowsThePriorities(t *testing.T) {
 // change within a format. A new line is appended.
 func TestNumbersAndKeysOfLinesAreStable(t *testing.T) {
 	want := strings.Fields("2:high:returned 2:high:due 2:high:fresh 2:normal:returned 2:normal:due 2:normal:fresh " +
-		"2:low:returned 2:low:due 2:low:fresh 2:high:retry 2:normal:retry 2:low:retry")
+		"2:low:returned 2:low:due 2:low:fresh 2:high:retry 2:normal:retry 2:low:retry 2:high:quarantine 2:normal:quarantine 2:low:quarantine")
 	if got := keyNames[:min(len(want), int(lineCount))]; !slices.Equal(got, want) {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
@@ -58,19 +58,19 @@ func TestNumbersAndKeysOfLinesAreStable(t *testing.T) {
 	}
 }
 
-// lineTable is a script that returns, for each line, its letter, whether it is fresh and
-// whether it is a retry line; then the order of reading; then for each priority the due line
-// and the retry line.
+// lineTable is a script that returns, for each line, its letter, whether it is fresh, a
+// retry line or a quarantine line; then the order of reading; then for each priority the due
+// line, the retry line and the quarantine line.
 const lineTable = `
 -- @include queue record order
 local out = {'ok', LINES}
 for line = 1, LINES do
   out[#out + 1] = letter_of(line)
-  out[#out + 1] = (is_fresh(line) and 'fresh' or '') .. (is_retry(line) and 'retry' or '')
+  out[#out + 1] = (is_fresh(line) and 'fresh' or '') .. (is_retry(line) and 'retry' or '') .. (is_quarantine(line) and 'quarantine' or '')
 end
 for _, line in ipairs(READ_ORDER) do out[#out + 1] = line end
 for letter in string.gmatch(ARGV[1], '.') do
-  out[#out + 1], out[#out + 2] = due_line(letter), RETRY_LINE[letter]
+  out[#out + 1], out[#out + 2], out[#out + 3] = due_line(letter), RETRY_LINE[letter], QUARANTINE_LINE[letter]
 end
 return out
 `
@@ -79,7 +79,7 @@ func TestScriptsHaveTheSameLinesAsGo(t *testing.T) {
 	files := fstest.MapFS{"lua/line_table.lua": {Data: []byte(lineTable)}}
 	script := rdb.LoadScripts("test", files, keyNames, rdb.Words{}, luaFiles).Idempotent("line_table", "read the lines")
 	var want []string
-	kinds := map[lineKind]string{freshLine: "fresh", retryLine: "retry"}
+	kinds := map[lineKind]string{freshLine: "fresh", retryLine: "retry", quarantineLine: "quarantine"}
 	for l := line(1); l <= lineCount; l++ {
 		want = append(want, string(l.priority().letter()), kinds[l.kind()])
 	}
@@ -87,10 +87,10 @@ func TestScriptsHaveTheSameLinesAsGo(t *testing.T) {
 	var kept []string
 	for _, p := range priorities {
 		letters += string(p.letter)
-		for _, kind := range []lineKind{returnedLine, dueLine, freshLine, retryLine} {
+		for _, kind := range []lineKind{quarantineLine, returnedLine, dueLine, freshLine, retryLine} {
 			want = append(want, fmt.Sprint(kind.of(p.Priority)))
 		}
-		kept = append(kept, fmt.Sprint(dueLine.of(p.Priority)), fmt.Sprint(retryLine.of(p.Priority)))
+		kept = append(kept, fmt.Sprint(dueLine.of(p.Priority)), fmt.Sprint(retryLine.of(p.Priority)), fmt.Sprint(quarantineLine.of(p.Priority)))
 	}
 	want = append(want, kept...)
 	db := redistest.DB(t)

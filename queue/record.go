@@ -66,7 +66,7 @@ func (j *Job) record() []byte {
 		b = appendField(b, "errors", text)
 	}
 	b = appendNumber(b, "suspect", int64(j.Quarantines))
-	b = appendNumber(b, "crashes", int64(j.SoloCrashes))
+	b = appendNumber(b, "crashes", int64(j.Crashes))
 	return b
 }
 
@@ -178,7 +178,11 @@ func (j *Job) setField(name, value string) error {
 	case "suspect":
 		err = setNumber(&j.Quarantines, value)
 	case "crashes":
-		err = setNumber(&j.SoloCrashes, value)
+		err = setNumber(&j.Crashes, value)
+	case "group":
+		j.Group = value
+	case "group_size":
+		err = setNumber(&j.GroupSize, value)
 	case "ended":
 		err = setTime(&j.Ended, value)
 	case "outcome":

@@ -58,7 +58,7 @@ func TestRecordKeepsEveryField(t *testing.T) {
 			packing:  rapid.SampledFrom([]string{"", zstdPacking}).Draw(t, "packing"),
 			Deadline: instant.Draw(t, "deadline"), Enqueued: instant.Draw(t, "enqueued"),
 			MaxAttempts: rapid.IntRange(0, 1<<30).Draw(t, "max"), Attempts: rapid.IntRange(0, 1<<30).Draw(t, "attempts"),
-			Forgiven: rapid.IntRange(0, 9).Draw(t, "forgiven"), Quarantines: rapid.IntRange(0, 9).Draw(t, "suspected"), SoloCrashes: rapid.IntRange(0, 9).Draw(t, "crashes"),
+			Forgiven: rapid.IntRange(0, 9).Draw(t, "forgiven"), Quarantines: rapid.IntRange(0, 9).Draw(t, "suspected"), Crashes: rapid.IntRange(0, 9).Draw(t, "crashes"),
 			Timeout: time.Duration(millis.Draw(t, "timeout")) * time.Millisecond, Retain: time.Duration(millis.Draw(t, "retain")) * time.Millisecond,
 			Unique:  Unique{Key: "k", Scope: ForDuration, For: time.Duration(millis.Draw(t, "for")) * time.Millisecond},
 			Headers: map[string]string{"name": rapid.StringMatching(`[ -~]*`).Draw(t, "header")},

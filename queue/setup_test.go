@@ -60,7 +60,7 @@ func (d *fixture) lease(worker string) *queue.Lease {
 // fetch fetches n jobs; the test fails if there are fewer.
 func (d *fixture) fetch(l *queue.Lease, n int) []*queue.Job {
 	d.Helper()
-	fetched, err := l.Fetch(d.Context(), queue.FetchLimits{Jobs: n, Bytes: 1 << 20})
+	fetched, err := l.Fetch(d.Context(), queue.FetchLimits{Jobs: n, Bytes: 1 << 20, Quarantined: n})
 	d.must(err)
 	if len(fetched.Jobs) != n {
 		d.Fatalf("fetched %d jobs, want %d", len(fetched.Jobs), n)

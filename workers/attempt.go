@@ -23,7 +23,7 @@ type attempt struct {
 	retry   bool        // its job is a retry, see [queue.Job.IsRetry]
 	claimed atomic.Bool // the goroutine that sets this ends the attempt: it adds its outcome to the completer, or drops it
 	mark    bool        // it is to be marked in Redis: no other handler of the pool runs
-	current atomic.Bool // it is the current quarantined job: the goroutine that clears this lets other jobs start
+	current atomic.Bool // it is the current solo job: the goroutine that clears this lets other jobs start
 
 	mu       sync.Mutex
 	executor *executor // executor, kind, cancel and timer are set at the start

@@ -64,10 +64,11 @@ type Config struct {
 	// of [Pool.Run] ends or the pool is stopped; zero means [DefaultDrain].
 	Drain time.Duration
 
-	// Crashes is the number of times that a job may crash its worker while it
-	// runs solo before it is dead; zero means [queue.DefaultCrashes]. A job runs
-	// solo if its last worker died while it had the job: no other job starts
-	// beside it for 10 s, and twice as long each further time.
+	// Crashes is the number of deaths of workers after which a job is dead; zero
+	// means [queue.DefaultCrashes]. Only deaths count that leave no other job of
+	// its quarantined group as their cause, and the last only if no other job
+	// ran beside it: the pool starts none while a job runs that has one left.
+	// Package queue describes quarantine.
 	Crashes int
 
 	// IsFailure reports whether an error uses up an attempt; nil means that

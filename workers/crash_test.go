@@ -289,8 +289,8 @@ func TestOnePoisonJobAmongAThousandEndsAsOneDeadJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job.State != queue.Dead || job.SoloCrashes != queue.DefaultCrashes || !strings.Contains(job.Reason, "its worker died") {
-		t.Errorf("the poison job is %s after %d crashes: %q", job.State, job.SoloCrashes, job.Reason)
+	if job.State != queue.Dead || job.Crashes != queue.DefaultCrashes || !strings.Contains(job.Reason, "its worker died") {
+		t.Errorf("the poison job is %s after %d crashes: %q", job.State, job.Crashes, job.Reason)
 	}
 	t.Logf("%d starts of workers", len(f.workers))
 }

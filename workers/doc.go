@@ -21,13 +21,15 @@
 //
 // # States of an attempt
 //
-//	fetched ──► buffered or quarantined ──► running ──► outcome written
-//	                      │                    ├─► abandoned ──► outcome written
-//	                      └─► handed back      └─► lease lost: outcome dropped
+//	fetched ──► buffered ──► running ──► outcome written
+//	               │            ├─► abandoned ──► outcome written
+//	               │            └─► lease lost: outcome dropped
+//	               └─► handed back
 //
 // A handler that does not return within [Config.Grace] after its context has ended is
-// abandoned. A job is quarantined if its worker died while it had the job: it runs
-// with no other job beside it, see [Config.Crashes].
+// abandoned. A pool fetches quarantined jobs, which package queue describes, for at most half
+// of its slots and of one group at a time. Other jobs run beside them, unless the next death of
+// the worker could make the job dead, see [Config.Crashes].
 package workers
 
 // How the package is built is described in docs/architecture.md.

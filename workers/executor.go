@@ -19,11 +19,10 @@ import (
 // there is none. The scheduler counts the taken slots, and a stop waits until there are
 // none. Only the goroutines of abandoned handlers outlive it.
 type executor struct {
-	config      Config
-	client      *queue.Client
-	sched       *scheduler
-	firstWindow time.Duration
-	runCtx      context.Context // ends when the pool has written all outcomes; set by Pool.run before the first job starts
+	config Config
+	client *queue.Client
+	sched  *scheduler
+	runCtx context.Context // ends when the pool has written all outcomes; set by Pool.run before the first job starts
 
 	kinds   sync.Map      // name → *registration
 	unknown *registration // for jobs of other kinds
@@ -68,50 +67,48 @@ func (x *executor) runSlot() {
 	}
 }
 
-// runQuarantined marks a quarantined job if required, which calls Redis, and starts it in
-// a new goroutine. takeQuarantined has taken its slot. If the job cannot be marked, it is
+// runSolo marks a job that must run solo, which calls Redis, unless others run, and starts
+// it in a new goroutine. takeSolo has taken its slot. If the job cannot be marked, it is
 // handed back.
-func (x *executor) runQuarantined(a *attempt) {
+func (x *executor) runSolo(a *attempt) {
 	log := x.log(a.job)
 	if a.mark {
 		if err := a.session.lease.MarkSolo(x.runCtx, a.job); err != nil {
 			if !errors.Is(err, queue.ErrLeaseLost) {
-				log.Warn("a quarantined job cannot be marked", "error", err)
+				log.Warn("a solo job cannot be marked", "error", err)
 			}
 			a.handBack()
 			x.sched.finished(a, 0)
-			x.startRunners(x.sched.quarantineEnded(true))
+			x.startRunners(x.sched.soloEnded(true))
 			return
 		}
 	}
-	log.Info("running a job solo: its worker died while it had the job", "crashes", a.job.SoloCrashes, "marked", a.mark)
+	log.Info("running a job solo: its workers died", "crashes", a.job.Crashes, "marked", a.mark)
 	a.current.Store(true)
-	timer := time.AfterFunc(window(x.firstWindow, a.job.Quarantines), func() { x.endQuarantine(a, false) })
 	go func() {
 		hasSlot := x.execute(a)
-		timer.Stop()
-		if freed := x.endQuarantine(a, hasSlot); hasSlot && !freed {
+		if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
 			x.runSlot()
 		}
 	}()
 }
 
-// endQuarantine removes the mark of the current quarantined job and lets other jobs start
-// beside it. If freeSlot is set it frees the job's slot in the same step, so that the next
-// quarantined job finds no slot taken and can be marked. It reports whether it has freed
-// the slot. It does nothing if a is not the current quarantined job, or no longer is.
-func (x *executor) endQuarantine(a *attempt, freeSlot bool) (freed bool) {
+// endSolo removes the mark of the current solo job and lets other jobs start. If freeSlot is
+// set it frees the job's slot in the same step, so that the next solo job finds no slot taken
+// and can be marked. It reports whether it has freed the slot. It does nothing if a is not
+// the current solo job, or no longer is.
+func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 	if !a.current.CompareAndSwap(true, false) {
 		return false
 	}
 	if a.mark {
-		// Remove the mark before other jobs start: while it is set, a crash counts only
-		// against the marked job, and no other job is quarantined.
+		// Remove the mark before other jobs start: while it is set, a death of the worker
+		// makes the job dead.
 		if err := a.session.lease.MarkSolo(x.runCtx, nil); err != nil && !errors.Is(err, queue.ErrLeaseLost) && x.runCtx.Err() == nil {
 			x.log(a.job).Warn("the mark of a solo job cannot be removed", "error", err)
 		}
 	}
-	x.startRunners(x.sched.quarantineEnded(freeSlot))
+	x.startRunners(x.sched.soloEnded(freeSlot))
 	return freeSlot
 }
 
@@ -162,7 +159,7 @@ var errExit = errors.New("the handler called runtime.Goexit, as testing's FailNo
 // called runtime.Goexit.
 func (x *executor) afterExit(a *attempt, took time.Duration) {
 	hasSlot := x.handlerEnded(a, errExit, took)
-	if freed := x.endQuarantine(a, hasSlot); hasSlot && !freed {
+	if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
 		x.runSlot()
 	}
 }
@@ -180,7 +177,7 @@ func (x *executor) abandon(a *attempt) {
 	x.sched.aboutChanged.send()
 	x.complete(a, a.kind, err, 0)
 	go x.runSlot()
-	x.endQuarantine(a, false)
+	x.endSolo(a, false)
 }
 
 // complete determines the outcome of a claimed attempt and adds it to the completer.

@@ -28,7 +28,7 @@ func newExecutorFixture(t *testing.T, config Config) *executorFixture {
 	config.Logger = slog.New(slog.DiscardHandler)
 	config = config.withDefaults()
 	sched := newSchedulerFixture(t, config).scheduler
-	x := &executor{config: config, sched: sched, firstWindow: firstWindow, runCtx: t.Context(), unknown: unknownKind()}
+	x := &executor{config: config, sched: sched, runCtx: t.Context(), unknown: unknownKind()}
 	return &executorFixture{x, t, sched.sessions()[0]}
 }
 
@@ -160,51 +160,20 @@ func TestLostLeaseInterruptsItsHandlers(t *testing.T) {
 	})
 }
 
-func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newExecutorFixture(t, Config{Concurrency: 2})
-		gate := make(chan struct{})
-		f.handle(time.Hour, func(_ context.Context, job *queue.Job) error {
-			if job.Quarantines > 0 {
-				<-gate
-			}
-			return nil
-		})
-		f.bring(&queue.Job{ID: "slow", Quarantines: 2})
-		solo, _ := f.sched.takeQuarantined(time.Now())
-		solo.mark = false // Redis does not know of it
-		f.runQuarantined(solo)
-		f.bring(jobs("other")...)
-		pass(2*firstWindow - 1)
-		if got := f.outcomes(); len(got) != 0 {
-			t.Errorf("within the window ended %+v", got)
-		}
-		pass(1)
-		if got := f.outcomes(); len(got) != 1 || got[0].Job.ID != "other" {
-			t.Errorf("after the window ended %+v", got)
-		}
-		close(gate)
-		synctest.Wait()
-		if got := f.outcomes(); len(got) != 1 || f.sched.taken.count != 0 || f.sched.current != nil {
-			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.taken.count)
-		}
-	})
-}
-
-// The test takes quarantined jobs as a fetcher does, as soon as it can, when they
-// have waited for so long that they may run beside other jobs.
-func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
+// The test takes solo jobs as a fetcher does, as soon as it can, when they have waited for
+// so long that they may run beside other jobs.
+func TestSlotOfASoloJobIsFreeBeforeTheNextSoloJobIsTaken(t *testing.T) {
 	t.Parallel()
 	f := newExecutorFixture(t, Config{Concurrency: 2})
 	f.sched.soloWait = 0
 	f.handle(time.Hour, func(context.Context, *queue.Job) error { return nil })
-	quarantined := jobs(make([]string, 5000)...)
-	for n, job := range quarantined {
-		job.ID, job.Quarantines = strconv.Itoa(n), 1
+	solos := make([]*queue.Job, 5000)
+	for n := range solos {
+		solos[n] = soloJob(strconv.Itoa(n))
 	}
-	f.bring(quarantined...)
-	for started := 0; started < len(quarantined); {
-		a, _ := f.sched.takeQuarantined(time.Now())
+	f.bring(solos...)
+	for started := 0; started < len(solos); {
+		a, _ := f.sched.takeSolo(time.Now())
 		if a == nil {
 			continue
 		}
@@ -212,7 +181,7 @@ func TestSlotOfASoloJobIsFreeBeforeTheNextQuarantinedJobIsTaken(t *testing.T) {
 			t.Fatalf("job %s runs unmarked: the slot of the one before is still taken", a.job.ID)
 		}
 		a.mark = false // there is no Redis to write it to
-		f.runQuarantined(a)
+		f.runSolo(a)
 		started++
 	}
 }
@@ -234,18 +203,16 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	f.runCtx = ended
-	suspected := jobs("suspected")
-	suspected[0].Quarantines = 1
-	f.bring(suspected...)
-	a, _ := f.sched.takeQuarantined(time.Now())
+	f.bring(soloJob("suspected"))
+	a, _ := f.sched.takeSolo(time.Now())
 	if a == nil || !a.mark {
 		t.Fatalf("%v is taken to run solo", a)
 	}
-	f.runQuarantined(a)
-	f.sched.mu.Lock() // at once: the next quarantined job may be taken now
+	f.runSolo(a)
+	f.sched.mu.Lock() // at once: the next solo job may be taken now
 	defer f.sched.mu.Unlock()
 	if f.sched.taken.count != 0 || f.sched.current != nil || f.session.queue.running != 0 {
-		t.Errorf("%d slots are taken, %d jobs run, %v is the current quarantined job", f.sched.taken.count, f.session.queue.running, f.sched.current)
+		t.Errorf("%d slots are taken, %d jobs run, %v is the current solo job", f.sched.taken.count, f.session.queue.running, f.sched.current)
 	}
 	if got := f.outcomes(); len(got) != 1 || got[0].Disposition != queue.AttemptReturned {
 		t.Errorf("its outcome is %+v", got)

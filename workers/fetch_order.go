@@ -18,9 +18,13 @@ type fetchOrder struct {
 	session *leaseSession
 	limit   int
 	retries queue.RetryLimits
-	reread  bool // read jobs that the lease holds and the worker does not know
-	slow    int  // of the queue when the order was made
-	sent    time.Time
+
+	quarantined  int // maximum number of quarantined jobs
+	quarantineAt int // quarantineWrites of the scheduler when the order was made
+
+	reread bool // read jobs that the lease holds and the worker does not know
+	slow   int  // of the queue when the order was made
+	sent   time.Time
 
 	pauseSignals int // of the queue when the order was made
 }
@@ -68,6 +72,9 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	prefetch := prefetch(s.concurrency, s.avgDuration)
+	if len(s.quarantined) > 0 {
+		prefetch = 0 // a death of the worker would quarantine prefetched jobs too
+	}
 	free := s.capacityLocked() - s.taken.count
 	if s.suspendedLocked() || s.buffered > prefetch/2 || s.buffered >= free+prefetch {
 		return fetchOrder{}, false
@@ -122,6 +129,7 @@ func (s *scheduler) orderLocked(q *servedQueue, limit, waiting int) fetchOrder {
 	order.retries = s.retryLimitsLocked(q, waiting)
 	q.fetches++
 	order.retries.First = q.fetches%retryFirstEvery == 0
+	order.quarantined, order.quarantineAt = min(order.limit, s.quarantineRoomLocked(q)), s.quarantineWrites
 	return order
 }
 
@@ -132,8 +140,8 @@ type followUp struct {
 	checkIn time.Duration // call checkBuffers then, unless it is zero
 }
 
-// fetched buffers or quarantines the jobs of an order. ok is false if the lease was lost
-// meanwhile, so that the jobs belong to other workers.
+// fetched buffers the jobs of an order, except those that must run solo. ok is false if the
+// lease was lost meanwhile, so that the jobs belong to other workers.
 func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.FetchResult, now time.Time) (next followUp, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +159,8 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		q.paused = answer.Paused
 	}
 	if !order.reread { // the answer to it does not say whether there are others
-		s.setEmptyLocked(q, len(answer.Cursors) > 0, order.retries.Max == 0)
+		empty := len(answer.Cursors) > 0 && order.quarantineAt == s.quarantineWrites
+		s.setEmptyLocked(q, empty, order.retries.Max == 0)
 	}
 	defer s.retireLocked(q)
 	if q.session != order.session { // drop was called before
@@ -164,14 +173,17 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	// get the shares that it did not use.
 	q.served = max(q.served, s.virtualTime) + float64(len(attempts))/float64(q.config.Weight)
 	for _, a := range attempts {
+		if a.job.Group != "" {
+			s.quarantined[order.session]++
+		}
 		switch {
 		case q.paused || q.removed: // while the jobs were on their way
 			a.handBack()
-		case a.job.Quarantines > 0:
-			if len(s.quarantined) == 0 {
-				s.quarantinedSince, next.wakeIn = now, s.soloWait
+		case s.mustRunSolo(a.job):
+			if len(s.solo) == 0 {
+				s.soloSince, next.wakeIn = now, s.soloWait
 			}
-			s.quarantined = append(s.quarantined, a)
+			s.solo = append(s.solo, a)
 			s.wake.send()
 		default:
 			q.buffer = append(q.buffer, a)

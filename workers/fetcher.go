@@ -14,7 +14,7 @@ import (
 //
 //  1. reads jobs that its leases hold and it does not know, because an answer was lost
 //     or because Redis has lost writes,
-//  2. starts a quarantined job if the scheduler returns one,
+//  2. starts a job that must run solo if the scheduler returns one,
 //  3. fetches jobs by the scheduler's orders,
 //  4. waits until there may be another order.
 //
@@ -39,7 +39,7 @@ const fetchWait = time.Second
 func (f *fetcher) run(running, fetching context.Context) {
 	for fetching.Err() == nil {
 		f.rereadLost(running)
-		if f.startQuarantined() {
+		if f.startSolo() {
 			continue
 		}
 		count, err := f.refill(fetching)
@@ -67,12 +67,12 @@ func (f *fetcher) rereadLost(ctx context.Context) (done, left bool) {
 	return err == nil, true
 }
 
-// startQuarantined starts a quarantined job if the scheduler returns one. again reports
+// startSolo starts a job that must run solo if the scheduler returns one. again reports
 // whether the fetcher must repeat its steps, because a job was taken or handed back.
-func (f *fetcher) startQuarantined() (again bool) {
-	a, again := f.sched.takeQuarantined(time.Now())
+func (f *fetcher) startSolo() (again bool) {
+	a, again := f.sched.takeSolo(time.Now())
 	if a != nil {
-		f.executor.runQuarantined(a)
+		f.executor.runSolo(a)
 	}
 	return again
 }
@@ -111,7 +111,7 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 		answer, err = order.session.reread(waiting, order.maxBytes())
 	} else {
 		answer, err = order.session.lease.Fetch(waiting, queue.FetchLimits{
-			Jobs: order.limit, Bytes: order.maxBytes(), Retries: &order.retries,
+			Jobs: order.limit, Bytes: order.maxBytes(), Retries: &order.retries, Quarantined: order.quarantined,
 		})
 	}
 	if err != nil {

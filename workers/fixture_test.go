@@ -242,7 +242,7 @@ func (f *fixture) abandoned(worker string, n int) (jobs []*queue.Job, lease *que
 	f.Helper()
 	lease, err := f.queue.OpenLease(f.ctx, worker, time.Hour, nil)
 	f.must(err)
-	fetched, err := lease.Fetch(f.ctx, queue.FetchLimits{Jobs: n, Bytes: 1 << 20})
+	fetched, err := lease.Fetch(f.ctx, queue.FetchLimits{Jobs: n, Bytes: 1 << 20, Quarantined: n})
 	f.must(err)
 	if len(fetched.Jobs) != n {
 		f.Fatalf("fetched %d jobs, want %d", len(fetched.Jobs), n)

@@ -109,11 +109,20 @@ func (s *leaseSession) renewedSince(t time.Time) bool { return s.renewed.Load().
 
 // forget removes jobs whose outcomes are written.
 func (s *leaseSession) forget(outcomes []queue.Completion) {
+	quarantined := 0
+	defer func() {
+		if quarantined > 0 {
+			s.sched.quarantineWritten(s, quarantined)
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, outcome := range outcomes {
 		if a := s.held[outcome.Job.ID]; a != nil && a.job == outcome.Job {
 			delete(s.held, outcome.Job.ID)
+		}
+		if outcome.Job.Group != "" {
+			quarantined++
 		}
 		if s.writtenSinceReread != nil {
 			s.writtenSinceReread[outcome.Job.ID] = outcome.Job

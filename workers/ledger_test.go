@@ -86,6 +86,11 @@ func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 		}
 		return nil
 	}, workers.Kind{})
+	pool.HandleRaw("slow", func(_ context.Context, job *queue.Job) error {
+		err := note(ctx, notes, job, "only")
+		<-time.After(slowJob)
+		return err
+	}, workers.Kind{})
 	pool.HandleRaw("poison", func(_ context.Context, job *queue.Job) error {
 		if err := note(ctx, notes, job, "only"); err != nil {
 			return err
@@ -94,6 +99,9 @@ func addChaosKinds(pool *workers.Pool, notes *rdb.DB, worker string) {
 		select {} // it arrives in a moment
 	}, workers.Kind{})
 }
+
+// slowJob is how long a job of kind slow runs.
+const slowJob = 300 * time.Millisecond
 
 // A ledger has what handlers have noted.
 type ledger struct {
@@ -311,7 +319,7 @@ func (f *processes) expire(q *queue.PoolQueue, lease string) {
 // nothingIsLeftOf checks the structures beside the jobs.
 func (f *processes) nothingIsLeftOf(q *queue.PoolQueue) {
 	f.t.Helper()
-	for _, name := range []string{"leases", "lengths", "tombs", "workers", "alone", "delayed", "delayed:jobs", "moved", "unique", "cancelled", "logs", "progress"} {
+	for _, name := range []string{"leases", "lengths", "tombs", "cohorts", "workers", "alone", "delayed", "delayed:jobs", "moved", "unique", "cancelled", "logs", "progress"} {
 		n, err := f.db.Exists(f.ctx, f.key(q, name)).Result()
 		if err != nil {
 			f.t.Fatal(err)

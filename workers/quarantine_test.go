@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,16 +38,69 @@ func TestJobsOfADeadWorkerAreRecovered(t *testing.T) {
 	})
 }
 
-func TestQuarantinedJobsRunSolo(t *testing.T) {
+// Six jobs become two groups of three. A pool of four slots runs two of a group at a time,
+// and other jobs beside them; it fetches from the second group when it holds none of the
+// first.
+func TestQuarantinedJobsTakeHalfOfTheSlotsAndOneGroupAtATime(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
-		for range 3 {
+		for range 6 {
 			f.add("quarantined", queue.Options{})
 		}
-		_, _, die := f.abandoned("dying-worker", 3)
+		_, _, die := f.abandoned("dying-worker", 6)
+		die()
+		_, err := f.queue.Recover(f.ctx, 0, false)
+		f.must(err)
+		p := f.pool(workers.Config{Concurrency: 4})
+		begun, gate := make(chan *queue.Job, 10), make(chan struct{})
+		p.HandleRaw("quarantined", func(_ context.Context, job *queue.Job) error { begun <- job; <-gate; return nil }, workers.Kind{})
+		others, seen := recorder()
+		p.HandleRaw("other", others, workers.Kind{})
+		f.run(p)
+		var groups []string
+		start := func() {
+			job := await(f, begun, "quarantined job")
+			if job.GroupSize != 3 {
+				f.Errorf("a group of %d jobs", job.GroupSize)
+			}
+			groups = append(groups, job.Group)
+		}
+		start()
+		start()
+		for range 8 { // beside the quarantined ones, with the slots that are left
+			f.add("other", queue.Options{})
+			await(f, seen, "other job")
+		}
+		if len(begun) > 0 {
+			f.Error("more than half of the slots have a quarantined job")
+		}
+		gate <- struct{}{}
+		start() // the third one of the group
+		gate <- struct{}{}
+		f.awaitDepth(3, 1)
+		gate <- struct{}{}
+		start()
+		start()
+		gate <- struct{}{}
+		start()
+		close(gate)
+		f.awaitDepth(0, 0)
+		if first, second := groups[0], groups[3]; first == second || !slices.Equal(groups, []string{first, first, first, second, second, second}) {
+			f.Errorf("the groups are %q", groups)
+		}
+	})
+}
+
+// With one crash allowed, each job of a group of one must run solo.
+func TestJobWhoseLastCrashWouldCountRunsSolo(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		for range 2 {
+			f.add("quarantined", queue.Options{})
+		}
+		_, _, die := f.abandoned("dying-worker", 2)
 		for range 50 {
 			f.add("other", queue.Options{})
 		}
-		p := f.pool(workers.Config{Concurrency: 4})
+		p := f.pool(workers.Config{Concurrency: 4, Crashes: 1})
 		var all, solos atomic.Int64
 		done := make(chan struct{}, 100)
 		p.HandleRaw("quarantined", func(ctx context.Context, job *queue.Job) error {
@@ -54,7 +108,7 @@ func TestQuarantinedJobsRunSolo(t *testing.T) {
 			defer solos.Add(-1)
 			for range 100 {
 				if n := all.Load(); n > 0 {
-					f.Errorf("a quarantined job runs beside %d others", n)
+					f.Errorf("a solo job runs beside %d others", n)
 				}
 				runtime.Gosched()
 			}
@@ -77,7 +131,7 @@ func TestQuarantinedJobsRunSolo(t *testing.T) {
 		}, workers.Kind{})
 		die()
 		stop := f.run(p)
-		for range 53 {
+		for range 52 {
 			await(f, done, "end of a job")
 		}
 		for { // the mark is removed a little later
@@ -91,14 +145,14 @@ func TestQuarantinedJobsRunSolo(t *testing.T) {
 	})
 }
 
-func TestQuarantinedJobDoesNotWaitForLongJobsForEver(t *testing.T) {
+func TestSoloJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		quarantined := f.add("quarantined", queue.Options{})
 		_, _, die := f.abandoned("dying-worker", 1)
 		for name, concurrency := range map[string]int{"a free slot": 2, "no free slot": 1} {
 			f.add("long", queue.Options{})
-			p := f.pool(workers.Config{Concurrency: concurrency})
-			p.SetQuarantineTimes(50*time.Millisecond, time.Minute)
+			p := f.pool(workers.Config{Concurrency: concurrency, Crashes: 1})
+			p.SetSoloWait(50 * time.Millisecond)
 			begun, gate := make(chan struct{}), make(chan struct{})
 			p.HandleRaw("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 			seen := make(chan string)
@@ -118,7 +172,7 @@ func TestQuarantinedJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 				}
 			} else {
 				if alone := await(f, seen, "quarantined"); alone != "" {
-					f.Errorf("%s: a quarantined job beside a long one is marked as solo", name)
+					f.Errorf("%s: a job beside a long one is marked as solo", name)
 				}
 				close(gate)
 			}
@@ -129,41 +183,12 @@ func TestQuarantinedJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 	})
 }
 
-func TestOthersRunBesideASoloJobAfterItsWindow(t *testing.T) {
-	onAllBackends(t, func(f *fixture) {
-		f.add("quarantined", queue.Options{})
-		_, _, die := f.abandoned("dying-worker", 1)
-		die()
-		f.add("other", queue.Options{})
-		p := f.pool(workers.Config{Concurrency: 2})
-		p.SetQuarantineTimes(time.Minute, 100*time.Millisecond)
-		gate := make(chan struct{})
-		p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
-		handler, seen := recorder()
-		p.HandleRaw("other", handler, workers.Kind{})
-		_, err := f.queue.Recover(f.ctx, 0, false)
-		f.must(err)
-		f.run(p)
-		await(f, seen, "other job")
-		close(gate)
-	})
-}
-
-func TestWindowDoublesWithEachQuarantine(t *testing.T) {
-	t.Parallel()
-	for suspected, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 5: 160 * time.Second, 100: 40960 * time.Second} {
-		if got := workers.Window(10*time.Second, suspected); got != want {
-			t.Errorf("quarantined %d times: %s, want %s", suspected, got, want)
-		}
-	}
-}
-
-func TestJobThatCrashesItsWorkerSoloTooOftenIsDead(t *testing.T) {
+func TestJobThatCrashesItsWorkerTooOftenIsDead(t *testing.T) {
 	onAllBackends(t, func(f *fixture) {
 		id := f.add("poison", queue.Options{})
 		for _, worker := range []string{"first", "second", "third"} {
 			jobs, lease, die := f.abandoned(worker, 1)
-			if worker != "first" { // it is not quarantined yet
+			if worker == "third" { // the last one: it must have run alone
 				f.must(lease.MarkSolo(f.ctx, jobs[0]))
 			}
 			die()
@@ -189,7 +214,7 @@ func TestAbandonedSoloJobDoesNotKeepOthersWaiting(t *testing.T) {
 	f.add("stuck", queue.Options{})
 	_, _, die := f.abandoned("dying-worker", 1)
 	die()
-	p := f.pool(workers.Config{Concurrency: 2, Grace: 20 * time.Millisecond})
+	p := f.pool(workers.Config{Concurrency: 2, Crashes: 1, Grace: 20 * time.Millisecond})
 	gate := make(chan struct{})
 	p.HandleRaw("stuck", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{Timeout: 20 * time.Millisecond})
 	handler, seen := recorder()
@@ -206,14 +231,14 @@ func TestAbandonedSoloJobDoesNotKeepOthersWaiting(t *testing.T) {
 	close(gate)
 }
 
-// A quarantined job is fetched while another one runs, and the queue is paused before
-// that one has ended.
-func TestQuarantinedJobWaitsForRunningJobs(t *testing.T) {
+// A job that must run solo is fetched while another one runs, and the queue is paused
+// before that one has ended.
+func TestSoloJobWaitsForRunningJobs(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	f.addArgs("quarantined", "is-quarantined", queue.Options{})
 	_, _, die := f.abandoned("dying-worker", 1)
-	p := f.pool(workers.Config{Concurrency: 2, Lease: time.Minute})
+	p := f.pool(workers.Config{Concurrency: 2, Crashes: 1, Lease: time.Minute})
 	begun, gate, ended := make(chan struct{}), make(chan struct{}), atomic.Bool{}
 	p.HandleRaw("long", func(context.Context, *queue.Job) error {
 		begun <- struct{}{}
@@ -250,7 +275,7 @@ func TestQuarantinedJobWaitsForRunningJobs(t *testing.T) {
 	}
 }
 
-func TestJobsFetchedWithAQuarantinedJobAreHandedBackBeforeItRuns(t *testing.T) {
+func TestJobsFetchedWithASoloJobAreHandedBackBeforeItRuns(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	f.add("quarantined", queue.Options{})
@@ -259,7 +284,7 @@ func TestJobsFetchedWithAQuarantinedJobAreHandedBackBeforeItRuns(t *testing.T) {
 	_, err := f.queue.Recover(f.ctx, 0, false)
 	f.must(err)
 	f.addArgs("other", "beside-it", queue.Options{})
-	p := f.pool(workers.Config{Concurrency: 4, Lease: time.Minute})
+	p := f.pool(workers.Config{Concurrency: 4, Crashes: 1, Lease: time.Minute})
 	quarantined, solos := recorder()
 	p.HandleRaw("quarantined", quarantined, workers.Kind{})
 	other, others := recorder()
@@ -280,7 +305,7 @@ func TestJobsFetchedWithAQuarantinedJobAreHandedBackBeforeItRuns(t *testing.T) {
 	await(f, others, "job beside the quarantined one")
 }
 
-func TestJobsBehindAQuarantinedJobGoToAnIdleWorker(t *testing.T) {
+func TestJobsBehindASoloJobGoToAnIdleWorker(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))
 	f.add("quarantined", queue.Options{})
@@ -292,7 +317,7 @@ func TestJobsBehindAQuarantinedJobGoToAnIdleWorker(t *testing.T) {
 	for range 3 {
 		f.add("other", queue.Options{})
 	}
-	p := f.pool(workers.Config{Concurrency: 4})
+	p := f.pool(workers.Config{Concurrency: 4, Crashes: 1})
 	gate, begun := make(chan bool), make(chan bool, 1)
 	p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { begun <- true; <-gate; return nil }, workers.Kind{})
 	p.HandleRaw("other", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})

@@ -179,9 +179,8 @@ func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
 	}
 }
 
-// drop removes the jobs of a lost session that were not started from the buffer and the
-// quarantine, and wakes the fetcher. If buffered jobs of other queues waited for the
-// quarantined ones, they start when a running job ends or with the answer of the next
+// drop removes the jobs of a lost session that were not started, and wakes the fetcher. If
+// buffered jobs of other queues waited for a solo job, they start when a running job ends or with the answer of the next
 // fetch. If neither happens in time, checkBuffers hands them back.
 func (s *scheduler) drop(session *leaseSession) {
 	s.mu.Lock()
@@ -199,7 +198,8 @@ func (s *scheduler) drop(session *leaseSession) {
 	before := len(q.buffer)
 	q.buffer = slices.DeleteFunc(q.buffer, dropped)
 	s.buffered -= before - len(q.buffer)
-	s.quarantined = slices.DeleteFunc(s.quarantined, dropped)
+	s.solo = slices.DeleteFunc(s.solo, dropped)
+	delete(s.quarantined, session)
 	s.wake.send()
 }
 

@@ -36,8 +36,8 @@ func (s *scheduler) retryLimitsLocked(q *servedQueue, waiting int) queue.RetryLi
 	return queue.RetryLimits{BesideOthers: max(0, besideOthers), Max: max(0, alone)}
 }
 
-// heldRetriesLocked returns the number of a queue's retries that run, are buffered or are
-// quarantined.
+// heldRetriesLocked returns the number of a queue's retries that run, are buffered or wait to
+// run solo.
 func (s *scheduler) heldRetriesLocked(q *servedQueue) int {
 	held := q.retries
 	for _, a := range q.buffer {
@@ -45,7 +45,7 @@ func (s *scheduler) heldRetriesLocked(q *servedQueue) int {
 			held++
 		}
 	}
-	for _, a := range s.quarantined {
+	for _, a := range s.solo {
 		if a.queue == q && a.retry {
 			held++
 		}

@@ -56,18 +56,18 @@ func TestRetriesLeaveSlotsToOtherJobs(t *testing.T) {
 	f.wantLimits("a", 0, 1)
 }
 
-func TestBufferedAndQuarantinedRetriesCountUntilTheyAreHandedBack(t *testing.T) {
+func TestBufferedAndSoloRetriesCountUntilTheyAreHandedBack(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 8, Queues: []Queue{{Name: "a"}}})
 	f.avgDuration = time.Microsecond
 	order := f.wantLimits("a", 2, 7)
-	attempts := order.session.hold(jobs("1", "2", "3", "4"))
-	for i, a := range attempts {
-		a.retry, a.job.Quarantines = true, i/3
+	attempts := order.session.hold(append(jobs("1", "2", "3"), soloJob("4")))
+	for _, a := range attempts {
+		a.retry = true
 	}
 	f.fetched(order, attempts, queue.FetchResult{}, f.now)
 	if held := f.heldRetriesLocked(f.queue("a")); held != 4 {
-		t.Errorf("%d retries are held, want the 3 that are buffered and the one in quarantine", held)
+		t.Errorf("%d retries are held, want the 3 that are buffered and the one that waits to run solo", held)
 	}
 	f.handBackAll()
 	if held := f.heldRetriesLocked(f.queue("a")); held != 0 {

@@ -5,15 +5,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"skidway/queue"
 )
 
 // A scheduler decides from which queue jobs are fetched, and which job starts when. It
-// has the slots, the jobs that wait for one, and the quarantined jobs. It has no
+// has the slots, the jobs that wait for one, and those that must run solo. It has no
 // goroutine and calls neither Redis nor handlers. Its methods do not block; work for the
 // caller is returned, and methods that depend on the time have it as a parameter.
 type scheduler struct {
 	concurrency int
 	strict      bool
+	maxCrashes  int
 	soloWait    time.Duration
 	lease       time.Duration
 
@@ -29,7 +32,7 @@ type scheduler struct {
 	mu     sync.Mutex
 	queues []*servedQueue // in the order of their places
 	quiet  bool           // no more jobs are taken
-	taken  takenSlots     // number of slots that runners and the current quarantined job have taken
+	taken  takenSlots     // number of slots that runners and the current solo job have taken
 
 	buffered    int           // jobs in all buffers
 	checking    bool          // a call of checkBuffers is scheduled
@@ -40,16 +43,19 @@ type scheduler struct {
 	// the minimum for a queue that becomes active again.
 	virtualTime float64
 
-	quarantined      []*attempt // see takeQuarantined
-	quarantinedSince time.Time  // when the first of them began to wait
-	current          *attempt   // the current quarantined job: it runs, and no other job starts; nil if there is none
+	quarantined      map[*leaseSession]int // number of quarantined jobs held, until their outcomes are written
+	quarantineWrites int                   // number of calls of quarantineWritten
+
+	solo      []*attempt // jobs that must run solo, see takeSolo
+	soloSince time.Time  // when the first of them began to wait
+	current   *attempt   // the current solo job: it runs, and no other job starts; nil if there is none
 }
 
 func newScheduler(config Config) *scheduler {
 	return &scheduler{
-		concurrency: config.Concurrency, strict: config.Strict, soloWait: soloWait, lease: config.Lease,
-		unrecorded: unrecordedCount{concurrency: config.Concurrency},
-		wake:       newNotification(), aboutChanged: newNotification(),
+		concurrency: config.Concurrency, strict: config.Strict, maxCrashes: config.Crashes, soloWait: soloWait, lease: config.Lease,
+		quarantined: map[*leaseSession]int{}, unrecorded: unrecordedCount{concurrency: config.Concurrency},
+		wake: newNotification(), aboutChanged: newNotification(),
 	}
 }
 
@@ -61,9 +67,9 @@ func (s *scheduler) setQuiet() {
 }
 
 // suspendedLocked reports whether fetching, and starting buffered jobs, is suspended: the
-// pool is quiet, or a quarantined job waits or is the current one.
+// pool is quiet, or a job waits to run solo or does.
 func (s *scheduler) suspendedLocked() bool {
-	return s.quiet || len(s.quarantined) > 0 || s.current != nil
+	return s.quiet || len(s.solo) > 0 || s.current != nil
 }
 
 // capacityLocked returns the number of slots. As many abandoned handlers as there are
@@ -209,14 +215,13 @@ func (s *scheduler) checkBuffers(now time.Time) (next time.Duration) {
 	return 0
 }
 
-// handBackAll hands back all jobs that were not started, including quarantined ones. The
-// pool must be quiet.
+// handBackAll hands back all jobs that were not started. The pool must be quiet.
 func (s *scheduler) handBackAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clearBuffersLocked()
-	handBackEach(s.quarantined)
-	s.quarantined = nil
+	handBackEach(s.solo)
+	s.solo = nil
 }
 
 // clearBuffersLocked hands back all buffered jobs, and wakes the fetcher, which may take
@@ -230,13 +235,12 @@ func (s *scheduler) clearBuffersLocked() {
 	s.wake.send()
 }
 
-// handBackQueueLocked hands back the jobs of a queue that were not started, including
-// quarantined ones.
+// handBackQueueLocked hands back the jobs of a queue that were not started.
 func (s *scheduler) handBackQueueLocked(q *servedQueue) {
 	handBackEach(q.buffer)
 	s.buffered -= len(q.buffer)
 	q.buffer = nil
-	s.quarantined = slices.DeleteFunc(s.quarantined, func(a *attempt) bool {
+	s.solo = slices.DeleteFunc(s.solo, func(a *attempt) bool {
 		if a.queue == q {
 			a.handBack()
 		}
@@ -250,35 +254,59 @@ func handBackEach(attempts []*attempt) {
 	}
 }
 
-// The bounds of a quarantine, which docs/architecture.md describes.
-const (
-	soloWait    = 10 * time.Second // maximum time that a quarantined job waits until no other job runs
-	firstWindow = 10 * time.Second // window of a job that is quarantined for the first time
-	maxWindow   = 12 * time.Hour   // maximum window
-)
-
-// window returns the window of a job that was quarantined a number of times: it doubles
-// each time. Doubling stops after 12 times, when firstWindow has become 11 hours, so that
-// the shift does not overflow.
-func window(first time.Duration, quarantines int) time.Duration {
-	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
+// quarantineRoomLocked returns how many quarantined jobs may be fetched from a queue: up to
+// half of the slots have one, and all are of one group.
+func (s *scheduler) quarantineRoomLocked(q *servedQueue) int {
+	for session := range s.quarantined {
+		if session != q.session {
+			return 0
+		}
+	}
+	return max(0, max(1, s.concurrency/2)-s.quarantined[q.session])
 }
 
-// takeQuarantined returns a quarantined job that may start now, nil if there is none. If
-// it returns a job it takes a slot for it and hands back all buffered jobs, so that they
-// are not quarantined if the worker dies. again reports whether the fetcher must repeat
-// its steps, because a job was taken or handed back.
-func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, again bool) {
+// quarantineWritten records that the outcomes of n quarantined jobs are written. Then other
+// jobs of their group may be fetched, or those of another group.
+func (s *scheduler) quarantineWritten(session *leaseSession, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.quiet || len(s.quarantined) == 0 || s.current != nil || s.taken.count >= s.capacityLocked() {
+	s.quarantineWrites++
+	if s.quarantined[session] -= n; s.quarantined[session] <= 0 {
+		delete(s.quarantined, session)
+	}
+	for _, q := range s.queues {
+		if len(s.quarantined) == 0 || q == session.queue {
+			q.empty = false // its last answer was without the jobs of other groups
+		}
+	}
+	s.wake.send()
+}
+
+// mustRunSolo reports whether the death of the worker may make a job dead, which counts
+// only if no other job runs beside it.
+func (s *scheduler) mustRunSolo(job *queue.Job) bool {
+	return job.GroupSize == 1 && job.Crashes+1 >= s.maxCrashes
+}
+
+// soloWait is the maximum time that a job waits until no other one runs. Then it starts
+// beside them, unmarked.
+const soloWait = 10 * time.Second
+
+// takeSolo returns a job that must run solo and may start now, nil if there is none. If it
+// returns a job it takes a slot for it and hands back all buffered jobs, so that they are
+// not quarantined if the worker dies. again reports whether the fetcher must repeat its
+// steps, because a job was taken or handed back.
+func (s *scheduler) takeSolo(now time.Time) (a *attempt, again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quiet || len(s.solo) == 0 || s.current != nil || s.taken.count >= s.capacityLocked() {
 		return nil, false
 	}
-	if s.taken.count > 0 && now.Sub(s.quarantinedSince) < s.soloWait {
+	if s.taken.count > 0 && now.Sub(s.soloSince) < s.soloWait {
 		return nil, false
 	}
-	a = s.quarantined[0]
-	s.quarantined = s.quarantined[1:]
+	a = s.solo[0]
+	s.solo = s.solo[1:]
 	if !a.queue.mayStartLocked() { // others do not wait for the limit of its queue
 		a.handBack()
 		return nil, true
@@ -291,9 +319,9 @@ func (s *scheduler) takeQuarantined(now time.Time) (a *attempt, again bool) {
 	return a, true
 }
 
-// quarantineEnded lets other jobs start beside the current quarantined job, frees its slot
-// if freeSlot is set, and returns the number of runners to start.
-func (s *scheduler) quarantineEnded(freeSlot bool) int {
+// soloEnded lets other jobs start after the current solo job, frees its slot if freeSlot is
+// set, and returns the number of runners to start.
+func (s *scheduler) soloEnded(freeSlot bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.current = nil

@@ -65,16 +65,21 @@ func (f *schedulerFixture) order() fetchOrder {
 
 func (f *schedulerFixture) apply(next followUp) { f.runners += next.runners }
 
-// bring answers an order with n new jobs, the first of which were held by so many
-// workers that died.
-func (f *schedulerFixture) bring(order fetchOrder, n, suspected int) []*attempt {
+// soloJob returns a job that must run solo.
+func soloJob(id string) *queue.Job {
+	return &queue.Job{ID: id, Group: id, GroupSize: 1, Crashes: queue.DefaultCrashes - 1}
+}
+
+// bring answers an order with n new jobs, the first of which must run solo.
+func (f *schedulerFixture) bring(order fetchOrder, n, solos int) []*attempt {
 	var answer queue.FetchResult
 	for i := range n {
 		f.jobs++
-		answer.Jobs = append(answer.Jobs, &queue.Job{ID: fmt.Sprint(f.jobs)})
-		if i < suspected {
-			answer.Jobs[i].Quarantines = 1
+		job := &queue.Job{ID: fmt.Sprint(f.jobs)}
+		if i < solos {
+			job = soloJob(job.ID)
 		}
+		answer.Jobs = append(answer.Jobs, job)
 	}
 	if n == 0 {
 		answer.Cursors = []queue.StreamCursor{{Key: order.queue.name}}
@@ -112,7 +117,7 @@ func (f *schedulerFixture) end(n int, took time.Duration) {
 	a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptSucceeded})
 	f.finished(a, took)
 	if f.current == a {
-		f.runners += f.quarantineEnded(true)
+		f.runners += f.soloEnded(true)
 		return
 	}
 	f.runners++
@@ -299,8 +304,8 @@ func TestPauseRemovalAndQuietHandBackJobsThatWereNotStarted(t *testing.T) {
 		f.start()
 		f.bring(order, 5, 1)
 		stop(f)
-		if got := handedBack(a.session); len(got) != 5 || f.buffered != 0 || len(f.quarantined) != 0 {
-			t.Errorf("%s: %v went back, %d are buffered, %d in quarantine", name, got, f.buffered, len(f.quarantined))
+		if got := handedBack(a.session); len(got) != 5 || f.buffered != 0 || len(f.solo) != 0 {
+			t.Errorf("%s: %v went back, %d are buffered, %d wait to run solo", name, got, f.buffered, len(f.solo))
 		}
 		if name != "quiet" {
 			f.bring(order, 1, 0) // it was on its way
@@ -429,19 +434,19 @@ func TestJobsOfALostLeaseAreDropped(t *testing.T) {
 			t.Errorf("job %s would be run or handed back", a.job.ID)
 		}
 	}
-	if f.buffered != 0 || len(f.quarantined) != 0 || f.order().queue != nil {
-		t.Errorf("%d are buffered, %d in quarantine", f.buffered, len(f.quarantined))
+	if f.buffered != 0 || len(f.solo) != 0 || f.order().queue != nil {
+		t.Errorf("%d are buffered, %d wait to run solo", f.buffered, len(f.solo))
 	}
 }
 
-func TestLostLeaseOfAQuarantinedJobWakesTheFetcher(t *testing.T) {
+func TestLostLeaseOfASoloJobWakesTheFetcher(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}, {Name: "b"}}})
 	a, b := f.queue("a"), f.queue("b")
 	f.bring(fetchOrder{queue: a, session: a.session}, 1, 1)
 	<-f.wake
 	if order := f.order(); order.queue != nil {
-		t.Fatalf("jobs of %s are fetched while one is quarantined", order.queue.name)
+		t.Fatalf("jobs of %s are fetched while one waits to run solo", order.queue.name)
 	}
 	f.drop(a.session)
 	select {
@@ -472,24 +477,24 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	order := f.order()
 	f.bring(order, 2, 0)
 	f.start()
-	next, _ := f.fetched(order, order.session.hold([]*queue.Job{{ID: "q1", Quarantines: 1}, {ID: "q2", Quarantines: 2}, {ID: "plain"}}), queue.FetchResult{}, f.now)
+	next, _ := f.fetched(order, order.session.hold([]*queue.Job{soloJob("q1"), soloJob("q2"), {ID: "plain"}}), queue.FetchResult{}, f.now)
 	if next.runners != 0 || next.wakeIn != f.soloWait {
 		t.Errorf("while a job waits to run solo: %+v", next)
 	}
-	if a, _ := f.takeQuarantined(f.now); a != nil || f.order().queue != nil {
+	if a, _ := f.takeSolo(f.now); a != nil || f.order().queue != nil {
 		t.Fatal("it starts, or jobs are fetched, while others run")
 	}
 	f.end(0, time.Second)
 	f.end(0, time.Second)
 	f.start()
-	solo, _ := f.takeQuarantined(f.now)
+	solo, _ := f.takeSolo(f.now)
 	if solo == nil || !solo.mark {
 		t.Fatalf("solo runs %+v", solo)
 	}
 	if got := handedBack(order.session); !slices.Equal(got, []string{"plain"}) {
 		t.Errorf("handed back before the solo run: %v", got)
 	}
-	if second, again := f.takeQuarantined(f.now); second != nil || again || f.order().queue != nil {
+	if second, again := f.takeSolo(f.now); second != nil || again || f.order().queue != nil {
 		t.Error("another job starts, or jobs are fetched, beside a solo job")
 	}
 	for _, want := range []string{"q1", "q2"} {
@@ -499,7 +504,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 		f.running = append(f.running, solo)
 		f.end(0, time.Second)
 		f.now = f.now.Add(f.soloWait) // from here on it would run beside others, too
-		if solo, _ = f.takeQuarantined(f.now); solo != nil && !solo.mark {
+		if solo, _ = f.takeSolo(f.now); solo != nil && !solo.mark {
 			t.Errorf("after a solo run, %s is not marked", solo.job.ID)
 		}
 	}
@@ -508,7 +513,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	}
 }
 
-func TestQuarantinedJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
+func TestSoloJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a", Concurrency: 1}, {Name: "b"}}})
 	a, b := f.queue("a"), f.queue("b")
@@ -516,7 +521,7 @@ func TestQuarantinedJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.start()
 	f.bring(fetchOrder{queue: b, session: b.session}, 1, 1)
 	f.now = f.now.Add(f.soloWait)
-	solo, _ := f.takeQuarantined(f.now)
+	solo, _ := f.takeSolo(f.now)
 	if solo == nil || solo.mark {
 		t.Fatalf("after the wait runs %+v", solo)
 	}
@@ -531,7 +536,7 @@ func TestQuarantinedJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.start()
 	f.bring(fetchOrder{queue: a, session: a.session}, 1, 1)
 	f.now = f.now.Add(f.soloWait)
-	if a, again := f.takeQuarantined(f.now); a != nil || !again || len(f.quarantined) > 0 {
+	if a, again := f.takeSolo(f.now); a != nil || !again || len(f.solo) > 0 {
 		t.Errorf("it runs: %+v", a)
 	}
 	if got := handedBack(a.session); len(got) != 1 {
@@ -570,7 +575,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 					t.Skip("nothing is ordered")
 				}
 				n := rapid.IntRange(0, orders[0].limit).Draw(t, "jobs")
-				held = append(held, f.bring(orders[0], n, max(0, rapid.IntRange(-5, n).Draw(t, "suspected")))...)
+				held = append(held, f.bring(orders[0], n, max(0, rapid.IntRange(-5, n).Draw(t, "solos")))...)
 				orders = nil
 			},
 			"fail": func(t *rapid.T) {
@@ -602,19 +607,13 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 				f.abandoned.Add(-1)
 				f.runners += f.capacityRose()
 			},
-			"quarantined": func(t *rapid.T) {
-				if a, _ := f.takeQuarantined(f.now); a != nil {
+			"solo": func(t *rapid.T) {
+				if a, _ := f.takeSolo(f.now); a != nil {
 					if a.mark && (len(f.running) > 0 || f.runners > 0 || abandoned > 0) {
 						t.Fatalf("job %s is marked beside others", a.job.ID)
 					}
 					f.running = append(f.running, a)
 				}
-			},
-			"window": func(t *rapid.T) {
-				if f.current == nil {
-					t.Skip("there is no current quarantined job")
-				}
-				f.runners += f.quarantineEnded(false)
 			},
 			"pause":  func(t *rapid.T) { f.setPaused(anyQueue(t), true) },
 			"resume": func(t *rapid.T) { f.setPaused(anyQueue(t), false) },
@@ -679,7 +678,7 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 			unclaimed++
 		}
 	}
-	if places := buffered + len(f.quarantined) + len(f.running); unclaimed != places {
+	if places := buffered + len(f.solo) + len(f.running); unclaimed != places {
 		t.Fatalf("%d jobs are held, and %d are in a place", unclaimed, places)
 	}
 }
@@ -705,5 +704,39 @@ func TestRunnersThatUnrecordedOutcomesStoppedStartAgain(t *testing.T) {
 	}
 	if f.unrecorded.add(10); f.unrecorded.add(-10) {
 		t.Error("an outcome below the bound is said to let more jobs start")
+	}
+}
+
+func TestQuarantinedJobsAreFetchedForHalfOfTheSlotsAndOfOneGroup(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 4, Queues: []Queue{{Name: "a"}, {Name: "b"}}})
+	f.avgDuration = time.Millisecond
+	a, b := f.queue("a"), f.queue("b")
+	wantRoom := func(when string, ofA, ofB int) {
+		t.Helper()
+		if gotA, gotB := f.quarantineRoomLocked(a), f.quarantineRoomLocked(b); gotA != ofA || gotB != ofB {
+			t.Errorf("%s: %d quarantined jobs of a and %d of b may be fetched, want %d and %d", when, gotA, gotB, ofA, ofB)
+		}
+	}
+	wantRoom("at first", 2, 2)
+	jobs := []*queue.Job{{ID: "1", Group: "g", GroupSize: 2}, {ID: "2", Group: "g", GroupSize: 2}}
+	next, _ := f.fetched(fetchOrder{queue: a, session: a.session}, a.session.hold(jobs), queue.FetchResult{}, f.now)
+	f.apply(next)
+	f.start()
+	wantRoom("with two jobs of a group", 0, 0)
+	if order := f.order(); order.queue == nil || order.limit > 2 || order.quarantined != 0 {
+		t.Errorf("beside a group an order is %+v, want other jobs for the two free slots", order)
+	}
+	before := f.orderLocked(b, 1, 2)
+	a.empty, b.empty = true, true
+	f.quarantineWritten(a.session, 1)
+	wantRoom("with one job of a group", 1, 0)
+	if a.empty || !b.empty {
+		t.Errorf("while the pool holds a group: a is empty: %t, b is empty: %t", a.empty, b.empty)
+	}
+	f.quarantineWritten(a.session, 1)
+	wantRoom("at the end", 2, 2)
+	if f.bring(before, 0, 0); b.empty {
+		t.Error("an answer that was without jobs of other groups is trusted after the end of the group")
 	}
 }

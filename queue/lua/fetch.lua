@@ -1,7 +1,7 @@
 -- Delivers jobs to a worker, from the lines in order.
 -- ARGV: worker, maximum number of jobs, bytes after which to stop, maximum number of
 --       retries while other jobs wait, maximum number of retries (no less), 1 to take a
---       retry first else 0
+--       retry first else 0, maximum number of quarantined jobs
 -- Returns {'ok', now, groups}; {'empty', for each line the id after which new entries
 -- come}; {'paused'}; {'lost'}.
 -- A group is: line, number of entries, kind, entries. If kind is not '', an entry is: id,
@@ -15,8 +15,12 @@
 --   3. It delivers at most ARGV[5] retries.
 --   4. With ARGV[6] = 1 its first job is a retry of the highest priority at which any job
 --      waits, if that has one and ARGV[4] is above 0.
+--   5. It delivers at most ARGV[7] quarantined jobs, and none if the worker would then hold
+--      jobs of two groups. Jobs that wait in quarantine lines because of this rule do not
+--      count for the others.
 -- @include queue worker groups order
 -- @lazy make_release_waiting_key place fetch_release
+-- @lazy make_take_quarantined record fetch_quarantined
 local jobs_left, bytes_left = tonumber(ARGV[2]), tonumber(ARGV[3])
 local early_left, retries_left = tonumber(ARGV[4]), tonumber(ARGV[5])
 if paused then return {'paused'} end
@@ -124,11 +128,19 @@ for _, line in ipairs(READ_ORDER) do
     if is_retry(line) then retry_lines[#retry_lines + 1] = line end
   end
 end
+local quarantined_left, take_some = tonumber(ARGV[7]), nil
 if ARGV[6] == '1' and #retry_lines > 0 then take_first() end
 for _, line in ipairs(READ_ORDER) do
   if jobs_left <= 0 or bytes_left <= 0 then break end
   if filled[line] then
-    if is_retry(line) then take_retries(line, early_left) else take(line, jobs_left) end
+    if is_quarantine(line) then
+      take_some = quarantined_left > 0 and (take_some or make_take_quarantined())
+      if take_some then quarantined_left = quarantined_left - take_some(line, quarantined_left, take) end
+    elseif is_retry(line) then
+      take_retries(line, early_left)
+    else
+      take(line, jobs_left)
+    end
   end
 end
 -- If there is room for more jobs, none waits in another line.
@@ -137,7 +149,13 @@ if n > 2 then return out end
 
 out[1] = 'empty'
 for line = 1, LINES do
-  local workers = filled[line] and find_group(KEYS[line], GROUP)
-  out[line + 1] = workers and workers['last-delivered-id'] or '0'
+  local after = '0'
+  if filled[line] and is_quarantine(line) then
+    after = call('XREVRANGE', KEYS[line], '+', '-', 'COUNT', 1)[1][1] -- jobs may wait that this worker must not take
+  elseif filled[line] then
+    local workers = find_group(KEYS[line], GROUP)
+    after = workers and workers['last-delivered-id'] or '0'
+  end
+  out[line + 1] = after
 end
 return out

@@ -11,7 +11,7 @@ for line = 1, LINES do
       if held[1] then
         -- It did not crash: none of its jobs is quarantined.
         call('ZADD', TOMBS, int(now), ARGV[1])
-        call('HSET', ALONE, ARGV[1], 'none')
+        call('HSET', COHORTS, ARGV[1], 'closed')
         return {'ok'}
       end
       -- Only if nothing is pending: the command would drop it silently.

@@ -48,7 +48,7 @@ end
 
 -- Fields that a dead job loses when it is retried, besides a deadline that has
 -- passed.
-local ENDED = {ended = true, outcome = true, reason = true, result = true, suspect = true, crashes = true, forgiven = true}
+local ENDED = {ended = true, outcome = true, reason = true, result = true, suspect = true, crashes = true, group = true, group_size = true, forgiven = true}
 
 function operate.retry(job)
   if job.state ~= 'delayed' and job.state ~= 'dead' then return 'state' end

@@ -111,6 +111,7 @@ end
 -- fresh line.
 local DUE_LINE = {h = 2, n = 5, l = 8}
 local RETRY_LINE = {h = 10, n = 11, l = 12}
+local QUARANTINE_LINE = {h = 13, n = 14, l = 15}
 
 -- due_line returns the due line of a priority, or nil for another letter.
 local function due_line(letter) return DUE_LINE[letter] end

@@ -1,19 +1,21 @@
--- Hands back the jobs of dead workers. One call is one bounded step; call again while the
--- last value is 1.
--- ARGV: maximum number of jobs, solo crashes after which a job is dead, 1 for a full scan,
---       which also recovers workers without a lease, else 0
+-- Hands back the jobs of dead workers, and quarantines them unless the worker had closed its
+-- lease. One call is one bounded step; call again while the last value is 1.
+-- ARGV: maximum number of jobs, crashes after which a job is dead, 1 for a full scan, which
+--       also recovers workers without a lease, else 0
 -- Returns {'ok', number of jobs handed back (or ended because they were cancelled or
 -- malformed), number of jobs that this call made dead for too many crashes, 1 if there are
 -- more, else 0}.
--- @include queue when_full return groups amnesty
+-- @include queue when_full return groups amnesty cohort
 local MAX_LEASES, MAX_WORKERS = 20, 10
 local jobs_left, max_crashes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local bytes_left = 262144 -- about the bytes of payload that one call writes again
 
--- bury_worker adds a tombstone: from now on all calls of the worker are refused.
+-- bury_worker adds a tombstone: from now on all calls of the worker are refused. This fixes
+-- the number of jobs in each half.
 local function bury_worker(worker)
-  call('ZADD', TOMBS, 'NX', int(now), worker)
+  if call('ZADD', TOMBS, 'NX', int(now), worker) == 0 then return end
   call('ZREM', LENGTHS, worker)
+  write_cohort(worker, count_cohort(worker))
 end
 
 -- First replace expired leases by tombstones.
@@ -38,48 +40,54 @@ end
 
 local returned, died = 0, 0
 
--- recover_job takes a job from a dead worker with the given solo mark. A worker without a
--- solo mark may have crashed because of any job it held: each is quarantined. With a mark,
--- only the marked job is blamed; 'none' marks no job (closed cleanly). The mark is stored
--- as alone, the numbers of quarantines and of solo crashes as suspect and crashes.
-local function recover_job(solo, line, entry)
+-- crashed counts the death of a worker that held a job of a group of one, and reports
+-- whether the job is dead now. The last death counts only if the job ran alone.
+local function crashed(id, line, fields, alone)
+  local crashes = (tonumber(get(fields, 'crashes')) or 0) + 1
+  if crashes >= max_crashes and not alone then return false end
+  set(fields, 'crashes', int(crashes))
+  if crashes < max_crashes then return false end
+  call('HDEL', MOVED, id)
+  release(get(fields, 'unique'), id, get(fields, 'scope'))
+  set(fields, 'ended', int(now))
+  set(fields, 'reason', 'its worker died ' .. int(crashes) .. ' times with this job, the last time while it ran alone')
+  bury(id, record_of(line, fields))
+  died = died + 1
+  return true
+end
+
+-- recover_job takes a job from a dead worker.
+local function recover_job(worker, cohort, line, entry)
   local fields = entry_fields(line, entry)
   call('XACK', KEYS[line], GROUP, entry)
+  local group, size = next_group(worker, cohort, line)
   -- The entry was deleted by another client: nothing to hand back.
   if not fields then return end
   call('XDEL', KEYS[line], entry)
   for f = 2, #fields, 2 do bytes_left = bytes_left - #fields[f] end
   local id = id_of(line, entry, fields)
-  local solo_here = solo == line .. ' ' .. entry
-  local quarantined = solo_here or not solo
-  if quarantined then count('crashed', 1) end
-  if solo_here then
-    local crashes = (tonumber(get(fields, 'crashes')) or 0) + 1
-    set(fields, 'crashes', int(crashes))
-    if crashes >= max_crashes then
-      call('HDEL', MOVED, id)
-      release(get(fields, 'unique'), id, get(fields, 'scope'))
-      set(fields, 'ended', int(now))
-      set(fields, 'reason', 'its worker died ' .. int(crashes) .. ' times while it ran alone')
-      bury(id, record_of(line, fields))
-      died = died + 1
-      return
-    end
+  if cohort.closed then
+    hand_back(line, id, fields)
+  else
+    count('crashed', 1)
+    local single = is_quarantine(line) and get(fields, 'group_size') == '1'
+    if single and crashed(id, line, fields, call('HGET', ALONE, worker) == line .. ' ' .. entry) then return end
+    set(fields, 'suspect', int((tonumber(get(fields, 'suspect')) or 0) + 1))
+    set(fields, 'group', group)
+    set(fields, 'group_size', int(size))
+    hand_back(line, id, fields, QUARANTINE_LINE[letter_of(line)])
   end
-  if quarantined then set(fields, 'suspect', int((tonumber(get(fields, 'suspect')) or 0) + 1)) end
-  hand_back(line, id, fields)
   returned = returned + 1
 end
 
 -- recover_worker takes the jobs from a dead worker, and reports whether it holds no more.
-local function recover_worker(worker)
-  local solo = call('HGET', ALONE, worker)
+local function recover_worker(worker, cohort)
   for line = 1, LINES do
     if jobs_left > 0 and call('EXISTS', KEYS[line]) == 1 then
       local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', jobs_left, worker)
       for _, pending in ipairs(held.err and {} or held) do
         if bytes_left <= 0 then return false end
-        recover_job(solo, line, pending[1])
+        recover_job(worker, cohort, line, pending[1])
         jobs_left = jobs_left - 1
       end
     end
@@ -88,12 +96,17 @@ local function recover_worker(worker)
 end
 
 for _, worker in ipairs(call('ZRANGE', TOMBS, 0, MAX_WORKERS - 1)) do
-  if not recover_worker(worker) then break end
+  local cohort = read_cohort(worker)
+  if not recover_worker(worker, cohort) then
+    write_cohort(worker, cohort)
+    break
+  end
   -- Nothing is pending: the worker can be forgotten.
   for line = 1, LINES do
     if call('EXISTS', KEYS[line]) == 1 then redis.pcall('XGROUP', 'DELCONSUMER', KEYS[line], GROUP, worker) end
   end
   call('ZREM', TOMBS, worker)
+  call('HDEL', COHORTS, worker)
   call('HDEL', WORKERS, worker)
   call('HDEL', ALONE, worker)
 end

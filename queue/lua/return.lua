@@ -7,11 +7,12 @@ local function entry_fields(line, entry)
   return found[1] and found[1][2]
 end
 
--- hand_back adds a job that was removed from a line to the end of the returned line of
--- its priority, or of the retry line if it was there, or finishes it if it was cancelled
--- meanwhile. An entry with more than MAX_VALUES becomes a dead job.
+-- hand_back adds a job that was removed from a line to the end of another one, or finishes
+-- it if it was cancelled meanwhile. The other line is to, or by default the returned line of
+-- its priority, but a retry and a quarantined job stay in their lines. An entry with more
+-- than MAX_VALUES becomes a dead job.
 local MAX_VALUES = 200 -- names and values; XADD with all of them must stay within the limit of unpack
-local function hand_back(line, id, fields)
+local function hand_back(line, id, fields, to)
   if #fields > MAX_VALUES then
     call('HDEL', MOVED, id)
     bury(id, malformed(line, fields, 'malformed: its entry has too many fields') .. field('ended', int(now)))
@@ -23,7 +24,9 @@ local function hand_back(line, id, fields)
     return
   end
   set(fields, 'id', id)
-  local to = is_retry(line) and line or due_line(letter_of(line)) - 1
+  if not to then
+    to = (is_retry(line) or is_quarantine(line)) and line or due_line(letter_of(line)) - 1
+  end
   local entry = call('XADD', KEYS[to], '*', unpack(fields))
   call('HSET', MOVED, id, to .. ' ' .. entry)
   notify('returned', id)

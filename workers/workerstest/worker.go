@@ -156,7 +156,7 @@ func (w *Worker) next() (*queue.Lease, *queue.Job) {
 	for _, q := range w.queues() {
 		lease := w.lease(q)
 		for malformed := true; malformed; {
-			fetched, err := lease.Fetch(context.Background(), queue.FetchLimits{Jobs: 1, Bytes: 1})
+			fetched, err := lease.Fetch(context.Background(), queue.FetchLimits{Jobs: 1, Bytes: 1, Quarantined: 1})
 			if err != nil {
 				w.t.Fatal(err)
 			}

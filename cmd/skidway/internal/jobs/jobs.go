@@ -81,7 +81,7 @@ var jobFields = cli.View[*queue.Job]{
 	{Key: "headers", Value: func(j *queue.Job) any { return j.Headers }, Omit: true},
 	{Key: "then", Value: func(j *queue.Job) any { return j.Then }, Omit: true},
 	{Key: "suspected", Value: func(j *queue.Job) any { return j.Quarantines }, Omit: true},
-	{Key: "crashes", Value: func(j *queue.Job) any { return j.SoloCrashes }, Omit: true},
+	{Key: "crashes", Value: func(j *queue.Job) any { return j.Crashes }, Omit: true},
 	{Key: "errors", Value: func(j *queue.Job) any { return append([]queue.Failure{}, j.Errors...) }},
 }
 

@@ -105,8 +105,11 @@ func (v *jobView) facts() (facts []fact) {
 	if v.Forgiven > 0 {
 		add("before", "%d failed before it was retried by hand", v.Forgiven)
 	}
-	if v.SoloCrashes > 0 {
-		add("crashes", "its worker died %d times while it ran alone", v.SoloCrashes)
+	if v.Crashes > 0 {
+		add("crashes", "%d workers died that had no other job to blame", v.Crashes)
+	}
+	if v.Group != "" {
+		add("quarantine", "group of %d", v.GroupSize)
 	}
 	if v.Quarantines > 0 {
 		add("suspected", "it was quarantined %d times in a row, since its worker died while it held the job", v.Quarantines)

@@ -95,7 +95,7 @@ func blockedReasons(workers []*workerProcess, now time.Time) (found []string) {
 		add("The longest runs for %s: %s (%s) on worker %s.", age(now.Sub(job.Taken)), job.ID, job.Kind, longest.Name)
 	}
 	if solo != nil {
-		add("Worker %s runs job %s alone, because a worker died with it: it takes more jobs when that one has ended.", solo.Name, solo.solo())
+		add("Worker %s runs job %s alone, because workers died with it: it takes more jobs when that one has ended.", solo.Name, solo.solo())
 	}
 	if quiet > 0 {
 		add("Workers that are quiet or stopping take no more jobs (%d): start others.", quiet)

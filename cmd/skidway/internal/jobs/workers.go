@@ -41,8 +41,8 @@ func workersList(a *cli.App) *cobra.Command {
 serve, the time left of their lease, and their running jobs with their times. A
 worker is late when its lease is over but no other worker has noticed it yet.
 The jobs of a dead worker are about to be given to others. A job that runs alone
-was running when a worker died: no other job runs beside it, so that a second
-crash shows that it is the cause.`,
+was held when several workers died: no other job runs beside it, so that one
+more death shows that it is the cause.`,
 		Example: `  skidway workers list
   skidway workers list mail -o json`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),

@@ -1,0 +1,81 @@
+package workers_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"skidway/queue"
+)
+
+// cohort is the number of jobs that a worker of these tests holds when it is killed.
+const cohort = 32
+
+var cohortPlan = workerPlan{Concurrency: cohort, Lease: 500 * time.Millisecond}
+
+// One worker with all jobs is killed. Its jobs last a tenth of 3 s, the lease a twentieth of
+// the default: 15 s would be 1.5 s for the jobs and 0.65 s for the recovery.
+func TestJobsOfAKilledWorkerAreDoneSoonAndHinderNoOther(t *testing.T) {
+	t.Parallel()
+	for _, others := range []int{1, 4} {
+		t.Run(fmt.Sprint("workers=", others), func(t *testing.T) {
+			t.Parallel()
+			f := newServerProcesses(t, cohortPlan)
+			f.enqueue(cohort, "slow", queue.Options{})
+			victim := f.start()
+			f.untilRun(cohort)
+			victim.Kill()
+			for range others {
+				f.start()
+			}
+			f.ledger.until(t, f.ctx, func() bool { return len(f.ledger.runs) > cohort })
+			recovered := time.Now()
+			f.enqueue(1, "plain", queue.Options{Priority: queue.High})
+			f.untilRun(cohort + 1)
+			if took := time.Since(recovered); took > 2*time.Second {
+				t.Errorf("a job of high priority was started after %s", took)
+			}
+			f.untilSettled()
+			took := time.Since(recovered)
+			t.Logf("all jobs are done %s after the first of them runs again", took)
+			if took > 5*time.Second {
+				t.Errorf("all jobs were done after %s", took)
+			}
+			f.stop()
+			f.check(outcome{})
+		})
+	}
+}
+
+// A worker is started whenever the one before has died. Each death halves the group with the
+// poison job: 32, 16, 8, 4, 2, 1; then three more count.
+func TestOnePoisonJobAmongManyDiesWithAtMostEightWorkers(t *testing.T) {
+	t.Parallel()
+	f := newServerProcesses(t, cohortPlan)
+	place := f.random.IntN(cohort)
+	f.enqueue(place, "slow", queue.Options{})
+	poison := f.enqueue(1, "poison", queue.Options{})[0]
+	f.enqueue(cohort-1-place, "slow", queue.Options{})
+	settled := make(chan error, 1)
+	go func() { settled <- f.settle(f.ctx) }()
+	deaths := -1
+	for ended := false; !ended; deaths++ {
+		worker := f.start()
+		select {
+		case <-worker.Ended():
+		case err := <-settled:
+			if ended = true; err != nil {
+				t.Fatalf("%v\n%s", err, f.describe())
+			}
+		}
+	}
+	f.stop()
+	f.check(outcome{dead: 1})
+	if job, err := f.client.Get(f.ctx, poison); err != nil || job.State != queue.Dead || job.Crashes != queue.DefaultCrashes {
+		t.Errorf("the poison job is %+v, %v", job, err)
+	}
+	t.Logf("the poison job was at place %d, %d workers died", place, deaths)
+	if deaths > 8 {
+		t.Errorf("%d workers died", deaths)
+	}
+}
