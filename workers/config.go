@@ -67,8 +67,9 @@ type Config struct {
 	// Crashes is the number of deaths of workers after which a job is dead; zero
 	// means [queue.DefaultCrashes]. Only deaths count that leave no other job of
 	// its quarantined group as their cause, and the last only if no other job
-	// ran beside it: the pool starts none while a job runs that has one left.
-	// Package queue describes quarantine.
+	// ran beside it. The pool starts no other beside a job that has one death
+	// left, for 10 s, and twice as long each further time that the job is
+	// quarantined. Package queue describes quarantine.
 	Crashes int
 
 	// IsFailure reports whether an error uses up an attempt; nil means that

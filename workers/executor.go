@@ -19,10 +19,11 @@ import (
 // there is none. The scheduler counts the taken slots, and a stop waits until there are
 // none. Only the goroutines of abandoned handlers outlive it.
 type executor struct {
-	config Config
-	client *queue.Client
-	sched  *scheduler
-	runCtx context.Context // ends when the pool has written all outcomes; set by Pool.run before the first job starts
+	config      Config
+	client      *queue.Client
+	sched       *scheduler
+	firstWindow time.Duration
+	runCtx      context.Context // ends when the pool has written all outcomes; set by Pool.run before the first job starts
 
 	kinds   sync.Map      // name → *registration
 	unknown *registration // for jobs of other kinds
@@ -85,15 +86,17 @@ func (x *executor) runSolo(a *attempt) {
 	}
 	log.Info("running a job solo: its workers died", "crashes", a.job.Crashes, "marked", a.mark)
 	a.current.Store(true)
+	timer := time.AfterFunc(window(x.firstWindow, a.job.Quarantines), func() { x.endSolo(a, false) })
 	go func() {
 		hasSlot := x.execute(a)
+		timer.Stop()
 		if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
 			x.runSlot()
 		}
 	}()
 }
 
-// endSolo removes the mark of the current solo job and lets other jobs start. If freeSlot is
+// endSolo removes the mark of the current solo job and lets other jobs start beside it. If freeSlot is
 // set it frees the job's slot in the same step, so that the next solo job finds no slot taken
 // and can be marked. It reports whether it has freed the slot. It does nothing if a is not
 // the current solo job, or no longer is.

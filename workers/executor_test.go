@@ -28,7 +28,7 @@ func newExecutorFixture(t *testing.T, config Config) *executorFixture {
 	config.Logger = slog.New(slog.DiscardHandler)
 	config = config.withDefaults()
 	sched := newSchedulerFixture(t, config).scheduler
-	x := &executor{config: config, sched: sched, runCtx: t.Context(), unknown: unknownKind()}
+	x := &executor{config: config, sched: sched, firstWindow: firstWindow, runCtx: t.Context(), unknown: unknownKind()}
 	return &executorFixture{x, t, sched.sessions()[0]}
 }
 
@@ -156,6 +156,39 @@ func TestLostLeaseInterruptsItsHandlers(t *testing.T) {
 		}
 		if lost != queue.DefaultQueue || f.session.queue.session != nil {
 			t.Errorf("the hook was called for %q", lost)
+		}
+	})
+}
+
+func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newExecutorFixture(t, Config{Concurrency: 2})
+		gate := make(chan struct{})
+		f.handle(time.Hour, func(_ context.Context, job *queue.Job) error {
+			if job.Quarantines > 0 {
+				<-gate
+			}
+			return nil
+		})
+		slow := soloJob("slow")
+		slow.Quarantines = 2
+		f.bring(slow)
+		solo, _ := f.sched.takeSolo(time.Now())
+		solo.mark = false // Redis does not know of it
+		f.runSolo(solo)
+		f.bring(jobs("other")...)
+		pass(2*firstWindow - 1)
+		if got := f.outcomes(); len(got) != 0 {
+			t.Errorf("within the window ended %+v", got)
+		}
+		pass(1)
+		if got := f.outcomes(); len(got) != 1 || got[0].Job.ID != "other" {
+			t.Errorf("after the window ended %+v", got)
+		}
+		close(gate)
+		synctest.Wait()
+		if got := f.outcomes(); len(got) != 1 || f.sched.taken.count != 0 || f.sched.current != nil {
+			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.taken.count)
 		}
 	})
 }

@@ -2,9 +2,13 @@ package workers
 
 import "time"
 
-// SetSoloWait sets how long a job that must run solo waits for running jobs. The pool must
-// not run yet.
-func (p *Pool) SetSoloWait(wait time.Duration) { p.sched.soloWait = wait }
+// SetSoloTimes sets how long a job that must run solo waits for running jobs, and the window
+// of one that was quarantined once. The pool must not run yet.
+func (p *Pool) SetSoloTimes(wait, window time.Duration) {
+	p.sched.soloWait, p.executor.firstWindow = wait, window
+}
+
+var Window = window
 
 // SetScanEvery sets the interval of full recoveries and of comparisons with Redis. The
 // pool must not run yet.

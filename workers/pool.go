@@ -55,7 +55,7 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 		client: client, config: c, invalid: invalid, name: workerName(c.Name), born: time.Now(), log: c.Logger,
 		sched: newScheduler(c), quiet: newLatch(), stopping: newLatch(), ended: newLatch(),
 	}
-	p.executor = &executor{config: c, client: client, sched: p.sched, unknown: unknownKind()}
+	p.executor = &executor{config: c, client: client, sched: p.sched, firstWindow: firstWindow, unknown: unknownKind()}
 	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification(), scanEvery: scanEvery}
 	p.control.signalled.added = newNotification()
 	p.watch = client.NewWatch(c.Logger)

@@ -152,7 +152,7 @@ func TestSoloJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 		for name, concurrency := range map[string]int{"a free slot": 2, "no free slot": 1} {
 			f.add("long", queue.Options{})
 			p := f.pool(workers.Config{Concurrency: concurrency, Crashes: 1})
-			p.SetSoloWait(50 * time.Millisecond)
+			p.SetSoloTimes(50*time.Millisecond, time.Minute)
 			begun, gate := make(chan struct{}), make(chan struct{})
 			p.HandleRaw("long", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-gate; return nil }, workers.Kind{})
 			seen := make(chan string)
@@ -181,6 +181,35 @@ func TestSoloJobDoesNotWaitForLongJobsForEver(t *testing.T) {
 			_, _, die = f.abandoned("second-worker", 1)
 		}
 	})
+}
+
+func TestOthersRunBesideASoloJobAfterItsWindow(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		f.add("quarantined", queue.Options{})
+		_, _, die := f.abandoned("dying-worker", 1)
+		die()
+		f.add("other", queue.Options{})
+		p := f.pool(workers.Config{Concurrency: 2, Crashes: 1})
+		p.SetSoloTimes(time.Minute, 100*time.Millisecond)
+		gate := make(chan struct{})
+		p.HandleRaw("quarantined", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
+		handler, seen := recorder()
+		p.HandleRaw("other", handler, workers.Kind{})
+		_, err := f.queue.Recover(f.ctx, 0, false)
+		f.must(err)
+		f.run(p)
+		await(f, seen, "other job")
+		close(gate)
+	})
+}
+
+func TestWindowDoublesWithEachQuarantine(t *testing.T) {
+	t.Parallel()
+	for quarantines, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 5: 160 * time.Second, 100: 40960 * time.Second} {
+		if got := workers.Window(10*time.Second, quarantines); got != want {
+			t.Errorf("quarantined %d times: %s, want %s", quarantines, got, want)
+		}
+	}
 }
 
 func TestJobThatCrashesItsWorkerTooOftenIsDead(t *testing.T) {

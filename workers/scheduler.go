@@ -288,9 +288,19 @@ func (s *scheduler) mustRunSolo(job *queue.Job) bool {
 	return job.GroupSize == 1 && job.Crashes+1 >= s.maxCrashes
 }
 
-// soloWait is the maximum time that a job waits until no other one runs. Then it starts
-// beside them, unmarked.
-const soloWait = 10 * time.Second
+// The bounds of a solo run, which docs/architecture.md describes.
+const (
+	soloWait    = 10 * time.Second // maximum time that a job waits until no other one runs
+	firstWindow = 10 * time.Second // window of a job that was quarantined once
+	maxWindow   = 12 * time.Hour   // maximum window
+)
+
+// window returns how long no other job starts beside a solo job that was quarantined a
+// number of times: it doubles each time. Doubling stops after 12 times, when firstWindow has
+// become 11 hours, so that the shift does not overflow.
+func window(first time.Duration, quarantines int) time.Duration {
+	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
+}
 
 // takeSolo returns a job that must run solo and may start now, nil if there is none. If it
 // returns a job it takes a slot for it and hands back all buffered jobs, so that they are
@@ -319,7 +329,7 @@ func (s *scheduler) takeSolo(now time.Time) (a *attempt, again bool) {
 	return a, true
 }
 
-// soloEnded lets other jobs start after the current solo job, frees its slot if freeSlot is
+// soloEnded lets other jobs start beside the current solo job, frees its slot if freeSlot is
 // set, and returns the number of runners to start.
 func (s *scheduler) soloEnded(freeSlot bool) int {
 	s.mu.Lock()
