@@ -1,7 +1,10 @@
 package rdb
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,11 +69,13 @@ func (n *watchNode) block(ctx context.Context) {
 	}
 }
 
-// marks returns the marks of all groups.
+// marks returns the marks of all groups, in an order that depends on them alone: so a read
+// at the same marks that is still blocked is joined, also one of an earlier watch.
 func (n *watchNode) marks() (marks []Mark) {
 	for _, group := range n.takeAll() {
 		marks = append(marks, group.marks...)
 	}
+	slices.SortFunc(marks, func(a, b Mark) int { return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.ID, b.ID)) })
 	return marks
 }
 
