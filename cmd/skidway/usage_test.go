@@ -184,8 +184,12 @@ func TestDebugPrintsAssembledScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := mustRun(t, folder, "debug", "script", "queue/register").stdout; !strings.HasSuffix(got, string(source)) || !strings.HasPrefix(got, "local QUEUES") {
-		t.Errorf("the script is\n%s", got)
+	head, code, _ := strings.Cut(string(source), "-- @include int clock\n")
+	got := mustRun(t, folder, "debug", "script", "queue/register").stdout
+	for _, part := range []string{head, "-- from clock.lua\n", "-- from register.lua\n" + code} {
+		if !strings.Contains(got, part) {
+			t.Errorf("the script lacks\n%s\nit is\n%s", part, got)
+		}
 	}
 	o := skidway(t, folder, "debug", "script", "queue/none")
 	if o.code != cli.ExitUsage || o.stdout != "" {
