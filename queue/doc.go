@@ -33,7 +33,7 @@
 // [PoolQueue.Tidy], [PoolQueue.DueSchedules] and [PoolQueue.FireSchedule].
 // [PoolQueue.Signals] only make workers react sooner.
 //
-// A worker whose lease has expired is dead: Recover buries it, which gives its jobs to
+// A worker whose lease has expired is dead: Recover buries it, which hands its jobs to
 // others. While no worker can reach Redis, leases expire too. Therefore the first open or
 // renewal of a lease after a silence of 0.6 times the longest lease starts an amnesty of
 // 0.8 times that lease plus 1 s. During an amnesty only workers are buried whose leases had

@@ -114,7 +114,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// place gives each group its node, and calls start for a new node.
+// place assigns each group to its node, and calls start for a new node.
 func (w *Watch) place(ctx context.Context, start func(*watchNode)) error {
 	for missing := w.addUnplaced(); len(missing) > 0; missing = w.addUnplaced() {
 		for tag := range missing {
@@ -170,7 +170,7 @@ func (w *Watch) clientFor(ctx context.Context, tag string) (client *redis.Client
 }
 
 // checkPlaces calls the functions of the groups whose slot another node has now. The next
-// Set gives them that node.
+// Set assigns them to that node.
 func (w *Watch) checkPlaces(ctx context.Context) {
 	if w.cluster == nil {
 		return
