@@ -209,13 +209,7 @@ func TestQueueIsListedAgainAfterRedisHasLostTheList(t *testing.T) {
 // The list of all queues is on a node of its own of a Redis Cluster.
 func TestKnownQueueIsUsedThoughTheListCannotBeReached(t *testing.T) {
 	t.Parallel()
-	proxy := redistest.StartProxy(t, redistest.URL(t))
-	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	d := setup(t, db)
+	d, proxy := setupProxied(t)
 	d.add("a", queue.Options{})
 	lost := proxy.LoseCommands(":{queues}")
 	for _, age := range []time.Duration{time.Minute, -time.Hour} { // the second is a clock that was set back

@@ -138,16 +138,10 @@ func TestFetchedJobKeepsNoOtherOfItsBatchInMemory(t *testing.T) {
 // in a loop.
 func TestRereadEndsThoughMalformedEntriesStay(t *testing.T) {
 	t.Parallel()
-	proxy := redistest.StartProxy(t, redistest.URL(t))
-	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	d := setup(t, db)
+	d, proxy := setupProxied(t)
 	l := d.lease("w")
 	for range 3 {
-		d.must(db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"), Values: []string{"kind", "", "args", "large"}}).Err())
+		d.must(d.db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"), Values: []string{"kind", "", "args", "large"}}).Err())
 	}
 	lost := proxy.LoseCommands("malformed")
 	if _, err := l.Fetch(t.Context(), queue.FetchLimits{Jobs: 3, Bytes: 1 << 20}); err != nil {

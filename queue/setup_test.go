@@ -29,6 +29,19 @@ func setup(t testing.TB, db *rdb.DB) *fixture {
 	return &fixture{t, db, c, q}
 }
 
+// setupProxied is setup for a client that reaches Redis through a proxy and does not wait for
+// it.
+func setupProxied(t *testing.T) (*fixture, *redistest.Proxy) {
+	t.Helper()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return setup(t, db), proxy
+}
+
 // key returns the name of one of the queue's keys.
 func (d *fixture) key(name string) string { return d.db.Prefix() + ":{q:0}:" + name }
 
