@@ -34,6 +34,7 @@ var directions = []struct {
 	{"_per_member", smaller},
 	{"_rss_mb", smaller},
 	{"runs", unused}, {"processors", unused}, {"jobs", unused}, {"payload_bytes", unused}, {"producers", unused},
+	{"unrecorded_max", unused}, // it has a bound
 	{"concurrency", unused}, {"lines_per_file", unused}, {"messages", unused}, {"senders", unused}, {"members", unused},
 }
 

@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,5 +102,32 @@ func TestFiguresOfABenchmarkAreCollected(t *testing.T) {
 	}
 	if err := collect(figures, "chat", map[string]any{"new": 1.0}); err == nil || !strings.Contains(err.Error(), `"new"`) {
 		t.Errorf("a figure of which nothing is known: %v", err)
+	}
+}
+
+func TestEveryFigureOfABenchmarkHasADirection(t *testing.T) {
+	files, err := filepath.Glob("../../cmd/skidway/testdata/golden/bench*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden file has the figures: %v", err)
+	}
+	texts := []string{"redis", "groups"} // their values are no numbers
+	found := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range regexp.MustCompile(`(?m)^ +"(\w+)":`).FindAllStringSubmatch(string(content), -1) {
+			if slices.Contains(texts, field[1]) {
+				continue
+			}
+			found++
+			if _, err := direction(field[1]); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found %d figures in %v, want more", found, files)
 	}
 }
