@@ -19,9 +19,10 @@ const (
 	maxBlock = 15 * time.Second
 )
 
-// After a read has found entries, groups are added again soon: the next read begins when
-// they are, at the latest after regroupTime.
-const regroupTime = 2 * time.Millisecond
+// After a read has found entries, their groups are added again soon: the next read begins
+// when a group is, at the latest after regroupTime. Reads that begin without them would have
+// to be replaced, which is limited.
+const regroupTime = 25 * time.Millisecond
 
 // Reads that replace one with outdated marks begin at most every minReadInterval on
 // average; up to readBurst of them without a pause.

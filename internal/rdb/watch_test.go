@@ -137,3 +137,28 @@ func TestWatchNotifiesOfAllStreamsAfterItsConnectionBroke(t *testing.T) {
 	f.add("a")
 	f.await("a")
 }
+
+// A pool sets the marks of a queue again when it has found the queue empty, which takes some
+// milliseconds while jobs come one after the other.
+func TestWatchOfAStreamIsNotDelayedByLateSets(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	f := newWatchFixture(t, db, db)
+	f.set("quiet", "0")
+	const cycles, later, most = 40, 3 * time.Millisecond, 500 * time.Millisecond
+	best, last := time.Hour, f.add("busy")
+	for range 5 { // the machine may be busy with other things
+		began := time.Now()
+		for range cycles {
+			<-time.After(later)
+			f.set("busy", last)
+			<-time.After(later)
+			last = f.add("busy")
+			f.await("busy")
+		}
+		best = min(best, time.Since(began))
+	}
+	if best > most {
+		t.Errorf("%d entries took %s, want at most %s", cycles, best, most)
+	}
+}
