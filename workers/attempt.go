@@ -24,12 +24,11 @@ type attempt struct {
 	claimed atomic.Bool // the goroutine that sets this ends the attempt: it adds its outcome to the completer, or drops it
 	mark    bool        // it is to be marked in Redis: no other handler of the pool runs
 	current atomic.Bool // it is the current solo job: the goroutine that clears this lets other jobs start
+	ctx     jobContext  // of the handler
 
 	mu       sync.Mutex
-	executor *executor // executor, kind, cancel and timer are set at the start
+	executor *executor // executor and kind are set at the start
 	kind     *registration
-	cancel   context.CancelCauseFunc
-	timer    *time.Timer
 	cause    error // why it was interrupted
 	result   []byte
 	log      *slog.Logger      // set by the first call of Logger
@@ -37,46 +36,25 @@ type attempt struct {
 	logEnded bool              // lines are no longer kept
 }
 
-// A jobContext is the context of a handler. It has no parent to register with, so that
-// a start costs little; the attempt cancels it.
-type jobContext struct {
-	context.Context
-	attempt  *attempt
-	deadline time.Time
-}
-
-type attemptKey struct{}
-
-// Deadline returns the deadline of the attempt.
-func (c *jobContext) Deadline() (time.Time, bool) { return c.deadline, true }
-
-// Value returns the attempt for attemptKey.
-func (c *jobContext) Value(key any) any {
-	if key == (attemptKey{}) {
-		return c.attempt
+// start prepares the handler's context, and makes the timer interrupt the attempt at its
+// deadline. It returns an error if the job can no longer be started.
+func (a *attempt) start(x *executor, kind *registration, timer *deadlineTimer, now time.Time) error {
+	left := kind.timeout(a.job)
+	if last := a.job.LocalDeadline(); !last.IsZero() {
+		left = min(left, last.Sub(now))
 	}
-	return c.Context.Value(key)
-}
-
-// start returns the handler's context, or an error if the job can no longer be started.
-func (a *attempt) start(x *executor, kind *registration) (context.Context, error) {
-	now := time.Now()
-	deadline := now.Add(kind.timeout(a.job))
-	if last := a.job.LocalDeadline(); !last.IsZero() && last.Before(deadline) {
-		deadline = last
-	}
-	if !deadline.After(now) {
-		return nil, Dead(fmt.Errorf("its deadline %s had passed before it was started", a.job.Deadline.Format(time.RFC3339)))
+	if left <= 0 {
+		return Dead(fmt.Errorf("its deadline %s had passed before it was started", a.job.Deadline.Format(time.RFC3339)))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.cause != nil {
-		return nil, a.cause
+		return a.cause
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	a.executor, a.kind, a.cancel = x, kind, cancel
-	a.timer = time.AfterFunc(deadline.Sub(now), func() { a.interrupt(ErrTimeout) })
-	return &jobContext{ctx, a, deadline}, nil
+	a.executor, a.kind = x, kind
+	a.ctx.attempt, a.ctx.deadline = a, now.Add(left)
+	timer.begin(a)
+	return nil
 }
 
 // call calls the handler. It returns an error if the handler panics.
@@ -93,30 +71,26 @@ func (a *attempt) call(ctx context.Context) (err error) {
 // does not run. If the handler does not return within the grace it is abandoned.
 func (a *attempt) interrupt(cause error) {
 	a.mu.Lock()
-	first, cancel := a.cause == nil, a.cancel
+	first, started := a.cause == nil, a.executor != nil
 	if first {
 		a.cause = cause
 	}
 	a.mu.Unlock()
-	if !first || cancel == nil {
+	if !first || !started {
 		return
 	}
-	cancel(cause)
-	a.timer.Stop()
+	a.ctx.end(cause)
 	time.AfterFunc(a.executor.config.Grace, func() { a.executor.abandon(a) })
 }
 
-// release closes the log and cancels the context. It returns the result, and the cause
+// release closes the log and ends the context. It returns the result, and the cause
 // of an interruption, nil if there was none.
 func (a *attempt) release() (result []byte, cause error) {
 	a.closeLog()
 	a.mu.Lock()
-	result, cause, cancel := a.result, a.cause, a.cancel
+	result, cause = a.result, a.cause
 	a.mu.Unlock()
-	if cancel != nil {
-		a.timer.Stop()
-		cancel(context.Canceled)
-	}
+	a.ctx.end(context.Canceled)
 	return result, cause
 }
 

@@ -61,8 +61,10 @@ func (x *executor) startRunners(n int) {
 
 // runSlot runs jobs in a slot, until the slot is freed or given to another runner.
 func (x *executor) runSlot() {
+	var timer deadlineTimer
+	defer timer.stop()
 	for a := x.sched.take(time.Now()); a != nil; a = x.sched.take(time.Now()) {
-		if !x.execute(a) {
+		if !x.execute(a, &timer) {
 			return // another runner has the slot
 		}
 	}
@@ -86,10 +88,12 @@ func (x *executor) runSolo(a *attempt) {
 	}
 	log.Info("running a job solo: its workers died", "crashes", a.job.Crashes, "marked", a.mark)
 	a.current.Store(true)
-	timer := time.AfterFunc(window(x.firstWindow, a.job.Quarantines), func() { x.endSolo(a, false) })
+	windowEnd := time.AfterFunc(window(x.firstWindow, a.job.Quarantines), func() { x.endSolo(a, false) })
 	go func() {
-		hasSlot := x.execute(a)
-		timer.Stop()
+		var timer deadlineTimer
+		defer timer.stop()
+		hasSlot := x.execute(a, &timer)
+		windowEnd.Stop()
 		if freed := x.endSolo(a, hasSlot); hasSlot && !freed {
 			x.runSlot()
 		}
@@ -117,10 +121,9 @@ func (x *executor) endSolo(a *attempt, freeSlot bool) (freed bool) {
 
 // execute runs the handler. It reports whether the caller still has its slot: if the
 // handler was abandoned, another runner has it.
-func (x *executor) execute(a *attempt) (hasSlot bool) {
-	kind := x.kind(a.job.Kind)
-	ctx, err := a.start(x, kind)
-	if err != nil {
+func (x *executor) execute(a *attempt, timer *deadlineTimer) (hasSlot bool) {
+	kind, started := x.kind(a.job.Kind), time.Now()
+	if err := a.start(x, kind, timer, started); err != nil {
 		if a.claimed.CompareAndSwap(false, true) {
 			x.complete(a, kind, err, 0)
 		}
@@ -129,14 +132,15 @@ func (x *executor) execute(a *attempt) (hasSlot bool) {
 	if x.config.Hooks.Started != nil {
 		x.config.Hooks.Started(a.job)
 	}
-	started, returned := time.Now(), false
+	returned := false
 	defer func() {
 		if !returned { // the handler has called runtime.Goexit
 			go x.afterExit(a, time.Since(started))
 		}
 	}()
-	err = a.call(ctx)
+	err := a.call(&a.ctx)
 	returned = true
+	timer.end()
 	return x.handlerEnded(a, err, time.Since(started))
 }
 
@@ -240,16 +244,17 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, e
 	x := p.executor
 	a := &attempt{job: job, queue: &servedQueue{queue: q}}
 	a.claimed.Store(true) // it is never abandoned: the caller waits
-	kind := x.kind(job.Kind)
+	kind, started := x.kind(job.Kind), time.Now()
 	var took time.Duration
-	handling, err := a.start(x, kind)
+	var timer deadlineTimer
+	defer timer.stop()
+	err = a.start(x, kind, &timer, started)
 	if err == nil {
 		stop := context.AfterFunc(ctx, func() { a.interrupt(context.Cause(ctx)) })
 		if x.config.Hooks.Started != nil {
 			x.config.Hooks.Started(job)
 		}
-		started := time.Now()
-		err = a.call(valueContext{handling, ctx})
+		err = a.call(valueContext{&a.ctx, ctx})
 		took = time.Since(started)
 		stop()
 	}
