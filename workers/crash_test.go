@@ -225,7 +225,7 @@ func TestWorkerStoppedAtAnyCommandGoesOnWithANewLease(t *testing.T) {
 func (f *processes) open(p *workerProcess, word string, n int) {
 	f.t.Helper()
 	for range n {
-		if err := f.db.RPush(f.ctx, gateKey(f.db, p.plan.Name), word).Err(); err != nil {
+		if err := f.notes.RPush(f.ctx, gateKey(f.notes, p.plan.Name), word).Err(); err != nil {
 			f.t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,8 +27,32 @@ import (
 // thorough asks for the long form of the chaos tests (`make chaos`).
 var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
 
-// chaosPatience bounds each wait of the chaos tests.
+// chaosPatience bounds a chaos test in its short form, and a test that has no other.
 const chaosPatience = 2 * time.Minute
+
+// thoroughPatience bounds a chaos test in its long form.
+const thoroughPatience = 20 * time.Minute
+
+// shortSeed is the seed of chaos tests in their short form.
+const shortSeed = 3
+
+// chaosSeed returns the seed of a chaos test: SKIDWAY_CHAOS_SEED, else shortSeed, or another
+// one each time in the long form.
+func chaosSeed(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(shortSeed)
+	if thorough {
+		seed = uint64(time.Now().UnixNano())
+	}
+	if text := os.Getenv("SKIDWAY_CHAOS_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("SKIDWAY_CHAOS_SEED: %v", err)
+		}
+	}
+	t.Logf("SKIDWAY_CHAOS_SEED=%d", seed)
+	return seed
+}
 
 // processes are the processes of workers, the queues that they serve, and the jobs
 // that were enqueued.
@@ -35,6 +60,7 @@ type processes struct {
 	t      *testing.T
 	ctx    context.Context
 	db     *rdb.DB // the test's own
+	notes  *rdb.DB // of the ledger
 	client *queue.Client
 	plan   workerPlan
 	queues []*queue.PoolQueue
@@ -48,7 +74,11 @@ type processes struct {
 // newProcesses returns processes of which none is started. The plan is that of all of them.
 func newProcesses(t *testing.T, db *rdb.DB, plan workerPlan) *processes {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), chaosPatience)
+	limit := chaosPatience
+	if thorough {
+		limit = thoroughPatience
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
@@ -58,11 +88,15 @@ func newProcesses(t *testing.T, db *rdb.DB, plan workerPlan) *processes {
 		plan.Queues = []string{queue.DefaultQueue}
 	}
 	plan.Prefix = db.Prefix()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	notes := db
+	if plan.Notes == "" {
+		plan.Notes = plan.URL
+	} else {
+		notes = redistest.Open(t, plan.Notes)
+	}
 	f := &processes{
-		t: t, ctx: ctx, db: db, client: client, plan: plan,
-		random: rand.New(rand.NewPCG(seed, 0)), ledger: newLedger(db), jobs: map[string]string{},
+		t: t, ctx: ctx, db: db, notes: notes, client: client, plan: plan,
+		random: rand.New(rand.NewPCG(chaosSeed(t), 0)), ledger: newLedger(notes), jobs: map[string]string{},
 	}
 	for _, name := range plan.Queues {
 		q, err := client.ForPool(name)
@@ -250,9 +284,11 @@ func (f *processes) strikes(p *workerProcess) bool {
 type workerPlan struct {
 	Name        string // starts the names of its leases
 	URL, Prefix string
+	Notes       string // URL of the Redis of the ledger; empty: URL
 	Queues      []string
 	Concurrency int
 	Lease       time.Duration
+	ScanEvery   time.Duration // zero: the default
 
 	Signal processtest.CommandSignal
 }
@@ -269,7 +305,7 @@ func runWorker() error {
 	if err != nil {
 		return err
 	}
-	notes, err := rdb.Open(ctx, plan.URL, rdb.Options{Prefix: plan.Prefix})
+	notes, err := rdb.Open(ctx, plan.Notes, rdb.Options{Prefix: plan.Prefix})
 	if err != nil {
 		return err
 	}
@@ -287,6 +323,9 @@ func runWorker() error {
 		config.Queues = append(config.Queues, workers.Queue{Name: name})
 	}
 	pool := workers.NewPool(client, &config)
+	if plan.ScanEvery > 0 {
+		pool.SetScanEvery(plan.ScanEvery)
+	}
 	addChaosKinds(pool, notes, plan.Name)
 	fmt.Println("ready")
 	err = pool.Run(ctx)

@@ -25,6 +25,19 @@ func TestCutEndsConnectionsAndTakesNewOnes(t *testing.T) {
 	}
 }
 
+func TestRedirectedProxyLeadsToTheOtherServer(t *testing.T) {
+	t.Parallel()
+	p, db, direct := proxied(t)
+	other := redistest.URL(t)
+	db.Incr(t.Context(), "n")
+	p.Redirect(other)
+	if err := db.Retry(t.Context(), func() error { return db.IncrBy(t.Context(), "n", 5).Err() }); err != nil {
+		t.Error(err)
+	}
+	wantCount(t, direct, 1)
+	wantCount(t, redistest.Open(t, other), 5)
+}
+
 func TestNothingPassesWhileHeldAndAllAfterwards(t *testing.T) {
 	t.Parallel()
 	p, db, direct := proxied(t)

@@ -28,8 +28,7 @@ type Proxy struct {
 
 	t        testing.TB
 	listener net.Listener
-	network  string // where the server listens
-	addr     string
+	network  string // of the server's address
 	work     sync.WaitGroup
 	gate     sync.RWMutex // bytes pass under its read lock; [Proxy.Hold] locks it
 
@@ -40,6 +39,7 @@ type Proxy struct {
 	held    bool // whether gate is locked
 
 	mu       sync.Mutex
+	addr     string // where the server listens
 	closed   bool
 	links    map[*link]struct{}
 	commands int
@@ -121,6 +121,29 @@ func (p *Proxy) Cut() {
 	for l := range p.links {
 		l.cut()
 	}
+}
+
+// Redirect closes all connections, as Cut does, and leads new ones to another server, as a
+// failover does. The URL must have the scheme of that of the proxy.
+func (p *Proxy) Redirect(target string) {
+	p.t.Helper()
+	u, err := url.Parse(target)
+	if err != nil || (u.Scheme == "unix") != (p.network == "unix") {
+		p.t.Fatalf("a proxy cannot be redirected to %s: %v", target, err)
+	}
+	p.mu.Lock()
+	if p.addr = u.Host; p.network == "unix" {
+		p.addr = u.Path
+	}
+	p.mu.Unlock()
+	p.Cut()
+}
+
+// target returns the address of the server for a new connection.
+func (p *Proxy) target() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.addr
 }
 
 // Hold makes the network fall silent: once it has returned, no byte and no end
@@ -248,7 +271,7 @@ func (p *Proxy) serve() {
 			return
 		}
 		p.work.Go(func() {
-			server, err := net.Dial(p.network, p.addr)
+			server, err := net.Dial(p.network, p.target())
 			if err != nil {
 				p.pass(func() { _ = client.Close() })
 				return
