@@ -42,7 +42,7 @@ lint: ## formatting, vet, staticcheck, luacheck of the scripts
 bench: build redis ## measure this machine: logs, the queue and chats, beside bare loops
 	@./scripts/bench.sh
 
-bench-peer: build redis ## measure the queue and asynq in turn (a quarter of an hour)
+bench-peer: build redis ## measure the queue and asynq in turn (20 minutes)
 	@./scripts/benchpeer.sh
 
 bench-compare: redis ## fail if a figure lost MAX_LOSS (5) % since BASE=COMMIT, in PAIRS (10) of runs (half an hour)

@@ -29,8 +29,14 @@ func TestQueueBenchMeasuresEveryFigureAndLeavesNothing(t *testing.T) {
 	put(t, json.Unmarshal([]byte(o.stdout), &values))
 	golden(t, "bench_queue", keys(t, o.stdout))
 	for _, key := range []string{
-		"enqueue_per_s", "enqueue_batch_per_s", "drain_per_s", "steady_per_s",
-		"pickup_ms_p50", "pickup_ms_p99", "late_ms_p50", "late_ms_p99",
+		"lone_enqueue_us", "bare_lone_xadd_us", "lone_enqueue_vs_xadd",
+		"callers16_per_s", "bare_callers16_per_s", "callers16_vs_xadd",
+		"callers64_per_s", "bare_callers64_per_s", "callers64_vs_xadd",
+		"enqueue_per_s", "enqueue_batch_per_s", "drain_per_s", "drain_vs_bare", "steady_per_s",
+		"delayed_enqueue_per_s", "delayed_drain_per_s", "delayed_bytes_per_job",
+		"delayed_random_enqueue_per_s", "delayed_random_drain_per_s", "delayed_random_bytes_per_job",
+		"pickup_ms_p50", "pickup_ms_p99", "pickup_8_pools_ms_p50", "pickup_8_pools_ms_p99",
+		"pickup_20_pools_ms_p50", "pickup_20_pools_ms_p99", "late_ms_p50", "late_ms_p99",
 		"redis_bytes_per_job", "pinned_bytes_per_job", "idle_commands_per_s",
 		"bare_enqueue_batch_per_s", "bare_drain_per_s", "bare_fetchers",
 		"enqueue_aof_per_s", "enqueue_batch_aof_per_s", "drain_aof_per_s",

@@ -26,6 +26,9 @@ func TestLossIsPositiveWhereTheFigureIsWorse(t *testing.T) {
 		{"worker_peak_rss_mb", 50, 75, 50},
 		{"bytes_per_member", 100, 105, 5},
 		{"one_file_vs_inflate", 0.5, 0.4, 20},
+		{"lone_enqueue_vs_xadd", 1, 1.1, 10},
+		{"lone_enqueue_us", 20, 22, 10},
+		{"callers16_vs_xadd", 1, 0.9, 10},
 		{"read_per_s", 3, 3, 0},
 	} {
 		d, err := direction(c.name)

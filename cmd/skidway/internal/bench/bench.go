@@ -208,11 +208,12 @@ func (r *rig) awaitRewrite(ctx context.Context) error {
 	return nil
 }
 
-// clean deletes all keys with the prefix of the benchmark.
+// clean deletes all keys with the prefix of the benchmark. It frees their memory at once,
+// because the memory of the next jobs may be measured.
 func (r *rig) clean(ctx context.Context) error {
 	keys := r.db.Scan(ctx, 0, r.db.Prefix()+":*", 1000).Iterator()
 	for keys.Next(ctx) {
-		if err := r.db.Unlink(ctx, keys.Val()).Err(); err != nil {
+		if err := r.db.Del(ctx, keys.Val()).Err(); err != nil {
 			return fmt.Errorf("delete %s, which was made to measure: %w", keys.Val(), err)
 		}
 	}

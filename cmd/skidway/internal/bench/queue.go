@@ -41,19 +41,23 @@ func queueCommand(a *cli.App) *cobra.Command {
 		Use:   "queue",
 		Short: "Measures adding and running jobs",
 		Long: `Measures how many jobs a second are added, one per call and in batches of 100,
-and drained by one pool whose handlers do nothing; how soon an idle pool starts
-a job, and how late delayed jobs start; the memory that jobs take in Redis, and
-the commands that an idle worker sends. All of it runs in one process.
+and drained by one pool whose handlers do nothing; the same of delayed jobs;
+how soon one of 1, 8 or 20 idle pools starts a job, and how late delayed jobs
+start; the memory that jobs take in Redis, and the commands that an idle worker
+sends. All of it runs in one process.
 
 For comparison it sends the bare Redis commands in a loop that checks nothing
 and guarantees nothing: pipelines of 100 XADD, then XREADGROUP COUNT 100 and one
 script with XACK and XDEL per batch, by 1 to 4 fetchers, of which the fastest
-number counts. All figures are medians over the runs.
+number counts. Calls by one, 16 and 64 callers take turns with XADDs that as
+many callers send in the same way. All figures are medians over the runs.
 
-A drain ends when all its jobs are finished in Redis, not only handled. Lateness
-is the time from when a job is due to the start of its handler, for 10,000 jobs
-due over one second. Unfinished jobs are one in a hundred that a worker still
-holds when all others are done: they keep the memory of others in use.
+A drain ends when all its jobs are finished in Redis, not only handled. Up to
+50,000 delayed jobs are added 100 per call, due at one time or at random times
+in one second, and drained when all are due. Lateness is the time from when a
+job is due to the start of its handler, for 10,000 jobs due over one second.
+Unfinished jobs are one in a hundred that a worker still holds when all others
+are done: they keep the memory of others in use.
 
 Nothing else should use the server meanwhile: it counts memory and commands of
 all clients. The keys have a temporary prefix below --prefix and are deleted
@@ -109,10 +113,13 @@ func (b *queueBench) measure(ctx context.Context) error {
 		do   func(context.Context) error
 	}
 	steps := []step{
+		{"a lone caller", b.lone},
+		{"callers that share round trips", b.callers},
 		{"single calls", b.singles},
 		{"the bare loop", b.bare},
 		{"batches", b.batches},
 		{"both at once", b.steady},
+		{"delayed jobs", b.delayed},
 		{"pickup", b.pickup},
 		{"lateness", b.late},
 		{"unfinished jobs", b.pinned},
@@ -130,6 +137,9 @@ func (b *queueBench) measure(ctx context.Context) error {
 }
 
 var queueTable = []figure{
+	{"lone call, µs", "lone_enqueue_us", "bare_lone_xadd_us", 1},
+	{"added/s, 16 callers", "callers16_per_s", "bare_callers16_per_s", 0},
+	{"added/s, 64 callers", "callers64_per_s", "bare_callers64_per_s", 0},
 	{"added/s, one a call", "enqueue_per_s", "", 0},
 	{"added/s, 100 a call", "enqueue_batch_per_s", "bare_enqueue_batch_per_s", 0},
 	{"drained/s", "drain_per_s", "bare_drain_per_s", 0},
@@ -137,13 +147,31 @@ var queueTable = []figure{
 	{"with AOF: added/s, one a call", "enqueue_aof_per_s", "", 0},
 	{"with AOF: added/s, 100 a call", "enqueue_batch_aof_per_s", "", 0},
 	{"with AOF: drained/s", "drain_aof_per_s", "", 0},
+	{"delayed: added/s, 100 a call", "delayed_enqueue_per_s", "", 0},
+	{"delayed: drained/s", "delayed_drain_per_s", "", 0},
+	{"delayed: Redis bytes a job", "delayed_bytes_per_job", "", 0},
+	{"at random times: added/s, 100 a call", "delayed_random_enqueue_per_s", "", 0},
+	{"at random times: drained/s", "delayed_random_drain_per_s", "", 0},
+	{"at random times: Redis bytes a job", "delayed_random_bytes_per_job", "", 0},
 	{"pickup when idle, p50 ms", "pickup_ms_p50", "", 2},
 	{"pickup when idle, p99 ms", "pickup_ms_p99", "", 2},
+	{"pickup by 8 idle pools, p50 ms", "pickup_8_pools_ms_p50", "", 2},
+	{"pickup by 8 idle pools, p99 ms", "pickup_8_pools_ms_p99", "", 2},
+	{"pickup by 20 idle pools, p50 ms", "pickup_20_pools_ms_p50", "", 2},
+	{"pickup by 20 idle pools, p99 ms", "pickup_20_pools_ms_p99", "", 2},
 	{"delayed jobs late, p50 ms", "late_ms_p50", "", 2},
 	{"delayed jobs late, p99 ms", "late_ms_p99", "", 2},
 	{"Redis bytes a waiting job", "redis_bytes_per_job", "", 0},
 	{"Redis bytes a job, 1 in 100 unfinished", "pinned_bytes_per_job", "", 0},
 	{"Redis commands/s of an idle worker", "idle_commands_per_s", "", 1},
+}
+
+// queueRatios are the ratios of two figures, by their JSON keys.
+var queueRatios = []struct{ key, of, bare string }{
+	{"lone_enqueue_vs_xadd", "lone_enqueue_us", "bare_lone_xadd_us"},
+	{"callers16_vs_xadd", "callers16_per_s", "bare_callers16_per_s"},
+	{"callers64_vs_xadd", "callers64_per_s", "bare_callers64_per_s"},
+	{"drain_vs_bare", "drain_per_s", "bare_drain_per_s"},
 }
 
 func (b *queueBench) printMedians(server string) error {
@@ -152,6 +180,9 @@ func (b *queueBench) printMedians(server string) error {
 	object["jobs"], object["payload_bytes"], object["producers"] = b.jobs, b.payload, b.producers
 	object["concurrency"], object["bare_fetchers"] = b.concurrency, fetchers
 	object["unrecorded_max"] = b.unrecordedMax
+	for _, r := range queueRatios {
+		object[r.key] = b.figures.median(r.of) / b.figures.median(r.bare)
+	}
 	var rows []tableRow
 	for _, f := range queueTable {
 		if _, measured := b.figures[f.key]; measured {

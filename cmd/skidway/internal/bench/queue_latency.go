@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"skidway/internal/rdb"
@@ -12,26 +11,39 @@ import (
 )
 
 const (
-	// pickupSamples is how often a run measures pickup.
+	// pickupSamples is how often a run measures pickup with each number of pools.
 	pickupSamples = 500
 
 	// pickupPause is the pause between two jobs, after which the pool is idle again.
 	pickupPause = 5 * time.Millisecond
 
-	// duePerMilli delayed jobs are due in each millisecond of a second.
-	duePerMilli = 10
-	lateJobs    = 1000 * duePerMilli
-
 	// settleTime is how long a pool may take until it is idle.
 	settleTime = 2 * time.Second
 )
 
-// pickup measures from before Enqueue to the start of the handler.
+// pickup measures how soon one of several idle pools starts a job.
 func (b *queueBench) pickup(ctx context.Context) error {
+	for _, pools := range []struct {
+		key string
+		n   int
+	}{{"pickup_ms", 1}, {"pickup_8_pools_ms", 8}, {"pickup_20_pools_ms", 20}} {
+		waits, err := b.pickups(ctx, pools.n)
+		if err != nil {
+			return fmt.Errorf("with %d pools: %w", pools.n, err)
+		}
+		b.figures.addPercentiles(pools.key, waits)
+	}
+	return nil
+}
+
+// pickups returns the times from before Enqueue to the start of the handler.
+func (b *queueBench) pickups(ctx context.Context, pools int) (waits []time.Duration, err error) {
 	started := make(chan time.Time, 1)
-	var waits []time.Duration
-	err := b.runAll(ctx, pickupSamples+1, func(*queue.Job) { started <- time.Now() }, func() error {
-		for number := range pickupSamples + 1 {
+	err = b.runAll(ctx, pools, pickupSamples, func(*queue.Job) { started <- time.Now() }, func() error {
+		if err := rdb.Sleep(ctx, settleTime); err != nil {
+			return err
+		}
+		for number := range pickupSamples {
 			before := time.Now()
 			if err := b.addOne(ctx, number, 1); err != nil {
 				return err
@@ -48,41 +60,7 @@ func (b *queueBench) pickup(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	b.figures.addPercentiles("pickup_ms", waits[1:]) // the first one waited for the start of the pool
-	return nil
-}
-
-// late measures from the time at which jobs are due to the start of their handlers,
-// by this machine's clock.
-func (b *queueBench) late(ctx context.Context) error {
-	first := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
-	due := func(number int) time.Time {
-		return first.Add(time.Duration(number/duePerMilli) * time.Millisecond)
-	}
-	var mu sync.Mutex
-	var waits []time.Duration
-	err := b.runAll(ctx, lateJobs, func(job *queue.Job) {
-		now := time.Now()
-		mu.Lock()
-		defer mu.Unlock()
-		waits = append(waits, now.Sub(due(benchNumber(job))))
-	}, func() error {
-		err := b.produce(ctx, lateJobs, benchBatch, func(ctx context.Context, first, count int) error {
-			return b.addDue(ctx, first, count, due)
-		})
-		if err == nil && time.Now().After(first) {
-			err = fmt.Errorf("the first of %d delayed jobs was due before the last was added: this machine or its Redis is too busy", lateJobs)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	b.figures.addPercentiles("late_ms", waits)
-	return nil
+	return waits, err
 }
 
 // idle counts the commands of a worker that has nothing to do.

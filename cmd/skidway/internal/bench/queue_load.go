@@ -37,7 +37,7 @@ func (b *queueBench) insert(number int, at time.Time) queue.NewJob {
 }
 
 // produce lets all producers call add for the numbers below n, batch at a time.
-func (b *queueBench) produce(ctx context.Context, n, batch int, add func(ctx context.Context, first, count int) error) error {
+func (b *queueBench) produce(ctx context.Context, n, batch int, add addFunc) error {
 	return inParallel(ctx, int(b.producers), n, batch, add)
 }
 
@@ -116,30 +116,37 @@ func (p *benchPool) stop() error {
 	return errors.Join(p.err, p.db.Close())
 }
 
-// runAll starts a pool, calls meanwhile (which may be nil), and returns when n jobs
-// are handled and finished in Redis. It returns an error if one was handled twice or
-// is not finished.
-func (b *queueBench) runAll(ctx context.Context, n int, handle func(*queue.Job), meanwhile func() error) error {
+// runAll starts pools, calls meanwhile (which may be nil), and returns when n jobs are
+// handled and finished in Redis. It returns an error if one was handled twice or is not
+// finished.
+func (b *queueBench) runAll(ctx context.Context, pools, n int, handle func(*queue.Job), meanwhile func() error) (err error) {
 	all := &countdown{done: make(chan struct{})}
 	all.left.Store(int64(n))
-	pool, err := b.startPool(ctx, func(job *queue.Job) {
-		handle(job)
-		all.tick()
-	})
-	if err != nil {
-		return err
+	var running []*benchPool
+	for range pools {
+		pool, startErr := b.startPool(ctx, func(job *queue.Job) {
+			handle(job)
+			all.tick()
+		})
+		if err = startErr; err != nil {
+			break
+		}
+		running = append(running, pool)
 	}
-	if meanwhile != nil {
+	if err == nil && meanwhile != nil {
 		err = meanwhile()
 	}
 	if err == nil {
 		err = all.wait(ctx)
 	}
-	if err := errors.Join(err, pool.stop()); err != nil {
+	for _, pool := range running {
+		err = errors.Join(err, pool.stop())
+		_, highest := pool.pool.Unrecorded()
+		b.unrecordedMax = max(b.unrecordedMax, highest)
+	}
+	if err != nil {
 		return err
 	}
-	_, highest := pool.pool.Unrecorded()
-	b.unrecordedMax = max(b.unrecordedMax, highest)
 	return b.checkFinished(ctx, all)
 }
 

@@ -19,45 +19,51 @@ const benchBatch = 100
 // singles measures adding jobs one a call, what they take of Redis's memory and
 // draining them.
 func (b *queueBench) singles(ctx context.Context) error {
+	bytes, err := b.memoryOf(ctx, int(b.jobs), func() error { return b.fill(ctx, "enqueue_per_s", int(b.jobs), 1, b.addOne) })
+	if err != nil {
+		return err
+	}
+	b.figures.add("redis_bytes_per_job", bytes)
+	return b.drain(ctx, "drain_per_s", int(b.jobs))
+}
+
+// memoryOf returns the bytes of Redis that each of the n jobs takes that add adds.
+func (b *queueBench) memoryOf(ctx context.Context, n int, add func() error) (float64, error) {
 	before, err := b.memory(ctx, "used_memory")
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := b.fill(ctx, "enqueue_per_s", 1, b.addOne); err != nil {
-		return err
+	if err := add(); err != nil {
+		return 0, err
 	}
 	after, err := b.memory(ctx, "used_memory")
-	if err != nil {
-		return err
-	}
-	b.figures.add("redis_bytes_per_job", (after-before)/float64(b.jobs))
-	return b.drain(ctx, "drain_per_s")
+	return (after - before) / float64(n), err
 }
 
 // batches measures adding jobs a hundred a call, and draining them.
 func (b *queueBench) batches(ctx context.Context) error {
-	if err := b.fill(ctx, "enqueue_batch_per_s", benchBatch, b.addBatch); err != nil {
+	if err := b.fill(ctx, "enqueue_batch_per_s", int(b.jobs), benchBatch, b.addBatch); err != nil {
 		return err
 	}
-	return b.drain(ctx, "drain_per_s")
+	return b.drain(ctx, "drain_per_s", int(b.jobs))
 }
 
-func (b *queueBench) fill(ctx context.Context, key string, batch int, add func(ctx context.Context, first, count int) error) error {
-	took, err := timed(func() error { return b.produce(ctx, int(b.jobs), batch, add) })
+func (b *queueBench) fill(ctx context.Context, key string, n, batch int, add addFunc) error {
+	took, err := timed(func() error { return b.produce(ctx, n, batch, add) })
 	if err != nil {
 		return err
 	}
-	b.figures.add(key, perSecond(b.jobs, took))
+	b.figures.add(key, perSecond(n, took))
 	return nil
 }
 
-// drain measures from a pool's start until all jobs are finished in Redis.
-func (b *queueBench) drain(ctx context.Context, key string) error {
-	took, err := timed(func() error { return b.runAll(ctx, int(b.jobs), func(*queue.Job) {}, nil) })
+// drain measures from a pool's start until n jobs are finished in Redis.
+func (b *queueBench) drain(ctx context.Context, key string, n int) error {
+	took, err := timed(func() error { return b.runAll(ctx, 1, n, func(*queue.Job) {}, nil) })
 	if err != nil {
 		return err
 	}
-	b.figures.add(key, perSecond(b.jobs, took))
+	b.figures.add(key, perSecond(n, took))
 	return nil
 }
 
@@ -65,7 +71,7 @@ func (b *queueBench) drain(ctx context.Context, key string) error {
 // both until all are finished in Redis.
 func (b *queueBench) steady(ctx context.Context) error {
 	took, err := timed(func() error {
-		return b.runAll(ctx, int(b.jobs), func(*queue.Job) {}, func() error {
+		return b.runAll(ctx, 1, int(b.jobs), func(*queue.Job) {}, func() error {
 			return b.produce(ctx, int(b.jobs), 1, b.addOne)
 		})
 	})
@@ -78,17 +84,18 @@ func (b *queueBench) steady(ctx context.Context) error {
 
 // withAOF measures adding and draining while Redis writes a file.
 func (b *queueBench) withAOF(ctx context.Context) error {
+	n := int(b.jobs)
 	return b.appendOnly(ctx, func() error {
-		if err := b.fill(ctx, "enqueue_aof_per_s", 1, b.addOne); err != nil {
+		if err := b.fill(ctx, "enqueue_aof_per_s", n, 1, b.addOne); err != nil {
 			return err
 		}
-		if err := b.drain(ctx, "drain_aof_per_s"); err != nil {
+		if err := b.drain(ctx, "drain_aof_per_s", n); err != nil {
 			return err
 		}
-		if err := b.fill(ctx, "enqueue_batch_aof_per_s", benchBatch, b.addBatch); err != nil {
+		if err := b.fill(ctx, "enqueue_batch_aof_per_s", n, benchBatch, b.addBatch); err != nil {
 			return err
 		}
-		return b.drain(ctx, "drain_aof_per_s")
+		return b.drain(ctx, "drain_aof_per_s", n)
 	})
 }
 
@@ -109,15 +116,12 @@ return redis.call('XDEL', KEYS[1], unpack(ARGV, 2))`)
 
 // bare measures the bare loop with each number of fetchers.
 func (b *queueBench) bare(ctx context.Context) error {
-	stream := b.db.Prefix() + ":{bare}"
+	stream := b.bareStream()
 	for i := range b.bareDrains {
 		if err := b.db.XGroupCreateMkStream(ctx, stream, bareGroup, "0").Err(); err != nil {
 			return err
 		}
-		err := b.fill(ctx, "bare_enqueue_batch_per_s", benchBatch, func(ctx context.Context, first, count int) error {
-			return b.bareAdd(ctx, stream, first, count)
-		})
-		if err != nil {
+		if err := b.fill(ctx, "bare_enqueue_batch_per_s", int(b.jobs), benchBatch, b.bareAdd); err != nil {
 			return err
 		}
 		took, err := timed(func() error { return b.bareDrain(ctx, stream, i+1) })
@@ -132,10 +136,10 @@ func (b *queueBench) bare(ctx context.Context) error {
 	return nil
 }
 
-func (b *queueBench) bareAdd(ctx context.Context, stream string, first, count int) error {
+func (b *queueBench) bareAdd(ctx context.Context, first, count int) error {
 	pipe := b.db.Pipeline()
 	for number := first; number < first+count; number++ {
-		pipe.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"kind", benchKind, "args", b.benchPayload(number)}})
+		_ = b.xadd(ctx, pipe, number)
 	}
 	_, err := pipe.Exec(ctx)
 	return err
