@@ -3,12 +3,14 @@ package queue_test
 import (
 	"net/url"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -112,6 +114,47 @@ func TestMalformedEntriesAreDeadWithTheReason(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// The answer of a fetch has short forms for some entries, lookups have none.
+func TestFetchedJobIsTheJobThatIsListed(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		rapid.Check(t, func(t *rapid.T) {
+			d.must(empty(db, d.key("")))
+			text := rapid.SampledFrom([]string{"kind", "args", "job", "d1", "a", "{}", "a b", "scope", "waiting", "2n4:kind1:a", "\x00\xff"})
+			entry := rapid.Custom(func(t *rapid.T) []string {
+				fields := []string{"id", "d" + text.Draw(t, "id"), "kind", "a", "args", text.Draw(t, "args")}
+				if rapid.Bool().Draw(t, "no id") {
+					fields = fields[2:]
+				}
+				for range rapid.IntRange(0, 2).Draw(t, "changes") {
+					fields[rapid.IntRange(0, len(fields)-1).Draw(t, "place")] = text.Draw(t, "text")
+				}
+				return append(fields, rapid.SampledFrom([][]string{nil, nil, {"max_attempts", "3"}, {"x", ""}}).Draw(t, "more")...)
+			})
+			line := lineNames[rapid.IntRange(1, 9).Draw(t, "line")]
+			for _, fields := range rapid.SliceOfN(entry, 1, 9).Draw(t, "entries") {
+				d.must(db.XAdd(ctx, &redis.XAddArgs{Stream: d.key(line), Values: fields}).Err())
+			}
+			page, err := d.queue.List(ctx, queue.Waiting, nil)
+			d.must(err)
+			l, err := d.queue.OpenLease(ctx, "w", time.Minute, nil)
+			d.must(err)
+			fetched, err := l.Fetch(ctx, queue.FetchLimits{Jobs: 10, Bytes: 1 << 20})
+			d.must(err)
+			listed := slices.DeleteFunc(page.Jobs, func(job *queue.Job) bool { return strings.HasPrefix(job.Reason, "malformed") })
+			if len(fetched.Jobs) != len(listed) {
+				t.Fatalf("fetched are %d jobs, want %d", len(fetched.Jobs), len(listed))
+			}
+			for i, got := range fetched.Jobs {
+				want := listed[i]
+				if got.ID != want.ID || got.Kind != want.Kind || string(got.Args) != string(want.Args) || got.MaxAttempts != want.MaxAttempts || !got.Enqueued.Equal(want.Enqueued) || got.Priority != want.Priority {
+					t.Fatalf("fetched is %+v, want %+v", got, want)
+				}
+			}
+		})
 	})
 }
 

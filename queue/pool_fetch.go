@@ -172,6 +172,8 @@ func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 	ahead := time.Since(time.UnixMilli(reply.Int(0)))
 	for rest := reply.From(1); rest.Len() > 0; {
 		at, count, kind := line(rest.Int(0)), int(rest.Int(1)), rest.Text(2)
+		withID := at < 0
+		at = max(at, -at)
 		rest = rest.From(3)
 		jobs = slices.Grow(jobs, count)
 		for range count {
@@ -179,10 +181,14 @@ func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 			job.line, job.entry, job.State, job.Worker, job.ahead = at, rest.Text(0), Active, l.worker, ahead
 			job.Priority = at.priority()
 			var err error
-			if kind != "" {
+			switch {
+			case withID:
+				job.Kind, job.local, job.packed = kind, rest.Text(1), rest.Text(2)
+				rest = rest.From(3)
+			case kind != "":
 				job.Kind, job.packed = kind, rest.Text(1)
 				rest = rest.From(2)
-			} else {
+			default:
 				var fields rdb.Reply
 				fields, rest = rest.From(2).Cut(int(rest.Int(1)))
 				err = job.setFields(fields)

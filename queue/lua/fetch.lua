@@ -5,7 +5,8 @@
 -- Returns {'ok', now, groups}; {'empty', for each line the id after which new entries
 -- come}; {'paused'}; {'lost'}.
 -- A group is: line, number of entries, kind, entries. If kind is not '', an entry is: id,
--- args. If kind is '', it is: id, number of values that follow, names and values in turn.
+-- args; if also the line is negative (-5 for 5): id, id of the job, args. If kind is '', it
+-- is: id, number of values that follow, names and values in turn.
 --
 -- A retry is a job of a retry line. One call keeps to these rules:
 --   1. It leaves no job waiting in a line that precedes, in READ_ORDER, the line of a job
@@ -65,6 +66,11 @@ local function take(line, max_jobs)
         out[n + 1], out[n + 2] = entry, fields[4]
         n = n + 2
         size = size + #fields[4]
+      elseif #fields == 6 and fields[1] == 'id' and fields[3] == 'kind' and fields[5] == 'args' and fields[4] ~= '' and not is_fresh(line) then
+        open(-line, fields[4])
+        out[n + 1], out[n + 2], out[n + 3] = entry, fields[2], fields[6]
+        n = n + 3
+        size = size + #fields[6]
       else
         open(line, '')
         out[n + 1], out[n + 2] = entry, #fields
