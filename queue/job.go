@@ -121,7 +121,5 @@ func (j *Job) complete(queue string, limit int) error {
 	return nil
 }
 
-// plain reports whether finishing the job with success only removes its entry.
-func (j *Job) plain() bool {
-	return j.line.kind() == freshLine && j.local[1:] == j.entry && j.Unique.Key == "" && j.Retain == 0 && len(j.then) == 0
-}
+// plain reports whether finishing the job with success only removes what is stored about it.
+func (j *Job) plain() bool { return j.Unique.Key == "" && j.Retain == 0 && len(j.then) == 0 }

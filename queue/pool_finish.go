@@ -80,13 +80,13 @@ func (l *Lease) Finish(ctx context.Context, completions []Completion) (changed i
 func (l *Lease) finishArgs(completions []Completion) (args []any, took int) {
 	args = make([]any, 1, 8+len(completions))
 	args[0] = l.worker
-	var plain [lineCount + 1][]string // entries that succeeded and need no more, by line
+	var plain [lineCount + 1][]*Job // jobs that succeeded and need no more, by line
 	size := 0
 	for work := 0; took < len(completions) && work < maxBatch && size < maxBatchBytes; {
 		e := completions[took]
 		took++
 		if e.Disposition == AttemptSucceeded && e.Job.plain() && len(e.Result) == 0 && len(e.Then) == 0 {
-			plain[e.Job.line] = append(plain[e.Job.line], e.Job.entry)
+			plain[e.Job.line] = append(plain[e.Job.line], e.Job)
 			work++
 			continue
 		}
@@ -102,17 +102,29 @@ func (l *Lease) finishArgs(completions []Completion) (args []any, took int) {
 			}
 		}
 	}
-	for at, entries := range plain {
-		if len(entries) == 0 {
-			continue
-		}
-		slices.SortFunc(entries, compareEntries)
-		args = append(args, "ok", at, len(entries))
-		for _, entry := range entries {
-			args = append(args, entry)
-		}
+	for at := line(1); at <= lineCount; at++ {
+		args = append(args, plainFinishArgs(at, plain[at])...)
 	}
 	return args, took
+}
+
+// plainFinishArgs returns the arguments for jobs of a line that succeeded and need no more.
+func plainFinishArgs(at line, jobs []*Job) []any {
+	if len(jobs) == 0 {
+		return nil
+	}
+	slices.SortFunc(jobs, func(a, b *Job) int { return compareEntries(a.entry, b.entry) })
+	args := make([]any, 0, 3+2*len(jobs))
+	args = append(args, "ok", int(at), len(jobs))
+	for _, job := range jobs {
+		args = append(args, job.entry)
+	}
+	if at.kind() != freshLine {
+		for _, job := range jobs {
+			args = append(args, job.local)
+		}
+	}
+	return args
 }
 
 func (e *Completion) args() []any {

@@ -2,7 +2,8 @@
 -- changed. A job that it doesn't hold is skipped, so that the call can be repeated.
 -- ARGV: worker, then any of these, in any order:
 --   'ok', line, n, n entries           successes that only remove their entries, which are
---                                      sorted by id
+--                                      sorted by id, and what the queue stores about the jobs;
+--                                      if it is no fresh line n ids of the jobs follow
 --   'end', line, entry, id, outcome, unique key, scope, ms to retain, record
 --                                      the job finished with this outcome
 --   'then', n, n jobs as in enqueue_job.lua, 'end' and its arguments
@@ -13,7 +14,6 @@
 --   'malformed', line, entry, reason   not a valid job
 -- Returns {'ok', for each of these the number of jobs that it changed}; {'lost'}.
 -- @include queue worker entries
--- @lazy make_handlers return unique finish_others
 -- One command acknowledges all successes of a line, unless the queue keeps events or one
 -- of these jobs is awaited.
 local awaited = call('EXISTS', WAITED) == 1
@@ -51,21 +51,44 @@ local function is_awaited(ids)
   return false
 end
 
--- ack_all finishes an 'ok' with one command. It returns nil if that is not enough.
-local function ack_all(i)
-  local first, last = i + 2, i + 1 + tonumber(ARGV[i + 1])
-  local line, ids = tonumber(ARGV[i]), {}
-  if awaited or #side_data > 0 then
-    for e = first, last do ids[#ids + 1] = letter_of(line) .. ARGV[e] end
+-- ids_of returns the ids of the n jobs of an 'ok' whose entries begin at ARGV[first].
+local function ids_of(line, first, n)
+  if not is_fresh(line) then return {unpack(ARGV, first + n, first + 2 * n - 1)} end
+  local ids, letter = {}, letter_of(line)
+  for e = 1, n do ids[e] = letter .. ARGV[first + e - 1] end
+  return ids
+end
+
+-- @lazy make_handlers return unique finish_others
+
+-- in_line returns the ids of those jobs of an 'ok' whose entries exist. In a call that is
+-- repeated the others may be in another place by now.
+local function in_line(line, first, ids)
+  local found = {}
+  for e = 1, #ids do
+    local entry = ARGV[first + e - 1]
+    if #call('XRANGE', KEYS[line], entry, entry) > 0 then found[#found + 1] = ids[e] end
   end
+  return found
+end
+
+-- ack_all finishes an 'ok' with one command for each key. It returns nil if that is not
+-- enough.
+local function ack_all(i)
+  local line, n, first = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), i + 2
+  local fresh = is_fresh(line)
+  local ids = not fresh or awaited or #side_data > 0
+  ids = ids and ids_of(line, first, n)
   if max_events or awaited and is_awaited(ids) then return nil end
-  local acked = call('XACK', KEYS[line], GROUP, unpack(ARGV, first, last))
+  local acked = call('XACK', KEYS[line], GROUP, unpack(ARGV, first, first + n - 1))
   if acked > 0 then
-    clear(KEYS[line], first, last)
+    if ids and acked < n then ids = in_line(line, first, ids) end
+    clear(KEYS[line], first, first + n - 1)
     for _, key in ipairs(side_data) do call('HDEL', key, unpack(ids)) end
+    if not fresh then call('HDEL', MOVED, unpack(ids)) end
   end
   count('done', acked)
-  return last + 1, acked
+  return first + n + (fresh and 0 or n), acked
 end
 
 local out, i, handlers = {'ok'}, 2, nil

@@ -12,20 +12,20 @@ local handlers = {}
 
 -- Successes one by one, because the queue keeps events or one of the jobs is awaited.
 function handlers.ok(i)
-  local line, first, changed = tonumber(ARGV[i]), i + 2, 0
-  local key, last = KEYS[line], i + 1 + tonumber(ARGV[i + 1])
-  for e = first, last do
-    local entry = ARGV[e]
-    local id = letter_of(line) .. entry
+  local line, n, first, changed = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), i + 2, 0
+  local key, ids = KEYS[line], ids_of(line, first, n)
+  for e = 1, n do
+    local entry, id = ARGV[first + e - 1], ids[e]
     local found = call('ZSCORE', WAITED, id) and call('XRANGE', key, entry, entry)[1]
     if take(line, entry) then
       changed = changed + 1
+      call('HDEL', MOVED, id)
       forget(id)
       notify('succeeded', id, found and record_of(line, found[2]) .. field('outcome', 'succeeded') .. field('ended', int(now)))
     end
   end
   count('done', changed)
-  return last + 1, changed
+  return first + (is_fresh(line) and n or 2 * n), changed
 end
 
 handlers['end'] = function(i)
