@@ -27,15 +27,16 @@ func TestCutEndsConnectionsAndTakesNewOnes(t *testing.T) {
 
 func TestRedirectedProxyLeadsToTheOtherServer(t *testing.T) {
 	t.Parallel()
-	p, db, direct := proxied(t)
-	other := redistest.URL(t)
+	first, second := redistest.Start(t).URL(0), redistest.Start(t).URL(0)
+	p := redistest.StartProxy(t, first)
+	db := redistest.Open(t, p.URL)
 	db.Incr(t.Context(), "n")
-	p.Redirect(other)
+	p.Redirect(second)
 	if err := db.Retry(t.Context(), func() error { return db.IncrBy(t.Context(), "n", 5).Err() }); err != nil {
 		t.Error(err)
 	}
-	wantCount(t, direct, 1)
-	wantCount(t, redistest.Open(t, other), 5)
+	wantCount(t, redistest.Open(t, first), 1)
+	wantCount(t, redistest.Open(t, second), 5)
 }
 
 func TestNothingPassesWhileHeldAndAllAfterwards(t *testing.T) {
