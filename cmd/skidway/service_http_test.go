@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/processtest"
 	"skidway/internal/redistest"
 	"skidway/queue"
 )
@@ -114,5 +116,30 @@ func TestHealthReadinessAndMetricsAreServed(t *testing.T) {
 	s.awaitOutcome(id, queue.Succeeded)
 	if output, code := s.worker.End(); code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, output)
+	}
+}
+
+func TestWorkerCollectsGarbageLessOftenUnlessTheEnvironmentSaysHowOften(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	for name, c := range map[string]struct {
+		environment    []string
+		percent, limit float64 // limit 0: any that is set
+	}{
+		"nothing is set": {nil, 400, 0},
+		"a limit is set": {[]string{"GOMEMLIMIT=100MiB"}, 400, 100 << 20},
+		"GOGC is set":    {[]string{"GOGC=50"}, 50, 0},
+	} {
+		command := command(t, t.TempDir(), "worker", "--redis", d.url, "--listen", "127.0.0.1:0")
+		command.Env = append(command.Env, c.environment...)
+		s := &workerFixture{fixture: d, worker: processtest.Start(t, command)}
+		s.worker.Await("worker is ready")
+		families := scrape(t, s.address())
+		value := func(name string) float64 { return families[name].GetMetric()[0].GetGauge().GetValue() }
+		percent, limit := value("go_gc_gogc_percent"), value("go_gc_gomemlimit_bytes")
+		if percent != c.percent || c.limit != 0 && limit != c.limit || limit >= math.MaxInt64 {
+			t.Errorf("%s: GOGC is %v, want %v; GOMEMLIMIT is %v, want %v", name, percent, c.percent, limit, c.limit)
+		}
+		s.worker.Kill()
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
@@ -158,8 +160,24 @@ func runWorker(ctx context.Context, a *cli.App, f *workerFlags) error {
 	if err != nil {
 		return configurationError(err)
 	}
+	setMemoryLimit()
 	s := &service{read: func() (*config, error) { return f.config(a) }}
 	return s.run(ctx, c)
+}
+
+// gcPercent lets the heap grow to five times the memory in use before garbage is collected.
+// The heap of most workers is small: at Go's default of 100, collecting it took a quarter of
+// the worker's time with quick jobs.
+const gcPercent = 400
+
+// setMemoryLimit makes the garbage collector run less often, as long as the process takes
+// less than GOMEMLIMIT, or nine tenths of the memory of its container, or of the machine.
+// GOGC wins.
+func setMemoryLimit() {
+	_, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
+	if _, set := os.LookupEnv("GOGC"); !set && err == nil {
+		debug.SetGCPercent(gcPercent)
+	}
 }
 
 // ConfigCommand returns the command "config".
