@@ -202,6 +202,12 @@ func enqueueArgs(jobs []encodedJob) []any {
 	args := make([]any, 0, 7*len(jobs))
 	for len(jobs) > 0 {
 		job := &jobs[0]
+		if job.short {
+			same := sameDelayedJobs(jobs)
+			args = append(args, delayedArgs(same)...)
+			jobs = jobs[len(same):]
+			continue
+		}
 		if job.record != nil {
 			args = append(append(args, "job"), job.recordArgs()...)
 			jobs = jobs[1:]
@@ -213,6 +219,33 @@ func enqueueArgs(jobs []encodedJob) []any {
 			args = append(args, same[i].args)
 		}
 		jobs = jobs[len(same):]
+	}
+	return args
+}
+
+// sameDelayedJobs returns the first jobs that have short records and a delay, or a time.
+func sameDelayedJobs(jobs []encodedJob) []encodedJob {
+	n := 1
+	for n < len(jobs) && jobs[n].short && (jobs[n].at == "") == (jobs[0].at == "") {
+		n++
+	}
+	return jobs[:n]
+}
+
+// delayedArgs returns the arguments of enqueue.lua for jobs of sameDelayedJobs.
+func delayedArgs(jobs []encodedJob) []any {
+	args := make([]any, 0, 3+2*len(jobs))
+	args = append(args, "delayed", "at", len(jobs))
+	relative := jobs[0].at == ""
+	if relative {
+		args[1] = "in"
+	}
+	for i := range jobs {
+		due := jobs[i].at
+		if relative {
+			due = jobs[i].wait
+		}
+		args = append(args, due, jobs[i].record)
 	}
 	return args
 }

@@ -183,8 +183,9 @@ func TestIDInAFreshEntryIsIgnored(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		victim := d.add("victim", queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "k"}})
+		local := strings.TrimPrefix(victim, "q:0:")
 		entry, err := db.XAdd(t.Context(), &redis.XAddArgs{Stream: d.key("2:normal:fresh"),
-			Values: []string{"kind", "a", "id", victim[len("q:0:"):], "unique", "k", "job", "2n2:id19:" + victim[len("q:0:"):] + "  "}}).Result()
+			Values: []string{"kind", "a", "id", local, "unique", "k", "job", "2n2:id" + itoa(len(local)) + ":" + local}}).Result()
 		d.must(err)
 		l := d.lease("w")
 		job := d.fetch(l, 1)[0]

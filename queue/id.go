@@ -10,7 +10,7 @@ import (
 // An id of a job is the queue, the partition and a local id, joined by colons:
 //
 //	mail:0:n1795299599363-0      was added to the fresh line of priority normal, as that entry
-//	mail:0:d1795299599363000     was added with a delay
+//	mail:0:d660d4e2ac3bb8        was added with a delay, at the time in µs
 //
 // Users treat it as opaque. The keys of the queue contain only the local id.
 
@@ -29,8 +29,7 @@ func splitID(id string) (queue, local string, err error) {
 	if valid {
 		_, valid = entryTime(local[1:])
 	} else if local[0] == 'd' {
-		_, err := strconv.ParseUint(local[1:], 10, 64)
-		valid = err == nil
+		_, valid = delayedTime(local)
 	}
 	if valid {
 		return queue, local, nil
@@ -39,6 +38,21 @@ func splitID(id string) (queue, local string, err error) {
 }
 
 const maxLocalID = 48
+
+// addedAt returns the time in ms at which a job was added according to its local id.
+func addedAt(local string) (int64, bool) {
+	if ms, ok := delayedTime(local); ok {
+		return ms, true
+	}
+	return entryTime(local[min(1, len(local)):])
+}
+
+// delayedTime returns the milliseconds in the local id of a job that was added with a delay.
+func delayedTime(local string) (int64, bool) {
+	digits, ok := strings.CutPrefix(local, "d")
+	n, err := strconv.ParseUint(digits, 16, 63)
+	return int64(n / 1000), ok && err == nil
+}
 
 // entryTime returns the milliseconds in the id of a stream's entry.
 func entryTime(entry string) (int64, bool) {

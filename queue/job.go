@@ -103,8 +103,8 @@ func (j *Job) complete(queue string, limit int) error {
 		j.local = string(j.line.priority().letter()) + j.entry
 	}
 	j.ID = globalID(queue, j.local)
-	if j.Enqueued.IsZero() && len(j.local) > 1 {
-		if ms, ok := entryTime(j.local[1:]); ok {
+	if j.Enqueued.IsZero() {
+		if ms, ok := addedAt(j.local); ok {
 			j.Enqueued = time.UnixMilli(ms)
 		}
 	}

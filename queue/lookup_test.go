@@ -82,7 +82,7 @@ func TestUnknownJobIsNoJob(t *testing.T) {
 func TestDamagedJobIsReturnedWithItsReadableFields(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
-		id := d.add("a", queue.Options{Delay: time.Hour})
+		id := d.add("a", queue.Options{Delay: time.Hour, MaxAttempts: 3})
 		local := strings.TrimPrefix(id, "q:0:")
 		record := db.HGet(t.Context(), d.key("delayed:jobs"), local).Val()
 		for name, damaged := range map[string]string{
@@ -93,6 +93,8 @@ func TestDamagedJobIsReturnedWithItsReadableFields(t *testing.T) {
 			"an odd number":  record + "8:attempts2:-1",
 			"it leads back":  "2n-3:",
 			"other priority": "2x" + record[2:],
+			"cut short too":  "na",
+			"no letter":      "xa {}",
 		} {
 			d.must(db.HSet(t.Context(), d.key("delayed:jobs"), local, damaged).Err())
 			job := d.get(id)

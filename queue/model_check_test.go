@@ -138,7 +138,7 @@ func (m *machine) checkFields(t *rapid.T, j *modelJob, fields map[string]string,
 	}
 	enqueued := fields["enqueued"]
 	if enqueued == "" {
-		enqueued, _, _ = strings.Cut(j.id[1:], "-")
+		enqueued = addedAt(t, j.id)
 	}
 	if j.enqueued == "" {
 		j.enqueued = enqueued
@@ -162,7 +162,7 @@ func (m *machine) checkDelayed(t *rapid.T, s *snapshot) {
 			t.Fatalf("job %s is due at %f, want %d", j.id, score, j.due)
 		}
 		j.due, j.exact = int64(score), true
-		fields, err := recordFields(s.delayedJobs[j.id])
+		fields, err := delayedFields(s.delayedJobs[j.id])
 		m.checkFields(t, j, fields, err)
 		if marked := fields["retry"] == "1"; err == nil && marked != j.failed {
 			t.Fatalf("job %s is marked as a retry: %t, want %t", j.id, marked, j.failed)

@@ -152,6 +152,9 @@ func (m *machine) insert(t *rapid.T) *modelJob {
 	case "past":
 		o.At = time.UnixMilli(nowMillis() - int64(rapid.IntRange(0, 9).Draw(t, "ms ago")))
 	}
+	if rapid.IntRange(0, 2).Draw(t, "only its time") == 0 {
+		return j
+	}
 	if rapid.Bool().Draw(t, "unique") {
 		o.Unique.Key = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
 		o.Unique.Scope = rapid.SampledFrom([]queue.Scope{queue.UntilFinished, queue.WhileWaiting, queue.ForDuration}).Draw(t, "scope")
@@ -213,10 +216,11 @@ func (m *machine) enqueueMany(t *rapid.T, jobs []*modelJob) {
 	for i, j := range jobs {
 		inserts[i] = queue.NewJob{Args: queue.Raw(j.kind, []byte(j.args)), Options: j.options}
 	}
-	now := nowMillis()
+	now, signals := nowMillis(), m.model.signals
 	for i, got := range m.client.EnqueueMany(ctx, inserts) {
 		m.accept(t, jobs[i], got, now)
 	}
+	m.model.signals = min(m.model.signals, signals+1) // one of all jobs of a call
 }
 
 // Foreign adds a job by one command, as other languages do, or a malformed entry.

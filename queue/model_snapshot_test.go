@@ -145,6 +145,29 @@ func entryFields(entry redis.XMessage) (map[string]string, error) {
 	return fields, nil
 }
 
+// delayedFields is recordFields for delayed jobs, which may have short records.
+func delayedFields(record string) (map[string]string, error) {
+	kind, args, short := strings.Cut(record, " ")
+	if strings.HasPrefix(record, "2") || !short || kind == "" {
+		return recordFields(record)
+	}
+	return map[string]string{"priority": kind[:1], "kind": kind[1:], "args": args}, nil
+}
+
+// addedAt returns the time in ms at which a job was added according to its id.
+func addedAt(t rapid.TB, id string) string {
+	digits, delayed := strings.CutPrefix(id, "d")
+	if !delayed {
+		ms, _, _ := strings.Cut(id[1:], "-")
+		return ms
+	}
+	micros, err := strconv.ParseInt(digits, 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(micros / 1000)
+}
+
 // recordFields returns the fields of a record, see record.go, and its letter as
 // "priority".
 func recordFields(record string) (map[string]string, error) {

@@ -33,6 +33,7 @@ type encodedJob struct {
 	kind      string
 	args      string // of a plain job, which needs no record
 	record    []byte // of any other job
+	short     bool   // the record is a short one: of a delayed job without other options
 	wait, at  any    // in ms; "" for none
 	key       string
 	keyMillis any
@@ -43,16 +44,23 @@ func (i encodedJob) size() int { return len(i.args) + len(i.record) }
 
 // asRecord returns the record of a job, also of a plain one.
 func (i encodedJob) asRecord() []byte {
-	if i.record != nil {
+	args := i.args
+	switch {
+	case i.short:
+		args = string(i.record[1+len(i.kind)+1:])
+	case i.record != nil:
 		return i.record
 	}
-	plain := Job{Kind: i.kind, Priority: i.priority, packed: i.args}
+	plain := Job{Kind: i.kind, Priority: i.priority, packed: args}
 	return plain.record()
 }
 
 // work returns the cost of adding the job, in plain jobs.
 func (i encodedJob) work() int {
-	if i.record != nil {
+	switch {
+	case i.short:
+		return shortWork
+	case i.record != nil:
 		return recordWork
 	}
 	return 1
@@ -91,13 +99,25 @@ func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
 
 func (c *Client) encode(kind string, args, then []byte, o *Options) encodedJob {
 	i := encodedJob{priority: o.Priority, kind: kind, wait: "", at: "", key: o.Unique.Key, keyMillis: "", durable: o.Durable}
-	plain := o.Delay == 0 && o.At.IsZero() && o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
+	delayed := o.Delay > 0 || !o.At.IsZero()
+	plain := o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
 		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0 && len(then) == 0
 	packed, packing := string(args), ""
 	if c.config.PackFrom > 0 && len(args) >= c.config.PackFrom {
 		packed, packing = pack(args)
 	}
-	if plain && packing == "" {
+	switch {
+	case !o.At.IsZero():
+		i.at = max(0, o.At.UnixMilli())
+	case o.Delay > 0:
+		i.wait = millis(o.Delay)
+	}
+	switch {
+	case plain && packing == "" && delayed:
+		i.short = true
+		i.record = shortRecord(o.Priority, kind, packed)
+		return i
+	case plain && packing == "":
 		i.args = packed
 		return i
 	}
@@ -106,12 +126,6 @@ func (c *Client) encode(kind string, args, then []byte, o *Options) encodedJob {
 		Unique: o.Unique, Retain: o.Retain, Headers: o.Headers, packed: packed, packing: packing, then: string(then),
 	}
 	i.record = job.record()
-	switch {
-	case !o.At.IsZero():
-		i.at = max(0, o.At.UnixMilli())
-	case o.Delay > 0:
-		i.wait = millis(o.Delay)
-	}
 	if o.Unique.Scope == ForDuration {
 		i.keyMillis = millis(o.Unique.For)
 	}

@@ -53,6 +53,9 @@ const maxBatch = 500
 // job.
 const recordWork = 8
 
+// shortWork is recordWork for adding a delayed job without other options.
+const shortWork = 2
+
 // maxBatchBytes is about the maximum size of the arguments of one script.
 const maxBatchBytes = 4 << 20
 
@@ -199,7 +202,7 @@ func (q *PoolQueue) encodeThen(e *Completion) ([]encodedJob, error) {
 		if err != nil {
 			return nil, fmt.Errorf("then[%d]: %w", n, err)
 		}
-		job.record = job.asRecord()
+		job.record, job.short = job.asRecord(), false
 		jobs[n] = job
 	}
 	return jobs, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A record is a job as bytes. Jobs with options, and all jobs that left the fresh
+// A record is a job as bytes. Jobs with options, and most jobs that left the fresh
 // lines, have one. It consists of the format version, the letter of the priority, and
 // names and values, each as length, colon and bytes:
 //
@@ -68,6 +68,15 @@ func (j *Job) record() []byte {
 	b = appendNumber(b, "suspect", int64(j.Quarantines))
 	b = appendNumber(b, "crashes", int64(j.Crashes))
 	return b
+}
+
+// shortRecord returns the record of a delayed job without other options, which is shorter than
+// others: the letter of the priority, the kind, a space and the args. It is used only while
+// the job is delayed; then the job enters its line with the fields id, kind and args.
+func shortRecord(p Priority, kind, args string) []byte {
+	b := make([]byte, 0, 2+len(kind)+len(args))
+	b = append(append(b, p.letter()), kind...)
+	return append(append(b, ' '), args...)
 }
 
 func appendField[T ~string | ~[]byte](b []byte, name string, value T) []byte {

@@ -149,13 +149,13 @@ func (f *scriptFixture) expandLine(line string) string {
 // expandWord replaces the placeholders for a key, a record, many bytes or the end of a
 // line.
 func (f *scriptFixture) expandWord(word string) string {
+	word = strings.ReplaceAll(word, "@large", strings.Repeat("x", 150_000))
 	if quoted, found := strings.CutPrefix(word, "'"); found {
 		return strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `\n`, "\n")
 	}
 	if name, found := strings.CutPrefix(word, ":"); found {
 		return strings.TrimSuffix(f.queue.keys[keyMeta], "meta") + name
 	}
-	word = strings.ReplaceAll(word, "@large", strings.Repeat("x", 150_000))
 	fields, found := strings.CutPrefix(word, "{")
 	if !found {
 		return word

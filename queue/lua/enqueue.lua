@@ -1,14 +1,17 @@
 -- Adds jobs, all or none.
 -- ARGV: groups:
 --   'plain', line, kind, n, args of n jobs without options
+--   'delayed', 'in' or 'at', n, times and short records of n jobs without other options, in
+--       turn; the times are relative after 'in'
 --   'job', letter of the priority, record, delay, time, unique key, ms to hold it
 --       times in ms, '' for none; a time in the past means now
 -- Returns 'ok' and an id for each job, in order; for a duplicate '=' and the id
 -- of the job that holds its unique key.
--- @include queue
+-- @include queue delay
 -- @lazy job_adder place unique enqueue_job
+-- @lazy delayed_adder enqueue_delayed
 local ids, added, n = {'ok'}, 0, 1
-local job -- built for the first job with options
+local job, delayed -- built for the first job that needs it
 
 write_format()
 local i, last = 1, #ARGV
@@ -24,6 +27,12 @@ while i <= last do
     end
     added = added + more
     i = i + 4 + more
+  elseif ARGV[i] == 'delayed' then
+    delayed = delayed or delayed_adder()
+    local more = tonumber(ARGV[i + 2])
+    delayed(ARGV[i + 1] == 'in' and now or 0, i + 3, more, ids)
+    n, added = n + more, added + more
+    i = i + 3 + 2 * more
   else
     job = job or job_adder()
     n = n + 1
@@ -32,5 +41,6 @@ while i <= last do
     i = i + 7
   end
 end
+write_delayed()
 count('enqueued', added)
 return ids

@@ -1,14 +1,6 @@
 -- Returns the function that adds one job with options, for enqueue.lua. It returns
--- the job's id, or '=' and the id of the holder of its unique key.
-
--- next_id returns the number of the next delayed job. It is not below the time in µs:
--- Redis may have lost the latest numbers, which must not be issued twice.
-local function next_id()
-  local last = int(math.max((tonumber(call('HGET', META, 'last_id')) or 0) + 1, now * 1000))
-  call('HSET', META, 'last_id', last)
-  return last
-end
-
+-- the job's id, or '=' and the id of the holder of its unique key. write_delayed must be
+-- called after it.
 return function(letter, record, wait, at, key, key_ms)
   if key ~= '' then
     local owner = holder_of_key(key)
@@ -17,10 +9,10 @@ return function(letter, record, wait, at, key, key_ms)
   local due = at ~= '' and tonumber(at) or wait ~= '' and now + tonumber(wait)
   local id
   if due then
-    id = 'd' .. next_id()
+    id = next_id()
     record = record .. field('enqueued', int(now))
     if due > now then
-      delay(id, record, due)
+      delay_later(id, record, due)
     else
       enter(due_line(letter), id, record)
     end

@@ -47,6 +47,7 @@ handlers['then'] = function(i)
       local id = add(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5])
       if string.sub(id, 1, 1) ~= '=' then count('enqueued', 1) end
     end
+    write_delayed()
   end
   return rest, changed
 end

@@ -50,7 +50,7 @@ local function locate(id)
     local score, record = call('ZSCORE', shelf.index, id), call('HGET', shelf.jobs, id)
     local over = shelf.state == 'finished' and (not score or tonumber(score) <= now)
     if (score or record) and not over then
-      return {state = shelf.state, id = id, score = score, record = record or nil, shelf = shelf}
+      return {state = shelf.state, id = id, score = score, record = record and long_record(record) or nil, shelf = shelf}
     end
   end
 end

@@ -13,36 +13,40 @@ if waker ~= caller and busy > 0 and busy <= 100 then -- more than 100: the clock
 end
 -- @include when_full
 
+local MAX_BYTES = 262144 -- of records that one call moves, about
 local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, limit)
-local backlog, size = #ids == limit, 0
-for i, id in ipairs(ids) do
-  size = size + call('HSTRLEN', DELAYED_JOBS, id)
-  if size > 262144 then
-    for cut = #ids, i + 1, -1 do ids[cut], backlog = nil, true end
-    break
-  end
-end
-if #ids > 0 then
-  local records = call('HMGET', DELAYED_JOBS, unpack(ids))
-  for i, id in ipairs(ids) do
-    local line = records[i] and entry_line(records[i])
-    if line then
-      enter(line, id, records[i])
+local moved, size, step, places = 0, 0, 1, {}
+while moved < #ids and size < MAX_BYTES do
+  local last = math.min(moved + step, #ids)
+  for i, record in ipairs(call('HMGET', DELAYED_JOBS, unpack(ids, moved + 1, last))) do
+    local id = ids[moved + i]
+    local place = record and enter_due(id, record)
+    if place then
+      places[#places + 1] = id
+      places[#places + 1] = place
     else
-      local reason = records[i] and 'its record is damaged' or 'it has a time but no record'
-      bury(id, malformed(6, {'job', records[i] or ''}, 'malformed: ' .. reason) .. field('ended', int(now)))
+      local reason = record and 'its record is damaged' or 'it has a time but no record'
+      bury(id, malformed(6, {'job', record or ''}, 'malformed: ' .. reason) .. field('ended', int(now)))
     end
+    size = size + #(record or '')
   end
-  call('ZREM', DELAYED, unpack(ids))
-  call('HDEL', DELAYED_JOBS, unpack(ids))
+  moved = last
+  -- The next records may be larger than these.
+  step = math.max(1, math.min(2 * moved, math.floor((MAX_BYTES - size) * moved / (size + 1))))
+end
+local backlog = moved == limit or moved < #ids
+if moved > 0 then
+  if #places > 0 then call('HSET', MOVED, unpack(places)) end
+  call('ZREMRANGEBYRANK', DELAYED, 0, moved - 1)
+  call('HDEL', DELAYED_JOBS, unpack(ids, 1, moved))
 end
 
 local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
-if not head[2] then return {'ok', #ids, -1, 0} end
+if not head[2] then return {'ok', moved, -1, 0} end
 local wait, is_waker = next_turn(head[2], head[2], caller, waker, waker_due)
 if is_waker then call('HSET', META, 'waker', caller, 'waker_due', head[2]) end
 -- If more jobs are due than one call moves, only this caller continues, as long as it
 -- calls again within 100 ms: several callers would only slow down each other and all
 -- other clients.
 if backlog then call('HSET', META, 'waker', caller, 'waker_busy', int(now + 100)) end
-return {'ok', #ids, wait, is_waker and 1 or 0}
+return {'ok', moved, wait, is_waker and 1 or 0}

@@ -1,6 +1,6 @@
 -- Functions that put a job into another state. The caller has already removed the job
 -- from its previous state.
--- @include record signal
+-- @include record delay
 
 -- release frees a unique key if the job holds it. If a scope is passed, a key that is
 -- held for a duration stays.
@@ -16,17 +16,6 @@ local function forget(id)
   call('HDEL', LOGS, id)
   call('HDEL', PROGRESS, id)
   call('HDEL', CANCELLED, id)
-end
-
--- delay adds a job to the delayed ones, and wakes the mover if it is the first of
--- them.
-local function delay(id, record, due)
-  local head = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
-  call('HSET', DELAYED_JOBS, id, record)
-  call('ZADD', DELAYED, int(due), id)
-  if not head[2] or due < tonumber(head[2]) then
-    signal('due')
-  end
 end
 
 -- enter adds a record to the end of a line.

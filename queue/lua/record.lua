@@ -116,6 +116,23 @@ local QUARANTINE_LINE = {h = 13, n = 14, l = 15}
 -- due_line returns the due line of a priority, or nil for another letter.
 local function due_line(letter) return DUE_LINE[letter] end
 
+-- A delayed job without other options has a short record: the letter of its priority, its
+-- kind, a space and its args.
+
+-- short_parts returns the letter, the kind and the args of a short record, or nil for
+-- another text.
+local function short_parts(text)
+  local letter = string.sub(text, 1, 1)
+  local space = due_line(letter) and string.find(text, ' ', 3, true)
+  if space then return letter, string.sub(text, 2, space - 1), string.sub(text, space + 1) end
+end
+
+-- long_record returns the record that a short one stands for, and any other text as it is.
+local function long_record(text)
+  local letter, kind, args = short_parts(text)
+  return letter and FORMAT .. letter .. field('kind', kind) .. field('args', args) or text
+end
+
 -- The record of a job that failed ends with RETRY_MARK while the job is delayed.
 local RETRY_MARK = field('retry', 1)
 

@@ -102,7 +102,7 @@ local function walk_shelf(shelf, cursor, step)
       local i = up and n or #ids + 1 - n
       id, score = ids[i], members[2 * i]
       if shelf.state == 'finished' and tonumber(score) <= now then return '' end
-      local job = {state = shelf.state, id = id, score = score, record = records[i] or nil, shelf = shelf}
+      local job = {state = shelf.state, id = id, score = score, record = records[i] and long_record(records[i]) or nil, shelf = shelf}
       if step.see(job) then return score .. ' ' .. id end
     end
     step.grow()
@@ -126,6 +126,12 @@ local function walk(state, cursor, limit, bytes, visit)
   return walk_lines(state, cursor, step)
 end
 
+-- added_at returns the time in ms at which a job was added according to its id.
+local function added_at(id)
+  local number = string.match(id, '^d(%x+)$')
+  return number and tonumber(number, 16) / 1000 or tonumber(string.match(id, '^%a(%d+)%-'))
+end
+
 -- age_of returns the age of a job in ms: since it was enqueued, or since it ended if it is
 -- dead or finished.
 local function age_of(job)
@@ -133,7 +139,7 @@ local function age_of(job)
   if job.state == 'dead' or job.state == 'finished' then
     since = value_of(job, 'ended') or job.score
   else
-    since = value_of(job, 'enqueued') or string.match(job.id, '^%a(%d+)%-')
+    since = value_of(job, 'enqueued') or added_at(job.id)
   end
   return now - (tonumber(since) or 0)
 end
