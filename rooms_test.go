@@ -39,8 +39,9 @@ distribute/chat/conversation: distribute/chat distribute/chat/internal/store
 distribute/chat/room: distribute/chat distribute/chat/internal/store
 distribute/chat/internal/store: distribute/chat
 distribute/chat/internal/chattest: distribute/chat internal/redistest
-distribute/accesslog:
-distribute/geo:
+distribute/internal/reserved:
+distribute/accesslog: distribute/internal/reserved
+distribute/geo: distribute/internal/reserved
 distribute/geo/generate:
 distribute/stream:
 distribute: distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/oschwald/maxminddb-golang/v2"
+
+	"skidway/distribute/internal/reserved"
 )
 
 // memoSlots is the size of the record → country memo. A country database has a
@@ -46,7 +48,7 @@ func (db *DB) Err() error {
 }
 
 // Country returns the country of an address: [Unknown] for one that is invalid,
-// private or otherwise not globally routable, or not in the database. An IPv4
+// private or otherwise reserved, or not in the database. An IPv4
 // address in IPv6 form (::ffff:8.8.8.8) is looked up as IPv4. It does not
 // allocate, except to decode a record that is not in memory.
 func (db *DB) Country(addr netip.Addr) Country {
@@ -60,15 +62,20 @@ func (db *DB) Country(addr netip.Addr) Country {
 	return Unknown
 }
 
-// find looks an address up in the database. bits is the length of the network
-// for which the answer is the same, 128 if that is not known.
+// find looks an address up in the database; a reserved one is Unknown, whatever
+// the database holds. bits is the length of the network for which the answer is
+// the same, 128 if that is not known. It is above wideBits if a part of the
+// address's wide network is reserved.
 func (db *DB) find(addr netip.Addr) (country Country, bits int) {
-	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
+	if !reserved.IsPublic(addr) {
 		return Unknown, 128
 	}
 	country, bits, err := db.lookup(addr)
 	if err != nil {
 		db.fail(addr, err)
+	}
+	if addr.Is4() && bits <= wideBits && reserved.OverlapsIPv4(netip.PrefixFrom(addr, wideBits)) {
+		bits = wideBits + 1
 	}
 	return country, bits
 }
@@ -151,6 +158,9 @@ type cache struct {
 
 const netsBits = 13
 
+// wideBits is the length of the IPv4 networks that the cache holds as a whole.
+const wideBits = 16
+
 // Multipliers of Fibonacci hashing: neighbours, which logs are full of, come
 // apart.
 const (
@@ -174,7 +184,7 @@ func (c *cache) ipv4(addr netip.Addr, db *DB) Country {
 		}
 	}
 	country, bits := db.find(addr)
-	if bits <= 16 {
+	if bits <= wideBits {
 		c.wide[network].Or(country.pack() << shift)
 	} else {
 		set.Store(entries<<32 | tag | country.pack())

@@ -43,6 +43,30 @@ func TestDamageBetweenTheSurveysAddressesIsRememberedNotFatal(t *testing.T) {
 	}
 }
 
+func TestReservedNetworksHaveNoCountry(t *testing.T) {
+	t.Parallel()
+	db, err := Open(write(t, image{databaseType: "country", ipVersion: 6, networks: map[string]any{
+		"2001::/16":       flat("JP"),
+		"::192.0.0.0/104": flat("US"),
+		"::203.0.0.0/112": flat("AU"),
+		"::10.0.0.0/104":  flat("DE"),
+	}}.bytes(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lookup := range []struct{ addr, want string }{
+		{"203.0.112.1", "AU"}, {"203.0.113.7", "ZZ"}, {"203.0.114.7", "AU"},
+		{"192.0.1.1", "US"}, {"192.0.2.1", "ZZ"}, {"192.88.0.1", "US"}, {"192.168.0.1", "ZZ"},
+		{"10.0.0.1", "ZZ"}, {"2001:200::1", "JP"}, {"2001:db8::1", "ZZ"}, {"2001:2::1", "ZZ"},
+	} {
+		for range 2 {
+			if got := db.Country(netip.MustParseAddr(lookup.addr)).String(); got != lookup.want {
+				t.Errorf("%s is in %s, want %s", lookup.addr, got, lookup.want)
+			}
+		}
+	}
+}
+
 func TestCacheAnswersAsTheDatabaseWhileManyUseIt(t *testing.T) {
 	t.Parallel()
 	db := embeddedDB(t)
