@@ -48,7 +48,8 @@ func newFileScan(aggregation Aggregation, before progress, base int64, lines *at
 
 // A fileResult is the count of one file under one claim.
 type fileResult struct {
-	tally    Tally
+	tally    Tally // the change of the subscriber's sums
+	read     Tally // what was read, also of a last line that was counted before without its end
 	cells    map[cellName]int64
 	progress progress
 	failure  error // nothing of the file was counted
@@ -137,6 +138,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 	if err := s.collect(result); err != nil {
 		return nil, err
 	}
+	result.read = result.tally
 	if result.progress.end < s.before.end { // there was nothing new
 		result.reset(s.before)
 	} else if err := result.subtractTail(s.before.tail); err != nil {
@@ -205,7 +207,7 @@ func longLinesNote(long stream.LongLines) string {
 
 // reset drops all counts of the result: the progress is that from before.
 func (r *fileResult) reset(before progress) {
-	r.tally, r.cells, r.progress = Tally{}, map[cellName]int64{}, before
+	r.tally, r.read, r.cells, r.progress = Tally{}, Tally{}, map[cellName]int64{}, before
 }
 
 // fail records the error for which nothing of the file is counted.
@@ -214,25 +216,28 @@ func (r *fileResult) fail(err error) {
 	r.progress.note, r.progress.missing = err.Error(), true
 }
 
-// tallyFile counts the file itself, as the difference to the state before: a file
-// that was counted in part may now be counted in whole.
+// tallyFile counts the file itself. A file that was counted in part before may now
+// be counted in whole: its kind before is subtracted from the subscriber's sums.
 func (r *fileResult) tallyFile(before progress) {
-	kinds := func(p progress, add int64) {
-		switch p.problemKind() {
-		case NotCounted:
-			r.tally.Failed += add
-		case CountedInPart:
-			r.tally.Partial += add
-			r.tally.Files += add
-		default:
-			r.tally.Files += add
-		}
-	}
 	if before.shipment > 0 {
-		kinds(before, -1)
+		r.tally.addFile(before.problemKind(), -1)
 	}
-	kinds(r.progress, 1)
+	r.tally.addFile(r.progress.problemKind(), 1)
+	r.read.addFile(r.progress.problemKind(), 1)
 	r.progress.lines = before.lines + r.tally.Lines
+}
+
+// addFile adds n files with a kind of problem.
+func (t *Tally) addFile(kind ProblemKind, n int64) {
+	switch kind {
+	case NotCounted:
+		t.Failed += n
+	case CountedInPart:
+		t.Partial += n
+		t.Files += n
+	default:
+		t.Files += n
+	}
 }
 
 // isDamage reports whether an error concerns the content of the upload, and not

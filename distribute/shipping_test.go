@@ -123,6 +123,21 @@ func TestGrownPlainFileShipsOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
+func TestTallyOfAWorkerIsNeverNegative(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	first, second := "8.8.8.8 2026-11-01 x\n8.8.8.8 20", "26-11-01 y\n8.8.4.4 2026-11-01 z\n"
+	ship(t, channel, write(t, folder, "a.log", []byte(first)))
+	if got, want := work(t, channel, "s").Tally, (distribute.Tally{Lines: 2, Counted: 1, Unparsable: 1, Bytes: 31, Files: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	ship(t, channel, write(t, folder, "a.log", []byte(first+second)))
+	if got, want := work(t, channel, "s").Tally, (distribute.Tally{Lines: 2, Counted: 2, Bytes: 42, Files: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	same(t, counted(t, channel, "s"), reference(t, []byte(first+second)))
+}
+
 func TestOtherFileWithTheSameFirstLinesIsCounted(t *testing.T) {
 	t.Parallel()
 	channel, folder := open(t, redistest.DB(t)), t.TempDir()

@@ -65,7 +65,8 @@ type Worker struct {
 	problems []*FileError
 }
 
-// A WorkResult is what one worker has counted.
+// A WorkResult is what one worker has read and counted. A line that an earlier count
+// read without its end is in both tallies; the sums of a report count it once.
 type WorkResult struct {
 	Tally    Tally
 	Problems []*FileError // files that were counted in part or not at all
@@ -309,19 +310,19 @@ func (w *Worker) saturated() bool { return int(w.active.Load()) >= runtime.GOMAX
 
 // record adds a committed result to those of the worker.
 func (w *Worker) record(name string, result *fileResult) {
-	w.lines.Add(result.tally.Lines)
+	w.lines.Add(result.read.Lines)
 	problem := result.failure
 	if problem == nil && result.damage != nil {
 		problem = result.damage
 	}
-	event := Event{Kind: EventCounted, File: name, Lines: result.tally.Lines, Problem: result.progress.problem(name)}
+	event := Event{Kind: EventCounted, File: name, Lines: result.read.Lines, Problem: result.progress.problem(name)}
 	if problem != nil {
 		event = Event{Kind: EventFailed, File: name, Err: problem}
 	}
 	w.config.Notify.send(event)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tally.Add(result.tally)
+	w.tally.Add(result.read)
 	if problem != nil {
 		w.problems = append(w.problems, &FileError{name, problem})
 	}
