@@ -40,6 +40,8 @@ type App struct {
 
 	// Global flags.
 	Redis, Prefix string
+
+	rawCSV bool // of the command that is run
 }
 
 // EmbeddedURL is the URL of the Redis inside the process.

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/dustin/go-humanize"
 	"github.com/vbauerster/mpb/v8"
@@ -53,18 +51,6 @@ func (c *Console) Line(text string) {
 		to = c.above
 	}
 	_, _ = fmt.Fprintln(to, Printable(text)) // there is no other place to report the error
-}
-
-// Printable returns a text as one line without control characters, which could
-// change the terminal: names of files come from anywhere.
-func Printable(text string) string {
-	text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; ")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' { // joiners: part of words and of emoji
-			return r
-		}
-		return '?'
-	}, text)
 }
 
 // refresh is how often the progress bar is redrawn.

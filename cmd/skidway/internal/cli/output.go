@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -9,17 +10,19 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
-// OutputFlag adds -o: a table on a terminal, CSV otherwise.
-func OutputFlag(c *cobra.Command) *Choice {
+// OutputFlag adds -o, a table on a terminal and CSV otherwise, and --csv-raw.
+func OutputFlag(a *App, c *cobra.Command) *Choice {
 	format := &Choice{Words: []string{"table", "csv", "json"}}
 	c.Flags().VarP(format, "output", "o", "output format (default: table on a terminal, else csv)")
 	Complete(c, "output", format.Words...)
+	c.Flags().BoolVar(&a.rawCSV, "csv-raw", false, "print CSV cells as they are: formulas not quoted, control characters not escaped")
 	return format
 }
 
@@ -46,6 +49,9 @@ type screen struct {
 	width int
 }
 
+// A rawCSV is output whose CSV cells are written as they are.
+type rawCSV struct{ io.Writer }
+
 // Print writes a result in the format that was asked for.
 func (a *App) Print(format string, table, csv, json func(io.Writer) error) error {
 	terminal := a.Terminal()
@@ -56,9 +62,12 @@ func (a *App) Print(format string, table, csv, json func(io.Writer) error) error
 		format = "table"
 	}
 	return a.Write(func(out io.Writer) error {
-		if format == "table" && terminal != nil {
+		switch {
+		case format == "table" && terminal != nil:
 			width, _ := TerminalSize(terminal)
 			out = &screen{out, width}
+		case a.rawCSV:
+			out = rawCSV{out}
 		}
 		return map[string]func(io.Writer) error{"table": table, "csv": csv, "json": json}[format](out)
 	})
@@ -84,25 +93,51 @@ func (a *App) PrintLine(value any) error {
 }
 
 // WriteJSON writes an object as indented JSON.
-func WriteJSON(out io.Writer, object any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(object)
-}
+func WriteJSON(out io.Writer, object any) error { return writeJSON(out, object, "  ") }
 
 // WriteJSONLine writes an object as one line of JSON.
-func WriteJSONLine(out io.Writer, object any) error {
-	encoder := json.NewEncoder(out)
+func WriteJSONLine(out io.Writer, object any) error { return writeJSON(out, object, "") }
+
+// writeJSON escapes the control characters that package json does not escape.
+func writeJSON(out io.Writer, object any, indent string) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(object)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(object); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, escape(text.String(), func(r rune) bool { return r == '\n' || !isControl(r) }))
+	return err
 }
 
-// WriteCSV writes rows, the first of which is the heading.
+// WriteCSV writes rows, the first of which is the heading. Unless --csv-raw is
+// given, it escapes control characters, and puts a quotation mark before cells that
+// spreadsheets would take for formulas.
 func WriteCSV(out io.Writer, rows [][]string) error {
 	w := csv.NewWriter(out)
+	if _, raw := out.(rawCSV); !raw {
+		for _, row := range rows {
+			for i := range row {
+				row[i] = safeCell(row[i])
+			}
+		}
+	}
 	_ = w.WriteAll(rows) // Error returns the error
 	return w.Error()
+}
+
+// safeCell returns a cell of CSV without control characters and formulas. A line
+// feed and a tab stay, and so does a number with a sign.
+func safeCell(cell string) string {
+	cell = escape(cell, func(r rune) bool { return r == '\n' || r == '\t' || !isControl(r) })
+	if cell == "" || !strings.ContainsRune("=+-@\t", rune(cell[0])) {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
 }
 
 // PrintWord prints word as a line, or object in JSON.

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -45,7 +44,7 @@ func Of[T, U any](v View[U], part func(T) U) View[T] {
 
 func (c *Column[T]) cell(row T) string {
 	if c.Cell != nil {
-		return c.Cell(row)
+		return Printable(c.Cell(row))
 	}
 	return Printable(text(c.Value(row)))
 }
@@ -188,15 +187,13 @@ type Field struct {
 // MarshalJSON implements [json.Marshaler].
 func (o Object) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
 	text.WriteByte('{')
 	for i, f := range o {
 		if i > 0 {
 			text.WriteByte(',')
 		}
 		fmt.Fprintf(&text, "%q:", f.Key)
-		if err := encoder.Encode(f.Value); err != nil {
+		if err := WriteJSONLine(&text, f.Value); err != nil {
 			return nil, err
 		}
 	}

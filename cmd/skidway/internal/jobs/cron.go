@@ -225,7 +225,7 @@ added then. JSON has the last ten times.`,
 		Args: cobra.NoArgs,
 	}
 	queueFlag(c, &in)
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
 		infos, err := schedules(ctx, a, client, in)
 		if err != nil {

@@ -32,7 +32,7 @@ The exit code is 1 when there is a problem, 0 with warnings only.`,
   skidway doctor --redis redis://queue.example.com:6379 -o json`,
 		Args: cobra.NoArgs,
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return examine(c.Context(), a, output.Word) })
 	return c
 }

@@ -144,7 +144,7 @@ with their last error, the latest first, and finished jobs that are kept.`,
 	stateFlag(c, state, "only jobs in this state (default: all states)")
 	filter.add(c)
 	c.Flags().Var(&limit, "limit", "number of jobs per state at most; 0: all")
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		states := []queue.State{queue.Active, queue.Waiting, queue.Delayed, queue.Dead, queue.Finished}
 		if state.Word != "" {

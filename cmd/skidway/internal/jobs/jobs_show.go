@@ -32,7 +32,7 @@ was enqueued with --retain.`,
 		Args: cli.Args("ID"),
 	}
 	c.Flags().BoolVar(&whole, "args", false, "print the whole args and result, however long")
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
 		view, err := showJob(ctx, client, ids[0])
 		if err != nil {

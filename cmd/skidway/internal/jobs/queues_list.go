@@ -26,7 +26,7 @@ jobs were done, and how many attempts failed, today (UTC).`,
   skidway queues list -o json`,
 		Args: cobra.NoArgs,
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
 		rows, err := readStatuses(ctx, client, nil)
 		if err != nil {
@@ -208,7 +208,7 @@ are quiet or busy, or all its jobs are delayed.`,
   skidway queues show mail -o json`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		view, err := showQueue(ctx, a, client, args[0])
 		if err != nil {

@@ -29,7 +29,7 @@ in place. Otherwise it prints one line per queue each time.`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
 	}
 	c.Flags().Var(&w.every, "every", "time between two readings")
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		w.format = output.Word
 		if w.format == "" || w.format == "table" {

@@ -47,7 +47,7 @@ more death shows that it is the cause.`,
   skidway workers list mail -o json`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		names, err := queueNames(ctx, client, args)
 		if err != nil {

@@ -50,7 +50,7 @@ lines = counted + unknown_country + unparsable.`,
 	k.addFlags(c)
 	c.Flags().Var(&k.window, "window", "size of the files that are in Redis at once")
 	c.Flags().Var(&k.top, "top", "number of countries per day, the highest first; 0: all")
-	k.output = cli.OutputFlag(c)
+	k.output = cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error { return k.run(c.Context(), paths) })
 	return c
 }

@@ -47,7 +47,7 @@ time of the workers.`,
 	flags.Var(&r.to, "to", "last day of the report")
 	flags.Var(&r.top, "top", "number of countries per day, the highest first; 0: all")
 	flags.StringVar(&r.html, "html", "", "also write a web page to `FILE`")
-	r.output = cli.OutputFlag(c)
+	r.output = cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		if r.from != "" && r.to != "" && r.from > r.to {
 			return cli.WrongUsage("--from %s is after --to %s", r.from, r.to)

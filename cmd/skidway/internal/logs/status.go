@@ -28,7 +28,7 @@ processes that ship, and uploads that were abandoned.`,
 		Args: cobra.NoArgs,
 	}
 	channelFlag(c, &channel)
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		return withChannel(c.Context(), a, distribute.OpenExisting, channel, func(channel *distribute.Channel) error {
 			s, err := channel.Status(c.Context())

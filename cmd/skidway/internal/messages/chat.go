@@ -167,7 +167,7 @@ messages that limits deleted before they were read, and the id of the last one.`
 		Args:    cobra.NoArgs,
 	}
 	asFlag(c, &as)
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, _ []string) error {
 		chats, err := g.Unread(ctx, as)
 		if err != nil {
@@ -262,7 +262,7 @@ func chatInfo(a *cli.App) *cobra.Command {
 		Example: `  skidway chat info lunch -o table`,
 		Args:    cli.Args("ID"),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		info, err := g.Info(ctx, args[0])
 		if err != nil {

@@ -144,7 +144,7 @@ read, and when the member last read or sent.`,
 		Example: `  skidway chat members lunch -o table`,
 		Args:    cli.Args("ID"),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openGroups, func(ctx context.Context, g *group.Client, args []string) error {
 		members, err := g.Members(ctx, args[0])
 		if err != nil {

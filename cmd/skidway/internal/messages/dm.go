@@ -169,7 +169,7 @@ marks none as read: the newest messages, or those before or after an id. --after
 	c.Flags().Var(&before, "before", "only messages before `ID`")
 	c.Flags().Var(&after, "after", "only messages after `ID`, beginning with the next one")
 	c.Flags().VarP(&limit, "limit", "n", "print at most `N` messages; 0: all")
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openConversations, func(ctx context.Context, conversations *conversation.Client, args []string) error {
 		page, err := wholeHistory(ctx, conversations, me, args[0], conversation.HistoryOptions{
 			Before: uint64(before), After: uint64(after), Oldest: c.Flags().Changed("after"), Limit: int(limit),
@@ -228,7 +228,7 @@ where it is 0.`,
 		Args: cobra.NoArgs,
 	}
 	asFlag(c, &me)
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openConversations, func(ctx context.Context, conversations *conversation.Client, _ []string) error {
 		all, err := conversations.Unread(ctx, me)
 		if err != nil {

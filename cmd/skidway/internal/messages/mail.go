@@ -253,7 +253,7 @@ func mailCount(a *cli.App) *cobra.Command {
 		Example: `  skidway mail count bob`,
 		Args:    cli.Args("BOX"),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
 		n, err := m.Count(ctx, args[0])
 		if err != nil {
@@ -275,7 +275,7 @@ which).`,
   skidway mail status bob 17`,
 		Args: argsAnd("BOX", "[ID]"),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return cli.Run(a, c, openMailboxes, func(ctx context.Context, m *mailbox.Client, args []string) error {
 		if len(args) == 2 {
 			return mailState(ctx, a, m, args[0], args[1], output.Word)

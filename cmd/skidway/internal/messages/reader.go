@@ -50,7 +50,7 @@ func newReader(a *cli.App, c *cobra.Command, peek, limit bool) *reader {
 		c.Flags().VarP(&r.limit, "limit", "n", "print at most `N` messages, the oldest (default: all)")
 		c.MarkFlagsMutuallyExclusive("limit", "follow")
 	}
-	r.output = cli.OutputFlag(c)
+	r.output = cli.OutputFlag(a, c)
 	return r
 }
 

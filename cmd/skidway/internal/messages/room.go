@@ -168,7 +168,7 @@ The error is the same for an unknown room and for a wrong password.`,
 	c.Flags().StringVar(&options.ID, "as", "", "`NAME` of the person, unique in the room (default: a new one)")
 	c.Flags().StringVar(&options.Nick, "nick", "", "`NAME` to show to others")
 	passwordFlag(c, &passwordFile, "the password of the room")
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "as", "password-file"); err != nil {
 			return err

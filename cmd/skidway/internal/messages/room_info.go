@@ -83,7 +83,7 @@ People inside, the owner and operators can do this.`,
   skidway room info cellar --password-file secret.txt -o json`,
 		Args: cli.Args(roomArg),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		info, err := r.Info(ctx, pass)
 		if err != nil {
@@ -130,7 +130,7 @@ read, and the muted people. People inside, the owner and operators can do this.`
   skidway room people lobby --as ann -o json`,
 		Args: cli.Args(roomArg),
 	}
-	output := cli.OutputFlag(c)
+	output := cli.OutputFlag(a, c)
 	return inRoom(a, c, operator, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		people, err := r.People(ctx, pass)
 		if err != nil {

@@ -61,7 +61,7 @@ read".`,
 	c.Flags().Uint64Var(&after, "after", 0, "only messages after this `POSITION`, the nearest ones")
 	c.Flags().Var(&limit, "limit", "number of messages and retractions at most; 0: all")
 	c.MarkFlagsMutuallyExclusive("before", "after")
-	reader := &reader{App: a, output: cli.OutputFlag(c)}
+	reader := &reader{App: a, output: cli.OutputFlag(a, c)}
 	return inRoom(a, c, member, func(ctx context.Context, r *room.Client, pass room.Credential, _ []string) error {
 		page := room.HistoryOptions{From: before, Limit: int(limit)}
 		if c.Flags().Changed("after") {
