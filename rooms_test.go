@@ -43,7 +43,8 @@ distribute/internal/reserved:
 distribute/accesslog: distribute/internal/reserved
 distribute/geo: distribute/internal/reserved
 distribute/geo/generate:
-distribute/stream:
+distribute/stream/inflate:
+distribute/stream: distribute/stream/inflate
 distribute: distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
 cmd/skidway/internal/cli: queue distribute distribute/chat

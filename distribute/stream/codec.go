@@ -1,15 +1,15 @@
 package stream
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"skidway/distribute/stream/inflate"
 )
 
 // A Codec is how a file is compressed. It is detected by the file's first
@@ -71,7 +71,7 @@ func (e *CorruptError) Error() string {
 	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
 		return e.Codec + " data ends too early: the file is cut off"
 	}
-	if errors.Is(e.Err, gzip.ErrChecksum) {
+	if errors.Is(e.Err, inflate.ErrChecksum) {
 		return "gzip data is corrupt: its checksum is wrong, so lines before this place may be damaged too"
 	}
 	return fmt.Sprintf("%s data is corrupt: %v", e.Codec, e.Err)
@@ -97,7 +97,9 @@ func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) {
 	case Plain:
 		return io.NopCloser(r), nil
 	case Gzip:
-		content, err = newGzipReader(source)
+		var reader *inflate.Reader
+		reader, err = inflate.NewReader(source)
+		content = io.NopCloser(reader)
 	case Zstd:
 		var decoder *zstd.Decoder
 		decoder, err = zstd.NewReader(source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
@@ -186,90 +188,3 @@ func (s *sourceReader) blame(codec string, err error) error {
 	}
 	return &CorruptError{codec, err}
 }
-
-// inflateBuffer is the size of one read of compressed data.
-const inflateBuffer = 64 << 10
-
-// A gzipReader reads all members of a gzip file and the zeros that tape
-// writers pad it with, as gzip itself does.
-type gzipReader struct {
-	buffer *bufio.Reader
-	member *gzip.Reader
-}
-
-func newGzipReader(r io.Reader) (*gzipReader, error) {
-	buffer := bufio.NewReaderSize(r, inflateBuffer)
-	member, err := gzip.NewReader(buffer)
-	if err != nil {
-		return nil, err
-	}
-	member.Multistream(false)
-	return &gzipReader{buffer, member}, nil
-}
-
-func (g *gzipReader) Read(p []byte) (int, error) {
-	for {
-		n, err := g.member.Read(p)
-		if n > 0 && err == io.EOF {
-			err = nil
-		}
-		if n > 0 || err != io.EOF {
-			return n, err
-		}
-		if err := g.nextMember(); err != nil {
-			return 0, err
-		}
-	}
-}
-
-func (g *gzipReader) WriteTo(w io.Writer) (int64, error) {
-	var sum int64
-	for {
-		n, err := g.member.WriteTo(w)
-		sum += n
-		if err == nil {
-			err = g.nextMember()
-		}
-		if err == io.EOF {
-			return sum, nil
-		}
-		if err != nil {
-			return sum, err
-		}
-	}
-}
-
-// nextMember moves to the next member; io.EOF is the regular end.
-func (g *gzipReader) nextMember() error {
-	padded := false
-	for {
-		next, err := g.buffer.ReadByte()
-		if err != nil {
-			return err
-		}
-		if next == 0 {
-			padded = true
-			continue
-		}
-		if padded {
-			return errors.New("something follows after the padding")
-		}
-		if err := g.buffer.UnreadByte(); err != nil {
-			return err
-		}
-		break
-	}
-	if err := g.member.Reset(g.buffer); err != nil {
-		if errors.Is(err, gzip.ErrHeader) {
-			return errors.New("what follows the last member is not gzip")
-		}
-		if errors.Is(err, io.EOF) {
-			return io.ErrUnexpectedEOF
-		}
-		return err
-	}
-	g.member.Multistream(false)
-	return nil
-}
-
-func (g *gzipReader) Close() error { return g.member.Close() }
