@@ -141,7 +141,7 @@ func ExampleSchedules() {
 	ctx := context.Background()
 	client := open(ctx)
 	defer client.Close()
-	reports, _ := client.Queue("reports")
+	reports, _ := client.ForPool("reports")
 
 	_, _ = delayed.AddSchedule(ctx, client, queue.CronSchedule{Name: "report", Expr: "@yearly", Queue: "reports", Kind: "report"})
 	id, err := reports.RunSchedule(ctx, "report")

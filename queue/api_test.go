@@ -11,18 +11,16 @@ import (
 	"testing"
 )
 
-// maxNames bounds the exported names outside the files pool_*.go, which have the
-// protocol of worker pools. A new name must be worth more than an old one.
-const maxNames = 120
-
-func TestExportedNamesOutsideThePoolProtocolStayFew(t *testing.T) {
+// declarations returns the declarations of the package by their files, without tests.
+func declarations(t *testing.T) map[string][]ast.Decl {
+	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	found := map[string][]ast.Decl{}
 	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") || file == "pool.go" || strings.HasPrefix(file, "pool_") {
+		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
 		source, err := os.ReadFile(file)
@@ -33,7 +31,46 @@ func TestExportedNamesOutsideThePoolProtocolStayFew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, declaration := range parsed.Decls {
+		found[file] = parsed.Decls
+	}
+	return found
+}
+
+// maxMethods bounds the methods of a type, with those that are not exported. A type with
+// more of them wants to be two types.
+const maxMethods = 30
+
+func TestTypesHaveFewMethods(t *testing.T) {
+	methods := map[string]int{}
+	for _, all := range declarations(t) {
+		for _, declaration := range all {
+			if d, ok := declaration.(*ast.FuncDecl); ok {
+				methods[receiverType(d)]++
+			}
+		}
+	}
+	delete(methods, "") // functions
+	if methods["Queue"] == 0 {
+		t.Errorf("the methods are not complete: %v", methods)
+	}
+	for name, n := range methods {
+		if n > maxMethods {
+			t.Errorf("%s has %d methods, want at most %d", name, n, maxMethods)
+		}
+	}
+}
+
+// maxNames bounds the exported names outside the files pool_*.go, which have the
+// protocol of worker pools. A new name must be worth more than an old one.
+const maxNames = 120
+
+func TestExportedNamesOutsideThePoolProtocolStayFew(t *testing.T) {
+	var names []string
+	for file, all := range declarations(t) {
+		if file == "pool.go" || strings.HasPrefix(file, "pool_") {
+			continue
+		}
+		for _, declaration := range all {
 			names = append(names, exportedNames(declaration)...)
 		}
 	}

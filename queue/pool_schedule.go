@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -235,4 +237,59 @@ func (q *PoolQueue) scanSchedules(ctx context.Context, cursor uint64, infos map[
 		return nil
 	})
 	return next, err
+}
+
+// RemoveSchedule deletes a schedule and its firings; jobs that it has added stay. The error
+// is [ErrNoSchedule] if there is none.
+func (q *PoolQueue) RemoveSchedule(ctx context.Context, name string) error {
+	for {
+		stored, err := q.readSchedule(ctx, name)
+		if err != nil {
+			return err
+		}
+		if stored.record == "" {
+			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
+		}
+		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), name, stored.version, "", "", maxSchedules)
+		if err != nil || reply.Word == "ok" {
+			return err
+		}
+	}
+}
+
+// RunSchedule fires a schedule now and returns the id of its job; its regular times don't
+// change. A call whose answer was lost is repeated, without adding another job. The error
+// is [ErrNoSchedule] if there is no such schedule, a [DuplicateError] if another job holds
+// the unique key.
+func (q *PoolQueue) RunSchedule(ctx context.Context, name string) (id string, err error) {
+	for token := rand.Text(); ; {
+		stored, err := q.readSchedule(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		if stored.record == "" {
+			return "", fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
+		}
+		s, err := q.decodeSchedule(name, stored.record)
+		if err != nil {
+			return "", err
+		}
+		reply, err := q.runOn(ctx, scheduleRunScript, scheduleKeys(q.keys), name, stored.version, token, stored.now.UnixMilli(), s.headers(stored.now))
+		switch {
+		case err != nil:
+			return "", err
+		case reply.Word == "damaged":
+			return "", fmt.Errorf("%w: schedule %s of queue %s: %w", ErrInvalid, name, q.name, errRecord)
+		case reply.Word == "moved":
+			continue
+		}
+		id := reply.Text(0)
+		if owner, held := strings.CutPrefix(id, "="); held {
+			return "", &DuplicateError{Key: s.Options.Unique.Key, Owner: globalID(q.name, owner)}
+		}
+		if id == "" {
+			return "", errors.New("fire a schedule: Redis returned no id")
+		}
+		return globalID(q.name, id), nil
+	}
 }

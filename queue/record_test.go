@@ -86,10 +86,10 @@ func TestRecordsDoNotNest(t *testing.T) {
 }
 
 // offlineQueue returns a queue of a client without a Redis.
-func offlineQueue(t testing.TB) *Queue {
+func offlineQueue(t testing.TB) *PoolQueue {
 	t.Helper()
 	c := &Client{config: Config{MaxPayload: DefaultMaxPayload, PackFrom: 100}, queues: map[string]*Queue{}}
-	q, err := c.Queue("q")
+	q, err := c.ForPool("q")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,7 @@ package queue
 
 import (
 	"cmp"
-	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -148,40 +144,3 @@ const (
 	maxFireJobs     = 50
 	maxFireBytes    = 256 << 10
 )
-
-// RunSchedule fires a schedule now and returns the id of its job; its regular times don't
-// change. A call whose answer was lost is repeated, without adding another job. The error
-// is [ErrNoSchedule] if there is no such schedule, a [DuplicateError] if another job holds
-// the unique key.
-func (q *Queue) RunSchedule(ctx context.Context, name string) (id string, err error) {
-	for token := rand.Text(); ; {
-		stored, err := q.readSchedule(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		if stored.record == "" {
-			return "", fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
-		}
-		s, err := q.decodeSchedule(name, stored.record)
-		if err != nil {
-			return "", err
-		}
-		reply, err := q.runOn(ctx, scheduleRunScript, scheduleKeys(q.keys), name, stored.version, token, stored.now.UnixMilli(), s.headers(stored.now))
-		switch {
-		case err != nil:
-			return "", err
-		case reply.Word == "damaged":
-			return "", fmt.Errorf("%w: schedule %s of queue %s: %w", ErrInvalid, name, q.name, errRecord)
-		case reply.Word == "moved":
-			continue
-		}
-		id := reply.Text(0)
-		if owner, held := strings.CutPrefix(id, "="); held {
-			return "", &DuplicateError{Key: s.Options.Unique.Key, Owner: globalID(q.name, owner)}
-		}
-		if id == "" {
-			return "", errors.New("fire a schedule: Redis returned no id")
-		}
-		return globalID(q.name, id), nil
-	}
-}

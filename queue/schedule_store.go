@@ -18,7 +18,7 @@ type storedSchedule struct {
 	version string
 }
 
-func (q *Queue) readSchedule(ctx context.Context, name string) (storedSchedule, error) {
+func (q *PoolQueue) readSchedule(ctx context.Context, name string) (storedSchedule, error) {
 	reply, err := q.runOn(ctx, scheduleGetScript, scheduleKeys(q.keys), name)
 	if err != nil {
 		return storedSchedule{}, err
@@ -26,30 +26,12 @@ func (q *Queue) readSchedule(ctx context.Context, name string) (storedSchedule, 
 	return storedSchedule{time.UnixMilli(reply.Int(0)), reply.Text(1), reply.Text(2)}, nil
 }
 
-// RemoveSchedule deletes a schedule and its firings; jobs that it has added stay. The error
-// is [ErrNoSchedule] if there is none.
-func (q *Queue) RemoveSchedule(ctx context.Context, name string) error {
-	for {
-		stored, err := q.readSchedule(ctx, name)
-		if err != nil {
-			return err
-		}
-		if stored.record == "" {
-			return fmt.Errorf("schedule %.140s of queue %s: %w", name, q.name, ErrNoSchedule)
-		}
-		reply, err := q.runOn(ctx, scheduleSetScript, scheduleKeys(q.keys), name, stored.version, "", "", maxSchedules)
-		if err != nil || reply.Word == "ok" {
-			return err
-		}
-	}
-}
-
 // A schedule's record is that of its job, see record.go, with fields that readers of
 // jobs ignore: expr, zone, catch_up and revision. lua/schedule_job.lua removes them
 // when it adds a job.
 
 // encodeSchedule checks a schedule and returns its record.
-func (q *Queue) encodeSchedule(s CronSchedule) (string, error) {
+func (q *PoolQueue) encodeSchedule(s CronSchedule) (string, error) {
 	s = s.withDefaults()
 	if err := s.validate(); err != nil {
 		return "", err
@@ -69,7 +51,7 @@ func (q *Queue) encodeSchedule(s CronSchedule) (string, error) {
 }
 
 // decodeSchedule decodes a record.
-func (q *Queue) decodeSchedule(name, record string) (CronSchedule, error) {
+func (q *PoolQueue) decodeSchedule(name, record string) (CronSchedule, error) {
 	s := CronSchedule{Name: name, Queue: q.name}
 	job := Job{local: "n"}
 	err := job.setRecord(record)

@@ -126,7 +126,7 @@ reads the configuration again. So remove such a schedule from the configuration
 first, and then from Redis with this command.`,
 		Example: "  skidway cron remove nightly",
 		Args:    cli.Args("NAME"),
-	}, func(ctx context.Context, q *queue.Queue, name string) error {
+	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
 		if err := q.RemoveSchedule(ctx, name); err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func cronRun(a *cli.App) *cobra.Command {
 the schedule fires do not change.`,
 		Example: "  skidway cron run nightly",
 		Args:    cli.Args("NAME"),
-	}, func(ctx context.Context, q *queue.Queue, name string) error {
+	}, func(ctx context.Context, q *queue.PoolQueue, name string) error {
 		id, err := q.RunSchedule(ctx, name)
 		if err != nil {
 			return err
@@ -155,13 +155,13 @@ the schedule fires do not change.`,
 // onSchedule completes a command that changes the schedule in its first argument, and
 // adds the flag with its queue. Without that flag it looks for the schedule in all
 // queues.
-func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *queue.Queue, name string) error) *cobra.Command {
+func onSchedule(a *cli.App, c *cobra.Command, do func(ctx context.Context, q *queue.PoolQueue, name string) error) *cobra.Command {
 	var in string
 	queueFlag(c, &in)
 	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
 		name := args[0]
 		run := func(queue string) error {
-			q, err := client.Queue(queue)
+			q, err := client.ForPool(queue)
 			if err != nil {
 				return err
 			}
