@@ -33,6 +33,7 @@ const (
 	EventReturned  EventKind = "returned" // handed back, or recovered from a dead worker
 	EventRevived   EventKind = "retried"  // moved to its line by [Client.Retry]
 	EventDeleted   EventKind = "deleted"
+	EventDuplicate EventKind = "duplicate" // a job that follows it was not added: its unique key was held
 )
 
 // KeepEvents makes the queue keep about the latest keep events of its jobs, at most

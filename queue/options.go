@@ -58,7 +58,9 @@ type Options struct {
 	// script that finishes it. Jobs for another queue pass through a job of kind
 	// [Forward] in this one. Each may have Then of its own. Their args are JSON;
 	// {{.result}} in their strings stands for this job's result, see
-	// workers.SetResult. Middleware does not see them.
+	// workers.SetResult. Middleware does not see them. A job whose unique key is held
+	// by another job than this one is not added: the worker logs it, [Counts.Duplicates]
+	// counts it, and this job has it as its Reason and an [EventDuplicate].
 	Then []NewJob
 }
 

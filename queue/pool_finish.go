@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"skidway/internal/rdb"
 )
 
 // A Disposition is the way in which an attempt ended.
@@ -44,6 +46,10 @@ type Completion struct {
 	// Then are the jobs to add in the same step, with AttemptSucceeded: those of
 	// the job, with its result filled in.
 	Then []NewJob
+
+	// Duplicates is set by [Lease.Finish]: for each job of Then that was not added, the job
+	// that holds its unique key.
+	Duplicates []*DuplicateError
 }
 
 // maxBatch is the maximum number of jobs that one script handles.
@@ -59,7 +65,7 @@ const shortWork = 2
 // maxBatchBytes is about the maximum size of the arguments of one script.
 const maxBatchBytes = 4 << 20
 
-// Finish stores the ends of attempts and returns the number of jobs that it changed: it
+// Finish stores the ends of attempts, sets [Completion.Duplicates], and returns the number of jobs that it changed: it
 // skips jobs that were finished or deleted before, so it can be repeated. After
 // [ErrLeaseLost] no further job was changed: other workers have them. A job must not occur
 // twice. Completions are stored in steps of at most 500, each of them atomic.
@@ -72,10 +78,24 @@ func (l *Lease) Finish(ctx context.Context, completions []Completion) (changed i
 		}
 		for i := range reply.Len() {
 			changed += int(reply.Int(i))
+			if duplicates := reply.List(i); duplicates.Len() > 0 {
+				changed++
+				l.queue.setDuplicates(completions[:took], duplicates)
+			}
 		}
 		completions = completions[took:]
 	}
 	return changed, nil
+}
+
+// setDuplicates sets the duplicates of one of the completions, of which the reply has the
+// job's id, and for each duplicate its place, its key and the holder of that.
+func (q *PoolQueue) setDuplicates(completions []Completion, reply rdb.Reply) {
+	of := slices.IndexFunc(completions, func(e Completion) bool { return e.Job.local == reply.Text(0) })
+	for ; of >= 0 && reply.Len() > 0; reply = reply.From(4) {
+		duplicate := &DuplicateError{Key: reply.Text(2), Owner: globalID(q.name, reply.Text(3))}
+		completions[of].Duplicates = append(completions[of].Duplicates, duplicate)
+	}
 }
 
 // finishArgs returns the arguments for as many completions as fit one call, and their

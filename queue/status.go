@@ -65,6 +65,7 @@ type Counts struct {
 	Crashed    int64 // deaths of a worker, for each job that it ran
 	LostLeases int64 // deaths of workers
 	Dropped    int64 // dead jobs that were dropped by the queue's [Retention]
+	Duplicates int64 // jobs that were to follow another one, and whose unique key was held
 }
 
 // counterNames are the names of the counters in Redis.
@@ -84,6 +85,7 @@ var counterNames = []struct {
 	{"crashed", func(c *Counts) *int64 { return &c.Crashed }},
 	{"lost_leases", func(c *Counts) *int64 { return &c.LostLeases }},
 	{"dead_dropped", func(c *Counts) *int64 { return &c.Dropped }},
+	{"duplicates", func(c *Counts) *int64 { return &c.Duplicates }},
 }
 
 // Named returns the counts by their names in Redis, such as "done".

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,45 @@ func TestJobThatFollowsMayTakeTheUniqueKeyOfItsPredecessor(t *testing.T) {
 		var duplicate *queue.DuplicateError
 		if _, err := d.client.Enqueue(t.Context(), queue.Raw("third", nil), &queue.Options{Queue: "q", Unique: key}); !errors.As(err, &duplicate) || duplicate.Owner != ids[0] {
 			t.Errorf("the key is held by %v", err)
+		}
+	})
+}
+
+func TestJobThatFollowsAndIsADuplicateIsReported(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		d.must(d.queue.KeepEvents(t.Context(), 100))
+		l := d.lease("w")
+		key := queue.Options{Unique: queue.Unique{Key: "only one"}}
+		first := d.add("first", queue.Options{Retain: time.Hour, Then: []queue.NewJob{next("second", key), next("third", queue.Options{}), next("fourth", key)}})
+		job := d.fetch(l, 1)[0]
+		owner := d.add("other", key)
+		plain := d.add("plain", queue.Options{})
+		jobs := append(d.fetch(l, 2)[1:], job)
+		completions := []queue.Completion{{Job: jobs[0]}, {Job: job, Then: job.Then}}
+		n, err := l.Finish(t.Context(), completions)
+		d.must(err)
+		if n != 2 || jobs[0].ID != plain || len(completions[0].Duplicates) != 0 {
+			t.Errorf("%d changed: %+v", n, completions[0])
+		}
+		duplicates := completions[1].Duplicates
+		if len(duplicates) != 2 || *duplicates[0] != (queue.DuplicateError{Key: "only one", Owner: owner}) || *duplicates[1] != *duplicates[0] {
+			t.Errorf("the duplicates are %v", duplicates)
+		}
+		held := ` was not added: unique key "only one" is held by job ` + owner
+		if job := d.get(first); job.Outcome != queue.Succeeded || job.Reason != "then[0]"+held+"; then[2]"+held {
+			t.Errorf("it is %s: %s", job.Outcome, job.Reason)
+		}
+		total, _, err := d.queue.Counters(t.Context(), 0)
+		d.must(err)
+		if total.Enqueued != 4 || total.Duplicates != 2 || total.Succeeded != 2 {
+			t.Errorf("counted %+v", total)
+		}
+		events, _, err := d.queue.Events(t.Context(), "", 0)
+		d.must(err)
+		events = slices.DeleteFunc(events, func(e queue.Event) bool { return e.Kind != queue.EventDuplicate })
+		if len(events) != 2 || events[0].Job != first {
+			t.Errorf("the events are %+v", events)
 		}
 	})
 }

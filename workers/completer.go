@@ -129,6 +129,7 @@ func (c *completer) writeBatch(ctx context.Context, batch []queue.Completion) er
 		err := c.write(ctx, batch)
 		if err == nil {
 			c.written(batch)
+			logDuplicates(c.log, batch)
 			return nil
 		}
 		if errors.Is(err, queue.ErrLeaseLost) || ctx.Err() != nil {

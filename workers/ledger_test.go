@@ -222,6 +222,7 @@ func add(sum *queue.Counts, counts queue.Counts) {
 	sum.Crashed += counts.Crashed
 	sum.LostLeases += counts.LostLeases
 	sum.Dropped += counts.Dropped
+	sum.Duplicates += counts.Duplicates
 }
 
 func (f *processes) everyJobHasRun() {

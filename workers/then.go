@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"regexp"
 	"strings"
@@ -147,6 +148,16 @@ func lookup(v any, path []string) (any, error) {
 		v = next
 	}
 	return v, nil
+}
+
+// logDuplicates logs the jobs that were to follow one of the completed jobs and were not
+// added, because other jobs hold their unique keys.
+func logDuplicates(log *slog.Logger, completions []queue.Completion) {
+	for _, e := range completions {
+		for _, duplicate := range e.Duplicates {
+			log.Warn("a job that follows another one was not added", "job", e.Job.ID, "kind", e.Job.Kind, "error", duplicate)
+		}
+	}
 }
 
 // forwardOnce is how long a repeated forwarding is recognized.

@@ -3,8 +3,10 @@ package workers_test
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/queue"
 	"skidway/workers"
@@ -51,6 +53,29 @@ func TestJobsThatFollowReceiveTheResultAndAreAddedOnce(t *testing.T) {
 		}
 		if note := got["note"]; note.Queue != "other" || note.Priority != queue.High {
 			f.Errorf("the note is in %s, %s", note.Queue, note.Priority)
+		}
+	})
+}
+
+func TestJobThatFollowsAndIsADuplicateIsLogged(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{})
+		p.HandleRaw("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+		key := queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "only one"}}
+		owner := f.add("k", key)
+		id := f.add("k", queue.Options{Then: []queue.NewJob{{Args: queue.Raw("k", []byte("{}")), Options: key}}})
+		f.run(p)
+		ended, err := f.client.Wait(f.ctx, id)
+		f.must(err)
+		if ended.Outcome != queue.Succeeded || !strings.Contains(ended.Reason, "is held by job "+owner) {
+			f.Errorf("got %s: %s", ended.Outcome, ended.Reason)
+		}
+		for !strings.Contains(f.kept.String(), "a job that follows another one was not added") {
+			f.must(f.ctx.Err())
+			runtime.Gosched()
+		}
+		if log := f.kept.String(); !strings.Contains(log, "job="+id) || !strings.Contains(log, owner) {
+			f.Errorf("logged %s", log)
 		}
 	})
 }

@@ -12,7 +12,10 @@
 --   'dead', line, entry, id, unique key, scope, record
 --   'back', line, entry, id            handed back to the front, unfinished
 --   'malformed', line, entry, reason   not a valid job
--- Returns {'ok', for each of these the number of jobs that it changed}; {'lost'}.
+-- Returns {'ok', for each of these the number of jobs that it changed}; {'lost'}. After a
+-- 'then' of which some jobs were not added, because other jobs hold their unique keys, it is
+-- instead a list: for each of them the id of the job that they follow, their place among the
+-- n jobs, their key, and its holder.
 -- @include queue worker entries
 -- One command acknowledges all successes of a line, unless the queue keeps events or one
 -- of these jobs is awaited.

@@ -1,12 +1,16 @@
 -- Returns the functions for completions that need more than an acknowledgement, for
 -- finish.lua. Each takes the index of its first argument in ARGV, and returns the index
--- after its last one and the number of jobs that it changed.
+-- after its last one and the number of jobs that it changed, or another element of the
+-- reply.
 -- @lazy job_adder enqueue_job
 local function take(line, entry)
   if call('XACK', KEYS[line], GROUP, entry) == 0 then return false end
   call('XDEL', KEYS[line], entry)
   return true
 end
+
+-- global_id returns the id of a job for clients: with the hash tag of the keys in front.
+local function global_id(id) return string.match(META, '{([^}]*)}') .. ':' .. id end
 
 local handlers = {}
 
@@ -28,11 +32,17 @@ function handlers.ok(i)
   return first + (is_fresh(line) and n or 2 * n), changed
 end
 
-handlers['end'] = function(i)
+-- If add_others is passed, it adds the jobs that follow this one, which may take its unique
+-- key, and returns fields to append to its record.
+handlers['end'] = function(i, add_others)
   local line, entry, id, outcome, key, scope = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   local keep_ms, record = tonumber(ARGV[i + 6]), ARGV[i + 7]
   if not take(line, entry) then return i + 8, 0 end
   call('HDEL', MOVED, id)
+  if add_others then
+    release(key, id, scope)
+    record = record .. add_others(id)
+  end
   finish(outcome, id, record, key, scope, keep_ms)
   return i + 8, 1
 end
@@ -40,16 +50,25 @@ end
 -- The arguments of the jobs that follow a success precede its own.
 handlers['then'] = function(i)
   local first, n = i + 1, tonumber(ARGV[i])
-  local rest, changed = handlers['end'](first + 6 * n + 1)
-  if changed == 1 then
-    local add = job_adder()
-    for at = first, first + 6 * n - 1, 6 do
-      local id = add(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5])
-      if string.sub(id, 1, 1) ~= '=' then count('enqueued', 1) end
+  local duplicates = {}
+  local rest, changed = handlers['end'](first + 6 * n + 1, function(id)
+    local add, reasons = job_adder(), {}
+    for place = 0, n - 1 do
+      local at = first + 6 * place
+      local added, key = add(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]), ARGV[at + 4]
+      local owner = string.match(added, '^=(.*)')
+      if owner then
+        reasons[#reasons + 1] = 'then[' .. place .. '] was not added: unique key "' .. key .. '" is held by job ' .. global_id(owner)
+        for _, value in ipairs({id, place, key, owner}) do duplicates[#duplicates + 1] = value end
+        event('duplicate', id)
+      end
     end
     write_delayed()
-  end
-  return rest, changed
+    count('enqueued', n - #reasons)
+    count('duplicates', #reasons)
+    return #reasons > 0 and field('reason', table.concat(reasons, '; ')) or ''
+  end)
+  return rest, #duplicates > 0 and duplicates or changed
 end
 
 function handlers.retry(i)

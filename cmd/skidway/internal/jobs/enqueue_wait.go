@@ -33,6 +33,9 @@ func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, inser
 	}
 	switch job.Outcome {
 	case queue.Succeeded:
+		if job.Reason != "" {
+			e.Console.Notice("job %s has succeeded: %s", id, job.Reason)
+		}
 	case queue.Discarded:
 		e.Console.Notice("job %s: its handler found nothing to do: %s", id, job.Reason)
 	default:
