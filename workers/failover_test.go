@@ -38,9 +38,19 @@ func newReplicated(t *testing.T, plan workerPlan) *replicated {
 // received: deliveries and ends of jobs that it has, and jobs.
 func (r *replicated) failover(lost time.Duration) {
 	r.t.Helper()
+	master, next := redistest.Open(r.t, r.master.URL(0)), redistest.Open(r.t, r.replica.URL(0))
+	r.enqueue(24, "slow", queue.Options{Priority: queue.High}) // some of them end meanwhile
 	r.enqueueSome(1000)
-	r.replicate()
-	next := redistest.Open(r.t, r.replica.URL(0))
+	r.enqueue(2000, "plain", queue.Options{})
+	var replicas *redis.Cmd
+	_, err := master.Pipelined(r.ctx, func(p redis.Pipeliner) error {
+		p.Incr(r.ctx, "replicated")
+		replicas = p.Do(r.ctx, "WAIT", 1, 20_000) // until the replica has all that was written before
+		return nil
+	})
+	if n, _ := replicas.Int(); err != nil || n != 1 {
+		r.t.Fatalf("%d replicas have followed: %v", n, err)
+	}
 	if err := next.Do(r.ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -55,21 +65,6 @@ func (r *replicated) failover(lost time.Duration) {
 	r.replica = redistest.StartReplicas(r.t, next)[0]
 }
 
-// replicate blocks until the replica has what the master has now.
-func (r *replicated) replicate() {
-	r.t.Helper()
-	master := redistest.Open(r.t, r.master.URL(0))
-	var replicas *redis.Cmd
-	_, err := master.Pipelined(r.ctx, func(p redis.Pipeliner) error {
-		p.Incr(r.ctx, "replicated")
-		replicas = p.Do(r.ctx, "WAIT", 1, 20_000)
-		return nil
-	})
-	if n, _ := replicas.Int(); err != nil || n != 1 {
-		r.t.Fatalf("%d replicas have followed: %v", n, err)
-	}
-}
-
 // enqueueLost adds jobs that the failover may lose.
 func (r *replicated) enqueueLost(n int) {
 	r.t.Helper()
@@ -80,13 +75,12 @@ func (r *replicated) enqueueLost(n int) {
 }
 
 // enqueueSome adds n jobs that no failover loses: a tenth of them are delayed, a tenth fail
-// once, a tenth have a unique key, and some are slow.
+// once, and a tenth have a unique key.
 func (r *replicated) enqueueSome(n int) {
 	r.t.Helper()
 	tenth := n / 10
 	before := len(r.jobs)
-	ids := r.enqueue(tenth/5, "slow", queue.Options{})
-	ids = append(ids, r.enqueue(n-3*tenth-len(ids), "plain", queue.Options{})...)
+	ids := r.enqueue(n-3*tenth, "plain", queue.Options{})
 	ids = append(ids, r.enqueue(tenth, "fails-once", queue.Options{})...)
 	ids = append(ids, r.enqueue(tenth, "plain", queue.Options{Delay: 20 * time.Millisecond})...)
 	for range tenth {
@@ -108,7 +102,7 @@ func (r *replicated) enqueueSome(n int) {
 func TestFailoversThatLoseWritesLeaveNoJobActive(t *testing.T) {
 	t.Parallel()
 	const lost, settled = 200 * time.Millisecond, 60 * time.Second
-	jobs, failovers, plan := 4_000, 2, workerPlan{Concurrency: 16, Lease: time.Second, ScanEvery: time.Second}
+	jobs, failovers, plan := 8_000, 2, workerPlan{Concurrency: 16, Lease: time.Second, ScanEvery: time.Second}
 	if thorough {
 		jobs, failovers, plan = 80_000, 12, workerPlan{Concurrency: 16, Lease: 2 * time.Second}
 	}

@@ -301,9 +301,13 @@ func runWorker() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	db, err := rdb.Open(ctx, plan.URL, rdb.Options{Prefix: plan.Prefix})
-	if err != nil {
-		return err
+	var db *rdb.DB
+	// A process manager would start the worker again if Redis is away.
+	for backoff := (rdb.Backoff{}); db == nil; {
+		var err error
+		if db, err = rdb.Open(ctx, plan.URL, rdb.Options{Prefix: plan.Prefix}); err != nil && backoff.Sleep(ctx) != nil {
+			return err
+		}
 	}
 	notes, err := rdb.Open(ctx, plan.Notes, rdb.Options{Prefix: plan.Prefix})
 	if err != nil {
