@@ -53,7 +53,7 @@ number counts. Calls by one, 16 and 64 callers take turns with XADDs that as
 many callers send in the same way. All figures are medians over the runs.
 
 A drain ends when all its jobs are finished in Redis, not only handled. Up to
-50,000 delayed jobs are added 100 per call, due at one time or at random times
+30,000 delayed jobs are added 100 per call, due at one time or at random times
 in one second, and drained when all are due. Lateness is the time from when a
 job is due to the start of its handler, for 10,000 jobs due over one second.
 Unfinished jobs are one in a hundred that a worker still holds when all others

@@ -13,12 +13,12 @@ import (
 
 const (
 	// maxDelayed is the maximum number of delayed jobs in one measurement.
-	maxDelayed = 50_000
+	maxDelayed = 30_000
 
 	// The first delayed job is due after dueLead and duePerJob for each job, so that all are
 	// added before.
 	dueLead   = 2 * time.Second
-	duePerJob = 100 * time.Microsecond
+	duePerJob = 200 * time.Microsecond
 
 	// randomSpan is the time over which jobs are due that are due at random times.
 	randomSpan = time.Second
