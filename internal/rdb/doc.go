@@ -30,8 +30,9 @@
 // use increasing pauses, for at most [Options.Patience]; if Redis can't be reached
 // by then, the error is an [UnreachableError].
 //
-// Any other script is retried only if it certainly did not run. If its reply is
-// lost, the error is an [OutcomeUnknownError], for the caller to decide.
+// Any other script, and a command passed to [DB.SendOnce], is retried only if it
+// certainly did not run. If its reply is lost, the error is an [OutcomeUnknownError],
+// for the caller to decide.
 //
 // [Backoff] computes the pauses between tries, and [Sleep] makes them.
 //

@@ -183,6 +183,14 @@ func TestLostAnswerOfAClusterIsNotRepeatedByTheClient(t *testing.T) {
 	if n != 4 || err != nil {
 		t.Errorf("the count is %d (%v), want 4: one lost, one lost and repeated", n, err)
 	}
+	lost.lose("the-stream")
+	commands, replies := appends(t, "the-stream", 2)
+	db.SendOnce(ctx, "add", "the-stream", commands)
+	for _, reply := range replies {
+		if !errors.As(reply.Err(), &unknown) || lost.requests() != 1 {
+			t.Errorf("a pipeline was sent %d times, the error is %v, want an OutcomeUnknownError", lost.requests(), reply.Err())
+		}
+	}
 }
 
 func TestEmbeddedServerIsClosedToOthers(t *testing.T) {

@@ -126,6 +126,16 @@ func notRun(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
+// outcome returns the error of a change that is not repeated. failed is the error of its
+// last try, nil if there was none; err is what the caller is to see of it.
+func outcome(op string, failed, err error) error {
+	if failed != nil && connection(failed) && !notRun(failed) {
+		// Not err: if ctx is done, err is only the cause of that.
+		return &OutcomeUnknownError{op, err}
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
 // Defaults of a [Backoff].
 const (
 	DefaultFirstPause = 20 * time.Millisecond

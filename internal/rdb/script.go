@@ -46,11 +46,10 @@ func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*r
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
 		return answer, nil
-	case !s.idempotent && answer.Err() != nil && connection(answer.Err()) && !notRun(answer.Err()):
-		// Not err: if ctx is done, err is only the cause of that.
-		return nil, &OutcomeUnknownError{s.op, err}
+	case s.idempotent:
+		return nil, fmt.Errorf("%s: %w", s.op, err)
 	}
-	return nil, fmt.Errorf("%s: %w", s.op, err)
+	return nil, outcome(s.op, answer.Err(), err)
 }
 
 // A Call has the keys and arguments of one run of a script.
