@@ -13,14 +13,8 @@ import (
 // (measured: slower).
 type batcher struct {
 	mu      sync.Mutex
-	waiting []call
+	waiting []*call
 	sending bool // whether a batch is on its way
-}
-
-// A call is one job and the channel for its result.
-type call struct {
-	job    encodedJob
-	result chan Result
 }
 
 // add blocks until the job's batch was sent. If ctx is done earlier, the job may or may
@@ -29,32 +23,34 @@ func (b *batcher) add(ctx context.Context, q *Queue, job encodedJob) (string, er
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
+	c := q.newCall(job)
 	b.mu.Lock()
 	if !b.sending {
 		b.sending = true
 		b.mu.Unlock()
 		// Send from this goroutine: waking another one takes longer than all the
 		// rest.
-		result := q.enqueue(ctx, []encodedJob{job})[0]
+		q.add(ctx, []*call{c})
 		if calls := b.next(nil); len(calls) > 0 {
 			go b.sendAll(context.WithoutCancel(ctx), q, calls)
 		}
-		return result.ID, result.Err
+	} else {
+		b.waiting = append(b.waiting, c)
+		b.mu.Unlock()
+		select {
+		case <-c.done:
+		case <-ctx.Done(): // the batcher still uses c
+			return "", &rdb.OutcomeUnknownError{Op: "enqueue", Err: context.Cause(ctx)}
+		}
 	}
-	c := call{job, make(chan Result, 1)}
-	b.waiting = append(b.waiting, c)
-	b.mu.Unlock()
-	select {
-	case result := <-c.result:
-		return result.ID, result.Err
-	case <-ctx.Done():
-		return "", &rdb.OutcomeUnknownError{Op: "enqueue", Err: context.Cause(ctx)}
-	}
+	result := c.result
+	q.free(c)
+	return result.ID, result.Err
 }
 
 // next returns the calls of the next batch. If there are none, the next call of add
 // sends its job itself.
-func (b *batcher) next(calls []call) []call {
+func (b *batcher) next(calls []*call) []*call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, size, work := 0, 0, 0
@@ -65,27 +61,22 @@ func (b *batcher) next(calls []call) []call {
 	}
 	calls = append(calls, b.waiting[:n]...)
 	left := copy(b.waiting, b.waiting[n:])
-	clear(b.waiting[left:]) // payloads may be large
+	clear(b.waiting[left:])
 	b.waiting = b.waiting[:left]
 	b.sending = n > 0
 	return calls
 }
 
 // sendAll sends batches until no call is waiting.
-func (b *batcher) sendAll(ctx context.Context, q *Queue, calls []call) {
-	var jobs []encodedJob
+func (b *batcher) sendAll(ctx context.Context, q *Queue, calls []*call) {
 	for ; len(calls) > 0; calls = b.next(calls[:0]) {
-		jobs = jobs[:0]
-		for _, call := range calls {
-			jobs = append(jobs, call.job)
-		}
-		for i, result := range q.enqueue(ctx, jobs) {
-			calls[i].result <- result
+		q.add(ctx, calls)
+		for _, c := range calls {
+			c.done <- struct{}{}
 		}
 		// Let the callers enqueue their next jobs before the next batch is sent
 		// (measured: 50 % more jobs per second).
 		runtime.Gosched()
 		clear(calls)
-		clear(jobs)
 	}
 }

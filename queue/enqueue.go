@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"skidway/internal/rdb"
 )
@@ -153,7 +154,7 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 }
 
 // send runs the cheaper of the two scripts that can add the jobs, and waits for its
-// confirmation if one of the jobs is durable.
+// confirmation if one of the jobs is durable. It returns the ids.
 func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) {
 	script, keys, argsOf, durable := enqueuePlainScript, q.plain, plainArgs, false
 	for i := range jobs {
@@ -162,14 +163,22 @@ func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) 
 		}
 		durable = durable || jobs[i].durable
 	}
-	if !durable {
-		return q.runOn(ctx, script, keys, argsOf(jobs)...)
+	sent := time.Since(processStart)
+	var reply rdb.Reply
+	var err error
+	if durable {
+		reply, err = script.RunDurable(ctx, q.client.db, q.client.config.DurableTimeout, keys, argsOf(jobs)...)
+	} else {
+		reply, err = script.Run(ctx, q.client.db, keys, argsOf(jobs)...)
 	}
-	reply, err := script.RunDurable(ctx, q.client.db, q.client.config.DurableTimeout, keys, argsOf(jobs)...)
 	if err != nil {
-		return reply, q.explain(err)
+		err = q.explain(err)
 	}
-	return reply, nil
+	if script == enqueuePlainScript && reply.Word == "ok" {
+		q.settings.set(sent, reply.Int(0) == 0)
+		reply = reply.From(1)
+	}
+	return reply, err
 }
 
 // plainArgs returns the arguments of enqueue_plain.lua. Neighbours that differ only in

@@ -40,6 +40,9 @@ const (
 // 1,000,000. The default is zero, which keeps none and drops those that were
 // kept. An event takes about 60 bytes and makes each change of a job more expensive.
 // Fetching a job causes no event, nor does adding one by XADD.
+//
+// When a queue begins to keep events, KeepEvents blocks for 200 ms, until every client
+// knows: each job whose call of Enqueue begins later has its event.
 func (q *Queue) KeepEvents(ctx context.Context, keep int) error {
 	if keep < 0 || keep > maxEvents {
 		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, keep, maxEvents)
@@ -47,8 +50,10 @@ func (q *Queue) KeepEvents(ctx context.Context, keep int) error {
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := q.run(ctx, eventsScript, keep)
-	return err
+	if _, err := q.run(ctx, eventsScript, keep); err != nil || keep == 0 {
+		return err
+	}
+	return rdb.Sleep(ctx, settingsFor)
 }
 
 // maxEventsRead is the maximum number of events that one call returns.

@@ -19,3 +19,16 @@ func (q *PoolQueue) AppendLog(ctx context.Context, job *Job, lines []string) err
 
 // AgeRegistration adds to the time since the queue was registered.
 func (q *Queue) AgeRegistration(d time.Duration) { q.registered.Add(-int64(d)) }
+
+// SetSettingsAge sets the time since the client's latest look at the settings of the queue.
+// Below zero, no look follows for that time.
+func (q *Queue) SetSettingsAge(age time.Duration) {
+	q.settings.set(time.Since(processStart)-age, true)
+}
+
+// WaitingCalls returns the number of calls of Enqueue that wait for their batch.
+func (q *Queue) WaitingCalls() int {
+	q.batcher.mu.Lock()
+	defer q.batcher.mu.Unlock()
+	return len(q.batcher.waiting)
+}

@@ -129,6 +129,7 @@ func TestQueueOfAnotherFormatIsRefusedByName(t *testing.T) {
 			if _, err := d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); !errors.As(err, &format) {
 				t.Errorf("Purge: %v", err)
 			}
+			d.queue.SetSettingsAge(time.Hour) // later it looks at the settings, and now by the lines' names
 			if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: d.queue.Name()}); !errors.As(err, &format) {
 				t.Errorf("Enqueue: %v", err)
 			}

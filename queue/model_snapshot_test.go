@@ -52,6 +52,7 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 	ctx := context.Background()
 	s := &snapshot{consumers: map[string]bool{}}
 	var then []func() error
+	uncounted := 0                                           // entries of fresh lines that no counter contains
 	_, _ = db.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its error
 		for line := 1; line < len(lineNames); line++ {
 			key := base + lineNames[line]
@@ -75,6 +76,21 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 				}
 				return entries.Err()
 			})
+			if isFresh(line) {
+				stream, groups := p.XInfoStream(ctx, key), p.XInfoGroups(ctx, key)
+				then = append(then, func() error {
+					if stream.Err() != nil {
+						return nil // there is no such line
+					}
+					uncounted += int(stream.Val().EntriesAdded)
+					for _, group := range groups.Val() {
+						if group.Name == "counted" {
+							uncounted -= int(group.EntriesRead)
+						}
+					}
+					return groups.Err()
+				})
+			}
 		}
 		for name, to := range map[string]*map[string]float64{
 			"delayed": &s.delayed, "dead": &s.dead, "results": &s.results, "leases": &s.leases, "lengths": &s.lengths, "tombs": &s.tombs,
@@ -116,6 +132,10 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 		if err := take(); err != nil {
 			t.Fatalf("read the queue: %v", err)
 		}
+	}
+	if uncounted > 0 {
+		s.counts["total:enqueued"] = strconv.Itoa(s.total("enqueued") + uncounted)
+		s.counts["latest:enqueued"] = strconv.Itoa(uncounted)
 	}
 	return s
 }

@@ -53,7 +53,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 
 // Counts are the numbers of events in the life of a queue's jobs.
 type Counts struct {
-	Enqueued   int64 // jobs added by clients of Skidway; XADD does not count
+	Enqueued   int64 // jobs added, also by XADD (there not with the embedded Redis)
 	Succeeded  int64
 	Discarded  int64
 	Cancelled  int64

@@ -25,7 +25,7 @@ while i <= last do
       ids[n] = id
       event('enqueued', id)
     end
-    added = added + more
+    if not STREAMS_COUNT then added = added + more end
     i = i + 4 + more
   elseif ARGV[i] == 'delayed' then
     delayed = delayed or delayed_adder()
@@ -37,7 +37,7 @@ while i <= last do
     job = job or job_adder()
     n = n + 1
     ids[n] = job(ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6])
-    if string.sub(ids[n], 1, 1) ~= '=' then added = added + 1 end
+    if must_count(ids[n]) then added = added + 1 end
     i = i + 7
   end
 end

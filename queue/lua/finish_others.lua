@@ -52,10 +52,11 @@ handlers['then'] = function(i)
   local first, n = i + 1, tonumber(ARGV[i])
   local duplicates = {}
   local rest, changed = handlers['end'](first + 6 * n + 1, function(id)
-    local add, reasons = job_adder(), {}
+    local add, reasons, counted = job_adder(), {}, 0
     for place = 0, n - 1 do
       local at = first + 6 * place
       local added, key = add(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]), ARGV[at + 4]
+      if must_count(added) then counted = counted + 1 end
       local owner = string.match(added, '^=(.*)')
       if owner then
         reasons[#reasons + 1] = 'then[' .. place .. '] was not added: unique key "' .. key .. '" is held by job ' .. global_id(owner)
@@ -64,7 +65,7 @@ handlers['then'] = function(i)
       end
     end
     write_delayed()
-    count('enqueued', n - #reasons)
+    count('enqueued', counted)
     count('duplicates', #reasons)
     return #reasons > 0 and field('reason', table.concat(reasons, '; ')) or ''
   end)

@@ -1,6 +1,6 @@
--- The beginning of every script but enqueue_plain and register. KEYS are those of keys.go; the first ones
--- are the lines.
--- @include int clock format lines
+-- The beginning of every script but enqueue_plain and register. KEYS are those of keys.go;
+-- the first ones are the lines.
+-- @include int clock format lines streams
 local call = redis.call
 local GROUP = 'workers'
 
@@ -22,6 +22,13 @@ local function count(name, n)
     call('HINCRBY', COUNTS, int(math.floor(now / 86400000)) .. ':' .. name, n)
     call('HINCRBY', COUNTS, 'total:' .. name, n)
   end
+end
+
+-- must_count reports whether a script counts the job that it has added under an id, or
+-- that enqueue_job.lua has not added ('='): Redis counts those in fresh lines.
+local function must_count(id)
+  local letter = string.sub(id, 1, 1)
+  return letter == 'd' or letter ~= '=' and not STREAMS_COUNT
 end
 
 -- event writes an event if the queue keeps events.

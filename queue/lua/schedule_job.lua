@@ -29,7 +29,7 @@ local function fire(name, record, at, token)
   write_format()
   for i = at, #ARGV, 2 do
     id = add(letter, body .. field('headers', ARGV[i + 1]), '', '', key, key_ms)
-    if string.sub(id, 1, 1) ~= '=' then added = added + 1 end
+    if must_count(id) then added = added + 1 end
     table.insert(lines, 1, ARGV[i] .. ' ' .. int(now) .. ' ' .. id .. (token and ' ' .. token or ''))
   end
   count('enqueued', added)

@@ -1,8 +1,9 @@
--- Deletes expired data, in steps.
+-- Deletes expired data, in steps, and counts the jobs that were added natively.
 -- ARGV: cursor of the counters: '0' at first, '' when they are done
 --       maximum number of items of each sort
 -- Returns {'ok', next cursor, 1 if there are more items of other sorts, else 0}.
--- @include queue place
+-- @include queue place when_full
+-- @lazy make_fold added fold
 local limit, more = tonumber(ARGV[2]), 0
 
 local function expired(index, before, dispose)
@@ -27,6 +28,11 @@ expired(UNIQUE_EXPIRY, now, function(key)
   call('HDEL', UNIQUE, key)
   call('ZREM', UNIQUE_EXPIRY, key)
 end)
+
+local fold = make_fold()
+for line = 1, LINES do
+  if is_fresh(line) then fold(KEYS[line], math.floor(now / 86400000)) end
+end
 
 local cursor = ARGV[1]
 if cursor ~= '' then

@@ -1,0 +1,146 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Calls that add plain jobs send an XADD for each, which takes Redis a fifth of the time of
+// a script. What the script would check is checked in other ways:
+//
+//   - The names of lines begin with the format, and NOMKSTREAM creates no line: on a queue
+//     that has another format, or that Redis has lost, XADD adds nothing and returns nil.
+//     Then the script creates the line, or refuses.
+//   - A queue that keeps events needs the script. A client that has seen in the settings
+//     that a queue keeps none adds natively for at most settingsFor after it has sent that
+//     look, and [Queue.KeepEvents] returns only after that time.
+//   - Redis counts the entries of the lines itself, see added.lua. The embedded server does
+//     not: there the script adds all jobs.
+const (
+	settingsEvery = 100 * time.Millisecond // after a look at the settings, the next one is sent with the jobs
+	settingsFor   = 200 * time.Millisecond
+)
+
+var processStart = time.Now()
+
+// settings records when a client has seen that a queue has this release's format and keeps no
+// events.
+type settings struct{ seen atomic.Int64 } // ns since processStart; 0 if it has not
+
+// age returns the time since the latest look that allows native adding.
+func (s *settings) age(now time.Duration) time.Duration {
+	seen := s.seen.Load()
+	if seen == 0 {
+		return settingsFor
+	}
+	return now - time.Duration(seen)
+}
+
+// set stores what a look that was sent at a time has found.
+func (s *settings) set(sent time.Duration, native bool) {
+	if !native {
+		sent = 0
+	}
+	s.seen.Store(int64(sent))
+}
+
+// A call is one call of Enqueue. Calls are used again, with their command.
+type call struct {
+	job    encodedJob
+	result Result
+	done   chan struct{} // receives a value when the result of a waiting call is set
+
+	xadd *redis.StringCmd // its arguments point to job
+}
+
+// newCall returns a call without a result.
+func (q *Queue) newCall(job encodedJob) *call {
+	c, ok := q.calls.Get().(*call)
+	if !ok {
+		c = &call{done: make(chan struct{}, 1)}
+		c.xadd = redis.NewStringCmd(context.Background(), "xadd", "", "nomkstream", "*", "kind", &c.job.kind, "args", &c.job.args)
+	}
+	c.job = job
+	return c
+}
+
+// free makes a call with a result ready for use by newCall.
+func (q *Queue) free(c *call) {
+	c.job, c.result = encodedJob{}, Result{} // payloads may be large
+	c.xadd.SetVal("")
+	c.xadd.SetErr(nil)
+	q.calls.Put(c)
+}
+
+// add adds the jobs of calls and sets their results. Each job is added or not for itself.
+func (q *Queue) add(ctx context.Context, calls []*call) {
+	now := time.Since(processStart)
+	age := q.settings.age(now)
+	if age >= settingsFor || q.client.db.Embedded() {
+		q.addByScript(ctx, calls)
+		return
+	}
+	commands := make([]redis.Cmder, 0, len(calls)+1)
+	for _, c := range calls {
+		if c.job.record == nil {
+			c.xadd.Args()[1] = q.freshKeys[c.job.priority.rank()]
+			commands = append(commands, c.xadd)
+		}
+	}
+	if len(commands) > 0 {
+		q.sendNative(ctx, commands, now, age >= settingsEvery)
+	}
+	var left []*call
+	for _, c := range calls {
+		if c.job.record != nil || !q.readXAdd(c) {
+			left = append(left, c)
+		}
+	}
+	if len(left) > 0 {
+		q.addByScript(ctx, left)
+	}
+}
+
+// sendNative sends commands once, with a look at the settings if that is wanted.
+func (q *Queue) sendNative(ctx context.Context, commands []redis.Cmder, now time.Duration, withLook bool) {
+	meta := q.keys[keyMeta]
+	if !withLook {
+		q.client.db.SendOnce(ctx, "enqueue", meta, commands)
+		return
+	}
+	look := redis.NewSliceCmd(ctx, "hmget", meta, "format", "events")
+	q.client.db.SendOnce(ctx, "enqueue", meta, append(commands, look))
+	if found := look.Val(); look.Err() == nil && len(found) == 2 {
+		q.settings.set(now, found[0] == formatVersion && found[1] == nil)
+	}
+}
+
+// readXAdd sets the result of a call whose XADD was sent. It returns false if the line does
+// not exist.
+func (q *Queue) readXAdd(c *call) bool {
+	switch entry, err := c.xadd.Result(); {
+	case err == nil:
+		c.result.ID = q.freshIDs[c.job.priority.rank()] + entry
+	case errors.Is(err, redis.Nil):
+		q.registered.Store(0) // Redis may have lost the list of queues too
+		return false
+	default:
+		c.result.Err = q.explain(err)
+	}
+	return true
+}
+
+// addByScript adds the jobs of calls, all or none.
+func (q *Queue) addByScript(ctx context.Context, calls []*call) {
+	jobs := make([]encodedJob, len(calls))
+	for i, c := range calls {
+		jobs[i] = c.job
+	}
+	for i, result := range q.enqueue(ctx, jobs) {
+		calls[i].result = result
+	}
+}
