@@ -201,7 +201,7 @@ const Forward = "skidway.forward"
 
 // A Forwarding is the args of a [Forward].
 type Forwarding struct {
-	Job NewJob `json:"job"`
+	Job NewJob `json:"job"` // without args: only the Then of the forwarding job is added
 }
 
 // Kind returns [Forward].

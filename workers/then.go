@@ -28,8 +28,8 @@ func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.NewJob
 	}
 	jobs, size := make([]queue.NewJob, len(job.Then)), 0
 	for n, next := range job.Then {
-		args, err := json.Marshal(next.Args) // of a job that was read: they are JSON
-		if err == nil {
+		args, err := json.Marshal(next.Args)         // of a job that was read: they are JSON
+		if err == nil && job.Kind != queue.Forward { // else they are filled in
 			args, err = fill(args, data)
 		}
 		if err == nil {
@@ -163,12 +163,19 @@ func logDuplicates(log *slog.Logger, completions []queue.Completion) {
 // forwardOnce is how long a repeated forwarding is recognized.
 const forwardOnce = time.Hour
 
-// forward enqueues a job in another queue. It is safe to repeat.
+// forward adds a job to another queue. It is safe to repeat: a key that only this job uses
+// is held for forwardOnce. A job has one key, so one that has a key of its own is added by
+// the end of a job without args in its queue, which has the key of this one.
 func (p *Pool) forward(ctx context.Context, job *Job[queue.Forwarding]) error {
 	next := job.Args.Job
-	if next.Options.Unique.Key == "" {
-		next.Options.Unique = queue.Unique{Key: queue.Forward + ":" + job.ID, Scope: queue.ForDuration, For: forwardOnce}
+	if next.Args == nil {
+		return nil // what it adds is in its Then
 	}
+	if next.Options.Unique.Key != "" {
+		options := queue.Options{Queue: next.Options.Queue, Priority: next.Options.Priority, Then: []queue.NewJob{next}}
+		next = queue.NewJob{Args: queue.Raw(queue.Forward, []byte("{}")), Options: options}
+	}
+	next.Options.Unique = queue.Unique{Key: queue.Forward + ":" + job.ID, Scope: queue.ForDuration, For: forwardOnce}
 	_, err := p.client.Enqueue(ctx, next.Args, &next.Options)
 	var duplicate *queue.DuplicateError
 	switch {

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"skidway"
+	"skidway/internal/handle"
 	"skidway/queue"
 	"skidway/workers"
 )
@@ -90,6 +93,74 @@ func TestJobWhoseFollowersCannotBeEnqueuedIsDead(t *testing.T) {
 		f.must(err)
 		if ended.State != queue.Dead || !strings.Contains(ended.Reason, "it succeeded") || !strings.Contains(ended.Reason, `letter: text: {{.result.lines}}`) {
 			f.Errorf("got %s: %s", ended.State, ended.Reason)
+		}
+	})
+}
+
+// The answer to the first adding of a job to the queue "other" is lost when the job has run.
+func TestForwardedJobWithAUniqueKeyIsAddedOnce(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		ran, again := make(chan *queue.Job, 10), make(chan bool, 10)
+		var lost atomic.Bool
+		lose := func(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+			results := next(ctx, jobs)
+			if jobs[0].Options.Queue == "other" {
+				if !lost.Swap(true) {
+					await(f, ran, "forwarded job")
+					results[0] = queue.Result{Err: &skidway.OutcomeUnknownError{Op: "enqueue", Err: errBroken}}
+				}
+				again <- true
+			}
+			return results
+		}
+		var err error
+		f.poolClient, err = queue.NewClient(handle.New(f.db), &queue.Config{Middleware: []queue.Middleware{lose}})
+		f.must(err)
+		p := f.pool(workers.Config{
+			Queues:  []workers.Queue{{Name: "q"}, {Name: "other"}},
+			Backoff: func(*queue.Job, error) time.Duration { return 0 },
+		})
+		p.HandleRaw("k", func(ctx context.Context, job *queue.Job) error {
+			if job.Queue == "other" {
+				ran <- job
+			}
+			return workers.SetResult(ctx, []byte("{{.result}}"))
+		}, workers.Kind{})
+		last := queue.Options{Queue: "other", Unique: queue.Unique{Key: "only one"}}
+		f.add("k", queue.Options{Then: []queue.NewJob{{Args: queue.Raw("k", []byte(`"got {{.result}}"`)), Options: last}}})
+		f.run(p)
+		await(f, again, "first adding")
+		await(f, again, "second adding")
+		other, err := f.client.Queue("other")
+		f.must(err)
+		for depth := (queue.Depth{Waiting: 1}); depth.Waiting+depth.Active > 0; {
+			depth, err = other.Depth(f.ctx)
+			f.must(err)
+		}
+		f.awaitDepth(0, 0)
+		if n := len(ran); n > 0 {
+			f.Errorf("it ran %d times more", n)
+		}
+	})
+}
+
+func TestForwardedJobThatIsADuplicateIsReported(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "q"}, {Name: "other"}}})
+		p.HandleRaw("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
+		held := queue.Options{Queue: "other", Delay: time.Hour, Unique: queue.Unique{Key: "only one"}}
+		owner := f.add("k", held)
+		f.add("k", queue.Options{Then: []queue.NewJob{{Args: queue.Raw("k", []byte("{}")), Options: held}}})
+		f.run(p)
+		other, err := f.client.Queue("other")
+		f.must(err)
+		for total := (queue.Counts{}); total.Duplicates == 0; {
+			total, _, err = other.Counters(f.ctx, 0)
+			f.must(err)
+		}
+		for !strings.Contains(f.kept.String(), "is held by job "+owner) {
+			f.must(f.ctx.Err())
+			runtime.Gosched()
 		}
 	})
 }
