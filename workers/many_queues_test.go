@@ -186,23 +186,59 @@ func TestJobOfAHeavierQueueStartsNextBesideManyEmptyQueues(t *testing.T) {
 	}
 }
 
+// waitingConnections returns for each master the number of connections that wait: for a
+// blocked command, as the subscriber of tracking, or with tracked keys.
+func (f *fixture) waitingConnections() (counts []int) {
+	f.Helper()
+	var mu sync.Mutex
+	f.must(f.db.EachMaster(f.ctx, func(ctx context.Context, master *redis.Client, _ string) error {
+		list, err := master.ClientList(ctx).Result()
+		n := 0
+		for line := range strings.Lines(list) {
+			_, rest, _ := strings.Cut(line, " flags=")
+			flags, _, _ := strings.Cut(rest, " ")
+			if strings.ContainsAny(flags, "bPt") {
+				n++
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		counts = append(counts, n)
+		return err
+	}))
+	return counts
+}
+
+// A pool may have two connections to each node that wait. This test is not parallel: others
+// would have connections to the same nodes.
 func TestManyQueuesOfAClusterAreServedOverFewConnections(t *testing.T) {
-	t.Parallel()
-	const queues = 150
+	const queues, jobs, maxWaiting = 1000, 100, 2
 	f := newFixture(t, redistest.ClusterDB(t))
 	p := f.pool(workers.Config{Lease: queue.DefaultLease, Queues: manyQueues(queues)})
 	started := make(chan string, 1)
 	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { started <- job.Queue; return nil }, workers.Kind{})
 	f.run(p)
-	for i := range queues {
-		name := fmt.Sprintf("t%d", i)
+	var worst time.Duration
+	for i := range jobs {
+		name := fmt.Sprintf("t%d", i*7919%queues)
 		began := time.Now()
 		f.add("k", queue.Options{Queue: name})
 		if got := await(f, started, "job"); got != name {
 			f.Fatalf("a job of %s started, want %s", got, name)
 		}
-		if took := time.Since(began); i > 0 && took > 5*time.Second {
-			f.Errorf("the job of %s started after %s", name, took)
+		if i > 0 { // the first one waits for the start of the pool
+			worst = max(worst, time.Since(began))
 		}
+		if counts := f.waitingConnections(); slices.Max(counts) > maxWaiting {
+			f.Fatalf("%v connections to the nodes wait, want at most %d", counts, maxWaiting)
+		}
+	}
+	counts := f.waitingConnections()
+	t.Logf("the slowest job started after %s; %v connections to the nodes wait", worst, counts)
+	if worst > 5*time.Second {
+		f.Errorf("a job started after %s", worst)
+	}
+	if slices.Max(counts) == 0 {
+		f.Errorf("no connection waits: they are not found")
 	}
 }
