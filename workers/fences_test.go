@@ -258,7 +258,7 @@ func TestPoolStartsNoMoreJobsWhileTooManyOutcomesAreUnwritten(t *testing.T) {
 	}
 	lost := proxy.LoseCommands("not-written")
 	stop := f.run(p)
-	for now, _ := p.Unrecorded(); now < bound; now, _ = p.Unrecorded() {
+	for now, _, _ := p.Unrecorded(); now < bound; now, _, _ = p.Unrecorded() {
 		await(f, lost, "write of an outcome")
 	}
 	for range 3 { // the pool tries again
@@ -270,7 +270,7 @@ func TestPoolStartsNoMoreJobsWhileTooManyOutcomesAreUnwritten(t *testing.T) {
 	proxy.LoseCommands("")
 	f.awaitDepth(0, 0)
 	stop() // the pool has the answers, too
-	if now, highest := p.Unrecorded(); now != 0 || highest != bound {
+	if now, highest, limit := p.Unrecorded(); now != 0 || highest != bound || limit != bound {
 		t.Errorf("%d outcomes are unwritten, at most there were %d, want 0 and %d", now, highest, bound)
 	}
 	if n := starts.Load(); n != jobs {

@@ -228,11 +228,12 @@ func (p *Pool) Quiet() {
 func (p *Pool) IsQuiet() bool { return p.quiet.isClosed() }
 
 // Unrecorded returns the number of handlers that have returned and whose outcome Redis
-// has not confirmed yet, and the highest that it was. At 4 times the concurrency plus
-// 500 the pool starts no more jobs until Redis has confirmed some. If the worker dies,
-// these jobs run again.
-func (p *Pool) Unrecorded() (now, highest int) {
-	return int(p.sched.unrecorded.now.Load()), int(p.sched.unrecorded.highest.Load())
+// has not confirmed yet, the highest that it was, and its maximum: at 4 times the
+// concurrency plus 500 the pool starts no more jobs until Redis has confirmed some. If the
+// worker dies, these jobs run again.
+func (p *Pool) Unrecorded() (now, highest, limit int) {
+	u := &p.sched.unrecorded
+	return int(u.now.Load()), int(u.highest.Load()), u.max()
 }
 
 // Stop stops the pool, as the end of Run's context and a stop signal do, and blocks

@@ -2,6 +2,7 @@
 //
 //	m := metrics.New(client)
 //	pool := workers.NewPool(client, &workers.Config{Hooks: m.Hooks()})
+//	m.AddPool(pool)
 //	registry.MustRegister(m)
 //
 // # Workers
@@ -21,6 +22,11 @@
 //	skidway_job_wait_seconds       histogram: time in line until the fetch
 //	skidway_job_duration_seconds   histogram: time of an attempt
 //	skidway_leases_lost_total      by queue
+//
+// Of the pools that [Metrics.AddPool] was called with, all together:
+//
+//	skidway_jobs_unrecorded        jobs that ran and whose end Redis has not confirmed
+//	skidway_jobs_unrecorded_max    at this number a process starts no more jobs
 //
 // With [Metrics.Enqueue] as middleware of the client:
 //

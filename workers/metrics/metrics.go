@@ -21,15 +21,19 @@ type Metrics struct {
 	waited, took               *prometheus.HistogramVec
 	leases                     *prometheus.CounterVec
 	process                    []prometheus.Collector // all of these
+	unrecorded, maxUnrecorded  *prometheus.Desc
 	queues                     *queues
 
 	mu    sync.Mutex
 	names map[string]bool // that labels have
+	pools map[*workers.Pool]bool
 }
 
 // New returns the metrics of a process and of the queues of the client's Redis.
 func New(client *queue.Client) *Metrics {
-	m := &Metrics{queues: newQueues(client), names: map[string]bool{}}
+	m := &Metrics{queues: newQueues(client), names: map[string]bool{}, pools: map[*workers.Pool]bool{}}
+	m.unrecorded = prometheus.NewDesc("skidway_jobs_unrecorded", "Jobs that ran in this process and whose end Redis has not confirmed.", nil, nil)
+	m.maxUnrecorded = prometheus.NewDesc("skidway_jobs_unrecorded_max", "Number of unrecorded jobs at which this process starts no more.", nil, nil)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "skidway_" + name + "_total", Help: help}, labels)
 		m.process = append(m.process, c)
@@ -85,6 +89,31 @@ func (m *Metrics) Hooks() workers.Hooks {
 	}
 }
 
+// AddPool includes a pool in the metrics of unrecorded jobs, until remove is called.
+func (m *Metrics) AddPool(pool *workers.Pool) (remove func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pools[pool] = true
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.pools, pool)
+	}
+}
+
+// collectPools collects the metrics of unrecorded jobs.
+func (m *Metrics) collectPools(out chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	unrecorded, limit := 0, 0
+	for pool := range m.pools {
+		now, _, maxNow := pool.Unrecorded()
+		unrecorded, limit = unrecorded+now, limit+maxNow
+	}
+	out <- prometheus.MustNewConstMetric(m.unrecorded, prometheus.GaugeValue, float64(unrecorded))
+	out <- prometheus.MustNewConstMetric(m.maxUnrecorded, prometheus.GaugeValue, float64(limit))
+}
+
 // Enqueue is middleware for the configuration of the client.
 func (m *Metrics) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 	results := next(ctx, jobs)
@@ -124,6 +153,8 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, c := range m.process {
 		c.Describe(out)
 	}
+	out <- m.unrecorded
+	out <- m.maxUnrecorded
 	m.queues.describe(out)
 }
 
@@ -133,6 +164,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, c := range m.process {
 		c.Collect(out)
 	}
+	m.collectPools(out)
 	ctx, cancel := context.WithTimeout(context.Background(), ReadTimeout)
 	defer cancel()
 	m.queues.collect(ctx, out)

@@ -36,7 +36,8 @@ func TestScrapeReportsPoolsAndQueues(t *testing.T) {
 	if err := registry.Register(m); err != nil {
 		t.Fatal(err)
 	}
-	pool := workers.NewPool(client, &workers.Config{Hooks: m.Hooks(), Queues: []workers.Queue{{Name: "q"}}})
+	pool := workers.NewPool(client, &workers.Config{Hooks: m.Hooks(), Queues: []workers.Queue{{Name: "q"}}, Concurrency: 10})
+	remove := m.AddPool(pool)
 	ended := make(chan string, 10)
 	pool.HandleRaw("good", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
 	pool.HandleRaw("bad", func(context.Context, *queue.Job) error { return workers.Dead(errors.New("no")) }, workers.Kind{})
@@ -74,6 +75,12 @@ skidway_jobs_enqueued_total{kind="good",queue="q"} 2
 # HELP skidway_jobs_failed_total Attempts that failed.
 # TYPE skidway_jobs_failed_total counter
 skidway_jobs_failed_total{kind="bad",queue="q"} 1
+# HELP skidway_jobs_unrecorded Jobs that ran in this process and whose end Redis has not confirmed.
+# TYPE skidway_jobs_unrecorded gauge
+skidway_jobs_unrecorded 0
+# HELP skidway_jobs_unrecorded_max Number of unrecorded jobs at which this process starts no more.
+# TYPE skidway_jobs_unrecorded_max gauge
+skidway_jobs_unrecorded_max 540
 # HELP skidway_queue_paused 1 while the queue is paused.
 # TYPE skidway_queue_paused gauge
 skidway_queue_paused{queue="q"} 0
@@ -82,13 +89,20 @@ skidway_queue_paused{queue="q"} 0
 skidway_redis_up 1
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_jobs_dead_total", "skidway_jobs_done_total",
-		"skidway_jobs_enqueued_total", "skidway_jobs_failed_total", "skidway_queue_paused", "skidway_redis_up"); err != nil {
+		"skidway_jobs_enqueued_total", "skidway_jobs_failed_total", "skidway_jobs_unrecorded", "skidway_jobs_unrecorded_max",
+		"skidway_queue_paused", "skidway_redis_up"); err != nil {
 		t.Error(err)
 	}
 	for name, want := range map[string]int{"skidway_queue_jobs": 9, "skidway_job_wait_seconds": 2, "skidway_job_duration_seconds": 2} {
 		if n, err := testutil.GatherAndCount(registry, name); err != nil || n != want {
 			t.Errorf("%s has %d series, want %d: %v", name, n, want, err)
 		}
+	}
+	remove()
+	want = "# HELP skidway_jobs_unrecorded_max Number of unrecorded jobs at which this process starts no more.\n" +
+		"# TYPE skidway_jobs_unrecorded_max gauge\nskidway_jobs_unrecorded_max 0\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_jobs_unrecorded_max"); err != nil {
+		t.Error(err)
 	}
 }
 

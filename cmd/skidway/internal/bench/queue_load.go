@@ -141,7 +141,7 @@ func (b *queueBench) runAll(ctx context.Context, pools, n int, handle func(*queu
 	}
 	for _, pool := range running {
 		err = errors.Join(err, pool.stop())
-		_, highest := pool.pool.Unrecorded()
+		_, highest, _ := pool.pool.Unrecorded()
 		b.unrecordedMax = max(b.unrecordedMax, highest)
 	}
 	if err != nil {

@@ -78,6 +78,7 @@ func (h *generation) closeIdleLocked() {
 
 // run runs the pool until it is stopped.
 func (h *generation) run(s *service) {
+	defer s.metrics.AddPool(h.pool)()
 	h.err = h.pool.Run(context.Background())
 	h.kinds.close()
 	s.log.Info("pool has ended", "worker", h.pool.Name())
