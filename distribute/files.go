@@ -30,7 +30,8 @@ func (f fileStore) each(ctx context.Context, do func(id string) error) error {
 }
 
 // lookup returns the index entry for key and the best matching record, or nil. The
-// best match is the one with the longest recorded head.
+// best match is the one with the longest recorded head. A record that was created
+// with this head matches, however it has grown since.
 func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (string, *record, error) {
 	index, err := query(ctx, f.db, func() ([]any, error) { return f.db.HMGet(ctx, f.keys.heads(), key, stream.UnfinishedLine).Result() })
 	if err != nil {
@@ -48,7 +49,7 @@ func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (strin
 		if err != nil {
 			return "", nil, err
 		}
-		if r.head.Length > 0 && r.head.SameFile(h) && (best == nil || r.head.Length > best.head.Length) {
+		if r.head.Length > 0 && (id == h.ID() || r.head.SameFile(h)) && (best == nil || r.head.Length > best.head.Length) {
 			best = &r
 		}
 	}

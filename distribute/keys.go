@@ -31,7 +31,7 @@ import "strconv"
 //	:subscriber:S:problems       set     files that were counted in part or not at all
 //
 // The record of a file stays for [RememberFor] after it is counted. It has up to
-// 5 KB, most of it the digests by which an earlier copy is recognised.
+// 7 KB, most of it the digests by which an earlier copy is recognised.
 type keys struct{ root string }
 
 func channelKeys(prefix, channel string) keys { return keys{prefix + ":logs:{" + channel + "}"} }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -60,6 +61,10 @@ func TestBatchCountsAndLeavesNothingBehind(t *testing.T) {
 
 func TestWhatIsShippedAgainIsCountedOnce(t *testing.T) {
 	long, short := content(1, 5000), content(2, 10)
+	var minimal []byte
+	for i := range 2500 {
+		minimal = fmt.Appendf(minimal, "8.8.8.8 2026-11-01 %d\n", i)
+	}
 	for name, again := range map[string]struct {
 		first, second string
 		before, after []byte
@@ -77,6 +82,10 @@ func TestWhatIsShippedAgainIsCountedOnce(t *testing.T) {
 		"grown in its last line":     {"a.log", "b.log", long[:len(long)-9], append(bytes.Clone(long), short...)},
 		"grown by a newline":         {"a.log", "b.log.gz", long[:len(long)-1], long},
 		"shorter, cut at a line":     {"a.log", "b.log", long, long[:bytes.LastIndexByte(long[:len(long)/2], '\n')+1]},
+		"shorter, cut in a line":     {"a.log", "b.log", long, long[:len(long)/9]},
+		"cut in a line, compressed":  {"a.log", "b.log.gz", long, long[:len(long)/9]},
+		"short lines, cut":           {"a.log", "b.log", minimal, minimal[:len(minimal)/2]},
+		"short lines, cut at a line": {"a.log", "b.log", minimal, minimal[:bytes.LastIndexByte(minimal[:len(minimal)/2], '\n')+1]},
 		"shorter than 64 KiB by far": {"a.log", "b.log.gz", short, short[:bytes.IndexByte(short, '\n')+1]},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +115,17 @@ func TestWhatIsShippedAgainIsCountedOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestFirstStateOfAGrownFileIsRecognised(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	half, grown := []byte("8.8.8.8 2026-11-01 GE"), []byte("8.8.8.8 2026-11-01 GET\n8.8.4.4 2026-11-02 GET\n")
+	for _, state := range [][]byte{half, grown, half} {
+		ship(t, channel, write(t, folder, "a.log", state))
+		work(t, channel, "s")
+	}
+	same(t, counted(t, channel, "s"), reference(t, grown))
 }
 
 func TestGrownPlainFileShipsOnlyWhatIsNew(t *testing.T) {

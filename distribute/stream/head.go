@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"slices"
 )
 
 // HeadSize is the number of bytes of its uncompressed content that identify a file.
@@ -70,9 +71,15 @@ type mark struct {
 	sum    uint32 // 24 bits
 }
 
-// maxMarks bounds what a Fingerprint takes up: 4 bytes a mark, some 2.6 KB for a
-// full head of lines of 100 bytes.
-const maxMarks = 1024
+// The first denseMarks line ends have a mark. Later ones have one if the mark
+// before is at least markDistance bytes away, so that the marks of short lines are
+// spread over the whole head. This bounds what a Fingerprint takes up: 4 bytes a
+// mark, some 2.6 KB for a full head of lines of 100 bytes, at most 6 KB.
+const (
+	denseMarks   = 512
+	markDistance = 64
+	maxMarks     = denseMarks + HeadSize/markDistance
+)
 
 // markOf is the short digest of a mark.
 func markOf(sum []byte) uint32 { return uint32(sum[0])<<16 | uint32(sum[1])<<8 | uint32(sum[2]) }
@@ -82,7 +89,7 @@ func (h Head) Fingerprint() Fingerprint {
 	p := Fingerprint{Length: len(h), sum: digestOf(h)}
 	hash, hashed := sha256.New(), 0
 	var sum [sha256.Size]byte
-	for len(p.marks) < maxMarks {
+	for last := 0; ; {
 		end := bytes.IndexByte(h[hashed:], '\n')
 		if end < 0 {
 			break
@@ -90,7 +97,10 @@ func (h Head) Fingerprint() Fingerprint {
 		end += hashed + 1
 		hash.Write(h[hashed:end])
 		hashed = end
-		p.marks = append(p.marks, mark{end, markOf(hash.Sum(sum[:0]))})
+		if len(p.marks) < denseMarks || end-last >= markDistance {
+			p.marks = append(p.marks, mark{end, markOf(hash.Sum(sum[:0]))})
+			last = end
+		}
 	}
 	return p
 }
@@ -133,19 +143,25 @@ func DecodeFingerprint(text string) (Fingerprint, error) {
 }
 
 // SameFile reports whether a file that was recorded with this Fingerprint can be the
-// one that has head h now: shorter, equal or grown.
+// one that has head h now: shorter, equal or grown. Of a shorter one it compares
+// whole lines only, and does not see a difference in the last 63 bytes of more than
+// 512 lines.
 func (p Fingerprint) SameFile(h Head) bool {
 	if len(h) >= p.Length {
 		return digestOf(h[:p.Length]) == p.sum
 	}
-	// h is shorter than what was recorded: a copy from an earlier time, if the
-	// record has a mark exactly where it ends. To take another file for this one
-	// would lose its lines, so what can't be compared is another file.
-	for _, m := range p.marks {
-		if m.offset == len(h) {
-			sum := sha256.Sum256(h)
-			return markOf(sum[:]) == m.sum
+	// h is shorter than what was recorded. It may be a copy from an earlier time,
+	// perhaps cut off within a line: its whole lines are compared up to the last
+	// mark. To take another file for this one would lose its lines, so without a
+	// mark where one is expected, h is another file.
+	whole := bytes.LastIndexByte(h, '\n') + 1
+	i, exact := slices.BinarySearchFunc(p.marks, whole, func(m mark, offset int) int { return m.offset - offset })
+	if !exact {
+		i--
+		if i < denseMarks-1 || whole-p.marks[i].offset >= markDistance {
+			return false
 		}
 	}
-	return false
+	sum := sha256.Sum256(h[:p.marks[i].offset])
+	return markOf(sum[:]) == p.marks[i].sum
 }

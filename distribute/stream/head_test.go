@@ -81,6 +81,40 @@ func TestHeadWithoutAWholeLineIsIndexedByItself(t *testing.T) {
 	}
 }
 
+func TestFileCutWithinALineIsRecognised(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"long lines": "8.8.8.8 - - [2026-11-01:10:00:00 +0000] \"GET /%d HTTP/1.1\" 200 512 \"-\" \"a browser\"\n", "short lines": "8.8.8.8 2026-11-01 %d\n",
+	} {
+		var content []byte
+		for i := 0; len(content) < 2*HeadSize; i++ {
+			content = fmt.Appendf(content, line, i)
+		}
+		p := headOf(content).Fingerprint()
+		for n := bytes.IndexByte(content, '\n') + 1; n <= HeadSize; n += 97 {
+			if !p.SameFile(headOf(content[:n])) {
+				t.Fatalf("%s: a copy of %d bytes is another file", name, n)
+			}
+		}
+		other := slices.Concat(content[:HeadSize/2], bytes.ReplaceAll(content[HeadSize/2:HeadSize*3/4], []byte("11-01"), []byte("11-02")))
+		if p.SameFile(headOf(other)) {
+			t.Errorf("%s: another file is taken for this one", name)
+		}
+	}
+}
+
+func TestFewLinesAreComparedExactly(t *testing.T) {
+	t.Parallel()
+	line := []byte("8.8.8.8 2026-11-01 x\n")
+	p := headOf(bytes.Repeat(line, 2*denseMarks)).Fingerprint()
+	for _, n := range []int{1, 2, denseMarks - 1} {
+		same, other := bytes.Repeat(line, n), append(bytes.Repeat(line, n-1), "1.1.1.1\n"...)
+		if !p.SameFile(same) || p.SameFile(other) {
+			t.Errorf("%d lines: recognised %v, taken for another file %v", n, p.SameFile(same), p.SameFile(other))
+		}
+	}
+}
+
 func TestFileTruncatedAtALineEndIsRecognised(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
