@@ -29,10 +29,11 @@ func (f fileStore) each(ctx context.Context, do func(id string) error) error {
 	return f.scanSet(ctx, f.keys.files(), do)
 }
 
-// lookup returns the index entry for key and the best matching record, or nil. The
+// lookup returns the index entry of a file and the best matching record, or nil. The
 // best match is the one with the longest recorded head. A record that was created
 // with this head matches, however it has grown since.
-func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (string, *record, error) {
+func (f fileStore) lookup(ctx context.Context, src *stream.Source) (string, *record, error) {
+	key := src.Head.IndexKey()
 	index, err := query(ctx, f.db, func() ([]any, error) { return f.db.HMGet(ctx, f.keys.heads(), key, stream.UnfinishedLine).Result() })
 	if err != nil {
 		return "", nil, err
@@ -49,7 +50,7 @@ func (f fileStore) lookup(ctx context.Context, key string, h stream.Head) (strin
 		if err != nil {
 			return "", nil, err
 		}
-		if r.head.Length > 0 && (id == h.ID() || r.head.SameFile(h)) && (best == nil || r.head.Length > best.head.Length) {
+		if r.head.Length > 0 && (id == src.ID() || r.hole == src.Hole && r.head.SameFile(src.Head)) && (best == nil || r.head.Length > best.head.Length) {
 			best = &r
 		}
 	}

@@ -25,12 +25,11 @@ type plan struct {
 // plan returns how to ship a file: which part of it the channel has not counted yet. It
 // returns errInRedis if the file can't be shipped before it is counted.
 func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
-	key := src.Head.IndexKey()
-	index, known, err := s.channel.files.lookup(ctx, key, src.Head)
+	index, known, err := s.channel.files.lookup(ctx, src)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{id: src.Head.ID(), indexKey: key, index: index, newHead: true}
+	p := plan{id: src.ID(), indexKey: src.Head.IndexKey(), index: index, newHead: true}
 	if known != nil && s.config.Force {
 		return s.planForced(ctx, p)
 	}
@@ -135,7 +134,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		}
 		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
 			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, cost, s.config.Lease.Milliseconds(),
-			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "base", p.base, "segment", segment, "upload", size)
+			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "hole", src.Hole, "base", p.base, "segment", segment, "upload", size)
 		if err != nil {
 			return 0, err
 		}
@@ -203,7 +202,7 @@ func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *st
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err
 	}
-	_, known, err := s.channel.files.lookup(ctx, src.Head.IndexKey(), src.Head)
+	_, known, err := s.channel.files.lookup(ctx, src)
 	if err == nil && (known == nil || known.inRedis()) {
 		return errInRedis
 	}

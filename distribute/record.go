@@ -26,6 +26,7 @@ type record struct {
 	name     string // the path at its last shipper
 	shipment int64  // number of the last shipment, from 1
 	state    FileState
+	hole     int64 // NUL bytes before the head
 	head     stream.Fingerprint
 	codec    stream.Codec
 	size     int64 // of the file as shipped, compressed or not
@@ -99,7 +100,7 @@ func parseRecord(id string, fields map[string]string) record {
 	}
 	r := record{
 		id: id, name: fields["name"], shipment: number("ship"), state: FileState(fields["state"]),
-		codec: stream.Codec(fields["codec"]), size: number("size"),
+		codec: stream.Codec(fields["codec"]), size: number("size"), hole: number("hole"),
 		by: fields["by"], base: number("base"), raw: number("raw"), cost: number("cost"),
 		segment: number("segment"), upload: number("upload"),
 		admitted: parseMillis(fields["admitted"]),

@@ -32,6 +32,7 @@ type fileScan struct {
 	start       int64         // offset in the content where the count begins
 	lines       *atomic.Int64 // counted so far, for the worker's progress
 
+	hole     int64  // NUL bytes before the first line
 	sample   []byte // until the count begins
 	sampled  int    // newlines in it
 	counter  Counter
@@ -82,6 +83,11 @@ func (s *fileScan) Write(block []byte) (int, error) {
 	s.skip -= skipped
 	block = block[skipped:]
 	if s.splitter == nil {
+		if len(s.sample) == 0 {
+			behind := bytes.TrimLeft(block, "\x00")
+			s.hole += int64(len(block) - len(behind))
+			block = behind
+		}
 		s.sample = append(s.sample, block...)
 		s.sampled += bytes.Count(block, []byte("\n"))
 		if !s.fresh() || s.sampled >= sampleLines || len(s.sample) >= maxSample || len(s.sample) >= sampleSize && s.sampled >= minSampleLines {
@@ -107,6 +113,7 @@ func (s *fileScan) begin() (err error) {
 		return &refusal{err}
 	}
 	s.splitter = stream.NewSplitter(s.start, func(line []byte) { s.verdicts.add(s.counter, line) })
+	s.splitter.Skip(s.hole)
 	s.splitter.Split(s.sample)
 	s.sample = nil
 	return nil

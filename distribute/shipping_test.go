@@ -128,6 +128,24 @@ func TestFirstStateOfAGrownFileIsRecognised(t *testing.T) {
 	same(t, counted(t, channel, "s"), reference(t, grown))
 }
 
+func TestHoleOfNULsIsNoContent(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		channel, folder := open(t, db), t.TempDir()
+		hole := make([]byte, 5<<20)
+		one, other, more := content(1, 3000), content(2, 1000), content(3, 100)
+		behind := func(n int, lines ...[]byte) []byte { return append(hole[:n:n], bytes.Join(lines, nil)...) }
+		ship(t, channel,
+			write(t, folder, "one.log", behind(len(hole), one)), write(t, folder, "other.log", behind(1<<17, other)), write(t, folder, "nothing.log", hole))
+		work(t, channel, "s")
+		if again := ship(t, channel, write(t, folder, "one.log.gz", behind(len(hole), one)))[0]; again.Outcome != distribute.AlreadyCounted {
+			t.Errorf("outcome %v, want already counted", again.Outcome)
+		}
+		ship(t, channel, write(t, folder, "one.log", behind(len(hole), one, more)), write(t, folder, "early.log", behind(1<<17, one)))
+		work(t, channel, "s")
+		same(t, counted(t, channel, "s"), reference(t, one, other, more, one))
+	})
+}
+
 func TestGrownPlainFileShipsOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	channel, folder := open(t, redistest.DB(t)), t.TempDir()

@@ -162,6 +162,9 @@ func (p Fingerprint) SameFile(h Head) bool {
 			return false
 		}
 	}
+	if i+1 < len(p.marks) && p.marks[i+1].offset <= len(h) {
+		return false // h has no line end there
+	}
 	sum := sha256.Sum256(h[:p.marks[i].offset])
 	return markOf(sum[:]) == p.marks[i].sum
 }

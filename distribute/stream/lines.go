@@ -26,6 +26,10 @@ type LongLines struct {
 	Line   int64 // number of the first one, from 1; zero if the content does not begin with the file
 }
 
+// Skip passes over n bytes that belong to the next line and are not passed on. It
+// must be called between lines.
+func (s *Splitter) Skip(n int64) { s.offset += n }
+
 // NewSplitter returns a Splitter of content that begins at offset. line is
 // called with each line, nil for one that is longer than MaxLine, and must not keep
 // it.
@@ -69,6 +73,9 @@ func (s *Splitter) Split(block []byte) {
 
 // addCarry keeps a part of a line that continues in the next block.
 func (s *Splitter) addCarry(part []byte) {
+	if len(s.carry) == 0 {
+		part = bytes.TrimLeft(part, "\x00") // a hole of any length is no content
+	}
 	if len(s.carry)+len(part) > MaxLine {
 		s.tooLong = true
 		s.carry = s.carry[:0]

@@ -1,11 +1,13 @@
 package stream
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 )
 
@@ -41,6 +43,7 @@ type Source struct {
 	Path  string
 	Codec Codec
 	Size  int64 // in bytes, when it was opened; what is appended later is for a later shipment
+	Hole  int64 // NUL bytes before the head, as copytruncate leaves them where a server does not append
 	Head  Head
 
 	file  *os.File
@@ -89,7 +92,7 @@ func (s *Source) readHead() error {
 	if s.Codec, err = Sniff(start[:n]); err != nil {
 		return err
 	}
-	s.Head, err = s.content(HeadSize)
+	s.Hole, s.Head, err = s.start()
 	switch {
 	case len(s.Head) > 0 && (err == nil || IsDamage(err)):
 		return nil // the reader that counts the file finds and reports the damage
@@ -99,17 +102,45 @@ func (s *Source) readHead() error {
 	return ErrEmpty
 }
 
-// content reads the first n bytes of the uncompressed content, fewer if there
-// are no more.
-func (s *Source) content(n int64) ([]byte, error) {
-	content, err := s.Codec.Inflate(s.raw(0))
+// start reads the head of the uncompressed content, and returns the number of NUL
+// bytes before it. The head is empty if there are only NULs.
+func (s *Source) start() (hole int64, head []byte, err error) {
+	inflated, err := s.Codec.Inflate(s.raw(0))
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	defer func() { _ = content.Close() }()
-	var buffer bytes.Buffer
-	_, err = io.Copy(&buffer, io.LimitReader(content, n))
-	return buffer.Bytes(), err
+	defer func() { _ = inflated.Close() }()
+	content := bufio.NewReaderSize(inflated, HeadSize)
+	for {
+		block, err := content.Peek(HeadSize)
+		nuls := len(block) - len(bytes.TrimLeft(block, "\x00"))
+		hole += int64(nuls)
+		_, _ = content.Discard(nuls) // they are buffered
+		if nuls < len(block) {
+			break
+		}
+		if err != nil {
+			return hole, nil, withoutEOF(err)
+		}
+	}
+	head = make([]byte, HeadSize)
+	n, err := io.ReadFull(content, head)
+	return hole, head[:n:n], withoutEOF(err)
+}
+
+func withoutEOF(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil
+	}
+	return err
+}
+
+// ID is the id under which the file is recorded when it is first seen.
+func (s *Source) ID() string {
+	if s.Hole == 0 {
+		return s.Head.ID()
+	}
+	return s.Head.ID() + "-" + strconv.FormatInt(s.Hole, 36)
 }
 
 // Length returns the length of the uncompressed content, up to any damage. It
@@ -145,7 +176,7 @@ func (s *Source) CutToWholeLines() error {
 		}
 		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
 			s.Size = start + int64(i) + 1
-			s.Head = s.Head[:min(int64(len(s.Head)), s.Size)]
+			s.Head = s.Head[:min(int64(len(s.Head)), s.Size-s.Hole)]
 			return nil
 		}
 		end = start
@@ -197,11 +228,11 @@ func (s *Source) change() error {
 	case s.Codec != Plain:
 		return &ChangedError{fmt.Sprintf("it grew from %d to %d bytes although it is compressed", s.Size, info.Size())}
 	}
-	again, err := s.content(HeadSize)
+	hole, head, err := s.start()
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(again, s.Head) {
+	if hole != s.Hole || !bytes.Equal(head, s.Head) {
 		return &ChangedError{"its beginning is another now"}
 	}
 	return nil

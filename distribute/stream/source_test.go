@@ -82,6 +82,28 @@ func TestFileHasOneHeadHoweverItIsCompressedAndNamed(t *testing.T) {
 	})
 }
 
+func TestHeadBeginsBehindNULs(t *testing.T) {
+	t.Parallel()
+	content := []byte("8.8.8.8 2026-11-01\n8.8.8.8 2026-11-02 \x00\n")
+	for _, hole := range []int{0, 1, HeadSize - 1, HeadSize, HeadSize + 1, 3 * HeadSize} {
+		whole := append(make([]byte, hole), content...)
+		for name, packed := range map[string][]byte{"a.log": append(whole, "8.8"...), "a.gz": member(t, whole), "a.zst": frame(t, whole)} {
+			src, err := OpenSource(writeFile(t, filepath.Join(t.TempDir(), name), packed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = errors.Join(src.CutToWholeLines(), src.CheckUnchanged())
+			src.Close()
+			if err != nil || src.Hole != int64(hole) || !bytes.Equal(src.Head, content) {
+				t.Errorf("%s: hole of %d bytes, want %d; head %q; %v", name, src.Hole, hole, src.Head, err)
+			}
+			if same := src.ID() == headOf(content).ID(); same != (hole == 0) {
+				t.Errorf("%s: a hole of %d bytes makes another file: %v", name, hole, !same)
+			}
+		}
+	}
+}
+
 func TestSourceThatCannotBeShippedIsRefused(t *testing.T) {
 	t.Parallel()
 	content := []byte("8.8.8.8 2026-11-01\n")
@@ -93,6 +115,7 @@ func TestSourceThatCannotBeShippedIsRefused(t *testing.T) {
 		matches func(error) bool
 	}{
 		{"empty", nil, func(err error) bool { return errors.Is(err, ErrEmpty) }},
+		{"NULs", make([]byte, 2*HeadSize), func(err error) bool { return errors.Is(err, ErrEmpty) }},
 		{"gzip of nothing", member(t, nil), func(err error) bool { return errors.Is(err, ErrEmpty) }},
 		{"zstd of nothing", frame(t, nil), func(err error) bool { return errors.Is(err, ErrEmpty) }},
 		{"cut off before any content", member(t, content)[:12], func(err error) bool { return errors.As(err, &damage) }},
