@@ -36,6 +36,9 @@ type BatchConfig struct {
 	// for each processor.
 	Workers int
 
+	// Force counts files that have the content of another one, too.
+	Force bool
+
 	// Notify is called by several goroutines, but not at the same time.
 	Notify Notify
 }
@@ -135,7 +138,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files []string) (BatchResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	shipper := NewShipper(channel, &ShipperConfig{Notify: b.config.Notify})
+	shipper := NewShipper(channel, &ShipperConfig{Force: b.config.Force, Notify: b.config.Notify})
 	shipper.stop = b.stop
 	b.shipper.Store(shipper)
 	b.worker.Store(worker)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"skidway/distribute/stream"
@@ -47,11 +46,10 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	return s.planMore(ctx, src, known, p)
 }
 
-// planForced returns a known file another id, the same one at each try of this
-// shipper.
+// planForced gives a known file another id, the same one at each try.
 func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 	plainID := p.id
-	p.id += "-" + strings.ToLower(s.token[:8])
+	p.id += s.forced
 	forced, err := s.channel.files.record(ctx, p.id)
 	if err != nil {
 		return p, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,6 +111,7 @@ type Shipper struct {
 	token   string // of this shipper; never used again
 	mode    string
 	stop    *stopSignal
+	forced  string       // end of the id of the current file if shipping is forced; the same at each try
 	bytes   atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
 
 	mu      sync.Mutex   // guards current
@@ -206,6 +208,7 @@ const (
 // result. Any other error is returned and ends the shipper. busy reports whether
 // the file can't be shipped yet.
 func (s *Shipper) ship(ctx context.Context, result *ShippedFile, mode busyMode) (busy bool, err error) {
+	s.forced = "-" + strings.ToLower(rand.Text()[:8])
 	before := s.bytes.Load()
 	defer func() {
 		if !busy { // the file is finished, also if it failed

@@ -202,6 +202,24 @@ func TestForceCountsAgain(t *testing.T) {
 	same(t, counted(t, channel, "s"), reference(t, lines, lines))
 }
 
+func TestForcedBatchCountsEqualFilesEach(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		folder, line := t.TempDir(), []byte("8.8.8.8 2026-11-01 GET /health\n")
+		contents := [][]byte{bytes.Repeat(line, 100), bytes.Repeat(line, 80), bytes.Repeat(line, 100), bytes.Repeat(line, 100)}
+		var paths []string
+		for i, c := range contents {
+			paths = append(paths, write(t, folder, fmt.Sprintf("web%d.log", i), c))
+		}
+		for force, want := range map[bool]counts{true: reference(t, contents...), false: reference(t, contents[0])} {
+			result, err := distribute.NewBatch(handle.New(db), countryDay(t), &distribute.BatchConfig{Force: force}).Run(context.Background(), paths)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, countsOf(result.Report), want)
+		}
+	})
+}
+
 func TestFileThatWaitsInRedisIsNotShippedTwice(t *testing.T) {
 	t.Parallel()
 	channel, folder := open(t, redistest.DB(t)), t.TempDir()

@@ -21,6 +21,7 @@ type counter struct {
 	counting
 	window cli.Size
 	top    cli.Number
+	force  bool
 	output *cli.Choice
 }
 
@@ -34,6 +35,8 @@ func count(a *cli.App) *cobra.Command {
 A PATH is a file or a directory, of which it counts all files at any depth. It
 detects plain text, gzip and zstd by their content. When a file has an error it
 counts the others, and the exit code is 1.
+
+` + sameFile + `
 
 It needs no Redis: everything happens inside this process. It uses a server only
 with --redis, not by the environment, and deletes files and counts there at the
@@ -50,6 +53,7 @@ lines = counted + unknown_country + unparsable.`,
 	k.addFlags(c)
 	c.Flags().Var(&k.window, "window", "size of the files that are in Redis at once")
 	c.Flags().Var(&k.top, "top", "number of countries per day, the highest first; 0: all")
+	c.Flags().BoolVar(&k.force, "force", false, "count files with the same content each, too")
 	k.output = cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error { return k.run(c.Context(), paths) })
 	return c
@@ -89,7 +93,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers),
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force,
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)

@@ -33,10 +33,11 @@ channel. Compressed files stay compressed. When the window of the channel is
 full, it waits until workers have counted some files, and prints which
 subscribers it waits for.
 
-It recognises files that were shipped before, also renamed or recompressed ones,
-and uploads only the new lines of a file that has grown. So a directory can be
-shipped again and again. Before it ships more of a file, it waits until the part
-that was shipped before is counted.`,
+It recognises files that were shipped before, and uploads only the new lines of
+one that has grown. So a directory can be shipped again and again. Before it
+ships more of a file, it waits until the part that was shipped before is counted.
+
+` + sameFile,
 		Example: `  skidway logs ship /var/log/nginx --channel web --subscriber countries
   skidway logs ship access.log.1 --channel web --wait
   skidway logs ship /var/log/nginx --channel web --follow
