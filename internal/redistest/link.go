@@ -29,9 +29,13 @@ type link struct {
 
 // A command is one that a reply is due for.
 type command struct {
-	start string
-	lost  chan<- string // receives the command whose reply was dropped; nil: deliver it
+	start   string
+	lost    chan<- string // receives the command whose reply was dropped; nil: deliver it
+	refusal string        // the reply in place of that of the server; empty: there is none
 }
+
+// ping is what the server receives in place of a refused command.
+const ping = "*1\r\n$4\r\nPING\r\n"
 
 func (l *link) run() {
 	var requests sync.WaitGroup
@@ -54,9 +58,13 @@ func (l *link) requests() {
 			l.proxy.pass(l.cut)
 			return
 		}
+		refusal := l.proxy.refuses(words)
+		if refusal != "" {
+			raw = []byte(ping)
+		}
 		l.proxy.pass(func() {
 			if err == nil {
-				l.expect(words)
+				l.expect(words, refusal)
 			}
 			if _, failed := l.server.Write(raw); err == nil {
 				err = failed
@@ -73,16 +81,16 @@ func (l *link) requests() {
 	}
 }
 
-// expect takes note of a command before it is passed on.
-func (l *link) expect(words []string) {
+// expect takes note of a command before it is passed on, or a PING in its place.
+func (l *link) expect(words []string, refusal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subscribed = l.subscribed || len(words) > 0 && subscribes(words[0])
 	if len(words) == 0 || l.subscribed {
 		return
 	}
-	sent := command{start: strings.Join(words[:min(len(words), 4)], " ")}
-	if !setsUp(words[0]) {
+	sent := command{start: strings.Join(words[:min(len(words), 4)], " "), refusal: refusal}
+	if !setsUp(words[0]) && refusal == "" {
 		sent.lost = l.proxy.count()
 	}
 	l.pending = append(l.pending, sent)
@@ -98,7 +106,9 @@ func (l *link) replies() {
 		var answered command
 		drop := false
 		if err == nil && raw[0] != '>' { // a push answers no command
-			answered = l.answered()
+			if answered = l.answered(); answered.refusal != "" {
+				raw = []byte(answered.refusal)
+			}
 			drop = l.proxy.hold(answered.start, raw) || answered.lost != nil
 		}
 		for n := len(raw); n > 0 && !l.left.Load() && l.proxy.slow(min(n, packet)); n -= packet {

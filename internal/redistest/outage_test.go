@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/redistest"
 )
 
@@ -37,6 +39,27 @@ func TestRedirectedProxyLeadsToTheOtherServer(t *testing.T) {
 	}
 	wantCount(t, redistest.Open(t, first), 1)
 	wantCount(t, redistest.Open(t, second), 5)
+}
+
+func TestRefusedCommandsAreNotRunAndThoseBesideThemAre(t *testing.T) {
+	t.Parallel()
+	p, db, direct := proxied(t)
+	p.RefuseCommands(1, "refused", "TRYAGAIN later")
+	var replies [3]*redis.IntCmd
+	_, _ = db.Pipelined(t.Context(), func(pipe redis.Pipeliner) error { // each reply has its error
+		for i, key := range []string{"n", "refused", "n"} {
+			replies[i] = pipe.Incr(t.Context(), key)
+		}
+		return nil
+	})
+	if err := replies[1].Err(); !redis.HasErrorPrefix(err, "TRYAGAIN later") || replies[0].Err() != nil || replies[2].Err() != nil {
+		t.Errorf("%v", replies)
+	}
+	wantCount(t, direct, 2)
+	if n := direct.Exists(t.Context(), "refused").Val(); n != 0 || p.Refusals() != 0 {
+		t.Errorf("the refused command was run: %d, %d refusals are left", n, p.Refusals())
+	}
+	wantCommands(t, p, 2)
 }
 
 func TestNothingPassesWhileHeldAndAllAfterwards(t *testing.T) {

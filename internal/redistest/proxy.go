@@ -49,6 +49,10 @@ type Proxy struct {
 	holding  []*HeldReply // that one has come for
 	losing   string       // commands with this text are not passed on; empty: all are
 	lost     chan struct{}
+
+	refusing string // commands with this text are refused, as long as refusals are left
+	refusals int
+	refusal  string
 }
 
 // StartProxy starts a proxy before the server of a redis:// or unix:// URL. It
@@ -250,11 +254,43 @@ func (p *Proxy) LoseCommands(text string) <-chan struct{} {
 	return p.lost
 }
 
+// RefuseCommands makes the next n commands that contain text have an error as their reply, for
+// example "TRYAGAIN …". The server receives a PING in place of each, so they must not be part
+// of a transaction.
+func (p *Proxy) RefuseCommands(n int, text, reply string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refusing, p.refusals, p.refusal = text, n, "-"+reply+"\r\n"
+}
+
+// Refusals returns how many commands are still to be refused.
+func (p *Proxy) Refusals() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refusals
+}
+
+// refuses returns the reply to a command that is to be refused, "" for others.
+func (p *Proxy) refuses(words []string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refusals == 0 || !contains(words, p.refusing) {
+		return ""
+	}
+	p.refusals--
+	return p.refusal
+}
+
+// contains reports whether one of the words of a command contains a text.
+func contains(words []string, text string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, text) })
+}
+
 // loses reports whether a command is to be lost.
 func (p *Proxy) loses(words []string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.losing == "" || !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, p.losing) }) {
+	if p.losing == "" || !contains(words, p.losing) {
 		return false
 	}
 	select {
