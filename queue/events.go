@@ -41,8 +41,8 @@ const (
 // kept. An event takes about 60 bytes and makes each change of a job more expensive.
 // Fetching a job causes no event, nor does adding one by XADD.
 //
-// When a queue begins to keep events, KeepEvents blocks for 200 ms, until every client
-// knows: each job whose call of Enqueue begins later has its event.
+// KeepEvents blocks for 200 ms, until every client knows: each job whose call of Enqueue
+// begins later has its event. If ctx is done earlier, the queue keeps events all the same.
 func (q *Queue) KeepEvents(ctx context.Context, keep int) error {
 	if keep < 0 || keep > maxEvents {
 		return fmt.Errorf("%w: %d events: want 0 to %d", ErrInvalid, keep, maxEvents)
