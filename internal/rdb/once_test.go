@@ -96,6 +96,28 @@ func TestCommandsWhoseRepliesAreLostAreNotSentAgain(t *testing.T) {
 	}
 }
 
+func TestALostCommandIsNotSentAgainWithARefusedOne(t *testing.T) {
+	t.Parallel()
+	sent := atomic.Int64{}
+	db := open(t, fake(t, func(command string) string {
+		switch {
+		case command != "XADD":
+			return ""
+		case sent.Add(1) == 1:
+			return "-LOADING Redis is loading the dataset in memory\r\n"
+		case sent.Load() == 2:
+			return hangUp
+		}
+		return bulk("1-0")
+	}), rdb.Options{})
+	commands, replies := appends(t, "s", 2)
+	db.SendOnce(soon(t), "add", "s", commands)
+	var unknown *rdb.OutcomeUnknownError
+	if replies[0].Val() != "1-0" || replies[0].Err() != nil || !errors.As(replies[1].Err(), &unknown) || sent.Load() != 3 {
+		t.Errorf("%q, %v and %v after %d commands", replies[0].Val(), replies[0].Err(), replies[1].Err(), sent.Load())
+	}
+}
+
 func TestCommandsFollowTheSlotToAnotherNode(t *testing.T) {
 	t.Parallel()
 	db := redistest.ClusterDB(t)
