@@ -17,6 +17,16 @@
 -- instead a list: for each of them the id of the job that they follow, their place among the
 -- n jobs, their key, and its holder.
 -- @include queue worker entries
+-- ids_of returns the ids of the n jobs of an 'ok' whose entries begin at ARGV[first].
+local function ids_of(line, first, n)
+  if not is_fresh(line) then return {unpack(ARGV, first + n, first + 2 * n - 1)} end
+  local ids, letter = {}, letter_of(line)
+  for e = 1, n do ids[e] = letter .. ARGV[first + e - 1] end
+  return ids
+end
+
+-- @lazy make_handlers return unique finish_others
+
 -- One command acknowledges all successes of a line, unless the queue keeps events or one
 -- of these jobs is awaited.
 local awaited = call('EXISTS', WAITED) == 1
@@ -53,16 +63,6 @@ local function is_awaited(ids)
   end
   return false
 end
-
--- ids_of returns the ids of the n jobs of an 'ok' whose entries begin at ARGV[first].
-local function ids_of(line, first, n)
-  if not is_fresh(line) then return {unpack(ARGV, first + n, first + 2 * n - 1)} end
-  local ids, letter = {}, letter_of(line)
-  for e = 1, n do ids[e] = letter .. ARGV[first + e - 1] end
-  return ids
-end
-
--- @lazy make_handlers return unique finish_others
 
 -- in_line returns the ids of those jobs of an 'ok' whose entries exist. In a call that is
 -- repeated the others may be in another place by now.
