@@ -9,10 +9,10 @@ return function(letter, record, wait, at, key, key_ms)
   local due = at ~= '' and tonumber(at) or wait ~= '' and now + tonumber(wait)
   local id
   if due then
-    id = next_id()
+    id = id_of_number((next_numbers(1)))
     record = record .. field('enqueued', int(now))
     if due > now then
-      delay_later(id, record, due)
+      delay_later(id, record, due, int(due))
     else
       enter(due_line(letter), id, record)
     end
