@@ -62,7 +62,7 @@ func TestHundredThousandJobsDueAtOnceLeaveOthersTheirTurn(t *testing.T) {
 	// The bounds are far above what is measured, for machines with other
 	// things to do. What holds on any: a client that waits for an answer
 	// before it asks again has its turn between any two of the steps.
-	if steps := 100_000 / 200; backlog.commands < steps {
+	if steps := 100_000 / 250; backlog.commands < steps {
 		t.Errorf("another client had %d answers, want one for each of %d steps at least", backlog.commands, steps)
 	}
 	if backlog.p99 > time.Second || backlog.slowest > 10*time.Second {

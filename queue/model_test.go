@@ -322,7 +322,7 @@ func (m *model) archive(j *modelJob, where place) (dropped int) {
 // move moves the due jobs.
 func (m *model) move(caller string, now int64) (moved int, next *modelJob, isWaker bool) {
 	delayed := m.at(inDelayed)
-	for len(delayed) > 0 && delayed[0].due <= now && moved < 200 {
+	for len(delayed) > 0 && delayed[0].due <= now && moved < 250 {
 		line := delayed[0].first() + 2
 		if delayed[0].failed {
 			line = delayed[0].retryLine()

@@ -32,7 +32,7 @@ func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool) (Re
 // maxRecover and maxMove bound one call of recover and move to about 1 ms.
 const (
 	maxRecover = 100
-	maxMove    = 200
+	maxMove    = 250
 )
 
 // A MoveResult is the result of [PoolQueue.MoveDue].
@@ -44,7 +44,7 @@ type MoveResult struct {
 }
 
 // MoveDue moves delayed jobs that are due into their lines, in the order of their times,
-// at most 200 per call. It is safe to call concurrently: callerID, which must be unique,
+// at most 250 per call. It is safe to call concurrently: callerID, which must be unique,
 // distinguishes the callers. [delayed.Mover] calls it on time.
 func (q *PoolQueue) MoveDue(ctx context.Context, callerID string) (MoveResult, error) {
 	reply, err := q.run(ctx, moveScript, maxMove, callerID)
