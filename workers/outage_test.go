@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,12 +196,14 @@ func produce(t *testing.T, client *queue.Client) (accepted, unknown map[string]b
 		_, err := client.Enqueue(t.Context(), queue.Raw("plain", []byte(args)), &options)
 		note(args, err)
 	}
-	inserts := make([]queue.NewJob, 600) // two chunks
-	for i := range inserts {
-		inserts[i].Args = queue.Raw("plain", fmt.Appendf(nil, "many-%d", i))
-	}
-	for i, result := range client.EnqueueMany(t.Context(), inserts) {
-		note(fmt.Sprintf("many-%d", i), result.Err)
+	for name, many := range map[string]queue.NewJob{"new": {}, "delayed": {Options: queue.Options{Delay: time.Hour}}} {
+		inserts := slices.Repeat([]queue.NewJob{many}, 600) // several chunks
+		for i := range inserts {
+			inserts[i].Args = queue.Raw("plain", fmt.Appendf(nil, "%s-%d", name, i))
+		}
+		for i, result := range client.EnqueueMany(t.Context(), inserts) {
+			note(fmt.Sprintf("%s-%d", name, i), result.Err)
+		}
 	}
 	return accepted, unknown
 }
