@@ -26,11 +26,14 @@ func replicated(t *testing.T) (*fixture, *redistest.Server) {
 func TestDurableIsRefusedWhereTheServerConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	d.ends(d.run("enqueue", "mail", "greet", "--durable"), cli.ExitFailed, "durable changes need appendonly yes with Redis 7.2 or newer, or a connected replica")
+	for _, more := range []string{"--in=1h", "--wait"} {
+		d.ends(d.run("enqueue", "mail", "greet", "--durable", more), cli.ExitFailed,
+			"durable changes need appendonly yes with Redis 7.2 or newer, or a connected replica", "no job was added; without --durable it would be")
+	}
 	o := d.runBatch("{\"kind\":\"greet\"}\n", "--durable")
 	d.ends(o, cli.ExitFailed, "no job from line 1 on was added")
-	if kinds := d.kinds(queue.Waiting); kinds != "" {
-		t.Errorf("jobs wait: %s", kinds)
+	if kinds := d.kinds(queue.Waiting) + d.kinds(queue.Delayed); kinds != "" {
+		t.Errorf("jobs were added: %s", kinds)
 	}
 }
 
@@ -52,7 +55,7 @@ func TestUnconfirmedJobIsPrintedAndFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := d.run("enqueue", "mail", "greet", "--durable")
-	d.ends(o, cli.ExitFailed, "job "+o.one(t)+" was added, but it is not confirmed", "no replica had it within 5s")
+	d.ends(o, cli.ExitFailed, "job "+o.one(t)+" was added, but it is not confirmed", "no replica had it within 5s: do not add it again")
 	o = d.runBatch(strings.Repeat("{\"kind\":\"greet\"}\n", 3), "--durable", "--ids")
 	d.ends(o, cli.ExitFailed, "up to line 3: jobs were added, but it is not confirmed", "no job from line 4 on was added")
 	hasLine(t, o.stderr, "enqueued=3 duplicates=0 bad=0 lines=3")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds"
@@ -161,10 +162,23 @@ func (e *enqueueCmd) add(ctx context.Context, client *queue.Client, insert queue
 		if id != "" { // it was added, and is not confirmed
 			err = errors.Join(e.PrintLine(id), err)
 		}
-		return err
+		return withAdvice(err)
 	}
 	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does", insert.Args.Kind())
 	return e.PrintLine(id)
+}
+
+// withAdvice adds to the error of a durable job whether to add it again.
+func withAdvice(err error) error {
+	var unfit *rdb.UnfitServerError
+	var unconfirmed *rdb.UnconfirmedError
+	switch {
+	case errors.As(err, &unfit):
+		return fmt.Errorf("%w: no job was added; without --durable it would be", err)
+	case errors.As(err, &unconfirmed):
+		return fmt.Errorf("%w: do not add it again", err)
+	}
+	return err
 }
 
 // warnUnserved prints a notice if no worker serves a queue, or none of those that do knows

@@ -23,7 +23,7 @@ func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, inser
 	insert.Options.Retain = max(insert.Options.Retain, minRetain)
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
-		return err
+		return withAdvice(err)
 	}
 	e.Console.Notice("job %s", id)
 	warnUnserved(ctx, e.App, client, insert.Options.Queue, "the job waits until one does", insert.Args.Kind())
