@@ -23,14 +23,14 @@ func (b *batcher) add(ctx context.Context, q *Queue, job encodedJob) (string, er
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	c := q.newCall(job)
+	c := q.adder.newCall(job)
 	b.mu.Lock()
 	if !b.sending {
 		b.sending = true
 		b.mu.Unlock()
 		// Send from this goroutine: waking another one takes longer than all the
 		// rest.
-		q.add(ctx, []*call{c})
+		q.adder.add(ctx, []*call{c})
 		if calls := b.next(nil); len(calls) > 0 {
 			go b.sendAll(context.WithoutCancel(ctx), q, calls)
 		}
@@ -44,7 +44,7 @@ func (b *batcher) add(ctx context.Context, q *Queue, job encodedJob) (string, er
 		}
 	}
 	result := c.result
-	q.free(c)
+	q.adder.free(c)
 	return result.ID, result.Err
 }
 
@@ -70,7 +70,7 @@ func (b *batcher) next(calls []*call) []*call {
 // sendAll sends batches until no call is waiting.
 func (b *batcher) sendAll(ctx context.Context, q *Queue, calls []*call) {
 	for ; len(calls) > 0; calls = b.next(calls[:0]) {
-		q.add(ctx, calls)
+		q.adder.add(ctx, calls)
 		for _, c := range calls {
 			c.done <- struct{}{}
 		}

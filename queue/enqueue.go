@@ -175,7 +175,7 @@ func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) 
 		err = q.explain(err)
 	}
 	if script == enqueuePlainScript && reply.Word == "ok" {
-		q.settings.set(sent, reply.Int(0) == 0)
+		q.adder.settings.set(sent, reply.Int(0) == 0)
 		reply = reply.From(1)
 	}
 	return reply, err

@@ -23,7 +23,7 @@ func (q *Queue) AgeRegistration(d time.Duration) { q.registered.Add(-int64(d)) }
 // SetSettingsAge sets the time since the client's latest look at the settings of the queue.
 // Below zero, no look follows for that time.
 func (q *Queue) SetSettingsAge(age time.Duration) {
-	q.settings.set(time.Since(processStart)-age, true)
+	q.adder.settings.set(time.Since(processStart)-age, true)
 }
 
 // WaitingCalls returns the number of calls of Enqueue that wait for their batch.

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,24 @@ const (
 	settingsEvery = 100 * time.Millisecond // after a look at the settings, the next one is sent with the jobs
 	settingsFor   = 200 * time.Millisecond
 )
+
+// An adder adds the jobs of calls to one queue.
+type adder struct {
+	queue    *Queue
+	settings settings
+	calls    sync.Pool               // of *call
+	keys     [len(priorities)]any    // of the fresh lines, by rank of the priority
+	ids      [len(priorities)]string // the beginning of ids of jobs there, likewise
+}
+
+// init sets the queue.
+func (a *adder) init(q *Queue) {
+	a.queue = q
+	for _, p := range priorities {
+		a.keys[p.rank()] = q.keys[freshLine.of(p.Priority)-1]
+		a.ids[p.rank()] = globalID(q.name, string(p.letter))
+	}
+}
 
 var processStart = time.Now()
 
@@ -58,8 +77,8 @@ type call struct {
 }
 
 // newCall returns a call without a result.
-func (q *Queue) newCall(job encodedJob) *call {
-	c, ok := q.calls.Get().(*call)
+func (a *adder) newCall(job encodedJob) *call {
+	c, ok := a.calls.Get().(*call)
 	if !ok {
 		c = &call{done: make(chan struct{}, 1)}
 		c.xadd = redis.NewStringCmd(context.Background(), "xadd", "", "nomkstream", "*", "kind", &c.job.kind, "args", &c.job.args)
@@ -69,78 +88,78 @@ func (q *Queue) newCall(job encodedJob) *call {
 }
 
 // free makes a call with a result ready for use by newCall.
-func (q *Queue) free(c *call) {
+func (a *adder) free(c *call) {
 	c.job, c.result = encodedJob{}, Result{} // payloads may be large
 	c.xadd.SetVal("")
 	c.xadd.SetErr(nil)
-	q.calls.Put(c)
+	a.calls.Put(c)
 }
 
 // add adds the jobs of calls and sets their results. Each job is added or not for itself.
-func (q *Queue) add(ctx context.Context, calls []*call) {
+func (a *adder) add(ctx context.Context, calls []*call) {
 	now := time.Since(processStart)
-	age := q.settings.age(now)
-	if age >= settingsFor || q.client.db.Embedded() {
-		q.addByScript(ctx, calls)
+	age := a.settings.age(now)
+	if age >= settingsFor || a.queue.client.db.Embedded() {
+		a.addByScript(ctx, calls)
 		return
 	}
 	commands := make([]redis.Cmder, 0, len(calls)+1)
 	for _, c := range calls {
 		if c.job.record == nil {
-			c.xadd.Args()[1] = q.freshKeys[c.job.priority.rank()]
+			c.xadd.Args()[1] = a.keys[c.job.priority.rank()]
 			commands = append(commands, c.xadd)
 		}
 	}
 	if len(commands) > 0 {
-		q.sendNative(ctx, commands, now, age >= settingsEvery)
+		a.sendNative(ctx, commands, now, age >= settingsEvery)
 	}
 	var left []*call
 	for _, c := range calls {
-		if c.job.record != nil || !q.readXAdd(c) {
+		if c.job.record != nil || !a.readXAdd(c) {
 			left = append(left, c)
 		}
 	}
 	if len(left) > 0 {
-		q.addByScript(ctx, left)
+		a.addByScript(ctx, left)
 	}
 }
 
 // sendNative sends commands once, with a look at the settings if that is wanted.
-func (q *Queue) sendNative(ctx context.Context, commands []redis.Cmder, now time.Duration, withLook bool) {
-	meta := q.keys[keyMeta]
+func (a *adder) sendNative(ctx context.Context, commands []redis.Cmder, now time.Duration, withLook bool) {
+	db, meta := a.queue.client.db, a.queue.keys[keyMeta]
 	if !withLook {
-		q.client.db.SendOnce(ctx, "enqueue", meta, commands)
+		db.SendOnce(ctx, "enqueue", meta, commands)
 		return
 	}
 	look := redis.NewSliceCmd(ctx, "hmget", meta, "format", "events")
-	q.client.db.SendOnce(ctx, "enqueue", meta, append(commands, look))
+	db.SendOnce(ctx, "enqueue", meta, append(commands, look))
 	if found := look.Val(); look.Err() == nil && len(found) == 2 {
-		q.settings.set(now, found[0] == formatVersion && found[1] == nil)
+		a.settings.set(now, found[0] == formatVersion && found[1] == nil)
 	}
 }
 
 // readXAdd sets the result of a call whose XADD was sent. It returns false if the line does
 // not exist.
-func (q *Queue) readXAdd(c *call) bool {
+func (a *adder) readXAdd(c *call) bool {
 	switch entry, err := c.xadd.Result(); {
 	case err == nil:
-		c.result.ID = q.freshIDs[c.job.priority.rank()] + entry
+		c.result.ID = a.ids[c.job.priority.rank()] + entry
 	case errors.Is(err, redis.Nil):
-		q.registered.Store(0) // Redis may have lost the list of queues too
+		a.queue.registered.Store(0) // Redis may have lost the list of queues too
 		return false
 	default:
-		c.result.Err = q.explain(err)
+		c.result.Err = a.queue.explain(err)
 	}
 	return true
 }
 
 // addByScript adds the jobs of calls, all or none.
-func (q *Queue) addByScript(ctx context.Context, calls []*call) {
+func (a *adder) addByScript(ctx context.Context, calls []*call) {
 	jobs := make([]encodedJob, len(calls))
 	for i, c := range calls {
 		jobs[i] = c.job
 	}
-	for i, result := range q.enqueue(ctx, jobs) {
+	for i, result := range a.queue.enqueue(ctx, jobs) {
 		calls[i].result = result
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"skidway/internal/rdb"
@@ -21,11 +20,8 @@ type Queue struct {
 
 	registered atomic.Int64 // when the queue was last added to the registry, in ns since 1970; 0 if never
 	used       atomic.Int64 // when a call last needed it there, likewise
-	settings   settings
+	adder      adder
 	batcher    batcher
-	calls      sync.Pool               // of *call, see newCall
-	freshKeys  [len(priorities)]any    // by rank of the priority
-	freshIDs   [len(priorities)]string // the beginning of ids of jobs there, likewise
 	waiters    waiters
 }
 
@@ -45,10 +41,7 @@ func (c *Client) Queue(name string) (*Queue, error) {
 	}
 	keys := queueKeys(c.prefix, name)
 	q := &Queue{client: c, name: name, keys: keys, plain: plainKeys(keys)}
-	for _, p := range priorities {
-		q.freshKeys[p.rank()] = keys[freshLine.of(p.Priority)-1]
-		q.freshIDs[p.rank()] = globalID(name, string(p.letter))
-	}
+	q.adder.init(q)
 	c.queues[name] = q
 	return q, nil
 }
