@@ -264,7 +264,7 @@ func (c *claim) seal(ctx context.Context, result *fileResult, cells int, build s
 	p := result.progress
 	fields := []any{
 		fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
-		fieldMissing, p.missing, fieldLines, p.lines,
+		fieldMissing, p.missing, fieldLost, p.lost, fieldLines, p.lines,
 	}
 	args := append([]any{c.subscriber, c.id, c.shipment, c.token, cells, len(fields) / 2}, fields...)
 	t := result.tally

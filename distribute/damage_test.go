@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
@@ -18,14 +19,19 @@ import (
 	"skidway/internal/redistest"
 )
 
-// cut shortens a file by some bytes.
-func cut(t testing.TB, path string, bytes int64) string {
+func size(t testing.TB, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, info.Size()-bytes); err != nil {
+	return info.Size()
+}
+
+// cut shortens a file by some bytes.
+func cut(t testing.TB, path string, bytes int64) string {
+	t.Helper()
+	if err := os.Truncate(path, size(t, path)-bytes); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -64,6 +70,81 @@ func TestDamagedFileIsCountedUpToTheDamage(t *testing.T) {
 				same(t, counted(t, channel, "s"), reference(t, good, lines))
 			})
 		})
+	}
+}
+
+func TestLinesThatVanishedFromRedisCanBeShippedAgain(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		ctx, folder := context.Background(), t.TempDir()
+		channel, lines := open(t, db), content(1, 60_000)
+		path := write(t, folder, "a.log", lines)
+		ship(t, channel, path)
+		segments, err := db.Keys(ctx, "*:segment:*:0").Result()
+		if err != nil || len(segments) != 1 {
+			t.Fatalf("segments %v, %v", segments, err)
+		}
+		if err := db.Set(ctx, segments[0], lines[:db.StrLen(ctx, segments[0]).Val()/2], 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if result := work(t, channel, "s"); len(result.Problems) != 1 || !errors.Is(result.Problems[0], distribute.ErrVanished) {
+			t.Fatalf("problems: %v", result.Problems)
+		}
+		ship(t, channel, path)
+		if result := work(t, channel, "s"); len(result.Problems) != 0 {
+			t.Errorf("problems: %v", result.Problems)
+		}
+		same(t, counted(t, channel, "s"), reference(t, lines))
+	})
+}
+
+func TestDamagedFileIsShippedAgainWhenItHasChanged(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	lines, path := content(1, 20_000), ""
+	var good, damaged []byte
+	for _, member := range [][]byte{lines[:len(lines)/2], lines[len(lines)/2:]} {
+		path = write(t, folder, "a.gz", member)
+		packed, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, damaged = append(good, packed...), append(damaged, packed...)
+	}
+	damaged[len(damaged)-int(size(t, path))] = 0 // the second member begins with another byte
+	for i, step := range []struct {
+		content []byte
+		want    distribute.Outcome
+	}{{damaged, distribute.Shipped}, {nil, distribute.AlreadyCounted}, {good, distribute.Shipped}, {nil, distribute.AlreadyCounted}} {
+		if step.content != nil {
+			if err := errors.Join(os.WriteFile(path, step.content, 0o600), os.Chtimes(path, time.Time{}, time.Unix(int64(i), 0))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := ship(t, channel, path)[0].Outcome; got != step.want {
+			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
+		work(t, channel, "s")
+	}
+	same(t, counted(t, channel, "s"), reference(t, lines))
+}
+
+func TestSubscriberWithoutTheBeginningOfAFileIsGivenAllOfIt(t *testing.T) {
+	t.Parallel()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	before, more := content(1, 100), content(2, 50)
+	ship(t, channel, write(t, folder, "a.log", before))
+	work(t, channel, "s")
+	path := write(t, folder, "a.log", append(before, more...))
+	ship(t, channel, path)
+	if result := work(t, channel, "late"); len(result.Problems) != 1 {
+		t.Errorf("problems: %v", result.Problems)
+	}
+	work(t, channel, "s")
+	same(t, counted(t, channel, "late"), reference(t))
+	ship(t, channel, path)
+	for _, name := range []string{"s", "late"} {
+		work(t, channel, name)
+		same(t, counted(t, channel, name), reference(t, before, more))
 	}
 }
 

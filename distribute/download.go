@@ -17,6 +17,10 @@ import (
 // something else has deleted them.
 var ErrVanished = errors.New("its segments vanished from Redis: ship it again")
 
+// errLaterPart is the error for a shipment of the lines that were new to the
+// subscribers of that time, for a subscriber that lacks earlier ones.
+var errLaterPart = errors.New("only a later part of it is in Redis: ship it again")
+
 // errAbandoned ends the reading of an upload that will never be complete.
 var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")
 

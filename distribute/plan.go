@@ -61,7 +61,9 @@ func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 	return p, nil
 }
 
-// planMore compares a file with what the subscribers have counted of it.
+// planMore compares a file with what the subscribers have counted of it. A file of
+// which lines are missing is shipped again if they were lost in Redis; if the file
+// was damaged, when it has changed since.
 func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *record, p plan) (plan, error) {
 	subscribers, err := s.channel.subscriberNames(ctx)
 	if err != nil || len(subscribers) == 0 {
@@ -72,7 +74,8 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	var problem *Problem
 	for _, name := range subscribers {
 		at := known.counted[name]
-		same = same && at.shipment == known.shipment && at.end > 0
+		same = same && at.shipment == known.shipment && at.end > 0 &&
+			(!at.missing || !at.lost && known.modified == src.Modified().UnixNano())
 		if resume < 0 || at.resume < resume {
 			resume = at.resume
 		}
@@ -132,7 +135,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		}
 		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
 			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, cost, s.config.Lease.Milliseconds(),
-			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "hole", src.Hole, "base", p.base, "segment", segment, "upload", size)
+			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "mtime", src.Modified().UnixNano(), "hole", src.Hole, "base", p.base, "segment", segment, "upload", size)
 		if err != nil {
 			return 0, err
 		}

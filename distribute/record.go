@@ -30,6 +30,7 @@ type record struct {
 	head     stream.Fingerprint
 	codec    stream.Codec
 	size     int64 // of the file as shipped, compressed or not
+	modified int64 // time of its last change when it was shipped, in ns
 
 	// While it is in Redis.
 	by       string // its shipper
@@ -53,6 +54,7 @@ type progress struct {
 	note     string // what is wrong with the file, as a Problem's Detail
 	lines    int64  // of the file, counted in total
 	missing  bool   // some or all of its lines could not be counted
+	lost     bool   // because they were not in Redis: the file itself may be whole
 }
 
 // problem returns what is wrong with the file, whose name it adds; nil if nothing
@@ -82,6 +84,7 @@ const (
 	fieldState   = "state"
 	fieldNote    = "note"
 	fieldMissing = "missing"
+	fieldLost    = "lost"
 	fieldLines   = "lines"
 )
 
@@ -100,7 +103,7 @@ func parseRecord(id string, fields map[string]string) record {
 	}
 	r := record{
 		id: id, name: fields["name"], shipment: number("ship"), state: FileState(fields["state"]),
-		codec: stream.Codec(fields["codec"]), size: number("size"), hole: number("hole"),
+		codec: stream.Codec(fields["codec"]), size: number("size"), modified: number("mtime"), hole: number("hole"),
 		by: fields["by"], base: number("base"), raw: number("raw"), cost: number("cost"),
 		segment: number("segment"), upload: number("upload"),
 		admitted: parseMillis(fields["admitted"]),
@@ -118,7 +121,7 @@ func parseRecord(id string, fields map[string]string) record {
 		r.counted[name] = progress{
 			shipment: number(field), resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
 			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name],
-			missing: fields[fieldMissing+":"+name] == "1", lines: number(fieldLines + ":" + name),
+			missing: fields[fieldMissing+":"+name] == "1", lost: fields[fieldLost+":"+name] == "1", lines: number(fieldLines + ":" + name),
 		}
 	}
 	return r

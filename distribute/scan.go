@@ -41,10 +41,9 @@ type fileScan struct {
 }
 
 // newFileScan returns a scan of an upload that begins at base, for a subscriber
-// that has counted the file up to before.
+// that has counted the file up to before, which is not behind base.
 func newFileScan(aggregation Aggregation, before progress, base int64, lines *atomic.Int64) *fileScan {
-	start := max(before.resume, base)
-	return &fileScan{aggregation: aggregation, before: before, skip: start - base, start: start, lines: lines}
+	return &fileScan{aggregation: aggregation, before: before, skip: before.resume - base, start: before.resume, lines: lines}
 }
 
 // A fileResult is the count of one file under one claim.
@@ -165,6 +164,7 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
 	if result.damage != nil {
 		result.progress.note, result.progress.missing = "partial: "+result.damage.detail(), true
+		result.progress.lost = errors.Is(result.damage, ErrVanished)
 		return nil
 	}
 	if line, size := s.splitter.Tail(); size > 0 {
@@ -221,6 +221,7 @@ func (r *fileResult) reset(before progress) {
 func (r *fileResult) fail(err error) {
 	r.failure = err
 	r.progress.note, r.progress.missing = err.Error(), true
+	r.progress.lost = errors.Is(err, ErrVanished) || errors.Is(err, errLaterPart)
 }
 
 // tallyFile counts the file itself. A file that was counted in part before may now

@@ -103,8 +103,8 @@ func (c *Channel) dropCounts(ctx context.Context, name string) error {
 		return err
 	}
 	err := c.files.each(ctx, func(id string) error {
-		fields := make([]string, 0, 9)
-		for _, field := range []string{"ship", "seal", fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLines} {
+		fields := make([]string, 0, 10)
+		for _, field := range []string{"ship", "seal", fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLost, fieldLines} {
 			fields = append(fields, field+":"+name)
 		}
 		return c.db.Retry(ctx, func() error {

@@ -75,6 +75,9 @@ func OpenSource(path string) (*Source, error) {
 // Close closes the file.
 func (s *Source) Close() { _ = s.file.Close() }
 
+// Modified returns the time of the file's last change when it was opened.
+func (s *Source) Modified() time.Time { return s.mtime }
+
 // raw reads the file's bytes from offset up to Size.
 func (s *Source) raw(offset int64) *io.SectionReader {
 	return io.NewSectionReader(s.file, offset, s.Size-offset)
