@@ -64,8 +64,10 @@ func parseAnnouncement(body []byte) (announcement, error) {
 // claimBatch is the number of announcements that one read or one claim takes.
 const claimBatch = 50
 
-// A claimQueue claims announced files for a subscriber, in the order of their
-// announcements. It is used by one goroutine at a time.
+// A claimQueue claims files for a subscriber, in the order of their announcements.
+// What there is to claim is the set of open files: announcements are the fast way to
+// a file, and may be lost (a foreign reader of the chat, a Redis that went back to an
+// earlier state). A claimQueue is used by one goroutine at a time.
 type claimQueue struct {
 	channel    *Channel
 	subscriber string
@@ -76,12 +78,17 @@ type claimQueue struct {
 	// that those behind one slow file are read once.
 	open []announced
 
+	// lookInterval is the least time between two looks at the set of open files,
+	// and looked the time of the last one.
+	lookInterval time.Duration
+	looked       time.Time
+
 	lastRead     uint64 // message id
 	acknowledged uint64 // message id
 }
 
 type announced struct {
-	message uint64
+	message uint64 // 0: found in the set of open files
 	announcement
 }
 
@@ -96,6 +103,9 @@ type claimResult struct {
 // the first one that is not finished.
 func (q *claimQueue) next(ctx context.Context) (claimResult, error) {
 	result := claimResult{}
+	if len(q.open) == 0 { // all that was read is acknowledged; ids may have been given again
+		q.lastRead, q.acknowledged = 0, 0
+	}
 	for from := 0; ; {
 		for from < len(q.open) && result.claim == nil {
 			next, err := q.tryClaim(ctx, from, &result)
@@ -108,6 +118,9 @@ func (q *claimQueue) next(ctx context.Context) (claimResult, error) {
 			break
 		}
 		more, err := q.read(ctx)
+		if err == nil && !more {
+			more, err = q.look(ctx)
+		}
 		if err != nil {
 			return result, err
 		}
@@ -178,12 +191,41 @@ func (q *claimQueue) read(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// look reads files that the subscriber has not counted from the set of open files,
+// at most claimBatch, and reports whether there were any.
+func (q *claimQueue) look(ctx context.Context) (bool, error) {
+	if time.Since(q.looked) < q.lookInterval {
+		return false, nil
+	}
+	queued := map[string]int64{}
+	for _, a := range q.open {
+		queued[a.File] = a.Shipment
+	}
+	before := len(q.open)
+	for start := int64(0); len(q.open) < before+claimBatch; start += claimBatch {
+		open, err := q.channel.files.openShipments(ctx, q.subscriber, start, claimBatch)
+		if err != nil {
+			return false, err
+		}
+		for _, a := range open.uncounted {
+			if queued[a.File] != a.Shipment {
+				q.open = append(q.open, announced{announcement: a})
+			}
+		}
+		if open.last {
+			q.looked = time.Now()
+			break
+		}
+	}
+	return len(q.open) > before, nil
+}
+
 // acknowledge moves the subscriber's cursor in the chat up to the first
 // announcement in q.open.
 func (q *claimQueue) acknowledge(ctx context.Context) error {
 	upTo := q.lastRead
-	if len(q.open) > 0 {
-		upTo = q.open[0].message - 1
+	if i := slices.IndexFunc(q.open, func(a announced) bool { return a.message > 0 }); i >= 0 {
+		upTo = q.open[i].message - 1
 	}
 	if upTo <= q.acknowledged {
 		return nil

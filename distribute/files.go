@@ -57,6 +57,41 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source) (string, *rec
 	return entry, best, nil
 }
 
+// A page of open files, in the order of their admission.
+type openPage struct {
+	uncounted []announcement // shipments that the subscriber has not counted
+	last      bool           // no page follows
+}
+
+// openShipments reads n open files from index start on.
+func (f fileStore) openShipments(ctx context.Context, subscriber string, start, n int64) (openPage, error) {
+	ids, err := query(ctx, f.db, func() ([]string, error) { return f.db.ZRange(ctx, f.keys.open(), start, start+n-1).Result() })
+	page := openPage{last: int64(len(ids)) < n}
+	if err != nil || len(ids) == 0 {
+		return page, err
+	}
+	err = f.db.Retry(ctx, func() error {
+		pipe := f.db.Pipeline()
+		records := make([]*redis.SliceCmd, len(ids))
+		for i, id := range ids {
+			records[i] = pipe.HMGet(ctx, f.keys.file(id), "by", "ship", "state", "ship:"+subscriber)
+		}
+		_, err := pipe.Exec(ctx)
+		page.uncounted = page.uncounted[:0]
+		for i, id := range ids {
+			if err != nil {
+				break
+			}
+			u := parseUpload(records[i].Val()) // its last field is the shipment that was counted
+			if (u.state == FileUploading || u.state == FileUploaded) && u.raw != u.shipment {
+				page.uncounted = append(page.uncounted, announcement{formatVersion, id, u.shipment})
+			}
+		}
+		return err
+	})
+	return page, err
+}
+
 // readersGrace is the time that the wake stream of an abandoned upload stays for
 // its readers. A reader that misses it reads the record after its wait times out.
 const readersGrace = time.Second

@@ -99,6 +99,9 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 	w.reshipGrace = reshipLeases * w.config.Lease
 	w.config.Notify = w.config.Notify.guarded(&w.mu)
 	w.queue = claimQueue{channel: channel, subscriber: subscriber, lease: w.config.Lease, notify: w.config.Notify}
+	if !w.config.UntilDone { // such a worker must not end before it has looked
+		w.queue.lookInterval = w.config.Lease / 2
+	}
 	return w, nil
 }
 

@@ -1,0 +1,104 @@
+package distribute_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute"
+	"skidway/distribute/chat/group"
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+func TestFileWhoseAnnouncementWasReadByAnotherIsCounted(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		ctx := context.Background()
+		channel, folder, lines := open(t, db), t.TempDir(), content(1, 100)
+		if err := channel.Subscribe(ctx, "bob", ""); err != nil {
+			t.Fatal(err)
+		}
+		ship(t, channel, write(t, folder, "a.log", lines))
+		if _, err := group.NewClient(handle.New(db)).Ack(ctx, "logs:web", "bob", 1); err != nil {
+			t.Fatal(err)
+		}
+		work(t, channel, "bob")
+		same(t, counted(t, channel, "bob"), reference(t, lines))
+	})
+}
+
+// startWorker starts a worker that goes on until the test ends.
+func startWorker(t *testing.T, channel *distribute.Channel, events listener) {
+	t.Helper()
+	worker, err := distribute.NewWorker(t.Context(), channel, "s", countryDay(t),
+		&distribute.WorkerConfig{Lease: testLease, Workers: 1, Notify: events.notify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { _, err := worker.Work(context.Background()); done <- err }()
+	t.Cleanup(func() {
+		worker.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// snapshot returns a function that brings Redis back to the state of now.
+func snapshot(t *testing.T, db *rdb.DB) (restore func()) {
+	t.Helper()
+	ctx := context.Background()
+	names, err := db.Keys(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, name := range names {
+		if values[name], err = db.Dump(ctx, name).Result(); err != nil && !errors.Is(err, redis.Nil) {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		t.Helper()
+		_, err := db.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			pipe.FlushDB(ctx)
+			for name, value := range values {
+				if value != "" {
+					pipe.Restore(ctx, name, 0, value)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestLivingWorkerCountsWhatRedisForgotToHaveAnnounced(t *testing.T) {
+	t.Parallel()
+	ctx, db := context.Background(), redistest.DB(t)
+	channel, folder, events := open(t, db), t.TempDir(), listen()
+	contents := [][]byte{content(1, 100), content(2, 200), content(3, 300)}
+	path := func(i int) string { return write(t, folder, string(rune('a'+i)), contents[i]) }
+	shipAndWait := func(path string) {
+		t.Helper()
+		shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Lease: testLease, Wait: true})
+		if results, err := shipper.Ship(ctx, []string{path}); err != nil || results[0].Outcome != distribute.Shipped {
+			t.Fatalf("%+v, %v", results, err)
+		}
+	}
+	startWorker(t, channel, events)
+	shipAndWait(path(0))
+	restore := snapshot(t, db)
+	shipAndWait(path(1))
+	restore() // message 2 of the chat is given again
+	shipAndWait(path(1))
+	shipAndWait(path(2))
+	same(t, counted(t, channel, "s"), reference(t, contents...))
+	onlySmallRecordsAreLeft(t, db)
+}
