@@ -19,7 +19,7 @@ const followInterval = time.Second
 func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 	s.mode = modeFollow
 	return s.register(ctx, func() error {
-		seen := map[string]fileStamp{}
+		seen := map[string]followed{}
 		reported := map[string]bool{}
 		for !s.stop.isStopped() {
 			files, problems := ListFiles(paths)
@@ -42,21 +42,30 @@ func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 	})
 }
 
-// A fileStamp changes when a file changes.
-type fileStamp struct {
+// followed is the state of a file when it was last shipped, or its shipping failed.
+type followed struct {
 	size  int64
 	mtime time.Time
+
+	pause   time.Duration // until a failed file is tried again; zero if it is shipped
+	retryAt time.Time
 }
 
+// Bounds of the pause, which doubles with each failure of a file.
+const (
+	minRetryPause = time.Second
+	maxRetryPause = time.Minute
+)
+
 // followFile ships new content of a file. A file that can't be shipped yet is
-// tried again at the next look.
-func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]fileStamp) error {
+// tried again at the next look, one that failed after a growing pause.
+func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]followed) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil // it was moved since it was listed
 	}
-	now := fileStamp{info.Size(), info.ModTime()}
-	if seen[path] == now || s.stop.isStopped() {
+	last, now := seen[path], followed{size: info.Size(), mtime: info.ModTime()}
+	if last == now || time.Now().Before(last.retryAt) || s.stop.isStopped() {
 		return nil
 	}
 	result := ShippedFile{Path: path}
@@ -64,9 +73,14 @@ func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]f
 	if err != nil {
 		return err
 	}
-	if !busy && result.Outcome != NotReached {
-		seen[path] = now
+	if busy || result.Outcome == NotReached {
+		return nil
 	}
+	if result.Outcome == Failed {
+		now.pause = min(max(2*last.pause, minRetryPause), maxRetryPause)
+		now.retryAt = time.Now().Add(now.pause)
+	}
+	seen[path] = now
 	return nil
 }
 

@@ -344,3 +344,28 @@ func onlySmallRecordsAreLeft(t testing.TB, db *rdb.DB) {
 		t.Errorf("%d announcements are left", n)
 	}
 }
+
+func TestFollowTriesAFileAgainThatFailed(t *testing.T) {
+	t.Parallel()
+	ctx, db := context.Background(), redistest.DB(t)
+	channel, folder, events := open(t, db), t.TempDir(), listen()
+	if err := channel.SetWindow(ctx, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	lines := content(1, 60_000)
+	write(t, folder, "a.log", lines)
+	shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Lease: testLease, Notify: events.notify})
+	done := make(chan error, 1)
+	go func() { done <- shipper.Follow(ctx, []string{folder}) }()
+	events.await(t, distribute.EventFailed)
+	if err := channel.SetWindow(ctx, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	events.await(t, distribute.EventShipped)
+	shipper.Stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	work(t, channel, "s")
+	same(t, counted(t, channel, "s"), reference(t, lines))
+}

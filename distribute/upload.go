@@ -70,6 +70,8 @@ func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64
 			return errLeaseLost
 		case r.raw == after:
 			return nil
+		case r.raw < before:
+			return errLeaseLost // Redis went back to an earlier state: start again
 		case r.raw != before:
 			return errForeign
 		}
