@@ -148,6 +148,39 @@ func TestSubscriberWithoutTheBeginningOfAFileIsGivenAllOfIt(t *testing.T) {
 	}
 }
 
+func TestFileOfAnUnknownFormatFailsAndTheOthersAreCounted(t *testing.T) {
+	for name, c := range map[string]struct{ field, value string }{
+		"newer codec": {"codec", "oodle"}, "no segment size": {"segment", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+				ctx := context.Background()
+				channel, folder := open(t, db), t.TempDir()
+				bad, good := content(1, 100), content(2, 100)
+				path := write(t, folder, "a.log", bad)
+				ship(t, channel, path)
+				ids, err := db.ZRange(ctx, "skidway:logs:{web}:open", 0, -1).Result()
+				if err != nil || len(ids) != 1 {
+					t.Fatalf("%v, %v", ids, err)
+				}
+				if err := db.HSet(ctx, "skidway:logs:{web}:file:"+ids[0], c.field, c.value).Err(); err != nil {
+					t.Fatal(err)
+				}
+				ship(t, channel, write(t, folder, "b.log", good))
+				result := work(t, channel, "s")
+				var unknown *stream.UnknownCodecError
+				if len(result.Problems) != 1 || errors.As(result.Problems[0], &unknown) != (c.field == "codec") {
+					t.Errorf("problems: %v", result.Problems)
+				}
+				same(t, counted(t, channel, "s"), reference(t, good))
+				ship(t, channel, path)
+				work(t, channel, "s")
+				same(t, counted(t, channel, "s"), reference(t, good, bad))
+			})
+		})
+	}
+}
+
 func TestFileThatIsNoLogIsRefusedAndTheOthersAreCounted(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		channel, folder := open(t, db), t.TempDir()

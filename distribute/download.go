@@ -21,6 +21,9 @@ var ErrVanished = errors.New("its segments vanished from Redis: ship it again")
 // subscribers of that time, for a subscriber that lacks earlier ones.
 var errLaterPart = errors.New("only a later part of it is in Redis: ship it again")
 
+// errMalformed is the error for a file whose record can't be used.
+var errMalformed = errors.New("its record in Redis is malformed: ship it again")
+
 // errAbandoned ends the reading of an upload that will never be complete.
 var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")
 

@@ -127,6 +127,11 @@ func parseRecord(id string, fields map[string]string) record {
 	return r
 }
 
+// malformed reports whether the file can't be read although it is to be counted.
+func (r record) malformed() bool {
+	return r.segment <= 0 && (r.state == FileUploading || r.state == FileUploaded)
+}
+
 // inRedis reports whether segments of the file may still exist.
 func (r record) inRedis() bool { return r.cost > 0 }
 

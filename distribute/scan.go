@@ -69,6 +69,9 @@ func (r *refusal) Unwrap() error { return r.err }
 // scanFile reads and decompresses an upload into the scan. Its error means that
 // there is no valid result; what is wrong with the file itself is in the result.
 func scanFile(ctx context.Context, upload uploadReader, scan *fileScan, saturated func() bool) (*fileResult, error) {
+	if err := upload.codec.Check(); err != nil {
+		return scan.result(&refusal{err})
+	}
 	content := upload.open(ctx)
 	defer content.Close()
 	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content) }
@@ -221,7 +224,7 @@ func (r *fileResult) reset(before progress) {
 func (r *fileResult) fail(err error) {
 	r.failure = err
 	r.progress.note, r.progress.missing = err.Error(), true
-	r.progress.lost = errors.Is(err, ErrVanished) || errors.Is(err, errLaterPart)
+	r.progress.lost = errors.Is(err, ErrVanished) || errors.Is(err, errLaterPart) || errors.Is(err, errMalformed)
 }
 
 // tallyFile counts the file itself. A file that was counted in part before may now

@@ -297,7 +297,10 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	defer w.active.Add(-1)
 	upload := uploadReader{w.channel.files, r, w.config.Lease}
 	before := r.counted[w.subscriber]
-	if before.resume < r.base {
+	if r.malformed() {
+		result = &fileResult{progress: before}
+		result.fail(errMalformed)
+	} else if before.resume < r.base {
 		result = &fileResult{progress: before}
 		result.fail(errLaterPart)
 	} else if result, err = scanFile(ctx, upload, newFileScan(w.aggregation, before, r.base, &c.lines), w.saturated); err != nil {

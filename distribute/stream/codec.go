@@ -87,6 +87,21 @@ func IsDamage(err error) bool {
 	return errors.As(err, &corrupt) || errors.As(err, &unsupported)
 }
 
+// An UnknownCodecError is the error for a codec of a newer version.
+type UnknownCodecError struct{ Codec Codec }
+
+func (e *UnknownCodecError) Error() string {
+	return fmt.Sprintf("a newer version wrote this: unknown compression %q", string(e.Codec))
+}
+
+// Check returns an UnknownCodecError if this version can't inflate the codec.
+func (c Codec) Check() error {
+	if c != Plain && c != Gzip && c != Zstd {
+		return &UnknownCodecError{c}
+	}
+	return nil
+}
+
 // Inflate reads the uncompressed content of r. Damage in the data is a
 // CorruptError; other errors of r come through as they are.
 func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) {
@@ -107,7 +122,7 @@ func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) {
 			content = decoder.IOReadCloser()
 		}
 	default:
-		return nil, fmt.Errorf("a newer version wrote this: unknown compression %q", string(c))
+		return nil, c.Check()
 	}
 	if err != nil {
 		return nil, source.blame(string(c), err)
