@@ -92,6 +92,17 @@ func (f fileStore) openShipments(ctx context.Context, subscriber string, start, 
 	return page, err
 }
 
+// seen records that a file still exists, so that its record is kept.
+func (f fileStore) seen(ctx context.Context, id string) error {
+	now, err := f.now(ctx)
+	if err != nil {
+		return err
+	}
+	return f.db.Retry(ctx, func() error {
+		return f.db.ZAddArgs(ctx, f.keys.files(), redis.ZAddArgs{XX: true, GT: true, Members: []redis.Z{{Score: float64(now.UnixMilli()), Member: id}}}).Err()
+	})
+}
+
 // readersGrace is the time that the wake stream of an abandoned upload stays for
 // its readers. A reader that misses it reads the record after its wait times out.
 const readersGrace = time.Second

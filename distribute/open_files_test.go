@@ -3,7 +3,9 @@ package distribute_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -101,4 +103,38 @@ func TestLivingWorkerCountsWhatRedisForgotToHaveAnnounced(t *testing.T) {
 	shipAndWait(path(2))
 	same(t, counted(t, channel, "s"), reference(t, contents...))
 	onlySmallRecordsAreLeft(t, db)
+}
+
+func TestFileThatIsStillThereIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	ctx, db := context.Background(), redistest.DB(t)
+	channel, folder := open(t, db), t.TempDir()
+	lines := content(1, 100)
+	path := write(t, folder, "a.log", lines)
+	ship(t, channel, path)
+	work(t, channel, "s")
+	age := func() {
+		ids, err := db.ZRange(ctx, "skidway:logs:{web}:files", 0, -1).Result()
+		if err != nil || len(ids) != 1 {
+			t.Fatalf("%v, %v", ids, err)
+		}
+		old := time.Now().Add(-distribute.RememberFor - time.Hour).UnixMilli()
+		if err := db.ZAdd(ctx, "skidway:logs:{web}:files", redis.Z{Score: float64(old), Member: ids[0]}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age()
+	for range 2 {
+		if again := ship(t, channel, path)[0]; again.Outcome != distribute.AlreadyCounted {
+			t.Errorf("outcome %v, want already counted", again.Outcome)
+		}
+	}
+	age()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	ship(t, channel, write(t, folder, "b.log", content(2, 1)))
+	if known := db.ZCard(ctx, "skidway:logs:{web}:files").Val(); known != 1 {
+		t.Errorf("%d files are remembered, want the one that is still there", known)
+	}
 }

@@ -166,6 +166,9 @@ func (s *Shipper) register(ctx context.Context, f func() error) error {
 	}
 	stop := heartbeat(ctx, s.config.Lease/3, s.beat)
 	err := f()
+	if err == nil { // by now it is known which of the old files still exist
+		err = s.channel.files.forgetOld(ctx)
+	}
 	stop()
 	return errors.Join(err, s.end(ctx))
 }
@@ -276,6 +279,9 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 		case p.known != nil:
 			*result = *p.known
 			result.Path, result.id, result.shipment = src.Path, p.id, p.shipment
+			if err := s.channel.files.seen(ctx, p.id); err != nil {
+				return err
+			}
 			if s.mode == modeBatch {
 				s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Shipped: *result})
 			}
@@ -314,7 +320,7 @@ func fileProblem(err error) bool {
 	return errors.As(err, &local) || errors.As(err, &tooLarge) || errors.Is(err, errForeign) || errors.Is(err, errLeaseLost)
 }
 
-// begin registers the shipper and deletes old file records. Workers with UntilDone
+// begin registers the shipper. Workers with UntilDone
 // wait until it ends, or is swept, unless it follows.
 func (s *Shipper) begin(ctx context.Context) error {
 	host, _ := os.Hostname()
@@ -322,7 +328,7 @@ func (s *Shipper) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ship to channel %q: %w", s.channel.name, err)
 	}
-	return s.channel.files.forgetOld(ctx)
+	return nil
 }
 
 // end removes the registration, even when ctx is done.
