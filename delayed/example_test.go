@@ -23,7 +23,7 @@ func open(ctx context.Context) *queue.Client {
 func fetchOne(ctx context.Context, client *queue.Client, q *queue.PoolQueue) queue.FetchResult {
 	watch, changed := client.NewWatch(nil), make(chan bool, 1)
 	go watch.Run(ctx)
-	lease, _ := q.OpenLease(ctx, "worker-1", 0, nil)
+	lease, _ := q.NewLease("worker-1", 0)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	for len(fetched.Jobs) == 0 {
 		watch.Set("lines", func() { changed <- true }, fetched.Cursors...)

@@ -154,7 +154,7 @@ func TestDelayedJobsComeInTheOrderOfTheirTimes(t *testing.T) {
 		s.makeAllDue(t)
 		s.run(t, delayed.NewMover(s.client, nil, s.queue))
 		s.moved(t, len(ids))
-		lease, err := s.queue.OpenLease(t.Context(), "w", 0, nil)
+		lease, err := s.queue.NewLease("w", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

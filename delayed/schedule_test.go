@@ -132,7 +132,7 @@ func TestJobThatIsNotDelayedIsLeftAlone(t *testing.T) {
 func (s *fixture) others(t *testing.T) map[queue.State]string {
 	t.Helper()
 	ctx := t.Context()
-	lease, err := s.queue.OpenLease(ctx, "w", 0, nil)
+	lease, err := s.queue.NewLease("w", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

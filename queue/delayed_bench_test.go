@@ -104,7 +104,7 @@ func moveAll(b *testing.B, q *queue.PoolQueue, jobs int) {
 
 // fetchFinish fetches jobs and finishes them with success, a hundred a call.
 func (m *stepMeter) fetchFinish(q *queue.PoolQueue, jobs int) {
-	lease, err := q.OpenLease(m.Context(), "bench", time.Hour, nil)
+	lease, err := q.NewLease("bench", time.Hour)
 	if err != nil {
 		m.Fatal(err)
 	}

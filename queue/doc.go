@@ -26,17 +26,18 @@
 // # For pools
 //
 // [Client.ForPool] returns a [PoolQueue], on which packages workers and delayed are built.
-// A worker opens a [Lease] and renews it, takes jobs with [Lease.Fetch], waits for others
-// after the cursors that Fetch returns with a [Watch], and reports the end of each attempt
-// with [Lease.Finish]. After a lost answer [Lease.Reread] returns the jobs that it holds.
+// A worker takes jobs with [Lease.Fetch], which opens the [Lease] if there are any, renews it,
+// waits for other jobs after the cursors that Fetch returns with a [Watch], and reports the end
+// of each attempt with [Lease.Finish]. After a lost answer [Lease.Reread] returns the jobs that it holds.
+// A pool calls [Client.Beat], and Recover for the late leases that it returns.
 // Some worker of each queue calls [PoolQueue.Recover], [PoolQueue.MoveDue],
 // [PoolQueue.Tidy], [PoolQueue.DueSchedules] and [PoolQueue.FireSchedule].
 // [PoolQueue.Signals] only make workers react sooner.
 //
 // A worker whose lease has expired is dead: Recover buries it, which hands its jobs to
 // others. While no worker can reach Redis, leases expire too. Therefore the first open or
-// renewal of a lease after a silence of 0.6 times the longest lease starts an amnesty of
-// 0.8 times that lease plus 1 s. During an amnesty only workers are buried whose leases had
+// renewal of a lease, or recovery, after a silence of 0.6 times the longest lease starts an
+// amnesty of 0.8 times that lease plus 1 s. During an amnesty only workers are buried whose leases had
 // expired before the silence began.
 //
 // # Quarantine

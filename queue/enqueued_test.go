@@ -97,7 +97,7 @@ func (m *enqueuedMachine) DeleteTheQueue(*rapid.T) {
 		_, err := m.queue.DeleteAll(m.Context(), state, queue.Filter{})
 		m.must(err)
 	}
-	m.must(m.lease.Close(m.Context()))
+	m.close(m.lease)
 	m.must(m.db.ZAdd(m.Context(), m.db.Prefix()+":{queues}:used", redis.Z{Score: 1, Member: "q"}).Err())
 	m.must(m.queue.Delete(m.Context()))
 	m.added = 0

@@ -175,7 +175,7 @@ func TestNoWaitMissesAnEnd(t *testing.T) {
 		var waits sync.WaitGroup
 		var awaited, ended, late sync.Map
 		waits.Go(func() {
-			l, err := d.queue.OpenLease(ctx, "w", time.Minute, nil)
+			l, err := d.queue.NewLease("w", time.Minute)
 			for n := 0; n < jobs && err == nil; {
 				var fetched queue.FetchResult
 				if fetched, err = l.Fetch(ctx, queue.FetchLimits{Jobs: 2, Bytes: 1 << 20}); err != nil {

@@ -160,7 +160,7 @@ func ExampleClient_Wait() {
 	defer done()
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Retain: time.Minute})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	_, _ = lease.Finish(ctx, []queue.Completion{{Job: fetched.Jobs[0], Result: []byte("sent")}})
 
@@ -232,17 +232,19 @@ func ExampleQueue_Pause() {
 
 func ExampleQueue_Workers() {
 	ctx := context.Background()
-	_, mail, done := open(ctx)
+	client, mail, done := open(ctx)
 	defer done()
 
-	_, _ = mail.OpenLease(ctx, "worker-1", 10*time.Second, []byte("host-7"))
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
+	_, _ = lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	workers, err := mail.Workers(ctx)
 	for _, worker := range workers {
-		fmt.Printf("%s on %s holds %d jobs\n", worker.Name, worker.About, worker.Held)
+		fmt.Printf("%s holds %d jobs\n", worker.Name, worker.Held)
 	}
 	fmt.Println(err)
 	// Output:
-	// worker-1 on host-7 holds 0 jobs
+	// worker-1 holds 1 jobs
 	// <nil>
 }
 

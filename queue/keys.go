@@ -14,7 +14,7 @@ const partition = 0
 // the lines first. The script kit names the others in Lua, in capitals.
 var keyNames = append(lineKeyNames(),
 	"meta",
-	"leases", "lengths", "tombs", "cohorts", "workers", "alone",
+	"leases", "lengths", "tombs", "cohorts", "alone",
 	"delayed", "delayed:jobs",
 	"dead", "dead:jobs",
 	"results", "results:jobs",
@@ -86,11 +86,13 @@ func scheduleKeys(keys []string) []string {
 }
 
 // registryKeyNames are the names of registryKeys: the set of all queues, the stream of new
-// ones, and the sorted set of queues by the time when they were last used, in ms.
-var registryKeyNames = []string{"queues", "new", "used"}
+// ones, and the sorted set of queues by the time when they were last used, in ms; the sorted
+// set of open leases by the time from which they are late; the hash of pools, and the sorted
+// set of pools by their expiry.
+var registryKeyNames = []string{"queues", "new", "used", "leases", "pools", "expiry"}
 
-// registryKeys returns the keys of the list of all queues.
+// registryKeys returns the keys of the lists that are not of one queue.
 func registryKeys(prefix string) []string {
 	queues := prefix + ":{queues}"
-	return []string{queues, queues + ":new", queues + ":used"}
+	return []string{queues, queues + ":new", queues + ":used", queues + ":leases", queues + ":pools", queues + ":pools:expiry"}
 }

@@ -43,12 +43,10 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 	must("queue", err)
 	must("pause", q.Pause(ctx))
 	must("resume", q.Resume(ctx))
-	lease, err := q.OpenLease(ctx, "worker", 0, nil)
+	lease, err := q.NewLease("worker", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = lease.Renew(ctx)
-	must("beat", err)
 	for moved := 0; moved == 0; {
 		step, err := q.MoveDue(ctx, "worker")
 		if err != nil {
@@ -60,6 +58,8 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 	if err != nil || len(fetched.Jobs) != 2 {
 		t.Fatalf("fetched %d jobs, %v; want both", len(fetched.Jobs), err)
 	}
+	_, err = lease.Renew(ctx)
+	must("beat", err)
 	must("mark solo", lease.MarkSolo(ctx, fetched.Jobs[0]))
 	changed, err := lease.Finish(ctx, []queue.Completion{
 		{Job: fetched.Jobs[0], Disposition: queue.AttemptRetry, Reason: "not today"}, {Job: fetched.Jobs[1]},
@@ -82,7 +82,7 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 		}
 		q, _ := client.ForPool("")
 		fetch := func(worker string) (*queue.Lease, *queue.Job) {
-			lease, err := q.OpenLease(ctx, worker, 0, nil)
+			lease, err := q.NewLease(worker, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestProgressOfAWorkerThatLostTheJobIsRefused(t *testing.T) {
 			return lease, fetched.Jobs[0]
 		}
 		lease, zombie := fetch("zombie")
-		if err := lease.Close(ctx); err != nil {
+		if _, err := lease.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := q.Recover(ctx, 0, false); err != nil {
@@ -156,7 +156,7 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	q, _ := client.ForPool("")
-	lease, err := q.OpenLease(ctx, "worker", time.Hour, nil)
+	lease, err := q.NewLease("worker", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,13 @@ func TestCallsEndWithTheirContextWhileRedisIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	q, _ := client.ForPool("")
-	lease, err := q.OpenLease(t.Context(), "worker", time.Hour, nil)
+	lease, err := q.NewLease("worker", time.Hour)
+	if err == nil {
+		_, err = client.Enqueue(t.Context(), queue.Raw("work", nil), nil)
+	}
+	if err == nil {
+		_, err = lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1}) // opens the lease
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func (d *fixture) dies(kind, reason string) string {
 	job.Errors = []queue.Failure{{Attempt: 1, Error: reason}}
 	_, err := l.Finish(d.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptDead, Reason: "no more attempts"}})
 	d.must(err)
-	d.must(l.Close(d.Context()))
+	d.close(l)
 	return id
 }
 

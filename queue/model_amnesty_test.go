@@ -64,6 +64,9 @@ func (m *machine) renewed(t *rapid.T, now float64) {
 // Silence moves the last renewal of a lease into the past, and with it an amnesty.
 func (m *machine) Silence(t *rapid.T) {
 	a := &m.model.amnesty
+	if a.renewed == 0 {
+		t.Skip("no lease was opened yet")
+	}
 	lasted := math.Round(m.model.longest() * rapid.SampledFrom([]float64{0.3, 0.7, 2}).Draw(t, "leases"))
 	a.renewed -= lasted
 	m.redis(t, m.db.HSet(ctx, m.base+"meta", "renewed", fmt.Sprintf("%.0f", a.renewed)))

@@ -80,7 +80,7 @@ func BenchmarkEnqueueParallel(b *testing.B) {
 func BenchmarkFetchFinish100(b *testing.B) {
 	b.ReportAllocs()
 	client, q := speedClient(b, redistest.DB(b))
-	lease, err := q.OpenLease(context.Background(), "bench", time.Hour, nil)
+	lease, err := q.NewLease("bench", time.Hour)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -235,9 +235,6 @@ func (m *machine) checkWorkers(t *rapid.T, s *snapshot) {
 			t.Fatalf("worker %+v: row %t of %.0f ms, tombstone %t", w, row, length, tomb)
 		}
 		holds := len(m.model.held(w)) > 0
-		if about, there := s.workers[w.name]; there != (row || tomb || holds) || there && about != "about "+w.name {
-			t.Fatalf("worker %+v is described as %q", w, about)
-		}
 		if s.consumers[w.name] && !row && !tomb && !holds {
 			t.Fatalf("the consumer of %+v is left behind", w)
 		}

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -139,8 +140,9 @@ func (m *machine) Close(t *rapid.T) {
 	if rapid.IntRange(0, 5).Draw(t, "really") > 0 {
 		t.Skip("not yet")
 	}
-	if err := m.leases[w].Close(ctx); err != nil {
-		t.Fatal(err)
+	held, err := m.leases[w].Close(ctx)
+	if want := w.row && len(m.model.held(w)) > 0; err != nil || held != want {
+		t.Fatalf("closing a lease returned %t, %v, want %t", held, err, want)
 	}
 	m.model.close(w)
 	m.orderTombs(t)
@@ -171,31 +173,48 @@ func (m *machine) Recover(t *rapid.T) {
 	crashes := rapid.IntRange(0, 3).Draw(t, "crashes")
 	fullScan := rapid.Bool().Draw(t, "fullScan")
 	before := m.redisMillis(t)
-	got, err := m.queue.Recover(ctx, crashes, fullScan)
-	after := m.redisMillis(t)
+	var names []string
+	for _, w := range m.model.workers {
+		names = append(names, w.name)
+	}
+	got, err := m.queue.Recover(ctx, crashes, fullScan, names...)
+	at := m.redisMillis(t)
+	if m.model.longest() > 0 {
+		at = m.recoveredAt(t, before, at)
+		m.renewed(t, at)
+	}
+	expired := slices.DeleteFunc(slices.Clone(m.model.workers), func(w *modelWorker) bool {
+		return !w.row || !m.model.buried(m.seen.leases[w.name], at)
+	})
 	left := m.db.ZRange(ctx, m.base+"leases", 0, -1)
 	m.redis(t, left)
-	var expired []*modelWorker
-	for now := before; ; now++ { // the clock of Redis was between before and after
-		if now > after {
-			t.Fatalf("between %.0f and %.0f of the leases %v are left %q; %+v", before, after, m.seen.leases, left.Val(), m.model.amnesty)
-		}
-		expired = slices.DeleteFunc(slices.Clone(m.model.workers), func(w *modelWorker) bool {
-			return !w.row || !m.model.buried(m.seen.leases[w.name], now)
-		})
-		if !slices.ContainsFunc(m.model.workers, func(w *modelWorker) bool {
-			return w.row && slices.Contains(expired, w) == slices.Contains(left.Val(), w.name)
-		}) {
-			break
+	for _, w := range m.model.workers {
+		if w.row && slices.Contains(expired, w) == slices.Contains(left.Val(), w.name) {
+			t.Fatalf("at %.0f of the leases %v are left %q; %+v", at, m.seen.leases, left.Val(), m.model.amnesty)
 		}
 	}
 	if crashes == 0 {
 		crashes = queue.DefaultCrashes
 	}
-	if want := m.model.recover(crashes, fullScan, expired); err != nil || got != want {
+	want := m.model.recover(crashes, fullScan, expired)
+	for _, w := range m.model.workers {
+		if w.row || w.tomb {
+			want.Known = append(want.Known, w.name)
+		}
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("recovered %+v, %v, want %+v", got, err, want)
 	}
 	m.orderTombs(t)
+}
+
+// recoveredAt returns when the queue was recovered between two times, by the clock of Redis.
+func (m *machine) recoveredAt(t *rapid.T, before, after float64) float64 {
+	at, err := m.db.HGet(ctx, m.base+"meta", "renewed").Float64()
+	if err != nil || at < before || at > after {
+		t.Fatalf("between %.0f and %.0f a worker has recovered jobs, and the last one acted at %.0f, %v", before, after, at, err)
+	}
+	return at
 }
 
 // Die makes a worker fetch jobs, run one of them solo and die, sometimes with all other

@@ -65,7 +65,7 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 			Headers: map[string]string{"trace": strings.Repeat("t", 50), "tenant": "a"},
 		}}
 	}
-	lease, err := q.OpenLease(ctx, "worker", time.Hour, nil)
+	lease, err := q.NewLease("worker", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +74,13 @@ func TestNoScriptBlocksRedisForLong(t *testing.T) {
 		func() error { _, err := q.MoveDue(ctx, "mover"); return err },
 		func() error { _, err := q.Recover(ctx, 0, false); return err },
 		func() error { _, err := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1}); return err },
-		func() error { return lease.Close(ctx) },
+		func() error { _, err := lease.Close(ctx); return err },
 	} {
 		if err := script(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if lease, err = q.OpenLease(ctx, "another", time.Hour, nil); err != nil {
+	if lease, err = q.NewLease("another", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	var jobs []*queue.Job

@@ -62,6 +62,7 @@ func (j *modelJob) spot() string { return fmt.Sprintf("%d %s", j.line, j.entry) 
 // A modelWorker is one incarnation of a worker.
 type modelWorker struct {
 	name   string
+	opened bool // its lease was opened
 	row    bool // it has a lease
 	tomb   bool
 	length time.Duration // of its lease

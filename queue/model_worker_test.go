@@ -14,25 +14,22 @@ import (
 func (m *machine) Open(t *rapid.T) {
 	living := 0
 	for _, w := range m.model.workers {
-		if w.row {
+		if w.row || !w.opened {
 			living++
 		}
 	}
 	if living >= 4 {
 		t.Skip("enough workers")
 	}
-	w := &modelWorker{name: fmt.Sprintf("w%03d", len(m.model.workers)), row: true}
+	w := &modelWorker{name: fmt.Sprintf("w%03d", len(m.model.workers)), }
 	if len(m.model.workers) == 0 {
 		m.leases = map[*modelWorker]*queue.Lease{}
 	}
 	w.length = rapid.SampledFrom([]time.Duration{300 * time.Millisecond, 500 * time.Millisecond, time.Hour}).Draw(t, "lease")
-	before := m.redisMillis(t)
-	lease, err := m.queue.OpenLease(ctx, w.name, w.length, []byte("about "+w.name))
+	lease, err := m.queue.NewLease(w.name, w.length)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := m.leaseEnds(t, w, before)
-	m.renewed(t, now)
 	m.leases[w] = lease
 	m.model.workers = append(m.model.workers, w)
 }
@@ -42,7 +39,7 @@ func (m *machine) worker(t *rapid.T) *modelWorker {
 	if m.only != nil {
 		return m.only
 	}
-	living := slices.DeleteFunc(slices.Clone(m.model.workers), func(w *modelWorker) bool { return !w.row })
+	living := slices.DeleteFunc(slices.Clone(m.model.workers), func(w *modelWorker) bool { return !w.row && w.opened })
 	if len(living) > 0 && rapid.IntRange(0, 4).Draw(t, "any") > 0 {
 		return pick(t, "worker", living)
 	}
@@ -118,8 +115,12 @@ func (m *machine) Fetch(t *rapid.T) {
 }
 
 func (m *machine) fetch(t *rapid.T, w *modelWorker, limits queue.FetchLimits) {
+	before := m.redisMillis(t)
 	fetched, err := m.leases[w].Fetch(ctx, limits)
-	if m.lost(t, w, err) {
+	if !w.opened && err != nil {
+		t.Fatal(err)
+	}
+	if w.opened && m.lost(t, w, err) {
 		return
 	}
 	if fetched.Paused != m.model.paused {
@@ -140,6 +141,10 @@ func (m *machine) fetch(t *rapid.T, w *modelWorker, limits queue.FetchLimits) {
 	}
 	if took < min(maxJobs, len(waiting)) && sizes < budget {
 		t.Fatalf("got %d jobs of %d bytes, asked for %d of %d with %d bytes", took, sizes, maxJobs, len(waiting), budget)
+	}
+	if !w.opened && took > 0 {
+		m.renewed(t, m.leaseEnds(t, w, before))
+		w.opened, w.row = true, true
 	}
 	if took == 0 {
 		m.nothingAfter(t, fetched.Cursors, limits.Retries == nil || limits.Retries.Max > 0)

@@ -10,13 +10,13 @@ import (
 	"skidway/queue"
 )
 
-func ExamplePoolQueue_OpenLease() {
+func ExamplePoolQueue_NewLease() {
 	ctx := context.Background()
 	client, mail, done := open(ctx)
 	defer done()
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, err := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, err := mail.NewLease("worker-1", 10*time.Second)
 	if err != nil {
 		return
 	}
@@ -28,7 +28,7 @@ func ExamplePoolQueue_OpenLease() {
 	// Output:
 	// 1 <nil>
 	// 1 <nil>
-	// <nil>
+	// false <nil>
 }
 
 func ExampleNewLogHandler() {
@@ -37,7 +37,7 @@ func ExampleNewLogHandler() {
 	defer done()
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	job := fetched.Jobs[0]
 
@@ -103,7 +103,7 @@ func ExamplePoolQueue_SetProgress() {
 	defer done()
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	fmt.Println(mail.SetProgress(ctx, fetched.Jobs[0], []byte("50 %")))
 	progress, err := client.Progress(ctx, id)
@@ -167,7 +167,7 @@ func ExampleLease_Finish() {
 		{Args: SendEmail{"b"}},
 		{Args: queue.Raw("report.count", []byte(`{}`)), Options: queue.Options{Queue: "reports"}},
 	}})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	job := fetched.Jobs[0]
 	n, err := lease.Finish(ctx, []queue.Completion{{Job: job, Disposition: queue.AttemptSucceeded, Then: job.Then}})
@@ -188,12 +188,14 @@ func ExampleLease_Finish() {
 
 func ExampleLease_Renew() {
 	ctx := context.Background()
-	_, mail, done := open(ctx)
+	client, mail, done := open(ctx)
 	defer done()
 
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
+	_, _ = lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20}) // opens it
 	fmt.Println(lease.Renew(ctx))
-	_ = lease.Close(ctx)
+	_, _ = lease.Close(ctx)
 	_, err := lease.Renew(ctx)
 	fmt.Println(errors.Is(err, queue.ErrLeaseLost))
 	// Output:
@@ -207,7 +209,7 @@ func ExampleLease_Reread() {
 	defer done()
 
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20}) // assume that the answer was lost
 	held, err := lease.Reread(ctx, nil, 1<<20)
 	fmt.Println(len(held.Jobs), held.Jobs[0].SameDelivery(fetched.Jobs[0]), err)
@@ -220,7 +222,7 @@ func ExampleLease_MarkSolo() {
 	defer done()
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	fmt.Println(lease.MarkSolo(ctx, fetched.Jobs[0])) // if the worker dies, this job may be dead
 	workers, err := mail.Workers(ctx)
@@ -238,7 +240,7 @@ func ExampleWatch() {
 
 	watch, changed := client.NewWatch(nil), make(chan string, 1)
 	go watch.Run(ctx)
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	watch.Set("the lines", func() { changed <- "there may be a job" }, fetched.Cursors...)
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
@@ -252,7 +254,7 @@ func ExampleLease_Cancelled() {
 	defer done()
 
 	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
-	lease, _ := mail.OpenLease(ctx, "worker-1", 10*time.Second, nil)
+	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
 	_, _ = client.Cancel(ctx, id)
 	cancelled, err := lease.Cancelled(ctx, fetched.Jobs)

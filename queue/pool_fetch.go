@@ -64,16 +64,24 @@ func (f FetchLimits) validate() error {
 	return nil
 }
 
-// Fetch returns jobs within the limits. It does not block. After a
-// [skidway.OutcomeUnknownError] the worker may hold jobs that it doesn't know: call
-// [Lease.Reread] before the next fetch.
+// Fetch returns jobs within the limits. It does not block. It opens the lease if it brings the
+// first jobs of it; before that it adds the lease to the list of open leases, so that others
+// find it if the worker dies. After a [skidway.OutcomeUnknownError] the worker may hold jobs
+// that it doesn't know: call [Lease.Reread] before the next fetch.
 func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, error) {
 	if err := limits.validate(); err != nil {
 		return FetchResult{}, err
 	}
+	opening := time.Duration(0)
+	if !l.open.Load() {
+		opening = l.length
+		if err := addLease(ctx, l); err != nil {
+			return FetchResult{}, err
+		}
+	}
 	retries := cmp.Or(limits.Retries, &RetryLimits{BesideOthers: maxBatch, Max: maxBatch})
 	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
-		retries.BesideOthers, retries.Max, retries.First, limits.Quarantined)
+		retries.BesideOthers, retries.Max, retries.First, limits.Quarantined, millis(opening))
 	if err != nil {
 		return FetchResult{}, err
 	}
@@ -89,6 +97,7 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 		}
 		return FetchResult{Cursors: cursors}, nil
 	}
+	l.open.Store(true)
 	jobs, malformed := l.decodeJobs(reply)
 	return l.deadLetterMalformed(ctx, jobs, malformed)
 }
@@ -98,8 +107,12 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 // [FetchResult.More] reports whether there are others.
 func (l *Lease) Reread(ctx context.Context, held []*Job, maxBytes int) (FetchResult, error) {
 	unknown, err := l.unknown(ctx, held)
-	if err != nil || len(unknown) == 0 {
+	if err != nil {
 		return FetchResult{}, err
+	}
+	l.open.Store(true)
+	if len(unknown) == 0 {
+		return FetchResult{}, nil
 	}
 	args := []any{l.worker, maxBytes}
 	for _, at := range unknown[:min(len(unknown), maxBatch)] {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -16,9 +17,9 @@ func (c *Client) ForgetQueues(ctx context.Context, idle time.Duration, limit int
 	}
 	var kept []string
 	for _, name := range reply.Texts() {
-		q, err := c.Queue(name)
+		q, err := c.ForPool(name)
 		if err == nil { // else it is a name that another client has listed
-			if err = q.tidy(ctx); err == nil {
+			if err = q.Tidy(ctx); err == nil {
 				err = q.remove(ctx, false, idle)
 			}
 		}
@@ -32,7 +33,19 @@ func (c *Client) ForgetQueues(ctx context.Context, idle time.Duration, limit int
 		forgotten = append(forgotten, name)
 	}
 	if len(kept) > 0 {
-		_, err = registerScript.Run(ctx, c.db, registryKeys(c.prefix), anys(kept)...)
+		err = c.Register(ctx, kept...)
 	}
 	return forgotten, err
+}
+
+// Register adds queues to the list of all queues, and records that they are in use: workers
+// call it for queues that they serve by name, and for those that they have jobs of, in case
+// that Redis has lost the list.
+func (c *Client) Register(ctx context.Context, queues ...string) error {
+	for names := range slices.Chunk(queues, maxRegister) {
+		if _, err := registerScript.Run(ctx, c.db, registryKeys(c.prefix), anys(names)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

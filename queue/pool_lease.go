@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,19 +14,21 @@ import (
 var ErrLeaseLost = errors.New("lease lost: the worker was silent for too long, its jobs go to others")
 
 // A Lease is a worker's right to take jobs of one queue and to report how their
-// attempts ended. When the worker was silent for longer than its lease it is declared
-// dead, and every call is refused with [ErrLeaseLost]. It is safe for concurrent use.
+// attempts ended. It is opened by the first fetch that brings jobs: a worker without jobs of
+// the queue leaves no trace in it. When the worker was silent for longer than its lease it is
+// declared dead, and every call is refused with [ErrLeaseLost]. It is safe for concurrent use,
+// but until it is open [Lease.Fetch] must not be called concurrently.
 // [workers.Pool] manages leases; use one directly only to write a pool of your own.
 type Lease struct {
 	queue  *PoolQueue
 	worker string
 	length time.Duration
+	open   atomic.Bool
 }
 
-// OpenLease opens a lease for a worker. The name must be random and must never be used
-// again. about describes the worker to people, see [Queue.Workers]. A length of zero
-// means [DefaultLease].
-func (q *PoolQueue) OpenLease(ctx context.Context, worker string, length time.Duration, about []byte) (*Lease, error) {
+// NewLease returns a lease for a worker. The name must be random and must never be used
+// again. A length of zero means [DefaultLease]. Nothing is sent to Redis.
+func (q *PoolQueue) NewLease(worker string, length time.Duration) (*Lease, error) {
 	if length == 0 {
 		length = DefaultLease
 	}
@@ -35,21 +38,18 @@ func (q *PoolQueue) OpenLease(ctx context.Context, worker string, length time.Du
 	if length < time.Millisecond {
 		return nil, fmt.Errorf("%w: lease %s: want at least 1ms", ErrInvalid, length)
 	}
-	if err := q.register(ctx); err != nil {
-		return nil, err
-	}
-	l := &Lease{queue: q, worker: worker, length: length}
-	if _, err := q.run(ctx, leaseOpenScript, worker, millis(length), about); err != nil {
-		return nil, fmt.Errorf("open a lease: %w", err)
-	}
-	return l, nil
+	return &Lease{queue: q, worker: worker, length: length}, nil
 }
 
 // Queue returns the queue that the lease is for.
 func (l *Lease) Queue() *PoolQueue { return l.queue }
 
-// Worker returns the name that was passed to OpenLease.
+// Worker returns the name that was passed to NewLease.
 func (l *Lease) Worker() string { return l.worker }
+
+// IsOpen reports whether the lease was opened. After a [skidway.OutcomeUnknownError] of the
+// fetch that may have opened it, [Lease.Reread] finds out.
+func (l *Lease) IsOpen() bool { return l.open.Load() }
 
 // Renew extends the lease to its full length from now. needsRecover reports whether
 // [PoolQueue.Recover] has work to do. Call it several times per lease.
@@ -83,12 +83,6 @@ func (l *Lease) Cancelled(ctx context.Context, jobs []*Job) (cancelled []*Job, e
 	return cancelled, nil
 }
 
-// Describe changes the description of the worker.
-func (l *Lease) Describe(ctx context.Context, about []byte) error {
-	_, err := l.queue.run(ctx, leaseNoteScript, l.worker, "describe", about)
-	return err
-}
-
 // MarkSolo records that no other job of the worker runs beside the job from now on: only then
 // can the death of the worker make it dead. A nil job removes the mark.
 func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
@@ -96,13 +90,13 @@ func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 	if job != nil {
 		place = fmt.Sprintf("%d %s", job.line, job.entry)
 	}
-	_, err := l.queue.run(ctx, leaseNoteScript, l.worker, "alone", place)
+	_, err := l.queue.run(ctx, leaseSoloScript, l.worker, place)
 	return err
 }
 
-// Close ends the lease. Other workers recover the jobs that are still held, without
-// quarantine. Hand jobs back before Close to avoid the delay.
-func (l *Lease) Close(ctx context.Context) error {
-	_, err := l.queue.run(ctx, leaseCloseScript, l.worker)
-	return err
+// Close ends the lease. held reports whether the worker still held jobs: [PoolQueue.Recover]
+// hands them back, without quarantine.
+func (l *Lease) Close(ctx context.Context) (held bool, err error) {
+	reply, err := l.queue.run(ctx, leaseCloseScript, l.worker)
+	return reply.Int(0) == 1, err
 }

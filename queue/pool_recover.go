@@ -11,22 +11,32 @@ type RecoverResult struct {
 	Returned int  // jobs quarantined or handed back, or ended because they were cancelled or malformed
 	Dead     int  // jobs that this call made dead for too many crashes
 	More     bool // whether there is more to do
+
+	// Known has those of the workers named by the caller that have a lease or are being
+	// recovered.
+	Known []string
 }
 
 // Recover quarantines the jobs of dead workers, and hands back those of workers that have
 // closed their leases, at most 100 per call. A full scan also recovers workers without a lease;
-// it takes longer and finds none unless keys were changed by hand. A job is dead when
+// it takes longer, and finds what Redis lost and what was changed by hand. A job is dead when
 // [Job.Crashes] reaches crashes; zero means [DefaultCrashes]. It is safe to call concurrently.
-func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool) (RecoverResult, error) {
+//
+// Only workers that serve the queue may call it: a lease that expires while they do belongs to
+// a dead worker.
+func (q *PoolQueue) Recover(ctx context.Context, crashes int, fullScan bool, workers ...string) (RecoverResult, error) {
 	if crashes == 0 {
 		crashes = DefaultCrashes
 	}
-	scan := 0
-	if fullScan {
-		scan = 1
+	args := append([]any{maxRecover, crashes, flag(fullScan)}, anys(workers)...)
+	reply, err := q.run(ctx, recoverScript, args...)
+	result := RecoverResult{Returned: int(reply.Int(0)), Dead: int(reply.Int(1)), More: reply.Int(2) == 1}
+	for i, worker := range workers {
+		if reply.Int(3+i) == 1 {
+			result.Known = append(result.Known, worker)
+		}
 	}
-	reply, err := q.run(ctx, recoverScript, maxRecover, crashes, scan)
-	return RecoverResult{Returned: int(reply.Int(0)), Dead: int(reply.Int(1)), More: reply.Int(2) == 1}, err
+	return result, err
 }
 
 // maxRecover and maxMove bound one call of recover and move to about 1 ms.
@@ -56,18 +66,9 @@ func (q *PoolQueue) MoveDue(ctx context.Context, callerID string) (MoveResult, e
 }
 
 // Tidy deletes expired data: results and dead jobs past their retention, counts by day
-// older than 90 days, unique keys whose duration is over. It also adds the queue again to
-// the list of all queues, in case Redis has lost that. Workers call it now and then; it is
+// older than 90 days, unique keys whose duration is over. Workers call it now and then; it is
 // safe to call concurrently. It works in steps.
 func (q *PoolQueue) Tidy(ctx context.Context) error {
-	if err := q.register(ctx); err != nil {
-		return err
-	}
-	return q.tidy(ctx)
-}
-
-// tidy is Tidy without the list of all queues.
-func (q *Queue) tidy(ctx context.Context) error {
 	for cursor, more := "0", true; more; {
 		reply, err := q.run(ctx, tidyScript, cursor, maxTidy)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -31,12 +30,10 @@ func (q *Queue) register(ctx context.Context) error {
 		}
 		again, cancel := context.WithTimeout(ctx, registerTimeout)
 		defer cancel()
-		for names := range slices.Chunk(append(q.client.markRegistered(now), q.name), maxRegister) {
-			_, _ = registerScript.Run(again, q.client.db, registryKeys(q.client.prefix), anys(names)...)
-		}
+		_ = q.client.Register(again, append(q.client.markRegistered(now), q.name)...)
 		return nil
 	}
-	if _, err := registerScript.Run(ctx, q.client.db, registryKeys(q.client.prefix), q.name); err != nil {
+	if err := q.client.Register(ctx, q.name); err != nil {
 		return fmt.Errorf("queue %s: %w", q.name, err)
 	}
 	q.registered.Store(now)

@@ -70,7 +70,14 @@ func (f *forgetFixture) add(o Options) string {
 // drain ends all waiting jobs, and closes its lease.
 func (f *forgetFixture) drain() {
 	f.Helper()
-	lease, err := f.queue.OpenLease(f.Context(), fmt.Sprint("w", f.now.UnixNano()), time.Minute, nil)
+	_, err := f.drainUnder(fmt.Sprint("w", f.now.UnixNano()), time.Minute).Close(f.Context())
+	f.must(err)
+}
+
+// drainUnder ends all waiting jobs under a new lease.
+func (f *forgetFixture) drainUnder(worker string, length time.Duration) *Lease {
+	f.Helper()
+	lease, err := f.queue.NewLease(worker, length)
 	f.must(err)
 	fetched, err := lease.Fetch(f.Context(), FetchLimits{Jobs: 100, Bytes: 1 << 20})
 	f.must(err)
@@ -80,7 +87,7 @@ func (f *forgetFixture) drain() {
 	}
 	_, err = lease.Finish(f.Context(), ends)
 	f.must(err)
-	f.must(lease.Close(f.Context()))
+	return lease
 }
 
 // forget returns the names of the queues that were forgotten.
@@ -147,8 +154,9 @@ var contents = map[string]struct {
 		return err
 	}, "schedules"},
 	"living worker": {func(f *forgetFixture) error {
-		_, err := f.queue.OpenLease(f.Context(), "w", 30*24*time.Hour, nil)
-		return err
+		f.add(Options{})
+		f.drainUnder("w", 30*24*time.Hour)
+		return nil
 	}, "workers"},
 	"pause": {func(f *forgetFixture) error { return f.queue.Pause(f.Context()) }, ""},
 	"retention": {func(f *forgetFixture) error {
@@ -222,7 +230,7 @@ func TestQueuesKeptAreNotInTheWayOfOthers(t *testing.T) {
 	idle, err := f.client.ForPool("idle")
 	f.must(err)
 	f.pass(time.Second)
-	f.must(idle.Tidy(t.Context()))
+	f.must(f.client.Register(t.Context(), idle.Name()))
 	f.pass(week + time.Minute)
 	for range 2 { // one at a time
 		if names, err := f.client.ForgetQueues(t.Context(), week, 1); err != nil || len(names) > 0 {

@@ -113,6 +113,10 @@ func (f *scriptFixture) send(line string) (string, error) {
 			f.do(fmt.Sprintf("XADD :2:normal:fresh %d-1 kind a args x", n+1))
 		}
 		return "", nil
+	case name == "lease":
+		f.do(fmt.Sprintf("ZADD :leases @now+%s %s", words[2], words[1]))
+		f.do(fmt.Sprintf("ZADD :lengths %s %s", words[2], words[1]))
+		return "", nil
 	case name == strings.ToUpper(name):
 		value, err := f.db.Do(f.Context(), words...).Result()
 		if errors.Is(err, redis.Nil) {

@@ -62,12 +62,19 @@ func (d *fixture) add(kind string, o queue.Options) string {
 	return id
 }
 
-// lease opens a long lease.
+// lease returns a long lease, which the first fetch opens.
 func (d *fixture) lease(worker string) *queue.Lease {
 	d.Helper()
-	l, err := d.queue.OpenLease(d.Context(), worker, time.Minute, []byte("about "+worker))
+	l, err := d.queue.NewLease(worker, time.Minute)
 	d.must(err)
 	return l
+}
+
+// close closes a lease.
+func (d *fixture) close(l *queue.Lease) {
+	d.Helper()
+	_, err := l.Close(d.Context())
+	d.must(err)
 }
 
 // fetch fetches n jobs; the test fails if there are fewer.
@@ -110,7 +117,7 @@ func (d *fixture) bury(kind string, o queue.Options) string {
 	id := d.add(kind, o)
 	l := d.lease(fmt.Sprintf("burying-%d", time.Now().UnixNano()))
 	d.end(l, queue.AttemptDead, d.fetch(l, 1)...)
-	d.must(l.Close(d.Context()))
+	d.close(l)
 	return id
 }
 

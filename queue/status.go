@@ -133,10 +133,10 @@ func (q *Queue) Counters(ctx context.Context, days int) (total Counts, byDay []D
 	return read(0), byDay, nil
 }
 
-// A WorkerInfo describes a worker of a queue, by its lease.
+// A WorkerInfo describes a lease of a queue: a worker that holds jobs of it. [Client.Pools]
+// returns the pools that serve it.
 type WorkerInfo struct {
-	Name  string
-	About []byte        // the worker's own description, see [Lease.Describe]
+	Name  string        // of the lease: that of the pool, a dot and a number
 	Lease time.Duration // until its lease expires; negative if it is late
 	Held  int           // number of active jobs that it holds
 	Solo  string        // id of the job that it runs solo; empty if there is none
@@ -146,21 +146,20 @@ type WorkerInfo struct {
 	Dead bool
 }
 
-// Workers returns the workers of the queue: first living ones by the time that their lease
-// expires, then dead ones that still hold jobs.
+// Workers returns the workers that hold jobs of the queue, or did lately: first living ones by
+// the time that their lease expires, then dead ones.
 func (q *Queue) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	reply, err := q.run(ctx, workersScript)
 	if err != nil {
 		return nil, err
 	}
 	var workers []WorkerInfo
-	for i := 0; i+5 < reply.Len(); i += 6 {
+	for i := 0; i+4 < reply.Len(); i += 5 {
 		worker := WorkerInfo{
 			Name:  reply.Text(i),
 			Lease: time.Duration(reply.Int(i+1)) * time.Millisecond,
 			Dead:  reply.Int(i+2) == 1,
 			Held:  int(reply.Int(i + 3)),
-			About: []byte(reply.Text(i + 5)),
 		}
 		if solo := reply.Text(i + 4); solo != "" {
 			worker.Solo = globalID(q.name, solo)

@@ -104,7 +104,7 @@ func TestWorkersAreListedWithTheNumberOfTheirJobs(t *testing.T) {
 		jobs := d.fetch(busy, 3)
 		d.must(busy.MarkSolo(t.Context(), jobs[1]))
 		d.fetch(dead, 2)
-		d.must(dead.Close(t.Context())) // with jobs
+		d.close(dead) // with jobs
 		d.must(db.XGroupCreate(t.Context(), d.key("2:low:fresh"), "workers", "0").Err())
 		d.must(db.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: "workers", Consumer: "stranger", Streams: []string{d.key("2:low:fresh"), ">"}}).Err())
 		d.must(db.ZAdd(t.Context(), d.key("leases"), redis.Z{Score: 1e15 + 1, Member: "idle"}).Err())
@@ -112,7 +112,7 @@ func TestWorkersAreListedWithTheNumberOfTheirJobs(t *testing.T) {
 		if err != nil || len(workers) != 4 {
 			t.Fatalf("got %+v: %v", workers, err)
 		}
-		if w := workers[0]; w.Name != "busy" || w.Held != 3 || w.Solo != jobs[1].ID || w.Dead || string(w.About) != "about busy" || w.Lease <= 0 || w.Lease > time.Minute {
+		if w := workers[0]; w.Name != "busy" || w.Held != 3 || w.Solo != jobs[1].ID || w.Dead || w.Lease <= 0 || w.Lease > time.Minute {
 			t.Errorf("the first is %+v", w)
 		}
 		if w := workers[1]; w.Name != idle.Worker() || w.Held != 0 || w.Solo != "" || w.Dead {
@@ -121,7 +121,7 @@ func TestWorkersAreListedWithTheNumberOfTheirJobs(t *testing.T) {
 		if w := workers[2]; w.Name != "dead" || w.Held != 2 || !w.Dead {
 			t.Errorf("the third is %+v", w)
 		}
-		if w := workers[3]; w.Name != "stranger" || w.Held != 1 || !w.Dead || len(w.About) != 0 {
+		if w := workers[3]; w.Name != "stranger" || w.Held != 1 || !w.Dead {
 			t.Errorf("the fourth is %+v", w)
 		}
 	})
@@ -215,7 +215,7 @@ func (d *fixture) ended(kind string) string {
 	id := d.add(kind, queue.Options{Priority: queue.High, Retain: time.Hour})
 	l := d.lease("clerk-of-" + kind)
 	d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
-	d.must(l.Close(d.Context()))
+	d.close(l)
 	return id
 }
 

@@ -42,11 +42,10 @@ func TestCallsThatAMovingSlotRefusesAreRepeated(t *testing.T) {
 			d.must(result.Err)
 		}
 	})
-	var l *queue.Lease
+	l := d.lease("w")
 	var jobs []*queue.Job
-	refused("open a lease", func() { l = d.lease("w") })
-	refused("renew", func() { _, err := l.Renew(t.Context()); d.must(err) })
 	refused("fetch", func() { jobs = d.fetch(l, 3) })
+	refused("renew", func() { _, err := l.Renew(t.Context()); d.must(err) })
 	refused("finish", func() { d.end(l, queue.AttemptSucceeded, jobs...) })
 	depth, err := d.queue.Depth(t.Context())
 	d.must(err)

@@ -28,7 +28,7 @@ func (w failedRenewals) Write(line []byte) (int, error) {
 	return w.Writer.Write(line)
 }
 
-// A pool tries to renew a lease 2.5 times in its length: after four failures all leases
+// A pool tries to renew a lease five times in its length: after eight failures all leases
 // have expired.
 func TestOutageLongerThanTheLeaseRunsNothingTwice(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestOutageLongerThanTheLeaseRunsNothingTwice(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	f := newFixture(t, redistest.Open(t, server.URL(0)))
 	lost := f.add("k", queue.Options{})
-	dying, err := f.queue.OpenLease(f.ctx, "dying-worker", lease, nil)
+	dying, err := f.queue.NewLease("dying-worker", lease)
 	f.must(err)
 	if fetched, err := dying.Fetch(f.ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20}); err != nil || len(fetched.Jobs) != 1 {
 		t.Fatal(fetched, err)

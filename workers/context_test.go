@@ -2,7 +2,6 @@ package workers_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -162,12 +161,12 @@ func TestHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 		if job := await(f, seen, "the next job in its slot"); job.ID != after {
 			f.Errorf("ran %s", job.ID)
 		}
-		for stuckOf(f) != 1 { // the description comes a little later
+		for f.info(p).Stuck != 1 { // the description comes a little later
 			f.must(f.ctx.Err())
 		}
 		close(gate)
 		await(f, returned, "end of the handler")
-		for stuckOf(f) != 0 {
+		for f.info(p).Stuck != 0 {
 			f.must(f.ctx.Err())
 		}
 		stop()
@@ -175,18 +174,6 @@ func TestHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 			f.Errorf("its late answer changed the job: %+v", job)
 		}
 	})
-}
-
-// stuckOf returns the number of stuck handlers in the description of the only worker.
-func stuckOf(f *fixture) int {
-	all, err := f.queue.Workers(f.ctx)
-	f.must(err)
-	if len(all) != 1 {
-		f.Fatalf("there are %d workers", len(all))
-	}
-	var about workers.About
-	f.must(json.Unmarshal(all[0].About, &about))
-	return about.Stuck
 }
 
 func TestAbandonedHandlersCostNoSlotUntilTheyAreAsManyAsTheSlots(t *testing.T) {

@@ -2,9 +2,6 @@ package workers
 
 import (
 	"context"
-	"encoding/json"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +13,7 @@ import (
 )
 
 // A control serves the queues that are configured by name or match a pattern, handles
-// signals, and writes the worker's description to Redis.
+// signals.
 type control struct {
 	pool  *Pool
 	sched *scheduler
@@ -25,12 +22,11 @@ type control struct {
 	patternsChanged notification
 	signalled       queueList      // queues that have new signals
 	opened          atomic.Int64   // number of leases, for their names
-	forgot          atomic.Int64   // when idle queues were last deleted, in ns since 1970
-	leases          sync.WaitGroup // the lease loops and their recoveries
+	leases          sync.WaitGroup // the goroutines that keep leases and recover queues
 
 	mu      sync.Mutex      // held while the set of queues changes
 	configs []Queue         // to be served, by name or pattern
-	runCtx  context.Context // of the lease loops; nil before Run
+	runCtx  context.Context // of the queues; nil before Run
 }
 
 // start serves the queues that are configured by name, until they are removed or ctx is
@@ -39,35 +35,11 @@ func (c *control) start(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.runCtx = ctx
-	c.forgot.Store(time.Now().Add(-rand.N(forgetEvery)).UnixNano()) // pools do so at different times
-	c.serveNamedLocked()
+	c.serveLocked(namesOf(c.configs))
 }
 
-// A pool deletes queues that are idle for forgetAfter, each forgetEvery, at most maxForget
-// of them.
-const (
-	forgetAfter = 7 * 24 * time.Hour
-	forgetEvery = time.Hour
-	maxForget   = 100
-)
-
-// forgetQueues deletes idle queues if forgetEvery has passed since it last did.
-func (c *control) forgetQueues(ctx context.Context) {
-	now, last := time.Now(), c.forgot.Load()
-	if now.Sub(time.Unix(0, last)) < forgetEvery || !c.forgot.CompareAndSwap(last, now.UnixNano()) {
-		return
-	}
-	names, err := c.pool.client.ForgetQueues(ctx, forgetAfter, maxForget)
-	if len(names) > 0 {
-		c.pool.log.Info("deleted idle queues", "queues", names)
-	}
-	if err != nil && ctx.Err() == nil {
-		c.pool.log.Warn("idle queues cannot be deleted", "error", err)
-	}
-}
-
-// stopQueues ends all lease loops, and blocks until they have written all outcomes and
-// closed their leases. The pool must be quiet.
+// stopQueues stops all queues, and blocks until all outcomes are written and the leases are
+// closed. The pool must be quiet.
 func (c *control) stopQueues() {
 	c.mu.Lock() // after a change of the queues that is in progress
 	for _, q := range c.sched.all() {
@@ -101,20 +73,20 @@ func (p *Pool) SetQueues(queues []Queue) error {
 		p.mover.Add(q.queue)
 		p.crons.Add(q.queue)
 	}
-	c.serveNamedLocked()
+	c.serveLocked(namesOf(c.configs))
 	c.sched.aboutChanged.send()
 	c.patternsChanged.send()
 	return nil
 }
 
-func (c *control) serveNamedLocked() {
-	var names []string
-	for _, config := range c.configs {
+// namesOf returns the names of the queues that are configured by name.
+func namesOf(configs []Queue) (names []string) {
+	for _, config := range configs {
 		if !config.pattern() {
 			names = append(names, config.Name)
 		}
 	}
-	c.serveLocked(names)
+	return names
 }
 
 // serveLocked serves those of the queues that match the configuration and are not
@@ -125,7 +97,6 @@ func (c *control) serveLocked(names []string) {
 		known[q.name] = true
 	}
 	var added []*servedQueue
-	var loops []func()
 	for _, name := range names {
 		place := placeOf(c.configs, name)
 		if place < 0 || known[name] {
@@ -139,18 +110,18 @@ func (c *control) serveLocked(names []string) {
 		}
 		config := c.configs[place]
 		ctx, stop := context.WithCancel(c.runCtx)
-		served := &servedQueue{name: name, queue: q, stop: stop, config: config, place: place, opening: !config.pattern()}
+		served := &servedQueue{name: name, queue: q, ctx: ctx, stop: stop, config: config, place: place}
+		context.AfterFunc(ctx, func() { c.unwatch(served) })
 		added = append(added, served)
 		c.pool.mover.Add(q)
 		c.pool.crons.Add(q)
-		loop := &leaseLoop{pool: c.pool, queue: served, log: c.pool.log.With("queue", name)}
-		loops = append(loops, func() { loop.run(ctx) })
 	}
-	if len(added) > 0 {
-		c.sched.add(added)
+	if len(added) == 0 {
+		return
 	}
-	for _, loop := range loops {
-		c.leases.Go(loop)
+	c.sched.add(added)
+	for _, q := range added {
+		c.signalled.add(q)
 	}
 }
 
@@ -218,38 +189,43 @@ func (c *control) listen(ctx context.Context) {
 	}
 }
 
-// readSignals reads a queue's new signals and handles them.
+// readSignals reads a queue's new signals and handles them. The first time it only sets the
+// cursor.
 func (c *control) readSignals(ctx context.Context, q *servedQueue) {
-	last := q.cursor.Load()
-	if last == nil {
+	if q.ctx.Err() != nil {
 		return
 	}
-	signals, cursor, err := q.queue.Signals(ctx, *last)
-	if err != nil && ctx.Err() == nil {
-		c.pool.log.Warn("reading signals failed", "queue", q.name, "error", err)
-		_ = rdb.Sleep(ctx, rdb.DefaultFirstPause)
+	reading, cancel := context.WithTimeout(ctx, fetchWait)
+	defer cancel()
+	signals, cursor, err := q.queue.Signals(reading, q.signals)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.pool.log.Warn("reading signals failed", "queue", q.name, "error", err)
+			time.AfterFunc(restFor, func() { c.signalled.add(q) })
+		}
+		return
 	}
 	for _, signal := range signals {
 		c.handleSignal(q, signal)
 	}
-	if q.cursor.CompareAndSwap(last, &cursor) {
-		c.watchSignals(q)
+	if q.signals.ID == "" { // for signals before the cursor
+		c.pool.mover.Wake(q.name)
+		c.pool.crons.Wake(q.name)
 	}
+	q.signals = cursor
+	c.watch(q, "signals", func() { c.signalled.add(q) }, cursor)
 }
 
-// watchSignals makes listen read the signals of a queue that come after its cursor.
-func (c *control) watchSignals(q *servedQueue) {
-	if cursor := q.cursor.Load(); cursor != nil {
-		c.pool.watch.Set(watchID{q, "signals"}, func() { c.signalled.add(q) }, *cursor)
-	}
-	if q.cursor.Load() == nil { // unwatch was called meanwhile
-		c.pool.watch.Remove(watchID{q, "signals"})
+// watch calls notify when streams of a queue have entries after the cursors.
+func (c *control) watch(q *servedQueue, streams string, notify func(), cursors ...queue.StreamCursor) {
+	c.pool.watch.Set(watchID{q, streams}, notify, cursors...)
+	if q.ctx.Err() != nil { // unwatch was called meanwhile
+		c.unwatch(q)
 	}
 }
 
 // unwatch ends the watches of a queue.
 func (c *control) unwatch(q *servedQueue) {
-	q.cursor.Store(nil)
 	for _, streams := range []string{"lines", "signals"} {
 		c.pool.watch.Remove(watchID{q, streams})
 	}
@@ -316,48 +292,4 @@ func (c *control) handleSignal(q *servedQueue, signal queue.Signal) {
 // leases, or no worker.
 func (c *control) isForUs(worker string) bool {
 	return worker == "" || worker == c.pool.name || strings.HasPrefix(worker, c.pool.name+".")
-}
-
-// About is the description of a worker in [queue.WorkerInfo], as JSON.
-type About struct {
-	Name        string    `json:"name"`
-	Host        string    `json:"host"`
-	PID         int       `json:"pid"`
-	Started     time.Time `json:"started"`
-	Concurrency int       `json:"concurrency"`
-	Queues      []string  `json:"queues"` // names and patterns
-	Kinds       []string  `json:"kinds"`  // that have a handler; nil if it is not known
-	State       string    `json:"state"`  // running, quiet or stopping
-	Stuck       int       `json:"stuck"`  // abandoned handlers that have not returned
-}
-
-// aboutJSON returns the worker's [About] as it is written to Redis.
-func (c *control) aboutJSON() []byte {
-	host, _ := os.Hostname()
-	about := About{
-		Name: c.pool.name, Host: host, PID: os.Getpid(), Started: c.pool.born,
-		Concurrency: c.pool.config.Concurrency, State: c.pool.state(), Stuck: int(c.sched.abandoned.Load()),
-	}
-	for _, config := range c.served() {
-		about.Queues = append(about.Queues, config.Name)
-	}
-	about.Kinds = c.pool.executor.kindNames()
-	text, _ := json.Marshal(about) // strings, numbers and times always marshal
-	return text
-}
-
-// describe writes the worker's [About] to Redis each time that it has changed, until ctx
-// is done. It ignores errors, because nothing depends on the description.
-func (c *control) describe(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.sched.aboutChanged:
-		}
-		about := c.aboutJSON()
-		for _, session := range c.sched.sessions() {
-			_ = session.lease.Describe(ctx, about)
-		}
-	}
 }

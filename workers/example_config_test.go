@@ -204,28 +204,19 @@ func Example_pauseAndResume() {
 	// hello, Ada
 }
 
-// The worker's own description is JSON of an About.
-func ExampleAbout() {
+// The list of pools has a description of each.
+func ExamplePool_Name() {
 	ctx, stop := context.WithCancel(context.Background())
 	client := open(ctx)
 	defer client.Close()
 	pool := workers.NewPool(client, quiet)
 	workers.Handle(pool, func(ctx context.Context, job *workers.Job[Greet]) error {
 		defer stop()
-		served, err := client.Queue(job.Queue)
-		if err != nil {
-			return err
+		pools, err := client.LivingPools(ctx, job.Queue)
+		for _, info := range pools {
+			fmt.Println(info.State, info.Concurrency, info.Queues, info.Name == pool.Name())
 		}
-		list, err := served.Workers(ctx)
-		if err != nil {
-			return err
-		}
-		var about workers.About
-		if err := json.Unmarshal(list[0].About, &about); err != nil {
-			return err
-		}
-		fmt.Println(about.State, about.Concurrency, about.Queues, about.Name == pool.Name())
-		return nil
+		return err
 	})
 	enqueue(ctx, client, Greet{"Ada"}, nil)
 	if err := pool.Run(ctx); err != nil {

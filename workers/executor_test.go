@@ -230,7 +230,7 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newExecutorFixture(t, Config{Concurrency: 2})
-	if f.session.lease, err = q.OpenLease(t.Context(), "worker", time.Minute, nil); err != nil {
+	if f.session.lease, err = q.NewLease("worker", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	ended, end := context.WithCancel(t.Context())

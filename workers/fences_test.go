@@ -20,14 +20,18 @@ func TestJobsFetchedUnderALostLeaseAreNotStartedUnderIt(t *testing.T) {
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	losing, lost := make(chan string), make(chan struct{})
 	p := f.pool(workers.Config{
-		Concurrency: 1, Queues: []workers.Queue{{Name: "q"}, {Name: "other"}},
+		Concurrency: 1, Lease: 2 * time.Second, Queues: []workers.Queue{{Name: "q"}, {Name: "other"}},
 		Hooks: workers.Hooks{LeaseLost: func(queue string) { losing <- queue; <-lost }},
 	})
 	handler, seen := recorder()
 	p.HandleRaw("k", handler, workers.Kind{})
+	gate := make(chan struct{})
+	p.HandleRaw("opener", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
+	f.add("opener", queue.Options{})
 	held := proxy.HoldReply("eval", "held-back")
 	f.run(p)
 	first := f.leaseOf(p)
+	close(gate)
 	id := f.addArgs("k", "held-back", queue.Options{})
 	await(f, held.Held(), "reply to the fetch")
 	f.declareDead(first)
@@ -216,11 +220,10 @@ func TestLeaseIsRenewedTwiceInItsTime(t *testing.T) {
 	f, _ := newProxiedFixture(t, rdb.Options{})
 	const lease = 500 * time.Millisecond
 	p := f.pool(workers.Config{Lease: lease})
-	f.run(p)
+	f.holdJob(p)
 	name := f.leaseOf(p)
 	// The end of the lease, by the clock of Redis, moves by the time between two
-	// renewals. This machine may be too busy for some of them; the first follows
-	// the opening at once.
+	// renewals. This machine may be too busy for some of them.
 	var last float64
 	for began, early := time.Now(), 0; early < 3; {
 		end, err := f.db.ZScore(f.ctx, f.key("leases"), name).Result()
@@ -283,7 +286,7 @@ func TestHalfOpenConnectionDoesNotCostTheLease(t *testing.T) {
 	t.Parallel()
 	f, proxy := newProxiedFixture(t, rdb.Options{})
 	p := f.pool(workers.Config{Lease: 2 * time.Second})
-	f.run(p)
+	f.holdJob(p)
 	name := f.leaseOf(p)
 	held := proxy.HoldReply("eval", "*2\r\n$2\r\nok\r\n:0\r\n") // only renewals are answered so
 	await(f, held.Held(), "renewal")

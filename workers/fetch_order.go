@@ -63,9 +63,19 @@ func prefetch(concurrency int, avgDuration time.Duration) int {
 	return int(min(maxPrefetch, prefetchTime*time.Duration(concurrency)/avgDuration))
 }
 
-// trustFor is how long a pool trusts that a queue is empty or paused. Then it fetches from
-// the queue.
-const trustFor = 5 * time.Minute
+// A pool trusts that a queue is empty or paused for minTrust, or longer if it has many queues:
+// it fetches from an idle one each trustPause. Not exactly: queues that were first fetched from
+// together are not again.
+const (
+	minTrust   = 5 * time.Minute
+	trustPause = 200 * time.Millisecond
+)
+
+// trustFor returns how long a pool of n queues trusts that one is empty or paused.
+func trustFor(n int) time.Duration {
+	trust := max(minTrust, time.Duration(n)*trustPause)
+	return trust + rand.N(trust/4)
+}
 
 // nextFetch returns the next order of a round, false if there is none.
 func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, bool) {
@@ -84,9 +94,6 @@ func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, boo
 	waiting := 0             // queues that are not known to be empty
 	var empty []*servedQueue // that a strict pool fetches from again before the first ready one
 	for _, q := range s.queues {
-		if q.opening && !q.removed {
-			return fetchOrder{}, false // at the start all queues are considered together
-		}
 		if now.After(q.trustUntil) {
 			q.empty, q.paused = false, false
 		}
@@ -147,10 +154,9 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	defer s.mu.Unlock()
 	q := order.queue
 	q.fetching = false
-	// Not exactly trustFor: queues that were first fetched from together are not again.
-	q.trustUntil = now.Add(trustFor - rand.N(trustFor/4))
+	q.trustUntil = now.Add(trustFor(len(s.queues)))
 	if order.reread {
-		q.reread = answer.More
+		q.reread, q.uncertain = answer.More, false
 	}
 	if q.slow > 0 && now.Sub(order.sent) < order.timeout()/4 {
 		q.slow--
@@ -163,7 +169,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		s.setEmptyLocked(q, empty, order.retries.Max == 0)
 	}
 	defer s.retireLocked(q)
-	if q.session != order.session { // drop was called before
+	if q.session != order.session { // the session of the order is lost
 		for _, a := range attempts {
 			a.claimed.Store(true)
 		}
@@ -240,7 +246,7 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 func (s *scheduler) rereadQueue(q *servedQueue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q.reread = true
+	q.reread = q.session != nil
 	s.wake.send()
 }
 

@@ -22,7 +22,8 @@ import (
 type fetcher struct {
 	sched    *scheduler
 	executor *executor
-	watch    *queue.Watch
+	control  *control
+	heart    *heartbeat
 	log      *slog.Logger
 }
 
@@ -105,7 +106,10 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	waiting, cancel := context.WithTimeout(ctx, order.timeout())
 	defer cancel()
 	var answer queue.FetchResult
-	var err error
+	opening, err := f.open(&order)
+	if err != nil {
+		return 0, f.fetchFailed(ctx, order, opening, err)
+	}
 	order.sent = time.Now()
 	if order.reread {
 		answer, err = order.session.reread(waiting, order.maxBytes())
@@ -115,16 +119,24 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 		})
 	}
 	if err != nil {
-		return 0, f.fetchFailed(ctx, order, err)
+		return 0, f.fetchFailed(ctx, order, opening, err)
 	}
 	attempts := order.session.hold(answer.Jobs)
+	switch {
+	case !opening:
+	case order.session.lease.IsOpen():
+		f.install(order.session, false)
+	default:
+		f.heart.closed(order.session.lease)
+		order.session = nil
+	}
 	if answer.Malformed > 0 {
 		f.log.Warn("malformed jobs are dead now", "queue", order.queue.name, "jobs", answer.Malformed)
 	}
 	next, ok := f.sched.fetched(order, attempts, answer, time.Now())
 	f.apply(next)
 	if len(answer.Cursors) > 0 {
-		f.watch.Set(watchID{order.queue, "lines"}, func() { f.sched.news(order.queue) }, answer.Cursors...)
+		f.control.watch(order.queue, "lines", func() { f.sched.news(order.queue) }, answer.Cursors...)
 	}
 	switch {
 	case !ok:
@@ -135,8 +147,35 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	return len(attempts) + answer.Malformed, nil
 }
 
+// open adds a new session to an order of a queue that has none. The fetch opens its lease if
+// there are jobs.
+func (f *fetcher) open(order *fetchOrder) (opening bool, err error) {
+	if order.session != nil {
+		return false, nil
+	}
+	order.session, err = f.control.newSession(order.queue)
+	return true, err
+}
+
+// install gives a queue the session of a lease that is open, or may be.
+func (f *fetcher) install(session *leaseSession, uncertain bool) {
+	if !uncertain {
+		session.setRenewed()
+	}
+	f.sched.install(session, uncertain)
+	f.control.keep(session)
+}
+
 // fetchFailed handles the error of a fetch. It returns nil if the lease is lost.
-func (f *fetcher) fetchFailed(ctx context.Context, order fetchOrder, err error) error {
+func (f *fetcher) fetchFailed(ctx context.Context, order fetchOrder, opening bool, err error) error {
+	var unknown *rdb.OutcomeUnknownError
+	switch {
+	case !opening:
+	case errors.As(err, &unknown):
+		f.install(order.session, true)
+	case order.session != nil:
+		f.heart.closed(order.session.lease)
+	}
 	if errors.Is(err, queue.ErrLeaseLost) {
 		order.session.lost()
 	} else if ctx.Err() == nil {

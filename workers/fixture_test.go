@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -217,6 +219,15 @@ func (f *fixture) run(p *workers.Pool) (stop func()) {
 	return stop
 }
 
+// holdJob runs a pool that holds a job until the test ends.
+func (f *fixture) holdJob(p *workers.Pool) {
+	gate := make(chan struct{})
+	p.HandleRaw("held", func(context.Context, *queue.Job) error { <-gate; return nil }, workers.Kind{})
+	f.add("held", queue.Options{})
+	f.run(p)
+	f.Cleanup(func() { close(gate) }) // before the pool is stopped
+}
+
 // get returns a job.
 func (f *fixture) get(id string) *queue.Job {
 	f.Helper()
@@ -240,7 +251,7 @@ func await[T any](f *fixture, from <-chan T, what string) (got T) {
 // jobs. die makes its lease expire.
 func (f *fixture) abandoned(worker string, n int) (jobs []*queue.Job, lease *queue.Lease, die func()) {
 	f.Helper()
-	lease, err := f.queue.OpenLease(f.ctx, worker, time.Hour, nil)
+	lease, err := f.queue.NewLease(worker, time.Hour)
 	f.must(err)
 	fetched, err := lease.Fetch(f.ctx, queue.FetchLimits{Jobs: n, Bytes: 1 << 20, Quarantined: n})
 	f.must(err)
@@ -254,8 +265,34 @@ func (f *fixture) abandoned(worker string, n int) (jobs []*queue.Job, lease *que
 func (f *fixture) expire(workers ...string) {
 	f.Helper()
 	for _, worker := range workers {
-		f.must(f.db.Do(f.ctx, "ZADD", f.key("leases"), "XX", 1, worker).Err())
+		f.must(expireLease(f.ctx, f.db, f.queue.Name(), worker))
 	}
+}
+
+// expireLease makes a lease expire, and its row in the list of open leases late.
+func expireLease(ctx context.Context, db *rdb.DB, queue, worker string) error {
+	list, yesterday := db.Prefix()+":{queues}:leases", float64(time.Now().Add(-24*time.Hour).UnixMilli())
+	rows, err := db.ZRange(ctx, list, 0, -1).Result()
+	for _, row := range rows {
+		if strings.HasPrefix(row, queue+" "+worker+" ") {
+			err = errors.Join(err, db.ZAddXX(ctx, list, redis.Z{Score: yesterday, Member: row}).Err())
+		}
+	}
+	leases := db.Prefix() + ":{" + queue + ":0}:leases"
+	return errors.Join(err, db.ZAddXX(ctx, leases, redis.Z{Score: 1, Member: worker}).Err())
+}
+
+// info returns the description of a pool, nil if there is none.
+func (f *fixture) info(p *workers.Pool) *queue.PoolInfo {
+	f.Helper()
+	pools, err := f.client.Pools(f.ctx)
+	f.must(err)
+	for _, pool := range pools {
+		if pool.Name == p.Name() {
+			return &pool
+		}
+	}
+	return nil
 }
 
 // ended returns a hook and the channel to which it sends the reports of attempts.

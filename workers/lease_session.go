@@ -2,17 +2,13 @@ package workers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"skidway/internal/rdb"
 	"skidway/queue"
 )
 
@@ -29,6 +25,7 @@ type leaseSession struct {
 
 	mu        sync.Mutex
 	held      map[string]*attempt  // by job ID, until the outcome is written
+	used      bool                 // jobs were held since the latest call of idle
 	cancelled map[string]time.Time // cancellation times by job ID
 	gone      bool                 // the lease is lost or closed
 
@@ -80,6 +77,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		}
 		attempts = append(attempts, a)
 	}
+	s.used = s.used || len(attempts) > 0
 	s.writtenSinceReread = nil
 	return attempts
 }
@@ -104,8 +102,12 @@ func (s *leaseSession) setRenewed() {
 	s.renewed.Store(&now)
 }
 
-// renewedSince reports whether the lease was opened or renewed after a time.
-func (s *leaseSession) renewedSince(t time.Time) bool { return s.renewed.Load().After(t) }
+// renewedSince reports whether the lease was opened or renewed after a time. For one that is
+// not open, it reports whether the pool was.
+func (s *leaseSession) renewedSince(t time.Time) bool {
+	renewed := s.renewed.Load()
+	return renewed != nil && renewed.After(t)
+}
 
 // forget removes jobs whose outcomes are written.
 func (s *leaseSession) forget(outcomes []queue.Completion) {
@@ -171,10 +173,23 @@ func (s *leaseSession) checkCancelled(ctx context.Context) error {
 	return err
 }
 
+// idle reports whether the session holds no job, and has held none since the previous call.
+func (s *leaseSession) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	idle := len(s.held) == 0 && !s.used
+	s.used = false
+	return idle
+}
+
 // lost ends the session: its jobs go to other workers. The renewal, the fetcher and the
 // completer may each call it.
 func (s *leaseSession) lost() {
-	if s.end() {
+	s.mu.Lock()
+	held := slices.Collect(maps.Values(s.held))
+	s.mu.Unlock()
+	// A fetch whose outcome is unknown may not have opened the lease.
+	if s.end() && (len(held) > 0 || s.lease.IsOpen()) {
 		s.log.Warn("lease lost: the jobs that this worker holds go to others", "worker", s.lease.Worker())
 		if s.onLost != nil {
 			s.onLost(s.queue.name)
@@ -182,11 +197,12 @@ func (s *leaseSession) lost() {
 	}
 	s.sched.drop(s)
 	s.mu.Lock()
-	held := slices.Collect(maps.Values(s.held))
+	held = slices.Collect(maps.Values(s.held))
 	s.mu.Unlock()
 	for _, a := range held {
 		a.interrupt(queue.ErrLeaseLost)
 	}
+	s.sched.dropped(s.queue)
 }
 
 // end makes the session hold and write no more jobs. first reports whether this is the
@@ -198,212 +214,4 @@ func (s *leaseSession) end() (first bool) {
 	s.mu.Unlock()
 	s.completer.close()
 	return first
-}
-
-// close closes the lease, unless it is lost. Jobs whose outcomes are not written are
-// recovered later.
-func (s *leaseSession) close() {
-	if !s.end() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
-	defer cancel()
-	if err := s.lease.Close(ctx); err != nil {
-		s.log.Warn("lease cannot be closed: it will expire", "error", err)
-	}
-}
-
-// A leaseLoop maintains the lease of one queue. Until its context is done it opens and
-// renews a lease, opens another after a loss, and starts recoveries.
-type leaseLoop struct {
-	pool  *Pool
-	queue *servedQueue
-	log   *slog.Logger // with the queue's name
-
-	recovering atomic.Bool
-}
-
-func (l *leaseLoop) run(ctx context.Context) {
-	defer l.pool.control.unwatch(l.queue)
-	l.setCursor(ctx)
-	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
-		session, err := l.open(ctx)
-		l.pool.sched.opened(l.queue, session) // nil after an error: the first lease is delayed
-		if err != nil {
-			if ctx.Err() == nil {
-				l.log.Warn("lease cannot be opened yet", "error", err)
-			}
-			_ = backoff.Sleep(ctx)
-			continue
-		}
-		backoff.Reset()
-		l.keep(ctx, session)
-	}
-}
-
-// keep renews a lease and writes the outcomes of its jobs, until the lease is lost, or
-// ctx is done and all outcomes are written. Then it closes the lease.
-func (l *leaseLoop) keep(ctx context.Context, session *leaseSession) {
-	renewing, stopRenewing := context.WithCancel(ctx)
-	completed := make(chan struct{})
-	go func() {
-		defer close(completed)
-		defer stopRenewing()
-		if errors.Is(session.completer.run(ctx), queue.ErrLeaseLost) {
-			session.lost()
-		}
-	}()
-	l.renew(renewing, session)
-	stopRenewing()
-	<-completed
-	session.close()
-}
-
-// setCursor sets the cursor from which the queue's signals are read, before the first
-// lease, so that no signal to cancel a held job is missed.
-func (l *leaseLoop) setCursor(ctx context.Context) {
-	for backoff := (rdb.Backoff{}); ctx.Err() == nil; {
-		_, cursor, err := l.queue.queue.Signals(ctx, queue.StreamCursor{})
-		if err == nil {
-			l.queue.cursor.Store(&cursor)
-			l.pool.control.watchSignals(l.queue)
-			l.pool.mover.Wake(l.queue.name) // for signals before the cursor
-			l.pool.crons.Wake(l.queue.name)
-			return
-		}
-		l.pool.sched.opened(l.queue, nil)
-		if ctx.Err() == nil {
-			l.log.Warn("signals cannot be read yet", "error", err)
-		}
-		_ = backoff.Sleep(ctx)
-	}
-}
-
-func (l *leaseLoop) open(ctx context.Context) (*leaseSession, error) {
-	// Each lease has a name of its own, which is never used again.
-	name := fmt.Sprintf("%s.%d", l.pool.name, l.pool.control.opened.Add(1))
-	lease, err := l.queue.queue.OpenLease(ctx, name, l.pool.config.Lease, l.pool.control.aboutJSON())
-	if err != nil {
-		return nil, err
-	}
-	config := l.pool.config
-	session := newLeaseSession(l.queue, lease, config.Lease, l.log)
-	session.sched, session.onLost = l.pool.sched, config.Hooks.LeaseLost
-	session.completer.count = func(change int) {
-		if l.pool.sched.unrecorded.add(change) {
-			l.pool.executor.startRunners(l.pool.sched.capacityRose())
-		}
-	}
-	return session, nil
-}
-
-// renewalsPerLease is the number of renewals within the time of a lease, so that it
-// survives one failed renewal.
-const renewalsPerLease = 2.5
-
-// renewTimeout is the part of a lease that one try to renew it may take. A second try
-// follows at once: it uses another connection, so that one whose other end is gone does
-// not cost the lease.
-const renewTimeout = 0.25
-
-// scanEvery is the interval at which a recovery includes jobs of workers without a lease,
-// and at which the held jobs are compared with those in Redis.
-const scanEvery = time.Minute
-
-// renew renews the lease until it is lost or ctx is done. It interrupts cancelled jobs,
-// and starts a recovery when other workers have died, and every scanEvery.
-func (l *leaseLoop) renew(ctx context.Context, session *leaseSession) {
-	ticker := time.NewTicker(time.Duration(float64(l.pool.config.Lease) / renewalsPerLease))
-	defer ticker.Stop()
-	// Queues whose leases are opened together are scanned at different times.
-	scanned := time.Now().Add(rand.N(l.pool.config.Lease))
-	reread := false // when the lease is renewed next
-	for {
-		recoverable, err := l.renewOnce(ctx, session)
-		if err != nil && ctx.Err() == nil && !errors.Is(err, queue.ErrLeaseLost) {
-			reread = true
-			recoverable, err = l.renewOnce(ctx, session)
-		}
-		switch {
-		case errors.Is(err, queue.ErrLeaseLost):
-			session.lost()
-			return
-		case err != nil && ctx.Err() == nil:
-			l.log.Warn("lease cannot be renewed", "error", err)
-		}
-		fullScan := time.Since(scanned) > l.pool.control.scanEvery
-		if fullScan {
-			scanned = time.Now()
-		}
-		if recoverable || fullScan {
-			l.recoverAsync(ctx, fullScan)
-		}
-		// Redis may have lost writes, above all while it could not be reached.
-		reread = reread || fullScan
-		if reread && err == nil {
-			l.pool.sched.rereadQueue(l.queue)
-			reread = false
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// renewOnce renews the lease and checks which of its jobs were cancelled.
-func (l *leaseLoop) renewOnce(ctx context.Context, session *leaseSession) (recoverable bool, err error) {
-	timeout := time.Duration(renewTimeout * float64(l.pool.config.Lease))
-	renewing, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if recoverable, err = session.lease.Renew(renewing); err != nil {
-		return false, err
-	}
-	session.setRenewed()
-	checking, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if err := session.checkCancelled(checking); err != nil && ctx.Err() == nil {
-		l.log.Warn("cancellations cannot be read", "error", err)
-	}
-	return recoverable, nil
-}
-
-// recoverAsync runs recovery in a goroutine of its own, so that it does not delay the
-// renewal. It does nothing while a recovery runs.
-func (l *leaseLoop) recoverAsync(ctx context.Context, fullScan bool) {
-	if l.recovering.CompareAndSwap(false, true) {
-		l.pool.control.leases.Go(func() {
-			defer l.recovering.Store(false)
-			l.recoverJobs(ctx, fullScan)
-		})
-	}
-}
-
-// recoverJobs hands back the jobs of dead workers in steps, so that other clients of Redis
-// are served in between, and then deletes expired data.
-func (l *leaseLoop) recoverJobs(ctx context.Context, fullScan bool) {
-	var total queue.RecoverResult
-	for ctx.Err() == nil {
-		step, err := l.queue.queue.Recover(ctx, l.pool.config.Crashes, fullScan)
-		if err != nil {
-			if ctx.Err() == nil {
-				l.log.Warn("recovery failed", "error", err)
-			}
-			return
-		}
-		total.Returned, total.Dead = total.Returned+step.Returned, total.Dead+step.Dead
-		fullScan = false
-		if !step.More {
-			break
-		}
-		_ = rdb.Sleep(ctx, time.Millisecond)
-	}
-	if total.Returned+total.Dead > 0 {
-		l.log.Warn("recovered jobs of dead workers", "returned", total.Returned, "dead", total.Dead)
-	}
-	if err := l.queue.queue.Tidy(ctx); err != nil && ctx.Err() == nil {
-		l.log.Warn("old data cannot be removed", "error", err)
-	}
-	l.pool.control.forgetQueues(ctx)
 }

@@ -311,8 +311,7 @@ func (f *processes) key(q *queue.PoolQueue, name string) string {
 // expire makes a lease end now.
 func (f *processes) expire(q *queue.PoolQueue, lease string) {
 	f.t.Helper()
-	err := f.db.ZAddArgs(f.ctx, f.key(q, "leases"), redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: 1, Member: lease}}}).Err()
-	if err != nil {
+	if err := expireLease(f.ctx, f.db, q.Name(), lease); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -320,7 +319,7 @@ func (f *processes) expire(q *queue.PoolQueue, lease string) {
 // nothingIsLeftOf checks the structures beside the jobs.
 func (f *processes) nothingIsLeftOf(q *queue.PoolQueue) {
 	f.t.Helper()
-	for _, name := range []string{"leases", "lengths", "tombs", "cohorts", "workers", "alone", "delayed", "delayed:jobs", "moved", "unique", "cancelled", "logs", "progress"} {
+	for _, name := range []string{"leases", "lengths", "tombs", "cohorts", "alone", "delayed", "delayed:jobs", "moved", "unique", "cancelled", "logs", "progress"} {
 		n, err := f.db.Exists(f.ctx, f.key(q, name)).Result()
 		if err != nil {
 			f.t.Fatal(err)

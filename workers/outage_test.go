@@ -287,7 +287,7 @@ func runThroughProxy(t *testing.T, n int) int {
 func (f *processes) abandon(n int) {
 	f.t.Helper()
 	f.enqueue(n, "plain", queue.Options{})
-	lease, err := f.queues[0].OpenLease(f.ctx, "abandoned", time.Hour, nil)
+	lease, err := f.queues[0].NewLease("abandoned", time.Hour)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ type Pool struct {
 	sched    *scheduler
 	executor *executor
 	control  *control
+	heart    *heartbeat
 	watch    *queue.Watch // of the lines and signals of all queues, and of new queues
 	mover    *delayed.Mover
 	crons    *delayed.Cron
@@ -58,6 +59,7 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 	p.executor = &executor{config: c, client: client, sched: p.sched, firstWindow: firstWindow, unknown: unknownKind()}
 	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification(), scanEvery: scanEvery}
 	p.control.signalled.added = newNotification()
+	p.heart = &heartbeat{pool: p, sched: p.sched, log: c.Logger}
 	p.watch = client.NewWatch(c.Logger)
 	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
 	p.mover = delayed.NewMover(client, timers)
@@ -81,7 +83,7 @@ func workerName(name string) string {
 	return name[:min(len(name), 80)] + "-" + strings.ToLower(rand.Text()[:10])
 }
 
-// Name returns the name of this worker, as [queue.WorkerInfo] shows it.
+// Name returns the name of this worker, as [queue.PoolInfo] has it.
 func (p *Pool) Name() string { return p.name }
 
 // ErrStarted is the error of a second call of [Pool.Run].
@@ -117,12 +119,13 @@ func (p *Pool) run(ctx context.Context) {
 	fetching, stopFetching := context.WithCancel(running)
 	defer stopFetching()
 	p.executor.runCtx = running
-	fetcher := &fetcher{sched: p.sched, executor: p.executor, watch: p.watch, log: p.log}
+	fetcher := &fetcher{sched: p.sched, executor: p.executor, control: p.control, heart: p.heart, log: p.log}
 	p.control.start(running)
 	var background, fetchers sync.WaitGroup
 	background.Go(func() { p.watch.Run(running) })
 	background.Go(func() { p.control.listen(running) })
-	background.Go(func() { p.control.describe(running) })
+	background.Go(func() { p.heart.run(running) })
+	background.Go(func() { p.heart.passes(running) })
 	background.Go(func() { _ = p.mover.Run(running) }) // they end with running
 	background.Go(func() { _ = p.crons.Run(running) })
 	fetchers.Go(func() { p.control.discover(fetching) })
@@ -165,6 +168,7 @@ func (p *Pool) run(ctx context.Context) {
 	p.control.stopQueues()
 	stopRunning()
 	background.Wait()
+	p.heart.end()
 }
 
 // awaitStop blocks until the pool is stopped, at most for maxWait, and reports whether it
@@ -266,7 +270,7 @@ func (p *Pool) stop() {
 	p.stopping.close()
 }
 
-// state returns the state for [About].
+// state returns the state for [queue.PoolInfo].
 func (p *Pool) state() string {
 	switch {
 	case p.stopping.isClosed():

@@ -14,18 +14,22 @@ import (
 
 // A servedQueue is a queue that a pool serves.
 type servedQueue struct {
-	name   string
-	queue  *queue.PoolQueue
-	stop   context.CancelFunc                 // ends its lease loop
-	cursor atomic.Pointer[queue.StreamCursor] // of its signals; nil before the first read and after the lease loop has ended
+	name    string
+	queue   *queue.PoolQueue
+	ctx     context.Context    // ends when the queue is no longer served
+	stop    context.CancelFunc // ends ctx
+	signals queue.StreamCursor // used by control.listen alone; its ID is empty before the first read
+
+	recovering atomic.Bool // a recovery runs
 
 	// The rest is guarded by the scheduler's mutex.
 
-	config  Queue
-	place   int           // of config in the list of configurations
-	removed bool          // no more jobs are fetched; running ones go on
-	opening bool          // the first lease is being opened: other queues wait for it
-	session *leaseSession // nil while there is no lease
+	config    Queue
+	place     int           // of config in the list of configurations
+	removed   bool          // no more jobs are fetched; running ones go on
+	session   *leaseSession // nil while no job is held
+	uncertain bool          // the outcome of the fetch that may have opened the lease of session is unknown
+	losing    bool          // the jobs of a lost lease are being interrupted: no other lease is opened
 
 	buffer  []*attempt // not started, in order
 	running int
@@ -66,13 +70,13 @@ func (q *servedQueue) loadLocked() float64 {
 func (q *servedQueue) orderLocked(limit int) fetchOrder {
 	q.fetching = true
 	return fetchOrder{
-		queue: q, session: q.session, limit: limit, reread: q.reread, slow: q.slow, pauseSignals: q.pauseSignals,
+		queue: q, session: q.session, limit: limit, reread: q.reread && q.session != nil, slow: q.slow, pauseSignals: q.pauseSignals,
 	}
 }
 
 // fetchableLocked reports whether jobs can be fetched.
 func (q *servedQueue) fetchableLocked(now time.Time) bool {
-	return q.session != nil && !q.paused && !q.removed && !now.Before(q.restUntil)
+	return !q.uncertain && !q.losing && !q.paused && !q.removed && !now.Before(q.restUntil)
 }
 
 // roomLocked returns how many of n jobs the queue's own limit allows.
@@ -165,29 +169,37 @@ func (s *scheduler) sessions() (sessions []*leaseSession) {
 	return sessions
 }
 
-// opened sets a queue's new lease session. A nil session means that the first lease is
-// delayed, so that other queues no longer wait for it.
-func (s *scheduler) opened(q *servedQueue, session *leaseSession) {
+// install sets a queue's lease session after the fetch that opened the lease, or may have
+// opened it if uncertain is true.
+func (s *scheduler) install(session *leaseSession, uncertain bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if session != nil {
-		q.session, q.empty, q.paused, q.reread, q.slow = session, false, false, false, 0
-	}
-	if session != nil || q.opening {
-		q.opening = false
-		s.wake.send()
-	}
+	q := session.queue
+	q.session, q.uncertain, q.reread = session, uncertain, false
 }
 
-// drop removes the jobs of a lost session that were not started, and wakes the fetcher. If
-// buffered jobs of other queues waited for a solo job, they start when a running job ends or with the answer of the next
-// fetch. If neither happens in time, checkBuffers hands them back.
+// detachIdle removes a session from its queue, and reports whether it has: the session has held
+// no job since the previous call and none is on its way, so that its lease can be closed.
+func (s *scheduler) detachIdle(session *leaseSession) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := session.queue
+	if q.session != session || q.fetching || q.reread || !session.idle() {
+		return false
+	}
+	q.session = nil
+	return true
+}
+
+// drop removes a lost session, and its jobs that were not started. If buffered jobs of other
+// queues waited for a solo job, they start when a running job ends or with the answer of the
+// next fetch. If neither happens in time, checkBuffers hands them back.
 func (s *scheduler) drop(session *leaseSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := session.queue
 	if q.session == session {
-		q.session = nil
+		q.session, q.uncertain, q.losing = nil, false, true
 	}
 	dropped := func(a *attempt) bool {
 		if a.session == session {
@@ -201,6 +213,17 @@ func (s *scheduler) drop(session *leaseSession) {
 	s.solo = slices.DeleteFunc(s.solo, dropped)
 	delete(s.quarantined, session)
 	s.wake.send()
+}
+
+// dropped lets a queue have another session after drop, when the handlers of the lost one are
+// interrupted.
+func (s *scheduler) dropped(q *servedQueue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.losing {
+		q.losing, q.empty, q.paused, q.reread, q.slow = false, false, false, false, 0
+		s.wake.send()
+	}
 }
 
 // setPaused records that a signal paused or resumed a queue. The jobs of a paused queue

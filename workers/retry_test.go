@@ -24,7 +24,8 @@ func (f *fixture) addRetries(kind string, n int, o queue.Options) {
 	}
 	_, err := lease.Finish(f.ctx, failed)
 	f.must(err)
-	f.must(lease.Close(f.ctx))
+	_, err = lease.Close(f.ctx)
+	f.must(err)
 }
 
 // The number of jobs that fail in the tests below, and the time within which another job

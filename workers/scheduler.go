@@ -21,10 +21,10 @@ type scheduler struct {
 	lease       time.Duration
 
 	wake         notification // wakes the fetcher after a change that may allow a fetch or a start
-	aboutChanged notification // wakes control.describe when About has changed
+	aboutChanged notification // wakes the heartbeat when the pool's description has changed
 
 	// abandoned is the number of handlers that were abandoned and have not returned. It is
-	// atomic because executor.abandon and control.aboutJSON use it without mu.
+	// atomic because executor.abandon and Pool.info use it without mu.
 	abandoned atomic.Int64
 
 	unrecorded unrecordedCount // completers change it without mu

@@ -40,7 +40,7 @@ func (f *schedulerFixture) serve(configs []Queue) (unserved, restored []*servedQ
 			q := &servedQueue{name: config.Name, config: config, place: place}
 			q.stop = func() { f.left[q.name] = q.session }
 			f.add([]*servedQueue{q})
-			f.opened(q, newTestSession(q))
+			f.install(newTestSession(q), false)
 		}
 	}
 	return unserved, restored
@@ -196,17 +196,42 @@ func TestStrictSchedulerFetchesFromAQueueOnlyWhenThoseBeforeAreEmpty(t *testing.
 	}
 }
 
-func TestNoQueueIsServedBeforeAllHadTheirFirstLease(t *testing.T) {
+func TestSessionIsDetachedAfterAnIntervalWithoutAJob(t *testing.T) {
 	t.Parallel()
-	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}}})
-	slow := &servedQueue{name: "b", opening: true}
-	f.add([]*servedQueue{slow})
-	if order := f.order(); order.queue != nil {
-		t.Errorf("ordered from %s", order.queue.name)
+	f := newSchedulerFixture(t, Config{})
+	q := f.queue(queue.DefaultQueue)
+	session := q.session
+	attempts := session.hold(jobs("1"))
+	for _, c := range []struct {
+		when   string
+		before func()
+		want   bool
+	}{
+		{"a job is held", func() {}, false},
+		{"it was held since the previous tick", func() { session.forget([]queue.Completion{{Job: attempts[0].job}}); session.used = true }, false},
+		{"an order is on its way", func() { q.fetching = true }, false},
+		{"held jobs are to be read again", func() { q.fetching, q.reread = false, true }, false},
+		{"it was idle", func() { q.reread = false }, true},
+		{"it is detached already", func() {}, false},
+	} {
+		c.before()
+		if got := f.detachIdle(session); got != c.want || got && q.session != nil {
+			t.Errorf("%s: detached: %t, want %t", c.when, got, c.want)
+		}
 	}
-	f.opened(slow, nil) // it is long in coming
-	if order := f.order(); order.queue != f.queue("a") {
-		t.Error("nothing is ordered while a lease is long in coming")
+}
+
+func TestQueueHasNoOtherSessionBeforeTheJobsOfALostOneAreInterrupted(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{})
+	q := f.queue(queue.DefaultQueue)
+	f.drop(q.session)
+	if order := f.order(); order.queue != nil || q.session != nil {
+		t.Error("a fetch is ordered")
+	}
+	f.dropped(q)
+	if order := f.order(); order.queue != q || order.session != nil {
+		t.Errorf("the next order is %+v", order)
 	}
 }
 
@@ -620,7 +645,8 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			"lose": func(t *rapid.T) {
 				q := anyQueue(t)
 				f.drop(q.session)
-				f.opened(q, newTestSession(q))
+				f.dropped(q)
+				f.install(newTestSession(q), false)
 			},
 			"time": func(t *rapid.T) {
 				f.now = f.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "time")))

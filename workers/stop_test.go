@@ -2,7 +2,6 @@ package workers_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"runtime"
 	"testing"
@@ -63,14 +62,8 @@ func TestQuietAndStopComeFromAnotherProcess(t *testing.T) {
 		await(f, begun, "job")
 		state := func(want string) {
 			f.Helper()
-			for {
-				all, err := f.queue.Workers(f.ctx)
-				f.must(err)
-				var about workers.About
-				f.must(json.Unmarshal(all[0].About, &about))
-				if about.State == want {
-					return
-				}
+			for info := f.info(p); info == nil || info.State != want; info = f.info(p) {
+				f.must(f.ctx.Err())
 			}
 		}
 		state("running")
@@ -87,6 +80,9 @@ func TestQuietAndStopComeFromAnotherProcess(t *testing.T) {
 		}
 		if all, err := f.queue.Workers(f.ctx); len(all) > 0 || err != nil {
 			f.Errorf("left behind: %+v, %v", all, err)
+		}
+		if info := f.info(p); info != nil {
+			f.Errorf("a pool that has stopped is listed: %+v", info)
 		}
 	})
 }

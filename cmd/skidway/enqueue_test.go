@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -81,21 +80,14 @@ func TestEnqueuePrintsTheIDOfAJobWithItsOptions(t *testing.T) {
 func TestEnqueueWarnsOfKindsThatNoWorkerKnows(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
-	q, err := d.client.ForPool("mail")
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := func(worker string, about any) {
+	start := func(pool string, kinds []string) {
 		t.Helper()
-		text, err := json.Marshal(about)
-		if err == nil {
-			_, err = q.OpenLease(t.Context(), worker, time.Hour, text)
-		}
-		if err != nil {
+		info := &queue.PoolInfo{Queues: []string{"ma*"}, Kinds: kinds}
+		if _, err := d.client.Beat(t.Context(), queue.PoolBeat{Pool: pool, Length: time.Hour, Info: info}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	open("one", workers.About{Kinds: []string{"greet"}})
+	start("one", []string{"greet"})
 	const unknown = "no worker of queue mail has a handler for the kind gret: its jobs fail until one has"
 	for _, args := range [][]string{{"enqueue", "mail", "gret"}, {"cron", "add", "s", "@daily", "mail", "gret"}} {
 		hasLine(t, d.must(args...).stderr, unknown)
@@ -108,7 +100,7 @@ func TestEnqueueWarnsOfKindsThatNoWorkerKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	hasLine(t, d.must("enqueue", "mail", "--batch", file).stderr, unknown)
-	open("two", map[string]string{"name": "of another program"})
+	start("two", nil)
 	if o := d.must("enqueue", "mail", "gret"); o.stderr != "" {
 		t.Errorf("a worker that does not state its kinds: %q", o.stderr)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"skidway/internal/redistest"
 	"skidway/queue"
-	"skidway/workers"
 )
 
 // The files of testdata/golden record the output and exit code of every command. In
@@ -303,17 +302,17 @@ func TestGoldenJobs(t *testing.T) {
 	d := newFixture(t)
 	s := newSession(t, d.url)
 	s.days = true
-	about, err := json.Marshal(workers.About{
+	_, err := d.client.Beat(t.Context(), queue.PoolBeat{Pool: "mailer-7", Length: time.Hour, Info: &queue.PoolInfo{
 		Name: "mailer-7", Host: "tern", PID: 17, Started: time.Now().Add(-time.Minute), Concurrency: 4,
 		Queues: []string{"mail"}, State: "running",
-	})
+	}})
 	put(t, err)
 	s.variables["DEAD"] = d.addDead("email.send", "550 no such user", queue.Options{MaxAttempts: 3, Headers: map[string]string{"a": "b"}})
 	s.variables["DEAD2"] = d.addDead("email.send", "connection refused", queue.Options{Unique: queue.Unique{Key: "order-17"}})
 	s.variables["FINISHED"] = d.add("email.send", queue.Options{Retain: time.Hour, Priority: queue.High})
 	s.variables["GONE"] = d.add("email.send", queue.Options{Priority: queue.High})
 	s.variables["ACTIVE"] = d.add("http.request", queue.Options{Priority: queue.High, Timeout: time.Minute})
-	lease, err := d.queue().OpenLease(t.Context(), "lease-7", time.Hour, about)
+	lease, err := d.queue().NewLease("mailer-7.1", time.Hour)
 	put(t, err)
 	fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 3, Bytes: 1 << 20})
 	if err != nil || len(fetched.Jobs) != 3 {

@@ -26,7 +26,7 @@ func (d *fixture) addDead(kind, reason string, o queue.Options) string {
 	d.Helper()
 	o.Priority = queue.High
 	id := d.add(kind, o)
-	lease, err := d.queue().OpenLease(d.Context(), "lease-of-"+id[len("mail:0:"):], time.Minute, nil)
+	lease, err := d.queue().NewLease("lease-of-"+id[len("mail:0:"):], time.Minute)
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func (d *fixture) addDead(kind, reason string, o queue.Options) string {
 	if _, err := lease.Finish(d.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptDead, Reason: reason}}); err != nil {
 		d.Fatal(err)
 	}
-	if err := lease.Close(d.Context()); err != nil {
+	if _, err := lease.Close(d.Context()); err != nil {
 		d.Fatal(err)
 	}
 	return id

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/processtest"
 	"skidway/queue"
-	"skidway/workers"
 )
 
 // processes are worker processes with one configuration.
@@ -104,37 +102,19 @@ func (c *processes) holder(id string) *processtest.Process {
 	if err != nil {
 		c.Fatal(err)
 	}
-	for _, info := range c.known(job.Queue) {
+	pools, err := c.client.Pools(c.Context())
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, pool := range pools {
 		for _, p := range c.workers {
-			if info.Name == job.Worker && p.PID() == about(c, info).PID {
+			if strings.HasPrefix(job.Worker, pool.Name+".") && p.PID() == pool.PID {
 				return p
 			}
 		}
 	}
 	c.Fatalf("job %s is %s, with no worker of this test", id, job.State)
 	return nil
-}
-
-// known returns the workers of a queue.
-func (c *processes) known(name string) []queue.WorkerInfo {
-	c.Helper()
-	q, err := c.client.ForPool(name)
-	if err != nil {
-		c.Fatal(err)
-	}
-	infos, err := q.Workers(c.Context())
-	if err != nil {
-		c.Fatal(err)
-	}
-	return infos
-}
-
-func about(t testing.TB, info queue.WorkerInfo) (a workers.About) {
-	t.Helper()
-	if err := json.Unmarshal(info.About, &a); err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // untilLogged waits until the log of a job has a line that contains part.

@@ -1,9 +1,9 @@
 -- The amnesty after an outage: while no worker could reach Redis, the leases of living
--- workers expire as well. META has the time of the last open or renewal of any lease as
--- renewed. An open or renewal that finds it older than 0.6 times the longest lease starts
--- an amnesty, in which no lease is buried that had not expired at that time: its worker
--- may be about to renew it. An amnesty has a start as well as an end, so that it does not
--- last longer if the clock goes back.
+-- workers expire as well. META has the time when a lease was last opened or renewed, or when a
+-- worker recovered jobs of the queue, as renewed. Such an action that finds it older than 0.6
+-- times the longest lease starts an amnesty, in which no lease is buried that had not expired
+-- at that time: its worker may be about to renew it. An amnesty has a start as well as an end,
+-- so that it does not last longer if the clock goes back.
 
 -- read_amnesty returns the expiry after which leases are spared, nil if there is no amnesty
 -- now.
@@ -12,8 +12,8 @@ local function read_amnesty()
   if begun and tonumber(begun) <= now and now < tonumber(ends) then return tonumber(spares) end
 end
 
--- silence returns the length of the longest lease if no lease was opened or renewed for so
--- long that Redis may have been out of reach, else nil. The longest lease is not shorter
+-- silence returns the length of the longest lease if no worker has acted for so long that
+-- Redis may have been out of reach, else nil. The longest lease is not shorter
 -- than at_least.
 local function silence(at_least)
   local silent = renewed and now - tonumber(renewed) or 0
@@ -22,9 +22,8 @@ local function silence(at_least)
   return longest and silent > 0.6 * longest and longest
 end
 
--- note_renewal records that a lease was opened or renewed. After a silence it starts an
--- amnesty of two heartbeat intervals, of which a lease has 2.5, and 1 s, unless there is
--- one.
+-- note_renewal records that a worker acts now. After a silence it starts an amnesty of 0.8
+-- times the longest lease and 1 s, unless there is one.
 local function note_renewal(at_least)
   local longest = silence(at_least)
   if longest and not read_amnesty() then
@@ -36,9 +35,9 @@ local function note_renewal(at_least)
 end
 
 -- latest_buried returns the latest expiry, as a bound of a range, with which a lease is
--- buried. It is also limited by a silence that no worker has noticed yet.
+-- buried. It requires that note_renewal was called, which notices a silence.
 local function latest_buried()
-  local spared = read_amnesty() or silence(0) and tonumber(renewed)
+  local spared = read_amnesty()
   if spared and spared < now then return int(spared) end
   return '(' .. int(now)
 end

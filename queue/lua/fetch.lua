@@ -1,9 +1,11 @@
 -- Delivers jobs to a worker, from the lines in order.
 -- ARGV: worker, maximum number of jobs, bytes after which to stop, maximum number of
 --       retries while other jobs wait, maximum number of retries (no less), 1 to take a
---       retry first else 0, maximum number of quarantined jobs
+--       retry first else 0, maximum number of quarantined jobs, 0 if the lease is open, else
+--       its length in ms: then the script opens it if it delivers jobs
 -- Returns {'ok', now, groups}; {'empty', for each line the id after which new entries
--- come}; {'paused'}; {'lost'}.
+-- come}; {'paused'}; {'lost'} if the worker was declared dead, or has no lease that is open.
+-- A worker without a tombstone may have been dead: names must be random.
 -- A group is: line, number of entries, kind, entries. If kind is not '', an entry is: id,
 -- args; if also the line is negative (-5 for 5): id, id of the job, args. If kind is '', it
 -- is: id, number of values that follow, names and values in turn.
@@ -19,7 +21,12 @@
 --   5. It delivers at most ARGV[7] quarantined jobs, and none if the worker would then hold
 --      jobs of two groups. Jobs that wait in quarantine lines because of this rule do not
 --      count for the others.
--- @include queue worker groups order
+-- @include queue
+local worker, length = ARGV[1], tonumber(ARGV[8])
+if length > 0 and call('ZSCORE', TOMBS, worker) then return {'lost'} end
+if length == 0 and not call('ZSCORE', LEASES, worker) then return {'lost'} end
+-- @include groups order
+-- @lazy open_lease amnesty fetch_open
 -- @lazy make_release_waiting_key place fetch_release
 -- @lazy make_take_quarantined record fetch_quarantined
 local jobs_left, bytes_left = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -58,6 +65,7 @@ local function take(line, max_jobs)
     limit = math.min(limit, max_jobs - taken)
     local entries = read(line, limit)
     if not entries or #entries == 0 then break end
+    if length > 0 then open_lease() end
     local size = 0
     for e = 1, #entries do
       local entry, fields = entries[e][1], entries[e][2]

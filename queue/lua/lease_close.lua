@@ -1,8 +1,8 @@
 -- Ends a lease. Jobs that the worker still holds are left to recovery.
 -- ARGV: worker
--- Returns {'ok'}, also if the lease has ended before.
+-- Returns {'ok', 1 if the worker held jobs, else 0}; {'ok', 0} if there is no such lease.
 -- @include queue
-if call('ZREM', LEASES, ARGV[1]) == 0 then return {'ok'} end
+if call('ZREM', LEASES, ARGV[1]) == 0 then return {'ok', 0} end
 call('ZREM', LENGTHS, ARGV[1])
 for line = 1, LINES do
   if call('EXISTS', KEYS[line]) == 1 then
@@ -12,13 +12,12 @@ for line = 1, LINES do
         -- It did not crash: none of its jobs is quarantined.
         call('ZADD', TOMBS, int(now), ARGV[1])
         call('HSET', COHORTS, ARGV[1], 'closed')
-        return {'ok'}
+        return {'ok', 1}
       end
       -- Only if nothing is pending: the command would drop it silently.
       call('XGROUP', 'DELCONSUMER', KEYS[line], GROUP, ARGV[1])
     end
   end
 end
-call('HDEL', WORKERS, ARGV[1])
 call('HDEL', ALONE, ARGV[1])
-return {'ok'}
+return {'ok', 0}

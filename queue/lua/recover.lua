@@ -1,10 +1,11 @@
 -- Hands back the jobs of dead workers, and quarantines them unless the worker had closed its
 -- lease. One call is one bounded step; call again while the last value is 1.
 -- ARGV: maximum number of jobs, crashes after which a job is dead, 1 for a full scan, which
---       also recovers workers without a lease, else 0
+--       also recovers workers without a lease, else 0; names of workers
 -- Returns {'ok', number of jobs handed back (or ended because they were cancelled or
 -- malformed), number of jobs that this call made dead for too many crashes, 1 if there are
--- more, else 0}.
+-- more, else 0, for each of the named workers 1 if it has a lease or is being recovered, else
+-- 0}.
 -- @include queue when_full return groups amnesty cohort
 local MAX_LEASES, MAX_WORKERS = 20, 10
 local jobs_left, max_crashes = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -17,6 +18,10 @@ local function bury_worker(worker)
   call('ZREM', LENGTHS, worker)
   write_cohort(worker, count_cohort(worker))
 end
+
+-- The caller serves the queue: as long as it can reach Redis, leases that are not renewed
+-- belong to dead workers.
+if call('EXISTS', LEASES) == 1 then note_renewal(0) end
 
 -- First replace expired leases by tombstones.
 for _, worker in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', latest_buried(), 'LIMIT', 0, MAX_LEASES)) do
@@ -107,7 +112,11 @@ for _, worker in ipairs(call('ZRANGE', TOMBS, 0, MAX_WORKERS - 1)) do
   end
   call('ZREM', TOMBS, worker)
   call('HDEL', COHORTS, worker)
-  call('HDEL', WORKERS, worker)
   call('HDEL', ALONE, worker)
 end
-return {'ok', returned, died, call('EXISTS', TOMBS)}
+
+local out = {'ok', returned, died, call('EXISTS', TOMBS)}
+for i = 4, #ARGV do
+  out[i + 1] = (call('ZSCORE', LEASES, ARGV[i]) or call('ZSCORE', TOMBS, ARGV[i])) and 1 or 0
+end
+return out

@@ -1,7 +1,6 @@
 -- Lists the workers of a queue.
 -- Returns {'ok', for each worker its name, ms until its lease expires, 1 if it is dead
--- else 0, number of active jobs that it holds, id of the job that it runs solo or '',
--- its description}.
+-- else 0, number of active jobs that it holds, id of the job that it runs solo or ''}.
 -- @include queue locate
 local held = {}
 for line = 1, LINES do
@@ -14,7 +13,7 @@ end
 
 local out = {'ok'}
 local function add(worker, left, dead)
-  local about, place = call('HGET', WORKERS, worker), call('HGET', ALONE, worker)
+  local place = call('HGET', ALONE, worker)
   local solo = ''
   if place then
     local line, entry = parse_place(place)
@@ -22,7 +21,7 @@ local function add(worker, left, dead)
     if fields then solo = id_of(line, entry, fields) end
   end
   local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5], out[n + 6] = worker, left, dead, held[worker] or 0, solo, about or ''
+  out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = worker, left, dead, held[worker] or 0, solo
   held[worker] = nil
 end
 

@@ -114,7 +114,7 @@ func (w *Worker) lease(q *queue.PoolQueue) *queue.Lease {
 	if lease := w.leases[q.Name()]; lease != nil {
 		return lease
 	}
-	lease, err := q.OpenLease(context.Background(), w.Pool.Name(), never, nil)
+	lease, err := q.NewLease(w.Pool.Name(), never)
 	if err != nil {
 		w.t.Fatal(err)
 	}

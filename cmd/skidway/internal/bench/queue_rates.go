@@ -196,11 +196,14 @@ func (b *queueBench) pinned(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	lease, err := q.OpenLease(ctx, "bench-"+rand.Text(), 10*time.Minute, nil)
+	lease, err := q.NewLease("bench-"+rand.Text(), 10*time.Minute)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lease.Close(context.WithoutCancel(ctx))) }()
+	defer func() {
+		_, failed := lease.Close(context.WithoutCancel(ctx))
+		err = errors.Join(err, failed)
+	}()
 	unfinished, err := finishMost(ctx, lease)
 	if err != nil {
 		return err

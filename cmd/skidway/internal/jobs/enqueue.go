@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
 	"skidway/queue"
-	"skidway/workers"
 	"skidway/workers/kinds"
 )
 
@@ -188,30 +188,17 @@ func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, c
 	if a.Console.Quiet {
 		return
 	}
-	q, err := client.Queue(name)
-	if err != nil {
-		return
-	}
-	infos, err := q.Workers(ctx)
+	pools, err := client.LivingPools(ctx, cmp.Or(name, queue.DefaultQueue))
 	if err != nil {
 		return // the job was added, which is what counts
 	}
-	infos = slices.DeleteFunc(infos, func(info queue.WorkerInfo) bool { return info.Dead })
-	if len(infos) == 0 && consequence != "" {
+	if len(pools) == 0 && consequence != "" {
 		a.Console.Notice("no worker serves queue %s now: %s", name, consequence)
 		return
 	}
 	for _, kind := range kinds {
-		if len(infos) > 0 && !slices.ContainsFunc(infos, func(info queue.WorkerInfo) bool { return mayKnow(info, kind) }) {
+		if len(pools) > 0 && !slices.ContainsFunc(pools, func(pool queue.PoolInfo) bool { return pool.Kinds == nil || slices.Contains(pool.Kinds, kind) }) {
 			a.Console.Notice("no worker of queue %s has a handler for the kind %s: its jobs fail until one has", name, kind)
 		}
 	}
-}
-
-// mayKnow reports whether a worker has a handler for a kind, or does not state which it
-// has.
-func mayKnow(worker queue.WorkerInfo, kind string) bool {
-	var about workers.About
-	err := json.Unmarshal(worker.About, &about)
-	return err != nil || about.Kinds == nil || slices.Contains(about.Kinds, kind)
 }

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"skidway/queue"
@@ -15,7 +14,7 @@ const overdue = 5 * time.Second
 // serving returns the workers that serve a queue.
 func serving(workers []*workerProcess, name string) (found []*workerProcess) {
 	for _, worker := range workers {
-		if slices.ContainsFunc(worker.leases, func(l workerLease) bool { return l.queue.Name() == name && !l.Dead }) {
+		if worker.serves(name) {
 			found = append(found, worker)
 		}
 	}

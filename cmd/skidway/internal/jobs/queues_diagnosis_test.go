@@ -5,34 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"skidway/internal/handle"
-	"skidway/internal/rdb"
 	"skidway/queue"
-	"skidway/workers"
 )
 
 func TestDiagnosisNamesTheReason(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	db, err := rdb.Open(t.Context(), "embedded:", rdb.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	client, err := queue.NewClient(handle.New(db), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := client.ForPool("mail")
-	if err != nil {
-		t.Fatal(err)
-	}
 	worker := func(state string, held int, info queue.WorkerInfo) *workerProcess {
 		info.Held = held
 		if info.Lease == 0 {
 			info.Lease = time.Second
 		}
-		w := &workerProcess{About: workers.About{Name: "w", State: state, Concurrency: 4}, leases: []workerLease{{q, info}}}
+		w := &workerProcess{PoolInfo: queue.PoolInfo{Name: "w", State: state, Concurrency: 4}, leases: []workerLease{{"mail", info}}}
 		if held > 0 {
 			w.jobs = []*queue.Job{{ID: "mail:0:n1-0", Kind: "slow", Taken: now.Add(-time.Hour)}}
 		}

@@ -48,7 +48,7 @@ jobs were done, and how many attempts failed, today (UTC).`,
 type queueStatus struct {
 	name    string
 	depth   queue.Depth
-	workers []queue.WorkerInfo // living ones only
+	workers int // living ones
 	total   queue.Counts
 	today   queue.Counts
 	err     error // of a queue that can't be read, such as one of a newer release
@@ -61,8 +61,12 @@ func readStatuses(ctx context.Context, client *queue.Client, names []string) (ro
 			return nil, err
 		}
 	}
+	pools, err := client.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range names {
-		row, err := readStatus(ctx, client, name)
+		row, err := readStatus(ctx, client, name, pools)
 		if err != nil {
 			if ctx.Err() != nil || cli.Unreachable(err) {
 				return nil, err
@@ -74,7 +78,7 @@ func readStatuses(ctx context.Context, client *queue.Client, names []string) (ro
 	return rows, nil
 }
 
-func readStatus(ctx context.Context, client *queue.Client, name string) (row queueStatus, err error) {
+func readStatus(ctx context.Context, client *queue.Client, name string, pools []queue.PoolInfo) (row queueStatus, err error) {
 	q, err := client.Queue(name)
 	if err != nil {
 		return row, err
@@ -83,13 +87,9 @@ func readStatus(ctx context.Context, client *queue.Client, name string) (row que
 	if row.depth, err = q.Depth(ctx); err != nil {
 		return row, err
 	}
-	workers, err := q.Workers(ctx)
-	if err != nil {
-		return row, err
-	}
-	for _, worker := range workers {
-		if !worker.Dead {
-			row.workers = append(row.workers, worker)
+	for _, pool := range pools {
+		if pool.Expires >= 0 && pool.Serves(name) {
+			row.workers++
 		}
 	}
 	total, days, err := q.Counters(ctx, 1)
@@ -107,7 +107,7 @@ func (s *queueStatus) note() string {
 		return cli.Printable(s.err.Error())
 	case s.depth.Paused:
 		return "paused: 'skidway queues resume " + s.name + "' resumes it"
-	case len(s.workers) == 0 && s.depth.Waiting+s.depth.Delayed > 0:
+	case s.workers == 0 && s.depth.Waiting+s.depth.Delayed > 0:
 		return "no worker serves it"
 	}
 	return ""
@@ -136,7 +136,7 @@ var statusView = cli.View[queueStatus]{
 	count("active", "ACTIVE", func(s queueStatus) int { return s.depth.Active }),
 	count("dead", "DEAD", func(s queueStatus) int { return s.depth.Dead }),
 	count("finished", "", func(s queueStatus) int { return s.depth.Finished }),
-	count("workers", "WORKERS", func(s queueStatus) int { return len(s.workers) }),
+	count("workers", "WORKERS", func(s queueStatus) int { return s.workers }),
 	{Key: "paused", Value: func(s queueStatus) any { return s.depth.Paused }},
 	{
 		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(s queueStatus) any { return s.depth.Oldest.Seconds() },
@@ -234,7 +234,11 @@ func showQueue(ctx context.Context, a *cli.App, client *queue.Client, name strin
 		return nil, err
 	}
 	view := &queueView{}
-	if view.queueStatus, err = readStatus(ctx, client, q.Name()); err != nil {
+	pools, err := client.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if view.queueStatus, err = readStatus(ctx, client, q.Name(), pools); err != nil {
 		return nil, err
 	}
 	_, days, err := q.Counters(ctx, shownDays)

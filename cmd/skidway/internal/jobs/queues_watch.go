@@ -195,7 +195,7 @@ var watchView = cli.View[watchRow]{
 	watchCount("delayed", "DELAYED", func(q watchRow) int { return q.depth.Delayed }),
 	watchCount("active", "ACTIVE", func(q watchRow) int { return q.depth.Active }),
 	watchCount("dead", "DEAD", func(q watchRow) int { return q.depth.Dead }),
-	watchCount("workers", "WORKERS", func(q watchRow) int { return len(q.workers) }),
+	watchCount("workers", "WORKERS", func(q watchRow) int { return q.workers }),
 	{
 		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(q watchRow) any { return q.depth.Oldest.Seconds() },
 		Cell: func(q watchRow) string { return age(q.depth.Oldest) },

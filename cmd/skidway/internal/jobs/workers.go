@@ -1,9 +1,7 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +14,6 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/queue"
-	"skidway/workers"
 )
 
 // Workers returns the command "workers".
@@ -133,9 +130,14 @@ func (v *workersView) table(out io.Writer) error {
 	return nil
 }
 
+// queueNames returns the names and patterns of the queues that it serves, and without them
+// the queues of which it holds jobs.
 func (w *workerProcess) queueNames() (names []string) {
+	if len(w.Queues) > 0 {
+		return w.Queues
+	}
 	for _, lease := range w.leases {
-		names = append(names, lease.queue.Name())
+		names = append(names, lease.queue)
 	}
 	return slices.Compact(names)
 }
@@ -168,16 +170,18 @@ func (v *workersView) json(out io.Writer) error {
 	return cli.WriteJSON(out, map[string]any{"workers": objects})
 }
 
-// A workerProcess is a worker process, with the leases that it has of its queues.
+// A workerProcess is a worker process, with the leases that it has of the queues of which it
+// holds jobs.
 type workerProcess struct {
-	workers.About
+	queue.PoolInfo
+	listed bool // it is in the list of pools
 	leases []workerLease
 	jobs   []*queue.Job // in its hands, at most maxRunning of a queue
 }
 
 // A workerLease is the lease of a worker on one queue.
 type workerLease struct {
-	queue *queue.PoolQueue
+	queue string
 	queue.WorkerInfo
 }
 
@@ -189,9 +193,14 @@ func (w *workerProcess) held() (n int) {
 	return n
 }
 
-// dead reports whether all its leases are over.
+// dead reports whether it has expired, and all its leases.
 func (w *workerProcess) dead() bool {
-	return !slices.ContainsFunc(w.leases, func(l workerLease) bool { return !l.Dead })
+	return !(w.listed && w.Expires >= 0) && !slices.ContainsFunc(w.leases, func(l workerLease) bool { return !l.Dead })
+}
+
+// serves reports whether it takes jobs of a queue.
+func (w *workerProcess) serves(name string) bool {
+	return !w.dead() && (w.Serves(name) || slices.ContainsFunc(w.leases, func(l workerLease) bool { return l.queue == name && !l.Dead }))
 }
 
 // solo returns the job that it runs solo, "" for none.
@@ -204,15 +213,21 @@ func (w *workerProcess) solo() string {
 	return ""
 }
 
-// left returns the time until the first of its leases is over.
+// left returns the time until it, or the first of its leases, expires.
 func (w *workerProcess) left() time.Duration {
-	least := time.Duration(0)
-	for i, lease := range w.leases {
-		if i == 0 || lease.Lease < least {
-			least = lease.Lease
+	var left []time.Duration
+	if w.listed {
+		left = append(left, w.Expires)
+	}
+	for _, lease := range w.leases {
+		if !lease.Dead {
+			left = append(left, lease.Lease)
 		}
 	}
-	return least
+	if len(left) == 0 {
+		return 0
+	}
+	return slices.Min(left)
 }
 
 // state returns the state that it has reported, unless it is dead or late.
@@ -231,13 +246,20 @@ func (w *workerProcess) state() string {
 // maxRunning bounds the active jobs of a queue that are read.
 const maxRunning = 1000
 
-// readWorkers returns the workers of queues, in the order of their names. Of several
-// queues it reports those that cannot be read, such as one of a newer release, and
-// goes on with the others.
+// readWorkers returns the workers of queues, in the order of their names: the pools that serve
+// them, and those that hold jobs. Of several queues it reports those that cannot be read, such
+// as one of a newer release, and goes on with the others.
 func readWorkers(ctx context.Context, a *cli.App, client *queue.Client, names []string, withJobs bool) ([]*workerProcess, error) {
-	byName, byLease := map[string]*workerProcess{}, map[string]*workerProcess{}
+	pools, err := client.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*workerProcess{}
+	for _, pool := range pools {
+		byName[pool.Name] = &workerProcess{PoolInfo: pool, listed: true}
+	}
 	for _, name := range names {
-		err := gather(ctx, client, name, withJobs, byName, byLease)
+		err := gather(ctx, client, name, withJobs, byName)
 		switch {
 		case err == nil:
 		case len(names) == 1 || ctx.Err() != nil || cli.Unreachable(err):
@@ -246,6 +268,9 @@ func readWorkers(ctx context.Context, a *cli.App, client *queue.Client, names []
 			a.Console.Problem("", err) // the error has the name
 		}
 	}
+	maps.DeleteFunc(byName, func(_ string, w *workerProcess) bool {
+		return len(w.leases) == 0 && (w.dead() || len(names) == 1 && !w.serves(names[0]))
+	})
 	workers := slices.SortedFunc(maps.Values(byName), func(a, b *workerProcess) int { return strings.Compare(a.Name, b.Name) })
 	for _, worker := range workers {
 		slices.SortFunc(worker.jobs, func(a, b *queue.Job) int { return a.Taken.Compare(b.Taken) })
@@ -253,10 +278,17 @@ func readWorkers(ctx context.Context, a *cli.App, client *queue.Client, names []
 	return workers, nil
 }
 
-// gather adds the workers of one queue to both maps: by their names, and by the names
-// of their leases.
-func gather(ctx context.Context, client *queue.Client, name string, withJobs bool, byName, byLease map[string]*workerProcess) error {
-	q, err := client.ForPool(name)
+// poolOf returns the name of the pool that has a lease.
+func poolOf(lease string) string {
+	if dot := strings.LastIndexByte(lease, '.'); dot > 0 {
+		return lease[:dot]
+	}
+	return lease
+}
+
+// gather adds the leases of one queue to the workers that have them.
+func gather(ctx context.Context, client *queue.Client, name string, withJobs bool, byName map[string]*workerProcess) error {
+	q, err := client.Queue(name)
 	if err != nil {
 		return err
 	}
@@ -266,16 +298,11 @@ func gather(ctx context.Context, client *queue.Client, name string, withJobs boo
 	}
 	held := 0
 	for _, lease := range leases {
-		about := workers.About{}
-		_ = json.Unmarshal(lease.About, &about) // workers of other programs may describe themselves in another form
-		about.Name = cmp.Or(about.Name, lease.Name)
-		worker := byName[about.Name]
-		if worker == nil {
-			worker = &workerProcess{About: about}
-			byName[about.Name] = worker
+		pool := poolOf(lease.Name)
+		if byName[pool] == nil {
+			byName[pool] = &workerProcess{PoolInfo: queue.PoolInfo{Name: pool}}
 		}
-		worker.leases = append(worker.leases, workerLease{q, lease})
-		byLease[lease.Name] = worker
+		byName[pool].leases = append(byName[pool].leases, workerLease{name, lease})
 		held += lease.Held
 	}
 	if !withJobs || held == 0 {
@@ -286,7 +313,7 @@ func gather(ctx context.Context, client *queue.Client, name string, withJobs boo
 		return err
 	}
 	for _, job := range page.Jobs {
-		if worker := byLease[job.Worker]; worker != nil {
+		if worker := byName[poolOf(job.Worker)]; worker != nil {
 			worker.jobs = append(worker.jobs, job)
 		}
 	}
@@ -350,11 +377,33 @@ func signalWorkers(ctx context.Context, a *cli.App, client *queue.Client, names 
 		if worker == nil {
 			return "", fmt.Errorf("there is no worker %s, only %s", name, joinNames(known, 10))
 		}
-		for _, lease := range worker.leases { // one signal is enough; the others are for leases that end now
-			if err := lease.queue.Signal(ctx, queue.Signal{Kind: queue.SignalKind(do), Worker: lease.Name}); err != nil {
-				return "", err
-			}
-		}
-		return "was told to " + done, nil
+		return "was told to " + done, signalWorker(ctx, client, worker, queues, queue.Signal{Kind: queue.SignalKind(do), Worker: name})
 	})
+}
+
+// maxSignalled bounds the queues through which a worker is signalled: one is enough, unless the
+// worker has just begun or stopped to serve it.
+const maxSignalled = 3
+
+// signalWorker sends a signal to a worker through some of its queues.
+func signalWorker(ctx context.Context, client *queue.Client, worker *workerProcess, queues []string, signal queue.Signal) error {
+	var served []string
+	for _, name := range append(worker.queueNames(), queues...) {
+		if queue.CheckQueueName(name) == nil && worker.serves(name) && len(served) < maxSignalled && !slices.Contains(served, name) {
+			served = append(served, name)
+		}
+	}
+	if len(served) == 0 {
+		return fmt.Errorf("worker %s can't be reached: no queue matches its patterns yet", worker.Name)
+	}
+	for _, name := range served {
+		q, err := client.ForPool(name)
+		if err == nil {
+			err = q.Signal(ctx, signal)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,70 @@
+-- Renews a pool's entry in the list of pools, and its rows in the list of open leases. Lists
+-- rows that are late, because their pools have not renewed them.
+-- KEYS: the set of queues, the stream of new ones, the sorted set of queues by their last use,
+--       the sorted set of open leases by the time from which they are late, the hash of pools
+--       and the sorted set of pools by their expiry
+-- ARGV: pool, '' to change rows only
+--       ms until the pool's entry expires, 0 to remove it
+--       description of the pool, '' if it has not changed
+--       ms until a renewed row is late
+--       number of late rows to skip, maximum number of those to return
+--       number of rows to renew, and the rows
+--       number of rows to remove, and the rows
+--       rows to remove if they are late since the same time still, each with that time
+-- Returns {'ok', 1 if the pool must be described, else 0, for each late row: the row, the time
+-- from which it is late, ms since then}; the longest late come first.
+-- @include int clock
+local MAX_ENDED, KEEP_ENDED, KEEP_LATE = 100, 3600000, 30 * 86400000
+local call, now = redis.call, clock_ms()
+local pool, expires, about = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+
+-- add is ZADD. A full Redis refuses it, unless the script has written before.
+local function add(...)
+  local added = redis.pcall('ZADD', ...)
+  if type(added) ~= 'table' then return added end
+  call('SREM', QUEUES, '')
+  return call('ZADD', ...)
+end
+
+local at = 7
+local function take_rows()
+  local last = at + tonumber(ARGV[at])
+  at = at + 1
+  return function()
+    if at > last then return nil end
+    at = at + 1
+    return ARGV[at - 1]
+  end
+end
+local late = int(now + tonumber(ARGV[4]))
+for row in take_rows() do add(LEASES, late, row) end
+for row in take_rows() do call('ZREM', LEASES, row) end
+for i = at, #ARGV, 2 do
+  local since = tonumber(call('ZSCORE', LEASES, ARGV[i]))
+  if since and int(since) == ARGV[i + 1] then call('ZREM', LEASES, ARGV[i]) end
+end
+if pool == '' then return {'ok', 0} end
+
+if expires == 0 then
+  call('ZREM', EXPIRY, pool)
+  call('HDEL', POOLS, pool)
+  return {'ok', 0}
+end
+local added = add(EXPIRY, int(now + expires), pool)
+if about ~= '' then
+  call('HSET', POOLS, pool, about)
+  -- Pools do this when they start: it need not be done more often.
+  for _, name in ipairs(call('ZRANGEBYSCORE', EXPIRY, '-inf', int(now - KEEP_ENDED), 'LIMIT', 0, MAX_ENDED)) do
+    call('ZREM', EXPIRY, name)
+    call('HDEL', POOLS, name)
+  end
+  call('ZREMRANGEBYSCORE', LEASES, '-inf', int(now - KEEP_LATE))
+end
+
+local out = {'ok', about == '' and added or 0}
+local rows = call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'WITHSCORES', 'LIMIT', ARGV[5], ARGV[6])
+for i = 1, #rows, 2 do
+  local n, since = #out, tonumber(rows[i + 1])
+  out[n + 1], out[n + 2], out[n + 3] = rows[i], int(since), int(now - since)
+end
+return out

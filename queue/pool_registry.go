@@ -1,0 +1,183 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skidway/internal/rdb"
+)
+
+// A PoolInfo describes a pool of workers. It is JSON in Redis.
+type PoolInfo struct {
+	Name        string    `json:"name"`
+	Host        string    `json:"host"`
+	PID         int       `json:"pid"`
+	Started     time.Time `json:"started"`
+	Concurrency int       `json:"concurrency"`
+	Queues      []string  `json:"queues"` // names and patterns
+	Kinds       []string  `json:"kinds"`  // that have a handler; nil if it is not known
+	State       string    `json:"state"`  // running, quiet or stopping
+	Stuck       int       `json:"stuck"`  // abandoned handlers that have not returned
+
+	Expires time.Duration `json:"-"` // until the pool is dead unless it is renewed; negative if it is
+}
+
+// Serves reports whether the pool serves a queue, by its name or a pattern.
+func (p *PoolInfo) Serves(queue string) bool {
+	return slices.ContainsFunc(p.Queues, func(pattern string) bool {
+		matches, _ := path.Match(pattern, queue)
+		return matches
+	})
+}
+
+// Pools returns all pools, the first to expire first. Those that have died are among them for
+// an hour or longer.
+func (c *Client) Pools(ctx context.Context) ([]PoolInfo, error) {
+	reply, err := poolsScript.Run(ctx, c.db, registryKeys(c.prefix))
+	if err != nil {
+		return nil, err
+	}
+	var pools []PoolInfo
+	for i := 0; i+2 < reply.Len(); i += 3 {
+		var pool PoolInfo
+		_ = json.Unmarshal([]byte(reply.Text(i+2)), &pool) // other programs may use another form
+		pool.Name = reply.Text(i)
+		pool.Expires = time.Duration(reply.Int(i+1)) * time.Millisecond
+		pools = append(pools, pool)
+	}
+	return pools, nil
+}
+
+// LivingPools returns the pools that serve a queue and have not expired.
+func (c *Client) LivingPools(ctx context.Context, queue string) ([]PoolInfo, error) {
+	pools, err := c.Pools(ctx)
+	return slices.DeleteFunc(pools, func(pool PoolInfo) bool { return pool.Expires < 0 || !pool.Serves(queue) }), err
+}
+
+// The list of open leases has a row for each: the queue, the worker and the length. A pool
+// renews its rows with its own entry, BeatsPerLease times in the length of a lease; leases are
+// renewed RenewalsPerLease times. A row that was not renewed for lateAfter times the length is
+// late: the pool may be dead. From then on other pools that serve the queue call
+// [PoolQueue.Recover] at each beat. The first call comes within
+//
+//	1/RenewalsPerLease + lateAfter + 1/BeatsPerLease = 0.55
+//
+// lengths after the last renewal of the lease. So the queue has had no silence of 0.6 lengths,
+// see lua/amnesty.lua, and the lease is buried as soon as it expires. After an outage of Redis
+// there was one, and an amnesty begins.
+const (
+	RenewalsPerLease = 5.0
+	BeatsPerLease    = 1 / 0.15
+
+	lateAfter = 0.2
+)
+
+// row returns the member of the lease in the list of open leases.
+func (l *Lease) row() string {
+	return l.queue.name + " " + l.worker + " " + strconv.FormatInt(l.length.Milliseconds(), 10)
+}
+
+// addLease adds a lease to the list of open leases, or renews it there.
+func addLease(ctx context.Context, lease *Lease) error {
+	_, err := sendBeat(ctx, lease.queue.client, PoolBeat{Length: lease.length, Renew: []*Lease{lease}})
+	return err
+}
+
+// A LateLease is an open lease that its pool has not renewed in time.
+type LateLease struct {
+	Queue, Worker string
+	Overdue       bool // for so long that the lease has expired
+
+	row, since string
+}
+
+// A PoolBeat is what a pool writes with one [Client.Beat].
+type PoolBeat struct {
+	Pool      string
+	Length    time.Duration // of the pool's leases and of its entry in the list of pools; zero if the pool has ended
+	Info      *PoolInfo     // nil if it has not changed
+	Renew     []*Lease      // open ones
+	Remove    []*Lease      // closed ones, and those that were not opened
+	Recovered []LateLease   // overdue ones that have no jobs any more
+	Skip      int           // the number of late leases that are left out of the result
+}
+
+// maxLate bounds the late leases that one beat returns, maxBeatRows the rows that one call
+// changes.
+const (
+	maxLate     = 200
+	maxBeatRows = 500
+)
+
+// A BeatResult is the result of [Client.Beat].
+type BeatResult struct {
+	Late     []LateLease // of all pools, the longest late first
+	More     bool        // whether there may be others after these, for PoolBeat.Skip
+	Describe bool        // whether Redis does not know the pool: the next beat must have its Info
+}
+
+// Beat renews the entry of a pool and its open leases, or removes the entry if the pool has
+// ended, and returns leases that are late.
+func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
+	if err := checkName("pool", beat.Pool); err != nil {
+		return BeatResult{}, err
+	}
+	for max(len(beat.Renew), len(beat.Remove), len(beat.Recovered)) > maxBeatRows {
+		rows := PoolBeat{Length: beat.Length}
+		rows.Renew, beat.Renew = cutRows(beat.Renew)
+		rows.Remove, beat.Remove = cutRows(beat.Remove)
+		rows.Recovered, beat.Recovered = cutRows(beat.Recovered)
+		if _, err := sendBeat(ctx, c, rows); err != nil {
+			return BeatResult{}, err
+		}
+	}
+	reply, err := sendBeat(ctx, c, beat)
+	if err != nil {
+		return BeatResult{}, err
+	}
+	result := BeatResult{Describe: reply.Int(0) == 1, More: reply.Len() > 3*maxLate}
+	for i := 1; i+2 < reply.Len(); i += 3 {
+		late := LateLease{row: reply.Text(i), since: reply.Text(i + 1)}
+		parts := strings.Split(late.row, " ")
+		if len(parts) != 3 {
+			continue // of another release
+		}
+		late.Queue, late.Worker = parts[0], parts[1]
+		length, _ := strconv.ParseFloat(parts[2], 64)
+		late.Overdue = float64(reply.Int(i+2)) > (1-lateAfter)*length
+		result.Late = append(result.Late, late)
+	}
+	return result, nil
+}
+
+// sendBeat is Beat for at most maxBeatRows of each sort.
+func sendBeat(ctx context.Context, c *Client, beat PoolBeat) (rdb.Reply, error) {
+	info := ""
+	if beat.Info != nil {
+		text, _ := json.Marshal(beat.Info) // strings, numbers and times always marshal
+		info = string(text)
+	}
+	late := time.Duration(lateAfter * float64(beat.Length))
+	args := []any{beat.Pool, millis(beat.Length), info, millis(late), beat.Skip, maxLate}
+	for _, leases := range [][]*Lease{beat.Renew, beat.Remove} {
+		args = append(args, len(leases))
+		for _, lease := range leases {
+			args = append(args, lease.row())
+		}
+	}
+	for _, late := range beat.Recovered {
+		args = append(args, late.row, late.since)
+	}
+	return poolBeatScript.Run(ctx, c.db, registryKeys(c.prefix), args...)
+}
+
+// cutRows returns the first rows, at most maxBeatRows, and the others.
+func cutRows[T any](rows []T) (first, rest []T) {
+	n := min(len(rows), maxBeatRows)
+	return rows[:n], rows[n:]
+}
