@@ -35,7 +35,8 @@ func (c *Config) withDefaults() Config {
 // A Mover moves the delayed jobs of some queues into their lines when they are due:
 //
 //  1. It sleeps until the next job is due by Redis's clock, and at most a minute,
-//     because clocks may jump.
+//     because clocks may jump. A queue without delayed jobs is looked at every five
+//     minutes, or less often if there are thousands.
 //  2. A signal wakes it when a job is added that is due before all others.
 //  3. If several movers serve a queue, one of them comes on time and the others 50
 //     to 200 ms later, in case that the first has died.

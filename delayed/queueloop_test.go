@@ -102,7 +102,6 @@ func TestOtherMoversComeWithinAQuarterSecondAfterTheTime(t *testing.T) {
 
 func TestMoverLooksAgainEachMinute(t *testing.T) {
 	for name, step := range map[string]step{
-		"nothing is delayed": nextIn(-time.Millisecond, false),
 		"far away, mine":     nextIn(24*time.Hour, true),
 		"far away, another":  nextIn(24*time.Hour, false),
 	} {
@@ -112,6 +111,25 @@ func TestMoverLooksAgainEachMinute(t *testing.T) {
 				runFor(t, 150*time.Second, f)
 				if got, want := f.times(), []time.Duration{0, time.Minute, 2 * time.Minute}; !slices.Equal(got, want) {
 					t.Errorf("asked at %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestMoverLooksSeldomAtIdleQueues(t *testing.T) {
+	for n, least := range map[int]time.Duration{1: 5 * time.Minute, 3000: 10 * time.Minute} {
+		t.Run(fmt.Sprint(n, " queues"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var fakes []*fakeQueue
+				for i := range n {
+					fakes = append(fakes, newFake(fmt.Sprint(i), nextIn(-time.Millisecond, false)))
+				}
+				runFor(t, 2*least, fakes...)
+				for _, f := range fakes {
+					if got := f.times(); len(got) != 2 || got[1] < least || got[1] > 5*least/4 {
+						t.Fatalf("asked at %v, want at once and after %s", got, least)
+					}
 				}
 			})
 		})
