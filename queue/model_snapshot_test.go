@@ -40,7 +40,7 @@ type snapshot struct {
 	consumers map[string]bool                   // of all lines
 
 	delayed, dead, results, leases, lengths, tombs, uniqueExpiry, waited map[string]float64
-	delayedJobs, deadJobs, resultsJobs, cohorts, alone, meta    map[string]string
+	delayedJobs, deadJobs, resultsJobs, cohorts, alone, meta             map[string]string
 	moved, unique, counts, cancelled, logs, progress                     map[string]string
 	done, events                                                         []redis.XMessage
 	signals                                                              int // to wake the mover
@@ -106,7 +106,7 @@ func look(t rapid.TB, db *rdb.DB, base string) *snapshot {
 			})
 		}
 		for name, to := range map[string]*map[string]string{
-			"delayed:jobs": &s.delayedJobs, "dead:jobs": &s.deadJobs, "results:jobs": &s.resultsJobs, 
+			"delayed:jobs": &s.delayedJobs, "dead:jobs": &s.deadJobs, "results:jobs": &s.resultsJobs,
 			"cohorts": &s.cohorts, "alone": &s.alone, "meta": &s.meta, "moved": &s.moved, "unique": &s.unique, "counts": &s.counts,
 			"cancelled": &s.cancelled, "logs": &s.logs, "progress": &s.progress,
 		} {

@@ -21,7 +21,7 @@ func (m *machine) Open(t *rapid.T) {
 	if living >= 4 {
 		t.Skip("enough workers")
 	}
-	w := &modelWorker{name: fmt.Sprintf("w%03d", len(m.model.workers)), }
+	w := &modelWorker{name: fmt.Sprintf("w%03d", len(m.model.workers))}
 	if len(m.model.workers) == 0 {
 		m.leases = map[*modelWorker]*queue.Lease{}
 	}

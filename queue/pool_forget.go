@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -36,6 +37,20 @@ func (c *Client) ForgetQueues(ctx context.Context, idle time.Duration, limit int
 		err = c.Register(ctx, kept...)
 	}
 	return forgotten, err
+}
+
+// Exists reports whether Redis has anything of the queue beside its name in the list of all
+// queues.
+func (q *PoolQueue) Exists(ctx context.Context) (exists bool, err error) {
+	err = q.client.db.Retry(ctx, func() error {
+		n, err := q.client.db.Exists(ctx, scheduleKeys(q.keys)...).Result()
+		exists = n > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("queue %s: %w", q.name, err)
+	}
+	return exists, nil
 }
 
 // Register adds queues to the list of all queues, and records that they are in use: workers

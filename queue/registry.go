@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -79,10 +80,20 @@ var (
 
 // Delete deletes the queue with its settings, counters and unique keys, and removes it
 // from the list of all queues. It returns an error, and changes nothing, if the queue has
-// a job in any state, a schedule or a living worker, or if a client or worker has used it
-// within the last three minutes. A queue that is used later is created again.
+// a job in any state or a schedule, if a living pool serves it by its name or holds jobs of it,
+// or if a client or worker has used it within the last three minutes. A queue that is used
+// later is created again.
 func (q *Queue) Delete(ctx context.Context) error {
-	unused, err := q.unregister(ctx, false)
+	pools, err := q.client.LivingPools(ctx, q.name)
+	for _, pool := range pools {
+		if slices.Contains(pool.Queues, q.name) { // a pattern alone does not keep a queue
+			return fmt.Errorf("queue %s is not deleted: worker %s serves it by its name", q.name, pool.Name)
+		}
+	}
+	unused := false
+	if err == nil {
+		unused, err = q.unregister(ctx, false)
+	}
 	if err == nil && !unused {
 		err = errInUse
 	}

@@ -211,6 +211,21 @@ func TestDeleteRefusesAQueueThatHasJobsSchedulesOrWorkers(t *testing.T) {
 	}
 }
 
+func TestDeleteRefusesAQueueThatALivingPoolServesByName(t *testing.T) {
+	t.Parallel()
+	for served, refused := range map[string]bool{"q": true, "*": false, "other": false} {
+		f := newForgetFixture(t)
+		f.must(f.client.Register(t.Context(), "q"))
+		f.pass(unusedFor)
+		_, err := f.client.Beat(t.Context(), PoolBeat{Pool: "p", Length: time.Minute, Info: &PoolInfo{Queues: []string{served}}})
+		f.must(err)
+		err = f.queue.Delete(t.Context())
+		if got := err != nil && strings.Contains(err.Error(), "worker p serves it by its name"); got != refused || !refused && err != nil || f.listed() != refused {
+			t.Errorf("with a pool of %s: %v; listed: %t", served, err, f.listed())
+		}
+	}
+}
+
 func TestExpiredDataDoesNotKeepAQueue(t *testing.T) {
 	t.Parallel()
 	f := newForgetFixture(t)

@@ -170,8 +170,35 @@ func (c *control) serveMatches(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.serveLocked(names)
+	c.mu.Unlock()
+	return c.leaveForgotten(ctx, names)
+}
+
+// leaveForgotten stops serving queues that match a pattern and that are no longer listed,
+// because they were deleted. If Redis has only lost their names, it lists them again.
+func (c *control) leaveForgotten(ctx context.Context, listed []string) error {
+	known := map[string]bool{}
+	for _, name := range append(namesOf(c.served()), listed...) {
+		known[name] = true
+	}
+	for _, q := range c.sched.all() {
+		if known[q.name] {
+			continue
+		}
+		exists, err := q.queue.Exists(ctx)
+		switch {
+		case err != nil:
+			return err
+		case exists:
+			if err := c.pool.client.Register(ctx, q.name); err != nil {
+				return err
+			}
+		case c.sched.leave(q):
+			c.pool.mover.Remove(q.name)
+			c.pool.crons.Remove(q.name)
+		}
+	}
 	return nil
 }
 

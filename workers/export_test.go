@@ -1,6 +1,9 @@
 package workers
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SetSoloTimes sets how long a job that must run solo waits for running jobs, and the window
 // of one that was quarantined once. The pool must not run yet.
@@ -9,6 +12,11 @@ func (p *Pool) SetSoloTimes(wait, window time.Duration) {
 }
 
 var Window = window
+
+// Serves reports whether the pool serves a queue now.
+func (p *Pool) Serves(name string) bool {
+	return slices.ContainsFunc(p.sched.all(), func(q *servedQueue) bool { return q.name == name })
+}
 
 // SetScanEvery sets the interval of full recoveries and of comparisons with Redis. The
 // pool must not run yet.

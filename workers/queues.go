@@ -132,6 +132,18 @@ func (s *scheduler) add(queues []*servedQueue) {
 	s.queuesChangedLocked()
 }
 
+// leave removes a queue, unless jobs of it are held or on their way.
+func (s *scheduler) leave(q *servedQueue) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.session != nil || q.fetching {
+		return false
+	}
+	q.removed = true
+	s.retireLocked(q)
+	return true
+}
+
 // retireLocked stops a removed queue if none of its jobs runs or is on its way.
 func (s *scheduler) retireLocked(q *servedQueue) {
 	if q.removed && q.running == 0 && !q.fetching && slices.Contains(s.queues, q) {

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"skidway/delayed"
+	"skidway/internal/handle"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -32,6 +34,66 @@ func TestQueuesOfAPatternAreServedWhenTheyAppear(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The queue is forgotten for the time when it is idle, which the test does not wait for.
+func TestPoolOfAPatternLeavesAForgottenQueueUntilItIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "tenant-*"}, {Name: "q"}}})
+	handler, seen := recorder()
+	p.HandleRaw("k", handler, workers.Kind{})
+	f.run(p)
+	for _, name := range []string{"tenant-1", "q"} {
+		f.add("k", queue.Options{Queue: name})
+		await(f, seen, "job")
+	}
+	var forgotten []string
+	for len(forgotten) == 0 { // the pool closes its lease
+		f.must(f.db.ZAdd(f.ctx, f.db.Prefix()+":{queues}:used", redis.Z{Score: 1, Member: "tenant-1"}).Err())
+		names, err := f.client.ForgetQueues(f.ctx, time.Millisecond, 10)
+		f.must(err)
+		forgotten = slices.DeleteFunc(names, func(name string) bool { return name != "tenant-1" })
+	}
+	f.add("k", queue.Options{Queue: "tenant-2"}) // makes the pool look at the list
+	await(f, seen, "job of another queue")
+	for p.Serves("tenant-1") {
+		f.must(f.ctx.Err())
+	}
+	if !p.Serves("q") || !p.Serves("tenant-2") {
+		t.Error("the pool has left a queue that it serves by name, or one that is listed")
+	}
+	if n, err := f.db.Exists(f.ctx, f.db.Prefix()+":{tenant-1:0}:meta").Result(); err != nil || n > 0 {
+		t.Errorf("the forgotten queue has keys again: %d, %v", n, err)
+	}
+	var err error
+	f.client, err = queue.NewClient(handle.New(f.db), nil) // the first one need not list the queue again so soon
+	f.must(err)
+	f.add("k", queue.Options{Queue: "tenant-1"})
+	if got := await(f, seen, "job of the queue that is used again").Queue; got != "tenant-1" {
+		t.Errorf("served %s", got)
+	}
+}
+
+func TestQueueOfAPatternWhoseNameIsLostIsListedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	p := f.pool(workers.Config{Queues: []workers.Queue{{Name: "tenant-*"}}})
+	handler, seen := recorder()
+	p.HandleRaw("k", handler, workers.Kind{})
+	f.run(p)
+	f.add("k", queue.Options{Queue: "tenant-1"})
+	await(f, seen, "job")
+	f.must(f.db.Del(f.ctx, f.db.Prefix()+":{queues}").Err())
+	f.add("k", queue.Options{Queue: "tenant-2"})
+	for names := []string(nil); !slices.Contains(names, "tenant-1"); {
+		var err error
+		names, err = f.client.Queues(f.ctx)
+		f.must(err)
+	}
+	if !p.Serves("tenant-1") {
+		t.Error("the pool has left the queue")
+	}
 }
 
 // A failingCommand makes a command fail once, with an error that is not retried.
