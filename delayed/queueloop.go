@@ -284,7 +284,7 @@ func (l *queueLoops) ended(loop *queueLoop, wait time.Duration, err error) {
 		wait = 0
 	case wait == noTime:
 		wait = max(minIdle, time.Duration(len(l.loops))*idlePause)
-		wait += rand.N(wait / 4) // queues that were looked at together are not again
+		wait = wait/2 + rand.N(wait) // queues that were looked at together are not again
 	}
 	if err == nil {
 		loop.backoff.Reset()

@@ -64,17 +64,17 @@ func prefetch(concurrency int, avgDuration time.Duration) int {
 }
 
 // A pool trusts that a queue is empty or paused for minTrust, or longer if it has many queues:
-// it fetches from an idle one each trustPause. Not exactly: queues that were first fetched from
-// together are not again.
+// it fetches from an idle one each trustPause.
 const (
 	minTrust   = 5 * time.Minute
 	trustPause = 200 * time.Millisecond
 )
 
-// trustFor returns how long a pool of n queues trusts that one is empty or paused.
+// trustFor returns how long a pool of n queues trusts that one is empty or paused. It is spread
+// evenly: queues that were first fetched from together are not again.
 func trustFor(n int) time.Duration {
 	trust := max(minTrust, time.Duration(n)*trustPause)
-	return trust + rand.N(trust/4)
+	return trust/2 + rand.N(trust)
 }
 
 // nextFetch returns the next order of a round, false if there is none.

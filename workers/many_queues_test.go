@@ -32,6 +32,7 @@ func manyQueues(n int) (queues []workers.Queue) {
 type sentCommands struct {
 	mu    sync.Mutex
 	names map[string]int
+	last  int // number of those that the latest call of take returned
 }
 
 func (*sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -65,7 +66,10 @@ func (s *sentCommands) take() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := s.names
-	s.names = map[string]int{}
+	s.names, s.last = map[string]int{}, 0
+	for _, n := range names {
+		s.last += n
+	}
 	return names
 }
 
@@ -134,8 +138,16 @@ func TestManyQueuesStartJobsAtOnceAndCostLittleWhileIdle(t *testing.T) {
 	p.HandleRaw("k", func(context.Context, *queue.Job) error { started <- time.Now(); return nil }, workers.Kind{})
 	other.run(p)
 	f.latencies(1, queues, started)
-	<-time.After(2 * time.Second) // the queues are fetched from for the first time
+	for first := true; first; { // the queues are fetched from, and the mover and the cron look at them
+		sent.take()
+		<-time.After(time.Second)
+		sent.take()
+		first = sent.last > 100
+	}
 	rates, total := f.idleCost(sent)
+	if total > 50 {
+		t.Errorf("%.0f commands a second are sent while nothing happens, want at most 50: %v", total, rates)
+	}
 	f.must(f.db.ConfigSet(f.ctx, "slowlog-log-slower-than", "500").Err())
 	f.must(f.db.Do(f.ctx, "SLOWLOG", "RESET").Err())
 	times := f.latencies(200, queues, started)
