@@ -106,7 +106,9 @@ func TestForwardedJobWithAUniqueKeyIsAddedOnce(t *testing.T) {
 			results := next(ctx, jobs)
 			if jobs[0].Options.Queue == "other" {
 				if !lost.Swap(true) {
-					await(f, ran, "forwarded job")
+					if job := await(f, ran, "forwarded job"); string(job.Args) != `"got {{.result}}"` {
+						f.Errorf("its args are %s", job.Args)
+					}
 					results[0] = queue.Result{Err: &skidway.OutcomeUnknownError{Op: "enqueue", Err: errBroken}}
 				}
 				again <- true
