@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -147,6 +148,26 @@ func (f fileStore) freeSegments(ctx context.Context, id string) error {
 	}
 }
 
+// unsettled returns the number of removals of subscribers whose files are not freed
+// yet, "" for none.
+func (f fileStore) unsettled(ctx context.Context) (string, error) {
+	n, err := query(ctx, f.db, func() (string, error) { return f.db.HGet(ctx, f.keys.channel(), "unsettled").Result() })
+	if errors.Is(err, redis.Nil) {
+		return "", nil
+	}
+	return n, err
+}
+
+// settle completes removals of subscribers: it frees the files that all remaining
+// subscribers have counted.
+func (f fileStore) settle(ctx context.Context, unsettled string) error {
+	if err := f.freeCounted(ctx); err != nil || unsettled == "" {
+		return err
+	}
+	_, err := f.call(ctx, settledScript, target{}, unsettled)
+	return err
+}
+
 // freeCounted frees the files that all remaining subscribers have counted.
 func (f fileStore) freeCounted(ctx context.Context) error {
 	return f.scanSet(ctx, f.keys.open(), func(id string) error {
@@ -162,11 +183,18 @@ func (f fileStore) freeCounted(ctx context.Context) error {
 const sweepBatch = 100
 
 // sweep cleans up after dead processes: it abandons uploads and ends shippers
-// whose lease has expired, and frees the segments of files that are done or
-// abandoned. Any process may call it at any time. A process calls it before it
+// whose lease has expired, completes removals of subscribers, and frees the segments
+// of files that are done or abandoned. Any process may call it at any time. A process calls it before it
 // waits for a change of the channel.
 func (f fileStore) sweep(ctx context.Context) error {
 	if err := f.sweepLeases(ctx); err != nil {
+		return fmt.Errorf("sweep channel %q: %w", f.name, err)
+	}
+	unsettled, err := f.unsettled(ctx)
+	if err == nil && unsettled != "" {
+		err = f.settle(ctx, unsettled)
+	}
+	if err != nil {
 		return fmt.Errorf("sweep channel %q: %w", f.name, err)
 	}
 	spent, err := query(ctx, f.db, func() ([]string, error) { return f.db.SRandMemberN(ctx, f.keys.spent(), sweepBatch).Result() })

@@ -5,7 +5,8 @@ import "strconv"
 // keys builds the names of all keys of one channel. They share the hash tag
 // {channel}, because every script uses keys of one channel.
 //
-//	(no suffix)                  hash    v, turn, window and used in bytes, shipments (number of shippers ever registered)
+//	(no suffix)                  hash    v, turn, window and used in bytes, shipments (number of shippers ever registered),
+//	                                     unsettled (removals of subscribers whose files are not freed yet)
 //	:wake                        stream  one entry: the last change
 //	:heads                       hash    digest of the first line → ids of files
 //	:files                       zset    file → last change, ms

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,4 +138,63 @@ func TestFileThatIsStillThereIsNotForgotten(t *testing.T) {
 	if known := db.ZCard(ctx, "skidway:logs:{web}:files").Val(); known != 1 {
 		t.Errorf("%d files are remembered, want the one that is still there", known)
 	}
+}
+
+func TestInterruptedRemovalOfASubscriberIsCompleted(t *testing.T) {
+	t.Parallel()
+	for name, complete := range map[string]func(*testing.T, *distribute.Channel){
+		"by a worker": func(t *testing.T, c *distribute.Channel) { work(t, c, "here") },
+		"by repetition": func(t *testing.T, c *distribute.Channel) {
+			if err := c.Unsubscribe(context.Background(), "gone"); err != nil {
+				t.Error(err)
+			}
+			if err := c.Unsubscribe(context.Background(), "gone"); !errors.Is(err, distribute.ErrNoSubscriber) {
+				t.Errorf("got %v, want ErrNoSubscriber", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, db := context.Background(), redistest.DB(t)
+			channel := open(t, db)
+			for _, name := range []string{"gone", "here"} {
+				if err := channel.Subscribe(ctx, name, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ship(t, channel, write(t, t.TempDir(), "a", content(1, 500)))
+			work(t, channel, "here")
+			cancelled, cancel := context.WithCancel(ctx)
+			db.AddHook(afterScript(cancel))
+			if err := channel.Unsubscribe(cancelled, "gone"); err == nil {
+				t.Fatal("the removal was not interrupted")
+			}
+			complete(t, channel)
+			status, err := channel.Status(ctx)
+			if err != nil || status.Used != 0 || len(status.Open) != 0 {
+				t.Errorf("still in Redis: %+v, %v", status, err)
+			}
+		})
+	}
+}
+
+// afterScript returns a hook that calls f when the first script has run.
+func afterScript(f func()) redis.Hook { return &scriptHook{f: f} }
+
+type scriptHook struct{ f func() }
+
+func (h *scriptHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *scriptHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil && strings.HasPrefix(cmd.Name(), "evalsha") {
+			h.f()
+		}
+		return err
+	}
+}
+
+func (h *scriptHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }

@@ -9,6 +9,10 @@ func (s scriptRunner) subscribe(name, settings string) string {
 	return s.run(subscribeScript, target{subscriber: name}, name, settings)
 }
 
+func (s scriptRunner) settled(unsettled string) string {
+	return s.run(settledScript, target{}, unsettled)
+}
+
 func (s scriptRunner) unsubscribe(name string) string {
 	return s.run(unsubscribeScript, target{subscriber: name}, name)
 }
@@ -142,6 +146,12 @@ var countingScripts = []scriptCase{
 	{name: "subscribe: any settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "") }, want: "words", keeps: true},
 
 	{name: "unsubscribe: there", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("s") }, want: "1", again: "0"},
+	{name: "settled: the last removal", given: func(s scriptRunner) { staged(s); s.unsubscribe("s") }, call: func(s scriptRunner) string { return s.settled("1") }, want: "1", again: "0"},
+	{
+		name: "settled: an earlier removal", given: func(s scriptRunner) { sealedByOne(s); s.unsubscribe("s"); s.unsubscribe("t") },
+		call: func(s scriptRunner) string { return s.settled("1") }, want: "0", keeps: true,
+	},
+	{name: "settled: no removal", given: staged, call: func(s scriptRunner) string { return s.settled("1") }, want: "0", keeps: true},
 	{name: "unsubscribe: another", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("t") }, want: "0"},
 
 	{

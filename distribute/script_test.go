@@ -268,6 +268,7 @@ var freesMemory = map[string]bool{
 	"forget: the only one of its head": true,
 	"release: held":                    true,
 	"unsubscribe: there":               true,
+	"settled: the last removal":        true,
 	"seal: by the last subscriber":     true,
 }
 

@@ -82,6 +82,10 @@ func (c *Channel) unsubscribe(ctx context.Context, name string) error {
 	}
 	// An unknown subscriber is removed too: an earlier removal may have been
 	// interrupted.
+	interrupted, err := c.files.unsettled(ctx)
+	if err != nil {
+		return err
+	}
 	if _, err := c.call(ctx, unsubscribeScript, target{subscriber: name}, name); err != nil {
 		return err
 	}
@@ -91,7 +95,11 @@ func (c *Channel) unsubscribe(ctx context.Context, name string) error {
 	if err := c.dropCounts(ctx, name); err != nil {
 		return err
 	}
-	if err := c.files.freeCounted(ctx); err != nil {
+	unsettled, err := c.files.unsettled(ctx)
+	if err == nil {
+		err = c.files.settle(ctx, unsettled)
+	}
+	if err != nil || interrupted != "" {
 		return err
 	}
 	return unknown
