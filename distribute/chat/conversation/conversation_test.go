@@ -261,6 +261,21 @@ func TestDeletedConversationBeginsAnewAndItsIdsGoOn(t *testing.T) {
 	})
 }
 
+func TestPresenceDoesNotShortenTheMemoryOfADeletedConversation(t *testing.T) {
+	on.AllBackends(t, func(t *testing.T, k talk) {
+		k.send("ann", "one", "two", "three")
+		chattest.WantErr(t, k.Delete(t.Context(), "ann", "bob"), nil)
+		chattest.WantErr(t, k.Present(t.Context(), "bob", "ann", 50*time.Millisecond), nil)
+		if left := k.db.PTTL(t.Context(), k.db.Prefix()+":dm:{ann/bob}").Val(); left < time.Hour {
+			t.Errorf("the last id is forgotten in %v", left)
+		}
+		chattest.WantErr(t, k.Present(t.Context(), "bob", "ann", 48*time.Hour), nil)
+		if left := k.db.PTTL(t.Context(), k.db.Prefix()+":dm:{ann/bob}").Val(); left < 47*time.Hour {
+			t.Errorf("the presence ends in %v", left)
+		}
+	})
+}
+
 func TestPeekGoesOnAfterTheConversationBeganAnew(t *testing.T) {
 	on.AllBackends(t, func(t *testing.T, k talk) {
 		k.send("ann", "one", "two", "three")

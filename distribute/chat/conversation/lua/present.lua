@@ -10,9 +10,13 @@ if ms == 0 then
   redis.call('HDEL', HASH, 'here' .. caller)
   return {'ok'}
 end
-local here = clock_ms() + ms
+local now = clock_ms()
+local here = now + ms
 redis.call('HSET', HASH, 'v', '1', 'last', int(chat.last), 'here' .. caller, int(here))
-if chat.at == 0 then -- without messages the hash expires with the presence
+local expires = now + redis.call('PTTL', HASH) -- in the past if it does not expire
+if chat.at == 0 and expires < here then
+  -- Without messages the hash expires with the presence, but not before the last id
+  -- of a deleted conversation.
   redis.call('PEXPIREAT', HASH, int(math.max(here, chat['here' .. peer])))
 end
 return {'ok'}
