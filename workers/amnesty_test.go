@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -97,4 +99,66 @@ func TestOutageLongerThanTheLeaseRunsNothingTwice(t *testing.T) {
 	if total, _, err := f.queue.Counters(f.ctx, 0); err != nil || total.Succeeded != pools*slots || total.LostLeases != 1 {
 		t.Errorf("the counters are %+v, %v", total, err)
 	}
+}
+
+// takeAndDie fetches the only job under a lease that is never renewed, as a worker does that is
+// killed.
+func (f *fixture) takeAndDie(lease time.Duration) {
+	f.Helper()
+	dying, err := f.queue.NewLease("dying-worker", lease)
+	f.must(err)
+	if fetched, err := dying.Fetch(f.ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20}); err != nil || len(fetched.Jobs) != 1 {
+		f.Fatal(fetched, err)
+	}
+}
+
+// hadAmnesty reports whether the queue had an amnesty.
+func (f *fixture) hadAmnesty() bool {
+	f.Helper()
+	had, err := f.db.HExists(f.ctx, f.key("meta"), "amnesty_begun").Result()
+	f.must(err)
+	return had
+}
+
+// The other pool holds no job of the queue.
+func TestJobsOfAKilledWorkerRunWhenItsLeaseExpires(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		const lease = 3 * time.Second
+		id := f.add("k", queue.Options{})
+		p := f.pool(workers.Config{Lease: lease})
+		handler, seen := recorder()
+		p.HandleRaw("k", handler, workers.Kind{})
+		began := time.Now()
+		f.takeAndDie(lease)
+		f.run(p)
+		job := await(f, seen, "job of the killed worker")
+		took := time.Since(began)
+		if job.ID != id || took < lease || f.hadAmnesty() {
+			f.Errorf("job %s ran after %s; amnesty: %t", job.ID, took, f.hadAmnesty())
+		}
+		const busy = time.Second // while other tests run
+		if late := took - lease; late > time.Duration(2*float64(lease)/queue.BeatsPerLease)+busy {
+			f.Errorf("it ran %s after the lease had expired", late)
+		}
+	})
+}
+
+func TestFirstPoolAfterAllHaveDiedRecoversTheirJobsAfterOneAmnesty(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		const lease, amnesty = 500 * time.Millisecond, 1400 * time.Millisecond // 0.8 leases and 1 s
+		id := f.add("k", queue.Options{})
+		f.takeAndDie(lease)
+		ago := time.Now().Add(-time.Hour).UnixMilli() // the worker died then
+		f.must(f.db.HSet(f.ctx, f.key("meta"), "renewed", ago).Err())
+		f.must(f.db.ZAdd(f.ctx, f.key("leases"), redis.Z{Score: float64(ago + lease.Milliseconds()), Member: "dying-worker"}).Err())
+		p := f.pool(workers.Config{Lease: lease})
+		handler, seen := recorder()
+		p.HandleRaw("k", handler, workers.Kind{})
+		began := time.Now()
+		f.run(p)
+		job := await(f, seen, "job of the dead worker")
+		if took := time.Since(began); job.ID != id || !f.hadAmnesty() || took < amnesty || took > 2*amnesty {
+			f.Errorf("job %s ran after %s; amnesty: %t", job.ID, took, f.hadAmnesty())
+		}
+	})
 }
