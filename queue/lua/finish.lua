@@ -16,7 +16,7 @@
 -- 'then' of which some jobs were not added, because other jobs hold their unique keys, it is
 -- instead a list: for each of them the id of the job that they follow, their place among the
 -- n jobs, their key, and its holder.
--- @include queue worker entries
+-- @include queue worker entries groups
 -- ids_of returns the ids of the n jobs of an 'ok' whose entries begin at ARGV[first].
 local function ids_of(line, first, n)
   if not is_fresh(line) then return {unpack(ARGV, first + n, first + 2 * n - 1)} end
@@ -75,6 +75,15 @@ local function in_line(line, first, ids)
   return found
 end
 
+-- count_delivered returns how many of the n sorted entries of an 'ok' were delivered, if not
+-- all of them were acknowledged. The others wait: Redis has lost their deliveries, and they are
+-- delivered again.
+local function count_delivered(line, first, n)
+  local group = find_group(KEYS[line], GROUP)
+  while group and n > 0 and before(group['last-delivered-id'], ARGV[first + n - 1]) do n = n - 1 end
+  return n
+end
+
 -- ack_all finishes an 'ok' with one command for each key. It returns nil if that is not
 -- enough.
 local function ack_all(i)
@@ -85,8 +94,9 @@ local function ack_all(i)
   if max_events or awaited and is_awaited(ids) then return nil end
   local acked = call('XACK', KEYS[line], GROUP, unpack(ARGV, first, first + n - 1))
   if acked > 0 then
-    if ids and acked < n then ids = in_line(line, first, ids) end
-    clear(KEYS[line], first, first + n - 1)
+    local delivered = acked < n and count_delivered(line, first, n) or n
+    if ids and acked < n then ids = in_line(line, first, {unpack(ids, 1, delivered)}) end
+    clear(KEYS[line], first, first + delivered - 1)
     for _, key in ipairs(side_data) do call('HDEL', key, unpack(ids)) end
     if not fresh then call('HDEL', MOVED, unpack(ids)) end
   end
