@@ -224,13 +224,17 @@ func (f *fixture) waitingConnections() (counts []int) {
 // A pool may have two connections to each node that wait. This test is not parallel: others
 // would have connections to the same nodes.
 func TestManyQueuesOfAClusterAreServedOverFewConnections(t *testing.T) {
-	const queues, jobs, maxWaiting = 1000, 100, 2
+	const jobs, maxWaiting = 100, 2
+	queues := 300
+	if thorough {
+		queues = 1000
+	}
 	f := newFixture(t, redistest.ClusterDB(t))
 	p := f.pool(workers.Config{Lease: queue.DefaultLease, Queues: manyQueues(queues)})
 	started := make(chan string, 1)
 	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { started <- job.Queue; return nil }, workers.Kind{})
 	f.run(p)
-	var worst time.Duration
+	var times []time.Duration
 	for i := range jobs {
 		name := fmt.Sprintf("t%d", i*7919%queues)
 		began := time.Now()
@@ -239,16 +243,18 @@ func TestManyQueuesOfAClusterAreServedOverFewConnections(t *testing.T) {
 			f.Fatalf("a job of %s started, want %s", got, name)
 		}
 		if i > 0 { // the first one waits for the start of the pool
-			worst = max(worst, time.Since(began))
+			times = append(times, time.Since(began))
 		}
 		if counts := f.waitingConnections(); slices.Max(counts) > maxWaiting {
 			f.Fatalf("%v connections to the nodes wait, want at most %d", counts, maxWaiting)
 		}
 	}
 	counts := f.waitingConnections()
-	t.Logf("the slowest job started after %s; %v connections to the nodes wait", worst, counts)
-	if worst > 5*time.Second {
-		f.Errorf("a job started after %s", worst)
+	slices.Sort(times)
+	median, slowest := times[len(times)/2], times[len(times)-1]
+	t.Logf("half of the jobs started after %s, the slowest after %s; %v connections to the nodes wait", median, slowest, counts)
+	if median > time.Second {
+		f.Errorf("half of the jobs started after more than %s", median)
 	}
 	if slices.Max(counts) == 0 {
 		f.Errorf("no connection waits: they are not found")

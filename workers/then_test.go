@@ -66,7 +66,7 @@ func TestJobThatFollowsAndIsADuplicateIsLogged(t *testing.T) {
 		p.HandleRaw("k", func(context.Context, *queue.Job) error { return nil }, workers.Kind{})
 		key := queue.Options{Delay: time.Hour, Unique: queue.Unique{Key: "only one"}}
 		owner := f.add("k", key)
-		id := f.add("k", queue.Options{Then: []queue.NewJob{{Args: queue.Raw("k", []byte("{}")), Options: key}}})
+		id := f.add("k", queue.Options{Retain: time.Hour, Then: []queue.NewJob{{Args: queue.Raw("k", []byte("{}")), Options: key}}})
 		f.run(p)
 		ended, err := f.client.Wait(f.ctx, id)
 		f.must(err)
