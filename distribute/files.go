@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,17 +46,52 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source) (string, *rec
 	if key != stream.UnfinishedLine {
 		ids = append(ids, strings.Fields(unfinished)...)
 	}
-	var best *record
-	for _, id := range ids {
-		r, err := f.record(ctx, id)
+	best, length := "", 0
+	for batch := range slices.Chunk(ids, lookupBatch) {
+		records, err := f.heads(ctx, batch)
 		if err != nil {
 			return "", nil, err
 		}
-		if r.head.Length > 0 && (id == src.ID() || r.hole == src.Hole && r.head.SameFile(src.Head)) && (best == nil || r.head.Length > best.head.Length) {
-			best = &r
+		for _, r := range records {
+			if r.head.Length > length && (r.id == src.ID() || r.hole == src.Hole && r.head.SameFile(src.Head)) {
+				best, length = r.id, r.head.Length
+			}
 		}
 	}
-	return entry, best, nil
+	if best == "" {
+		return entry, nil, nil
+	}
+	r, err := f.record(ctx, best)
+	return entry, &r, err
+}
+
+// lookupBatch is the number of heads that are read with one round trip: at most
+// 700 KB.
+const lookupBatch = 100
+
+// heads reads the parts of records by which a file is recognised.
+func (f fileStore) heads(ctx context.Context, ids []string) ([]record, error) {
+	records := make([]record, len(ids))
+	err := f.db.Retry(ctx, func() error {
+		pipe := f.db.Pipeline()
+		replies := make([]*redis.SliceCmd, len(ids))
+		for i, id := range ids {
+			replies[i] = pipe.HMGet(ctx, f.keys.file(id), "head", "hole")
+		}
+		_, err := pipe.Exec(ctx)
+		for i, id := range ids {
+			fields := map[string]string{}
+			for j, value := range replies[i].Val() {
+				fields[[]string{"head", "hole"}[j]], _ = value.(string)
+			}
+			records[i] = parseRecord(id, fields)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the heads of files: %w", err)
+	}
+	return records, nil
 }
 
 // A page of open files, in the order of their admission.

@@ -3,6 +3,7 @@ package distribute_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -31,6 +32,23 @@ func TestFileWhoseAnnouncementWasReadByAnotherIsCounted(t *testing.T) {
 		work(t, channel, "bob")
 		same(t, counted(t, channel, "bob"), reference(t, lines))
 	})
+}
+
+func TestFilesWithOneFirstLineAreLookedUpTogether(t *testing.T) {
+	t.Parallel()
+	db, files := redistest.DB(t), 250
+	channel, folder := open(t, db), t.TempDir()
+	var paths []string
+	for i := range files {
+		paths = append(paths, write(t, folder, fmt.Sprintf("%03d.log", i), fmt.Appendf(nil, "8.8.8.8 2026-11-01 banner\n8.8.8.8 2026-11-01 %d\n", i)))
+	}
+	ship(t, channel, paths...)
+	commands := 0
+	db.AddHook(&commandHook{func(redis.Cmder) { commands++ }})
+	ship(t, channel, paths[0])
+	if commands > 30 {
+		t.Errorf("%d commands to find one of %d files with the same first line", commands, files)
+	}
 }
 
 // startWorker starts a worker that goes on until the test ends.
@@ -178,23 +196,28 @@ func TestInterruptedRemovalOfASubscriberIsCompleted(t *testing.T) {
 	}
 }
 
-// afterScript returns a hook that calls f when the first script has run.
-func afterScript(f func()) redis.Hook { return &scriptHook{f: f} }
+// afterScript returns a hook that calls f when a script has run.
+func afterScript(f func()) redis.Hook {
+	return &commandHook{func(cmd redis.Cmder) {
+		if cmd.Err() == nil && strings.HasPrefix(cmd.Name(), "evalsha") {
+			f()
+		}
+	}}
+}
 
-type scriptHook struct{ f func() }
+// A commandHook calls a function after each command outside pipelines.
+type commandHook struct{ after func(redis.Cmder) }
 
-func (h *scriptHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *commandHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h *scriptHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h *commandHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if err == nil && strings.HasPrefix(cmd.Name(), "evalsha") {
-			h.f()
-		}
+		h.after(cmd)
 		return err
 	}
 }
 
-func (h *scriptHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *commandHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
