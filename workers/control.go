@@ -22,7 +22,7 @@ type control struct {
 	patternsChanged notification
 	signalled       queueList      // queues that have new signals
 	opened          atomic.Int64   // number of leases, for their names
-	leases          sync.WaitGroup // the goroutines that keep leases and recover queues
+	leases          sync.WaitGroup // the goroutines that keep leases
 
 	mu      sync.Mutex      // held while the set of queues changes
 	configs []Queue         // to be served, by name or pattern

@@ -25,6 +25,8 @@ type heartbeat struct {
 	forgotten time.Time                 // when idle queues were last deleted
 	beaten    atomic.Pointer[time.Time] // when the last beat succeeded; nil before
 
+	recoveries sync.WaitGroup
+
 	mu        sync.Mutex
 	removed   []*queue.Lease    // closed leases, and those that were not opened
 	recovered []queue.LateLease // of which nothing is left
@@ -79,8 +81,10 @@ func (h *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// end removes the pool and the leases that it has closed from the lists.
+// end waits for recoveries, and removes the pool and the leases that it has closed from the
+// lists. All queues must be stopped, and run must have returned.
 func (h *heartbeat) end() {
+	h.recoveries.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
 	removed, _ := h.take()
@@ -147,7 +151,7 @@ func (h *heartbeat) register(ctx context.Context) {
 // It does nothing while a recovery of the queue runs.
 func (h *heartbeat) recoverAsync(q *servedQueue, late []queue.LateLease) {
 	if q.recovering.CompareAndSwap(false, true) {
-		h.pool.control.leases.Go(func() {
+		h.recoveries.Go(func() {
 			defer q.recovering.Store(false)
 			h.recoverJobs(q.ctx, q, false, late)
 		})
