@@ -234,6 +234,11 @@ func TestManyQueuesOfAClusterAreServedOverFewConnections(t *testing.T) {
 	started := make(chan string, 1)
 	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { started <- job.Queue; return nil }, workers.Kind{})
 	f.run(p)
+	// At its start the pool waits for few queues in another way, and closes those connections.
+	for counts := f.waitingConnections(); slices.Min(counts) != maxWaiting || slices.Max(counts) != maxWaiting; {
+		f.must(f.ctx.Err())
+		counts = f.waitingConnections()
+	}
 	var times []time.Duration
 	for i := range jobs {
 		name := fmt.Sprintf("t%d", i*7919%queues)
