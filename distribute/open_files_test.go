@@ -44,7 +44,7 @@ func TestFilesWithOneFirstLineAreLookedUpTogether(t *testing.T) {
 	}
 	ship(t, channel, paths...)
 	commands := 0
-	db.AddHook(&commandHook{func(redis.Cmder) { commands++ }})
+	db.AddHook(&commandHook{func(redis.Cmder, error) { commands++ }})
 	ship(t, channel, paths[0])
 	if commands > 30 {
 		t.Errorf("%d commands to find one of %d files with the same first line", commands, files)
@@ -198,22 +198,22 @@ func TestInterruptedRemovalOfASubscriberIsCompleted(t *testing.T) {
 
 // afterScript returns a hook that calls f when a script has run.
 func afterScript(f func()) redis.Hook {
-	return &commandHook{func(cmd redis.Cmder) {
-		if cmd.Err() == nil && strings.HasPrefix(cmd.Name(), "evalsha") {
+	return &commandHook{func(cmd redis.Cmder, err error) {
+		if err == nil && strings.HasPrefix(cmd.Name(), "eval") {
 			f()
 		}
 	}}
 }
 
 // A commandHook calls a function after each command outside pipelines.
-type commandHook struct{ after func(redis.Cmder) }
+type commandHook struct{ after func(redis.Cmder, error) }
 
 func (h *commandHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h *commandHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		h.after(cmd)
+		h.after(cmd, err)
 		return err
 	}
 }
