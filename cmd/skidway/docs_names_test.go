@@ -61,9 +61,12 @@ func TestCommandsOfThePictureExist(t *testing.T) {
 
 var metricName = regexp.MustCompile(`\bskidway_[a-z_]+`)
 
-// isMetric reports whether the code has the name of a metric, which it puts
+// isMetric reports whether the code has the name of a metric, which it may put
 // together of parts.
 func (n *names) isMetric(name string) bool {
+	if n.literals[name] {
+		return true
+	}
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "skidway_"), "log_")
 	return n.literals[name] || n.literals[strings.TrimSuffix(name, "_total")] || n.literals[strings.TrimSuffix(name, "_seconds")]
 }
