@@ -197,7 +197,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "YYYY-MM-DD hh:mm:ss", false},
 	{regexp.MustCompile(`\b\d\d-\d\d \d\d:\d\d:\d\d`), "MM-DD hh:mm:ss", false},
 	{regexp.MustCompile(`\b([nhl])\d{13}-\d+`), "$1#############-#", false},
-	{regexp.MustCompile(`:d[0-9a-f]{13}\b`), ":d################", true},
+	{regexp.MustCompile(`:d[0-9a-f]{13}\b`), ":d################", false},
 	{regexp.MustCompile(`"key": "[^"]+"`), `"key": "KEY"`, false},
 	{regexp.MustCompile(`_per_second": \d+`), `_per_second": N`, false},
 	{regexp.MustCompile(`_per_second,\d+`), `_per_second,N`, false},

@@ -33,12 +33,14 @@ func unknownCommand(c *cobra.Command, name string) error {
 }
 
 // didYouMean returns the end of an error about an unknown name: the subcommands with
-// names that are like it.
+// names that are most like it.
 func didYouMean(c *cobra.Command, name string) string {
-	c.SuggestionsMinimumDistance = 2
-	near := c.SuggestionsFor(name)
-	if len(near) == 0 {
-		return ""
+	var near []string
+	for c.SuggestionsMinimumDistance = 1; len(near) == 0; c.SuggestionsMinimumDistance++ {
+		if c.SuggestionsMinimumDistance > 2 {
+			return ""
+		}
+		near = c.SuggestionsFor(name)
 	}
 	slices.Sort(near)
 	return ": did you mean " + strings.Join(slices.Compact(near), " or ") + "?"
