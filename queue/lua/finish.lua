@@ -97,8 +97,10 @@ local function ack_all(i)
     local delivered = acked < n and count_delivered(line, first, n) or n
     if ids and acked < n then ids = in_line(line, first, {unpack(ids, 1, delivered)}) end
     clear(KEYS[line], first, first + delivered - 1)
-    for _, key in ipairs(side_data) do call('HDEL', key, unpack(ids)) end
-    if not fresh then call('HDEL', MOVED, unpack(ids)) end
+    if ids and #ids > 0 then
+      for _, key in ipairs(side_data) do call('HDEL', key, unpack(ids)) end
+      if not fresh then call('HDEL', MOVED, unpack(ids)) end
+    end
   end
   count('done', acked)
   return first + n + (fresh and 0 or n), acked
