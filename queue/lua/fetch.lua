@@ -114,9 +114,9 @@ end
 
 -- waits reports whether a job waits in a line.
 local function waits(line)
-  local length = call('XLEN', KEYS[line])
-  local workers = length > 0 and find_group(KEYS[line], GROUP)
-  return length > (workers and workers.pending or 0)
+  local entries = call('XLEN', KEYS[line])
+  local workers = entries > 0 and find_group(KEYS[line], GROUP)
+  return entries > (workers and workers.pending or 0)
 end
 
 -- take_first takes a retry of the highest priority at which any job waits.
