@@ -198,7 +198,7 @@ func TestMoverWithoutSignalsIsWokenByItsOwner(t *testing.T) {
 		s.run(t, m)
 		m.Add(s.queue)
 		s.delay(t, time.Now().Add(time.Hour))
-		if news, err := db.Wait(t.Context(), patience, rdb.Mark(mark)); !news {
+		if news, err := db.Wait(t.Context(), patience, rdb.Mark{Key: mark.Key, ID: mark.ID}); !news {
 			t.Fatalf("no signal came: %v", err)
 		}
 		signals, _, err := s.queue.Signals(t.Context(), mark)

@@ -48,6 +48,8 @@ func (q *PoolQueue) Salt(ctx context.Context) (string, error) {
 type StreamCursor struct {
 	Key string // of the stream
 	ID  string // of the entry before the position
+
+	read time.Time // before it was read from Redis
 }
 
 // A Watch calls functions when streams of queues get new entries. It needs few
@@ -68,9 +70,9 @@ func (w *Watch) Run(ctx context.Context) { w.watch.Run(ctx) }
 func (w *Watch) Set(id any, notify func(), cursors ...StreamCursor) {
 	marks := make([]rdb.Mark, len(cursors))
 	for i, cursor := range cursors {
-		marks[i] = rdb.Mark(cursor)
+		marks[i] = rdb.Mark{Key: cursor.Key, ID: cursor.ID}
 	}
-	w.watch.Set(id, marks, notify)
+	w.watch.Set(id, cursors[0].read, marks, notify)
 }
 
 // Remove makes the watch forget an ID. Its function may be called once more.
@@ -79,9 +81,9 @@ func (w *Watch) Remove(id any) { w.watch.Remove(id) }
 // QueuesCursor returns a cursor after which an entry is added when a queue is used for the
 // first time.
 func (c *Client) QueuesCursor(ctx context.Context) (StreamCursor, error) {
-	stream := registryKeys(c.prefix)[1]
+	stream, read := registryKeys(c.prefix)[1], time.Now()
 	last, err := lastEntry(ctx, c.db, stream)
-	return StreamCursor{Key: stream, ID: last}, err
+	return StreamCursor{Key: stream, ID: last, read: read}, err
 }
 
 // CheckQueueName returns an error, which wraps [ErrInvalid], if name can't be the name of

@@ -72,7 +72,7 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 	if err := limits.validate(); err != nil {
 		return FetchResult{}, err
 	}
-	opening := time.Duration(0)
+	read, opening := time.Now(), time.Duration(0)
 	if !l.open.Load() {
 		opening = l.length
 		if err := addLease(ctx, l); err != nil {
@@ -92,7 +92,7 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 		var cursors []StreamCursor
 		for i := range int(lineCount) {
 			if lines[i].kind != retryLine || retries.Max > 0 {
-				cursors = append(cursors, StreamCursor{Key: l.queue.keys[i], ID: reply.Text(i)})
+				cursors = append(cursors, StreamCursor{Key: l.queue.keys[i], ID: reply.Text(i), read: read})
 			}
 		}
 		return FetchResult{Cursors: cursors}, nil

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,12 +13,13 @@ import (
 // stands for the latest signal.
 func (q *PoolQueue) Signals(ctx context.Context, cursor StreamCursor) ([]Signal, StreamCursor, error) {
 	key := q.keys[keyControl]
+	cursor.read = time.Now()
 	if cursor.ID == "" {
 		last, err := lastEntry(ctx, q.client.db, key)
 		if err != nil {
 			return nil, cursor, fmt.Errorf("queue %s: read signals: %w", q.name, err)
 		}
-		return nil, StreamCursor{Key: key, ID: last}, nil
+		return nil, StreamCursor{Key: key, ID: last, read: cursor.read}, nil
 	}
 	entries, err := entriesAfter(ctx, q.client.db, key, cursor.ID, maxSignals)
 	if err != nil {

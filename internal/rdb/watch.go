@@ -22,10 +22,11 @@ type Watch struct {
 
 	unplaced chan struct{} // has a buffer of one; received from when a group has no node
 
-	mu     sync.Mutex
-	groups map[any]*watchGroup   // by ID, until their function is called
-	tags   map[string]*watchNode // by hash tag: the node that has its streams
-	nodes  map[string]*watchNode // by address; only "" if there is no Cluster
+	mu       sync.Mutex
+	brokenAt time.Time             // when a node was last found broken
+	groups   map[any]*watchGroup   // by ID, until their function is called
+	tags     map[string]*watchNode // by hash tag: the node that has its streams
+	nodes    map[string]*watchNode // by address; only "" if there is no Cluster
 }
 
 // A watchGroup is some streams of one slot that are watched for one purpose.
@@ -53,14 +54,27 @@ func (db *DB) NewWatch(log *slog.Logger) *Watch {
 // Set makes the watch call notify once when one of the streams has an entry after its
 // mark, or may have one: the caller looks, and calls Set again. The marks of an earlier
 // Set with this ID, which must be comparable, are replaced. There must be a mark, and all
-// streams must lie on one slot. notify must not block.
-func (w *Watch) Set(id any, marks []Mark, notify func()) {
+// streams must lie on one slot. read is a time before the marks were read: if a connection
+// broke after it, Redis may have lost writes, and the marks may be ahead of it, so that
+// notify is called at once; the zero time means that this is not known. notify must not block.
+func (w *Watch) Set(id any, read time.Time, marks []Mark, notify func()) {
+	if !w.set(id, read, marks, notify) {
+		notify()
+	}
+}
+
+// set reports whether the marks were read after the latest break of a connection.
+func (w *Watch) set(id any, read time.Time, marks []Mark, notify func()) bool {
 	group := &watchGroup{id: id, tag: hashTag(marks[0].Key), marks: marks, notify: notify}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !read.IsZero() && read.Before(w.brokenAt) {
+		w.removeLocked(id)
+		return false
+	}
 	if old := w.groups[id]; old != nil && slices.Equal(old.marks, marks) {
 		old.notify = notify
-		return
+		return true
 	}
 	w.removeLocked(id)
 	w.groups[id] = group
@@ -69,6 +83,7 @@ func (w *Watch) Set(id any, marks []Mark, notify func()) {
 	} else {
 		signalOne(w.unplaced)
 	}
+	return true
 }
 
 // Remove makes the watch forget an ID. Its function may be called once more.
@@ -193,12 +208,12 @@ func (w *Watch) checkPlaces(ctx context.Context) {
 }
 
 // forget forgets which node has the hash tags for which f returns true, and calls the
-// functions of their groups.
+// functions of their groups, and of those that have no node yet.
 func (w *Watch) forget(f func(tag string, node *watchNode) bool) {
 	var notified []*watchGroup
 	w.mu.Lock()
 	for _, group := range w.groups {
-		if group.node != nil && f(group.tag, group.node) {
+		if group.node == nil || f(group.tag, group.node) {
 			notified = append(notified, group)
 		}
 	}

@@ -229,5 +229,8 @@ func (n *watchNode) broken(ctx context.Context, pause time.Duration) {
 		n.watch.cluster.ReloadState(ctx)
 	}
 	_ = Sleep(ctx, pause)
+	n.watch.mu.Lock()
+	n.watch.brokenAt = time.Now()
+	n.watch.mu.Unlock()
 	n.notifyAll()
 }

@@ -39,7 +39,7 @@ func newWatchFixture(t *testing.T, db, watched *rdb.DB) *watchFixture {
 func (f *watchFixture) key(name string) string { return f.db.Prefix() + ":{" + name + "}:stream" }
 
 func (f *watchFixture) set(name, id string) {
-	f.watch.Set(name, []rdb.Mark{{Key: f.key(name), ID: id}}, func() { f.notified <- name })
+	f.watch.Set(name, time.Now(), []rdb.Mark{{Key: f.key(name), ID: id}}, func() { f.notified <- name })
 }
 
 func (f *watchFixture) add(name string) (id string) {
@@ -100,7 +100,7 @@ func TestWatchReplacesAndRemovesMarks(t *testing.T) {
 		f.watch.Remove("a")
 		f.watch.Remove("unknown")
 		f.add("a")
-		f.watch.Set("b", []rdb.Mark{{Key: f.key("c"), ID: "0"}}, func() { f.notified <- "c" })
+		f.watch.Set("b", time.Now(), []rdb.Mark{{Key: f.key("c"), ID: "0"}}, func() { f.notified <- "c" })
 		f.add("b")
 		f.set("d", "0")
 		f.add("d")
@@ -113,7 +113,7 @@ func TestWatchReplacesAndRemovesMarks(t *testing.T) {
 func TestWatchNotifiesAllWhoWatchAStream(t *testing.T) {
 	onWatchBackends(t, func(f *watchFixture) {
 		f.set("a", "0")
-		f.watch.Set("other", []rdb.Mark{{Key: f.key("a"), ID: "0"}}, func() { f.notified <- "a" })
+		f.watch.Set("other", time.Now(), []rdb.Mark{{Key: f.key("a"), ID: "0"}}, func() { f.notified <- "a" })
 		f.add("a")
 		f.await("a")
 		f.await("a")
@@ -136,6 +136,24 @@ func TestWatchNotifiesOfAllStreamsAfterItsConnectionBroke(t *testing.T) {
 	f.set("a", "0")
 	f.add("a")
 	f.await("a")
+}
+
+func TestWatchDoesNotTrustMarksFromBeforeABreak(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server.URL(0))
+	f := newWatchFixture(t, redistest.Open(t, server.URL(0)), open(t, proxy.URL, rdb.Options{}))
+	read := time.Now()
+	f.set("a", "0")
+	awaitBlocked(t, f.db)
+	proxy.Cut()
+	f.await("a")
+	// The answer with these marks came before the break.
+	f.watch.Set("b", read, []rdb.Mark{{Key: f.key("b"), ID: "99999999999999-0"}}, func() { f.notified <- "b" })
+	f.await("b")
+	f.set("b", "0")
+	f.add("b")
+	f.await("b")
 }
 
 // A pool sets the marks of a queue again when it has found the queue empty, which takes some
