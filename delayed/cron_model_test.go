@@ -111,7 +111,7 @@ func (c *cronModel) Watch(t *rapid.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if wait > 0 {
+		if wait != 0 {
 			break
 		}
 	}
