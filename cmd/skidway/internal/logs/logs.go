@@ -61,10 +61,10 @@ func withChannel(ctx context.Context, a *cli.App, open opener, name string, f fu
 
 // sameFile is the part of a help text on which files are taken for one.
 const sameFile = `Two files are the same file, whatever their names and compression, if one begins
-as the other does: in the first 64 KiB of content behind leading NUL bytes, or in
-the whole lines of the shorter one. Only what the longer one has more is counted.
-So a rotated log and its copies are counted once, and so are equal logs of two
-servers; --force counts each file by itself.`
+as the other does: in the first 64 KiB of content behind leading NUL bytes, or
+in the whole lines of the shorter one. Only what the longer one has more is
+counted. So a rotated log and its copies are counted once, and so are equal logs
+of two servers; --force counts each file by itself.`
 
 func sample(a *cli.App) *cobra.Command {
 	lines, files, days := cli.Number(samplelog.DefaultLines), cli.Number(samplelog.DefaultFiles), cli.Number(samplelog.DefaultDays)

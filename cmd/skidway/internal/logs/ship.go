@@ -35,7 +35,8 @@ subscribers it waits for.
 
 It recognises files that were shipped before, and uploads only the new lines of
 one that has grown. So a directory can be shipped again and again. Before it
-ships more of a file, it waits until the part that was shipped before is counted.
+ships more of a file, it waits until the part that was shipped before is
+counted.
 
 ` + sameFile,
 		Example: `  skidway logs ship /var/log/nginx --channel web --subscriber countries
