@@ -158,7 +158,8 @@ func TestManyQueuesStartJobsAtOnceAndCostLittleWhileIdle(t *testing.T) {
 	for _, entry := range slow {
 		t.Logf("%s: %s %.60s", entry.Duration, entry.Args[0], entry.Args[1:])
 	}
-	if times[len(times)/2] > 10*time.Millisecond {
+	const busy = 100 * time.Millisecond // while other tests run; without tracking it would be a second
+	if times[len(times)/2] > busy {
 		t.Errorf("half of the jobs started after more than %s", times[len(times)/2])
 	}
 }
