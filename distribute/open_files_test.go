@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,11 +44,11 @@ func TestFilesWithOneFirstLineAreLookedUpTogether(t *testing.T) {
 		paths = append(paths, write(t, folder, fmt.Sprintf("%03d.log", i), fmt.Appendf(nil, "8.8.8.8 2026-11-01 banner\n8.8.8.8 2026-11-01 %d\n", i)))
 	}
 	ship(t, channel, paths...)
-	commands := 0
-	db.AddHook(&commandHook{func(redis.Cmder, error) { commands++ }})
+	var commands atomic.Int64
+	db.AddHook(&commandHook{func(redis.Cmder, error) { commands.Add(1) }})
 	ship(t, channel, paths[0])
-	if commands > 30 {
-		t.Errorf("%d commands to find one of %d files with the same first line", commands, files)
+	if commands.Load() > 30 {
+		t.Errorf("%d commands to find one of %d files with the same first line", commands.Load(), files)
 	}
 }
 
