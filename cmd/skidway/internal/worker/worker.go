@@ -160,7 +160,7 @@ func runWorker(ctx context.Context, a *cli.App, f *workerFlags) error {
 	if err != nil {
 		return configurationError(err)
 	}
-	setMemoryLimit()
+	tuneGC()
 	s := &service{read: func() (*config, error) { return f.config(a) }}
 	return s.run(ctx, c)
 }
@@ -170,10 +170,10 @@ func runWorker(ctx context.Context, a *cli.App, f *workerFlags) error {
 // the worker's time with quick jobs.
 const gcPercent = 400
 
-// setMemoryLimit makes the garbage collector run less often, as long as the process takes
-// less than GOMEMLIMIT, or nine tenths of the memory of its container, or of the machine.
-// GOGC wins.
-func setMemoryLimit() {
+// tuneGC makes the garbage collector run less often, and sets a memory limit, near which it runs
+// more often: GOMEMLIMIT, else nine tenths of the memory of the container or of the machine. It
+// changes the former only if GOGC is not set.
+func tuneGC() {
 	_, err := memlimit.Set(memlimit.WithProvider(memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)))
 	if _, set := os.LookupEnv("GOGC"); !set && err == nil {
 		debug.SetGCPercent(gcPercent)
