@@ -157,7 +157,7 @@ func (f *fetcher) open(order *fetchOrder) (opening bool, err error) {
 	return true, err
 }
 
-// install gives a queue the session of a lease that is open, or may be.
+// install sets the session of a queue, whose lease is open, or may be if uncertain is true.
 func (f *fetcher) install(session *leaseSession, uncertain bool) {
 	if !uncertain {
 		session.setRenewed()

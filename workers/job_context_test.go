@@ -80,7 +80,7 @@ func TestTimerOfASlotInterruptsOnlyTheAttemptWhoseDeadlineHasCome(t *testing.T) 
 		begun := time.Now()
 		first := started(t, &timer, time.Minute)
 		timer.end()
-		time.Sleep(30 * time.Second)
+		<-time.After(30 * time.Second)
 		second := started(t, &timer, time.Minute) // the timer is set to the deadline of the first
 		<-second.ctx.Done()
 		if took := time.Since(begun); took != 90*time.Second || context.Cause(&second.ctx) != ErrTimeout {
