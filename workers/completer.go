@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"skidway/internal/rdb"
@@ -49,29 +48,6 @@ func (c *completer) close() {
 	c.mu.Unlock()
 	c.count(-handled(dropped))
 	c.wake.send()
-}
-
-// An unrecordedCount is the number of handlers of a pool that have returned and whose
-// outcome Redis has not confirmed.
-type unrecordedCount struct {
-	concurrency  int
-	now, highest atomic.Int64
-}
-
-// max bounds the count, and so the jobs that run again if the worker dies while it cannot
-// write to Redis.
-func (u *unrecordedCount) max() int { return 4*u.concurrency + 500 }
-
-// left returns how many more handlers may return.
-func (u *unrecordedCount) left() int { return u.max() - int(u.now.Load()) }
-
-// add changes the count, and reports whether that may let more jobs start.
-func (u *unrecordedCount) add(change int) (more bool) {
-	now := u.now.Add(int64(change))
-	for highest := u.highest.Load(); now > highest && !u.highest.CompareAndSwap(highest, now); {
-		highest = u.highest.Load()
-	}
-	return change < 0 && u.max()-(int(now)-change) < u.concurrency
 }
 
 // handled returns the number of outcomes of handlers: the other jobs were handed back.

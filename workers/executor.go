@@ -152,7 +152,7 @@ func (x *executor) handlerEnded(a *attempt, err error, took time.Duration) (hasS
 		x.complete(a, a.kind, err, took)
 		return true
 	}
-	x.sched.abandoned.Add(-1)
+	x.sched.slots.abandoned.Add(-1)
 	x.sched.aboutChanged.send()
 	x.startRunners(x.sched.capacityRose())
 	x.log(a.job).Warn("an abandoned handler has returned")
@@ -180,7 +180,7 @@ func (x *executor) abandon(a *attempt) {
 	_, cause := a.release()
 	err := fmt.Errorf("%w, and the handler did not return within %s", cause, x.config.Grace)
 	x.log(a.job).Error("handler abandoned: it ignores its context", "error", err)
-	x.sched.abandoned.Add(1)
+	x.sched.slots.abandoned.Add(1)
 	x.sched.aboutChanged.send()
 	x.complete(a, a.kind, err, 0)
 	go x.runSlot()

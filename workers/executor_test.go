@@ -69,7 +69,7 @@ func TestAbandonedHandlerLosesItsSlotAndItsOutcomeIsDropped(t *testing.T) {
 		})
 		f.bring(jobs("stuck", "next")...)
 		pass(time.Minute + time.Second - 1)
-		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 {
+		if got := f.outcomes(); len(got) != 0 || f.sched.slots.abandoned.Load() != 0 {
 			t.Fatalf("before the grace is over: %v", got)
 		}
 		pass(1)
@@ -77,13 +77,13 @@ func TestAbandonedHandlerLosesItsSlotAndItsOutcomeIsDropped(t *testing.T) {
 		if len(got) != 2 || got[0].Disposition != queue.AttemptRetry || got[1].Job.ID != "next" || got[1].Disposition != queue.AttemptSucceeded {
 			t.Errorf("after the grace: %+v", got)
 		}
-		if f.sched.abandoned.Load() != 1 || f.sched.taken.count != 0 || f.session.queue.running != 0 {
-			t.Errorf("%d are abandoned, %d slots are taken, %d jobs run", f.sched.abandoned.Load(), f.sched.taken.count, f.session.queue.running)
+		if f.sched.slots.abandoned.Load() != 1 || f.sched.slots.taken != 0 || f.session.queue.running != 0 {
+			t.Errorf("%d are abandoned, %d slots are taken, %d jobs run", f.sched.slots.abandoned.Load(), f.sched.slots.taken, f.session.queue.running)
 		}
 		close(gate)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 0 || f.sched.abandoned.Load() != 0 || f.sched.taken.count != 0 {
-			t.Errorf("when it returns at last: %+v, %d are abandoned", got, f.sched.abandoned.Load())
+		if got := f.outcomes(); len(got) != 0 || f.sched.slots.abandoned.Load() != 0 || f.sched.slots.taken != 0 {
+			t.Errorf("when it returns at last: %+v, %d are abandoned", got, f.sched.slots.abandoned.Load())
 		}
 	})
 }
@@ -102,8 +102,8 @@ func TestHandlerThatEndsItsGoroutineEndsNoRunner(t *testing.T) {
 		if got := f.outcomes(); len(got) != 2 || got[0].Reason != errExit.Error() || got[1].Disposition != queue.AttemptSucceeded {
 			t.Errorf("got %+v", got)
 		}
-		if f.sched.taken.count != 0 {
-			t.Errorf("%d slots are taken", f.sched.taken.count)
+		if f.sched.slots.taken != 0 {
+			t.Errorf("%d slots are taken", f.sched.slots.taken)
 		}
 	})
 }
@@ -187,8 +187,8 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		if got := f.outcomes(); len(got) != 1 || f.sched.taken.count != 0 || f.sched.current != nil {
-			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.taken.count)
+		if got := f.outcomes(); len(got) != 1 || f.sched.slots.taken != 0 || f.sched.solo.current != nil {
+			t.Errorf("at the end: %+v, %d slots are taken", got, f.sched.slots.taken)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 func TestSlotOfASoloJobIsFreeBeforeTheNextSoloJobIsTaken(t *testing.T) {
 	t.Parallel()
 	f := newExecutorFixture(t, Config{Concurrency: 2})
-	f.sched.soloWait = 0
+	f.sched.solo.maxWait = 0
 	f.handle(time.Hour, func(context.Context, *queue.Job) error { return nil })
 	solos := make([]*queue.Job, 5000)
 	for n := range solos {
@@ -244,8 +244,8 @@ func TestJobThatCannotBeMarkedLeavesNoSlotTaken(t *testing.T) {
 	f.runSolo(a)
 	f.sched.mu.Lock() // at once: the next solo job may be taken now
 	defer f.sched.mu.Unlock()
-	if f.sched.taken.count != 0 || f.sched.current != nil || f.session.queue.running != 0 {
-		t.Errorf("%d slots are taken, %d jobs run, %v is the current solo job", f.sched.taken.count, f.session.queue.running, f.sched.current)
+	if f.sched.slots.taken != 0 || f.sched.solo.current != nil || f.session.queue.running != 0 {
+		t.Errorf("%d slots are taken, %d jobs run, %v is the current solo job", f.sched.slots.taken, f.session.queue.running, f.sched.solo.current)
 	}
 	if got := f.outcomes(); len(got) != 1 || got[0].Disposition != queue.AttemptReturned {
 		t.Errorf("its outcome is %+v", got)

@@ -20,7 +20,7 @@ type fetchOrder struct {
 	retries queue.RetryLimits
 
 	quarantined  int // maximum number of quarantined jobs
-	quarantineAt int // quarantineWrites of the scheduler when the order was made
+	quarantineAt int // quarantine.writes of the scheduler when the order was made
 
 	reread bool // read jobs that the lease holds and the worker does not know
 	slow   int  // of the queue when the order was made
@@ -81,11 +81,11 @@ func trustFor(n int) time.Duration {
 func (s *scheduler) nextFetch(round *fetchRound, now time.Time) (fetchOrder, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	prefetch := prefetch(s.concurrency, s.avgDuration)
-	if len(s.quarantined) > 0 {
+	prefetch := prefetch(s.slots.concurrency, s.avgDuration)
+	if len(s.quarantine.held) > 0 {
 		prefetch = 0 // a death of the worker would quarantine prefetched jobs too
 	}
-	free := s.capacityLocked() - s.taken.count
+	free := s.slots.free()
 	if s.suspendedLocked() || s.buffered > prefetch/2 || s.buffered >= free+prefetch {
 		return fetchOrder{}, false
 	}
@@ -136,7 +136,7 @@ func (s *scheduler) orderLocked(q *servedQueue, limit, waiting int) fetchOrder {
 	order.retries = s.retryLimitsLocked(q, waiting)
 	q.fetches++
 	order.retries.First = q.fetches%retryFirstEvery == 0
-	order.quarantined, order.quarantineAt = min(order.limit, s.quarantineRoomLocked(q)), s.quarantineWrites
+	order.quarantined, order.quarantineAt = min(order.limit, s.quarantine.room(q.session)), s.quarantine.writes
 	return order
 }
 
@@ -165,8 +165,11 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		q.paused = answer.Paused
 	}
 	if !order.reread { // the answer to it does not say whether there are others
-		empty := len(answer.Cursors) > 0 && order.quarantineAt == s.quarantineWrites
-		s.setEmptyLocked(q, empty, order.retries.Max == 0)
+		empty := len(answer.Cursors) > 0 && order.quarantineAt == s.quarantine.writes
+		if empty && !q.empty && slices.ContainsFunc(s.queues, func(other *servedQueue) bool { return other != q && other.withheld }) {
+			s.wake.send() // this queue no longer limits the retries of others
+		}
+		q.empty, q.withheld = empty, empty && order.retries.Max == 0
 	}
 	defer s.retireLocked(q)
 	if q.session != order.session { // the session of the order is lost
@@ -180,16 +183,13 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 	q.served = max(q.served, s.virtualTime) + float64(len(attempts))/float64(q.config.Weight)
 	for _, a := range attempts {
 		if a.job.Group != "" {
-			s.quarantined[order.session]++
+			s.quarantine.held[order.session]++
 		}
 		switch {
 		case q.paused || q.removed: // while the jobs were on their way
 			a.handBack()
-		case s.mustRunSolo(a.job):
-			if len(s.solo) == 0 {
-				s.soloSince, next.wakeIn = now, s.soloWait
-			}
-			s.solo = append(s.solo, a)
+		case s.solo.mustRunSolo(a.job):
+			next.wakeIn = max(next.wakeIn, s.solo.add(a, now))
 			s.wake.send()
 		default:
 			q.buffer = append(q.buffer, a)
@@ -202,14 +202,6 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 		next.checkIn = maxBuffered
 	}
 	return next, true
-}
-
-// setEmptyLocked records whether a queue had no jobs, for a fetch that took retries or not.
-func (s *scheduler) setEmptyLocked(q *servedQueue, empty, withoutRetries bool) {
-	if empty && !q.empty && slices.ContainsFunc(s.queues, func(other *servedQueue) bool { return other != q && other.withheld }) {
-		s.wake.send() // this queue no longer limits the retries of others
-	}
-	q.empty, q.withheld = empty, empty && withoutRetries
 }
 
 // restFor is how long a queue is not fetched from after an error of Redis.
@@ -241,15 +233,6 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 	return next
 }
 
-// rereadQueue makes the fetcher compare the jobs that a queue's lease holds, according to
-// Redis, with those that the worker knows.
-func (s *scheduler) rereadQueue(q *servedQueue) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q.reread = q.session != nil
-	s.wake.send()
-}
-
 // nextReread returns an order for a queue whose jobs must be read again, even if there are
 // no free slots. ok is false if there is none; resting reports whether such queues rest.
 func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting bool) {
@@ -265,12 +248,4 @@ func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting boo
 		}
 	}
 	return fetchOrder{}, false, resting
-}
-
-// news records that a queue may have jobs.
-func (s *scheduler) news(q *servedQueue) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q.empty = false
-	s.wake.send()
 }

@@ -136,7 +136,7 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	next, ok := f.sched.fetched(order, attempts, answer, time.Now())
 	f.apply(next)
 	if len(answer.Cursors) > 0 {
-		f.control.watch(order.queue, "lines", func() { f.sched.news(order.queue) }, answer.Cursors...)
+		f.control.watch(order.queue, "lines", func() { f.sched.update(order.queue.newsLocked) }, answer.Cursors...)
 	}
 	switch {
 	case !ok:

@@ -261,7 +261,7 @@ func (p *Pool) info() *queue.PoolInfo {
 	host, _ := os.Hostname()
 	info := &queue.PoolInfo{
 		Name: p.name, Host: host, PID: os.Getpid(), Started: p.born, Concurrency: p.config.Concurrency,
-		Kinds: p.executor.kindNames(), State: p.state(), Stuck: int(p.sched.abandoned.Load()),
+		Kinds: p.executor.kindNames(), State: p.state(), Stuck: int(p.sched.slots.abandoned.Load()),
 	}
 	for _, config := range p.control.served() {
 		info.Queues = append(info.Queues, config.Name)

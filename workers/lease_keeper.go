@@ -29,7 +29,7 @@ func (c *control) newSession(q *servedQueue) (*leaseSession, error) {
 	session.sched, session.onLost = c.sched, config.Hooks.LeaseLost
 	session.renewed.Store(c.pool.heart.beaten.Load())
 	session.completer.count = func(change int) {
-		if c.sched.unrecorded.add(change) {
+		if c.sched.slots.unrecorded.add(change) {
 			c.pool.executor.startRunners(c.sched.capacityRose())
 		}
 	}
@@ -117,7 +117,7 @@ func (k *leaseKeeper) renew(ctx context.Context) {
 			compared, reread = time.Now(), true
 		}
 		if reread && err == nil {
-			k.pool.sched.rereadQueue(k.session.queue)
+			k.pool.sched.update(k.session.queue.rereadLocked)
 			reread = false
 		}
 	}

@@ -202,7 +202,7 @@ func (s *leaseSession) lost() {
 	for _, a := range held {
 		a.interrupt(queue.ErrLeaseLost)
 	}
-	s.sched.dropped(s.queue)
+	s.sched.update(s.queue.droppedLocked)
 }
 
 // end makes the session hold and write no more jobs. first reports whether this is the

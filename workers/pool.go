@@ -188,7 +188,8 @@ func (p *Pool) awaitStop(ctx context.Context, maxWait time.Duration) bool {
 // drain waits for running handlers, at most for the drain. Then it interrupts them,
 // waits for the grace, and hands back the jobs that have not ended.
 func (p *Pool) drain() {
-	idle := p.sched.whenIdle()
+	var idle <-chan struct{}
+	p.sched.update(func() { idle = p.sched.slots.whenIdle() })
 	if closesWithin(idle, p.config.Drain) {
 		return
 	}
@@ -223,7 +224,7 @@ func closesWithin(done <-chan struct{}, maxWait time.Duration) bool {
 // Quiet makes the pool fetch and start no more jobs, and hand back those that were not
 // started; running handlers go on. It does not block.
 func (p *Pool) Quiet() {
-	p.sched.setQuiet()
+	p.sched.update(func() { p.sched.quiet = true })
 	p.quiet.close()
 }
 
@@ -236,7 +237,7 @@ func (p *Pool) IsQuiet() bool { return p.quiet.isClosed() }
 // concurrency plus 500 the pool starts no more jobs until Redis has confirmed some. If the
 // worker dies, these jobs run again.
 func (p *Pool) Unrecorded() (now, highest, limit int) {
-	u := &p.sched.unrecorded
+	u := &p.sched.slots.unrecorded
 	return int(u.now.Load()), int(u.highest.Load()), u.max()
 }
 

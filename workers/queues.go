@@ -87,6 +87,21 @@ func (q *servedQueue) roomLocked(n int) int {
 	return n
 }
 
+// newsLocked records that the queue may have jobs.
+func (q *servedQueue) newsLocked() { q.empty = false }
+
+// rereadLocked makes the fetcher compare the jobs that the queue's lease holds, according to
+// Redis, with those that the worker knows.
+func (q *servedQueue) rereadLocked() { q.reread = q.session != nil }
+
+// droppedLocked lets the queue have another session after scheduler.drop, when the handlers of
+// the lost one are interrupted.
+func (q *servedQueue) droppedLocked() {
+	if q.losing {
+		q.losing, q.empty, q.paused, q.reread, q.slow = false, false, false, false, 0
+	}
+}
+
 // placeOf returns the place of a queue's configuration: that of its name, else of the
 // first pattern that matches, else -1.
 func placeOf(configs []Queue, name string) int {
@@ -222,20 +237,9 @@ func (s *scheduler) drop(session *leaseSession) {
 	before := len(q.buffer)
 	q.buffer = slices.DeleteFunc(q.buffer, dropped)
 	s.buffered -= before - len(q.buffer)
-	s.solo = slices.DeleteFunc(s.solo, dropped)
-	delete(s.quarantined, session)
+	s.solo.waiting = slices.DeleteFunc(s.solo.waiting, dropped)
+	delete(s.quarantine.held, session)
 	s.wake.send()
-}
-
-// dropped lets a queue have another session after drop, when the handlers of the lost one are
-// interrupted.
-func (s *scheduler) dropped(q *servedQueue) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if q.losing {
-		q.losing, q.empty, q.paused, q.reread, q.slow = false, false, false, false, 0
-		s.wake.send()
-	}
 }
 
 // setPaused records that a signal paused or resumed a queue. The jobs of a paused queue

@@ -19,14 +19,14 @@ func maxRetries(slots int) (besideOthers, alone int) {
 // the pool nor a queue with a limit of its own holds more than maxRetries. waiting is the
 // number of queues that are not known to be empty.
 func (s *scheduler) retryLimitsLocked(q *servedQueue, waiting int) queue.RetryLimits {
-	slots, held := s.capacityLocked(), 0
+	slots, held := s.slots.capacity(), 0
 	for _, other := range s.queues {
-		held += s.heldRetriesLocked(other)
+		held += other.heldRetriesLocked(s.solo)
 	}
 	besideOthers, alone := maxRetries(slots)
 	besideOthers, alone = besideOthers-held, alone-held
 	if own := q.config.Concurrency; own > 0 && own < slots {
-		held := s.heldRetriesLocked(q)
+		held := q.heldRetriesLocked(s.solo)
 		ownBeside, ownAlone := maxRetries(own)
 		besideOthers, alone = min(besideOthers, ownBeside-held), min(alone, ownAlone-held)
 	}
@@ -38,15 +38,10 @@ func (s *scheduler) retryLimitsLocked(q *servedQueue, waiting int) queue.RetryLi
 
 // heldRetriesLocked returns the number of a queue's retries that run, are buffered or wait to
 // run solo.
-func (s *scheduler) heldRetriesLocked(q *servedQueue) int {
-	held := q.retries
+func (q *servedQueue) heldRetriesLocked(solo *soloRuns) int {
+	held := q.retries + solo.retriesOf(q)
 	for _, a := range q.buffer {
 		if a.retry {
-			held++
-		}
-	}
-	for _, a := range s.solo {
-		if a.queue == q && a.retry {
 			held++
 		}
 	}

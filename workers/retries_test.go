@@ -66,11 +66,11 @@ func TestBufferedAndSoloRetriesCountUntilTheyAreHandedBack(t *testing.T) {
 		a.retry = true
 	}
 	f.fetched(order, attempts, queue.FetchResult{}, f.now)
-	if held := f.heldRetriesLocked(f.queue("a")); held != 4 {
+	if held := f.queue("a").heldRetriesLocked(f.solo); held != 4 {
 		t.Errorf("%d retries are held, want the 3 that are buffered and the one that waits to run solo", held)
 	}
 	f.handBackAll()
-	if held := f.heldRetriesLocked(f.queue("a")); held != 0 {
+	if held := f.queue("a").heldRetriesLocked(f.solo); held != 0 {
 		t.Errorf("%d retries are held after all were handed back", held)
 	}
 }

@@ -1,38 +1,26 @@
 package workers
 
 import (
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"skidway/queue"
 )
 
-// A scheduler decides from which queue jobs are fetched, and which job starts when. It
-// has the slots, the jobs that wait for one, and those that must run solo. It has no
+// A scheduler decides from which queue jobs are fetched, and which job starts when. It has no
 // goroutine and calls neither Redis nor handlers. Its methods do not block; work for the
 // caller is returned, and methods that depend on the time have it as a parameter.
 type scheduler struct {
-	concurrency int
-	strict      bool
-	maxCrashes  int
-	soloWait    time.Duration
-	lease       time.Duration
+	strict bool
+	lease  time.Duration
 
 	wake         notification // wakes the fetcher after a change that may allow a fetch or a start
 	aboutChanged notification // wakes the heartbeat when the pool's description has changed
 
-	// abandoned is the number of handlers that were abandoned and have not returned. It is
-	// atomic because executor.abandon and Pool.info use it without mu.
-	abandoned atomic.Int64
-
-	unrecorded unrecordedCount // completers change it without mu
-
-	mu     sync.Mutex
-	queues []*servedQueue // in the order of their places
-	quiet  bool           // no more jobs are taken
-	taken  takenSlots     // number of slots that runners and the current solo job have taken
+	mu         sync.Mutex
+	queues     []*servedQueue // in the order of their places
+	quiet      bool           // no more jobs are taken
+	slots      *slots
+	quarantine *quarantine
+	solo       *soloRuns
 
 	buffered    int           // jobs in all buffers
 	checking    bool          // a call of checkBuffers is scheduled
@@ -42,43 +30,28 @@ type scheduler struct {
 	// virtualTime is the highest value of served among the queues chosen by weight so far;
 	// the minimum for a queue that becomes active again.
 	virtualTime float64
-
-	quarantined      map[*leaseSession]int // number of quarantined jobs held, until their outcomes are written
-	quarantineWrites int                   // number of calls of quarantineWritten
-
-	solo      []*attempt // jobs that must run solo, see takeSolo
-	soloSince time.Time  // when the first of them began to wait
-	current   *attempt   // the current solo job: it runs, and no other job starts; nil if there is none
 }
 
 func newScheduler(config Config) *scheduler {
 	return &scheduler{
-		concurrency: config.Concurrency, strict: config.Strict, maxCrashes: config.Crashes, soloWait: soloWait, lease: config.Lease,
-		quarantined: map[*leaseSession]int{}, unrecorded: unrecordedCount{concurrency: config.Concurrency},
-		wake: newNotification(), aboutChanged: newNotification(),
+		strict: config.Strict, lease: config.Lease, wake: newNotification(), aboutChanged: newNotification(),
+		slots: newSlots(config.Concurrency), quarantine: newQuarantine(config.Concurrency),
+		solo: &soloRuns{maxCrashes: config.Crashes, maxWait: soloWait},
 	}
 }
 
-// setQuiet makes the scheduler start no more jobs.
-func (s *scheduler) setQuiet() {
+// update calls change with the mutex locked, and wakes the fetcher.
+func (s *scheduler) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.quiet = true
+	change()
+	s.wake.send()
 }
 
 // suspendedLocked reports whether fetching, and starting buffered jobs, is suspended: the
 // pool is quiet, or a job waits to run solo or does.
 func (s *scheduler) suspendedLocked() bool {
-	return s.quiet || len(s.solo) > 0 || s.current != nil
-}
-
-// capacityLocked returns the number of slots. As many abandoned handlers as there are
-// slots cost none; each one more costs a slot, so that no more handlers than twice the
-// concurrency run at a time. It is lower while running handlers could bring the number of
-// unrecorded outcomes above its maximum.
-func (s *scheduler) capacityLocked() int {
-	slots := s.concurrency - max(0, int(s.abandoned.Load())-s.concurrency)
-	return min(slots, s.unrecorded.left())
+	return s.quiet || s.solo.pending()
 }
 
 // takeSlotsLocked takes free slots for buffered jobs, and returns the number of slots
@@ -87,33 +60,9 @@ func (s *scheduler) takeSlotsLocked() int {
 	if s.suspendedLocked() {
 		return 0
 	}
-	n := max(0, min(s.capacityLocked()-s.taken.count, s.buffered))
-	s.taken.add(n)
+	n := max(0, min(s.slots.free(), s.buffered))
+	s.slots.add(n)
 	return n
-}
-
-// whenIdle returns a channel that is closed when no slot is taken. The scheduler must be
-// quiet: otherwise slots may be taken again. Only the channel of the latest call is closed.
-func (s *scheduler) whenIdle() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	idle := make(chan struct{})
-	s.taken.idle = idle
-	s.taken.add(0) // closes idle now if no slot is taken
-	return idle
-}
-
-// takenSlots counts slots. It is guarded by the scheduler's mutex.
-type takenSlots struct {
-	count int
-	idle  chan struct{} // closed when the count becomes zero; nil if no caller waits
-}
-
-func (t *takenSlots) add(n int) {
-	if t.count += n; t.count == 0 && t.idle != nil {
-		close(t.idle)
-		t.idle = nil
-	}
 }
 
 // take returns the next job for a runner, which has a slot. If no job may start, it frees
@@ -122,11 +71,11 @@ func (s *scheduler) take(now time.Time) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var q *servedQueue
-	if !s.suspendedLocked() && s.taken.count <= s.capacityLocked() { // the count includes the runner's slot
+	if !s.suspendedLocked() && s.slots.free() >= 0 { // the taken slots include the runner's slot
 		q = nextToStartLocked(s.queues, s.strict)
 	}
 	if q == nil {
-		s.taken.add(-1)
+		s.slots.add(-1)
 		s.wake.send()
 		return nil
 	}
@@ -138,7 +87,7 @@ func (s *scheduler) take(now time.Time) *attempt {
 	s.buffered--
 	q.startedLocked(a)
 	s.lastTaken = now
-	if s.buffered <= prefetch(s.concurrency, s.avgDuration)/2 { // nextFetch returns no order before
+	if s.buffered <= prefetch(s.slots.concurrency, s.avgDuration)/2 { // nextFetch returns no order before
 		s.wake.send()
 	}
 	return a
@@ -182,7 +131,7 @@ func (s *scheduler) finished(a *attempt, took time.Duration) {
 	}
 }
 
-// capacityRose must be called when capacityLocked may return more than before. It returns
+// capacityRose must be called when the slots may have a higher capacity more than before. It returns
 // the number of runners to start.
 func (s *scheduler) capacityRose() int {
 	s.mu.Lock()
@@ -220,8 +169,8 @@ func (s *scheduler) handBackAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clearBuffersLocked()
-	handBackEach(s.solo)
-	s.solo = nil
+	handBackEach(s.solo.waiting)
+	s.solo.waiting = nil
 }
 
 // clearBuffersLocked hands back all buffered jobs, and wakes the fetcher, which may take
@@ -240,104 +189,11 @@ func (s *scheduler) handBackQueueLocked(q *servedQueue) {
 	handBackEach(q.buffer)
 	s.buffered -= len(q.buffer)
 	q.buffer = nil
-	s.solo = slices.DeleteFunc(s.solo, func(a *attempt) bool {
-		if a.queue == q {
-			a.handBack()
-		}
-		return a.queue == q
-	})
+	s.solo.handBack(q)
 }
 
 func handBackEach(attempts []*attempt) {
 	for _, a := range attempts {
 		a.handBack()
 	}
-}
-
-// quarantineRoomLocked returns how many quarantined jobs may be fetched from a queue: up to
-// half of the slots have one, and all are of one group.
-func (s *scheduler) quarantineRoomLocked(q *servedQueue) int {
-	for session := range s.quarantined {
-		if session != q.session {
-			return 0
-		}
-	}
-	return max(0, max(1, s.concurrency/2)-s.quarantined[q.session])
-}
-
-// quarantineWritten records that the outcomes of n quarantined jobs are written. Then other
-// jobs of their group may be fetched, or those of another group.
-func (s *scheduler) quarantineWritten(session *leaseSession, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.quarantineWrites++
-	if s.quarantined[session] -= n; s.quarantined[session] <= 0 {
-		delete(s.quarantined, session)
-	}
-	for _, q := range s.queues {
-		if len(s.quarantined) == 0 || q == session.queue {
-			q.empty = false // its last answer was without the jobs of other groups
-		}
-	}
-	s.wake.send()
-}
-
-// mustRunSolo reports whether the death of the worker may make a job dead, which counts
-// only if no other job runs beside it.
-func (s *scheduler) mustRunSolo(job *queue.Job) bool {
-	return job.GroupSize == 1 && job.Crashes+1 >= s.maxCrashes
-}
-
-// The bounds of a solo run, which docs/architecture.md describes.
-const (
-	soloWait    = 10 * time.Second // maximum time that a job waits until no other one runs
-	firstWindow = 10 * time.Second // window of a job that was quarantined once
-	maxWindow   = 12 * time.Hour   // maximum window
-)
-
-// window returns how long no other job starts beside a solo job that was quarantined a
-// number of times: it doubles each time. Doubling stops after 12 times, when firstWindow has
-// become 11 hours, so that the shift does not overflow.
-func window(first time.Duration, quarantines int) time.Duration {
-	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
-}
-
-// takeSolo returns a job that must run solo and may start now, nil if there is none. If it
-// returns a job it takes a slot for it and hands back all buffered jobs, so that they are
-// not quarantined if the worker dies. again reports whether the fetcher must repeat its
-// steps, because a job was taken or handed back.
-func (s *scheduler) takeSolo(now time.Time) (a *attempt, again bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.quiet || len(s.solo) == 0 || s.current != nil || s.taken.count >= s.capacityLocked() {
-		return nil, false
-	}
-	if s.taken.count > 0 && now.Sub(s.soloSince) < s.soloWait {
-		return nil, false
-	}
-	a = s.solo[0]
-	s.solo = s.solo[1:]
-	if !a.queue.mayStartLocked() { // others do not wait for the limit of its queue
-		a.handBack()
-		return nil, true
-	}
-	a.mark = s.taken.count == 0 && s.abandoned.Load() == 0
-	s.current = a
-	s.taken.add(1)
-	a.queue.startedLocked(a)
-	s.clearBuffersLocked()
-	return a, true
-}
-
-// soloEnded lets other jobs start beside the current solo job, frees its slot if freeSlot is
-// set, and returns the number of runners to start.
-func (s *scheduler) soloEnded(freeSlot bool) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.current = nil
-	if freeSlot {
-		s.taken.add(-1)
-	}
-	s.wake.send()
-	return s.takeSlotsLocked()
 }

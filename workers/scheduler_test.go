@@ -116,7 +116,7 @@ func (f *schedulerFixture) end(n int, took time.Duration) {
 	a.claimed.Store(true)
 	a.session.completer.add(queue.Completion{Job: a.job, Disposition: queue.AttemptSucceeded})
 	f.finished(a, took)
-	if f.current == a {
+	if f.solo.current == a {
 		f.runners += f.soloEnded(true)
 		return
 	}
@@ -157,7 +157,7 @@ func TestQueueThatWasEmptyDoesNotReceiveUnusedShares(t *testing.T) {
 		f.fill()
 		f.end(0, time.Hour)
 	}
-	f.news(f.queue("late"))
+	f.update(f.queue("late").newsLocked)
 	ran := map[string]int{}
 	for range 100 {
 		f.fill()
@@ -229,7 +229,7 @@ func TestQueueHasNoOtherSessionBeforeTheJobsOfALostOneAreInterrupted(t *testing.
 	if order := f.order(); order.queue != nil || q.session != nil {
 		t.Error("a fetch is ordered")
 	}
-	f.dropped(q)
+	f.update(q.droppedLocked)
 	if order := f.order(); order.queue != q || order.session != nil {
 		t.Errorf("the next order is %+v", order)
 	}
@@ -319,7 +319,7 @@ func TestPauseRemovalAndQuietHandBackJobsThatWereNotStarted(t *testing.T) {
 	for name, stop := range map[string]func(f *schedulerFixture){
 		"pause":   func(f *schedulerFixture) { f.setPaused(f.queue("a"), true) },
 		"removal": func(f *schedulerFixture) { f.serve([]Queue{{Name: "b", Weight: 1}}) },
-		"quiet":   func(f *schedulerFixture) { f.setQuiet(); f.handBackAll() },
+		"quiet":   func(f *schedulerFixture) { f.update(func() { f.quiet = true }); f.handBackAll() },
 	} {
 		f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a"}, {Name: "b"}}})
 		a := f.queue("a")
@@ -329,8 +329,8 @@ func TestPauseRemovalAndQuietHandBackJobsThatWereNotStarted(t *testing.T) {
 		f.start()
 		f.bring(order, 5, 1)
 		stop(f)
-		if got := handedBack(a.session); len(got) != 5 || f.buffered != 0 || len(f.solo) != 0 {
-			t.Errorf("%s: %v went back, %d are buffered, %d wait to run solo", name, got, f.buffered, len(f.solo))
+		if got := handedBack(a.session); len(got) != 5 || f.buffered != 0 || len(f.solo.waiting) != 0 {
+			t.Errorf("%s: %v went back, %d are buffered, %d wait to run solo", name, got, f.buffered, len(f.solo.waiting))
 		}
 		if name != "quiet" {
 			f.bring(order, 1, 0) // it was on its way
@@ -341,8 +341,8 @@ func TestPauseRemovalAndQuietHandBackJobsThatWereNotStarted(t *testing.T) {
 		f.end(0, time.Second)
 		f.end(0, time.Second)
 		f.start()
-		if len(f.running) > 0 || f.taken.count > 0 {
-			t.Errorf("%s: %d jobs started later, %d slots are taken", name, len(f.running), f.taken.count)
+		if len(f.running) > 0 || f.slots.taken > 0 {
+			t.Errorf("%s: %d jobs started later, %d slots are taken", name, len(f.running), f.slots.taken)
 		}
 	}
 }
@@ -434,7 +434,7 @@ func TestQueueThatWaitsForItsRereadCanBeRemoved(t *testing.T) {
 	f := newSchedulerFixture(t, Config{Queues: []Queue{{Name: "a"}, {Name: "b"}}})
 	b := f.queue("b")
 	for _, q := range f.all() {
-		f.rereadQueue(q)
+		f.update(q.rereadLocked)
 	}
 	order, _, _ := f.nextReread(f.now) // of a
 	f.drop(b.session)
@@ -459,8 +459,8 @@ func TestJobsOfALostLeaseAreDropped(t *testing.T) {
 			t.Errorf("job %s would be run or handed back", a.job.ID)
 		}
 	}
-	if f.buffered != 0 || len(f.solo) != 0 || f.order().queue != nil {
-		t.Errorf("%d are buffered, %d wait to run solo", f.buffered, len(f.solo))
+	if f.buffered != 0 || len(f.solo.waiting) != 0 || f.order().queue != nil {
+		t.Errorf("%d are buffered, %d wait to run solo", f.buffered, len(f.solo.waiting))
 	}
 }
 
@@ -488,10 +488,10 @@ func TestAbandonedHandlersCostSlotsOnlyBeyondTheConcurrency(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 2})
 	for abandoned, want := range []int{2, 2, 2, 1, 0} {
-		if got := f.capacityLocked(); got != want {
+		if got := f.slots.capacity(); got != want {
 			t.Errorf("%d abandoned: %d slots, want %d", abandoned, got, want)
 		}
-		f.abandoned.Add(1)
+		f.slots.abandoned.Add(1)
 	}
 }
 
@@ -503,7 +503,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	f.bring(order, 2, 0)
 	f.start()
 	next, _ := f.fetched(order, order.session.hold([]*queue.Job{soloJob("q1"), soloJob("q2"), {ID: "plain"}}), queue.FetchResult{}, f.now)
-	if next.runners != 0 || next.wakeIn != f.soloWait {
+	if next.runners != 0 || next.wakeIn != f.solo.maxWait {
 		t.Errorf("while a job waits to run solo: %+v", next)
 	}
 	if a, _ := f.takeSolo(f.now); a != nil || f.order().queue != nil {
@@ -528,7 +528,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 		}
 		f.running = append(f.running, solo)
 		f.end(0, time.Second)
-		f.now = f.now.Add(f.soloWait) // from here on it would run beside others, too
+		f.now = f.now.Add(f.solo.maxWait) // from here on it would run beside others, too
 		if solo, _ = f.takeSolo(f.now); solo != nil && !solo.mark {
 			t.Errorf("after a solo run, %s is not marked", solo.job.ID)
 		}
@@ -545,7 +545,7 @@ func TestSoloJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.bring(fetchOrder{queue: b, session: b.session}, 1, 0)
 	f.start()
 	f.bring(fetchOrder{queue: b, session: b.session}, 1, 1)
-	f.now = f.now.Add(f.soloWait)
+	f.now = f.now.Add(f.solo.maxWait)
 	solo, _ := f.takeSolo(f.now)
 	if solo == nil || solo.mark {
 		t.Fatalf("after the wait runs %+v", solo)
@@ -560,8 +560,8 @@ func TestSoloJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.end(0, time.Second)
 	f.start()
 	f.bring(fetchOrder{queue: a, session: a.session}, 1, 1)
-	f.now = f.now.Add(f.soloWait)
-	if a, again := f.takeSolo(f.now); a != nil || !again || len(f.solo) > 0 {
+	f.now = f.now.Add(f.solo.maxWait)
+	if a, again := f.takeSolo(f.now); a != nil || !again || len(f.solo.waiting) > 0 {
 		t.Errorf("it runs: %+v", a)
 	}
 	if got := handedBack(a.session); len(got) != 1 {
@@ -620,7 +620,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			"start": func(t *rapid.T) { f.start() },
 			"end":   func(t *rapid.T) { end(t) },
 			"abandon": func(t *rapid.T) {
-				f.abandoned.Add(1)
+				f.slots.abandoned.Add(1)
 				abandoned++
 				end(t)
 			},
@@ -629,7 +629,7 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 					t.Skip("none is abandoned")
 				}
 				abandoned--
-				f.abandoned.Add(-1)
+				f.slots.abandoned.Add(-1)
 				f.runners += f.capacityRose()
 			},
 			"solo": func(t *rapid.T) {
@@ -645,23 +645,23 @@ func TestSchedulerKeepsItsInvariants(t *testing.T) {
 			"lose": func(t *rapid.T) {
 				q := anyQueue(t)
 				f.drop(q.session)
-				f.dropped(q)
+				f.update(q.droppedLocked)
 				f.install(newTestSession(q), false)
 			},
 			"time": func(t *rapid.T) {
 				f.now = f.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "time")))
 				f.checkBuffers(f.now)
 			},
-			"news": func(t *rapid.T) { f.news(anyQueue(t)) },
+			"news": func(t *rapid.T) { f.update(anyQueue(t).newsLocked) },
 			"queues": func(t *rapid.T) {
 				n := rapid.IntRange(1, len(configs)).Draw(t, "queues")
 				f.serve(configs[:n])
 			},
 			"": func(t *rapid.T) { f.check(t, held) },
 		})
-		f.setQuiet()
+		f.update(func() { f.quiet = true })
 		f.handBackAll()
-		idle := f.whenIdle()
+		idle := f.slots.whenIdle()
 		for f.start(); len(f.running) > 0; f.start() {
 			f.end(0, time.Second)
 		}
@@ -695,8 +695,8 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 	if f.buffered != buffered {
 		t.Fatalf("%d jobs are buffered, the scheduler counts %d", buffered, f.buffered)
 	}
-	if f.taken.count != f.runners+len(f.running) || f.taken.count > f.concurrency {
-		t.Fatalf("%d slots are taken, by %d runners and %d jobs", f.taken.count, f.runners, len(f.running))
+	if f.slots.taken != f.runners+len(f.running) || f.slots.taken > f.slots.concurrency {
+		t.Fatalf("%d slots are taken, by %d runners and %d jobs", f.slots.taken, f.runners, len(f.running))
 	}
 	unclaimed := 0
 	for _, a := range held {
@@ -704,7 +704,7 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 			unclaimed++
 		}
 	}
-	if places := buffered + len(f.solo) + len(f.running); unclaimed != places {
+	if places := buffered + len(f.solo.waiting) + len(f.running); unclaimed != places {
 		t.Fatalf("%d jobs are held, and %d are in a place", unclaimed, places)
 	}
 }
@@ -712,23 +712,23 @@ func (f *schedulerFixture) check(t *rapid.T, held []*attempt) {
 func TestRunnersThatUnrecordedOutcomesStoppedStartAgain(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "a"}}})
-	bound, order := f.unrecorded.max(), f.order()
-	f.unrecorded.add(bound - 1)
-	if free := f.capacityLocked(); free != 1 {
+	bound, order := f.slots.unrecorded.max(), f.order()
+	f.slots.unrecorded.add(bound - 1)
+	if free := f.slots.capacity(); free != 1 {
 		t.Errorf("%d jobs may run one below the bound", free)
 	}
-	f.unrecorded.add(1)
+	f.slots.unrecorded.add(1)
 	f.bring(order, 2, 0)
 	if f.runners != 0 {
 		t.Errorf("%d jobs start at the bound", f.runners)
 	}
-	if more, n := f.unrecorded.add(-1), f.capacityRose(); !more || n != 1 {
+	if more, n := f.slots.unrecorded.add(-1), f.capacityRose(); !more || n != 1 {
 		t.Errorf("after one outcome was written: %t, %d jobs start, want 1", more, n)
 	}
-	if more, n := f.unrecorded.add(1-bound), f.capacityRose(); !more || n != 1 {
+	if more, n := f.slots.unrecorded.add(1-bound), f.capacityRose(); !more || n != 1 {
 		t.Errorf("after all outcomes were written: %t, %d jobs start, want 1", more, n)
 	}
-	if f.unrecorded.add(10); f.unrecorded.add(-10) {
+	if f.slots.unrecorded.add(10); f.slots.unrecorded.add(-10) {
 		t.Error("an outcome below the bound is said to let more jobs start")
 	}
 }
@@ -740,7 +740,7 @@ func TestQuarantinedJobsAreFetchedForHalfOfTheSlotsAndOfOneGroup(t *testing.T) {
 	a, b := f.queue("a"), f.queue("b")
 	wantRoom := func(when string, ofA, ofB int) {
 		t.Helper()
-		if gotA, gotB := f.quarantineRoomLocked(a), f.quarantineRoomLocked(b); gotA != ofA || gotB != ofB {
+		if gotA, gotB := f.quarantine.room(a.session), f.quarantine.room(b.session); gotA != ofA || gotB != ofB {
 			t.Errorf("%s: %d quarantined jobs of a and %d of b may be fetched, want %d and %d", when, gotA, gotB, ofA, ofB)
 		}
 	}
