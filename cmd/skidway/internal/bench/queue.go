@@ -14,19 +14,15 @@ import (
 	"skidway/queue"
 )
 
-// queueBench is the command "bench queue".
+// queueBench is the command "bench queue". It has the measurements.
 type queueBench struct {
-	rig
-	jobs, payload, producers, concurrency cli.Number
-	idleFor                               cli.Span
-	aof                                   bool
+	queueLoad
+	jobs    cli.Number
+	idleFor cli.Span
+	aof     bool
 
-	client     *queue.Client
-	log        *slog.Logger
 	figures    figures
 	bareDrains [maxFetchers][]float64 // jobs a second, by the number of fetchers less one
-
-	unrecordedMax int // the highest number of handlers that had returned before Redis had their outcomes
 }
 
 // minPayload is the size of the number of a job, with which its payload begins.
@@ -34,8 +30,8 @@ const minPayload = 8
 
 func queueCommand(a *cli.App) *cobra.Command {
 	b := &queueBench{
-		rig: rig{App: a, runs: 5}, jobs: 200_000, payload: 100, producers: 16, concurrency: 64,
-		idleFor: cli.Span(20 * time.Second), figures: figures{},
+		queueLoad: queueLoad{rig: rig{App: a, runs: 5}, payload: 100, producers: 16, concurrency: 64},
+		jobs:      200_000, idleFor: cli.Span(20 * time.Second), figures: figures{},
 	}
 	c := &cobra.Command{
 		Use:   "queue",

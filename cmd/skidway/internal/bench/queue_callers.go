@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Adding jobs one a call is measured beside XADDs that are sent in the same way: by one
@@ -24,7 +22,7 @@ type addFunc func(ctx context.Context, first, count int) error
 
 // lone measures the time of one call while no other is under way.
 func (b *queueBench) lone(ctx context.Context) error {
-	xadd := func(ctx context.Context, number, _ int) error { return b.xadd(ctx, b.db, number) }
+	xadd := func(ctx context.Context, number, _ int) error { return b.bareLoop().xadd(ctx, b.db, number) }
 	return b.inTurn(ctx, "lone_enqueue_us", "bare_lone_xadd_us", loneRounds, xadd, func(add addFunc) (float64, error) {
 		took, err := timed(func() error { return inParallel(ctx, 1, loneCalls, 1, add) })
 		return took.Seconds() * 1e6 / loneCalls, err
@@ -36,7 +34,7 @@ func (b *queueBench) callers(ctx context.Context) error {
 	n := min(int(b.jobs), maxCallers)
 	for _, callers := range []int{16, 64} {
 		key := fmt.Sprintf("callers%d_per_s", callers)
-		err := b.inTurn(ctx, key, "bare_"+key, callersRounds, (&bareBatcher{bench: b}).add, func(add addFunc) (float64, error) {
+		err := b.inTurn(ctx, key, "bare_"+key, callersRounds, (&bareBatcher{loop: b.bareLoop()}).add, func(add addFunc) (float64, error) {
 			took, err := timed(func() error { return inParallel(ctx, callers, n, 1, add) })
 			return perSecond(n, took), err
 		})
@@ -71,20 +69,11 @@ func (b *queueBench) inTurn(ctx context.Context, key, bareKey string, rounds int
 	return b.clean(ctx) // nothing drains these jobs
 }
 
-// bareStream is the key of the stream of bare commands.
-func (b *queueBench) bareStream() string { return b.db.Prefix() + ":{bare}" }
-
-// xadd adds a job by a bare command.
-func (b *queueBench) xadd(ctx context.Context, client redis.Cmdable, number int) error {
-	values := []any{"kind", benchKind, "args", b.benchPayload(number)}
-	return client.XAdd(ctx, &redis.XAddArgs{Stream: b.bareStream(), Values: values}).Err()
-}
-
 // A bareBatcher lets concurrent callers share pipelines of XADD: while one is on its way,
 // calls gather for the next. It stays as simple as it is, so that ratios of different
 // releases can be compared.
 type bareBatcher struct {
-	bench *queueBench
+	loop bareLoop
 
 	mu      sync.Mutex
 	waiting []bareCall
@@ -101,7 +90,7 @@ func (b *bareBatcher) add(ctx context.Context, number, _ int) error {
 	if !b.sending {
 		b.sending = true
 		b.mu.Unlock()
-		err := b.bench.xadd(ctx, b.bench.db, number)
+		err := b.loop.xadd(ctx, b.loop.db, number)
 		if calls := b.next(); len(calls) > 0 {
 			go b.send(ctx, calls)
 		}
@@ -125,9 +114,9 @@ func (b *bareBatcher) next() []bareCall {
 // send sends pipelines until no call is waiting.
 func (b *bareBatcher) send(ctx context.Context, calls []bareCall) {
 	for ; len(calls) > 0; calls = b.next() {
-		pipe := b.bench.db.Pipeline()
+		pipe := b.loop.db.Pipeline()
 		for _, call := range calls {
-			_ = b.bench.xadd(ctx, pipe, call.number)
+			_ = b.loop.xadd(ctx, pipe, call.number)
 		}
 		replies, _ := pipe.Exec(ctx) // each reply has its error
 		for i, call := range calls {

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
@@ -19,9 +21,20 @@ const (
 	benchKind      = "bench"
 )
 
+// A queueLoad adds and runs the jobs of "bench queue".
+type queueLoad struct {
+	rig
+	payload, producers, concurrency cli.Number
+
+	client *queue.Client
+	log    *slog.Logger // of the pools
+
+	unrecordedMax int // the highest number of handlers that had returned before Redis had their outcomes
+}
+
 // benchPayload returns the payload of a job, which begins with its number.
-func (b *queueBench) benchPayload(number int) []byte {
-	payload := make([]byte, b.payload)
+func (l *queueLoad) benchPayload(number int) []byte {
+	payload := make([]byte, l.payload)
 	binary.BigEndian.PutUint64(payload, uint64(number))
 	return payload
 }
@@ -29,36 +42,36 @@ func (b *queueBench) benchPayload(number int) []byte {
 func benchNumber(job *queue.Job) int { return int(binary.BigEndian.Uint64(job.Args)) }
 
 // insert returns the job with a number. A zero time means that it is due at once.
-func (b *queueBench) insert(number int, at time.Time) queue.NewJob {
+func (l *queueLoad) insert(number int, at time.Time) queue.NewJob {
 	return queue.NewJob{
-		Args:    queue.Raw(benchKind, b.benchPayload(number)),
+		Args:    queue.Raw(benchKind, l.benchPayload(number)),
 		Options: queue.Options{Queue: benchQueueName, At: at},
 	}
 }
 
 // produce lets all producers call add for the numbers below n, batch at a time.
-func (b *queueBench) produce(ctx context.Context, n, batch int, add addFunc) error {
-	return inParallel(ctx, int(b.producers), n, batch, add)
+func (l *queueLoad) produce(ctx context.Context, n, batch int, add addFunc) error {
+	return inParallel(ctx, int(l.producers), n, batch, add)
 }
 
 // addOne adds one job with one call.
-func (b *queueBench) addOne(ctx context.Context, number, _ int) error {
-	insert := b.insert(number, time.Time{})
-	_, err := b.client.Enqueue(ctx, insert.Args, &insert.Options)
+func (l *queueLoad) addOne(ctx context.Context, number, _ int) error {
+	insert := l.insert(number, time.Time{})
+	_, err := l.client.Enqueue(ctx, insert.Args, &insert.Options)
 	return err
 }
 
 // addBatch adds jobs with one call.
-func (b *queueBench) addBatch(ctx context.Context, first, count int) error {
-	return b.addDue(ctx, first, count, func(int) time.Time { return time.Time{} })
+func (l *queueLoad) addBatch(ctx context.Context, first, count int) error {
+	return l.addDue(ctx, first, count, func(int) time.Time { return time.Time{} })
 }
 
-func (b *queueBench) addDue(ctx context.Context, first, count int, due func(number int) time.Time) error {
+func (l *queueLoad) addDue(ctx context.Context, first, count int, due func(number int) time.Time) error {
 	inserts := make([]queue.NewJob, count)
 	for i := range inserts {
-		inserts[i] = b.insert(first+i, due(first+i))
+		inserts[i] = l.insert(first+i, due(first+i))
 	}
-	for _, result := range b.client.EnqueueMany(ctx, inserts) {
+	for _, result := range l.client.EnqueueMany(ctx, inserts) {
 		if result.Err != nil {
 			return result.Err
 		}
@@ -77,12 +90,12 @@ type benchPool struct {
 	err    error // how it ended
 }
 
-func (b *queueBench) startPool(ctx context.Context, handle func(*queue.Job)) (*benchPool, error) {
-	db, err := rdb.Open(ctx, b.URL(), rdb.Options{Prefix: b.Prefix})
+func (l *queueLoad) startPool(ctx context.Context, handle func(*queue.Job)) (*benchPool, error) {
+	db, err := rdb.Open(ctx, l.URL(), rdb.Options{Prefix: l.Prefix})
 	if err != nil {
 		return nil, err
 	}
-	pool, err := b.newPool(db)
+	pool, err := l.newPool(db)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -99,13 +112,13 @@ func (b *queueBench) startPool(ctx context.Context, handle func(*queue.Job)) (*b
 	return p, nil
 }
 
-func (b *queueBench) newPool(db *rdb.DB) (*workers.Pool, error) {
+func (l *queueLoad) newPool(db *rdb.DB) (*workers.Pool, error) {
 	client, err := queue.NewClient(handle.New(db), nil)
 	if err != nil {
 		return nil, err
 	}
 	return workers.NewPool(client, &workers.Config{
-		Queues: []workers.Queue{{Name: benchQueueName}}, Concurrency: int(b.concurrency), Logger: b.log,
+		Queues: []workers.Queue{{Name: benchQueueName}}, Concurrency: int(l.concurrency), Logger: l.log,
 	}), nil
 }
 
@@ -119,12 +132,12 @@ func (p *benchPool) stop() error {
 // runAll starts pools, calls meanwhile (which may be nil), and returns when n jobs are
 // handled and finished in Redis. It returns an error if one was handled twice or is not
 // finished.
-func (b *queueBench) runAll(ctx context.Context, pools, n int, handle func(*queue.Job), meanwhile func() error) (err error) {
+func (l *queueLoad) runAll(ctx context.Context, pools, n int, handle func(*queue.Job), meanwhile func() error) (err error) {
 	all := &countdown{done: make(chan struct{})}
 	all.left.Store(int64(n))
 	var running []*benchPool
 	for range pools {
-		pool, startErr := b.startPool(ctx, func(job *queue.Job) {
+		pool, startErr := l.startPool(ctx, func(job *queue.Job) {
 			handle(job)
 			all.tick()
 		})
@@ -142,16 +155,16 @@ func (b *queueBench) runAll(ctx context.Context, pools, n int, handle func(*queu
 	for _, pool := range running {
 		err = errors.Join(err, pool.stop())
 		_, highest, _ := pool.pool.Unrecorded()
-		b.unrecordedMax = max(b.unrecordedMax, highest)
+		l.unrecordedMax = max(l.unrecordedMax, highest)
 	}
 	if err != nil {
 		return err
 	}
-	return b.checkFinished(ctx, all)
+	return l.checkFinished(ctx, all)
 }
 
-func (b *queueBench) checkFinished(ctx context.Context, all *countdown) error {
-	q, err := b.client.ForPool(benchQueueName)
+func (l *queueLoad) checkFinished(ctx context.Context, all *countdown) error {
+	q, err := l.client.ForPool(benchQueueName)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"strconv"
-	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"skidway/queue"
 )
@@ -99,32 +95,18 @@ func (b *queueBench) withAOF(ctx context.Context) error {
 	})
 }
 
-// The bare loop sends only the commands that a queue needs: it checks no lease, no
-// pause and no byte budget, counts nothing and calls no handler.
-
-// maxFetchers bounds the goroutines that drain the stream of the bare loop: more than
-// the machine has processors to spare are not faster.
-const maxFetchers = 4
-
-const bareGroup = "bench"
-
-// bareFinish deletes finished entries. KEYS: the stream. ARGV: group, entries.
-// Returns how many there were.
-var bareFinish = redis.NewScript(`
-redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 2))
-return redis.call('XDEL', KEYS[1], unpack(ARGV, 2))`)
-
 // bare measures the bare loop with each number of fetchers.
 func (b *queueBench) bare(ctx context.Context) error {
-	stream := b.bareStream()
+	loop := b.bareLoop()
+	stream := loop.stream()
 	for i := range b.bareDrains {
 		if err := b.db.XGroupCreateMkStream(ctx, stream, bareGroup, "0").Err(); err != nil {
 			return err
 		}
-		if err := b.fill(ctx, "bare_enqueue_batch_per_s", int(b.jobs), benchBatch, b.bareAdd); err != nil {
+		if err := b.fill(ctx, "bare_enqueue_batch_per_s", int(b.jobs), benchBatch, loop.add); err != nil {
 			return err
 		}
-		took, err := timed(func() error { return b.bareDrain(ctx, stream, i+1) })
+		took, err := timed(func() error { return loop.drain(ctx, i+1) })
 		if err != nil {
 			return err
 		}
@@ -134,48 +116,6 @@ func (b *queueBench) bare(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (b *queueBench) bareAdd(ctx context.Context, first, count int) error {
-	pipe := b.db.Pipeline()
-	for number := first; number < first+count; number++ {
-		_ = b.xadd(ctx, pipe, number)
-	}
-	_, err := pipe.Exec(ctx)
-	return err
-}
-
-func (b *queueBench) bareDrain(ctx context.Context, stream string, fetchers int) error {
-	errs := make([]error, fetchers)
-	var wait sync.WaitGroup
-	for i := range fetchers {
-		wait.Go(func() { errs[i] = b.bareFetch(ctx, stream, strconv.Itoa(i)) })
-	}
-	wait.Wait()
-	return errors.Join(errs...)
-}
-
-// bareFetch fetches and finishes batches until the stream is empty.
-func (b *queueBench) bareFetch(ctx context.Context, stream, consumer string) error {
-	for {
-		got, err := b.db.XReadGroup(ctx, &redis.XReadGroupArgs{
-			Group: bareGroup, Consumer: consumer, Streams: []string{stream, ">"}, Count: benchBatch,
-			Block: -time.Millisecond, // below zero: it does not block
-		}).Result()
-		if errors.Is(err, redis.Nil) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		args := []any{bareGroup}
-		for _, entry := range got[0].Messages {
-			args = append(args, entry.ID)
-		}
-		if err := bareFinish.Run(ctx, b.db, []string{stream}, args...).Err(); err != nil {
-			return err
-		}
-	}
 }
 
 // One of pinnedEach jobs stays unfinished.
