@@ -69,6 +69,7 @@ type DB struct {
 	name     string // the URL without secrets
 	embedded *embedded
 	durable  func() (redis.UniversalClient, error) // for [Script.RunDurable]: its connections are blocked meanwhile
+	restarts *restarts
 	waits    sync.WaitGroup
 	readsMu  sync.Mutex
 	reads    map[string]*read // that are blocked, by their marks
@@ -96,11 +97,13 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 			return nil, err
 		}
 	}
-	if db.UniversalClient, err = dial(url, options, ioTimeout); err != nil {
+	db.restarts = &restarts{opened: time.Now()}
+	if db.UniversalClient, err = dial(url, options, ioTimeout, db.restarts); err != nil {
 		db.closeEmbedded()
 		return nil, err
 	}
-	db.durable = sync.OnceValues(func() (redis.UniversalClient, error) { return dial(url, options, noTimeout) })
+	_, db.restarts.cluster = db.UniversalClient.(*redis.ClusterClient)
+	db.durable = sync.OnceValues(func() (redis.UniversalClient, error) { return dial(url, options, noTimeout, db.restarts) })
 	if err := db.Ping(ctx).Err(); err != nil {
 		_ = db.Close()
 		return nil, db.explain(err)

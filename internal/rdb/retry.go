@@ -50,7 +50,10 @@ func (db *DB) Retry(ctx context.Context, f func() error) error {
 func (db *DB) retry(ctx context.Context, f func() error, again func(error) bool) error {
 	deadline := time.Now().Add(db.options.Patience)
 	for backoff := (Backoff{Max: time.Second}); ; {
-		err := f()
+		err := db.restarts.check(ctx)
+		if err == nil {
+			err = f()
+		}
 		if err == nil || errors.Is(err, redis.Nil) {
 			return err
 		}

@@ -46,7 +46,7 @@ func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*r
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
 		return answer, nil
-	case s.idempotent:
+	case s.idempotent, answer == nil: // it was not sent
 		return nil, fmt.Errorf("%s: %w", s.op, err)
 	}
 	return nil, outcome(s.op, answer.Err(), err)

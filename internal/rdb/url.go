@@ -64,8 +64,8 @@ func redact(raw string) string {
 	return scheme + "://" + rest
 }
 
-// dial builds the client for a URL; it does not connect yet.
-func dial(raw string, options Options, readTimeout time.Duration) (redis.UniversalClient, error) {
+// dial builds the client for a URL; it does not connect yet. Its connections report restarts.
+func dial(raw string, options Options, readTimeout time.Duration, restarts *restarts) (redis.UniversalClient, error) {
 	universal, err := parse(raw)
 	if err != nil {
 		// Without any of the URL: what stands where the host should be may
@@ -82,6 +82,7 @@ func dial(raw string, options Options, readTimeout time.Duration) (redis.Univers
 	universal.PipelinePoolSize = -1
 	universal.DisableIdentity = true
 	universal.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	universal.OnConnect = restarts.connected
 	client := redis.NewUniversalClient(universal)
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(sendOnce{}) })

@@ -113,7 +113,7 @@ func FuzzParseURL(f *testing.F) {
 			secret = url.QueryEscape(secret)
 		}
 		raw := append(slices.Clip(schemes), secret)[int(number)%(len(schemes)+1)] + "://user:" + secret + "@" + rest
-		client, err := dial(raw, Options{}, ioTimeout)
+		client, err := dial(raw, Options{}, ioTimeout, &restarts{})
 		if err == nil {
 			_ = client.Close()
 		}

@@ -379,7 +379,7 @@ func (p *Proxy) close() {
 // setsUp reports whether a command only prepares a connection.
 func setsUp(command string) bool {
 	switch strings.ToUpper(command) {
-	case "HELLO", "AUTH", "CLIENT", "SELECT", "PING":
+	case "HELLO", "AUTH", "CLIENT", "SELECT", "PING", "INFO":
 		return true
 	}
 	return false

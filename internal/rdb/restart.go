@@ -1,0 +1,80 @@
+package rdb
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ErrServerChanged is the error of a call with a context of [DB.ExpectServer] that was not sent,
+// because Redis was restarted or replaced by another server.
+var ErrServerChanged = errors.New("redis was restarted or replaced by another server, which may have lost writes")
+
+// restarts counts how often Redis was restarted, or replaced by another server: it may lack what
+// was written before. Each process of Redis has a random run id, which each new connection reads
+// before it is used. A server whose ACL refuses INFO is never known to have changed. A node of a
+// Cluster that is met for the first time counts if it was started later than the client, or was
+// a replica once.
+type restarts struct {
+	cluster bool
+	opened  time.Time // when the client was
+	count   atomic.Int64
+
+	mu     sync.Mutex
+	runIDs map[string]bool // of the latest server, or of all servers of a Cluster
+}
+
+// connected reads the run id of the server of a new connection.
+func (r *restarts) connected(ctx context.Context, conn *redis.Conn) error {
+	text, err := conn.Info(ctx, "server", "replication").Result()
+	server := ParseInfo(text)
+	if err == nil && server["run_id"] != "" && server["redis_mode"] != "sentinel" {
+		uptime, _ := strconv.Atoi(server["uptime_in_seconds"])
+		younger := time.Duration(uptime+1)*time.Second < time.Since(r.opened)
+		r.add(server["run_id"], younger || strings.Trim(server["master_replid2"], "0") != "")
+	}
+	return r.check(ctx)
+}
+
+// add adds a run id. changed reports whether a node of a Cluster that is new has restarted.
+func (r *restarts) add(runID string, changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.runIDs[runID] {
+		return
+	}
+	if len(r.runIDs) > 0 && (changed || !r.cluster) {
+		r.count.Add(1)
+	}
+	if r.runIDs == nil || !r.cluster {
+		r.runIDs = map[string]bool{}
+	}
+	r.runIDs[runID] = true
+}
+
+type expectedRestarts struct{}
+
+// check returns ErrServerChanged if ctx expects another number of restarts.
+func (r *restarts) check(ctx context.Context) error {
+	if expected, ok := ctx.Value(expectedRestarts{}).(int64); ok && expected != r.count.Load() {
+		return ErrServerChanged
+	}
+	return nil
+}
+
+// Restarts returns how often new connections have found that Redis was restarted, or replaced by
+// another server.
+func (db *DB) Restarts() int64 { return db.restarts.count.Load() }
+
+// ExpectServer returns a context for scripts that must reach the server that Redis was when
+// [DB.Restarts] returned a number: after a change they return [ErrServerChanged]. A script that is
+// sent by an old connection while a new one notices the change is not refused.
+func ExpectServer(ctx context.Context, restarts int64) context.Context {
+	return context.WithValue(ctx, expectedRestarts{}, restarts)
+}

@@ -1,0 +1,39 @@
+package rdb_test
+
+import (
+	"errors"
+	"testing"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+func TestRestartIsNoticedAndRefusesCallsThatDoNotExpectIt(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := redistest.Open(t, server.URL(0))
+	before := db.Restarts()
+	ping := func(restarts int64) error {
+		ctx := rdb.ExpectServer(t.Context(), restarts)
+		return db.Retry(ctx, func() error { return db.Ping(ctx).Err() })
+	}
+	if err := ping(before); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ping(before); !errors.Is(err, rdb.ErrServerChanged) { // refused when its connection is made
+		t.Errorf("after the restart: %v", err)
+	}
+	if n := db.Restarts(); n != before+1 {
+		t.Errorf("%d restarts, %d before", n, before)
+	}
+	if err := ping(before); !errors.Is(err, rdb.ErrServerChanged) { // refused before it is sent
+		t.Errorf("later: %v", err)
+	}
+	if err := ping(before + 1); err != nil {
+		t.Errorf("a call that expects the restart: %v", err)
+	}
+}
