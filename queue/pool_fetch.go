@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,11 @@ type FetchResult struct {
 	// Malformed is the number of entries that were not valid jobs. They are dead,
 	// with the reason.
 	Malformed int
+
+	// Lost are those of the held jobs that [Lease.Reread] was called with of which Redis has lost
+	// the delivery, because [Lease.ServerChanged] reported true: they wait, or another worker has
+	// them. Their attempts must not be finished.
+	Lost []*Job
 
 	// More reports whether there are more jobs for [Lease.Reread].
 	More bool
@@ -78,9 +84,10 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 		if err := addLease(ctx, l); err != nil {
 			return FetchResult{}, err
 		}
+		l.compared.Store(l.queue.client.db.Restarts()) // there are no jobs to compare
 	}
 	retries := cmp.Or(limits.Retries, &RetryLimits{BesideOthers: maxBatch, Max: maxBatch})
-	reply, err := l.queue.run(ctx, fetchScript, l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
+	reply, err := l.queue.run(l.expectServer(ctx), fetchScript, l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
 		retries.BesideOthers, retries.Max, retries.First, limits.Quarantined, millis(opening))
 	if err != nil {
 		return FetchResult{}, err
@@ -104,15 +111,21 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 
 // Reread returns jobs that the worker holds according to Redis and that are not in held.
 // It stops after about maxBytes of args, but returns at least one job;
-// [FetchResult.More] reports whether there are others.
-func (l *Lease) Reread(ctx context.Context, held []*Job, maxBytes int) (FetchResult, error) {
-	unknown, err := l.unknown(ctx, held)
+// [FetchResult.More] reports whether there are others. After a change of the server it also
+// returns the jobs that are lost, even with an error.
+func (l *Lease) Reread(ctx context.Context, held []*Job, maxBytes int) (fetched FetchResult, err error) {
+	restarts := l.queue.client.db.Restarts()
+	ctx = rdb.ExpectServer(ctx, restarts)
+	unknown, lost, err := l.compare(ctx, held)
 	if err != nil {
 		return FetchResult{}, err
 	}
 	l.open.Store(true)
+	if l.compared.Swap(restarts) == restarts {
+		lost = nil // their ends are being written
+	}
 	if len(unknown) == 0 {
-		return FetchResult{}, nil
+		return FetchResult{Lost: lost}, nil
 	}
 	args := []any{l.worker, maxBytes}
 	for _, at := range unknown[:min(len(unknown), maxBatch)] {
@@ -120,10 +133,11 @@ func (l *Lease) Reread(ctx context.Context, held []*Job, maxBytes int) (FetchRes
 	}
 	reply, err := l.queue.run(ctx, rereadScript, args...)
 	if err != nil {
-		return FetchResult{}, err
+		return FetchResult{Lost: lost}, err
 	}
 	jobs, malformed := l.decodeJobs(reply)
-	fetched, err := l.deadLetterMalformed(ctx, jobs, malformed)
+	fetched, err = l.deadLetterMalformed(ctx, jobs, malformed)
+	fetched.Lost = lost
 	// A page of entries that could not be made dead would come again and again.
 	progress := len(jobs)+fetched.Malformed > 0
 	fetched.More = progress && len(jobs)+len(malformed) < len(unknown)
@@ -136,26 +150,28 @@ type place struct {
 	entry string
 }
 
-// unknown returns the places of jobs that the worker holds according to Redis, without
-// those of held.
-func (l *Lease) unknown(ctx context.Context, held []*Job) (unknown []place, err error) {
-	known := make(map[place]bool, len(held))
+// compare returns the places of jobs that the worker holds according to Redis, without those of
+// held, and those of held that it does not hold.
+func (l *Lease) compare(ctx context.Context, held []*Job) (unknown []place, lost []*Job, err error) {
+	known := make(map[place]*Job, len(held))
 	for _, job := range held {
-		known[place{job.line, job.entry}] = true
+		known[place{job.line, job.entry}] = job
 	}
 	for at := (place{1, "0"}); at.line <= lineCount; {
 		reply, err := l.queue.run(ctx, heldScript, l.worker, int(at.line), at.entry, maxBatch)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		at = place{line(reply.Int(0)), reply.Text(1)}
 		for i := 2; i < reply.Len(); i += 2 {
-			if at := (place{line(reply.Int(i)), reply.Text(i + 1)}); !known[at] {
+			at := place{line(reply.Int(i)), reply.Text(i + 1)}
+			if known[at] == nil {
 				unknown = append(unknown, at)
 			}
+			delete(known, at)
 		}
 	}
-	return unknown, nil
+	return unknown, slices.Collect(maps.Values(known)), nil
 }
 
 // deadLetterMalformed moves entries that are not valid jobs to the dead jobs, and returns

@@ -70,6 +70,7 @@ const maxBatchBytes = 4 << 20
 // [ErrLeaseLost] no further job was changed: other workers have them. A job must not occur
 // twice. Completions are stored in steps of at most 500, each of them atomic.
 func (l *Lease) Finish(ctx context.Context, completions []Completion) (changed int, err error) {
+	ctx = l.expectServer(ctx)
 	for len(completions) > 0 {
 		args, took := l.finishArgs(completions)
 		reply, err := l.queue.run(ctx, finishScript, args...)

@@ -7,11 +7,19 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"skidway/internal/rdb"
 )
 
 // ErrLeaseLost is returned when the worker was declared dead. Its jobs go to other
 // workers, and every further call with its lease is refused.
 var ErrLeaseLost = errors.New("lease lost: the worker was silent for too long, its jobs go to others")
+
+// ErrServerChanged is returned by [Lease.Fetch] and [Lease.Finish] when Redis was restarted, or
+// replaced by another server, since the lease was created or [Lease.Reread] was called. Redis may
+// have lost writes, and have other jobs under the ids of entries that the worker holds, so nothing
+// was sent: call Reread, which compares the jobs.
+var ErrServerChanged = rdb.ErrServerChanged
 
 // A Lease is a worker's right to take jobs of one queue and to report how their
 // attempts ended. It is opened by the first fetch that brings jobs: a worker without jobs of
@@ -24,6 +32,8 @@ type Lease struct {
 	worker string
 	length time.Duration
 	open   atomic.Bool
+
+	compared atomic.Int64 // number of restarts of Redis at the latest Reread
 }
 
 // NewLease returns a lease for a worker. The name must be random and must never be used
@@ -38,7 +48,9 @@ func (q *PoolQueue) NewLease(worker string, length time.Duration) (*Lease, error
 	if length < time.Millisecond {
 		return nil, fmt.Errorf("%w: lease %s: want at least 1ms", ErrInvalid, length)
 	}
-	return &Lease{queue: q, worker: worker, length: length}, nil
+	l := &Lease{queue: q, worker: worker, length: length}
+	l.compared.Store(q.client.db.Restarts())
+	return l, nil
 }
 
 // Queue returns the queue that the lease is for.
@@ -50,6 +62,16 @@ func (l *Lease) Worker() string { return l.worker }
 // IsOpen reports whether the lease was opened. After a [skidway.OutcomeUnknownError] of the
 // fetch that may have opened it, [Lease.Reread] finds out.
 func (l *Lease) IsOpen() bool { return l.open.Load() }
+
+// ServerChanged reports whether Redis was restarted, or replaced by another server, since the
+// lease was created or [Lease.Reread] was called.
+func (l *Lease) ServerChanged() bool { return l.compared.Load() != l.queue.client.db.Restarts() }
+
+// expectServer returns a context for scripts that must reach the server with which the jobs
+// were compared.
+func (l *Lease) expectServer(ctx context.Context) context.Context {
+	return rdb.ExpectServer(ctx, l.compared.Load())
+}
 
 // Renew extends the lease to its full length from now. needsRecover reports whether
 // [PoolQueue.Recover] has work to do. Call it several times per lease.

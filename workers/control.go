@@ -23,6 +23,7 @@ type control struct {
 	signalled       queueList      // queues that have new signals
 	opened          atomic.Int64   // number of leases, for their names
 	leases          sync.WaitGroup // the goroutines that keep leases
+	recent          recentEnds
 
 	mu      sync.Mutex      // held while the set of queues changes
 	configs []Queue         // to be served, by name or pattern

@@ -223,7 +223,7 @@ func (s *scheduler) fetchFailed(order fetchOrder, err error, now time.Time) (nex
 	var unknown *rdb.OutcomeUnknownError
 	switch {
 	case errors.Is(err, queue.ErrLeaseLost):
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown), errors.Is(err, queue.ErrServerChanged):
 		q.reread, q.empty = true, false
 	default:
 		q.restUntil = now.Add(restFor)
@@ -240,10 +240,11 @@ func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting boo
 	defer s.mu.Unlock()
 	for _, q := range s.queues {
 		switch {
-		case !q.reread || q.session == nil:
+		case q.session == nil || !q.reread && !q.session.serverChanged():
 		case now.Before(q.restUntil):
 			resting = true
 		default:
+			q.reread = true
 			return q.orderLocked(1), true, resting
 		}
 	}

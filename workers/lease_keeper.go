@@ -26,7 +26,7 @@ func (c *control) newSession(q *servedQueue) (*leaseSession, error) {
 		return nil, err
 	}
 	session := newLeaseSession(q, lease, config.Lease, c.pool.log.With("queue", q.name))
-	session.sched, session.onLost = c.sched, config.Hooks.LeaseLost
+	session.sched, session.onLost, session.recent = c.sched, config.Hooks.LeaseLost, &c.recent
 	session.renewed.Store(c.pool.heart.beaten.Load())
 	session.completer.count = func(change int) {
 		if c.sched.slots.unrecorded.add(change) {
@@ -113,7 +113,7 @@ func (k *leaseKeeper) renew(ctx context.Context) {
 			k.pool.heart.recoverAsync(k.session.queue, nil)
 		}
 		// Redis may have lost writes, above all while it could not be reached.
-		if time.Since(compared) > k.pool.control.scanEvery {
+		if time.Since(compared) > k.pool.control.scanEvery || k.session.serverChanged() {
 			compared, reread = time.Now(), true
 		}
 		if reread && err == nil {

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -21,7 +22,8 @@ type leaseSession struct {
 	log       *slog.Logger       // with the queue's name
 	onLost    func(queue string) // may be nil
 
-	renewed atomic.Pointer[time.Time] // when it was opened or renewed
+	renewed       atomic.Pointer[time.Time] // when it was opened or renewed
+	serverChanged func() bool               // of the lease
 
 	mu        sync.Mutex
 	held      map[string]*attempt  // by job ID, until the outcome is written
@@ -32,6 +34,10 @@ type leaseSession struct {
 	// writtenSinceReread has the jobs whose outcomes were written since the latest reread
 	// began; nil if the next call of hold does not follow a reread.
 	writtenSinceReread map[string]*queue.Job
+
+	recent   *recentEnds
+	restored map[string]queue.Completion // ends, by job ID, that Redis may have lost; set by a reread after the server changed, until the next one
+	lostJobs bool                        // jobs were held whose delivery Redis has lost
 }
 
 // rememberCancels is how long the id of a cancelled job is kept: the signal may come
@@ -39,23 +45,39 @@ type leaseSession struct {
 const rememberCancels = time.Minute
 
 func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, log *slog.Logger) *leaseSession {
-	s := &leaseSession{queue: q, lease: lease, log: log, held: map[string]*attempt{}, cancelled: map[string]time.Time{}}
+	s := &leaseSession{
+		queue: q, lease: lease, log: log, serverChanged: lease.ServerChanged, recent: &recentEnds{},
+		held: map[string]*attempt{}, cancelled: map[string]time.Time{},
+	}
 	s.setRenewed()
 	s.completer = &completer{
 		write: func(ctx context.Context, outcomes []queue.Completion) error {
-			_, err := lease.Finish(ctx, outcomes)
+			_, err := lease.Finish(ctx, s.withoutLost(outcomes))
+			if errors.Is(err, queue.ErrServerChanged) {
+				s.sched.update(q.rereadLocked)
+			}
 			return err
 		},
-		written: s.forget, count: func(int) {}, linger: linger, log: log, wake: newNotification(),
+		written: func(outcomes []queue.Completion) {
+			s.forget(outcomes)
+			s.recent.add(s, outcomes, time.Now())
+		},
+		count: func(int) {}, linger: linger, log: log, wake: newNotification(),
 	}
 	return s
 }
 
 // hold records jobs as held and returns an attempt for each. It omits jobs already held,
-// or finished since the latest reread, which it ends. It interrupts jobs cancelled before,
-// and returns nil if the session has ended.
+// or finished since the latest reread, which it ends, and those whose end Redis has lost, which
+// it writes again. It interrupts jobs cancelled before, and returns nil if the session has ended.
 func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 	attempts := make([]*attempt, 0, len(jobs))
+	var ends []queue.Completion
+	defer func() {
+		for _, end := range ends {
+			s.completer.add(end)
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone { // lost was called before, and does not interrupt these
@@ -70,6 +92,14 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		if written := s.writtenSinceReread[job.ID]; written != nil && written.SameDelivery(job) {
 			continue
 		}
+		if end := s.restored[job.ID]; isEndOf(end, job) {
+			end.Duplicates = nil
+			written := &attempt{job: end.Job, queue: s.queue, session: s}
+			written.claimed.Store(true)
+			s.held[job.ID] = written
+			ends = append(ends, end)
+			continue
+		}
 		a := &attempt{job: job, queue: s.queue, session: s, retry: job.IsRetry()} // not in one slice with others: a long job would keep them all
 		s.held[job.ID] = a
 		if _, cancelled := s.cancelled[job.ID]; cancelled {
@@ -77,7 +107,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		}
 		attempts = append(attempts, a)
 	}
-	s.used = s.used || len(attempts) > 0
+	s.used = s.used || len(attempts)+len(ends) > 0
 	s.writtenSinceReread = nil
 	return attempts
 }
@@ -92,8 +122,55 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	for _, a := range s.held {
 		held = append(held, a.job)
 	}
+	if s.restored = nil; s.serverChanged() {
+		s.restored = s.recent.of(s)
+	}
 	s.mu.Unlock()
-	return s.lease.Reread(ctx, held, maxBytes)
+	answer, err := s.lease.Reread(ctx, held, maxBytes)
+	s.release(answer.Lost)
+	return answer, err
+}
+
+// release interrupts jobs whose delivery Redis has lost. Their outcomes are not written: they run
+// again, and their entries may be those of other jobs.
+func (s *leaseSession) release(jobs []*queue.Job) {
+	var released []*attempt
+	quarantined := 0
+	s.mu.Lock()
+	for _, job := range jobs {
+		if a := s.held[job.ID]; a != nil && a.job == job {
+			delete(s.held, job.ID)
+			released = append(released, a)
+			if job.Group != "" {
+				quarantined++
+			}
+		}
+	}
+	s.lostJobs = s.lostJobs || len(released) > 0
+	s.mu.Unlock()
+	if len(released) == 0 {
+		return
+	}
+	s.log.Warn("Redis has lost deliveries: these jobs run again", "jobs", len(released))
+	for _, a := range released {
+		a.interrupt(queue.ErrLeaseLost)
+	}
+	if quarantined > 0 {
+		s.sched.quarantineWritten(s, quarantined)
+	}
+}
+
+// withoutLost returns outcomes without those of jobs that were released.
+func (s *leaseSession) withoutLost(outcomes []queue.Completion) []queue.Completion {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lostJobs {
+		return outcomes
+	}
+	return slices.DeleteFunc(slices.Clone(outcomes), func(outcome queue.Completion) bool {
+		a := s.held[outcome.Job.ID]
+		return a == nil || a.job != outcome.Job
+	})
 }
 
 // setRenewed records that the lease was opened or renewed.

@@ -11,7 +11,9 @@ import (
 )
 
 func newTestSession(q *servedQueue) *leaseSession {
-	return newLeaseSession(q, nil, time.Minute, slog.New(slog.DiscardHandler))
+	s := newLeaseSession(q, nil, time.Minute, slog.New(slog.DiscardHandler))
+	s.serverChanged = func() bool { return false }
+	return s
 }
 
 func jobs(ids ...string) (jobs []*queue.Job) {

@@ -165,7 +165,15 @@ func (p *Pool) run(ctx context.Context) {
 		done, _ = fetcher.rereadLost(running)
 	}
 	p.sched.handBackAll()
-	p.control.stopQueues()
+	written := newLatch()
+	go func() {
+		defer written.close()
+		p.control.stopQueues()
+	}()
+	for !closesWithin(written.c, rdb.DefaultFirstPause) { // outcomes may be held back until jobs are compared
+		_, _ = fetcher.rereadLost(running)
+		p.sched.handBackAll()
+	}
 	stopRunning()
 	background.Wait()
 	p.heart.end()

@@ -1,0 +1,84 @@
+package workers
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+
+	"skidway/queue"
+)
+
+// A pool keeps the outcomes that it has written in the last keepEnds: those are what a failover,
+// or a crash of a Redis that syncs its file each second, can lose. Their number and the bytes of
+// their jobs are bounded; above the bounds the oldest are dropped, and their jobs run again if
+// Redis loses the outcomes.
+const (
+	keepEnds    = 5 * time.Second
+	maxEnds     = 10_000
+	maxEndBytes = 16 << 20
+)
+
+// recentEnds has the outcomes that a pool has written lately, as batches, the oldest first. It
+// keeps the slices and the jobs that are there, so that to add a batch costs little.
+type recentEnds struct {
+	mu      sync.Mutex
+	batches []endBatch
+	count   int
+	size    int // bytes
+}
+
+// An endBatch has outcomes that were written together.
+type endBatch struct {
+	session  *leaseSession
+	written  time.Time
+	outcomes []queue.Completion
+	size     int
+}
+
+// add adds outcomes that were written. The caller must not change them later.
+func (r *recentEnds) add(session *leaseSession, outcomes []queue.Completion, now time.Time) {
+	size := 0
+	for i := range outcomes {
+		size += len(outcomes[i].Job.Args) + len(outcomes[i].Result)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.batches = append(r.batches, endBatch{session, now, outcomes, size})
+	r.count, r.size = r.count+len(outcomes), r.size+size
+	drop := 0
+	for _, batch := range r.batches {
+		if r.count <= maxEnds && r.size <= maxEndBytes && now.Sub(batch.written) <= keepEnds {
+			break
+		}
+		r.count, r.size = r.count-len(batch.outcomes), r.size-batch.size
+		drop++
+	}
+	r.batches = slices.Delete(r.batches, 0, drop)
+}
+
+// of returns the outcomes of a session by the ids of their jobs, without those of jobs that were
+// handed back or are quarantined.
+func (r *recentEnds) of(session *leaseSession) map[string]queue.Completion {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ends := map[string]queue.Completion{}
+	for _, batch := range r.batches {
+		if batch.session != session {
+			continue
+		}
+		for _, outcome := range batch.outcomes {
+			if outcome.Disposition != queue.AttemptReturned && outcome.Job.Group == "" {
+				ends[outcome.Job.ID] = outcome
+			}
+		}
+	}
+	return ends
+}
+
+// isEndOf reports whether an outcome is that of a delivery. Where the clock of a new server is
+// behind, it may issue the id of an entry twice, so the jobs are compared too.
+func isEndOf(outcome queue.Completion, job *queue.Job) bool {
+	ended := outcome.Job
+	return ended != nil && ended.SameDelivery(job) && ended.Kind == job.Kind && bytes.Equal(ended.Args, job.Args)
+}

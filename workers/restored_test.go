@@ -1,0 +1,114 @@
+package workers_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+	"skidway/workers"
+)
+
+// newRestored returns a fixture with a server of its own. restore takes it back to the state in
+// which save has found it.
+func newRestored(t *testing.T) (f *fixture, save, restore func()) {
+	t.Helper()
+	server := redistest.Start(t)
+	f = newFixture(t, redistest.Open(t, server.URL(0)))
+	save = func() { f.must(f.db.Save(f.ctx).Err()) }
+	restore = func() {
+		server.Kill()
+		f.must(server.Restart())
+	}
+	return f, save, restore
+}
+
+func TestEndsThatRedisHasLostAreWrittenAgain(t *testing.T) {
+	t.Parallel()
+	f, save, restore := newRestored(t)
+	const jobs = 20
+	p := f.pool(workers.Config{Concurrency: jobs, Lease: 5 * time.Second})
+	begun, gate := make(chan struct{}, 2*jobs), make(chan struct{})
+	var runs atomic.Int64
+	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error {
+		runs.Add(1)
+		begun <- struct{}{}
+		<-gate
+		if job.Priority == queue.Low && job.Attempts == 0 {
+			return workers.RetryAfter(time.Millisecond, errBroken)
+		}
+		return nil
+	}, workers.Kind{})
+	for range jobs / 2 {
+		f.add("k", queue.Options{})
+		f.add("k", queue.Options{Priority: queue.Low})
+	}
+	f.run(p)
+	for range jobs {
+		await(f, begun, "start")
+	}
+	save()
+	close(gate)
+	f.awaitDepth(0, 0)
+	for range jobs / 2 {
+		await(f, begun, "start of a retry")
+	}
+	restore()
+	for range jobs / 2 {
+		await(f, begun, "start of a retry whose job Redis has restored")
+	}
+	f.awaitDepth(0, 0)
+	if n := runs.Load(); n != 2*jobs {
+		t.Errorf("%d runs, want %d: each job, and the retries of half of them twice", n, 2*jobs)
+	}
+	total, _, err := f.queue.Counters(f.ctx, 0)
+	f.must(err)
+	if total.Succeeded != jobs || total.Failed != jobs/2 {
+		t.Errorf("the counters are %+v", total)
+	}
+}
+
+// The pool is busy with a job whose delivery Redis has lost. It waits again, so its handler is
+// interrupted and its outcome is not written.
+func TestJobsWhoseDeliveryRedisHasLostAreInterruptedAndRunAgain(t *testing.T) {
+	t.Parallel()
+	f, save, restore := newRestored(t)
+	p := f.pool(workers.Config{Concurrency: 1, Lease: 5 * time.Second})
+	firstRuns, first := atomic.Int64{}, make(chan struct{})
+	p.HandleRaw("first", func(context.Context, *queue.Job) error { firstRuns.Add(1); <-first; return nil }, workers.Kind{})
+	begun, causes := make(chan struct{}, 1), make(chan error, 1)
+	again := atomic.Bool{}
+	p.HandleRaw("second", func(ctx context.Context, _ *queue.Job) error {
+		begun <- struct{}{}
+		if again.Swap(true) {
+			return nil
+		}
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return nil // its outcome is not written
+	}, workers.Kind{})
+	f.add("first", queue.Options{})
+	f.add("second", queue.Options{})
+	f.run(p)
+	f.awaitDepth(1, 1)
+	save()
+	close(first)
+	await(f, begun, "start of the second job")
+	restore()
+	if cause := await(f, causes, "interruption"); !errors.Is(cause, queue.ErrLeaseLost) {
+		t.Errorf("the cause is %v", cause)
+	}
+	await(f, begun, "second start of the second job")
+	f.awaitDepth(0, 0)
+	if n := firstRuns.Load(); n != 1 {
+		t.Errorf("the first job, whose end Redis has lost, has run %d times", n)
+	}
+	total, _, err := f.queue.Counters(f.ctx, 0)
+	f.must(err)
+	if total.Succeeded != 2 || total.LostLeases != 0 {
+		t.Errorf("the counters are %+v", total)
+	}
+}
