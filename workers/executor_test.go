@@ -198,7 +198,7 @@ func TestOthersStartBesideASoloJobAfterItsWindow(t *testing.T) {
 func TestSlotOfASoloJobIsFreeBeforeTheNextSoloJobIsTaken(t *testing.T) {
 	t.Parallel()
 	f := newExecutorFixture(t, Config{Concurrency: 2})
-	f.sched.solo.maxWait = 0
+	f.sched.solo.firstWait = 0
 	f.handle(time.Hour, func(context.Context, *queue.Job) error { return nil })
 	solos := make([]*queue.Job, 5000)
 	for n := range solos {

@@ -8,7 +8,7 @@ import (
 // SetSoloTimes sets how long a job that must run solo waits for running jobs, and the window
 // of one that was quarantined once. The pool must not run yet.
 func (p *Pool) SetSoloTimes(wait, window time.Duration) {
-	p.sched.solo.maxWait, p.executor.firstWindow = wait, window
+	p.sched.solo.firstWait, p.executor.firstWindow = wait, window
 }
 
 var Window = window

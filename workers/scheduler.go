@@ -36,7 +36,7 @@ func newScheduler(config Config) *scheduler {
 	return &scheduler{
 		strict: config.Strict, lease: config.Lease, wake: newNotification(), aboutChanged: newNotification(),
 		slots: newSlots(config.Concurrency), quarantine: newQuarantine(config.Concurrency),
-		solo: &soloRuns{maxCrashes: config.Crashes, maxWait: soloWait},
+		solo: &soloRuns{maxCrashes: config.Crashes, firstWait: soloWait},
 	}
 }
 

@@ -503,7 +503,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 	f.bring(order, 2, 0)
 	f.start()
 	next, _ := f.fetched(order, order.session.hold([]*queue.Job{soloJob("q1"), soloJob("q2"), {ID: "plain"}}), queue.FetchResult{}, f.now)
-	if next.runners != 0 || next.wakeIn != f.solo.maxWait {
+	if next.runners != 0 || next.wakeIn != f.solo.firstWait {
 		t.Errorf("while a job waits to run solo: %+v", next)
 	}
 	if a, _ := f.takeSolo(f.now); a != nil || f.order().queue != nil {
@@ -528,7 +528,7 @@ func TestSoloJobHasNothingBesideIt(t *testing.T) {
 		}
 		f.running = append(f.running, solo)
 		f.end(0, time.Second)
-		f.now = f.now.Add(f.solo.maxWait) // from here on it would run beside others, too
+		f.now = f.now.Add(f.solo.firstWait) // from here on it would run beside others, too
 		if solo, _ = f.takeSolo(f.now); solo != nil && !solo.mark {
 			t.Errorf("after a solo run, %s is not marked", solo.job.ID)
 		}
@@ -545,7 +545,7 @@ func TestSoloJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.bring(fetchOrder{queue: b, session: b.session}, 1, 0)
 	f.start()
 	f.bring(fetchOrder{queue: b, session: b.session}, 1, 1)
-	f.now = f.now.Add(f.solo.maxWait)
+	f.now = f.now.Add(f.solo.firstWait)
 	solo, _ := f.takeSolo(f.now)
 	if solo == nil || solo.mark {
 		t.Fatalf("after the wait runs %+v", solo)
@@ -560,12 +560,37 @@ func TestSoloJobRunsUnmarkedBesideJobsThatTakeTooLong(t *testing.T) {
 	f.end(0, time.Second)
 	f.start()
 	f.bring(fetchOrder{queue: a, session: a.session}, 1, 1)
-	f.now = f.now.Add(f.solo.maxWait)
+	f.now = f.now.Add(f.solo.firstWait)
 	if a, again := f.takeSolo(f.now); a != nil || !again || len(f.solo.waiting) > 0 {
 		t.Errorf("it runs: %+v", a)
 	}
 	if got := handedBack(a.session); len(got) != 1 {
 		t.Errorf("handed back: %v", got)
+	}
+}
+
+// Each death beside other jobs, which does not count, lets the job wait for them twice as long.
+func TestSoloJobWaitsTwiceAsLongAfterEachDeathBesideOthers(t *testing.T) {
+	t.Parallel()
+	for deaths, want := range map[int]time.Duration{0: soloWait, 1: 2 * soloWait, 4: 16 * soloWait} {
+		f := newSchedulerFixture(t, Config{Concurrency: 2})
+		order := f.order()
+		f.bring(order, 1, 0)
+		f.start()
+		job := soloJob("last strike")
+		job.Quarantines = queue.DefaultCrashes + deaths
+		next, _ := f.fetched(order, order.session.hold([]*queue.Job{job}), queue.FetchResult{}, f.now)
+		if next.wakeIn != want {
+			t.Errorf("after %d deaths it waits %s, want %s", deaths, next.wakeIn, want)
+		}
+		if a, _ := f.takeSolo(f.now.Add(want - 1)); a != nil {
+			t.Errorf("after %d deaths it starts beside another job", deaths)
+		}
+		f.end(0, time.Second)
+		f.start()
+		if a, _ := f.takeSolo(f.now.Add(want - 1)); a == nil || !a.mark {
+			t.Errorf("after %d deaths it does not run solo when the other job has ended: %+v", deaths, a)
+		}
 	}
 }
 

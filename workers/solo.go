@@ -9,13 +9,13 @@ import (
 
 // The bounds of a solo run, which docs/architecture.md describes.
 const (
-	soloWait    = 10 * time.Second // maximum time that a job waits until no other one runs
+	soloWait    = 10 * time.Second // time that a job waits at first until no other one runs
 	firstWindow = 10 * time.Second // window of a job that was quarantined once
 	maxWindow   = 12 * time.Hour   // maximum window
 )
 
-// window returns how long no other job starts beside a solo job that was quarantined a
-// number of times: it doubles each time. Doubling stops after 12 times, when firstWindow has
+// window returns how long no other job starts beside a solo job, or before it, that was
+// quarantined a number of times: it doubles each time. Doubling stops after 12 times, when firstWindow has
 // become 11 hours, so that the shift does not overflow.
 func window(first time.Duration, quarantines int) time.Duration {
 	return min(maxWindow, first<<min(max(quarantines-1, 0), 12))
@@ -26,7 +26,7 @@ func window(first time.Duration, quarantines int) time.Duration {
 // guarded by the scheduler's mutex.
 type soloRuns struct {
 	maxCrashes int
-	maxWait    time.Duration // until the first of waiting starts beside other jobs
+	firstWait  time.Duration // see wait
 
 	waiting []*attempt
 	since   time.Time // when the first of waiting began to wait
@@ -39,6 +39,14 @@ func (s *soloRuns) mustRunSolo(job *queue.Job) bool {
 	return job.GroupSize == 1 && job.Crashes+1 >= s.maxCrashes
 }
 
+// wait returns after which time a job starts beside others, where its death does not count. Each
+// such death quarantines the job once more and doubles the time, until all that ran before have
+// ended. So among jobs that take up to T, a job that kills its worker is found after at most
+// log2(T/firstWait) of these deaths, and the pool starts no job for less than 2T at a time.
+func (s *soloRuns) wait(job *queue.Job) time.Duration {
+	return window(s.firstWait, job.Quarantines-s.maxCrashes+1)
+}
+
 // pending reports whether other jobs must not start.
 func (s *soloRuns) pending() bool { return len(s.waiting) > 0 || s.current != nil }
 
@@ -46,19 +54,19 @@ func (s *soloRuns) pending() bool { return len(s.waiting) > 0 || s.current != ni
 // zero if another one waits already.
 func (s *soloRuns) add(a *attempt, now time.Time) (wait time.Duration) {
 	if len(s.waiting) == 0 {
-		s.since, wait = now, s.maxWait
+		s.since, wait = now, s.wait(a.job)
 	}
 	s.waiting = append(s.waiting, a)
 	return wait
 }
 
 // next removes the first of the waiting jobs and returns it, nil if none may start: beside other
-// jobs it starts only after maxWait.
+// jobs it starts only after its wait.
 func (s *soloRuns) next(now time.Time, slots *slots) *attempt {
 	if len(s.waiting) == 0 || s.current != nil || slots.free() <= 0 {
 		return nil
 	}
-	if slots.taken > 0 && now.Sub(s.since) < s.maxWait {
+	if slots.taken > 0 && now.Sub(s.since) < s.wait(s.waiting[0].job) {
 		return nil
 	}
 	a := s.waiting[0]
