@@ -213,6 +213,9 @@ func ExamplePool_Name() {
 	workers.Handle(pool, func(ctx context.Context, job *workers.Job[Greet]) error {
 		defer stop()
 		pools, err := client.LivingPools(ctx, job.Queue)
+		for err == nil && len(pools) == 0 { // until the first heartbeat
+			pools, err = client.LivingPools(ctx, job.Queue)
+		}
 		for _, info := range pools {
 			fmt.Println(info.State, info.Concurrency, info.Queues, info.Name == pool.Name())
 		}
