@@ -111,7 +111,7 @@ type PoolBeat struct {
 // changes.
 const (
 	maxLate     = 200
-	maxBeatRows = 500
+	maxBeatRows = 250
 )
 
 // A BeatResult is the result of [Client.Beat].

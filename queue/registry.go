@@ -16,7 +16,7 @@ const (
 	registerEvery   = time.Minute
 	registerTimeout = time.Second
 
-	maxRegister = 500 // names in one call
+	maxRegister = 250 // names in one call
 )
 
 // register adds the queue to the registry, unless this process has done so within

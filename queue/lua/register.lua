@@ -5,11 +5,12 @@
 -- Returns 1.
 -- @include int clock
 redis.call('SREM', QUEUES, '') -- a first write lets the script run in a full Redis
-local now = int(clock_ms())
-for _, name in ipairs(ARGV) do
+local now, used = int(clock_ms()), {}
+for i, name in ipairs(ARGV) do
   if redis.call('SADD', QUEUES, name) == 1 then
     redis.call('XADD', NEW, 'MAXLEN', '~', 1000, '*', 'queue', name)
   end
-  redis.call('ZADD', USED, now, name)
+  used[2 * i - 1], used[2 * i] = now, name
 end
+redis.call('ZADD', USED, unpack(used))
 return 1
