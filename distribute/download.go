@@ -37,7 +37,7 @@ type uploadReader struct {
 // open returns the content from its first byte on; io.EOF comes when the upload
 // is complete and read.
 func (u uploadReader) open(ctx context.Context) *stream.Prefetcher {
-	return stream.Prefetch(ctx, func(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
+	return stream.Prefetch(ctx, 0, func(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
 		if u.segment <= 0 {
 			return nil, errAbandoned
 		}

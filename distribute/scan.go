@@ -74,7 +74,7 @@ func scanFile(ctx context.Context, upload uploadReader, scan *fileScan, saturate
 	}
 	content := upload.open(ctx)
 	defer content.Close()
-	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content) }
+	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, stream.Checkpoint{}, nil) }
 	return scan.result(stream.Pipeline(scan, inflate, saturated, content.Cancel))
 }
 

@@ -104,7 +104,11 @@ func (c Codec) Check() error {
 
 // Inflate reads the uncompressed content of r. Damage in the data is a
 // CorruptError; other errors of r come through as they are.
-func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) {
+func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) { return c.inflate(r, Checkpoint{}, nil) }
+
+// inflate reads the content from a checkpoint on; r begins with the byte at its Raw. It
+// passes checkpoints of compressed data to save, unless save is nil.
+func (c Codec) inflate(r io.Reader, from Checkpoint, save func(Checkpoint)) (io.ReadCloser, error) {
 	source := &sourceReader{r: r}
 	var content io.ReadCloser
 	var err error
@@ -113,14 +117,17 @@ func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) {
 		return io.NopCloser(r), nil
 	case Gzip:
 		var reader *inflate.Reader
-		reader, err = inflate.NewReader(source)
+		if from.gzip == nil {
+			reader, err = inflate.NewReader(source)
+		} else {
+			reader, err = inflate.Resume(source, from.gzip)
+		}
+		if err == nil && save != nil {
+			reader.SetCheckpoints(CheckpointInterval, func(c *inflate.Checkpoint) { save(gzipCheckpoint(c)) })
+		}
 		content = io.NopCloser(reader)
 	case Zstd:
-		var decoder *zstd.Decoder
-		decoder, err = zstd.NewReader(source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
-		if err == nil {
-			content = decoder.IOReadCloser()
-		}
+		content, err = newZstdReader(source, from, save)
 	default:
 		return nil, c.Check()
 	}
@@ -130,9 +137,15 @@ func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) {
 	return &inflater{content, source, string(c)}, nil
 }
 
-// CopyContent writes the uncompressed content of r to w.
-func (c Codec) CopyContent(w io.Writer, r io.Reader) error {
-	content, err := c.Inflate(r)
+// CopyContent writes the uncompressed content that follows a checkpoint to w; r begins with
+// the byte at its Raw. It adds the checkpoints of compressed data to checkpoints, unless
+// that is nil.
+func (c Codec) CopyContent(w io.Writer, r io.Reader, from Checkpoint, checkpoints *Checkpoints) error {
+	var save func(Checkpoint)
+	if checkpoints != nil {
+		save = checkpoints.Save
+	}
+	content, err := c.inflate(r, from, save)
 	if err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func TestBrokenConnectionIsNotTheEndOfTheContent(t *testing.T) {
 			packed = pack(t, content)
 		}
 		source := func() io.Reader { return io.MultiReader(bytes.NewReader(packed), iotest.ErrReader(lost)) }
-		if err := codec.CopyContent(io.Discard, source()); !errors.Is(err, lost) {
+		if err := codec.CopyContent(io.Discard, source(), Checkpoint{}, nil); !errors.Is(err, lost) {
 			t.Errorf("%s: %v", codec, err)
 		}
 		if _, err := inflated(codec, source()); !errors.Is(err, lost) {

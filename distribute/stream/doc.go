@@ -10,12 +10,13 @@
 //
 // The counting side fetches ahead, decompresses and splits into lines:
 //
-//	content := stream.Prefetch(ctx, fetch)
+//	content := stream.Prefetch(ctx, checkpoint.Raw, fetch)
 //	defer content.Close()
 //	splitter := stream.NewSplitter(0, func(line []byte) { … })
-//	err := source.Codec.CopyContent(writer, content) // writer calls splitter.Split
+//	err := source.Codec.CopyContent(writer, content, checkpoint, checkpoints) // writer calls splitter.Split
 //
-// [Pipeline] runs the two steps of the counting side in two goroutines. The [Head] of
+// A [Checkpoint] is a place from which the content can be read on later, without what comes
+// before. [Pipeline] runs the two steps of the counting side in two goroutines. The [Head] of
 // a file identifies it, also if it was renamed, compressed or has grown.
 //
 // Memory is bounded for any file: by one piece on the uploading side, and by the

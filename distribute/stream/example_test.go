@@ -52,7 +52,7 @@ func Example() {
 	}))
 	must(source.CheckUnchanged())
 
-	content := stream.Prefetch(context.Background(), func(_ context.Context, position int64, buffer []byte) ([]byte, error) {
+	content := stream.Prefetch(context.Background(), 0, func(_ context.Context, position int64, buffer []byte) ([]byte, error) {
 		if position == int64(len(stored)) {
 			return nil, io.EOF
 		}
@@ -60,7 +60,7 @@ func Example() {
 	})
 	defer content.Close()
 	splitter := stream.NewSplitter(0, func(line []byte) { fmt.Printf("%s\n", line) })
-	must(source.Codec.CopyContent(splitterWriter{splitter}, content))
+	must(source.Codec.CopyContent(splitterWriter{splitter}, content, stream.Checkpoint{}, nil))
 	fmt.Println(source.Codec, splitter.Offset(), "bytes")
 	// Output:
 	// 8.8.8.8 2026-11-01 a

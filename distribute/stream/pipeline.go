@@ -137,14 +137,14 @@ type fetched struct {
 	err    error
 }
 
-// Prefetch starts to fetch, from position 0 on. The caller closes the result.
-func Prefetch(ctx context.Context, fetch Fetch) *Prefetcher {
+// Prefetch starts to fetch, from a position on. The caller closes the result.
+func Prefetch(ctx context.Context, position int64, fetch Fetch) *Prefetcher {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &Prefetcher{cancel: cancel, fetched: make(chan fetched, 1), free: make(chan []byte, fetchBuffers)}
 	for range fetchBuffers {
 		p.free <- nil // made when it is needed: most files are small
 	}
-	go p.run(ctx, fetch)
+	go p.run(ctx, position, fetch)
 	return p
 }
 
@@ -200,9 +200,9 @@ func (p *Prefetcher) next() {
 	p.current, p.rest = next, next.data
 }
 
-func (p *Prefetcher) run(ctx context.Context, fetch Fetch) {
+func (p *Prefetcher) run(ctx context.Context, position int64, fetch Fetch) {
 	defer close(p.fetched)
-	for position := int64(0); ; {
+	for {
 		var next fetched
 		select {
 		case next.buffer = <-p.free:

@@ -70,7 +70,7 @@ func TestPrefetcherReadsAllThatIsFetched(t *testing.T) {
 		content := varied(rapid.IntRange(0, 5*FetchSize).Draw(t, "size"))
 		ended := rapid.SampledFrom([]error{io.EOF, errFull}).Draw(t, "end")
 		size := rapid.SampledFrom([]int{FetchSize/3 + 1, FetchSize}).Draw(t, "fetch")
-		p := Prefetch(context.Background(), func(_ context.Context, position int64, buffer []byte) ([]byte, error) {
+		p := Prefetch(context.Background(), 0, func(_ context.Context, position int64, buffer []byte) ([]byte, error) {
 			rest := content[position:]
 			if len(rest) == 0 {
 				return nil, ended
@@ -94,7 +94,7 @@ func TestPrefetcherReadsAllThatIsFetched(t *testing.T) {
 func TestPrefetcherThatIsClosedEndsItsFetch(t *testing.T) {
 	t.Parallel()
 	fetching := make(chan struct{})
-	p := Prefetch(t.Context(), func(ctx context.Context, _ int64, _ []byte) ([]byte, error) {
+	p := Prefetch(t.Context(), 0, func(ctx context.Context, _ int64, _ []byte) ([]byte, error) {
 		close(fetching)
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -42,9 +42,11 @@ type decoder struct {
 	window [windowLimit + fastOutput]byte
 	end    int // of the content in it
 
-	state  func(*decoder) error // the next step; nil after the last block
-	final  bool                 // the block is the last one
-	stored int                  // bytes of a stored block that are left
+	state       func(*decoder) error // the next step; nil after the last block
+	final       bool                 // the block is the last one
+	atBlock     bool                 // the next step is the header of a block
+	stopAtBlock bool                 // next returns before the header of a block
+	stored      int                  // bytes of a stored block that are left
 
 	literals, distances, header codeTable
 	runs                        [1 << literalBits]run
@@ -59,7 +61,7 @@ func newDecoder(source io.Reader) *decoder {
 }
 
 // begin begins a stream at the next byte of the source.
-func (d *decoder) begin() { d.end, d.state = 0, (*decoder).readHeader }
+func (d *decoder) begin() { d.end, d.state, d.atBlock = 0, (*decoder).readHeader, true }
 
 // next returns the next content, which is valid until the following call. It returns io.EOF
 // at the end of the stream, and io.ErrUnexpectedEOF if the source ends before.
@@ -70,6 +72,9 @@ func (d *decoder) next() (content []byte, err error) {
 	start := d.end
 	for d.state != nil && d.end < windowLimit && err == nil {
 		err = d.state(d)
+		if d.stopAtBlock && d.atBlock {
+			break
+		}
 	}
 	if err == nil && d.state == nil {
 		err = io.EOF
@@ -151,6 +156,7 @@ func (d *decoder) corrupt() error {
 
 // readHeader reads the header of a block.
 func (d *decoder) readHeader() error {
+	d.atBlock = false
 	if err := d.need(3); err != nil {
 		return err
 	}
@@ -173,10 +179,10 @@ func (d *decoder) readHeader() error {
 }
 
 func (d *decoder) endBlock() {
-	d.state = (*decoder).readHeader
+	d.state, d.atBlock = (*decoder).readHeader, true
 	if d.final {
 		d.alignToByte()
-		d.state = nil
+		d.state, d.atBlock = nil, false
 	}
 }
 

@@ -20,10 +20,16 @@ var (
 // use.
 type Reader struct {
 	decoder *decoder
+	member  int64 // offset of its header in the file
 	crc     uint32
 	size    uint32 // of the member's content, modulo 2^32
+	offset  int64  // of the content, in the file's content, after content
 	content []byte // not read yet
 	err     error  // after content
+
+	save           func(*Checkpoint) // nil: there are no checkpoints
+	interval       int64
+	nextCheckpoint int64 // offset of the content
 }
 
 // NewReader reads the header of a gzip file. It returns io.EOF if the file is empty. The
@@ -70,10 +76,12 @@ func (r *Reader) WriteTo(w io.Writer) (sum int64, err error) {
 
 // next decompresses content, or moves to the next member.
 func (r *Reader) next() {
+	r.checkpoint()
 	content, err := r.decoder.next()
 	r.content = content
 	r.crc = crc32.Update(r.crc, crc32.IEEETable, content)
 	r.size += uint32(len(content))
+	r.offset += int64(len(content))
 	if err == io.EOF {
 		err = r.endMember()
 	}
@@ -124,6 +132,7 @@ const (
 // readHeader reads the header of a member. It returns io.EOF if there is not one byte of it.
 func (r *Reader) readHeader() error {
 	h := headerReader{decoder: r.decoder}
+	r.member = r.decoder.before + int64(r.decoder.pos)
 	first := h.byte()
 	if h.err != nil {
 		return h.err

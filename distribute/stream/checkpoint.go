@@ -1,0 +1,102 @@
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+
+	"skidway/distribute/stream/inflate"
+)
+
+// A Checkpoint is a place in compressed data from which its content can be read on
+// without what comes before: of gzip between two blocks, of zstd between two frames, of
+// plain data anywhere. The zero Checkpoint is the start of the data.
+type Checkpoint struct {
+	Raw     int64 // bytes of the data before it
+	Content int64 // bytes of the content before it
+
+	gzip *inflate.Checkpoint // of gzip data, unless it is the start
+}
+
+// CheckpointInterval is the number of bytes of content between two checkpoints; there are
+// fewer if blocks or frames are longer.
+const CheckpointInterval = 1 << 20
+
+// ErrCheckpoint is the error for an encoded checkpoint that is malformed, or that another
+// version has encoded.
+var ErrCheckpoint = errors.New("the checkpoint is malformed")
+
+// Encode returns the checkpoint as text for ParseCheckpoint, at most 33 KB.
+func (c Checkpoint) Encode() []byte {
+	if c.gzip != nil {
+		return c.gzip.Encode()
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(c.Raw)), uint64(c.Content))
+}
+
+// ParseCheckpoint returns the checkpoint, other than the start, that Encode has encoded for
+// data of a codec.
+func ParseCheckpoint(codec Codec, encoded []byte) (Checkpoint, error) {
+	if codec == Gzip {
+		c, err := inflate.ParseCheckpoint(encoded)
+		if err != nil {
+			return Checkpoint{}, ErrCheckpoint
+		}
+		return gzipCheckpoint(c), nil
+	}
+	raw, n := binary.Uvarint(encoded)
+	if n <= 0 || raw > 1<<62 {
+		return Checkpoint{}, ErrCheckpoint
+	}
+	content, m := binary.Uvarint(encoded[n:])
+	if m <= 0 || content > 1<<62 || n+m != len(encoded) {
+		return Checkpoint{}, ErrCheckpoint
+	}
+	return Checkpoint{Raw: int64(raw), Content: int64(content)}, nil
+}
+
+func gzipCheckpoint(c *inflate.Checkpoint) Checkpoint {
+	return Checkpoint{Raw: c.Offset, Content: c.Content, gzip: c}
+}
+
+// Checkpoints holds the checkpoints of data whose content one goroutine decompresses and
+// another one counts.
+type Checkpoints struct {
+	codec Codec
+	mu    sync.Mutex
+	saved []Checkpoint // in order
+}
+
+// NewCheckpoints returns a place for the checkpoints of data of a codec.
+func NewCheckpoints(codec Codec) *Checkpoints { return &Checkpoints{codec: codec} }
+
+// Save adds the next checkpoint.
+func (c *Checkpoints) Save(next Checkpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.saved = append(c.saved, next)
+}
+
+// Before returns the last checkpoint with at most content bytes of content before it, the
+// zero Checkpoint if there is none. It drops the earlier ones. Plain data has a checkpoint
+// anywhere.
+func (c *Checkpoints) Before(content int64) Checkpoint {
+	if c.codec == Plain {
+		return Checkpoint{Raw: content, Content: content}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := -1
+	for i, saved := range c.saved {
+		if saved.Content > content {
+			break
+		}
+		last = i
+	}
+	if last < 0 {
+		return Checkpoint{}
+	}
+	c.saved = slices.Delete(c.saved, 0, last)
+	return c.saved[0]
+}
