@@ -17,8 +17,8 @@ type Aggregation interface {
 
 	// Begin starts the count of one file. sample has its first lines, at most
 	// about 4 MiB, from which the kind of file can be detected; it must not be
-	// kept. For the next part of a file that was counted earlier, sample is nil
-	// and state is the State of the earlier Counter. An error refuses the file:
+	// kept. For the next part of a file, after each commit and when a file has
+	// grown, sample is nil and state is the State of the earlier Counter. An error refuses the file:
 	// it is reported and nothing of the file is counted.
 	Begin(sample []byte, state string) (Counter, error)
 }

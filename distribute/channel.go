@@ -34,7 +34,7 @@ const (
 	RememberFiles = 1_000_000
 
 	// formatVersion is the version of everything that a channel stores in Redis.
-	formatVersion = 1
+	formatVersion = 2
 
 	// minWindow has room for a file of at least one block.
 	minWindow = 1 << 20
@@ -66,14 +66,17 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// VersionError is the error for a channel that a newer Skidway wrote.
+// VersionError is the error for a channel that a newer or an older Skidway wrote.
 type VersionError struct {
 	Channel string
 	Version int
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("channel %q is in format %d, which a newer Skidway wrote; this one reads up to %d: upgrade it", e.Channel, e.Version, formatVersion)
+	if e.Version < formatVersion {
+		return fmt.Sprintf("channel %q is in format %d, which an older Skidway wrote; this one reads %d only: use another channel", e.Channel, e.Version, formatVersion)
+	}
+	return fmt.Sprintf("channel %q is in format %d, which a newer Skidway wrote; this one reads %d only: upgrade it", e.Channel, e.Version, formatVersion)
 }
 
 // ErrNoChannel is the error of [OpenExisting] if no channel has the name.
@@ -156,7 +159,7 @@ func (c *Channel) checkVersion(ctx context.Context) error {
 		return ErrNoChannel
 	case err != nil:
 		return err
-	case version > formatVersion:
+	case version != formatVersion:
 		return &VersionError{c.name, version}
 	}
 	return nil

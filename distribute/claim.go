@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -247,107 +246,14 @@ type claim struct {
 	id         string
 	shipment   int64
 	token      string
+	commits    int64                   // number of the shipment's last commit
+	since      time.Time               // of the last commit, or when the work began
 	cancel     context.CancelCauseFunc // ends the work on the file
-	lines      atomic.Int64            // counted so far
+	lines      atomic.Int64            // counted and not committed yet
 }
 
 // errClaimLost ends the work on a file whose claim has ended or been replaced.
 var errClaimLost = errors.New("claim lost: the file was claimed again or the claim was removed")
-
-// commit stages the result's cells in batches, then seals them and marks the
-// shipment as counted in one script. It reports whether every subscriber has now
-// counted the shipment. It returns errClaimLost if the claim is lost; then none of
-// the result is valid. After any other error the result may or may not be valid.
-func (c *claim) commit(ctx context.Context, result *fileResult, build string, took time.Duration) (allCounted bool, err error) {
-	cells, err := c.stage(ctx, result)
-	if err != nil {
-		return false, err
-	}
-	return c.seal(ctx, result, cells, build, took)
-}
-
-// stage writes the result's cells to a key that no report reads, and returns their
-// number.
-func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
-	args := []any{c.id, c.token}
-	send := func() error {
-		if len(args) == 2 {
-			return nil
-		}
-		reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, args...)
-		if err == nil && reply.Int(0) == 0 {
-			err = errClaimLost
-		}
-		args = args[:2]
-		return err
-	}
-	cells := 0
-	for name, n := range result.cells {
-		if n == 0 {
-			continue
-		}
-		if strings.Contains(name.group, "\t") || strings.Contains(name.member, "\t") {
-			return 0, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
-		}
-		args = append(args, name.group+"\t"+name.member, n)
-		cells++
-		if len(args) == 2+2*cellBatch {
-			if err := send(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return cells, send()
-}
-
-// seal makes the staged cells valid, updates the subscriber's sums and the file's
-// progress, and ends the claim, in one script.
-func (c *claim) seal(ctx context.Context, result *fileResult, cells int, build string, took time.Duration) (allCounted bool, err error) {
-	p := result.progress
-	fields := []any{
-		fieldResume, p.resume, fieldEnd, p.end, fieldTail, p.tail, fieldState, p.state, fieldNote, p.note,
-		fieldMissing, p.missing, fieldLost, p.lost, fieldLines, p.lines,
-	}
-	args := append([]any{c.subscriber, c.id, c.shipment, c.token, cells, len(fields) / 2}, fields...)
-	t := result.tally
-	for _, sum := range []struct {
-		field string
-		n     int64
-	}{
-		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"unparsable", t.Unparsable},
-		{"bytes", t.Bytes}, {"files", t.Files}, {"partial", t.Partial}, {"failed", t.Failed},
-		{"busy", took.Milliseconds()}, {buildField + build, t.Lines},
-	} {
-		if sum.n != 0 {
-			args = append(args, sum.field, sum.n)
-		}
-	}
-	keys := target{subscriber: c.subscriber, file: c.id, sealed: shipmentName(c.id, c.shipment)}
-	reply, err := c.channel.call(ctx, sealScript, keys, args...)
-	switch n := reply.Int(0); {
-	case err != nil:
-		return false, err
-	case n == 0:
-		return false, errClaimLost
-	case n < 0:
-		return false, errors.New("the number of staged cells has changed: something else writes to them")
-	default:
-		return n == 2, nil
-	}
-}
-
-// foldAndFree does the work that follows a commit, which any process can repeat:
-// it folds the cells into the totals, and frees the segments if every subscriber
-// has counted the shipment.
-func (c *claim) foldAndFree(ctx context.Context, allCounted bool) error {
-	if err := c.channel.totals(c.subscriber).fold(ctx, shipmentName(c.id, c.shipment)); err != nil {
-		return err
-	}
-	if allCounted {
-		return c.channel.files.freeSegments(ctx, c.id)
-	}
-	return nil
-}
 
 // release ends a claim before its lease expires, even when ctx is done.
 func (c *claim) release(ctx context.Context) error {

@@ -39,8 +39,9 @@ type CountryDay struct {
 	countries        *geo.DB
 }
 
-// MaxDays bounds the different days of one file. So a file of random dates
-// needs at most 22 MB of memory. Lines of further days count as unparsable.
+// MaxDays bounds the different days of one file between two commits. So a file of
+// random dates needs at most 22 MB of memory. Lines of further days count as
+// unparsable.
 const MaxDays = 4096
 
 // Any is the group or the member of counts that do not distinguish them.

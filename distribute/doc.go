@@ -23,9 +23,14 @@
 //     shipper waits while the window is full; shippers are served in order.
 //   - When the lease of a dead process has expired, other processes take over what
 //     it held. Leases use the clock of Redis.
+//   - A worker commits what it has counted of a file after each 64 MiB of content or
+//     5 seconds (see [WorkerConfig]), also while the upload goes on. If its claim is lost,
+//     the next worker goes on from the last commit. A report is exact at every moment: it
+//     has all lines up to the last commit of each file, and no other.
 //
-// A file must fit the window as a whole. If a claim is lost, the next worker counts
-// the whole shipment again.
+// A file must fit the window as a whole. A compressed file that is shipped again, because
+// its shipper died, is decompressed again from its start, but its lines are not counted
+// again.
 //
 // # States of a file
 //
@@ -37,5 +42,5 @@
 //	                    abandoned
 //
 // How counts become valid is in docs/architecture.md. The keys in Redis are listed in
-// keys.go, and have format version 1; a newer one is refused with a [VersionError].
+// keys.go, and have format version 2; a newer or older one is refused with a [VersionError].
 package distribute

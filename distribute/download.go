@@ -34,10 +34,10 @@ type uploadReader struct {
 	patience time.Duration // how long to wait for a block before the shipper's lease is checked
 }
 
-// open returns the content from its first byte on; io.EOF comes when the upload
-// is complete and read.
-func (u uploadReader) open(ctx context.Context) *stream.Prefetcher {
-	return stream.Prefetch(ctx, 0, func(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
+// open returns the upload from a position on; io.EOF comes when the upload is complete
+// and read.
+func (u uploadReader) open(ctx context.Context, position int64) *stream.Prefetcher {
+	return stream.Prefetch(ctx, position, func(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
 		if u.segment <= 0 {
 			return nil, errAbandoned
 		}

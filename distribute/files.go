@@ -160,14 +160,14 @@ func (f fileStore) abandon(ctx context.Context, a abandonment) (bool, error) {
 	return reply.Int(0) == 1, err
 }
 
-// freeSegments deletes the segments of a file that is done or abandoned and returns
-// their space to the window. Repeating it changes nothing.
+// freeSegments deletes the segments of a file that is done or abandoned, with the
+// checkpoints in them, and returns their space to the window. Repeating it changes nothing.
 func (f fileStore) freeSegments(ctx context.Context, id string) error {
 	r, err := f.record(ctx, id)
 	if err != nil {
 		return err
 	}
-	segments := r.segmentKeys(f.keys)
+	segments := append(r.segmentKeys(f.keys), r.checkpointKeys(f.keys)...)
 	for {
 		batch := segments[:min(len(segments), 100)]
 		segments = segments[len(batch):]

@@ -102,7 +102,7 @@ func TestMain(m *testing.M) { processtest.Main(m, shipOrWork) }
 
 // A processPlan is the configuration of a shipper or worker process.
 type processPlan struct {
-	Role   string // "ship" or "work"
+	Role   string // "ship", "work" or "work in parts"
 	URL    string
 	Args   []string // the files, or the subscriber
 	Signal processtest.CommandSignal
@@ -135,8 +135,11 @@ func shipOrWork() error {
 	if err != nil {
 		return err
 	}
-	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], aggregation,
-		&distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2})
+	config := &distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2}
+	if plan.Role == "work in parts" {
+		config.CommitBytes = partSize
+	}
+	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], aggregation, config)
 	if err != nil {
 		return err
 	}

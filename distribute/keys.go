@@ -25,8 +25,9 @@ import "strconv"
 //	:subscriber:S:claims         zset    file → lease expiry, ms
 //	:subscriber:S:owners         hash    file → token of its claim
 //	:subscriber:S:staged:ID      hash    cell → number, not valid yet
-//	:subscriber:S:sealed         set     ID:SHIPMENT that are not folded yet
-//	:subscriber:S:sealed:ID:SHIPMENT  hash  cell → number, valid
+//	:subscriber:S:sealed         set     ID:SHIPMENT:COMMIT that are not folded yet
+//	:subscriber:S:sealed:ID:SHIPMENT:COMMIT  hash  cell → number, valid
+//	:subscriber:S:checkpoint:ID  string  shipment, blank, and where its next worker reads a compressed file on
 //	:subscriber:S:groups         zset    the groups that were counted, such as days
 //	:subscriber:S:count:GROUP    zset    member → count
 //	:subscriber:S:problems       set     files that were counted in part or not at all
@@ -68,8 +69,10 @@ func (k keys) groups(name string) string     { return k.subscriber(name) + ":gro
 
 func (k keys) staged(name, id string) string { return k.subscriber(name) + ":staged:" + id }
 
-func (k keys) sealedCells(name, shipment string) string {
-	return k.subscriber(name) + ":sealed:" + shipment
+func (k keys) checkpoint(name, id string) string { return k.subscriber(name) + ":checkpoint:" + id }
+
+func (k keys) sealedCells(name, commit string) string {
+	return k.subscriber(name) + ":sealed:" + commit
 }
 
 func (k keys) totals(name, group string) string { return k.subscriber(name) + ":count:" + group }
@@ -77,6 +80,11 @@ func (k keys) totals(name, group string) string { return k.subscriber(name) + ":
 // shipmentName is the name of one shipment of one file in keys and sets.
 func shipmentName(id string, shipment int64) string {
 	return id + ":" + strconv.FormatInt(shipment, 10)
+}
+
+// commitName is the name of one commit of a shipment in keys and sets.
+func commitName(id string, shipment, commit int64) string {
+	return shipmentName(id, shipment) + ":" + strconv.FormatInt(commit, 10)
 }
 
 // batchesKey is the one key that belongs to no channel: the running batches.

@@ -69,11 +69,12 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	if err != nil || len(subscribers) == 0 {
 		return p, err
 	}
-	same := known.state == FileDone && known.codec == src.Codec && known.size == src.Size
+	same, unfinished := known.state == FileDone && known.codec == src.Codec && known.size == src.Size, false
 	resume, end := int64(-1), int64(-1)
 	var problem *Problem
 	for _, name := range subscribers {
 		at := known.counted[name]
+		unfinished = unfinished || at.unfinished()
 		same = same && at.shipment == known.shipment && at.end > 0 &&
 			(!at.missing || !at.lost && known.modified == src.Modified().UnixNano())
 		if resume < 0 || at.resume < resume {
@@ -95,10 +96,10 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	switch {
 	case length < end:
 		p.known = &ShippedFile{Outcome: AlreadyCounted, Length: length, Counted: end, Problem: problem}
-	case length == end && end > 0:
+	case length == end && end > 0 && !unfinished:
 		p.known = &ShippedFile{Outcome: AlreadyCounted, Problem: problem}
 	case src.Codec == stream.Plain:
-		p.base = resume
+		p.base = min(resume, src.Size-1) // an upload has content, so that it is counted to its end
 	}
 	return p, nil
 }

@@ -46,16 +46,23 @@ type record struct {
 
 // progress is how far a subscriber has counted a file.
 type progress struct {
-	shipment int64  // the last shipment that it counted
+	shipment int64  // the last shipment that it counted to its end
+	part     int64  // the shipment of its last commit; of a later one than shipment, a part is counted
+	commits  int64  // number of that commit, from 1 in each shipment
 	resume   int64  // offset of the uncompressed content where the next count begins, the start of a line
-	end      int64  // offset up to which it has read: a last line without newline lies between resume and end
+	end      int64  // offset up to which it had read at the end of shipment: a last line without newline lies between resume and end
 	tail     string // the counts of that line, subtracted when the whole line is counted
 	state    string // state of the Counter, for the next part of the file
+	long     string // the long lines of the part, for the note
 	note     string // what is wrong with the file, as a Problem's Detail
 	lines    int64  // of the file, counted in total
 	missing  bool   // some or all of its lines could not be counted
 	lost     bool   // because they were not in Redis: the file itself may be whole
 }
+
+// unfinished reports whether the file is counted in part: its last commit was not the last
+// part of a shipment.
+func (p progress) unfinished() bool { return p.part > p.shipment }
 
 // problem returns what is wrong with the file, whose name it adds; nil if nothing
 // is.
@@ -86,6 +93,9 @@ const (
 	fieldMissing = "missing"
 	fieldLost    = "lost"
 	fieldLines   = "lines"
+	fieldPart    = "part"
+	fieldCommit  = "commit"
+	fieldLong    = "long"
 )
 
 // maxSegments bounds the segments of a valid record: a file of 1 TiB.
@@ -114,12 +124,13 @@ func parseRecord(id string, fields map[string]string) record {
 	}
 	r.head, _ = stream.DecodeFingerprint(fields["head"])
 	for field := range fields {
-		name, ok := strings.CutPrefix(field, "ship:")
+		name, ok := strings.CutPrefix(field, fieldPart+":")
 		if !ok {
 			continue
 		}
 		r.counted[name] = progress{
-			shipment: number(field), resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
+			shipment: number("ship:" + name), part: number(field), commits: number(fieldCommit + ":" + name), long: fields[fieldLong+":"+name],
+			resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
 			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name],
 			missing: fields[fieldMissing+":"+name] == "1", lost: fields[fieldLost+":"+name] == "1", lines: number(fieldLines + ":" + name),
 		}
@@ -142,6 +153,16 @@ func (r record) segmentKeys(k keys) []string {
 	names := make([]string, stream.SegmentCount(r.upload, r.segment))
 	for i := range names {
 		names[i] = k.segment(r.id, r.shipment, i)
+	}
+	return names
+}
+
+// checkpointKeys returns the keys of the checkpoints of subscribers that have counted a part.
+func (r record) checkpointKeys(k keys) (names []string) {
+	for name, at := range r.counted {
+		if at.unfinished() {
+			names = append(names, k.checkpoint(name, r.id))
+		}
 	}
 	return names
 }

@@ -23,8 +23,8 @@ func TestRecordIsReadBack(t *testing.T) {
 	r := parseRecord("id", map[string]string{
 		"name": "access.log", "ship": "3", "state": "done", "head": h.Fingerprint().Encode(), "codec": "gzip", "size": "1234",
 		"by": "shipper", "base": "21", "raw": "42", "cost": "4096", "segment": "4190208", "upload": "1213", "admitted": "1793500000123",
-		"ship:s": "2", "resume:s": "21", "end:s": "28", "tail:s": "1 0 0 1 7\n", "state:s": "minimal", "note:s": "partial",
-		"ship:other": "3",
+		"ship:s": "2", "part:s": "3", "commit:s": "7", "long:s": "1 2 3", "resume:s": "21", "end:s": "28", "tail:s": "1 0 0 1 7\n", "state:s": "minimal", "note:s": "partial",
+		"ship:other": "3", "part:other": "3",
 	})
 	if r.id != "id" || r.name != "access.log" || r.shipment != 3 || r.state != FileDone || r.codec != stream.Gzip || r.size != 1234 ||
 		r.by != "shipper" || r.base != 21 || r.raw != 42 || r.cost != 4096 || r.segment != stream.SegmentSize || r.upload != 1213 {
@@ -33,9 +33,12 @@ func TestRecordIsReadBack(t *testing.T) {
 	if r.admitted.UnixMilli() != 1793500000123 || !r.head.SameFile(h) || !r.inRedis() {
 		t.Errorf("%+v", r)
 	}
-	want := progress{shipment: 2, resume: 21, end: 28, tail: "1 0 0 1 7\n", state: "minimal", note: "partial"}
-	if len(r.counted) != 2 || r.counted["s"] != want || r.counted["other"] != (progress{shipment: 3}) {
+	want := progress{shipment: 2, part: 3, commits: 7, long: "1 2 3", resume: 21, end: 28, tail: "1 0 0 1 7\n", state: "minimal", note: "partial"}
+	if len(r.counted) != 2 || r.counted["s"] != want || r.counted["other"] != (progress{shipment: 3, part: 3}) {
 		t.Errorf("%+v", r.counted)
+	}
+	if !r.counted["s"].unfinished() || r.counted["other"].unfinished() {
+		t.Errorf("%+v: want only s to be unfinished", r.counted)
 	}
 }
 
@@ -71,7 +74,7 @@ func TestNoteOfLongLinesNamesTheFirst(t *testing.T) {
 }
 
 // numberFields are all fields that a number is expected in.
-var numberFields = []string{"ship", "size", "base", "raw", "cost", "segment", "upload", "ship:s", "resume:s", "end:s"}
+var numberFields = []string{"ship", "size", "base", "raw", "cost", "segment", "upload", "ship:s", "part:s", "commit:s", "resume:s", "end:s"}
 
 func TestMalformedNumberOfARecordIsZero(t *testing.T) {
 	t.Parallel()
@@ -110,12 +113,12 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add("cost", "9223372036854775807", "resume:s", "-9223372036854775808", "9223372036854775807", "9223372036854775807")
 	f.Add("ship", "1", "state", "uploaded", "4611686018427387904", "9223372036854775807")
 	f.Fuzz(func(t *testing.T, field1, value1, field2, value2, segment, upload string) {
-		r := parseRecord("id", map[string]string{"segment": segment, "upload": upload, "ship:s": "1", field1: value1, field2: value2})
+		r := parseRecord("id", map[string]string{"segment": segment, "upload": upload, "part:s": "1", field1: value1, field2: value2})
 		if r.shipment < 0 || r.size < 0 || r.base < 0 || r.raw < 0 || r.cost < 0 || r.segment < 0 || r.upload < 0 {
 			t.Fatalf("%+v", r)
 		}
 		for name, p := range r.counted {
-			if p.shipment < 0 || p.resume < 0 || p.end < 0 {
+			if p.shipment < 0 || p.part < 0 || p.commits < 0 || p.resume < 0 || p.end < 0 {
 				t.Fatalf("%s: %+v", name, p)
 			}
 		}

@@ -28,9 +28,11 @@ const (
 type fileScan struct {
 	aggregation Aggregation
 	before      progress
+	base        int64         // offset in the content where the upload begins
 	skip        int64         // bytes that were counted before
 	start       int64         // offset in the content where the count begins
-	lines       *atomic.Int64 // counted so far, for the worker's progress
+	lines       *atomic.Int64 // counted and not committed, for the worker's progress
+	parts       *partCommits  // nil: the file is committed as a whole
 
 	hole     int64  // NUL bytes before the first line
 	sample   []byte // until the count begins
@@ -41,15 +43,20 @@ type fileScan struct {
 }
 
 // newFileScan returns a scan of an upload that begins at base, for a subscriber
-// that has counted the file up to before, which is not behind base.
-func newFileScan(aggregation Aggregation, before progress, base int64, lines *atomic.Int64) *fileScan {
-	return &fileScan{aggregation: aggregation, before: before, skip: before.resume - base, start: before.resume, lines: lines}
+// that has counted the file up to before, which is not behind base. The content that is
+// written to it begins at from.
+func newFileScan(aggregation Aggregation, before progress, base int64, from stream.Checkpoint, lines *atomic.Int64) *fileScan {
+	return &fileScan{
+		aggregation: aggregation, before: before, base: base, lines: lines,
+		skip: before.resume - base - from.Content, start: before.resume,
+	}
 }
 
 // A fileResult is the count of one file under one claim.
 type fileResult struct {
 	tally    Tally // the change of the subscriber's sums
 	read     Tally // what was read, also of a last line that was counted before without its end
+	lines    int64 // read in this and all earlier parts
 	cells    map[cellName]int64
 	progress progress
 	failure  error // nothing of the file was counted
@@ -66,19 +73,24 @@ type refusal struct{ err error }
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// scanFile reads and decompresses an upload into the scan. Its error means that
-// there is no valid result; what is wrong with the file itself is in the result.
-func scanFile(ctx context.Context, upload uploadReader, scan *fileScan, saturated func() bool) (*fileResult, error) {
+// scanFile reads and decompresses an upload, from a checkpoint on, into the scan. Its error
+// means that there is no valid result; what is wrong with the file itself is in the result.
+func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, scan *fileScan, saturated func() bool) (*fileResult, error) {
 	if err := upload.codec.Check(); err != nil {
 		return scan.result(&refusal{err})
 	}
-	content := upload.open(ctx)
+	content := upload.open(ctx, from.Raw)
 	defer content.Close()
-	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, stream.Checkpoint{}, nil) }
+	var checkpoints *stream.Checkpoints
+	if scan.parts != nil {
+		checkpoints = scan.parts.checkpoints
+	}
+	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, from, checkpoints) }
 	return scan.result(stream.Pipeline(scan, inflate, saturated, content.Cancel))
 }
 
-// Write counts the next block of the content. Its only error is a refusal.
+// Write counts the next block of the content, and commits a part if one is due. Its error
+// is a refusal, or that of the commit.
 func (s *fileScan) Write(block []byte) (int, error) {
 	written := len(block)
 	skipped := min(s.skip, int64(written))
@@ -92,18 +104,21 @@ func (s *fileScan) Write(block []byte) (int, error) {
 		}
 		s.sample = append(s.sample, block...)
 		s.sampled += bytes.Count(block, []byte("\n"))
-		if !s.fresh() || s.sampled >= sampleLines || len(s.sample) >= maxSample || len(s.sample) >= sampleSize && s.sampled >= minSampleLines {
-			return written, s.begin()
+		if s.fresh() && s.sampled < sampleLines && len(s.sample) < maxSample && (len(s.sample) < sampleSize || s.sampled < minSampleLines) {
+			return written, nil
 		}
-		return written, nil
+		if err := s.begin(); err != nil {
+			return written, err
+		}
+	} else {
+		s.splitter.Split(block)
 	}
-	s.splitter.Split(block)
 	s.lines.Store(s.verdicts.tally().Lines)
-	return written, nil
+	return written, s.commitPart()
 }
 
 // fresh reports whether the subscriber has not counted anything of the file.
-func (s *fileScan) fresh() bool { return s.before.shipment == 0 || s.before.resume == 0 }
+func (s *fileScan) fresh() bool { return s.before.resume == 0 }
 
 // begin starts the Counter and counts the sample.
 func (s *fileScan) begin() (err error) {
@@ -115,6 +130,7 @@ func (s *fileScan) begin() (err error) {
 		return &refusal{err}
 	}
 	s.splitter = stream.NewSplitter(s.start, func(line []byte) { s.verdicts.add(s.counter, line) })
+	s.splitter.SetLongLines(parseLongLines(s.before.long))
 	s.splitter.Skip(s.hole)
 	s.splitter.Split(s.sample)
 	s.sample = nil
@@ -140,7 +156,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 	}
 	switch {
 	case isDamage(err):
-		result.damage = &PartialError{err, s.verdicts.tally().Lines, s.splitter.Start(), s.splitter.Resume()}
+		result.damage = &PartialError{err, s.committed() + s.verdicts.tally().Lines, s.splitter.Start(), s.splitter.Resume()}
 	case err != nil:
 		return nil, err
 	}
@@ -154,6 +170,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 		result.reset(s.before)
 		result.fail(err)
 	}
+	result.lines = s.committed() + result.read.Lines
 	return result, nil
 }
 
@@ -161,7 +178,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 func (s *fileScan) collect(result *fileResult) error {
 	resume := s.splitter.Resume()
 	result.tally = s.verdicts.tally()
-	result.tally.Bytes = resume - s.splitter.Start()
+	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
 	state := s.counter.State()
 	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}

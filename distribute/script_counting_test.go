@@ -39,19 +39,38 @@ func (s scriptRunner) stage(claim string) string {
 	return s.run(stageScript, target{subscriber: "s", file: "f"}, "f", claim, "day\tUS", 2, "day\tDE", 3)
 }
 
-// seal seals so many cells, with a note on the file.
+// seal seals so many cells as the first and last part, with a note on the file.
 func (s scriptRunner) seal(claim string, shipment, cells int) string {
-	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: shipmentName("f", int64(shipment))},
-		"s", "f", shipment, claim, cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
+	return s.sealLast(claim, shipment, 1, cells)
+}
+
+// sealLast seals the last part under the number of a commit.
+func (s scriptRunner) sealLast(claim string, shipment, commit, cells int) string {
+	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: commitName("f", int64(shipment), int64(commit))},
+		"s", "f", shipment, claim, commit, 1, "", cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
+}
+
+// sealPart seals a part that is not the last one, under the number of a commit, with a
+// checkpoint.
+func (s scriptRunner) sealPart(claim string, shipment, commit, cells int) string {
+	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: commitName("f", int64(shipment), int64(commit))},
+		"s", "f", shipment, claim, commit, 0, fmt.Sprintf("place %d", commit), cells, 1, fieldResume, 100*commit, "lines", 5)
+}
+
+// parts is how far s has counted the file, with all that a part changes.
+func (s scriptRunner) parts() string {
+	file := s.k.file("f")
+	return fmt.Sprintf("commit %s of %s at %s, %s lines, sealed %s, %s", s.field(file, "commit:s"), s.field(file, "part:s"), s.field(file, "resume:s"),
+		s.field(s.k.subscriber("s"), "lines"), s.text("SCARD", s.k.sealed("s")), s.text("GET", s.k.checkpoint("s", "f")))
 }
 
 // fold folds cells of f's first shipment.
 func (s scriptRunner) fold(members ...string) string {
-	args, places := []any{"f:1", "s", len(members)}, []any{}
+	args, places := []any{"f:1:1", "s", len(members)}, []any{}
 	for _, member := range members {
 		args, places = append(args, "day\t"+member), append(places, member, 1)
 	}
-	of := target{subscriber: "s", sealed: "f:1", more: []string{s.k.totals("s", "day")}}
+	of := target{subscriber: "s", sealed: "f:1:1", more: []string{s.k.totals("s", "day")}}
 	return s.run(foldScript, of, append(append(args, places...), "day")...)
 }
 
@@ -120,6 +139,22 @@ func deadClaim(s scriptRunner) {
 func sealed(s scriptRunner) {
 	staged(s)
 	s.seal("c1", 1, 2)
+}
+
+// inParts has the first two parts of f sealed.
+func inParts(s scriptRunner) {
+	claimedEarly(s)
+	s.sealPart("c1", 1, 1, 2)
+	s.stage("c1")
+	s.sealPart("c1", 1, 2, 2)
+}
+
+// inPartsOfADeadClaim is inParts, and another claim has the file, which is uploaded.
+func inPartsOfADeadClaim(s scriptRunner) {
+	inParts(s)
+	s.complete("a", 1, 100)
+	s.expire(s.k.claims("s"), "f")
+	s.claim("c2", 1)
 }
 
 // sealedByOne is counted by s and not by t.
@@ -231,17 +266,50 @@ var countingScripts = []scriptCase{
 	},
 
 	{
+		name: "seal: a part", given: claimedEarly, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 1, 2) }, want: "1",
+		look: scriptRunner.parts, sees: "commit 1 of 1 at 100, 5 lines, sealed 1, place 1",
+	},
+	{
+		name: "seal: the next part", given: func(s scriptRunner) { inParts(s); s.stage("c1") },
+		call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 2) }, want: "1",
+		look: scriptRunner.parts, sees: "commit 3 of 1 at 300, 15 lines, sealed 3, place 3",
+	},
+	{name: "seal: the last number under the same claim", given: func(s scriptRunner) { inParts(s); s.stage("c1") }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 2, 2) }, want: "1", keeps: true},
+	{name: "seal: an older number", given: func(s scriptRunner) { inParts(s); s.stage("c1") }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 1, 2) }, want: "0", keeps: true},
+	{name: "seal: a gap", given: func(s scriptRunner) { inParts(s); s.stage("c1") }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 4, 2) }, want: "0", keeps: true},
+	{name: "seal: the last number under another claim", given: inPartsOfADeadClaim, call: func(s scriptRunner) string { return s.sealPart("c2", 1, 2, 0) }, want: "0", keeps: true},
+	{name: "seal: a part of a dead claim", given: inPartsOfADeadClaim, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 0) }, want: "0", keeps: true},
+	{name: "seal: a part of an abandoned upload", given: func(s scriptRunner) { inParts(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 0) }, want: "0", keeps: true},
+	{name: "seal: a part with a cell too few", given: claimedEarly, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 1, 3) }, want: "-1", keeps: true},
+	{
+		name: "seal: the first part of the next shipment", given: func(s scriptRunner) {
+			inParts(s)
+			s.abandon("a", 1)
+			s.free(1, 1)
+			s.release("c1")
+			s.admit("a", 1, 100)
+			s.claim("c2", 2)
+		},
+		call: func(s scriptRunner) string { return s.sealPart("c2", 2, 1, 0) }, want: "1",
+		look: scriptRunner.parts, sees: "commit 1 of 2 at 100, 15 lines, sealed 2, place 1",
+	},
+	{
+		name: "seal: the last part under another claim", given: inPartsOfADeadClaim, call: func(s scriptRunner) string { return s.sealLast("c2", 1, 3, 0) }, want: "2",
+		look: scriptRunner.parts, sees: "commit 3 of 1 at 200, 15 lines, sealed 2, <nil>",
+	},
+
+	{
 		name: "fold: all cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0",
 		look: scriptRunner.folded, sees: "US 2 DE 3, sealed [], groups [day]",
 	},
 	{
 		name: "fold: some cells", given: sealed, call: func(s scriptRunner) string { return s.fold("US", "FR") }, want: "1",
-		look: scriptRunner.folded, sees: "US 2 DE <nil>, sealed [f:1], groups [day]",
+		look: scriptRunner.folded, sees: "US 2 DE <nil>, sealed [f:1:1], groups [day]",
 	},
 	{
 		name: "fold: to zero", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), -2, "US"}) },
 		call: func(s scriptRunner) string { return s.fold("US") }, want: "1",
-		look: scriptRunner.folded, sees: "US <nil> DE <nil>, sealed [f:1], groups [day]",
+		look: scriptRunner.folded, sees: "US <nil> DE <nil>, sealed [f:1:1], groups [day]",
 	},
 	{name: "fold: no subscriber", given: withoutSubscriber(sealed), call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", keeps: true},
 }

@@ -272,28 +272,35 @@ var freesMemory = map[string]bool{
 	"seal: by the last subscriber":     true,
 }
 
-func TestNewerFormatOfTheChannelIsRefused(t *testing.T) {
+func TestAnotherFormatOfTheChannelIsRefused(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		s := newScriptRunner(t, db)
-		s.do([]any{"HSET", s.k.channel(), "v", formatVersion + 1})
-		for name, open := range map[string]func(context.Context, *skidway.DB, string) (*Channel, error){"open": Open, "open existing": OpenExisting} {
-			before := s.state()
-			_, err := open(t.Context(), handle.New(db), "web")
-			var newer *VersionError
-			if !errors.As(err, &newer) || newer.Version != formatVersion+1 || newer.Channel != "web" {
-				t.Errorf("%s: %v, want a VersionError", name, err)
-			}
-			s.sameState(name, s.state(), before)
+		for _, version := range []int{formatVersion - 1, formatVersion + 1} {
+			s.do([]any{"HSET", s.k.channel(), "v", version})
+			s.refusesFormat(version)
 		}
 	})
 }
 
+func (s scriptRunner) refusesFormat(version int) {
+	s.t.Helper()
+	for name, open := range map[string]func(context.Context, *skidway.DB, string) (*Channel, error){"open": Open, "open existing": OpenExisting} {
+		before := s.state()
+		_, err := open(s.t.Context(), handle.New(s.c.db), "web")
+		var other *VersionError
+		if !errors.As(err, &other) || other.Version != version || other.Channel != "web" {
+			s.t.Errorf("%s, format %d: %v, want a VersionError", name, version, err)
+		}
+		s.sameState(name, s.state(), before)
+	}
+}
+
 func TestNewerFormatOfAnAnnouncementIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := parseAnnouncement([]byte(`{"v":1,"file":"f","shipment":1}`)); err != nil {
+	if _, err := parseAnnouncement([]byte(`{"v":2,"file":"f","shipment":1}`)); err != nil {
 		t.Error(err)
 	}
-	if _, err := parseAnnouncement([]byte(`{"v":2,"file":"f","shipment":1}`)); err == nil || !strings.Contains(err.Error(), "newer Skidway") {
+	if _, err := parseAnnouncement([]byte(`{"v":3,"file":"f","shipment":1}`)); err == nil || !strings.Contains(err.Error(), "newer Skidway") {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,7 @@ var (
 	releaseScript     = newScript("release", "release the claim", "claims", "owners", "staged", "wake")
 	stageScript       = newScript("stage", "stage counts", "owners", "staged")
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
-		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems")
+		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
 	foldScript = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers")
 )
 
@@ -52,7 +52,7 @@ type target struct {
 	subscriber string
 	file       string
 	shipment   int64
-	sealed     string   // name of the shipment whose cells are sealed
+	sealed     string   // name of the commit whose cells are sealed
 	more       []string // keys after those that the script names
 }
 
@@ -74,6 +74,8 @@ func (k keys) named(name string, t target) string {
 		return k.subscriber(t.subscriber) + ":" + name
 	case "staged":
 		return k.staged(t.subscriber, t.file)
+	case "checkpoint":
+		return k.checkpoint(t.subscriber, t.file)
 	case "sealed cells":
 		return k.sealedCells(t.subscriber, t.sealed)
 	}

@@ -328,7 +328,7 @@ func onlySmallRecordsAreLeft(t testing.TB, db *rdb.DB) {
 		if db.PTTL(ctx, key).Val() > 0 {
 			continue // a wake-up that goes by itself in a second
 		}
-		for _, kind := range []string{":segment:", ":wake:", ":staged:", ":sealed", ":claims", ":owners", ":open", ":uploads", ":spent", ":line", ":shippers", ":leases"} {
+		for _, kind := range []string{":segment:", ":wake:", ":staged:", ":checkpoint:", ":sealed", ":claims", ":owners", ":open", ":uploads", ":spent", ":line", ":shippers", ":leases"} {
 			if strings.Contains(key, kind) {
 				t.Errorf("left behind: %s", key)
 			}

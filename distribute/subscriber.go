@@ -111,14 +111,14 @@ func (c *Channel) dropCounts(ctx context.Context, name string) error {
 		return err
 	}
 	err := c.files.each(ctx, func(id string) error {
-		fields := make([]string, 0, 10)
-		for _, field := range []string{"ship", "seal", fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLost, fieldLines} {
+		fields := make([]string, 0, 13)
+		for _, field := range []string{"ship", "seal", fieldPart, fieldCommit, fieldLong, fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLost, fieldLines} {
 			fields = append(fields, field+":"+name)
 		}
 		return c.db.Retry(ctx, func() error {
 			pipe := c.db.Pipeline()
 			pipe.HDel(ctx, c.keys.file(id), fields...)
-			pipe.Unlink(ctx, c.keys.staged(name, id))
+			pipe.Unlink(ctx, c.keys.staged(name, id), c.keys.checkpoint(name, id))
 			_, err := pipe.Exec(ctx)
 			return err
 		})

@@ -13,7 +13,7 @@ import (
 const cellBatch = 500
 
 // totals are the counts of one subscriber: the totals of each group, and the sealed
-// cells of shipments that are not folded into them yet.
+// cells of commits that are not folded into them yet.
 type totals struct {
 	*store
 	subscriber string
@@ -21,29 +21,29 @@ type totals struct {
 
 func (s *store) totals(subscriber string) totals { return totals{s, subscriber} }
 
-// sealed returns the shipments that have sealed cells.
+// sealed returns the names of the commits that have sealed cells.
 func (t totals) sealed(ctx context.Context) ([]string, error) {
 	return query(ctx, t.db, func() ([]string, error) { return t.db.SMembers(ctx, t.keys.sealed(t.subscriber)).Result() })
 }
 
-// foldAll folds the sealed shipments: dead workers may have left some.
+// foldAll folds the sealed commits: dead workers may have left some.
 func (t totals) foldAll(ctx context.Context) error {
-	shipments, err := t.sealed(ctx)
+	commits, err := t.sealed(ctx)
 	if err != nil {
 		return err
 	}
-	for _, shipment := range shipments {
-		if err := t.fold(ctx, shipment); err != nil {
+	for _, commit := range commits {
+		if err := t.fold(ctx, commit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fold moves the sealed cells of one shipment into the totals. Several processes
-// may fold one shipment at the same time.
-func (t totals) fold(ctx context.Context, shipment string) error {
-	sealed := t.keys.sealedCells(t.subscriber, shipment)
+// fold moves the sealed cells of one commit into the totals. Several processes
+// may fold one commit at the same time.
+func (t totals) fold(ctx context.Context, commit string) error {
+	sealed := t.keys.sealedCells(t.subscriber, commit)
 	for cursor := uint64(0); ; {
 		var pairs []string
 		err := t.db.Retry(ctx, func() (err error) {
@@ -55,27 +55,27 @@ func (t totals) fold(ctx context.Context, shipment string) error {
 		}
 		// A scan may return more than COUNT cells.
 		for batch := range slices.Chunk(pairs, 2*cellBatch) {
-			left, err := t.foldCells(ctx, shipment, batch)
+			left, err := t.foldCells(ctx, commit, batch)
 			if err != nil || left == 0 {
 				return err
 			}
 		}
 		if cursor == 0 && len(pairs) == 0 {
-			// The cells are gone, but the shipment is still listed: another
+			// The cells are gone, but the commit is still listed: another
 			// process may have folded or deleted them before removing the
-			// shipment from the list.
-			return t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.keys.sealed(t.subscriber), shipment).Err() })
+			// commit from the list.
+			return t.db.Retry(ctx, func() error { return t.db.SRem(ctx, t.keys.sealed(t.subscriber), commit).Err() })
 		}
 		// The scan returns every cell that existed at its start, although
 		// cells are removed meanwhile. If any are left it starts again.
 	}
 }
 
-// foldCells folds some cells of a shipment, given as pairs of name and number,
+// foldCells folds some cells of a commit, given as pairs of name and number,
 // and returns how many cells are left.
-func (t totals) foldCells(ctx context.Context, shipment string, pairs []string) (int64, error) {
-	keys := target{subscriber: t.subscriber, sealed: shipment}
-	args := []any{shipment, t.subscriber, len(pairs) / 2}
+func (t totals) foldCells(ctx context.Context, commit string, pairs []string) (int64, error) {
+	keys := target{subscriber: t.subscriber, sealed: commit}
+	args := []any{commit, t.subscriber, len(pairs) / 2}
 	var places, groups []any  // places: member and group index of each cell
 	index := map[string]int{} // of each group, from 1
 	for i := 0; i < len(pairs); i += 2 {
@@ -94,12 +94,12 @@ func (t totals) foldCells(ctx context.Context, shipment string, pairs []string) 
 // drop deletes sealed cells and totals. Sealed cells go first: a fold that runs
 // at the same time can then add nothing to deleted totals.
 func (t totals) drop(ctx context.Context) error {
-	shipments, err := t.sealed(ctx)
+	commits, err := t.sealed(ctx)
 	if err != nil {
 		return err
 	}
-	for _, shipment := range shipments {
-		if err := t.unlink(ctx, t.keys.sealedCells(t.subscriber, shipment)); err != nil {
+	for _, commit := range commits {
+		if err := t.unlink(ctx, t.keys.sealedCells(t.subscriber, commit)); err != nil {
 			return err
 		}
 	}
@@ -111,11 +111,11 @@ func (t totals) drop(ctx context.Context) error {
 // rows reads the totals and the sealed cells, group by group, each group in one
 // transaction, so that no group is read in the middle of a fold.
 func (t totals) rows(ctx context.Context, options *ReportOptions) ([]Row, error) {
-	shipments, err := t.sealed(ctx)
+	commits, err := t.sealed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := t.groups(ctx, shipments)
+	groups, err := t.groups(ctx, commits)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (t totals) rows(ctx context.Context, options *ReportOptions) ([]Row, error)
 		if !options.include(group) {
 			continue
 		}
-		counts, err := t.counts(ctx, group, shipments)
+		counts, err := t.counts(ctx, group, commits)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (t totals) rows(ctx context.Context, options *ReportOptions) ([]Row, error)
 }
 
 // groups returns the names of all groups in the totals and in sealed cells.
-func (t totals) groups(ctx context.Context, shipments []string) ([]string, error) {
+func (t totals) groups(ctx context.Context, commits []string) ([]string, error) {
 	var names []string
 	err := t.scanSet(ctx, t.keys.groups(t.subscriber), func(group string) error {
 		names = append(names, group)
@@ -149,8 +149,8 @@ func (t totals) groups(ctx context.Context, shipments []string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	for _, shipment := range shipments {
-		cells, err := query(ctx, t.db, func() ([]string, error) { return t.db.HKeys(ctx, t.keys.sealedCells(t.subscriber, shipment)).Result() })
+	for _, commit := range commits {
+		cells, err := query(ctx, t.db, func() ([]string, error) { return t.db.HKeys(ctx, t.keys.sealedCells(t.subscriber, commit)).Result() })
 		if err != nil {
 			return nil, err
 		}
@@ -164,15 +164,15 @@ func (t totals) groups(ctx context.Context, shipments []string) ([]string, error
 }
 
 // counts reads the numbers of one group, by member.
-func (t totals) counts(ctx context.Context, group string, shipments []string) (map[string]int64, error) {
+func (t totals) counts(ctx context.Context, group string, commits []string) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := t.db.Retry(ctx, func() error {
 		clear(counts)
 		pipe := t.db.TxPipeline()
 		totals := pipe.ZRangeWithScores(ctx, t.keys.totals(t.subscriber, group), 0, -1)
-		sealed := make([]*redis.MapStringStringCmd, len(shipments))
-		for i, shipment := range shipments {
-			sealed[i] = pipe.HGetAll(ctx, t.keys.sealedCells(t.subscriber, shipment))
+		sealed := make([]*redis.MapStringStringCmd, len(commits))
+		for i, commit := range commits {
+			sealed[i] = pipe.HGetAll(ctx, t.keys.sealedCells(t.subscriber, commit))
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err

@@ -22,12 +22,25 @@ type WorkerConfig struct {
 	// heartbeat; zero means DefaultLease.
 	Lease time.Duration
 
+	// CommitBytes and CommitInterval bound the work that is done again after a worker
+	// dies: it commits what it has counted of a file after so many bytes of content,
+	// or that time, whichever comes first. Zero means DefaultCommitBytes and
+	// DefaultCommitInterval.
+	CommitBytes    int64
+	CommitInterval time.Duration
+
 	// UntilDone makes Work return when something was shipped, every shipper
 	// that does not follow has ended, and all files are counted.
 	UntilDone bool
 
 	Notify Notify
 }
+
+// Defaults of [WorkerConfig].
+const (
+	DefaultCommitBytes    = 64 << 20
+	DefaultCommitInterval = 5 * time.Second
+)
 
 func (c *WorkerConfig) withDefaults() WorkerConfig {
 	var config WorkerConfig
@@ -36,11 +49,14 @@ func (c *WorkerConfig) withDefaults() WorkerConfig {
 	}
 	config.Workers = cmp.Or(config.Workers, runtime.GOMAXPROCS(0))
 	config.Lease = cmp.Or(config.Lease, DefaultLease)
+	config.CommitBytes = cmp.Or(config.CommitBytes, DefaultCommitBytes)
+	config.CommitInterval = cmp.Or(config.CommitInterval, DefaultCommitInterval)
 	return config
 }
 
 func (c WorkerConfig) validate() error {
-	return errors.Join(checkNotNegative("Workers", c.Workers), checkNotNegative("Lease", c.Lease))
+	return errors.Join(checkNotNegative("Workers", c.Workers), checkNotNegative("Lease", c.Lease),
+		checkNotNegative("CommitBytes", c.CommitBytes), checkNotNegative("CommitInterval", c.CommitInterval))
 }
 
 // A Worker counts files for one subscriber. It is made by [NewWorker]; Work is
@@ -73,11 +89,11 @@ type WorkResult struct {
 }
 
 // An AbandonedError names files whose upload was abandoned and that were not
-// shipped again: nothing of them is counted.
+// shipped again: they are not counted to their end.
 type AbandonedError struct{ Files []string }
 
 func (e *AbandonedError) Error() string {
-	return fmt.Sprintf("not counted, because their shipper gave up or died: %s: ship them again", strings.Join(e.Files, ", "))
+	return fmt.Sprintf("not counted to their end, because their shipper gave up or died: %s: ship them again", strings.Join(e.Files, ", "))
 }
 
 // reshipLeases is the number of leases that a worker with UntilDone waits for an abandoned
@@ -121,7 +137,7 @@ func (w *Worker) Progress() int64 {
 
 // Work claims and counts files until ctx is done, Stop is called or, with
 // UntilDone, all is counted. Between files it blocks in Redis. When ctx is done
-// it releases its claims; other workers count those files. With UntilDone, an
+// it releases its claims; other workers count the rest of those files. With UntilDone, an
 // upload that was abandoned and not shipped again is an AbandonedError. The
 // result is valid even if there is an error.
 func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
@@ -254,14 +270,14 @@ func (w *Worker) reshipPause(ctx context.Context) (time.Duration, error) {
 // process counts and commits the file of a claim. Its error ends the worker.
 func (w *Worker) process(ctx context.Context, c *claim) error {
 	work := w.claims.hold(ctx, c)
-	started := time.Now()
+	c.since = time.Now()
 	allCounted := false
 	name, result, err := w.count(work, c)
 	cause := context.Cause(work)
 	if err == nil {
 		// Not with the claim's context: the heartbeat can't distinguish a claim
 		// that was lost from one that the seal has just ended. The scripts can.
-		allCounted, err = c.commit(ctx, result, w.aggregation.Build(), time.Since(started))
+		allCounted, err = c.commit(ctx, part{result: result, last: true, build: w.aggregation.Build()})
 	} else if cause != nil && ctx.Err() == nil {
 		err = cause // the heartbeat found out first
 	}
@@ -282,9 +298,9 @@ func (w *Worker) process(ctx context.Context, c *claim) error {
 	return errors.Join(fmt.Errorf("count %s: %w", name, err), released)
 }
 
-// count counts what the subscriber has not counted of a claimed file. An error
-// means that there is no valid result; what is wrong with the file itself is in
-// the result.
+// count counts what the subscriber has not counted of a claimed file, and commits it but
+// for the last part. An error means that there is no valid result; what is wrong with the
+// file itself is in the result.
 func (w *Worker) count(ctx context.Context, c *claim) (name string, result *fileResult, err error) {
 	r, err := w.channel.files.record(ctx, c.id)
 	if err != nil {
@@ -297,13 +313,16 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	defer w.active.Add(-1)
 	upload := uploadReader{w.channel.files, r, w.config.Lease}
 	before := r.counted[w.subscriber]
+	if before.part == c.shipment {
+		c.commits = before.commits
+	}
 	if r.malformed() {
 		result = &fileResult{progress: before}
 		result.fail(errMalformed)
 	} else if before.resume < r.base {
 		result = &fileResult{progress: before}
 		result.fail(errLaterPart)
-	} else if result, err = scanFile(ctx, upload, newFileScan(w.aggregation, before, r.base, &c.lines), w.saturated); err != nil {
+	} else if result, before, err = w.scan(ctx, c, upload, before); err != nil {
 		return r.name, nil, err
 	}
 	result.tallyFile(before)
@@ -313,24 +332,51 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	return r.name, result, err
 }
 
+// scan counts an upload, of which the subscriber has counted what is before. It returns
+// the last part and the progress before it.
+func (w *Worker) scan(ctx context.Context, c *claim, upload uploadReader, before progress) (*fileResult, progress, error) {
+	from, err := c.checkpoint(ctx, upload.record, before)
+	if err != nil {
+		return nil, before, err
+	}
+	scan := newFileScan(w.aggregation, before, upload.base, from, &c.lines)
+	scan.parts = newPartCommits(w.config, upload.codec, func(result *fileResult, checkpoint []byte) error {
+		_, err := c.commit(ctx, part{result: result, checkpoint: checkpoint, build: w.aggregation.Build()})
+		if err != nil {
+			return err
+		}
+		w.addTally(result.read)
+		return c.foldAndFree(ctx, false)
+	})
+	result, err := scanFile(ctx, upload, from, scan, w.saturated)
+	return result, scan.before, err
+}
+
+// addTally adds what was committed to the worker's tally.
+func (w *Worker) addTally(read Tally) {
+	w.lines.Add(read.Lines)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tally.Add(read)
+}
+
 // saturated reports whether every processor has a file to count.
 func (w *Worker) saturated() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS(0) }
 
 // record adds a committed result to those of the worker.
 func (w *Worker) record(name string, result *fileResult) {
-	w.lines.Add(result.read.Lines)
+	w.addTally(result.read)
 	problem := result.failure
 	if problem == nil && result.damage != nil {
 		problem = result.damage
 	}
-	event := Event{Kind: EventCounted, File: name, Lines: result.read.Lines, Problem: result.progress.problem(name)}
+	event := Event{Kind: EventCounted, File: name, Lines: result.lines, Problem: result.progress.problem(name)}
 	if problem != nil {
 		event = Event{Kind: EventFailed, File: name, Err: problem}
 	}
 	w.config.Notify.send(event)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tally.Add(result.read)
 	if problem != nil {
 		w.problems = append(w.problems, &FileError{name, problem})
 	}

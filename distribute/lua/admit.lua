@@ -44,7 +44,7 @@ call('ZREM', LINE, shipper)
 call('HINCRBY', CHANNEL, 'used', cost)
 if not last then
   call('HSET', HEADS, index_key, index == '' and id or index .. ' ' .. id)
-  call('HSET', FILE, 'v', 1, 'first', index_key)
+  call('HSET', FILE, 'v', 2, 'first', index_key)
 end
 shipment = shipment + 1
 call('HSET', FILE, 'ship', shipment, 'state', 'uploading', 'by', shipper, 'cost', cost, 'admitted', int(now), 'raw', 0)

@@ -2,11 +2,11 @@
 -- however often this is repeated, because the same script removes it from the
 -- sealed cells.
 -- KEYS: the declared keys, then one totals key per group
--- ARGV: ID:SHIPMENT; subscriber; n (1 to 500); n cell names; n pairs (member, group
+-- ARGV: ID:SHIPMENT:COMMIT; subscriber; n (1 to 500); n cell names; n pairs (member, group
 -- index from 1); group names
 -- Returns the number of cells left; 0 if there is no such subscriber.
 -- @include channel
-local shipment, subscriber, n = unpack(ARGV, 1, 3)
+local commit, subscriber, n = unpack(ARGV, 1, 3)
 local declared = 5 -- keys
 local first_pair = 4 + n
 local first_group = first_pair + 2 * n
@@ -22,6 +22,6 @@ end
 call('HDEL', SEALED_CELLS, unpack(names))
 for i = first_group, #ARGV do call('ZADD', GROUPS, 0, ARGV[i]) end
 local left = call('HLEN', SEALED_CELLS)
-if left == 0 then call('SREM', SEALED, shipment) end
+if left == 0 then call('SREM', SEALED, commit) end
 call('HINCRBY', SUBSCRIBER, 'version', 1)
 return left

@@ -7,6 +7,6 @@ local name, settings = unpack(ARGV)
 local have = call('HGET', SUBSCRIBERS, name)
 if have and (have ~= '' or settings == '') then return have end
 call('HSET', SUBSCRIBERS, name, settings)
-if not have then call('HSET', SUBSCRIBER, 'v', 1, 'since', int(clock_ms())) end
+if not have then call('HSET', SUBSCRIBER, 'v', 2, 'since', int(clock_ms())) end
 signal('new', 'subscriber')
 return settings

@@ -136,6 +136,13 @@ func (s *Splitter) Tail() (line []byte, size int64) {
 	return line, s.offset - s.resume
 }
 
+// SetLongLines sets the lines that are longer than MaxLine and come before the first
+// block. It must be called before Split.
+func (s *Splitter) SetLongLines(long LongLines) { s.long = long }
+
+// FinishedLongLines returns the lines that are longer than MaxLine and have a newline.
+func (s *Splitter) FinishedLongLines() LongLines { return s.long }
+
 // LongLines returns the lines that are longer than MaxLine, with the last line if
 // it has no newline yet.
 func (s *Splitter) LongLines() LongLines {

@@ -1,0 +1,164 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute/stream"
+)
+
+// A part is what one commit adds to the counts of a file.
+type part struct {
+	result *fileResult
+	last   bool // the file is counted to its end
+
+	// checkpoint is where the next worker reads the upload on, if the claim is lost; nil
+	// if it reads from the start of the upload, and with the last part.
+	checkpoint []byte
+
+	build string // of the aggregation
+}
+
+// commit stages the part's cells in batches, then seals them in one script, under the
+// number that follows the last commit of the shipment. It reports whether every subscriber
+// has now counted the shipment. It returns errClaimLost if the claim is lost; then nothing
+// of the part is valid. After any other error the part may or may not be valid.
+func (c *claim) commit(ctx context.Context, p part) (allCounted bool, err error) {
+	cells, err := c.stage(ctx, p.result)
+	if err != nil {
+		return false, err
+	}
+	allCounted, err = c.seal(ctx, p, cells)
+	if err == nil {
+		c.commits, c.since = c.commits+1, time.Now()
+	}
+	return allCounted, err
+}
+
+// stage writes the result's cells to a key that no report reads, and returns their
+// number.
+func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
+	args := []any{c.id, c.token}
+	send := func() error {
+		if len(args) == 2 {
+			return nil
+		}
+		reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, args...)
+		if err == nil && reply.Int(0) == 0 {
+			err = errClaimLost
+		}
+		args = args[:2]
+		return err
+	}
+	cells := 0
+	for name, n := range result.cells {
+		if n == 0 {
+			continue
+		}
+		if strings.Contains(name.group, "\t") || strings.Contains(name.member, "\t") {
+			return 0, fmt.Errorf("the aggregation counts in %q, %q: group and member can't hold a tab", name.group, name.member)
+		}
+		args = append(args, name.group+"\t"+name.member, n)
+		cells++
+		if len(args) == 2+2*cellBatch {
+			if err := send(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return cells, send()
+}
+
+// seal makes the staged cells valid, updates the subscriber's sums and the file's
+// progress, and with the last part ends the claim, in one script.
+func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, err error) {
+	at := p.result.progress
+	fields := []any{fieldResume, at.resume, fieldTail, at.tail, fieldState, at.state, fieldLines, at.lines}
+	if !p.last {
+		fields = append(fields, fieldLong, at.long)
+	} else {
+		fields = append(fields, fieldLong, "", fieldEnd, at.end, fieldNote, at.note, fieldMissing, at.missing, fieldLost, at.lost)
+	}
+	checkpoint := []byte(nil)
+	if p.checkpoint != nil {
+		checkpoint = append(checkpointPrefix(c.shipment), p.checkpoint...)
+	}
+	args := append([]any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1, p.last, checkpoint, cells, len(fields) / 2}, fields...)
+	t := p.result.tally
+	for _, sum := range []struct {
+		field string
+		n     int64
+	}{
+		{"lines", t.Lines}, {"counted", t.Counted}, {"unknown", t.Unknown}, {"unparsable", t.Unparsable},
+		{"bytes", t.Bytes}, {"files", t.Files}, {"partial", t.Partial}, {"failed", t.Failed},
+		{"busy", time.Since(c.since).Milliseconds()}, {buildField + p.build, t.Lines},
+	} {
+		if sum.n != 0 {
+			args = append(args, sum.field, sum.n)
+		}
+	}
+	keys := target{subscriber: c.subscriber, file: c.id, sealed: commitName(c.id, c.shipment, c.commits+1)}
+	reply, err := c.channel.call(ctx, sealScript, keys, args...)
+	switch n := reply.Int(0); {
+	case err != nil:
+		return false, err
+	case n == 0:
+		return false, errClaimLost
+	case n < 0:
+		return false, errors.New("the number of staged cells has changed: something else writes to them")
+	default:
+		return n == 2, nil
+	}
+}
+
+// foldAndFree does the work that follows a commit, which any process can repeat:
+// it folds the cells into the totals, and frees the segments if every subscriber
+// has counted the shipment.
+func (c *claim) foldAndFree(ctx context.Context, allCounted bool) error {
+	if err := c.channel.totals(c.subscriber).fold(ctx, commitName(c.id, c.shipment, c.commits)); err != nil {
+		return err
+	}
+	if allCounted {
+		return c.channel.files.freeSegments(ctx, c.id)
+	}
+	return nil
+}
+
+// checkpointPrefix is what a recorded checkpoint begins with: it is one of this shipment.
+func checkpointPrefix(shipment int64) []byte { return []byte(strconv.FormatInt(shipment, 10) + " ") }
+
+// checkpoint returns the place where the count of an upload goes on, whose content up to
+// before.resume the subscriber has counted: the last checkpoint at or before it. It is the
+// start of the upload if there is none that can be used.
+func (c *claim) checkpoint(ctx context.Context, r record, before progress) (stream.Checkpoint, error) {
+	content := before.resume - r.base
+	if r.codec == stream.Plain {
+		return stream.NewCheckpoints(r.codec).Before(content), nil
+	}
+	if before.part != r.shipment {
+		return stream.Checkpoint{}, nil
+	}
+	recorded, err := query(ctx, c.channel.db, func() (string, error) {
+		return c.channel.db.Get(ctx, c.channel.keys.checkpoint(c.subscriber, c.id)).Result()
+	})
+	encoded, found := strings.CutPrefix(recorded, string(checkpointPrefix(r.shipment)))
+	switch {
+	case errors.Is(err, redis.Nil):
+		return stream.Checkpoint{}, nil
+	case err != nil:
+		return stream.Checkpoint{}, fmt.Errorf("read the checkpoint of a file: %w", err)
+	case !found:
+		return stream.Checkpoint{}, nil
+	}
+	place, err := stream.ParseCheckpoint(r.codec, []byte(encoded))
+	if err != nil || place.Content > content || place.Raw > r.raw {
+		return stream.Checkpoint{}, nil
+	}
+	return place, nil
+}
