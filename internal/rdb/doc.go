@@ -67,6 +67,10 @@
 // queue takes 20 µs a call). A lazy function returns what its last file returns.
 // It sees what was included before it; what it includes is visible only in it.
 //
+// The first line of a script may be its flags, as "#!lua flags=allow-oom": the
+// script then runs also while Redis is full (at maxmemory). Use it for all that frees
+// memory, or that must not fail before memory can be freed.
+//
 // Files may also be included from folders that packages share, and from the
 // folder lua of this package: int (integers as text), clock (time in ms), entries
 // (order of entry ids), groups (replies of XINFO). A wrong directive, a missing

@@ -118,8 +118,8 @@ func (r *durableRun) do(ctx context.Context, db *DB) error {
 		})
 	}
 	r.sent = true
-	if send(r.script.lua().EvalSha); unknownScript(r.answer.Err()) {
-		send(r.script.lua().Eval)
+	if send(r.script.lua(false).EvalSha); unknownScript(r.answer.Err()) {
+		send(r.script.lua(false).Eval)
 	}
 	if cluster, ok := client.(*redis.ClusterClient); ok && moved(r.answer.Err()) {
 		cluster.ReloadState(ctx)

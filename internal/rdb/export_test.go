@@ -10,7 +10,7 @@ import (
 // NewScript is [Scripts.Script] for a complete text.
 func NewScript(op, source string) *Script {
 	lua := redis.NewScript(source)
-	return &Script{op: op, lua: func() *redis.Script { return lua }}
+	return &Script{op: op, lua: func(bool) *redis.Script { return lua }}
 }
 
 // NewIdempotentScript is [Scripts.Idempotent] for a complete text.

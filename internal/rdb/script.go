@@ -13,8 +13,8 @@ import (
 type Script struct {
 	op         string // what it does, for errors
 	idempotent bool
-	words      Words // of its replies; nil: they have none
-	lua        func() *redis.Script
+	words      Words                             // of its replies; nil: they have none
+	lua        func(embedded bool) *redis.Script // the embedded server gets it without flags
 }
 
 // Run runs the script by its hash, sending its text only to a server that has
@@ -32,9 +32,9 @@ func (s *Script) Run(ctx context.Context, db *DB, keys []string, args ...any) (R
 func (s *Script) Do(ctx context.Context, db *DB, keys []string, args ...any) (*redis.Cmd, error) {
 	var answer *redis.Cmd
 	call := func() error {
-		answer = s.lua().EvalSha(ctx, db.UniversalClient, keys, args...)
+		answer = s.lua(db.Embedded()).EvalSha(ctx, db.UniversalClient, keys, args...)
 		if unknownScript(answer.Err()) {
-			answer = s.lua().Eval(ctx, db.UniversalClient, keys, args...)
+			answer = s.lua(db.Embedded()).Eval(ctx, db.UniversalClient, keys, args...)
 		}
 		return answer.Err()
 	}
@@ -91,9 +91,13 @@ func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]Result, er
 		return err
 	}
 	err := db.Retry(ctx, func() error {
-		err := send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua().EvalSha(ctx, p, call.Keys, call.Args...) })
+		err := send(func(p redis.Pipeliner, call Call) *redis.Cmd {
+			return s.lua(db.Embedded()).EvalSha(ctx, p, call.Keys, call.Args...)
+		})
 		if unknownScript(err) {
-			err = send(func(p redis.Pipeliner, call Call) *redis.Cmd { return s.lua().Eval(ctx, p, call.Keys, call.Args...) })
+			err = send(func(p redis.Pipeliner, call Call) *redis.Cmd {
+				return s.lua(db.Embedded()).Eval(ctx, p, call.Keys, call.Args...)
+			})
 		}
 		return err
 	})

@@ -72,10 +72,16 @@ func (s *Scripts) Script(file, op string, keys ...string) *Script {
 		return text
 	})
 	lua := sync.OnceValue(func() *redis.Script { return redis.NewScript(text()) })
+	plain := sync.OnceValue(func() *redis.Script { return redis.NewScript(WithoutFlags(text())) })
 	registry.Lock()
 	defer registry.Unlock()
 	registry.texts[name] = text
-	return &Script{op: op, words: s.words, lua: lua}
+	return &Script{op: op, words: s.words, lua: func(embedded bool) *redis.Script {
+		if embedded {
+			return plain()
+		}
+		return lua()
+	}}
 }
 
 // Idempotent is Script for one that can be repeated after a lost reply: a second
@@ -99,6 +105,16 @@ func ScriptNames() []string {
 	return slices.Sorted(maps.Keys(registry.texts))
 }
 
+// WithoutFlags returns the text of a script without the line of its flags, which the
+// embedded server does not know.
+func WithoutFlags(text string) string {
+	if !strings.HasPrefix(text, flagsMarker) {
+		return text
+	}
+	_, rest, _ := strings.Cut(text, "\n")
+	return rest
+}
+
 // ScriptText returns a script as it is sent to Redis.
 func ScriptText(name string) (text string, known bool) {
 	registry.Lock()
@@ -115,13 +131,17 @@ func (s *Scripts) assemble(file string, keys []string) (string, error) {
 	if err := a.add(file, map[string]bool{}); err != nil {
 		return "", err
 	}
-	return keyPrelude(a.text.String(), keys) + a.text.String(), nil
+	return a.flags + keyPrelude(a.text.String(), keys) + a.text.String(), nil
 }
+
+// flagsMarker begins the first line of a script that has flags.
+const flagsMarker = "#!"
 
 // An assembly is a script in the making.
 type assembly struct {
 	folders []fs.FS
 	text    strings.Builder
+	flags   string   // first line of a script with flags
 	chain   []string // the files that include each other, down to this one
 }
 
@@ -140,6 +160,9 @@ func (a *assembly) add(file string, included map[string]bool) error {
 		return fmt.Errorf("%s: %w", strings.Join(a.chain, " > "), err)
 	}
 	included[file] = true
+	if body := WithoutFlags(source); len(a.chain) == 1 {
+		a.flags, source = source[:len(source)-len(body)], body
+	}
 	marker := "-- from " + file + ".lua\n"
 	a.text.WriteString(marker)
 	for line := range strings.Lines(source) {

@@ -143,6 +143,37 @@ func TestScriptMayHaveKeysOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestScriptWithFlagsRunsWhileRedisIsFull(t *testing.T) {
+	t.Parallel()
+	scripts := rdb.LoadScripts(t.Name(), folder(
+		"flagged", "#!lua flags=allow-oom\n-- @include part\nreturn add(COUNT)", "plain", "-- @include part\nreturn add(COUNT)",
+		"part", "local function add(key) return redis.call('INCR', key) end",
+	), rdb.Keys{"count"}, nil)
+	flagged, plain := scripts.Script("flagged", "count"), scripts.Script("plain", "count")
+	if text, _ := rdb.ScriptText(t.Name() + "/flagged"); !strings.HasPrefix(text, "#!lua flags=allow-oom\nlocal COUNT = KEYS[1]\n-- from flagged.lua\n") {
+		t.Errorf("the script is\n%s", text)
+	}
+	server := redistest.Start(t)
+	for _, url := range []string{server.URL(0), "embedded:"} {
+		db := open(t, url, rdb.Options{})
+		if !db.Embedded() {
+			if err := db.ConfigSet(soon(t), "maxmemory", "1").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := flagged.Int(soon(t), db, []string{"k"}); n != 1 || err != nil {
+			t.Errorf("%s: the script with the flag returns %d, %v", url, n, err)
+		}
+		results, err := flagged.RunAll(soon(t), db, []rdb.Call{{Keys: []string{"k"}}})
+		if err != nil || results[0].Err != nil || results[0].Int(0) != 2 {
+			t.Errorf("%s: many runs return %v, %v", url, results, err)
+		}
+		if _, err := plain.Int(soon(t), db, []string{"k"}); (err == nil) != db.Embedded() {
+			t.Errorf("%s: the script without flags returns %v", url, err)
+		}
+	}
+}
+
 func TestWordOfAReplyBecomesItsError(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		gone, late := errors.New("gone"), errors.New("late")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -14,10 +15,11 @@ const OldestMajor = 7
 
 // A Server is the identity that Redis reports.
 type Server struct {
-	Name      string // "redis", "valkey" or "embedded"
-	Version   string // "7.0.15"; empty when an ACL hides INFO
-	Policy    string // the setting maxmemory-policy
-	MaxMemory int64  // the setting maxmemory in bytes; 0: no limit
+	Name       string // "redis", "valkey" or "embedded"
+	Version    string // "7.0.15"; empty when an ACL hides INFO
+	Policy     string // the setting maxmemory-policy
+	MaxMemory  int64  // the setting maxmemory in bytes; 0: no limit
+	UsedMemory int64  // bytes
 }
 
 // UnfitServerError is why a server is not fit for data that must not be lost, and
@@ -63,6 +65,23 @@ func (db *DB) EachMaster(ctx context.Context, f func(ctx context.Context, client
 	return fmt.Errorf("%s: unknown kind of connection", db.name)
 }
 
+// Servers returns the server, or all masters of a Cluster, as INFO describes them. A
+// server whose ACL hides INFO is the zero Server.
+func (db *DB) Servers(ctx context.Context) (servers []Server, err error) {
+	var mu sync.Mutex
+	err = db.EachMaster(ctx, func(ctx context.Context, client *redis.Client, _ string) error {
+		text, err := client.Info(ctx).Result()
+		if err != nil && (!isAnswer(err) || refused(err)) {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		servers = append(servers, ServerOf(ParseInfo(text)))
+		return nil
+	})
+	return servers, err
+}
+
 // ParseInfo returns the fields of the reply to INFO or CLUSTER INFO.
 func ParseInfo(text string) map[string]string {
 	fields := map[string]string{}
@@ -78,6 +97,7 @@ func ParseInfo(text string) map[string]string {
 func ServerOf(fields map[string]string) Server {
 	server := Server{Name: "redis", Version: fields["redis_version"], Policy: fields["maxmemory_policy"]}
 	server.MaxMemory, _ = strconv.ParseInt(fields["maxmemory"], 10, 64)
+	server.UsedMemory, _ = strconv.ParseInt(fields["used_memory"], 10, 64)
 	if version := fields["valkey_version"]; version != "" {
 		server.Name, server.Version = "valkey", version
 	}
