@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"skidway"
-	"skidway/distribute/chat/group"
 	"skidway/distribute/stream"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
@@ -219,11 +218,6 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 
 // clean deletes the channels of batches that were killed.
 func (r batchRegistry) clean(ctx context.Context) error {
-	// All batches share a member name. Reading the list of its chats removes
-	// those that no longer exist.
-	if _, err := group.NewClient(handle.New(r.db)).PendingAll(ctx, batchSubscriber, 1); err != nil {
-		return fmt.Errorf("look for batches that were killed: %w", err)
-	}
 	var all map[string]string
 	var now time.Time
 	err := r.db.Retry(ctx, func() (err error) {

@@ -122,7 +122,7 @@ func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Cha
 		return nil, err
 	}
 	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name)}
-	c := &Channel{store: s, files: fileStore{s}, chat: group.NewClient(handle.New(db))}
+	c := &Channel{store: s, files: fileStore{s}, chat: group.NewClient(handle.New(db)).Reserved()}
 	err := prepare(c, ctx)
 	if err == nil {
 		err = c.checkVersion(ctx)
@@ -169,7 +169,11 @@ func (c *Channel) checkVersion(ctx context.Context) error {
 func (c *Channel) Name() string { return c.name }
 
 // chatID returns the id of the chat in which the channel's files are announced.
-func (c *Channel) chatID() string { return "logs:" + c.name }
+func (c *Channel) chatID() string { return group.ReservedPrefix + c.name }
+
+// memberName returns the name of a subscriber as a member of that chat. No person can
+// have it, so no person reads or acknowledges the subscriber's announcements.
+func memberName(subscriber string) string { return group.ReservedPrefix + subscriber }
 
 // segmentSize returns the size of segments that suits the server.
 func (c *Channel) segmentSize() int64 {

@@ -171,7 +171,7 @@ func (q *claimQueue) tryClaim(ctx context.Context, from int, result *claimResult
 
 // read reads the next announcements, and reports whether there were any.
 func (q *claimQueue) read(ctx context.Context) (bool, error) {
-	messages, err := q.channel.chat.Pending(ctx, q.channel.chatID(), q.subscriber, q.lastRead, claimBatch)
+	messages, err := q.channel.chat.Pending(ctx, q.channel.chatID(), memberName(q.subscriber), q.lastRead, claimBatch)
 	if err != nil || len(messages) == 0 {
 		return false, err
 	}
@@ -229,7 +229,7 @@ func (q *claimQueue) acknowledge(ctx context.Context) error {
 	if upTo <= q.acknowledged {
 		return nil
 	}
-	_, err := q.channel.chat.Ack(ctx, q.channel.chatID(), q.subscriber, upTo)
+	_, err := q.channel.chat.Ack(ctx, q.channel.chatID(), memberName(q.subscriber), upTo)
 	if err == nil {
 		q.acknowledged = upTo
 	}

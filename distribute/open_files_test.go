@@ -27,7 +27,7 @@ func TestFileWhoseAnnouncementWasReadByAnotherIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		ship(t, channel, write(t, folder, "a.log", lines))
-		if _, err := group.NewClient(handle.New(db)).Ack(ctx, "logs:web", "bob", 1); err != nil {
+		if _, err := group.NewClient(handle.New(db)).Reserved().Ack(ctx, "logs:web", "logs:bob", 1); err != nil {
 			t.Fatal(err)
 		}
 		work(t, channel, "bob")

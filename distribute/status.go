@@ -123,7 +123,7 @@ func (c *Channel) subscriberStatus(ctx context.Context, now time.Time) ([]Subscr
 	for _, subscriber := range subscribers {
 		s := SubscriberStatus{Subscriber: subscriber}
 		for _, member := range members {
-			if member.Name == subscriber.Name {
+			if member.Name == memberName(subscriber.Name) {
 				s.Pending = int64(member.Unread)
 			}
 		}

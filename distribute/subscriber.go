@@ -53,7 +53,7 @@ func (c *Channel) Subscribe(ctx context.Context, name, settings string) error {
 	// The chat keeps announcements for its members, the list of subscribers
 	// keeps files. The chat comes first, so that no file is kept for a
 	// subscriber that misses its announcement.
-	if err := c.chat.Join(ctx, c.chatID(), name, group.FromOldest); err != nil {
+	if err := c.chat.Join(ctx, c.chatID(), memberName(name), group.FromOldest); err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
 	reply, err := c.call(ctx, subscribeScript, target{subscriber: name}, name, settings)
@@ -89,7 +89,7 @@ func (c *Channel) unsubscribe(ctx context.Context, name string) error {
 	if _, err := c.call(ctx, unsubscribeScript, target{subscriber: name}, name); err != nil {
 		return err
 	}
-	if err := c.chat.Leave(ctx, c.chatID(), name); err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
+	if err := c.chat.Leave(ctx, c.chatID(), memberName(name)); err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
 		return err
 	}
 	if err := c.dropCounts(ctx, name); err != nil {

@@ -7,7 +7,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"skidway"
 	"skidway/distribute/chat"
@@ -87,7 +89,7 @@ func (o *CreateOptions) withDefaults() CreateOptions {
 	return options
 }
 
-func (o CreateOptions) validate() error {
+func (o CreateOptions) validate(g *Client) error {
 	if o.Kind != People && o.Kind != Channel {
 		return store.Invalid("kind", string(o.Kind), "it is neither people nor channel")
 	}
@@ -98,7 +100,7 @@ func (o CreateOptions) validate() error {
 		return store.Invalid("members", "", "a chat between people needs one")
 	}
 	for _, name := range o.Members {
-		if err := store.CheckName("member", name); err != nil {
+		if err := g.check("member", name); err != nil {
 			return err
 		}
 	}
@@ -117,8 +119,9 @@ const (
 // safe for concurrent use. While Redis is unreachable every method blocks, for at
 // most the patience of its database.
 type Client struct {
-	groups store.Chats
-	chats  store.List // of the members
+	groups   store.Chats
+	chats    store.List // of the members
+	reserved bool       // it may use reserved names
 }
 
 // NewClient returns a client for the group chats of db. Closing db is left to the
@@ -126,9 +129,46 @@ type Client struct {
 func NewClient(db *skidway.DB) *Client {
 	conn := handle.Conn(db)
 	return &Client{
-		store.Chats{DB: conn, Keys: keysOf(db.Prefix()), Noun: "chat"},
-		store.List{DB: conn, Tag: db.Prefix() + ":member:", Name: "chats"},
+		groups: store.Chats{DB: conn, Keys: keysOf(db.Prefix()), Noun: "chat"},
+		chats:  store.List{DB: conn, Tag: db.Prefix() + ":member:", Name: "chats"},
 	}
+}
+
+// ReservedPrefix begins the ids of chats and the names of members and senders that
+// belong to the channels of package distribute. A client refuses them as a
+// *[chat.InvalidError], so that no person can read or end such a chat.
+const ReservedPrefix = "logs:"
+
+// Reserved returns a client that may use reserved names. Members with such a name
+// have no list of their chats: [Client.PendingAll], [Client.Unread] and
+// [Client.Wait] find none for them.
+func (g *Client) Reserved() *Client {
+	reserved := *g
+	reserved.reserved = true
+	return &reserved
+}
+
+func isReserved(name string) bool { return strings.HasPrefix(name, ReservedPrefix) }
+
+// check returns an error for a name that this client can't use.
+func (g *Client) check(field, name string) error {
+	if isReserved(name) && !g.reserved {
+		return store.Invalid(field, name, "names that begin with "+ReservedPrefix+" belong to log channels")
+	}
+	return store.CheckName(field, name)
+}
+
+// checkNames checks the id of a chat and the name of a member.
+func (g *Client) checkNames(id, member string) error {
+	if err := g.check("chat", id); err != nil {
+		return err
+	}
+	return g.check("member", member)
+}
+
+// list adds a chat to the lists of its members, except the reserved ones.
+func (g *Client) list(ctx context.Context, id string, members ...string) error {
+	return g.chats.Add(ctx, id, slices.DeleteFunc(slices.Clone(members), isReserved)...)
 }
 
 // run runs a script of one chat until it has nothing more to delete, and returns
@@ -149,12 +189,12 @@ func (g *Client) run(ctx context.Context, s *rdb.Script, id string, args ...any)
 // number; another id that is taken is the error [chat.ErrExists].
 func (g *Client) Create(ctx context.Context, id string, options *CreateOptions) (string, error) {
 	if id != "" {
-		if err := store.CheckName("chat", id); err != nil {
+		if err := g.check("chat", id); err != nil {
 			return "", err
 		}
 	}
 	filled := options.withDefaults()
-	if err := filled.validate(); err != nil {
+	if err := filled.validate(g); err != nil {
 		return "", err
 	}
 	if id != "" {
@@ -185,7 +225,7 @@ func (g *Client) nextID(ctx context.Context) (id string, err error) {
 }
 
 func (g *Client) create(ctx context.Context, id string, options CreateOptions) error {
-	if err := g.chats.Add(ctx, id, options.Members...); err != nil {
+	if err := g.list(ctx, id, options.Members...); err != nil {
 		return err
 	}
 	args := []any{string(options.Kind), rand.Text(), options.Limits.note()}
@@ -195,26 +235,26 @@ func (g *Client) create(ctx context.Context, id string, options CreateOptions) e
 	if _, err := g.run(ctx, createScript, id, args...); err != nil {
 		return err
 	}
-	return g.chats.Add(ctx, id, options.Members...)
+	return g.list(ctx, id, options.Members...)
 }
 
 // Join adds a member. If it is a member already, its cursor stays, whatever start
 // is.
 func (g *Client) Join(ctx context.Context, id, member string, start Start) error {
-	if err := store.CheckNames(id, member); err != nil {
+	if err := g.checkNames(id, member); err != nil {
 		return err
 	}
 	from := "now"
 	if start == FromOldest {
 		from = "oldest"
 	}
-	if err := g.chats.Add(ctx, id, member); err != nil {
+	if err := g.list(ctx, id, member); err != nil {
 		return err
 	}
 	if _, err := g.run(ctx, joinScript, id, member, from); err != nil {
 		return err
 	}
-	return g.chats.Add(ctx, id, member)
+	return g.list(ctx, id, member)
 }
 
 // Send appends a message to the chat and returns its id: one more than the one
@@ -225,10 +265,10 @@ func (g *Client) Join(ctx context.Context, id, member string, start Start) error
 // If the reply of Redis was lost, the error is a *skidway.OutcomeUnknownError: the
 // message may have been sent, and sending it again may send it twice.
 func (g *Client) Send(ctx context.Context, id, sender string, content chat.Content) (uint64, error) {
-	if err := store.CheckName("chat", id); err != nil {
+	if err := g.check("chat", id); err != nil {
 		return 0, err
 	}
-	if err := store.CheckName("sender", sender); err != nil {
+	if err := g.check("sender", sender); err != nil {
 		return 0, err
 	}
 	if err := store.CheckContent(&content, chat.MaxBody); err != nil {
@@ -244,7 +284,7 @@ func (g *Client) Send(ctx context.Context, id, sender string, content chat.Conte
 // Delete deletes a chat with its members and messages. It is no error if the chat
 // does not exist. The members' lists drop it when they are next read.
 func (g *Client) Delete(ctx context.Context, id string) error {
-	if err := store.CheckName("chat", id); err != nil {
+	if err := g.check("chat", id); err != nil {
 		return err
 	}
 	_, err := g.run(ctx, deleteScript, id)

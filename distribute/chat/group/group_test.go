@@ -49,6 +49,48 @@ func send(t testing.TB, g fixture, id, sender, body string, want uint64) {
 	}
 }
 
+func TestNamesOfLogChannelsAreReserved(t *testing.T) {
+	on.Backends(t, func(t *testing.T, g fixture) {
+		ctx, owner := t.Context(), g.Reserved()
+		if _, err := owner.Create(ctx, "logs:web", &group.CreateOptions{Kind: group.Channel, Members: []string{"logs:ann"}}); err != nil {
+			t.Fatal(err)
+		}
+		create(t, g, "lunch", group.People, "ann")
+		for name, err := range map[string]error{
+			"create":             chattest.ErrorOf(g.Create(ctx, "logs:api", nil)),
+			"create with member": chattest.ErrorOf(g.Create(ctx, "", &group.CreateOptions{Members: []string{"logs:ann"}})),
+			"join as":            g.Join(ctx, "lunch", "logs:ann", group.FromNow),
+			"join":               g.Join(ctx, "logs:web", "ann", group.FromNow),
+			"send":               chattest.ErrorOf(g.Send(ctx, "logs:web", "ann", chat.Text("x"))),
+			"send as":            chattest.ErrorOf(g.Send(ctx, "lunch", "logs:ann", chat.Text("x"))),
+			"read":               chattest.ErrorOf(g.Pending(ctx, "logs:web", "ann", 0, 0)),
+			"read all as":        chattest.ErrorOf(g.PendingAll(ctx, "logs:ann", 0)),
+			"ack as":             chattest.ErrorOf(g.Ack(ctx, "lunch", "logs:ann", 1)),
+			"wait as":            g.Wait(ctx, "logs:ann"),
+			"leave":              g.Leave(ctx, "logs:web", "logs:ann"),
+			"limit":              g.SetLimits(ctx, "logs:web", group.Limits{}),
+			"delete":             g.Delete(ctx, "logs:web"),
+		} {
+			var invalid *chat.InvalidError
+			if !errors.As(err, &invalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := owner.Send(ctx, "logs:web", "shipper", chat.Text("file")); err != nil {
+			t.Fatal(err)
+		}
+		if messages, err := owner.Fetch(ctx, "logs:web", "logs:ann", 0); err != nil || len(messages) != 1 {
+			t.Errorf("its owner reads %v, %v", messages, err)
+		}
+		if err := owner.Leave(ctx, "logs:web", "logs:ann"); err != nil {
+			t.Fatal(err)
+		}
+		if keys := g.db.Keys(ctx, "*logs:ann*").Val(); len(keys) > 0 {
+			t.Errorf("left behind: %v", keys)
+		}
+	})
+}
+
 // pending returns the bodies of what is pending for a member.
 func pending(t testing.TB, g fixture, id, member string) []string {
 	t.Helper()

@@ -80,7 +80,7 @@ func parseLimits(note string) (l Limits) {
 // several steps if there are many. A chat between people ends when all of its
 // members were away for too long.
 func (g *Client) SetLimits(ctx context.Context, id string, limits Limits) error {
-	if err := store.CheckName("chat", id); err != nil {
+	if err := g.check("chat", id); err != nil {
 		return err
 	}
 	if err := limits.validate(); err != nil {

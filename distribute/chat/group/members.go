@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"skidway/distribute/chat"
-	"skidway/distribute/chat/internal/store"
 )
 
 // A Member is a member of a chat.
@@ -28,24 +27,35 @@ type Member struct {
 // chat would keep every message. A chat between people ends with its last member. It
 // is no error if there is no such member or no such chat.
 func (g *Client) Leave(ctx context.Context, id, member string) error {
-	if err := store.CheckNames(id, member); err != nil {
+	if err := g.checkNames(id, member); err != nil {
 		return err
+	}
+	if isReserved(member) { // it has no list
+		return g.leave(ctx, id, member)
 	}
 	// The list is read first: an entry that is written after that must stay.
 	list, err := g.chats.Read(ctx, member)
 	if err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, leaveScript, id, member); err != nil && !errors.Is(err, chat.ErrNoChat) {
+	if err := g.leave(ctx, id, member); err != nil {
 		return err
 	}
 	return g.chats.Forget(ctx, list, id)
 }
 
+func (g *Client) leave(ctx context.Context, id, member string) error {
+	_, err := g.run(ctx, leaveScript, id, member)
+	if errors.Is(err, chat.ErrNoChat) {
+		return nil
+	}
+	return err
+}
+
 // Members returns all members, ordered by name. Large chats are read in several
 // steps, so the result may be of slightly different times.
 func (g *Client) Members(ctx context.Context, id string) ([]Member, error) {
-	if err := store.CheckName("chat", id); err != nil {
+	if err := g.check("chat", id); err != nil {
 		return nil, err
 	}
 	found := map[string]Member{} // pages may overlap
@@ -80,7 +90,7 @@ type Info struct {
 
 // Info returns the state of a chat.
 func (g *Client) Info(ctx context.Context, id string) (Info, error) {
-	if err := store.CheckName("chat", id); err != nil {
+	if err := g.check("chat", id); err != nil {
 		return Info{}, err
 	}
 	a, err := g.run(ctx, infoScript, id)

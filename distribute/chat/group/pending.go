@@ -22,7 +22,7 @@ import (
 // large messages is shorter: it ends soon after 1 MiB. Only an empty page means
 // that there are no more.
 func (g *Client) Pending(ctx context.Context, id, member string, after uint64, limit int) ([]chat.Message, error) {
-	if err := store.CheckNames(id, member); err != nil {
+	if err := g.checkNames(id, member); err != nil {
 		return nil, err
 	}
 	var messages []chat.Message
@@ -64,7 +64,7 @@ func (g *Client) read(ctx context.Context, id string, after uint64, limit int) (
 // cursor, which never moves back. Messages that every member has acknowledged are
 // deleted. An id that no message has yet is an *[chat.InvalidError].
 func (g *Client) Ack(ctx context.Context, id, member string, upTo uint64) (cursor uint64, err error) {
-	if err := store.CheckNames(id, member); err != nil {
+	if err := g.checkNames(id, member); err != nil {
 		return 0, err
 	}
 	return store.Ack(upTo, func(number string) (rdb.Reply, error) { return g.run(ctx, ackScript, id, member, number) })
@@ -98,7 +98,7 @@ type Batch struct {
 // of each as in [Client.Pending], ordered by the chats' ids. Chats without pending
 // messages are left out.
 func (g *Client) PendingAll(ctx context.Context, member string, limit int) ([]Batch, error) {
-	if err := store.CheckName("member", member); err != nil {
+	if err := g.check("member", member); err != nil {
 		return nil, err
 	}
 	list, err := g.chats.Read(ctx, member)
@@ -154,7 +154,7 @@ type Membership struct {
 // it is zero, ordered by the chats' ids. It takes one round trip for each hundred
 // chats, and does not count as a visit of the member.
 func (g *Client) Unread(ctx context.Context, member string) ([]Membership, error) {
-	if err := store.CheckName("member", member); err != nil {
+	if err := g.check("member", member); err != nil {
 		return nil, err
 	}
 	list, err := g.chats.Read(ctx, member)

@@ -19,7 +19,7 @@ func (g *Client) Wait(ctx context.Context, member string) error {
 // WaitAfter is [Client.Wait] for messages after the ids that after has for chats:
 // earlier pending messages do not end it.
 func (g *Client) WaitAfter(ctx context.Context, member string, after map[string]uint64) error {
-	if err := store.CheckName("member", member); err != nil {
+	if err := g.check("member", member); err != nil {
 		return err
 	}
 	return store.Wait(ctx, g.groups.DB, member, func() ([]rdb.Mark, bool, error) { return g.look(ctx, member, after) })
@@ -29,7 +29,7 @@ func (g *Client) WaitAfter(ctx context.Context, member string, after map[string]
 // means any pending one. When the chat or the membership ends it returns
 // [chat.ErrNoChat] or [chat.ErrNotMember].
 func (g *Client) WaitIn(ctx context.Context, id, member string, after uint64) error {
-	if err := store.CheckNames(id, member); err != nil {
+	if err := g.checkNames(id, member); err != nil {
 		return err
 	}
 	call := g.pendingCall(member, 1, map[string]uint64{id: after})(id)

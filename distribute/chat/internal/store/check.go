@@ -24,14 +24,6 @@ func Corrupt(where, reason string) error {
 // lines of text.
 func CheckName(field, name string) error { return checkWord(field, name, chat.MaxName) }
 
-// CheckNames checks the id of a chat and the name of a member.
-func CheckNames(id, member string) error {
-	if err := CheckName("chat", id); err != nil {
-		return err
-	}
-	return CheckName("member", member)
-}
-
 // checkWord is CheckName for at most maxBytes.
 func checkWord(field, name string, maxBytes int) error {
 	reason := ""
