@@ -110,7 +110,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 	if err := registry.beat(ctx, name); err != nil {
 		return result, err
 	}
-	channel, err := Open(ctx, handle.New(b.db), name)
+	channel, err := openChannel(ctx, b.db, name, (*Channel).create)
 	if err != nil {
 		return result, err
 	}
@@ -210,7 +210,7 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 	if err := channel.unsubscribe(ctx, batchSubscriber); err != nil && !errors.Is(err, ErrNoSubscriber) {
 		return err
 	}
-	if err := channel.Delete(ctx); err != nil {
+	if err := channel.Delete(ctx, true); err != nil {
 		return err
 	}
 	return r.db.Retry(ctx, func() error { return r.db.HDel(ctx, r.key(), channel.name).Err() })
@@ -234,7 +234,7 @@ func (r batchRegistry) clean(ctx context.Context) error {
 		if now.Sub(parseMillis(beat)) < batchTimeout {
 			continue
 		}
-		channel, err := Open(ctx, handle.New(r.db), name)
+		channel, err := openChannel(ctx, r.db, name, (*Channel).create)
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,12 @@ func checkNotNegative[N int | int64 | time.Duration](field string, n N) error {
 
 // Open opens a channel, and creates it if it does not exist.
 func Open(ctx context.Context, db *skidway.DB, name string) (*Channel, error) {
-	return openChannel(ctx, handle.Conn(db), name, (*Channel).create)
+	return openChannel(ctx, handle.Conn(db), name, func(c *Channel, ctx context.Context) error {
+		if err := c.create(ctx); err != nil {
+			return err
+		}
+		return c.enlist(ctx)
+	})
 }
 
 // OpenExisting opens a channel, or fails with ErrNoChannel.
@@ -194,40 +199,4 @@ func (c *Channel) SetWindow(ctx context.Context, bytes int64) error {
 		return fmt.Errorf("set the window of channel %q: %w", c.name, err)
 	}
 	return nil
-}
-
-// Delete removes the channel with its files, subscribers and counts, in bounded
-// steps. Shippers and workers that still use the channel get errors.
-func (c *Channel) Delete(ctx context.Context) error {
-	if err := c.delete(ctx); err != nil {
-		return fmt.Errorf("delete channel %q: %w", c.name, err)
-	}
-	return nil
-}
-
-func (c *Channel) delete(ctx context.Context) error {
-	subscribers, err := c.Subscribers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, s := range subscribers {
-		if err := c.unsubscribe(ctx, s.Name); err != nil && !errors.Is(err, ErrNoSubscriber) {
-			return err
-		}
-	}
-	err = c.files.each(ctx, func(id string) error {
-		r, err := c.files.record(ctx, id)
-		if err != nil {
-			return err
-		}
-		return c.unlink(ctx, append(r.segmentKeys(c.keys), c.keys.file(id), c.keys.fileWake(id, r.shipment))...)
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.chat.Delete(ctx, c.chatID()); err != nil && !errors.Is(err, chat.ErrNoChat) {
-		return err
-	}
-	k := c.keys
-	return c.unlink(ctx, k.heads(), k.files(), k.open(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.wake(), k.channel())
 }

@@ -87,5 +87,8 @@ func commitName(id string, shipment, commit int64) string {
 	return shipmentName(id, shipment) + ":" + strconv.FormatInt(commit, 10)
 }
 
-// batchesKey is the one key that belongs to no channel: the running batches.
-func batchesKey(prefix string) string { return prefix + ":logs:batches" }
+// Two keys belong to no channel: channelsKey is a sorted set, channel → when it was
+// created, in ms, without the channels of batches; batchesKey is a hash, running batch →
+// last heartbeat.
+func channelsKey(prefix string) string { return prefix + ":logs:channels" }
+func batchesKey(prefix string) string  { return prefix + ":logs:batches" }

@@ -163,7 +163,7 @@ func (b *logsBench) endToEnd(ctx context.Context, files []string) (took time.Dur
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, channel.Delete(context.WithoutCancel(ctx))) }()
+		defer func() { err = errors.Join(err, channel.Delete(context.WithoutCancel(ctx), true)) }()
 		worker, err := b.startWorker(ctx, channel)
 		if err != nil {
 			return err
