@@ -138,13 +138,18 @@ func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Cha
 	return c, nil
 }
 
-// create creates the channel and its chat, as far as they do not exist.
+// create creates the channel and its chat, as far as they do not exist. It writes
+// nothing if they do: workers can then start while Redis is full.
 func (c *Channel) create(ctx context.Context) error {
 	err := c.db.Retry(ctx, func() error {
+		fields, err := c.db.HMGet(ctx, c.keys.channel(), "v", "window").Result()
+		if err != nil || fields[0] != nil && fields[1] != nil {
+			return err
+		}
 		pipe := c.db.Pipeline()
 		pipe.HSetNX(ctx, c.keys.channel(), "v", formatVersion)
 		pipe.HSetNX(ctx, c.keys.channel(), "window", DefaultWindow)
-		_, err := pipe.Exec(ctx)
+		_, err = pipe.Exec(ctx)
 		return err
 	})
 	if err != nil {

@@ -74,6 +74,15 @@ func (s scriptRunner) fold(members ...string) string {
 	return s.run(foldScript, of, append(append(args, places...), "day")...)
 }
 
+// counts reads the counts of a day and of f's first shipment.
+func (s scriptRunner) counts() string {
+	counts, err := s.c.totals("s").counts(s.t.Context(), "day", []string{"f:1:1"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return fmt.Sprint(counts)
+}
+
 // owners is the key of s that maps each file to its claim.
 func (s scriptRunner) owners() string { return s.k.named("owners", target{subscriber: "s"}) }
 
@@ -311,5 +320,10 @@ var countingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.fold("US") }, want: "1",
 		look: scriptRunner.folded, sees: "US <nil> DE <nil>, sealed [f:1:1], groups [day]",
 	},
+	{
+		name: "counts: folded and sealed", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), 4, "US"}) },
+		call: scriptRunner.counts, want: "map[DE:3 US:6]", keeps: true,
+	},
+	{name: "counts: none", given: subscribed, call: scriptRunner.counts, want: "map[]", keeps: true},
 	{name: "fold: no subscriber", given: withoutSubscriber(sealed), call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", keeps: true},
 }

@@ -34,7 +34,8 @@ var (
 	stageScript       = newScript("stage", "stage counts", "owners", "staged")
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
-	foldScript = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers")
+	countsScript = newScript("counts", "read the counts")
+	foldScript   = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers")
 )
 
 // A script has the names of its keys, in the order of KEYS.

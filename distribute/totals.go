@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // cellBatch is the number of cells that one script call stages or folds.
@@ -108,8 +106,8 @@ func (t totals) drop(ctx context.Context) error {
 	})
 }
 
-// rows reads the totals and the sealed cells, group by group, each group in one
-// transaction, so that no group is read in the middle of a fold.
+// rows reads the totals and the sealed cells, group by group, each group at one
+// moment, so that no group is read in the middle of a fold.
 func (t totals) rows(ctx context.Context, options *ReportOptions) ([]Row, error) {
 	commits, err := t.sealed(ctx)
 	if err != nil {
@@ -165,30 +163,14 @@ func (t totals) groups(ctx context.Context, commits []string) ([]string, error) 
 
 // counts reads the numbers of one group, by member.
 func (t totals) counts(ctx context.Context, group string, commits []string) (map[string]int64, error) {
+	keys := []string{t.keys.totals(t.subscriber, group)}
+	for _, commit := range commits {
+		keys = append(keys, t.keys.sealedCells(t.subscriber, commit))
+	}
+	reply, err := countsScript.Run(ctx, t.db, keys, group)
 	counts := map[string]int64{}
-	err := t.db.Retry(ctx, func() error {
-		clear(counts)
-		pipe := t.db.TxPipeline()
-		totals := pipe.ZRangeWithScores(ctx, t.keys.totals(t.subscriber, group), 0, -1)
-		sealed := make([]*redis.MapStringStringCmd, len(commits))
-		for i, commit := range commits {
-			sealed[i] = pipe.HGetAll(ctx, t.keys.sealedCells(t.subscriber, commit))
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		for _, z := range totals.Val() {
-			member, _ := z.Member.(string)
-			counts[member] += int64(z.Score)
-		}
-		for _, cells := range sealed {
-			for cell, n := range cells.Val() {
-				if g, member, _ := strings.Cut(cell, "\t"); g == group {
-					counts[member] += parseInt(n)
-				}
-			}
-		}
-		return nil
-	})
+	for i := 0; i+1 < reply.Len(); i += 2 {
+		counts[reply.Text(i)] += reply.Int(i + 1)
+	}
 	return counts, err
 }

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -86,7 +87,7 @@ func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64
 			return nil
 		})
 		if err != nil {
-			return err
+			return cmp.Or(length.Err(), err) // its own error is the reason why the transaction is refused
 		}
 		if n, err := length.Int64(); err != nil || n != before%segment+int64(len(content)) {
 			return errors.Join(errForeign, err)

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Abandons an unfinished upload: for its shipper, or for any process once its
 -- lease has expired. Its segments are then freed by free.lua.
 -- ARGV: shipper, empty: only if the lease has expired; shipment; file id; how

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A shipper's heartbeat: renews its lease and that of the file it uploads.
 -- ARGV: shipper; lease in ms; shipment of the file, 0: none; file id
 -- Returns 1, or 0 if the lease had expired and the shipper was ended.

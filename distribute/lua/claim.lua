@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Claims for a subscriber the first unclaimed one of some announced files, and
 -- returns the status of each file up to it.
 -- KEYS: the declared keys, then for each file: its record, its staged cells

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Marks an upload as complete, and wakes its readers: no block follows.
 -- ARGV: shipper; shipment; length of the whole upload; file id
 -- Returns 1, also when repeated; 0 if the shipment is no longer the shipper's.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Ends a shipper: for itself, or, if its lease has expired, for any process.
 -- ARGV: shipper; '1': only if its lease has expired
 -- Returns 1 if this call removed it, else 0.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Moves sealed cells into the totals of their groups. Each cell is added once,
 -- however often this is repeated, because the same script removes it from the
 -- sealed cells.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Deletes the record of a file that has not changed for long, to bound the number
 -- of records.
 -- ARGV: file id; time in ms: a record with a later change is kept

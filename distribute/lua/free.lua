@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Frees segments of a shipment that is done or abandoned; the last call returns
 -- its space to the window.
 -- KEYS: the declared keys, then segments, at most 100

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Marks a file as done if every remaining subscriber has counted its last
 -- shipment. It is called after a subscriber was removed.
 -- ARGV: file id

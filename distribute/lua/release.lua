@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Ends a claim before its lease expires, and deletes its staged cells.
 -- ARGV: file id; token
 -- Returns 1 if the claim was held, else 0.

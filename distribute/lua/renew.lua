@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- A worker's heartbeat: records that its subscriber has a worker, and renews its claims.
 -- ARGV: subscriber; lease in ms; pairs (file id, token)
 -- Returns the ids of the files whose claim is lost.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Seals a part of the count under a claim: the staged cells, and how far the
 -- subscriber has counted the file, become valid in this one script. The last part
 -- marks the shipment as counted and ends the claim.

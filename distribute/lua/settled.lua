@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Notes that no file waits for a subscriber that was removed.
 -- ARGV: value of 'unsettled' before the files were looked at
 -- Returns 1, or 0 if a subscriber was removed since.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Stages cells of a claimed file. They are not valid until they are sealed.
 -- ARGV: file id; token; pairs (cell name, number), at most 500
 -- Returns 1, or 0 if the claim is lost. Repeating it changes nothing.

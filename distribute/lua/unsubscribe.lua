@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Removes a subscriber with its sums and claims; the caller deletes its counts in
 -- steps. Until settled.lua, the channel has files that may wait for no subscriber.
 -- ARGV: name
