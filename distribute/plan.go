@@ -46,7 +46,8 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	return s.planMore(ctx, src, known, p)
 }
 
-// planForced gives a known file another id, the same one at each try.
+// planForced plans to ship a file that the channel knows as if it were new: under
+// another id, which is the same at each try.
 func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 	plainID := p.id
 	p.id += s.forced
