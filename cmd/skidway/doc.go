@@ -10,7 +10,7 @@
 //	                   arguments and flag values, exit codes, signals, progress
 //	internal/jobs      enqueue, queues, jobs, workers, cron, doctor
 //	internal/worker    worker (process, configuration, kinds), config
-//	internal/logs      logs count, ship, work, report, status, sample, unsubscribe
+//	internal/logs      logs count, ship, work, report, status, sample, unsubscribe, channels
 //	internal/messages  chat, mail, dm, room
 //	internal/bench     bench logs, queue, chat
 //

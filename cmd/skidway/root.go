@@ -91,7 +91,9 @@ usage; 3 Redis cannot be reached.`,
 	flags.StringVar(&a.Redis, "redis", "", "`URL` of the Redis to use, or @FILE that holds it")
 	flags.StringVar(&a.Prefix, "prefix", "", "prefix of all keys in Redis (default \"skidway\")")
 	flags.BoolVarP(&a.Console.Quiet, "quiet", "q", false, "print only errors, no notices or progress")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	root.SetUsageTemplate(strings.NewReplacer(
+		".FlagUsages", ".FlagUsagesWrapped 80", "for more information about", "for more about", // within 80 columns
+	).Replace(root.UsageTemplate()))
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(cli.HelpCommand())
 	root.AddCommand(logs.Command(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), bench.Command(a), versionCommand(a), debugCommand(a))
