@@ -54,6 +54,26 @@ func TestDoctorReportsWhatToChangeInADefaultRedis(t *testing.T) {
 	hasLine(t, mustRun(t, t.TempDir(), "doctor", "-o", "csv", "--redis", server.URL(0)).stdout, "warning,persistence,")
 }
 
+func TestDoctorAndShipCompareWindowsWithMaxmemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--maxmemory", "100mb")
+	folder := t.TempDir()
+	write(t, folder, "a.log", "8.8.8.8 2026-11-01 x\n")
+	ship := []string{"logs", "ship", "a.log", "--channel", "web", "--redis", server.URL(0)}
+	hasLine(t, mustRun(t, folder, ship...).stderr, "warning: the windows of 1 channels have 1.0 GiB left", "maxmemory is 100 MiB", "--window")
+	found, _ := findings(t, server.URL(0))
+	if f := found["channels"]; f.Level != doctor.Warning || f.Why == "" || !strings.Contains(strings.Join(f.Change, "\n"), "redis-cli CONFIG SET maxmemory 10") {
+		t.Errorf("a window of 1 GiB: %+v", f)
+	}
+	if o := mustRun(t, folder, append(ship, "--window", "50MiB")...); strings.Contains(o.stderr, "warning") {
+		t.Errorf("a window of 50 MiB: %s", o.stderr)
+	}
+	found, _ = findings(t, server.URL(0))
+	if f := found["channels"]; f.Level != doctor.Fine {
+		t.Errorf("a window of 50 MiB: %+v", f)
+	}
+}
+
 func TestDoctorEndsWithOneAfterAProblem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/chat"
@@ -82,6 +84,8 @@ func WithHint(err error) string {
 	switch {
 	case errors.As(err, &unreachable):
 		text += " (is it running? --redis, SKIDWAY_REDIS or REDIS_URL say where)"
+	case redis.HasErrorPrefix(err, "OOM"):
+		text += ": Redis is full; 'skidway doctor' prints what to change"
 	case errors.As(err, &tooLarge):
 		text += fmt.Sprintf(": ship it with --window %dMiB or more, or split the file", tooLarge.Need>>20+1)
 	case errors.As(err, &settings):

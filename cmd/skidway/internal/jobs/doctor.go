@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute"
 	"skidway/internal/doctor"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
@@ -52,6 +53,10 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 	if !db.Embedded() {
 		found, err := queueFindings(ctx, db)
 		if err != nil {
+			return err
+		}
+		findings = append(findings, found...)
+		if found, err = channelFindings(ctx, db); err != nil {
 			return err
 		}
 		findings = append(findings, found...)
@@ -107,6 +112,28 @@ func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
 		Topic: "queues", Level: doctor.Fine,
 		Found: fmt.Sprintf("%s with %s in all, in keys that start with %s:", plural(len(rows), "queue"), jobCount(jobs), db.Prefix()),
 	}), nil
+}
+
+// channelFindings compares the windows of log channels with the memory of Redis.
+func channelFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
+	err := distribute.CheckMemory(ctx, handle.New(db))
+	var tight *distribute.MemoryError
+	switch {
+	case errors.As(err, &tight):
+		return []doctor.Finding{{
+			Topic: "channels", Level: doctor.Warning, Found: tight.Error(),
+			Why: "workers still count and free files then, but nothing is shipped or enqueued until they have",
+			Change: []string{
+				"skidway logs ship PATH --channel CHANNEL --window SIZE",
+				fmt.Sprintf("redis-cli CONFIG SET maxmemory %dmb", (tight.Used+tight.Left)>>20+1),
+			},
+		}}, nil
+	case err != nil && cli.Unreachable(err):
+		return nil, err
+	case err != nil:
+		return []doctor.Finding{{Topic: "channels", Level: doctor.Unknown, Found: "could not look: " + err.Error()}}, nil
+	}
+	return []doctor.Finding{{Topic: "channels", Level: doctor.Fine, Found: "the windows of log channels fit into the memory of Redis"}}, nil
 }
 
 // A findingsView prints findings.

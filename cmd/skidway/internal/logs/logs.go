@@ -50,12 +50,17 @@ type opener func(context.Context, *skidway.DB, string) (*distribute.Channel, err
 
 // withChannel opens the shared Redis and a channel in it for as long as f runs.
 func withChannel(ctx context.Context, a *cli.App, open opener, name string, f func(*distribute.Channel) error) error {
+	return withDBAndChannel(ctx, a, open, name, func(_ *skidway.DB, channel *distribute.Channel) error { return f(channel) })
+}
+
+// withDBAndChannel is withChannel for a function that needs the Redis, too.
+func withDBAndChannel(ctx context.Context, a *cli.App, open opener, name string, f func(*skidway.DB, *distribute.Channel) error) error {
 	return a.WithRedis(ctx, ", or count in one process with 'skidway logs count'", func(db *skidway.DB) error {
 		channel, err := open(ctx, db, name)
 		if err != nil {
 			return cli.InvalidAsUsage(err)
 		}
-		return f(channel)
+		return f(db, channel)
 	})
 }
 

@@ -2,12 +2,14 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
 )
@@ -56,15 +58,18 @@ counted.
 	c.MarkFlagsMutuallyExclusive("force", "follow")
 	flags.Var(&s.lease, "lease", "time after the last heartbeat until this process counts as dead")
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
-		return withChannel(c.Context(), a, distribute.Open, s.channel, func(channel *distribute.Channel) error {
-			return s.run(c.Context(), channel, paths)
+		return withDBAndChannel(c.Context(), a, distribute.Open, s.channel, func(db *skidway.DB, channel *distribute.Channel) error {
+			return s.run(c.Context(), db, channel, paths)
 		})
 	})
 	return c
 }
 
-func (s *shipper) run(ctx context.Context, channel *distribute.Channel, paths []string) error {
+func (s *shipper) run(ctx context.Context, db *skidway.DB, channel *distribute.Channel, paths []string) error {
 	if err := s.prepare(ctx, channel); err != nil {
+		return err
+	}
+	if err := s.checkMemory(ctx, db); err != nil {
 		return err
 	}
 	ctx, stopping, end := s.Console.Listen(ctx)
@@ -142,6 +147,17 @@ func (s *shipper) prepare(ctx context.Context, channel *distribute.Channel) erro
 	if err == nil && len(subscribers) == 0 {
 		s.Console.Notice("channel %q has no subscriber: files wait in Redis, and shipping stops when the window is full, until you run 'skidway logs work --channel %s --subscriber NAME'",
 			channel.Name(), channel.Name())
+	}
+	return err
+}
+
+// checkMemory warns if Redis can be full before the windows are.
+func (s *shipper) checkMemory(ctx context.Context, db *skidway.DB) error {
+	err := distribute.CheckMemory(ctx, db)
+	var tight *distribute.MemoryError
+	if errors.As(err, &tight) {
+		s.Console.Notice("warning: %v; lower the window with --window, or raise maxmemory", tight)
+		return nil
 	}
 	return err
 }
