@@ -78,28 +78,50 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 	if err := limits.validate(); err != nil {
 		return FetchResult{}, err
 	}
-	read, opening := time.Now(), time.Duration(0)
+	began := time.Now()
+	args, db := l.fetchArgs(limits), l.queue.client.db
+	var reply rdb.Reply
+	var err error
+	if l.open.Load() {
+		reply, err = fetchScript.Run(l.expectServer(ctx), db, l.queue.keys, args...)
+	} else {
+		l.compared.Store(db.Restarts()) // there are no jobs to compare
+		reply, err = fetchScript.RunAfter(l.expectServer(ctx), db, l.addRow(), l.queue.keys, args...)
+	}
+	if err != nil {
+		return FetchResult{}, l.queue.explain(err)
+	}
+	return l.fetched(ctx, reply, limits, began)
+}
+
+// fetchArgs returns the arguments of fetch.lua.
+func (l *Lease) fetchArgs(limits FetchLimits) []any {
+	opening := time.Duration(0)
 	if !l.open.Load() {
 		opening = l.length
-		if err := addLease(ctx, l); err != nil {
-			return FetchResult{}, err
-		}
-		l.compared.Store(l.queue.client.db.Restarts()) // there are no jobs to compare
 	}
-	retries := cmp.Or(limits.Retries, &RetryLimits{BesideOthers: maxBatch, Max: maxBatch})
-	reply, err := l.queue.run(l.expectServer(ctx), fetchScript, l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
-		retries.BesideOthers, retries.Max, retries.First, limits.Quarantined, millis(opening))
-	if err != nil {
-		return FetchResult{}, err
+	retries := limits.retries()
+	return []any{
+		l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
+		retries.BesideOthers, retries.Max, retries.First, limits.Quarantined, millis(opening),
 	}
+}
+
+// retries returns the limits of retries.
+func (f FetchLimits) retries() *RetryLimits {
+	return cmp.Or(f.Retries, &RetryLimits{BesideOthers: maxBatch, Max: maxBatch})
+}
+
+// fetched returns the result of a fetch that began at a time.
+func (l *Lease) fetched(ctx context.Context, reply rdb.Reply, limits FetchLimits, began time.Time) (FetchResult, error) {
 	switch reply.Word {
 	case "paused":
 		return FetchResult{Paused: true}, nil
 	case "empty":
 		var cursors []StreamCursor
 		for i := range int(lineCount) {
-			if lines[i].kind != retryLine || retries.Max > 0 {
-				cursors = append(cursors, StreamCursor{Key: l.queue.keys[i], ID: reply.Text(i), read: read})
+			if lines[i].kind != retryLine || limits.retries().Max > 0 {
+				cursors = append(cursors, StreamCursor{Key: l.queue.keys[i], ID: reply.Text(i), read: began})
 			}
 		}
 		return FetchResult{Cursors: cursors}, nil

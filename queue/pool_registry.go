@@ -82,10 +82,11 @@ func (l *Lease) row() string {
 	return l.queue.name + " " + l.worker + " " + strconv.FormatInt(l.length.Milliseconds(), 10)
 }
 
-// addLease adds a lease to the list of open leases, or renews it there.
-func addLease(ctx context.Context, lease *Lease) error {
-	_, err := sendBeat(ctx, lease.queue.client, PoolBeat{Length: lease.length, Renew: []*Lease{lease}})
-	return err
+// addRow returns a step that adds the lease to the list of open leases, or renews it there.
+func (l *Lease) addRow() rdb.Step {
+	c := l.queue.client
+	beat := PoolBeat{Length: l.length, Renew: []*Lease{l}}
+	return rdb.Step{Script: poolBeatScript, Call: rdb.Call{Keys: registryKeys(c.prefix), Args: beat.args()}}
 }
 
 // A LateLease is an open lease that its pool has not renewed in time.
@@ -157,6 +158,11 @@ func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
 
 // sendBeat is Beat for at most maxBeatRows of each sort.
 func sendBeat(ctx context.Context, c *Client, beat PoolBeat) (rdb.Reply, error) {
+	return poolBeatScript.Run(ctx, c.db, registryKeys(c.prefix), beat.args()...)
+}
+
+// args returns the arguments of pool_beat.lua.
+func (beat PoolBeat) args() []any {
 	info := ""
 	if beat.Info != nil {
 		text, _ := json.Marshal(beat.Info) // strings, numbers and times always marshal
@@ -173,7 +179,7 @@ func sendBeat(ctx context.Context, c *Client, beat PoolBeat) (rdb.Reply, error) 
 	for _, late := range beat.Recovered {
 		args = append(args, late.row, late.since)
 	}
-	return poolBeatScript.Run(ctx, c.db, registryKeys(c.prefix), args...)
+	return args
 }
 
 // cutRows returns the first rows, at most maxBeatRows, and the others.
