@@ -3,6 +3,8 @@ package rdb
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +28,10 @@ type restarts struct {
 	opened  time.Time // when the client was
 	count   atomic.Int64
 
-	mu     sync.Mutex
-	runIDs map[string]bool // of the latest server, or of all servers of a Cluster
+	mu      sync.Mutex
+	runIDs  map[string]bool // of the latest server, or of all servers of a Cluster
+	latest  time.Time       // when the count rose; zero if it has not
+	watches map[*Watch]bool // that run
 }
 
 // connected reads the run id of the server of a new connection.
@@ -44,6 +48,12 @@ func (r *restarts) connected(ctx context.Context, conn *redis.Conn) error {
 
 // add adds a run id. changed reports whether a node of a Cluster that is new has restarted.
 func (r *restarts) add(runID string, changed bool) {
+	var watches []*Watch
+	defer func() {
+		for _, w := range watches {
+			w.forget(func(string, *watchNode) bool { return true }) // their marks may be ahead of Redis
+		}
+	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.runIDs[runID] {
@@ -51,11 +61,35 @@ func (r *restarts) add(runID string, changed bool) {
 	}
 	if len(r.runIDs) > 0 && (changed || !r.cluster) {
 		r.count.Add(1)
+		r.latest = time.Now()
+		watches = slices.Collect(maps.Keys(r.watches))
 	}
 	if r.runIDs == nil || !r.cluster {
 		r.runIDs = map[string]bool{}
 	}
 	r.runIDs[runID] = true
+}
+
+// watch makes a restart call the functions of all groups of a watch, until stop is called.
+func (r *restarts) watch(w *Watch) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watches == nil {
+		r.watches = map[*Watch]bool{}
+	}
+	r.watches[w] = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.watches, w)
+	}
+}
+
+// since reports whether Redis was restarted after a time.
+func (r *restarts) since(t time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return t.Before(r.latest)
 }
 
 type expectedRestarts struct{}

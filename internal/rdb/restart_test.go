@@ -3,6 +3,7 @@ package rdb_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -36,4 +37,27 @@ func TestRestartIsNoticedAndRefusesCallsThatDoNotExpectIt(t *testing.T) {
 	if err := ping(before + 1); err != nil {
 		t.Errorf("a call that expects the restart: %v", err)
 	}
+}
+
+// The pool of connections notices the restart, while the watch has no stream and no connection
+// that breaks.
+func TestWatchDoesNotTrustMarksFromBeforeARestart(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := redistest.Open(t, server.URL(0))
+	f := newWatchFixture(t, db, db)
+	read := time.Now()
+	server.Kill()
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Retry(t.Context(), func() error { return db.Ping(t.Context()).Err() }); err != nil {
+		t.Fatal(err)
+	}
+	ahead := []rdb.Mark{{Key: f.key("a"), ID: "99999999999999-0"}}
+	f.watch.Set("a", read, ahead, func() { f.notified <- "before" })
+	if got := f.next(); got != "before" {
+		t.Errorf("notified: %s", got)
+	}
+	f.watch.Set("a", time.Now(), ahead, func() { t.Error("marks that were read after the restart are not trusted") })
 }

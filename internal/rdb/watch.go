@@ -55,7 +55,7 @@ func (db *DB) NewWatch(log *slog.Logger) *Watch {
 // mark, or may have one: the caller looks, and calls Set again. The marks of an earlier
 // Set with this ID, which must be comparable, are replaced. There must be a mark, and all
 // streams must lie on one slot. read is a time before the marks were read: if a connection
-// broke after it, Redis may have lost writes, and the marks may be ahead of it, so that
+// broke or Redis was restarted after it, Redis may have lost writes, and the marks may be ahead of it, so that
 // notify is called at once; the zero time means that this is not known. notify must not block.
 func (w *Watch) Set(id any, read time.Time, marks []Mark, notify func()) {
 	if !w.set(id, read, marks, notify) {
@@ -68,7 +68,7 @@ func (w *Watch) set(id any, read time.Time, marks []Mark, notify func()) bool {
 	group := &watchGroup{id: id, tag: hashTag(marks[0].Key), marks: marks, notify: notify}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !read.IsZero() && read.Before(w.brokenAt) {
+	if !read.IsZero() && (read.Before(w.brokenAt) || w.db.restarts.since(read)) {
 		w.removeLocked(id)
 		return false
 	}
@@ -109,6 +109,7 @@ const replaceEvery = time.Minute
 
 // Run watches until ctx is done. It must be called once.
 func (w *Watch) Run(ctx context.Context) {
+	defer w.db.restarts.watch(w)()
 	var nodes sync.WaitGroup
 	defer nodes.Wait()
 	ticker := time.NewTicker(replaceEvery)
