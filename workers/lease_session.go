@@ -36,8 +36,12 @@ type leaseSession struct {
 	writtenSinceReread map[string]*queue.Job
 
 	recent   *recentEnds
-	restored map[string]queue.Completion // ends, by job ID, that Redis may have lost; set by a reread after the server changed, until the next one
-	lostJobs bool                        // jobs were held whose delivery Redis has lost
+	lostJobs bool // jobs were held whose delivery Redis has lost
+
+	// restored has the ends, by job ID, that Redis may have lost when the server changed. It is
+	// nil again with the first reread after those that have compared all jobs.
+	restored   map[string][]queue.Completion
+	rereadMore bool // the latest reread has left jobs, or has failed
 }
 
 // rememberCancels is how long the id of a cancelled job is kept: the signal may come
@@ -92,7 +96,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		if written := s.writtenSinceReread[job.ID]; written != nil && written.SameDelivery(job) {
 			continue
 		}
-		if end := s.restored[job.ID]; isEndOf(end, job) {
+		if end, ok := endOf(job, s.restored[job.ID]); ok {
 			end.Duplicates = nil
 			written := &attempt{job: end.Job, queue: s.queue, session: s}
 			written.claimed.Store(true)
@@ -122,12 +126,21 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	for _, a := range s.held {
 		held = append(held, a.job)
 	}
-	if s.restored = nil; s.serverChanged() {
+	if !s.rereadMore {
+		s.restored = nil
+	}
+	if s.serverChanged() {
 		s.restored = s.recent.of(s)
 	}
+	s.rereadMore = true
 	s.mu.Unlock()
 	answer, err := s.lease.Reread(ctx, held, maxBytes)
 	s.release(answer.Lost)
+	if err == nil {
+		s.mu.Lock()
+		s.rereadMore = answer.More
+		s.mu.Unlock()
+	}
 	return answer, err
 }
 

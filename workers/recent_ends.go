@@ -57,28 +57,32 @@ func (r *recentEnds) add(session *leaseSession, outcomes []queue.Completion, now
 	r.batches = slices.Delete(r.batches, 0, drop)
 }
 
-// of returns the outcomes of a session by the ids of their jobs, without those of jobs that were
-// handed back or are quarantined.
-func (r *recentEnds) of(session *leaseSession) map[string]queue.Completion {
+// of returns the outcomes of a session by the ids of their jobs, which may have ended several
+// times, without those of jobs that were handed back or are quarantined.
+func (r *recentEnds) of(session *leaseSession) map[string][]queue.Completion {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ends := map[string]queue.Completion{}
+	ends := map[string][]queue.Completion{}
 	for _, batch := range r.batches {
 		if batch.session != session {
 			continue
 		}
 		for _, outcome := range batch.outcomes {
 			if outcome.Disposition != queue.AttemptReturned && outcome.Job.Group == "" {
-				ends[outcome.Job.ID] = outcome
+				ends[outcome.Job.ID] = append(ends[outcome.Job.ID], outcome)
 			}
 		}
 	}
 	return ends
 }
 
-// isEndOf reports whether an outcome is that of a delivery. Where the clock of a new server is
+// endOf returns the outcome of a delivery, if it is among some. Where the clock of a new server is
 // behind, it may issue the id of an entry twice, so the jobs are compared too.
-func isEndOf(outcome queue.Completion, job *queue.Job) bool {
-	ended := outcome.Job
-	return ended != nil && ended.SameDelivery(job) && ended.Kind == job.Kind && bytes.Equal(ended.Args, job.Args)
+func endOf(job *queue.Job, outcomes []queue.Completion) (end queue.Completion, ok bool) {
+	for _, end := range outcomes {
+		if end.Job.SameDelivery(job) && end.Job.Kind == job.Kind && bytes.Equal(end.Job.Args, job.Args) {
+			return end, true
+		}
+	}
+	return queue.Completion{}, false
 }

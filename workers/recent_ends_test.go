@@ -25,7 +25,7 @@ func TestRecentEndsAreBoundedByAgeNumberAndBytes(t *testing.T) {
 		t.Errorf("%d are kept, want 3", n)
 	}
 	r.add(session, endsOf("3"), now.Add(keepEnds+1))
-	if ends := r.of(session); len(ends) != 3 || ends["old"].Job != nil {
+	if ends := r.of(session); len(ends) != 3 || ends["old"] != nil {
 		t.Errorf("kept: %v", ends)
 	}
 	for _, id := range []string{"large", "larger"} {
@@ -33,7 +33,7 @@ func TestRecentEndsAreBoundedByAgeNumberAndBytes(t *testing.T) {
 		ends[0].Job.Args, ends[0].Result = make([]byte, maxEndBytes/2), []byte("r")
 		r.add(session, ends, now.Add(keepEnds+1))
 	}
-	if ends := r.of(session); len(ends) != 1 || ends["larger"].Job == nil {
+	if ends := r.of(session); len(ends) != 1 || ends["larger"] == nil {
 		t.Errorf("beside a large one %d are kept", len(ends))
 	}
 	many := make([]string, maxEnds)
@@ -59,7 +59,7 @@ func TestEndsOfOtherSessionsAndQuarantinedJobsAreNotWrittenAgain(t *testing.T) {
 	ends[2].Disposition = queue.AttemptReturned
 	r.add(session, ends, now)
 	r.add(newTestSession(&servedQueue{}), endsOf("of another session"), now)
-	if ends := r.of(session); len(ends) != 1 || ends["ended"].Job == nil {
+	if ends := r.of(session); len(ends) != 1 || ends["ended"] == nil {
 		t.Errorf("kept: %v", ends)
 	}
 }
@@ -68,7 +68,7 @@ func TestOnlyTheJobThatHasEndedIsEndedAgain(t *testing.T) {
 	t.Parallel()
 	s := newTestSession(&servedQueue{})
 	ended := func() *queue.Job { return &queue.Job{ID: "1", Kind: "k", Args: []byte("a")} }
-	s.restored = map[string]queue.Completion{"1": {Job: ended()}}
+	s.restored = map[string][]queue.Completion{"1": {{Job: ended()}}}
 	for what, change := range map[string]func(*queue.Job){
 		"kind": func(job *queue.Job) { job.Kind = "l" },
 		"args": func(job *queue.Job) { job.Args = []byte("b") },

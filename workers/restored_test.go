@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,9 +43,10 @@ func TestEndsThatRedisHasLostAreWrittenAgain(t *testing.T) {
 		}
 		return nil
 	}, workers.Kind{})
+	args := `"` + strings.Repeat("a", 40<<10) + `"` // so that they are read again in several steps
 	for range jobs / 2 {
-		f.add("k", queue.Options{})
-		f.add("k", queue.Options{Priority: queue.Low})
+		f.addArgs("k", args, queue.Options{})
+		f.addArgs("k", args, queue.Options{Priority: queue.Low})
 	}
 	f.run(p)
 	for range jobs {
