@@ -35,6 +35,7 @@ func TestWrongUsageEndsWithTwoAndAHint(t *testing.T) {
 		"bad zone":                {"logs count --tz Mars/Base a.log", "Europe/Berlin"},
 		"zone of this machine":    {"logs count --tz Local a.log", "Europe/Berlin"},
 		"bad by":                  {"logs count --by week a.log", "by day"},
+		"bad switch":              {"logs count --csv-raw=maybe a.log", `invalid argument "maybe" for "--csv-raw" flag: want true or false`},
 		"bad output":              {"logs count -o xml a.log", "table, csv, json"},
 		"bad window":              {"logs count --window much a.log", "512MiB"},
 		"bad workers":             {"logs count --workers -1 a.log", "whole number"},

@@ -56,8 +56,13 @@ func DidYouMean(name string, known []string) string {
 	return didYouMean(c, name)
 }
 
-// FlagError adds to the error of an unknown flag which flags are like it.
+// FlagError adds to the error of an unknown flag which flags are like it, and to that of
+// a switch with an invalid value which values it has.
 func FlagError(c *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
+		return fmt.Errorf("invalid argument %q for \"--%s\" flag: want true or false", invalid.GetValue(), invalid.GetFlag().Name)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
