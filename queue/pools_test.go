@@ -91,12 +91,12 @@ func TestOpenLeaseIsListedBeforeItIsOpened(t *testing.T) {
 	t.Parallel()
 	d, proxy := setupProxied(t)
 	d.add("a", queue.Options{})
-	proxy.LoseCommands(":{q:0}:")
+	d.beat(queue.PoolBeat{}) // so that Redis knows the script
+	proxy.RefuseCommands(1, ":{q:0}:", "ERR refused")
 	l := d.lease("w")
 	if _, err := l.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1}); err == nil || l.IsOpen() {
-		t.Fatalf("the fetch that is lost: %v", err)
+		t.Fatalf("the fetch that is refused: %v", err)
 	}
-	proxy.LoseCommands("")
 	if rows := d.openLeases(); len(rows) != 1 || rows[0].Member != "q w 60000" {
 		t.Errorf("the open leases are %v", rows)
 	}
