@@ -3,6 +3,7 @@ package distribute
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,13 +18,18 @@ type CountryDayConfig struct {
 	// By lists what to count by: "day", "country" or both; empty means both.
 	By []string
 
-	// Format names the log format; empty or "auto" detects it for each file.
+	// Format names the log format, as for [accesslog.ByName]; empty or "auto" detects
+	// it for each file.
 	Format string
 
 	// Zone is the time zone of the days, one of the IANA database; time.Local
 	// is refused, because it differs between machines. Nil counts by the day
 	// that is written in the line, in the line's own offset.
 	Zone *time.Location
+
+	// LogZone is the zone of times that lines have without one, for formats that do
+	// not define them as UTC. Nil takes their day as it is written.
+	LogZone *time.Location
 
 	// Countries is the country database; nil means the embedded one.
 	Countries *geo.DB
@@ -35,7 +41,7 @@ type CountryDayConfig struct {
 type CountryDay struct {
 	byDay, byCountry bool
 	format           string
-	zone             *time.Location
+	zone, logZone    *time.Location
 	countries        *geo.DB
 }
 
@@ -53,7 +59,7 @@ func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
 	if config == nil {
 		config = &CountryDayConfig{}
 	}
-	a := &CountryDay{format: cmp.Or(config.Format, "auto"), zone: config.Zone, countries: config.Countries}
+	a := &CountryDay{format: cmp.Or(config.Format, "auto"), zone: config.Zone, logZone: config.LogZone, countries: config.Countries}
 	by := config.By
 	if len(by) == 0 {
 		by = []string{"day", "country"}
@@ -75,7 +81,7 @@ func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
 		}
 		a.format = format.Name() // an alias is the same setting
 	}
-	if err := checkZone(a.zone); err != nil {
+	if err := errors.Join(checkZone(a.zone), checkZone(a.logZone)); err != nil {
 		return nil, err
 	}
 	if a.countries == nil {
@@ -113,7 +119,11 @@ func (a *CountryDay) Settings() string {
 	if a.zone != nil {
 		zone = a.zone.String()
 	}
-	return fmt.Sprintf("country-day by=%s format=%s tz=%s", strings.Join(by, ","), a.format, zone)
+	settings := fmt.Sprintf("country-day by=%s format=%s tz=%s", strings.Join(by, ","), a.format, zone)
+	if a.logZone != nil {
+		settings += " log-tz=" + a.logZone.String()
+	}
+	return settings
 }
 
 // Columns returns the columns of a subscriber's counts, by its settings: "day",
@@ -130,23 +140,28 @@ func Columns(settings string) []string {
 // Build implements [Aggregation]. It is the build of the country database.
 func (a *CountryDay) Build() string { return a.countries.Build().String() }
 
-// Begin implements [Aggregation]. The state is the name of the file's format.
+// Begin implements [Aggregation]. The state is the name of the file's format, and that
+// of its parser.
 func (a *CountryDay) Begin(sample []byte, state string) (Counter, error) {
-	format, err := a.chooseFormat(sample, state)
+	name, state, _ := strings.Cut(state, stateSeparator)
+	format, err := a.chooseFormat(sample, name)
 	if err != nil {
 		return nil, err
 	}
 	return &countryDayCounter{
 		byDay: a.byDay, byCountry: a.byCountry, format: format.Name(),
-		parser:    format.New(accesslog.Options{Zone: a.zone}),
+		parser:    format.New(accesslog.Options{Zone: a.zone, Local: a.logZone, State: state}),
 		countries: a.countries,
 	}, nil
 }
 
-func (a *CountryDay) chooseFormat(sample []byte, state string) (accesslog.Format, error) {
-	switch {
-	case state != "":
-		return accesslog.ByName(state)
+// stateSeparator stands in a state between the name of the format and the state of its parser.
+const stateSeparator = "\x00"
+
+// chooseFormat returns the format of a name; that of the sample's lines if it is empty.
+func (a *CountryDay) chooseFormat(sample []byte, name string) (accesslog.Format, error) {
+	if name != "" {
+		return accesslog.ByName(name)
 	}
 	lines := bytes.SplitN(sample, []byte("\n"), accesslog.DetectLines+1)
 	if len(lines) > accesslog.DetectLines {
@@ -257,4 +272,9 @@ func (c *countryDayCounter) Cells(yield func(Cell)) {
 }
 
 // State implements [Counter].
-func (c *countryDayCounter) State() string { return c.format }
+func (c *countryDayCounter) State() string {
+	if state := c.parser.State(); state != "" {
+		return c.format + stateSeparator + state
+	}
+	return c.format
+}

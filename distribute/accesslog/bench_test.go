@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -71,5 +72,25 @@ func benchmarkLines(b *testing.B, format string, zone *time.Location, lines [][]
 		if _, verdict := p.Parse(lines[i%benchmarked]); verdict != Parsed {
 			b.Fatalf("not parsed: %s", lines[i%benchmarked])
 		}
+	}
+}
+
+// BenchmarkFormats parses the example line of each format, once an operation.
+func BenchmarkFormats(b *testing.B) {
+	for _, format := range Formats() {
+		b.Run(format.Name(), func(b *testing.B) {
+			parser := format.New(Options{})
+			var line []byte
+			for _, line = range bytes.Split([]byte(format.Example()), []byte("\n")) {
+				parser.Parse(line)
+			}
+			b.SetBytes(int64(len(line)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, verdict := parser.Parse(line); verdict != Parsed {
+					b.Fatal("not parsed")
+				}
+			}
+		})
 	}
 }

@@ -13,6 +13,12 @@ type clf struct {
 func newCLF(o Options) Parser      { return &clf{stamps: newStampReader(o)} }
 func newCLFVhost(o Options) Parser { return &clf{stamps: newStampReader(o), vhost: true} }
 
+// What explains the lines that clf reads.
+const (
+	commonLayout   = `$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent`
+	combinedLayout = commonLayout + ` "$http_referer" "$http_user_agent"`
+)
+
 // Parse implements [Parser]. Nearly all lines of nearly all logs have an IPv4
 // address, no ident and no user; they are read here and the others in
 // parseAny, which returns the same results.
@@ -37,6 +43,9 @@ func (p *clf) Parse(line []byte) (Record, Verdict) {
 	}
 	return Record{Addr: addr, Day: day}, Parsed
 }
+
+// State implements [Parser].
+func (p *clf) State() string { return "" }
 
 // parseAny parses every line that can be parsed. The fields before the time
 // may be damaged as long as there is an address. Without one (host names,
@@ -119,9 +128,10 @@ func countQuoted(b []byte) int {
 var vhost = Format{
 	name:        "vhost",
 	aliases:     []string{"vhost-combined"},
-	description: "virtual host first, then as in combined or common: Apache's vhost_combined",
+	description: "virtual host, then combined or common",
 	example:     `www.example.org:443 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326 "-" "Mozilla/5.0"`,
 	parser:      newCLFVhost,
+	layouts:     mustLayouts("$host "+combinedLayout, "$host "+commonLayout),
 	fits:        isVhost,
 }
 
@@ -161,10 +171,11 @@ func hasPort(host []byte) bool {
 var combined = Format{
 	name:        "combined",
 	aliases:     []string{"nginx"},
-	description: "Combined Log Format: Apache's combined, nginx's default and main",
+	description: "Combined: Apache's combined, nginx's default and main",
 	example:     `203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326 "-" "Mozilla/5.0"`,
 	parser:      newCLF,
 	fits:        isCombined,
+	layouts:     mustLayouts(combinedLayout),
 }
 
 // isCombined reports whether request, referer and user agent follow the time, or
@@ -179,7 +190,8 @@ func isCombined(line []byte) bool {
 // table claims is common.
 var common = Format{
 	name:        "common",
-	description: "Common Log Format: Apache's common and other servers' CLF",
+	description: "Common Log Format: Apache's common, others' CLF",
 	example:     `203.0.113.7 - frank [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326`,
 	parser:      newCLF,
+	layouts:     mustLayouts(commonLayout),
 }

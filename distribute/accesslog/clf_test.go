@@ -15,7 +15,10 @@ const (
 )
 
 // parser returns a new parser of the named format.
-func parser(tb testing.TB, format string, zone *time.Location) accesslog.Parser {
+func parser(tb interface {
+	Helper()
+	Fatal(...any)
+}, format string, zone *time.Location) accesslog.Parser {
 	tb.Helper()
 	f, err := accesslog.ByName(format)
 	if err != nil {

@@ -1,23 +1,21 @@
 // Package accesslog finds the client's address and the day in lines of web server
-// access logs. It parses nothing else of a line, without allocation.
+// access logs, without allocation.
 //
 //	format, err := accesslog.Detect(lines) // or ByName("combined")
 //	parser := format.New(accesslog.Options{})
 //	record, verdict := parser.Parse(line) // record.Day, record.Addr
 //
-// The formats are:
-//
-//	name      also            a line
-//	vhost     vhost-combined  www.example.org:443 203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23 "-" "curl/8.5"
-//	combined  nginx           203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23 "-" "curl/8.5"
-//	common                    203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 23
-//	minimal                   203.0.113.7 2000-10-10 anything
+// [Formats] lists the formats that are known, and [Wrappers] what a container runtime or a
+// log shipper puts around lines. Lines in a layout of the user's own are read by
+// [ByLayout], and JSON objects and key=value pairs with keys of the user's own by [ByKeys].
+// [Explain] tells how the lines of a file are read, and why not.
 //
 // # Promises
 //
 //   - A line is [Parsed] if its address field and a valid time are where the format
 //     has them. The request, the status and everything after them may be anything.
-//     A blank line is [Unparsable]. A header line of the format is [NotALine].
+//     A blank line is [Unparsable]. A header line of the format is [NotALine], and so is
+//     the rest of a line that a wrapper holds in parts.
 //   - The address is the format's own field, never a forwarding header logged at
 //     the end of the line. Of a list of addresses it is the first public one
 //     ([IsPublic]), or the first one if none is public. Quotes, brackets, ports and
@@ -25,8 +23,9 @@
 //     address. If the field is not an address (a host name, "-"), the line is
 //     parsed and its Record has no address.
 //   - The day is the calendar day as written in the line, in the line's own offset;
-//     with [Options].Zone it is the day in that zone.
+//     with [Options].Zone it is the day in that zone. A time in seconds since 1970 has
+//     the day of UTC.
 //
-// A new format is a Format value, with a parser if it needs its own, and one line in
-// the table in format.go.
+// A new format is a Format value, with a layout, the keys of its JSON objects, or a parser
+// of its own, and one line in the table in format.go.
 package accesslog

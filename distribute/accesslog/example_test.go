@@ -45,18 +45,31 @@ func ExampleByName() {
 	fmt.Println(err)
 	// Output:
 	// combined
-	// unknown log format "ngnix": use one of vhost, vhost-combined, combined, nginx, common, minimal
+	// unknown log format "ngnix": use one of cloudfront, w3c, iis-w3c, nginx-json, caddy, traefik-json, gcp-lb, aws-waf, azure, cloudflare, cloudfront-json, envoy-json, aws-alb, aws-nlb, aws-elb, aws-s3, envoy, haproxy, squid, iis, nginx-proxy-manager, ingress-nginx, traefik, lighttpd, vhost, vhost-combined, combined, nginx, common, minimal, or the layout that the server writes, such as '$remote_addr [$time_local]'
 }
 
 func ExampleFormats() {
-	for _, format := range accesslog.Formats() {
+	for _, format := range accesslog.Formats()[:3] {
 		fmt.Println(format.Name())
 	}
 	// Output:
-	// vhost
-	// combined
-	// common
-	// minimal
+	// cloudfront
+	// w3c
+	// nginx-json
+}
+
+func ExampleByLayout() {
+	format, err := accesslog.ByLayout(`log_format mine '$host $http_x_forwarded_for [$time_local] '
+		'"$request" $status';`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	record, _ := format.New(accesslog.Options{}).
+		Parse([]byte(`www.example.org 10.0.0.2, 8.8.8.8 [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200`))
+	fmt.Println(record.Day, record.Addr)
+	// Output:
+	// 2000-10-10 8.8.8.8
 }
 
 func ExampleIsPublic() {

@@ -5,11 +5,35 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // formats is the table of all formats. The vote of a line in [Detect] goes to the
 // first format that fits, so specific formats stand before general ones.
 var formats = [...]Format{
+	cloudfront,
+	w3c,
+	nginxJSON,
+	caddy,
+	traefikJSON,
+	googleLB,
+	awsWAF,
+	azure,
+	cloudflare,
+	cloudfrontJSON,
+	envoyJSON,
+	awsALB,
+	awsNLB,
+	awsELB,
+	awsS3,
+	envoy,
+	haproxy,
+	squid,
+	iis,
+	nginxProxyManager,
+	ingressNginx,
+	traefik,
+	lighttpd,
 	vhost,
 	combined,
 	common,
@@ -22,31 +46,71 @@ type Format struct {
 	name, description, example string
 	// aliases are other names of the same format.
 	aliases []string
-	parser  func(Options) Parser
+	// parser makes the format's own parser. If nil, lines are cut by splitter.
+	parser func(Options) Parser
+	// splitter makes what cuts the lines into fields, in some formats by the header
+	// lines that were read before.
+	splitter func(state string) splitter
+	utc      bool // times without a zone are UTC
+	// What explains a line: the layouts of a format that has some, the keys of one whose
+	// lines are objects, the fields of one whose lines are pairs, or for a format in a
+	// wrapper what takes the wrapper off and the format inside.
+	layouts layouts
+	keys    map[Field][]string
+	fields  map[string]Field
+	peel    func(line, buffer []byte) (peeled, bool)
+	inner   *Format
 	// fits reports whether a line that the parser accepts has the exact shape of
 	// the format: a parser is tolerant, and accepts lines that are rather
-	// another format's. If nil, every line that the parser accepts has it.
+	// another format's. If nil, every line that the parser accepts has it, and
+	// where there is a splitter every line that it can cut to the end.
 	fits func(line []byte) bool
 }
 
 // Name returns the name of the format, for [ByName].
 func (f Format) Name() string { return f.name }
 
+// Aliases returns other names of the format.
+func (f Format) Aliases() []string { return slices.Clone(f.aliases) }
+
 // Description returns one line for people about the format.
 func (f Format) Description() string { return f.description }
 
-// Example returns a line in the format.
+// Example returns a line in the format, after its header lines if it has any.
 func (f Format) Example() string { return f.example }
 
 // New returns a parser of the format's lines.
-func (f Format) New(o Options) Parser { return f.parser(o) }
+func (f Format) New(o Options) Parser {
+	if f.parser != nil {
+		return f.parser(o)
+	}
+	if f.utc {
+		o.Local = time.UTC
+	}
+	return &fieldParser{splitter: f.splitter(o.State), times: newTimeReader(o)}
+}
 
 // Formats returns all formats, specific ones before general ones.
 func Formats() []Format { return slices.Clone(formats[:]) }
 
-// ByName returns the format of that name or alias ("nginx" is "combined"). The
-// error is an [*UnknownFormatError].
+// ByName returns the format of that name or alias ("nginx" is "combined"), or of a
+// layout as for [ByLayout], which has a $ or a %. The name of a wrapper and a colon
+// before it are a wrapped format: "docker:combined". The error is an [*UnknownFormatError],
+// a [*LayoutError], or about the keys of [ByKeys].
 func ByName(name string) (Format, error) {
+	if w, inner := unwrap(name); w != nil {
+		f, err := ByName(inner)
+		if err != nil {
+			return f, err
+		}
+		return w.wrapped(f), nil
+	}
+	if f, ok, err := keyedByName(name); ok {
+		return f, err
+	}
+	if strings.ContainsAny(name, "$%") {
+		return ByLayout(name)
+	}
 	for _, f := range formats {
 		if f.name == name || slices.Contains(f.aliases, name) {
 			return f, nil
@@ -66,7 +130,8 @@ func (e *UnknownFormatError) Error() string {
 	for _, f := range formats {
 		known = append(append(known, f.name), f.aliases...)
 	}
-	return fmt.Sprintf("unknown log format %q: use one of %s", e.Name, strings.Join(known, ", "))
+	return fmt.Sprintf("unknown log format %q: use one of %s, or the layout that the server writes, such as '$remote_addr [$time_local]'",
+		e.Name, strings.Join(known, ", "))
 }
 
 const (
@@ -78,7 +143,7 @@ const (
 
 // ErrNoFormat is what [Detect] returns for a binary file, an error log, or
 // anything else that is no access log.
-var ErrNoFormat = errors.New("not an access log in a known format: if it is one, name its format")
+var ErrNoFormat = errors.New("not an access log in a known format")
 
 // Detect returns the format of the file that starts with these lines, each
 // without its newline. Pass the first [DetectLines] lines, or all lines of
@@ -92,14 +157,26 @@ var ErrNoFormat = errors.New("not an access log in a known format: if it is one,
 //     least four fields before the time
 //   - combined: at least three quoted fields after the time
 //   - common and minimal: all that their parsers accept
+//   - all others: every field that the format has, in its place
 //
 // The format with most votes among the first 100 lines wins, and of two with
 // as many votes the first in that order. If none of these lines votes, the
 // lines up to the 1,000th do. If these don't either, the error is
 // [ErrNoFormat]. Bytes that are no text mean nothing by themselves.
+//
+// Wrappers come first: if one holds at least half of the lines that are not blank, and
+// the lines inside have a format, that is the format.
 func Detect(lines [][]byte) (Format, error) {
-	e := newElection()
 	lines = lines[:min(len(lines), DetectLines)]
+	if format, ok := detectWrapped(lines, maxWrappers); ok {
+		return format, nil
+	}
+	return detectPlain(lines)
+}
+
+// detectPlain is Detect for lines without wrappers.
+func detectPlain(lines [][]byte) (Format, error) {
+	e := newElection()
 	for i, line := range lines {
 		if i == voters && e.voted {
 			break
@@ -132,7 +209,7 @@ func (e *election) vote(line []byte) {
 	// Every parser sees every line, since some remember header lines.
 	for i, p := range e.parsers {
 		_, verdict := p.Parse(line)
-		if chosen < 0 && verdict == Parsed && (formats[i].fits == nil || formats[i].fits(line)) {
+		if chosen < 0 && verdict == Parsed && formats[i].isExact(p, line) {
 			chosen = i
 		}
 	}
@@ -140,6 +217,14 @@ func (e *election) vote(line []byte) {
 		e.votes[chosen]++
 		e.voted = true
 	}
+}
+
+// isExact reports whether a line that the format's parser accepts has its exact shape.
+func (f Format) isExact(p Parser, line []byte) bool {
+	if fields, ok := p.(*fieldParser); ok && !fields.fits(line) {
+		return false
+	}
+	return f.fits == nil || f.fits(line)
 }
 
 func (e *election) winner() Format {

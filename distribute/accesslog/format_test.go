@@ -16,11 +16,20 @@ import (
 func TestEveryExampleIsDetectedAsItsFormat(t *testing.T) {
 	t.Parallel()
 	for _, f := range accesslog.Formats() {
-		line := []byte(f.Example())
-		if _, verdict := f.New(accesslog.Options{}).Parse(line); verdict != accesslog.Parsed {
-			t.Errorf("%s does not parse its own example", f.Name())
+		lines := bytes.Split([]byte(f.Example()), []byte("\n"))
+		parser, line := f.New(accesslog.Options{}), lines[len(lines)-1]
+		for _, header := range lines[:len(lines)-1] {
+			if _, verdict := parser.Parse(header); verdict != accesslog.NotALine {
+				t.Errorf("%s takes its header %q for a line", f.Name(), header)
+			}
 		}
-		if got, err := accesslog.Detect([][]byte{line}); err != nil || got.Name() != f.Name() {
+		record, verdict := parser.Parse(line)
+		if verdict != accesslog.Parsed {
+			t.Errorf("%s does not parse its own example", f.Name())
+		} else if addr := record.Addr.String(); addr != "203.0.113.7" {
+			t.Errorf("%s reads the address %s in its own example", f.Name(), addr)
+		}
+		if got, err := accesslog.Detect(lines); err != nil || got.Name() != f.Name() {
 			t.Errorf("example of %s is detected as %q, %v", f.Name(), got.Name(), err)
 		}
 		if got, err := accesslog.ByName(f.Name()); err != nil || got.Name() != f.Name() {
@@ -78,12 +87,13 @@ func TestDetectRefusesWhatIsNoAccessLog(t *testing.T) {
 	t.Parallel()
 	late := append(slices.Repeat([]string{"noise"}, accesslog.DetectLines), `8.8.8.8 2024-02-29`)
 	for name, lines := range map[string][]string{
-		"nothing":            nil,
-		"blank lines":        {"", ""},
-		"first line is late": late,
-		"application log":    {"INFO 2024-02-29 started", "2024-02-29 10:00:00 INFO 8.8.8.8 connected"},
-		"W3C":                {"#Fields: date time c-ip", "2024-02-29 10:00:00 8.8.8.8"},
-		"binary":             {"\x7fELF\x02\x01\x01\x00", strings.Repeat("\x00", 64)},
+		"nothing":              nil,
+		"blank lines":          {"", ""},
+		"first line is late":   late,
+		"application log":      {"INFO 2024-02-29 started", "2024-02-29 10:00:00 INFO 8.8.8.8 connected"},
+		"W3C without #Fields":  {"#Version: 1.0", "2024-02-29 10:00:00 8.8.8.8"},
+		"JSON without address": {`{"time":"2024-02-29T10:00:00Z","msg":"8.8.8.8 connected"}`},
+		"binary":               {"\x7fELF\x02\x01\x01\x00", strings.Repeat("\x00", 64)},
 	} {
 		if f, err := accesslog.Detect(byteLines(lines)); !errors.Is(err, accesslog.ErrNoFormat) {
 			t.Errorf("%s: got %q, %v", name, f.Name(), err)

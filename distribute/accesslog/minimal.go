@@ -8,9 +8,10 @@ import (
 // minimal is the smallest log that can be counted: address, day, anything.
 var minimal = Format{
 	name:        "minimal",
-	description: "address and day (2006-01-02, or 2006-01-02T15:04:05Z), then anything; blanks or tabs between",
+	description: "address, 2006-01-02 or RFC 3339, then anything",
 	example:     `203.0.113.7 2000-10-10 GET /`,
 	parser:      newMinimal,
+	layouts:     mustLayouts("$remote_addr $time_iso8601 $rest"),
 }
 
 // minimalParser parses the minimal format. Its first field is an address, a
@@ -47,6 +48,9 @@ func (p *minimalParser) Parse(line []byte) (Record, Verdict) {
 	}
 	return Record{Addr: addr, Day: day}, Parsed
 }
+
+// State implements [Parser].
+func (p *minimalParser) State() string { return "" }
 
 // addressList reads the address field that line starts with and returns what
 // follows it. ok reports whether the field is one: addresses or "-", quoted or
@@ -91,10 +95,7 @@ func (p *minimalParser) readDate(b []byte) bool {
 	if string(b) == string(p.date[:]) {
 		return true
 	}
-	if b[4] != '-' || b[7] != '-' {
-		return false
-	}
-	day, ok := dateDay(number(b[:4]), number(b[5:7]), number(b[8:]))
+	day, ok := isoDate(b)
 	if ok {
 		p.day = day
 		copy(p.date[:], b)
@@ -112,7 +113,8 @@ func firstField(b []byte) []byte {
 }
 
 // clockTime reads what follows the T of a time in RFC 3339 or ISO 8601, all of
-// it: 15:04, 15:04:05 or 15:04:05.999, and then Z, +02:00, +0200 or nothing.
+// it: 15:04, 15:04:05 or 15:04:05.999, and then Z, +02:00, +0200 or nothing, perhaps
+// with a blank before it.
 func clockTime(b []byte) (minute, offset int, hasOffset, ok bool) {
 	if len(b) < 5 || b[2] != ':' {
 		return 0, 0, false, false
@@ -128,6 +130,9 @@ func clockTime(b []byte) (minute, offset int, hasOffset, ok bool) {
 	if len(b) == 0 {
 		return minute, 0, false, true
 	}
+	if b[0] == ' ' {
+		b = b[1:]
+	}
 	offset, ok = utcOffset(b)
 	return minute, offset, ok, ok
 }
@@ -142,7 +147,7 @@ func afterSeconds(b []byte) (rest []byte, ok bool) {
 		return nil, false
 	}
 	b = b[2:]
-	if len(b) == 0 || b[0] != '.' {
+	if len(b) == 0 || b[0] != '.' && b[0] != ',' {
 		return b, true
 	}
 	digits := 1

@@ -37,14 +37,22 @@ type Parser interface {
 	// is tolerated. The Record is meaningful only with the verdict Parsed.
 	// Parse never panics, does not write to line and keeps no reference to it.
 	Parse(line []byte) (Record, Verdict)
+	// State returns what [Options] need for the lines that follow those that were
+	// read: header lines that still hold. It is empty in most formats.
+	State() string
 }
 
 // Options set how a parser reads lines. The zero value is ready to use.
 type Options struct {
 	// Zone, if not nil, is the time zone in which days are counted. If nil, the
 	// day is the one written in the line, in the line's own offset. A line that
-	// has no offset (a bare date) keeps its day.
+	// has no offset keeps its day, unless Local is set.
 	Zone *time.Location
+	// Local is the zone of times that a line has without one. If nil, and Zone is
+	// not, their day is the one written.
+	Local *time.Location
+	// State is that of a parser which read the earlier lines of the same file.
+	State string
 }
 
 // trimStart takes off what may stand before the first line of a file although

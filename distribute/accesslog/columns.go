@@ -1,0 +1,170 @@
+package accesslog
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// columns is the splitter of logs in the Extended Log File Format (W3C working draft
+// WD-logfile) and its relatives: lines that start with # are directives, one of them,
+// #Fields, names the columns of the lines that follow, and it may come again.
+// Columns are separated by blanks or tabs; values may stand in double quotes, in
+// which two quotes are one.
+type columns struct {
+	known  map[string]Field
+	marker string // a column that #Fields must have
+	// named is the value of the last #Fields, and fields what is in each column.
+	named  string
+	fields []Field
+	needed int // the number of columns up to the last one that has the address or the time
+	// date is that of #Date, for lines that have only a time; clock is the time of
+	// the last line: when it falls, a day has passed.
+	dated bool // date is known
+	date  Day
+	clock [len("15:04:05")]byte
+	text  [dateLen]byte // date as written in a line
+}
+
+func newColumns(known map[string]Field, marker, state string) *columns {
+	c := &columns{known: known, marker: marker}
+	for line := range strings.Lines(state) {
+		c.directive([]byte(strings.TrimSuffix(line, "\n")))
+	}
+	return c
+}
+
+// state returns the directives that a file which goes on here would start with.
+func (c *columns) state() string {
+	var lines []string
+	if c.dated {
+		lines = append(lines, "#Date: "+c.date.String()+" "+string(c.clock[:]))
+	}
+	if c.named != "" {
+		lines = append(lines, "#Fields: "+c.named)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// split implements [splitter].
+func (c *columns) split(line []byte, v *values, all bool) Verdict {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) > 0 && (line[0] == '#' || line[0] == 0 || line[0] == 0xef) {
+		if line = trimStart(line); len(line) > 0 && line[0] == '#' {
+			c.directive(line)
+			return NotALine
+		}
+	}
+	*v = values{}
+	fields := c.fields
+	if !all {
+		fields = fields[:c.needed]
+	}
+	for _, field := range fields {
+		value, rest, ok := nextColumn(line)
+		if !ok {
+			return Unparsable
+		}
+		line = rest
+		if v[field] == nil {
+			v[field] = value
+		}
+	}
+	v[noField] = nil
+	if v[Date] == nil && v[Clock] != nil && c.dated {
+		c.dateOf(v)
+	}
+	if v[Address] == nil || v[Clock] == nil || v[Date] == nil {
+		return Unparsable
+	}
+	return Parsed
+}
+
+// nextColumn cuts the first value off b.
+func nextColumn(b []byte) (value, rest []byte, ok bool) {
+	b = bytes.TrimLeft(b, " \t")
+	if len(b) == 0 {
+		return nil, nil, false
+	}
+	if b[0] != '"' {
+		end := 0
+		for end < len(b) && !isBlank(b[end]) {
+			end++
+		}
+		return b[:end], b[end:], true
+	}
+	for end := 1; ; end++ {
+		at := bytes.IndexByte(b[end:], '"')
+		if at < 0 {
+			return nil, nil, false
+		}
+		end += at
+		if end+1 == len(b) || b[end+1] != '"' {
+			return b[1:end], b[end+1:], true
+		}
+		end++
+	}
+}
+
+// directive reads a line that starts with #.
+func (c *columns) directive(line []byte) {
+	name, value, _ := strings.Cut(string(line), ":")
+	value = strings.TrimSpace(value)
+	switch name {
+	case "#Fields":
+		c.setFields(value)
+	case "#Date", "#Start-Date":
+		date, clock, _ := strings.Cut(value, " ")
+		if day, ok := columnDate([]byte(date)); ok {
+			c.setDate(day)
+			if _, _, _, ok := clockTime([]byte(clock)); ok {
+				copy(c.clock[:], clock)
+			}
+		}
+	}
+}
+
+func (c *columns) setFields(value string) {
+	names := strings.Fields(value)
+	c.named, c.fields, c.needed = value, nil, 0
+	if c.marker != "" && !slices.Contains(names, c.marker) {
+		return
+	}
+	for i, name := range names {
+		field := c.known[name]
+		c.fields = append(c.fields, field)
+		switch field {
+		case Address, Date, Clock:
+			c.needed = i + 1
+		}
+	}
+}
+
+// dateOf sets the date of a line that has only a time.
+func (c *columns) dateOf(v *values) {
+	clock := v[Clock]
+	if _, _, _, ok := clockTime(clock); !ok || len(clock) < len(c.clock) {
+		return
+	}
+	if bytes.Compare(clock[:len(c.clock)], c.clock[:]) < 0 {
+		c.setDate(c.date + 1)
+	}
+	copy(c.clock[:], clock)
+	v[Date] = c.text[:]
+}
+
+func (c *columns) setDate(day Day) {
+	c.date, c.dated = day, true
+	copy(c.text[:], day.String())
+}
+
+// columnDate reads a date written as 2006-01-02 or 02/Jan/2006.
+func columnDate(b []byte) (Day, bool) {
+	switch {
+	case len(b) == dateLen:
+		return isoDate(b)
+	case len(b) == len("02/Jan/2006") && b[2] == '/' && b[6] == '/':
+		return dateDay(number(b[7:]), monthNumber(b[3:6]), number(b[:2]))
+	}
+	return 0, false
+}

@@ -1,0 +1,297 @@
+package accesslog
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Explanation tells how the lines of a file are read.
+type Explanation struct {
+	// Format is that of the file; if none fits, the one that reads most of its first line,
+	// which may be a "json" or "logfmt" whose keys are not known.
+	Format Format
+	Fits   bool // at least one line has the format
+	// Votes is the number of lines that have the exact shape of the format, among the
+	// Lines that are not blank, at most 100.
+	Votes, Lines int
+	// Second is the name of the format with the next most votes; empty if there is none.
+	Second      string
+	SecondVotes int
+}
+
+// Explain tells how the lines with which a file starts are read. It chooses as [Detect].
+func Explain(lines [][]byte) Explanation {
+	lines = lines[:min(len(lines), DetectLines)]
+	format, err := Detect(lines)
+	if err != nil {
+		return explainUnknown(lines)
+	}
+	return format.ExplainLines(lines)
+}
+
+// ExplainLines tells how lines are read in the format.
+func (f Format) ExplainLines(lines [][]byte) Explanation {
+	e := Explanation{Format: f}
+	plain := f
+	for plain.inner != nil {
+		lines, plain = peelAll(plain.peel, lines), *plain.inner
+	}
+	election, parser := newElection(), plain.New(Options{})
+	for _, line := range lines[:min(len(lines), voters)] {
+		election.vote(line)
+		_, verdict := parser.Parse(line)
+		if verdict != NotALine && len(trimStart(line)) > 0 {
+			e.Lines++
+		}
+		if verdict == Parsed && plain.isExact(parser, line) {
+			e.Votes++
+		}
+	}
+	e.Fits = e.Votes > 0
+	for i, votes := range election.votes {
+		if formats[i].name != plain.name && votes > e.SecondVotes {
+			e.Second, e.SecondVotes = formats[i].name, votes
+		}
+	}
+	return e
+}
+
+// Unsure reports whether less than 60 % of the lines have the format.
+func (e Explanation) Unsure() bool { return 10*e.Votes < 6*e.Lines }
+
+// explainUnknown returns the format that reads most of the first line that is not blank,
+// in its wrapper if there is one.
+func explainUnknown(lines [][]byte) Explanation {
+	for _, line := range lines {
+		if line = trimStart(line); len(line) > 0 {
+			return Explanation{Format: nearest(line, maxWrappers)}
+		}
+	}
+	return Explanation{Format: combined}
+}
+
+// unknownJSON and unknownPairs are the formats of lines whose keys the user must name.
+var (
+	unknownJSON  = Format{name: "json", parser: newUnknown, keys: map[Field][]string{Address: {"that is known"}}}
+	unknownPairs = Format{name: "logfmt", parser: newUnknown, fields: map[string]Field{"that is known": Address}}
+)
+
+// unknown is the parser of a format whose keys are not known.
+type unknown struct{}
+
+func newUnknown(Options) Parser                { return unknown{} }
+func (unknown) Parse([]byte) (Record, Verdict) { return Record{}, Unparsable }
+func (unknown) State() string                  { return "" }
+
+// nearest returns the format that reads most of a line, in at most depth wrappers.
+func nearest(line []byte, depth int) Format {
+	for i := range wrappers {
+		record, ok := wrappers[i].peel(line, nil)
+		if !ok || depth == 0 {
+			continue
+		}
+		inner := trimStart(record.inner)
+		if wrappers[i].name == "message" && !isObject(inner) && countPairs(inner) < 3 {
+			continue // a text of its own, in an object that has the fields
+		}
+		return wrappers[i].wrapped(nearest(inner, depth-1))
+	}
+	if isObject(line) {
+		return unknownJSON
+	}
+	if countPairs(line) >= 3 {
+		return unknownPairs
+	}
+	best, most := combined, len(combined.Explainer()(line).Fields)
+	for _, f := range formats {
+		if n := len(f.Explainer()(line).Fields); n > most {
+			best, most = f, n
+		}
+	}
+	return best
+}
+
+func isObject(line []byte) bool {
+	scan := objectScan{found: func(string, string) {}}
+	return len(line) > 0 && line[0] == '{' && scan.object(line, nil)
+}
+
+func countPairs(line []byte) (n int) {
+	for range logfmtPairs(line) {
+		n++
+	}
+	return n
+}
+
+// A LineExplanation tells how a line is read.
+type LineExplanation struct {
+	Verdict Verdict
+	Record  Record // if the verdict is Parsed
+	Fields  []FieldValue
+	// Problem says what is wrong with the line: which field is missing, or is none.
+	// It is empty if the line is parsed, and for header lines.
+	Problem string
+}
+
+// A FieldValue is a field of a line as it is written there.
+type FieldValue struct{ Name, Value string }
+
+// Explainer returns a function that tells how the lines of a file, one after the other, are read.
+func (f Format) Explainer() func(line []byte) LineExplanation {
+	if f.inner != nil {
+		return f.explainWrapped()
+	}
+	parser := f.New(Options{})
+	var header *columns
+	if fields, ok := parser.(*fieldParser); ok {
+		header, _ = fields.splitter.(*columns)
+	}
+	return func(line []byte) (e LineExplanation) {
+		e.Record, e.Verdict = parser.Parse(line)
+		if e.Verdict == NotALine {
+			return e
+		}
+		line = bytes.TrimSuffix(trimStart(line), []byte("\r"))
+		switch {
+		case len(line) == 0:
+			e.Problem = "the line is blank"
+			return e
+		case header != nil:
+			e.Fields, e.Problem = header.explain(line)
+		case f.keys != nil:
+			e.Fields, e.Problem = explainObject(line, f.keys)
+		case f.fields != nil:
+			e.Fields, e.Problem = explainPairs(line, f.fields)
+		default:
+			e.Fields, e.Problem = f.layouts.explain(line)
+		}
+		switch {
+		case e.Verdict == Parsed:
+			e.Problem = ""
+		case e.Problem == "":
+			e.Problem = "the time or the address is not one"
+		}
+		return e
+	}
+}
+
+// explainWrapped explains what the format's wrapper holds.
+func (f Format) explainWrapped() func(line []byte) LineExplanation {
+	inner, parser := f.inner.Explainer(), f.New(Options{})
+	return func(line []byte) LineExplanation {
+		_, verdict := parser.Parse(line)
+		record, ok := f.peel(trimStart(line), nil)
+		if !ok {
+			wrapper, _, _ := strings.Cut(f.name, ":")
+			return LineExplanation{Problem: "the line is not in the wrapper " + wrapper}
+		}
+		e := inner(record.inner)
+		if e.Verdict = verdict; verdict != Unparsable {
+			e.Problem = ""
+		}
+		return e
+	}
+}
+
+// explain returns the values of a line in the layout that reads most of it, and where the
+// others begin to differ.
+func (l layouts) explain(line []byte) (best []FieldValue, problem string) {
+	for _, layout := range l {
+		fields, p := layout.explain(line)
+		if best == nil || len(fields) > len(best) {
+			best, problem = fields, p
+		}
+	}
+	return best, problem
+}
+
+func (l *layout) explain(line []byte) (list []FieldValue, problem string) {
+	rest, ok := cutPrefix(line, l.head)
+	if !ok {
+		return nil, fmt.Sprintf("the line does not begin with %q", l.head)
+	}
+	times := newTimeReader(Options{})
+	for _, part := range l.parts {
+		end := part.valueEnd(rest)
+		if end < 0 {
+			return list, fmt.Sprintf("no %q after %s, which begins with %q", part.end, part.name, shortened(rest))
+		}
+		value := rest[:end]
+		if part.field == Time {
+			if _, ok := times.read(value); !ok {
+				return list, fmt.Sprintf("%s is no time: %q", part.name, shortened(value))
+			}
+		}
+		list = append(list, FieldValue{part.name, string(value)})
+		if rest = rest[end+len(part.end):]; part.end == " " {
+			rest = bytes.TrimLeft(rest, " ")
+		}
+	}
+	return list, ""
+}
+
+// shortened returns the first bytes of a value that is to be shown.
+func shortened(b []byte) []byte { return b[:min(len(b), 40)] }
+
+// explain returns the values of a line under the names of its columns.
+func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
+	if len(c.fields) == 0 {
+		return nil, "no #Fields line with the columns that the format needs stands before it"
+	}
+	for _, name := range strings.Fields(c.named) {
+		value, rest, ok := nextColumn(line)
+		if !ok {
+			return list, "the line ends before the column " + name
+		}
+		list, line = append(list, FieldValue{name, string(value)}), rest
+	}
+	if !slices.Contains(c.fields, Address) || !slices.Contains(c.fields, Clock) {
+		return list, "#Fields names no address of the client (c-ip) or no time"
+	}
+	return list, ""
+}
+
+// explainObject returns all values of an object under their keys.
+func explainObject(line []byte, paths map[Field][]string) (list []FieldValue, problem string) {
+	line = bytes.TrimLeft(line, "[, ")
+	if len(line) == 0 || line[0] != '{' {
+		return nil, "the line is no JSON object"
+	}
+	scan := objectScan{found: func(path, value string) { list = append(list, FieldValue{path, value}) }}
+	if !scan.object(line, nil) {
+		return list, "the JSON object is damaged"
+	}
+	return list, missing(list, paths)
+}
+
+// explainPairs returns the pairs of a line in logfmt.
+func explainPairs(line []byte, keys map[string]Field) (list []FieldValue, problem string) {
+	for key, value := range logfmtPairs(line) {
+		list = append(list, FieldValue{string(key), string(value)})
+	}
+	paths := map[Field][]string{}
+	for key, field := range keys {
+		paths[field] = append(paths[field], key)
+	}
+	return list, missing(list, paths)
+}
+
+// missing says that a line has none of the keys of the address or of the time.
+func missing(list []FieldValue, paths map[Field][]string) string {
+	has := map[string]bool{}
+	for _, f := range list {
+		has[f.Name] = true
+	}
+	for _, field := range []Field{Address, Time} {
+		found := len(paths[field]) == 0
+		for _, path := range paths[field] {
+			found = found || has[path]
+		}
+		if !found {
+			return fmt.Sprintf("it has no key %s for the %s", strings.Join(paths[field], " or "), field)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package accesslog_test
+
+import (
+	"strings"
+	"testing"
+
+	"skidway/distribute/accesslog"
+)
+
+func TestEveryExampleIsExplained(t *testing.T) {
+	t.Parallel()
+	for _, f := range accesslog.Formats() {
+		lines := byteLines([]string{f.Example()})
+		e := accesslog.Explain(lines)
+		if !e.Fits || e.Format.Name() != f.Name() || e.Votes != 1 || e.Lines != 1 || e.Unsure() {
+			t.Errorf("%s is explained as %s, %+v", f.Name(), e.Format.Name(), e)
+		}
+		explain := e.Format.Explainer()
+		var last accesslog.LineExplanation
+		for _, line := range lines {
+			last = explain(line)
+		}
+		if last.Verdict != accesslog.Parsed || last.Problem != "" || last.Record.Addr.String() != "203.0.113.7" {
+			t.Errorf("%s: %+v", f.Name(), last)
+		}
+		found := false
+		for _, field := range last.Fields {
+			found = found || strings.Contains(field.Value, "203.0.113.7")
+		}
+		if !found {
+			t.Errorf("%s: no field has the address: %+v", f.Name(), last.Fields)
+		}
+	}
+}
+
+func TestExplanationNamesWhatDoesNotMatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, format, problem string }{
+		{`8.8.8.8 - - [10/Foo/2000:13:55:36 -0700] "GET /" 200 23`, "combined", `$time_local is no time: "10/Foo/2000:13:55:36 -0700"`},
+		{`{"ip":"8.8.8.8","at":"2000-10-10T00:00:00Z"}`, "json", "it has no key that is known for the address"},
+		{`level=info ip=8.8.8.8 at=2000-10-10T00:00:00Z`, "logfmt", "it has no key that is known for the address"},
+		{`{"log":"{\"ip\":\"8.8.8.8\",\"at\":1}\n","stream":"stdout","time":"x"}`, "docker:json", "it has no key that is known for the address"},
+		{"2026-11-20T14:00:05Z stdout F level=info ip=8.8.8.8 at=1", "cri:logfmt", "it has no key that is known for the address"},
+		{`{"message":"started","ip":"8.8.8.8"}`, "json", "it has no key that is known for the address"},
+		{"\x7fELF", "combined", `no " " after $remote_addr, which begins with "\x7fELF"`},
+	} {
+		e := accesslog.Explain([][]byte{[]byte(c.line)})
+		if e.Fits || e.Format.Name() != c.format {
+			t.Errorf("%s: fits %v, format %s; want %s", c.line, e.Fits, e.Format.Name(), c.format)
+		}
+		if got := e.Format.Explainer()([]byte(c.line)); got.Verdict != accesslog.Unparsable || got.Problem != c.problem {
+			t.Errorf("%s: %+v; want the problem %s", c.line, got, c.problem)
+		}
+	}
+	w3c, err := accesslog.ByName("w3c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explain := w3c.Explainer()
+	for line, want := range map[string]string{"2000-10-10 8.8.8.8": "no #Fields line", "": "blank"} {
+		if e := explain([]byte(line)); !strings.Contains(e.Problem, want) {
+			t.Errorf("%q: %+v", line, e)
+		}
+	}
+	explain([]byte("#Fields: date time s-ip"))
+	if e := explain([]byte("2000-10-10 10:00:00 8.8.8.8")); !strings.Contains(e.Problem, "no address of the client (c-ip) or no time") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestKeysOfTheUserAreRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ format, line string }{
+		{"json(address=client.ip,time=at)", `{"at": 971181336, "client": {"ip": "8.8.8.8:80", "name": "x"}}`},
+		{"json(address=ip,time=at)", `{"note":"a \"b\" {","list":[1,{"ip":"1.1.1.1"}],"ip":"8.8.8.8","at":"0971181336"},`},
+		{"json(address=ip,time=at)", "\ufeff[{\"ip\" : [\"8.8.8.8\"] , \"at\" : 0971181336}"},
+		{"logfmt(address=fwd,time=at)", `2012 at=2000-10-10T12:00:00Z method=GET path="/ \" fwd=1.1.1.1" fwd="8.8.8.8, 10.0.0.1" dyno=web.1`},
+		{"logfmt(address=ip,time=time)", "ip=8.8.8.8 time=\"2000-10-10 12:00:00\"\r"},
+		{"docker:logfmt(address=ip,time=time)", `{"log":"ip=8.8.8.8 time=\"2000-10-10 12:00:00\"\n","stream":"stdout"}`},
+	} {
+		p := parser(t, c.format, nil)
+		record, verdict := p.Parse([]byte(c.line))
+		if strings.Contains(c.line, " 971181336") { // of nine digits: no time
+			if verdict != accesslog.Unparsable {
+				t.Errorf("%s: %d", c.line, verdict)
+			}
+			continue
+		}
+		if verdict != accesslog.Parsed || record.Addr.String() != "8.8.8.8" || record.Day.String() != "2000-10-10" {
+			t.Errorf("%s: %d, %v", c.line, verdict, record)
+		}
+		if f, err := accesslog.ByName(c.format); err != nil || f.Name() != c.format {
+			t.Errorf("%s has the name %s, %v", c.format, f.Name(), err)
+		}
+	}
+	for _, bad := range []string{"json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
+		if _, err := accesslog.ByName(bad); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}

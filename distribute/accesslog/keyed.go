@@ -1,0 +1,137 @@
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// logfmt is the splitter of lines of key=value pairs with blanks between; values may
+// stand in double quotes.
+type logfmt struct{ keys map[string]Field }
+
+func (l logfmt) state() string { return "" }
+
+// split implements [splitter].
+func (l logfmt) split(line []byte, v *values, _ bool) Verdict {
+	*v = values{}
+	for key, value := range logfmtPairs(line) {
+		if field := l.keys[string(key)]; field != noField && v[field] == nil {
+			v[field] = value
+		}
+	}
+	if v[Address] == nil || v[Time] == nil {
+		return Unparsable
+	}
+	return Parsed
+}
+
+// logfmtPairs returns the pairs of a line; words without a = are skipped.
+func logfmtPairs(line []byte) func(yield func(key, value []byte) bool) {
+	return func(yield func(key, value []byte) bool) {
+		for line = bytes.TrimRight(trimStart(line), " \r"); len(line) > 0; line = bytes.TrimLeft(line, " ") {
+			end := bytes.IndexAny(line, " =")
+			if end < 0 {
+				return
+			}
+			key := line[:end]
+			if line[end] == ' ' {
+				line = line[end:]
+				continue
+			}
+			line = line[end+1:]
+			end = bytes.IndexByte(line, ' ')
+			value := line
+			switch quote := -1; {
+			case len(line) > 0 && line[0] == '"':
+				if quote = stringEnd(line); quote < 0 {
+					return
+				}
+				value, line = line[1:quote], line[quote+1:]
+			case end >= 0:
+				value, line = line[:end], line[end:]
+			default:
+				line = nil
+			}
+			if !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
+// keyedNames are the names of what [ByKeys] makes, before the keys.
+var keyedNames = []string{"json", "logfmt"}
+
+// ByKeys returns the format of lines whose values have keys of the user's own: JSON
+// objects ("json"; a dot stands between the key of an object and a key in it), or pairs
+// key=value ("logfmt"). The keys of [Address] and [Time] are needed.
+func ByKeys(kind string, keys map[Field]string) (Format, error) {
+	if keys[Address] == "" || keys[Time] == "" {
+		return Format{}, fmt.Errorf("format %s: name the keys of the address and of the time", kind)
+	}
+	var parts []string
+	paths, fields := map[Field][]string{}, map[string]Field{}
+	for _, field := range slices.Sorted(maps.Keys(keys)) {
+		key := keys[field]
+		if strings.ContainsAny(key, ",()\x00\n") {
+			return Format{}, fmt.Errorf("format %s: the key %q has a comma or a bracket", kind, key)
+		}
+		parts = append(parts, field.String()+"="+key)
+		paths[field], fields[key] = []string{key}, field
+	}
+	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")"}
+	switch kind {
+	case "json":
+		return objectFormat(f, paths), nil
+	case "logfmt":
+		f.splitter, f.fields = func(string) splitter { return logfmt{fields} }, fields
+		return f, nil
+	}
+	return Format{}, &UnknownFormatError{Name: kind}
+}
+
+// keyedByName returns the format of a name that ByKeys gave; ok reports whether name may be one.
+func keyedByName(name string) (f Format, ok bool, err error) {
+	kind, rest, found := strings.Cut(name, "(")
+	if !slices.Contains(keyedNames, kind) {
+		return f, false, nil
+	}
+	if !found || !strings.HasSuffix(rest, ")") {
+		return f, true, fmt.Errorf("format %s: name the keys of the address and of the time", kind)
+	}
+	keys := map[Field]string{}
+	for part := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ",") {
+		field, key, err := ParseKey(part)
+		if err != nil {
+			return f, true, err
+		}
+		keys[field] = key
+	}
+	f, err = ByKeys(kind, keys)
+	return f, true, err
+}
+
+// ParseKey reads a field and its key, such as "address=client.ip".
+func ParseKey(text string) (Field, string, error) {
+	name, key, found := strings.Cut(text, "=")
+	if !found || key == "" {
+		return noField, "", errors.New("write a field and its key, such as address=client.ip")
+	}
+	for _, field := range keyFields {
+		if field.String() == name {
+			return field, key, nil
+		}
+	}
+	var known []string
+	for _, field := range keyFields {
+		known = append(known, field.String())
+	}
+	return noField, "", fmt.Errorf("unknown field %q: use one of %s", name, strings.Join(known, ", "))
+}
+
+// keyFields are the fields that a key of the user's own can be for.
+var keyFields = []Field{Address, Time, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration}

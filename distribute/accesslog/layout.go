@@ -1,0 +1,151 @@
+package accesslog
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A layout is the description of a line by what stands in it: values, and literal
+// text between them.
+type layout struct {
+	head  string // before the first value
+	parts []layoutPart
+	// needed is the number of parts up to the last one that has the address or
+	// the time.
+	needed int
+}
+
+// A layoutPart is a value and the text that ends it.
+type layoutPart struct {
+	name   string // in the layout
+	field  Field
+	end    string // empty: the value goes on to the end of the line
+	quoted bool   // in the value, a backslash takes away the meaning of a quote
+}
+
+func (l *layout) state() string { return "" }
+
+// split implements [splitter]. What follows the last literal is ignored: servers
+// add fields at the end.
+func (l *layout) split(line []byte, v *values, all bool) Verdict {
+	rest, ok := cutPrefix(line, l.head)
+	if !ok {
+		if rest, ok = cutPrefix(trimStart(line), l.head); !ok {
+			return Unparsable
+		}
+	}
+	rest = bytes.TrimSuffix(rest, []byte("\r"))
+	parts := l.parts
+	if !all {
+		parts = parts[:l.needed]
+	} else {
+		*v = values{}
+	}
+	for i := range parts {
+		part := &parts[i]
+		end := part.valueEnd(rest)
+		if end < 0 {
+			return Unparsable
+		}
+		if part.field != noField {
+			v[part.field] = rest[:end]
+		}
+		rest = rest[end+len(part.end):]
+		if part.end == " " {
+			for len(rest) > 0 && rest[0] == ' ' { // a column that is padded
+				rest = rest[1:]
+			}
+		}
+	}
+	return Parsed
+}
+
+func cutPrefix(line []byte, prefix string) ([]byte, bool) {
+	if len(line) < len(prefix) || string(line[:len(prefix)]) != prefix {
+		return nil, false
+	}
+	return line[len(prefix):], true
+}
+
+// valueEnd returns where the value that b starts with ends; -1 if the text that
+// ends it does not follow.
+func (p *layoutPart) valueEnd(b []byte) int {
+	if p.end == "" {
+		return len(b)
+	}
+	for from := 0; ; {
+		var at int
+		if len(p.end) == 1 {
+			at = bytes.IndexByte(b[from:], p.end[0])
+		} else {
+			at = bytes.Index(b[from:], []byte(p.end))
+		}
+		if at < 0 {
+			return -1
+		}
+		at += from
+		escaped := p.quoted && isEscaped(b, at)
+		listed := p.end[0] == ' ' && at > 0 && b[at-1] == ',' // "a, b" is one value
+		if !escaped && !listed {
+			return at
+		}
+		from = at + 1
+	}
+}
+
+// isEscaped reports whether an odd number of backslashes stands before b[at].
+func isEscaped(b []byte, at int) bool {
+	n := at
+	for n > 0 && b[n-1] == '\\' {
+		n--
+	}
+	return (at-n)%2 == 1
+}
+
+// A layoutPiece is literal text, or a value by its name in a notation of layouts.
+type layoutPiece struct {
+	literal string
+	name    string // empty: it is literal text
+	field   Field
+}
+
+// newLayout makes a layout of pieces. The error says why lines of it cannot be cut.
+func newLayout(pieces []layoutPiece) (*layout, error) {
+	l := new(layout)
+	found := [numFields]bool{}
+	for _, piece := range pieces {
+		last := len(l.parts) - 1
+		switch {
+		case piece.name == "" && last < 0:
+			l.head += piece.literal
+		case piece.name == "":
+			l.parts[last].end += piece.literal
+		case last >= 0 && l.parts[last].end == "":
+			return nil, errAdjacent
+		default:
+			field := piece.field
+			if found[field] { // the first one counts
+				field = noField
+			}
+			found[field] = true
+			l.parts = append(l.parts, layoutPart{name: piece.name, field: field})
+		}
+	}
+	before := l.head
+	for i := range l.parts {
+		part := &l.parts[i]
+		part.quoted = strings.HasSuffix(before, `"`) && strings.HasPrefix(part.end, `"`)
+		before = part.end
+		switch part.field {
+		case Address, Time, Date, Clock:
+			l.needed = i + 1
+		}
+	}
+	switch {
+	case !found[Address]:
+		return nil, errNoAddress
+	case !found[Time] && !(found[Date] && found[Clock]):
+		return nil, errNoTime
+	}
+	return l, nil
+}

@@ -1,0 +1,416 @@
+package accesslog
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A wrapper is what a container runtime, a log shipper or syslog puts around each line
+// of a log. The name of a wrapped format begins with that of its wrapper:
+// "docker:combined".
+type wrapper struct {
+	name, description, example string
+	// peel takes the wrapper off a line. It may use the buffer, which is empty.
+	peel func(line, buffer []byte) (peeled, bool)
+}
+
+// A WrapperInfo describes a wrapper for people.
+type WrapperInfo struct{ Name, Description, Example string }
+
+// Wrappers returns all wrappers. A name and a colon before that of a format is the format
+// in the wrapper, for [ByName].
+func Wrappers() []WrapperInfo {
+	list := make([]WrapperInfo, len(wrappers))
+	for i, w := range wrappers {
+		list[i] = WrapperInfo{w.name, w.description, w.example}
+	}
+	return list
+}
+
+// Wrapper returns the names of the wrappers that the format's lines are in, each with a
+// colon behind it; empty if there is none.
+func (f Format) Wrapper() string {
+	if f.inner == nil {
+		return ""
+	}
+	return strings.TrimSuffix(f.name, f.inner.name) + f.inner.Wrapper()
+}
+
+// peeled is what a wrapper holds: a line, or a part of one.
+type peeled struct {
+	inner []byte // perhaps in the buffer
+	// buffer is the buffer for the next line.
+	buffer []byte
+	// partial means that the line goes on in the next record of the stream.
+	partial bool
+	stream  uint8 // below streams
+}
+
+const streams = 2 // standard output and standard error
+
+// wrappers is the table of all wrappers, specific ones first.
+var wrappers = [...]wrapper{
+	{"docker", "Docker's json-file log driver", `{"log":"…\n","stream":"stdout","time":"2026-11-20T14:00:05.123456789Z"}`, peelDocker},
+	{"cri", "containerd, CRI-O: /var/log/pods of Kubernetes", `2026-11-20T14:00:05.123456789Z stdout F …`, peelCRI},
+	{"syslog", "syslog (RFC 5424, RFC 3164, rsyslog's file format)", `Nov 20 14:00:05 host nginx[1]: …`, peelSyslog},
+	{"fluentd", "Fluentd's file output: time, tag, tabs between", "2026-11-20T14:00:05+01:00\ttag\t…", peelFluentd},
+	{"timestamp", "a time before each line: kubectl, CloudWatch", `2026-11-20T14:00:05.123Z …`, peelTimestamp},
+	{"compose", "docker compose: the name of the service and a bar", `web-1  | …`, peelCompose},
+	{"message", "JSON with the line in message, msg, log or MESSAGE", `{"message":"…"}`, peelMessage},
+}
+
+// wrapped returns the format of lines that the wrapper holds.
+func (w *wrapper) wrapped(f Format) Format {
+	return Format{
+		name: w.name + ":" + f.name, description: f.description, peel: w.peel, inner: &f,
+		parser: func(o Options) Parser {
+			p := &wrappedParser{peel: w.peel}
+			o.State = p.restore(o.State)
+			p.inner = f.New(o)
+			return p
+		},
+	}
+}
+
+// wrappedParser parses lines that a wrapper holds. Of a line in several parts, it parses
+// the first: it is 16 KiB long, and the address and the time stand at its start.
+type wrappedParser struct {
+	peel   func(line, buffer []byte) (peeled, bool)
+	inner  Parser
+	buffer []byte
+	open   [streams]bool // the stream's next record goes on with a line
+}
+
+// Parse implements [Parser].
+func (p *wrappedParser) Parse(line []byte) (Record, Verdict) {
+	record, ok := p.peel(line, p.buffer[:0])
+	if !ok {
+		if record, ok = p.peel(trimStart(line), p.buffer[:0]); !ok {
+			return Record{}, Unparsable
+		}
+	}
+	p.buffer = record.buffer
+	goesOn := p.open[record.stream]
+	p.open[record.stream] = record.partial
+	if goesOn {
+		return Record{}, NotALine
+	}
+	return p.inner.Parse(record.inner)
+}
+
+// State implements [Parser]: a letter for each stream, o where a line is open, and then
+// the state of the inner parser.
+func (p *wrappedParser) State() string {
+	state := []byte(strings.Repeat("-", streams))
+	for i, open := range p.open {
+		if open {
+			state[i] = 'o'
+		}
+	}
+	return string(state) + p.inner.State()
+}
+
+// restore reads what State wrote and returns the state of the inner parser.
+func (p *wrappedParser) restore(state string) string {
+	if len(state) < streams {
+		return ""
+	}
+	for i := range p.open {
+		p.open[i] = state[i] == 'o'
+	}
+	return state[streams:]
+}
+
+// maxWrappers bounds how many wrappers hold a line.
+const maxWrappers = 3
+
+// detectWrapped returns the format of lines that are in wrappers, at most depth of them;
+// ok reports whether they are.
+func detectWrapped(lines [][]byte, depth int) (format Format, ok bool) {
+	if depth == 0 {
+		return Format{}, false
+	}
+	for i := range wrappers {
+		inner := peelAll(wrappers[i].peel, lines)
+		if len(inner) == 0 {
+			continue
+		}
+		format, ok := detectWrapped(inner, depth-1)
+		if !ok {
+			var err error
+			if format, err = detectPlain(inner); err != nil {
+				continue
+			}
+		}
+		return wrappers[i].wrapped(format), true
+	}
+	return Format{}, false
+}
+
+// peelAll returns what a wrapper holds in lines; nil if it holds less than half of those
+// that are not blank.
+func peelAll(peel func(line, buffer []byte) (peeled, bool), lines [][]byte) [][]byte {
+	var inner [][]byte
+	blank := 0
+	for i, line := range lines {
+		if line = trimStart(line); len(line) == 0 {
+			blank++
+			continue
+		}
+		if record, ok := peel(line, nil); ok {
+			inner = append(inner, record.inner)
+		}
+		if i+1 == voters && len(inner) == 0 {
+			return nil
+		}
+	}
+	if 2*len(inner) < len(lines)-blank {
+		return nil
+	}
+	return inner
+}
+
+// Where container runtimes and log shippers put the line, and its stream.
+var (
+	dockerKeys  = newObjects(map[Field][]string{Request: {"log"}, Host: {"stream"}, Time: {"time"}}).keys
+	messageKeys = newObjects(map[Field][]string{Request: {"message", "MESSAGE", "msg", "log"}}).keys
+)
+
+func peelDocker(line, buffer []byte) (peeled, bool) {
+	v, ok := objectValues(line, dockerKeys)
+	if !ok || v[Request] == nil || v[Host] == nil {
+		return peeled{}, false
+	}
+	text, buffer := unescape(v[Request], buffer)
+	whole := bytes.HasSuffix(text, []byte("\n"))
+	record := peeled{inner: bytes.TrimSuffix(text, []byte("\n")), buffer: buffer, partial: !whole}
+	if string(v[Host]) == "stderr" {
+		record.stream = 1
+	}
+	return record, true
+}
+
+func peelMessage(line, buffer []byte) (peeled, bool) {
+	v, ok := objectValues(line, messageKeys)
+	if !ok || v[Request] == nil {
+		return peeled{}, false
+	}
+	text, buffer := unescape(v[Request], buffer)
+	return peeled{inner: bytes.TrimSuffix(text, []byte("\n")), buffer: buffer}, true
+}
+
+// objectValues returns the values of an object's keys.
+func objectValues(line []byte, keys []objectKey) (v values, ok bool) {
+	if len(line) == 0 || line[0] != '{' {
+		return v, false
+	}
+	scan := newObjectScan(&v, true)
+	ok = scan.object(line, keys)
+	return v, ok
+}
+
+// unescape returns the text of a JSON string, in the buffer if it has escapes.
+func unescape(s, buffer []byte) (text, rest []byte) {
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s, buffer
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c != '\\' || i+1 == len(s) {
+			buffer = append(buffer, c)
+			continue
+		}
+		i++
+		switch s[i] {
+		case 'n':
+			buffer = append(buffer, '\n')
+		case 't':
+			buffer = append(buffer, '\t')
+		case 'r':
+			buffer = append(buffer, '\r')
+		case 'u':
+			r, ok := hex4(s[i+1:])
+			if !ok {
+				buffer = append(buffer, '\\', 'u')
+				continue
+			}
+			buffer = utf8.AppendRune(buffer, r)
+			i += 4
+		default:
+			buffer = append(buffer, s[i])
+		}
+	}
+	return buffer, buffer
+}
+
+// hex4 reads the four hexadecimal digits that s starts with.
+func hex4(s []byte) (r rune, ok bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
+	for _, c := range s[:4] {
+		digit := strings.IndexByte("0123456789abcdef", lower(c))
+		if digit < 0 {
+			return 0, false
+		}
+		r = r<<4 | rune(digit)
+	}
+	return r, true
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+func peelCRI(line, buffer []byte) (peeled, bool) {
+	rest, ok := afterTimestamp(line)
+	if !ok {
+		return peeled{}, false
+	}
+	record := peeled{buffer: buffer}
+	switch {
+	case bytes.HasPrefix(rest, []byte("stdout ")):
+	case bytes.HasPrefix(rest, []byte("stderr ")):
+		record.stream = 1
+	default:
+		return peeled{}, false
+	}
+	rest = rest[len("stdout "):]
+	if len(rest) < 2 || rest[0] != 'F' && rest[0] != 'P' || rest[1] != ' ' {
+		return peeled{}, false
+	}
+	record.partial, record.inner = rest[0] == 'P', rest[2:]
+	return record, true
+}
+
+func peelTimestamp(line, buffer []byte) (peeled, bool) {
+	rest, ok := afterTimestamp(line)
+	return peeled{inner: rest, buffer: buffer}, ok
+}
+
+// afterTimestamp returns what follows the time, in RFC 3339, and the blank that b starts with.
+func afterTimestamp(b []byte) ([]byte, bool) {
+	end := bytes.IndexByte(b[:min(len(b), len("2026-11-20T14:00:05.123456789+01:00 "))], ' ')
+	if end < len("2006-01-02T15:04:05Z") || b[10] != 'T' {
+		return nil, false
+	}
+	if _, ok := isoDate(b[:dateLen]); !ok {
+		return nil, false
+	}
+	_, _, hasOffset, ok := clockTime(b[dateLen+1 : end])
+	return b[end+1:], ok && hasOffset
+}
+
+func peelFluentd(line, buffer []byte) (peeled, bool) {
+	fields := bytes.SplitN(line, []byte("\t"), 3)
+	if len(fields) < 3 || len(fields[0]) < dateLen {
+		return peeled{}, false
+	}
+	_, ok := isoDate(fields[0][:dateLen])
+	return peeled{inner: fields[2], buffer: buffer}, ok
+}
+
+func peelCompose(line, buffer []byte) (peeled, bool) {
+	name, rest, found := bytes.Cut(line, []byte(" |"))
+	if !found || len(name) > 200 {
+		return peeled{}, false
+	}
+	name = bytes.TrimRight(withoutColour(name), " ")
+	if len(name) == 0 || bytes.ContainsAny(name, " \t\"[{:") {
+		return peeled{}, false
+	}
+	return peeled{inner: withoutColour(bytes.TrimPrefix(rest, []byte(" "))), buffer: buffer}, true
+}
+
+// withoutColour cuts the escape sequence for a colour off the start of b, if there is one.
+func withoutColour(b []byte) []byte {
+	if !bytes.HasPrefix(b, []byte("\x1b[")) {
+		return b
+	}
+	if end := bytes.IndexByte(b, 'm'); end >= 0 {
+		return b[end+1:]
+	}
+	return b
+}
+
+func peelSyslog(line, buffer []byte) (peeled, bool) {
+	rest := line
+	if len(rest) > 0 && rest[0] == '<' {
+		end := bytes.IndexByte(rest[:min(len(rest), len("<191>"))], '>')
+		if end < 2 || number(rest[1:end]) < 0 {
+			return peeled{}, false
+		}
+		rest = rest[end+1:]
+		if after, ok := bytes.CutPrefix(rest, []byte("1 ")); ok {
+			rest, ok = afterRFC5424(after)
+			return peeled{inner: rest, buffer: buffer}, ok
+		}
+	}
+	after, ok := afterTimestamp(rest)
+	if !ok {
+		if after, ok = afterBSDTime(rest); !ok {
+			return peeled{}, false
+		}
+	}
+	_, after, found := bytes.Cut(after, []byte(" ")) // the host's name
+	tag, message, ended := bytes.Cut(after, []byte(": "))
+	if !found || !ended || bytes.ContainsAny(tag, " \"") {
+		return peeled{}, false
+	}
+	return peeled{inner: message, buffer: buffer}, true
+}
+
+// afterBSDTime returns what follows the time of RFC 3164, such as "Nov  2 14:00:05 ".
+func afterBSDTime(b []byte) ([]byte, bool) {
+	const length = len("Nov 20 14:00:05 ")
+	if len(b) < length || monthNumber(b[:3]) == 0 || b[3] != ' ' || b[6] != ' ' || b[length-1] != ' ' {
+		return nil, false
+	}
+	if _, _, _, ok := clockTime(b[7 : length-1]); !ok || number(bytes.TrimLeft(b[4:6], " ")) < 0 {
+		return nil, false
+	}
+	return b[length:], true
+}
+
+// afterRFC5424 returns the message of RFC 5424, which follows time, host, program,
+// process, identifier and structured data.
+func afterRFC5424(b []byte) ([]byte, bool) {
+	for range 5 {
+		_, after, found := bytes.Cut(b, []byte(" "))
+		if !found {
+			return nil, false
+		}
+		b = after
+	}
+	for len(b) > 0 && b[0] == '[' { // a ] in a value is escaped
+		end := 1
+		for end < len(b) && (b[end] != ']' || isEscaped(b, end)) {
+			end++
+		}
+		if end == len(b) {
+			return nil, false
+		}
+		b = b[end+1:]
+	}
+	b = bytes.TrimPrefix(bytes.TrimPrefix(b, []byte("-")), []byte(" "))
+	return bytes.TrimPrefix(b, []byte("\ufeff")), true
+}
+
+// unwrap returns the wrapper that the name of a format begins with, and the rest of the
+// name; nil if it has none.
+func unwrap(name string) (w *wrapper, inner string) {
+	prefix, inner, found := strings.Cut(name, ":")
+	if !found {
+		return nil, name
+	}
+	i := slices.IndexFunc(wrappers[:], func(w wrapper) bool { return w.name == prefix })
+	if i < 0 {
+		return nil, name
+	}
+	return &wrappers[i], inner
+}

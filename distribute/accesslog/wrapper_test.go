@@ -1,0 +1,143 @@
+package accesslog_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"skidway/distribute/accesslog"
+)
+
+// wrap has a function for each wrapper that puts a line into it.
+var wrap = map[string]func(line string) string{
+	"docker": func(line string) string {
+		return fmt.Sprintf(`{"log":%s,"stream":"stdout","time":"2026-11-20T14:00:05.123456789Z"}`, quoted(line+"\n"))
+	},
+	"cri":       func(line string) string { return "2026-11-20T14:00:05.123456789Z stdout F " + line },
+	"syslog":    func(line string) string { return "Nov  2 14:00:05 host nginx[12]: " + line },
+	"fluentd":   func(line string) string { return "2026-11-20T14:00:05+01:00\tweb.access\t" + line },
+	"timestamp": func(line string) string { return "2026-11-20T14:00:05.123Z " + line },
+	"compose":   func(line string) string { return "\x1b[36mweb-1  | \x1b[0m" + line },
+	"message": func(line string) string {
+		return `{"@timestamp":"2026-11-20T14:00:05Z","message":` + quoted(line) + `}`
+	},
+}
+
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func TestEveryFormatIsDetectedInEveryWrapper(t *testing.T) {
+	t.Parallel()
+	for name, wrap := range wrap {
+		for _, f := range accesslog.Formats() {
+			var lines [][]byte
+			for line := range bytesLines(f.Example()) {
+				lines = append(lines, []byte(wrap(line)))
+			}
+			got, err := accesslog.Detect(lines)
+			if want := name + ":" + f.Name(); err != nil || got.Name() != want {
+				t.Errorf("detected %q, %v; want %q: %s", got.Name(), err, want, lines)
+				continue
+			}
+			p := parser(t, got.Name(), nil)
+			var record accesslog.Record
+			for _, line := range lines {
+				record, _ = p.Parse(line)
+			}
+			if addr := record.Addr.String(); addr != "203.0.113.7" {
+				t.Errorf("%s: address %s", got.Name(), addr)
+			}
+		}
+	}
+}
+
+func bytesLines(s string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, line := range byteLines([]string{s}) {
+			if !yield(string(line)) {
+				return
+			}
+		}
+	}
+}
+
+func TestWrappersInWrappersArePeeled(t *testing.T) {
+	t.Parallel()
+	line := `8.8.8.8 - - ` + stamp + request
+	for want, line := range map[string]string{
+		"docker:timestamp:combined": wrap["docker"](wrap["timestamp"](line)),
+		"compose:syslog:combined":   wrap["compose"](wrap["syslog"](line)),
+		"cri:message:combined":      wrap["cri"](wrap["message"](line)),
+		"docker:docker:docker:caddy": wrap["docker"](wrap["docker"](wrap["docker"](
+			`{"ts":1693840791.75,"request":{"client_ip":"8.8.8.8"}}`))),
+	} {
+		if got, err := accesslog.Detect([][]byte{[]byte(line)}); err != nil || got.Name() != want {
+			t.Errorf("detected %q, %v; want %q", got.Name(), err, want)
+		}
+	}
+}
+
+func TestSyslogIsPeeledInEveryForm(t *testing.T) {
+	t.Parallel()
+	line := `8.8.8.8 - - ` + stamp + request
+	for _, header := range []string{
+		"Nov 20 14:00:05 host nginx: ",
+		"<190>Nov  2 14:00:05 host nginx[12]: ",
+		"2026-11-20T14:00:05.123456+01:00 host haproxy[12]: ",
+		"<165>1 2026-11-20T14:00:05.003Z host nginx 8710 - - ",
+		"<165>1 2026-11-20T14:00:05.003Z host nginx 8710 ID47 [a@1 k=\"x\\]y\"][b@2] \ufeff",
+	} {
+		record, verdict := parser(t, "syslog:combined", nil).Parse([]byte(header + line))
+		if verdict != accesslog.Parsed || record.Addr.String() != "8.8.8.8" {
+			t.Errorf("%q: %d, %v", header, verdict, record)
+		}
+	}
+	for _, bad := range []string{"", "<190>", "<190>1 ", "<x>Nov 20 14:00:05 host a: ", "Nov 20 14:00:05 host", "Foo 20 14:00:05 host a: ", "<165>1 a b c d e [x"} {
+		if _, verdict := parser(t, "syslog:combined", nil).Parse([]byte(bad)); verdict != accesslog.Unparsable {
+			t.Errorf("%q: %d", bad, verdict)
+		}
+	}
+}
+
+func TestLineInPartsIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	const line, at = `8.8.8.8 - - ` + stamp + request, "2026-11-20T14:00:05.123456789Z "
+	for _, c := range []struct {
+		format string
+		lines  []string
+	}{
+		{"cri:combined", []string{
+			at + "stdout P " + line, at + "stderr F " + line, at + "stdout P more", at + "stdout F end", at + "stdout F " + line,
+		}},
+		{"docker:combined", []string{
+			`{"log":` + quoted(line) + `,"stream":"stdout"}`, `{"log":` + quoted(line+"\n") + `,"stream":"stderr"}`,
+			`{"log":"more","stream":"stdout"}`, `{"log":"end\n","stream":"stdout"}`, wrap["docker"](line),
+		}},
+	} {
+		want := []accesslog.Verdict{accesslog.Parsed, accesslog.Parsed, accesslog.NotALine, accesslog.NotALine, accesslog.Parsed}
+		for parts := range len(c.lines) { // where another parser goes on
+			var got []accesslog.Verdict
+			p := parser(t, c.format, nil)
+			for i, line := range c.lines {
+				if i == parts {
+					f, err := accesslog.ByName(c.format)
+					if err != nil {
+						t.Fatal(err)
+					}
+					p = f.New(accesslog.Options{State: p.State()})
+				}
+				_, verdict := p.Parse([]byte(line))
+				got = append(got, verdict)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, continued at %d: %v; want %v", c.format, parts, got, want)
+			}
+		}
+	}
+}
