@@ -43,6 +43,58 @@ func TestCountTakesEveryCompression(t *testing.T) {
 	}
 }
 
+func TestCountDetectsTheFormatOfEachFile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "alb.log.gz", `http 2026-11-01T12:22:55.463821Z app/web/490d68edf04676fe 8.8.8.8:44740 10.0.0.1:80 0.000 0.001 0.000 200 200 34 366 "GET http://www.example.com:80/ HTTP/1.1" "curl/7.46.0" - - - "Root=1-58337262" "-" "-" 0 2026-11-01T12:22:55.000000Z "forward" "-" "-" "10.0.0.1:80" "200"`+"\n")
+	write(t, folder, "caddy.log", `{"level":"info","ts":1793664000.5,"msg":"handled request","request":{"client_ip":"8.8.8.8","method":"GET","uri":"/"},"status":200}`+"\n")
+	write(t, folder, "iis.log.zst", "#Fields: date time c-ip sc-status\r\n2026-11-03 10:00:00 8.8.8.8 200\r\n2026-11-03 10:00:01 8.8.4.4 200\r\n")
+	write(t, folder, "pod.log", `2026-11-20T14:00:05.123456789Z stdout F `+line("8.8.8.8", "04"))
+	o := mustRun(t, folder, "logs", "count", ".")
+	if o.stdout != "day,country,requests\n2026-11-01,US,1\n2026-11-03,US,3\n2026-11-04,US,1\n" {
+		t.Errorf("%s", o.stdout)
+	}
+	hasLine(t, o.stderr, "lines=5 counted=5")
+
+	write(t, folder, "own.log", `{"ip": "8.8.8.8", "at": "2026-11-01 23:30:00"}`+"\n")
+	o = mustRun(t, folder, "logs", "count", "own.log", "--field", "address=ip", "--field", "time=at", "--log-tz", "America/New_York", "--tz", "UTC")
+	if o.stdout != "day,country,requests\n2026-11-02,US,1\n" {
+		t.Errorf("%s", o.stdout)
+	}
+	write(t, folder, "layout.log", "200|8.8.8.8|2026-11-01T23:30:00Z\n")
+	o = mustRun(t, folder, "logs", "count", "layout.log", "--format", "$status|$remote_addr|$time_iso8601")
+	if o.stdout != "day,country,requests\n2026-11-01,US,1\n" {
+		t.Errorf("%s", o.stdout)
+	}
+}
+
+func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, c := range map[string]struct{ content, want string }{
+		"json.log":   {`{"client": {"ip": "8.8.8.8"}, "when": "2026-11-01 23:30:00"}`, "--format json --field address=client.ip --field time=when"},
+		"docker.log": {`{"log":"{\"ip\":\"8.8.8.8\",\"ts\":\"2026-11-01 23:30:00\"}\n","stream":"stdout","time":"x"}`, "--format docker:json --field address=ip --field time=ts"},
+		"pairs.log":  {`level=info fwd_ip=8.8.8.8 time="2026-11-01 23:30:00"`, "--format logfmt --field address=fwd_ip --field time=time"},
+		"layout.log": {"200|8.8.8.8|2026-11-01T23:30:00Z", "(log_format, LogFormat), give it: --format '…'"},
+		"count.log":  {"200|8.8.8.8|2026-11-01T23:30:00Z", "no known format"},
+	} {
+		write(t, folder, name, c.content+"\n")
+		o := skidway(t, folder, "logs", "explain", name)
+		if o.code != cli.ExitFailed {
+			t.Errorf("exit code %d", o.code)
+		}
+		hasLine(t, o.stderr, c.want)
+		if _, flags, found := strings.Cut(c.want, "--format "); found && !strings.Contains(flags, "…") {
+			o := mustRun(t, folder, append([]string{"logs", "count", name, "--format"}, strings.Fields(flags)...)...)
+			if !strings.Contains(o.stdout, "2026-11-01,US,1") {
+				t.Errorf("%s: %s", name, o.stdout)
+			}
+		}
+	}
+	o := skidway(t, folder, "logs", "count", "count.log")
+	hasLine(t, o.stderr, "skidway logs explain")
+}
+
 func TestCountPrintsTable(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

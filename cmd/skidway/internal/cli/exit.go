@@ -8,6 +8,7 @@ import (
 
 	"skidway"
 	"skidway/distribute"
+	"skidway/distribute/accesslog"
 	"skidway/distribute/chat"
 	"skidway/internal/rdb"
 	"skidway/queue"
@@ -92,6 +93,8 @@ func WithHint(err error) string {
 		text += ": use its settings, or another --subscriber"
 	case errors.As(err, &wrongFormat):
 		text += ": name another --format, or auto"
+	case errors.Is(err, accesslog.ErrNoFormat):
+		text += " (skidway logs explain shows how its lines are read)"
 	case errors.Is(err, distribute.ErrVanished):
 		text += " (`skidway logs status` shows the channel; is something else deleting keys?)"
 	}

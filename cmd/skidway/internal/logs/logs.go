@@ -28,7 +28,7 @@ gets every file exactly once, however many workers count for it.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs status --channel web`,
 	})
-	logs.AddCommand(count(a), ship(a), work(a), report(a), status(a), sample(a), unsubscribe(a), channels(a))
+	logs.AddCommand(count(a), ship(a), work(a), report(a), status(a), channels(a), formats(a), explain(a), sample(a), unsubscribe(a))
 	return logs
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
-	"skidway/distribute/accesslog"
 	"skidway/distribute/geo"
 )
 
@@ -87,35 +86,36 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregati
 
 // counting has the flags of commands that count lines.
 type counting struct {
-	format, geoip string
+	formatFlags
+	geoip         string
 	by            []string
-	zone          cli.Zone
+	zone, logZone cli.Zone
 	workers       cli.Number
 }
 
 func (k *counting) addFlags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&k.format, "format", "auto", "`NAME` of the log format; auto detects it for each file")
+	k.formatFlags.addFlags(c)
 	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE` in MMDB format (default: the embedded one)")
 	flags.StringSliceVar(&k.by, "by", []string{"day", "country"}, "`WHAT` to count by: day, country or both")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
+	flags.Var(&k.logZone, "log-tz", "time zone of times that lines have without one (default: as written)")
 	flags.Var(&k.workers, "workers", "number of files to count at once; 0: one per processor")
-	names := []string{"auto"}
-	for _, format := range accesslog.Formats() {
-		names = append(names, format.Name()+"\t"+format.Description())
-	}
-	cli.Complete(c, "format", names...)
 	cli.Complete(c, "by", "day", "country", "day,country")
 }
 
 // aggregation opens the country database, and warns if it is old.
 func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, error) {
+	format, err := k.name()
+	if err != nil {
+		return nil, err
+	}
 	countries, err := k.countries()
 	if err != nil {
 		return nil, err
 	}
 	aggregation, err := distribute.NewCountryDay(&distribute.CountryDayConfig{
-		By: k.by, Format: k.format, Zone: k.zone.Location, Countries: countries,
+		By: k.by, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Countries: countries,
 	})
 	if err != nil {
 		return nil, cli.AsUsage(err) // the database was opened, so a flag is wrong

@@ -1,0 +1,292 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute/accesslog"
+	"skidway/distribute/stream"
+)
+
+func formats(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "formats",
+		Short: "Lists the log formats and wrappers that are known",
+		Long: `Lists the formats of log lines that are known, and the wrappers in which lines
+may be. All of them are detected; --format NAME sets one, and --format
+WRAPPER:NAME one in a wrapper.
+
+Other lines can be read by the layout that the server's configuration has for
+them (nginx's log_format, Apache's LogFormat), and JSON objects and key=value
+pairs by the keys of the address and of the time. 'skidway logs explain FILE'
+tells what of this a file needs.`,
+		Example: `  skidway logs formats
+  skidway logs count --format docker:combined logs/
+  skidway logs count --format '$remote_addr [$time_local] "$request"' logs/
+  skidway logs count --format json --field address=ip --field time=at logs/`,
+		Args: cobra.NoArgs,
+	}
+	output := cli.OutputFlag(a, c)
+	c.RunE = cli.Action(func(*cobra.Command, []string) error {
+		return cli.PrintView(a, output.Word, formatView, listFormats(), nil)
+	})
+	return c
+}
+
+// A listedFormat is a format or a wrapper.
+type listedFormat struct {
+	name, kind, description, example string
+	aliases                          []string
+}
+
+var formatView = cli.View[listedFormat]{
+	{Key: "name", Head: "NAME", Whole: true, Value: func(f listedFormat) any { return f.name }},
+	{Key: "kind", Value: func(f listedFormat) any { return f.kind }},
+	{Key: "aliases", Value: func(f listedFormat) any { return append([]string{}, f.aliases...) }, Only: "json"},
+	{Key: "description", Head: "LINES", Fit: true, Value: func(f listedFormat) any { return f.description }},
+	{Key: "example", Value: func(f listedFormat) any { return f.example }},
+}
+
+func listFormats() (list []listedFormat) {
+	for _, f := range accesslog.Formats() {
+		list = append(list, listedFormat{f.Name(), "format", f.Description(), f.Example(), f.Aliases()})
+	}
+	for _, w := range accesslog.Wrappers() {
+		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, nil})
+	}
+	return list
+}
+
+func explain(a *cli.App) *cobra.Command {
+	var k formatFlags
+	lines := cli.Number(3)
+	c := &cobra.Command{
+		Use:   "explain FILE",
+		Short: "Shows how the lines of a file are read",
+		Long: `Shows how the lines of a file are read: the format and the wrappers, how sure
+that is, and what each field of the first lines is. Where lines cannot be read,
+it shows the field that does not match, and what to do.`,
+		Example: `  skidway logs explain /var/log/nginx/access.log
+  skidway logs explain --format json --field address=ip --field time=at app.log`,
+		Args: cli.Args("FILE: name the file to explain"),
+	}
+	k.addFlags(c)
+	c.Flags().Var(&lines, "lines", "number of lines to show")
+	output := cli.OutputFlag(a, c)
+	c.RunE = cli.Action(func(_ *cobra.Command, args []string) error {
+		name, err := k.name()
+		if err != nil {
+			return err
+		}
+		e, err := explainFile(args[0], name, int(lines))
+		if err != nil {
+			return err
+		}
+		if err := a.Print(output.Word, e.table, e.csv, e.json); err != nil {
+			return err
+		}
+		if !e.Fits {
+			return errors.New(e.advice())
+		}
+		return nil
+	})
+	return c
+}
+
+// An explainedFile is a file whose first lines are explained.
+type explainedFile struct {
+	accesslog.Explanation
+	path  string
+	codec stream.Codec
+	lines []accesslog.LineExplanation
+}
+
+// explainFile explains the first lines of a file in the named format, or in the one that
+// is detected if the name is "auto".
+func explainFile(path, name string, most int) (e explainedFile, err error) {
+	source, err := stream.OpenSource(path)
+	if err != nil {
+		return e, fmt.Errorf("%s: %w", path, err)
+	}
+	defer source.Close()
+	e.path, e.codec = path, source.Codec
+	lines := bytes.Split(bytes.TrimSuffix(source.Head, []byte("\n")), []byte("\n"))
+	e.Explanation = accesslog.Explain(lines)
+	if name != "auto" {
+		format, err := accesslog.ByName(name)
+		if err != nil {
+			return e, cli.AsUsage(err)
+		}
+		e.Explanation = format.ExplainLines(lines)
+	}
+	explain := e.Format.Explainer()
+	for _, line := range lines {
+		if len(e.lines) == most {
+			break
+		}
+		if l := explain(line); l.Verdict != accesslog.NotALine {
+			e.lines = append(e.lines, l)
+		}
+	}
+	return e, nil
+}
+
+// summary returns the line that says which format was chosen.
+func (e *explainedFile) summary() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s (%s): ", e.path, e.codec)
+	if !e.Fits {
+		fmt.Fprintf(&text, "no known format; the nearest is %s", e.Format.Name())
+		return text.String()
+	}
+	fmt.Fprintf(&text, "%s, %d of %d lines", e.Format.Name(), e.Votes, e.Lines)
+	if e.Second != "" {
+		fmt.Fprintf(&text, "; next %s with %d", e.Second, e.SecondVotes)
+	}
+	if e.Unsure() {
+		text.WriteString("; unsure")
+	}
+	return text.String()
+}
+
+func (e *explainedFile) table(out io.Writer) error {
+	if _, err := fmt.Fprintln(out, cli.Printable(e.summary())); err != nil {
+		return err
+	}
+	for i, line := range e.lines {
+		result := "not read: " + line.Problem
+		if line.Verdict == accesslog.Parsed {
+			result = fmt.Sprintf("address %s, day %s", addressText(line.Record), line.Record.Day)
+		}
+		if _, err := fmt.Fprintf(out, "\nline %d: %s\n", i+1, cli.Printable(result)); err != nil {
+			return err
+		}
+		if len(line.Fields) == 0 {
+			continue
+		}
+		if err := fieldView.Table(line.Fields).Write(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addressText(r accesslog.Record) string {
+	if !r.Addr.IsValid() {
+		return "unknown"
+	}
+	return r.Addr.String()
+}
+
+var fieldView = cli.View[accesslog.FieldValue]{
+	{Key: "field", Head: "FIELD", Value: func(f accesslog.FieldValue) any { return f.Name }},
+	{Key: "value", Head: "VALUE", Fit: true, Value: func(f accesslog.FieldValue) any { return f.Value }},
+}
+
+func (e *explainedFile) csv(out io.Writer) error {
+	rows := [][]string{{"line", "field", "value"}}
+	for i, line := range e.lines {
+		number := cli.Digits(uint64(i + 1))
+		for _, f := range line.Fields {
+			rows = append(rows, []string{number, f.Name, f.Value})
+		}
+		if line.Problem != "" {
+			rows = append(rows, []string{number, "problem", line.Problem})
+		}
+	}
+	return cli.WriteCSV(out, rows)
+}
+
+func (e *explainedFile) json(out io.Writer) error {
+	lines := make([]cli.Object, len(e.lines))
+	for i, line := range e.lines {
+		lines[i] = cli.Object{{Key: "read", Value: line.Verdict == accesslog.Parsed}}
+		if line.Verdict == accesslog.Parsed {
+			lines[i] = append(lines[i], cli.Field{Key: "address", Value: addressText(line.Record)}, cli.Field{Key: "day", Value: line.Record.Day.String()})
+		} else {
+			lines[i] = append(lines[i], cli.Field{Key: "problem", Value: line.Problem})
+		}
+		lines[i] = append(lines[i], cli.Field{Key: "fields", Value: fieldView.Objects(line.Fields)})
+	}
+	return cli.WriteJSON(out, cli.Object{
+		{Key: "file", Value: e.path}, {Key: "codec", Value: string(e.codec)}, {Key: "known", Value: e.Fits},
+		{Key: "format", Value: e.Format.Name()}, {Key: "votes", Value: e.Votes}, {Key: "lines", Value: e.Lines},
+		{Key: "next", Value: e.Second}, {Key: "next_votes", Value: e.SecondVotes}, {Key: "explained", Value: lines},
+	})
+}
+
+// advice says what to do about a file in no known format.
+func (e *explainedFile) advice() string {
+	wrapper := e.Format.Wrapper()
+	fields := e.lines[0].Fields
+	for _, kind := range []string{"json", "logfmt"} {
+		if strings.HasPrefix(strings.TrimPrefix(e.Format.Name(), wrapper), kind) {
+			return fmt.Sprintf("%s has no known format. Name the keys of its address and its time: --format %s%s --field address=%s --field time=%s",
+				e.path, wrapper, kind, keyLike(fields, "ADDRESS_KEY", "ip", "addr", "client", "host"), keyLike(fields, "TIME_KEY", "time", "date", "when", "ts", "at"))
+		}
+	}
+	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: --format %s'…'",
+		e.path, wrapper)
+}
+
+// keyLike returns the key of a field whose name has one of some words, and otherwise placeholder.
+func keyLike(fields []accesslog.FieldValue, placeholder string, words ...string) string {
+	for _, word := range words {
+		i := slices.IndexFunc(fields, func(f accesslog.FieldValue) bool {
+			return strings.Contains(strings.ToLower(f.Name), word) && f.Value != ""
+		})
+		if i >= 0 {
+			return fields[i].Name
+		}
+	}
+	return placeholder
+}
+
+// formatFlags are the flags that say in which format the lines are.
+type formatFlags struct {
+	format string
+	keys   []string
+}
+
+func (k *formatFlags) addFlags(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&k.format, "format", "auto", "`NAME` of the log format, or its layout as nginx or Apache have it; auto: by each file's first lines")
+	flags.StringArrayVar(&k.keys, "field", nil, "`FIELD=KEY` of lines in JSON or logfmt, for address and time; may be repeated")
+	names := []string{"auto"}
+	for _, format := range accesslog.Formats() {
+		names = append(names, format.Name()+"\t"+format.Description())
+	}
+	cli.Complete(c, "format", names...)
+}
+
+// name returns the name of the format that the flags choose.
+func (k *formatFlags) name() (string, error) {
+	if len(k.keys) == 0 {
+		return k.format, nil
+	}
+	format := k.format
+	if format == "auto" {
+		format = "json"
+	}
+	keys := map[accesslog.Field]string{}
+	for _, text := range k.keys {
+		field, key, err := accesslog.ParseKey(text)
+		if err != nil {
+			return "", cli.WrongUsage("--field %s: %w", text, err)
+		}
+		keys[field] = key
+	}
+	at := strings.LastIndex(format, ":") + 1
+	f, err := accesslog.ByKeys(format[at:], keys)
+	if err != nil {
+		return "", cli.AsUsage(err)
+	}
+	return format[:at] + f.Name(), nil
+}
