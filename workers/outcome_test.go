@@ -212,7 +212,8 @@ func TestTypedHandlersReceiveTheirArgsAndWaitReturnsResults(t *testing.T) {
 		})
 		f.run(p)
 		for _, retain := range []time.Duration{0, time.Hour} {
-			id, err := f.client.Enqueue(f.ctx, greeting{"Ada"}, &queue.Options{Queue: "q", Retain: retain, Delay: 50 * time.Millisecond})
+			// Wait must begin before the job ends: without Retain, nothing is left of it then.
+			id, err := f.client.Enqueue(f.ctx, greeting{"Ada"}, &queue.Options{Queue: "q", Retain: retain, Delay: time.Second})
 			f.must(err)
 			job, err := f.client.Wait(f.ctx, id)
 			f.must(err)
