@@ -144,7 +144,8 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	case order.reread:
 		return order.limit, nil // there may be more: a reread returns only held jobs
 	}
-	return len(attempts) + answer.Malformed, nil
+	// Jobs that ended again are not among the attempts, but more may wait behind them.
+	return len(answer.Jobs) + answer.Malformed, nil
 }
 
 // open adds a new session to an order of a queue that has none. The fetch opens its lease if

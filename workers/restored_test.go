@@ -73,6 +73,41 @@ func TestEndsThatRedisHasLostAreWrittenAgain(t *testing.T) {
 	}
 }
 
+// Redis has lost the deliveries of the jobs and their ends, under a lease that it still has. No
+// handler runs again, and the pool does not wait for news while other jobs wait behind them.
+func TestJobsBehindThoseThatEndedAreFetchedAtOnce(t *testing.T) {
+	t.Parallel()
+	f, save, restore := newRestored(t)
+	const jobs = 1500 // more than one fetch
+	p := f.pool(workers.Config{Concurrency: 2, Lease: 20 * time.Second})
+	hold, begun := make(chan struct{}), make(chan struct{}, 2)
+	p.HandleRaw("hold", func(context.Context, *queue.Job) error { begun <- struct{}{}; <-hold; return nil }, workers.Kind{})
+	var runs atomic.Int64
+	p.HandleRaw("k", func(context.Context, *queue.Job) error { runs.Add(1); return nil }, workers.Kind{})
+	f.add("hold", queue.Options{})
+	f.run(p)
+	await(f, begun, "start")
+	f.must(f.queue.Pause(f.ctx))
+	for range jobs {
+		f.add("k", queue.Options{})
+	}
+	save()
+	f.must(f.queue.Resume(f.ctx))
+	f.awaitDepth(0, 1)
+	restore()
+	f.must(f.queue.Resume(f.ctx))
+	restored := time.Now()
+	f.awaitDepth(0, 1)
+	if took := time.Since(restored); took > 10*time.Second {
+		t.Errorf("the jobs that had ended were cleared after %v", took)
+	}
+	close(hold)
+	f.awaitDepth(0, 0)
+	if n := runs.Load(); n != jobs {
+		t.Errorf("%d runs of %d jobs", n, jobs)
+	}
+}
+
 // The pool is busy with a job whose delivery Redis has lost. It waits again, so its handler is
 // interrupted and its outcome is not written.
 func TestJobsWhoseDeliveryRedisHasLostAreInterruptedAndRunAgain(t *testing.T) {
