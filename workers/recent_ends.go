@@ -2,7 +2,6 @@ package workers
 
 import (
 	"bytes"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,7 +53,8 @@ func (r *recentEnds) add(session *leaseSession, outcomes []queue.Completion, now
 		r.count, r.size = r.count-len(batch.outcomes), r.size-batch.size
 		drop++
 	}
-	r.batches = slices.Delete(r.batches, 0, drop)
+	clear(r.batches[:drop])
+	r.batches = r.batches[drop:] // append moves them together when its array is full
 }
 
 // of returns the outcomes of a session by the ids of their jobs, which may have ended several
