@@ -24,6 +24,9 @@ type leaseSession struct {
 
 	renewed       atomic.Pointer[time.Time] // when it was opened or renewed
 	serverChanged func() bool               // of the lease
+	// comparing is locked while jobs are compared with a changed server, until those that it
+	// lost are released, and for reading while outcomes are written.
+	comparing sync.RWMutex
 
 	mu        sync.Mutex
 	held      map[string]*attempt  // by job ID, until the outcome is written
@@ -56,7 +59,9 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, l
 	s.setRenewed()
 	s.completer = &completer{
 		write: func(ctx context.Context, outcomes []queue.Completion) error {
+			s.comparing.RLock()
 			_, err := lease.Finish(ctx, s.withoutLost(outcomes))
+			s.comparing.RUnlock()
 			if errors.Is(err, queue.ErrServerChanged) {
 				s.sched.update(q.rereadLocked)
 			}
@@ -120,6 +125,10 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 // here, about maxBytes of args at a time. Some may finish before the answer arrives: hold
 // omits them.
 func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchResult, error) {
+	if s.serverChanged() {
+		s.comparing.Lock()
+		defer s.comparing.Unlock()
+	}
 	s.mu.Lock()
 	s.writtenSinceReread = map[string]*queue.Job{}
 	held := make([]*queue.Job, 0, len(s.held))
