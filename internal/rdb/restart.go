@@ -29,7 +29,7 @@ type restarts struct {
 	count   atomic.Int64
 
 	mu      sync.Mutex
-	runIDs  map[string]bool // of the latest server, or of all servers of a Cluster
+	runIDs  map[string]bool // of the latest server, or of all masters of a Cluster with their replication
 	latest  time.Time       // when the count rose; zero if it has not
 	watches map[*Watch]bool // that run
 }
@@ -37,11 +37,21 @@ type restarts struct {
 // connected reads the run id of the server of a new connection.
 func (r *restarts) connected(ctx context.Context, conn *redis.Conn) error {
 	text, err := conn.Info(ctx, "server", "replication").Result()
+	if err != nil && !isAnswer(err) {
+		return err // the answer may still come, before that of the next command
+	}
 	server := ParseInfo(text)
-	if err == nil && server["run_id"] != "" && server["redis_mode"] != "sentinel" {
+	id := server["run_id"]
+	if r.cluster {
+		if server["role"] != "master" {
+			return r.check(ctx)
+		}
+		id += "/" + server["master_replid"] // another one after a promotion
+	}
+	if err == nil && id != "" && server["redis_mode"] != "sentinel" {
 		uptime, _ := strconv.Atoi(server["uptime_in_seconds"])
 		younger := time.Duration(uptime+1)*time.Second < time.Since(r.opened)
-		r.add(server["run_id"], younger || strings.Trim(server["master_replid2"], "0") != "")
+		r.add(id, younger || strings.Trim(server["master_replid2"], "0") != "")
 	}
 	return r.check(ctx)
 }
