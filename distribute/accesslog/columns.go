@@ -117,6 +117,7 @@ func (c *columns) directive(line []byte) {
 		date, clock, _ := strings.Cut(value, " ")
 		if day, ok := columnDate([]byte(date)); ok {
 			c.setDate(day)
+			c.clock = [len(c.clock)]byte{}
 			if _, _, _, ok := clockTime([]byte(clock)); ok {
 				copy(c.clock[:], clock)
 			}
@@ -146,10 +147,15 @@ func (c *columns) dateOf(v *values) {
 	if _, _, _, ok := clockTime(clock); !ok || len(clock) < len(c.clock) {
 		return
 	}
-	if bytes.Compare(clock[:len(c.clock)], c.clock[:]) < 0 {
+	// Servers write lines a little out of order: a day has passed if the clock fell by
+	// half a day. A line of the last ten minutes may still follow midnight, and counts
+	// for the new day.
+	if number(c.clock[:2])-number(clock[:2]) >= 12 {
 		c.setDate(c.date + 1)
+		copy(c.clock[:], clock)
+	} else if late := string(c.clock[:4]) == "00:0" && string(clock[:4]) == "23:5"; !late && bytes.Compare(clock[:len(c.clock)], c.clock[:]) > 0 {
+		copy(c.clock[:], clock)
 	}
-	copy(c.clock[:], clock)
 	v[Date] = c.text[:]
 }
 

@@ -33,13 +33,14 @@ const minutesPerDay = 24 * 60
 // midnight, as in Newfoundland until 2011, and the same day begins twice.
 type calendar struct {
 	zone   *time.Location // nil: days are as written
+	local  *time.Location // of times that are written without a zone; nil: their day is as written
 	minute int64          // since 1970-01-01T00:00Z
 	day    Day            // on which this minute was in zone
 }
 
-func newCalendar(zone *time.Location) calendar {
-	c := calendar{zone: zone}
-	if zone != nil {
+func newCalendar(o Options) calendar {
+	c := calendar{zone: o.Zone, local: o.Local}
+	if c.zone != nil {
 		c.update()
 	}
 	return c
@@ -56,6 +57,17 @@ func (c *calendar) in(date Day, minute, offset int) Day {
 		c.update()
 	}
 	return c.day
+}
+
+// inLocal returns the day of a time that was written without an offset.
+func (c *calendar) inLocal(date Day, minute int) Day {
+	if c.local == nil {
+		return date
+	}
+	// time.Date knows what a zone's clock showed; a minute that it showed twice is the first.
+	t := time.Date(1970, 1, 1+int(date), 0, minute, 0, 0, c.local)
+	_, offset := t.Zone()
+	return c.in(date, minute, offset/60)
 }
 
 // update sets the day that belongs to the calendar's minute.

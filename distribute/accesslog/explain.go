@@ -13,8 +13,8 @@ type Explanation struct {
 	// which may be a "json" or "logfmt" whose keys are not known.
 	Format Format
 	Fits   bool // at least one line has the format
-	// Votes is the number of lines that have the exact shape of the format, among the
-	// Lines that are not blank, at most 100.
+	// Votes is the number of lines that the format reads, among the Lines that are not
+	// blank: the first 100, or more if it reads none of these.
 	Votes, Lines int
 	// Second is the name of the format with the next most votes; empty if there is none.
 	Second      string
@@ -39,17 +39,20 @@ func (f Format) ExplainLines(lines [][]byte) Explanation {
 		lines, plain = peelAll(plain.peel, lines), *plain.inner
 	}
 	election, parser := newElection(), plain.New(Options{})
-	for _, line := range lines[:min(len(lines), voters)] {
+	for i, line := range lines {
+		if i >= voters && e.Fits {
+			break
+		}
 		election.vote(line)
 		_, verdict := parser.Parse(line)
 		if verdict != NotALine && len(trimStart(line)) > 0 {
 			e.Lines++
 		}
-		if verdict == Parsed && plain.isExact(parser, line) {
+		if verdict == Parsed {
 			e.Votes++
+			e.Fits = true
 		}
 	}
-	e.Fits = e.Votes > 0
 	for i, votes := range election.votes {
 		if formats[i].name != plain.name && votes > e.SecondVotes {
 			e.Second, e.SecondVotes = formats[i].name, votes
@@ -294,4 +297,17 @@ func missing(list []FieldValue, paths map[Field][]string) string {
 		}
 	}
 	return ""
+}
+
+// IsAddress reports whether a value is an address, or a list that begins with one.
+func IsAddress(value string) bool {
+	first, _, _ := strings.Cut(value, ",")
+	return address([]byte(strings.TrimSpace(first))).IsValid()
+}
+
+// IsTime reports whether a value is a time that is read without naming its notation.
+func IsTime(value string) bool {
+	times := newTimeReader(Options{})
+	_, ok := times.read([]byte(value))
+	return ok
 }

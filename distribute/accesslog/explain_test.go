@@ -74,6 +74,8 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 		{"json(address=client.ip,time=at)", `{"at": 971181336, "client": {"ip": "8.8.8.8:80", "name": "x"}}`},
 		{"json(address=ip,time=at)", `{"note":"a \"b\" {","list":[1,{"ip":"1.1.1.1"}],"ip":"8.8.8.8","at":"0971181336"},`},
 		{"json(address=ip,time=at)", "\ufeff[{\"ip\" : [\"8.8.8.8\"] , \"at\" : 0971181336}"},
+		{"json(address=client.ip,time=at)", `{"client.ip":"8.8.8.8","at":"2000-10-10T00:00:00Z"}`},
+		{"json(address=ip,time=at)", `{"ip":"8.8.8.8","at":"2000-10-10T00:00:00Z","cut":"of`},
 		{"logfmt(address=fwd,time=at)", `2012 at=2000-10-10T12:00:00Z method=GET path="/ \" fwd=1.1.1.1" fwd="8.8.8.8, 10.0.0.1" dyno=web.1`},
 		{"logfmt(address=ip,time=time)", "ip=8.8.8.8 time=\"2000-10-10 12:00:00\"\r"},
 		{"docker:logfmt(address=ip,time=time)", `{"log":"ip=8.8.8.8 time=\"2000-10-10 12:00:00\"\n","stream":"stdout"}`},
@@ -93,7 +95,12 @@ func TestKeysOfTheUserAreRead(t *testing.T) {
 			t.Errorf("%s has the name %s, %v", c.format, f.Name(), err)
 		}
 	}
-	for _, bad := range []string{"json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
+	for _, line := range []string{`2026-11-20T14:00:05Z INFO main starting server on port 8080 with pid 77 "x"`} {
+		if f, err := accesslog.Detect([][]byte{[]byte(line)}); err == nil {
+			t.Errorf("%s is detected as %s", line, f.Name())
+		}
+	}
+	for _, bad := range []string{"json(address=ip,time=ip)", "json", "json(address=ip)", "json(address=ip,time=)", "json(adress=ip,time=at)", "logfmt(address=ip,time=at", "docker:json(time=at)"} {
 		if _, err := accesslog.ByName(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

@@ -1,6 +1,9 @@
 package accesslog
 
-import "net/netip"
+import (
+	"bytes"
+	"net/netip"
+)
 
 // A Field is one of the values that a line of an access log can have.
 type Field uint8
@@ -54,6 +57,7 @@ type fieldParser struct {
 	splitter splitter
 	times    timeReader
 	values   values
+	port     bool // as in [Format]
 }
 
 // Parse implements [Parser].
@@ -66,6 +70,9 @@ func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 	if !ok {
 		return Record{}, Unparsable
 	}
+	if p.port {
+		p.values[Address] = withoutPort(p.values[Address])
+	}
 	addr, ok := p.values.client()
 	if !ok {
 		return Record{}, Unparsable
@@ -74,9 +81,17 @@ func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 }
 
 // fits reports whether a line that was parsed has the shape of the format to its end,
-// and a number where the status is, or a sign that there was no answer.
+// an address where the client is, or a sign that it has none, and a number where the
+// status is, or a sign that there was no answer.
 func (p *fieldParser) fits(line []byte) bool {
 	if p.splitter.split(line, &p.values, true) != Parsed {
+		return false
+	}
+	addr := p.values[Address]
+	if p.port {
+		addr = withoutPort(addr)
+	}
+	if !client(addr).IsValid() && string(addr) != "-" && string(addr) != "unix" && !bytes.HasPrefix(addr, []byte("unix:")) {
 		return false
 	}
 	status := p.values[Status]
@@ -88,10 +103,18 @@ func (p *fieldParser) State() string { return p.splitter.state() }
 
 // day returns the day of the line's time.
 func (v *values) day(times *timeReader) (Day, bool) {
-	if v[Date] != nil {
+	if v[Date] != nil && v[Clock] != nil {
 		return times.readTwo(v[Date], v[Clock])
 	}
 	return times.read(v[Time])
+}
+
+// withoutPort cuts the port off an address.
+func withoutPort(b []byte) []byte {
+	if colon := bytes.LastIndexByte(b, ':'); colon > 0 && isPort(b[colon:]) {
+		return b[:colon]
+	}
+	return b
 }
 
 // client returns the client's address, which is invalid if the field has none; ok

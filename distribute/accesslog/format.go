@@ -52,6 +52,7 @@ type Format struct {
 	// lines that were read before.
 	splitter func(state string) splitter
 	utc      bool // times without a zone are UTC
+	port     bool // a port ends the address, also of an IPv6 address without brackets
 	// What explains a line: the layouts of a format that has some, the keys of one whose
 	// lines are objects, the fields of one whose lines are pairs, or for a format in a
 	// wrapper what takes the wrapper off and the format inside.
@@ -87,7 +88,7 @@ func (f Format) New(o Options) Parser {
 	if f.utc {
 		o.Local = time.UTC
 	}
-	return &fieldParser{splitter: f.splitter(o.State), times: newTimeReader(o)}
+	return &fieldParser{splitter: f.splitter(o.State), times: newTimeReader(o), port: f.port}
 }
 
 // Formats returns all formats, specific ones before general ones.
@@ -168,14 +169,19 @@ var ErrNoFormat = errors.New("not an access log in a known format")
 // the lines inside have a format, that is the format.
 func Detect(lines [][]byte) (Format, error) {
 	lines = lines[:min(len(lines), DetectLines)]
-	if format, ok := detectWrapped(lines, maxWrappers); ok {
+	if format, _, ok := detectWrapped(lines, maxWrappers); ok {
 		return format, nil
 	}
-	return detectPlain(lines)
+	format, votes := detectPlain(lines)
+	if votes == 0 {
+		return Format{}, ErrNoFormat
+	}
+	return format, nil
 }
 
-// detectPlain is Detect for lines without wrappers.
-func detectPlain(lines [][]byte) (Format, error) {
+// detectPlain is Detect for lines without wrappers. It returns the number of lines that
+// voted for the format; zero if none fits.
+func detectPlain(lines [][]byte) (format Format, votes int) {
 	e := newElection()
 	for i, line := range lines {
 		if i == voters && e.voted {
@@ -183,10 +189,7 @@ func detectPlain(lines [][]byte) (Format, error) {
 		}
 		e.vote(line)
 	}
-	if !e.voted {
-		return Format{}, ErrNoFormat
-	}
-	return e.winner(), nil
+	return e.winner()
 }
 
 // election counts the lines that fit each format.
@@ -227,12 +230,12 @@ func (f Format) isExact(p Parser, line []byte) bool {
 	return f.fits == nil || f.fits(line)
 }
 
-func (e *election) winner() Format {
+func (e *election) winner() (format Format, votes int) {
 	best := 0
 	for i, n := range e.votes {
 		if n > e.votes[best] {
 			best = i
 		}
 	}
-	return formats[best]
+	return formats[best], e.votes[best]
 }

@@ -43,18 +43,18 @@ func logfmtPairs(line []byte) func(yield func(key, value []byte) bool) {
 				continue
 			}
 			line = line[end+1:]
-			end = bytes.IndexByte(line, ' ')
-			value := line
-			switch quote := -1; {
-			case len(line) > 0 && line[0] == '"':
-				if quote = stringEnd(line); quote < 0 {
+			var value []byte
+			if len(line) > 0 && line[0] == '"' {
+				quote := stringEnd(line)
+				if quote < 0 {
 					return
 				}
 				value, line = line[1:quote], line[quote+1:]
-			case end >= 0:
+			} else {
+				if end = bytes.IndexByte(line, ' '); end < 0 {
+					end = len(line)
+				}
 				value, line = line[:end], line[end:]
-			default:
-				line = nil
 			}
 			if !yield(key, value) {
 				return
@@ -79,6 +79,9 @@ func ByKeys(kind string, keys map[Field]string) (Format, error) {
 		key := keys[field]
 		if strings.ContainsAny(key, ",()\x00\n") {
 			return Format{}, fmt.Errorf("format %s: the key %q has a comma or a bracket", kind, key)
+		}
+		if fields[key] != noField {
+			return Format{}, fmt.Errorf("format %s: the key %q is given for %s and for %s", kind, key, fields[key], field)
 		}
 		parts = append(parts, field.String()+"="+key)
 		paths[field], fields[key] = []string{key}, field

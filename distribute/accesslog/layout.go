@@ -20,6 +20,7 @@ type layoutPart struct {
 	name   string // in the layout
 	field  Field
 	end    string // empty: the value goes on to the end of the line
+	stamp  bool   // a time in brackets ends it, before which it may have brackets too
 	quoted bool   // in the value, a backslash takes away the meaning of a quote
 }
 
@@ -86,7 +87,7 @@ func (p *layoutPart) valueEnd(b []byte) int {
 		at += from
 		escaped := p.quoted && isEscaped(b, at)
 		listed := p.end[0] == ' ' && at > 0 && b[at-1] == ',' // "a, b" is one value
-		if !escaped && !listed {
+		if !escaped && !listed && (!p.stamp || isStamp(b[at+len(p.end)-1:])) {
 			return at
 		}
 		from = at + 1
@@ -140,6 +141,7 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 		case Address, Time, Date, Clock:
 			l.needed = i + 1
 		}
+		part.stamp = part.field == User && i+1 < len(l.parts) && l.parts[i+1].name == "$time_local" && strings.HasSuffix(part.end, "[")
 	}
 	switch {
 	case !found[Address]:

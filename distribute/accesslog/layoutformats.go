@@ -43,6 +43,7 @@ var (
 
 	haproxy = layoutFormat(Format{
 		name:        "haproxy",
+		port:        true,
 		description: "HAProxy, option httplog",
 		example: `203.0.113.7:5678 [10/Oct/2000:13:55:36.123] front~ back/web1 0/0/1/43/44 200 23 - - ---- 3/3/1/1/0 0/0 ` +
 			`"GET / HTTP/1.1"`,
@@ -68,6 +69,7 @@ var (
 
 	awsALB = layoutFormat(Format{
 		name:        "aws-alb",
+		port:        true,
 		description: "AWS Application Load Balancer",
 		utc:         true,
 		example: `https 2018-07-02T22:23:00.186641Z app/web/50dc6c495c0c9188 203.0.113.7:2817 10.0.0.1:80 0.086 0.048 0.037 ` +
@@ -79,6 +81,7 @@ var (
 
 	awsNLB = layoutFormat(Format{
 		name:        "aws-nlb",
+		port:        true,
 		description: "AWS Network Load Balancer, TLS listeners",
 		utc:         true,
 		example: `tls 2.0 2018-12-20T02:59:40 net/web/c6e77e28c25b2234 g3d4b5e8bb8464cd 203.0.113.7:51341 10.0.0.1:443 ` +
@@ -87,6 +90,7 @@ var (
 
 	awsELB = layoutFormat(Format{
 		name:        "aws-elb",
+		port:        true,
 		description: "AWS Classic Load Balancer",
 		utc:         true,
 		example: `2015-05-13T23:39:43.945958Z my-loadbalancer 203.0.113.7:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 ` +
@@ -125,7 +129,7 @@ func mustLayouts(texts ...string) layouts {
 	all := make(layouts, len(texts))
 	for i, text := range texts {
 		var err error
-		if _, all[i], err = compileLayout(text, nginxValue, nginxPieces); err != nil {
+		if all[i], err = compileLayout(text, nginxValue, nginxPieces); err != nil {
 			panic(&LayoutError{text, err})
 		}
 	}
@@ -147,10 +151,15 @@ func (l layouts) split(line []byte, v *values, all bool) Verdict {
 	return Unparsable
 }
 
-// isLighttpd reports whether an address and then the name of a host begin the line:
-// in the combined format, what follows the address is the name of a user.
+// isLighttpd reports whether an address, the name of a host and a user stand before the
+// time: in the combined format, what follows the address is rarely a name with a dot.
 func isLighttpd(line []byte) bool {
-	first, rest, comma := nextToken(trimStart(line))
+	line = trimStart(line)
+	at := findStamp(line)
+	if at < 0 || countFields(line[:at]) != 3 {
+		return false
+	}
+	first, rest, comma := nextToken(line)
 	host, _, _ := nextToken(rest)
 	for _, c := range host {
 		if c == '.' || c == ':' {

@@ -26,7 +26,7 @@ type minimalParser struct {
 const dateLen = len("2006-01-02")
 
 func newMinimal(o Options) Parser {
-	p := &minimalParser{calendar: newCalendar(o.Zone)}
+	p := &minimalParser{calendar: newCalendar(o)}
 	copy(p.date[:], "1970-01-01") // which is Day 0
 	return p
 }
@@ -83,8 +83,8 @@ func (p *minimalParser) dayAt(b []byte) (Day, bool) {
 		return 0, false
 	}
 	minute, offset, hasOffset, ok := clockTime(firstField(b[dateLen+1:]))
-	if !hasOffset {
-		return date, ok
+	if !hasOffset && ok {
+		return p.calendar.inLocal(date, minute), true
 	}
 	return p.calendar.in(date, minute, offset), ok
 }

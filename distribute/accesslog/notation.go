@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Why a layout cannot be used.
@@ -38,25 +39,24 @@ func ByLayout(text string) (Format, error) {
 	if strings.Contains(text, "%") && !strings.Contains(text, "$") {
 		value, parse = apacheValue, apachePieces
 	}
-	name, l, err := compileLayout(text, value, parse)
+	l, err := compileLayout(text, value, parse)
 	if err != nil {
 		return Format{}, &LayoutError{text, err}
 	}
-	return Format{name: name, splitter: func(string) splitter { return l }, layouts: layouts{l}}, nil
+	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}}, nil
 }
 
-// compileLayout returns the value of a layout, and the layout.
-func compileLayout(text string, value func(string) (string, error), parse func(string) ([]layoutPiece, error)) (string, *layout, error) {
+// compileLayout returns the layout that a text describes in a notation.
+func compileLayout(text string, value func(string) (string, error), parse func(string) ([]layoutPiece, error)) (*layout, error) {
 	text, err := value(text)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	pieces, err := parse(text)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	l, err := newLayout(pieces)
-	return text, l, err
+	return newLayout(pieces)
 }
 
 // nginxField is the field of a variable of nginx. Of several variables for one
@@ -150,12 +150,21 @@ func nginxValue(text string) (string, error) {
 		}
 		return text, nil
 	}
-	_, value, _ := strings.Cut(strings.TrimSpace(directive), " ") // after its name
-	value = strings.TrimSpace(value)
-	if strings.HasPrefix(value, "escape=") {
-		_, value, _ = strings.Cut(value, " ")
+	_, value := cutWord(directive) // its name
+	if word, rest := cutWord(value); strings.HasPrefix(word, "escape=") {
+		value = rest
 	}
 	return joinQuoted(strings.TrimSuffix(strings.TrimSpace(value), ";"))
+}
+
+// cutWord cuts off the word that text starts with.
+func cutWord(text string) (word, rest string) {
+	text = strings.TrimSpace(text)
+	end := strings.IndexFunc(text, unicode.IsSpace)
+	if end < 0 {
+		return text, ""
+	}
+	return text[:end], strings.TrimSpace(text[end:])
 }
 
 // joinQuoted joins strings in single or double quotes.

@@ -29,6 +29,9 @@ func newObjects(paths map[Field][]string) *objects {
 	for field, alternatives := range paths {
 		for rank, path := range alternatives {
 			o.keys = insertKey(o.keys, strings.Split(path, "."), field, uint8(rank))
+			if strings.Contains(path, ".") { // one key may have the dots
+				o.keys = insertKey(o.keys, []string{path}, field, uint8(rank))
+			}
 		}
 	}
 	return o
@@ -60,8 +63,8 @@ func (o *objects) split(line []byte, v *values, all bool) Verdict {
 	}
 	*v = values{}
 	scan := newObjectScan(v, all)
-	if len(line) == 0 || line[0] != '{' || !scan.object(line, o.keys) {
-		return Unparsable
+	if len(line) == 0 || line[0] != '{' || !scan.object(line, o.keys) && all {
+		return Unparsable // the end of a line may be cut off behind what is asked for
 	}
 	if v[Address] == nil || v[Time] == nil && (v[Date] == nil || v[Clock] == nil) {
 		return Unparsable

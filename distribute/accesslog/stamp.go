@@ -66,7 +66,7 @@ const (
 )
 
 func newStampReader(o Options) stampReader {
-	r := stampReader{calendar: newCalendar(o.Zone)}
+	r := stampReader{calendar: newCalendar(o)}
 	// What it remembers is a real time from the start, so that the hot path
 	// need not ask whether there is one.
 	r.read([]byte("[01/Jan/1970:00:00:00 +0000]"))

@@ -1,15 +1,12 @@
 package accesslog
 
-import (
-	"bytes"
-	"time"
-)
+import "bytes"
 
 // A timeReader reads times in the notations of access logs:
 //
 //	10/Oct/2000:13:55:36 -0700    also with a blank after the year, and without the offset
 //	2000-10-10T13:55:36-07:00     RFC 3339 and ISO 8601, also with a blank for the T, and
-//	                              also the date alone
+//	                              also the date alone; with slashes in the date
 //	971211336                     seconds since 1970, also milliseconds (13 digits),
 //	                              microseconds (16) and nanoseconds (19)
 //
@@ -17,9 +14,6 @@ import (
 // digits of its seconds differ, so does nothing else.
 type timeReader struct {
 	calendar calendar
-	// local is the zone of times that are written without one. If nil, their day
-	// is the one that is written.
-	local *time.Location
 
 	last    []byte // the last time that was read
 	seconds int    // where its seconds start; len(last) if a shortcut is not possible
@@ -28,7 +22,7 @@ type timeReader struct {
 }
 
 func newTimeReader(o Options) timeReader {
-	return timeReader{calendar: newCalendar(o.Zone), local: o.Local}
+	return timeReader{calendar: newCalendar(o)}
 }
 
 // read returns the day of a time, all of b, and whether it is one.
@@ -81,6 +75,9 @@ func (r *timeReader) convert(b []byte) (day Day, seconds int, ok bool) {
 	case len(b) >= len("2000-10-10T13:55") && b[4] == '-' && b[7] == '-' && (b[10] == 'T' || b[10] == ' '):
 		date, ok := isoDate(b[:dateLen])
 		return r.withClock(b, date, 11, ok)
+	case len(b) >= len("2000/10/10 13:55") && b[4] == '/' && b[7] == '/' && b[10] == ' ':
+		date, ok := dateDay(number(b[:4]), number(b[5:7]), number(b[8:10]))
+		return r.withClock(b, date, 11, ok)
 	case len(b) == dateLen && b[4] == '-':
 		day, ok = isoDate(b)
 		return day, -1, ok
@@ -104,18 +101,7 @@ func (r *timeReader) withClock(b []byte, date Day, at int, valid bool) (day Day,
 	if hasOffset {
 		return r.calendar.in(date, minute, offset), seconds, true
 	}
-	return r.localDay(date, minute), seconds, true
-}
-
-// localDay returns the day of a time that was written without an offset.
-func (r *timeReader) localDay(date Day, minute int) Day {
-	if r.local == nil {
-		return date
-	}
-	// time.Date knows what a zone's clock showed; a minute that it showed twice is the first.
-	t := time.Date(1970, 1, 1+int(date), 0, minute, 0, 0, r.local)
-	_, offset := t.Zone()
-	return r.calendar.in(date, minute, offset/60)
+	return r.calendar.inLocal(date, minute), seconds, true
 }
 
 // sinceEpoch reads the seconds since 1970, or a thousandth, millionth or billionth
@@ -125,7 +111,7 @@ func (r *timeReader) sinceEpoch(b []byte) (Day, bool) {
 	switch len(whole) {
 	case 10:
 	case 13, 16, 19:
-		if number(whole[10:]) < 0 || hasFraction {
+		if number(whole[10:]) < 0 {
 			return 0, false
 		}
 		whole = whole[:10]
@@ -150,7 +136,7 @@ func isoDate(b []byte) (Day, bool) {
 // readTwo returns the day of a time whose date and time of day are two fields, and
 // whether they are. The date is that of columnDate, or 1/2/06 or 01/02/2006, the month first.
 func (r *timeReader) readTwo(date, clock []byte) (Day, bool) {
-	if string(date) != string(r.last) {
+	if len(date) == 0 || string(date) != string(r.last) {
 		day, ok := columnDate(date)
 		if !ok {
 			if day, ok = americanDate(date); !ok {
@@ -172,7 +158,7 @@ func (r *timeReader) readTwo(date, clock []byte) (Day, bool) {
 	if hasOffset {
 		return r.calendar.in(r.day, minute, offset), true
 	}
-	return r.localDay(r.day, minute), true
+	return r.calendar.inLocal(r.day, minute), true
 }
 
 // americanDate reads a date written as 1/2/06 or 01/02/2006, the month first.

@@ -88,7 +88,7 @@ func (p *wrappedParser) Parse(line []byte) (Record, Verdict) {
 	record, ok := p.peel(line, p.buffer[:0])
 	if !ok {
 		if record, ok = p.peel(trimStart(line), p.buffer[:0]); !ok {
-			return Record{}, Unparsable
+			return p.inner.Parse(line) // it may be from before there was a wrapper
 		}
 	}
 	p.buffer = record.buffer
@@ -127,26 +127,27 @@ func (p *wrappedParser) restore(state string) string {
 const maxWrappers = 3
 
 // detectWrapped returns the format of lines that are in wrappers, at most depth of them;
-// ok reports whether they are.
-func detectWrapped(lines [][]byte, depth int) (format Format, ok bool) {
+// and the number of lines that voted for it. ok reports whether they are. A wrapper needs
+// as many votes as the lines have without it: what stands in a request may look like a line.
+func detectWrapped(lines [][]byte, depth int) (format Format, votes int, ok bool) {
 	if depth == 0 {
-		return Format{}, false
+		return Format{}, 0, false
 	}
+	_, plain := detectPlain(lines)
 	for i := range wrappers {
 		inner := peelAll(wrappers[i].peel, lines)
 		if len(inner) == 0 {
 			continue
 		}
-		format, ok := detectWrapped(inner, depth-1)
+		format, votes, ok := detectWrapped(inner, depth-1)
 		if !ok {
-			var err error
-			if format, err = detectPlain(inner); err != nil {
-				continue
-			}
+			format, votes = detectPlain(inner)
 		}
-		return wrappers[i].wrapped(format), true
+		if votes > 0 && votes >= plain {
+			return wrappers[i].wrapped(format), votes, true
+		}
 	}
-	return Format{}, false
+	return Format{}, 0, false
 }
 
 // peelAll returns what a wrapper holds in lines; nil if it holds less than half of those
@@ -307,12 +308,13 @@ func afterTimestamp(b []byte) ([]byte, bool) {
 }
 
 func peelFluentd(line, buffer []byte) (peeled, bool) {
-	fields := bytes.SplitN(line, []byte("\t"), 3)
-	if len(fields) < 3 || len(fields[0]) < dateLen {
+	at, rest, _ := bytes.Cut(line, []byte("\t"))
+	_, inner, found := bytes.Cut(rest, []byte("\t"))
+	if !found || len(at) < dateLen {
 		return peeled{}, false
 	}
-	_, ok := isoDate(fields[0][:dateLen])
-	return peeled{inner: fields[2], buffer: buffer}, ok
+	_, ok := isoDate(at[:dateLen])
+	return peeled{inner: inner, buffer: buffer}, ok
 }
 
 func peelCompose(line, buffer []byte) (peeled, bool) {
@@ -321,7 +323,7 @@ func peelCompose(line, buffer []byte) (peeled, bool) {
 		return peeled{}, false
 	}
 	name = bytes.TrimRight(withoutColour(name), " ")
-	if len(name) == 0 || bytes.ContainsAny(name, " \t\"[{:") {
+	if len(name) == 0 || bytes.ContainsAny(name, " \t\"[{:") || address(name).IsValid() {
 		return peeled{}, false
 	}
 	return peeled{inner: withoutColour(bytes.TrimPrefix(rest, []byte(" "))), buffer: buffer}, true

@@ -81,6 +81,9 @@ it shows the field that does not match, and what to do.`,
 	c.Flags().Var(&lines, "lines", "number of lines to show")
 	output := cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(_ *cobra.Command, args []string) error {
+		if lines == 0 {
+			return cli.WrongUsage("--lines starts at 1")
+		}
 		name, err := k.name()
 		if err != nil {
 			return err
@@ -225,28 +228,27 @@ func (e *explainedFile) json(out io.Writer) error {
 // advice says what to do about a file in no known format.
 func (e *explainedFile) advice() string {
 	wrapper := e.Format.Wrapper()
+	if len(e.lines) == 0 {
+		return e.path + " has no line that can be explained"
+	}
 	fields := e.lines[0].Fields
 	for _, kind := range []string{"json", "logfmt"} {
 		if strings.HasPrefix(strings.TrimPrefix(e.Format.Name(), wrapper), kind) {
 			return fmt.Sprintf("%s has no known format. Name the keys of its address and its time: --format %s%s --field address=%s --field time=%s",
-				e.path, wrapper, kind, keyLike(fields, "ADDRESS_KEY", "ip", "addr", "client", "host"), keyLike(fields, "TIME_KEY", "time", "date", "when", "ts", "at"))
+				e.path, wrapper, kind, keyOf(fields, "ADDRESS_KEY", accesslog.IsAddress), keyOf(fields, "TIME_KEY", accesslog.IsTime))
 		}
 	}
 	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: --format %s'…'",
 		e.path, wrapper)
 }
 
-// keyLike returns the key of a field whose name has one of some words, and otherwise placeholder.
-func keyLike(fields []accesslog.FieldValue, placeholder string, words ...string) string {
-	for _, word := range words {
-		i := slices.IndexFunc(fields, func(f accesslog.FieldValue) bool {
-			return strings.Contains(strings.ToLower(f.Name), word) && f.Value != ""
-		})
-		if i >= 0 {
-			return fields[i].Name
-		}
+// keyOf returns the key of the first field whose value is of a sort, and otherwise placeholder.
+func keyOf(fields []accesslog.FieldValue, placeholder string, is func(value string) bool) string {
+	i := slices.IndexFunc(fields, func(f accesslog.FieldValue) bool { return is(f.Value) })
+	if i < 0 {
+		return placeholder
 	}
-	return placeholder
+	return fields[i].Name
 }
 
 // formatFlags are the flags that say in which format the lines are.
