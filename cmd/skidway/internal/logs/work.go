@@ -30,8 +30,8 @@ func work(a *cli.App) *cobra.Command {
 
 Any number of workers, on any number of machines, can count for one subscriber:
 each file is counted once. When a worker dies, another one takes over its files.
-The subscriber is created if it does not exist. --format, --by and --tz are
-fixed then: workers with other values are refused.
+The subscriber is created if it does not exist. --format, --by, --tz and
+--log-tz are fixed then: workers with other values are refused.
 
 With --until-done it ends when all shipped files are counted; it may start
 before the shipper. Otherwise it runs until Ctrl-C.`,
