@@ -324,6 +324,13 @@ var countingScripts = []scriptCase{
 		name: "counts: folded and sealed", given: func(s scriptRunner) { sealed(s); s.do([]any{"ZADD", s.k.totals("s", "day"), 4, "US"}) },
 		call: scriptRunner.counts, want: "map[DE:3 US:6]", keeps: true,
 	},
+	{
+		name: "counts: round numbers", given: func(s scriptRunner) {
+			subscribed(s)
+			s.do([]any{"ZADD", s.k.totals("s", "day"), 100_000_000, "US", -300_000_000, "DE"})
+		},
+		call: scriptRunner.counts, want: "map[DE:-300000000 US:100000000]", keeps: true,
+	},
 	{name: "counts: none", given: subscribed, call: scriptRunner.counts, want: "map[]", keeps: true},
 	{name: "fold: no subscriber", given: withoutSubscriber(sealed), call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", keeps: true},
 }

@@ -6,6 +6,8 @@
 -- Returns {member, count, member, count, …}; a member may occur more than once.
 local prefix = ARGV[1] .. '\t'
 local counts = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+-- A score may come as 1e+8; tonumber of the embedded Redis does not read it, + does.
+for i = 2, #counts, 2 do counts[i] = string.format('%.0f', counts[i] + 0) end
 for i = 2, #KEYS do
   local cells = redis.call('HGETALL', KEYS[i])
   for j = 1, #cells, 2 do
