@@ -216,7 +216,8 @@ func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
 	return r.db.Retry(ctx, func() error { return r.db.HDel(ctx, r.key(), channel.name).Err() })
 }
 
-// clean deletes the channels of batches that were killed.
+// clean deletes the channels of batches that were killed, also those of an older format.
+// It leaves those of a newer format to a newer Skidway.
 func (r batchRegistry) clean(ctx context.Context) error {
 	var all map[string]string
 	var now time.Time
@@ -234,9 +235,13 @@ func (r batchRegistry) clean(ctx context.Context) error {
 		if now.Sub(parseMillis(beat)) < batchTimeout {
 			continue
 		}
-		channel, err := openChannel(ctx, r.db, name, (*Channel).create)
-		if err != nil {
-			return err
+		channel := newChannel(r.db, name)
+		var other *VersionError
+		switch err := channel.checkVersion(ctx); {
+		case errors.As(err, &other) && other.Version > formatVersion:
+			continue
+		case err != nil && other == nil && !errors.Is(err, ErrNoChannel):
+			return fmt.Errorf("delete the channel of a batch that was killed: %w", err)
 		}
 		if err := r.end(ctx, channel); err != nil {
 			return err

@@ -122,12 +122,16 @@ func OpenExisting(ctx context.Context, db *skidway.DB, name string) (*Channel, e
 	return openChannel(ctx, handle.Conn(db), name, func(*Channel, context.Context) error { return nil })
 }
 
+func newChannel(db *rdb.DB, name string) *Channel {
+	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name)}
+	return &Channel{store: s, files: fileStore{s}, chat: group.NewClient(handle.New(db)).Reserved()}
+}
+
 func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
 	if err := CheckName("channel", name); err != nil {
 		return nil, err
 	}
-	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name)}
-	c := &Channel{store: s, files: fileStore{s}, chat: group.NewClient(handle.New(db)).Reserved()}
+	c := newChannel(db, name)
 	err := prepare(c, ctx)
 	if err == nil {
 		err = c.checkVersion(ctx)

@@ -14,6 +14,7 @@ import (
 
 	"skidway/distribute/stream"
 	"skidway/internal/handle"
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 )
 
@@ -218,6 +219,32 @@ func TestFileThatChangesCostsABatchOnlyItself(t *testing.T) {
 	if err != nil || !errors.As(result.Files[0].Err, &changed) || result.Report.Subscriber.Tally.Lines != 11 || len(result.Report.Abandoned) > 0 {
 		t.Errorf("%+v, %v", result, err)
 	}
+}
+
+func TestKilledBatchOfAnotherFormatBlocksNoOther(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		registry := batchRegistry{db}
+		for name, version := range map[string]int{"older": formatVersion - 1, "newer": formatVersion + 1, "gone": 0} {
+			channel := newChannel(db, name)
+			if version > 0 {
+				if err := channel.create(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				db.HSet(t.Context(), channel.keys.channel(), "v", version)
+			}
+			db.HSet(t.Context(), registry.key(), name, 1)
+		}
+		if err := registry.clean(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left := db.HKeys(t.Context(), registry.key()).Val()
+		if len(left) != 1 || left[0] != "newer" || db.Exists(t.Context(), newChannel(db, "newer").keys.channel()).Val() != 1 {
+			t.Errorf("left are %v, want the channel of the newer format", left)
+		}
+		if keys := db.Keys(t.Context(), "*older*").Val(); len(keys) > 0 {
+			t.Errorf("left behind: %v", keys)
+		}
+	})
 }
 
 func TestFileThatGrowsIsOneFile(t *testing.T) {
