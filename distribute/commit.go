@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,16 +45,17 @@ func (c *claim) commit(ctx context.Context, p part) (allCounted bool, err error)
 // stage writes the result's cells to a key that no report reads, and returns their
 // number.
 func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
-	args := []any{c.id, c.token}
+	claim := []any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1}
+	args := slices.Clone(claim)
 	send := func() error {
-		if len(args) == 2 {
+		if len(args) == len(claim) {
 			return nil
 		}
 		reply, err := c.channel.call(ctx, stageScript, target{subscriber: c.subscriber, file: c.id}, args...)
 		if err == nil && reply.Int(0) == 0 {
 			err = errClaimLost
 		}
-		args = args[:2]
+		args = args[:len(claim)]
 		return err
 	}
 	cells := 0
@@ -66,7 +68,7 @@ func (c *claim) stage(ctx context.Context, result *fileResult) (int, error) {
 		}
 		args = append(args, name.group+"\t"+name.member, n)
 		cells++
-		if len(args) == 2+2*cellBatch {
+		if len(args) == len(claim)+2*cellBatch {
 			if err := send(); err != nil {
 				return 0, err
 			}

@@ -161,13 +161,22 @@ func (f fileStore) abandon(ctx context.Context, a abandonment) (bool, error) {
 }
 
 // freeSegments deletes the segments of a file that is done or abandoned, with the
-// checkpoints in them, and returns their space to the window. Repeating it changes nothing.
+// checkpoints in them and the cells that its claims had staged, and returns their space to the window. Repeating it changes nothing.
 func (f fileStore) freeSegments(ctx context.Context, id string) error {
 	r, err := f.record(ctx, id)
 	if err != nil {
 		return err
 	}
 	segments := append(r.segmentKeys(f.keys), r.checkpointKeys(f.keys)...)
+	if r.state == FileAbandoned {
+		subscribers, err := f.subscriberNames(ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range subscribers {
+			segments = append(segments, f.keys.staged(name, id))
+		}
+	}
 	for {
 		batch := segments[:min(len(segments), 100)]
 		segments = segments[len(batch):]

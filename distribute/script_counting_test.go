@@ -35,8 +35,12 @@ func (s scriptRunner) release(claim string) string {
 	return s.run(releaseScript, target{subscriber: "s", file: "f"}, "f", claim)
 }
 
-func (s scriptRunner) stage(claim string) string {
-	return s.run(stageScript, target{subscriber: "s", file: "f"}, "f", claim, "day\tUS", 2, "day\tDE", 3)
+// stage stages cells for the first commit of f's first shipment.
+func (s scriptRunner) stage(claim string) string { return s.stagePart(claim, 1, 1) }
+
+// stagePart stages cells under the number of a commit.
+func (s scriptRunner) stagePart(claim string, shipment, commit int) string {
+	return s.run(stageScript, target{subscriber: "s", file: "f"}, "s", "f", shipment, claim, commit, "day\tUS", 2, "day\tDE", 3)
 }
 
 // seal seals so many cells as the first and last part, with a note on the file.
@@ -154,7 +158,7 @@ func sealed(s scriptRunner) {
 func inParts(s scriptRunner) {
 	claimedEarly(s)
 	s.sealPart("c1", 1, 1, 2)
-	s.stage("c1")
+	s.stagePart("c1", 1, 2)
 	s.sealPart("c1", 1, 2, 2)
 }
 
@@ -218,7 +222,7 @@ var countingScripts = []scriptCase{
 	{
 		name: "claim: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) },
 		call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]",
-		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.owners()) }, sees: "0",
+		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.owners(), s.k.staged("s", "f")) }, sees: "0",
 	},
 	{
 		name: "claim: the first unclaimed one", given: func(s scriptRunner) {
@@ -254,6 +258,15 @@ var countingScripts = []scriptCase{
 	{name: "stage: none", given: announcedFile, call: func(s scriptRunner) string { return s.stage("c1") }, want: "0", keeps: true},
 
 	{
+		name: "stage: the next commit", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 3) }, want: "1",
+		look: func(s scriptRunner) string { return s.text("HLEN", s.k.staged("s", "f")) }, sees: "2",
+	},
+	{name: "stage: a commit that is sealed", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 2) }, want: "0", keeps: true},
+	{name: "stage: a gap", given: inParts, call: func(s scriptRunner) string { return s.stagePart("c1", 1, 4) }, want: "0", keeps: true},
+	{name: "stage: another shipment", given: claimed, call: func(s scriptRunner) string { return s.stagePart("c1", 2, 1) }, want: "0", keeps: true},
+	{name: "stage: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.stage("c1") }, want: "0", keeps: true},
+
+	{
 		name: "seal: by the last subscriber", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "2",
 		look: func(s scriptRunner) string { return s.sealedState() + " " + s.text("SMEMBERS", s.k.problems("s")) }, sees: "done 5 [f]",
 	},
@@ -279,13 +292,13 @@ var countingScripts = []scriptCase{
 		look: scriptRunner.parts, sees: "commit 1 of 1 at 100, 5 lines, sealed 1, place 1",
 	},
 	{
-		name: "seal: the next part", given: func(s scriptRunner) { inParts(s); s.stage("c1") },
+		name: "seal: the next part", given: func(s scriptRunner) { inParts(s); s.stagePart("c1", 1, 3) },
 		call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 2) }, want: "1",
 		look: scriptRunner.parts, sees: "commit 3 of 1 at 300, 15 lines, sealed 3, place 3",
 	},
-	{name: "seal: the last number under the same claim", given: func(s scriptRunner) { inParts(s); s.stage("c1") }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 2, 2) }, want: "1", keeps: true},
-	{name: "seal: an older number", given: func(s scriptRunner) { inParts(s); s.stage("c1") }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 1, 2) }, want: "0", keeps: true},
-	{name: "seal: a gap", given: func(s scriptRunner) { inParts(s); s.stage("c1") }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 4, 2) }, want: "0", keeps: true},
+	{name: "seal: the last number under the same claim", given: func(s scriptRunner) { inParts(s); s.stagePart("c1", 1, 3) }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 2, 2) }, want: "1", keeps: true},
+	{name: "seal: an older number", given: func(s scriptRunner) { inParts(s); s.stagePart("c1", 1, 3) }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 1, 2) }, want: "0", keeps: true},
+	{name: "seal: a gap", given: func(s scriptRunner) { inParts(s); s.stagePart("c1", 1, 3) }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 4, 2) }, want: "0", keeps: true},
 	{name: "seal: the last number under another claim", given: inPartsOfADeadClaim, call: func(s scriptRunner) string { return s.sealPart("c2", 1, 2, 0) }, want: "0", keeps: true},
 	{name: "seal: a part of a dead claim", given: inPartsOfADeadClaim, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 0) }, want: "0", keeps: true},
 	{name: "seal: a part of an abandoned upload", given: func(s scriptRunner) { inParts(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 0) }, want: "0", keeps: true},

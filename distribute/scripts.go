@@ -31,7 +31,7 @@ var (
 	claimScript       = newScript("claim", "claim a file", "subscribers", "subscriber", "claims", "owners")
 	renewScript       = newScript("renew", "renew the claims", "subscribers", "subscriber", "claims", "owners")
 	releaseScript     = newScript("release", "release the claim", "claims", "owners", "staged", "wake")
-	stageScript       = newScript("stage", "stage counts", "owners", "staged")
+	stageScript       = newScript("stage", "stage counts", "owners", "file", "staged")
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
 	countsScript = newScript("counts", "read the counts")

@@ -24,6 +24,7 @@ for i = 1, (#KEYS - 4) / 2 do
     if last == shipment then -- no claim on it is valid: remove what a dead one left
       call('ZREM', CLAIMS, id)
       call('HDEL', OWNERS, id)
+      call('UNLINK', staged)
     end
   elseif alive(held, now) and call('HGET', OWNERS, id) ~= token then
     answer[i + 1] = int(tonumber(held))
