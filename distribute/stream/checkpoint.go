@@ -71,11 +71,23 @@ type Checkpoints struct {
 // NewCheckpoints returns a place for the checkpoints of data of a codec.
 func NewCheckpoints(codec Codec) *Checkpoints { return &Checkpoints{codec: codec} }
 
-// Save adds the next checkpoint.
+// maxCheckpoints bounds the checkpoints of content that is not counted yet, because it has
+// no newline: each has up to 33 KB.
+const maxCheckpoints = 64
+
+// Save adds the next checkpoint. If there are too many, it drops every second one.
 func (c *Checkpoints) Save(next Checkpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.saved = append(c.saved, next)
+	if len(c.saved) <= maxCheckpoints {
+		return
+	}
+	for i := range len(c.saved)/2 + 1 { // the first and the last one stay
+		c.saved[i] = c.saved[2*i]
+	}
+	clear(c.saved[len(c.saved)/2+1:])
+	c.saved = c.saved[:len(c.saved)/2+1]
 }
 
 // Before returns the last checkpoint with at most content bytes of content before it, the

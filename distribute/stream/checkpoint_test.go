@@ -69,6 +69,23 @@ func TestContentIsReadOnFromEachCheckpoint(t *testing.T) {
 	}
 }
 
+func TestCheckpointsOfAnEndlessLineAreBounded(t *testing.T) {
+	t.Parallel()
+	checkpoints := NewCheckpoints(Zstd)
+	for i := range int64(10_000) {
+		checkpoints.Save(Checkpoint{Raw: i + 1, Content: (i + 1) * CheckpointInterval})
+		if len(checkpoints.saved) > maxCheckpoints {
+			t.Fatalf("%d checkpoints", len(checkpoints.saved))
+		}
+	}
+	if first := checkpoints.Before(CheckpointInterval); first.Raw != 1 {
+		t.Errorf("the first one is %+v", first)
+	}
+	if last := checkpoints.Before(10_000 * CheckpointInterval); last.Raw < 9_000 || last.Raw > 10_000 {
+		t.Errorf("the last one is %+v", last)
+	}
+}
+
 func TestMalformedCheckpointIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, codec := range []Codec{Plain, Gzip, Zstd} {
