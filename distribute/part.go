@@ -63,7 +63,6 @@ func (s *fileScan) commitPart() error {
 	}
 	s.parts.last, s.parts.lines = time.Now(), s.parts.lines+result.read.Lines
 	s.before, s.verdicts = result.progress, verdicts{}
-	s.lines.Store(0)
 	var err error
 	if s.counter, err = s.aggregation.Begin(nil, s.before.state); err != nil {
 		return fmt.Errorf("go on after a commit: %w", err)

@@ -345,6 +345,7 @@ func (w *Worker) scan(ctx context.Context, c *claim, upload uploadReader, before
 		if err != nil {
 			return err
 		}
+		c.lines.Store(0) // first, so that Progress counts no line twice
 		w.addTally(result.read)
 		return c.foldAndFree(ctx, false)
 	})
