@@ -97,7 +97,7 @@ func (u uploadReader) awaitBlock(ctx context.Context, position int64) error {
 	if err != nil || woken {
 		return err
 	}
-	_, err = u.files.abandon(ctx, abandonment{id: u.id, shipment: u.shipment, reship: true})
+	_, _, err = u.files.abandon(ctx, abandonment{id: u.id, shipment: u.shipment, reship: true})
 	return err
 }
 

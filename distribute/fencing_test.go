@@ -221,6 +221,82 @@ func TestFileThatChangesCostsABatchOnlyItself(t *testing.T) {
 	}
 }
 
+// A commitWatch closes committed when the count goes on after a commit.
+type commitWatch struct {
+	Aggregation
+	once      sync.Once
+	committed chan struct{}
+}
+
+func (w *commitWatch) Begin(sample []byte, state string) (Counter, error) {
+	if sample == nil {
+		w.once.Do(func() { close(w.committed) })
+	}
+	return w.Aggregation.Begin(sample, state)
+}
+
+func TestFileThatChangesIsCountedUpToTheChange(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	channel := openWeb(t, url)
+	shipping, appended := openHeld(t, url)
+	path := filepath.Join(t.TempDir(), "a")
+	line := "8.8.8.8 2026-11-01 " + strings.Repeat("x", 100) + "\n"
+	content := []byte(strings.Repeat(line, 30_000))
+	write := func(content []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(content)
+	watch := &commitWatch{Aggregation: newCountryDay(t, nil), committed: make(chan struct{})}
+	worker, err := NewWorker(t.Context(), channel, "s", watch, &WorkerConfig{UntilDone: true, CommitBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if _, err := worker.Work(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	var results []ShippedFile
+	running.Go(func() { results, err = NewShipper(shipping, nil).Ship(t.Context(), []string{path}) })
+	<-appended.Held()
+	<-watch.committed
+	write([]byte(strings.ReplaceAll(string(content), "x", "y"))) // as long, from here on another content
+	later := time.Now().Add(time.Minute)
+	if err := os.Chtimes(path, later, later); err != nil {
+		t.Error(err)
+	}
+	appended.Release()
+	running.Wait()
+	var changed *stream.ChangedError
+	if err != nil || !errors.As(results[0].Err, &changed) || !changed.Counted || results[0].Bytes != 2*stream.BlockSize {
+		t.Fatalf("%+v, %v: want an error after the first piece", results, err)
+	}
+	report, err := channel.Report(t.Context(), "s", nil)
+	lines := report.Subscriber.Tally.Lines
+	if err != nil || lines == 0 || lines > 2*stream.BlockSize/int64(len(line)) || report.Rows[0].Requests != lines {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if len(report.Problems) != 1 || report.Problems[0].Kind != CountedInPart || len(report.Abandoned) > 0 {
+		t.Errorf("%+v, %+v: want a file that is counted in part", report.Problems, report.Abandoned)
+	}
+
+	write(content)
+	shipped(t, channel, nil, path)
+	countEverything(t, channel)
+	report, err = channel.Report(t.Context(), "s", nil)
+	if tally := report.Subscriber.Tally; err != nil || tally.Lines != 30_000 || tally.Files != 1 || tally.Partial != 0 || len(report.Problems) > 0 {
+		t.Errorf("shipped again: %+v, %+v, %v", tally, report.Problems, err)
+	}
+	if at := recordOf(t, channel).counted["s"]; at.cut != "" {
+		t.Errorf("the note stays: %s", at.cut)
+	}
+}
+
 func TestKilledBatchOfAnotherFormatBlocksNoOther(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		registry := batchRegistry{db}

@@ -150,14 +150,26 @@ type abandonment struct {
 	shipment int64
 	shipper  string // its shipper; empty: only if the lease has expired
 	reship   bool   // the file is expected to be shipped again
+	note     string // for subscribers that have counted parts of it; empty: none
 }
 
 // abandon ends an upload that will not be completed. It reports whether the upload
-// is abandoned, now or by an earlier call.
-func (f fileStore) abandon(ctx context.Context, a abandonment) (bool, error) {
-	reply, err := f.call(ctx, abandonScript, target{file: a.id, shipment: a.shipment},
-		a.shipper, a.shipment, a.id, readersGrace.Milliseconds(), a.reship)
-	return reply.Int(0) == 1, err
+// is abandoned, now or by an earlier call, and, if there is a note, whether a
+// subscriber has counted a part of it.
+func (f fileStore) abandon(ctx context.Context, a abandonment) (abandoned, counted bool, err error) {
+	keys := target{file: a.id, shipment: a.shipment}
+	args := []any{a.shipper, a.shipment, a.id, readersGrace.Milliseconds(), a.reship, a.note}
+	if a.note != "" {
+		subscribers, err := f.subscriberNames(ctx)
+		if err != nil {
+			return false, false, err
+		}
+		for _, name := range subscribers {
+			keys.more, args = append(keys.more, f.keys.problems(name)), append(args, name)
+		}
+	}
+	reply, err := f.call(ctx, abandonScript, keys, args...)
+	return reply.Int(0) > 0, reply.Int(0) == 2, err
 }
 
 // freeSegments deletes the segments of a file that is done or abandoned, with the
@@ -277,7 +289,7 @@ func (f fileStore) sweepLeases(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.abandon(ctx, abandonment{id: id, shipment: r.shipment, reship: true}); err != nil {
+		if _, _, err := f.abandon(ctx, abandonment{id: id, shipment: r.shipment, reship: true}); err != nil {
 			return err
 		}
 	}

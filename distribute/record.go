@@ -55,6 +55,7 @@ type progress struct {
 	state    string // state of the Counter, for the next part of the file
 	long     string // the long lines of the part, for the note
 	note     string // what is wrong with the file, as a Problem's Detail
+	cut      string // why the upload ended behind the parts that are counted, until all of the file is
 	lines    int64  // of the file, counted in total
 	missing  bool   // some or all of its lines could not be counted
 	lost     bool   // because they were not in Redis: the file itself may be whole
@@ -67,6 +68,9 @@ func (p progress) unfinished() bool { return p.part > p.shipment }
 // problem returns what is wrong with the file, whose name it adds; nil if nothing
 // is.
 func (p progress) problem(file string) *Problem {
+	if p.cut != "" {
+		return &Problem{file, CountedInPart, p.cut}
+	}
 	if p.note == "" {
 		return nil
 	}
@@ -96,6 +100,7 @@ const (
 	fieldPart    = "part"
 	fieldCommit  = "commit"
 	fieldLong    = "long"
+	fieldCut     = "cut"
 )
 
 // maxSegments bounds the segments of a valid record: a file of 1 TiB.
@@ -131,7 +136,7 @@ func parseRecord(id string, fields map[string]string) record {
 		r.counted[name] = progress{
 			shipment: number("ship:" + name), part: number(field), commits: number(fieldCommit + ":" + name), long: fields[fieldLong+":"+name],
 			resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
-			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name],
+			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name], cut: fields[fieldCut+":"+name],
 			missing: fields[fieldMissing+":"+name] == "1", lost: fields[fieldLost+":"+name] == "1", lines: number(fieldLines + ":" + name),
 		}
 	}

@@ -44,7 +44,19 @@ func (s scriptRunner) complete(shipper string, shipment int64, length int) strin
 }
 
 func (s scriptRunner) abandon(shipper string, shipment int64) string {
-	return s.run(abandonScript, target{file: "f", shipment: shipment}, shipper, shipment, "f", 60_000, 1)
+	return s.run(abandonScript, target{file: "f", shipment: shipment}, shipper, shipment, "f", 60_000, 1, "")
+}
+
+// abandonWithNote abandons f, which is not expected again, with a note for s and t.
+func (s scriptRunner) abandonWithNote(shipper string, shipment int64) string {
+	of := target{file: "f", shipment: shipment, more: []string{s.k.problems("s"), s.k.problems("t")}}
+	return s.run(abandonScript, of, shipper, shipment, "f", 60_000, 0, "cut", "s", "t")
+}
+
+// notes are the notes for s and t.
+func (s scriptRunner) notes() string {
+	file := s.k.file("f")
+	return s.field(file, "cut:s") + " " + s.field(file, "cut:t") + " " + s.text("SMEMBERS", s.k.problems("s")) + " " + s.exists(s.k.problems("t"))
 }
 
 func (s scriptRunner) markDone() string { return s.run(markDoneScript, target{file: "f"}, "f") }
@@ -224,6 +236,21 @@ var shippingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "1",
 	},
 	{name: "abandon: another shipment", given: admitted, call: func(s scriptRunner) string { return s.abandon("a", 2) }, want: "0", keeps: true},
+	{
+		name: "abandon: counted in part by one", given: func(s scriptRunner) { inParts(s); s.subscribe("t", "words") },
+		call: func(s scriptRunner) string { return s.abandonWithNote("a", 1) }, want: "2",
+		look: scriptRunner.notes, sees: "cut <nil> [f] 0",
+	},
+	{
+		name: "abandon: again, with a note", given: func(s scriptRunner) { inParts(s); s.abandon("a", 1) },
+		call: func(s scriptRunner) string { return s.abandonWithNote("a", 1) }, want: "2",
+		look: scriptRunner.notes, sees: "cut <nil> [f] 0",
+	},
+	{
+		name: "abandon: counted by nobody", given: claimedEarly,
+		call: func(s scriptRunner) string { return s.abandonWithNote("a", 1) }, want: "1",
+		look: scriptRunner.notes, sees: "<nil> <nil> [] 0",
+	},
 	{name: "abandon: complete", given: completed, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "0", keeps: true},
 
 	{name: "markdone: other subscriber is gone", given: func(s scriptRunner) { sealedByOne(s); s.unsubscribe("t") }, call: scriptRunner.markDone, want: "1"},

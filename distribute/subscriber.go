@@ -111,8 +111,8 @@ func (c *Channel) dropCounts(ctx context.Context, name string) error {
 		return err
 	}
 	err := c.files.each(ctx, func(id string) error {
-		fields := make([]string, 0, 13)
-		for _, field := range []string{"ship", "seal", fieldPart, fieldCommit, fieldLong, fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLost, fieldLines} {
+		fields := make([]string, 0, 14)
+		for _, field := range []string{"ship", "seal", fieldPart, fieldCommit, fieldLong, fieldCut, fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLost, fieldLines} {
 			fields = append(fields, field+":"+name)
 		}
 		return c.db.Retry(ctx, func() error {

@@ -21,14 +21,19 @@ func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, result
 	err := s.channel.announce(ctx, s.token, p.id, result.shipment)
 	if err == nil {
 		segment := s.channel.segmentSize()
-		err = src.Pieces(p.base, segment, func(piece []byte) error { return s.append(ctx, result, segment, piece) })
+		err = src.Pieces(p.base, segment, func(piece []byte) error {
+			// Workers count it at once: what is in Redis must be of one state of the file.
+			if err := src.CheckUnchanged(); err != nil {
+				return err
+			}
+			return s.append(ctx, result, segment, piece)
+		})
 	}
 	if err == nil {
 		err = s.complete(ctx, src, p, result)
 	}
 	if err != nil {
-		// A file with an error of its own may never be shipped again.
-		return errors.Join(err, s.abandon(ctx, result, !fileProblem(err)))
+		return errors.Join(err, s.abandon(ctx, result, err))
 	}
 	result.Outcome, result.Base = Shipped, p.base
 	if s.mode == modeBatch { // a shipper that follows uploads the rest later
@@ -38,11 +43,23 @@ func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, result
 	return nil
 }
 
-// abandon abandons the current upload, even when ctx is done.
-func (s *Shipper) abandon(ctx context.Context, result *ShippedFile, reship bool) error {
+// abandon abandons the current upload for an error, even when ctx is done. A file with an
+// error of its own may never be shipped again: what was counted of it is then reported.
+func (s *Shipper) abandon(ctx context.Context, result *ShippedFile, cause error) error {
 	ctx, cancel := atEnd(ctx, 5*time.Second)
 	defer cancel()
-	abandoned, err := s.channel.files.abandon(ctx, abandonment{result.id, result.shipment, s.token, reship})
+	a := abandonment{id: result.id, shipment: result.shipment, shipper: s.token, reship: !fileProblem(cause)}
+	var changed *stream.ChangedError
+	switch {
+	case errors.As(cause, &changed):
+		a.note = (&stream.ChangedError{Change: changed.Change, Counted: true}).Error()
+	case !a.reship && !errors.Is(cause, errLeaseLost):
+		a.note = cause.Error()
+	}
+	abandoned, counted, err := s.channel.files.abandon(ctx, a)
+	if changed != nil {
+		changed.Counted = counted
+	}
 	if err != nil || !abandoned {
 		return err
 	}

@@ -1,24 +1,36 @@
 #!lua flags=allow-oom
 -- Abandons an unfinished upload: for its shipper, or for any process once its
--- lease has expired. Its segments are then freed by free.lua.
+-- lease has expired. Its segments are then freed by free.lua. Subscribers that have
+-- counted parts of it keep them, and get a note.
+-- KEYS: the declared keys, then the problems of each subscriber
 -- ARGV: shipper, empty: only if the lease has expired; shipment; file id; how
 -- long, in ms, the wake stream of its readers stays; reship, '1': the file is
--- expected to be shipped again, and is reported until then
--- Returns 1 if the upload is abandoned (now or before), else 0.
+-- expected to be shipped again, and is reported until then; note; subscribers
+-- Returns 1 if the upload is abandoned (now or before), 2 if one of the subscribers
+-- has counted a part of it, else 0.
 -- @include channel
 -- @include signal
-local shipper, shipment, id, stays, reship = unpack(ARGV)
+local shipper, shipment, id, stays, reship, note = unpack(ARGV, 1, 6)
 local owner, last, state, raw = unpack(call('HMGET', FILE, 'by', 'ship', 'state', 'raw'))
 if last ~= shipment then return 0 end
-if state == 'abandoned' then return 1 end
-local now = clock_ms()
-local orphaned = shipper == '' and not alive(call('ZSCORE', UPLOADS, id), now)
-if state ~= 'uploading' or not (owner == shipper or orphaned) then return 0 end
-call('HSET', FILE, 'state', 'abandoned')
-call('XADD', FILE_WAKE, 'MAXLEN', 1, raw .. '-2', 'abandoned', 1)
-call('PEXPIRE', FILE_WAKE, stays)
-if reship == '1' then call('ZADD', ABANDONED, int(now), id) end
-call('ZREM', UPLOADS, id)
-call('SADD', SPENT, id)
-signal('abandoned', 'file')
-return 1
+if state ~= 'abandoned' then
+  local now = clock_ms()
+  local orphaned = shipper == '' and not alive(call('ZSCORE', UPLOADS, id), now)
+  if state ~= 'uploading' or not (owner == shipper or orphaned) then return 0 end
+  call('HSET', FILE, 'state', 'abandoned')
+  call('XADD', FILE_WAKE, 'MAXLEN', 1, raw .. '-2', 'abandoned', 1)
+  call('PEXPIRE', FILE_WAKE, stays)
+  if reship == '1' then call('ZADD', ABANDONED, int(now), id) end
+  call('ZREM', UPLOADS, id)
+  call('SADD', SPENT, id)
+  signal('abandoned', 'file')
+end
+local outcome = 1
+for i = 7, #ARGV do
+  if call('HGET', FILE, 'part:' .. ARGV[i]) == shipment then
+    call('HSET', FILE, 'cut:' .. ARGV[i], note)
+    call('SADD', KEYS[i], id)
+    outcome = 2
+  end
+end
+return outcome

@@ -44,6 +44,7 @@ if final ~= '1' then
   return 1
 end
 call('HSET', FILE, 'ship:' .. subscriber, shipment)
+call('HDEL', FILE, 'cut:' .. subscriber)
 call('UNLINK', CHECKPOINT)
 call('HDEL', OWNERS, id)
 call('ZREM', CLAIMS, id)

@@ -16,11 +16,16 @@ var ErrEmpty = errors.New("empty, nothing to count")
 
 // A ChangedError is the error for a file that changed while it was shipped.
 type ChangedError struct {
-	Change string // as a clause, such as "it was written to without growing"
+	Change  string // as a clause, such as "it was written to without growing"
+	Counted bool   // lines from before the change were counted
 }
 
 func (e *ChangedError) Error() string {
-	return "changed while it was shipped (" + e.Change + "); nothing of it was counted: ship it again when it is at rest"
+	counted := "nothing of it was counted"
+	if e.Counted {
+		counted = "only lines from before that were counted"
+	}
+	return "changed while it was shipped (" + e.Change + "); " + counted + ": ship it again when it is at rest"
 }
 
 // A SourceError is an error of the local file. Errors of the functions that store
@@ -206,13 +211,13 @@ func (s *Source) Pieces(base, segment int64, store func(piece []byte) error) err
 		uploaded += int64(n)
 	}
 	if missing := s.Size - base - uploaded; missing != 0 {
-		return sourceError(&ChangedError{fmt.Sprintf("it ended %d bytes early", missing)})
+		return sourceError(&ChangedError{Change: fmt.Sprintf("it ended %d bytes early", missing)})
 	}
 	return nil
 }
 
-// CheckUnchanged checks, after the file was read, that the bytes read are one state
-// of the file. It accepts a log that only grew; for any other change it returns a
+// CheckUnchanged checks, after some or all of the file was read, that the bytes read
+// are of one state of the file. It accepts a log that only grew; for any other change it returns a
 // ChangedError in a SourceError.
 func (s *Source) CheckUnchanged() error { return sourceError(s.change()) }
 
@@ -223,20 +228,21 @@ func (s *Source) change() error {
 	}
 	switch {
 	case info.Size() < s.Size:
-		return &ChangedError{fmt.Sprintf("it shrank from %d to %d bytes", s.Size, info.Size())}
+		return &ChangedError{Change: fmt.Sprintf("it shrank from %d to %d bytes", s.Size, info.Size())}
 	case info.Size() == s.Size && info.ModTime().Equal(s.mtime):
 		return nil
 	case info.Size() == s.Size:
-		return &ChangedError{"it was written to without growing"}
+		return &ChangedError{Change: "it was written to without growing"}
 	case s.Codec != Plain:
-		return &ChangedError{fmt.Sprintf("it grew from %d to %d bytes although it is compressed", s.Size, info.Size())}
+		return &ChangedError{Change: fmt.Sprintf("it grew from %d to %d bytes although it is compressed", s.Size, info.Size())}
 	}
-	hole, head, err := s.start()
-	if err != nil {
-		return err
+	head := make([]byte, len(s.Head))
+	n, err := s.file.ReadAt(head, s.Hole)
+	if withoutEOF(err) != nil {
+		return PlainError(err)
 	}
-	if hole != s.Hole || !bytes.Equal(head, s.Head) {
-		return &ChangedError{"its beginning is another now"}
+	if !bytes.Equal(head[:n], s.Head) {
+		return &ChangedError{Change: "its beginning is another now"}
 	}
 	return nil
 }
