@@ -161,6 +161,11 @@ func (c *Channel) checkUnused(ctx context.Context) error {
 }
 
 func (c *Channel) delete(ctx context.Context) error {
+	// From now on no file is admitted.
+	err := c.db.Retry(ctx, func() error { return c.db.HSet(ctx, c.keys.channel(), "window", 0).Err() })
+	if err != nil {
+		return err
+	}
 	subscribers, err := c.Subscribers(ctx)
 	if err != nil {
 		return err

@@ -297,6 +297,29 @@ func TestFileThatChangesIsCountedUpToTheChange(t *testing.T) {
 	}
 }
 
+func TestDeletedChannelStaysDeletedBesideItsShipper(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	channel := openWeb(t, url)
+	shipping, appended := openHeld(t, url)
+	path := logFile(t, "a", 3000)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if _, err := NewShipper(shipping, nil).Ship(t.Context(), []string{path}); !errors.Is(err, ErrNoChannel) {
+			t.Errorf("shipping to a deleted channel: %v", err)
+		}
+	})
+	<-appended.Held()
+	if err := channel.Delete(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	appended.Release()
+	running.Wait()
+	if keys := channel.db.Keys(t.Context(), "*web*").Val(); len(keys) > 0 {
+		t.Errorf("left behind: %v", keys)
+	}
+}
+
 func TestKilledBatchOfAnotherFormatBlocksNoOther(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 		registry := batchRegistry{db}

@@ -79,6 +79,12 @@ func registered(s scriptRunner) {
 	s.begin("b")
 }
 
+// deletedChannel has shippers that do not know that it was deleted.
+func deletedChannel(s scriptRunner) {
+	registered(s)
+	s.do([]any{"DEL", s.k.channel()})
+}
+
 func admitted(s scriptRunner) {
 	registered(s)
 	s.admit("a", 0, 100)
@@ -134,6 +140,8 @@ var shippingScripts = []scriptCase{
 		}, sees: "2 TIME",
 	},
 
+	{name: "begin: deleted channel", given: deletedChannel, call: func(s scriptRunner) string { return s.begin("a") }, want: "0", keeps: true},
+
 	{
 		name: "beat: alone", given: func(s scriptRunner) { registered(s); s.expire(s.k.leases(), "a") },
 		call: func(s scriptRunner) string { return s.beat("a", 0) }, want: "1",
@@ -157,6 +165,7 @@ var shippingScripts = []scriptCase{
 	{name: "beat: taken for dead", given: nothing, call: func(s scriptRunner) string { return s.beat("a", 0) }, want: "0", keeps: true},
 
 	{name: "end: done", given: registered, call: func(s scriptRunner) string { return s.end("a", 0) }, want: "1", again: "0"},
+	{name: "end: deleted channel", given: deletedChannel, call: func(s scriptRunner) string { return s.end("a", 0) }, want: "0", keeps: true},
 	{name: "end: lease not run out", given: registered, call: func(s scriptRunner) string { return s.end("a", 1) }, want: "0", keeps: true},
 	{
 		name: "end: lease run out", given: func(s scriptRunner) { registered(s); s.expire(s.k.leases(), "a") },
@@ -175,6 +184,13 @@ var shippingScripts = []scriptCase{
 	{
 		name: "admit: larger than the window", given: registered, keeps: true,
 		call: func(s scriptRunner) string { return s.admit("a", 0, testWindow+1) }, want: fmt.Sprintf("[large %d]", testWindow),
+	},
+	{
+		name: "admit: to a channel that is being deleted", given: func(s scriptRunner) {
+			registered(s)
+			s.do([]any{"HSET", s.k.channel(), "window", 0})
+		},
+		call: func(s scriptRunner) string { return s.admit("a", 0, 100) }, want: "[large 0]", keeps: true,
 	},
 	{
 		name: "admit: index changed", given: registered, keeps: true, want: "changed",

@@ -21,7 +21,7 @@ var (
 	settledScript     = newScript("settled", "note that a removal is complete", "channel")
 	beginScript       = newScript("begin", "register the shipper", "channel", "shippers", "leases", "wake")
 	beatScript        = newScript("beat", "renew the shipper's lease", "leases", "uploads", "file")
-	endScript         = newScript("end", "end the shipper", "shippers", "leases", "line", "wake")
+	endScript         = newScript("end", "end the shipper", "channel", "shippers", "leases", "line", "wake")
 	admitScript       = newScript("admit", "admit the file", "channel", "open", "line", "leases", "heads", "files", "file", "abandoned", "uploads")
 	completeScript    = newScript("complete", "complete the upload", "file", "file wake", "uploads")
 	abandonScript     = newScript("abandon", "abandon the upload", "file", "file wake", "abandoned", "wake", "uploads", "spent")

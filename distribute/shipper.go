@@ -324,7 +324,10 @@ func fileProblem(err error) bool {
 // wait until it ends, or is swept, unless it follows.
 func (s *Shipper) begin(ctx context.Context) error {
 	host, _ := os.Hostname()
-	_, err := s.channel.call(ctx, beginScript, target{}, s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
+	reply, err := s.channel.call(ctx, beginScript, target{}, s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
+	if err == nil && reply.Int(0) == 0 {
+		err = ErrNoChannel
+	}
 	if err != nil {
 		return fmt.Errorf("ship to channel %q: %w", s.channel.name, err)
 	}

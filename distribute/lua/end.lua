@@ -5,6 +5,7 @@
 -- @include channel
 -- @include signal
 local shipper, only_expired = unpack(ARGV)
+if call('HEXISTS', CHANNEL, 'v') == 0 then return 0 end -- it was deleted
 if only_expired == '1' and alive(call('ZSCORE', LEASES, shipper), clock_ms()) then return 0 end
 call('ZREM', LEASES, shipper)
 call('ZREM', LINE, shipper)
