@@ -52,7 +52,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@./scripts/fuzz.sh $(FUZZTIME)
 
 chaos: redis ## strike workers, Redis and the network for long (SKIDWAY_CHAOS_SEED=N)
-	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped' ./distribute
+	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'Killed|Stopped|LostReply' ./distribute
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run EveryJob ./queue
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -run 'EachDueSecond|Nightly' ./cmd/skidway
 	SKIDWAY_CHAOS=1 go test -race -timeout 2h -parallel 6 -run 'Chaos|Failover|Outage|Killed|Stopped|Blocked|Poison|LostReply|OnACluster|OfACluster' ./workers

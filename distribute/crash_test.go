@@ -14,11 +14,12 @@ import (
 	"skidway/internal/redistest"
 )
 
-// thorough asks for every crash point instead of some (`make chaos`).
+// thorough asks for every point of a crash or of a lost reply, instead of some (`make chaos`).
 var thorough = os.Getenv("SKIDWAY_CHAOS") != ""
 
-// stride is how many crash points the short form passes over. The first point
-// is drawn, so that many runs come to all of them; the seed is printed.
+// points returns the number of the first command at which a test strikes, and the distance to
+// the next: all commands are struck in the long form. In the short form the first is drawn, so
+// that many runs come to all of them; the seed is printed.
 func points(t testing.TB) (first, stride int) {
 	if thorough {
 		return 1, 1
