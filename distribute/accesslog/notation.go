@@ -10,7 +10,7 @@ import (
 
 // Why a layout cannot be used.
 var (
-	errAdjacent  = errors.New("two values have nothing between them, so nobody knows where the first one ends")
+	errAdjacent  = errors.New("two values have nothing between them, so it cannot be known where the first one ends")
 	errNoAddress = errors.New("it has no address of the client ($remote_addr, %h or %a)")
 	errNoTime    = errors.New("it has no time ($time_local, $time_iso8601, $msec or %t)")
 )

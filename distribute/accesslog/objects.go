@@ -159,8 +159,8 @@ func findKey(keys []objectKey, name []byte) *objectKey {
 	return nil
 }
 
-// value reads the value that b starts with, which belongs to the key; nil: nobody
-// asks for it.
+// value reads the value that b starts with, which belongs to the key; if that is
+// nil, the value is skipped.
 func (s *objectScan) value(b []byte, key *objectKey) bool {
 	if len(b) == 0 {
 		return false
