@@ -136,7 +136,7 @@ func (d *decoder) take(n uint) int {
 	return int(value)
 }
 
-// alignToByte drops the rest of the current byte, and gives whole bytes back.
+// alignToByte drops the rest of the current byte, and returns whole bytes to the input.
 func (d *decoder) alignToByte() {
 	d.pos -= int(d.nbits / 8)
 	d.bits, d.nbits = 0, 0

@@ -5,7 +5,7 @@
 //	r, err := inflate.NewReader(file)
 //	_, err = r.WriteTo(w)
 //
-// It gives the same content as compress/gzip, also of damaged data: all that comes before
+// It returns the same content as compress/gzip, also of damaged data: all that comes before
 // the place of the damage. Memory is bounded by some 400 KiB, whatever the data is.
 //
 // What makes it fast: one look-up in a table yields up to three literals and the length of
