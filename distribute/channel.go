@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -208,4 +209,25 @@ func (c *Channel) SetWindow(ctx context.Context, bytes int64) error {
 		return fmt.Errorf("set the window of channel %q: %w", c.name, err)
 	}
 	return nil
+}
+
+// shippers returns whether a shipper was ever registered at the channel, and how
+// many of those registered now will end by themselves.
+func (c *Channel) shippers(ctx context.Context) (started bool, ending int, err error) {
+	err = c.db.Retry(ctx, func() error {
+		pipe := c.db.Pipeline()
+		ever := pipe.HExists(ctx, c.keys.channel(), "shipments")
+		all := pipe.HVals(ctx, c.keys.shippers())
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		started, ending = ever.Val(), 0
+		for _, shipper := range all.Val() {
+			if mode, _, _ := strings.Cut(shipper, " "); mode != modeFollow {
+				ending++
+			}
+		}
+		return nil
+	})
+	return started, ending, err
 }

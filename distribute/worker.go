@@ -382,24 +382,3 @@ func (w *Worker) record(name string, result *fileResult) {
 		w.problems = append(w.problems, &FileError{name, problem})
 	}
 }
-
-// shippers returns whether a shipper was ever registered at the channel, and how
-// many of those registered now will end by themselves.
-func (c *Channel) shippers(ctx context.Context) (started bool, ending int, err error) {
-	err = c.db.Retry(ctx, func() error {
-		pipe := c.db.Pipeline()
-		ever := pipe.HExists(ctx, c.keys.channel(), "shipments")
-		all := pipe.HVals(ctx, c.keys.shippers())
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
-		}
-		started, ending = ever.Val(), 0
-		for _, shipper := range all.Val() {
-			if mode, _, _ := strings.Cut(shipper, " "); mode != modeFollow {
-				ending++
-			}
-		}
-		return nil
-	})
-	return started, ending, err
-}
