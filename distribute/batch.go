@@ -38,6 +38,10 @@ type BatchConfig struct {
 	// Force counts files that have the content of another one, too.
 	Force bool
 
+	// Hidden and MaxWindow are those of [ShipperConfig] and [WorkerConfig].
+	Hidden    bool
+	MaxWindow int64
+
 	// Notify is called by several goroutines, but not at the same time.
 	Notify Notify
 }
@@ -63,7 +67,7 @@ type BatchResult struct {
 }
 
 func (c BatchConfig) validate() error {
-	return errors.Join(checkNotNegative("Window", c.Window), checkNotNegative("Workers", c.Workers))
+	return errors.Join(checkNotNegative("Window", c.Window), checkNotNegative("Workers", c.Workers), checkNotNegative("MaxWindow", c.MaxWindow))
 }
 
 // NewBatch returns a batch. A nil config is the zero one; for an invalid one Run
@@ -123,7 +127,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		return result, err
 	}
 	worker, err := NewWorker(ctx, channel, batchSubscriber, b.aggregation,
-		&WorkerConfig{Workers: b.config.Workers, UntilDone: true, Notify: b.config.Notify})
+		&WorkerConfig{Workers: b.config.Workers, UntilDone: true, MaxWindow: b.config.MaxWindow, Notify: b.config.Notify})
 	if err != nil {
 		return result, err
 	}
@@ -137,7 +141,9 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files []string) (BatchResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	shipper := NewShipper(channel, &ShipperConfig{Force: b.config.Force, Notify: b.config.Notify})
+	shipper := NewShipper(channel, &ShipperConfig{
+		Force: b.config.Force, Hidden: b.config.Hidden, MaxWindow: b.config.MaxWindow, Notify: b.config.Notify,
+	})
 	shipper.stop = b.stop
 	b.shipper.Store(shipper)
 	b.worker.Store(worker)
@@ -177,7 +183,7 @@ func (b *Batch) window(files []string) int64 {
 	window := int64(embeddedWindow)
 	for _, path := range files {
 		if info, err := os.Stat(path); err == nil {
-			window = max(window, stream.UploadCost(info.Size(), stream.EmbeddedSegmentSize))
+			window = max(window, stream.UploadCost(stream.UploadEstimate(path, info.Size()), stream.EmbeddedSegmentSize))
 		}
 	}
 	return min(window, maxEmbeddedWindow)

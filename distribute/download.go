@@ -31,7 +31,8 @@ var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or 
 type uploadReader struct {
 	files fileStore
 	record
-	patience time.Duration // how long to wait for a block before the shipper's lease is checked
+	maxWindow int64         // of compressed data, in bytes
+	patience  time.Duration // how long to wait for a block before the shipper's lease is checked
 }
 
 // open returns the upload from a position on; io.EOF comes when the upload is complete

@@ -68,15 +68,15 @@ func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]f
 	if last == now || time.Now().Before(last.retryAt) || s.stop.isStopped() {
 		return nil
 	}
-	result := ShippedFile{Path: path}
-	busy, err := s.ship(ctx, &result, skipBusy)
-	if err != nil {
+	unfinished, failed := false, false
+	err = s.shipFile(ctx, path, opener(path), func(result ShippedFile, busy bool) {
+		unfinished = unfinished || busy || result.Outcome == NotReached
+		failed = failed || result.Outcome == Failed
+	})
+	if err != nil || unfinished {
 		return err
 	}
-	if busy || result.Outcome == NotReached {
-		return nil
-	}
-	if result.Outcome == Failed {
+	if failed {
 		now.pause = min(max(2*last.pause, minRetryPause), maxRetryPause)
 		now.retryAt = time.Now().Add(now.pause)
 	}

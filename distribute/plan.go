@@ -37,7 +37,7 @@ func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
 	}
 	p.id, p.shipment, p.newHead = known.id, known.shipment, len(src.Head) > known.head.Length
 	if known.inRedis() {
-		if known.state == FileUploaded && known.codec == src.Codec && known.size == src.Size {
+		if known.state == FileUploaded && known.sameSize(src) {
 			p.known = &ShippedFile{Outcome: AlreadyShipped}
 			return p, nil
 		}
@@ -70,7 +70,7 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	if err != nil || len(subscribers) == 0 {
 		return p, err
 	}
-	same, unfinished := known.state == FileDone && known.codec == src.Codec && known.size == src.Size, false
+	same, unfinished := known.state == FileDone && known.sameSize(src), false
 	resume, end := int64(-1), int64(-1)
 	var problem *Problem
 	for _, name := range subscribers {
@@ -90,7 +90,7 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	}
 	length := end
 	if !same {
-		if length, err = src.Length(); err != nil {
+		if length, err = src.Length(ctx); err != nil {
 			return p, err
 		}
 	}
@@ -118,7 +118,10 @@ func (e *TooLargeError) Error() string {
 // admit blocks until the window has room for the file, and returns the number of
 // the shipment.
 func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipment int64, err error) {
-	size := src.Size - p.base
+	if err := src.Prepare(ctx); err != nil {
+		return 0, err
+	}
+	size := src.UploadSize() - p.base
 	segment := s.channel.segmentSize()
 	cost := stream.UploadCost(size, segment)
 	defer func() {
@@ -137,7 +140,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipme
 		}
 		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
 			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, cost, s.config.Lease.Milliseconds(),
-			"name", src.Path, "codec", string(src.Codec), "size", src.Size, "mtime", src.Modified().UnixNano(), "hole", src.Hole, "base", p.base, "segment", segment, "upload", size)
+			"name", src.Path, "codec", string(src.Codec), "packed", string(src.Packed), "size", src.Size, "mtime", src.Modified().UnixNano(), "hole", src.Hole, "base", p.base, "segment", segment, "upload", size)
 		if err != nil {
 			return 0, err
 		}

@@ -29,8 +29,9 @@ type record struct {
 	hole     int64 // NUL bytes before the head
 	head     stream.Fingerprint
 	codec    stream.Codec
-	size     int64 // of the file as shipped, compressed or not
-	modified int64 // time of its last change when it was shipped, in ns
+	packed   stream.Codec // how the file was compressed where it was shipped
+	size     int64        // of the file there, compressed or not
+	modified int64        // time of its last change when it was shipped, in ns
 
 	// While it is in Redis.
 	by       string // its shipper
@@ -118,7 +119,7 @@ func parseRecord(id string, fields map[string]string) record {
 	}
 	r := record{
 		id: id, name: fields["name"], shipment: number("ship"), state: FileState(fields["state"]),
-		codec: stream.Codec(fields["codec"]), size: number("size"), modified: number("mtime"), hole: number("hole"),
+		codec: stream.Codec(fields["codec"]), packed: stream.Codec(fields["packed"]), size: number("size"), modified: number("mtime"), hole: number("hole"),
 		by: fields["by"], base: number("base"), raw: number("raw"), cost: number("cost"),
 		segment: number("segment"), upload: number("upload"),
 		admitted: parseMillis(fields["admitted"]),
@@ -141,6 +142,11 @@ func parseRecord(id string, fields map[string]string) record {
 		}
 	}
 	return r
+}
+
+// sameSize reports whether a source is as large as the file was when it was shipped.
+func (r record) sameSize(src *stream.Source) bool {
+	return r.packed == src.Packed && r.size == src.Size
 }
 
 // malformed reports whether the file can't be read although it is to be counted.

@@ -81,11 +81,11 @@ func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, 
 	}
 	content := upload.open(ctx, from.Raw)
 	defer content.Close()
-	var checkpoints *stream.Checkpoints
+	options := stream.Decoding{MaxWindow: upload.maxWindow}
 	if scan.parts != nil {
-		checkpoints = scan.parts.checkpoints
+		options.Checkpoints = scan.parts.checkpoints
 	}
-	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, from, checkpoints) }
+	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, from, options) }
 	return scan.result(stream.Pipeline(scan, inflate, saturated, content.Cancel))
 }
 

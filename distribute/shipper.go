@@ -30,6 +30,14 @@ type ShipperConfig struct {
 	// that it shipped, or that were in Redis from an earlier shipment.
 	Wait bool
 
+	// Hidden includes members of archives whose name, or whose folder's name, begins
+	// with a dot.
+	Hidden bool
+
+	// MaxWindow is the largest window that compressed files may need, in bytes; zero
+	// means [stream.DefaultMaxWindow].
+	MaxWindow int64
+
 	Notify Notify
 }
 
@@ -42,7 +50,9 @@ func (c *ShipperConfig) withDefaults() ShipperConfig {
 	return config
 }
 
-func (c ShipperConfig) validate() error { return checkNotNegative("Lease", c.Lease) }
+func (c ShipperConfig) validate() error {
+	return errors.Join(checkNotNegative("Lease", c.Lease), checkNotNegative("MaxWindow", c.MaxWindow))
+}
 
 // An Outcome is the result of shipping one file.
 type Outcome int
@@ -73,7 +83,7 @@ func (o Outcome) String() string {
 	return "failed"
 }
 
-// A ShippedFile is the outcome for one file.
+// A ShippedFile is the outcome for one file, or for one member of an archive.
 type ShippedFile struct {
 	Path    string
 	Outcome Outcome
@@ -176,27 +186,56 @@ func (s *Shipper) register(ctx context.Context, f func() error) error {
 // shipAll ships file by file. Busy files come last: another shipper uploads them,
 // or an earlier shipment of them is not counted yet.
 func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, error) {
-	results := make([]ShippedFile, len(files))
-	var later []int
-	for i, path := range files {
-		results[i] = ShippedFile{Path: path, Outcome: NotReached}
-		if s.stop.isStopped() {
-			continue
-		}
-		busy, err := s.ship(ctx, &results[i], skipBusy)
+	var results []ShippedFile
+	type busyFile struct {
+		file   string
+		result int
+	}
+	var later []busyFile
+	for _, file := range files {
+		err := s.shipFile(ctx, file, opener(file), func(result ShippedFile, busy bool) {
+			if busy {
+				later = append(later, busyFile{file, len(results)})
+			}
+			results = append(results, result)
+		})
 		if err != nil {
 			return results, err
 		}
-		if busy {
-			later = append(later, i)
-		}
 	}
-	for _, i := range later {
-		if _, err := s.ship(ctx, &results[i], waitBusy); err != nil {
+	for _, busy := range later {
+		result := &results[busy.result]
+		err := s.shipSources(ctx, busy.file, opener(busy.file), waitBusy, func(path string) bool { return path == result.Path },
+			func(again ShippedFile, _ bool) { *result = again })
+		if err != nil {
 			return results, err
 		}
 	}
 	return results, nil
+}
+
+// opener returns the function that opens a file by its path.
+func opener(path string) func() (stream.Object, error) {
+	return func() (stream.Object, error) { return stream.OpenFile(path) }
+}
+
+// shipFile ships a file that open opens, or the members of an archive, and passes on each
+// result. If the shipper is stopped, it ships nothing. It does not wait for busy files.
+func (s *Shipper) shipFile(ctx context.Context, file string, open func() (stream.Object, error), done func(result ShippedFile, busy bool)) error {
+	if s.stop.isStopped() {
+		done(ShippedFile{Path: file, Outcome: NotReached}, false)
+		return nil
+	}
+	before := s.bytes.Load()
+	someBusy := false
+	err := s.shipSources(ctx, file, open, skipBusy, func(string) bool { return true }, func(result ShippedFile, busy bool) {
+		someBusy = someBusy || busy
+		done(result, busy)
+	})
+	if info, statErr := os.Stat(file); statErr == nil && !someBusy { // the file is finished, also if it failed
+		s.bytes.Store(before + info.Size())
+	}
+	return err
 }
 
 // A busyMode is what ship does with a busy file: one that is in Redis already.
@@ -207,34 +246,50 @@ const (
 	waitBusy                 // wait until it is counted
 )
 
-// ship ships one file. An error that concerns only this file is stored in the
-// result. Any other error is returned and ends the shipper. busy reports whether
-// the file can't be shipped yet.
-func (s *Shipper) ship(ctx context.Context, result *ShippedFile, mode busyMode) (busy bool, err error) {
-	s.forced = "-" + strings.ToLower(rand.Text()[:8])
-	before := s.bytes.Load()
-	defer func() {
-		if !busy { // the file is finished, also if it failed
-			if info, err := os.Stat(result.Path); err == nil {
-				s.bytes.Store(before + info.Size())
-			}
+// shipSources ships those sources of a file whose paths are chosen, and passes on each
+// result. busy reports that a source can't be shipped yet. An error that concerns one source
+// is stored in its result. Any other error is returned and ends the shipper.
+func (s *Shipper) shipSources(ctx context.Context, file string, open func() (stream.Object, error), mode busyMode, chosen func(path string) bool, done func(result ShippedFile, busy bool)) error {
+	for src, err := range stream.Sources(file, open, s.config.Hidden, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
+		if !chosen(src.Path) {
+			continue
 		}
-	}()
-	src, err := stream.OpenSource(result.Path)
-	if err == nil && s.mode == modeFollow {
-		if err = src.CutToWholeLines(); err != nil {
-			src.Close()
+		if s.stop.isStopped() {
+			done(ShippedFile{Path: src.Path, Outcome: NotReached}, false)
+			return nil
 		}
+		result := ShippedFile{Path: src.Path}
+		busy := false
+		if err != nil {
+			s.unreadable(&result, err)
+		} else if busy, err = s.ship(ctx, src, &result, mode); err != nil {
+			return err
+		}
+		done(result, busy)
 	}
-	switch {
-	case errors.Is(err, stream.ErrEmpty):
+	return nil
+}
+
+// unreadable stores the error for which a source can't be opened.
+func (s *Shipper) unreadable(result *ShippedFile, err error) {
+	if errors.Is(err, stream.ErrEmpty) {
 		result.Outcome = Empty
-		return false, nil
-	case err != nil:
-		s.failed(result, err)
-		return false, nil
+		return
 	}
-	defer src.Close()
+	s.failed(result, err)
+}
+
+// ship ships one source. An error that concerns only this source is stored in the
+// result. Any other error is returned and ends the shipper. busy reports whether
+// the source can't be shipped yet.
+func (s *Shipper) ship(ctx context.Context, src *stream.Source, result *ShippedFile, mode busyMode) (busy bool, err error) {
+	s.forced = "-" + strings.ToLower(rand.Text()[:8])
+	if s.mode == modeFollow {
+		if err := src.CutToWholeLines(); err != nil {
+			s.unreadable(result, err)
+			return false, nil
+		}
+	}
 	for tries := 0; ; tries++ {
 		err = s.shipOnce(ctx, src, result, mode)
 		if !errors.Is(err, errLeaseLost) || tries == 3 {

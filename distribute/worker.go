@@ -33,6 +33,10 @@ type WorkerConfig struct {
 	// that does not follow has ended, and all files are counted.
 	UntilDone bool
 
+	// MaxWindow is the largest window that compressed files may need, in bytes; zero
+	// means [stream.DefaultMaxWindow]. Each of Workers may use that much memory.
+	MaxWindow int64
+
 	Notify Notify
 }
 
@@ -56,7 +60,8 @@ func (c *WorkerConfig) withDefaults() WorkerConfig {
 
 func (c WorkerConfig) validate() error {
 	return errors.Join(checkNotNegative("Workers", c.Workers), checkNotNegative("Lease", c.Lease),
-		checkNotNegative("CommitBytes", c.CommitBytes), checkNotNegative("CommitInterval", c.CommitInterval))
+		checkNotNegative("CommitBytes", c.CommitBytes), checkNotNegative("CommitInterval", c.CommitInterval),
+		checkNotNegative("MaxWindow", c.MaxWindow))
 }
 
 // A Worker counts files for one subscriber. It is made by [NewWorker]; Work is
@@ -311,7 +316,7 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	}
 	w.active.Add(1)
 	defer w.active.Add(-1)
-	upload := uploadReader{w.channel.files, r, w.config.Lease}
+	upload := uploadReader{w.channel.files, r, w.config.MaxWindow, w.config.Lease}
 	before := r.counted[w.subscriber]
 	if before.part == c.shipment {
 		c.commits = before.commits

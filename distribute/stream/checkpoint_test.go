@@ -38,7 +38,7 @@ func TestContentIsReadOnFromEachCheckpoint(t *testing.T) {
 			content, packed := largePieces(t, codec)
 			checkpoints := NewCheckpoints(codec)
 			var whole bytes.Buffer
-			if err := codec.CopyContent(&whole, bytes.NewReader(packed), Checkpoint{}, checkpoints); err != nil || !bytes.Equal(whole.Bytes(), content) {
+			if err := codec.CopyContent(&whole, bytes.NewReader(packed), Checkpoint{}, Decoding{Checkpoints: checkpoints}); err != nil || !bytes.Equal(whole.Bytes(), content) {
 				t.Fatalf("%d bytes, %v; want %d", whole.Len(), err, len(content))
 			}
 			found := map[int64]bool{}
@@ -58,7 +58,7 @@ func TestContentIsReadOnFromEachCheckpoint(t *testing.T) {
 				}
 				var rest bytes.Buffer
 				source := iotest.HalfReader(bytes.NewReader(packed[c.Raw:]))
-				if err := codec.CopyContent(&rest, source, parsed, nil); err != nil || !bytes.Equal(rest.Bytes(), content[c.Content:]) {
+				if err := codec.CopyContent(&rest, source, parsed, Decoding{}); err != nil || !bytes.Equal(rest.Bytes(), content[c.Content:]) {
 					t.Errorf("from byte %d: %d bytes, %v; want %d", c.Content, rest.Len(), err, len(content[c.Content:]))
 				}
 			}
@@ -107,7 +107,7 @@ func TestZstdFramesEndWhereTheDecoderEndsThem(t *testing.T) {
 	}
 	pieces = append(pieces, skippable(0), skippable(200))
 	for i, piece := range pieces {
-		f := newFrameReader(iotest.OneByteReader(bytes.NewReader(slices.Concat(piece, pieces[0]))))
+		f := newFrameReader(iotest.OneByteReader(bytes.NewReader(slices.Concat(piece, pieces[0]))), DefaultMaxWindow)
 		got, err := io.ReadAll(f)
 		if err != nil || !bytes.Equal(got, piece) || f.raw != int64(len(piece)) {
 			t.Errorf("piece %d: %d bytes, %v; want %d", i, len(got), err, len(piece))

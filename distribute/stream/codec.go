@@ -2,63 +2,128 @@ package stream
 
 import (
 	"bytes"
-	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/klauspost/compress/zstd"
+	"path"
 
 	"skidway/distribute/stream/inflate"
 )
 
-// A Codec is how a file is compressed. It is detected by the file's first
-// bytes, never by its name.
+// A Codec is how a file is compressed.
 type Codec string
 
-// The codecs.
+// The codecs in which files are uploaded.
 const (
 	Plain Codec = "plain"
 	Gzip  Codec = "gzip" // RFC 1952
 	Zstd  Codec = "zstd" // RFC 8878
 )
 
-// maxZstdWindow is the largest window that a zstd file may ask for, so that a
-// worker's memory is bounded: what the zstd command uses up to --ultra -20.
-const maxZstdWindow = 32 << 20
+// The codecs whose content is uploaded as zstd frames.
+const (
+	XZ     Codec = "xz" // The .xz File Format, version 1.2.1
+	Bzip2  Codec = "bzip2"
+	LZ4    Codec = "lz4"    // LZ4 Frame Format, version 1.6.4, with legacy frames
+	Brotli Codec = "brotli" // RFC 7932
+)
+
+// DefaultMaxWindow is the largest window that compressed data may need: what the zstd
+// command uses up to --ultra -21, and xz up to -9.
+const DefaultMaxWindow = 64 << 20
 
 // UnsupportedCompressionError names a compression that Skidway does not read.
 type UnsupportedCompressionError struct{ Compression string }
 
 func (e *UnsupportedCompressionError) Error() string {
-	return e.Compression + " is not supported: decompress it, or compress it with gzip or zstd"
+	return e.Compression + " is not supported: convert it to plain lines, or compress these with gzip or zstd"
 }
 
-var foreign = []struct{ magic, name string }{
-	{"BZh91AY&SY", "bzip2 compression"},
-	{"\xfd7zXZ\x00", "xz compression"},
-	{"PK\x03\x04", "a zip archive"},
-	{"\x04\x22\x4d\x18", "lz4 compression"},
-	{"7z\xbc\xaf\x27\x1c", "a 7z archive"},
-	{"\x1f\x9d", "compress (.Z) compression"},
+// magics has the first bytes of compressed files.
+var magics = []struct {
+	start       string
+	codec       Codec
+	unsupported string
+}{
+	{"\x1f\x8b", Gzip, ""},
+	{"\x28\xb5\x2f\xfd", Zstd, ""},
+	{"\xfd7zXZ\x00", XZ, ""},
+	{"\x04\x22\x4d\x18", LZ4, ""},
+	{"\x02\x21\x4c\x18", LZ4, ""}, // a legacy frame
+	{"7z\xbc\xaf\x27\x1c", "", "a 7z archive"},
+	{"Rar!\x1a\x07", "", "a rar archive"},
+	{"\xff\x06\x00\x00sNaPpY", "", "snappy compression"},
+	{"PAR1", "", "a Parquet file"},
+	{"\x1f\x9d", "", "compress (.Z) compression"},
+	{"LZIP", "", "lzip compression"},
+	{"\x89LZO\x00\r\n\x1a\n", "", "lzop compression"},
 }
 
-// Sniff returns the codec of a file by its first bytes.
-func Sniff(start []byte) (Codec, error) {
-	switch {
-	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		return Gzip, nil
-	case bytes.HasPrefix(start, []byte("\x28\xb5\x2f\xfd")):
+// extensions has the codecs whose data has no known first bytes.
+var extensions = map[string]struct {
+	codec       Codec
+	unsupported string
+}{
+	".br":     {Brotli, ""},
+	".snappy": {"", "snappy compression"},
+	".sz":     {"", "snappy compression"},
+	".lzma":   {"", "lzma compression"},
+}
+
+// Sniff returns the codec of a file by its first bytes, and by its name where the data of a
+// codec has no known first bytes.
+func Sniff(start []byte, name string) (Codec, error) {
+	if isSkippable(start) {
+		if codec, err := Sniff(behindSkippable(start), ""); codec == LZ4 && err == nil {
+			return LZ4, nil
+		}
 		return Zstd, nil
-	case len(start) >= 4 && start[0]&0xf0 == 0x50 && bytes.Equal(start[1:4], []byte("\x2a\x4d\x18")):
-		return Zstd, nil // a skippable frame, which some writers put first
 	}
-	for _, f := range foreign {
-		if bytes.HasPrefix(start, []byte(f.magic)) {
-			return "", &UnsupportedCompressionError{f.name}
+	for _, m := range magics {
+		if bytes.HasPrefix(start, []byte(m.start)) {
+			return supported(m.codec, m.unsupported)
 		}
 	}
+	if isBzip2(start) {
+		return Bzip2, nil
+	}
+	if e, known := extensions[path.Ext(name)]; known {
+		return supported(e.codec, e.unsupported)
+	}
 	return Plain, nil
+}
+
+// isSkippable reports whether the bytes begin with a skippable frame, of zstd or of lz4 (RFC
+// 8878, section 3.1.2).
+func isSkippable(start []byte) bool {
+	return len(start) >= 4 && start[0]&0xf0 == 0x50 && bytes.Equal(start[1:4], []byte("\x2a\x4d\x18"))
+}
+
+// behindSkippable returns what follows the skippable frame with which the bytes begin.
+func behindSkippable(start []byte) []byte {
+	if len(start) < 8 {
+		return nil
+	}
+	size := 8 + int64(binary.LittleEndian.Uint32(start[4:]))
+	return start[min(size, int64(len(start))):]
+}
+
+// isBzip2 reports whether the bytes begin with the header of a stream and of its first
+// block, or of the end of an empty stream.
+func isBzip2(start []byte) bool {
+	if len(start) < 10 || string(start[:3]) != "BZh" || start[3] < '1' || start[3] > '9' {
+		return false
+	}
+	first := string(start[4:10])
+	return first == "1AY&SY" || first == "\x17rE8P\x90"
+}
+
+func supported(codec Codec, unsupported string) (Codec, error) {
+	if unsupported != "" {
+		return "", &UnsupportedCompressionError{unsupported}
+	}
+	return codec, nil
 }
 
 // CorruptError is the error for compressed data that can't be read further.
@@ -68,10 +133,12 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	if errors.Is(e.Err, io.ErrUnexpectedEOF) {
+	switch {
+	case errors.Is(e.Err, ErrRatio):
+		return fmt.Sprintf("%s data is not read further: %v", e.Codec, e.Err)
+	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return e.Codec + " data ends too early: the file is cut off"
-	}
-	if errors.Is(e.Err, inflate.ErrChecksum) {
+	case errors.Is(e.Err, inflate.ErrChecksum):
 		return "gzip data is corrupt: its checksum is wrong, so lines before this place may be damaged too"
 	}
 	return fmt.Sprintf("%s data is corrupt: %v", e.Codec, e.Err)
@@ -79,12 +146,24 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
+// A WindowError is the error for compressed data that needs a larger window to be read than
+// is allowed.
+type WindowError struct {
+	Codec     Codec
+	Need, Max int64 // bytes
+}
+
+func (e *WindowError) Error() string {
+	return fmt.Sprintf("%s data needs a window of %d MiB, and %d MiB are allowed", e.Codec, (e.Need+1<<20-1)>>20, e.Max>>20)
+}
+
 // IsDamage reports whether an error concerns the compressed data, and not the
 // reader that it comes from.
 func IsDamage(err error) bool {
 	var corrupt *CorruptError
 	var unsupported *UnsupportedCompressionError
-	return errors.As(err, &corrupt) || errors.As(err, &unsupported)
+	var window *WindowError
+	return errors.As(err, &corrupt) || errors.As(err, &unsupported) || errors.As(err, &window)
 }
 
 // An UnknownCodecError is the error for a codec of a newer version.
@@ -94,125 +173,10 @@ func (e *UnknownCodecError) Error() string {
 	return fmt.Sprintf("a newer version wrote this: unknown compression %q", string(e.Codec))
 }
 
-// Check returns an UnknownCodecError if this version can't inflate the codec.
+// Check returns an UnknownCodecError unless files are uploaded in this codec.
 func (c Codec) Check() error {
 	if c != Plain && c != Gzip && c != Zstd {
 		return &UnknownCodecError{c}
 	}
 	return nil
-}
-
-// Inflate reads the uncompressed content of r. Damage in the data is a
-// CorruptError; other errors of r come through as they are.
-func (c Codec) Inflate(r io.Reader) (io.ReadCloser, error) { return c.inflate(r, Checkpoint{}, nil) }
-
-// inflate reads the content from a checkpoint on; r begins with the byte at its Raw. It
-// passes checkpoints of compressed data to save, unless save is nil.
-func (c Codec) inflate(r io.Reader, from Checkpoint, save func(Checkpoint)) (io.ReadCloser, error) {
-	source := &sourceReader{r: r}
-	var content io.ReadCloser
-	var err error
-	switch c {
-	case Plain:
-		return io.NopCloser(r), nil
-	case Gzip:
-		var reader *inflate.Reader
-		if from.gzip == nil {
-			reader, err = inflate.NewReader(source)
-		} else {
-			reader, err = inflate.Resume(source, from.gzip)
-		}
-		if err == nil && save != nil {
-			reader.SetCheckpoints(CheckpointInterval, func(c *inflate.Checkpoint) { save(gzipCheckpoint(c)) })
-		}
-		content = io.NopCloser(reader)
-	case Zstd:
-		content, err = newZstdReader(source, from, save)
-	default:
-		return nil, c.Check()
-	}
-	if err != nil {
-		return nil, source.blame(string(c), err)
-	}
-	return &inflater{content, source, string(c)}, nil
-}
-
-// CopyContent writes the uncompressed content that follows a checkpoint to w; r begins with
-// the byte at its Raw. It adds the checkpoints of compressed data to checkpoints, unless
-// that is nil.
-func (c Codec) CopyContent(w io.Writer, r io.Reader, from Checkpoint, checkpoints *Checkpoints) error {
-	var save func(Checkpoint)
-	if checkpoints != nil {
-		save = checkpoints.Save
-	}
-	content, err := c.inflate(r, from, save)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(w, content)
-	return errors.Join(err, content.Close())
-}
-
-// An inflater distinguishes damaged data from errors of the source.
-type inflater struct {
-	io.ReadCloser
-	source *sourceReader
-	codec  string
-}
-
-func (i *inflater) Read(p []byte) (int, error) {
-	n, err := i.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = i.source.blame(i.codec, err)
-	}
-	return n, err
-}
-
-// WriteTo spares a copy: the decompressors write out of their own windows.
-func (i *inflater) WriteTo(w io.Writer) (int64, error) {
-	sink := &sinkWriter{w: w}
-	n, err := io.Copy(sink, i.ReadCloser)
-	if err != nil {
-		err = cmp.Or(sink.err, i.source.blame(i.codec, err))
-	}
-	return n, err
-}
-
-// A sinkWriter keeps the error of its writer.
-type sinkWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (s *sinkWriter) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
-	s.err = err
-	return n, err
-}
-
-// A sourceReader keeps the error of its reader.
-type sourceReader struct {
-	r   io.Reader
-	err error
-}
-
-func (s *sourceReader) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
-}
-
-func (s *sourceReader) blame(codec string, err error) error {
-	if s.err != nil {
-		return s.err
-	}
-	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
-		return &UnsupportedCompressionError{"zstd compression with a window of more than 32 MiB (--long, --ultra -21 and up)"}
-	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return &CorruptError{codec, err}
 }

@@ -47,7 +47,7 @@ func skippable(length byte) []byte {
 
 // inflated reads everything that a codec makes of packed data.
 func inflated(c Codec, packed io.Reader) ([]byte, error) {
-	content, err := c.Inflate(packed)
+	content, err := c.Inflate(packed, Decoding{})
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +81,26 @@ func TestCodecIsDetectedByTheFirstBytes(t *testing.T) {
 		{"zstd, skippable frame first", "\x50\x2a\x4d\x18", Zstd, ""},
 		{"zstd, last kind of skippable frame", "\x5f\x2a\x4d\x18", Zstd, ""},
 		{"not quite a skippable frame", "\x60\x2a\x4d\x18", Plain, ""},
-		{"bzip2", "BZh91AY&SY", "", "bzip2"},
-		{"xz", "\xfd7zXZ\x00\x00", "", "xz"},
-		{"zip", "PK\x03\x04\x14", "", "zip"},
-		{"lz4", "\x04\x22\x4d\x18\x64", "", "lz4"},
+		{"bzip2", "BZh91AY&SY", Bzip2, ""},
+		{"bzip2 of nothing", "BZh9\x17rE8P\x90", Bzip2, ""},
+		{"text that begins as bzip2", "BZhang 2026-11-01", Plain, ""},
+		{"xz", "\xfd7zXZ\x00\x00", XZ, ""},
+		{"lz4", "\x04\x22\x4d\x18\x64", LZ4, ""},
+		{"lz4, legacy frame", "\x02\x21\x4c\x18", LZ4, ""},
+		{"lz4, skippable frame first", "\x50\x2a\x4d\x18\x01\x00\x00\x00x\x04\x22\x4d\x18", LZ4, ""},
+		{"brotli.br", "\x1b\x0f\x00\xf8", Brotli, ""},
+		{"gzip that is called.br", "\x1f\x8b\x08\x00", Gzip, ""},
 		{"7z", "7z\xbc\xaf\x27\x1c", "", "7z"},
+		{"rar", "Rar!\x1a\x07\x01", "", "rar"},
+		{"snappy", "\xff\x06\x00\x00sNaPpY", "", "snappy"},
+		{"a file.snappy", "x", "", "snappy"},
+		{"parquet", "PAR1\x15\x04", "", "Parquet"},
+		{"a file.lzma", "\x5d\x00\x00", "", "lzma"},
 		{"compress", "\x1f\x9d\x90", "", ".Z"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Sniff([]byte(c.start))
+			got, err := Sniff([]byte(c.start), c.name)
 			var unsupported *UnsupportedCompressionError
 			if c.wrong != "" {
 				if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), c.wrong) {
@@ -121,7 +131,7 @@ func TestAllPiecesOfACompressedFileAreRead(t *testing.T) {
 				} else if rapid.Bool().Draw(t, "skippable") {
 					packed = slices.Concat(skippable(7), packed, skippable(0))
 				}
-				if got, err := Sniff(packed); got != codec || err != nil {
+				if got, err := Sniff(packed, ""); got != codec || err != nil {
 					t.Fatalf("taken for %q, %v", got, err)
 				}
 				reader := io.Reader(bytes.NewReader(packed))
@@ -205,7 +215,7 @@ func TestNothingCompressedIsNoContent(t *testing.T) {
 
 func TestUnknownCodecIsANewerVersions(t *testing.T) {
 	t.Parallel()
-	if _, err := Codec("brotli").Inflate(strings.NewReader("")); err == nil || isCorrupt(err) || !strings.Contains(err.Error(), "newer") {
+	if _, err := Codec("new").Inflate(strings.NewReader(""), Decoding{}); err == nil || isCorrupt(err) || !strings.Contains(err.Error(), "newer") {
 		t.Error(err)
 	}
 }
@@ -243,7 +253,7 @@ func TestBrokenConnectionIsNotTheEndOfTheContent(t *testing.T) {
 			packed = pack(t, content)
 		}
 		source := func() io.Reader { return io.MultiReader(bytes.NewReader(packed), iotest.ErrReader(lost)) }
-		if err := codec.CopyContent(io.Discard, source(), Checkpoint{}, nil); !errors.Is(err, lost) {
+		if err := codec.CopyContent(io.Discard, source(), Checkpoint{}, Decoding{}); !errors.Is(err, lost) {
 			t.Errorf("%s: %v", codec, err)
 		}
 		if _, err := inflated(codec, source()); !errors.Is(err, lost) {
@@ -267,9 +277,9 @@ func FuzzInflate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, packed []byte) {
 		c := Codec(name)
 		if c != Gzip && c != Zstd {
-			c, _ = Sniff(packed)
+			c, _ = Sniff(packed, "")
 		}
-		content, err := c.Inflate(bytes.NewReader(packed))
+		content, err := c.Inflate(bytes.NewReader(packed), Decoding{})
 		if err == nil {
 			// A few bytes may well hold gigabytes: a part will do.
 			_, err = io.CopyN(io.Discard, content, 1<<20)

@@ -42,7 +42,7 @@ func Example() {
 	must(compressed.Close())
 	must(file.Close())
 
-	source, err := stream.OpenSource(path)
+	source, err := stream.OpenSource(path, stream.Decoding{})
 	must(err)
 	defer source.Close()
 	var stored []byte
@@ -60,7 +60,7 @@ func Example() {
 	})
 	defer content.Close()
 	splitter := stream.NewSplitter(0, func(line []byte) { fmt.Printf("%s\n", line) })
-	must(source.Codec.CopyContent(splitterWriter{splitter}, content, stream.Checkpoint{}, nil))
+	must(source.Codec.CopyContent(splitterWriter{splitter}, content, stream.Checkpoint{}, stream.Decoding{}))
 	fmt.Println(source.Codec, splitter.Offset(), "bytes")
 	// Output:
 	// 8.8.8.8 2026-11-01 a
@@ -81,11 +81,11 @@ func ExampleSplitter() {
 }
 
 func ExampleSniff() {
-	codec, err := stream.Sniff([]byte("\x1f\x8b\x08"))
+	codec, err := stream.Sniff([]byte("\x1f\x8b\x08"), "access.log.1")
 	fmt.Println(codec, err)
-	_, err = stream.Sniff([]byte("BZh91AY&SY"))
+	_, err = stream.Sniff([]byte("7z\xbc\xaf\x27\x1c"), "logs.7z")
 	fmt.Println(err)
 	// Output:
 	// gzip <nil>
-	// bzip2 compression is not supported: decompress it, or compress it with gzip or zstd
+	// a 7z archive is not supported: convert it to plain lines, or compress these with gzip or zstd
 }

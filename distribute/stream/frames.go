@@ -18,8 +18,10 @@ type frameReader struct {
 	raw    int64 // bytes of the data that were read
 	left   int64 // bytes until the place where look is needed
 
-	checksum bool // the frame has one
-	step     frameStep
+	checksum  bool // the frame has one
+	step      frameStep
+	maxWindow int64 // that a frame may need, in bytes
+	refused   error // a WindowError, or the damage that a frame describes
 }
 
 // A frameStep is what comes when no bytes are left.
@@ -31,8 +33,8 @@ const (
 	atEnd                    // the end of the frame
 )
 
-func newFrameReader(source io.Reader) *frameReader {
-	return &frameReader{source: bufio.NewReaderSize(source, 64<<10)}
+func newFrameReader(source io.Reader, maxWindow int64) *frameReader {
+	return &frameReader{source: bufio.NewReaderSize(source, 64<<10), maxWindow: maxWindow}
 }
 
 // Read returns io.EOF at the end of each frame, until next is called.
@@ -41,7 +43,9 @@ func (f *frameReader) Read(p []byte) (int, error) {
 		if f.step == atEnd {
 			return 0, io.EOF
 		}
-		f.look()
+		if f.look(); f.refused != nil {
+			return 0, f.refused
+		}
 	}
 	n, err := f.source.Read(p[:min(int64(len(p)), f.left)])
 	f.raw += int64(n)
@@ -97,6 +101,10 @@ func (f *frameReader) lookAtFrame() {
 		if err == nil {
 			f.left, f.step = 8+int64(binary.LittleEndian.Uint32(start[4:])), atEnd
 		}
+		if magic == damageMagic && f.left <= 8+maxDamageFrame {
+			frame, _ := f.source.Peek(int(f.left))
+			f.refused = parseDamage(frame[min(8, len(frame)):])
+		}
 	case magic == 0xfd2fb528:
 		descriptor := start[4]
 		sizeBytes, single := descriptor>>6, descriptor>>5&1 == 1
@@ -105,7 +113,31 @@ func (f *frameReader) lookAtFrame() {
 			f.left++ // the window; of a single segment, the content's size in one byte
 		}
 		f.checksum, f.step = descriptor>>2&1 == 1, atBlock
+		var header zstd.Header
+		if start, _ = f.source.Peek(zstd.HeaderMaxSize); header.Decode(start) != nil {
+			return // the decoder finds the damage
+		}
+		window := header.WindowSize
+		if single {
+			window = header.FrameContentSize
+		}
+		if window > uint64(f.maxWindow) {
+			f.refused = &WindowError{Zstd, int64(min(window, math.MaxInt64)), f.maxWindow}
+		}
 	}
+}
+
+// hugeFrame is the size of a zstd frame, in bytes, from which on its content is uploaded in
+// smaller frames: a reader cannot begin within a frame.
+const hugeFrame = 64 << 20
+
+// isHugeFrame reports whether the first frame of a zstd file is huge.
+func (s *Source) isHugeFrame() bool {
+	if s.Packed != Zstd || s.Size <= hugeFrame {
+		return false
+	}
+	n, _ := io.CopyN(io.Discard, newFrameReader(s.raw(0), math.MaxInt64), hugeFrame)
+	return n == hugeFrame
 }
 
 // A zstdReader reads the content of all frames, and saves checkpoints between them.
@@ -114,17 +146,17 @@ type zstdReader struct {
 	frames  *frameReader
 	content int64 // bytes read
 	saved   int64 // of content at the last checkpoint
-	save    func(Checkpoint)
+	options Decoding
 }
 
-func newZstdReader(source io.Reader, from Checkpoint, save func(Checkpoint)) (*zstdReader, error) {
-	frames := newFrameReader(source)
+func newZstdReader(source io.Reader, from Checkpoint, options Decoding) (*zstdReader, error) {
+	frames := newFrameReader(source, options.MaxWindow)
 	frames.raw = from.Raw
-	decoder, err := zstd.NewReader(frames, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	decoder, err := zstd.NewReader(frames, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(options.MaxWindow)))
 	if err != nil {
 		return nil, err
 	}
-	return &zstdReader{decoder, frames, from.Content, from.Content, save}, nil
+	return &zstdReader{decoder, frames, from.Content, from.Content, options}, nil
 }
 
 // Read implements [io.Reader].
@@ -168,8 +200,8 @@ func (z *zstdReader) next() error {
 	if !more {
 		return io.EOF
 	}
-	if z.save != nil && z.content-z.saved >= CheckpointInterval {
-		z.save(Checkpoint{Raw: z.frames.raw, Content: z.content})
+	if z.options.Checkpoints != nil && z.content-z.saved >= CheckpointInterval {
+		z.options.Checkpoints.Save(Checkpoint{Raw: z.frames.raw, Content: z.content})
 		z.saved = z.content
 	}
 	return z.Reset(z.frames)

@@ -3,10 +3,10 @@ package stream
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"time"
 )
@@ -43,64 +43,145 @@ func sourceError(err error) error {
 	return &SourceError{err}
 }
 
-// A Source is a local log file that is about to be shipped.
+// A Source is a log file, or a member of an archive, that is about to be shipped.
+//
+// Plain, gzip and zstd files are uploaded as they are. The content of others is converted
+// to zstd frames.
 type Source struct {
-	Path  string
-	Codec Codec
-	Size  int64 // in bytes, when it was opened; what is appended later is for a later shipment
-	Hole  int64 // NUL bytes before the head, as copytruncate leaves them where a server does not append
-	Head  Head
+	Path   string
+	Packed Codec // of the file
+	Codec  Codec // of the upload
+	Size   int64 // in bytes, when it was opened; what is appended later is for a later shipment
+	Hole   int64 // NUL bytes before the head, as copytruncate leaves them where a server does not append
+	Head   Head
 
-	file  *os.File
-	mtime time.Time
+	options  Decoding
+	file     Object // nil: a member of an archive
+	modified time.Time
+
+	// Of a source that is converted:
+	content   io.Reader // nil: the file's own bytes are uploaded
+	converted *conversion
 }
 
 // OpenSource opens a file and reads its head. The caller closes it. The error
-// does not name the path.
-func OpenSource(path string) (*Source, error) {
-	info, err := os.Stat(path)
+// does not name the path. It is ErrArchive if the file is an archive, see [Sources].
+func OpenSource(path string, options Decoding) (*Source, error) {
+	file, err := OpenFile(path)
 	if err != nil {
-		return nil, PlainError(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("not a regular file but %s", describeMode(info.Mode()))
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, PlainError(err)
-	}
-	s := &Source{Path: path, file: file, Size: info.Size(), mtime: info.ModTime()}
-	if err := s.readHead(); err != nil {
-		s.Close()
 		return nil, err
 	}
-	return s, nil
+	s, err := newSource(path, file, options)
+	if err == nil {
+		if err = s.readHead(); err == nil {
+			return s, nil
+		}
+	}
+	_ = file.Close()
+	return nil, err
+}
+
+func newSource(path string, file Object, options Decoding) (s *Source, err error) {
+	s = &Source{Path: path, file: file, options: options}
+	s.Size, s.modified, err = file.Stat()
+	return s, err
 }
 
 // Close closes the file.
-func (s *Source) Close() { _ = s.file.Close() }
+func (s *Source) Close() {
+	if s.file != nil {
+		_ = s.file.Close()
+	}
+	if s.converted != nil {
+		s.converted.close()
+	}
+}
 
 // Modified returns the time of the file's last change when it was opened.
-func (s *Source) Modified() time.Time { return s.mtime }
+func (s *Source) Modified() time.Time { return s.modified }
 
-// raw reads the file's bytes from offset up to Size.
+// raw reads the bytes that are uploaded, from offset up to UploadSize.
 func (s *Source) raw(offset int64) *io.SectionReader {
+	if s.converted != nil {
+		return io.NewSectionReader(s.converted.file, offset, s.converted.size-offset)
+	}
 	return io.NewSectionReader(s.file, offset, s.Size-offset)
 }
 
+// UploadSize returns the number of bytes to upload. Prepare must have been called.
+func (s *Source) UploadSize() int64 {
+	if s.converted != nil {
+		return s.converted.size
+	}
+	return s.Size
+}
+
+// Prepare converts the content of a source that is not uploaded as it is; for others it
+// does nothing. An error of the source is a SourceError.
+func (s *Source) Prepare(ctx context.Context) error {
+	if s.content == nil || s.converted != nil {
+		return nil
+	}
+	converted, err := convert(ctx, s.content)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return sourceError(err)
+	}
+	if err := s.CheckUnchanged(); err != nil {
+		converted.close()
+		return err
+	}
+	s.converted = converted
+	return nil
+}
+
+// readHead finds out how the file is compressed, and reads its head.
 func (s *Source) readHead() error {
 	if s.Size == 0 {
 		return ErrEmpty
 	}
-	start := make([]byte, 16)
+	start := make([]byte, 4<<10)
 	n, err := io.ReadFull(s.raw(0), start)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if withoutEOF(err) != nil {
 		return PlainError(err)
 	}
-	if s.Codec, err = Sniff(start[:n]); err != nil {
+	start = start[:n]
+	if s.Packed, err = Sniff(start, s.Path); err != nil {
 		return err
 	}
-	s.Hole, s.Head, err = s.start()
+	if isZip(start) {
+		return ErrArchive
+	}
+	s.Codec = s.Packed
+	content, err := s.Packed.Inflate(s.raw(0), s.options)
+	if err != nil {
+		return err
+	}
+	err = s.begin(content)
+	if s.content == nil {
+		_ = content.Close()
+	}
+	return err
+}
+
+// begin reads the head of the content, and keeps the content if it is to be converted.
+func (s *Source) begin(content io.Reader) error {
+	buffered := bufio.NewReaderSize(content, HeadSize)
+	start, _ := buffered.Peek(tarHeader)
+	if isTar(start) {
+		return ErrArchive
+	}
+	if isUTF16(start) {
+		buffered, s.Codec = bufio.NewReaderSize(utf16Reader(buffered), HeadSize), Zstd
+	}
+	var err error
+	if s.Hole, s.Head, err = readStart(buffered); err == nil || IsDamage(err) {
+		if s.Codec != s.Packed || s.file == nil || s.Codec.Check() != nil || s.isHugeFrame() {
+			s.Codec, s.content = Zstd, s.replay(buffered, err)
+		}
+	}
 	switch {
 	case len(s.Head) > 0 && (err == nil || IsDamage(err)):
 		return nil // the reader that counts the file finds and reports the damage
@@ -110,15 +191,18 @@ func (s *Source) readHead() error {
 	return ErrEmpty
 }
 
-// start reads the head of the uncompressed content, and returns the number of NUL
-// bytes before it. The head is empty if there are only NULs.
-func (s *Source) start() (hole int64, head []byte, err error) {
-	inflated, err := s.Codec.Inflate(s.raw(0))
+// replay returns all of the content: what was read of it, and the rest or the error that
+// ended it.
+func (s *Source) replay(rest io.Reader, err error) io.Reader {
 	if err != nil {
-		return 0, nil, err
+		rest = failedReader{err}
 	}
-	defer func() { _ = inflated.Close() }()
-	content := bufio.NewReaderSize(inflated, HeadSize)
+	return io.MultiReader(io.LimitReader(zeroReader{}, s.Hole), bytes.NewReader(s.Head), rest)
+}
+
+// readStart reads the head of the content, and returns the number of NUL bytes before it. The
+// head is empty if there are only NULs.
+func readStart(content *bufio.Reader) (hole int64, head []byte, err error) {
 	for {
 		block, err := content.Peek(HeadSize)
 		nuls := len(block) - len(bytes.TrimLeft(block, "\x00"))
@@ -152,12 +236,18 @@ func (s *Source) ID() string {
 }
 
 // Length returns the length of the uncompressed content, up to any damage. It
-// reads all of a compressed file. The error is a SourceError.
-func (s *Source) Length() (int64, error) {
+// reads all of a compressed file. The error is a SourceError, unless ctx is done.
+func (s *Source) Length(ctx context.Context) (int64, error) {
+	if s.content != nil {
+		if err := s.Prepare(ctx); err != nil {
+			return 0, err
+		}
+		return s.converted.length, nil
+	}
 	if s.Codec == Plain {
 		return s.Size, nil
 	}
-	content, err := s.Codec.Inflate(s.raw(0))
+	content, err := s.Codec.Inflate(s.raw(0), s.options)
 	if err != nil {
 		return 0, sourceError(err)
 	}
@@ -210,7 +300,7 @@ func (s *Source) Pieces(base, segment int64, store func(piece []byte) error) err
 		}
 		uploaded += int64(n)
 	}
-	if missing := s.Size - base - uploaded; missing != 0 {
+	if missing := s.UploadSize() - base - uploaded; missing != 0 {
 		return sourceError(&ChangedError{Change: fmt.Sprintf("it ended %d bytes early", missing)})
 	}
 	return nil
@@ -222,19 +312,24 @@ func (s *Source) Pieces(base, segment int64, store func(piece []byte) error) err
 func (s *Source) CheckUnchanged() error { return sourceError(s.change()) }
 
 func (s *Source) change() error {
-	info, err := s.file.Stat()
+	if s.file == nil || s.converted != nil {
+		return nil // the archive is checked; a conversion does not change
+	}
+	size, modified, err := s.file.Stat()
 	if err != nil {
-		return PlainError(err)
+		return err
 	}
 	switch {
-	case info.Size() < s.Size:
-		return &ChangedError{Change: fmt.Sprintf("it shrank from %d to %d bytes", s.Size, info.Size())}
-	case info.Size() == s.Size && info.ModTime().Equal(s.mtime):
+	case size < s.Size:
+		return &ChangedError{Change: fmt.Sprintf("it shrank from %d to %d bytes", s.Size, size)}
+	case size == s.Size && modified.Equal(s.modified):
 		return nil
-	case info.Size() == s.Size:
+	case size == s.Size:
 		return &ChangedError{Change: "it was written to without growing"}
-	case s.Codec != Plain:
-		return &ChangedError{Change: fmt.Sprintf("it grew from %d to %d bytes although it is compressed", s.Size, info.Size())}
+	case s.Packed != Plain:
+		return &ChangedError{Change: fmt.Sprintf("it grew from %d to %d bytes although it is compressed", s.Size, size)}
+	case s.content != nil:
+		return nil // converted plain text: what was read is a part of it
 	}
 	head := make([]byte, len(s.Head))
 	n, err := s.file.ReadAt(head, s.Hole)
@@ -249,33 +344,12 @@ func (s *Source) change() error {
 
 // Grown returns the number of bytes by which the file is longer than Size.
 func (s *Source) Grown() int64 {
-	info, err := s.file.Stat()
+	if s.file == nil {
+		return 0
+	}
+	size, _, err := s.file.Stat()
 	if err != nil {
 		return 0
 	}
-	return info.Size() - s.Size
-}
-
-// PlainError returns an error of package os without operation and path, for a
-// caller that names the file itself.
-func PlainError(err error) error {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
-	}
-	return err
-}
-
-func describeMode(mode os.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a directory"
-	case mode&os.ModeNamedPipe != 0:
-		return "a pipe"
-	case mode&os.ModeSocket != 0:
-		return "a socket"
-	case mode&os.ModeDevice != 0:
-		return "a device"
-	}
-	return mode.Type().String()
+	return size - s.Size
 }

@@ -33,8 +33,9 @@ func count(a *cli.App) *cobra.Command {
 		Long: `Counts the requests in log files per country and day, and prints the counts.
 
 A PATH is a file or a directory, of which it counts all files at any depth. It
-detects plain text, gzip and zstd by their content. When a file has an error it
-counts the others, and the exit code is 1.
+detects plain text, gzip, zstd, xz, bzip2 and lz4 by their content, brotli by
+the name, and reads tar and zip archives of such files. When a file has an error
+it counts the others, and the exit code is 1.
 
 ` + sameFile + `
 

@@ -114,13 +114,15 @@ type explainedFile struct {
 // explainFile explains the first lines of a file in the named format, or in the one that
 // is detected if the name is "auto".
 func explainFile(path, name string, most int) (e explainedFile, err error) {
-	source, err := stream.OpenSource(path)
-	if err != nil {
-		return e, fmt.Errorf("%s: %w", path, err)
+	var head []byte
+	for source, err := range stream.Sources(path, func() (stream.Object, error) { return stream.OpenFile(path) }, false, stream.Decoding{}) { // of an archive, its first member
+		if err != nil {
+			return e, fmt.Errorf("%s: %w", source.Path, err)
+		}
+		e.path, e.codec, head = source.Path, source.Packed, source.Head
+		break
 	}
-	defer source.Close()
-	e.path, e.codec = path, source.Codec
-	lines := bytes.Split(bytes.TrimSuffix(source.Head, []byte("\n")), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSuffix(head, []byte("\n")), []byte("\n"))
 	e.Explanation = accesslog.Explain(lines)
 	if name != "auto" {
 		format, err := accesslog.ByName(name)

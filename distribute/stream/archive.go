@@ -1,0 +1,327 @@
+package stream
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"strings"
+	"time"
+)
+
+// ErrArchive is the error for an archive where a file is expected.
+var ErrArchive = errors.New("it is an archive")
+
+// MemberSeparator is between the path of an archive and the name of a member.
+const MemberSeparator = "!"
+
+// Bounds on archives.
+const (
+	maxMembers   = 100_000
+	maxName      = 4096
+	maxDirectory = 24 << 20 // bytes of a zip archive's directory
+)
+
+// Sources returns the sources of a file that open opens: the file itself, or the members of an archive (tar,
+// in any compression, or zip), in their order. Members are named ARCHIVE!MEMBER. A source
+// is open until the next one is requested, unless its error is set: then only its path is,
+// and the error concerns this member, or the whole file if the path is that of the file.
+// Directories, links and, unless hidden is true, members whose name or folder begins with a
+// dot are left out.
+func Sources(path string, open func() (Object, error), hidden bool, options Decoding) iter.Seq2[*Source, error] {
+	return func(yield func(*Source, error) bool) {
+		file, err := open()
+		if err != nil {
+			yield(&Source{Path: path}, err)
+			return
+		}
+		sourcesOf(path, file, hidden, options, yield)
+	}
+}
+
+func sourcesOf(path string, file Object, hidden bool, options Decoding, yield func(*Source, error) bool) {
+	watched := &watchedObject{Object: file, left: -1}
+	s, err := newSource(path, watched, options)
+	if err == nil {
+		err = s.readHead()
+	}
+	defer s.Close()
+	switch {
+	case errors.Is(err, ErrArchive):
+		a := archive{Source: s, file: watched, hidden: hidden, yield: yield}
+		if err := a.each(); err != nil && !errors.Is(err, errEnough) {
+			yield(&Source{Path: path, Size: s.Size}, err)
+		}
+	case err != nil:
+		yield(&Source{Path: path, Size: s.Size}, err)
+	default:
+		yield(s, nil)
+	}
+}
+
+// errEnough is returned when no more sources are requested.
+var errEnough = errors.New("enough")
+
+// An archive passes on its members.
+type archive struct {
+	*Source
+	file    *watchedObject // of the source
+	hidden  bool
+	yield   func(*Source, error) bool
+	members int
+	content int64 // bytes of the members that were read
+}
+
+func (a *archive) each() (err error) {
+	if a.Codec == "" {
+		err = a.eachOfZip()
+	} else {
+		err = a.eachOfTar()
+	}
+	if err == nil {
+		err = a.CheckUnchanged()
+	}
+	if err == nil && a.members == 0 {
+		err = ErrEmpty
+	}
+	return err
+}
+
+func (a *archive) eachOfTar() error {
+	content, err := a.Packed.Inflate(a.raw(0), a.options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	for archive := tar.NewReader(content); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return a.damaged("tar", err)
+		}
+		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse || a.leavesOut(header.Name) {
+			continue
+		}
+		if err := a.pass(header.Name, header.ModTime, header.Size, memberReader{archive, "tar", a}); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *archive) eachOfZip() error {
+	a.file.left = maxDirectory
+	archive, err := zip.NewReader(a.file, a.Size)
+	if err != nil {
+		return a.damaged("zip", err)
+	}
+	a.file.left = -1
+	a.register(archive)
+	for _, f := range archive.File {
+		if !f.Mode().IsRegular() || a.leavesOut(f.Name) {
+			continue
+		}
+		if err := a.passOfZip(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// register adds the methods of compression that the archive package does not know
+// (APPNOTE.TXT, section 4.4.5).
+func (a *archive) register(r *zip.Reader) {
+	for method, codec := range map[uint16]Codec{12: Bzip2, 93: Zstd, 95: XZ} {
+		r.RegisterDecompressor(method, func(packed io.Reader) io.ReadCloser {
+			content, err := codec.Inflate(packed, a.options)
+			if err != nil {
+				return io.NopCloser(failedReader{err})
+			}
+			return content
+		})
+	}
+}
+
+func (a *archive) passOfZip(f *zip.File) error {
+	const encrypted = 1
+	if f.Flags&encrypted != 0 {
+		return a.fail(f.Name, &UnsupportedCompressionError{"encryption"})
+	}
+	content, err := f.Open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return a.fail(f.Name, &UnsupportedCompressionError{fmt.Sprintf("zip compression of method %d", f.Method)})
+	}
+	if err != nil {
+		return a.fail(f.Name, a.damaged("zip", err))
+	}
+	defer func() { _ = content.Close() }()
+	return a.pass(f.Name, f.Modified, int64(f.UncompressedSize64), memberReader{content, "zip", a})
+}
+
+// pass passes on the source of a member, whose bytes are content.
+func (a *archive) pass(name string, modified time.Time, size int64, content io.Reader) error {
+	if a.members++; a.members > maxMembers {
+		return fmt.Errorf("more than %d members: those behind are not read", maxMembers)
+	}
+	if len(name) > maxName {
+		return a.fail(name[:100]+"…", fmt.Errorf("its name is longer than %d bytes", maxName))
+	}
+	s := &Source{Path: a.Path + MemberSeparator + name, Size: size, modified: modified, options: a.options}
+	err := s.readMember(content)
+	if errors.Is(err, ErrArchive) {
+		err = &UnsupportedCompressionError{"an archive in an archive"}
+	}
+	if err != nil {
+		return a.fail(name, err)
+	}
+	defer s.Close()
+	if !a.yield(s, nil) {
+		return errEnough
+	}
+	return checkRatio(a.Size, a.content)
+}
+
+// fail passes on the error of a member.
+func (a *archive) fail(name string, err error) error {
+	if !a.yield(&Source{Path: a.Path + MemberSeparator + name}, err) {
+		return errEnough
+	}
+	return nil
+}
+
+// readMember finds out how a member is compressed, and reads its head.
+func (s *Source) readMember(member io.Reader) error {
+	buffered := bufio.NewReaderSize(member, 4<<10)
+	start, err := buffered.Peek(4 << 10)
+	if withoutEOF(err) != nil {
+		return err
+	}
+	if len(start) == 0 {
+		return ErrEmpty
+	}
+	if s.Packed, err = Sniff(start, s.Path); err != nil {
+		return err
+	}
+	if isZip(start) {
+		return ErrArchive
+	}
+	s.Codec = Zstd
+	content, err := s.Packed.Inflate(buffered, s.options)
+	if err != nil {
+		return err
+	}
+	return s.begin(content)
+}
+
+// leavesOut reports whether a member is no log file by its name.
+func (a *archive) leavesOut(name string) bool {
+	if name == "" || strings.HasSuffix(name, "/") {
+		return true
+	}
+	return !a.hidden && isHidden(name)
+}
+
+// isHidden reports whether a name, or that of a folder in it, begins with a dot.
+func isHidden(name string) bool {
+	for element := range strings.SplitSeq(path.Clean(name), "/") {
+		if strings.HasPrefix(element, ".") && element != "." && element != ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// A memberReader reads the bytes of a member. It bounds the sum of all members, and returns
+// damage of the archive as such.
+type memberReader struct {
+	r       io.Reader
+	format  string
+	archive *archive
+}
+
+func (m memberReader) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.archive.content += int64(n)
+	if err == nil {
+		err = checkRatio(m.archive.Size, m.archive.content)
+	}
+	if err != nil && err != io.EOF {
+		err = m.archive.damaged(m.format, err)
+	}
+	return n, err
+}
+
+// damaged returns an error of an archive, as damage unless it is one of reading the file.
+func (a *archive) damaged(format string, err error) error {
+	switch {
+	case a.file.err != nil:
+		return a.file.err
+	case IsDamage(err):
+		return err
+	case err == io.EOF:
+		err = io.ErrUnexpectedEOF
+	}
+	return &CorruptError{format, err}
+}
+
+// isZip reports whether the bytes begin as a zip archive (APPNOTE.TXT, sections 4.3.7 and
+// 4.3.16).
+func isZip(start []byte) bool {
+	return bytes.HasPrefix(start, []byte("PK\x03\x04")) || bytes.HasPrefix(start, []byte("PK\x05\x06"))
+}
+
+// tarHeader is the number of bytes of the header of a member in a tar archive.
+const tarHeader = 512
+
+// isTar reports whether the bytes begin with the header of a tar archive: one whose checksum
+// is right (POSIX.1-2024, pax, "ustar Interchange Format").
+func isTar(start []byte) bool {
+	const at, end = 148, 156 // of the checksum
+	if len(start) < tarHeader || start[0] == 0 {
+		return false
+	}
+	var sum, want int64
+	for i, b := range start[:tarHeader] {
+		if i >= at && i < end {
+			b = ' '
+		}
+		sum += int64(b)
+	}
+	digits := bytes.Trim(start[at:end], " \x00")
+	for _, d := range digits {
+		if d < '0' || d > '7' {
+			return false
+		}
+		want = want*8 + int64(d-'0')
+	}
+	return len(digits) > 0 && sum == want
+}
+
+// A watchedObject keeps the error of its reader. It bounds the bytes that may be read, so
+// that the directory of a zip archive, which is kept in memory, is bounded.
+type watchedObject struct {
+	Object
+	left int64 // bytes that may be read; negative: any number
+	err  error
+}
+
+var errDirectory = fmt.Errorf("its directory is larger than %d MiB", maxDirectory>>20)
+
+func (w *watchedObject) ReadAt(p []byte, offset int64) (int, error) {
+	if w.left >= 0 {
+		if w.left -= int64(len(p)); w.left < 0 {
+			return 0, errDirectory
+		}
+	}
+	n, err := w.Object.ReadAt(p, offset)
+	if err != nil && err != io.EOF {
+		w.err = err
+	}
+	return n, err
+}

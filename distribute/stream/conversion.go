@@ -1,0 +1,148 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"skidway/distribute/stream/inflate"
+)
+
+// A conversion is the content of a source as zstd frames, in a temporary file.
+type conversion struct {
+	file   *os.File
+	size   int64 // bytes of the frames
+	length int64 // bytes of the content
+}
+
+// frameContent is the number of bytes of content in each frame of a conversion: a reader
+// can begin at each frame, and needs a window of that size.
+const frameContent = 2 << 20
+
+var frameEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithLowerEncoderMem(true))
+})
+
+// convert writes content as zstd frames to a temporary file, which the caller closes. A
+// frame at the end describes damage that ended the content.
+func convert(ctx context.Context, content io.Reader) (*conversion, error) {
+	encoder, err := frameEncoder()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp("", "skidway-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name()) // where that is possible: then nothing is left of it if this process is killed
+	c := &conversion{file: file}
+	if err := c.fill(ctx, encoder, content); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *conversion) fill(ctx context.Context, encoder *zstd.Encoder, content io.Reader) error {
+	block, packed := make([]byte, frameContent), []byte(nil)
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		n, ended := io.ReadFull(content, block)
+		packed = packed[:0]
+		if n > 0 {
+			packed = encoder.EncodeAll(block[:n], packed)
+		}
+		switch {
+		case IsDamage(ended):
+			packed = appendDamage(packed, ended)
+		case withoutEOF(ended) != nil:
+			return ended
+		}
+		if _, err := c.file.Write(packed); err != nil {
+			return err
+		}
+		c.size, c.length = c.size+int64(len(packed)), c.length+int64(n)
+		if ended != nil {
+			return nil
+		}
+	}
+}
+
+func (c *conversion) close() {
+	_ = c.file.Close()
+	_ = os.Remove(c.file.Name())
+}
+
+// A damage frame is a skippable frame: other readers pass over it.
+const (
+	damageMagic   = 0x184d2a5d
+	damagePrefix  = "skidway: damage\x00"
+	maxDamageText = 500
+
+	maxDamageFrame = 1 << 10 // bytes of its content
+)
+
+// knownDamage are the errors that are found again by their texts.
+var knownDamage = []error{io.ErrUnexpectedEOF, ErrRatio, inflate.ErrChecksum}
+
+// appendDamage appends a frame that describes damage, for parseDamage.
+func appendDamage(frames []byte, err error) []byte {
+	codec, text := "", err.Error()
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		codec, text = corrupt.Codec, corrupt.Err.Error()
+		for _, known := range knownDamage {
+			if errors.Is(corrupt.Err, known) {
+				text = known.Error()
+			}
+		}
+	}
+	codec = codec[:min(len(codec), 100)]
+	content := damagePrefix + codec + "\x00" + text[:min(len(text), maxDamageText)]
+	frames = binary.LittleEndian.AppendUint32(frames, damageMagic)
+	frames = binary.LittleEndian.AppendUint32(frames, uint32(len(content)))
+	return append(frames, content...)
+}
+
+// parseDamage returns the error that a frame describes, nil if it is no damage frame.
+func parseDamage(content []byte) error {
+	rest, found := bytes.CutPrefix(content, []byte(damagePrefix))
+	codec, text, separated := bytes.Cut(rest, []byte{0})
+	if !found || !separated {
+		return nil
+	}
+	cause := errors.New(string(text))
+	for _, known := range knownDamage {
+		if known.Error() == cause.Error() {
+			cause = known
+		}
+	}
+	return &CorruptError{string(codec), cause}
+}
+
+// UploadEstimate returns how many bytes a file of some size may need when it is uploaded.
+// xz, bzip2 and brotli compress better than zstd frames.
+func UploadEstimate(path string, size int64) int64 {
+	file, err := OpenFile(path)
+	if err != nil {
+		return size
+	}
+	defer func() { _ = file.Close() }()
+	start := make([]byte, 16)
+	n, _ := file.ReadAt(start, 0)
+	switch codec, _ := Sniff(start[:n], path); codec {
+	case Plain:
+		return size
+	case Gzip, Zstd:
+		return size + size/4 // of an archive the members
+	}
+	return 3 * size
+}

@@ -1,0 +1,263 @@
+package stream
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/bzip2"
+	"errors"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"github.com/pierrec/lz4/v4"
+	"github.com/ulikunitz/xz"
+
+	"skidway/distribute/stream/inflate"
+)
+
+// Decoding has options of decompression. The zero value is ready to use.
+type Decoding struct {
+	// MaxWindow is the largest window that the data may need, in bytes; zero means
+	// DefaultMaxWindow. The decompressor uses that much memory.
+	MaxWindow int64
+
+	// Checkpoints receives the checkpoints of compressed data; nil means none.
+	Checkpoints *Checkpoints
+}
+
+// Inflate reads the uncompressed content of r. Damage in the data is a
+// CorruptError; other errors of r come through as they are.
+func (c Codec) Inflate(r io.Reader, options Decoding) (io.ReadCloser, error) {
+	return c.inflate(r, Checkpoint{}, options)
+}
+
+// inflate reads the content from a checkpoint on; r begins with the byte at its Raw.
+func (c Codec) inflate(r io.Reader, from Checkpoint, options Decoding) (io.ReadCloser, error) {
+	options.MaxWindow = cmp.Or(options.MaxWindow, DefaultMaxWindow)
+	source := &sourceReader{r: r, read: from.Raw}
+	content, err := c.decompressor(source, from, options)
+	if err != nil {
+		return nil, source.blame(c, err)
+	}
+	if c == Plain {
+		return content, nil
+	}
+	return &inflater{ReadCloser: content, source: source, codec: c, content: from.Content}, nil
+}
+
+func (c Codec) decompressor(source io.Reader, from Checkpoint, options Decoding) (io.ReadCloser, error) {
+	switch c {
+	case Plain:
+		return io.NopCloser(source.(*sourceReader).r), nil
+	case Gzip:
+		return newGzipReader(source, from, options)
+	case Zstd:
+		return newZstdReader(source, from, options)
+	case XZ:
+		return newXZReader(source, options)
+	case Bzip2:
+		return io.NopCloser(bzip2.NewReader(source)), nil
+	case LZ4:
+		return io.NopCloser(lz4.NewReader(source)), nil
+	case Brotli:
+		return io.NopCloser(brotli.NewReader(source)), nil
+	}
+	return nil, c.Check()
+}
+
+func newGzipReader(source io.Reader, from Checkpoint, options Decoding) (io.ReadCloser, error) {
+	var reader *inflate.Reader
+	var err error
+	if from.gzip == nil {
+		reader, err = inflate.NewReader(source)
+	} else {
+		reader, err = inflate.Resume(source, from.gzip)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if checkpoints := options.Checkpoints; checkpoints != nil {
+		reader.SetCheckpoints(CheckpointInterval, func(c *inflate.Checkpoint) { checkpoints.Save(gzipCheckpoint(c)) })
+	}
+	return io.NopCloser(reader), nil
+}
+
+// newXZReader checks the size of the first block's dictionary, which writers use for all
+// blocks.
+func newXZReader(source io.Reader, options Decoding) (io.ReadCloser, error) {
+	buffered := bufio.NewReader(source)
+	start, _ := buffered.Peek(64)
+	if need := xzDictionary(start); need > options.MaxWindow {
+		return nil, &WindowError{XZ, need, options.MaxWindow}
+	}
+	input := &xzSource{r: buffered}
+	reader, err := xz.ReaderConfig{DictCap: 1 << 16}.NewReader(input)
+	if err != nil {
+		return nil, err
+	}
+	return &xzReader{reader, input}, nil
+}
+
+// An xzReader notices that a file is cut off between two blocks: its decompressor takes that
+// for the end.
+type xzReader struct {
+	*xz.Reader
+	input *xzSource
+}
+
+func (x *xzReader) Read(p []byte) (int, error) {
+	n, err := x.Reader.Read(p)
+	if err == io.EOF && string(x.input.last) != xzFooter {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (*xzReader) Close() error { return nil }
+
+// xzFooter is at the end of each stream; NUL bytes may follow (The .xz File Format, section
+// 2.1.2.4).
+const xzFooter = "YZ"
+
+// An xzSource keeps the last bytes that were read of its reader, but for NULs.
+type xzSource struct {
+	r    io.Reader
+	last []byte
+}
+
+func (x *xzSource) Read(p []byte) (int, error) {
+	n, err := x.r.Read(p)
+	if read := bytes.TrimRight(p[:n], "\x00"); len(read) > 0 {
+		x.last = append(x.last, read[max(0, len(read)-len(xzFooter)):]...)
+		x.last = x.last[max(0, len(x.last)-len(xzFooter)):]
+	}
+	return n, err
+}
+
+// xzDictionary returns the size of the dictionary in the header of the first block (The .xz
+// File Format, sections 3.1 and 5.3.1). It is 0 if the header is none that is known.
+func xzDictionary(start []byte) int64 {
+	const streamHeader, flags = 12, 13
+	if len(start) <= flags {
+		return 0
+	}
+	properties := start[flags+1:]
+	for _, present := range []byte{0x40, 0x80} { // the sizes of the block
+		for more := start[flags]&present != 0; more && len(properties) > 0; properties = properties[1:] {
+			more = properties[0]&0x80 != 0
+		}
+	}
+	if start[streamHeader] == 0 || len(properties) < 3 || properties[0] != 0x21 || properties[1] != 1 || properties[2] > 40 {
+		return 0
+	}
+	bits := int64(properties[2])
+	return (2 | bits&1) << (bits/2 + 11)
+}
+
+// CopyContent writes the uncompressed content that follows a checkpoint to w; r begins with
+// the byte at its Raw.
+func (c Codec) CopyContent(w io.Writer, r io.Reader, from Checkpoint, options Decoding) error {
+	content, err := c.inflate(r, from, options)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, content)
+	return errors.Join(err, content.Close())
+}
+
+// Bounds on the content of compressed data.
+const (
+	maxRatio    = 100_000
+	freeContent = 10 << 30 // bytes that are read whatever the ratio is
+)
+
+// ErrRatio is the error for compressed data whose content is too large to be that of a log.
+var ErrRatio = errors.New("it expands to more than 10 GiB and 100,000 times its size")
+
+// checkRatio returns ErrRatio if raw bytes of compressed data have too much content.
+func checkRatio(raw, content int64) error {
+	if content > freeContent && content/maxRatio > raw {
+		return ErrRatio
+	}
+	return nil
+}
+
+// An inflater distinguishes damaged data from errors of the source.
+type inflater struct {
+	io.ReadCloser
+	source  *sourceReader
+	codec   Codec
+	content int64 // bytes before what comes next
+	ended   error // what Read returned: some decompressors go on behind an error
+}
+
+func (i *inflater) Read(p []byte) (int, error) {
+	if i.ended != nil {
+		return 0, i.ended
+	}
+	n, err := i.ReadCloser.Read(p)
+	i.content += int64(n)
+	if err == nil {
+		err = checkRatio(i.source.read, i.content)
+	}
+	if err != nil && err != io.EOF {
+		err = i.source.blame(i.codec, err)
+	}
+	i.ended = err
+	return n, err
+}
+
+// WriteTo spares a copy: the decompressors write out of their own windows.
+func (i *inflater) WriteTo(w io.Writer) (int64, error) {
+	sink := &sinkWriter{w: w, i: i}
+	n, err := io.Copy(sink, i.ReadCloser)
+	if err != nil {
+		err = cmp.Or(sink.err, i.source.blame(i.codec, err))
+	}
+	return n, err
+}
+
+// A sinkWriter keeps the error of its writer, and bounds what is written.
+type sinkWriter struct {
+	w   io.Writer
+	i   *inflater
+	err error // of w
+}
+
+func (s *sinkWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.i.content += int64(n)
+	if s.err = err; err == nil {
+		err = checkRatio(s.i.source.read, s.i.content)
+	}
+	return n, err
+}
+
+// A sourceReader keeps the error of its reader, and counts its bytes.
+type sourceReader struct {
+	r    io.Reader
+	read int64
+	err  error
+}
+
+func (s *sourceReader) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.read += int64(n)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+func (s *sourceReader) blame(codec Codec, err error) error {
+	var unknown *UnknownCodecError
+	switch {
+	case s.err != nil:
+		return s.err
+	case IsDamage(err), errors.As(err, &unknown):
+		return err
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return &CorruptError{string(codec), err}
+}
