@@ -17,6 +17,7 @@ type Splitter struct {
 	carry   []byte
 	tooLong bool // the line in carry passed MaxLine; all of it is skipped
 	long    LongLines
+	objects *objectSplit // nil: it passes on lines
 }
 
 // LongLines describes the lines that are longer than MaxLine.
@@ -48,6 +49,10 @@ func (s *Splitter) Resume() int64 { return s.resume }
 
 // Split passes on the lines of the next block. It keeps no reference to it.
 func (s *Splitter) Split(block []byte) {
+	if s.objects != nil {
+		s.splitObjects(block)
+		return
+	}
 	s.offset += int64(len(block))
 	if len(s.carry) > 0 || s.tooLong {
 		if block = s.finishCarry(block); block == nil {
@@ -127,7 +132,7 @@ func (s *Splitter) withLong(offset int64) LongLines {
 	return long
 }
 
-// Tail returns the last line if it has no newline yet, nil if it is longer than
+// Tail returns the last line, or object, if it has no newline yet, nil if it is longer than
 // MaxLine, and its length.
 func (s *Splitter) Tail() (line []byte, size int64) {
 	if !s.tooLong {

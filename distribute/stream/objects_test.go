@@ -1,0 +1,131 @@
+package stream
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// splitAt passes content to a Splitter of objects in two blocks, and returns what it passed
+// on, and the offsets between objects.
+func splitAt(content string, cut int) (objects []string, resumes []int64, s *Splitter) {
+	s = NewSplitter(0, func(line []byte) { objects = append(objects, string(line)) })
+	s.SplitObjects()
+	for _, block := range []string{content[:cut], content[cut:]} {
+		s.Split([]byte(block))
+		resumes = append(resumes, s.Resume())
+	}
+	return objects, resumes, s
+}
+
+func TestObjectsArePassedOnWhereverTheBlocksEnd(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, content string
+		want          []string
+	}{
+		{"array", `[{"a":1},{"b":"]}\"{"},` + "\n" + `{"c":{"d":[{}]}}]` + "\n", []string{`{"a":1}`, `{"b":"]}\"{"}`, `{"c":{"d":[{}]}}`}},
+		{"records", ` {"records" : [` + "\n" + `{"a":1}, {"b":[2]}]}` + "\n", []string{`{"a":1}`, `{"b":[2]}`}},
+		{"records again", `{"records":[{"a":1}]}` + "\n" + `{"records":[{"b":2}]}`, []string{`{"a":1}`, `{"b":2}`}},
+		{"objects of several lines", "{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}\n{\n \"c\": 1\n}\n", []string{"{\n \"a\": {\n  \"b\": \"\\\\\"\n }\n}", "{\n \"c\": 1\n}"}},
+		{"other keys", `{"a":[1]}{"record":[{}]}`, []string{`{"a":[1]}`, `{"record":[{}]}`}},
+		{"nothing", "[]\n", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for cut := range len(c.content) + 1 {
+				got, resumes, s := splitAt(c.content, cut)
+				if !slices.Equal(got, c.want) {
+					t.Fatalf("in blocks of %d and more bytes: %q, want %q", cut, got, c.want)
+				}
+				if line, size := s.Tail(); size != 0 || len(line) > 0 {
+					t.Fatalf("in blocks of %d and more bytes: %q is left", cut, line)
+				}
+				// Another Splitter goes on between objects.
+				var rest []string
+				next := NewSplitter(resumes[0], func(line []byte) { rest = append(rest, string(line)) })
+				next.SplitObjects()
+				next.Split([]byte(c.content[resumes[0]:]))
+				first, _, _ := splitAt(c.content[:resumes[0]], 0)
+				if all := append(first, rest...); !slices.Equal(all, c.want) {
+					t.Fatalf("continued at %d: %q, want %q", resumes[0], all, c.want)
+				}
+				if next.Resume() != s.Resume() || next.Offset() != s.Offset() {
+					t.Fatalf("continued at %d: ends at %d, %d; want %d, %d", resumes[0], next.Resume(), next.Offset(), s.Resume(), s.Offset())
+				}
+			}
+		})
+	}
+}
+
+func TestObjectThatIsCutOffIsTheTail(t *testing.T) {
+	t.Parallel()
+	_, resumes, s := splitAt(`[{"a":1}, {"b":"2`, 3)
+	if line, size := s.Tail(); string(line) != `{"b":"2` || size != 7 || resumes[1] != 10 {
+		t.Errorf("tail %q, %d bytes from %d", line, size, resumes[1])
+	}
+}
+
+func TestObjectsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := `{"a":"` + strings.Repeat("x", MaxLine) + `"}`
+	var got []string
+	s := NewSplitter(0, func(line []byte) {
+		if line == nil {
+			got = append(got, "too long")
+		} else {
+			got = append(got, string(line))
+		}
+	})
+	s.SplitObjects()
+	for block := range slices.Chunk([]byte(`[{"b":1},`+long+`,{"c":2}]`), 64<<10) {
+		s.Split(block)
+	}
+	if want := []string{`{"b":1}`, "too long", `{"c":2}`}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if l := s.LongLines(); l.Count != 1 || l.Line != 2 || l.Offset != 9 {
+		t.Errorf("long lines: %+v", l)
+	}
+}
+
+func TestFirstLinesAreLinesOrObjects(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		content string
+		lines   []string
+		objects bool
+	}{
+		{"a\nb\nc", []string{"a", "b"}, false},
+		{"[10/Oct/2000:13:55:36 -0700] x", []string{"[10/Oct/2000:13:55:36 -0700] x"}, false},
+		{`{"a":1}` + "\n" + `{"b":2}` + "\n", []string{`{"a":1}`, `{"b":2}`}, false},
+		{`[{"a":1},{"b":2},{"c":3}]`, []string{`{"a":1}`, `{"b":2}`}, true},
+		{"\ufeff[\n  {\n   \"a\": 1\n  }\n]", []string{"{\n   \"a\": 1\n  }"}, true},
+		{`{"records":[{"a":1},{"b`, []string{`{"a":1}`, `{"b`}, true},
+		{"{\n \"a\": 1\n}\n", []string{"{\n \"a\": 1\n}"}, true},
+		{"", []string{""}, false},
+	} {
+		lines, objects := FirstLines([]byte(c.content), 2)
+		if got := strings.Split(string(bytes.Join(lines, []byte("\x00"))), "\x00"); !slices.Equal(got, c.lines) || objects != c.objects {
+			t.Errorf("%q: %q, objects %v", c.content, got, objects)
+		}
+	}
+}
+
+func FuzzObjects(f *testing.F) {
+	f.Add([]byte(`[{"a":1},{"b":"]}\"{"}]`), uint16(5))
+	f.Add([]byte(`{"records":[{"a":1}]}`), uint16(12))
+	f.Fuzz(func(t *testing.T, content []byte, at uint16) {
+		cut := int(at) % (len(content) + 1)
+		whole, _, first := splitAt(string(content), 0)
+		parts, resumes, second := splitAt(string(content), cut)
+		if !slices.Equal(whole, parts) || first.Resume() != second.Resume() {
+			t.Fatalf("%q in one block, %q in two at %d: %q", whole, parts, cut, content)
+		}
+		if resumes[0] > int64(cut) || second.Offset() != int64(len(content)) {
+			t.Fatalf("goes on at %d of %d bytes", resumes[0], cut)
+		}
+		FirstLines(content, 3)
+	})
+}
