@@ -18,8 +18,12 @@ import (
 // so that what a proxy, a virtual host or a log shipper wrote before it is
 // skipped, and a user name, which the client chooses, is never taken for
 // an address. Commas hold a list together over elements that are no addresses
-// ("unknown"); after a list, a proxy's own address may follow without one.
-func client(head []byte) netip.Addr {
+// ("unknown"); after a list, a proxy's own address may follow without one. In the run, proxies
+// choose the client; nil: the first public address, or the first one if none is public.
+func client(head []byte, proxies *proxyList) netip.Addr {
+	if proxies != nil {
+		return listedClient(head, proxies)
+	}
 	var best netip.Addr
 	inRun, listed := false, false
 	for first := true; ; first = false {
@@ -44,6 +48,33 @@ func client(head []byte) netip.Addr {
 			inRun = false
 		}
 		listed = comma
+	}
+}
+
+// listedClient is client where proxies are trusted.
+func listedClient(head []byte, proxies *proxyList) netip.Addr {
+	proxies.n = 0
+	inRun, listed := false, false
+	for first := true; ; first = false {
+		token, rest, comma := nextToken(head)
+		addr := address(token)
+		switch {
+		case len(token) == 0:
+			return proxies.client()
+		case addr.IsValid() && !inRun:
+			if !listed {
+				proxies.n = 0
+			}
+			proxies.add(addr)
+			inRun = true
+		case addr.IsValid() || comma || listed:
+			proxies.add(addr)
+		case string(token) == "-" && !first:
+			return proxies.client()
+		default:
+			inRun = false
+		}
+		head, listed = rest, comma
 	}
 }
 

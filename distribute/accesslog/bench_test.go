@@ -1,9 +1,10 @@
 package accesslog
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -75,22 +76,68 @@ func benchmarkLines(b *testing.B, format string, zone *time.Location, lines [][]
 	}
 }
 
-// BenchmarkFormats parses the example line of each format, once an operation.
+// BenchmarkFormats parses the real lines of each format, each beside a line of the combined
+// format: in turns, so that a busy machine slows both. It reports how many bytes it parses in
+// the time of one byte of the combined line.
 func BenchmarkFormats(b *testing.B) {
+	plain := combined.New(Options{})
+	reference := benchLines(`%s - - [%s] "GET /static/app.js?v=12 HTTP/1.1" 200 23412 "https://www.example.org/" `+
+		`"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"`, "combined", 20*time.Millisecond)
 	for _, format := range Formats() {
 		b.Run(format.Name(), func(b *testing.B) {
-			parser := format.New(Options{})
-			var line []byte
-			for _, line = range bytes.Split([]byte(format.Example()), []byte("\n")) {
-				parser.Parse(line)
-			}
-			b.SetBytes(int64(len(line)))
+			parser, lines := format.New(Options{}), benchmarkedLines(b, format)
+			size, referenceSize, own, others := 0, 0, time.Duration(0), time.Duration(0)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, verdict := parser.Parse(line); verdict != Parsed {
-					b.Fatal("not parsed")
-				}
+				own += elapsed(parser, lines)
+				others += elapsed(plain, reference)
 			}
+			for _, line := range lines {
+				size += len(line)
+			}
+			for _, line := range reference {
+				referenceSize += len(line)
+			}
+			speed := float64(b.N) * float64(size) / own.Seconds()
+			b.ReportMetric(speed/1e6, "MB/s")
+			b.ReportMetric(speed*others.Seconds()/(float64(b.N)*float64(referenceSize)), "of-combined")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// elapsed returns how long a parser takes for lines.
+func elapsed(p Parser, lines [][]byte) time.Duration {
+	start := time.Now()
+	for _, line := range lines {
+		p.Parse(line)
+	}
+	return time.Since(start)
+}
+
+// benchmarkedLines returns as many lines as the reference has, with different seconds.
+func benchmarkedLines(b *testing.B, format Format) (lines [][]byte) {
+	b.Helper()
+	content, err := os.ReadFile("testdata/real.txt")
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := format.Example()
+	if _, rest, found := strings.Cut(string(content), "\nformat "+format.Name()+"\n"); found {
+		entry, _, _ := strings.Cut(rest, "\n= ")
+		text = ""
+		for line := range strings.Lines(entry) {
+			if part, ok := strings.CutPrefix(line, "> "); ok {
+				text += part
+			}
+		}
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		lines = append(lines, []byte(line))
+	}
+	last := lines[len(lines)-1]
+	for len(lines) < benchmarked {
+		lines = append(lines, last)
+	}
+	return lines
 }

@@ -6,12 +6,21 @@ import "bytes"
 // and the formats that add fields to it: address, ident, user, time in
 // brackets, quoted request, status, size.
 type clf struct {
-	vhost  bool // the server's host name stands before the address
-	stamps stampReader
+	wholeLines
+	vhost   bool // the server's host name stands before the address
+	stamps  stampReader
+	proxies *proxyList
+	scope   scope
+	values  Values
 }
 
-func newCLF(o Options) Parser      { return &clf{stamps: newStampReader(o)} }
-func newCLFVhost(o Options) Parser { return &clf{stamps: newStampReader(o), vhost: true} }
+func newCLF(o Options) Parser { return makeCLF(o, false) }
+
+func newCLFVhost(o Options) Parser { return makeCLF(o, true) }
+
+func makeCLF(o Options, vhost bool) Parser {
+	return &clf{vhost: vhost, stamps: newStampReader(o), proxies: newProxyList(o), scope: o.scope(), values: o.values(0)}
+}
 
 // What explains the lines that clf reads.
 const (
@@ -23,6 +32,14 @@ const (
 // address, no ident and no user; they are read here and the others in
 // parseAny, which returns the same results.
 func (p *clf) Parse(line []byte) (Record, Verdict) {
+	record, verdict := p.parse(line)
+	if verdict == Parsed && p.scope != needed {
+		p.cut(trimStart(line))
+	}
+	return record, verdict
+}
+
+func (p *clf) parse(line []byte) (Record, Verdict) {
 	const middle = " - - "
 	const end = len(middle) + stampLen
 	rest := line
@@ -42,6 +59,33 @@ func (p *clf) Parse(line []byte) (Record, Verdict) {
 		return p.parseAny(line)
 	}
 	return Record{Addr: addr, Day: day}, Parsed
+}
+
+// Values implements [Parser].
+func (p *clf) Values() *Values { return &p.values }
+
+// Where the fields of a line are; and behind the time, whatever stands before it.
+var (
+	clfLine = mustLayout(combinedLayout + ` $rest`)
+	clfTail = mustLayout(`$remote_addr[$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $rest`)
+)
+
+// cut sets the values of a line that was parsed.
+func (p *clf) cut(line []byte) {
+	v := &p.values.raw
+	at := findStamp(line)
+	host, rest := []byte(nil), line
+	if p.vhost && countFields(line[:at]) > 3 {
+		rest = afterHost(line)
+		host = bytes.TrimRight(line[:len(line)-len(rest)], " \t")
+	}
+	if clfLine.split(rest, v, wanted) != Parsed || &v[Time][0] != &line[at+1] {
+		clfTail.split(line[at:], v, wanted)
+		v[Address] = line[:at]
+	}
+	if host != nil {
+		v[Host] = host
+	}
 }
 
 // State implements [Parser].
@@ -65,8 +109,8 @@ func (p *clf) parseAny(line []byte) (Record, Verdict) {
 	if p.vhost && countFields(head) > 3 {
 		head = afterHost(head)
 	}
-	addr := client(head)
-	if !addr.IsValid() && (countFields(head) < 3 || !startsQuoted(line[at+stampLen:])) {
+	addr := client(head, p.proxies)
+	if !addr.IsValid() && !p.proxies.hide(head) && (countFields(head) < 3 || !startsQuoted(line[at+stampLen:])) {
 		return Record{}, Unparsable
 	}
 	return Record{Addr: addr, Day: day}, Parsed

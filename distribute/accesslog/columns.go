@@ -17,7 +17,9 @@ type columns struct {
 	// named is the value of the last #Fields, and fields what is in each column.
 	named  string
 	fields []Field
-	needed int // the number of columns up to the last one that has the address or the time
+	needed int    // the number of columns up to the last one that has the address or the time
+	local  bool   // the time is that of the server's clock
+	zone   []byte // its offset from UTC; empty: it is not known
 	// date is that of #Date, for lines that have only a time; clock is the time of
 	// the last line: when it falls, a day has passed.
 	dated bool // date is known
@@ -27,7 +29,7 @@ type columns struct {
 }
 
 func newColumns(known map[string]Field, marker, state string) *columns {
-	c := &columns{known: known, marker: marker}
+	c := &columns{known: known, marker: marker, zone: []byte{}}
 	for line := range strings.Lines(state) {
 		c.directive([]byte(strings.TrimSuffix(line, "\n")))
 	}
@@ -40,6 +42,9 @@ func (c *columns) state() string {
 	if c.dated {
 		lines = append(lines, "#Date: "+c.date.String()+" "+string(c.clock[:]))
 	}
+	if len(c.zone) > 0 {
+		lines = append(lines, gmtOffset+": "+string(c.zone))
+	}
 	if c.named != "" {
 		lines = append(lines, "#Fields: "+c.named)
 	}
@@ -47,7 +52,7 @@ func (c *columns) state() string {
 }
 
 // split implements [splitter].
-func (c *columns) split(line []byte, v *values, all bool) Verdict {
+func (c *columns) split(line []byte, v *values, s scope) Verdict {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) > 0 && (line[0] == '#' || line[0] == 0 || line[0] == 0xef) {
 		if line = trimStart(line); len(line) > 0 && line[0] == '#' {
@@ -57,12 +62,14 @@ func (c *columns) split(line []byte, v *values, all bool) Verdict {
 	}
 	*v = values{}
 	fields := c.fields
-	if !all {
+	if s == needed {
 		fields = fields[:c.needed]
 	}
-	for _, field := range fields {
+	for i, field := range fields {
 		value, rest, ok := nextColumn(line)
-		if !ok {
+		if !ok && s == wanted && i >= c.needed {
+			break
+		} else if !ok {
 			return Unparsable
 		}
 		line = rest
@@ -71,6 +78,9 @@ func (c *columns) split(line []byte, v *values, all bool) Verdict {
 		}
 	}
 	v[noField] = nil
+	if c.local {
+		v[clockZone] = c.zone
+	}
 	if v[Date] == nil && v[Clock] != nil && c.dated {
 		c.dateOf(v)
 	}
@@ -106,6 +116,18 @@ func nextColumn(b []byte) (value, rest []byte, ok bool) {
 	}
 }
 
+// gmtOffset is the directive with the offset of the server's clock from UTC.
+const gmtOffset = "#GMT-Offset"
+
+// isDirective reports whether a word is a directive of the format.
+func isDirective(name string) bool {
+	switch name {
+	case "#Version", "#Fields", "#Software", "#Start-Date", "#End-Date", "#Date", "#Remark", gmtOffset:
+		return true
+	}
+	return false
+}
+
 // directive reads a line that starts with #.
 func (c *columns) directive(line []byte) {
 	name, value, _ := strings.Cut(string(line), ":")
@@ -113,6 +135,10 @@ func (c *columns) directive(line []byte) {
 	switch name {
 	case "#Fields":
 		c.setFields(value)
+	case gmtOffset:
+		if _, ok := utcOffset([]byte(value)); ok {
+			c.zone = []byte(value)
+		}
 	case "#Date", "#Start-Date":
 		date, clock, _ := strings.Cut(value, " ")
 		if day, ok := columnDate([]byte(date)); ok {
@@ -128,11 +154,15 @@ func (c *columns) directive(line []byte) {
 func (c *columns) setFields(value string) {
 	names := strings.Fields(value)
 	c.named, c.fields, c.needed = value, nil, 0
+	c.local = slices.Contains(names, "time-local") && !slices.Contains(names, "time")
 	if c.marker != "" && !slices.Contains(names, c.marker) {
 		return
 	}
 	for i, name := range names {
 		field := c.known[name]
+		if strings.HasSuffix(name, "-local") && !c.local {
+			field = noField
+		}
 		c.fields = append(c.fields, field)
 		switch field {
 		case Address, Date, Clock:

@@ -34,16 +34,28 @@ const minutesPerDay = 24 * 60
 type calendar struct {
 	zone   *time.Location // nil: days are as written
 	local  *time.Location // of times that are written without a zone; nil: their day is as written
+	stated *time.Location // [Options].Local, where the format has another one
 	minute int64          // since 1970-01-01T00:00Z
 	day    Day            // on which this minute was in zone
 }
 
 func newCalendar(o Options) calendar {
-	c := calendar{zone: o.Zone, local: o.Local}
+	c := calendar{zone: o.Zone, local: o.local(), stated: o.Local}
 	if c.zone != nil {
 		c.update()
 	}
 	return c
+}
+
+// of returns the day of a written time.
+func (c *calendar) of(w written) Day {
+	switch {
+	case w.dateOnly:
+		return w.date
+	case w.zoned:
+		return c.in(w.date, w.minute, w.offset)
+	}
+	return c.inZone(w.date, w.minute, c.local)
 }
 
 // in returns the day of a time written as the date, the minute of the day and
@@ -59,15 +71,20 @@ func (c *calendar) in(date Day, minute, offset int) Day {
 	return c.day
 }
 
-// inLocal returns the day of a time that was written without an offset.
-func (c *calendar) inLocal(date Day, minute int) Day {
-	if c.local == nil {
+// inZone returns the day of a time that was written without an offset, by the clock of a
+// zone; nil: it is the day that was written.
+func (c *calendar) inZone(date Day, minute int, local *time.Location) Day {
+	if local == nil {
 		return date
 	}
-	// time.Date knows what a zone's clock showed; a minute that it showed twice is the first.
-	t := time.Date(1970, 1, 1+int(date), 0, minute, 0, 0, c.local)
-	_, offset := t.Zone()
+	_, offset := localTime(date, minute, local).Zone()
 	return c.in(date, minute, offset/60)
+}
+
+// localTime returns when the clock of a zone showed a minute. A minute that it showed twice
+// is the first.
+func localTime(date Day, minute int, local *time.Location) time.Time {
+	return time.Date(1970, 1, 1+int(date), 0, minute, 0, 0, local)
 }
 
 // update sets the day that belongs to the calendar's minute.

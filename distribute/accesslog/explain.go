@@ -9,13 +9,10 @@ import (
 
 // An Explanation tells how the lines of a file are read.
 type Explanation struct {
-	// Format is that of the file; if none fits, the one that reads most of its first line,
-	// which may be a "json" or "logfmt" whose keys are not known.
-	Format Format
-	Fits   bool // at least one line has the format
-	// Votes is the number of lines that the format reads, among the Lines that are not
-	// blank: the first 100, or more if it reads none of these.
-	Votes, Lines int
+	// The format is that of the file; if none fits, the one that reads most of its first
+	// line, which may be a "json" or "logfmt" whose keys are not known.
+	Choice
+	Fits bool // at least one line has the format
 	// Second is the name of the format with the next most votes; empty if there is none.
 	Second      string
 	SecondVotes int
@@ -33,46 +30,49 @@ func Explain(lines [][]byte) Explanation {
 
 // ExplainLines tells how lines are read in the format.
 func (f Format) ExplainLines(lines [][]byte) Explanation {
-	e := Explanation{Format: f}
-	plain := f
-	for plain.inner != nil {
-		lines, plain = peelAll(plain.peel, lines), *plain.inner
-	}
-	election, parser := newElection(), plain.New(Options{})
+	e := Explanation{Choice: f.choice(lines)}
+	e.Fits = e.Votes > 0
+	lines, f = f.Unwrapped(lines), f.plain()
+	election := newElection()
 	for i, line := range lines {
 		if i >= voters && e.Fits {
 			break
 		}
 		election.vote(line)
-		_, verdict := parser.Parse(line)
-		if verdict != NotALine && len(trimStart(line)) > 0 {
-			e.Lines++
-		}
-		if verdict == Parsed {
-			e.Votes++
-			e.Fits = true
-		}
 	}
 	for i, votes := range election.votes {
-		if formats[i].name != plain.name && votes > e.SecondVotes {
+		if formats[i].name != f.name && votes > e.SecondVotes {
 			e.Second, e.SecondVotes = formats[i].name, votes
 		}
 	}
 	return e
 }
 
-// Unsure reports whether less than 60 % of the lines have the format.
-func (e Explanation) Unsure() bool { return 10*e.Votes < 6*e.Lines }
-
 // explainUnknown returns the format that reads most of the first line that is not blank,
 // in its wrapper if there is one.
 func explainUnknown(lines [][]byte) Explanation {
 	for _, line := range lines {
 		if line = trimStart(line); len(line) > 0 {
-			return Explanation{Format: nearest(line, maxWrappers)}
+			return Explanation{Choice: Choice{Format: nearest(line, maxWrappers)}}
 		}
 	}
-	return Explanation{Format: combined}
+	return Explanation{Choice: Choice{Format: combined}}
+}
+
+// plain returns the format without its wrappers.
+func (f Format) plain() Format {
+	for f.inner != nil {
+		f = *f.inner
+	}
+	return f
+}
+
+// Unwrapped returns the lines that the format's wrappers hold.
+func (f Format) Unwrapped(lines [][]byte) [][]byte {
+	for f.inner != nil {
+		lines, f = peelAll(f.peel, lines), *f.inner
+	}
+	return lines
 }
 
 // unknownJSON and unknownPairs are the formats of lines whose keys the user must name.
@@ -82,11 +82,12 @@ var (
 )
 
 // unknown is the parser of a format whose keys are not known.
-type unknown struct{}
+type unknown struct{ wholeLines }
 
 func newUnknown(Options) Parser                { return unknown{} }
 func (unknown) Parse([]byte) (Record, Verdict) { return Record{}, Unparsable }
 func (unknown) State() string                  { return "" }
+func (unknown) Values() *Values                { return new(Values) }
 
 // nearest returns the format that reads most of a line, in at most depth wrappers.
 func nearest(line []byte, depth int) Format {
@@ -182,19 +183,22 @@ func (f Format) Explainer() func(line []byte) LineExplanation {
 
 // explainWrapped explains what the format's wrapper holds.
 func (f Format) explainWrapped() func(line []byte) LineExplanation {
-	inner, parser := f.inner.Explainer(), f.New(Options{})
+	inner, j := f.inner.Explainer(), joiner{peel: f.peel}
 	return func(line []byte) LineExplanation {
-		_, verdict := parser.Parse(line)
-		record, ok := f.peel(trimStart(line), nil)
-		if !ok {
-			wrapper, _, _ := strings.Cut(f.name, ":")
-			return LineExplanation{Problem: "the line is not in the wrapper " + wrapper}
+		held, result := j.join(line)
+		switch result {
+		case joined:
+			return inner(held)
+		case nothing:
+			return LineExplanation{Verdict: NotALine}
+		case tooLong:
+			return LineExplanation{Problem: "the line is too long"}
 		}
-		e := inner(record.inner)
-		if e.Verdict = verdict; verdict != Unparsable {
-			e.Problem = ""
+		if e := inner(line); e.Verdict != Unparsable {
+			return e
 		}
-		return e
+		wrapper, _, _ := strings.Cut(f.name, ":")
+		return LineExplanation{Problem: "the line is not in the wrapper " + wrapper}
 	}
 }
 

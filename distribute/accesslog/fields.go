@@ -25,14 +25,20 @@ const (
 	Agent
 	User
 	Bytes    // that were sent to the client
-	Duration // of the request, in the format's own unit
+	Duration // of the request
+	Country  // of the client, as a content delivery network or the server has it
+
+	duration2 // what is added to Duration
+	duration3
+	ended     // the time at which the request ended
+	clockZone // the offset of Clock from UTC; empty: it is not known
 	numFields
 )
 
 var fieldNames = [numFields]string{
 	Address: "address", Time: "time", Date: "date", Clock: "clock", Status: "status", Request: "request",
 	Method: "method", Host: "host", Path: "path", Protocol: "protocol", Referrer: "referrer", Agent: "agent",
-	User: "user", Bytes: "bytes", Duration: "duration",
+	User: "user", Bytes: "bytes", Duration: "duration", Country: "country",
 }
 
 // String returns the field's name, such as "address".
@@ -42,59 +48,75 @@ func (f Field) String() string { return fieldNames[f] }
 // has no such field.
 type values [numFields][]byte
 
+// A scope is how much of a line a splitter reads.
+type scope uint8
+
+const (
+	needed scope = iota // the address and the time
+	wanted              // every field that the line has
+	exact               // the same, and the line must have the format's shape to its end
+)
+
 // A splitter cuts lines of a format into fields.
 type splitter interface {
-	// split sets the address and the time of a line, and with all every field.
-	// It reports whether the line has the shape of the format; without all only
-	// as far as it had to read.
-	split(line []byte, v *values, all bool) Verdict
+	// split sets the fields of a line, and reports whether it has the address and the time;
+	// with the scope exact, whether it has the shape of the format.
+	split(line []byte, v *values, s scope) Verdict
 	// state returns what a splitter needs to go on behind the lines that it has seen.
 	state() string
 }
 
 // fieldParser is the parser of formats whose lines a splitter cuts.
 type fieldParser struct {
+	wholeLines
 	splitter splitter
+	scope    scope
 	times    timeReader
-	values   values
+	values   Values
+	proxies  *proxyList
 	port     bool // as in [Format]
 }
 
 // Parse implements [Parser].
 func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
-	verdict := p.splitter.split(line, &p.values, false)
+	v := &p.values.raw
+	verdict := p.splitter.split(line, v, p.scope)
 	if verdict != Parsed {
 		return Record{}, verdict
 	}
-	day, ok := p.values.day(&p.times)
+	day, ok := v.day(&p.times)
 	if !ok {
 		return Record{}, Unparsable
 	}
 	if p.port {
-		p.values[Address] = withoutPort(p.values[Address])
+		v[Address] = withoutPort(v[Address])
 	}
-	addr, ok := p.values.client()
+	addr, ok := v.client(p.proxies)
 	if !ok {
 		return Record{}, Unparsable
 	}
 	return Record{Addr: addr, Day: day}, Parsed
 }
 
+// Values implements [Parser].
+func (p *fieldParser) Values() *Values { return &p.values }
+
 // fits reports whether a line that was parsed has the shape of the format to its end,
 // an address where the client is, or a sign that it has none, and a number where the
 // status is, or a sign that there was no answer.
 func (p *fieldParser) fits(line []byte) bool {
-	if p.splitter.split(line, &p.values, true) != Parsed {
+	v := &p.values.raw
+	if p.splitter.split(line, v, exact) != Parsed {
 		return false
 	}
-	addr := p.values[Address]
+	addr := v[Address]
 	if p.port {
 		addr = withoutPort(addr)
 	}
-	if !client(addr).IsValid() && string(addr) != "-" && string(addr) != "unix" && !bytes.HasPrefix(addr, []byte("unix:")) {
+	if !client(addr, nil).IsValid() && string(addr) != "-" && string(addr) != "unix" && !bytes.HasPrefix(addr, []byte("unix:")) {
 		return false
 	}
-	status := p.values[Status]
+	status := v[Status]
 	return len(status) == 0 || status[0] == '-' || number(status) >= 0
 }
 
@@ -104,7 +126,7 @@ func (p *fieldParser) State() string { return p.splitter.state() }
 // day returns the day of the line's time.
 func (v *values) day(times *timeReader) (Day, bool) {
 	if v[Date] != nil && v[Clock] != nil {
-		return times.readTwo(v[Date], v[Clock])
+		return times.readTwo(v[Date], v[Clock], v[clockZone])
 	}
 	return times.read(v[Time])
 }
@@ -119,7 +141,7 @@ func withoutPort(b []byte) []byte {
 
 // client returns the client's address, which is invalid if the field has none; ok
 // reports whether there is such a field.
-func (v *values) client() (addr netip.Addr, ok bool) {
+func (v *values) client(proxies *proxyList) (addr netip.Addr, ok bool) {
 	field := v[Address]
 	if len(field) == 0 {
 		return netip.Addr{}, false
@@ -127,5 +149,5 @@ func (v *values) client() (addr netip.Addr, ok bool) {
 	if addr, n := ipv4(field); n == len(field) {
 		return addr, true
 	}
-	return client(field), true
+	return client(field, proxies), true
 }

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +30,8 @@ var formats = [...]Format{
 	envoy,
 	haproxy,
 	squid,
+	cloudfrontRealTime,
+	googleStorage,
 	iis,
 	nginxProxyManager,
 	ingressNginx,
@@ -51,8 +54,10 @@ type Format struct {
 	// splitter makes what cuts the lines into fields, in some formats by the header
 	// lines that were read before.
 	splitter func(state string) splitter
-	utc      bool // times without a zone are UTC
-	port     bool // a port ends the address, also of an IPv6 address without brackets
+	utc      bool          // times without a zone are UTC
+	port     bool          // a port ends the address, also of an IPv6 address without brackets
+	header   string        // how the first line begins, in a format of layouts
+	unit     time.Duration // of a duration without one; zero: as W3C logs have it
 	// What explains a line: the layouts of a format that has some, the keys of one whose
 	// lines are objects, the fields of one whose lines are pairs, or for a format in a
 	// wrapper what takes the wrapper off and the format inside.
@@ -85,10 +90,11 @@ func (f Format) New(o Options) Parser {
 	if f.parser != nil {
 		return f.parser(o)
 	}
-	if f.utc {
-		o.Local = time.UTC
+	o.utc = f.utc
+	return &fieldParser{
+		splitter: f.splitter(o.State), scope: o.scope(), times: newTimeReader(o), values: o.values(f.unit),
+		proxies: newProxyList(o), port: f.port,
 	}
-	return &fieldParser{splitter: f.splitter(o.State), times: newTimeReader(o), port: f.port}
 }
 
 // Formats returns all formats, specific ones before general ones.
@@ -96,10 +102,11 @@ func Formats() []Format { return slices.Clone(formats[:]) }
 
 // ByName returns the format of that name or alias ("nginx" is "combined"), or of a
 // layout as for [ByLayout], which has a $ or a %. The name of a wrapper and a colon
-// before it are a wrapped format: "docker:combined". The error is an [*UnknownFormatError],
+// before it are a wrapped format: "docker:combined". A layout whose text begins so stands in
+// quotes, or has a blank behind the colon. The error is an [*UnknownFormatError],
 // a [*LayoutError], or about the keys of [ByKeys].
 func ByName(name string) (Format, error) {
-	if w, inner := unwrap(name); w != nil {
+	if w, inner := unwrap(name); w != nil && !strings.HasPrefix(inner, " ") { // with a blank it is a layout's text
 		f, err := ByName(inner)
 		if err != nil {
 			return f, err
@@ -192,7 +199,7 @@ func detectPlain(lines [][]byte) (format Format, votes int) {
 	return e.winner()
 }
 
-// election counts the lines that fit each format.
+// An election counts the lines that fit each format.
 type election struct {
 	parsers [len(formats)]Parser
 	votes   [len(formats)]int
@@ -208,18 +215,53 @@ func newElection() *election {
 }
 
 func (e *election) vote(line []byte) {
-	chosen := -1
-	// Every parser sees every line, since some remember header lines.
-	for i, p := range e.parsers {
-		_, verdict := p.Parse(line)
-		if chosen < 0 && verdict == Parsed && formats[i].isExact(p, line) {
-			chosen = i
-		}
-	}
-	if chosen >= 0 {
+	if chosen, verdict := e.choose(line); verdict == Parsed {
 		e.votes[chosen]++
 		e.voted = true
 	}
+}
+
+// choose returns the format whose exact shape a line has, and otherwise one of which it is a
+// header line.
+func (e *election) choose(line []byte) (chosen int, verdict Verdict) {
+	// Every parser sees every line, since some remember header lines.
+	for i, p := range e.parsers {
+		switch _, v := p.Parse(line); {
+		case verdict == Parsed:
+		case v == Parsed && formats[i].isExact(p, line):
+			chosen, verdict = i, Parsed
+		case v == NotALine && verdict != Parsed: // of those with such lines, the last one reads most files
+			chosen, verdict = i, NotALine
+		}
+	}
+	return chosen, verdict
+}
+
+// find returns the format of a line, perhaps in wrappers, of which there are at most depth,
+// and the state of a parser that has read it.
+func (e *election) find(line []byte, depth int) (f Format, state string, ok bool) {
+	if chosen, verdict := e.choose(line); verdict == Parsed || verdict == NotALine && isHeader(line) {
+		return formats[chosen], e.parsers[chosen].State(), true
+	}
+	if depth == 0 {
+		return Format{}, "", false
+	}
+	for i := range wrappers {
+		record, ok := wrappers[i].peel(line, nil)
+		if !ok || record.partial || record.skip {
+			continue
+		}
+		if f, _, ok := e.find(record.inner, depth-1); ok {
+			return wrappers[i].wrapped(f), "", true
+		}
+	}
+	return Format{}, "", false
+}
+
+// isHeader reports whether a line that a format takes for a header is no comment.
+func isHeader(line []byte) bool {
+	name, _, found := bytes.Cut(trimStart(line), []byte(":"))
+	return len(name) > 0 && name[0] != '#' || found && isDirective(string(name))
 }
 
 // isExact reports whether a line that the format's parser accepts has its exact shape.

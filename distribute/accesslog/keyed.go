@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // logfmt is the splitter of lines of key=value pairs with blanks between; values may
@@ -16,7 +17,7 @@ type logfmt struct{ keys map[string]Field }
 func (l logfmt) state() string { return "" }
 
 // split implements [splitter].
-func (l logfmt) split(line []byte, v *values, _ bool) Verdict {
+func (l logfmt) split(line []byte, v *values, _ scope) Verdict {
 	*v = values{}
 	for key, value := range logfmtPairs(line) {
 		if field := l.keys[string(key)]; field != noField && v[field] == nil {
@@ -86,7 +87,7 @@ func ByKeys(kind string, keys map[Field]string) (Format, error) {
 		parts = append(parts, field.String()+"="+key)
 		paths[field], fields[key] = []string{key}, field
 	}
-	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")"}
+	f := Format{name: kind + "(" + strings.Join(parts, ",") + ")", unit: time.Second}
 	switch kind {
 	case "json":
 		return objectFormat(f, paths), nil
@@ -137,4 +138,4 @@ func ParseKey(text string) (Field, string, error) {
 }
 
 // keyFields are the fields that a key of the user's own can be for.
-var keyFields = []Field{Address, Time, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration}
+var keyFields = []Field{Address, Time, Status, Request, Method, Host, Path, Protocol, Referrer, Agent, User, Bytes, Duration, Country}

@@ -28,7 +28,7 @@ func (l *layout) state() string { return "" }
 
 // split implements [splitter]. What follows the last literal is ignored: servers
 // add fields at the end.
-func (l *layout) split(line []byte, v *values, all bool) Verdict {
+func (l *layout) split(line []byte, v *values, s scope) Verdict {
 	rest, ok := cutPrefix(line, l.head)
 	if !ok {
 		if rest, ok = cutPrefix(trimStart(line), l.head); !ok {
@@ -37,7 +37,7 @@ func (l *layout) split(line []byte, v *values, all bool) Verdict {
 	}
 	rest = bytes.TrimSuffix(rest, []byte("\r"))
 	parts := l.parts
-	if !all {
+	if s == needed {
 		parts = parts[:l.needed]
 	} else {
 		*v = values{}
@@ -45,7 +45,10 @@ func (l *layout) split(line []byte, v *values, all bool) Verdict {
 	for i := range parts {
 		part := &parts[i]
 		end := part.valueEnd(rest)
-		if end < 0 {
+		if end < 0 && s == wanted && i >= l.needed {
+			part.setLast(rest, v)
+			return Parsed
+		} else if end < 0 {
 			return Unparsable
 		}
 		if part.field != noField {
@@ -59,6 +62,21 @@ func (l *layout) split(line []byte, v *values, all bool) Verdict {
 		}
 	}
 	return Parsed
+}
+
+// setLast sets the value that b starts with, the last one of a line that ends before the
+// layout does.
+func (p *layoutPart) setLast(b []byte, v *values) {
+	if p.field == noField {
+		return
+	}
+	end := (&layoutPart{end: p.end[:1], quoted: p.quoted}).valueEnd(b)
+	if end < 0 && p.end[0] == ' ' {
+		end = len(b)
+	}
+	if end >= 0 {
+		v[p.field] = b[:end]
+	}
 }
 
 func cutPrefix(line []byte, prefix string) ([]byte, bool) {

@@ -18,15 +18,19 @@ var minimal = Format{
 // list of addresses or "-". A host name is no address here: too many other
 // logs start with a word and a date.
 type minimalParser struct {
+	wholeLines
 	calendar calendar
 	date     [dateLen]byte // the last valid one, as written
 	day      Day           // that date's
+	proxies  *proxyList
+	scope    scope
+	values   Values
 }
 
 const dateLen = len("2006-01-02")
 
 func newMinimal(o Options) Parser {
-	p := &minimalParser{calendar: newCalendar(o)}
+	p := &minimalParser{calendar: newCalendar(o), proxies: newProxyList(o), scope: o.scope(), values: o.values(0)}
 	copy(p.date[:], "1970-01-01") // which is Day 0
 	return p
 }
@@ -38,16 +42,23 @@ func (p *minimalParser) Parse(line []byte) (Record, Verdict) {
 	rest := line[n:]
 	if n == 0 || len(rest) == 0 || !isBlank(rest[0]) {
 		var ok bool
-		if addr, rest, ok = addressList(trimStart(line)); !ok {
+		if addr, rest, ok = addressList(trimStart(line), p.proxies); !ok {
 			return Record{}, Unparsable
 		}
 	}
-	day, ok := p.dayAt(bytes.TrimLeft(rest, " \t"))
+	rest = bytes.TrimLeft(rest, " \t")
+	day, ok := p.dayAt(rest)
 	if !ok {
 		return Record{}, Unparsable
 	}
+	if p.scope != needed {
+		p.values.raw = values{Address: line[:len(line)-len(rest)], Time: firstField(rest)}
+	}
 	return Record{Addr: addr, Day: day}, Parsed
 }
+
+// Values implements [Parser].
+func (p *minimalParser) Values() *Values { return &p.values }
 
 // State implements [Parser].
 func (p *minimalParser) State() string { return "" }
@@ -55,7 +66,7 @@ func (p *minimalParser) State() string { return "" }
 // addressList reads the address field that line starts with and returns what
 // follows it. ok reports whether the field is one: addresses or "-", quoted or
 // not, or a list with at least one address.
-func addressList(line []byte) (addr netip.Addr, rest []byte, ok bool) {
+func addressList(line []byte, proxies *proxyList) (addr netip.Addr, rest []byte, ok bool) {
 	end := 0
 	for {
 		token, after, comma := nextToken(line[end:])
@@ -63,9 +74,9 @@ func addressList(line []byte) (addr netip.Addr, rest []byte, ok bool) {
 		if comma {
 			continue
 		}
-		addr = client(line[:end])
+		addr = client(line[:end], proxies)
 		rest = bytes.TrimLeft(after, `"`)
-		ok = addr.IsValid() || string(token) == "-"
+		ok = addr.IsValid() || string(token) == "-" || proxies.hide(line[:end])
 		return addr, rest, ok && len(rest) > 0 && isBlank(rest[0])
 	}
 }
@@ -84,7 +95,7 @@ func (p *minimalParser) dayAt(b []byte) (Day, bool) {
 	}
 	minute, offset, hasOffset, ok := clockTime(firstField(b[dateLen+1:]))
 	if !hasOffset && ok {
-		return p.calendar.inLocal(date, minute), true
+		return p.calendar.inZone(date, minute, p.calendar.local), true
 	}
 	return p.calendar.in(date, minute, offset), ok
 }

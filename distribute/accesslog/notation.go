@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -43,7 +44,23 @@ func ByLayout(text string) (Format, error) {
 	if err != nil {
 		return Format{}, &LayoutError{text, err}
 	}
-	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}}, nil
+	return Format{name: text, splitter: func(string) splitter { return l }, layouts: layouts{l}, unit: l.unit()}, nil
+}
+
+// unit returns the unit of the layout's duration.
+func (l *layout) unit() time.Duration {
+	for _, part := range l.parts {
+		if part.field != Duration {
+			continue
+		}
+		switch part.name {
+		case "%D", "%{us}T":
+			return time.Microsecond
+		case "%{ms}T":
+			return time.Millisecond
+		}
+	}
+	return time.Second
 }
 
 // compileLayout returns the layout that a text describes in a notation.
@@ -88,9 +105,16 @@ var nginxField = map[string]struct {
 	"body_bytes_sent":           {Bytes, 0},
 	"bytes_sent":                {Bytes, 1},
 	"request_time":              {Duration, 0},
+	"geoip2_data_country_code":  {Country, 0},
+	"geoip_country_code":        {Country, 1},
+	"http_cf_ipcountry":         {Country, 2},
 	// Not nginx's: a date and a time of day in two places.
 	"date":  {Date, 0},
 	"clock": {Clock, 0},
+	// Nor these: what is added up.
+	"processing_1": {Duration, 0},
+	"processing_2": {duration2, 0},
+	"processing_3": {duration3, 0},
 }
 
 // nginxPieces reads the value of nginx's log_format.
@@ -214,30 +238,33 @@ var apacheField = map[string]struct {
 	field Field
 	rank  int
 }{
-	"a":                  {Address, 0},
-	"h":                  {Address, 1},
-	"{c}a":               {Address, 2},
-	"{c}h":               {Address, 2},
-	"{x-forwarded-for}i": {Address, 3},
-	"s":                  {Status, 0},
-	"r":                  {Request, 0},
-	"m":                  {Method, 0},
-	"U":                  {Path, 0},
-	"H":                  {Protocol, 0},
-	"V":                  {Host, 1},
-	"v":                  {Host, 2},
-	"{host}i":            {Host, 0},
-	"{referer}i":         {Referrer, 0},
-	"{user-agent}i":      {Agent, 0},
-	"u":                  {User, 0},
-	"b":                  {Bytes, 0},
-	"B":                  {Bytes, 0},
-	"O":                  {Bytes, 1},
-	"D":                  {Duration, 0},
-	"T":                  {Duration, 1},
-	"{ms}T":              {Duration, 0},
-	"{us}T":              {Duration, 0},
-	"{s}T":               {Duration, 1},
+	"a":                     {Address, 0},
+	"h":                     {Address, 1},
+	"{c}a":                  {Address, 2},
+	"{c}h":                  {Address, 2},
+	"{x-forwarded-for}i":    {Address, 3},
+	"s":                     {Status, 0},
+	"r":                     {Request, 0},
+	"m":                     {Method, 0},
+	"U":                     {Path, 0},
+	"H":                     {Protocol, 0},
+	"V":                     {Host, 1},
+	"v":                     {Host, 2},
+	"{host}i":               {Host, 0},
+	"{referer}i":            {Referrer, 0},
+	"{user-agent}i":         {Agent, 0},
+	"u":                     {User, 0},
+	"b":                     {Bytes, 0},
+	"B":                     {Bytes, 0},
+	"O":                     {Bytes, 1},
+	"D":                     {Duration, 0},
+	"T":                     {Duration, 1},
+	"{ms}T":                 {Duration, 0},
+	"{us}T":                 {Duration, 0},
+	"{s}T":                  {Duration, 1},
+	"{cf-ipcountry}i":       {Country, 0},
+	"{GEOIP_COUNTRY_CODE}e": {Country, 1},
+	"{MM_COUNTRY_CODE}e":    {Country, 2},
 }
 
 // apachePieces reads the value of Apache's LogFormat.

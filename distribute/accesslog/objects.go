@@ -57,14 +57,17 @@ func (o *objects) state() string { return "" }
 
 // split implements [splitter]. A line may be an element of an array that has one
 // element a line.
-func (o *objects) split(line []byte, v *values, all bool) Verdict {
+func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if len(line) == 0 || line[0] != '{' {
 		line = bytes.TrimLeft(trimStart(line), "[, ")
 	}
 	*v = values{}
-	scan := newObjectScan(v, all)
-	if len(line) == 0 || line[0] != '{' || !scan.object(line, o.keys) && all {
+	scan := newObjectScan(v, s != needed)
+	if len(line) == 0 || line[0] != '{' || !scan.object(line, o.keys) && s == exact {
 		return Unparsable // the end of a line may be cut off behind what is asked for
+	}
+	if v[Time] == nil {
+		v[Time] = v[ended]
 	}
 	if v[Address] == nil || v[Time] == nil && (v[Date] == nil || v[Clock] == nil) {
 		return Unparsable
@@ -254,7 +257,7 @@ func stringEnd(b []byte) int {
 }
 
 func skipBlanks(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\n' || b[0] == '\r') {
 		b = b[1:]
 	}
 	return b

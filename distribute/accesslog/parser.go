@@ -37,6 +37,15 @@ type Parser interface {
 	// is tolerated. The Record is meaningful only with the verdict Parsed.
 	// Parse never panics, does not write to line and keeps no reference to it.
 	Parse(line []byte) (Record, Verdict)
+	// Values returns the fields of the line that was parsed last, if [Options].Fields
+	// asked for some. The result is always the same pointer.
+	Values() *Values
+	// Open reports whether a line goes on in the next ones: a wrapper holds it in parts.
+	// Its parts are no part of State.
+	Open() bool
+	// Flush parses the lines that are open, as far as they are known, and calls yield with
+	// each: the file ends here. If it grows, what follows of these lines is [NotALine].
+	Flush(yield func(Record, Verdict))
 	// State returns what [Options] need for the lines that follow those that were
 	// read: header lines that still hold. It is empty in most formats.
 	State() string
@@ -51,9 +60,46 @@ type Options struct {
 	// Local is the zone of times that a line has without one. If nil, and Zone is
 	// not, their day is the one written.
 	Local *time.Location
+	// Fields are the fields that the parser's Values has. Without any it has none, and
+	// parsing is fastest.
+	Fields FieldSet
+	// Proxies choose the client's address where a line has a list of them.
+	Proxies TrustedProxies
 	// State is that of a parser which read the earlier lines of the same file.
 	State string
+
+	utc bool // the format defines times without a zone as UTC
 }
+
+// local returns the zone of times that lines have without one.
+func (o Options) local() *time.Location {
+	if o.utc {
+		return time.UTC
+	}
+	return o.Local
+}
+
+// scope returns how much of a line a parser must read.
+func (o Options) scope() scope {
+	if o.Fields == 0 {
+		return needed
+	}
+	return wanted
+}
+
+// values returns the values of a parser, with the unit of durations.
+func (o Options) values(unit time.Duration) Values {
+	return Values{unit: unit, local: o.local(), stated: o.Local}
+}
+
+// wholeLines is the part of a parser none of whose lines goes on in the next one.
+type wholeLines struct{}
+
+// Open implements [Parser].
+func (wholeLines) Open() bool { return false }
+
+// Flush implements [Parser].
+func (wholeLines) Flush(func(Record, Verdict)) {}
 
 // trimStart takes off what may stand before the first line of a file although
 // no server wrote it: a byte order mark, and the hole of NUL bytes that

@@ -68,61 +68,96 @@ func (r *timeReader) remember(b []byte, seconds int, day Day) {
 // convert reads a time in any notation. seconds is where its seconds start; -1 if
 // it has none of two digits.
 func (r *timeReader) convert(b []byte) (day Day, seconds int, ok bool) {
-	switch {
-	case len(b) >= len("10/Oct/2000:13:55:36") && b[2] == '/' && b[6] == '/' && (b[11] == ':' || b[11] == ' '):
-		date, ok := dateDay(number(b[7:11]), monthNumber(b[3:6]), number(b[:2]))
-		return r.withClock(b, date, 12, ok)
-	case len(b) >= len("2000-10-10T13:55") && b[4] == '-' && b[7] == '-' && (b[10] == 'T' || b[10] == ' '):
-		date, ok := isoDate(b[:dateLen])
-		return r.withClock(b, date, 11, ok)
-	case len(b) >= len("2000/10/10 13:55") && b[4] == '/' && b[7] == '/' && b[10] == ' ':
-		date, ok := dateDay(number(b[:4]), number(b[5:7]), number(b[8:10]))
-		return r.withClock(b, date, 11, ok)
-	case len(b) == dateLen && b[4] == '-':
-		day, ok = isoDate(b)
-		return day, -1, ok
-	}
-	day, ok = r.sinceEpoch(b)
-	return day, -1, ok
-}
-
-// withClock reads the time of day at b[at:], which belongs to the date if that is valid.
-func (r *timeReader) withClock(b []byte, date Day, at int, valid bool) (day Day, seconds int, ok bool) {
-	if !valid {
-		return 0, -1, false
-	}
-	minute, offset, hasOffset, ok := clockTime(b[at:])
+	w, ok := readTime(b)
 	if !ok {
 		return 0, -1, false
 	}
-	if seconds = at + len("15:04:"); seconds >= len(b) || b[seconds-1] != ':' {
-		seconds = -1
+	return r.calendar.of(w), w.seconds, true
+}
+
+// A written time is one as it stands in a line.
+type written struct {
+	date                  Day
+	minute, second, nanos int // of the day, of the minute, of the second
+	offset                int // from UTC in minutes
+	zoned                 bool
+	dateOnly              bool
+	seconds               int // where the seconds start; -1 if there are none of two digits
+}
+
+// readTime reads a time in any notation.
+func readTime(b []byte) (written, bool) {
+	switch {
+	case len(b) >= len("10/Oct/2000:13:55:36") && b[2] == '/' && b[6] == '/' && (b[11] == ':' || b[11] == ' '):
+		date, ok := dateDay(number(b[7:11]), monthNumber(b[3:6]), number(b[:2]))
+		return withClock(b, date, 12, ok)
+	case len(b) >= len("2000-10-10T13:55") && b[4] == '-' && b[7] == '-' && (b[10] == 'T' || b[10] == ' '):
+		date, ok := isoDate(b[:dateLen])
+		return withClock(b, date, 11, ok)
+	case len(b) >= len("2000/10/10 13:55") && b[4] == '/' && b[7] == '/' && b[10] == ' ':
+		date, ok := dateDay(number(b[:4]), number(b[5:7]), number(b[8:10]))
+		return withClock(b, date, 11, ok)
+	case len(b) == dateLen && b[4] == '-':
+		date, ok := isoDate(b)
+		return written{date: date, dateOnly: true, seconds: -1}, ok
 	}
-	if hasOffset {
-		return r.calendar.in(date, minute, offset), seconds, true
+	return sinceEpoch(b)
+}
+
+// withClock reads the time of day at b[at:], which belongs to the date if that is valid.
+func withClock(b []byte, date Day, at int, valid bool) (written, bool) {
+	if !valid {
+		return written{}, false
 	}
-	return r.calendar.inLocal(date, minute), seconds, true
+	w, ok := readClock(b[at:])
+	w.date = date
+	if w.seconds >= 0 {
+		w.seconds += at
+	}
+	return w, ok
+}
+
+// readClock reads a time of day as clockTime does.
+func readClock(b []byte) (w written, ok bool) {
+	w.seconds = -1
+	if w.minute, w.offset, w.zoned, ok = clockTime(b); !ok {
+		return w, false
+	}
+	if at := len("15:04:"); at < len(b) && b[at-1] == ':' {
+		w.seconds, w.second = at, number(b[at:at+2])
+		rest, _ := afterSeconds(b[at:])
+		if fraction := b[at+2 : len(b)-len(rest)]; len(fraction) > 0 {
+			w.nanos = nanoseconds(fraction[1:])
+		}
+	}
+	return w, true
 }
 
 // sinceEpoch reads the seconds since 1970, or a thousandth, millionth or billionth
 // of them, by the number of digits.
-func (r *timeReader) sinceEpoch(b []byte) (Day, bool) {
+func sinceEpoch(b []byte) (w written, ok bool) {
 	whole, fraction, hasFraction := bytes.Cut(b, []byte("."))
+	if hasFraction && number(fraction) < 0 {
+		return w, false
+	}
 	switch len(whole) {
 	case 10:
 	case 13, 16, 19:
 		if number(whole[10:]) < 0 {
-			return 0, false
+			return w, false
 		}
-		whole = whole[:10]
+		whole, fraction = whole[:10], whole[10:]
 	default:
-		return 0, false
+		return w, false
 	}
 	seconds := number(whole)
-	if seconds < 0 || hasFraction && number(fraction) < 0 {
-		return 0, false
+	if seconds < 0 {
+		return w, false
 	}
-	return r.calendar.in(Day(seconds/secondsPerDay), seconds/60%minutesPerDay, 0), true
+	return written{
+		date: Day(seconds / secondsPerDay), minute: seconds / 60 % minutesPerDay, second: seconds % 60,
+		nanos: nanoseconds(fraction), zoned: true, seconds: -1,
+	}, true
 }
 
 // isoDate reads b, which is dateLen long, as a date written as 2006-01-02.
@@ -134,46 +169,68 @@ func isoDate(b []byte) (Day, bool) {
 }
 
 // readTwo returns the day of a time whose date and time of day are two fields, and
-// whether they are. The date is that of columnDate, or 1/2/06 or 01/02/2006, the month first.
-func (r *timeReader) readTwo(date, clock []byte) (Day, bool) {
+// whether they are. zone is the offset of such times from UTC, as #GMT-Offset has it: nil
+// if the format defines their zone, and empty if it is not known.
+func (r *timeReader) readTwo(date, clock, zone []byte) (Day, bool) {
 	if len(date) == 0 || string(date) != string(r.last) {
-		day, ok := columnDate(date)
+		day, ok := twoFieldDate(date)
 		if !ok {
-			if day, ok = americanDate(date); !ok {
-				return 0, false
-			}
+			return 0, false
 		}
 		r.remember(date, -1, day)
 	}
-	var padded [len("01:02:03")]byte
-	if len(clock) == len("1:02:03") { // IIS writes no zero before it
-		padded[0] = '0'
-		copy(padded[1:], clock)
-		clock = padded[:]
-	}
-	minute, offset, hasOffset, ok := clockTime(clock)
+	var padded [clockLen]byte
+	minute, offset, hasOffset, ok := clockTime(padClock(clock, &padded))
 	if !ok {
 		return 0, false
+	}
+	local := r.calendar.local
+	if zone != nil && !hasOffset {
+		local = r.calendar.stated
+		offset, hasOffset = utcOffset(zone)
 	}
 	if hasOffset {
 		return r.calendar.in(r.day, minute, offset), true
 	}
-	return r.calendar.inLocal(r.day, minute), true
+	return r.calendar.inZone(r.day, minute, local), true
+}
+
+const clockLen = len("01:02:03")
+
+// padClock returns a time of day with two digits for the hour: IIS writes one before ten.
+func padClock(clock []byte, padded *[clockLen]byte) []byte {
+	if len(clock) != clockLen-1 {
+		return clock
+	}
+	padded[0] = '0'
+	copy(padded[1:], clock)
+	return padded[:]
+}
+
+// twoFieldDate reads a date as columnDate does, or written as 1/2/06 or 01/02/2006, the
+// month first.
+func twoFieldDate(b []byte) (Day, bool) {
+	if day, ok := columnDate(b); ok {
+		return day, true
+	}
+	return americanDate(b)
 }
 
 // americanDate reads a date written as 1/2/06 or 01/02/2006, the month first.
 func americanDate(b []byte) (Day, bool) {
-	parts := bytes.Split(b, []byte("/"))
-	if len(parts) != 3 || len(b) > len("01/02/2006") {
+	if len(b) > len("01/02/2006") {
 		return 0, false
 	}
-	year := number(parts[2])
-	switch len(parts[2]) {
-	case 2:
-		year += 2000
-	case 4:
-	default:
+	month, rest, _ := bytes.Cut(b, []byte("/"))
+	day, year, found := bytes.Cut(rest, []byte("/"))
+	n := number(year)
+	switch {
+	case !found || len(month) == 0 || len(day) == 0:
+		return 0, false
+	case len(year) == 2:
+		n += 2000
+	case len(year) != 4:
 		return 0, false
 	}
-	return dateDay(year, number(parts[0]), number(parts[1]))
+	return dateDay(n, number(month), number(day))
 }

@@ -22,6 +22,7 @@ var w3cFields = map[string]Field{
 	"sc-bytes":       Bytes,
 	"time-taken":     Duration,
 	"cs-version":     Protocol,
+	"c-country":      Country,
 }
 
 // cloudfront is the standard log of Amazon CloudFront, as it documents it: the

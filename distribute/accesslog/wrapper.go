@@ -45,6 +45,7 @@ type peeled struct {
 	buffer []byte
 	// partial means that the line goes on in the next record of the stream.
 	partial bool
+	skip    bool  // it holds no line, nor a part of one
 	stream  uint8 // below streams
 }
 
@@ -58,6 +59,7 @@ var wrappers = [...]wrapper{
 	{"fluentd", "Fluentd's file output: time, tag, tabs between", "2026-11-20T14:00:05+01:00\ttag\t…", peelFluentd},
 	{"timestamp", "a time before each line: kubectl, CloudWatch", `2026-11-20T14:00:05.123Z …`, peelTimestamp},
 	{"compose", "docker compose: the name of the service and a bar", `web-1  | …`, peelCompose},
+	{"journal", "journalctl -o export", "__REALTIME_TIMESTAMP=1795183205123456\nMESSAGE=…\n", peelJournal},
 	{"message", "JSON with the line in message, msg, log or MESSAGE", `{"message":"…"}`, peelMessage},
 }
 
@@ -66,7 +68,7 @@ func (w *wrapper) wrapped(f Format) Format {
 	return Format{
 		name: w.name + ":" + f.name, description: f.description, peel: w.peel, inner: &f,
 		parser: func(o Options) Parser {
-			p := &wrappedParser{peel: w.peel}
+			p := &wrappedParser{joiner: joiner{peel: w.peel}}
 			o.State = p.restore(o.State)
 			p.inner = f.New(o)
 			return p
@@ -74,39 +76,58 @@ func (w *wrapper) wrapped(f Format) Format {
 	}
 }
 
-// wrappedParser parses lines that a wrapper holds. Of a line in several parts, it parses
-// the first: it is 16 KiB long, and the address and the time stand at its start.
+// wrappedParser parses lines that a wrapper holds.
 type wrappedParser struct {
-	peel   func(line, buffer []byte) (peeled, bool)
-	inner  Parser
-	buffer []byte
-	open   [streams]bool // the stream's next record goes on with a line
+	joiner
+	inner Parser
 }
 
 // Parse implements [Parser].
 func (p *wrappedParser) Parse(line []byte) (Record, Verdict) {
-	record, ok := p.peel(line, p.buffer[:0])
-	if !ok {
-		if record, ok = p.peel(trimStart(line), p.buffer[:0]); !ok {
-			return p.inner.Parse(line) // it may be from before there was a wrapper
-		}
+	inner, result := p.join(line)
+	switch result {
+	case joined:
+		return p.inner.Parse(inner)
+	case notWrapped: // it may be from before there was a wrapper
+		return p.inner.Parse(line)
+	case tooLong:
+		return Record{}, Unparsable
 	}
-	p.buffer = record.buffer
-	goesOn := p.open[record.stream]
-	p.open[record.stream] = record.partial
-	if goesOn {
-		return Record{}, NotALine
-	}
-	return p.inner.Parse(record.inner)
+	return Record{}, NotALine
 }
 
-// State implements [Parser]: a letter for each stream, o where a line is open, and then
-// the state of the inner parser.
+// Values implements [Parser].
+func (p *wrappedParser) Values() *Values { return p.inner.Values() }
+
+// Open implements [Parser].
+func (p *wrappedParser) Open() bool { return p.open() || p.inner.Open() }
+
+// Flush implements [Parser].
+func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
+	for i := range p.streams {
+		s := &p.streams[i]
+		if !s.open {
+			continue
+		}
+		record, verdict := Record{}, Unparsable
+		if !s.tooLong {
+			record, verdict = p.inner.Parse(s.parts)
+		}
+		if verdict != NotALine {
+			yield(record, verdict)
+		}
+		*s = partStream{parts: s.parts[:0], counted: true}
+	}
+	p.inner.Flush(yield)
+}
+
+// State implements [Parser]: a letter for each stream, c where what follows of a line was
+// counted, and then the state of the inner parser.
 func (p *wrappedParser) State() string {
 	state := []byte(strings.Repeat("-", streams))
-	for i, open := range p.open {
-		if open {
-			state[i] = 'o'
+	for i, s := range p.streams {
+		if s.counted {
+			state[i] = 'c'
 		}
 	}
 	return string(state) + p.inner.State()
@@ -117,8 +138,8 @@ func (p *wrappedParser) restore(state string) string {
 	if len(state) < streams {
 		return ""
 	}
-	for i := range p.open {
-		p.open[i] = state[i] == 'o'
+	for i := range p.streams {
+		p.streams[i].counted = state[i] == 'c'
 	}
 	return state[streams:]
 }
@@ -154,20 +175,27 @@ func detectWrapped(lines [][]byte, depth int) (format Format, votes int, ok bool
 // that are not blank.
 func peelAll(peel func(line, buffer []byte) (peeled, bool), lines [][]byte) [][]byte {
 	var inner [][]byte
-	blank := 0
+	j := joiner{peel: peel}
+	held, blank := 0, 0
 	for i, line := range lines {
-		if line = trimStart(line); len(line) == 0 {
+		if len(trimStart(line)) == 0 {
 			blank++
 			continue
 		}
-		if record, ok := peel(line, nil); ok {
-			inner = append(inner, record.inner)
+		line, result := j.join(line)
+		switch result {
+		case joined:
+			inner = append(inner, bytes.Clone(line))
+			held++
+		case notWrapped:
+		default:
+			held++
 		}
-		if i+1 == voters && len(inner) == 0 {
+		if i+1 == voters && held == 0 {
 			return nil
 		}
 	}
-	if 2*len(inner) < len(lines)-blank {
+	if 2*held < len(lines)-blank {
 		return nil
 	}
 	return inner
@@ -191,6 +219,21 @@ func peelDocker(line, buffer []byte) (peeled, bool) {
 		record.stream = 1
 	}
 	return record, true
+}
+
+// peelJournal reads a line of systemd's Journal Export Format: fields, the message among
+// them, with a blank line behind each record.
+func peelJournal(line, buffer []byte) (peeled, bool) {
+	if message, ok := bytes.CutPrefix(line, []byte("MESSAGE=")); ok {
+		return peeled{inner: message, buffer: buffer}, true
+	}
+	name, _, found := bytes.Cut(line, []byte("="))
+	for _, c := range name {
+		if c != '_' && c-'A' > 'Z'-'A' && c-'0' > 9 {
+			return peeled{}, false
+		}
+	}
+	return peeled{buffer: buffer, skip: true}, len(line) == 0 || found && len(name) > 0
 }
 
 func peelMessage(line, buffer []byte) (peeled, bool) {

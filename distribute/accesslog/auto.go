@@ -1,0 +1,251 @@
+package accesslog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Choice is the format of a file, and how many lines show it.
+type Choice struct {
+	Format Format
+	// Votes is the number of lines that the format reads, among the Lines that are not
+	// blank: the first 100, or more if it reads none of these.
+	Votes, Lines int
+}
+
+// Choose returns the format that [Detect] does, with the lines that show it.
+func Choose(lines [][]byte) (Choice, error) {
+	lines = lines[:min(len(lines), DetectLines)]
+	format, err := Detect(lines)
+	if err != nil {
+		if kind := OtherLog("", lines); kind != "" {
+			err = &OtherLogError{kind}
+		}
+		return Choice{}, err
+	}
+	return format.choice(lines), nil
+}
+
+// choice counts the lines that the format reads.
+func (f Format) choice(lines [][]byte) Choice {
+	c := Choice{Format: f}
+	lines, f = f.Unwrapped(lines), f.plain()
+	parser := f.New(Options{})
+	for i, line := range lines {
+		if i >= voters && c.Votes > 0 {
+			break
+		}
+		_, verdict := parser.Parse(line)
+		if verdict != NotALine && len(trimStart(line)) > 0 {
+			c.Lines++
+		}
+		if verdict == Parsed {
+			c.Votes++
+		}
+	}
+	return c
+}
+
+// Unsure reports whether less than 60 % of the lines have the format.
+func (c Choice) Unsure() bool { return 10*c.Votes < 6*c.Lines }
+
+// Percent returns how many of the lines have the format.
+func (c Choice) Percent() int {
+	if c.Lines == 0 {
+		return 0
+	}
+	return 100 * c.Votes / c.Lines
+}
+
+// NewAuto returns a parser of a file whose format was chosen. It goes on where the format
+// changes inside the file, and also reads lines of further formats, as many as maxMembers.
+func (c Choice) NewAuto(o Options) Parser {
+	wrapper := c.Format.Wrapper()
+	plain, err := ByName(strings.TrimPrefix(c.Format.name, wrapper))
+	if err != nil {
+		panic(err) // a format was chosen by its name
+	}
+	p, _ := newAuto(wrapper, o, func(o Options) (Parser, error) {
+		return &autoParser{options: o, members: []member{{plain, plain.New(o), int64(c.Votes)}}}, nil
+	})
+	return p
+}
+
+// RestoreAuto returns the parser that goes on behind the lines which another one has read,
+// whose State is in the options. The error is that it is not such a state, or of a version
+// that this program does not know.
+func RestoreAuto(o Options) (Parser, error) {
+	text, ok := strings.CutPrefix(o.State, autoVersion)
+	wrapper, state, found := strings.Cut(text, autoSeparator)
+	if !ok || !found {
+		return nil, fmt.Errorf("the state of the file's format, %.20q, is of another version of this program", o.State)
+	}
+	o.State = state
+	return newAuto(wrapper, o, restoreMembers)
+}
+
+const (
+	// autoVersion begins the states of parsers that NewAuto makes.
+	autoVersion   = "1 "
+	autoSeparator = "\x00"
+)
+
+// newAuto puts wrappers around a parser of what they hold.
+func newAuto(wrapperNames string, o Options, inner func(Options) (Parser, error)) (p Parser, err error) {
+	f := Format{parser: func(o Options) Parser {
+		var auto Parser
+		if auto, err = inner(o); err != nil {
+			return unknown{}
+		}
+		return auto
+	}}
+	names := strings.Split(strings.TrimSuffix(wrapperNames, ":"), ":")
+	for _, name := range slices.Backward(names) {
+		if wrapperNames == "" {
+			break
+		}
+		i := slices.IndexFunc(wrappers[:], func(w wrapper) bool { return w.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown wrapper %q", name)
+		}
+		f = wrappers[i].wrapped(f)
+	}
+	p = &autoFile{f.New(o), autoVersion + wrapperNames + autoSeparator}
+	return p, err
+}
+
+// An autoFile is a parser whose state names its wrappers.
+type autoFile struct {
+	Parser
+	prefix string
+}
+
+// State implements [Parser].
+func (p *autoFile) State() string { return p.prefix + p.Parser.State() }
+
+// maxMembers bounds the formats that are read in one file.
+const maxMembers = 8
+
+// An autoParser parses lines without the wrappers of the file, of one or more formats.
+type autoParser struct {
+	options Options
+	members []member
+	current int       // the member that read the last line
+	search  *election // of further formats
+}
+
+// A member is a format of a file.
+type member struct {
+	format Format
+	parser Parser
+	votes  int64 // lines of the file that chose it
+}
+
+// Parse implements [Parser].
+func (p *autoParser) Parse(line []byte) (Record, Verdict) {
+	record, verdict := p.members[p.current].parser.Parse(line)
+	if verdict == Unparsable {
+		return p.parseOther(line)
+	}
+	return record, verdict
+}
+
+// parseOther parses a line that the current format cannot read.
+func (p *autoParser) parseOther(line []byte) (Record, Verdict) {
+	if len(bytes.TrimRight(trimStart(line), "\r")) == 0 {
+		return Record{}, Unparsable
+	}
+	for i := range p.members {
+		if i == p.current {
+			continue
+		}
+		if record, verdict := p.members[i].parser.Parse(line); verdict != Unparsable {
+			p.members[i].votes++
+			p.current = i
+			return record, verdict
+		}
+	}
+	if len(p.members) == maxMembers {
+		return Record{}, Unparsable
+	}
+	if p.search == nil {
+		p.search = newElection()
+	}
+	format, state, ok := p.search.find(line, maxWrappers)
+	if !ok {
+		return Record{}, Unparsable
+	}
+	o := p.options
+	o.State = state // from header lines
+	found := member{format, format.New(o), 1}
+	record, verdict := found.parser.Parse(line)
+	if verdict == Unparsable { // its wrapper has header lines inside
+		return record, verdict
+	}
+	p.current, p.members = len(p.members), append(p.members, found)
+	return record, verdict
+}
+
+// Values implements [Parser].
+func (p *autoParser) Values() *Values { return p.members[p.current].parser.Values() }
+
+// Open implements [Parser].
+func (p *autoParser) Open() bool {
+	return slices.ContainsFunc(p.members, func(m member) bool { return m.parser.Open() })
+}
+
+// Flush implements [Parser].
+func (p *autoParser) Flush(yield func(Record, Verdict)) {
+	for _, m := range p.members {
+		m.parser.Flush(yield)
+	}
+}
+
+// An autoState is the state of an autoParser as JSON.
+type autoState struct {
+	Current int           `json:"current"`
+	Formats []memberState `json:"formats"`
+}
+
+type memberState struct {
+	Name  string `json:"name"`
+	Votes int64  `json:"votes"`
+	State []byte `json:"state,omitempty"`
+}
+
+// State implements [Parser].
+func (p *autoParser) State() string {
+	state := autoState{Current: p.current}
+	for _, m := range p.members {
+		state.Formats = append(state.Formats, memberState{m.format.name, m.votes, []byte(m.parser.State())})
+	}
+	text, err := json.Marshal(state)
+	if err != nil {
+		panic(err) // it has only texts and numbers
+	}
+	return string(text)
+}
+
+// restoreMembers returns the autoParser of a state.
+func restoreMembers(o Options) (Parser, error) {
+	var state autoState
+	if err := json.Unmarshal([]byte(o.State), &state); err != nil {
+		return nil, fmt.Errorf("the state of the file's format: %w", err)
+	}
+	if state.Current < 0 || state.Current >= len(state.Formats) || len(state.Formats) > maxMembers {
+		return nil, fmt.Errorf("the state of the file's format has %d formats", len(state.Formats))
+	}
+	p := &autoParser{options: o, current: state.Current}
+	for _, m := range state.Formats {
+		format, err := ByName(m.Name)
+		if err != nil {
+			return nil, err
+		}
+		o.State = string(m.State)
+		p.members = append(p.members, member{format, format.New(o), m.Votes})
+	}
+	return p, nil
+}

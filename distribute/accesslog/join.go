@@ -1,0 +1,74 @@
+package accesslog
+
+// maxJoined is the longest line that is joined of its parts, in bytes.
+const maxJoined = 1 << 20
+
+// A joiner takes the wrapper off lines and joins lines that it holds in parts, those of
+// each stream by themselves.
+type joiner struct {
+	peel    func(line, buffer []byte) (peeled, bool)
+	buffer  []byte
+	streams [streams]partStream
+}
+
+// A partStream is a stream whose lines may be in parts.
+type partStream struct {
+	parts   []byte // of the line that is open
+	open    bool   // the next record goes on with a line
+	counted bool   // and that line was counted before
+	tooLong bool
+}
+
+// A joinResult is what became of a line.
+type joinResult uint8
+
+const (
+	joined     joinResult = iota // it holds a line, or the last part of one
+	notWrapped                   // it has not the wrapper's shape
+	nothing                      // it holds a part of a line that is not the last one, or none
+	tooLong                      // it is the last part of a line that is too long
+)
+
+// join returns what a line holds. It is valid until the next call.
+func (j *joiner) join(line []byte) ([]byte, joinResult) {
+	record, ok := j.peel(line, j.buffer[:0])
+	if !ok {
+		if record, ok = j.peel(trimStart(line), j.buffer[:0]); !ok {
+			return nil, notWrapped
+		}
+	}
+	j.buffer = record.buffer
+	s := &j.streams[record.stream]
+	switch {
+	case record.skip:
+		return nil, nothing
+	case s.counted:
+		s.counted = record.partial
+		return nil, nothing
+	case !s.open && !record.partial:
+		return record.inner, joined
+	}
+	if !s.open {
+		s.parts, s.tooLong = s.parts[:0], false
+	}
+	if s.tooLong = s.tooLong || len(s.parts)+len(record.inner) > maxJoined; !s.tooLong {
+		s.parts = append(s.parts, record.inner...)
+	}
+	if s.open = record.partial; s.open {
+		return nil, nothing
+	}
+	if s.tooLong {
+		return nil, tooLong
+	}
+	return s.parts, joined
+}
+
+// open reports whether a stream has a line that is not complete.
+func (j *joiner) open() bool {
+	for i := range j.streams {
+		if j.streams[i].open {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package accesslog
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// SuggestLayout returns a layout for [ByLayout] that reads most of the lines: it has the
+// first address and the first time of the first line where they stand there, and names for
+// all else. It is empty if there is none.
+func SuggestLayout(lines [][]byte) string {
+	for _, line := range lines {
+		line = bytes.TrimRight(trimStart(line), "\r")
+		if len(line) == 0 {
+			continue
+		}
+		layout, ok := layoutOf(line)
+		if !ok {
+			return ""
+		}
+		format, err := ByLayout(layout)
+		if err != nil {
+			return ""
+		}
+		if c := format.choice(lines); c.Votes == 0 || c.Unsure() {
+			return ""
+		}
+		return layout
+	}
+	return ""
+}
+
+// A span is a part of a line.
+type span struct{ start, end int }
+
+// layoutOf returns the layout of a line.
+func layoutOf(line []byte) (string, bool) {
+	words := lineWords(line)
+	at, name, ok := findTime(line, words)
+	if !ok {
+		return "", false
+	}
+	for _, w := range words {
+		if (w.start >= at.end || w.end <= at.start) && address(line[w.start:w.end]).IsValid() {
+			return writeLayout(line, words, at, name, w), true
+		}
+	}
+	return "", false
+}
+
+// writeLayout writes a layout with a name for each word up to the address and the time.
+func writeLayout(line []byte, words []span, at span, name string, addr span) string {
+	var text strings.Builder
+	end := 0
+	for i := 0; i < len(words); i++ {
+		w, variable := words[i], fmt.Sprintf("$field%d", i+1)
+		switch {
+		case w.start == at.start:
+			w, variable = at, name
+		case w == addr:
+			variable = "$remote_addr"
+		case w.start > at.start && w.end <= at.end: // a further word of the time
+			continue
+		}
+		text.Write(line[end:w.start])
+		text.WriteString(variable)
+		if end = w.end; end >= max(at.end, addr.end) {
+			break
+		}
+	}
+	if end < len(line) {
+		text.WriteByte(line[end])
+		text.WriteString("$rest")
+	}
+	return text.String()
+}
+
+// lineWords returns what stands between the separators of a line. Quoted text is one word.
+func lineWords(line []byte) (words []span) {
+	for i := 0; i < len(line); {
+		if line[i] == '"' {
+			if end := stringEnd(line[i:]); end > 1 {
+				words = append(words, span{i + 1, i + end})
+				i += end + 1
+				continue
+			}
+		}
+		if isSeparator(line[i]) {
+			i++
+			continue
+		}
+		start := i
+		for i < len(line) && !isSeparator(line[i]) {
+			i++
+		}
+		words = append(words, span{start, i})
+	}
+	return words
+}
+
+func isSeparator(c byte) bool { return strings.IndexByte(" \t|;,\"'[](){}<>=", c) >= 0 }
+
+// findTime returns where the first time of a line stands, and the variable for it.
+func findTime(line []byte, words []span) (at span, name string, ok bool) {
+	for i, first := range words {
+		for last := min(i+2, len(words)-1); last >= i; last-- { // with a date, a clock and an offset
+			value := line[first.start:words[last].end]
+			if _, ok := readTime(value); !ok {
+				continue
+			}
+			switch {
+			case value[2] == '/':
+				name = "$time_local"
+			case number(value[:10]) >= 0:
+				name = "$msec"
+			default:
+				name = "$time_iso8601"
+			}
+			return span{first.start, words[last].end}, name, true
+		}
+	}
+	return span{}, "", false
+}

@@ -1,0 +1,210 @@
+package accesslog
+
+import (
+	"bytes"
+	"time"
+)
+
+// A FieldSet is a set of fields.
+type FieldSet uint32
+
+// Fields returns the set of some fields.
+func Fields(list ...Field) FieldSet {
+	var set FieldSet
+	for _, f := range list {
+		set |= 1 << f
+	}
+	return set
+}
+
+// Has reports whether a field is in the set.
+func (s FieldSet) Has(f Field) bool { return s&(1<<f) != 0 }
+
+// Values are the fields of the line that a [Parser] has parsed last. They are valid until
+// its next call, and as long as that line is not changed.
+type Values struct {
+	raw  values
+	unit time.Duration // of a duration that is a number; zero: a second, or by its notation
+	// The zones of times that have none, as in a calendar.
+	local, stated *time.Location
+}
+
+// Get returns a field as it is written in the line, without its quotes, and with what the
+// server escaped. It reports whether the line has the field: an empty value is one, and "-",
+// with which servers write that there is none, is none. [Method], [Path] and [Protocol] may
+// be parts of [Request].
+func (v *Values) Get(f Field) (value []byte, ok bool) {
+	value = v.raw[f]
+	if value == nil {
+		switch f {
+		case Method, Path, Protocol:
+			method, path, protocol := splitRequest(v.raw[Request])
+			value = map[Field][]byte{Method: method, Path: path, Protocol: protocol}[f]
+		}
+	}
+	return value, value != nil && string(value) != "-"
+}
+
+// splitRequest cuts a request line into its parts, which are nil if it has none: a path
+// may have blanks, and clients send requests that are none.
+func splitRequest(request []byte) (method, path, protocol []byte) {
+	method, path, found := bytes.Cut(request, []byte(" "))
+	if !found || len(method) == 0 {
+		return nil, nil, nil
+	}
+	if last := bytes.LastIndexByte(path, ' '); last >= 0 && bytes.HasPrefix(path[last+1:], []byte("HTTP/")) {
+		path, protocol = path[:last], path[last+1:]
+	}
+	return method, path, protocol
+}
+
+// An Instant is the time of a line, as far as it is written there.
+type Instant struct {
+	Unix   int64 // in seconds since 1970; if Zoned is false, as if the clock was that of UTC
+	Nanos  int   // the fraction of a second
+	Offset int   // of the clock that was written, in seconds east of UTC
+	Zoned  bool  // it has a zone, or the format or [Options].Local defines it
+}
+
+// Time returns the line's time and whether it has one.
+func (v *Values) Time() (Instant, bool) {
+	var w written
+	var ok bool
+	if v.raw[Date] != nil && v.raw[Clock] != nil {
+		w, ok = v.twoFields()
+	} else {
+		w, ok = readTime(v.raw[Time])
+	}
+	if !ok {
+		return Instant{}, false
+	}
+	if local := v.zone(); !w.zoned && local != nil {
+		_, seconds := localTime(w.date, w.minute, local).Zone()
+		w.offset, w.zoned = seconds/60, true
+	}
+	unix := int64(w.date)*secondsPerDay + int64(w.minute-w.offset)*60 + int64(w.second)
+	return Instant{unix, w.nanos, w.offset * 60, w.zoned}, true
+}
+
+// zone returns the zone of times that are written without one; nil if it is not known.
+func (v *Values) zone() *time.Location {
+	if v.raw[clockZone] != nil {
+		return v.stated
+	}
+	return v.local
+}
+
+// twoFields reads a time whose date and time of day are two fields.
+func (v *Values) twoFields() (w written, ok bool) {
+	date, ok := twoFieldDate(v.raw[Date])
+	if !ok {
+		return w, false
+	}
+	if w, ok = readClock(padClock(v.raw[Clock], new([clockLen]byte))); !ok {
+		return w, false
+	}
+	w.date = date
+	if !w.zoned && v.raw[clockZone] != nil {
+		w.offset, w.zoned = utcOffset(v.raw[clockZone])
+	}
+	return w, true
+}
+
+// Status returns the status of HTTP, and whether the request had an answer.
+func (v *Values) Status() (int, bool) {
+	value, ok := v.Get(Status)
+	if !ok || len(value) == 0 || len(value) > 3 {
+		return 0, false
+	}
+	status := number(value)
+	return status, status > 0
+}
+
+// Bytes returns the number of bytes that were sent.
+func (v *Values) Bytes() (int64, bool) {
+	value, ok := v.Get(Bytes)
+	value = bytes.TrimPrefix(value, []byte("+")) // HAProxy: more was sent later
+	if !ok || len(value) == 0 || len(value) > 18 {
+		return 0, false
+	}
+	n := number(value)
+	return int64(n), n >= 0
+}
+
+// Duration returns how long the request took, to the microsecond.
+func (v *Values) Duration() (time.Duration, bool) {
+	if v.raw[ended] != nil {
+		return v.untilEnd()
+	}
+	var sum time.Duration
+	found := false
+	for _, f := range [...]Field{Duration, duration2, duration3} {
+		value := v.raw[f]
+		if value == nil {
+			continue
+		}
+		d, ok := readDuration(value, v.unit)
+		if !ok {
+			return 0, false
+		}
+		sum, found = sum+d, true
+	}
+	return sum.Truncate(time.Microsecond), found
+}
+
+// untilEnd returns the time between the two times of a line.
+func (v *Values) untilEnd() (time.Duration, bool) {
+	start, ok := readTime(v.raw[Time])
+	end, hasEnd := readTime(v.raw[ended])
+	if !ok || !hasEnd {
+		return 0, false
+	}
+	seconds := int64(end.date-start.date)*secondsPerDay + int64(end.minute-end.offset-start.minute+start.offset)*60 + int64(end.second-start.second)
+	d := time.Duration(seconds)*time.Second + time.Duration(end.nanos-start.nanos)
+	return d.Truncate(time.Microsecond), d >= 0
+}
+
+// durationUnits are the notations of units behind a duration.
+var durationUnits = [...]struct {
+	suffix string
+	unit   time.Duration
+}{
+	{"ns", time.Nanosecond}, {"us", time.Microsecond}, {"µs", time.Microsecond}, {"ms", time.Millisecond}, {"s", time.Second},
+}
+
+// readDuration reads a number of units, or with a unit behind it. If unit is zero, it is
+// that of W3C logs: IIS writes whole milliseconds, other servers seconds with a fraction.
+func readDuration(b []byte, unit time.Duration) (time.Duration, bool) {
+	b = bytes.TrimPrefix(b, []byte("+"))
+	for _, u := range durationUnits {
+		if digits, ok := bytes.CutSuffix(b, []byte(u.suffix)); ok {
+			b, unit = digits, u.unit
+			break
+		}
+	}
+	whole, fraction, hasFraction := bytes.Cut(b, []byte("."))
+	if unit == 0 {
+		unit = time.Millisecond
+		if hasFraction {
+			unit = time.Second
+		}
+	}
+	n := number(whole)
+	if len(whole) == 0 || len(whole) > 18 || n < 0 || time.Duration(n) > maxDuration/unit || hasFraction && number(fraction) < 0 {
+		return 0, false
+	}
+	return time.Duration(n)*unit + time.Duration(nanoseconds(fraction))*unit/time.Second, true
+}
+
+const maxDuration = 365 * 24 * time.Hour
+
+// nanoseconds reads the digits behind the point of a number of seconds.
+func nanoseconds(digits []byte) (n int) {
+	for i := range len("123456789") {
+		n *= 10
+		if i < len(digits) {
+			n += int(digits[i] - '0')
+		}
+	}
+	return n
+}

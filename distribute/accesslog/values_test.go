@@ -1,0 +1,239 @@
+package accesslog_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/distribute/accesslog"
+)
+
+// allFields are the fields that can be asked for.
+var allFields = []accesslog.Field{
+	accesslog.Address, accesslog.Time, accesslog.Status, accesslog.Method, accesslog.Host, accesslog.Path, accesslog.Protocol,
+	accesslog.Referrer, accesslog.Agent, accesslog.User, accesslog.Bytes, accesslog.Duration, accesslog.Country,
+}
+
+// valuesOf returns the fields of the last line, as name=value.
+func valuesOf(t *testing.T, format string, o accesslog.Options, lines string) string {
+	t.Helper()
+	f, err := accesslog.ByName(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Fields = accesslog.Fields(allFields...)
+	p := f.New(o)
+	var verdict accesslog.Verdict
+	for line := range strings.SplitSeq(lines, "\n") {
+		_, verdict = p.Parse([]byte(line))
+	}
+	if verdict != accesslog.Parsed {
+		t.Fatalf("%s: verdict %d: %s", format, verdict, lines)
+	}
+	v := p.Values()
+	texts := []string{instantText(v), statusText(v)}
+	for _, field := range allFields {
+		switch field {
+		case accesslog.Address, accesslog.Time, accesslog.Status, accesslog.Bytes, accesslog.Duration:
+			continue
+		}
+		if value, ok := v.Get(field); ok {
+			texts = append(texts, fmt.Sprintf("%s=%s", field, value))
+		}
+	}
+	if n, ok := v.Bytes(); ok {
+		texts = append(texts, fmt.Sprintf("%d B", n))
+	}
+	if d, ok := v.Duration(); ok {
+		texts = append(texts, d.String())
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestFieldsOfEveryFormatAreRead(t *testing.T) {
+	t.Parallel()
+	// Of the examples, which differ from the real lines in that they have all fields.
+	want := map[string]string{
+		"common":               "2000-10-10T13:55:36-07:00 200 method=GET path=/ protocol=HTTP/1.1 user=frank 2326 B",
+		"combined":             "2000-10-10T13:55:36-07:00 200 method=GET path=/ protocol=HTTP/1.1 agent=Mozilla/5.0 2326 B",
+		"vhost":                "2000-10-10T13:55:36-07:00 200 method=GET host=www.example.org:443 path=/ protocol=HTTP/1.1 agent=Mozilla/5.0 2326 B",
+		"lighttpd":             "2000-10-10T13:55:36-07:00 200 method=GET host=www.example.org path=/ protocol=HTTP/1.1 agent=curl/8.5 23 B",
+		"ingress-nginx":        "2000-10-10T13:55:36-07:00 200 method=GET path=/ protocol=HTTP/1.1 agent=curl/8.5 23 B 4ms",
+		"nginx-proxy-manager":  "2000-10-10T13:55:36-07:00 200 method=GET host=www.example.org path=/ agent=curl/8.5 23 B",
+		"traefik":              "2000-10-10T13:55:36-07:00 200 method=GET path=/ protocol=HTTP/1.1 agent=curl/8.5 23 B 4ms",
+		"haproxy":              "2000-10-10T13:55:36 200 method=GET path=/ protocol=HTTP/1.1 23 B 44ms",
+		"envoy":                "2021-02-11T16:29:24Z 200 method=GET host=www.example.org path=/ protocol=HTTP/1.1 agent=curl/8.5 23 B 4ms",
+		"squid":                "2010-10-08T11:11:49Z 200 method=GET path=http://www.example.org/ 507 B 921ms",
+		"aws-alb":              "2018-07-02T22:23:00Z 200 method=GET path=https://www.example.com:443/ protocol=HTTP/1.1 agent=curl/7.46.0 57 B 171ms",
+		"aws-nlb":              "2018-12-20T02:59:40Z - 246 B 5ms",
+		"aws-elb":              "2015-05-13T23:39:43Z 200 method=GET path=http://www.example.com:80/ protocol=HTTP/1.1 29 B 1.178ms",
+		"aws-s3":               "2019-02-06T00:00:38Z 200 method=GET path=/index.html protocol=HTTP/1.1 agent=curl/8.5 113 B 7ms",
+		"iis":                  "2001-03-20T07:55:20 200 method=GET path=/index.html 3223 B 4.502s",
+		"cloudfront":           "2019-12-04T21:02:31Z 200 method=GET host=d111111abcdef8.cloudfront.net path=/index.html 392 B",
+		"cloudfront-real-time": "2020-07-16T22:40:00Z 200 method=GET host=www.example.org path=/index.html protocol=HTTP/2.0 agent=curl/8.5 392 B 4ms",
+		"gcs":                  "2020-07-16T22:40:00Z 200 method=GET host=storage.googleapis.com path=/bucket/object referrer= agent=curl/8.5 23 B 4ms",
+		"w3c":                  "2015-01-13T00:32:17Z 404 method=GET path=/robots.txt",
+		"nginx-json":           "2026-11-20T14:00:05+01:00 200 method=GET path=/ protocol=HTTP/1.1",
+		"caddy":                "2023-09-04T15:19:51Z 200 method=GET host=www.example.org path=/ protocol=HTTP/1.1 23 B 1ms",
+		"traefik-json":         "2021-12-08T09:16:05Z 200 method=GET path=/",
+		"gcp-lb":               "2020-12-14T19:46:12Z 200 method=GET path=https://www.example.org/",
+		"aws-waf":              "2019-12-13T23:40:12Z - method=GET path=/ protocol=HTTP/1.1 country=AU",
+		"azure":                "2021-06-09T19:22:55Z 200 method=GET path=https://www.example.org/",
+		"cloudflare":           "2019-07-29T10:00:00Z 200 method=GET host=www.example.org path=/ 23 B",
+		"cloudfront-json":      "2024-11-14T21:02:31Z 200 method=GET path=/index.html",
+		"envoy-json":           "2021-02-11T16:29:24Z 200 method=GET path=/ protocol=HTTP/1.1",
+		"minimal":              "2000-10-10T00:00:00 -",
+	}
+	for _, f := range accesslog.Formats() {
+		if got := valuesOf(t, f.Name(), accesslog.Options{}, f.Example()); got != want[f.Name()] {
+			t.Errorf("%s:\n%s\nwant\n%s", f.Name(), got, want[f.Name()])
+		}
+	}
+}
+
+func TestFieldsOfOtherLinesAreRead(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ format, lines, want string }{
+		{"combined", `8.8.8.8 - - ` + stamp + ` "GET /a b \"c\" HTTP/2.0" 304 - "" "-"`,
+			`2000-10-10T13:55:36-07:00 304 method=GET path=/a b \"c\" protocol=HTTP/2.0 referrer=`},
+		{"combined", `8.8.8.8 - van dyke ` + stamp + ` "GET /" 200 12 "https://example.org/"`,
+			`2000-10-10T13:55:36-07:00 200 method=GET path=/ referrer=https://example.org/ user=van dyke 12 B`},
+		{"combined", `client.example.net - - ` + stamp + ` "-" 408 -`, "2000-10-10T13:55:36-07:00 408"},
+		{"docker:combined", wrap["docker"](`8.8.8.8 - - ` + stamp + ` "GET /\\" 200 1 "r" "a"`),
+			`2000-10-10T13:55:36-07:00 200 method=GET path=/\\ referrer=r agent=a 1 B`},
+		{`%h %t %D %{CF-IPCountry}i "%U"`, `8.8.8.8 ` + stamp + ` 1500 DE ""`, "2000-10-10T13:55:36-07:00 - path= country=DE 1.5ms"},
+		{`$remote_addr $msec $request_time $geoip_country_code`, `8.8.8.8 1693840791.756 0.0000015 DE`, "2023-09-04T15:19:51Z - country=DE 1µs"},
+		{"json(address=ip,time=at,duration=d)", `{"ip":"8.8.8.8","at":"2000-10-10T00:00:00","d":"12ms"}`, "2000-10-10T00:00:00 - 12ms"},
+		{"cloudflare", `{"ClientIP":"8.8.8.8","EdgeStartTimestamp":1693840791000000000,"EdgeEndTimestamp":1693840792250000000,"ClientCountry":"de"}`,
+			"2023-09-04T15:19:51Z - country=de 1.25s"},
+		{"w3c", "#Fields: date time c-ip time-taken\n2000-10-10 00:00:01 8.8.8.8 31", "2000-10-10T00:00:01Z - 31ms"},
+		{"w3c", "#Fields: date time c-ip time-taken\n2000-10-10 00:00:01 8.8.8.8 0.031", "2000-10-10T00:00:01Z - 31ms"},
+		{"w3c", "#Fields: date-local time-local c-ip\n2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01 -"},
+		{"w3c", "#GMT-Offset: -0800\n#Fields: date-local time-local c-ip\n2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01-08:00 -"},
+		{"w3c", "#Fields: date-local time-local date time c-ip\n2000-10-10 02:00:01 2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01Z -"},
+		{"aws-alb", `http 2018-07-02T22:23:00.186641Z app/a 8.8.8.8:2817 - -1 -1 -1 000 - 34 366 "- http://host:80- -" "-" - - - "-" "-" "-" 0`,
+			"2018-07-02T22:23:00Z - path=http://host:80- - 366 B"},
+	} {
+		if got := valuesOf(t, c.format, accesslog.Options{}, c.lines); got != c.want {
+			t.Errorf("%s %s:\n%s\nwant\n%s", c.format, c.lines, got, c.want)
+		}
+	}
+}
+
+func TestTimesWithoutAZoneHaveTheirLocalOne(t *testing.T) {
+	t.Parallel()
+	local := accesslog.Options{Local: newYork(t)}
+	for _, c := range []struct{ format, lines, want string }{
+		{"json(address=ip,time=at)", `{"ip":"8.8.8.8","at":"2000-10-10T00:00:00"}`, "2000-10-10T00:00:00-04:00 -"},
+		{"w3c", "#Fields: date-local time-local c-ip\n2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01-04:00 -"},
+		{"w3c", "#Fields: date time c-ip\n2000-10-10 00:00:01 8.8.8.8", "2000-10-10T00:00:01Z -"},
+	} {
+		if got := valuesOf(t, c.format, local, c.lines); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.lines, got, c.want)
+		}
+	}
+}
+
+func TestLocalColumnsAreOnTheDayOfTheirOffset(t *testing.T) {
+	t.Parallel()
+	const line = "2000-10-10 23:00:00 8.8.8.8"
+	for header, want := range map[string]string{
+		"#GMT-Offset: -0800\n#Fields: date-local time-local c-ip": "2000-10-11",
+		"#Fields: date-local time-local c-ip":                     "2000-10-10",
+		"#GMT-Offset: -0800\n#Fields: date time c-ip":             "2000-10-10",
+	} {
+		p := parser(t, "w3c", time.UTC)
+		for part := range strings.SplitSeq(header, "\n") {
+			p.Parse([]byte(part))
+		}
+		next := resumed(t, "w3c", accesslog.Options{Zone: time.UTC, State: p.State()})
+		for _, p := range []accesslog.Parser{p, next} {
+			if record, _ := p.Parse([]byte(line)); record.Day.String() != want {
+				t.Errorf("%s: %s, want %s", header, record.Day, want)
+			}
+		}
+	}
+}
+
+func resumed(t *testing.T, format string, o accesslog.Options) accesslog.Parser {
+	t.Helper()
+	f, err := accesslog.ByName(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.New(o)
+}
+
+// The mask must not change what is parsed.
+func TestLinesAreParsedAlikeWithAndWithoutFields(t *testing.T) {
+	t.Parallel()
+	lines := []string{"", "x", "{", `{"remote_addr":"8.8.8.8","time":971181336`, "8.8.8.8 2000-10-10"}
+	for _, f := range accesslog.Formats() {
+		for line := range strings.SplitSeq(f.Example(), "\n") {
+			for cut := range len(line) {
+				lines = append(lines, line[:cut])
+			}
+		}
+	}
+	for _, f := range accesslog.Formats() {
+		plain, full := f.New(accesslog.Options{}), f.New(accesslog.Options{Fields: accesslog.Fields(allFields...)})
+		for _, line := range lines {
+			record, verdict := plain.Parse([]byte(line))
+			if other, v := full.Parse([]byte(line)); other != record || v != verdict {
+				t.Fatalf("%s: %v %d without fields, %v %d with them: %q", f.Name(), record, verdict, other, v, line)
+			}
+		}
+	}
+}
+
+func TestTrustedProxiesChooseTheClient(t *testing.T) {
+	t.Parallel()
+	const list = `1.1.1.1, 10.9.9.9:80, unknown, 8.8.8.8, [2600::1]:443, 10.0.0.1`
+	long := strings.Repeat("9.9.9.9, ", 200) + "8.8.8.8, 10.0.0.1"
+	for _, c := range []struct{ trusted, list, want string }{
+		{"", list, "1.1.1.1"},
+		{"1", list, "10.0.0.1"},
+		{"2", list, "2600::1"},
+		{"3", list, "8.8.8.8"},
+		{"4", list, "-"},
+		{"6", list, "1.1.1.1"},
+		{"7", list, "1.1.1.1"},
+		{"10.0.0.0/8", list, "2600::1"},
+		{"10.0.0.1, 2600::/16", list, "8.8.8.8"},
+		{"10.0.0.0/8,2600::/16,8.8.8.8", list, "-"},
+		{"0.0.0.0/0", "8.8.8.8, 10.0.0.1", "8.8.8.8"},
+		{"2", "8.8.8.8", "8.8.8.8"},
+		{"10.0.0.0/8", "10.0.0.1", "10.0.0.1"},
+		{"2", long, "8.8.8.8"},
+		{"10.0.0.0/8", long, "8.8.8.8"},
+		{"100", long, "9.9.9.9"},
+	} {
+		proxies, err := accesslog.ParseTrustedProxies(c.trusted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for format, line := range map[string]string{
+			"combined":                      c.list + ` - - ` + stamp + request,
+			"minimal":                       c.list + ` 2000-10-10`,
+			"$http_x_forwarded_for|$msec|x": c.list + "|1693840791.756|x",
+		} {
+			record, verdict := resumed(t, format, accesslog.Options{Proxies: proxies}).Parse([]byte(line))
+			if got := addrText(record.Addr); verdict != accesslog.Parsed || got != c.want {
+				t.Errorf("%s trusts %q: %s (verdict %d), want %s of %.60s", format, c.trusted, got, verdict, c.want, c.list)
+			}
+		}
+		if again, err := accesslog.ParseTrustedProxies(proxies.String()); err != nil || again.String() != proxies.String() {
+			t.Errorf("%q is written as %q: %v", c.trusted, proxies, err)
+		}
+	}
+	for _, bad := range []string{"0", "-1", "101", "x", "10.0.0.0/33", "10.0.0.1,"} {
+		if _, err := accesslog.ParseTrustedProxies(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+	if accesslog.IsPublic(netip.Addr{}) {
+		t.Error("no address is public")
+	}
+}
