@@ -196,10 +196,13 @@ func checkDay(field, text string) error {
 	return nil
 }
 
-func (d Day) zone() (*time.Location, error) {
-	zone, err := time.LoadLocation(d.TZ)
-	if err != nil || d.TZ == "Local" {
-		return nil, fields.Wrong("tz", "%q: want the name of a time zone such as Europe/Berlin", d.TZ)
+func (d Day) zone() (*time.Location, error) { return loadZone("tz", d.TZ) }
+
+// loadZone returns the zone that a field names.
+func loadZone(field, name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, fields.Wrong(field, "%q: want the name of a time zone such as Europe/Berlin", name)
 	}
 	return zone, nil
 }

@@ -157,6 +157,20 @@ func TestDaysAreRelativeToTheDueTimeInTheZoneOfTheJob(t *testing.T) {
 	}
 }
 
+func TestTimesWithoutAZoneAreOfTheOneOfTheLog(t *testing.T) {
+	t.Parallel()
+	y := newFixture(t)
+	y.write("iis.log", "8.8.8.8, -, 11/20/26, 22:55:20, W3SVC2, S, 192.0.2.1, 4502, 163, 3223, 200, 0, GET, /, -,\n")
+	args := logs.CountArgs{Paths: []string{filepath.Join(y.folder, "iis.log")}, LogTZ: "America/New_York", Day: logs.Day{TZ: "UTC"}}
+	if got := result[logs.Result](y, do(y, y.logs.Count, args)); got.CSV != "day,country,requests\n2026-11-21,US,1\n" {
+		t.Errorf("counted %+v", got)
+	}
+	args.LogTZ = "Mars/Base"
+	if wrong, ok := errors.AsType[*workers.FieldError](args.Check()); !ok || wrong.Field != "log_tz" {
+		t.Errorf("%v", args.Check())
+	}
+}
+
 func TestFilesOutsideOfTheFoldersCannotBeRead(t *testing.T) {
 	t.Parallel()
 	y := newFixture(t)

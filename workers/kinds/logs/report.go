@@ -148,6 +148,7 @@ type CountArgs struct {
 	Paths  []string `json:"paths"`            // as in [ShipArgs]
 	By     []string `json:"by,omitempty"`     // day, country; empty means both
 	Format string   `json:"format,omitempty"` // empty means auto
+	LogTZ  string   `json:"log_tz,omitempty"` // zone of times that lines have without one; empty: as written
 	Top    int      `json:"top,omitempty"`    // rows of each day, the highest ones; zero means all
 
 	// The days that are counted are those of TZ; without it, those of the
@@ -176,6 +177,9 @@ func (a CountArgs) Check() error {
 			return fields.Wrong("format", "%v", err)
 		}
 	}
+	if _, err := loadZone("log_tz", a.LogTZ); err != nil {
+		return err
+	}
 	return a.Day.check()
 }
 
@@ -183,6 +187,9 @@ func (l *Handlers) counting(a CountArgs) *distribute.CountryDayConfig {
 	c := &distribute.CountryDayConfig{By: a.By, Format: a.Format, Countries: l.config.Countries}
 	if a.TZ != "" {
 		c.Zone, _ = a.zone() // check has returned the error
+	}
+	if a.LogTZ != "" {
+		c.LogZone, _ = loadZone("log_tz", a.LogTZ)
 	}
 	return c
 }
