@@ -10,33 +10,40 @@ import (
 // first address and the first time of the first line where they stand there, and names for
 // all else. It is empty if there is none.
 func SuggestLayout(lines [][]byte) string {
+	layout, most := "", 0
 	for _, line := range lines {
 		line = bytes.TrimRight(trimStart(line), "\r")
 		if len(line) == 0 {
 			continue
 		}
-		layout, ok := layoutOf(line)
-		if !ok {
-			return ""
+		for _, s := range separators {
+			text, ok := layoutOf(line, s)
+			if !ok {
+				continue
+			}
+			format, err := ByLayout(text)
+			if err != nil {
+				continue
+			}
+			if c := format.choice(lines); c.Votes > most && !c.Unsure() {
+				layout, most = text, c.Votes
+			}
 		}
-		format, err := ByLayout(layout)
-		if err != nil {
-			return ""
-		}
-		if c := format.choice(lines); c.Votes == 0 || c.Unsure() {
-			return ""
-		}
-		return layout
+		break
 	}
-	return ""
+	return layout
 }
+
+// separators are what may stand between the fields of a line: a character that no field
+// has, or any of some.
+var separators = [...]string{"|", "\t", ";", " \t|;,\"'[](){}<>="}
 
 // A span is a part of a line.
 type span struct{ start, end int }
 
 // layoutOf returns the layout of a line.
-func layoutOf(line []byte) (string, bool) {
-	words := lineWords(line)
+func layoutOf(line []byte, separators string) (string, bool) {
+	words := lineWords(line, separators)
 	at, name, ok := findTime(line, words)
 	if !ok {
 		return "", false
@@ -77,7 +84,8 @@ func writeLayout(line []byte, words []span, at span, name string, addr span) str
 }
 
 // lineWords returns what stands between the separators of a line. Quoted text is one word.
-func lineWords(line []byte) (words []span) {
+func lineWords(line []byte, separators string) (words []span) {
+	isSeparator := func(c byte) bool { return strings.IndexByte(separators, c) >= 0 }
 	for i := 0; i < len(line); {
 		if line[i] == '"' {
 			if end := stringEnd(line[i:]); end > 1 {
@@ -98,8 +106,6 @@ func lineWords(line []byte) (words []span) {
 	}
 	return words
 }
-
-func isSeparator(c byte) bool { return strings.IndexByte(" \t|;,\"'[](){}<>=", c) >= 0 }
 
 // findTime returns where the first time of a line stands, and the variable for it.
 func findTime(line []byte, words []span) (at span, name string, ok bool) {
