@@ -37,6 +37,37 @@ type Counter interface {
 	State() string
 }
 
+// A recordCounter is a Counter some of whose lines are parts of a record.
+type recordCounter interface {
+	// Open reports whether a record goes on in the next lines. No part of a file is
+	// committed there.
+	Open() bool
+	// Flush counts the records that are open, where the content ends, and calls count with
+	// the result of each. State is then that for the content with which the file grows.
+	Flush(count func(Verdict))
+}
+
+// isOpen reports whether a record of the counter goes on.
+func isOpen(c Counter) bool {
+	records, ok := c.(recordCounter)
+	return ok && records.Open()
+}
+
+// An objectCounter is a Counter that may count the objects of a JSON array, or objects of
+// several lines, instead of lines.
+type objectCounter interface{ Objects() bool }
+
+// A readingCounter is a Counter that describes how it reads the lines of a file.
+type readingCounter interface{ Reading() Reading }
+
+// A Reading is how the lines of a file are read.
+type Reading struct {
+	Format  string // that was detected; empty if it was given, or chosen for an earlier part
+	Percent int    // of the first lines that have it
+	Unsure  bool   // too few have it
+	Unzoned bool   // days are those of a zone, but the times have none
+}
+
 // A Cell is one number of a count. A group is a sorted set in Redis with the
 // numbers of its members as scores: for counts per country and day, the group is
 // the day and the member the country. Group and member can't contain a tab.
@@ -67,6 +98,13 @@ func (v *verdicts) add(counter Counter, line []byte) {
 		return
 	}
 	v[counter.Line(line)]++
+}
+
+// flush counts the records that are open.
+func (v *verdicts) flush(counter Counter) {
+	if records, ok := counter.(recordCounter); ok {
+		records.Flush(func(verdict Verdict) { v[verdict]++ })
+	}
 }
 
 func (v *verdicts) tally() Tally {

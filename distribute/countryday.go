@@ -1,7 +1,6 @@
 package distribute
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"skidway/distribute/accesslog"
 	"skidway/distribute/geo"
+	"skidway/distribute/stream"
 )
 
 // CountryDayConfig configures a [CountryDay]. The zero value is ready to use.
@@ -31,6 +31,10 @@ type CountryDayConfig struct {
 	// not define them as UTC. Nil takes their day as it is written.
 	LogZone *time.Location
 
+	// Proxies choose the client's address in lists of addresses. Zero takes the first
+	// public one.
+	Proxies accesslog.TrustedProxies
+
 	// Countries is the country database; nil means the embedded one.
 	Countries *geo.DB
 }
@@ -42,6 +46,7 @@ type CountryDay struct {
 	byDay, byCountry bool
 	format           string
 	zone, logZone    *time.Location
+	proxies          accesslog.TrustedProxies
 	countries        *geo.DB
 }
 
@@ -59,7 +64,10 @@ func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
 	if config == nil {
 		config = &CountryDayConfig{}
 	}
-	a := &CountryDay{format: cmp.Or(config.Format, "auto"), zone: config.Zone, logZone: config.LogZone, countries: config.Countries}
+	a := &CountryDay{
+		format: cmp.Or(config.Format, autoFormat), zone: config.Zone, logZone: config.LogZone,
+		proxies: config.Proxies, countries: config.Countries,
+	}
 	by := config.By
 	if len(by) == 0 {
 		by = []string{"day", "country"}
@@ -74,7 +82,7 @@ func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
 			return nil, fmt.Errorf("by %q: count by day, by country, or by day,country", by)
 		}
 	}
-	if a.format != "auto" {
+	if a.format != autoFormat {
 		format, err := accesslog.ByName(a.format)
 		if err != nil {
 			return nil, err
@@ -123,6 +131,9 @@ func (a *CountryDay) Settings() string {
 	if a.logZone != nil {
 		settings += " log-tz=" + a.logZone.String()
 	}
+	if proxies := a.proxies.String(); proxies != "" {
+		settings += " trusted-proxies=" + proxies
+	}
 	return settings
 }
 
@@ -140,47 +151,92 @@ func Columns(settings string) []string {
 // Build implements [Aggregation]. It is the build of the country database.
 func (a *CountryDay) Build() string { return a.countries.Build().String() }
 
-// Begin implements [Aggregation]. The state is the name of the file's format, and that
-// of its parser.
+// autoFormat is the format of a file that is detected.
+const autoFormat = "auto"
+
+// Begin implements [Aggregation]. The state is "objects" if the lines are objects in JSON
+// that stand anywhere, the name of the file's format, or auto, and the state of its parser.
 func (a *CountryDay) Begin(sample []byte, state string) (Counter, error) {
-	name, state, _ := strings.Cut(state, stateSeparator)
-	format, err := a.chooseFormat(sample, name)
+	c := &countryDayCounter{byDay: a.byDay, byCountry: a.byCountry, countries: a.countries}
+	var err error
+	if state != "" {
+		err = a.restore(c, state)
+	} else {
+		err = a.start(c, sample)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &countryDayCounter{
-		byDay: a.byDay, byCountry: a.byCountry, format: format.Name(),
-		parser:    format.New(accesslog.Options{Zone: a.zone, Local: a.logZone, State: state}),
-		countries: a.countries,
-	}, nil
+	return c, nil
 }
 
-// stateSeparator stands in a state between the name of the format and the state of its parser.
+// stateSeparator stands in a state before and after the name of the format.
 const stateSeparator = "\x00"
 
-// chooseFormat returns the format of a name; that of the sample's lines if it is empty.
-func (a *CountryDay) chooseFormat(sample []byte, name string) (accesslog.Format, error) {
-	if name != "" {
-		return accesslog.ByName(name)
+// restore sets how a file is read of which a part was counted.
+func (a *CountryDay) restore(c *countryDayCounter, state string) (err error) {
+	kind, state, _ := strings.Cut(state, stateSeparator)
+	c.format, state, _ = strings.Cut(state, stateSeparator)
+	c.objects = kind == objectsState
+	if c.format == autoFormat {
+		c.parser, err = accesslog.RestoreAuto(a.options(state))
+		return err
 	}
-	lines := bytes.SplitN(sample, []byte("\n"), accesslog.DetectLines+1)
-	if len(lines) > accesslog.DetectLines {
-		lines = lines[:accesslog.DetectLines]
+	format, err := accesslog.ByName(c.format)
+	if err == nil {
+		c.parser = format.New(a.options(state))
 	}
-	if a.format == "auto" {
-		return accesslog.Detect(lines)
+	return err
+}
+
+const objectsState = "objects"
+
+func (a *CountryDay) options(state string) accesslog.Options {
+	return accesslog.Options{Zone: a.zone, Local: a.logZone, Proxies: a.proxies, State: state}
+}
+
+// start sets how a file is read that begins with the sample.
+func (a *CountryDay) start(c *countryDayCounter, sample []byte) error {
+	var lines [][]byte
+	lines, c.objects = stream.FirstLines(sample, accesslog.DetectLines)
+	c.format = a.format
+	if a.format == autoFormat {
+		choice, err := accesslog.Choose(lines)
+		if err != nil {
+			return err
+		}
+		c.reading = Reading{Format: choice.Format.Name(), Percent: choice.Percent(), Unsure: choice.Unsure()}
+		c.reading.Unzoned = a.zone != nil && a.logZone == nil && isUnzoned(choice.Format, lines)
+		c.parser = choice.NewAuto(a.options(""))
+		return nil
 	}
 	format, err := accesslog.ByName(a.format)
 	if err != nil {
-		return format, err
+		return err
 	}
+	c.reading.Unzoned = a.zone != nil && a.logZone == nil && isUnzoned(format, lines)
+	c.parser = format.New(a.options(""))
 	parser := format.New(accesslog.Options{})
 	for _, line := range lines {
-		if _, verdict := parser.Parse(line); verdict != accesslog.Unparsable {
-			return format, nil
+		if _, verdict := parser.Parse(line); verdict != accesslog.Unparsable || parser.Open() {
+			return nil
 		}
 	}
-	return format, &WrongFormatError{a.format}
+	return &WrongFormatError{a.format}
+}
+
+// isUnzoned reports whether the first time in lines of a format has no zone.
+func isUnzoned(format accesslog.Format, lines [][]byte) bool {
+	parser := format.New(accesslog.Options{Fields: accesslog.Fields(accesslog.Time)})
+	for _, line := range lines {
+		if _, verdict := parser.Parse(line); verdict != accesslog.Parsed {
+			continue
+		}
+		if at, ok := parser.Values().Time(); ok {
+			return !at.Zoned
+		}
+	}
+	return false
 }
 
 // A WrongFormatError is the error for a file whose first lines are all not in the
@@ -196,6 +252,8 @@ func (e *WrongFormatError) Error() string {
 type countryDayCounter struct {
 	byDay, byCountry bool
 	format           string
+	objects          bool
+	reading          Reading
 	parser           accesslog.Parser
 	countries        *geo.DB
 	days             []*dayCount
@@ -209,7 +267,11 @@ type dayCount struct {
 
 // Line implements [Counter].
 func (c *countryDayCounter) Line(line []byte) Verdict {
-	record, verdict := c.parser.Parse(line)
+	return c.count(c.parser.Parse(line))
+}
+
+// count counts a record.
+func (c *countryDayCounter) count(record accesslog.Record, verdict accesslog.Verdict) Verdict {
 	switch verdict {
 	case accesslog.Parsed:
 	case accesslog.NotALine:
@@ -273,8 +335,23 @@ func (c *countryDayCounter) Cells(yield func(Cell)) {
 
 // State implements [Counter].
 func (c *countryDayCounter) State() string {
-	if state := c.parser.State(); state != "" {
-		return c.format + stateSeparator + state
+	kind := ""
+	if c.objects {
+		kind = objectsState
 	}
-	return c.format
+	return kind + stateSeparator + c.format + stateSeparator + c.parser.State()
 }
+
+// Open implements recordCounter.
+func (c *countryDayCounter) Open() bool { return c.parser.Open() }
+
+// Flush implements recordCounter.
+func (c *countryDayCounter) Flush(count func(Verdict)) {
+	c.parser.Flush(func(record accesslog.Record, verdict accesslog.Verdict) { count(c.count(record, verdict)) })
+}
+
+// Objects implements objectCounter.
+func (c *countryDayCounter) Objects() bool { return c.objects }
+
+// Reading implements readingCounter.
+func (c *countryDayCounter) Reading() Reading { return c.reading }

@@ -13,7 +13,7 @@ type EventKind string
 const (
 	EventFailed         EventKind = "failed"           // a file failed, or was counted in part: see Err
 	EventShipped        EventKind = "shipped"          // the shipper has finished a file: see Shipped
-	EventCounted        EventKind = "counted"          // the worker has counted a file: see Lines and Problem
+	EventCounted        EventKind = "counted"          // the worker has counted a file: see Lines, Reading and Problem
 	EventWaitingForTurn EventKind = "waiting-for-turn" // other shippers wait for the window since longer
 	EventWindowFull     EventKind = "window-full"      // the shipper waits for room in the window: see Laggards
 	EventFileBusy       EventKind = "file-busy"        // the shipper waits until an earlier shipment of the file is counted: see Laggards
@@ -32,6 +32,7 @@ type Event struct {
 	Err      error
 	Shipped  ShippedFile // without its Lines
 	Lines    int64
+	Reading  Reading
 	Problem  *Problem // nil: the file has none
 	Message  uint64
 	Channel  string

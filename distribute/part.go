@@ -45,7 +45,7 @@ func (s *fileScan) commitPart() error {
 		return nil
 	}
 	// Before its end there may be nothing new in a copy of a counted file.
-	if resume == s.before.resume || resume < s.before.end {
+	if resume == s.before.resume || resume < s.before.end || isOpen(s.counter) {
 		return nil
 	}
 	result := s.part(resume)

@@ -38,6 +38,7 @@ type fileScan struct {
 	sample   []byte // until the count begins
 	sampled  int    // newlines in it
 	counter  Counter
+	reading  Reading
 	splitter *stream.Splitter
 	verdicts verdicts
 }
@@ -57,6 +58,7 @@ type fileResult struct {
 	tally    Tally // the change of the subscriber's sums
 	read     Tally // what was read, also of a last line that was counted before without its end
 	lines    int64 // read in this and all earlier parts
+	reading  Reading
 	cells    map[cellName]int64
 	progress progress
 	failure  error // nothing of the file was counted
@@ -130,6 +132,12 @@ func (s *fileScan) begin() (err error) {
 		return &refusal{err}
 	}
 	s.splitter = stream.NewSplitter(s.start, func(line []byte) { s.verdicts.add(s.counter, line) })
+	if c, ok := s.counter.(objectCounter); ok && c.Objects() {
+		s.splitter.SplitObjects()
+	}
+	if c, ok := s.counter.(readingCounter); ok && s.fresh() {
+		s.reading = c.Reading()
+	}
 	s.splitter.SetLongLines(parseLongLines(s.before.long))
 	s.splitter.Skip(s.hole)
 	s.splitter.Split(s.sample)
@@ -163,7 +171,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 	if err := s.collect(result); err != nil {
 		return nil, err
 	}
-	result.read = result.tally
+	result.read, result.reading = result.tally, s.reading
 	if result.progress.end < s.before.end { // there was nothing new
 		result.reset(s.before)
 	} else if err := result.subtractTail(s.before.tail); err != nil {
@@ -177,6 +185,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 // collect adds the counts of the whole lines and of the last line to the result.
 func (s *fileScan) collect(result *fileResult) error {
 	resume := s.splitter.Resume()
+	s.verdicts.flush(s.counter)
 	result.tally = s.verdicts.tally()
 	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
@@ -293,6 +302,7 @@ func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, s
 	}
 	var seen verdicts
 	seen.add(counter, line)
+	seen.flush(counter)
 	tally := seen.tally()
 	tally.Bytes = size
 	var text strings.Builder

@@ -376,7 +376,7 @@ func (w *Worker) record(name string, result *fileResult) {
 	if problem == nil && result.damage != nil {
 		problem = result.damage
 	}
-	event := Event{Kind: EventCounted, File: name, Lines: result.lines, Problem: result.progress.problem(name)}
+	event := Event{Kind: EventCounted, File: name, Lines: result.lines, Reading: result.reading, Problem: result.progress.problem(name)}
 	if problem != nil {
 		event = Event{Kind: EventFailed, File: name, Err: problem}
 	}

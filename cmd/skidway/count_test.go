@@ -75,7 +75,11 @@ func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
 		"json.log":   {`{"client": {"ip": "8.8.8.8"}, "when": "2026-11-01 23:30:00"}`, "--format json --field address=client.ip --field time=when"},
 		"docker.log": {`{"log":"{\"ip\":\"8.8.8.8\",\"ts\":\"2026-11-01 23:30:00\"}\n","stream":"stdout","time":"x"}`, "--format docker:json --field address=ip --field time=ts"},
 		"pairs.log":  {`level=info fwd_ip=8.8.8.8 time="2026-11-01 23:30:00"`, "--format logfmt --field address=fwd_ip --field time=time"},
-		"layout.log": {"200|8.8.8.8|2026-11-01T23:30:00Z", "(log_format, LogFormat), give it: --format '…'"},
+		"layout.log": {"200|8.8.8.8|2026-11-01T23:30:00Z", "--format '$field1|$remote_addr|$time_iso8601'"},
+		"blank.log":  {"GET|/?a=b c|8.8.8.8:80|2026-11-01 23:30:00|x", "--format '$field1|$field2|$remote_addr|$time_iso8601|$rest'"},
+		"words.log":  {"[2026-11-01T23:30:00+01:00] INFO ip=8.8.8.8 \"GET / HTTP/1.1\" -> 200", "--format '[$time_iso8601] $field2 $field3=$remote_addr $rest'"},
+		"pod.log":    {"2026-11-01T23:30:00Z stdout F 200|8.8.8.8|2026-11-01T23:30:00Z", "--format cri:'$field1|$remote_addr|$time_iso8601'"},
+		"other.log":  {"200|8.8.8.8|yesterday", "(log_format, LogFormat), give it: --format '…'"},
 		"count.log":  {"200|8.8.8.8|2026-11-01T23:30:00Z", "no known format"},
 	} {
 		write(t, folder, name, c.content+"\n")
@@ -85,7 +89,11 @@ func TestExplainSaysWhatToDoAboutAnUnknownFormat(t *testing.T) {
 		}
 		hasLine(t, o.stderr, c.want)
 		if _, flags, found := strings.Cut(c.want, "--format "); found && !strings.Contains(flags, "…") {
-			o := mustRun(t, folder, append([]string{"logs", "count", name, "--format"}, strings.Fields(flags)...)...)
+			words := strings.Fields(flags)
+			if wrapper, layout, found := strings.Cut(strings.TrimSuffix(flags, "'"), "'"); found {
+				words = []string{wrapper + layout}
+			}
+			o := mustRun(t, folder, append([]string{"logs", "count", name, "--format"}, words...)...)
 			if !strings.Contains(o.stdout, "2026-11-01,US,1") {
 				t.Errorf("%s: %s", name, o.stdout)
 			}

@@ -27,7 +27,7 @@ func eventText(e distribute.Event) string {
 	case distribute.EventShipped:
 		return shippedText(e.Shipped)
 	case distribute.EventCounted:
-		text := fmt.Sprintf("counted %d lines", e.Lines)
+		text := fmt.Sprintf("counted %d lines", e.Lines) + readingText(e.Reading)
 		if e.Problem != nil {
 			text += "; " + e.Problem.Detail
 		}
@@ -48,6 +48,22 @@ func eventText(e distribute.Event) string {
 		return "the upload was abandoned: its shipper gave up or died; nothing of it is counted until it is shipped again"
 	}
 	return string(e.Kind)
+}
+
+// readingText returns how the lines of a file are read, if that was detected or needs care.
+func readingText(r distribute.Reading) string {
+	text := ""
+	if r.Format != "" {
+		text = fmt.Sprintf(", format %s (%d %% of the first lines", r.Format, r.Percent)
+		if r.Unsure {
+			text += ", unsure"
+		}
+		text += ")"
+	}
+	if r.Unzoned {
+		text += "; warning: its times have no zone, so --tz leaves their days as they are: give --log-tz"
+	}
+	return text
 }
 
 // shippedText returns the outcome for a file, with a note in parentheses if there

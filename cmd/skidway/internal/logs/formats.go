@@ -21,13 +21,15 @@ func formats(a *cli.App) *cobra.Command {
 		Short: "Lists the log formats and wrappers that are known",
 		Long: `Lists the formats of log lines that are known, and the wrappers in which lines
 may be. All of them are detected; --format NAME sets one, and --format
-WRAPPER:NAME one in a wrapper.
+WRAPPER:NAME one in a wrapper. With -o csv and -o json the list has an example
+of each, and where the real lines came from with which it was tried.
 
 Other lines can be read by the layout that the server's configuration has for
 them (nginx's log_format, Apache's LogFormat), and JSON objects and key=value
 pairs by the keys of the address and of the time. 'skidway logs explain FILE'
 tells what of this a file needs.`,
 		Example: `  skidway logs formats
+  skidway logs formats -o json
   skidway logs count --format docker:combined logs/
   skidway logs count --format '$remote_addr [$time_local] "$request"' logs/
   skidway logs count --format json --field address=ip --field time=at logs/`,
@@ -43,7 +45,7 @@ tells what of this a file needs.`,
 // A listedFormat is a format or a wrapper.
 type listedFormat struct {
 	name, kind, description, example string
-	aliases                          []string
+	aliases, origins                 []string
 }
 
 var formatView = cli.View[listedFormat]{
@@ -52,14 +54,15 @@ var formatView = cli.View[listedFormat]{
 	{Key: "aliases", Value: func(f listedFormat) any { return append([]string{}, f.aliases...) }, Only: "json"},
 	{Key: "description", Head: "LINES", Fit: true, Value: func(f listedFormat) any { return f.description }},
 	{Key: "example", Value: func(f listedFormat) any { return f.example }},
+	{Key: "tried", Value: func(f listedFormat) any { return strings.Join(f.origins, "; ") }},
 }
 
 func listFormats() (list []listedFormat) {
 	for _, f := range accesslog.Formats() {
-		list = append(list, listedFormat{f.Name(), "format", f.Description(), f.Example(), f.Aliases()})
+		list = append(list, listedFormat{f.Name(), "format", f.Description(), f.Example(), f.Aliases(), f.Origins()})
 	}
 	for _, w := range accesslog.Wrappers() {
-		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, nil})
+		list = append(list, listedFormat{w.Name + ":…", "wrapper", w.Description, w.Example, nil, nil})
 	}
 	return list
 }
@@ -109,6 +112,8 @@ type explainedFile struct {
 	path  string
 	codec stream.Codec
 	lines []accesslog.LineExplanation
+
+	layout string // that reads lines in no known format
 }
 
 // explainFile explains the first lines of a file in the named format, or in the one that
@@ -122,7 +127,7 @@ func explainFile(path, name string, most int) (e explainedFile, err error) {
 		e.path, e.codec, head = source.Path, source.Packed, source.Head
 		break
 	}
-	lines := bytes.Split(bytes.TrimSuffix(head, []byte("\n")), []byte("\n"))
+	lines, _ := stream.FirstLines(bytes.TrimSuffix(head, []byte("\n")), accesslog.DetectLines)
 	e.Explanation = accesslog.Explain(lines)
 	if name != "auto" {
 		format, err := accesslog.ByName(name)
@@ -130,6 +135,9 @@ func explainFile(path, name string, most int) (e explainedFile, err error) {
 			return e, cli.AsUsage(err)
 		}
 		e.Explanation = format.ExplainLines(lines)
+	}
+	if !e.Fits {
+		e.layout = accesslog.SuggestLayout(e.Format.Unwrapped(lines))
 	}
 	explain := e.Format.Explainer()
 	for _, line := range lines {
@@ -239,6 +247,9 @@ func (e *explainedFile) advice() string {
 			return fmt.Sprintf("%s has no known format. Name the keys of its address and its time: --format %s%s --field address=%s --field time=%s",
 				e.path, wrapper, kind, keyOf(fields, "ADDRESS_KEY", accesslog.IsAddress), keyOf(fields, "TIME_KEY", accesslog.IsTime))
 		}
+	}
+	if e.layout != "" {
+		return fmt.Sprintf("%s has no known format. This layout reads it: --format %s'%s'", e.path, wrapper, e.layout)
 	}
 	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: --format %s'…'",
 		e.path, wrapper)

@@ -9,6 +9,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/accesslog"
 	"skidway/distribute/geo"
 )
 
@@ -30,8 +31,8 @@ func work(a *cli.App) *cobra.Command {
 
 Any number of workers, on any number of machines, can count for one subscriber:
 each file is counted once. When a worker dies, another one takes over its files.
-The subscriber is created if it does not exist. --format, --by, --tz and
---log-tz are fixed then: workers with other values are refused.
+The subscriber is created if it does not exist. --format, --by, --tz, --log-tz
+and --trusted-proxies are fixed then: workers with other values are refused.
 
 With --until-done it ends when all shipped files are counted; it may start
 before the shipper. Otherwise it runs until Ctrl-C.`,
@@ -90,6 +91,7 @@ type counting struct {
 	geoip         string
 	by            []string
 	zone, logZone cli.Zone
+	proxies       string
 	workers       cli.Number
 }
 
@@ -100,6 +102,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags.StringSliceVar(&k.by, "by", []string{"day", "country"}, "`WHAT` to count by: day, country or both")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
 	flags.Var(&k.logZone, "log-tz", "time zone of times that lines have without one (default: as written)")
+	flags.StringVar(&k.proxies, "trusted-proxies", "", "proxies before the server, as `N|CIDR`, to choose from lists of addresses (default: the first public one)")
 	flags.Var(&k.workers, "workers", "number of files to count at once; 0: one per processor")
 	cli.Complete(c, "by", "day", "country", "day,country")
 }
@@ -110,12 +113,16 @@ func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, er
 	if err != nil {
 		return nil, err
 	}
+	proxies, err := accesslog.ParseTrustedProxies(k.proxies)
+	if err != nil {
+		return nil, cli.WrongUsage("--trusted-proxies: %w", err)
+	}
 	countries, err := k.countries()
 	if err != nil {
 		return nil, err
 	}
 	aggregation, err := distribute.NewCountryDay(&distribute.CountryDayConfig{
-		By: k.by, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Countries: countries,
+		By: k.by, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
 		return nil, cli.AsUsage(err) // the database was opened, so a flag is wrong

@@ -1,0 +1,154 @@
+package distribute_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/distribute"
+	"skidway/distribute/accesslog"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+)
+
+// A shapedFile is a file whose lines are not simply one after the other.
+type shapedFile struct {
+	name    string
+	content string
+	lines   int64
+}
+
+// shapedFiles returns files of some 300 KB.
+func shapedFiles() []shapedFile {
+	const lines = 2400
+	var objects, pretty, docker, cri, texts []string
+	for i := range lines {
+		at := time.Date(2026, 11, 1, 0, i, 0, 0, time.UTC)
+		object := fmt.Sprintf(`{"note":"] } \" %s","request":{"client_ip":"8.8.8.%d"},"ts":%d.5}`, strings.Repeat("x", 60), i%256, at.Unix())
+		objects = append(objects, object)
+		pretty = append(pretty, strings.ReplaceAll(object, `,"`, ",\n  \""))
+		text := fmt.Sprintf("8.8.4.%d - - [%s] \"GET / HTTP/1.1\" 200 1 \"-\" \"%s\"", i%256, at.Format("02/Jan/2006:15:04:05 -0700"), strings.Repeat("y", 40))
+		texts = append(texts, text)
+		for j, part := range []string{text[:7], text[7:60], text[60:] + "\n"} {
+			quoted, _ := json.Marshal(part) // of a string
+			docker = append(docker, fmt.Sprintf(`{"log":%s,"stream":"stdout","time":"%s"}`, quoted, at.Format(time.RFC3339)))
+			cri = append(cri, at.Format(time.RFC3339)+" stdout "+[]string{"P ", "P ", "F "}[j]+strings.TrimSuffix(part, "\n"))
+			if j == 1 { // another stream comes in between
+				cri = append(cri, at.Format(time.RFC3339)+" stderr F "+object)
+			}
+		}
+	}
+	return []shapedFile{
+		{"array", "[" + strings.Join(objects, ",") + "]\n", lines},
+		{"pretty array", "[\n" + strings.Join(pretty, ",\n") + "\n]\n", lines},
+		{"records", `{"records":[` + strings.Join(objects[:lines/2], ", ") + "]}\n" + `{"records":[` + strings.Join(objects[lines/2:], ", ") + "]}\n", lines},
+		{"objects of several lines", strings.ReplaceAll(strings.Join(pretty, "\n"), `{"note"`, "{\n\"note\"") + "\n", lines},
+		{"parts of Docker", strings.Join(docker, "\n") + "\n", lines},
+		{"parts of CRI, in two formats", strings.Join(cri, "\n") + "\n", 2 * lines},
+		{"two formats", strings.Join(texts, "\n") + "\n" + strings.Join(objects, "\n") + "\n", 2 * lines},
+	}
+}
+
+func TestFilesOfEveryShapeAreCountedInParts(t *testing.T) {
+	t.Parallel()
+	for _, file := range shapedFiles() {
+		t.Run(file.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+				channel, folder := open(t, db), t.TempDir()
+				// It grows, and ends inside of lines, objects and records.
+				for _, size := range []int{len(file.content) / 3, len(file.content) * 2 / 3, len(file.content)} {
+					ship(t, channel, write(t, folder, "a.log.gz", []byte(file.content[:size])))
+					worker, err := distribute.NewWorker(t.Context(), channel, "s", countryDay(t),
+						&distribute.WorkerConfig{UntilDone: true, Workers: 1, CommitBytes: 16 << 10})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if result, err := worker.Work(t.Context()); err != nil || len(result.Problems) > 0 {
+						t.Fatal(err, result.Problems)
+					}
+				}
+				report, err := channel.Report(t.Context(), "s", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tally := report.Subscriber.Tally; tally.Lines != file.lines || tally.Counted+tally.Unknown != file.lines {
+					t.Errorf("%+v, want %d lines", tally, file.lines)
+				}
+			})
+		})
+	}
+}
+
+func TestWorkerReportsHowAFileIsRead(t *testing.T) {
+	t.Parallel()
+	const haproxy = `8.8.8.8:53337 [25/Feb/2019:16:20:03.208] in bk/a 0/0/1/1031/1039 200 11394 - - ---- 3/2/0/0/0 0/0 "GET / HTTP/1.1"` + "\n"
+	for _, c := range []struct {
+		name, content string
+		config        distribute.CountryDayConfig
+		want          distribute.Reading
+	}{
+		{"sure", "8.8.8.8 2026-11-01\n", distribute.CountryDayConfig{}, distribute.Reading{Format: "minimal", Percent: 100}},
+		{"unsure", "8.8.8.8 2026-11-01\nx\ny\n", distribute.CountryDayConfig{}, distribute.Reading{Format: "minimal", Percent: 33, Unsure: true}},
+		{"no zone", haproxy, distribute.CountryDayConfig{Zone: time.UTC}, distribute.Reading{Format: "haproxy", Percent: 100, Unzoned: true}},
+		{"no zone, given format", haproxy, distribute.CountryDayConfig{Zone: time.UTC, Format: "haproxy"}, distribute.Reading{Unzoned: true}},
+		{"zone of the log", haproxy, distribute.CountryDayConfig{Zone: time.UTC, LogZone: time.UTC}, distribute.Reading{Format: "haproxy", Percent: 100}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+				channel := open(t, db)
+				ship(t, channel, write(t, t.TempDir(), "a.log", []byte(c.content)))
+				aggregation, err := distribute.NewCountryDay(&c.config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var readings []distribute.Reading
+				worker, err := distribute.NewWorker(t.Context(), channel, "s", aggregation, &distribute.WorkerConfig{
+					UntilDone: true, Workers: 1, Notify: func(e distribute.Event) {
+						if e.Kind == distribute.EventCounted {
+							readings = append(readings, e.Reading)
+						}
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := worker.Work(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(readings, []distribute.Reading{c.want}) {
+					t.Errorf("%+v, want %+v", readings, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestTrustedProxiesAreASetting(t *testing.T) {
+	t.Parallel()
+	proxies, err := accesslog.ParseTrustedProxies("10.0.0.0/8, 192.168.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := distribute.NewCountryDay(&distribute.CountryDayConfig{Proxies: proxies})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "country-day by=day,country format=auto tz=as-written trusted-proxies=10.0.0.0/8,192.168.0.1/32"; a.Settings() != want {
+		t.Errorf("settings %q", a.Settings())
+	}
+	counter, err := a.Begin([]byte("8.8.8.8, 9.9.9.9, 10.0.0.1 2026-11-01\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter.Line([]byte("1.0.0.1, 8.8.8.8, 10.0.0.1 2026-11-01"))
+	var cells []distribute.Cell
+	counter.Cells(func(c distribute.Cell) { cells = append(cells, c) })
+	if len(cells) != 1 || cells[0].Member != "US" {
+		t.Errorf("%v", cells)
+	}
+}
