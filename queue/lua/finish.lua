@@ -37,20 +37,19 @@ end
 
 -- clear removes acknowledged entries, ARGV[first] to ARGV[last], which are sorted.
 -- Entries are delivered in order, so everything before the first entry that a worker
--- still holds is finished and can be trimmed. That removes whole nodes of the stream,
--- while XDEL searches a node for each entry (measured: 0.1 against 1.5 microseconds
--- per entry).
+-- still holds is finished and can be trimmed; if none is held, everything before these
+-- entries. That removes whole nodes of the stream, while XDEL searches a node for each
+-- entry (measured: 0.1 against 1.5 microseconds per entry).
 local WORTH_TRIMMING = 16
 local function clear(key, first, last)
   if last - first >= WORTH_TRIMMING then
     local held = call('XPENDING', key, GROUP, '-', '+', 1)[1]
-    if held then
-      call('XTRIM', key, 'MINID', held[1])
-      local after = last + 1
-      while first < after do
-        local middle = math.floor((first + after) / 2)
-        if before(ARGV[middle], held[1]) then first = middle + 1 else after = middle end
-      end
+    local bound = held and held[1] or ARGV[last]
+    call('XTRIM', key, 'MINID', bound)
+    local after = last + 1
+    while first < after do
+      local middle = math.floor((first + after) / 2)
+      if before(ARGV[middle], bound) then first = middle + 1 else after = middle end
     end
   end
   if first <= last then call('XDEL', key, unpack(ARGV, first, last)) end
