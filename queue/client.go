@@ -77,6 +77,8 @@ type Client struct {
 	config Config
 	prefix string
 
+	nativeFrom int // nativeFrom; less in tests
+
 	mu     sync.Mutex
 	queues map[string]*Queue
 }
@@ -109,7 +111,7 @@ func NewClient(db *skidway.DB, config *Config) (*Client, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Client{handle: db, db: handle.Conn(db), config: c, prefix: db.Prefix(), queues: map[string]*Queue{}}, nil
+	return &Client{handle: db, db: handle.Conn(db), config: c, prefix: db.Prefix(), nativeFrom: nativeFrom, queues: map[string]*Queue{}}, nil
 }
 
 // Close closes the connection to Redis if [Open] made it; otherwise it does

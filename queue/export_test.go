@@ -32,3 +32,7 @@ func (q *Queue) WaitingCalls() int {
 	defer q.batcher.mu.Unlock()
 	return len(q.batcher.waiting)
 }
+
+// SetNativeFrom sets how many jobs of one line a fetch returns so that the next one begins
+// natively.
+func (c *Client) SetNativeFrom(n int) { c.nativeFrom = n }

@@ -46,6 +46,8 @@ var (
 	keyCancelled = slices.Index(keyNames, "cancelled")
 	keyLogs      = slices.Index(keyNames, "logs")
 	keyProgress  = slices.Index(keyNames, "progress")
+	keyTombs     = slices.Index(keyNames, "tombs")
+	keyUnique    = slices.Index(keyNames, "unique")
 )
 
 // queueKeys returns all keys of a queue. They share a hash tag, so that a script may

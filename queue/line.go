@@ -51,3 +51,15 @@ func (l line) kind() lineKind { return lines[l-1].kind }
 func (l line) name() string {
 	return formatVersion + ":" + l.priority().String() + ":" + string(l.kind())
 }
+
+// precedes reports whether workers read a line before another one.
+func (l line) precedes(other line) bool {
+	if l.priority() != other.priority() {
+		return l.priority().rank() < other.priority().rank()
+	}
+	return readKinds[l.kind()] < readKinds[other.kind()]
+}
+
+// readKinds are the places of the kinds in the order in which workers read the lines of a
+// priority.
+var readKinds = map[lineKind]int{quarantineLine: 0, returnedLine: 1, dueLine: 2, freshLine: 3, retryLine: 4}

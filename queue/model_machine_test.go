@@ -71,6 +71,7 @@ func runMachine(t *rapid.T, db *rdb.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	client.SetNativeFrom(rapid.SampledFrom([]int{1, 1000}).Draw(t, "native from"))
 	m := &machine{
 		model:  &model{unique: map[string]*heldKey{}, counts: map[string]int{}, waited: map[string]bool{}},
 		db:     db,

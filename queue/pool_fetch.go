@@ -78,6 +78,17 @@ func (l *Lease) Fetch(ctx context.Context, limits FetchLimits) (FetchResult, err
 	if err := limits.validate(); err != nil {
 		return FetchResult{}, err
 	}
+	fetched, size, err := l.fetchNative(ctx, limits)
+	if err != nil {
+		return FetchResult{}, l.queue.explain(err)
+	}
+	fetched, err = l.fetchRest(ctx, limits, fetched, size)
+	l.native.after(fetched.Jobs, limits, l.queue.client.nativeFrom)
+	return fetched, err
+}
+
+// fetchByScript is Fetch by fetch.lua.
+func (l *Lease) fetchByScript(ctx context.Context, limits FetchLimits) (FetchResult, error) {
 	began := time.Now()
 	args, db := l.fetchArgs(limits), l.queue.client.db
 	var reply rdb.Reply
@@ -105,6 +116,11 @@ func (l *Lease) fetchArgs(limits FetchLimits) []any {
 		l.worker, min(limits.Jobs, maxBatch), limits.Bytes,
 		retries.BesideOthers, retries.Max, retries.First, limits.Quarantined, millis(opening),
 	}
+}
+
+// reachedBy reports whether a fetch returns no more than some jobs with args of a size.
+func (f FetchLimits) reachedBy(jobs, size int) bool {
+	return jobs >= min(f.Jobs, maxBatch) || size >= f.Bytes
 }
 
 // retries returns the limits of retries.
@@ -228,9 +244,7 @@ func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 		rest = rest.From(3)
 		jobs = slices.Grow(jobs, count)
 		for range count {
-			job := &Job{} // not in one slice with others: a long job would keep the args of all
-			job.line, job.entry, job.State, job.Worker, job.ahead = at, rest.Text(0), Active, l.worker, ahead
-			job.Priority = at.priority()
+			job := l.newJob(at, rest.Text(0), ahead)
 			var err error
 			switch {
 			case withID:
@@ -244,18 +258,47 @@ func (l *Lease) decodeJobs(reply rdb.Reply) (jobs, malformed []*Job) {
 				fields, rest = rest.From(2).Cut(int(rest.Int(1)))
 				err = job.setFields(fields)
 			}
-			if err == nil {
-				err = job.complete(l.queue.name, l.queue.client.config.MaxPayload)
-			}
-			if err != nil {
-				job.Reason = "malformed: " + err.Error()
-				malformed = append(malformed, job)
-				continue
-			}
-			jobs = append(jobs, job)
+			jobs, malformed = l.accept(job, err, jobs, malformed)
 		}
 	}
 	return jobs, malformed
+}
+
+// newJob returns a job that was delivered, without what its entry says.
+func (l *Lease) newJob(at line, entry string, ahead time.Duration) *Job {
+	job := &Job{} // not in one slice with others: a long job would keep the args of all
+	job.line, job.entry, job.State, job.Worker, job.ahead = at, entry, Active, l.worker, ahead
+	job.Priority = at.priority()
+	return job
+}
+
+// accept completes a job and appends it to one of the lists. err is what is wrong with its entry.
+func (l *Lease) accept(job *Job, err error, jobs, malformed []*Job) (_, _ []*Job) {
+	if err == nil {
+		err = job.complete(l.queue.name, l.queue.client.config.MaxPayload)
+	}
+	if err != nil {
+		job.Reason = "malformed: " + err.Error()
+		return jobs, append(malformed, job)
+	}
+	return append(jobs, job), malformed
+}
+
+// setEntry sets the fields of an entry that was read without a script. The kind of another job
+// is used if it is the same.
+func (j *Job) setEntry(fields [][]byte, kind string) error {
+	if len(fields) == 4 && string(fields[0]) == "kind" && string(fields[2]) == "args" {
+		if string(fields[1]) != kind {
+			kind = string(fields[1])
+		}
+		j.Kind, j.packed = kind, string(fields[3])
+		return nil
+	}
+	texts := make([]any, len(fields))
+	for i, field := range fields {
+		texts[i] = string(field)
+	}
+	return j.setFields(rdb.Reply{Values: texts})
 }
 
 // setFields sets the fields of an entry: first those of the record that it may carry, since

@@ -105,7 +105,7 @@ func readScriptCase(block string, defined map[string][]string) (c scriptCase, er
 // calledScripts are the scripts that Go calls, by the name of their file.
 var calledScripts = map[string]*rdb.Script{
 	"await": awaitScript, "change": changeScript, "change_all": changeAllScript, "counters": countersScript, "depth": depthScript,
-	"enqueue": enqueueScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript,
+	"enqueue": enqueueScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript, "fetch_look": fetchLookScript,
 	"finish": finishScript, "forget": forgetScript, "held": heldScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
 	"lease_solo": leaseSoloScript, "list": listScript, "lookup": lookupScript, "move": moveScript,
 	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript, "salt": saltScript,

@@ -15,7 +15,7 @@ var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], rdb.Words{
 	"lost":   func(rdb.Reply) error { return ErrLeaseLost },
 
 	"none": nil, "state": nil, "malformed": nil, "duplicate": nil, // of one job
-	"empty": nil, "paused": nil, // of fetch
+	"empty": nil, "paused": nil, "no": nil, // of fetches
 	"moved": nil, "full": nil, "damaged": nil, // of schedules
 })
 
@@ -28,6 +28,7 @@ var (
 	enqueuePlainScript = scripts.Script("enqueue_plain", "enqueue", plainKeyNames...)
 	enqueueScript      = scripts.Script("enqueue", "enqueue")
 	eventsScript       = scripts.Idempotent("events", "keep events")
+	fetchLookScript    = scripts.Idempotent("fetch_look", "look before a fetch")
 	fetchScript        = scripts.Script("fetch", "fetch jobs")
 	finishScript       = scripts.Idempotent("finish", "finish jobs")
 	forgetScript       = scripts.Idempotent("forget", "delete a queue", scheduleKeyNames...)

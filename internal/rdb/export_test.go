@@ -32,3 +32,9 @@ func (s *Script) Int(ctx context.Context, db *DB, keys []string, args ...any) (i
 	}
 	return n, nil
 }
+
+// WithWords returns a script whose replies have a word.
+func (s *Script) WithWords() *Script {
+	s.words = Words{"no": nil}
+	return s
+}
