@@ -51,7 +51,7 @@ type Job struct {
 	Attempts    int       // attempts that have failed so far
 	Forgiven    int       // number of them that do not count towards MaxAttempts since [Client.Retry]
 	Errors      []Failure // of the latest failed attempts, oldest first, at most 10
-	Quarantines int       // how often it was quarantined since an attempt last ended: its worker died while it held the job
+	Quarantines int       // how often it was quarantined since an attempt last ended, or since it is the only job of its group: its worker died while it held the job
 	Crashes     int       // number of its workers that died while it was the only job of its quarantined group
 
 	// Of a quarantined job.

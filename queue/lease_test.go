@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -167,5 +168,33 @@ func TestRereadEndsThoughMalformedEntriesStay(t *testing.T) {
 	}
 	if page, err := d.queue.List(t.Context(), queue.Dead, nil); err != nil || len(page.Jobs) != 3 {
 		t.Errorf("dead are %+v, %v", page.Jobs, err)
+	}
+}
+
+// The halvings of its group do not count for a job that is left alone, because its next death is
+// the first that concerns it.
+func TestQuarantinesAreCountedAnewInAGroupOfOne(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	for range 4 {
+		d.add("job", queue.Options{})
+	}
+	var got []string
+	for deaths, jobs := range []int{4, 2, 1, 1, 1} {
+		if deaths == 1 || deaths == 2 { // the other half ends well
+			sound := d.lease(fmt.Sprint("sound", deaths))
+			d.end(sound, queue.AttemptSucceeded, d.fetch(sound, jobs)...)
+		}
+		zombie := fmt.Sprint("zombie", deaths)
+		for _, job := range d.fetch(d.lease(zombie), jobs) {
+			got = append(got, fmt.Sprint(job.Quarantines, job.Crashes))
+		}
+		d.must(d.db.ZAdd(t.Context(), d.key("leases"), redis.Z{Score: 1, Member: zombie}).Err())
+		if _, err := d.queue.Recover(t.Context(), 0, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "[0 0 0 0 0 0 0 0 1 0 1 0 1 0 2 1 3 2]"; fmt.Sprint(got) != want {
+		t.Errorf("quarantines and crashes of the jobs: %s, want %s", got, want)
 	}
 }

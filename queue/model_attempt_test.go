@@ -186,7 +186,9 @@ func (m *model) crash(w *modelWorker, j *modelJob, crashes int) (died bool) {
 			return true
 		}
 	}
-	j.suspect++
+	if j.suspect++; half == 1 && (part == 0 || j.groupSize > 1) {
+		j.suspect = 1
+	}
 	j.group, j.groupSize = group, half
 	m.handBackTo(j, map[string]int{"h": 13, "n": 14, "l": 15}[j.letter()])
 	return false

@@ -77,7 +77,8 @@ local function recover_job(worker, cohort, line, entry)
     count('crashed', 1)
     local single = is_quarantine(line) and get(fields, 'group_size') == '1'
     if single and crashed(id, line, fields, call('HGET', ALONE, worker) == line .. ' ' .. entry) then return end
-    set(fields, 'suspect', int((tonumber(get(fields, 'suspect')) or 0) + 1))
+    local before = (size > 1 or single) and tonumber(get(fields, 'suspect')) or 0
+    set(fields, 'suspect', int(before + 1))
     set(fields, 'group', group)
     set(fields, 'group_size', int(size))
     hand_back(line, id, fields, QUARANTINE_LINE[letter_of(line)])
