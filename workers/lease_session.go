@@ -219,11 +219,11 @@ func (s *leaseSession) forget(outcomes []queue.Completion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, outcome := range outcomes {
-		if a := s.held[outcome.Job.ID]; a != nil && a.job == outcome.Job {
+		if a := s.held[outcome.Job.ID]; a != nil && a.job == outcome.Job { // else it was released
 			delete(s.held, outcome.Job.ID)
-		}
-		if outcome.Job.Group != "" {
-			quarantined++
+			if outcome.Job.Group != "" {
+				quarantined++
+			}
 		}
 		if s.writtenSinceReread != nil {
 			s.writtenSinceReread[outcome.Job.ID] = outcome.Job

@@ -63,6 +63,25 @@ func TestSessionForgetsADeliveryThatIsWrittenAndNoLaterOne(t *testing.T) {
 	}
 }
 
+// A quarantined job that Redis has lost is counted as written when it is released, and not again
+// when its outcome is dropped.
+func TestReleasedJobIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	s.sched = &scheduler{quarantine: newQuarantine(8), wake: newNotification()}
+	quarantined := jobs("1", "2")
+	for _, job := range quarantined {
+		job.Group = "g"
+	}
+	s.hold(quarantined)
+	s.sched.quarantine.held[s] = 2
+	s.release(quarantined[:1])
+	s.forget([]queue.Completion{{Job: quarantined[0]}})
+	if n := s.sched.quarantine.held[s]; n != 1 {
+		t.Errorf("%d quarantined jobs, want 1", n)
+	}
+}
+
 func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newTestSession(&servedQueue{})
