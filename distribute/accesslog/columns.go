@@ -60,7 +60,7 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 			return NotALine
 		}
 	}
-	*v = values{}
+	v.clear(s)
 	fields := c.fields
 	if s == needed {
 		fields = fields[:c.needed]
@@ -92,7 +92,9 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 
 // nextColumn cuts the first value off b.
 func nextColumn(b []byte) (value, rest []byte, ok bool) {
-	b = bytes.TrimLeft(b, " \t")
+	for len(b) > 0 && isBlank(b[0]) {
+		b = b[1:]
+	}
 	if len(b) == 0 {
 		return nil, nil, false
 	}

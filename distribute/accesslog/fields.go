@@ -48,6 +48,19 @@ func (f Field) String() string { return fieldNames[f] }
 // has no such field.
 type values [numFields][]byte
 
+// neededFields are the fields that are read of every line.
+var neededFields = Fields(Address, Time, Date, Clock, ended)
+
+// clear forgets the fields of the line before that a splitter may read again.
+func (v *values) clear(s scope) {
+	if s != needed {
+		*v = values{}
+		return
+	}
+	clear(v[:Clock+1])
+	v[ended], v[clockZone] = nil, nil
+}
+
 // A scope is how much of a line a splitter reads.
 type scope uint8
 

@@ -93,16 +93,14 @@ func (p *layoutPart) valueEnd(b []byte) int {
 		return len(b)
 	}
 	for from := 0; ; {
-		var at int
-		if len(p.end) == 1 {
-			at = bytes.IndexByte(b[from:], p.end[0])
-		} else {
-			at = bytes.Index(b[from:], []byte(p.end))
-		}
+		at := bytes.IndexByte(b[from:], p.end[0])
 		if at < 0 {
 			return -1
 		}
-		at += from
+		if at += from; len(p.end) > 1 && (len(b)-at < len(p.end) || string(b[at:at+len(p.end)]) != p.end) {
+			from = at + 1
+			continue
+		}
 		escaped := p.quoted && isEscaped(b, at)
 		listed := p.end[0] == ' ' && at > 0 && b[at-1] == ',' // "a, b" is one value
 		if !escaped && !listed && (!p.stamp || isStamp(b[at+len(p.end)-1:])) {

@@ -10,7 +10,8 @@ import (
 // write rather than what RFC 8259 allows: \xHH in strings, values without quotes such
 // as -, and missing values. Keys may come in any order.
 type objects struct {
-	keys []objectKey
+	keys   []objectKey
+	needed []objectKey // those of the fields that every line needs
 }
 
 // An objectKey is a key of an object: that of a field, or of an object with further keys.
@@ -28,13 +29,22 @@ func newObjects(paths map[Field][]string) *objects {
 	o := new(objects)
 	for field, alternatives := range paths {
 		for rank, path := range alternatives {
-			o.keys = insertKey(o.keys, strings.Split(path, "."), field, uint8(rank))
-			if strings.Contains(path, ".") { // one key may have the dots
-				o.keys = insertKey(o.keys, []string{path}, field, uint8(rank))
+			o.keys = insertPath(o.keys, path, field, uint8(rank))
+			if neededFields.Has(field) {
+				o.needed = insertPath(o.needed, path, field, uint8(rank))
 			}
 		}
 	}
 	return o
+}
+
+// insertPath inserts the key at a path.
+func insertPath(keys []objectKey, path string, field Field, rank uint8) []objectKey {
+	keys = insertKey(keys, strings.Split(path, "."), field, rank)
+	if strings.Contains(path, ".") { // one key may have the dots
+		keys = insertKey(keys, []string{path}, field, rank)
+	}
+	return keys
 }
 
 func insertKey(keys []objectKey, path []string, field Field, rank uint8) []objectKey {
@@ -61,9 +71,12 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if len(line) == 0 || line[0] != '{' {
 		line = bytes.TrimLeft(trimStart(line), "[, ")
 	}
-	*v = values{}
-	scan := newObjectScan(v, s != needed)
-	if len(line) == 0 || line[0] != '{' || !scan.object(line, o.keys) && s == exact {
+	v.clear(s)
+	scan, keys := newObjectScan(v, s != needed), o.keys
+	if s == needed {
+		keys = o.needed
+	}
+	if len(line) == 0 || line[0] != '{' || !scan.object(line, keys) && s == exact {
 		return Unparsable // the end of a line may be cut off behind what is asked for
 	}
 	if v[Time] == nil {
