@@ -5,6 +5,7 @@
 #
 #   scripts/bench.sh logs --lines 5000000
 #   scripts/bench.sh queue --runs 1
+#   scripts/bench.sh formats
 set -eu
 folder=$(mktemp -d)
 redis-server --port 0 --unixsocket "$folder/redis.sock" --save '' --appendonly no --dir "$folder" --loglevel warning >/dev/null &
@@ -18,14 +19,25 @@ bench() {
 	./bin/skidway bench "$name" --redis "unix://$folder/redis.sock" "$@"
 }
 
+# formats prints how fast the lines of each log format are parsed, in MB/s of content and
+# beside the combined format.
+formats() {
+	echo "log formats: MB/s of content, beside combined"
+	go test -run '^$' -bench Formats -benchtime 200ms ./distribute/accesslog |
+		awk '/^BenchmarkFormats/ { sub(/.*\//, "", $1); sub(/-[0-9]+$/, "", $1); printf "  %-20s %8.0f %6.2f\n", $1, $3, $5 }'
+}
+
 case ${1-} in
 '')
 	bench logs
+	echo
+	formats
 	echo
 	bench queue --aof
 	echo
 	bench chat
 	;;
+formats) formats ;;
 -*) bench logs "$@" ;;
 *) bench "$@" ;;
 esac

@@ -115,28 +115,34 @@ func elapsed(p Parser, lines [][]byte) time.Duration {
 	return time.Since(start)
 }
 
-// benchmarkedLines returns as many lines as the reference has, with different seconds.
+// benchmarkedLines returns the format's longest real line as often as the reference has
+// lines, after its header lines; that of its example if there is no real one.
 func benchmarkedLines(b *testing.B, format Format) (lines [][]byte) {
 	b.Helper()
 	content, err := os.ReadFile("testdata/real.txt")
 	if err != nil {
 		b.Fatal(err)
 	}
-	text := format.Example()
-	if _, rest, found := strings.Cut(string(content), "\nformat "+format.Name()+"\n"); found {
-		entry, _, _ := strings.Cut(rest, "\n= ")
-		text = ""
+	best := strings.Split(format.Example(), "\n")
+	found := false
+	for entry := range strings.SplitSeq(string(content), "\n= ") {
+		if !strings.Contains(entry, "\nformat "+format.Name()+"\n") {
+			continue
+		}
+		var text []string
 		for line := range strings.Lines(entry) {
 			if part, ok := strings.CutPrefix(line, "> "); ok {
-				text += part
+				text = append(text, strings.TrimSuffix(part, "\n"))
 			}
 		}
+		if !found || len(text[len(text)-1]) > len(best[len(best)-1]) {
+			best, found = text, true
+		}
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+	for _, line := range best {
 		lines = append(lines, []byte(line))
 	}
-	last := lines[len(lines)-1]
-	for len(lines) < benchmarked {
+	for last := lines[len(lines)-1]; len(lines) < benchmarked; {
 		lines = append(lines, last)
 	}
 	return lines
