@@ -52,6 +52,10 @@ type Message struct {
 	Time   time.Time // when Redis stored it, in whole milliseconds
 	Content
 
+	// Origin distinguishes the mailbox of the message from earlier and later ones of the
+	// name, which have messages with the same ids. It is empty for other chats.
+	Origin string
+
 	// Err is a *[CorruptError] if the entry in Redis can't be parsed. The other
 	// fields then have the parts that could be. To skip such a message,
 	// acknowledge it like any other.

@@ -89,3 +89,26 @@ func (g *Client) SetLimits(ctx context.Context, id string, limits Limits) error 
 	_, err := g.run(ctx, setLimitsScript, id, limits.note())
 	return err
 }
+
+// ChangeLimits sets the limits of a chat to those that change returns for the present
+// ones. If another client sets limits meanwhile, change is called again with those.
+func (g *Client) ChangeLimits(ctx context.Context, id string, change func(Limits) Limits) error {
+	if err := g.check("chat", id); err != nil {
+		return err
+	}
+	for {
+		info, err := g.run(ctx, infoScript, id)
+		if err != nil {
+			return err
+		}
+		before := info.Text(7)
+		limits := change(parseLimits(before))
+		if err := limits.validate(); err != nil {
+			return err
+		}
+		a, err := g.run(ctx, setLimitsScript, id, limits.note(), before)
+		if err != nil || a.Uint(0) == 1 {
+			return err
+		}
+	}
+}

@@ -367,3 +367,24 @@ func TestLimitOfAgeKeepsYoungMessagesOfTheReleaseBefore(t *testing.T) {
 		}
 	})
 }
+
+func TestTwoChangesOfTheLimitsAtOnceAreBothMade(t *testing.T) {
+	on.Backends(t, func(t *testing.T, g fixture) {
+		create(t, g, "c", group.Channel)
+		calls := 0
+		err := g.ChangeLimits(t.Context(), "c", func(l group.Limits) group.Limits {
+			l.Messages = 7
+			if calls++; calls > 1 {
+				return l
+			}
+			err := g.ChangeLimits(t.Context(), "c", func(l group.Limits) group.Limits { l.Age = time.Hour; return l })
+			if err != nil {
+				t.Error(err)
+			}
+			return l
+		})
+		if got := info(t, g, "c").Limits; err != nil || calls != 2 || got != (group.Limits{Messages: 7, Age: time.Hour}) {
+			t.Errorf("after %d calls the limits are %+v, %v", calls, got, err)
+		}
+	})
+}

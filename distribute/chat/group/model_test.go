@@ -112,6 +112,9 @@ func (m *model) send(name string, bytes int, now time.Time) error {
 }
 
 func (m *model) pending(name string, after uint64, limit int) (ids []uint64) {
+	if after > m.last {
+		after = 0 // it is of an earlier chat
+	}
 	for _, message := range m.kept {
 		if message.id > max(m.cursors[name], after) && len(ids) < limit {
 			ids = append(ids, message.id)

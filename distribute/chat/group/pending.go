@@ -15,8 +15,9 @@ import (
 
 // Pending returns the messages that member has not acknowledged, oldest first:
 // those after its cursor and after the id after. Zero starts at the cursor; for
-// the next page, after is the last id of this one. The messages stay pending until
-// [Client.Ack].
+// the next page, after is the last id of this one. An id that the chat has never had,
+// because it is of an earlier chat of this name, starts at the cursor, too. The
+// messages stay pending until [Client.Ack].
 //
 // limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of
 // large messages is shorter: it ends soon after 1 MiB. Only an empty page means
@@ -27,11 +28,11 @@ func (g *Client) Pending(ctx context.Context, id, member string, after uint64, l
 	}
 	var messages []chat.Message
 	for from := uint64(0); ; {
-		a, err := g.run(ctx, cursorScript, id, member, 1)
+		a, err := g.run(ctx, cursorScript, id, member, 1, min(after, store.LastExact))
 		if err != nil {
 			return nil, err
 		}
-		cursor := max(after, a.Uint(0))
+		cursor := a.Uint(0)
 		if messages != nil && cursor == from {
 			return messages, nil
 		}

@@ -77,6 +77,8 @@ func TestScriptsOfGroups(t *testing.T) {
 				Case: c{Args: "ann 1", Want: "ok 0 0 3 1 people", Then: []string{"ZSCORE $4 ann > 1700000000000"}},
 				Cases: []c{
 					stranger("eve 1"),
+					{Name: "after a message", Args: "ann 1 2", Want: "ok 0 2 3 1 people"},
+					{Name: "after one of an earlier chat", Args: "ann 1 4", Want: "ok 0 0 3 1 people"},
 					{Name: "asked by others", Args: "ann 0", Want: "ok 0 0 3 1 people", Then: []string{"ZSCORE $4 ann = 1700000000000"}},
 					{Name: "not a member, asked by others", Args: "eve 0", Want: "notmember"},
 					{Name: "away for too long", Given: []string{"HSET $1 limits 0␣0␣0␣60000", "ZADD $4 9999999999999 bob"}, Want: "notmember", Then: []string{"ZCARD $3 = 1", "ZCARD $4 = 1"}},
@@ -89,6 +91,7 @@ func TestScriptsOfGroups(t *testing.T) {
 					stranger("eve 2 0"),
 					{Name: "after a message", Args: "ann 2 2", Want: "ok 0 2 3-0"},
 					{Name: "after one before the cursor", Args: "bob 2 1", Want: "ok 0 3"},
+					{Name: "after one of an earlier chat", Args: "ann 2 4", Want: "ok 0 0 1-0 2-0"},
 					{Name: "big messages", Given: []string{"HSET $1 big 3"}, Want: "ok 0 0"},
 					{Name: "too old", Given: []string{"HSET $1 limits 0␣0␣1␣0"}, Want: "ok 0 0", Then: []string{"XLEN $2 = 0"}},
 				},
@@ -124,11 +127,14 @@ func TestScriptsOfGroups(t *testing.T) {
 			},
 			{
 				Name: "set_limits", Run: setLimitsScript.Do, Missing: "nochat",
-				Case: c{Args: "1␣0␣0␣0", Want: "ok 0", Then: []string{"HGET $1 limits = 1␣0␣0␣0", "XLEN $2 = 1", "HGET $1 oldest = 3"}},
+				Case: c{Args: "1␣0␣0␣0", Want: "ok 0 1", Then: []string{"HGET $1 limits = 1␣0␣0␣0", "XLEN $2 = 1", "HGET $1 oldest = 3"}},
 				Cases: []c{
-					{Name: "none", Given: []string{"HSET $1 limits 9␣0␣0␣0"}, Args: "''", Want: "ok 0", Then: []string{"HGET $1 limits = nil"}},
-					{Name: "one is away for too long", Given: []string{"ZADD $4 9999999999999 bob"}, Args: "0␣0␣0␣60000", Want: "ok 0", Then: []string{"ZCARD $3 = 1", "XLEN $2 = 0"}},
-					{Name: "all are away for too long", Args: "0␣0␣0␣60000", Want: "ok 0", Again: "nochat", Then: []string{"EXISTS $1 $2 $3 $4 = 0"}},
+					{Name: "none", Given: []string{"HSET $1 limits 9␣0␣0␣0"}, Args: "''", Want: "ok 0 1", Then: []string{"HGET $1 limits = nil"}},
+					{Name: "one is away for too long", Given: []string{"ZADD $4 9999999999999 bob"}, Args: "0␣0␣0␣60000", Want: "ok 0 1", Then: []string{"ZCARD $3 = 1", "XLEN $2 = 0"}},
+					{Name: "all are away for too long", Args: "0␣0␣0␣60000", Want: "ok 0 1", Again: "nochat", Then: []string{"EXISTS $1 $2 $3 $4 = 0"}},
+					{Name: "as expected", Given: []string{"HSET $1 limits 9␣0␣0␣0"}, Args: "1␣0␣0␣0 9␣0␣0␣0", Want: "ok 0 1"},
+					{Name: "set before", Given: []string{"HSET $1 limits 1␣0␣0␣0"}, Args: "1␣0␣0␣0 ''", Want: "ok 0 1"},
+					{Name: "other limits than expected", Given: []string{"HSET $1 limits 9␣0␣0␣0"}, Args: "1␣0␣0␣0 ''", Want: "ok 0 0", Same: true},
 				},
 			},
 			{

@@ -325,3 +325,29 @@ func TestDroppedMemberHoldsNothingBack(t *testing.T) {
 		wantNothingLeft(t, g, "c")
 	})
 }
+
+func TestPositionOfADeletedChatHidesNoMessageOfTheNextOne(t *testing.T) {
+	on.AllBackends(t, func(t *testing.T, g fixture) {
+		create(t, g, "c", group.Channel, "bob")
+		for id := range uint64(3) {
+			send(t, g, "c", "ann", "old", id+1)
+		}
+		if err := g.Delete(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		create(t, g, "c", group.Channel, "bob")
+		woken := make(chan error, 2)
+		go func() { woken <- g.WaitIn(t.Context(), "c", "bob", 3) }()
+		go func() { woken <- g.WaitAfter(t.Context(), "bob", map[string]uint64{"c": 3}) }()
+		send(t, g, "c", "ann", "new", 1)
+		for range 2 {
+			if err := <-woken; err != nil {
+				t.Fatal(err)
+			}
+		}
+		messages, err := g.Pending(t.Context(), "c", "bob", 3, 0)
+		if got := chattest.Bodies(messages); err != nil || len(got) != 1 || got[0] != "new" {
+			t.Errorf("pending are %q, %v", got, err)
+		}
+	})
+}

@@ -9,7 +9,7 @@
 //
 //	err = m.Wait(ctx, "bob", 0)                 // blocks until a message is unread
 //	messages, err := m.Read(ctx, "bob", 0, 0)   // changes nothing
-//	n, err := m.Ack(ctx, "bob", messages[0].ID)
+//	n, err := m.AckMessages(ctx, "bob", messages)
 //
 // # Promises
 //
@@ -25,7 +25,7 @@
 //     return a *skidway.OutcomeUnknownError instead, Take also the messages that
 //     it may have removed.
 //   - Ids begin again with 1 after the box was deleted, or expired by its limit
-//     Idle.
+//     Idle. [Client.AckMessages] leaves the messages of the new box unread.
 //   - Foreign data in the log is reported as [chat.Message].Err, does not affect
 //     other messages, and can be acknowledged.
 //

@@ -51,13 +51,7 @@ func (m *Client) Info(ctx context.Context, box string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := Info{
-		Unread: a.Uint(0), Bytes: a.Uint(1), Last: a.Uint(2), Seen: a.Time(3),
-		Limits: Limits{
-			Messages: int(a.Uint(4)), Bytes: int64(a.Uint(5)), Full: Policy(a.Text(6)),
-			Idle: time.Duration(a.Uint(7)) * time.Millisecond,
-		},
-	}
+	info := Info{Unread: a.Uint(0), Bytes: a.Uint(1), Last: a.Uint(2), Seen: a.Time(3), Limits: parseLimits(a)}
 	if info.Unread == 0 {
 		return info, nil
 	}

@@ -78,8 +78,43 @@ func (m *Client) SetLimits(ctx context.Context, box string, limits Limits) error
 	if err := limits.validate(); err != nil {
 		return err
 	}
-	limits = limits.withDefaults()
-	return m.repeat(ctx, setLimitsScript, box, limits.Messages, limits.Bytes, string(limits.Full), limits.Idle.Milliseconds())
+	_, err := m.repeat(ctx, setLimitsScript, box, limits.withDefaults().args()...)
+	return err
+}
+
+// ChangeLimits changes the limits of a box, which need not exist yet. change gets the
+// present ones, with the defaults filled in. If another client sets limits meanwhile,
+// change is called again with those.
+func (m *Client) ChangeLimits(ctx context.Context, box string, change func(*Limits)) error {
+	for {
+		info, err := m.run(ctx, infoScript, box)
+		if err != nil {
+			return err
+		}
+		limits := parseLimits(info)
+		change(&limits)
+		if err := limits.validate(); err != nil {
+			return err
+		}
+		before := []any{info.Text(4), info.Text(5), info.Text(6), info.Text(7)}
+		a, err := m.repeat(ctx, setLimitsScript, box, append(limits.withDefaults().args(), before...)...)
+		if err != nil || a.Uint(1) == 1 {
+			return err
+		}
+	}
+}
+
+// parseLimits returns the limits in a reply of infoScript.
+func parseLimits(info rdb.Reply) Limits {
+	return Limits{
+		Messages: int(info.Uint(4)), Bytes: int64(info.Uint(5)), Full: Policy(info.Text(6)),
+		Idle: time.Duration(info.Uint(7)) * time.Millisecond,
+	}
+}
+
+// args returns the limits as arguments of the script that sets them.
+func (l Limits) args() []any {
+	return []any{l.Messages, l.Bytes, string(l.Full), l.Idle.Milliseconds()}
 }
 
 // Keep drops all unread messages but the newest n, in steps. Messages that are sent
@@ -88,15 +123,16 @@ func (m *Client) Keep(ctx context.Context, box string, n int) error {
 	if n < 0 {
 		return store.Invalid("n", strconv.Itoa(n), "want how many to keep")
 	}
-	return m.repeat(ctx, keepScript, box, n)
+	_, err := m.repeat(ctx, keepScript, box, n)
+	return err
 }
 
 // repeat runs a script that drops messages until there are no more to drop.
-func (m *Client) repeat(ctx context.Context, s *rdb.Script, box string, args ...any) error {
+func (m *Client) repeat(ctx context.Context, s *rdb.Script, box string, args ...any) (rdb.Reply, error) {
 	for {
 		a, err := m.run(ctx, s, box, args...)
 		if err != nil || a.Uint(0) == 0 {
-			return err
+			return a, err
 		}
 	}
 }

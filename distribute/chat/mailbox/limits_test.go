@@ -363,3 +363,21 @@ func TestFullRedisCanBeReadEmpty(t *testing.T) {
 	}
 	acked(t, m, "bob", 3, 1, 2, 3)
 }
+
+func TestTwoChangesOfTheLimitsAtOnceAreBothMade(t *testing.T) {
+	on.Backends(t, func(t *testing.T, m fixture) {
+		calls := 0
+		err := m.ChangeLimits(t.Context(), "bob", func(l *mailbox.Limits) {
+			l.Messages = 7
+			if calls++; calls > 1 {
+				return
+			}
+			if err := m.ChangeLimits(t.Context(), "bob", func(l *mailbox.Limits) { l.Idle = time.Hour }); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := boxInfo(t, m, "bob").Limits; err != nil || calls != 2 || got.Messages != 7 || got.Idle != time.Hour {
+			t.Errorf("after %d calls the limits are %+v, %v", calls, got, err)
+		}
+	})
+}

@@ -226,6 +226,52 @@ func TestDeletedMailboxBeginsAgain(t *testing.T) {
 	})
 }
 
+func TestAcknowledgementForADeletedMailboxSparesTheNextOne(t *testing.T) {
+	on.AllBackends(t, func(t *testing.T, m fixture) {
+		mails(t, m, "bob", 3)
+		old, err := m.Read(t.Context(), "bob", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Delete(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		mails(t, m, "bob", 3)
+		if n, err := m.AckMessages(t.Context(), "bob", old); n != 0 || err != nil {
+			t.Errorf("acknowledged %d of the new mailbox, %v", n, err)
+		}
+		newest, err := m.Newest(t.Context(), "bob", 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := m.AckMessages(t.Context(), "bob", append(old, newest...)); n != 2 || err != nil {
+			t.Errorf("acknowledged %d, %v; want the 2 of this mailbox", n, err)
+		}
+		if got := unread(t, m, "bob"); !slices.Equal(got, []string{"1"}) {
+			t.Errorf("unread are %q", got)
+		}
+	})
+}
+
+func TestPositionOfADeletedMailboxHidesNoMessage(t *testing.T) {
+	on.AllBackends(t, func(t *testing.T, m fixture) {
+		mails(t, m, "bob", 3)
+		if err := m.Delete(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		woken := make(chan error, 1)
+		go func() { woken <- m.Wait(t.Context(), "bob", 3) }()
+		mail(t, m, "bob", "new", 1)
+		if err := <-woken; err != nil {
+			t.Fatal(err)
+		}
+		messages, err := m.Read(t.Context(), "bob", 3, 0)
+		if got := chattest.Bodies(messages); err != nil || !slices.Equal(got, []string{"new"}) {
+			t.Errorf("read %q, %v", got, err)
+		}
+	})
+}
+
 func TestBadArgumentsForAMailboxAreNamed(t *testing.T) {
 	t.Parallel()
 	m, ctx := newFixture(redistest.DB(t)), t.Context()

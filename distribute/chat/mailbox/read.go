@@ -21,16 +21,26 @@ type boxState struct {
 	unread bool
 	ahead  int    // how many messages to read first
 	born   string // differs from earlier boxes with this name
+	after  uint64 // id after which to read: 0 if the requested one is of an earlier box
+}
+
+// messages parses entries of the box.
+func (v boxState) messages(entries []redis.XMessage) []chat.Message {
+	messages := store.ParseMessages(entries)
+	for i := range messages {
+		messages[i].Origin = v.born
+	}
+	return messages
 }
 
 // touch records a visit of the receiver, and returns the state of the box for
 // messages after an id.
 func (m *Client) touch(ctx context.Context, box string, after uint64) (boxState, error) {
-	a, err := m.run(ctx, visitScript, box, strconv.FormatUint(after, 10))
+	a, err := m.run(ctx, visitScript, box, strconv.FormatUint(min(after, store.LastExact), 10))
 	if err != nil {
 		return boxState{}, err
 	}
-	v := boxState{last: a.Uint(0), unread: a.Uint(1) == 1, ahead: store.MaxRead, born: a.Text(3)}
+	v := boxState{last: a.Uint(0), unread: a.Uint(1) == 1, ahead: store.MaxRead, born: a.Text(3), after: a.Uint(4)}
 	if a.Uint(2) == 1 { // there are large messages
 		v.ahead = store.FirstRead
 	}
@@ -38,8 +48,9 @@ func (m *Client) touch(ctx context.Context, box string, after uint64) (boxState,
 }
 
 // Read returns unread messages of the box with ids after an id, oldest first. Zero
-// starts with the oldest; for the next page, after is the last id of this one. The
-// messages stay unread until [Client.Ack].
+// starts with the oldest; for the next page, after is the last id of this one. An id
+// that the box has never had, because it is of an earlier box of this name, starts with
+// the oldest, too. The messages stay unread until [Client.AckMessages].
 //
 // limit is at most [chat.MaxMessages]; zero means [chat.DefaultMessages]. A page of
 // large messages is shorter: it ends soon after 1 MiB. Only an empty page means
@@ -56,11 +67,11 @@ func (m *Client) read(ctx context.Context, box string, after uint64, limit int) 
 	}
 	entries, err := m.entries(ctx, box, v.ahead, store.PageLimit(limit), store.PageBytes, func(key, last string, n int64) *redis.XMessageSliceCmd {
 		if last == "" {
-			last = store.LastUnder(after)
+			last = store.LastUnder(v.after)
 		}
 		return m.boxes.XRangeN(ctx, key, "("+last, "+", n)
 	})
-	return v, store.ParseMessages(entries), err
+	return v, v.messages(entries), err
 }
 
 // Newest returns the newest n unread messages, oldest first, and leaves them
@@ -78,7 +89,7 @@ func (m *Client) Newest(ctx context.Context, box string, n int) ([]chat.Message,
 		return m.boxes.XRevRangeN(ctx, key, "("+last, "-", n)
 	})
 	slices.Reverse(entries)
-	return store.ParseMessages(entries), err
+	return v.messages(entries), err
 }
 
 // entries reads a page of the log, see store.ReadLog.
@@ -102,7 +113,7 @@ func (m *Client) Wait(ctx context.Context, box string, after uint64) error {
 		if err != nil || len(messages) > 0 {
 			return err
 		}
-		mark := rdb.Mark{Key: m.boxes.Log(box), ID: store.LastUnder(max(after, v.last))}
+		mark := rdb.Mark{Key: m.boxes.Log(box), ID: store.LastUnder(max(v.after, v.last))}
 		if _, err := m.boxes.Wait(ctx, store.WaitTimeout, mark); err != nil {
 			return fmt.Errorf("mailbox %q: wait for messages: %w", box, err)
 		}
@@ -113,13 +124,30 @@ func (m *Client) Wait(ctx context.Context, box string, after uint64) error {
 // for small ones, 0.9 ms if each has 10 KiB (go test -bench MailboxStep).
 const ackBatch = 100
 
-// Ack acknowledges exactly these messages, in any order, and returns how many of
+// Ack acknowledges exactly the messages with these ids, in any order, and returns how many of
 // them were unread until now. They are removed from the box. Other ids change
 // nothing. Many messages take several steps. A step whose reply was lost is
 // repeated, and its messages may then be missing in the result.
 func (m *Client) Ack(ctx context.Context, box string, ids ...uint64) (acknowledged int, err error) {
 	for batch := range slices.Chunk(ids, ackBatch) {
 		a, err := m.run(ctx, ackScript, box, ackArgs("", batch)...)
+		if err != nil {
+			return acknowledged, err
+		}
+		acknowledged += a.Len()
+	}
+	return acknowledged, nil
+}
+
+// AckMessages is [Client.Ack] for messages that Read or Newest returned. If the box was
+// deleted since then, those of a new box with the same ids stay unread.
+func (m *Client) AckMessages(ctx context.Context, box string, messages []chat.Message) (acknowledged int, err error) {
+	for len(messages) > 0 {
+		origin, ids := messages[0].Origin, []uint64(nil)
+		for len(messages) > 0 && messages[0].Origin == origin && len(ids) < ackBatch {
+			ids, messages = append(ids, messages[0].ID), messages[1:]
+		}
+		a, err := m.run(ctx, ackScript, box, ackArgs(origin, ids)...)
 		if err != nil {
 			return acknowledged, err
 		}

@@ -49,12 +49,14 @@ func TestScriptsOfMailboxes(t *testing.T) {
 				},
 			},
 			{
-				Name: "visit", Run: visitScript.Do, Missing: "ok 0 0 0 ''", Full: true,
-				Case: c{Args: "0", Want: "ok 3 1 1 1700000000000000", Then: []string{"HGET $1 seen > 1700000000000"}},
+				Name: "visit", Run: visitScript.Do, Missing: "ok 0 0 0 '' 0", Full: true,
+				Case: c{Args: "0", Want: "ok 3 1 1 1700000000000000 0", Then: []string{"HGET $1 seen > 1700000000000"}},
 				Cases: []c{
-					{Name: "behind the big one", Args: "3", Want: "ok 3 0 0 1700000000000000"},
-					{Name: "nothing big", Given: []string{"DEL $4", "XDEL $2 3-0"}, Args: "1", Want: "ok 3 1 0 1700000000000000"},
-					{Name: "log emptied by hand", Given: []string{"DEL $2"}, Want: "ok 3 0 0 1700000000000000", Then: []string{"EXISTS $4 = 0"}},
+					{Name: "behind the big one", Args: "3", Want: "ok 3 0 0 1700000000000000 3"},
+					{Name: "nothing big", Given: []string{"DEL $4", "XDEL $2 3-0"}, Args: "1", Want: "ok 3 1 0 1700000000000000 1"},
+					{Name: "position of an earlier box", Args: "4", Want: "ok 3 1 1 1700000000000000 0"},
+					{Name: "position of an entry of others", Given: []string{"XADD $2 9-7 a b", "XDEL $2 9-7"}, Args: "9", Want: "ok 3 0 0 1700000000000000 9"},
+					{Name: "log emptied by hand", Given: []string{"DEL $2"}, Want: "ok 3 0 0 1700000000000000 0", Then: []string{"EXISTS $4 = 0"}},
 				},
 			},
 			{
@@ -87,13 +89,16 @@ func TestScriptsOfMailboxes(t *testing.T) {
 			},
 			{
 				Name: "set_limits", Run: setLimitsScript.Do,
-				Case: c{Args: "2 5000 refuse 0", Want: "ok 0", Then: []string{"HMGET $1 messages bytes full idle = 2 5000 refuse 0", "XLEN $2 = 3"}},
+				Case: c{Args: "2 5000 refuse 0", Want: "ok 0 1", Then: []string{"HMGET $1 messages bytes full idle = 2 5000 refuse 0", "XLEN $2 = 3"}},
 				Cases: []c{
-					{Name: "box is new", Given: []string{"DEL $1 $2 $4"}, Want: "ok 0", Then: []string{"HMGET $1 v last = 1 0", "HGET $1 born > 1700000000000000"}},
-					{Name: "drops the oldest", Args: "2 5000 drop-oldest 0", Want: "ok 0", Then: []string{"XLEN $2 = 2", "ZRANGE $3 0 -1 WITHSCORES = 1 1"}},
-					{Name: "drops bytes", Args: "9 3000 drop-oldest 0", Want: "ok 0", Then: []string{"XLEN $2 = 1", "ZRANGE $3 0 -1 WITHSCORES = 1 1 2 2", "HGET $1 held = 2000"}},
-					{Name: "expires when idle", Args: "2 5000 refuse 60000", Want: "ok 0", Then: []string{"PTTL $1 > 0", "PTTL $2 > 0"}},
-					{Name: "expires no longer", Given: []string{"PEXPIRE $1 60000", "PEXPIRE $2 60000"}, Want: "ok 0", Then: []string{"PTTL $1 = -1", "PTTL $2 = -1"}},
+					{Name: "box is new", Given: []string{"DEL $1 $2 $4"}, Want: "ok 0 1", Then: []string{"HMGET $1 v last = 1 0", "HGET $1 born > 1700000000000000"}},
+					{Name: "drops the oldest", Args: "2 5000 drop-oldest 0", Want: "ok 0 1", Then: []string{"XLEN $2 = 2", "ZRANGE $3 0 -1 WITHSCORES = 1 1"}},
+					{Name: "drops bytes", Args: "9 3000 drop-oldest 0", Want: "ok 0 1", Then: []string{"XLEN $2 = 1", "ZRANGE $3 0 -1 WITHSCORES = 1 1 2 2", "HGET $1 held = 2000"}},
+					{Name: "expires when idle", Args: "2 5000 refuse 60000", Want: "ok 0 1", Then: []string{"PTTL $1 > 0", "PTTL $2 > 0"}},
+					{Name: "expires no longer", Given: []string{"PEXPIRE $1 60000", "PEXPIRE $2 60000"}, Want: "ok 0 1", Then: []string{"PTTL $1 = -1", "PTTL $2 = -1"}},
+					{Name: "as expected", Args: "2 5000 refuse 0 10000 67108864 refuse 0", Want: "ok 0 1"},
+					{Name: "set before", Given: []string{"HSET $1 messages 2 bytes 5000"}, Args: "2 5000 refuse 0 10000 67108864 refuse 0", Want: "ok 0 1"},
+					{Name: "other limits than expected", Given: []string{"HSET $1 messages 7"}, Args: "2 5000 refuse 0 10000 67108864 refuse 0", Want: "ok 0 0", Same: true},
 				},
 			},
 			{

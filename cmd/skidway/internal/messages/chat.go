@@ -209,14 +209,12 @@ a limit are deleted at once, read or not.`,
 			return cli.WrongUsage("nothing to change: give --keep, --keep-bytes, --keep-age, --drop-away or --none")
 		}
 		return cli.With(c.Context(), a, openGroups, func(g *group.Client) error {
-			info, err := g.Info(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if none {
-				info.Limits = group.Limits{}
-			}
-			return g.SetLimits(c.Context(), args[0], limits.change(c, info.Limits))
+			return g.ChangeLimits(c.Context(), args[0], func(before group.Limits) group.Limits {
+				if none {
+					before = group.Limits{}
+				}
+				return limits.change(c, before)
+			})
 		})
 	})
 	return c

@@ -114,11 +114,7 @@ func (s *mailSource) read(ctx context.Context, after uint64, limit int) ([]chat.
 }
 
 func (s *mailSource) ack(ctx context.Context, messages []chat.Message) error {
-	ids := make([]uint64, len(messages))
-	for i, m := range messages {
-		ids[i] = m.ID
-	}
-	_, err := s.Ack(ctx, s.box, ids...)
+	_, err := s.AckMessages(ctx, s.box, messages)
 	return err
 }
 
@@ -178,15 +174,11 @@ never expires. Each message counts as at least 1 KiB.`,
 
 // limitMailbox changes the limits of the command line, and prints all that now hold.
 func limitMailbox(ctx context.Context, a *cli.App, m *mailbox.Client, box string, flags *limitFlags) error {
+	if err := m.ChangeLimits(ctx, box, flags.change); err != nil {
+		return err
+	}
 	info, err := m.Info(ctx, box)
 	if err != nil {
-		return err
-	}
-	flags.change(&info.Limits)
-	if err := m.SetLimits(ctx, box, info.Limits); err != nil {
-		return err
-	}
-	if info, err = m.Info(ctx, box); err != nil {
 		return err
 	}
 	a.Console.Notice("mailbox %s: %s", box, limitsText(info.Limits))

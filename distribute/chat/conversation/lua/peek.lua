@@ -6,9 +6,6 @@
 --         follow the page, which reaches the id to
 -- @include opened_pair
 
-local from = tonumber(ARGV[4])
--- An id higher than any of the log is from a conversation that was deleted.
-if from > chat.last and from > newest() then from = 0 end
-from = math.max(from, chat['cursor' .. caller])
+local from = math.max(read_after(ARGV[4], chat.last), chat['cursor' .. caller])
 local page, to, _, more = read_page(chat, ARGV[2], from, exact, tonumber(ARGV[3]))
 return {'ok', total(chat), int(unread(chat)), more and 1 or 0, int(to), page}

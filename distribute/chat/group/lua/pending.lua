@@ -1,6 +1,6 @@
 -- Reads the pending messages of a member, unless big ones may be among them.
 -- ARGV[1] member  ARGV[2] max messages  ARGV[3] id of a message after which to
---         start, if the member's cursor is lower
+--         start, if the member's cursor is lower; see read_after
 -- Returns {'ok', more, after, entries}: entries in order from the id after on,
 --         which is the higher of that id and the cursor; they end soon after 64 KiB
 --         {'ok', more, after}: big messages may be among the entries, which a
@@ -10,7 +10,7 @@
 
 local cursor = visit(ARGV[1])
 if not cursor then return {'notmember'} end
-cursor = math.max(cursor, whole(ARGV[3]))
+cursor = math.max(cursor, read_after(ARGV[3], chat.last))
 local more = enforce(chat)
 if more == 1 or cursor < chat.big and chat.oldest <= chat.big then return {'ok', more, int(cursor)} end
 local found, bytes, max_messages, batch = {}, 0, tonumber(ARGV[2]), 4

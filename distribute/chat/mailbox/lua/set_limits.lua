@@ -2,8 +2,20 @@
 -- drop-oldest it drops messages over the limits.
 -- ARGV[1] max messages  ARGV[2] max bytes  ARGV[3] 'refuse' or 'drop-oldest'
 -- ARGV[4] idle time in ms, or '0'
--- Returns {'ok', more}: more is 1 if there is more to drop: call again
+-- ARGV[5…8] the limits that are replaced, in the same format; or none: any limits
+-- Returns {'ok', more, set}: more is 1 if there is more to drop: call again; set is 0
+--         if other limits hold, and nothing is changed
 -- @include opened_box
+
+local before = {int(box.messages), int(box.bytes), box.full, int(box.idle)}
+-- hold reports whether the limits are those in ARGV from this index on.
+local function hold(first)
+  for i = 1, 4 do
+    if before[i] ~= ARGV[first + i - 1] then return false end
+  end
+  return true
+end
+if #ARGV > 4 and not hold(5) and not hold(1) then return {'ok', 0, 0} end
 
 if not box.known then note_last(box, box.last) end
 redis.call('HSET', HASH, 'messages', ARGV[1], 'bytes', ARGV[2], 'full', ARGV[3], 'idle', ARGV[4])
@@ -16,4 +28,4 @@ if box.idle == 0 then
   for _, key in ipairs(KEYS) do redis.call('PERSIST', key) end
 end
 extend(box)
-return {'ok', more}
+return {'ok', more, 1}

@@ -45,6 +45,14 @@ local function newest()
   return math.max(top and number(top) or 0, known and number({known}) or 0)
 end
 
+-- read_after returns the id after which a reader goes on that has read up to this one. An id
+-- above the newest of the log is of an earlier chat of this name: it starts at 0.
+local function read_after(id, last)
+  id = whole(id or '')
+  if id > last and id > newest() then return 0 end
+  return id
+end
+
 -- adopt sets chat.last to the newest id, so that the next message follows entries
 -- added by hand.
 local function adopt(chat)
