@@ -20,6 +20,7 @@ type Server struct {
 	Policy     string // the setting maxmemory-policy
 	MaxMemory  int64  // the setting maxmemory in bytes; 0: no limit
 	UsedMemory int64  // bytes
+	Addr       string // of a master of a Cluster, from [DB.Servers]; else empty
 }
 
 // UnfitServerError is why a server is not fit for data that must not be lost, and
@@ -65,18 +66,33 @@ func (db *DB) EachMaster(ctx context.Context, f func(ctx context.Context, client
 	return fmt.Errorf("%s: unknown kind of connection", db.name)
 }
 
+// MasterOf returns the address of the master of a key, empty where there is no Cluster.
+func (db *DB) MasterOf(ctx context.Context, key string) (string, error) {
+	cluster, ok := db.UniversalClient.(*redis.ClusterClient)
+	if !ok {
+		return "", nil
+	}
+	master, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return "", db.explain(err)
+	}
+	return master.Options().Addr, nil
+}
+
 // Servers returns the server, or all masters of a Cluster, as INFO describes them. A
 // server whose ACL hides INFO is the zero Server.
 func (db *DB) Servers(ctx context.Context) (servers []Server, err error) {
 	var mu sync.Mutex
-	err = db.EachMaster(ctx, func(ctx context.Context, client *redis.Client, _ string) error {
+	err = db.EachMaster(ctx, func(ctx context.Context, client *redis.Client, name string) error {
 		text, err := client.Info(ctx).Result()
 		if err != nil && (!isAnswer(err) || refused(err)) {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		servers = append(servers, ServerOf(ParseInfo(text)))
+		server := ServerOf(ParseInfo(text))
+		server.Addr = name
+		servers = append(servers, server)
 		return nil
 	})
 	return servers, err

@@ -175,9 +175,9 @@ func TestServersTellWhatTheyAre(t *testing.T) {
 		info string
 		want Server
 	}{
-		"redis":  {"# Server\r\nredis_version:7.0.15\r\nmaxmemory:1048576\r\nused_memory:77\r\nmaxmemory_policy:noeviction\r\n", Server{"redis", "7.0.15", "noeviction", 1 << 20, 77}},
-		"valkey": {"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nmaxmemory:0\r\nmaxmemory_policy:volatile-lru\r\n", Server{"valkey", "8.1.0", "volatile-lru", 0, 0}},
-		"no CR":  {"redis_version:8.2.1\nmaxmemory:12x\n", Server{"redis", "8.2.1", "", 0, 0}},
+		"redis":  {"# Server\r\nredis_version:7.0.15\r\nmaxmemory:1048576\r\nused_memory:77\r\nmaxmemory_policy:noeviction\r\n", Server{"redis", "7.0.15", "noeviction", 1 << 20, 77, ""}},
+		"valkey": {"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\nmaxmemory:0\r\nmaxmemory_policy:volatile-lru\r\n", Server{"valkey", "8.1.0", "volatile-lru", 0, 0, ""}},
+		"no CR":  {"redis_version:8.2.1\nmaxmemory:12x\n", Server{"redis", "8.2.1", "", 0, 0, ""}},
 		"empty":  {"", Server{Name: "redis"}},
 	} {
 		if got := ServerOf(ParseInfo(c.info)); got != c.want {
