@@ -211,11 +211,6 @@ func (r batchRegistry) beat(ctx context.Context, name string) error {
 }
 
 func (r batchRegistry) end(ctx context.Context, channel *Channel) error {
-	// By name: a batch that was killed at its end may have removed its
-	// subscriber from the list already.
-	if err := channel.unsubscribe(ctx, batchSubscriber); err != nil && !errors.Is(err, ErrNoSubscriber) {
-		return err
-	}
 	if err := channel.Delete(ctx, true); err != nil {
 		return err
 	}

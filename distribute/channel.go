@@ -46,7 +46,6 @@ const (
 type Channel struct {
 	*store
 	files fileStore
-	chat  *group.Client
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
@@ -75,7 +74,7 @@ type VersionError struct {
 
 func (e *VersionError) Error() string {
 	if e.Version < formatVersion {
-		return fmt.Sprintf("channel %q is in format %d, which an older Skidway wrote; this one reads %d only: use another channel", e.Channel, e.Version, formatVersion)
+		return fmt.Sprintf("channel %q is in format %d, which an older Skidway wrote; this one reads %d only: use another channel, or delete this one", e.Channel, e.Version, formatVersion)
 	}
 	return fmt.Sprintf("channel %q is in format %d, which a newer Skidway wrote; this one reads %d only: upgrade it", e.Channel, e.Version, formatVersion)
 }
@@ -123,9 +122,20 @@ func OpenExisting(ctx context.Context, db *skidway.DB, name string) (*Channel, e
 	return openChannel(ctx, handle.Conn(db), name, func(*Channel, context.Context) error { return nil })
 }
 
+// OpenToDelete opens a channel, also one that an older Skidway wrote, or fails with
+// ErrNoChannel. No method but Name, Status and Delete may be called.
+func OpenToDelete(ctx context.Context, db *skidway.DB, name string) (*Channel, error) {
+	channel, err := OpenExisting(ctx, db, name)
+	var other *VersionError
+	if errors.As(err, &other) && other.Version < formatVersion {
+		return newChannel(handle.Conn(db), name), nil
+	}
+	return channel, err
+}
+
 func newChannel(db *rdb.DB, name string) *Channel {
-	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name)}
-	return &Channel{store: s, files: fileStore{s}, chat: group.NewClient(handle.New(db)).Reserved()}
+	s := &store{name: name, db: db, keys: channelKeys(db.Prefix(), name), chat: group.NewClient(handle.New(db)).Reserved()}
+	return &Channel{store: s, files: fileStore{s}}
 }
 
 func openChannel(ctx context.Context, db *rdb.DB, name string, prepare func(*Channel, context.Context) error) (*Channel, error) {
@@ -182,9 +192,6 @@ func (c *Channel) checkVersion(ctx context.Context) error {
 
 // Name returns the channel's name.
 func (c *Channel) Name() string { return c.name }
-
-// chatID returns the id of the chat in which the channel's files are announced.
-func (c *Channel) chatID() string { return group.ReservedPrefix + c.name }
 
 // memberName returns the name of a subscriber as a member of that chat. No person can
 // have it, so no person reads or acknowledges the subscriber's announcements.

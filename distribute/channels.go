@@ -27,6 +27,8 @@ type ChannelInfo struct {
 	Subscribers int64
 	Bytes       int64 // of memory that the files in Redis use
 	Window      int64 // bytes that they may use
+
+	exists bool // false: only its row in the list is left
 }
 
 // Channels returns the channels in a Redis, sorted by name, without those of running
@@ -47,11 +49,21 @@ func Channels(ctx context.Context, db *skidway.DB) ([]ChannelInfo, error) {
 		}
 		list = append(list, infos...)
 	}
+	list = slices.DeleteFunc(list, func(c ChannelInfo) bool {
+		if c.exists {
+			return false
+		}
+		// Its deletion was interrupted. An error is no reason to list nothing: the
+		// user may have the right to read only. If the channel is created again at
+		// this moment, the next Open adds it to the list.
+		_ = conn.ZRem(ctx, channelsKey(conn.Prefix()), c.Name).Err()
+		return true
+	})
 	slices.SortFunc(list, func(a, b ChannelInfo) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
-// channelInfos describes channels of the list, except those that are deleted.
+// channelInfos describes channels of the list.
 func channelInfos(ctx context.Context, db *rdb.DB, listed []redis.Z) ([]ChannelInfo, error) {
 	type replies struct {
 		channel           *redis.SliceCmd
@@ -74,11 +86,8 @@ func channelInfos(ctx context.Context, db *rdb.DB, listed []redis.Z) ([]ChannelI
 	for i, z := range listed {
 		r := all[i]
 		text := func(i int) string { v, _ := r.channel.Val()[i].(string); return v }
-		if text(0) == "" {
-			continue
-		}
 		info := ChannelInfo{
-			Name: fmt.Sprint(z.Member), Created: time.UnixMilli(int64(z.Score)), Files: r.files.Val(), Open: r.open.Val(),
+			exists: text(0) != "", Name: fmt.Sprint(z.Member), Created: time.UnixMilli(int64(z.Score)), Files: r.files.Val(), Open: r.open.Val(),
 			Subscribers: r.subs.Val(), Window: parseInt(text(1)), Bytes: parseInt(text(2)),
 		}
 		for _, newest := range r.newest.Val() {
@@ -175,6 +184,9 @@ func (c *Channel) delete(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.files.completeRemovals(ctx); err != nil {
+		return err
+	}
 	err = c.files.each(ctx, func(id string) error {
 		r, err := c.files.record(ctx, id)
 		if err != nil {
@@ -189,7 +201,7 @@ func (c *Channel) delete(ctx context.Context) error {
 		return err
 	}
 	k := c.keys
-	err = c.unlink(ctx, k.heads(), k.files(), k.open(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.wake(), k.channel())
+	err = c.unlink(ctx, k.heads(), k.files(), k.open(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.removed(), k.wake(), k.channel())
 	if err != nil {
 		return err
 	}

@@ -116,3 +116,59 @@ func TestNoPersonReadsTheAnnouncementsOfASubscriber(t *testing.T) {
 		}
 	})
 }
+
+func TestChannelOfAnOlderFormatCanBeDeletedAndNothingElse(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		ctx := t.Context()
+		channel := open(t, db)
+		if err := channel.Subscribe(ctx, "s", ""); err != nil {
+			t.Fatal(err)
+		}
+		ship(t, channel, write(t, t.TempDir(), "a", content(1, 100)))
+		work(t, channel, "s")
+		setVersion := func(version int) {
+			t.Helper()
+			if err := db.HSet(ctx, "skidway:logs:{web}", "v", version).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var other *distribute.VersionError
+		setVersion(99)
+		if _, err := distribute.OpenToDelete(ctx, handle.New(db), "web"); !errors.As(err, &other) {
+			t.Errorf("a newer format: %v", err)
+		}
+		setVersion(1)
+		if _, err := distribute.OpenExisting(ctx, handle.New(db), "web"); !errors.As(err, &other) {
+			t.Errorf("an older format: %v", err)
+		}
+		old, err := distribute.OpenToDelete(ctx, handle.New(db), "web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := old.Delete(ctx, true); err != nil {
+			t.Fatal(err)
+		}
+		if keys := db.Keys(ctx, "*web*").Val(); len(keys) > 0 {
+			t.Errorf("left behind: %v", keys)
+		}
+		if _, err := distribute.OpenToDelete(ctx, handle.New(db), "web"); !errors.Is(err, distribute.ErrNoChannel) {
+			t.Errorf("opened again: %v", err)
+		}
+	})
+}
+
+func TestListOfChannelsDropsTheRowOfAnInterruptedDeletion(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		ctx := t.Context()
+		open(t, db)
+		if err := db.Del(ctx, "skidway:logs:{web}").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := distribute.Channels(ctx, handle.New(db)); err != nil || len(list) > 0 {
+			t.Errorf("the channels are %+v, %v", list, err)
+		}
+		if left := db.Exists(ctx, "skidway:logs:channels").Val(); left != 0 {
+			t.Error("the row stays")
+		}
+	})
+}

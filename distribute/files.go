@@ -2,7 +2,6 @@ package distribute
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -205,37 +204,6 @@ func (f fileStore) freeSegments(ctx context.Context, id string) error {
 	}
 }
 
-// unsettled returns the number of removals of subscribers whose files are not freed
-// yet, "" for none.
-func (f fileStore) unsettled(ctx context.Context) (string, error) {
-	n, err := query(ctx, f.db, func() (string, error) { return f.db.HGet(ctx, f.keys.channel(), "unsettled").Result() })
-	if errors.Is(err, redis.Nil) {
-		return "", nil
-	}
-	return n, err
-}
-
-// settle completes removals of subscribers: it frees the files that all remaining
-// subscribers have counted.
-func (f fileStore) settle(ctx context.Context, unsettled string) error {
-	if err := f.freeCounted(ctx); err != nil || unsettled == "" {
-		return err
-	}
-	_, err := f.call(ctx, settledScript, target{}, unsettled)
-	return err
-}
-
-// freeCounted frees the files that all remaining subscribers have counted.
-func (f fileStore) freeCounted(ctx context.Context) error {
-	return f.scanSet(ctx, f.keys.open(), func(id string) error {
-		reply, err := f.call(ctx, markDoneScript, target{file: id}, id)
-		if err != nil || reply.Int(0) == 0 {
-			return err
-		}
-		return f.freeSegments(ctx, id)
-	})
-}
-
 // sweepBatch bounds the entries of each kind that one sweep cleans up.
 const sweepBatch = 100
 
@@ -247,11 +215,7 @@ func (f fileStore) sweep(ctx context.Context) error {
 	if err := f.sweepLeases(ctx); err != nil {
 		return fmt.Errorf("sweep channel %q: %w", f.name, err)
 	}
-	unsettled, err := f.unsettled(ctx)
-	if err == nil && unsettled != "" {
-		err = f.settle(ctx, unsettled)
-	}
-	if err != nil {
+	if err := f.completeRemovals(ctx); err != nil {
 		return fmt.Errorf("sweep channel %q: %w", f.name, err)
 	}
 	spent, err := query(ctx, f.db, func() ([]string, error) { return f.db.SRandMemberN(ctx, f.keys.spent(), sweepBatch).Result() })

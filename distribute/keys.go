@@ -6,7 +6,7 @@ import "strconv"
 // {channel}, because every script uses keys of one channel.
 //
 //	(no suffix)                  hash    v, turn, window and used in bytes, shipments (number of shippers ever registered),
-//	                                     unsettled (removals of subscribers whose files are not freed yet)
+//	                                     removals (number of subscribers ever removed)
 //	:wake                        stream  one entry: the last change
 //	:heads                       hash    digest of the first line → ids of files
 //	:files                       zset    file → last change, ms
@@ -21,12 +21,14 @@ import "strconv"
 //	:leases                      zset    shipper → lease expiry, ms
 //	:line                        zset    shipper that waits for the window → turn
 //	:subscribers                 hash    subscriber → settings
-//	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (incremented on each change of counts)
+//	:removed                     hash    subscriber whose removal is not complete → number of the removal
+//	:subscriber:S                hash    v, since, seen, sums, lines by country database, version (number of commits), folds (of cells into the totals)
 //	:subscriber:S:claims         zset    file → lease expiry, ms
 //	:subscriber:S:owners         hash    file → token of its claim
 //	:subscriber:S:staged:ID      hash    cell → number, not valid yet
 //	:subscriber:S:sealed         set     ID:SHIPMENT:COMMIT that are not folded yet
 //	:subscriber:S:sealed:ID:SHIPMENT:COMMIT  hash  cell → number, valid
+//	:subscriber:S:readers        zset    report that reads the totals → end of its time, ms
 //	:subscriber:S:checkpoint:ID  string  shipment, blank, and where its next worker reads a compressed file on
 //	:subscriber:S:groups         zset    the groups that were counted, such as days
 //	:subscriber:S:count:GROUP    zset    member → count
@@ -61,9 +63,11 @@ func (k keys) segment(id string, shipment int64, number int) string {
 }
 
 func (k keys) subscribers() string           { return k.root + ":subscribers" }
+func (k keys) removed() string               { return k.root + ":removed" }
 func (k keys) subscriber(name string) string { return k.root + ":subscriber:" + name }
 func (k keys) claims(name string) string     { return k.subscriber(name) + ":claims" }
 func (k keys) sealed(name string) string     { return k.subscriber(name) + ":sealed" }
+func (k keys) readers(name string) string    { return k.subscriber(name) + ":readers" }
 func (k keys) problems(name string) string   { return k.subscriber(name) + ":problems" }
 func (k keys) groups(name string) string     { return k.subscriber(name) + ":groups" }
 

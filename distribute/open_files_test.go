@@ -197,6 +197,59 @@ func TestInterruptedRemovalOfASubscriberIsCompleted(t *testing.T) {
 	}
 }
 
+// A name can be used again although the removal of its first subscriber was interrupted.
+func TestSubscriberThatIsMadeAgainHasNoOldCounts(t *testing.T) {
+	t.Parallel()
+	ctx, url, lines := t.Context(), redistest.URL(t), content(1, 500)
+	db := redistest.Open(t, url)
+	channel, path := open(t, db), write(t, t.TempDir(), "a", lines)
+	ship(t, channel, path)
+	work(t, channel, "s")
+	interrupted := redistest.Open(t, url)
+	cancelled, cancel := context.WithCancel(ctx)
+	again := open(t, interrupted)
+	interrupted.AddHook(afterScript(cancel))
+	if err := again.Unsubscribe(cancelled, "s"); err == nil {
+		t.Fatal("the removal was not interrupted")
+	}
+	if err := channel.Subscribe(ctx, "s", ""); err != nil {
+		t.Fatal(err)
+	}
+	same(t, counted(t, channel, "s"), counts{})
+	if again := ship(t, channel, path)[0]; again.Outcome != distribute.Shipped {
+		t.Errorf("outcome %v, want shipped", again.Outcome)
+	}
+	work(t, channel, "s")
+	same(t, counted(t, channel, "s"), reference(t, lines))
+	onlySmallRecordsAreLeft(t, db)
+}
+
+func TestInterruptedRemovalLeavesNoMemberOfTheChat(t *testing.T) {
+	t.Parallel()
+	ctx, url := t.Context(), redistest.URL(t)
+	db := redistest.Open(t, url)
+	channel := open(t, db)
+	if err := channel.Subscribe(ctx, "gone", ""); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := redistest.Open(t, url)
+	cancelled, cancel := context.WithCancel(ctx)
+	again := open(t, interrupted)
+	interrupted.AddHook(afterScript(cancel))
+	if err := again.Unsubscribe(cancelled, "gone"); err == nil {
+		t.Fatal("the removal was not interrupted")
+	}
+	ship(t, channel, write(t, t.TempDir(), "a", content(1, 10)))
+	work(t, channel, "here")
+	members, err := group.NewClient(handle.New(db)).Reserved().Members(ctx, "logs:web")
+	if err != nil || len(members) != 1 || members[0].Name != "logs:here" {
+		t.Errorf("the members are %+v, %v", members, err)
+	}
+	if left, err := db.Keys(ctx, "*gone*").Result(); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 // afterScript returns a hook that calls f when a script has run.
 func afterScript(f func()) redis.Hook {
 	return &commandHook{func(cmd redis.Cmder, err error) {

@@ -104,6 +104,12 @@ const (
 	fieldCut     = "cut"
 )
 
+// subscriberFields are all fields of a record that belong to a subscriber.
+var subscriberFields = []string{
+	"ship", "seal", fieldPart, fieldCommit, fieldLong, fieldCut, fieldResume, fieldEnd, fieldTail, fieldState,
+	fieldNote, fieldMissing, fieldLost, fieldLines,
+}
+
 // maxSegments bounds the segments of a valid record: a file of 1 TiB.
 const maxSegments = 1 << 18
 

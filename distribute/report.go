@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // ReportOptions narrow a report. The zero value reports everything.
@@ -30,7 +31,7 @@ type Report struct {
 	Rows       []Row     // by group, then member; see TopRows
 	Problems   []Problem // files that were counted in part or not at all
 	Abandoned  []string  // files whose upload was abandoned and that were not shipped again
-	Moving     bool      // counts changed during the report: its groups are of different times
+	Moving     bool      // the counts could not be held for as long as the report took: its groups are of different times
 	Uncounted  bool      // no worker has committed a file for the subscriber yet
 }
 
@@ -74,9 +75,9 @@ func TopRows(rows []Row, n int) []Row {
 	})
 }
 
-// Report reads a subscriber's counts. The counts of one group are of one moment;
-// unless Moving is set, those of all groups are. Counts that dead workers left
-// sealed are folded first. Nil options report everything.
+// Report reads a subscriber's counts. Unless Moving is set, they are of one moment: the
+// report has all of a commit or nothing of it. Counts that dead workers left sealed are
+// folded first. Nil options report everything.
 func (c *Channel) Report(ctx context.Context, subscriber string, options *ReportOptions) (Report, error) {
 	report, err := c.report(ctx, subscriber, options)
 	if err != nil {
@@ -85,35 +86,34 @@ func (c *Channel) Report(ctx context.Context, subscriber string, options *Report
 	return report, nil
 }
 
-// reportTries bounds how often the counts are read until they do not change meanwhile.
-const reportTries = 5
+// reportHold is the time for which a report keeps commits from being folded, at its
+// first try; each further try takes twice as long. reportTries bounds the tries.
+const (
+	reportHold  = 5 * time.Second
+	reportTries = 5
+)
 
 func (c *Channel) report(ctx context.Context, subscriber string, options *ReportOptions) (Report, error) {
-	settings, err := c.settings(ctx, subscriber)
-	if err != nil {
-		return Report{}, err
-	}
 	totals := c.totals(subscriber)
 	if err := totals.foldAll(ctx); err != nil {
 		return Report{}, err
 	}
 	report := Report{Moving: true}
 	for try := 0; report.Moving && try < reportTries; try++ {
-		before, err := c.subscriberFields(ctx, subscriber)
+		at, err := totals.snapshot(ctx, reportHold<<try)
 		if err != nil {
 			return Report{}, err
 		}
-		if report.Rows, err = totals.rows(ctx, options); err != nil {
+		if report.Rows, err = totals.rows(ctx, at.commits, options); err != nil {
 			return Report{}, err
 		}
-		after, err := c.subscriberFields(ctx, subscriber)
-		if err != nil {
+		if report.Moving, err = totals.release(ctx, at); err != nil {
 			return Report{}, err
 		}
-		report.Subscriber = parseSubscriber(subscriber, settings, after)
-		report.Moving = before["version"] != after["version"]
-		report.Uncounted = after["version"] == "" // each commit increments it
+		report.Subscriber = parseSubscriber(subscriber, at.settings, at.fields)
+		report.Uncounted = at.fields["version"] == "" // each commit increments it
 	}
+	var err error
 	if report.Problems, err = c.problems(ctx, subscriber); err != nil {
 		return Report{}, err
 	}

@@ -9,8 +9,32 @@ func (s scriptRunner) subscribe(name, settings string) string {
 	return s.run(subscribeScript, target{subscriber: name}, name, settings)
 }
 
-func (s scriptRunner) settled(unsettled string) string {
-	return s.run(settledScript, target{}, unsettled)
+// removed notes that a removal of s is complete.
+func (s scriptRunner) removed(number string) string {
+	return s.run(removedScript, target{}, "s", number)
+}
+
+// discard deletes the groups of s and a field of f.
+func (s scriptRunner) discard(number string) string {
+	return s.run(discardScript, target{file: "f", more: []string{s.k.groups("s")}}, "s", number, "ship:s")
+}
+
+// leftOfS is what discard deletes.
+func (s scriptRunner) leftOfS() string {
+	return s.exists(s.k.groups("s")) + " " + s.field(s.k.file("f"), "ship:s")
+}
+
+// snapshot begins a report that holds the totals for an hour.
+func (s scriptRunner) snapshot(subscriber string) string {
+	s.t.Helper()
+	reply, err := s.c.call(s.t.Context(), snapshotScript, target{subscriber: subscriber}, subscriber, "report", 3_600_000)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if reply.Len() == 0 {
+		return "none"
+	}
+	return fmt.Sprint(reply.Text(0), " ", reply.List(2).Texts(), " ", reply.List(1).Len())
 }
 
 func (s scriptRunner) unsubscribe(name string) string {
@@ -170,6 +194,28 @@ func inPartsOfADeadClaim(s scriptRunner) {
 	s.claim("c2", 1)
 }
 
+// removing has s, with counts, being removed.
+func removing(s scriptRunner) {
+	sealed(s)
+	s.fold("US", "DE")
+	s.unsubscribe("s")
+}
+
+// removedBefore has s made anew after its removal, with counts.
+func removedBefore(s scriptRunner) {
+	subscribed(s)
+	s.unsubscribe("s")
+	s.removed("1")
+	sealed(s)
+	s.fold("US", "DE")
+}
+
+// reported has a report that reads the totals while sealed cells wait.
+func reported(s scriptRunner) {
+	sealed(s)
+	s.snapshot("s")
+}
+
 // sealedByOne is counted by s and not by t.
 func sealedByOne(s scriptRunner) {
 	s.subscribe("t", "words")
@@ -193,14 +239,23 @@ var countingScripts = []scriptCase{
 	{name: "subscribe: other settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "letters") }, want: "words", keeps: true},
 	{name: "subscribe: any settings", given: subscribed, call: func(s scriptRunner) string { return s.subscribe("s", "") }, want: "words", keeps: true},
 
-	{name: "unsubscribe: there", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("s") }, want: "1", again: "0"},
-	{name: "settled: the last removal", given: func(s scriptRunner) { staged(s); s.unsubscribe("s") }, call: func(s scriptRunner) string { return s.settled("1") }, want: "1", again: "0"},
+	{name: "subscribe: being removed", given: removing, call: func(s scriptRunner) string { return s.subscribe("s", "words") }, want: "[]", keeps: true},
+	{name: "unsubscribe: there", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("s") }, want: "1"},
+	{name: "unsubscribe: another", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("t") }, want: ""},
 	{
-		name: "settled: an earlier removal", given: func(s scriptRunner) { sealedByOne(s); s.unsubscribe("s"); s.unsubscribe("t") },
-		call: func(s scriptRunner) string { return s.settled("1") }, want: "0", keeps: true,
+		name: "discard: of this removal", given: removing, call: func(s scriptRunner) string { return s.discard("1") }, want: "1",
+		look: scriptRunner.leftOfS, sees: "0 <nil>",
 	},
-	{name: "settled: no removal", given: staged, call: func(s scriptRunner) string { return s.settled("1") }, want: "0", keeps: true},
-	{name: "unsubscribe: another", given: staged, call: func(s scriptRunner) string { return s.unsubscribe("t") }, want: "0"},
+	{
+		name: "discard: of an earlier removal", given: removedBefore, call: func(s scriptRunner) string { return s.discard("1") }, want: "0", keeps: true,
+		look: scriptRunner.leftOfS, sees: "1 1",
+	},
+	{name: "removed: this removal", given: removing, call: func(s scriptRunner) string { return s.removed("1") }, want: "1", again: "0"},
+	{
+		name: "removed: an earlier removal", given: func(s scriptRunner) { removedBefore(s); s.unsubscribe("s") },
+		call: func(s scriptRunner) string { return s.removed("1") }, want: "0", keeps: true,
+	},
+	{name: "removed: no removal", given: staged, call: func(s scriptRunner) string { return s.removed("1") }, want: "0", keeps: true},
 
 	{
 		name: "claim: unclaimed", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME 0]",
@@ -343,6 +398,26 @@ var countingScripts = []scriptCase{
 			s.do([]any{"ZADD", s.k.totals("s", "day"), 100_000_000, "US", -300_000_000, "DE"})
 		},
 		call: scriptRunner.counts, want: "map[DE:-300000000 US:100000000]", keeps: true,
+	},
+	{
+		name: "snapshot: sealed", given: sealed, call: func(s scriptRunner) string { return s.snapshot("s") },
+		want: "words [f:1:1] 10",
+		look: func(s scriptRunner) string { return s.text("ZCARD", s.k.readers("s")) }, sees: "1",
+	},
+	{name: "snapshot: no subscriber", given: sealed, call: func(s scriptRunner) string { return s.snapshot("t") }, want: "none", keeps: true},
+	{name: "fold: beside a report", given: reported, call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "-1", keeps: true},
+	{
+		name: "fold: after a report", given: func(s scriptRunner) { reported(s); s.expire(s.k.readers("s"), "report") },
+		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0",
+	},
+	{
+		name: "fold: beside a report, while very many commits wait", given: func(s scriptRunner) {
+			reported(s)
+			for i := range 1000 { // and one that is folded here
+				s.do([]any{"SADD", s.k.sealed("s"), i})
+			}
+		},
+		call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", again: "-1",
 	},
 	{name: "counts: none", given: subscribed, call: scriptRunner.counts, want: "map[]", keeps: true},
 	{name: "fold: no subscriber", given: withoutSubscriber(sealed), call: func(s scriptRunner) string { return s.fold("US", "DE") }, want: "0", keeps: true},

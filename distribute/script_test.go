@@ -111,6 +111,7 @@ func (s scriptRunner) state() map[string]string {
 		case "hash":
 			fields := db.HGetAll(ctx, key).Val()
 			delete(fields, "version")
+			delete(fields, "folds")
 			value = fields
 		case "set":
 			value = slices.Sorted(slices.Values(db.SMembers(ctx, key).Val()))

@@ -16,9 +16,10 @@ var scripts = rdb.LoadScripts("distribute", luaFiles, nil, nil)
 // file, its purpose for errors, and the keys that it receives.
 var (
 	nowScript         = newScript("now", "ask for the time", "channel")
-	subscribeScript   = newScript("subscribe", "subscribe to the channel", "subscribers", "subscriber", "wake")
-	unsubscribeScript = newScript("unsubscribe", "remove the subscriber", "channel", "subscribers", "subscriber", "claims", "owners", "wake")
-	settledScript     = newScript("settled", "note that a removal is complete", "channel")
+	subscribeScript   = newScript("subscribe", "subscribe to the channel", "subscribers", "subscriber", "removed", "wake")
+	unsubscribeScript = newScript("unsubscribe", "remove the subscriber", "channel", "subscribers", "subscriber", "claims", "owners", "removed", "wake")
+	discardScript     = newScript("discard", "delete what a removed subscriber left", "removed", "file")
+	removedScript     = newScript("removed", "note that a removal is complete", "removed")
 	beginScript       = newScript("begin", "register the shipper", "channel", "shippers", "leases", "wake")
 	beatScript        = newScript("beat", "renew the shipper's lease", "leases", "uploads", "file")
 	endScript         = newScript("end", "end the shipper", "channel", "shippers", "leases", "line", "wake")
@@ -34,8 +35,9 @@ var (
 	stageScript       = newScript("stage", "stage counts", "owners", "file", "staged")
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
-	countsScript = newScript("counts", "read the counts")
-	foldScript   = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers")
+	snapshotScript = newScript("snapshot", "begin the report", "subscribers", "subscriber", "sealed", "readers")
+	countsScript   = newScript("counts", "read the counts")
+	foldScript     = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers", "readers")
 )
 
 // A script has the names of its keys, in the order of KEYS.
@@ -71,7 +73,7 @@ func (k keys) named(name string, t target) string {
 		return k.fileWake(t.file, t.shipment)
 	case "subscriber":
 		return k.subscriber(t.subscriber)
-	case "claims", "owners", "sealed", "problems", "groups":
+	case "claims", "owners", "sealed", "readers", "problems", "groups":
 		return k.subscriber(t.subscriber) + ":" + name
 	case "staged":
 		return k.staged(t.subscriber, t.file)

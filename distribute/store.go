@@ -8,15 +8,20 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/distribute/chat/group"
 	"skidway/internal/rdb"
 )
 
-// A store is one channel's part of Redis: its database, keys and scripts.
+// A store is one channel's part of Redis: its database, keys, scripts and chat.
 type store struct {
 	name string // of the channel
 	db   *rdb.DB
 	keys keys
+	chat *group.Client // for the chat in which files are announced
 }
+
+// chatID returns the id of the chat in which the channel's files are announced.
+func (s *store) chatID() string { return group.ReservedPrefix + s.name }
 
 // query returns the result of a command that may be repeated, by the retry rule
 // of [rdb.DB.Retry].

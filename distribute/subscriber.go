@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"skidway/distribute/chat"
 	"skidway/distribute/chat/group"
 )
 
@@ -45,25 +44,39 @@ var ErrNoSubscriber = errors.New("no such subscriber")
 
 // Subscribe creates a subscriber that receives every file from the oldest one in
 // Redis on. The settings are fixed when it is created; empty settings are set by
-// its first worker. Repeating it changes nothing.
+// its first worker. Repeating it changes nothing. If the removal of an earlier
+// subscriber of this name was interrupted, Subscribe completes it first.
 func (c *Channel) Subscribe(ctx context.Context, name, settings string) error {
 	if err := CheckName("subscriber", name); err != nil {
 		return err
 	}
-	// The chat keeps announcements for its members, the list of subscribers
-	// keeps files. The chat comes first, so that no file is kept for a
-	// subscriber that misses its announcement.
-	if err := c.chat.Join(ctx, c.chatID(), memberName(name), group.FromOldest); err != nil {
-		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
-	}
-	reply, err := c.call(ctx, subscribeScript, target{subscriber: name}, name, settings)
+	have, err := c.subscribe(ctx, name, settings)
 	if err != nil {
 		return fmt.Errorf("subscribe %q to channel %q: %w", name, c.name, err)
 	}
-	if have := reply.Text(0); settings != "" && have != settings {
+	if settings != "" && have != settings {
 		return &SettingsError{name, have, settings}
 	}
 	return nil
+}
+
+// subscribe creates a subscriber that does not exist, and returns its settings.
+func (c *Channel) subscribe(ctx context.Context, name, settings string) (string, error) {
+	for {
+		// The chat keeps announcements for its members, the list of subscribers
+		// keeps files. The chat comes first, so that no file is kept for a
+		// subscriber that misses its announcement.
+		if err := c.chat.Join(ctx, c.chatID(), memberName(name), group.FromOldest); err != nil {
+			return "", err
+		}
+		reply, err := c.call(ctx, subscribeScript, target{subscriber: name}, name, settings)
+		if err != nil || reply.Len() > 0 {
+			return reply.Text(0), err
+		}
+		if err := c.files.completeRemovals(ctx); err != nil {
+			return "", err
+		}
+	}
 }
 
 // Unsubscribe removes a subscriber with its counts. Files that only it had not
@@ -80,53 +93,14 @@ func (c *Channel) unsubscribe(ctx context.Context, name string) error {
 	if unknown != nil && !errors.Is(unknown, ErrNoSubscriber) {
 		return unknown
 	}
-	// An unknown subscriber is removed too: an earlier removal may have been
-	// interrupted.
-	interrupted, err := c.files.unsettled(ctx)
+	r, err := c.files.beginRemoval(ctx, name)
 	if err != nil {
 		return err
 	}
-	if _, err := c.call(ctx, unsubscribeScript, target{subscriber: name}, name); err != nil {
-		return err
+	if r.number == "" {
+		return unknown // nil: this call has removed it, its reply was lost, and another process has completed it
 	}
-	if err := c.chat.Leave(ctx, c.chatID(), memberName(name)); err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
-		return err
-	}
-	if err := c.dropCounts(ctx, name); err != nil {
-		return err
-	}
-	unsettled, err := c.files.unsettled(ctx)
-	if err == nil {
-		err = c.files.settle(ctx, unsettled)
-	}
-	if err != nil || interrupted != "" {
-		return err
-	}
-	return unknown
-}
-
-// dropCounts deletes a subscriber's counts and its fields of the file records.
-func (c *Channel) dropCounts(ctx context.Context, name string) error {
-	if err := c.totals(name).drop(ctx); err != nil {
-		return err
-	}
-	err := c.files.each(ctx, func(id string) error {
-		fields := make([]string, 0, 14)
-		for _, field := range []string{"ship", "seal", fieldPart, fieldCommit, fieldLong, fieldCut, fieldResume, fieldEnd, fieldTail, fieldState, fieldNote, fieldMissing, fieldLost, fieldLines} {
-			fields = append(fields, field+":"+name)
-		}
-		return c.db.Retry(ctx, func() error {
-			pipe := c.db.Pipeline()
-			pipe.HDel(ctx, c.keys.file(id), fields...)
-			pipe.Unlink(ctx, c.keys.staged(name, id), c.keys.checkpoint(name, id))
-			_, err := pipe.Exec(ctx)
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	return c.unlink(ctx, c.keys.groups(name), c.keys.sealed(name), c.keys.problems(name))
+	return c.files.completeRemoval(ctx, r)
 }
 
 // Subscribers returns the channel's subscribers, sorted by name.

@@ -3,8 +3,10 @@ package distribute
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"slices"
 	"strings"
+	"time"
 )
 
 // cellBatch is the number of cells that one script call stages or folds.
@@ -39,7 +41,7 @@ func (t totals) foldAll(ctx context.Context) error {
 }
 
 // fold moves the sealed cells of one commit into the totals. Several processes
-// may fold one commit at the same time.
+// may fold one commit at the same time. While a report reads them it does nothing.
 func (t totals) fold(ctx context.Context, commit string) error {
 	sealed := t.keys.sealedCells(t.subscriber, commit)
 	for cursor := uint64(0); ; {
@@ -54,7 +56,7 @@ func (t totals) fold(ctx context.Context, commit string) error {
 		// A scan may return more than COUNT cells.
 		for batch := range slices.Chunk(pairs, 2*cellBatch) {
 			left, err := t.foldCells(ctx, commit, batch)
-			if err != nil || left == 0 {
+			if err != nil || left <= 0 {
 				return err
 			}
 		}
@@ -70,7 +72,7 @@ func (t totals) fold(ctx context.Context, commit string) error {
 }
 
 // foldCells folds some cells of a commit, given as pairs of name and number,
-// and returns how many cells are left.
+// and returns how many cells are left, -1 if a report reads them.
 func (t totals) foldCells(ctx context.Context, commit string, pairs []string) (int64, error) {
 	keys := target{subscriber: t.subscriber, sealed: commit}
 	args := []any{commit, t.subscriber, len(pairs) / 2}
@@ -89,30 +91,54 @@ func (t totals) foldCells(ctx context.Context, commit string, pairs []string) (i
 	return reply.Int(0), err
 }
 
-// drop deletes sealed cells and totals. Sealed cells go first: a fold that runs
-// at the same time can then add nothing to deleted totals.
-func (t totals) drop(ctx context.Context) error {
-	commits, err := t.sealed(ctx)
-	if err != nil {
-		return err
-	}
-	for _, commit := range commits {
-		if err := t.unlink(ctx, t.keys.sealedCells(t.subscriber, commit)); err != nil {
-			return err
-		}
-	}
-	return t.scanSet(ctx, t.keys.groups(t.subscriber), func(group string) error {
-		return t.unlink(ctx, t.keys.totals(t.subscriber, group))
-	})
+// A snapshot is what a subscriber had counted at one moment.
+type snapshot struct {
+	token    string // of the report
+	settings string
+	fields   map[string]string // of the subscriber
+	commits  []string          // that had sealed cells
 }
 
-// rows reads the totals and the sealed cells, group by group, each group at one
-// moment, so that no group is read in the middle of a fold.
-func (t totals) rows(ctx context.Context, options *ReportOptions) ([]Row, error) {
-	commits, err := t.sealed(ctx)
-	if err != nil {
-		return nil, err
+// snapshot begins a report, and returns ErrNoSubscriber if there is no such subscriber.
+// For this time, or until release, no cells are folded.
+func (t totals) snapshot(ctx context.Context, hold time.Duration) (snapshot, error) {
+	at := snapshot{token: rand.Text(), fields: map[string]string{}}
+	reply, err := t.call(ctx, snapshotScript, target{subscriber: t.subscriber}, t.subscriber, at.token, hold.Milliseconds())
+	if err == nil && reply.Len() == 0 {
+		err = ErrNoSubscriber
 	}
+	if err != nil {
+		return at, err
+	}
+	at.settings, at.commits = reply.Text(0), reply.List(2).Texts()
+	fields := reply.List(1)
+	for i := 0; i+1 < fields.Len(); i += 2 {
+		at.fields[fields.Text(i)] = fields.Text(i + 1)
+	}
+	return at, nil
+}
+
+// release ends a report, and reports whether cells were folded since its snapshot.
+func (t totals) release(ctx context.Context, at snapshot) (folded bool, err error) {
+	err = t.db.Retry(ctx, func() error {
+		pipe := t.db.Pipeline()
+		fields := pipe.HMGet(ctx, t.keys.subscriber(t.subscriber), "v", "folds")
+		pipe.ZRem(ctx, t.keys.readers(t.subscriber), at.token)
+		_, err := pipe.Exec(ctx)
+		if err != nil {
+			return err
+		}
+		version, _ := fields.Val()[0].(string)
+		folds, _ := fields.Val()[1].(string)
+		folded = version != at.fields["v"] || folds != at.fields["folds"]
+		return nil
+	})
+	return folded, err
+}
+
+// rows reads the totals and the sealed cells of commits, group by group, each group at
+// one moment.
+func (t totals) rows(ctx context.Context, commits []string, options *ReportOptions) ([]Row, error) {
 	groups, err := t.groups(ctx, commits)
 	if err != nil {
 		return nil, err

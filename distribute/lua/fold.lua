@@ -5,13 +5,17 @@
 -- KEYS: the declared keys, then one totals key per group
 -- ARGV: ID:SHIPMENT:COMMIT; subscriber; n (1 to 500); n cell names; n pairs (member, group
 -- index from 1); group names
--- Returns the number of cells left; 0 if there is no such subscriber.
+-- Returns the number of cells left; 0 if there is no such subscriber; -1 while a report
+-- reads the totals, unless very many commits wait.
 -- @include channel
 local commit, subscriber, n = unpack(ARGV, 1, 3)
-local declared = 5 -- keys
+local declared = 6 -- keys
+local max_waiting = 1000 -- commits
 local first_pair = 4 + n
 local first_group = first_pair + 2 * n
 if call('HEXISTS', SUBSCRIBERS, subscriber) == 0 then return 0 end
+local reading = call('ZCOUNT', READERS, '(' .. int(clock_ms()), '+inf') > 0
+if reading and call('SCARD', SEALED) <= max_waiting then return -1 end
 local names = {unpack(ARGV, 4, first_pair - 1)}
 for i, count in ipairs(call('HMGET', SEALED_CELLS, unpack(names))) do
   if count then
@@ -24,5 +28,5 @@ call('HDEL', SEALED_CELLS, unpack(names))
 for i = first_group, #ARGV do call('ZADD', GROUPS, 0, ARGV[i]) end
 local left = call('HLEN', SEALED_CELLS)
 if left == 0 then call('SREM', SEALED, commit) end
-call('HINCRBY', SUBSCRIBER, 'version', 1)
+call('HINCRBY', SUBSCRIBER, 'folds', 1)
 return left

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- Notes that no file waits for a subscriber that was removed.
--- ARGV: value of 'unsettled' before the files were looked at
--- Returns 1, or 0 if a subscriber was removed since.
+-- Notes that nothing is left of a removed subscriber: its name can be used again.
+-- ARGV: name; number of the removal
+-- Returns 1, or 0 if the removal was complete before.
 -- @include channel
-if call('HGET', CHANNEL, 'unsettled') ~= ARGV[1] then return 0 end
-return call('HDEL', CHANNEL, 'unsettled')
+local name, number = unpack(ARGV)
+if call('HGET', REMOVED, name) ~= number then return 0 end
+return call('HDEL', REMOVED, name)

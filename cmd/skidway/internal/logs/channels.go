@@ -73,7 +73,8 @@ were counted, its subscribers and their counts. It asks for confirmation;
 without a terminal, --yes is needed.
 
 A channel is not deleted while a shipper is alive, nor within a minute after a
-worker was. --force deletes it still: its shippers and workers then fail.`,
+worker was. --force deletes it still: its shippers and workers then fail. A
+channel that an older Skidway wrote can be deleted, too.`,
 		Example: `  skidway logs channels delete web
   skidway logs channels delete web --force --yes`,
 		Args: cli.Args("CHANNEL"),
@@ -81,7 +82,7 @@ worker was. --force deletes it still: its shippers and workers then fail.`,
 	cli.YesFlag(c, &yes)
 	c.Flags().BoolVar(&force, "force", false, "delete a channel that is in use, too")
 	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		return withChannel(c.Context(), a, distribute.OpenExisting, args[0], func(channel *distribute.Channel) error {
+		return withChannel(c.Context(), a, distribute.OpenToDelete, args[0], func(channel *distribute.Channel) error {
 			return deleteChannel(a, c, channel, yes, force)
 		})
 	})

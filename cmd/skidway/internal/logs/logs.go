@@ -44,8 +44,8 @@ func subscriberFlag(c *cobra.Command, subscriber *string) {
 	_ = c.MarkFlagRequired("subscriber")
 }
 
-// An opener is distribute.Open, which creates a channel that does not exist, or
-// distribute.OpenExisting.
+// An opener is distribute.Open, which creates a channel that does not exist,
+// distribute.OpenExisting or distribute.OpenToDelete.
 type opener func(context.Context, *skidway.DB, string) (*distribute.Channel, error)
 
 // withChannel opens the shared Redis and a channel in it for as long as f runs.

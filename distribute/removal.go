@@ -1,0 +1,121 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"skidway/distribute/chat"
+)
+
+// A removal is the removal of a subscriber. It begins with one script, after which the
+// subscriber does not exist, and then deletes what the subscriber left, in steps that
+// any process can repeat. Until it is complete, no subscriber of the name can be made.
+type removal struct {
+	subscriber string
+	number     string // distinguishes it from other removals of the name
+}
+
+// errRemovalComplete is the error of a step of a removal that another process has
+// completed.
+var errRemovalComplete = errors.New("the removal is complete")
+
+// beginRemoval removes a subscriber. The number of the removal is empty if there is
+// neither the subscriber nor a removal of it.
+func (f fileStore) beginRemoval(ctx context.Context, subscriber string) (removal, error) {
+	reply, err := f.call(ctx, unsubscribeScript, target{subscriber: subscriber}, subscriber)
+	return removal{subscriber, reply.Text(0)}, err
+}
+
+// completeRemovals completes the removals that other processes have begun: they may be
+// dead.
+func (f fileStore) completeRemovals(ctx context.Context) error {
+	begun, err := query(ctx, f.db, func() (map[string]string, error) { return f.db.HGetAll(ctx, f.keys.removed()).Result() })
+	if err != nil {
+		return err
+	}
+	for subscriber, number := range begun {
+		if err := f.completeRemoval(ctx, removal{subscriber, number}); err != nil {
+			return fmt.Errorf("complete the removal of subscriber %q: %w", subscriber, err)
+		}
+	}
+	return nil
+}
+
+// completeRemoval deletes what a removed subscriber left: its membership in the chat,
+// its counts, its fields of the file records. It frees the files that only it had not
+// counted.
+func (f fileStore) completeRemoval(ctx context.Context, r removal) error {
+	err := f.chat.Leave(ctx, f.chatID(), memberName(r.subscriber))
+	if err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
+		return err
+	}
+	err = f.discardCounts(ctx, r)
+	if err == nil {
+		err = f.freeCounted(ctx)
+	}
+	if err == nil {
+		_, err = f.call(ctx, removedScript, target{}, r.subscriber, r.number)
+	}
+	if errors.Is(err, errRemovalComplete) {
+		return nil
+	}
+	return err
+}
+
+// discardCounts deletes the counts of a removed subscriber and its fields of the file
+// records.
+func (f fileStore) discardCounts(ctx context.Context, r removal) error {
+	if err := f.discardTotals(ctx, r); err != nil {
+		return err
+	}
+	err := f.each(ctx, func(id string) error {
+		fields := make([]any, 0, len(subscriberFields))
+		for _, field := range subscriberFields {
+			fields = append(fields, field+":"+r.subscriber)
+		}
+		return f.discard(ctx, r, target{file: id, more: []string{f.keys.staged(r.subscriber, id), f.keys.checkpoint(r.subscriber, id)}}, fields...)
+	})
+	if err != nil {
+		return err
+	}
+	k, name := f.keys, r.subscriber
+	return f.discard(ctx, r, target{more: []string{k.groups(name), k.sealed(name), k.readers(name), k.problems(name)}})
+}
+
+// discardTotals deletes sealed cells and totals. Sealed cells go first: a fold that runs
+// at the same time can then add nothing to deleted totals.
+func (f fileStore) discardTotals(ctx context.Context, r removal) error {
+	commits, err := f.totals(r.subscriber).sealed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, commit := range commits {
+		if err := f.discard(ctx, r, target{more: []string{f.keys.sealedCells(r.subscriber, commit)}}); err != nil {
+			return err
+		}
+	}
+	return f.scanSet(ctx, f.keys.groups(r.subscriber), func(group string) error {
+		return f.discard(ctx, r, target{more: []string{f.keys.totals(r.subscriber, group)}})
+	})
+}
+
+// discard deletes keys, and fields of a file's record, or returns errRemovalComplete.
+func (f fileStore) discard(ctx context.Context, r removal, t target, fields ...any) error {
+	reply, err := f.call(ctx, discardScript, t, append([]any{r.subscriber, r.number}, fields...)...)
+	if err == nil && reply.Int(0) == 0 {
+		err = errRemovalComplete
+	}
+	return err
+}
+
+// freeCounted frees the files that all remaining subscribers have counted.
+func (f fileStore) freeCounted(ctx context.Context) error {
+	return f.scanSet(ctx, f.keys.open(), func(id string) error {
+		reply, err := f.call(ctx, markDoneScript, target{file: id}, id)
+		if err != nil || reply.Int(0) == 0 {
+			return err
+		}
+		return f.freeSegments(ctx, id)
+	})
+}
