@@ -141,7 +141,7 @@ func checkpointPrefix(shipment int64) []byte { return []byte(strconv.FormatInt(s
 func (c *claim) checkpoint(ctx context.Context, r record, before progress) (stream.Checkpoint, error) {
 	content := before.resume - r.base
 	if r.codec == stream.Plain {
-		return stream.NewCheckpoints(r.codec).Before(content), nil
+		return stream.NewCheckpoints(r.codec).Before(min(content, r.upload)), nil // the file may be shorter than before
 	}
 	if before.part != r.shipment {
 		return stream.Checkpoint{}, nil

@@ -12,6 +12,7 @@ type partCommits struct {
 	bytes       int64         // of content between two commits
 	interval    time.Duration // between two commits
 	checkpoints *stream.Checkpoints
+	plain       bool // the place of a line follows from its offset: no checkpoint is recorded
 	commit      func(result *fileResult, checkpoint []byte) error
 
 	last  time.Time // of the last commit, or when the scan began
@@ -21,7 +22,7 @@ type partCommits struct {
 func newPartCommits(config WorkerConfig, codec stream.Codec, commit func(*fileResult, []byte) error) *partCommits {
 	return &partCommits{
 		bytes: config.CommitBytes, interval: config.CommitInterval, checkpoints: stream.NewCheckpoints(codec),
-		commit: commit, last: time.Now(),
+		plain: codec == stream.Plain, commit: commit, last: time.Now(),
 	}
 }
 
@@ -55,7 +56,7 @@ func (s *fileScan) commitPart() error {
 	}
 	result.progress.lines = s.before.lines + result.tally.Lines
 	var encoded []byte
-	if checkpoint.Raw > 0 {
+	if checkpoint.Raw > 0 && !s.parts.plain {
 		encoded = checkpoint.Encode()
 	}
 	if err := s.parts.commit(result, encoded); err != nil {

@@ -333,6 +333,136 @@ func TestLongLineOfAnEarlierPartIsReported(t *testing.T) {
 	same(t, countsOf(report), reference(t, long))
 }
 
+// Its shipper dies when a part is counted, and the file is truncated before it is shipped
+// again.
+func TestUnfinishedFileThatIsShorterNowIsReported(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a.log", "a.log.gz"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, folder, content := redistest.DB(t), t.TempDir(), partContent(12)
+			channel := open(t, db)
+			ship(t, channel, write(t, folder, name, content))
+			workParts(t, db, 7_500)
+			abandonUploads(t, db)
+			lines := counted(t, channel, "s").lines
+			if lines == 0 {
+				t.Fatal("no part is counted")
+			}
+			ship(t, channel, write(t, folder, name, content[:100_000]))
+			workParts(t, db, 0)
+			report, err := channel.Report(t.Context(), "s", nil)
+			if err != nil || report.Subscriber.Tally.Lines != lines || report.Subscriber.Tally.Partial != 1 ||
+				len(report.Problems) != 1 || !strings.Contains(report.Problems[0].Detail, "shorter") {
+				t.Fatalf("%+v, %+v, %v; want %d lines and a problem", report.Subscriber.Tally, report.Problems, err, lines)
+			}
+			ship(t, channel, write(t, folder, name, content))
+			workParts(t, db, 0)
+			same(t, counted(t, channel, "s"), reference(t, content))
+			if report, err = channel.Report(t.Context(), "s", nil); err != nil || len(report.Problems) > 0 {
+				t.Errorf("%+v, %v", report.Problems, err)
+			}
+		})
+	}
+}
+
+// abandonUploads makes the one file of the channel an upload whose shipper died.
+func abandonUploads(t *testing.T, db *rdb.DB) {
+	t.Helper()
+	ctx := t.Context()
+	ids, err := db.ZRange(ctx, "skidway:logs:{web}:open", 0, -1).Result()
+	if err != nil || len(ids) != 1 {
+		t.Fatalf("%v, %v", ids, err)
+	}
+	if err := db.HSet(ctx, "skidway:logs:{web}:file:"+ids[0], "state", "abandoned").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.SAdd(ctx, "skidway:logs:{web}:spent", ids[0]).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPlainFileHasNoCheckpoint(t *testing.T) {
+	t.Parallel()
+	db, content := redistest.DB(t), partContent(13)
+	ship(t, open(t, db), write(t, t.TempDir(), "a.log", content))
+	workParts(t, db, 12_000)
+	if keys, err := db.Keys(t.Context(), "*:checkpoint:*").Result(); err != nil || len(keys) > 0 {
+		t.Errorf("checkpoints %v, %v", keys, err)
+	}
+	if commits := recordField(t, db, "commit:s"); commits == "" {
+		t.Error("no part is counted")
+	}
+}
+
+// recordField returns a field of the record of the one file.
+func recordField(t *testing.T, db *rdb.DB, field string) string {
+	t.Helper()
+	ids, err := db.ZRange(t.Context(), "skidway:logs:{web}:files", 0, -1).Result()
+	if err != nil || len(ids) != 1 {
+		t.Fatalf("%v, %v", ids, err)
+	}
+	return db.HGet(t.Context(), "skidway:logs:{web}:file:"+ids[0], field).Val()
+}
+
+func TestMalformedNumberOfCommitsEndsTheFileAndItCanBeShippedAgain(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"many", "1.5", "-1", "+2", "99999999999999999999"} {
+		t.Run(number, func(t *testing.T) {
+			t.Parallel()
+			db, folder, content := redistest.DB(t), t.TempDir(), partContent(14)
+			channel := open(t, db)
+			path := write(t, folder, "a.log", content)
+			ship(t, channel, path)
+			workParts(t, db, 7_500)
+			ids := db.ZRange(t.Context(), "skidway:logs:{web}:files", 0, -1).Val()
+			if err := db.HSet(t.Context(), "skidway:logs:{web}:file:"+ids[0], "commit:s", number).Err(); err != nil {
+				t.Fatal(err)
+			}
+			workParts(t, db, 0)
+			report, err := channel.Report(t.Context(), "s", nil)
+			if err != nil || len(report.Problems) != 1 || !strings.Contains(report.Problems[0].Detail, "malformed") {
+				t.Fatalf("%+v, %v", report.Problems, err)
+			}
+			ship(t, channel, path)
+			workParts(t, db, 0)
+			same(t, counted(t, channel, "s"), reference(t, content))
+		})
+	}
+}
+
+func TestProgressOfAWorkerNeverDecreases(t *testing.T) {
+	t.Parallel()
+	db, content := redistest.DB(t), partContent(15)
+	ship(t, open(t, db), write(t, t.TempDir(), "a.log", content))
+	worker, err := distribute.NewWorker(t.Context(), open(t, db), "s", countryDay(t), &distribute.WorkerConfig{UntilDone: true, Workers: 1, CommitBytes: partSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := worker.Work(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for last := int64(0); ; {
+		now := worker.Progress()
+		if now < last || now > 16_000 {
+			t.Fatalf("from %d to %d lines", last, now)
+		}
+		last = now
+		select {
+		case <-done:
+			if now := worker.Progress(); now != 16_000 {
+				t.Errorf("%d lines in the end", now)
+			}
+			return
+		default:
+		}
+	}
+}
+
 func TestMalformedCheckpointCostsOnlyTime(t *testing.T) {
 	t.Parallel()
 	db, content := redistest.DB(t), longLines(10, 32_000)

@@ -141,7 +141,7 @@ func parseRecord(id string, fields map[string]string) record {
 			continue
 		}
 		r.counted[name] = progress{
-			shipment: number("ship:" + name), part: number(field), commits: number(fieldCommit + ":" + name), long: fields[fieldLong+":"+name],
+			shipment: number("ship:" + name), part: number(field), commits: parseCommits(fields[fieldCommit+":"+name]), long: fields[fieldLong+":"+name],
 			resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
 			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name], cut: fields[fieldCut+":"+name],
 			missing: fields[fieldMissing+":"+name] == "1", lost: fields[fieldLost+":"+name] == "1", lines: number(fieldLines + ":" + name),
@@ -153,6 +153,16 @@ func parseRecord(id string, fields map[string]string) record {
 // sameSize reports whether a source is as large as the file was when it was shipped.
 func (r record) sameSize(src *stream.Source) bool {
 	return r.packed == src.Packed && r.size == src.Size
+}
+
+// parseCommits parses the number of a commit as the scripts do: text that is not the
+// number of a commit is 0.
+func parseCommits(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n >= 1e15 || strconv.FormatInt(n, 10) != text {
+		return 0
+	}
+	return n
 }
 
 // malformed reports whether the file can't be read although it is to be counted.

@@ -162,8 +162,11 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 		result.fail(err)
 		return result, nil
 	}
+	if err == nil && s.skip > 0 && s.before.unfinished() {
+		err = errShorter
+	}
 	switch {
-	case isDamage(err):
+	case isDamage(err) || errors.Is(err, errShorter):
 		result.damage = &PartialError{err, s.committed() + s.verdicts.tally().Lines, s.splitter.Start(), s.splitter.Resume()}
 	case err != nil:
 		return nil, err
@@ -276,6 +279,10 @@ func (t *Tally) addFile(kind ProblemKind, n int64) {
 		t.Files += n
 	}
 }
+
+// errShorter is the error for a file of which a part was counted before its upload was
+// abandoned, and which does not reach that far any more.
+var errShorter = errors.New("it is shorter now than what was counted of it")
 
 // isDamage reports whether an error concerns the content of the upload, and not
 // the connection to Redis.

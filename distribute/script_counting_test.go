@@ -194,6 +194,13 @@ func inPartsOfADeadClaim(s scriptRunner) {
 	s.claim("c2", 1)
 }
 
+// malformedCommit is inParts, and a foreign client has overwritten the number of the
+// last commit.
+func malformedCommit(s scriptRunner, number string) {
+	inParts(s)
+	s.do([]any{"HSET", s.k.file("f"), "commit:s", number})
+}
+
 // removing has s, with counts, being removed.
 func removing(s scriptRunner) {
 	sealed(s)
@@ -358,6 +365,15 @@ var countingScripts = []scriptCase{
 	{name: "seal: a part of a dead claim", given: inPartsOfADeadClaim, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 0) }, want: "0", keeps: true},
 	{name: "seal: a part of an abandoned upload", given: func(s scriptRunner) { inParts(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 3, 0) }, want: "0", keeps: true},
 	{name: "seal: a part with a cell too few", given: claimedEarly, call: func(s scriptRunner) string { return s.sealPart("c1", 1, 1, 3) }, want: "-1", keeps: true},
+	{
+		name: "stage: after a malformed number", given: func(s scriptRunner) { malformedCommit(s, "1.5") },
+		call: func(s scriptRunner) string { return s.stagePart("c1", 1, 1) }, want: "1",
+	},
+	{
+		name: "seal: after a malformed number", given: func(s scriptRunner) { malformedCommit(s, "many") },
+		call: func(s scriptRunner) string { return s.sealPart("c1", 1, 1, 0) }, want: "1",
+		look: func(s scriptRunner) string { return s.field(s.k.file("f"), "commit:s") }, sees: "1",
+	},
 	{
 		name: "seal: the first part of the next shipment", given: func(s scriptRunner) {
 			inParts(s)

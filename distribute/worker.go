@@ -75,6 +75,7 @@ type Worker struct {
 	stop        *stopSignal
 	claims      claims
 	lines       atomic.Int64  // committed
+	shown       atomic.Int64  // the highest result of Progress
 	active      atomic.Int32  // files that are being counted
 	reshipGrace time.Duration // how long an abandoned upload may take to be shipped again
 
@@ -131,13 +132,21 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 func (w *Worker) Stop() { w.stop.stop() }
 
 // Progress returns how many lines this worker has counted, including those of
-// the files that it is counting. It is safe for concurrent use.
+// the files that it is counting. It never decreases. It is safe for concurrent use.
 func (w *Worker) Progress() int64 {
 	lines := w.lines.Load()
 	for _, c := range w.claims.list() {
 		lines += c.lines.Load()
 	}
-	return lines
+	for {
+		shown := w.shown.Load() // lines are in no sum while they are being committed
+		if lines <= shown {
+			return shown
+		}
+		if w.shown.CompareAndSwap(shown, lines) {
+			return lines
+		}
+	}
 }
 
 // Work claims and counts files until ctx is done, Stop is called or, with
@@ -321,7 +330,7 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	if before.part == c.shipment {
 		c.commits = before.commits
 	}
-	if r.malformed() {
+	if r.malformed() || before.part == c.shipment && before.commits == 0 {
 		result = &fileResult{progress: before}
 		result.fail(errMalformed)
 	} else if before.resume < r.base {

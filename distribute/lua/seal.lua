@@ -13,12 +13,13 @@
 --        claim, or for the last part not uploaded)
 --      -1 if the number of staged cells differs from the argument
 -- @include channel
+-- @include commits
 -- @include signal
 -- @include done
 local subscriber, id, shipment, token, commit, final, checkpoint, cells, n = unpack(ARGV, 1, 9)
 local last, state, counted, sealed_by, part, commits = unpack(call('HMGET', FILE, 'ship', 'state',
   'ship:' .. subscriber, 'seal:' .. subscriber, 'part:' .. subscriber, 'commit:' .. subscriber))
-if part ~= shipment then commits = '0' end
+commits = commits_of(shipment, part, commits)
 if commits == commit and sealed_by == token then return state == 'done' and 2 or 1 end
 if last ~= shipment or counted == shipment then return 0 end
 if state ~= 'uploaded' and (state ~= 'uploading' or final == '1') then return 0 end
