@@ -30,10 +30,26 @@ func (f fileStore) each(ctx context.Context, do func(id string) error) error {
 	return f.scanSet(ctx, f.keys.files(), do)
 }
 
+// sketches are the sketches of heads that were read before, by file. A recorded head
+// only grows, so a sketch that differs stays different.
+type sketches map[string]stream.Sketch
+
+// maxSketches bounds them: some 5 MB.
+const maxSketches = 20_000
+
+// add adds the sketch of a record.
+func (s sketches) add(r record) {
+	if len(s) >= maxSketches {
+		clear(s)
+	}
+	s[r.id] = r.head.Sketch()
+}
+
 // lookup returns the index entry of a file and the best matching record, or nil. The
 // best match is the one with the longest recorded head. A record that was created
-// with this head matches, however it has grown since.
-func (f fileStore) lookup(ctx context.Context, src *stream.Source) (string, *record, error) {
+// with this head matches, however it has grown since. Of many files with the same first
+// line it reads only those heads whose sketches are not known, or do not differ.
+func (f fileStore) lookup(ctx context.Context, src *stream.Source, known sketches) (string, *record, error) {
 	key := src.Head.IndexKey()
 	index, err := query(ctx, f.db, func() ([]any, error) { return f.db.HMGet(ctx, f.keys.heads(), key, stream.UnfinishedLine).Result() })
 	if err != nil {
@@ -45,6 +61,8 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source) (string, *rec
 	if key != stream.UnfinishedLine {
 		ids = append(ids, strings.Fields(unfinished)...)
 	}
+	sketch := src.Head.Fingerprint().Sketch()
+	ids = slices.DeleteFunc(ids, func(id string) bool { return known[id].Differs(sketch) })
 	best, length := "", 0
 	for batch := range slices.Chunk(ids, lookupBatch) {
 		records, err := f.heads(ctx, batch)
@@ -52,6 +70,7 @@ func (f fileStore) lookup(ctx context.Context, src *stream.Source) (string, *rec
 			return "", nil, err
 		}
 		for _, r := range records {
+			known.add(r)
 			if r.head.Length > length && (r.id == src.ID() || r.hole == src.Hole && r.head.SameFile(src.Head)) {
 				best, length = r.id, r.head.Length
 			}
@@ -209,8 +228,8 @@ const sweepBatch = 100
 
 // sweep cleans up after dead processes: it abandons uploads and ends shippers
 // whose lease has expired, completes removals of subscribers, and frees the segments
-// of files that are done or abandoned. Any process may call it at any time. A process calls it before it
-// waits for a change of the channel.
+// of files that are done or abandoned. Any process may call it at any time. A process
+// calls it before it waits for a change of the channel.
 func (f fileStore) sweep(ctx context.Context) error {
 	if err := f.sweepLeases(ctx); err != nil {
 		return fmt.Errorf("sweep channel %q: %w", f.name, err)
@@ -259,49 +278,6 @@ func (f fileStore) sweepLeases(ctx context.Context) error {
 	}
 	for _, token := range shippers {
 		if _, err := f.call(ctx, endScript, target{}, token, 1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// forgetOld deletes up to sweepBatch records: the oldest if there are more than
-// RememberFiles, otherwise those older than RememberFor.
-func (f fileStore) forgetOld(ctx context.Context) error {
-	now, err := f.now(ctx)
-	if err != nil {
-		return err
-	}
-	var old []string
-	before := now.Add(-RememberFor)
-	err = f.db.Retry(ctx, func() error {
-		count, err := f.db.ZCard(ctx, f.keys.files()).Result()
-		if err != nil {
-			return err
-		}
-		if excess := count - RememberFiles; excess > 0 {
-			old, err = f.db.ZRange(ctx, f.keys.files(), 0, min(excess, sweepBatch)-1).Result()
-			before = now
-			return err
-		}
-		old, err = f.db.ZRangeByScore(ctx, f.keys.files(), &redis.ZRangeBy{
-			Min: "-inf", Max: strconv.FormatInt(before.UnixMilli(), 10), Count: sweepBatch}).Result()
-		return err
-	})
-	if err != nil || len(old) == 0 {
-		return err
-	}
-	names, err := f.subscriberNames(ctx)
-	if err != nil {
-		return err
-	}
-	for _, id := range old {
-		for _, name := range names {
-			if err := f.db.Retry(ctx, func() error { return f.db.SRem(ctx, f.keys.problems(name), id).Err() }); err != nil {
-				return err
-			}
-		}
-		if _, err := f.call(ctx, forgetScript, target{file: id}, id, before.UnixMilli()); err != nil {
 			return err
 		}
 	}

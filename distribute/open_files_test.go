@@ -52,6 +52,52 @@ func TestFilesWithOneFirstLineAreLookedUpTogether(t *testing.T) {
 	}
 }
 
+// A pipelineHook counts the commands of a name in pipelines.
+type pipelineHook struct {
+	name  string
+	count atomic.Int64
+}
+
+func (h *pipelineHook) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *pipelineHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h *pipelineHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, command := range commands {
+			if command.Name() == h.name {
+				h.count.Add(1)
+			}
+		}
+		return next(ctx, commands)
+	}
+}
+
+func TestHeadsOfManyFilesWithOneFirstLineAreReadOnce(t *testing.T) {
+	t.Parallel()
+	db, files := redistest.DB(t), 120
+	channel, folder := open(t, db), t.TempDir()
+	if err := channel.Subscribe(t.Context(), "s", ""); err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	var contents [][]byte
+	for i := range files {
+		contents = append(contents, fmt.Appendf(nil, "8.8.8.8 2026-11-01 banner\n8.8.8.8 2026-11-01 %d\n", i))
+		paths = append(paths, write(t, folder, fmt.Sprintf("%03d.log", i), contents[i]))
+	}
+	hook := &pipelineHook{name: "hmget"}
+	db.AddHook(hook)
+	ship(t, channel, paths...)
+	if n := hook.count.Load(); n > int64(3*files) {
+		t.Errorf("%d heads were read to ship %d files", n, files)
+	}
+	grown := append(contents[7], "8.8.8.8 2026-11-01 more\n"...)
+	work(t, channel, "s")
+	ship(t, channel, append(paths, write(t, folder, "grown.log", grown))...)
+	work(t, channel, "s")
+	contents[7] = grown
+	same(t, counted(t, channel, "s"), reference(t, contents...))
+}
+
 // startWorker starts a worker that goes on until the test ends.
 func startWorker(t *testing.T, channel *distribute.Channel, events listener) {
 	t.Helper()

@@ -24,7 +24,7 @@ type plan struct {
 // plan returns how to ship a file: which part of it the channel has not counted yet. It
 // returns errInRedis if the file can't be shipped before it is counted.
 func (s *Shipper) plan(ctx context.Context, src *stream.Source) (plan, error) {
-	index, known, err := s.channel.files.lookup(ctx, src)
+	index, known, err := s.channel.files.lookup(ctx, src, s.sketches)
 	if err != nil {
 		return plan{}, err
 	}
@@ -208,7 +208,7 @@ func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *st
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err
 	}
-	_, known, err := s.channel.files.lookup(ctx, src)
+	_, known, err := s.channel.files.lookup(ctx, src, s.sketches)
 	if err == nil && (known == nil || known.inRedis()) {
 		return errInRedis
 	}

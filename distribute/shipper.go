@@ -116,13 +116,14 @@ type ShippedFile struct {
 // A Shipper uploads log files to a channel. It is made by [NewShipper]. One
 // goroutine at a time may call Ship or Follow; Progress is safe for concurrent use.
 type Shipper struct {
-	channel *Channel
-	config  ShipperConfig
-	token   string // of this shipper; never used again
-	mode    string
-	stop    *stopSignal
-	forced  string       // end of the id of the current file if shipping is forced; the same at each try
-	bytes   atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
+	channel  *Channel
+	config   ShipperConfig
+	token    string // of this shipper; never used again
+	mode     string
+	stop     *stopSignal
+	sketches sketches
+	forced   string       // end of the id of the current file if shipping is forced; the same at each try
+	bytes    atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
 
 	mu      sync.Mutex   // guards current
 	current *ShippedFile // its lease is renewed by the heartbeat
@@ -137,7 +138,7 @@ const (
 // NewShipper returns a shipper for a channel. A nil config is the zero one; for an
 // invalid one Ship and Follow return a ConfigError.
 func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
-	return &Shipper{channel: channel, config: config.withDefaults(), token: rand.Text(), mode: modeBatch, stop: newStopSignal()}
+	return &Shipper{channel: channel, config: config.withDefaults(), token: rand.Text(), mode: modeBatch, stop: newStopSignal(), sketches: sketches{}}
 }
 
 // Stop makes Ship or Follow return after the current file. It may be called at
@@ -177,7 +178,7 @@ func (s *Shipper) register(ctx context.Context, f func() error) error {
 	stop := heartbeat(ctx, s.config.Lease/3, s.beat)
 	err := f()
 	if err == nil { // by now it is known which of the old files still exist
-		err = s.channel.files.forgetOld(ctx)
+		err = s.channel.files.forgetOld(ctx, RememberFiles, RememberFor)
 	}
 	stop()
 	return errors.Join(err, s.end(ctx))

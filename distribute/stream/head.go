@@ -105,6 +105,27 @@ func (h Head) Fingerprint() Fingerprint {
 	return p
 }
 
+// A Sketch has a few of the marks of a Fingerprint: those of the first, the second, the
+// fourth line and so on.
+type Sketch []mark
+
+// Sketch returns a sketch of the head.
+func (p Fingerprint) Sketch() Sketch {
+	var s Sketch
+	for line := 1; line <= min(len(p.marks), denseMarks); line *= 2 {
+		s = append(s, p.marks[line-1])
+	}
+	return s
+}
+
+// Differs reports whether two sketches are of different files. It is false for different
+// files whose first lines are equal. A file that has only grown does not differ from its
+// earlier sketches.
+func (s Sketch) Differs(other Sketch) bool {
+	n := min(len(s), len(other))
+	return !slices.Equal(s[:n], other[:n])
+}
+
 // Encode returns a Fingerprint as it is kept in the record of a file.
 func (p Fingerprint) Encode() string {
 	out := binary.AppendUvarint(nil, uint64(p.Length))
