@@ -3,8 +3,14 @@ package distribute
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // followInterval is the time between two looks for new content. Follow polls because
@@ -14,25 +20,21 @@ const followInterval = time.Second
 // Follow ships files as they appear and grow, of uncompressed files whole lines
 // only. It returns the cause when ctx is done, and nil after Stop. Paths
 // are files and directories, as for [ListFiles]; a missing one may appear later.
-// Workers with UntilDone do not wait for a shipper that follows. A rotated file is
-// recognised by its content, and not shipped again under its new name.
+// Workers with UntilDone do not wait for a shipper that follows.
+//
+// A rotated file is recognised by its content, and not shipped again under its new name.
+// A file that is named itself, also by a link, is kept open: what its writer still adds
+// after the path has become another file is shipped, too. If such a file is copied and
+// truncated, lines that were written since the last look are only in the copy: follow its
+// directory.
 func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 	s.mode = modeFollow
+	f := &follower{Shipper: s, paths: paths, files: map[string]*followed{}, failing: map[string]bool{}}
+	defer f.close()
 	return s.register(ctx, func() error {
-		seen := map[string]followed{}
-		reported := map[string]bool{}
 		for !s.stop.isStopped() {
-			files, problems := ListFiles(paths)
-			for _, problem := range problems {
-				if !reported[problem.Path] && !errors.Is(problem, ErrNoFiles) {
-					reported[problem.Path] = true
-					s.config.Notify.send(Event{Kind: EventFailed, File: problem.Path, Err: problem.Err})
-				}
-			}
-			for _, path := range files {
-				if err := s.followFile(ctx, path, seen); err != nil {
-					return err
-				}
+			if err := f.look(ctx); err != nil {
+				return err
 			}
 			if err := s.pause(ctx); err != nil {
 				return err
@@ -42,10 +44,23 @@ func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 	})
 }
 
-// followed is the state of a file when it was last shipped, or its shipping failed.
+// A follower has the state of Follow.
+type follower struct {
+	*Shipper
+	paths   []string
+	files   map[string]*followed // by path
+	rotated []*followed          // whose path is another file now, or none
+	failing map[string]bool      // paths whose problem was reported
+}
+
+// followed is the state of a file.
 type followed struct {
-	size  int64
-	mtime time.Time
+	path string
+	id   fs.FileInfo // for os.SameFile
+	file *os.File    // kept open; nil: the file was found in a directory
+	info fs.FileInfo // when it was last shipped, or its shipping failed; nil: not yet
+	busy bool        // an earlier shipment of it was in Redis
+	seen time.Time   // of its last change or rotation, by the clock of this process
 
 	pause   time.Duration // until a failed file is tried again; zero if it is shipped
 	retryAt time.Time
@@ -57,31 +72,141 @@ const (
 	maxRetryPause = time.Minute
 )
 
-// followFile ships new content of a file. A file that can't be shipped yet is
-// tried again at the next look, one that failed after a growing pause.
-func (s *Shipper) followFile(ctx context.Context, path string, seen map[string]followed) error {
+// rotatedFor is the time without a change after which a file whose path is another file
+// now is no longer followed: its writer has opened the new one.
+const rotatedFor = time.Minute
+
+// look ships what is new in all files.
+func (f *follower) look(ctx context.Context) error {
+	files, problems := ListFiles(f.paths)
+	f.report(problems)
+	for _, path := range files {
+		if err := f.visit(ctx, path); err != nil {
+			return err
+		}
+	}
+	for path, file := range f.files {
+		if _, listed := slices.BinarySearch(files, path); !listed {
+			f.rotate(file)
+		}
+	}
+	for _, file := range f.rotated {
+		if info, err := file.file.Stat(); err == nil {
+			if err := f.shipNew(ctx, file, info); err != nil {
+				return err
+			}
+		}
+	}
+	f.rotated = slices.DeleteFunc(f.rotated, func(file *followed) bool {
+		over := !file.busy && time.Since(file.seen) >= rotatedFor
+		if over {
+			_ = file.file.Close()
+		}
+		return over
+	})
+	return nil
+}
+
+// report reports each problem of a path once, and when it is over.
+func (f *follower) report(problems []*FileError) {
+	now := map[string]bool{}
+	for _, problem := range problems {
+		if errors.Is(problem, ErrNoFiles) {
+			continue
+		}
+		now[problem.Path] = true
+		if !f.failing[problem.Path] {
+			f.config.Notify.send(Event{Kind: EventFailed, File: problem.Path, Err: problem.Err})
+		}
+	}
+	for path := range f.failing {
+		if !now[path] {
+			f.config.Notify.send(Event{Kind: EventRecovered, File: path})
+		}
+	}
+	f.failing = now
+}
+
+// visit ships new content of the file that a path is now.
+func (f *follower) visit(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil // it was moved since it was listed
 	}
-	last, now := seen[path], followed{size: info.Size(), mtime: info.ModTime()}
-	if last == now || time.Now().Before(last.retryAt) || s.stop.isStopped() {
+	file := f.files[path]
+	if file != nil && !os.SameFile(file.id, info) {
+		f.rotate(file)
+		file = nil
+	}
+	if file == nil {
+		file = &followed{path: path, id: info}
+		f.files[path] = file
+	}
+	named := slices.ContainsFunc(f.paths, func(named string) bool { return filepath.Clean(named) == path })
+	if named && file.file == nil && info.Mode().IsRegular() {
+		if opened, err := os.Open(path); err == nil {
+			if info, err = opened.Stat(); err != nil {
+				_ = opened.Close()
+				return nil
+			}
+			file.file, file.id = opened, info
+		} // else opening it as a source reports the error
+	}
+	return f.shipNew(ctx, file, info)
+}
+
+// shipNew ships new content of a file. A file that can't be shipped yet is tried again at
+// the next look, one that failed after a growing pause.
+func (f *follower) shipNew(ctx context.Context, file *followed, info fs.FileInfo) error {
+	changed := file.info == nil || file.info.Size() != info.Size() || !file.info.ModTime().Equal(info.ModTime())
+	if !changed && file.pause == 0 || time.Now().Before(file.retryAt) || f.stop.isStopped() {
 		return nil
 	}
-	unfinished, failed := false, false
-	err = s.shipFile(ctx, path, opener(path), func(result ShippedFile, busy bool) {
-		unfinished = unfinished || busy || result.Outcome == NotReached
+	if changed {
+		file.seen = time.Now()
+	}
+	open := opener(file.path)
+	if file.file != nil {
+		open = func() (stream.Object, error) { return stream.LendFile(file.file), nil }
+	}
+	notReached, failed := false, false
+	file.busy = false
+	err := f.shipFile(ctx, file.path, open, func(result ShippedFile, busy bool) {
+		file.busy = file.busy || busy
+		notReached = notReached || result.Outcome == NotReached
 		failed = failed || result.Outcome == Failed
 	})
-	if err != nil || unfinished {
+	if err != nil || notReached || file.busy {
 		return err
 	}
+	file.info = info
 	if failed {
-		now.pause = min(max(2*last.pause, minRetryPause), maxRetryPause)
-		now.retryAt = time.Now().Add(now.pause)
+		file.pause = min(max(2*file.pause, minRetryPause), maxRetryPause)
+		file.retryAt = time.Now().Add(file.pause)
+		return nil
 	}
-	seen[path] = now
+	if file.pause > 0 {
+		file.pause = 0
+		f.config.Notify.send(Event{Kind: EventRecovered, File: file.path})
+	}
 	return nil
+}
+
+// rotate goes on with a file whose path is another file now, if it is open.
+func (f *follower) rotate(file *followed) {
+	delete(f.files, file.path)
+	if file.file != nil {
+		file.seen = time.Now()
+		f.rotated = append(f.rotated, file)
+	}
+}
+
+func (f *follower) close() {
+	for _, file := range slices.Concat(f.rotated, slices.Collect(maps.Values(f.files))) {
+		if file.file != nil {
+			_ = file.file.Close()
+		}
+	}
 }
 
 func (s *Shipper) pause(ctx context.Context) error {
@@ -89,7 +214,7 @@ func (s *Shipper) pause(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-s.stop.stopped:
-	case <-time.After(followInterval):
+	case <-time.After(s.interval):
 	}
 	return nil
 }

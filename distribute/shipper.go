@@ -121,6 +121,7 @@ type Shipper struct {
 	token    string // of this shipper; never used again
 	mode     string
 	stop     *stopSignal
+	interval time.Duration // between two looks of Follow
 	sketches sketches
 	forced   string       // end of the id of the current file if shipping is forced; the same at each try
 	bytes    atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
@@ -138,7 +139,7 @@ const (
 // NewShipper returns a shipper for a channel. A nil config is the zero one; for an
 // invalid one Ship and Follow return a ConfigError.
 func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
-	return &Shipper{channel: channel, config: config.withDefaults(), token: rand.Text(), mode: modeBatch, stop: newStopSignal(), sketches: sketches{}}
+	return &Shipper{channel: channel, config: config.withDefaults(), token: rand.Text(), mode: modeBatch, stop: newStopSignal(), sketches: sketches{}, interval: followInterval}
 }
 
 // Stop makes Ship or Follow return after the current file. It may be called at

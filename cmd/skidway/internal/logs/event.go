@@ -26,6 +26,8 @@ func eventText(e distribute.Event) string {
 	switch e.Kind {
 	case distribute.EventShipped:
 		return shippedText(e.Shipped)
+	case distribute.EventRecovered:
+		return "the problem is over"
 	case distribute.EventCounted:
 		text := fmt.Sprintf("counted %d lines", e.Lines) + readingText(e.Reading)
 		if e.Problem != nil {

@@ -109,10 +109,13 @@ func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channe
 
 // goOn ships new files and new lines until it is stopped.
 func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channel, paths []string) error {
-	failures := 0
+	failing := map[string]bool{} // files and directories
 	shipper := distribute.NewShipper(channel, s.config(func(e distribute.Event) {
-		if e.Err != nil {
-			failures++
+		switch {
+		case e.Err != nil:
+			failing[e.File] = true
+		case e.Kind == distribute.EventRecovered:
+			delete(failing, e.File)
 		}
 		printEvent(s.Console, e)
 	}))
@@ -121,8 +124,8 @@ func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channe
 	if err := shipper.Follow(ctx, paths); err != nil {
 		return err
 	}
-	if failures > 0 {
-		return fmt.Errorf("some files could not be shipped; failed: %d", failures)
+	if len(failing) > 0 {
+		return fmt.Errorf("some files could not be shipped; failed: %d", len(failing))
 	}
 	return nil
 }
