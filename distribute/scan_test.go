@@ -68,6 +68,10 @@ func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 func TestLastLineIsCountedAsItStands(t *testing.T) {
 	t.Parallel()
 	aggregation := newCountryDay(t, nil)
+	before, err := aggregation.Begin([]byte("8.8.8.8 2026-11-01 x\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		line []byte
@@ -81,7 +85,7 @@ func TestLastLineIsCountedAsItStands(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := &fileResult{cells: map[cellName]int64{}}
-			if err := file.addTail(aggregation, c.line, 20, "minimal"); err != nil {
+			if err := file.addTail(aggregation, c.line, 20, before.State()); err != nil {
 				t.Fatal(err)
 			}
 			if file.tally != c.want {
