@@ -101,12 +101,12 @@ func ExampleListFiles() {
 	for _, name := range []string{"access.log", "old/access.log.1.gz", ".hidden"} {
 		must(os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o600))
 	}
-	files, problems := distribute.ListFiles([]string{folder, filepath.Join(folder, "missing")})
-	for _, file := range files {
+	list := distribute.ListFiles([]string{folder, filepath.Join(folder, "missing")}, distribute.ListOptions{})
+	for _, file := range list.Files {
 		name, _ := filepath.Rel(folder, file)
 		fmt.Println(name)
 	}
-	for _, problem := range problems {
+	for _, problem := range list.Problems {
 		fmt.Println(filepath.Base(problem.Path)+":", problem.Err)
 	}
 	// Output:

@@ -35,7 +35,8 @@ type CountryDayConfig struct {
 	// public one.
 	Proxies accesslog.TrustedProxies
 
-	// Countries is the country database; nil means the embedded one.
+	// Countries is the country database; nil means the embedded one, unless countries are
+	// not counted.
 	Countries *geo.DB
 }
 
@@ -92,7 +93,7 @@ func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
 	if err := errors.Join(checkZone(a.zone), checkZone(a.logZone)); err != nil {
 		return nil, err
 	}
-	if a.countries == nil {
+	if a.countries == nil && a.byCountry {
 		db, err := geo.Default()
 		if err != nil {
 			return nil, err
@@ -148,8 +149,14 @@ func Columns(settings string) []string {
 	return []string{"day", "country"}
 }
 
-// Build implements [Aggregation]. It is the build of the country database.
-func (a *CountryDay) Build() string { return a.countries.Build().String() }
+// Build implements [Aggregation]. It is the build of the country database, and empty if none
+// is used.
+func (a *CountryDay) Build() string {
+	if a.countries == nil {
+		return ""
+	}
+	return a.countries.Build().String()
+}
 
 // autoFormat is the format of a file that is detected.
 const autoFormat = "auto"

@@ -244,7 +244,7 @@ func TestUnreadableFilesAreReportedAndTheOthersAreShipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []distribute.Outcome{distribute.Failed, distribute.Failed, distribute.Empty, distribute.Empty, distribute.Failed, distribute.Failed, distribute.Shipped}
+	want := []distribute.Outcome{distribute.Vanished, distribute.Failed, distribute.Empty, distribute.Empty, distribute.Failed, distribute.Failed, distribute.Shipped}
 	for i, result := range results {
 		if result.Outcome != want[i] {
 			t.Errorf("%s: %v (%v), want %v", result.Path, result.Outcome, result.Err, want[i])

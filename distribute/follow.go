@@ -78,15 +78,15 @@ const rotatedFor = time.Minute
 
 // look ships what is new in all files.
 func (f *follower) look(ctx context.Context) error {
-	files, problems := ListFiles(f.paths)
-	f.report(problems)
-	for _, path := range files {
+	list := ListFiles(f.paths, ListOptions{Hidden: f.config.Hidden})
+	f.report(list.Problems)
+	for _, path := range list.Files {
 		if err := f.visit(ctx, path); err != nil {
 			return err
 		}
 	}
 	for path, file := range f.files {
-		if _, listed := slices.BinarySearch(files, path); !listed {
+		if _, listed := slices.BinarySearch(list.Files, path); !listed {
 			f.rotate(file)
 		}
 	}

@@ -11,8 +11,11 @@ import (
 	"skidway/distribute/stream"
 )
 
-// ErrNoFiles is the error for a directory without files.
-var ErrNoFiles = errors.New("no files in this directory")
+// Errors of [ListFiles].
+var (
+	ErrNoFiles = errors.New("no files in this directory")
+	ErrNoMatch = errors.New("no file matches this pattern")
+)
 
 // A FileError is an error with the file or directory that it concerns.
 type FileError struct {
@@ -24,34 +27,98 @@ func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ListFiles returns the files of a list of files and directories, sorted by name,
-// each once. Of a directory it returns every regular file at any depth, except
-// those whose name, or whose folder's name, starts with a dot. A link to a file
-// counts as the file; a link to a folder, inside a directory, is not followed. A
-// path that can't be read has an error, and the others are listed.
-func ListFiles(paths []string) ([]string, []*FileError) {
-	var files []string
-	var problems []*FileError
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			problems = append(problems, &FileError{path, stream.PlainError(err)})
-		case info.IsDir():
-			found, bad := listFolder(path)
-			if len(found) == 0 && len(bad) == 0 {
-				bad = []*FileError{{path, ErrNoFiles}}
-			}
-			files, problems = append(files, found...), append(problems, bad...)
-		default:
-			files = append(files, filepath.Clean(path))
-		}
-	}
-	slices.Sort(files)
-	return slices.Compact(files), problems
+// ListOptions has options of [ListFiles]. The zero value is ready to use.
+type ListOptions struct {
+	Hidden bool // list files and folders whose name starts with a dot, too
 }
 
-func listFolder(root string) (files []string, problems []*FileError) {
+// A FileList is what [ListFiles] found.
+type FileList struct {
+	Files      []string     // sorted by name
+	Problems   []*FileError // paths that can't be read
+	Duplicates []Duplicate  // paths of files that are listed under another path, or twice
+	Vanished   []string     // files and folders that were deleted during the listing
+	Special    int          // number of pipes, sockets and devices in directories, which are not listed
+}
+
+// A Duplicate is a path that leads to a file that is listed as Listed.
+type Duplicate struct{ Path, Listed string }
+
+// ListFiles returns the files of a list of files, patterns (as of [filepath.Match]) and
+// directories, each file once: also if several paths, links or names lead to it. Of a
+// directory it returns every regular file at any depth, except those whose name, or whose
+// folder's name, starts with a dot. A link to a file counts as the file; a link to a folder,
+// inside a directory, is not followed. A path that can't be read is a problem, and the others
+// are listed.
+func ListFiles(paths []string, options ListOptions) FileList {
+	l := lister{ListOptions: options}
+	for _, path := range paths {
+		l.add(path)
+	}
+	l.unite()
+	return l.FileList
+}
+
+// A lister lists files.
+type lister struct {
+	ListOptions
+	FileList
+	found []foundFile
+}
+
+// A foundFile is a path that leads to a file.
+type foundFile struct {
+	path string
+	info fs.FileInfo
+	link bool
+}
+
+// add lists a path that may be a pattern.
+func (l *lister) add(path string) {
+	if _, err := os.Lstat(path); err == nil || !strings.ContainsAny(path, "*?[") {
+		l.addPath(path)
+		return
+	}
+	matches, err := filepath.Glob(path)
+	if err != nil { // it is a name
+		l.addPath(path)
+		return
+	}
+	named := strings.HasPrefix(filepath.Base(path), ".")
+	matches = slices.DeleteFunc(matches, func(match string) bool {
+		return !named && !l.Hidden && strings.HasPrefix(filepath.Base(match), ".")
+	})
+	if len(matches) == 0 {
+		l.problem(path, ErrNoMatch)
+	}
+	for _, match := range matches {
+		l.addPath(match)
+	}
+}
+
+func (l *lister) addPath(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		l.problem(path, stream.PlainError(err))
+	case info.IsDir():
+		before := len(l.found) + len(l.Problems) + len(l.Vanished)
+		l.addFolder(path)
+		if len(l.found)+len(l.Problems)+len(l.Vanished) == before {
+			l.problem(path, ErrNoFiles)
+		}
+	default:
+		link, _ := os.Lstat(path)
+		l.found = append(l.found, foundFile{filepath.Clean(path), info, link != nil && link.Mode()&fs.ModeSymlink != 0})
+	}
+}
+
+func (l *lister) problem(path string, err error) {
+	l.Problems = append(l.Problems, &FileError{path, err})
+}
+
+// addFolder lists the files of a folder.
+func (l *lister) addFolder(root string) {
 	// A path that is a link to a folder is followed: it often is, for logs.
 	walked := root
 	if target, err := filepath.EvalSymlinks(root); err == nil {
@@ -59,31 +126,65 @@ func listFolder(root string) (files []string, problems []*FileError) {
 	}
 	_ = filepath.WalkDir(walked, func(path string, entry fs.DirEntry, err error) error {
 		shown := filepath.Join(root, strings.TrimPrefix(path, walked))
-		if err != nil {
-			problems = append(problems, &FileError{shown, stream.PlainError(err)})
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			l.Vanished = append(l.Vanished, shown)
 			return nil
-		}
-		if path != walked && strings.HasPrefix(entry.Name(), ".") {
+		case err != nil:
+			l.problem(shown, stream.PlainError(err))
+			return nil
+		case path == walked:
+			return nil
+		case !l.Hidden && strings.HasPrefix(entry.Name(), "."):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
-		}
-		mode := entry.Type()
-		if mode&fs.ModeSymlink != 0 {
-			info, err := os.Stat(path)
-			if err != nil {
-				problems = append(problems, &FileError{shown, stream.PlainError(err)})
-				return nil
-			}
-			mode = info.Mode()
-		}
-		if mode.IsRegular() {
-			files = append(files, shown)
+		case !entry.IsDir():
+			l.addEntry(path, shown, entry)
 		}
 		return nil
 	})
-	return files, problems
+}
+
+// addEntry lists an entry of a folder that is no folder itself.
+func (l *lister) addEntry(path, shown string, entry fs.DirEntry) {
+	info, err := os.Stat(path)
+	link := entry.Type()&fs.ModeSymlink != 0
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !link:
+		l.Vanished = append(l.Vanished, shown)
+	case err != nil:
+		l.problem(shown, stream.PlainError(err))
+	case info.Mode().IsRegular():
+		l.found = append(l.found, foundFile{shown, info, link})
+	case !info.IsDir():
+		l.Special++
+	}
+}
+
+// unite lists each file once: by the first of its names that is no link, if there is one.
+func (l *lister) unite() {
+	slices.SortStableFunc(l.found, func(a, b foundFile) int {
+		if a.link != b.link {
+			if b.link {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.path, b.path)
+	})
+	listed := map[fileID]string{}
+	for _, file := range l.found {
+		id, known := idOf(file.info)
+		if name, again := listed[id]; known && again {
+			l.Duplicates = append(l.Duplicates, Duplicate{file.path, name})
+			continue
+		}
+		listed[id] = file.path
+		l.Files = append(l.Files, file.path)
+	}
+	slices.Sort(l.Files)
 }
 
 // Bytes returns the sum of the sizes of files, for a progress bar. Files that

@@ -44,11 +44,11 @@ func list(root string, paths ...string) (files []string, problems []*FileError) 
 	for i, path := range paths {
 		full[i] = root + "/" + path // not Join, which would tidy up what is tested
 	}
-	files, problems = ListFiles(full)
-	for i, file := range files {
-		files[i] = strings.TrimPrefix(file, root+"/")
+	found := ListFiles(full, ListOptions{})
+	for _, file := range found.Files {
+		files = append(files, strings.TrimPrefix(file, root+"/"))
 	}
-	return files, problems
+	return files, found.Problems
 }
 
 func TestListFiles(t *testing.T) {
@@ -67,7 +67,7 @@ func TestListFiles(t *testing.T) {
 		{"a dot file that is named", []string{".hidden"}, []string{".hidden"}, []string{".hidden"}},
 		{"a dot directory that is named", []string{".logs/a.log"}, []string{".logs"}, []string{".logs/a.log"}},
 		{"a link to a file", []string{"a.log", "now -> a.log"}, []string{"now"}, []string{"now"}},
-		{"a link to a file in a directory", []string{"logs/a.log", "logs/now -> a.log"}, []string{"logs"}, []string{"logs/a.log", "logs/now"}},
+		{"a link to a file in a directory", []string{"logs/a.log", "logs/now -> a.log"}, []string{"logs"}, []string{"logs/a.log"}},
 		{"a link to a directory", []string{"v1/a.log", "logs -> v1"}, []string{"logs"}, []string{"logs/a.log"}},
 		{"a link out of a directory is not followed", []string{"v1/a.log", "logs/b.log", "logs/more -> ../v1"}, []string{"logs"}, []string{"logs/b.log"}},
 		{"a loop in a directory", []string{"logs/a.log", "logs/up -> ../logs"}, []string{"logs"}, []string{"logs/a.log"}},
@@ -86,14 +86,14 @@ func TestListFiles(t *testing.T) {
 
 func TestListFilesKnowsTheCurrentFolder(t *testing.T) {
 	t.Chdir(tree(t, "b.log", "logs/a.log", ".hidden"))
-	files, problems := ListFiles([]string{"."})
-	if want := []string{"b.log", "logs/a.log"}; !slices.Equal(files, want) || len(problems) > 0 {
-		t.Errorf("%q, %v, want %q", files, problems, want)
+	found := ListFiles([]string{"."}, ListOptions{})
+	if want := []string{"b.log", "logs/a.log"}; !slices.Equal(found.Files, want) || len(found.Problems) > 0 {
+		t.Errorf("%q, %v, want %q", found.Files, found.Problems, want)
 	}
 	t.Chdir("logs")
-	files, problems = ListFiles([]string{".."})
-	if want := []string{"../b.log", "../logs/a.log"}; !slices.Equal(files, want) || len(problems) > 0 {
-		t.Errorf("%q, %v, want %q", files, problems, want)
+	found = ListFiles([]string{".."}, ListOptions{})
+	if want := []string{"../b.log", "../logs/a.log"}; !slices.Equal(found.Files, want) || len(found.Problems) > 0 {
+		t.Errorf("%q, %v, want %q", found.Files, found.Problems, want)
 	}
 }
 
@@ -140,14 +140,15 @@ func TestFolderThatCannotBeReadIsAProblemOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestPipesInAFolderAreNotListed(t *testing.T) {
+func TestPipesInAFolderAreOnlyCounted(t *testing.T) {
 	t.Parallel()
 	root := tree(t, "logs/a.log")
 	if err := syscall.Mkfifo(filepath.Join(root, "logs", "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if files, problems := list(root, "logs"); !slices.Equal(files, []string{"logs/a.log"}) || len(problems) > 0 {
-		t.Errorf("%q, %v", files, problems)
+	found := ListFiles([]string{root + "/logs"}, ListOptions{})
+	if !slices.Equal(found.Files, []string{root + "/logs/a.log"}) || len(found.Problems) > 0 || found.Special != 1 {
+		t.Errorf("%+v", found)
 	}
 }
 
@@ -156,5 +157,45 @@ func TestBytesAddsUpWhatIsThere(t *testing.T) {
 	root := tree(t, "12345", "123")
 	if n := Bytes([]string{filepath.Join(root, "12345"), filepath.Join(root, "missing"), filepath.Join(root, "123")}); n != 8 {
 		t.Errorf("%d bytes", n)
+	}
+}
+
+func TestFileThatIsReachedTwiceIsListedOnce(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "logs/b.log", "logs/a -> b.log", "other/c.log")
+	if err := os.Link(filepath.Join(root, "other", "c.log"), filepath.Join(root, "other", "d.log")); err != nil {
+		t.Fatal(err)
+	}
+	found := ListFiles([]string{root + "/logs", root + "/other", root + "/logs/b.log"}, ListOptions{})
+	if want := []string{root + "/logs/b.log", root + "/other/c.log"}; !slices.Equal(found.Files, want) || len(found.Problems) > 0 {
+		t.Errorf("%q, %v, want %q", found.Files, found.Problems, want)
+	}
+	want := []Duplicate{
+		{root + "/logs/b.log", root + "/logs/b.log"}, {root + "/other/d.log", root + "/other/c.log"}, {root + "/logs/a", root + "/logs/b.log"},
+	}
+	if !slices.Equal(found.Duplicates, want) {
+		t.Errorf("%q, want %q", found.Duplicates, want)
+	}
+}
+
+func TestPatternsListWhatTheyMatch(t *testing.T) {
+	t.Parallel()
+	root := tree(t, "a1.log", "a2.log", ".a3.log", "b.log", "sub/c.log", "sub/.d.log", "x[1].log")
+	for pattern, want := range map[string][]string{
+		"a*.log": {"a1.log", "a2.log"}, "*.log": {"a1.log", "a2.log", "b.log", "x[1].log"}, "s*": {"sub/c.log"},
+		".a*": {".a3.log"}, "x[1].log": {"x[1].log"}, "a[12].log": {"a1.log", "a2.log"}, "*/*.log": {"sub/c.log"},
+	} {
+		if got, problems := list(root, pattern); !slices.Equal(got, want) || len(problems) > 0 {
+			t.Errorf("%s: %q, %v, want %q", pattern, got, problems, want)
+		}
+	}
+	for pattern, want := range map[string]error{"nope*": ErrNoMatch, "[": fs.ErrNotExist} {
+		if got, problems := list(root, pattern); len(got) > 0 || len(problems) != 1 || !errors.Is(problems[0], want) {
+			t.Errorf("%s: %q, %v, want %v", pattern, got, problems, want)
+		}
+	}
+	hidden := ListFiles([]string{root + "/sub", root + "/*a3*"}, ListOptions{Hidden: true})
+	if want := []string{root + "/.a3.log", root + "/sub/.d.log", root + "/sub/c.log"}; !slices.Equal(hidden.Files, want) {
+		t.Errorf("with hidden files: %q, want %q", hidden.Files, want)
 	}
 }

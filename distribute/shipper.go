@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
@@ -65,6 +66,7 @@ const (
 	AlreadyShipped                // an earlier shipment of it is in Redis and not counted yet
 	Empty                         // it has no content
 	NotReached                    // Ship was stopped before its turn
+	Vanished                      // it does not exist: it was deleted after it was listed
 )
 
 func (o Outcome) String() string {
@@ -79,6 +81,8 @@ func (o Outcome) String() string {
 		return "empty"
 	case NotReached:
 		return "not reached"
+	case Vanished:
+		return "deleted meanwhile"
 	}
 	return "failed"
 }
@@ -272,13 +276,26 @@ func (s *Shipper) shipSources(ctx context.Context, file string, open func() (str
 	return nil
 }
 
-// unreadable stores the error for which a source can't be opened.
+// unreadable stores and reports the error for which a source can't be opened.
 func (s *Shipper) unreadable(result *ShippedFile, err error) {
-	if errors.Is(err, stream.ErrEmpty) {
-		result.Outcome = Empty
-		return
+	switch s.setFailure(result, err); result.Outcome {
+	case Failed:
+		s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
+	case Vanished:
+		s.config.Notify.send(Event{Kind: EventShipped, File: result.Path, Shipped: *result})
 	}
-	s.failed(result, err)
+}
+
+// setFailure stores the error for which a source can't be shipped.
+func (s *Shipper) setFailure(result *ShippedFile, err error) {
+	switch {
+	case errors.Is(err, stream.ErrEmpty):
+		result.Outcome = Empty
+	case errors.Is(err, fs.ErrNotExist):
+		result.Outcome = Vanished
+	default:
+		result.Outcome, result.Err = Failed, &FileError{result.Path, err}
+	}
 }
 
 // ship ships one source. An error that concerns only this source is stored in the
@@ -360,7 +377,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 }
 
 func (s *Shipper) failed(result *ShippedFile, err error) {
-	result.Outcome, result.Err = Failed, &FileError{result.Path, err}
+	s.setFailure(result, err)
 	s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
 }
 

@@ -158,7 +158,7 @@ func parseSubscriber(name, settings string, fields map[string]string) Subscriber
 		},
 	}
 	for field := range fields {
-		if build, ok := strings.CutPrefix(field, buildField); ok {
+		if build, ok := strings.CutPrefix(field, buildField); ok && build != "" {
 			s.Builds = append(s.Builds, BuildShare{build, number(field)})
 		}
 	}

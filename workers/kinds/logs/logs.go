@@ -101,16 +101,16 @@ func (l *Handlers) files(paths []string, day logDay) ([]string, error) {
 		}
 		found = append(found, matches...)
 	}
-	files, missing := distribute.ListFiles(found)
-	if len(missing) > 0 {
-		return nil, missing[0]
+	list := distribute.ListFiles(found, distribute.ListOptions{})
+	if len(list.Problems) > 0 {
+		return nil, list.Problems[0]
 	}
-	for _, file := range files { // links in folders may lead out of them
+	for _, file := range list.Files { // links in folders may lead out of them
 		if err := l.allow(file); err != nil {
 			return nil, err
 		}
 	}
-	return files, nil
+	return list.Files, nil
 }
 
 // allow returns an error if a path is in none of the folders.

@@ -10,6 +10,7 @@ import (
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
 	"skidway/distribute/chat"
+	"skidway/distribute/stream"
 	"skidway/internal/rdb"
 	"skidway/queue"
 )
@@ -81,6 +82,7 @@ func WithHint(err error) string {
 	var unreachable *skidway.UnreachableError
 	var tooLarge *distribute.TooLargeError
 	var settings *distribute.SettingsError
+	var window *stream.WindowError
 	var wrongFormat *distribute.WrongFormatError
 	switch {
 	case errors.As(err, &unreachable):
@@ -89,6 +91,8 @@ func WithHint(err error) string {
 		text += ": Redis is full; 'skidway doctor' prints what to change"
 	case errors.As(err, &tooLarge):
 		text += fmt.Sprintf(": ship it with --window %dMiB or more, or split the file", tooLarge.Need>>20+1)
+	case errors.As(err, &window):
+		text += ": allow it with --memory, for each file that is read at once"
 	case errors.As(err, &settings):
 		text += ": use its settings, or another --subscriber"
 	case errors.As(err, &wrongFormat):

@@ -19,9 +19,11 @@ import (
 type counter struct {
 	*cli.App
 	counting
+	inputs
 	window cli.Size
 	top    cli.Number
 	force  bool
+	dryRun bool
 	output *cli.Choice
 }
 
@@ -32,7 +34,8 @@ func count(a *cli.App) *cobra.Command {
 		Short: "Counts files in this process and prints the counts",
 		Long: `Counts the requests in log files per country and day, and prints the counts.
 
-A PATH is a file or a directory, of which it counts all files at any depth. It
+A PATH is a file, a pattern such as 'logs/*.gz', or a directory, of which it
+counts all files at any depth, but follows no links to other directories. It
 detects plain text, gzip, zstd, xz, bzip2 and lz4 by their content, brotli by
 the name, and reads tar and zip archives of such files. When a file has an error
 it counts the others, and the exit code is 1.
@@ -48,15 +51,24 @@ lines = counted + unknown_country + unparsable.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5
   skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
-  skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/`,
-		Args: cli.OneOrMore("PATH: name the files or directories to count"),
+  skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
+  skidway logs count --dry-run 'logs/*.xz' backup.tar.gz`,
+		Args: k.args("PATH: name the files or directories to count"),
 	}
-	k.addFlags(c)
+	k.counting.addFlags(c)
+	k.inputs.addFlags(c)
 	c.Flags().Var(&k.window, "window", "size of the files that are in Redis at once")
 	c.Flags().Var(&k.top, "top", "number of countries per day, the highest first; 0: all")
 	c.Flags().BoolVar(&k.force, "force", false, "count files with the same content each, too")
+	c.Flags().BoolVar(&k.dryRun, "dry-run", false, "print the files with their formats, and count nothing")
 	k.output = cli.OutputFlag(a, c)
-	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error { return k.run(c.Context(), paths) })
+	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
+		paths, err := k.paths(c, paths)
+		if err != nil {
+			return err
+		}
+		return k.run(c.Context(), paths)
+	})
 	return c
 }
 
@@ -65,7 +77,18 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	files, missing := listFiles(k.Console, paths)
+	files, missing, err := k.list(k.Console, paths)
+	if err != nil {
+		return err
+	}
+	if k.dryRun {
+		format, err := k.chosen()
+		if err != nil {
+			return err
+		}
+		shipper := distribute.NewShipper(nil, &distribute.ShipperConfig{Force: k.force, Hidden: k.hidden, MaxWindow: k.maxWindow()})
+		return dryRun(ctx, k.App, k.output.Word, shipper, format, files, len(missing))
+	}
 	started := time.Now()
 	var batch distribute.BatchResult
 	if len(files) > 0 {
@@ -94,7 +117,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Force: k.force,
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Hidden: k.hidden, MaxWindow: k.maxWindow(),
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)
@@ -109,14 +132,8 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	return result, cli.InvalidAsUsage(err)
 }
 
-// listFiles lists files and reports the paths that cannot be listed.
-func listFiles(console *cli.Console, paths []string) ([]string, []*distribute.FileError) {
-	files, missing := distribute.ListFiles(paths)
-	for _, bad := range missing {
-		console.Problem(bad.Path, bad.Err)
-	}
-	return files, missing
-}
+// maxWindow returns the largest window of each file.
+func (k *counter) maxWindow() int64 { return window(k.memory, int(k.workers)) }
 
 func shippingErrors(files []distribute.ShippedFile) []*distribute.FileError {
 	var list []*distribute.FileError

@@ -17,11 +17,14 @@ import (
 // A shipper is the command "logs ship".
 type shipper struct {
 	*cli.App
+	inputs
 	channel     string
 	subscribers []string
 	window      cli.Size
 	force, wait bool
 	follow      bool
+	dryRun      bool
+	output      *cli.Choice
 	lease       cli.Span
 }
 
@@ -45,10 +48,11 @@ counted.
   skidway logs ship access.log.1 --channel web --wait
   skidway logs ship /var/log/nginx --channel web --follow
   skidway logs ship logs/ --channel web --window 4GiB --force`,
-		Args: cli.OneOrMore("PATH: name the files or directories to ship"),
+		Args: s.args("PATH: name the files or directories to ship"),
 	}
 	flags := c.Flags()
 	channelFlag(c, &s.channel)
+	s.inputs.addFlags(c)
 	flags.StringArrayVar(&s.subscribers, "subscriber", nil, "`NAME` of a subscriber to create if it does not exist; may be repeated")
 	flags.Var(&s.window, "window", "size of the files of the channel that are in Redis at once (default: unchanged; 1 GiB for a new channel)")
 	flags.BoolVar(&s.force, "force", false, "ship files that were counted before, too: they are counted again")
@@ -56,8 +60,19 @@ counted.
 	flags.BoolVar(&s.follow, "follow", false, "go on with new files and new lines, until Ctrl-C")
 	c.MarkFlagsMutuallyExclusive("wait", "follow")
 	c.MarkFlagsMutuallyExclusive("force", "follow")
+	flags.BoolVar(&s.dryRun, "dry-run", false, "print the files with their formats and what is new of them, and ship nothing")
+	s.output = cli.OutputFlag(a, c)
+	c.MarkFlagsMutuallyExclusive("dry-run", "follow")
+	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	flags.Var(&s.lease, "lease", "time after the last heartbeat until this process counts as dead")
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
+		paths, err := s.paths(c, paths)
+		if err != nil {
+			return err
+		}
+		if s.dryRun {
+			return s.preview(c.Context(), paths)
+		}
 		return withDBAndChannel(c.Context(), a, distribute.Open, s.channel, func(db *skidway.DB, channel *distribute.Channel) error {
 			return s.run(c.Context(), db, channel, paths)
 		})
@@ -82,7 +97,10 @@ func (s *shipper) run(ctx context.Context, db *skidway.DB, channel *distribute.C
 
 // once ships the files that exist now.
 func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channel, paths []string) error {
-	files, missing := listFiles(s.Console, paths)
+	files, missing, err := s.list(s.Console, paths)
+	if err != nil {
+		return err
+	}
 	if len(files) == 0 {
 		return fmt.Errorf("nothing to ship; paths without files that can be read: %d", len(missing))
 	}
@@ -131,7 +149,23 @@ func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channe
 }
 
 func (s *shipper) config(notify distribute.Notify) *distribute.ShipperConfig {
-	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Notify: notify}
+	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Hidden: s.hidden, MaxWindow: window(s.memory, 1), Notify: notify}
+}
+
+// preview prints what would be shipped. The channel need not exist.
+func (s *shipper) preview(ctx context.Context, paths []string) error {
+	files, missing, err := s.list(s.Console, paths)
+	if err != nil {
+		return err
+	}
+	print := func(channel *distribute.Channel) error {
+		return dryRun(ctx, s.App, s.output.Word, distribute.NewShipper(channel, s.config(nil)), nil, files, len(missing))
+	}
+	err = withChannel(ctx, s.App, distribute.OpenExisting, s.channel, print)
+	if errors.Is(err, distribute.ErrNoChannel) {
+		return print(nil)
+	}
+	return err
 }
 
 // prepare creates the subscribers and sets the window of the flags.

@@ -19,6 +19,7 @@ type worker struct {
 	counting
 	channel, subscriber string
 	untilDone           bool
+	memory              cli.Size
 	lease               cli.Span
 }
 
@@ -45,6 +46,7 @@ before the shipper. Otherwise it runs until Ctrl-C.`,
 	subscriberFlag(c, &w.subscriber)
 	w.addFlags(c)
 	c.Flags().BoolVar(&w.untilDone, "until-done", false, "end when all shipped files are counted")
+	memoryFlag(c, &w.memory)
 	c.Flags().Var(&w.lease, "lease", "time after the last heartbeat until this process counts as dead")
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error { return w.open(c.Context()) })
 	return c
@@ -64,7 +66,8 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregati
 	ctx, stopping, end := w.Console.Listen(ctx)
 	defer end()
 	worker, err := distribute.NewWorker(ctx, channel, w.subscriber, aggregation, &distribute.WorkerConfig{
-		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, Notify: func(e distribute.Event) { printEvent(w.Console, e) },
+		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, MaxWindow: window(w.memory, int(w.workers)),
+		Notify: func(e distribute.Event) { printEvent(w.Console, e) },
 	})
 	if err != nil {
 		return cli.InvalidAsUsage(err)
@@ -89,6 +92,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregati
 type counting struct {
 	formatFlags
 	geoip         string
+	noGeo         bool
 	by            []string
 	zone, logZone cli.Zone
 	proxies       string
@@ -99,11 +103,14 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	k.formatFlags.addFlags(c)
 	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE` in MMDB format (default: the embedded one)")
+	flags.BoolVar(&k.noGeo, "no-geo", false, "count by day alone, without a country database")
 	flags.StringSliceVar(&k.by, "by", []string{"day", "country"}, "`WHAT` to count by: day, country or both")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
 	flags.Var(&k.logZone, "log-tz", "time zone of times that lines have without one (default: as written)")
 	flags.StringVar(&k.proxies, "trusted-proxies", "", "proxies before the server, as `N|CIDR`, to choose from lists of addresses (default: the first public one)")
 	flags.Var(&k.workers, "workers", "number of files to count at once; 0: one per processor")
+	c.MarkFlagsMutuallyExclusive("no-geo", "geoip")
+	c.MarkFlagsMutuallyExclusive("no-geo", "by")
 	cli.Complete(c, "by", "day", "country", "day,country")
 }
 
@@ -117,8 +124,10 @@ func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, er
 	if err != nil {
 		return nil, cli.WrongUsage("--trusted-proxies: %w", err)
 	}
-	countries, err := k.countries()
-	if err != nil {
+	var countries *geo.DB
+	if k.noGeo {
+		k.by = []string{"day"}
+	} else if countries, err = k.countries(); err != nil {
 		return nil, err
 	}
 	aggregation, err := distribute.NewCountryDay(&distribute.CountryDayConfig{
@@ -126,6 +135,9 @@ func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, er
 	})
 	if err != nil {
 		return nil, cli.AsUsage(err) // the database was opened, so a flag is wrong
+	}
+	if k.noGeo {
+		return aggregation, nil
 	}
 	if warning := staleWarning(countries.Build(), time.Now()); warning != "" {
 		console.Notice("warning: country database %s", warning)

@@ -1,0 +1,78 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute"
+	"skidway/distribute/accesslog"
+)
+
+// A plannedFile is a row of a dry run.
+type plannedFile struct {
+	distribute.Preview
+	format, state string
+}
+
+var plannedView = cli.View[plannedFile]{
+	{Key: "file", Head: "FILE", Whole: true, Value: func(f plannedFile) any { return f.Path }},
+	{Key: "codec", Head: "CODEC", Value: func(f plannedFile) any { return string(f.Codec) }},
+	{Key: "format", Head: "FORMAT", Value: func(f plannedFile) any { return f.format }},
+	{Key: "bytes", Head: "BYTES", Right: true, Value: func(f plannedFile) any { return f.Size }},
+	{Key: "state", Head: "STATE", Fit: true, Value: func(f plannedFile) any { return f.state }},
+}
+
+// dryRun prints what the shipper would do with files. A nil format is detected for each
+// file.
+func dryRun(ctx context.Context, a *cli.App, output string, shipper *distribute.Shipper, format *accesslog.Format, files []string, missing int) error {
+	var rows []plannedFile
+	failed := missing
+	err := shipper.Preview(ctx, files, func(p distribute.Preview) {
+		if p.Result.Outcome == distribute.Failed {
+			failed++
+		}
+		rows = append(rows, plannedFile{p, formatOf(p, format), stateOf(p)})
+	})
+	if err != nil {
+		return err
+	}
+	if err := cli.PrintView(a, output, plannedView, rows, nil); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("some files can't be read; failed: %d", failed)
+	}
+	return nil
+}
+
+// formatOf returns the name of the format of a file.
+func formatOf(p distribute.Preview, format *accesslog.Format) string {
+	if len(p.Head) == 0 {
+		return ""
+	}
+	if format != nil {
+		return format.Name()
+	}
+	e := accesslog.Explain(bytes.Split(bytes.TrimSuffix(p.Head, []byte("\n")), []byte("\n")))
+	if !e.Fits {
+		return "unknown"
+	}
+	return e.Format.Name()
+}
+
+// stateOf returns what would be new of a file.
+func stateOf(p distribute.Preview) string {
+	switch {
+	case p.Result.Err != nil:
+		return cli.WithHint(p.Result.Err.(*distribute.FileError).Err)
+	case p.SameAs != "":
+		return "begins as " + p.SameAs + ": only what it has more is new"
+	case p.Result.Outcome == distribute.Shipped && p.Result.Base > 0:
+		return fmt.Sprintf("new from byte %d on", p.Result.Base)
+	case p.Result.Outcome == distribute.Shipped:
+		return "new"
+	}
+	return shippedText(p.Result)
+}
