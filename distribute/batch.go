@@ -38,8 +38,9 @@ type BatchConfig struct {
 	// Force counts files that have the content of another one, too.
 	Force bool
 
-	// Hidden and MaxWindow are those of [ShipperConfig] and [WorkerConfig].
+	// Hidden, Open and MaxWindow are those of [ShipperConfig] and [WorkerConfig].
 	Hidden    bool
+	Open      func(ctx context.Context, path string) (stream.Object, error)
 	MaxWindow int64
 
 	// Notify is called by several goroutines, but not at the same time.
@@ -142,7 +143,7 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	shipper := NewShipper(channel, &ShipperConfig{
-		Force: b.config.Force, Hidden: b.config.Hidden, MaxWindow: b.config.MaxWindow, Notify: b.config.Notify,
+		Force: b.config.Force, Hidden: b.config.Hidden, Open: b.config.Open, MaxWindow: b.config.MaxWindow, Notify: b.config.Notify,
 	})
 	shipper.stop = b.stop
 	b.shipper.Store(shipper)
@@ -179,6 +180,9 @@ func (b *Batch) window(files []string) int64 {
 	}
 	if !b.db.Embedded() {
 		return DefaultWindow
+	}
+	if b.config.Open != nil { // the sizes are not known
+		return maxEmbeddedWindow
 	}
 	window := int64(embeddedWindow)
 	for _, path := range files {

@@ -165,7 +165,7 @@ func (f *follower) shipNew(ctx context.Context, file *followed, info fs.FileInfo
 	if changed {
 		file.seen = time.Now()
 	}
-	open := opener(file.path)
+	open := f.opener(ctx, file.path)
 	if file.file != nil {
 		open = func() (stream.Object, error) { return stream.LendFile(file.file), nil }
 	}

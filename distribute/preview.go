@@ -28,7 +28,7 @@ type previewer struct {
 func (s *Shipper) Preview(ctx context.Context, files []string, do func(Preview)) error {
 	p := previewer{s, map[string][]Preview{}}
 	for _, file := range files {
-		for src, err := range stream.Sources(file, opener(file), s.config.Hidden, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
+		for src, err := range stream.Sources(file, s.opener(ctx, file), s.config.Hidden, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
 			preview, err := p.of(ctx, src, err)
 			if err != nil {
 				return err

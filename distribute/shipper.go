@@ -35,6 +35,10 @@ type ShipperConfig struct {
 	// with a dot.
 	Hidden bool
 
+	// Open opens the files by their paths; nil means [stream.OpenFile]. Follow finds files
+	// of the file system only.
+	Open func(ctx context.Context, path string) (stream.Object, error)
+
 	// MaxWindow is the largest window that compressed files may need, in bytes; zero
 	// means [stream.DefaultMaxWindow].
 	MaxWindow int64
@@ -199,7 +203,7 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 	}
 	var later []busyFile
 	for _, file := range files {
-		err := s.shipFile(ctx, file, opener(file), func(result ShippedFile, busy bool) {
+		err := s.shipFile(ctx, file, s.opener(ctx, file), func(result ShippedFile, busy bool) {
 			if busy {
 				later = append(later, busyFile{file, len(results)})
 			}
@@ -211,7 +215,7 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 	}
 	for _, busy := range later {
 		result := &results[busy.result]
-		err := s.shipSources(ctx, busy.file, opener(busy.file), waitBusy, func(path string) bool { return path == result.Path },
+		err := s.shipSources(ctx, busy.file, s.opener(ctx, busy.file), waitBusy, func(path string) bool { return path == result.Path },
 			func(again ShippedFile, _ bool) { *result = again })
 		if err != nil {
 			return results, err
@@ -221,8 +225,13 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 }
 
 // opener returns the function that opens a file by its path.
-func opener(path string) func() (stream.Object, error) {
-	return func() (stream.Object, error) { return stream.OpenFile(path) }
+func (s *Shipper) opener(ctx context.Context, path string) func() (stream.Object, error) {
+	return func() (stream.Object, error) {
+		if s.config.Open != nil {
+			return s.config.Open(ctx, path)
+		}
+		return stream.OpenFile(path)
+	}
 }
 
 // shipFile ships a file that open opens, or the members of an archive, and passes on each

@@ -1,10 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/cmd/skidway/internal/cli"
 )
@@ -100,4 +108,49 @@ func TestPatternWithoutAMatchIsWrongUsage(t *testing.T) {
 		t.Errorf("exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "nope*.log: no file matches this pattern")
+}
+
+// bucket serves a bucket with one folder, as S3 does, and returns the URL of the service.
+func bucket(t *testing.T, name string, objects map[string][]byte) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, found := objects[strings.TrimPrefix(r.URL.Path, "/"+name+"/")]
+		if found {
+			w.Header().Set("ETag", `"1"`)
+			http.ServeContent(w, r, "", time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), bytes.NewReader(content))
+			return
+		}
+		_, _ = io.WriteString(w, "<ListBucketResult>")
+		for _, key := range slices.Sorted(maps.Keys(objects)) {
+			if strings.HasPrefix(key, r.URL.Query().Get("prefix")) {
+				_, _ = fmt.Fprintf(w, `<Contents><Key>%s</Key><Size>%d</Size><ETag>"1"</ETag><LastModified>2026-11-01T00:00:00.000Z</LastModified></Contents>`, key, len(objects[key]))
+			}
+		}
+		_, _ = io.WriteString(w, "</ListBucketResult>")
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestCountReadsABucket(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.log", small)
+	url := bucket(t, "logs", map[string][]byte{
+		"web/a.log": []byte(small), "web/b.log.gz": pack(t, ".gz", line("8.8.8.8", "03")), "other": []byte("x"),
+	})
+	s3 := []string{"--s3-endpoint", url, "--s3-anonymous"}
+	o := mustRun(t, folder, with(s3, "logs", "count", "--by", "day", "a.log", "s3://logs/web/")...)
+	if o.stdout != "day,requests\n2026-11-01,2\n2026-11-02,1\n2026-11-03,1\n" {
+		t.Errorf("%s", o.stdout)
+	}
+	hasLine(t, o.stderr, "s3://logs/web/b.log.gz: counted 1 lines")
+	hasLine(t, o.stderr, "s3://logs/web/a.log: already counted")
+	if o := skidway(t, folder, with(s3, "logs", "count", "s3://logs/nope")...); o.code != cli.ExitFailed {
+		t.Errorf("without an object: exit code %d", o.code)
+	}
+	o = skidway(t, folder, with(append(s3, channelFlags(t)...), "logs", "ship", "--follow", "s3://logs/web/")...)
+	if o.code != cli.ExitUsage {
+		t.Errorf("followed: exit code %d", o.code)
+	}
 }

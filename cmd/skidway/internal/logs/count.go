@@ -35,7 +35,8 @@ func count(a *cli.App) *cobra.Command {
 		Long: `Counts the requests in log files per country and day, and prints the counts.
 
 A PATH is a file, a pattern such as 'logs/*.gz', or a directory, of which it
-counts all files at any depth, but follows no links to other directories. It
+counts all files at any depth, but follows no links to other directories, or an
+object or prefix of a bucket, s3://BUCKET/PREFIX. It
 detects plain text, gzip, zstd, xz, bzip2 and lz4 by their content, brotli by
 the name, and reads tar and zip archives of such files. When a file has an error
 it counts the others, and the exit code is 1.
@@ -52,6 +53,7 @@ lines = counted + unknown_country + unparsable.`,
   skidway logs count access.log access.log.2.gz --top 5
   skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
   skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
+  skidway logs count s3://my-logs/web/2026-11/ --s3-profile logs
   skidway logs count --dry-run 'logs/*.xz' backup.tar.gz`,
 		Args: k.args("PATH: name the files or directories to count"),
 	}
@@ -77,7 +79,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	files, missing, err := k.list(k.Console, paths)
+	files, missing, err := k.list(ctx, k.Console, paths)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		if err != nil {
 			return err
 		}
-		shipper := distribute.NewShipper(nil, &distribute.ShipperConfig{Force: k.force, Hidden: k.hidden, MaxWindow: k.maxWindow()})
+		shipper := distribute.NewShipper(nil, &distribute.ShipperConfig{Force: k.force, Hidden: k.hidden, Open: k.open(), MaxWindow: k.maxWindow()})
 		return dryRun(ctx, k.App, k.output.Word, shipper, format, files, len(missing))
 	}
 	started := time.Now()
@@ -117,7 +119,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Hidden: k.hidden, MaxWindow: k.maxWindow(),
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Hidden: k.hidden, Open: k.open(), MaxWindow: k.maxWindow(),
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)

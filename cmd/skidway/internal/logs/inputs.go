@@ -3,18 +3,21 @@ package logs
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/s3"
+	"skidway/distribute/stream"
 )
 
 // inputs has the flags that choose files.
@@ -22,6 +25,8 @@ type inputs struct {
 	from   string
 	hidden bool
 	memory cli.Size
+	bucket s3.Config
+	client *s3.Client // nil: no path is in a bucket
 }
 
 func (k *inputs) addFlags(c *cobra.Command) {
@@ -29,6 +34,9 @@ func (k *inputs) addFlags(c *cobra.Command) {
 	flags.StringVar(&k.from, "files-from", "", "`FILE` that lists more paths, one on a line or each ended by a NUL; -: standard input")
 	flags.BoolVar(&k.hidden, "hidden", false, "take files and folders whose name starts with a dot, too")
 	memoryFlag(c, &k.memory)
+	flags.StringVar(&k.bucket.Endpoint, "s3-endpoint", "", "`URL` of the service of s3:// paths (default: by AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, else AWS)")
+	flags.StringVar(&k.bucket.Profile, "s3-profile", "", "`NAME` of the credentials in the files of the AWS tools (default: by AWS_PROFILE)")
+	flags.BoolVar(&k.bucket.Anonymous, "s3-anonymous", false, "read public buckets, without credentials")
 }
 
 // memoryFlag adds the flag that bounds the windows of compressed files.
@@ -81,10 +89,15 @@ func (k *inputs) paths(c *cobra.Command, args []string) ([]string, error) {
 
 // list lists files, reports the paths that cannot be listed, and prints notes about those
 // that are left out. A pattern without a match is wrong usage.
-func (k *inputs) list(console *cli.Console, paths []string) ([]string, []*distribute.FileError, error) {
-	list := distribute.ListFiles(paths, distribute.ListOptions{Hidden: k.hidden})
+func (k *inputs) list(ctx context.Context, console *cli.Console, paths []string) ([]string, []*distribute.FileError, error) {
+	local, objects, problems, err := k.objects(ctx, paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := distribute.ListFiles(local, distribute.ListOptions{Hidden: k.hidden})
+	list.Files, list.Problems = append(list.Files, objects...), append(list.Problems, problems...)
 	for _, bad := range list.Problems {
-		if errors.Is(bad, distribute.ErrNoMatch) || errors.Is(bad, filepath.ErrBadPattern) {
+		if errors.Is(bad, distribute.ErrNoMatch) {
 			return nil, nil, cli.AsUsage(bad)
 		}
 	}
@@ -105,6 +118,45 @@ func (k *inputs) list(console *cli.Console, paths []string) ([]string, []*distri
 		console.Notice("pipes, sockets and devices left out: %d", list.Special)
 	}
 	return list.Files, list.Problems, nil
+}
+
+// objects separates the paths of the file system from those in buckets, and lists these.
+func (k *inputs) objects(ctx context.Context, paths []string) (local, objects []string, problems []*distribute.FileError, err error) {
+	for _, path := range paths {
+		if !strings.HasPrefix(path, s3.Scheme) {
+			local = append(local, path)
+			continue
+		}
+		if k.client == nil {
+			k.bucket.Hidden = k.hidden
+			if k.client, err = s3.New(&k.bucket); err != nil {
+				return nil, nil, nil, cli.AsUsage(err)
+			}
+		}
+		found, err := k.client.List(ctx, path)
+		if ctx.Err() != nil {
+			return nil, nil, nil, context.Cause(ctx)
+		}
+		if err != nil {
+			problems = append(problems, &distribute.FileError{Path: path, Err: err})
+		}
+		objects = append(objects, found...)
+	}
+	slices.Sort(objects)
+	return local, slices.Compact(objects), problems, nil
+}
+
+// open returns the function that opens files and objects, nil if there are only files.
+func (k *inputs) open() func(context.Context, string) (stream.Object, error) {
+	if k.client == nil {
+		return nil
+	}
+	return func(ctx context.Context, path string) (stream.Object, error) {
+		if strings.HasPrefix(path, s3.Scheme) {
+			return k.client.Open(ctx, path)
+		}
+		return stream.OpenFile(path)
+	}
 }
 
 // window returns the largest window of each file, by --memory and the number of files that

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -12,6 +14,7 @@ import (
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/s3"
 )
 
 // A shipper is the command "logs ship".
@@ -70,6 +73,10 @@ counted.
 		if err != nil {
 			return err
 		}
+		bucket := slices.IndexFunc(paths, func(path string) bool { return strings.HasPrefix(path, s3.Scheme) })
+		if s.follow && bucket >= 0 {
+			return cli.WrongUsage("--follow %s: buckets can't be followed; ship them again instead", paths[bucket])
+		}
 		if s.dryRun {
 			return s.preview(c.Context(), paths)
 		}
@@ -97,7 +104,7 @@ func (s *shipper) run(ctx context.Context, db *skidway.DB, channel *distribute.C
 
 // once ships the files that exist now.
 func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channel, paths []string) error {
-	files, missing, err := s.list(s.Console, paths)
+	files, missing, err := s.list(ctx, s.Console, paths)
 	if err != nil {
 		return err
 	}
@@ -149,12 +156,12 @@ func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channe
 }
 
 func (s *shipper) config(notify distribute.Notify) *distribute.ShipperConfig {
-	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Hidden: s.hidden, MaxWindow: window(s.memory, 1), Notify: notify}
+	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Hidden: s.hidden, Open: s.open(), MaxWindow: window(s.memory, 1), Notify: notify}
 }
 
 // preview prints what would be shipped. The channel need not exist.
 func (s *shipper) preview(ctx context.Context, paths []string) error {
-	files, missing, err := s.list(s.Console, paths)
+	files, missing, err := s.list(ctx, s.Console, paths)
 	if err != nil {
 		return err
 	}
