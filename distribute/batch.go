@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,18 +16,14 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Bounds on the window of a batch on the embedded Redis, which lives in the
-// memory of this process.
-const (
-	embeddedWindow    = 32 << 20
-	maxEmbeddedWindow = 1 << 30
-)
+// embeddedWindow is the window of a batch on the embedded Redis, which lives in the memory
+// of this process.
+const embeddedWindow = 32 << 20
 
 // BatchConfig configures a [Batch]. The zero value is ready to use.
 type BatchConfig struct {
 	// Window is the number of bytes that the files may use in Redis at once. Zero means
-	// DefaultWindow; on the embedded Redis 32 MiB, or what the largest file
-	// needs, up to 1 GiB.
+	// DefaultWindow; on the embedded Redis 32 MiB.
 	Window int64
 
 	// Workers is the number of files that are counted at the same time; zero means one
@@ -124,7 +119,7 @@ func (b *Batch) Run(ctx context.Context, files []string) (result BatchResult, er
 		defer cancel()
 		err = errors.Join(err, registry.end(ctx, channel))
 	}()
-	if err := channel.SetWindow(ctx, b.window(files)); err != nil {
+	if err := channel.SetWindow(ctx, b.window()); err != nil {
 		return result, err
 	}
 	worker, err := NewWorker(ctx, channel, batchSubscriber, b.aggregation,
@@ -174,23 +169,14 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	return result, err
 }
 
-func (b *Batch) window(files []string) int64 {
+func (b *Batch) window() int64 {
 	if b.config.Window > 0 {
 		return b.config.Window
 	}
 	if !b.db.Embedded() {
 		return DefaultWindow
 	}
-	if b.config.Open != nil { // the sizes are not known
-		return maxEmbeddedWindow
-	}
-	window := int64(embeddedWindow)
-	for _, path := range files {
-		if info, err := os.Stat(path); err == nil {
-			window = max(window, stream.UploadCost(stream.UploadEstimate(path, info.Size()), stream.EmbeddedSegmentSize))
-		}
-	}
-	return min(window, maxEmbeddedWindow)
+	return embeddedWindow
 }
 
 // A batchRegistry lists the channels of running batches with their last

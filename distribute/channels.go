@@ -201,7 +201,7 @@ func (c *Channel) delete(ctx context.Context) error {
 		return err
 	}
 	k := c.keys
-	err = c.unlink(ctx, k.heads(), k.files(), k.open(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.removed(), k.wake(), k.channel())
+	err = c.unlink(ctx, k.heads(), k.files(), k.open(), k.held(), k.reserves(), k.uploads(), k.spent(), k.abandoned(), k.shippers(), k.leases(), k.line(), k.subscribers(), k.removed(), k.wake(), k.channel())
 	if err != nil {
 		return err
 	}

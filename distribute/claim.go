@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -22,13 +23,14 @@ type announcement struct {
 	Version  int    `json:"v"`
 	File     string `json:"file"`
 	Shipment int64  `json:"shipment"`
+	Place    int64  `json:"place"` // in the order of admission
 }
 
 // announce sends the announcement of a shipment to the subscribers. If the reply
 // is lost, announce sends the announcement again. A duplicate is harmless: the
 // shipment is then already claimed or counted.
-func (c *Channel) announce(ctx context.Context, shipper, id string, shipment int64) error {
-	body, err := json.Marshal(announcement{formatVersion, id, shipment})
+func (c *Channel) announce(ctx context.Context, shipper string, a announcement) error {
+	body, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
@@ -63,7 +65,7 @@ func parseAnnouncement(body []byte) (announcement, error) {
 // claimBatch is the number of announcements that one read or one claim takes.
 const claimBatch = 50
 
-// A claimQueue claims files for a subscriber, in the order of their announcements.
+// A claimQueue claims files for a subscriber, in the order of their admission.
 // What there is to claim is the set of open files: announcements are the fast way to
 // a file, and may be lost (a foreign reader of the chat, a Redis that went back to an
 // earlier state). A claimQueue is used by one goroutine at a time.
@@ -187,6 +189,7 @@ func (q *claimQueue) read(ctx context.Context) (bool, error) {
 		}
 		q.lastRead = m.ID
 	}
+	q.sort()
 	return true, nil
 }
 
@@ -216,15 +219,23 @@ func (q *claimQueue) look(ctx context.Context) (bool, error) {
 			break
 		}
 	}
+	q.sort()
 	return len(q.open) > before, nil
+}
+
+// sort puts the files into the order of their admission.
+func (q *claimQueue) sort() {
+	slices.SortStableFunc(q.open, func(a, b announced) int { return cmp.Compare(a.Place, b.Place) })
 }
 
 // acknowledge moves the subscriber's cursor in the chat up to the first
 // announcement in q.open.
 func (q *claimQueue) acknowledge(ctx context.Context) error {
 	upTo := q.lastRead
-	if i := slices.IndexFunc(q.open, func(a announced) bool { return a.message > 0 }); i >= 0 {
-		upTo = q.open[i].message - 1
+	for _, a := range q.open {
+		if a.message > 0 {
+			upTo = min(upTo, a.message-1)
+		}
 	}
 	if upTo <= q.acknowledged {
 		return nil
@@ -247,6 +258,8 @@ type claim struct {
 	shipment   int64
 	token      string
 	commits    int64                   // number of the shipment's last commit
+	segment    int64                   // bytes per segment of the upload
+	trimmed    int64                   // number of its first segments that this claim has freed
 	since      time.Time               // of the last commit, or when the work began
 	cancel     context.CancelCauseFunc // ends the work on the file
 	lines      atomic.Int64            // counted and not committed yet

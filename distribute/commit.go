@@ -18,6 +18,7 @@ import (
 type part struct {
 	result *fileResult
 	last   bool // the file is counted to its end
+	cut    bool // the last part, although more may be uploaded: it can't be counted
 
 	// checkpoint is where the next worker reads the upload on, if the claim is lost; nil
 	// if it reads from the start of the upload, and with the last part.
@@ -83,15 +84,22 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 	at := p.result.progress
 	fields := []any{fieldResume, at.resume, fieldTail, at.tail, fieldState, at.state, fieldLines, at.lines}
 	if !p.last {
-		fields = append(fields, fieldLong, at.long)
+		fields = append(fields, fieldLong, at.long, fieldKeep, at.keep, fieldInside, at.inside.format())
 	} else {
-		fields = append(fields, fieldLong, "", fieldEnd, at.end, fieldNote, at.note, fieldMissing, at.missing, fieldLost, at.lost)
+		fields = append(fields, fieldLong, "", fieldInside, "", fieldEnd, at.end, fieldNote, at.note, fieldMissing, at.missing, fieldLost, at.lost)
+	}
+	final := 0
+	switch {
+	case p.cut:
+		final = 2
+	case p.last:
+		final = 1
 	}
 	checkpoint := []byte(nil)
 	if p.checkpoint != nil {
 		checkpoint = append(checkpointPrefix(c.shipment), p.checkpoint...)
 	}
-	args := append([]any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1, p.last, checkpoint, cells, len(fields) / 2}, fields...)
+	args := append([]any{c.subscriber, c.id, c.shipment, c.token, c.commits + 1, final, checkpoint, cells, len(fields) / 2}, fields...)
 	t := p.result.tally
 	for _, sum := range []struct {
 		field string
@@ -120,14 +128,18 @@ func (c *claim) seal(ctx context.Context, p part, cells int) (allCounted bool, e
 }
 
 // foldAndFree does the work that follows a commit, which any process can repeat:
-// it folds the cells into the totals, and frees the segments if every subscriber
-// has counted the shipment.
-func (c *claim) foldAndFree(ctx context.Context, allCounted bool) error {
+// it folds the cells into the totals, and frees the segments that no subscriber needs any
+// more: all of them if every subscriber has counted the shipment, else those before keep.
+func (c *claim) foldAndFree(ctx context.Context, allCounted bool, keep int64) error {
 	if err := c.channel.totals(c.subscriber).fold(ctx, commitName(c.id, c.shipment, c.commits)); err != nil {
 		return err
 	}
-	if allCounted {
+	switch {
+	case allCounted:
 		return c.channel.files.freeSegments(ctx, c.id)
+	case c.segment > 0 && keep/c.segment > c.trimmed:
+		c.trimmed = keep / c.segment
+		return c.channel.files.trim(ctx, c.id)
 	}
 	return nil
 }
@@ -139,9 +151,10 @@ func checkpointPrefix(shipment int64) []byte { return []byte(strconv.FormatInt(s
 // before.resume the subscriber has counted: the last checkpoint at or before it. It is the
 // start of the upload if there is none that can be used.
 func (c *claim) checkpoint(ctx context.Context, r record, before progress) (stream.Checkpoint, error) {
-	content := before.resume - r.base
+	content := before.resume + before.inside.bytes - r.base
 	if r.codec == stream.Plain {
-		return stream.NewCheckpoints(r.codec).Before(min(content, r.upload)), nil // the file may be shorter than before
+		content = min(content, r.upload) // the file may be shorter than before
+		return stream.Checkpoint{Raw: content, Content: content}, nil
 	}
 	if before.part != r.shipment {
 		return stream.Checkpoint{}, nil

@@ -20,7 +20,8 @@
 //   - A file that is shipped again (renamed, rotated, compressed in another way,
 //     grown) is recognised by its content: only its new lines are counted.
 //   - The files of a channel never use more memory in Redis than its window. A
-//     shipper waits while the window is full; shippers are served in order.
+//     shipper waits while the window is full; shippers are served in order. A file may be
+//     far larger than the window: what all subscribers have counted is freed as they go.
 //   - When the lease of a dead process has expired, other processes take over what
 //     it held. Leases use the clock of Redis.
 //   - A worker commits what it has counted of a file after each 64 MiB of content or
@@ -28,9 +29,31 @@
 //     the next worker goes on from the last commit. A report is exact at every moment: it
 //     has all lines up to the last commit of each file, and no other.
 //
-// A file must fit the window as a whole. A compressed file that is shipped again, because
-// its shipper died, is decompressed again from its start, but its lines are not counted
-// again.
+// A subscriber that comes when the first part of a file is freed does not count the rest of
+// it: the file is reported, and counted when it is shipped again. A zstd file that would
+// take half of the window is converted to small frames, in a temporary file. A compressed file that is shipped again, because its shipper died, is
+// uploaded and decompressed again from its start, but its lines are not counted again.
+//
+// # The window
+//
+// A file is uploaded in segments. Each is booked in the window before its first byte is
+// uploaded, with the most memory that Redis ever uses for it, and is freed when no
+// subscriber needs it. At every moment:
+//
+//   - The sum of what is booked, over all files, is at most the window.
+//   - Of a file that is being counted, the segments from the one with the earliest
+//     checkpoint of a subscriber on are in Redis: a worker that takes the file over reads
+//     on there. A subscriber without a checkpoint needs all of them.
+//   - The oldest file holds its reserve, or the window has room for the rest of that. The
+//     reserve is as much as a checkpoint may be behind the end of what is uploaded: two
+//     segments of 4 MiB, or more small ones in a small window.
+//   - A file that holds its reserve books nothing while a shipper waits to admit a file.
+//
+// Workers claim files in the order of their admission. A worker commits early when that
+// frees a quarter of the window, and when its shipper waits for room and all that was
+// uploaded is read. A worker that has to wait for an upload, while an older file has no
+// worker, commits, gives its file back, and takes the older one. So the oldest file always
+// goes on, and every file becomes the oldest one.
 //
 // # States of a file
 //
@@ -42,5 +65,5 @@
 //	                    abandoned
 //
 // How counts become valid is in docs/architecture.md. The keys in Redis are listed in
-// keys.go, and have format version 2; a newer or older one is refused with a [VersionError].
+// keys.go, and have format version 3; a newer or older one is refused with a [VersionError].
 package distribute

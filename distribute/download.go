@@ -27,12 +27,28 @@ var errMalformed = errors.New("its record in Redis is malformed: ship it again")
 // errAbandoned ends the reading of an upload that will never be complete.
 var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")
 
+// errOlder ends the reading of an upload that has to wait while an older file has no
+// worker: that one is counted first.
+var errOlder = errors.New("an older file has no worker")
+
+// A starvedError ends the reading of an upload whose shipper waits for room in the window,
+// and of which all that is uploaded was read: to commit it frees segments.
+type starvedError struct{ position int64 }
+
+func (e *starvedError) Error() string {
+	return fmt.Sprintf("the shipper waits for room after %d bytes", e.position)
+}
+
+// errStuck is the error for a file that can't be counted piece by piece in its window.
+var errStuck = errors.New("a line or a block of compressed data is longer than its window has room for: ship it again with a larger window")
+
 // An uploadReader reads the upload of a file, also while it is going on.
 type uploadReader struct {
-	files fileStore
+	files      fileStore
+	subscriber string
 	record
 	maxWindow int64         // of compressed data, in bytes
-	patience  time.Duration // how long to wait for a block before the shipper's lease is checked
+	patience  time.Duration // how long to wait for a block before leases are checked
 }
 
 // open returns the upload from a position on; io.EOF comes when the upload is complete
@@ -57,7 +73,7 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 		err := db.Retry(ctx, func() error {
 			pipe := db.Pipeline()
 			// The state first: the range then has everything that it counts.
-			fields := pipe.HMGet(ctx, k.file(u.id), "by", "ship", "state", "raw")
+			fields := pipe.HMGet(ctx, k.file(u.id), uploadFields...)
 			// The buffer has room for the two bytes of the protocol's line end.
 			part := redis.NewZeroCopyStringCmd(ctx, buffer, "getrange", segment, within, within+stream.FetchSize-1)
 			_ = pipe.Process(ctx, part) // Exec returns its error
@@ -80,42 +96,66 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 			return nil, io.EOF
 		case state.state != FileUploading:
 			return nil, errAbandoned
+		case state.full:
+			return nil, &starvedError{position}
 		}
-		if err := u.awaitBlock(ctx, position); err != nil {
+		if err := u.awaitBlock(ctx, position, state.full); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// awaitBlock blocks until the upload has more than position bytes, is complete
-// or is abandoned. If nothing is uploaded for long and the shipper's lease has
-// expired, it abandons the upload.
-func (u uploadReader) awaitBlock(ctx context.Context, position int64) error {
-	// The ids of the wake stream are the length of the upload, so a block that
-	// is appended between the read and the wait ends the wait.
+// awaitBlock blocks until the upload has more than position bytes, is complete or
+// abandoned, or, unless full is true, its shipper waits for room. If nothing happens for
+// long, it abandons the upload if the shipper's lease has expired, and returns errOlder if
+// an older file has no worker.
+func (u uploadReader) awaitBlock(ctx context.Context, position int64, full bool) error {
+	// The ids of the wake stream are the length of the upload and what happened there,
+	// so a change between the read and the wait ends the wait.
 	mark := rdb.Mark{Key: u.files.keys.fileWake(u.id, u.shipment), ID: fmt.Sprintf("%d-0", position)}
+	if full {
+		mark.ID = fmt.Sprintf("%d-1", position)
+	}
 	woken, err := u.files.db.Wait(ctx, u.patience, mark)
 	if err != nil || woken {
 		return err
 	}
-	_, _, err = u.files.abandon(ctx, abandonment{id: u.id, shipment: u.shipment, reship: true})
+	if _, _, err = u.files.abandon(ctx, abandonment{id: u.id, shipment: u.shipment, reship: true}); err != nil {
+		return err
+	}
+	return u.checkOlder(ctx)
+}
+
+// checkOlder returns errOlder if an older file has no worker of the subscriber.
+func (u uploadReader) checkOlder(ctx context.Context) error {
+	older, err := u.files.olderUnclaimed(ctx, u.subscriber, u.id)
+	if err == nil && older {
+		return errOlder
+	}
 	return err
 }
 
-// awaitComplete blocks until the upload is complete, for a reader that does not
-// read its content to the end.
-func (u uploadReader) awaitComplete(ctx context.Context) error {
+// awaitRoom blocks until an upload, whose shipper waits for room, has more than position
+// bytes or ends. It returns errOlder if an older file has no worker, and errStuck if the
+// upload holds its reserve, and none of it can be freed before more is uploaded because the
+// subscriber needs what follows its first keep bytes.
+func (u uploadReader) awaitRoom(ctx context.Context, position, keep, window int64) error {
+	reserve := min(int64(stream.ReserveSegments(u.segment)), window/max(u.unit, 1))
 	for {
 		r, err := u.files.record(ctx, u.id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case r.shipment != u.shipment || r.state == FileAbandoned:
-			return errAbandoned
-		case r.state != FileUploading:
+		}
+		if r.shipment != u.shipment || r.state != FileUploading || r.raw > position {
 			return nil
 		}
-		if err := u.awaitBlock(ctx, r.raw); err != nil {
+		if r.full && r.freed == keep/u.segment && r.booked-r.freed >= reserve {
+			return errStuck
+		}
+		if err := u.checkOlder(ctx); err != nil {
+			return err
+		}
+		if err := u.awaitBlock(ctx, position, true); err != nil {
 			return err
 		}
 	}

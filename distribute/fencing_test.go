@@ -153,25 +153,6 @@ func countEverything(t *testing.T, channel *Channel) {
 	}
 }
 
-func TestShipperThatCanNeverBeAdmittedDelaysNoOther(t *testing.T) {
-	t.Parallel()
-	channel, events, notify := full(t, 12<<20)
-	var waiting sync.WaitGroup
-	large := logFile(t, "large", 9000)
-	waiting.Go(func() {
-		results, err := NewShipper(channel, &ShipperConfig{Notify: notify, Lease: time.Second}).Ship(t.Context(), []string{large})
-		if err != nil || results[0].Outcome != Failed {
-			t.Errorf("%v, %v: want it to be refused", results, err)
-		}
-	})
-	<-events // it waits
-	if err := channel.SetWindow(t.Context(), 8<<20); err != nil {
-		t.Fatal(err)
-	}
-	shipped(t, channel, nil, logFile(t, "small", 10))
-	waiting.Wait()
-}
-
 func TestShipperThatNoLongerAsksLeavesTheLine(t *testing.T) {
 	t.Parallel()
 	channel, events, notify := full(t, 6<<20)

@@ -120,31 +120,57 @@ type openPage struct {
 
 // openShipments reads n open files from index start on.
 func (f fileStore) openShipments(ctx context.Context, subscriber string, start, n int64) (openPage, error) {
-	ids, err := query(ctx, f.db, func() ([]string, error) { return f.db.ZRange(ctx, f.keys.open(), start, start+n-1).Result() })
-	page := openPage{last: int64(len(ids)) < n}
-	if err != nil || len(ids) == 0 {
+	open, err := query(ctx, f.db, func() ([]redis.Z, error) {
+		return f.db.ZRangeWithScores(ctx, f.keys.open(), start, start+n-1).Result()
+	})
+	page := openPage{last: int64(len(open)) < n}
+	if err != nil || len(open) == 0 {
 		return page, err
 	}
 	err = f.db.Retry(ctx, func() error {
 		pipe := f.db.Pipeline()
-		records := make([]*redis.SliceCmd, len(ids))
-		for i, id := range ids {
-			records[i] = pipe.HMGet(ctx, f.keys.file(id), "by", "ship", "state", "ship:"+subscriber)
+		records := make([]*redis.SliceCmd, len(open))
+		for i, z := range open {
+			records[i] = pipe.HMGet(ctx, f.keys.file(fmt.Sprint(z.Member)), append(slices.Clone(uploadFields), "ship:"+subscriber)...)
 		}
-		_, err := pipe.Exec(ctx)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
 		page.uncounted = page.uncounted[:0]
-		for i, id := range ids {
-			if err != nil {
-				break
-			}
-			u := parseUpload(records[i].Val()) // its last field is the shipment that was counted
-			if (u.state == FileUploading || u.state == FileUploaded) && u.raw != u.shipment {
-				page.uncounted = append(page.uncounted, announcement{formatVersion, id, u.shipment})
+		for i, z := range open {
+			u := parseUpload(records[i].Val())
+			if (u.state == FileUploading || u.state == FileUploaded) && fmt.Sprint(records[i].Val()[len(uploadFields)]) != strconv.FormatInt(u.shipment, 10) {
+				page.uncounted = append(page.uncounted, announcement{formatVersion, fmt.Sprint(z.Member), u.shipment, int64(z.Score)})
 			}
 		}
-		return err
+		return nil
 	})
 	return page, err
+}
+
+// olderUnclaimed reports whether a file that was admitted before another one, and that the
+// subscriber has not counted, has no worker.
+func (f fileStore) olderUnclaimed(ctx context.Context, subscriber, id string) (bool, error) {
+	page, err := f.openShipments(ctx, subscriber, 0, claimBatch)
+	if err != nil {
+		return false, err
+	}
+	var older []string
+	for _, a := range page.uncounted {
+		if a.File == id {
+			break
+		}
+		older = append(older, a.File)
+	}
+	if len(older) == 0 {
+		return false, nil
+	}
+	now, err := f.now(ctx)
+	if err != nil {
+		return false, err
+	}
+	leases, err := query(ctx, f.db, func() ([]float64, error) { return f.db.ZMScore(ctx, f.keys.claims(subscriber), older...).Result() })
+	return slices.ContainsFunc(leases, func(end float64) bool { return end <= float64(now.UnixMilli()) }), err
 }
 
 // seen records that a file still exists, so that its record is kept.
@@ -221,6 +247,28 @@ func (f fileStore) freeSegments(ctx context.Context, id string) error {
 			return nil
 		}
 	}
+}
+
+// trim frees the first segments of a file that no subscriber needs any more.
+func (f fileStore) trim(ctx context.Context, id string) error {
+	r, err := f.record(ctx, id)
+	if err != nil {
+		return err
+	}
+	subscribers, err := f.subscriberNames(ctx)
+	if err != nil {
+		return err
+	}
+	for needless := r.needless(subscribers); r.freed < needless; {
+		to := min(needless, r.freed+100)
+		keys := target{file: id, shipment: r.shipment, more: r.segmentRange(f.keys, r.freed, to)}
+		freed, err := f.call(ctx, trimScript, keys, r.shipment, id, r.freed, to)
+		if err != nil || freed.Int(0) == 0 {
+			return err
+		}
+		r.freed = to
+	}
+	return nil
 }
 
 // sweepBatch bounds the entries of each kind that one sweep cleans up.

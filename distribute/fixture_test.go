@@ -102,7 +102,7 @@ func TestMain(m *testing.M) { processtest.Main(m, shipOrWork) }
 
 // A processPlan is the configuration of a shipper or worker process.
 type processPlan struct {
-	Role   string // "ship", "work" or "work in parts"
+	Role   string // "ship", "work", "work in parts", or "work on" until it is killed
 	URL    string
 	Args   []string // the files, or the subscriber
 	Signal processtest.CommandSignal
@@ -135,7 +135,7 @@ func shipOrWork() error {
 	if err != nil {
 		return err
 	}
-	config := &distribute.WorkerConfig{Lease: testLease, UntilDone: true, Workers: 2}
+	config := &distribute.WorkerConfig{Lease: testLease, UntilDone: plan.Role != "work on", Workers: 2}
 	if plan.Role == "work in parts" {
 		config.CommitBytes = partSize
 	}

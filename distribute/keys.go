@@ -11,12 +11,14 @@ import "strconv"
 //	:heads                       hash    digest of the first line → ids of files
 //	:files                       zset    file → last change, ms
 //	:file:ID                     hash    the record of a file; fields FIELD:SUBSCRIBER
-//	:open                        zset    file in Redis → time it was admitted, ms
+//	:open                        zset    file in Redis → its place in the order of admission: time, ms, at least 1 more than the one before
+//	:held                        hash    file in Redis → bytes of the window that it uses
+//	:reserves                    hash    file in Redis → bytes that it may hold whatever the others hold, while it is the oldest
 //	:uploads                     zset    file being uploaded → lease expiry, ms
 //	:spent                       set     files whose segments are to be freed
 //	:abandoned                   zset    abandoned file → time, ms
 //	:segment:ID:SHIPMENT:N       string  a piece of a file
-//	:wake:ID:SHIPMENT            stream  one entry, its id the bytes uploaded so far
+//	:wake:ID:SHIPMENT            stream  one entry, its id the bytes uploaded so far, then 0, 1: no room for more, 2: complete, 3: abandoned
 //	:shippers                    hash    shipper → mode and host:pid
 //	:leases                      zset    shipper → lease expiry, ms
 //	:line                        zset    shipper that waits for the window → turn
@@ -51,6 +53,8 @@ func (k keys) spent() string     { return k.root + ":spent" }
 func (k keys) shippers() string  { return k.root + ":shippers" }
 func (k keys) leases() string    { return k.root + ":leases" }
 func (k keys) line() string      { return k.root + ":line" }
+func (k keys) held() string      { return k.root + ":held" }
+func (k keys) reserves() string  { return k.root + ":reserves" }
 
 func (k keys) file(id string) string { return k.root + ":file:" + id }
 

@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"skidway/distribute/stream"
@@ -11,6 +12,8 @@ import (
 type partCommits struct {
 	bytes       int64         // of content between two commits
 	interval    time.Duration // between two commits
+	segment     int64         // bytes per segment of the upload
+	held        int64         // bytes of the upload that may stay in Redis although they are counted
 	checkpoints *stream.Checkpoints
 	plain       bool // the place of a line follows from its offset: no checkpoint is recorded
 	commit      func(result *fileResult, checkpoint []byte) error
@@ -19,42 +22,50 @@ type partCommits struct {
 	lines int64     // that were committed
 }
 
-func newPartCommits(config WorkerConfig, codec stream.Codec, commit func(*fileResult, []byte) error) *partCommits {
-	return &partCommits{
-		bytes: config.CommitBytes, interval: config.CommitInterval, checkpoints: stream.NewCheckpoints(codec),
-		plain: codec == stream.Plain, commit: commit, last: time.Now(),
+// newPartCommits returns the commits of an upload that is read from a checkpoint on, in a
+// window of so many bytes.
+func newPartCommits(config WorkerConfig, upload record, window int64, from stream.Checkpoint, commit func(*fileResult, []byte) error) *partCommits {
+	p := &partCommits{
+		bytes: config.CommitBytes, interval: config.CommitInterval, segment: max(upload.segment, 1), held: math.MaxInt64,
+		checkpoints: stream.NewCheckpoints(upload.codec, max(upload.segment, 1), from), plain: upload.codec == stream.Plain,
+		commit: commit, last: time.Now(),
 	}
-}
-
-// committed returns the number of lines that the scan has committed.
-func (s *fileScan) committed() int64 {
-	if s.parts == nil {
-		return 0
+	if upload.upload > window/2 {
+		p.held = max(upload.segment, window/4)
 	}
-	return s.parts.lines
+	return p
 }
 
 // commitPart commits the whole lines that were counted since the last commit, if it is
-// time.
-func (s *fileScan) commitPart() error {
-	if s.parts == nil {
+// time, or if that frees so many segments that the shipper need not wait for room. If
+// starved is true the shipper waits, or the file is given up for another one, and it is
+// always time.
+func (s *fileScan) commitPart(starved bool) error {
+	resume, behind := s.reached()
+	// Before its end there may be nothing new in a copy of a counted file; a record that
+	// goes on is counted by a later part.
+	counts := resume > s.before.resume && resume >= s.before.end && !isOpen(s.counter)
+	if !counts && resume > s.before.resume {
+		resume, behind = s.before.resume, s.before.inside
+	}
+	checkpoint := s.parts.checkpoints.Before(resume + behind.bytes - s.base)
+	if checkpoint.Raw < s.before.keep {
+		checkpoint = stream.Checkpoint{} // the recorded one stays
+	}
+	due := starved || resume-s.before.resume >= s.parts.bytes || time.Since(s.parts.last) >= s.parts.interval
+	frees := checkpoint.Raw/s.parts.segment > s.before.keep/s.parts.segment
+	if !frees && !counts || !due && (!frees || checkpoint.Raw-s.before.keep < s.parts.held) {
 		return nil
 	}
-	resume := s.splitter.Resume()
-	checkpoint := s.parts.checkpoints.Before(resume - s.base)
-	if resume-s.before.resume < s.parts.bytes && time.Since(s.parts.last) < s.parts.interval {
-		return nil
+	result := &fileResult{cells: map[cellName]int64{}, progress: s.before}
+	if counts {
+		result = s.part(resume)
+		if err := result.subtractTail(s.before.tail); err != nil {
+			return &refusal{err}
+		}
+		result.progress.lines = s.before.lines + result.tally.Lines
 	}
-	// Before its end there may be nothing new in a copy of a counted file.
-	if resume == s.before.resume || resume < s.before.end || isOpen(s.counter) {
-		return nil
-	}
-	result := s.part(resume)
-	if err := result.subtractTail(s.before.tail); err != nil {
-		s.parts = nil // the last part reports it
-		return nil
-	}
-	result.progress.lines = s.before.lines + result.tally.Lines
+	result.progress.keep, result.progress.inside = max(checkpoint.Raw, s.before.keep), behind
 	var encoded []byte
 	if checkpoint.Raw > 0 && !s.parts.plain {
 		encoded = checkpoint.Encode()
@@ -62,13 +73,27 @@ func (s *fileScan) commitPart() error {
 	if err := s.parts.commit(result, encoded); err != nil {
 		return err
 	}
-	s.parts.last, s.parts.lines = time.Now(), s.parts.lines+result.read.Lines
-	s.before, s.verdicts = result.progress, verdicts{}
+	s.before, s.parts.last, s.parts.lines = result.progress, time.Now(), s.parts.lines+result.read.Lines
+	if !counts {
+		return nil
+	}
+	s.verdicts = verdicts{}
 	var err error
 	if s.counter, err = s.aggregation.Begin(nil, s.before.state); err != nil {
 		return fmt.Errorf("go on after a commit: %w", err)
 	}
 	return nil
+}
+
+// commitAll commits the whole lines that were counted, because the shipper waits for room
+// or another file comes first.
+func (s *fileScan) commitAll() error {
+	if s.splitter == nil && len(s.sample) > 0 {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	return s.commitPart(true)
 }
 
 // part returns the counts of the whole lines since the last commit, which end at resume.
@@ -98,4 +123,28 @@ func parseLongLines(text string) (long stream.LongLines) {
 		return stream.LongLines{}
 	}
 	return long
+}
+
+// inside is what a reader that goes on behind the last whole line need not read again: NULs
+// before the next line, or the start of a line that is longer than [stream.MaxLine].
+type inside struct {
+	bytes   int64
+	tooLong bool
+}
+
+const insideFormat = "%d %t"
+
+func (i inside) format() string {
+	if i.bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(insideFormat, i.bytes, i.tooLong)
+}
+
+// parseInside returns nothing if the text is malformed.
+func parseInside(text string) (i inside) {
+	if _, err := fmt.Sscanf(text, insideFormat, &i.bytes, &i.tooLong); err != nil || i.bytes < 0 {
+		return inside{}
+	}
+	return i
 }

@@ -2,9 +2,6 @@ package distribute
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"skidway/distribute/stream"
 )
@@ -105,96 +102,6 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	return p, nil
 }
 
-// A TooLargeError is the error for a file that does not fit the window.
-type TooLargeError struct {
-	Need   int64 // bytes of memory that the file uses in Redis
-	Window int64
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("needs %d bytes in Redis at once, and the channel's window is %d", e.Need, e.Window)
-}
-
-// admit blocks until the window has room for the file, and returns the number of
-// the shipment.
-func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (shipment int64, err error) {
-	if err := src.Prepare(ctx); err != nil {
-		return 0, err
-	}
-	size := src.UploadSize() - p.base
-	segment := s.channel.segmentSize()
-	cost := stream.UploadCost(size, segment)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.leaveLine(ctx))
-		}
-	}()
-	newHead := ""
-	if p.newHead {
-		newHead = src.Head.Fingerprint().Encode()
-	}
-	for limit := (throttle{}); ; {
-		since, err := s.channel.latestWake(ctx)
-		if err != nil {
-			return 0, err
-		}
-		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
-			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, cost, s.config.Lease.Milliseconds(),
-			"name", src.Path, "codec", string(src.Codec), "packed", string(src.Packed), "size", src.Size, "mtime", src.Modified().UnixNano(), "hole", src.Hole, "base", p.base, "segment", segment, "upload", size)
-		if err != nil {
-			return 0, err
-		}
-		reason := EventWaitingForTurn
-		switch reply.Text(0) {
-		case "admitted":
-			return reply.Int(1), s.channel.files.clearAbandoned(ctx, p.replaces)
-		case "changed":
-			return 0, errChanged
-		case "large":
-			return 0, &TooLargeError{cost, reply.Int(1)}
-		case "full":
-			reason = EventWindowFull
-		}
-		if s.stop.isStopped() {
-			return 0, errStopped
-		}
-		if err := s.await(ctx, since, reason, src.Path, &limit); err != nil {
-			return 0, err
-		}
-	}
-}
-
-var (
-	errChanged = errors.New("the record changed since it was read")
-	errStopped = errors.New("stopped")
-)
-
-// leaveLine removes the shipper from the line of those that wait for the window.
-func (s *Shipper) leaveLine(ctx context.Context) error {
-	ctx, cancel := atEnd(ctx, 5*time.Second)
-	defer cancel()
-	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
-}
-
-// await sweeps the channel, reports the reason of the wait unless an event was
-// sent a short while ago, and blocks until the channel has changed.
-func (s *Shipper) await(ctx context.Context, since wakeCursor, reason EventKind, file string, limit *throttle) error {
-	if err := s.channel.files.sweep(ctx); err != nil {
-		return err
-	}
-	if limit.allow() {
-		event := Event{Kind: reason, File: file, Channel: s.channel.name}
-		if reason != EventWaitingForTurn {
-			var err error
-			if event.Laggards, err = s.channel.laggards(ctx); err != nil {
-				return err
-			}
-		}
-		s.config.Notify.send(event)
-	}
-	return s.channel.wait(ctx, since, s.config.Lease/2, s.stop.stopped)
-}
-
 // awaitNotInRedis returns when an earlier shipment of the file may have been freed.
 // With skipBusy it does not wait, and returns errInRedis if the shipment is still
 // in Redis.
@@ -203,7 +110,7 @@ func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *st
 		if s.stop.isStopped() {
 			return errStopped
 		}
-		return s.await(ctx, since, EventFileBusy, src.Path, limit)
+		return s.await(ctx, since, EventFileBusy, src.Path, limit, s.stop.stopped)
 	}
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err
@@ -251,7 +158,7 @@ func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, limit *thr
 		if r.shipment != result.shipment || !r.inRedis() || s.stop.isStopped() {
 			return r, nil
 		}
-		if err := s.await(ctx, since, EventWaitingForAll, "", limit); err != nil {
+		if err := s.await(ctx, since, EventWaitingForAll, "", limit, s.stop.stopped); err != nil {
 			return record{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -37,8 +38,11 @@ type record struct {
 	by       string // its shipper
 	base     int64  // where in the uncompressed content the upload begins
 	raw      int64  // bytes uploaded
-	cost     int64  // bytes of the window that it uses
 	segment  int64  // bytes per segment
+	unit     int64  // bytes of the window that a full segment uses
+	booked   int64  // number of segments that have room in the window, those that are freed included
+	freed    int64  // number of the first segments, which are freed
+	full     bool   // its shipper waits for room
 	upload   int64  // bytes to upload in total
 	admitted time.Time
 
@@ -50,6 +54,8 @@ type progress struct {
 	shipment int64  // the last shipment that it counted to its end
 	part     int64  // the shipment of its last commit; of a later one than shipment, a part is counted
 	commits  int64  // number of that commit, from 1 in each shipment
+	keep     int64  // bytes at the start of that shipment that it does not need any more
+	inside   inside // what need not be read again behind resume
 	resume   int64  // offset of the uncompressed content where the next count begins, the start of a line
 	end      int64  // offset up to which it had read at the end of shipment: a last line without newline lies between resume and end
 	tail     string // the counts of that line, subtracted when the whole line is counted
@@ -99,6 +105,8 @@ const (
 	fieldLost    = "lost"
 	fieldLines   = "lines"
 	fieldPart    = "part"
+	fieldKeep    = "keep"
+	fieldInside  = "inside"
 	fieldCommit  = "commit"
 	fieldLong    = "long"
 	fieldCut     = "cut"
@@ -106,11 +114,11 @@ const (
 
 // subscriberFields are all fields of a record that belong to a subscriber.
 var subscriberFields = []string{
-	"ship", "seal", fieldPart, fieldCommit, fieldLong, fieldCut, fieldResume, fieldEnd, fieldTail, fieldState,
+	"ship", "seal", fieldPart, fieldCommit, fieldKeep, fieldInside, fieldLong, fieldCut, fieldResume, fieldEnd, fieldTail, fieldState,
 	fieldNote, fieldMissing, fieldLost, fieldLines,
 }
 
-// maxSegments bounds the segments of a valid record: a file of 1 TiB.
+// maxSegments bounds the segments of a valid record that are in Redis: 1 TiB.
 const maxSegments = 1 << 18
 
 // parseRecord parses the fields of a record. Malformed fields are read as
@@ -126,13 +134,13 @@ func parseRecord(id string, fields map[string]string) record {
 	r := record{
 		id: id, name: fields["name"], shipment: number("ship"), state: FileState(fields["state"]),
 		codec: stream.Codec(fields["codec"]), packed: stream.Codec(fields["packed"]), size: number("size"), modified: number("mtime"), hole: number("hole"),
-		by: fields["by"], base: number("base"), raw: number("raw"), cost: number("cost"),
-		segment: number("segment"), upload: number("upload"),
+		by: fields["by"], base: number("base"), raw: number("raw"), segment: number("segment"),
+		unit: number("unit"), booked: number("booked"), freed: number("freed"), full: fields["full"] != "", upload: number("upload"),
 		admitted: parseMillis(fields["admitted"]),
 		counted:  map[string]progress{},
 	}
-	if r.segment > 0 && r.upload/r.segment >= maxSegments {
-		r.segment = 0
+	if r.freed > r.booked || r.booked-r.freed >= maxSegments || r.booked > math.MaxInt32 {
+		r.segment, r.booked, r.freed = 0, 0, 0
 	}
 	r.head, _ = stream.DecodeFingerprint(fields["head"])
 	for field := range fields {
@@ -141,7 +149,8 @@ func parseRecord(id string, fields map[string]string) record {
 			continue
 		}
 		r.counted[name] = progress{
-			shipment: number("ship:" + name), part: number(field), commits: parseCommits(fields[fieldCommit+":"+name]), long: fields[fieldLong+":"+name],
+			shipment: number("ship:" + name), part: number(field), commits: parseCommits(fields[fieldCommit+":"+name]), keep: number(fieldKeep + ":" + name),
+			inside: parseInside(fields[fieldInside+":"+name]), long: fields[fieldLong+":"+name],
 			resume: number(fieldResume + ":" + name), end: number(fieldEnd + ":" + name),
 			tail: fields[fieldTail+":"+name], state: fields[fieldState+":"+name], note: fields[fieldNote+":"+name], cut: fields[fieldCut+":"+name],
 			missing: fields[fieldMissing+":"+name] == "1", lost: fields[fieldLost+":"+name] == "1", lines: number(fieldLines + ":" + name),
@@ -171,17 +180,41 @@ func (r record) malformed() bool {
 }
 
 // inRedis reports whether segments of the file may still exist.
-func (r record) inRedis() bool { return r.cost > 0 }
+func (r record) inRedis() bool { return !r.admitted.IsZero() }
 
-func (r record) segmentKeys(k keys) []string {
+// segmentKeys returns the keys of the segments that may be in Redis.
+func (r record) segmentKeys(k keys) []string { return r.segmentRange(k, r.freed, r.booked) }
+
+// segmentRange returns the keys of the segments from one number up to another one.
+func (r record) segmentRange(k keys, from, to int64) []string {
 	if r.segment <= 0 {
 		return nil
 	}
-	names := make([]string, stream.SegmentCount(r.upload, r.segment))
-	for i := range names {
-		names[i] = k.segment(r.id, r.shipment, i)
+	names := make([]string, 0, to-from)
+	for n := from; n < to; n++ {
+		names = append(names, k.segment(r.id, r.shipment, int(n)))
 	}
 	return names
+}
+
+// needless returns the number of the first segments that none of the subscribers needs any
+// more: by the rule of trim.lua, which checks it.
+func (r record) needless(subscribers []string) int64 {
+	if r.segment <= 0 || len(subscribers) == 0 || r.state != FileUploading && r.state != FileUploaded {
+		return 0
+	}
+	first := r.raw
+	for _, name := range subscribers {
+		at := r.counted[name]
+		switch {
+		case at.shipment == r.shipment:
+		case at.part == r.shipment:
+			first = min(first, at.keep)
+		case r.freed == 0:
+			return 0
+		}
+	}
+	return first / r.segment
 }
 
 // checkpointKeys returns the keys of the checkpoints of subscribers that have counted a part.
@@ -205,14 +238,17 @@ type uploadState struct {
 	shipment int64
 	state    FileState
 	raw      int64
+	full     bool // the window has no room for more
 }
 
-// parseUpload parses the fields by, ship, state and raw of a record. Missing
-// fields are zero.
+// uploadFields are the fields of a record that parseUpload parses.
+var uploadFields = []string{"by", "ship", "state", "raw", "full"}
+
+// parseUpload parses the uploadFields. Missing fields are zero.
 func parseUpload(fields []any) uploadState {
 	text := func(i int) string {
 		s, _ := fields[i].(string)
 		return s
 	}
-	return uploadState{text(0), parseInt(text(1)), FileState(text(2)), parseInt(text(3))}
+	return uploadState{text(0), parseInt(text(1)), FileState(text(2)), parseInt(text(3)), text(4) != ""}
 }

@@ -22,18 +22,19 @@ func TestRecordIsReadBack(t *testing.T) {
 	h := stream.Head("8.8.8.8 2026-11-01 a\n8.8.8.8")
 	r := parseRecord("id", map[string]string{
 		"name": "access.log", "ship": "3", "state": "done", "head": h.Fingerprint().Encode(), "codec": "gzip", "size": "1234",
-		"by": "shipper", "base": "21", "raw": "42", "cost": "4096", "segment": "4190208", "upload": "1213", "admitted": "1793500000123",
-		"ship:s": "2", "part:s": "3", "commit:s": "7", "long:s": "1 2 3", "resume:s": "21", "end:s": "28", "tail:s": "1 0 0 1 7\n", "state:s": "minimal", "note:s": "partial",
+		"by": "shipper", "base": "21", "raw": "42", "segment": "4190208", "unit": "4194816", "booked": "5", "freed": "3", "upload": "1213", "admitted": "1793500000123",
+		"ship:s": "2", "part:s": "3", "commit:s": "7", "keep:s": "19", "long:s": "1 2 3", "resume:s": "21", "end:s": "28", "tail:s": "1 0 0 1 7\n", "state:s": "minimal", "note:s": "partial",
 		"ship:other": "3", "part:other": "3",
 	})
 	if r.id != "id" || r.name != "access.log" || r.shipment != 3 || r.state != FileDone || r.codec != stream.Gzip || r.size != 1234 ||
-		r.by != "shipper" || r.base != 21 || r.raw != 42 || r.cost != 4096 || r.segment != stream.SegmentSize || r.upload != 1213 {
+		r.by != "shipper" || r.base != 21 || r.raw != 42 || r.segment != stream.SegmentSize ||
+		r.unit != 4194816 || r.booked != 5 || r.freed != 3 || r.upload != 1213 {
 		t.Errorf("%+v", r)
 	}
 	if r.admitted.UnixMilli() != 1793500000123 || !r.head.SameFile(h) || !r.inRedis() {
 		t.Errorf("%+v", r)
 	}
-	want := progress{shipment: 2, part: 3, commits: 7, long: "1 2 3", resume: 21, end: 28, tail: "1 0 0 1 7\n", state: "minimal", note: "partial"}
+	want := progress{shipment: 2, part: 3, commits: 7, keep: 19, long: "1 2 3", resume: 21, end: 28, tail: "1 0 0 1 7\n", state: "minimal", note: "partial"}
 	if len(r.counted) != 2 || r.counted["s"] != want || r.counted["other"] != (progress{shipment: 3, part: 3}) {
 		t.Errorf("%+v", r.counted)
 	}
@@ -74,7 +75,7 @@ func TestNoteOfLongLinesNamesTheFirst(t *testing.T) {
 }
 
 // numberFields are all fields that a number is expected in.
-var numberFields = []string{"ship", "size", "base", "raw", "cost", "segment", "upload", "ship:s", "part:s", "commit:s", "resume:s", "end:s"}
+var numberFields = []string{"ship", "size", "base", "raw", "segment", "unit", "booked", "freed", "upload", "ship:s", "part:s", "commit:s", "keep:s", "resume:s", "end:s"}
 
 func TestMalformedNumberOfARecordIsZero(t *testing.T) {
 	t.Parallel()
@@ -84,7 +85,7 @@ func TestMalformedNumberOfARecordIsZero(t *testing.T) {
 			fields[field] = text
 		}
 		r := parseRecord("id", fields)
-		if r.shipment|r.size|r.base|r.raw|r.cost|r.segment|r.upload != 0 || r.counted["s"] != (progress{}) {
+		if r.shipment|r.size|r.base|r.raw|r.segment|r.unit|r.booked|r.freed|r.upload != 0 || r.counted["s"] != (progress{}) {
 			t.Errorf("%q is read as a number: %+v", text, r)
 		}
 	}
@@ -93,32 +94,59 @@ func TestMalformedNumberOfARecordIsZero(t *testing.T) {
 func TestSegmentsOfARecordAreNamedOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		segment := rapid.Int64Range(stream.BlockSize, stream.SegmentSize).Draw(t, "segment")
-		upload := rapid.Int64Range(0, 100*stream.SegmentSize).Draw(t, "upload")
-		r := parseRecord("id", map[string]string{"ship": "1", "segment": strconv.FormatInt(segment, 10), "upload": strconv.FormatInt(upload, 10)})
+		freed := rapid.Int64Range(0, 1000).Draw(t, "freed")
+		booked := freed + rapid.Int64Range(0, 1000).Draw(t, "in Redis")
+		r := parseRecord("id", map[string]string{"ship": "1", "segment": "1000", "freed": strconv.FormatInt(freed, 10), "booked": strconv.FormatInt(booked, 10)})
 		names := map[string]bool{}
 		for _, name := range r.segmentKeys(channelKeys("skidway", "web")) {
 			names[name] = true
 		}
-		if want := stream.SegmentCount(upload, segment); len(names) != want {
-			t.Fatalf("%d names, want %d", len(names), want)
+		if len(names) != int(booked-freed) {
+			t.Fatalf("%d names, want %d", len(names), booked-freed)
 		}
 	})
+}
+
+func TestSegmentsAreNeedlessBehindTheSlowestSubscriber(t *testing.T) {
+	t.Parallel()
+	part := func(keep int64) progress { return progress{part: 2, keep: keep} }
+	for name, c := range map[string]struct {
+		state   FileState
+		freed   int64
+		counted map[string]progress
+		want    int64
+	}{
+		"both count":                 {FileUploading, 0, map[string]progress{"s": part(350), "t": part(210)}, 2},
+		"one has counted nothing":    {FileUploading, 0, map[string]progress{"s": part(350)}, 0},
+		"one came late":              {FileUploading, 1, map[string]progress{"s": part(350)}, 3},
+		"one has finished":           {FileUploaded, 0, map[string]progress{"s": {shipment: 2}, "t": part(100)}, 1},
+		"both have finished":         {FileUploading, 0, map[string]progress{"s": {shipment: 2}, "t": {shipment: 2}}, 4},
+		"one counted another upload": {FileUploading, 0, map[string]progress{"s": part(350), "t": {part: 1, keep: 300}}, 0},
+		"done":                       {FileDone, 0, map[string]progress{"s": part(350), "t": part(350)}, 0},
+	} {
+		r := record{shipment: 2, state: c.state, segment: 100, raw: 450, booked: 5, freed: c.freed, counted: c.counted}
+		if got := r.needless([]string{"s", "t"}); got != c.want {
+			t.Errorf("%s: %d segments, want %d", name, got, c.want)
+		}
+	}
+	if got := (record{shipment: 2, state: FileUploading, segment: 100, raw: 450, booked: 5}).needless(nil); got != 0 {
+		t.Errorf("without subscribers: %d segments", got)
+	}
 }
 
 func FuzzParseRecord(f *testing.F) {
 	f.Add("ship", "1", "ship:s", "1", "4190208", "1000")
 	f.Add("ship:", "1", "head", "\x10", "1", strconv.Itoa(math.MaxInt64))
 	f.Add("admitted", strconv.Itoa(math.MaxInt64), "tail:s", "1", "-1", "-1")
-	f.Add("cost", "9223372036854775807", "resume:s", "-9223372036854775808", "9223372036854775807", "9223372036854775807")
+	f.Add("booked", "9223372036854775807", "resume:s", "-9223372036854775808", "9223372036854775807", "9223372036854775807")
 	f.Add("ship", "1", "state", "uploaded", "4611686018427387904", "9223372036854775807")
 	f.Fuzz(func(t *testing.T, field1, value1, field2, value2, segment, upload string) {
 		r := parseRecord("id", map[string]string{"segment": segment, "upload": upload, "part:s": "1", field1: value1, field2: value2})
-		if r.shipment < 0 || r.size < 0 || r.base < 0 || r.raw < 0 || r.cost < 0 || r.segment < 0 || r.upload < 0 {
+		if r.shipment < 0 || r.size < 0 || r.base < 0 || r.raw < 0 || r.unit < 0 || r.booked < r.freed || r.freed < 0 || r.segment < 0 || r.upload < 0 {
 			t.Fatalf("%+v", r)
 		}
 		for name, p := range r.counted {
-			if p.shipment < 0 || p.part < 0 || p.commits < 0 || p.resume < 0 || p.end < 0 {
+			if p.shipment < 0 || p.part < 0 || p.commits < 0 || p.keep < 0 || p.resume < 0 || p.end < 0 {
 				t.Fatalf("%s: %+v", name, p)
 			}
 		}

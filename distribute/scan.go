@@ -30,9 +30,11 @@ type fileScan struct {
 	before      progress
 	base        int64         // offset in the content where the upload begins
 	skip        int64         // bytes that were counted before
+	position    int64         // bytes of the upload's content that were written
 	start       int64         // offset in the content where the count begins
+	inside      inside        // what was read behind it before
 	lines       *atomic.Int64 // counted and not committed, for the worker's progress
-	parts       *partCommits  // nil: the file is committed as a whole
+	parts       *partCommits
 
 	hole     int64  // NUL bytes before the first line
 	sample   []byte // until the count begins
@@ -49,7 +51,8 @@ type fileScan struct {
 func newFileScan(aggregation Aggregation, before progress, base int64, from stream.Checkpoint, lines *atomic.Int64) *fileScan {
 	return &fileScan{
 		aggregation: aggregation, before: before, base: base, lines: lines,
-		skip: before.resume - base - from.Content, start: before.resume,
+		skip: before.resume + before.inside.bytes - base - from.Content, position: from.Content, start: before.resume,
+		inside: before.inside,
 	}
 }
 
@@ -69,32 +72,55 @@ type cellName struct{ group, member string }
 
 func (r *fileResult) add(cell Cell) { r.cells[cellName{cell.Group, cell.Member}] += cell.N }
 
-// A refusal wraps the error of an aggregation that refuses a file.
+// A refusal wraps the error for which a file can't be counted at all, or no further.
 type refusal struct{ err error }
 
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// scanFile reads and decompresses an upload, from a checkpoint on, into the scan. Its error
-// means that there is no valid result; what is wrong with the file itself is in the result.
-func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, scan *fileScan, saturated func() bool) (*fileResult, error) {
+// rewind prepares the scan for content that begins at a checkpoint again, which it returns:
+// what was written of it is skipped.
+func (s *fileScan) rewind() stream.Checkpoint {
+	at, inside := s.reached()
+	from := s.parts.checkpoints.Before(at + inside.bytes - s.base)
+	s.parts.checkpoints.Restart(from)
+	s.skip += s.position - from.Content
+	s.position = from.Content
+	return from
+}
+
+// reached returns the offset in the content up to which whole lines were counted, and what
+// need not be read again behind it.
+func (s *fileScan) reached() (resume int64, behind inside) {
+	if s.splitter != nil {
+		behind.bytes, behind.tooLong = s.splitter.Inside()
+		return s.splitter.Resume(), behind
+	}
+	behind = s.inside
+	if len(s.sample) == 0 {
+		behind.bytes += s.hole
+	}
+	return s.before.resume, behind
+}
+
+// scanFile reads and decompresses an upload, from a checkpoint on, into the scan. It returns
+// the error that ended the content, nil at its regular end.
+func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, scan *fileScan, saturated func() bool) error {
 	if err := upload.codec.Check(); err != nil {
-		return scan.result(&refusal{err})
+		return &refusal{err}
 	}
 	content := upload.open(ctx, from.Raw)
 	defer content.Close()
-	options := stream.Decoding{MaxWindow: upload.maxWindow}
-	if scan.parts != nil {
-		options.Checkpoints = scan.parts.checkpoints
-	}
+	options := stream.Decoding{MaxWindow: upload.maxWindow, Checkpoints: scan.parts.checkpoints}
 	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, from, options) }
-	return scan.result(stream.Pipeline(scan, inflate, saturated, content.Cancel))
+	return stream.Pipeline(scan, inflate, saturated, content.Cancel)
 }
 
 // Write counts the next block of the content, and commits a part if one is due. Its error
 // is a refusal, or that of the commit.
 func (s *fileScan) Write(block []byte) (int, error) {
 	written := len(block)
+	s.position += int64(written)
 	skipped := min(s.skip, int64(written))
 	s.skip -= skipped
 	block = block[skipped:]
@@ -107,7 +133,7 @@ func (s *fileScan) Write(block []byte) (int, error) {
 		s.sample = append(s.sample, block...)
 		s.sampled += bytes.Count(block, []byte("\n"))
 		if s.fresh() && s.sampled < sampleLines && len(s.sample) < maxSample && (len(s.sample) < sampleSize || s.sampled < minSampleLines) {
-			return written, nil
+			return written, s.commitPart(false)
 		}
 		if err := s.begin(); err != nil {
 			return written, err
@@ -116,7 +142,7 @@ func (s *fileScan) Write(block []byte) (int, error) {
 		s.splitter.Split(block)
 	}
 	s.lines.Store(s.verdicts.tally().Lines)
-	return written, s.commitPart()
+	return written, s.commitPart(false)
 }
 
 // fresh reports whether the subscriber has not counted anything of the file.
@@ -139,6 +165,7 @@ func (s *fileScan) begin() (err error) {
 		s.reading = c.Reading()
 	}
 	s.splitter.SetLongLines(parseLongLines(s.before.long))
+	s.splitter.SetInside(s.inside.bytes, s.inside.tooLong)
 	s.splitter.Skip(s.hole)
 	s.splitter.Split(s.sample)
 	s.sample = nil
@@ -150,7 +177,7 @@ func (s *fileScan) begin() (err error) {
 func (s *fileScan) result(err error) (*fileResult, error) {
 	result := &fileResult{cells: map[cellName]int64{}, progress: s.before}
 	var refused *refusal
-	if s.splitter == nil && !errors.As(err, &refused) {
+	if !errors.As(err, &refused) && s.splitter == nil {
 		if err != nil && !isDamage(err) {
 			return nil, err
 		}
@@ -158,7 +185,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 			err = begun // but a file that is damaged from its first byte on is damaged
 		}
 	}
-	if s.splitter == nil {
+	if s.splitter == nil || refused != nil {
 		result.fail(err)
 		return result, nil
 	}
@@ -167,7 +194,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 	}
 	switch {
 	case isDamage(err) || errors.Is(err, errShorter):
-		result.damage = &PartialError{err, s.committed() + s.verdicts.tally().Lines, s.splitter.Start(), s.splitter.Resume()}
+		result.damage = &PartialError{err, s.parts.lines + s.verdicts.tally().Lines, s.splitter.Start(), s.splitter.Resume()}
 	case err != nil:
 		return nil, err
 	}
@@ -181,7 +208,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 		result.reset(s.before)
 		result.fail(err)
 	}
-	result.lines = s.committed() + result.read.Lines
+	result.lines = s.parts.lines + result.read.Lines
 	return result, nil
 }
 
@@ -196,7 +223,7 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
 	if result.damage != nil {
 		result.progress.note, result.progress.missing = "partial: "+result.damage.detail(), true
-		result.progress.lost = errors.Is(result.damage, ErrVanished)
+		result.progress.lost = errors.Is(result.damage, ErrVanished) || errors.Is(result.damage, errStuck)
 		return nil
 	}
 	if line, size := s.splitter.Tail(); size > 0 {
@@ -286,7 +313,9 @@ var errShorter = errors.New("it is shorter now than what was counted of it")
 
 // isDamage reports whether an error concerns the content of the upload, and not
 // the connection to Redis.
-func isDamage(err error) bool { return stream.IsDamage(err) || errors.Is(err, ErrVanished) }
+func isDamage(err error) bool {
+	return stream.IsDamage(err) || errors.Is(err, ErrVanished) || errors.Is(err, errStuck)
+}
 
 // A log that is shipped while it grows may end in the middle of a line. That
 // line, its tail, is counted as it is, for it may be the last one. Its counts are

@@ -78,6 +78,12 @@ func (s scriptRunner) sealLast(claim string, shipment, commit, cells int) string
 		"s", "f", shipment, claim, commit, 1, "", cells, 2, fieldEnd, 100, fieldNote, "damaged", "lines", 5)
 }
 
+// sealCut seals the last part under the number of a commit, whatever follows.
+func (s scriptRunner) sealCut(claim string, commit, cells int) string {
+	return s.run(sealScript, target{subscriber: "s", file: "f", sealed: commitName("f", 1, int64(commit))},
+		"s", "f", 1, claim, commit, 2, "", cells, 1, fieldNote, "damaged", "lines", 5)
+}
+
 // sealPart seals a part that is not the last one, under the number of a commit, with a
 // checkpoint.
 func (s scriptRunner) sealPart(claim string, shipment, commit, cells int) string {
@@ -160,6 +166,12 @@ func claimedEarly(s scriptRunner) {
 	admitted(s)
 	s.claim("c1", 1)
 	s.stage("c1")
+}
+
+// cutShort is a file that s counts no further although the upload goes on.
+func cutShort(s scriptRunner) {
+	claimedEarly(s)
+	s.sealCut("c1", 1, 2)
 }
 
 func staged(s scriptRunner) {
@@ -343,6 +355,11 @@ var countingScripts = []scriptCase{
 	{name: "seal: cells that are not its own", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 1, 0) }, want: "-1", keeps: true},
 	{name: "seal: another shipment", given: staged, call: func(s scriptRunner) string { return s.seal("c1", 2, 2) }, want: "0", keeps: true},
 	{name: "seal: uploading", given: claimedEarly, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
+	{
+		name: "seal: the last part while it uploads", given: claimedEarly, call: func(s scriptRunner) string { return s.sealCut("c1", 1, 2) }, want: "1",
+		look: func(s scriptRunner) string { return s.sealedState() + " " + s.exists(s.k.claims("s"), s.owners()) }, sees: "uploading 5 0",
+	},
+	{name: "seal: the last part of an abandoned upload", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.sealCut("c1", 1, 2) }, want: "0", keeps: true},
 	{name: "seal: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.seal("c1", 1, 2) }, want: "0", keeps: true},
 	{
 		name: "seal: counted by another claim", given: func(s scriptRunner) { sealedByOne(s); s.do([]any{"HSET", s.owners(), "f", "c2"}) },

@@ -35,8 +35,39 @@ func (s scriptRunner) admit(shipper string, last, cost int) string {
 
 // admitFile asks for a file whose head the index holds as index.
 func (s scriptRunner) admitFile(shipper, id, index string, last, cost int) string {
+	return s.admitReserve(shipper, id, index, last, cost, 0)
+}
+
+// admitReserve asks for a file that has a reserve.
+func (s scriptRunner) admitReserve(shipper, id, index string, last, cost, reserve int) string {
 	return s.run(admitScript, target{file: id},
-		shipper, id, "h", index, last, "head", cost, testLeaseMS, "name", "access.log", "codec", "plain", "size", 100)
+		shipper, id, "h", index, last, "head", cost, 1, reserve, testLeaseMS, "name", "access.log", "codec", "plain", "size", 100, "segment", 100, "unit", 100)
+}
+
+// book books a segment of f's first shipment.
+func (s scriptRunner) book(shipper string, number, cost int) string {
+	return s.bookFile(shipper, "f", number, cost)
+}
+
+// bookFile books a segment of a file's first shipment.
+func (s scriptRunner) bookFile(shipper, id string, number, cost int) string {
+	return s.run(bookScript, target{file: id, shipment: 1}, shipper, 1, id, number, cost)
+}
+
+// trim frees segments of f.
+func (s scriptRunner) trim(shipment int64, from, to int) string {
+	of := target{file: "f", shipment: shipment}
+	for n := from; n < to; n++ {
+		of.more = append(of.more, s.k.segment("f", shipment, n))
+	}
+	return s.run(trimScript, of, shipment, "f", from, to)
+}
+
+// room is what the window and the file f use, and how much of f is booked and freed.
+func (s scriptRunner) room() string {
+	file := s.k.file("f")
+	return fmt.Sprintf("used %s, held %s, booked %s, freed %s, full %s", s.field(s.k.channel(), "used"), s.field(s.k.held(), "f"),
+		s.field(file, "booked"), s.field(file, "freed"), s.field(file, "full"))
 }
 
 func (s scriptRunner) complete(shipper string, shipment int64, length int) string {
@@ -94,6 +125,32 @@ func admitted(s scriptRunner) {
 // append appends 100 bytes to a shipment.
 func (s scriptRunner) append(shipment int64) {
 	s.do([]any{"SET", s.k.segment("f", shipment, 0), "content"}, []any{"HSET", s.k.file("f"), "raw", 100})
+}
+
+// twoSegments has two of three booked segments of f uploaded, with a part of the third.
+func twoSegments(s scriptRunner) {
+	admitted(s)
+	s.book("a", 1, 100)
+	s.book("a", 2, 100)
+	s.do([]any{"SET", s.k.segment("f", 1, 1), "content"}, []any{"SET", s.k.segment("f", 1, 2), "content"}, []any{"HSET", s.k.file("f"), "raw", 250})
+}
+
+// countedTo is twoSegments, of which subscribers have counted parts.
+func countedTo(keep map[string]int) func(scriptRunner) {
+	return func(s scriptRunner) {
+		twoSegments(s)
+		for name, bytes := range keep {
+			s.subscribe(name, "words")
+			s.do([]any{"HSET", s.k.file("f"), "part:" + name, 1, "keep:" + name, bytes})
+		}
+	}
+}
+
+// withReserves has a window that is full but for the reserve of the oldest file, f.
+func withReserves(s scriptRunner) {
+	registered(s)
+	s.admitReserve("a", "f", "", 0, 100, 400)
+	s.admitReserve("b", "g", "f", 0, testWindow-400, 400)
 }
 
 func completed(s scriptRunner) {
@@ -176,10 +233,10 @@ var shippingScripts = []scriptCase{
 		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
 	},
 
-	{name: "admit: new file", given: registered, call: func(s scriptRunner) string { return s.admit("a", 0, 100) }, want: "[admitted 1]"},
+	{name: "admit: new file", given: registered, call: func(s scriptRunner) string { return s.admit("a", 0, 100) }, want: "[admitted 1 TIME]"},
 	{
 		name: "admit: as large as the window", given: registered,
-		call: func(s scriptRunner) string { return s.admit("a", 0, testWindow) }, want: "[admitted 1]",
+		call: func(s scriptRunner) string { return s.admit("a", 0, testWindow) }, want: "[admitted 1 TIME]",
 	},
 	{
 		name: "admit: larger than the window", given: registered, keeps: true,
@@ -218,6 +275,14 @@ var shippingScripts = []scriptCase{
 		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
 	},
 	{
+		name: "admit: too large in the line", given: func(s scriptRunner) {
+			waiting(s)
+			s.do([]any{"HSET", s.k.channel(), "window", 99})
+		},
+		call: func(s scriptRunner) string { return s.admitFile("a", "g", "f", 0, 100) }, want: "[large 99]",
+		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
+	},
+	{
 		name: "admit: window full", given: func(s scriptRunner) { registered(s); s.admit("b", 0, testWindow-99) },
 		call: func(s scriptRunner) string { return s.admitFile("a", "g", "f", 0, 100) }, want: fmt.Sprintf("[full %d]", testWindow-99),
 	},
@@ -227,22 +292,115 @@ var shippingScripts = []scriptCase{
 	},
 	{
 		name: "admit: a dead shipper asked first", given: func(s scriptRunner) { waiting(s); s.abandon("b", 1); s.free(1, 1); s.expire(s.k.leases(), "a") },
-		call: func(s scriptRunner) string { return s.admitFile("b", "i", "f", 0, 100) }, want: "[admitted 1]",
+		call: func(s scriptRunner) string { return s.admitFile("b", "i", "f", 0, 100) }, want: "[admitted 1 TIME]",
 		look: func(s scriptRunner) string { return s.exists(s.k.line()) }, sees: "0",
 	},
-	{name: "admit: counted and freed", given: freed, call: func(s scriptRunner) string { return s.admit("b", 1, 100) }, want: "[admitted 2]"},
+	{name: "admit: counted and freed", given: freed, call: func(s scriptRunner) string { return s.admit("b", 1, 100) }, want: "[admitted 2 TIME]"},
 	{
 		name: "admit: abandoned and freed", given: func(s scriptRunner) { abandonedUpload(s); s.free(1, 1) },
-		call: func(s scriptRunner) string { return s.admit("b", 1, 100) }, want: "[admitted 2]",
+		call: func(s scriptRunner) string { return s.admit("b", 1, 100) }, want: "[admitted 2 TIME]",
 		look: func(s scriptRunner) string { return s.exists(s.k.abandoned()) }, sees: "0",
 	},
 
+	{
+		name: "admit: reserve larger than the window", given: registered, keeps: true,
+		call: func(s scriptRunner) string { return s.admitReserve("a", "f", "", 0, 100, testWindow+1) }, want: fmt.Sprintf("[large %d]", testWindow),
+	},
+	{
+		name: "admit: room but for the reserve of the oldest file", given: withReserves,
+		call: func(s scriptRunner) string { return s.admitFile("a", "i", "f g", 0, 101) }, want: fmt.Sprintf("[full %d]", testWindow-300),
+	},
+	{
+		name: "admit: room with the reserve of the oldest file", given: func(s scriptRunner) { withReserves(s); s.abandon("a", 1); s.free(1, 1) },
+		call: func(s scriptRunner) string { return s.admitFile("a", "i", "f g", 0, 400) }, want: "[admitted 1 TIME]",
+	},
+	{
+		name: "admit: behind a file of a clock that was ahead", given: func(s scriptRunner) {
+			admitted(s)
+			s.do([]any{"ZADD", s.k.open(), 9e12, "f"})
+		},
+		call: func(s scriptRunner) string { return s.admitFile("b", "g", "f", 0, 100) }, want: "[admitted 1 9000000000001]",
+	},
+
+	{
+		name: "book: room", given: admitted, call: func(s scriptRunner) string { return s.book("a", 1, 100) }, want: "booked",
+		look: scriptRunner.room, sees: "used 200, held 200, booked 2, freed 0, full <nil>",
+	},
+	{name: "book: by another", given: admitted, call: func(s scriptRunner) string { return s.book("b", 1, 100) }, want: "lost", keeps: true},
+	{name: "book: abandoned", given: abandonedUpload, call: func(s scriptRunner) string { return s.book("a", 1, 100) }, want: "lost", keeps: true},
+	{name: "book: complete", given: completed, call: func(s scriptRunner) string { return s.book("a", 1, 100) }, want: "lost", keeps: true},
+	{name: "book: another shipment", given: shippedAgain, call: func(s scriptRunner) string { return s.book("a", 1, 100) }, want: "lost", keeps: true},
+	{name: "book: a gap", given: admitted, call: func(s scriptRunner) string { return s.book("a", 2, 100) }, want: "lost", keeps: true},
+	{
+		name: "book: window full", given: admitted, call: func(s scriptRunner) string { return s.book("a", 1, testWindow-99) }, want: "[full 100]",
+		look: scriptRunner.room, sees: "used 100, held 100, booked 1, freed 0, full 100",
+	},
+	{
+		name: "book: full is over", given: func(s scriptRunner) { admitted(s); s.book("a", 1, testWindow) },
+		call: func(s scriptRunner) string { return s.book("a", 1, 100) }, want: "booked",
+		look: scriptRunner.room, sees: "used 200, held 200, booked 2, freed 0, full <nil>",
+	},
+	{
+		name: "book: the reserve of the oldest file, by that", given: withReserves,
+		call: func(s scriptRunner) string { return s.book("a", 1, 300) }, want: "booked",
+	},
+	{
+		name: "book: the reserve of the oldest file, by another", given: withReserves,
+		call: func(s scriptRunner) string { return s.bookFile("b", "g", 1, 1) }, want: fmt.Sprintf("[full %d]", testWindow-300),
+	},
+	{
+		name: "book: window smaller than the reserve", given: func(s scriptRunner) { withReserves(s); s.do([]any{"HSET", s.k.channel(), "window", 399}) },
+		call: func(s scriptRunner) string { return s.book("a", 1, 1) }, want: "[large 399]", keeps: true,
+	},
+	{
+		name: "book: the reserve while others wait to admit a file", given: func(s scriptRunner) { withReserves(s); s.admitFile("b", "i", "f g", 0, 400) },
+		call: func(s scriptRunner) string { return s.book("a", 1, 300) }, want: "booked",
+	},
+	{
+		name: "book: more than the reserve while others wait", given: func(s scriptRunner) { admitted(s); s.admitFile("b", "i", "f", 0, testWindow) },
+		call: func(s scriptRunner) string { return s.book("a", 1, 100) }, want: "[line 100]",
+	},
+
+	{
+		name: "trim: counted by all", given: countedTo(map[string]int{"s": 200, "t": 250}), call: func(s scriptRunner) string { return s.trim(1, 0, 2) }, want: "1", again: "0",
+		look: func(s scriptRunner) string {
+			return s.room() + " " + s.exists(s.k.segment("f", 1, 0), s.k.segment("f", 1, 1)) + s.exists(s.k.segment("f", 1, 2))
+		}, sees: "used 100, held 100, booked 3, freed 2, full <nil> 01",
+	},
+	{name: "trim: one needs it", given: countedTo(map[string]int{"s": 199, "t": 250}), call: func(s scriptRunner) string { return s.trim(1, 0, 2) }, want: "0", keeps: true},
+	{
+		name: "trim: one has counted nothing", given: func(s scriptRunner) { countedTo(map[string]int{"s": 250})(s); s.subscribe("t", "words") },
+		call: func(s scriptRunner) string { return s.trim(1, 0, 1) }, want: "0", keeps: true,
+	},
+	{
+		name: "trim: one came late", given: func(s scriptRunner) {
+			countedTo(map[string]int{"s": 250})(s)
+			s.trim(1, 0, 1)
+			s.subscribe("t", "words")
+		}, call: func(s scriptRunner) string { return s.trim(1, 1, 2) }, want: "1", again: "0",
+	},
+	{
+		name: "trim: one has finished", given: func(s scriptRunner) {
+			countedTo(map[string]int{"s": 0, "t": 250})(s)
+			s.do([]any{"HSET", s.k.file("f"), "ship:s", 1})
+		}, call: func(s scriptRunner) string { return s.trim(1, 0, 2) }, want: "1", again: "0",
+	},
+	{name: "trim: a segment that is being uploaded", given: countedTo(map[string]int{"s": 400}), call: func(s scriptRunner) string { return s.trim(1, 0, 3) }, want: "0", keeps: true},
+	{name: "trim: no subscriber", given: twoSegments, call: func(s scriptRunner) string { return s.trim(1, 0, 1) }, want: "0", keeps: true},
+	{name: "trim: not the first one", given: countedTo(map[string]int{"s": 250}), call: func(s scriptRunner) string { return s.trim(1, 1, 2) }, want: "0", keeps: true},
+	{name: "trim: another shipment", given: countedTo(map[string]int{"s": 250}), call: func(s scriptRunner) string { return s.trim(2, 0, 1) }, want: "0", keeps: true},
+	{name: "trim: abandoned", given: func(s scriptRunner) { countedTo(map[string]int{"s": 250})(s); s.abandon("a", 1) }, call: func(s scriptRunner) string { return s.trim(1, 0, 1) }, want: "0", keeps: true},
+
 	{name: "complete: all uploaded", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "1"},
+	{
+		name: "complete: nobody reads on", given: cutShort, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "2",
+		look: func(s scriptRunner) string { return s.field(s.k.file("f"), "state") + s.text("SMEMBERS", s.k.spent()) }, sees: "done[f]",
+	},
 	{name: "complete: by another", given: admitted, call: func(s scriptRunner) string { return s.complete("b", 1, 100) }, want: "0", keeps: true},
 	{name: "complete: another shipment", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 2, 100) }, want: "0", keeps: true},
 	{name: "complete: another length", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 1, 99) }, want: "0", keeps: true},
 	{name: "complete: abandoned", given: abandonedUpload, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "0", keeps: true},
-	{name: "complete: counted already", given: sealed, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "1", keeps: true},
+	{name: "complete: counted already", given: sealed, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "2", keeps: true},
 
 	{name: "abandon: by its shipper", given: admitted, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "1"},
 	{name: "abandon: by another", given: admitted, call: func(s scriptRunner) string { return s.abandon("b", 1) }, want: "0", keeps: true},
@@ -274,6 +432,14 @@ var shippingScripts = []scriptCase{
 	{name: "markdone: no subscriber", given: completed, call: scriptRunner.markDone, want: "0", keeps: true},
 	{name: "markdone: uploading", given: admitted, call: scriptRunner.markDone, want: "0", keeps: true},
 
+	{
+		name: "free: what trim has left", given: func(s scriptRunner) {
+			countedTo(map[string]int{"s": 250})(s)
+			s.trim(1, 0, 2)
+			s.abandon("a", 1)
+		}, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "1", again: "0",
+		look: scriptRunner.room, sees: "used 0, held <nil>, booked <nil>, freed <nil>, full <nil>",
+	},
 	{name: "free: done", given: sealed, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "1", again: "0"},
 	{name: "free: abandoned", given: abandonedUpload, call: func(s scriptRunner) string { return s.free(1, 1) }, want: "1", again: "0"},
 	{

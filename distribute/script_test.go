@@ -262,7 +262,7 @@ func TestScriptWhileMemoryIsFullChangesAllOrNothing(t *testing.T) {
 }
 
 // needsMemory lists the scripts that need not work in a full Redis.
-var needsMemory = map[string]bool{"admit": true, "begin": true, "subscribe": true}
+var needsMemory = map[string]bool{"admit": true, "book": true, "begin": true, "subscribe": true}
 
 func TestAnotherFormatOfTheChannelIsRefused(t *testing.T) {
 	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
@@ -289,10 +289,10 @@ func (s scriptRunner) refusesFormat(version int) {
 
 func TestNewerFormatOfAnAnnouncementIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := parseAnnouncement([]byte(`{"v":2,"file":"f","shipment":1}`)); err != nil {
+	if _, err := parseAnnouncement([]byte(`{"v":3,"file":"f","shipment":1}`)); err != nil {
 		t.Error(err)
 	}
-	if _, err := parseAnnouncement([]byte(`{"v":3,"file":"f","shipment":1}`)); err == nil || !strings.Contains(err.Error(), "newer Skidway") {
+	if _, err := parseAnnouncement([]byte(`{"v":4,"file":"f","shipment":1}`)); err == nil || !strings.Contains(err.Error(), "newer Skidway") {
 		t.Error(err)
 	}
 }

@@ -370,7 +370,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 			}
 			return nil
 		}
-		shipment, err := s.admit(ctx, src, p)
+		admitted, err := s.admit(ctx, src, p)
 		switch {
 		case errors.Is(err, errChanged):
 			continue
@@ -380,8 +380,8 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 		case err != nil:
 			return err
 		}
-		result.id, result.shipment, result.Bytes = p.id, shipment, 0
-		return s.upload(ctx, src, p, result)
+		result.id, result.shipment, result.Bytes = p.id, admitted.Shipment, 0
+		return s.upload(ctx, src, p, &admitted, result)
 	}
 }
 

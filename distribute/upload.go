@@ -15,18 +15,22 @@ import (
 
 // upload announces a file and uploads its content. If it fails, the upload is
 // abandoned, so that no reader waits for the rest.
-func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, result *ShippedFile) error {
+func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, a *admission, result *ShippedFile) error {
 	s.setCurrent(result)
 	defer s.setCurrent(nil)
-	err := s.channel.announce(ctx, s.token, p.id, result.shipment)
+	err := s.channel.announce(ctx, s.token, a.announcement)
 	if err == nil {
-		segment := s.channel.segmentSize()
-		err = src.Pieces(p.base, segment, func(piece []byte) error {
+		err = src.Pieces(p.base, a.segment, func(piece []byte) error {
+			if result.Bytes == a.segments*a.segment {
+				if err := s.book(ctx, a, src.Path); err != nil {
+					return err
+				}
+			}
 			// Workers count it at once: what is in Redis must be of one state of the file.
 			if err := src.CheckUnchanged(); err != nil {
 				return err
 			}
-			return s.append(ctx, result, segment, piece)
+			return s.append(ctx, result, a.segment, piece)
 		})
 	}
 	if err == nil {
@@ -78,7 +82,7 @@ func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64
 	file, after := k.file(result.id), before+int64(len(content))
 	name := k.segment(result.id, result.shipment, int(before/segment))
 	try := func(tx *redis.Tx) error {
-		fields := tx.HMGet(ctx, file, "by", "ship", "state", "raw")
+		fields := tx.HMGet(ctx, file, uploadFields...)
 		if err := fields.Err(); err != nil {
 			return err
 		}
@@ -130,8 +134,13 @@ func (s *Shipper) complete(ctx context.Context, src *stream.Source, p plan, resu
 	}
 	reply, err := s.channel.call(ctx, completeScript, target{file: p.id, shipment: result.shipment},
 		s.token, result.shipment, result.Bytes, p.id)
-	if err == nil && reply.Int(0) == 0 {
-		err = errLeaseLost
+	switch done := reply.Int(0); {
+	case err != nil:
+		return err
+	case done == 0:
+		return errLeaseLost
+	case done == 2:
+		return s.channel.files.freeSegments(ctx, p.id)
 	}
-	return err
+	return nil
 }

@@ -3,7 +3,6 @@ package distribute_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -151,26 +150,6 @@ func TestTwoShippersWithFilesOfMoreThanHalfTheWindow(t *testing.T) {
 	work(t, channel, "s")
 	if got := counted(t, channel, "s"); got.lines != 6*(6*1024+1) {
 		t.Errorf("%d lines counted", got.lines)
-	}
-}
-
-func TestFileThatCannotFitTheWindowIsRefusedAndTheOthersAreShipped(t *testing.T) {
-	t.Parallel()
-	ctx, channel, folder := context.Background(), open(t, redistest.DB(t)), t.TempDir()
-	if err := channel.SetWindow(ctx, 2*mib); err != nil {
-		t.Fatal(err)
-	}
-	files := []string{write(t, folder, "a", filler(3000)), write(t, folder, "b", filler(10))}
-	results, err := distribute.NewShipper(channel, nil).Ship(ctx, files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tooLarge *distribute.TooLargeError
-	if !errors.As(results[0].Err, &tooLarge) || tooLarge.Window != 2*mib || tooLarge.Need < 3000<<10 {
-		t.Errorf("got %v", results[0].Err)
-	}
-	if results[1].Outcome != distribute.Shipped {
-		t.Errorf("the other file: %v", results[1].Outcome)
 	}
 }
 

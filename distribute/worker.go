@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -291,17 +292,20 @@ func (w *Worker) process(ctx context.Context, c *claim) error {
 	if err == nil {
 		// Not with the claim's context: the heartbeat can't distinguish a claim
 		// that was lost from one that the seal has just ended. The scripts can.
-		allCounted, err = c.commit(ctx, part{result: result, last: true, build: w.aggregation.Build()})
+		cut := result.failure != nil || result.damage != nil
+		allCounted, err = c.commit(ctx, part{result: result, last: true, cut: cut, build: w.aggregation.Build()})
 	} else if cause != nil && ctx.Err() == nil {
 		err = cause // the heartbeat found out first
 	}
 	w.claims.drop(c)
 	if err == nil {
 		w.record(name, result)
-		return c.foldAndFree(ctx, allCounted)
+		return c.foldAndFree(ctx, allCounted, math.MaxInt64)
 	}
 	released := c.release(ctx)
 	switch {
+	case errors.Is(err, errOlder):
+		return released
 	case errors.Is(err, errClaimLost):
 		w.config.Notify.send(Event{Kind: EventClaimLost, File: name})
 		return nil
@@ -325,24 +329,25 @@ func (w *Worker) count(ctx context.Context, c *claim) (name string, result *file
 	}
 	w.active.Add(1)
 	defer w.active.Add(-1)
-	upload := uploadReader{w.channel.files, r, w.config.MaxWindow, w.config.Lease}
+	upload := uploadReader{w.channel.files, w.subscriber, r, w.config.MaxWindow, w.config.Lease}
 	before := r.counted[w.subscriber]
+	late := r.freed > 0 && before.part != c.shipment
 	if before.part == c.shipment {
 		c.commits = before.commits
+	} else {
+		before.keep = 0
 	}
+	c.segment = r.segment
 	if r.malformed() || before.part == c.shipment && before.commits == 0 {
 		result = &fileResult{progress: before}
 		result.fail(errMalformed)
-	} else if before.resume < r.base {
+	} else if late || before.resume < r.base {
 		result = &fileResult{progress: before}
 		result.fail(errLaterPart)
 	} else if result, before, err = w.scan(ctx, c, upload, before); err != nil {
 		return r.name, nil, err
 	}
 	result.tallyFile(before)
-	if result.failure != nil || result.damage != nil {
-		err = upload.awaitComplete(ctx)
-	}
 	return r.name, result, err
 }
 
@@ -353,17 +358,40 @@ func (w *Worker) scan(ctx context.Context, c *claim, upload uploadReader, before
 	if err != nil {
 		return nil, before, err
 	}
+	window, err := w.channel.window(ctx)
+	if err != nil {
+		return nil, before, err
+	}
 	scan := newFileScan(w.aggregation, before, upload.base, from, &c.lines)
-	scan.parts = newPartCommits(w.config, upload.codec, func(result *fileResult, checkpoint []byte) error {
+	scan.parts = newPartCommits(w.config, upload.record, window, from, func(result *fileResult, checkpoint []byte) error {
 		_, err := c.commit(ctx, part{result: result, checkpoint: checkpoint, build: w.aggregation.Build()})
 		if err != nil {
 			return err
 		}
 		c.lines.Store(0) // first, so that Progress counts no line twice
 		w.addTally(result.read)
-		return c.foldAndFree(ctx, false)
+		return c.foldAndFree(ctx, false, result.progress.keep)
 	})
-	result, err := scanFile(ctx, upload, from, scan, w.saturated)
+	// What this subscriber has counted before, and another one has not, is not kept for it.
+	if err := scan.commitPart(from.Raw > before.keep); err != nil {
+		return nil, before, err
+	}
+	for {
+		err = scanFile(ctx, upload, from, scan, w.saturated)
+		var starved *starvedError
+		if !errors.As(err, &starved) && !errors.Is(err, errOlder) {
+			break
+		}
+		committed := scan.commitAll()
+		if err = cmp.Or(committed, err); committed != nil || starved == nil {
+			break
+		}
+		if err = upload.awaitRoom(ctx, starved.position, scan.before.keep, window); err != nil {
+			break
+		}
+		from = scan.rewind()
+	}
+	result, err := scan.result(err)
 	return result, scan.before, err
 }
 

@@ -18,7 +18,7 @@ if state ~= 'abandoned' then
   local orphaned = shipper == '' and not alive(call('ZSCORE', UPLOADS, id), now)
   if state ~= 'uploading' or not (owner == shipper or orphaned) then return 0 end
   call('HSET', FILE, 'state', 'abandoned')
-  call('XADD', FILE_WAKE, 'MAXLEN', 1, raw .. '-2', 'abandoned', 1)
+  call('XADD', FILE_WAKE, 'MAXLEN', 1, raw .. '-3', 'abandoned', 1)
   call('PEXPIRE', FILE_WAKE, stays)
   if reship == '1' then call('ZADD', ABANDONED, int(now), id) end
   call('ZREM', UPLOADS, id)

@@ -1,21 +1,23 @@
--- Admits one shipment of a file to the window, in the order of the requests.
+-- Admits one shipment of a file to the window, in the order of the requests, and
+-- books its first segments.
 -- ARGV: shipper; file id; index key of the head; the index entry as read; last
--- shipment of the file as read, 0: none; head, empty: keep the recorded one; cost
--- in bytes; lease in ms; pairs (record field, value): name, codec, size, base,
--- segment …
--- Returns {'admitted', shipment}
+-- shipment of the file as read, 0: none; head, empty: keep the recorded one; cost of
+-- the segments in bytes; number of the segments; reserve of the file in bytes; lease in
+-- ms; pairs (record field, value): name, codec, size, base, segment …
+-- Returns {'admitted', shipment, place in the order of admission}
 --      or {'changed'}: the index or the record is not as it was read; read it again
---      or {'large', window}: the window can never hold it
+--      or {'large', window}: the window can never hold the segments or the reserve
 --      or {'full', bytes in use}: the window has no room
 --      or {'line', bytes in use}: other shippers have waited longer
 -- @include channel
-local shipper, id, index_key, index, seen, head, cost, lease = unpack(ARGV, 1, 8)
-local size, now = tonumber(cost), clock_ms()
+-- @include room
+local shipper, id, index_key, index, seen, head, cost, segments, reserve, lease = unpack(ARGV, 1, 10)
+local now = clock_ms()
 
 local last, state, owner = unpack(call('HMGET', FILE, 'ship', 'state', 'by'))
 local shipment = tonumber(last or 0)
 if owner == shipper and state == 'uploading' and shipment == tonumber(seen) + 1 then
-  return {'admitted', shipment} -- a repeated call
+  return {'admitted', shipment, int(call('ZSCORE', OPEN, id) + 0)} -- a repeated call
 end
 
 -- refuse removes the shipper from the line, so that it delays no other.
@@ -26,35 +28,36 @@ end
 if (last or '0') ~= seen or (call('HGET', HEADS, index_key) or '') ~= index then return refuse('changed') end
 if state and state ~= 'done' and state ~= 'abandoned' or call('ZSCORE', OPEN, id) then return refuse('changed') end
 local window = tonumber(call('HGET', CHANNEL, 'window') or '0')
-if size > window then return refuse('large', window) end
+if math.max(tonumber(cost), tonumber(reserve)) > window then return refuse('large', window) end
 
 -- The line: first come, first served, among shippers that are alive.
 local used = tonumber(call('HGET', CHANNEL, 'used') or '0')
 if not call('ZSCORE', LINE, shipper) then
   call('ZADD', LINE, int(call('HINCRBY', CHANNEL, 'turn', 1)), shipper)
 end
-for _, other in ipairs(call('ZRANGE', LINE, 0, 99)) do
-  if other == shipper then break end
-  if alive(call('ZSCORE', LEASES, other), now) then return {'line', used} end
-  call('ZREM', LINE, other)
-end
-if used + size > window then return {'full', used} end
+if not first_in_line(shipper, now) then return {'line', used} end
+if used + cost + reserved(id) > window then return {'full', used} end
 
 call('ZREM', LINE, shipper)
-call('HINCRBY', CHANNEL, 'used', cost)
+hold(id, cost)
+call('HSET', RESERVES, id, reserve)
 if not last then
   call('HSET', HEADS, index_key, index == '' and id or index .. ' ' .. id)
-  call('HSET', FILE, 'v', 2, 'first', index_key)
+  call('HSET', FILE, 'v', 3, 'first', index_key)
 end
 shipment = shipment + 1
-call('HSET', FILE, 'ship', shipment, 'state', 'uploading', 'by', shipper, 'cost', cost, 'admitted', int(now), 'raw', 0)
+call('HSET', FILE, 'ship', shipment, 'state', 'uploading', 'by', shipper, 'admitted', int(now), 'raw', 0,
+  'booked', segments, 'freed', 0)
 -- The lease of an upload never ends after that of its shipper.
 local till = int(now + lease)
 call('ZADD', UPLOADS, till, id)
 call('ZADD', LEASES, 'XX', 'GT', till, shipper)
 if head ~= '' then call('HSET', FILE, 'head', head) end
-for i = 9, #ARGV, 2 do call('HSET', FILE, ARGV[i], ARGV[i + 1]) end
-call('ZADD', OPEN, int(now), id)
+for i = 11, #ARGV, 2 do call('HSET', FILE, ARGV[i], ARGV[i + 1]) end
+-- The order of admission is strict, also if the clock goes back.
+local newest = call('ZRANGE', OPEN, -1, -1, 'WITHSCORES')[2]
+local place = int(math.max(now, (newest or 0) + 1)) -- tonumber of the embedded Redis reads no 9e+12
+call('ZADD', OPEN, place, id)
 call('ZADD', FILES, int(now), id)
 call('ZREM', ABANDONED, id)
-return {'admitted', shipment}
+return {'admitted', shipment, place}

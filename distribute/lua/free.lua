@@ -7,20 +7,22 @@
 -- @include channel
 -- @include signal
 local shipment, id, final = unpack(ARGV)
-local last, state, cost = unpack(call('HMGET', FILE, 'ship', 'state', 'cost'))
+local last, state = unpack(call('HMGET', FILE, 'ship', 'state'))
 if state ~= 'done' and state ~= 'abandoned' then
   call('SREM', SPENT, id) -- shipped again, or foreign data
   return 0
 end
 if last ~= shipment then return 0 end
-for i = 7, #KEYS do call('UNLINK', KEYS[i]) end
+for i = 9, #KEYS do call('UNLINK', KEYS[i]) end
 if final ~= '1' then return 0 end
 call('SREM', SPENT, id)
 if call('ZREM', OPEN, id) == 0 then return 0 end
 if state == 'done' then
   call('UNLINK', FILE_WAKE) -- no reader is left; that of an abandoned one expires later
 end
-call('HINCRBY', CHANNEL, 'used', -tonumber(cost))
-call('HDEL', FILE, 'by', 'cost', 'raw', 'admitted', 'segment', 'base', 'upload')
+call('HINCRBY', CHANNEL, 'used', int(-tonumber(call('HGET', HELD, id) or '0')))
+call('HDEL', HELD, id)
+call('HDEL', RESERVES, id)
+call('HDEL', FILE, 'by', 'raw', 'admitted', 'segment', 'unit', 'base', 'upload', 'booked', 'freed', 'full')
 signal('freed', 'file')
 return 1

@@ -3,7 +3,8 @@
 -- subscriber has counted the file, become valid in this one script. The last part
 -- marks the shipment as counted and ends the claim.
 -- ARGV: subscriber; file id; shipment; token; number of the commit, from 1 in each
--- shipment; '1': the last part; checkpoint, empty: none; number of staged cells;
+-- shipment; '1': the last part, '2': the last one although more may be uploaded, which
+-- can't be counted; checkpoint, empty: none; number of staged cells;
 -- n; n pairs (record field, value); pairs (sum field, increment)
 -- Returns
 --      2 if every subscriber has now counted the shipment, 1 if not yet: also
@@ -40,7 +41,7 @@ for i = 10, first_sum - 1, 2 do
 end
 for i = first_sum, #ARGV, 2 do call('HINCRBY', SUBSCRIBER, ARGV[i], ARGV[i + 1]) end
 call('HINCRBY', SUBSCRIBER, 'version', 1)
-if final ~= '1' then
+if final == '0' then
   if checkpoint ~= '' then call('SET', CHECKPOINT, checkpoint) end
   return 1
 end
@@ -51,4 +52,4 @@ call('HDEL', OWNERS, id)
 call('ZREM', CLAIMS, id)
 call('ZADD', FILES, int(clock_ms()), id)
 signal('counted', 'file')
-return mark_done(id, shipment) and 2 or 1
+return state == 'uploaded' and mark_done(id, shipment) and 2 or 1

@@ -20,8 +20,12 @@ type Checkpoint struct {
 }
 
 // CheckpointInterval is the number of bytes of content between two checkpoints; there are
-// fewer if blocks or frames are longer.
+// fewer if blocks or frames are longer, and more if segments are small.
 const CheckpointInterval = 1 << 20
+
+// checkpointInterval returns the interval for data in segments of a size: several
+// checkpoints lie in a segment.
+func checkpointInterval(segment int64) int64 { return min(CheckpointInterval, segment/2) }
 
 // ErrCheckpoint is the error for an encoded checkpoint that is malformed, or that another
 // version has encoded.
@@ -63,13 +67,30 @@ func gzipCheckpoint(c *inflate.Checkpoint) Checkpoint {
 // Checkpoints holds the checkpoints of data whose content one goroutine decompresses and
 // another one counts.
 type Checkpoints struct {
-	codec Codec
-	mu    sync.Mutex
-	saved []Checkpoint // in order
+	codec    Codec
+	interval int64 // bytes of content between two of them
+	mu       sync.Mutex
+	saved    []Checkpoint // in order
 }
 
-// NewCheckpoints returns a place for the checkpoints of data of a codec.
-func NewCheckpoints(codec Codec) *Checkpoints { return &Checkpoints{codec: codec} }
+// NewCheckpoints returns a place for the checkpoints of data of a codec that is read from a
+// checkpoint on, out of segments of a size.
+func NewCheckpoints(codec Codec, segment int64, from Checkpoint) *Checkpoints {
+	c := &Checkpoints{codec: codec, interval: checkpointInterval(segment)}
+	c.Restart(from)
+	return c
+}
+
+// Restart drops all checkpoints but the one from which the data is read again.
+func (c *Checkpoints) Restart(from Checkpoint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.saved)
+	c.saved = c.saved[:0]
+	if from.Raw > 0 {
+		c.saved = append(c.saved, from)
+	}
+}
 
 // maxCheckpoints bounds the checkpoints of content that is not counted yet, because it has
 // no newline: each has up to 33 KB.

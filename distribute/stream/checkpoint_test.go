@@ -36,7 +36,7 @@ func TestContentIsReadOnFromEachCheckpoint(t *testing.T) {
 		t.Run(string(codec), func(t *testing.T) {
 			t.Parallel()
 			content, packed := largePieces(t, codec)
-			checkpoints := NewCheckpoints(codec)
+			checkpoints := NewCheckpoints(codec, SegmentSize, Checkpoint{})
 			var whole bytes.Buffer
 			if err := codec.CopyContent(&whole, bytes.NewReader(packed), Checkpoint{}, Decoding{Checkpoints: checkpoints}); err != nil || !bytes.Equal(whole.Bytes(), content) {
 				t.Fatalf("%d bytes, %v; want %d", whole.Len(), err, len(content))
@@ -71,7 +71,7 @@ func TestContentIsReadOnFromEachCheckpoint(t *testing.T) {
 
 func TestCheckpointsOfAnEndlessLineAreBounded(t *testing.T) {
 	t.Parallel()
-	checkpoints := NewCheckpoints(Zstd)
+	checkpoints := NewCheckpoints(Zstd, SegmentSize, Checkpoint{})
 	for i := range int64(10_000) {
 		checkpoints.Save(Checkpoint{Raw: i + 1, Content: (i + 1) * CheckpointInterval})
 		if len(checkpoints.saved) > maxCheckpoints {

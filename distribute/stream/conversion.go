@@ -23,7 +23,7 @@ type conversion struct {
 
 // frameContent is the number of bytes of content in each frame of a conversion: a reader
 // can begin at each frame, and needs a window of that size.
-const frameContent = 2 << 20
+const frameContent = 1 << 20
 
 var frameEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithLowerEncoderMem(true))
@@ -126,23 +126,4 @@ func parseDamage(content []byte) error {
 		}
 	}
 	return &CorruptError{string(codec), cause}
-}
-
-// UploadEstimate returns how many bytes a file of some size may need when it is uploaded.
-// xz, bzip2 and brotli compress better than zstd frames.
-func UploadEstimate(path string, size int64) int64 {
-	file, err := OpenFile(path)
-	if err != nil {
-		return size
-	}
-	defer func() { _ = file.Close() }()
-	start := make([]byte, 16)
-	n, _ := file.ReadAt(start, 0)
-	switch codec, _ := Sniff(start[:n], path); codec {
-	case Plain:
-		return size
-	case Gzip, Zstd:
-		return size + size/4 // of an archive the members
-	}
-	return 3 * size
 }

@@ -77,7 +77,7 @@ func newGzipReader(source io.Reader, from Checkpoint, options Decoding) (io.Read
 		return nil, err
 	}
 	if checkpoints := options.Checkpoints; checkpoints != nil {
-		reader.SetCheckpoints(CheckpointInterval, func(c *inflate.Checkpoint) { checkpoints.Save(gzipCheckpoint(c)) })
+		reader.SetCheckpoints(checkpoints.interval, func(c *inflate.Checkpoint) { checkpoints.Save(gzipCheckpoint(c)) })
 	}
 	return io.NopCloser(reader), nil
 }

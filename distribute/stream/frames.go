@@ -200,8 +200,8 @@ func (z *zstdReader) next() error {
 	if !more {
 		return io.EOF
 	}
-	if z.options.Checkpoints != nil && z.content-z.saved >= CheckpointInterval {
-		z.options.Checkpoints.Save(Checkpoint{Raw: z.frames.raw, Content: z.content})
+	if places := z.options.Checkpoints; places != nil && z.content-z.saved >= places.interval {
+		places.Save(Checkpoint{Raw: z.frames.raw, Content: z.content})
 		z.saved = z.content
 	}
 	return z.Reset(z.frames)

@@ -31,6 +31,19 @@ type LongLines struct {
 // must be called between lines.
 func (s *Splitter) Skip(n int64) { s.offset += n }
 
+// Inside returns the number of bytes of the unfinished line that are not needed any more,
+// because it is longer than MaxLine or they are NULs, and whether it is longer.
+func (s *Splitter) Inside() (n int64, tooLong bool) {
+	if len(s.carry) > 0 {
+		return 0, false
+	}
+	return s.offset - s.resume, s.tooLong
+}
+
+// SetInside makes the content begin inside a line, as Inside has returned it. It must be
+// called before Split.
+func (s *Splitter) SetInside(n int64, tooLong bool) { s.offset, s.tooLong = s.offset+n, tooLong }
+
 // NewSplitter returns a Splitter of content that begins at offset. line is
 // called with each line, nil for one that is longer than MaxLine, and must not keep
 // it.

@@ -160,3 +160,32 @@ func BenchmarkSplitter(b *testing.B) {
 		s.Split(block)
 	}
 }
+
+// A reader that goes on inside a line sees what one from the start sees.
+func TestSplitterGoesOnInsideALine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		start   string // of a line
+		needed  int    // bytes of it
+		line    string
+		tooLong int64
+	}{
+		"hole":      {strings.Repeat("\x00", 3000), 0, "c", 0},
+		"long line": {strings.Repeat("x", MaxLine+1), 0, "", 1},
+		"line":      {"b", 1, "bc", 0},
+	} {
+		first := NewSplitter(0, func([]byte) {})
+		first.Split([]byte("a\n" + c.start))
+		n, tooLong := first.Inside()
+		if n != int64(len(c.start)-c.needed) {
+			t.Errorf("%s: %d bytes need not be read again", name, n)
+		}
+		var lines []string
+		next := NewSplitter(first.Resume(), func(line []byte) { lines = append(lines, string(line)) })
+		next.SetInside(n, tooLong)
+		next.Split([]byte(c.start[n:] + "c\nd\n"))
+		if !slices.Equal(lines, []string{c.line, "d"}) || next.Resume() != int64(len("a\n"+c.start+"c\nd\n")) || next.LongLines().Count != c.tooLong {
+			t.Errorf("%s: lines %q up to %d, %+v", name, lines, next.Resume(), next.LongLines())
+		}
+	}
+}

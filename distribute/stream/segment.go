@@ -12,6 +12,9 @@ const (
 	// string at each append.
 	EmbeddedSegmentSize = 1<<20 - 4<<10
 
+	// smallSegmentSize fills one allocation of 256 KiB with a single append.
+	smallSegmentSize = 256<<10 - 4<<10
+
 	// BlockSize bounds the bytes of one append.
 	BlockSize = 256 << 10
 
@@ -19,6 +22,28 @@ const (
 	// entry in the key space, the object.
 	segmentOverhead = 512
 )
+
+// segmentSizes are the sizes that segments can have, the largest first.
+var segmentSizes = []int64{SegmentSize, EmbeddedSegmentSize, smallSegmentSize}
+
+// SegmentFor returns the size of segments for a window: the largest one, up to most, of
+// which the window has room for one more than the reserve.
+func SegmentFor(window, most int64) int64 {
+	for _, segment := range segmentSizes {
+		if segment <= most && int64(ReserveSegments(segment)+1)*UploadCost(segment, segment) <= window {
+			return segment
+		}
+	}
+	return smallSegmentSize
+}
+
+// ReserveSegments returns the number of segments that the upload of a file must be able to
+// hold so that it can be counted to its end: between a checkpoint and the end of the line
+// in which it lies are the interval of checkpoints, a block of compressed data and a line.
+func ReserveSegments(segment int64) int {
+	const block = 128 << 10
+	return SegmentCount(MaxLine+checkpointInterval(segment)+block, segment) + 1
+}
 
 // UploadCost returns the most memory that Redis ever uses for size bytes that come
 // in blocks to segments, by the way it grows a string: at first it has no room

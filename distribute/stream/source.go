@@ -137,6 +137,21 @@ func (s *Source) Prepare(ctx context.Context) error {
 	return nil
 }
 
+// IsWhole reports whether the upload may be readable from its start only: a zstd file, whose
+// frames may be of any length.
+func (s *Source) IsWhole() bool { return s.Codec == Zstd && s.content == nil }
+
+// Convert makes the source one that is not uploaded as it is, and converts its content.
+func (s *Source) Convert(ctx context.Context) error {
+	content, err := s.Packed.Inflate(s.raw(0), s.options)
+	if err != nil {
+		return sourceError(err)
+	}
+	defer func() { _ = content.Close() }()
+	s.content = content
+	return s.Prepare(ctx)
+}
+
 // readHead finds out how the file is compressed, and reads its head.
 func (s *Source) readHead() error {
 	if s.Size == 0 {

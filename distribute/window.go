@@ -1,0 +1,188 @@
+package distribute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"skidway/distribute/stream"
+)
+
+// The files of a channel share its window: the sum of what their segments use, at most, in
+// Redis never exceeds it. A shipper books each segment before the first byte of it is
+// uploaded; a segment is freed when no subscriber needs it any more. No process waits for
+// ever, because the file that is the oldest one in Redis may hold its reserve, two segments
+// or more, whatever the others hold, and workers count the oldest file first.
+
+// A booking is the room of an upload in the window.
+type booking struct {
+	segment  int64 // bytes per segment
+	unit     int64 // bytes of the window for a full segment
+	reserve  int64 // bytes of the window that the file may hold while it is the oldest
+	segments int64 // number of segments that are booked
+	first    int64 // bytes of the window for the segments that are booked by the admission
+}
+
+// booking returns the room for a file from base on: for the first segment, or for all if
+// its content can't be counted from another place than its start. A file that would take
+// more than half of the window then is converted, so that it can.
+func (s *Shipper) booking(ctx context.Context, src *stream.Source, base int64) (booking, error) {
+	window, err := s.channel.window(ctx)
+	if err != nil {
+		return booking{}, err
+	}
+	b := booking{segment: stream.SegmentFor(window, s.channel.segmentSize()), segments: 1}
+	b.unit = stream.UploadCost(b.segment, b.segment)
+	b.reserve = min(int64(stream.ReserveSegments(b.segment))*b.unit, max(window, 2*b.unit))
+	if cost := stream.UploadCost(src.UploadSize()-base, b.segment); src.IsWhole() {
+		if cost <= window/2 {
+			b.segments, b.first = int64(stream.SegmentCount(src.UploadSize()-base, b.segment)), cost
+			return b, nil
+		}
+		if err := src.Convert(ctx); err != nil {
+			return booking{}, err
+		}
+	}
+	b.first = stream.UploadCost(min(src.UploadSize()-base, b.segment), b.segment)
+	return b, nil
+}
+
+// window returns the size of the channel's window.
+func (c *Channel) window(ctx context.Context) (int64, error) {
+	window, err := query(ctx, c.db, func() ([]any, error) { return c.db.HMGet(ctx, c.keys.channel(), "window").Result() })
+	if err != nil {
+		return 0, fmt.Errorf("read the window of channel %q: %w", c.name, err)
+	}
+	text, _ := window[0].(string)
+	return parseInt(text), nil
+}
+
+// A TooLargeError is the error for a file that does not fit the window.
+type TooLargeError struct {
+	Need   int64 // bytes of memory that the file uses in Redis at once
+	Window int64
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("needs %d bytes in Redis at once, and the channel's window is %d", e.Need, e.Window)
+}
+
+// An admission is an upload that has its first segments in the window.
+type admission struct {
+	booking
+	announcement
+}
+
+// admit blocks until the window has room for the first segments of the file.
+func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitted admission, err error) {
+	if err := src.Prepare(ctx); err != nil {
+		return admitted, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.leaveLine(ctx))
+		}
+	}()
+	newHead := ""
+	if p.newHead {
+		newHead = src.Head.Fingerprint().Encode()
+	}
+	for limit := (throttle{}); ; {
+		since, err := s.channel.latestWake(ctx)
+		if err != nil {
+			return admitted, err
+		}
+		b, err := s.booking(ctx, src, p.base)
+		if err != nil {
+			return admitted, err
+		}
+		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
+			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, b.first, b.segments, b.reserve, s.config.Lease.Milliseconds(),
+			"name", src.Path, "codec", string(src.Codec), "packed", string(src.Packed), "size", src.Size, "mtime", src.Modified().UnixNano(), "hole", src.Hole, "base", p.base,
+			"segment", b.segment, "unit", b.unit, "upload", src.UploadSize()-p.base)
+		if err != nil {
+			return admitted, err
+		}
+		reason := EventWaitingForTurn
+		switch reply.Text(0) {
+		case "admitted":
+			admitted = admission{b, announcement{formatVersion, p.id, reply.Int(1), reply.Int(2)}}
+			return admitted, s.channel.files.clearAbandoned(ctx, p.replaces)
+		case "changed":
+			return admitted, errChanged
+		case "large":
+			return admitted, &TooLargeError{max(b.first, b.reserve), reply.Int(1)}
+		case "full":
+			reason = EventWindowFull
+		}
+		if s.stop.isStopped() {
+			return admitted, errStopped
+		}
+		if err := s.await(ctx, since, reason, src.Path, &limit, s.stop.stopped); err != nil {
+			return admitted, err
+		}
+	}
+}
+
+var (
+	errChanged = errors.New("the record changed since it was read")
+	errStopped = errors.New("stopped")
+)
+
+// leaveLine removes the shipper from the line of those that wait for the window.
+func (s *Shipper) leaveLine(ctx context.Context) error {
+	ctx, cancel := atEnd(ctx, 5*time.Second)
+	defer cancel()
+	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
+}
+
+// book blocks until the window has room for the next segment of an upload. Stop does not
+// end the wait: it waits for the workers that count the file.
+func (s *Shipper) book(ctx context.Context, a *admission, path string) error {
+	for limit := (throttle{}); ; {
+		since, err := s.channel.latestWake(ctx)
+		if err != nil {
+			return err
+		}
+		reply, err := s.channel.call(ctx, bookScript, target{file: a.File, shipment: a.Shipment}, s.token, a.Shipment, a.File, a.segments, a.unit)
+		if err != nil {
+			return err
+		}
+		switch reply.Text(0) {
+		case "booked":
+			a.segments++
+			return nil
+		case "lost":
+			return errLeaseLost
+		case "large":
+			return &TooLargeError{a.reserve, reply.Int(1)}
+		}
+		// A worker that was killed may have left segments that it had committed.
+		if err := s.channel.files.trim(ctx, a.File); err != nil {
+			return err
+		}
+		if err := s.await(ctx, since, EventWindowFull, path, &limit, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// await sweeps the channel, reports the reason of the wait unless an event was
+// sent a short while ago, and blocks until the channel has changed.
+func (s *Shipper) await(ctx context.Context, since wakeCursor, reason EventKind, file string, limit *throttle, stop <-chan struct{}) error {
+	if err := s.channel.files.sweep(ctx); err != nil {
+		return err
+	}
+	if limit.allow() {
+		event := Event{Kind: reason, File: file, Channel: s.channel.name}
+		if reason != EventWaitingForTurn {
+			var err error
+			if event.Laggards, err = s.channel.laggards(ctx); err != nil {
+				return err
+			}
+		}
+		s.config.Notify.send(event)
+	}
+	return s.channel.wait(ctx, since, s.config.Lease/2, stop)
+}
