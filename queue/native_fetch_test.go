@@ -45,7 +45,7 @@ func nativeSetup(t *testing.T, db *rdb.DB, n int) (*fixture, *queue.Lease, *tran
 		d.add(fmt.Sprint("job", i), queue.Options{})
 	}
 	l := d.lease("w")
-	d.fetch(l, 1)
+	d.end(l, queue.AttemptSucceeded, d.fetch(l, 1)...)
 	hook := &transactions{}
 	d.db.AddHook(hook)
 	return d, l, hook
@@ -100,8 +100,8 @@ func fetchMixed(t *testing.T, db *rdb.DB, nativeFrom int) (got string) {
 	}
 }
 
-// What happens between the look of a native fetch and its command has the effect that it has
-// before a fetch by the script.
+// What happens before a native fetch, or between its look and its command, has the effect that it
+// has before a fetch by the script.
 func TestNothingIsDeliveredNativelyAgainstAChange(t *testing.T) {
 	cases := map[string]struct {
 		change func(*fixture)
@@ -126,32 +126,38 @@ func TestNothingIsDeliveredNativelyAgainstAChange(t *testing.T) {
 		"an empty Redis": {func(d *fixture) { d.must(d.db.FlushDB(d.Context()).Err()) }, "lost"},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, l, hook := nativeSetup(t, redistest.DB(t), 20)
-			hook.before = func() { c.change(d) }
-			fetched, err := l.Fetch(t.Context(), someJobs)
-			got := "none"
-			switch {
-			case errors.Is(err, queue.ErrLeaseLost):
-				got = "lost"
-			case err != nil:
-				t.Fatal(err)
-			case fetched.Paused:
-				got = "paused"
-			case len(fetched.Jobs) > 0:
-				got = fetched.Jobs[0].Kind
-			}
-			if got != c.want || hook.count.Load() != 1 {
-				t.Errorf("got %s after %d transactions, want %s after one", got, hook.count.Load(), c.want)
-			}
-			for _, key := range []string{"2:high:fresh", "2:normal:fresh"} {
-				pending, err := d.db.XPendingExt(t.Context(), &redis.XPendingExtArgs{Stream: d.key(key), Group: "workers", Start: "-", End: "+", Count: 100, Consumer: "w"}).Result()
-				if err == nil && len(pending) > 1+len(fetched.Jobs) {
-					t.Errorf("%d jobs of %s were delivered", len(pending), key)
+		for _, between := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, between: %t", name, between), func(t *testing.T) {
+				t.Parallel()
+				d, l, hook := nativeSetup(t, redistest.DB(t), 20)
+				if between {
+					hook.before = func() { c.change(d) }
+				} else {
+					c.change(d)
 				}
-			}
-		})
+				fetched, err := l.Fetch(t.Context(), someJobs)
+				got := "none"
+				switch {
+				case errors.Is(err, queue.ErrLeaseLost):
+					got = "lost"
+				case err != nil:
+					t.Fatal(err)
+				case fetched.Paused:
+					got = "paused"
+				case len(fetched.Jobs) > 0:
+					got = fetched.Jobs[0].Kind
+				}
+				if got != c.want || between && hook.count.Load() != 1 {
+					t.Errorf("got %s after %d transactions, want %s", got, hook.count.Load(), c.want)
+				}
+				for _, key := range []string{"2:high:fresh", "2:normal:fresh"} {
+					pending, err := d.db.XPendingExt(t.Context(), &redis.XPendingExtArgs{Stream: d.key(key), Group: "workers", Start: "-", End: "+", Count: 100, Consumer: "w"}).Result()
+					if err == nil && len(pending) > len(fetched.Jobs) {
+						t.Errorf("%d jobs of %s were delivered", len(pending), key)
+					}
+				}
+			})
+		}
 	}
 }
 
