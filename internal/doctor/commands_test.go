@@ -139,12 +139,18 @@ func commandsOf(info *types.Info, names []string, call *ast.CallExpr) []string {
 	case method == "XGroupCreateMkStream":
 		return []string{"xgroup|create"}
 	case method == "Do" || strings.HasSuffix(method, "Cmd") && len(call.Args) > 1: // of the words given
-		for _, arg := range call.Args {
-			if word := info.Types[arg].Value; word != nil && word.Kind() == constant.String {
-				return []string{constant.StringVal(word)}
-			}
+		name := "a command that is computed"
+		for _, arg := range slices.Backward(call.Args) {
+			ast.Inspect(arg, func(node ast.Node) bool {
+				expr, _ := node.(ast.Expr)
+				word := info.Types[expr].Value
+				if word != nil && word.Kind() == constant.String {
+					name = constant.StringVal(word)
+				}
+				return true
+			})
 		}
-		return []string{"a command that is computed"}
+		return []string{name}
 	case !sends(f):
 		return nil
 	default: // the longest command that begins the method's name

@@ -53,14 +53,13 @@ func (db *DB) RunGuarded(ctx context.Context, op string, guard Guard, command fu
 // look watches the keys, and returns the reply of the look if that has the word "ok".
 func (g Guard) look(ctx context.Context, conn *redis.Conn) (Reply, bool) {
 	script := g.Look.lua(false)
+	keys := make([]any, len(g.Watched))
+	for i, key := range g.Watched {
+		keys[i] = key
+	}
 	var watched, answer *redis.Cmd
 	_, _ = conn.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its error
-		watch := make([]any, 0, 1+len(g.Watched))
-		watch = append(watch, "watch")
-		for _, key := range g.Watched {
-			watch = append(watch, key)
-		}
-		watched = pipe.Do(ctx, watch...)
+		watched = pipe.Do(ctx, append([]any{"watch"}, keys...)...)
 		answer = script.EvalSha(ctx, pipe, g.Keys, g.Args...)
 		return nil
 	})
