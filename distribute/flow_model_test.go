@@ -225,6 +225,9 @@ func (m *flowModel) finish() {
 			m.work(m.readers[i])
 			m.check()
 		}
+		if open, err := m.c.db.Exists(m.ctx, m.c.keys.open()).Result(); err == nil && open == 0 && m.uploads[0].complete && m.uploads[1].complete {
+			break
+		}
 	}
 	for _, u := range m.uploads {
 		record, err := m.c.files.record(m.ctx, u.id)

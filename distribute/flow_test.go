@@ -82,7 +82,7 @@ func flow(t testing.TB, channel *distribute.Channel, subscribers []string, files
 
 func TestFileOfManyWindowsFlows(t *testing.T) {
 	t.Parallel()
-	lines := noisyLines(1, 30_000)
+	lines := noisyLines(1, 15_000)
 	for _, name := range partNames {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
