@@ -147,7 +147,7 @@ func (d *fixture) dies(kind, reason string) string {
 	id := d.add(kind, queue.Options{Priority: queue.High})
 	l := d.lease("of-" + id[len("q:0:"):])
 	job := d.fetch(l, 1)[0]
-	job.Errors = []queue.Failure{{Attempt: 1, Error: reason}}
+	job.Errors = []queue.Failure{{Attempt: 1, Time: time.Now().UTC(), Error: reason}}
 	_, err := l.Finish(d.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptDead, Reason: "no more attempts"}})
 	d.must(err)
 	d.close(l)
@@ -170,6 +170,8 @@ func TestFilterSelectsMatchingJobsOnly(t *testing.T) {
 			"quoted error":           {queue.Filter{Error: `<a@b> says "no`}, []string{refused}},
 			"error beyond ASCII":     {queue.Filter{Error: "ZEITüber"}, []string{slow}},
 			"not a pattern":          {queue.Filter{Error: "5.0"}, nil},
+			"time of an error":       {queue.Filter{Error: time.Now().UTC().Format("2006-01-02t")}, nil},
+			"name of a field":        {queue.Filter{Error: "attempt\""}, nil},
 			"reason":                 {queue.Filter{Error: "more attempts", Kind: "hook"}, []string{other}},
 			"older than they are":    {queue.Filter{OlderThan: time.Hour}, nil},
 			"newer than an hour":     {queue.Filter{NewerThan: time.Hour}, []string{other, slow, refused}},
