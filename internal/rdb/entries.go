@@ -75,7 +75,7 @@ func (r *respReader) text() []byte {
 	if r.err != nil || n < 0 {
 		return nil
 	}
-	if len(r.rest) < n+2 {
+	if n > len(r.rest)-2 {
 		r.err = fmt.Errorf("unexpected end of a reply")
 		return nil
 	}

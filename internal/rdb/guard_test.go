@@ -79,15 +79,16 @@ func TestGuardedCommandWithoutTransactionIsNotTakenForOneThatDidNotRun(t *testin
 func TestEntriesOfRepliesAreReadInBothProtocols(t *testing.T) {
 	stream := "$1\r\ns\r\n*2\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$3\r\nb\r\n\r\n*2\r\n$3\r\n2-1\r\n*0\r\n"
 	for reply, want := range map[string]string{
-		"*1\r\n*2\r\n" + stream: `1-1["a" "b\r\n"] 2-1[]`,
-		"%1\r\n" + stream:       `1-1["a" "b\r\n"] 2-1[]`,
-		"*-1\r\n":               "",
-		"_\r\n":                 "",
-		"-NOGROUP none\r\n":     "",
-		"":                      "error",
-		"*1\r\n":                "error",
-		":1\r\n":                "error",
-		"%1\r\n" + stream[:30]:  `error`,
+		"*1\r\n*2\r\n" + stream:          `1-1["a" "b\r\n"] 2-1[]`,
+		"%1\r\n" + stream:                `1-1["a" "b\r\n"] 2-1[]`,
+		"*-1\r\n":                        "",
+		"_\r\n":                          "",
+		"-NOGROUP none\r\n":              "",
+		"":                               "error",
+		"*1\r\n":                         "error",
+		":1\r\n":                         "error",
+		"%1\r\n$9223372036854775807\r\n": "error",
+		"%1\r\n" + stream[:30]:           `error`,
 	} {
 		if got := entriesOf(reply); got != want {
 			t.Errorf("%q: got %s, want %s", reply, got, want)
@@ -108,6 +109,7 @@ func entriesOf(reply string) string {
 func FuzzEntriesAreReadFromAnyReply(f *testing.F) {
 	f.Add("*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n")
 	f.Add("%1\r\n$1\r\ns\r\n*999999999\r\n*2\r\n$99999999999\r\n")
+	f.Add("%1\r\n$9223372036854775807\r\n")
 	f.Fuzz(func(t *testing.T, reply string) {
 		size := 0
 		_ = rdb.EachEntry([]byte(reply), func(id []byte, fields [][]byte) {
