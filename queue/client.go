@@ -77,7 +77,7 @@ type Client struct {
 	config Config
 	prefix string
 
-	nativeFrom int // nativeFrom; less in tests
+	nativeFrom, skipRefused int // the constants; less in tests
 
 	mu     sync.Mutex
 	queues map[string]*Queue
@@ -111,7 +111,7 @@ func NewClient(db *skidway.DB, config *Config) (*Client, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Client{handle: db, db: handle.Conn(db), config: c, prefix: db.Prefix(), nativeFrom: nativeFrom, queues: map[string]*Queue{}}, nil
+	return &Client{handle: db, db: handle.Conn(db), config: c, prefix: db.Prefix(), nativeFrom: nativeFrom, skipRefused: skipRefused, queues: map[string]*Queue{}}, nil
 }
 
 // Close closes the connection to Redis if [Open] made it; otherwise it does

@@ -34,5 +34,5 @@ func (q *Queue) WaitingCalls() int {
 }
 
 // SetNativeFrom sets how many jobs of one line a fetch returns so that the next one begins
-// natively.
-func (c *Client) SetNativeFrom(n int) { c.nativeFrom = n }
+// natively. After a native fetch that was refused the next one is native again.
+func (c *Client) SetNativeFrom(n int) { c.nativeFrom, c.skipRefused = n, 0 }

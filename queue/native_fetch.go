@@ -17,7 +17,7 @@ import (
 // if nothing that the look saw has changed, see [rdb.Guard]. What changes it writes one of these
 // keys:
 //
-//   - the loss of the lease: tombs
+//   - the loss or the end of the lease: tombs
 //   - a pause: control
 //   - a job that comes before those of the line, or a retry of its priority: its line
 //   - a job with a unique key, which its fetch may release: unique
@@ -29,11 +29,16 @@ const nativeFrom = 32
 
 // A nativeFetch remembers the latest fetch of a lease. The zero value is ready for use.
 type nativeFetch struct {
-	mu   sync.Mutex // held while a native fetch is under way: the lease is not closed meanwhile
+	mu   sync.Mutex // held while a native fetch is under way
 	line line       // from which all jobs of the latest fetch came, if others may wait there; else 0
 	jobs int        // of that fetch
 	size int        // bytes of their args
+	skip int        // how many fetches are to use the script, because a native one was refused
 }
+
+// After a native fetch that was refused as many use the script: what refuses it mostly stays, such
+// as a unique key, and it costs two more round trips.
+const skipRefused = 16
 
 // after records the jobs of a fetch. At least from jobs make the next one native.
 func (n *nativeFetch) after(jobs []*Job, limits FetchLimits, from int) {
@@ -69,6 +74,10 @@ func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched Fe
 	if n.line == 0 || !l.open.Load() {
 		return FetchResult{}, 0, nil
 	}
+	if n.skip > 0 {
+		n.skip--
+		return FetchResult{}, 0, nil
+	}
 	at, keys := n.line, l.queue.keys
 	guard := rdb.Guard{
 		Watched: l.queue.guardsOf(at),
@@ -83,6 +92,7 @@ func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched Fe
 		return taken
 	})
 	if err != nil || !ran {
+		n.skip = l.queue.client.skipRefused
 		return FetchResult{}, 0, err
 	}
 	var jobs, malformed []*Job

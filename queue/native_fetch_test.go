@@ -122,8 +122,9 @@ func TestNothingIsDeliveredNativelyAgainstAChange(t *testing.T) {
 		"a unique key": {func(d *fixture) {
 			d.add("unique", queue.Options{Unique: queue.Unique{Key: "k", Scope: queue.WhileWaiting}})
 		}, "job1"},
-		"a lost line":    {func(d *fixture) { d.must(d.db.Del(d.Context(), d.key("2:normal:fresh")).Err()) }, "none"},
-		"an empty Redis": {func(d *fixture) { d.must(d.db.FlushDB(d.Context()).Err()) }, "lost"},
+		"the end of the lease": {func(d *fixture) { d.close(d.lease("w")) }, "lost"},
+		"a lost line":          {func(d *fixture) { d.must(d.db.Del(d.Context(), d.key("2:normal:fresh")).Err()) }, "none"},
+		"an empty Redis":       {func(d *fixture) { d.must(d.db.FlushDB(d.Context()).Err()) }, "lost"},
 	}
 	for name, c := range cases {
 		for _, between := range []bool{false, true} {

@@ -120,8 +120,6 @@ func (l *Lease) MarkSolo(ctx context.Context, job *Job) error {
 // Close ends the lease. held reports whether the worker still held jobs: [PoolQueue.Recover]
 // hands them back, without quarantine.
 func (l *Lease) Close(ctx context.Context) (held bool, err error) {
-	l.native.mu.Lock()
-	defer l.native.mu.Unlock()
 	reply, err := l.queue.run(ctx, leaseCloseScript, l.worker)
 	return reply.Int(0) == 1, err
 }

@@ -4,6 +4,10 @@
 -- @include queue
 if call('ZREM', LEASES, ARGV[1]) == 0 then return {'ok', 0} end
 call('ZREM', LENGTHS, ARGV[1])
+-- A native fetch whose answer the worker no longer awaits must not run after this: it watches
+-- the tombstones.
+call('ZADD', TOMBS, int(now), ARGV[1])
+call('ZREM', TOMBS, ARGV[1])
 for line = 1, LINES do
   if call('EXISTS', KEYS[line]) == 1 then
     local held = redis.pcall('XPENDING', KEYS[line], GROUP, '-', '+', 1, ARGV[1])
