@@ -84,6 +84,9 @@ type claimQueue struct {
 	lookInterval time.Duration
 	looked       time.Time
 
+	// older is set when a file was given up for an older one, which may not be in open yet.
+	older atomic.Bool
+
 	lastRead     uint64 // message id
 	acknowledged uint64 // message id
 }
@@ -107,7 +110,13 @@ func (q *claimQueue) next(ctx context.Context) (claimResult, error) {
 	if len(q.open) == 0 { // all that was read is acknowledged; ids may have been given again
 		q.lastRead, q.acknowledged = 0, 0
 	}
-	for from := 0; ; {
+	if q.older.Swap(false) {
+		q.looked = time.Time{}
+		if _, err := q.look(ctx); err != nil {
+			return result, err
+		}
+	}
+	for from := 0; ; from = 0 { // what is added may come first
 		for from < len(q.open) && result.claim == nil {
 			next, err := q.tryClaim(ctx, from, &result)
 			if err != nil {

@@ -305,6 +305,7 @@ func (w *Worker) process(ctx context.Context, c *claim) error {
 	released := c.release(ctx)
 	switch {
 	case errors.Is(err, errOlder):
+		w.queue.older.Store(true)
 		return released
 	case errors.Is(err, errClaimLost):
 		w.config.Notify.send(Event{Kind: EventClaimLost, File: name})

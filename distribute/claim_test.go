@@ -1,0 +1,52 @@
+package distribute
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"skidway/internal/handle"
+	"skidway/internal/redistest"
+)
+
+// A worker that gave up a file for an older one claims that one next, even if it has not read the
+// announcement of it and has just looked at the open files.
+func TestFileThatWasGivenUpIsNotClaimedBeforeTheOlderOne(t *testing.T) {
+	t.Parallel()
+	c, err := Open(t.Context(), handle.New(redistest.DB(t)), "web")
+	if err == nil {
+		err = c.Subscribe(t.Context(), "s", "words")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"older", "newer"} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewShipper(c, nil).Ship(t.Context(), []string{path}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	queue := claimQueue{channel: c, subscriber: "s", lease: time.Minute, lookInterval: time.Hour, looked: time.Now()}
+	next := func() *claim {
+		found, err := queue.next(t.Context())
+		if err != nil || found.claim == nil {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if err := found.claim.release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return found.claim
+	}
+	older := next()
+	queue.open = slices.DeleteFunc(queue.open, func(a announced) bool { return a.File == older.id })
+	queue.older.Store(true)
+	if again := next(); again.id != older.id {
+		t.Error("the newer file was claimed")
+	}
+}
