@@ -145,6 +145,26 @@ func TestContentWithoutLineEndsFlows(t *testing.T) {
 	}
 }
 
+// A record whose end was never written, as when a container is killed, does not hold up a file.
+func TestRecordWithoutEndDoesNotHoldUpAFile(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	channel := flowChannel(t, db, flowWindow)
+	wrapped := []byte("2026-11-01T00:00:00Z stderr P 8.8.8.8 2026-11-01 cut\n")
+	for line := range bytes.Lines(noisyLines(5, 15_000)) {
+		wrapped = append(append(wrapped, "2026-11-01T00:00:00Z stdout F "...), line...)
+	}
+	flow(t, channel, []string{"s"}, write(t, t.TempDir(), "a.log", wrapped))
+	report, err := channel.Report(t.Context(), "s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tally := report.Subscriber.Tally; tally.Lines != 15_001 {
+		t.Errorf("%+v, want 15,001 lines", tally)
+	}
+	onlySmallRecordsAreLeft(t, db)
+}
+
 func TestSubscriberThatComesLateIsToldToShipAgain(t *testing.T) {
 	t.Parallel()
 	ctx, db := t.Context(), redistest.DB(t)

@@ -22,6 +22,9 @@ type partCommits struct {
 	lines int64     // that were committed
 }
 
+// maxOpen is how much content may follow, after a commit is due, while a record is open.
+const maxOpen = 4 << 20
+
 // newPartCommits returns the commits of an upload that is read from a checkpoint on, in a
 // window of so many bytes.
 func newPartCommits(config WorkerConfig, upload record, window int64, from stream.Checkpoint, commit func(*fileResult, []byte) error) *partCommits {
@@ -43,8 +46,14 @@ func newPartCommits(config WorkerConfig, upload record, window int64, from strea
 func (s *fileScan) commitPart(starved bool) error {
 	resume, behind := s.reached()
 	// Before its end there may be nothing new in a copy of a counted file; a record that
-	// goes on is counted by a later part.
-	counts := resume > s.before.resume && resume >= s.before.end && !isOpen(s.counter)
+	// goes on is counted by a later part, unless it goes on for too long: perhaps its end was
+	// never written.
+	counts := resume > s.before.resume && resume >= s.before.end
+	if counts && isOpen(s.counter) {
+		if counts = starved || resume-s.before.resume >= s.parts.bytes+maxOpen; counts {
+			s.verdicts.flush(s.counter)
+		}
+	}
 	if !counts && resume > s.before.resume {
 		resume, behind = s.before.resume, s.before.inside
 	}
