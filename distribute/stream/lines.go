@@ -32,9 +32,10 @@ type LongLines struct {
 func (s *Splitter) Skip(n int64) { s.offset += n }
 
 // Inside returns the number of bytes of the unfinished line that are not needed any more,
-// because it is longer than MaxLine or they are NULs, and whether it is longer.
+// because it is longer than MaxLine or they are NULs, and whether it is longer. An object is
+// needed from its beginning.
 func (s *Splitter) Inside() (n int64, tooLong bool) {
-	if len(s.carry) > 0 {
+	if len(s.carry) > 0 || s.objects != nil && s.objects.depth > 0 {
 		return 0, false
 	}
 	return s.offset - s.resume, s.tooLong
