@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -107,5 +108,15 @@ func TestConvertedFileIsCountedUpToItsDamage(t *testing.T) {
 	}
 	if len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Error(), "xz data ends too early: the file is cut off") {
 		t.Errorf("%v", result.Problems)
+	}
+}
+
+// A folder for temporary files that does not exist is no file that vanished.
+func TestConversionWithoutATemporaryFolderFails(t *testing.T) {
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(folder, "gone"))
+	results, err := distribute.NewShipper(channel, nil).Ship(t.Context(), []string{write(t, folder, "a.xz", xzOf(t, content(1, 10)))})
+	if err != nil || len(results) != 1 || results[0].Outcome != distribute.Failed || results[0].Err == nil {
+		t.Errorf("%+v, %v", results, err)
 	}
 }

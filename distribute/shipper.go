@@ -295,7 +295,7 @@ func (s *Shipper) unreadable(result *ShippedFile, err error) {
 	}
 }
 
-// setFailure stores the error for which a source can't be shipped.
+// setFailure stores the error for which a source can't be opened.
 func (s *Shipper) setFailure(result *ShippedFile, err error) {
 	switch {
 	case errors.Is(err, stream.ErrEmpty):
@@ -385,8 +385,11 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 	}
 }
 
+// failed stores and reports the error for which a source that was opened can't be shipped.
 func (s *Shipper) failed(result *ShippedFile, err error) {
-	s.setFailure(result, err)
+	if s.setFailure(result, err); result.Outcome == Vanished { // it was there: something that it needs was not
+		result.Outcome, result.Err = Failed, &FileError{result.Path, err}
+	}
 	s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
 }
 
