@@ -133,10 +133,10 @@ func FuzzObjects(f *testing.F) {
 // A reader that goes on needs an object from its beginning, however long it is.
 func TestNothingOfAnOpenObjectIsSkipped(t *testing.T) {
 	t.Parallel()
-	s := stream.NewSplitter(0, func([]byte) {})
+	s := NewSplitter(0, func([]byte) {})
 	s.SplitObjects()
 	s.Split([]byte(`[{"a":"`))
-	s.Split(bytes.Repeat([]byte("}"), 2*stream.MaxLine))
+	s.Split(bytes.Repeat([]byte("}"), 2*MaxLine))
 	if n, tooLong := s.Inside(); n != 0 || tooLong {
 		t.Errorf("%d bytes, too long: %t", n, tooLong)
 	}
