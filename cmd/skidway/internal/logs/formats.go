@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -249,7 +250,7 @@ func (e *explainedFile) advice() string {
 		}
 	}
 	if e.layout != "" {
-		return fmt.Sprintf("%s has no known format. This layout reads it: --format %s'%s'", e.path, wrapper, e.layout)
+		return fmt.Sprintf("%s has no known format. This layout reads it: --format %s%s", e.path, wrapper, shellText(e.layout))
 	}
 	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: --format %s'…'",
 		e.path, wrapper)
@@ -261,8 +262,17 @@ func keyOf(fields []accesslog.FieldValue, placeholder string, is func(value stri
 	if i < 0 {
 		return placeholder
 	}
-	return fields[i].Name
+	name := fields[i].Name
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return r != '.' && r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return shellText(name)
+	}
+	return name
 }
+
+// shellText returns a text as a shell takes it.
+func shellText(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // formatFlags are the flags that say in which format the lines are.
 type formatFlags struct {
