@@ -25,6 +25,7 @@ const (
 	maxMembers   = 100_000
 	maxName      = 4096
 	maxDirectory = 24 << 20 // bytes of a zip archive's directory
+	maxPadding   = 16 << 20 // bytes that are read behind the end of a tar archive
 )
 
 // Sources returns the sources of a file that open opens: the file itself, or the members of an archive (tar,
@@ -101,7 +102,11 @@ func (a *archive) eachOfTar() error {
 	for archive := tar.NewReader(content); ; {
 		header, err := archive.Next()
 		if err == io.EOF {
-			return nil
+			// Behind the archive is the check sum of what it is compressed with.
+			_, err = io.CopyN(io.Discard, content, maxPadding)
+			if err == nil || err == io.EOF {
+				return nil
+			}
 		}
 		if err != nil {
 			return a.damaged("tar", err)

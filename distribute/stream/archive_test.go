@@ -193,6 +193,11 @@ func TestDamagedArchiveIsReadUpToThere(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
+	packed := member(t, plain)
+	packed[len(packed)-8] ^= 1 // of the check sum
+	if got := sourcesIn(t, "x", packed); len(got) != 4 || !strings.Contains(got[3], "x: gzip data is corrupt") {
+		t.Errorf("tar.gz with a wrong check sum: %q", got)
+	}
 	zipped := zipOf(t, zip.Store, entry{"a", lineA, 0}, entry{"b", lineB, 0})
 	zipped[bytes.Index(zipped, lineB)] = 'x'
 	if got := sourcesIn(t, "x", zipped); len(got) != 2 || !strings.Contains(got[1], "zip data is corrupt: zip: checksum error") {
