@@ -23,7 +23,7 @@ const followInterval = time.Second
 // Workers with UntilDone do not wait for a shipper that follows.
 //
 // A rotated file is recognised by its content, and not shipped again under its new name.
-// A file that is named itself, also by a link, is kept open: what its writer still adds
+// A file that is named itself, also by a pattern or a link, is kept open: what its writer still adds
 // after the path has become another file is shipped, too. If such a file is copied and
 // truncated, lines that were written since the last look are only in the copy: follow its
 // directory.
@@ -76,6 +76,9 @@ const (
 // now is no longer followed: its writer has opened the new one.
 const rotatedFor = time.Minute
 
+// giveUpAfter is rotatedFor if what is new in the file could not be shipped.
+const giveUpAfter = time.Hour
+
 // look ships what is new in all files.
 func (f *follower) look(ctx context.Context) error {
 	list := ListFiles(f.paths, ListOptions{Hidden: f.config.Hidden})
@@ -98,7 +101,8 @@ func (f *follower) look(ctx context.Context) error {
 		}
 	}
 	f.rotated = slices.DeleteFunc(f.rotated, func(file *followed) bool {
-		over := !file.busy && time.Since(file.seen) >= rotatedFor
+		quiet := time.Since(file.seen)
+		over := !file.busy && quiet >= rotatedFor && (file.pause == 0 || quiet >= giveUpAfter)
 		if over {
 			_ = file.file.Close()
 		}
@@ -142,7 +146,11 @@ func (f *follower) visit(ctx context.Context, path string) error {
 		file = &followed{path: path, id: info}
 		f.files[path] = file
 	}
-	named := slices.ContainsFunc(f.paths, func(named string) bool { return filepath.Clean(named) == path })
+	named := slices.ContainsFunc(f.paths, func(named string) bool {
+		named = filepath.Clean(named)
+		matches, _ := filepath.Match(named, path)
+		return matches || named == path
+	})
 	if named && file.file == nil && info.Mode().IsRegular() {
 		if opened, err := os.Open(path); err == nil {
 			if info, err = opened.Stat(); err != nil {

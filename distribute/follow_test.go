@@ -129,7 +129,7 @@ func (f *following) settle() {
 }
 
 func TestFollowedLogIsRotatedByRename(t *testing.T) {
-	for name, path := range map[string]string{"in its directory": "logs", "named itself": "logs/a.log"} {
+	for name, path := range map[string]string{"in its directory": "logs", "named itself": "logs/a.log", "named by a pattern": "logs/*.log"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := follow(t, 1, path)
