@@ -149,11 +149,11 @@ func (u uploadReader) awaitRoom(ctx context.Context, position, keep, window int6
 		if r.shipment != u.shipment || r.state != FileUploading || r.raw > position {
 			return nil
 		}
-		if r.full && r.freed == keep/u.segment && r.booked-r.freed >= reserve {
-			return errStuck
-		}
 		if err := u.checkOlder(ctx); err != nil {
 			return err
+		}
+		if r.full && r.freed == keep/u.segment && r.booked-r.freed >= reserve {
+			return errStuck
 		}
 		if err := u.awaitBlock(ctx, position, true); err != nil {
 			return err
