@@ -12,21 +12,27 @@ type Preview struct {
 	Path   string
 	Codec  stream.Codec // of the file
 	Size   int64        // of the file, in bytes
-	Head   stream.Head
-	Result ShippedFile // its outcome would be this one, unless SameAs is set
-	SameAs string      // an earlier file that begins as this one: only what this one has more is counted
+	Head   stream.Head  // takes up to 64 KiB
+	Result ShippedFile  // its outcome would be this one, unless SameAs is set
+	SameAs string       // an earlier file that begins as this one: only what this one has more is counted
 }
 
 // A previewer has the files of a preview.
 type previewer struct {
 	*Shipper
-	seen map[string][]Preview // by index key, with the head
+	seen map[string][]seenFile // by index key
+}
+
+// A seenFile is a file of a preview that is not the same as an earlier one.
+type seenFile struct {
+	path string
+	head stream.Fingerprint
 }
 
 // Preview passes on what Ship would do with each of some files, and changes nothing. A
 // shipper without a channel compares the files only with each other.
 func (s *Shipper) Preview(ctx context.Context, files []string, do func(Preview)) error {
-	p := previewer{s, map[string][]Preview{}}
+	p := previewer{s, map[string][]seenFile{}}
 	for _, file := range files {
 		for src, err := range stream.Sources(file, s.opener(ctx, file), s.config.Hidden, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
 			preview, err := p.of(ctx, src, err)
@@ -49,12 +55,12 @@ func (p *previewer) of(ctx context.Context, src *stream.Source, failure error) (
 	preview.Result.Outcome = Shipped
 	key := src.Head.IndexKey()
 	for _, other := range append(p.seen[key], p.seen[stream.UnfinishedLine]...) {
-		if !p.config.Force && other.Head.Fingerprint().SameFile(src.Head) {
-			preview.SameAs = other.Path
+		if !p.config.Force && other.head.SameFile(src.Head) {
+			preview.SameAs = other.path
 			return preview, nil
 		}
 	}
-	p.seen[key] = append(p.seen[key], preview)
+	p.seen[key] = append(p.seen[key], seenFile{src.Path, src.Head.Fingerprint()})
 	if p.channel == nil {
 		return preview, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
+	"skidway/distribute/stream"
 )
 
 // A plannedFile is a row of a dry run.
@@ -33,7 +34,9 @@ func dryRun(ctx context.Context, a *cli.App, output string, shipper *distribute.
 		if p.Result.Outcome == distribute.Failed {
 			failed++
 		}
-		rows = append(rows, plannedFile{p, formatOf(p, format), stateOf(p)})
+		row := plannedFile{p, formatOf(p, format), stateOf(p)}
+		row.Head = nil // they may be many
+		rows = append(rows, row)
 	})
 	if err != nil {
 		return err
@@ -55,7 +58,8 @@ func formatOf(p distribute.Preview, format *accesslog.Format) string {
 	if format != nil {
 		return format.Name()
 	}
-	e := accesslog.Explain(bytes.Split(bytes.TrimSuffix(p.Head, []byte("\n")), []byte("\n")))
+	lines, _ := stream.FirstLines(bytes.TrimSuffix(p.Head, []byte("\n")), accesslog.DetectLines)
+	e := accesslog.Explain(lines)
 	if !e.Fits {
 		return "unknown"
 	}
