@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/distribute/chat"
 )
 
@@ -46,7 +48,14 @@ func (f fileStore) completeRemovals(ctx context.Context) error {
 // its counts, its fields of the file records. It frees the files that only it had not
 // counted.
 func (f fileStore) completeRemoval(ctx context.Context, r removal) error {
-	err := f.chat.Leave(ctx, f.chatID(), memberName(r.subscriber))
+	number, err := query(ctx, f.db, func() (string, error) { return f.db.HGet(ctx, f.keys.removed(), r.subscriber).Result() })
+	switch {
+	case errors.Is(err, redis.Nil), err == nil && number != r.number:
+		return nil // another process has completed it: the member may be a new subscriber
+	case err != nil:
+		return err
+	}
+	err = f.chat.Leave(ctx, f.chatID(), memberName(r.subscriber))
 	if err != nil && !errors.Is(err, chat.ErrNotMember) && !errors.Is(err, chat.ErrNoChat) {
 		return err
 	}

@@ -70,6 +70,10 @@ func (c *Channel) subscribe(ctx context.Context, name, settings string) (string,
 			return "", err
 		}
 		reply, err := c.call(ctx, subscribeScript, target{subscriber: name}, name, settings)
+		if err == nil && reply.Len() > 0 {
+			// A removal that was completed in between has left the chat.
+			err = c.chat.Join(ctx, c.chatID(), memberName(name), group.FromOldest)
+		}
 		if err != nil || reply.Len() > 0 {
 			return reply.Text(0), err
 		}
