@@ -65,14 +65,18 @@ func TestOutageLongerThanTheLeaseRunsNothingTwice(t *testing.T) {
 		}, workers.Kind{})
 		f.run(p)
 	}
+	renew := func() {
+		_, err := dying.Renew(f.ctx)
+		f.must(err)
+	}
 	for range pools*slots - 1 { // the last slot is for the job of the dying worker
 		f.add("k", queue.Options{})
+		renew()
 	}
 	for range pools*slots - 1 {
 		await(f, begun, "start")
+		renew()
 	}
-	_, err = dying.Renew(f.ctx)
-	f.must(err)
 	server.Kill()
 	for _, failed := range failed {
 		for range 4 {

@@ -34,6 +34,20 @@ func newReplicated(t *testing.T, plan workerPlan) *replicated {
 	return &replicated{newProcesses(t, redistest.Open(t, proxy.URL), plan), proxy, master, replica, map[string]bool{}}
 }
 
+// awaitReplica blocks until the replica of a master has all that was written before.
+func awaitReplica(ctx context.Context, master redis.Cmdable) error {
+	var replicas *redis.Cmd
+	_, err := master.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Incr(ctx, "{q:0}:replicated")
+		replicas = p.Do(ctx, "WAIT", 1, 20_000)
+		return nil
+	})
+	if n, _ := replicas.Int(); err == nil && n != 1 {
+		return fmt.Errorf("%d replicas have followed", n)
+	}
+	return err
+}
+
 // failover makes the replica the master. What is written within lost before that, it has not
 // received: deliveries and ends of jobs that it has, and jobs.
 func (r *replicated) failover(lost time.Duration) {
@@ -42,14 +56,8 @@ func (r *replicated) failover(lost time.Duration) {
 	r.enqueue(24, "slow", queue.Options{Priority: queue.High}) // some of them end meanwhile
 	r.enqueueSome(1000)
 	r.enqueue(2000, "plain", queue.Options{})
-	var replicas *redis.Cmd
-	_, err := master.Pipelined(r.ctx, func(p redis.Pipeliner) error {
-		p.Incr(r.ctx, "replicated")
-		replicas = p.Do(r.ctx, "WAIT", 1, 20_000) // until the replica has all that was written before
-		return nil
-	})
-	if n, _ := replicas.Int(); err != nil || n != 1 {
-		r.t.Fatalf("%d replicas have followed: %v", n, err)
+	if err := awaitReplica(r.ctx, master); err != nil {
+		r.t.Fatal(err)
 	}
 	if err := next.Do(r.ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		r.t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -143,6 +145,41 @@ func TestJobsWhoseDeliveryRedisHasLostAreInterruptedAndRunAgain(t *testing.T) {
 	if n := firstRuns.Load(); n != 1 {
 		t.Errorf("the first job, whose end Redis has lost, has run %d times", n)
 	}
+	total, _, err := f.queue.Counters(f.ctx, 0)
+	f.must(err)
+	if total.Succeeded != 2 || total.LostLeases != 0 {
+		t.Errorf("the counters are %+v", total)
+	}
+}
+
+// The replica has every write, and its connections are new: only the masters are other ones. Jobs
+// that are added, and the one that runs, do not wait for the client to ask for them again.
+func TestJobsOfAClusterRunAfterAFailover(t *testing.T) {
+	t.Parallel()
+	url, failover := redistest.ReplicatedCluster(t)
+	f := newFixture(t, redistest.Open(t, url))
+	p := f.pool(workers.Config{Concurrency: 2, Lease: 10 * time.Second})
+	begun, gate := make(chan string, 10), make(chan struct{})
+	p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { begun <- job.ID; <-gate; return nil }, workers.Kind{})
+	first := f.add("k", queue.Options{})
+	f.run(p)
+	if id := await(f, begun, "start"); id != first {
+		t.Errorf("job %s has started, want %s", id, first)
+	}
+	f.must(f.db.EachMaster(f.ctx, func(ctx context.Context, master *redis.Client, _ string) error {
+		return awaitReplica(ctx, master)
+	}))
+	failover()
+	failed := time.Now()
+	second := f.add("k", queue.Options{})
+	if id := await(f, begun, "start of a job that was added after the failover"); id != second {
+		t.Errorf("job %s has started, want %s", id, second)
+	}
+	if took := time.Since(failed); took > 5*time.Second {
+		t.Errorf("the job has started %v after the failover", took)
+	}
+	close(gate)
+	f.awaitDepth(0, 0)
 	total, _, err := f.queue.Counters(f.ctx, 0)
 	f.must(err)
 	if total.Succeeded != 2 || total.LostLeases != 0 {

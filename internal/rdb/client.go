@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -19,26 +21,104 @@ func (clientLog) Printf(ctx context.Context, format string, v ...any) {
 	slog.DebugContext(ctx, fmt.Sprintf(format, v...))
 }
 
-// sendOnce keeps the Cluster client from repeating a command whose answer was
-// lost. It does so up to MaxRedirects times whatever MaxRetries is, and
-// without redirects it would be of no use. Pipelines are out of reach of this
-// hook: only what may be repeated goes into one.
-type sendOnce struct{}
+// A nodeHook is on a node of a Cluster.
+//
+// The Cluster client repeats a command whose answer was lost, up to MaxRedirects times whatever
+// MaxRetries is, and without redirects it would be of no use: the hook prevents that. It cannot
+// for pipelines: only what may be repeated goes into one.
+//
+// The Cluster client asks who the masters are once a minute, and when a node answers that it is
+// none. After a node did not answer, because a replica may have taken its place, the hooks make
+// it ask, and compare each node before they use it again: a connection that was made to a
+// replica may now be one to a master.
+type nodeHook struct {
+	*clusterHooks
+	node *redis.Client
 
-func (sendOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
+	compared atomic.Int64 // failures when the node was compared
+	knownAt  atomic.Int64 // when it was a master then, ms
+}
 
-func (sendOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+// compareInterval is the time between two comparisons of a master, at least: as long as another
+// master is dead, each command to it fails.
+const compareInterval = 100 * time.Millisecond
+
+// clusterHooks is what the hooks of a Cluster share.
+type clusterHooks struct {
+	cluster  *redis.ClusterClient
+	restarts *restarts
+	failures atomic.Int64 // how often a node did not answer
+}
+
+func (h *nodeHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if err != nil && connection(err) && !notRun(err) {
-			return &lostAnswer{err}
+		err := h.check(ctx)
+		if err == nil {
+			err = next(ctx, cmd)
+		} else {
+			cmd.SetErr(err)
 		}
+		if !h.failed(ctx, err) || notRun(err) {
+			return err
+		}
+		return &lostAnswer{err}
+	}
+}
+
+func (h *nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := h.check(ctx)
+		if err == nil {
+			err = next(ctx, cmds)
+		} else {
+			for _, cmd := range cmds {
+				cmd.SetErr(err)
+			}
+		}
+		h.failed(ctx, err)
 		return err
 	}
 }
 
-func (sendOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+// check returns [ErrServerChanged] if ctx expects another number of restarts. Before that it reads
+// the run id of the node if a node did not answer since it was read. Meanwhile other commands are
+// not held back: those that open a connection are among them. A replica is compared again, until
+// it is a master.
+func (h *nodeHook) check(ctx context.Context) error {
+	failures, compared := h.failures.Load(), h.compared.Load()
+	due := compared != failures && time.Since(time.UnixMilli(h.knownAt.Load())) >= compareInterval
+	if due && h.compared.CompareAndSwap(compared, failures) {
+		if h.compare(ctx) {
+			h.knownAt.Store(time.Now().UnixMilli())
+		} else {
+			h.compared.Store(compared)
+		}
+	}
+	return h.restarts.check(ctx)
+}
+
+// compare reads the run id of the node, and reports whether it is a master. It uses a connection
+// of its own: all others may be taken by commands that wait for this one.
+func (h *nodeHook) compare(ctx context.Context) bool {
+	options := *h.node.Options()
+	options.PoolSize, options.PipelinePoolSize, options.MaxRetries, options.OnConnect = 1, -1, -1, nil
+	probe := redis.NewClient(&options)
+	defer func() { _ = probe.Close() }()
+	known, _ := h.restarts.compare(ctx, probe) // if it can't be reached, the command says so
+	return known
+}
+
+// failed reports whether err is one of the connection, after which it makes the client ask
+// who the masters are.
+func (h *nodeHook) failed(ctx context.Context, err error) bool {
+	failed := err != nil && connection(err)
+	if failed && ctx.Err() == nil {
+		h.failures.Add(1)
+		h.cluster.ReloadState(ctx) // in the background, one at a time
+	}
+	return failed
 }
 
 // lostAnswer has no Unwrap: the Cluster client must not see what it would try

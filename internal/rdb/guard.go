@@ -43,6 +43,9 @@ func (db *DB) RunGuarded(ctx context.Context, op string, guard Guard, command fu
 		return false, nil
 	}
 	unwatch(ctx, conn) // perhaps it was not sent
+	if errors.Is(err, ErrServerChanged) {
+		return false, nil // it was not sent
+	}
 	if notRun(err) {
 		return false, fmt.Errorf("%s: %w", op, db.explain(err))
 	}

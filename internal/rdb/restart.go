@@ -34,26 +34,38 @@ type restarts struct {
 	watches map[*Watch]bool // that run
 }
 
+// An informer is a connection to a server, or a client of it.
+type informer interface {
+	Info(ctx context.Context, sections ...string) *redis.StringCmd
+}
+
 // connected reads the run id of the server of a new connection.
 func (r *restarts) connected(ctx context.Context, conn *redis.Conn) error {
-	text, err := conn.Info(ctx, "server", "replication").Result()
+	_, err := r.compare(ctx, conn)
+	return err
+}
+
+// compare reads the run id of a server. known reports whether the server has answered and is no
+// replica in a Cluster, whose run id does not count.
+func (r *restarts) compare(ctx context.Context, server informer) (known bool, err error) {
+	text, err := server.Info(ctx, "server", "replication").Result()
 	if err != nil && !isAnswer(err) {
-		return err // the answer may still come, before that of the next command
+		return false, err // the answer may still come, before that of the next command
 	}
-	server := ParseInfo(text)
-	id := server["run_id"]
+	info := ParseInfo(text)
+	id := info["run_id"]
 	if r.cluster {
-		if server["role"] != "master" {
-			return r.check(ctx)
+		if err == nil && info["role"] != "master" {
+			return false, r.check(ctx)
 		}
-		id += "/" + server["master_replid"] // another one after a promotion
+		id += "/" + info["master_replid"] // another one after a promotion
 	}
-	if err == nil && id != "" && server["redis_mode"] != "sentinel" {
-		uptime, _ := strconv.Atoi(server["uptime_in_seconds"])
+	if err == nil && id != "" && info["redis_mode"] != "sentinel" {
+		uptime, _ := strconv.Atoi(info["uptime_in_seconds"])
 		younger := time.Duration(uptime+1)*time.Second < time.Since(r.opened)
-		r.add(id, younger || strings.Trim(server["master_replid2"], "0") != "")
+		r.add(id, younger || strings.Trim(info["master_replid2"], "0") != "")
 	}
-	return r.check(ctx)
+	return true, r.check(ctx)
 }
 
 // add adds a run id. changed reports whether a node of a Cluster that is new has restarted.

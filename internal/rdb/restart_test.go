@@ -39,6 +39,32 @@ func TestRestartIsNoticedAndRefusesCallsThatDoNotExpectIt(t *testing.T) {
 	}
 }
 
+// The replica never was in the URL's first place, and its process is as old as the master's: only
+// the id of its replication shows that it took over.
+func TestFailoverOfAClusterIsNoticed(t *testing.T) {
+	t.Parallel()
+	url, failover := redistest.ReplicatedCluster(t)
+	db := redistest.Open(t, url)
+	before := db.Restarts()
+	read := func(restarts int64) error {
+		ctx := rdb.ExpectServer(t.Context(), restarts)
+		return db.Retry(ctx, func() error { return db.Exists(ctx, "key").Err() })
+	}
+	if err := read(before); err != nil {
+		t.Fatal(err)
+	}
+	failover()
+	if err := read(before); !errors.Is(err, rdb.ErrServerChanged) {
+		t.Errorf("after the failover: %v", err)
+	}
+	if n := db.Restarts(); n != before+1 {
+		t.Errorf("%d restarts, %d before", n, before)
+	}
+	if err := read(before + 1); err != nil {
+		t.Errorf("a call that expects the failover: %v", err)
+	}
+}
+
 // The pool of connections notices the restart, while the watch has no stream and no connection
 // that breaks.
 func TestWatchDoesNotTrustMarksFromBeforeARestart(t *testing.T) {

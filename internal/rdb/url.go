@@ -85,7 +85,8 @@ func dial(raw string, options Options, readTimeout time.Duration, restarts *rest
 	universal.OnConnect = restarts.connected
 	client := redis.NewUniversalClient(universal)
 	if cluster, ok := client.(*redis.ClusterClient); ok {
-		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(sendOnce{}) })
+		hooks := &clusterHooks{cluster: cluster, restarts: restarts}
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(&nodeHook{clusterHooks: hooks, node: node}) })
 	}
 	return client, nil
 }

@@ -3,6 +3,7 @@ package rdb_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -163,20 +164,20 @@ func TestWatchOfAStreamIsNotDelayedByLateSets(t *testing.T) {
 	db := redistest.DB(t)
 	f := newWatchFixture(t, db, db)
 	f.set("quiet", "0")
-	const cycles, later, most = 40, 3 * time.Millisecond, 500 * time.Millisecond
-	best, last := time.Hour, f.add("busy")
-	for range 5 { // the machine may be busy with other things
+	const cycles, later, most = 100, 3 * time.Millisecond, 13 * time.Millisecond
+	var times []time.Duration
+	last := f.add("busy")
+	for range cycles {
 		began := time.Now()
-		for range cycles {
-			<-time.After(later)
-			f.set("busy", last)
-			<-time.After(later)
-			last = f.add("busy")
-			f.await("busy")
-		}
-		best = min(best, time.Since(began))
+		<-time.After(later)
+		f.set("busy", last)
+		<-time.After(later)
+		last = f.add("busy")
+		f.await("busy")
+		times = append(times, time.Since(began))
 	}
-	if best > most {
-		t.Errorf("%d entries took %s, want at most %s", cycles, best, most)
+	slices.Sort(times)
+	if half := times[cycles/2]; half > most { // the machine may be busy with other things
+		t.Errorf("half of the cycles took up to %s, want at most %s", half, most)
 	}
 }

@@ -12,13 +12,18 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
 )
 
 // slots is how many hash slots every Redis Cluster has.
 const slots = 16384
 
-// nodes are the masters of a Redis Cluster.
+// nodes are the nodes of a Redis Cluster: the masters, and behind them the replicas of the
+// first masters.
 type nodes []*Server
+
+const clusterMasters = 3 // of the shared cluster
 
 var sharedCluster = struct {
 	once  sync.Once
@@ -34,7 +39,7 @@ var sharedCluster = struct {
 func Cluster(t testing.TB) string {
 	t.Helper()
 	sharedCluster.once.Do(func() {
-		sharedCluster.nodes, sharedCluster.url, sharedCluster.err = startCluster()
+		sharedCluster.nodes, sharedCluster.url, sharedCluster.err = startCluster(clusterMasters, 0)
 	})
 	if sharedCluster.err != nil {
 		t.Fatal(sharedCluster.err)
@@ -42,35 +47,54 @@ func Cluster(t testing.TB) string {
 	return sharedCluster.url
 }
 
+// ReplicatedCluster starts a Redis Cluster of one master with a replica, and returns its URL.
+// failover makes the replica the master and kills the other one. Both end with the test.
+func ReplicatedCluster(t testing.TB) (url string, failover func()) {
+	t.Helper()
+	n, url, err := startCluster(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.remove)
+	return url, func() {
+		client := n[1].client()
+		defer func() { _ = client.Close() }()
+		if err := client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
+			t.Fatal(err)
+		}
+		n[0].Kill()
+	}
+}
+
 // startCluster tries again if another process took one of its ports between
 // the choice and the start: Redis has no option to choose one itself.
-func startCluster() (n nodes, url string, err error) {
+func startCluster(masters, replicas int) (n nodes, url string, err error) {
 	for range 5 {
-		if n, url, err = tryCluster(); !errors.Is(err, errEnded) {
+		if n, url, err = tryCluster(masters, replicas); !errors.Is(err, errEnded) {
 			break
 		}
 	}
 	return n, url, err
 }
 
-func tryCluster() (n nodes, url string, err error) {
+func tryCluster(masters, replicas int) (n nodes, url string, err error) {
 	defer func() {
 		if err != nil {
 			n.remove()
 			n = nil
 		}
 	}()
-	const masters = 3
-	ports, err := freePorts(2 * masters)
+	count := masters + replicas
+	ports, err := freePorts(2 * count)
 	if err != nil {
 		return n, "", err
 	}
-	own, bus := ports[:masters], ports[masters:]
-	for i := range masters {
+	own, bus := ports[:count], ports[count:]
+	for i := range count {
 		server, err := start("--bind", "127.0.0.1", "--port", own[i], "--databases", "1",
 			"--cluster-enabled", "yes", "--cluster-port", bus[i], "--cluster-announce-ip", "127.0.0.1",
 			// On a busy machine no node shall be declared dead.
-			"--cluster-node-timeout", "60000")
+			"--cluster-node-timeout", "60000", "--repl-diskless-sync-delay", "0")
 		if err != nil {
 			return n, "", err
 		}
@@ -78,7 +102,10 @@ func tryCluster() (n nodes, url string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := n.join(ctx, own, bus); err != nil {
+	if err := n.join(ctx, masters, own, bus); err != nil {
+		return n, "", err
+	}
+	if err := n.replicate(ctx, masters); err != nil {
 		return n, "", err
 	}
 	return n, "redis+cluster://127.0.0.1:" + strings.Join(own, ",127.0.0.1:"), nil
@@ -98,13 +125,15 @@ func freePorts(count int) ([]string, error) {
 	return ports, nil
 }
 
-// join makes a cluster of the nodes, deals the slots out and waits until every
-// node takes keys and knows the others and their slots.
-func (n nodes) join(ctx context.Context, own, bus []string) error {
+// join makes a cluster of the nodes, deals the slots out to the masters and waits until every
+// node knows the others and their slots.
+func (n nodes) join(ctx context.Context, masters int, own, bus []string) error {
 	err := n.each(func(i int, client *redis.Client) error {
-		first, last := i*slots/len(n), (i+1)*slots/len(n)-1
 		// Its own epoch for each, or they would have to settle that first.
-		calls := [][]any{{"SET-CONFIG-EPOCH", i + 1}, {"ADDSLOTSRANGE", first, last}}
+		calls := [][]any{{"SET-CONFIG-EPOCH", i + 1}}
+		if i < masters {
+			calls = append(calls, []any{"ADDSLOTSRANGE", i * slots / masters, (i+1)*slots/masters - 1})
+		}
 		for j := range i { // gossip would come round to it too, later
 			calls = append(calls, []any{"MEET", "127.0.0.1", own[j], bus[j]})
 		}
@@ -118,14 +147,42 @@ func (n nodes) join(ctx context.Context, own, bus []string) error {
 	if err != nil {
 		return err
 	}
-	return n.each(func(_ int, client *redis.Client) error { return n.settled(ctx, client) })
+	return n.each(func(_ int, client *redis.Client) error { return n.settled(ctx, client, masters) })
+}
+
+// replicate makes the nodes behind the masters replicas of the first ones, and waits until
+// they have their data and the masters name them to clients, which ask no others.
+func (n nodes) replicate(ctx context.Context, masters int) error {
+	return n.each(func(i int, client *redis.Client) error {
+		if i < masters {
+			return nil
+		}
+		master := n[i-masters].client()
+		defer func() { _ = master.Close() }()
+		id, err := master.ClusterMyID(ctx).Result()
+		if err != nil {
+			return err
+		}
+		if err := client.ClusterReplicate(ctx, id).Err(); err != nil {
+			return err
+		}
+		if err := n[i].replicates(ctx); err != nil {
+			return err
+		}
+		for !strings.Contains(master.ClusterNodes(ctx).Val(), "slave "+id) {
+			if err := rdb.Sleep(ctx, pollPause); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // settled asks one node again and again, as [Server.ready] does.
-func (n nodes) settled(ctx context.Context, client *redis.Client) error {
+func (n nodes) settled(ctx context.Context, client *redis.Client, masters int) error {
 	for {
 		info, err := client.ClusterInfo(ctx).Result()
-		if err == nil && n.complete(info) {
+		if err == nil && n.complete(info, masters) {
 			return nil
 		}
 		select {
@@ -136,11 +193,11 @@ func (n nodes) settled(ctx context.Context, client *redis.Client) error {
 	}
 }
 
-func (n nodes) complete(info string) bool {
+func (n nodes) complete(info string, masters int) bool {
 	for _, line := range []string{
 		"cluster_state:ok",
 		"cluster_slots_ok:" + strconv.Itoa(slots),
-		"cluster_size:" + strconv.Itoa(len(n)),        // masters with slots
+		"cluster_size:" + strconv.Itoa(masters),
 		"cluster_known_nodes:" + strconv.Itoa(len(n)), // none is still shaking hands
 	} {
 		if !strings.Contains(info, line+"\r\n") {
