@@ -50,8 +50,11 @@ func addedAt(local string) (int64, bool) {
 // delayedTime returns the milliseconds in the local id of a job that was added with a delay.
 func delayedTime(local string) (int64, bool) {
 	digits, ok := strings.CutPrefix(local, "d")
+	if !ok {
+		return 0, false
+	}
 	n, err := strconv.ParseUint(digits, 16, 63)
-	return int64(n / 1000), ok && err == nil
+	return int64(n / 1000), err == nil
 }
 
 // entryTime returns the milliseconds in the id of a stream's entry.

@@ -100,9 +100,11 @@ func (j *Job) complete(queue string, limit int) error {
 		j.Group, j.GroupSize = "", 0
 	}
 	if j.local == "" && j.entry != "" {
-		j.local = string(j.line.priority().letter()) + j.entry
+		j.ID = globalID(queue, string(j.line.priority().letter())+j.entry)
+		j.local = j.ID[len(j.ID)-len(j.entry)-1:] // one text for both
+	} else {
+		j.ID = globalID(queue, j.local)
 	}
-	j.ID = globalID(queue, j.local)
 	if j.Enqueued.IsZero() {
 		if ms, ok := addedAt(j.local); ok {
 			j.Enqueued = time.UnixMilli(ms)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -65,6 +66,9 @@ func (n *nativeFetch) limit(limits FetchLimits) int {
 	return max(1, min(limits.Jobs, maxBatch, 2*n.jobs, limits.Bytes*n.jobs/(n.size+1)))
 }
 
+// replies has buffers for the replies of native fetches, whose jobs have copies of what they keep.
+var replies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 // fetchNative returns jobs that it has taken without the script, which may be fewer than wait,
 // and the bytes of their args.
 func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched FetchResult, size int, err error) {
@@ -85,11 +89,12 @@ func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched Fe
 		Call:    rdb.Call{Keys: keys, Args: []any{l.worker, int(at), limits.retries().First}},
 	}
 	var ahead time.Duration
-	var taken *redis.RawCmd
+	reply := replies.Get().(*bytes.Buffer)
+	defer replies.Put(reply)
+	reply.Reset()
 	ran, err := l.queue.client.db.RunGuarded(l.expectServer(ctx), "fetch jobs", guard, func(look rdb.Reply) redis.Cmder {
 		ahead = time.Since(time.UnixMilli(look.Int(0)))
-		taken = redis.NewRawCmd(ctx, "xreadgroup", "group", "workers", l.worker, "count", n.limit(limits), "streams", keys[at-1], ">")
-		return taken
+		return redis.NewRawWriteToCmd(ctx, reply, "xreadgroup", "group", "workers", l.worker, "count", n.limit(limits), "streams", keys[at-1], ">")
 	})
 	if err != nil || !ran {
 		n.skip = l.queue.client.skipRefused
@@ -97,7 +102,7 @@ func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched Fe
 	}
 	var jobs, malformed []*Job
 	kind := ""
-	err = rdb.EachEntry(taken.Val(), func(entry []byte, fields [][]byte) {
+	err = rdb.EachEntry(reply.Bytes(), func(entry []byte, fields [][]byte) {
 		job := l.newJob(at, string(entry), ahead)
 		jobs, malformed = l.accept(job, job.setEntry(fields, kind), jobs, malformed)
 		size, kind = size+len(job.packed), job.Kind

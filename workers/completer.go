@@ -23,6 +23,7 @@ type completer struct {
 
 	mu      sync.Mutex
 	pending []queue.Completion
+	latest  int  // number of outcomes of the latest batch
 	closed  bool // outcomes are dropped: the lease is lost, or run has returned
 }
 
@@ -31,6 +32,9 @@ func (c *completer) add(outcome queue.Completion) {
 	c.mu.Lock()
 	added := !c.closed
 	if added {
+		if c.pending == nil {
+			c.pending = make([]queue.Completion, 0, c.latest)
+		}
 		c.pending = append(c.pending, outcome)
 	}
 	c.mu.Unlock()
@@ -65,6 +69,7 @@ func (c *completer) take() (batch []queue.Completion, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	batch, c.pending = c.pending, nil
+	c.latest = len(batch)
 	return batch, !c.closed
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // EachEntry calls a function with the id and the fields of each entry of a reply to an
@@ -39,6 +40,8 @@ func EachEntry(reply []byte, f func(id []byte, fields [][]byte)) error {
 	return r.err
 }
 
+var crlf = []byte("\r\n")
+
 // A respReader reads a reply in RESP. After an error its methods return zero values.
 type respReader struct {
 	rest []byte
@@ -47,17 +50,18 @@ type respReader struct {
 
 // length reads the length of a value of one of the types, -1 if it is nil.
 func (r *respReader) length(types string) int {
-	line, rest, found := bytes.Cut(r.rest, []byte("\r\n"))
-	switch {
-	case r.err != nil:
+	if r.err != nil {
 		return 0
+	}
+	line, rest, found := bytes.Cut(r.rest, crlf)
+	switch {
 	case !found || len(line) == 0:
 		r.err = fmt.Errorf("unexpected end of a reply")
 		return 0
 	case line[0] == '_':
 		r.rest = rest
 		return -1
-	case bytes.IndexByte([]byte(types), line[0]) < 0:
+	case strings.IndexByte(types, line[0]) < 0:
 		r.err = fmt.Errorf("unexpected reply %.100q", line)
 		return 0
 	}
