@@ -39,7 +39,7 @@ func (g *Client) WaitIn(ctx context.Context, id, member string, after uint64) er
 			return nil, false, err
 		}
 		found, err := g.anyPending(ctx, id, a)
-		return []rdb.Mark{g.mark(id, a)}, found, err
+		return []rdb.Mark{markAfter(g.groups.Log(id), a)}, found, err
 	})
 }
 
@@ -56,7 +56,7 @@ func (g *Client) look(ctx context.Context, member string, after map[string]uint6
 		if r.Err != nil {
 			return nil // it can't be waited for
 		}
-		marks = append(marks, g.mark(id, r.Reply))
+		marks = append(marks, markAfter(g.groups.Log(id), r.Reply))
 		if found {
 			return nil
 		}
@@ -80,7 +80,7 @@ func (g *Client) anyPending(ctx context.Context, id string, a rdb.Reply) (bool, 
 	return len(messages) > 0, nil
 }
 
-// mark returns where to wait for messages after such a reply.
-func (g *Client) mark(id string, a rdb.Reply) rdb.Mark {
-	return rdb.Mark{Key: g.groups.Log(id), ID: store.LastUnder(a.Uint(0))}
+// markAfter returns where to wait for messages after such a reply for a chat with a log.
+func markAfter(log string, a rdb.Reply) rdb.Mark {
+	return rdb.Mark{Key: log, ID: store.LastUnder(a.Uint(0))}
 }

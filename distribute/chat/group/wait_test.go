@@ -245,6 +245,32 @@ func TestLeaveForgetsAnOldEntry(t *testing.T) {
 	})
 }
 
+func TestListOfAMemberThatLeavesSoonExpires(t *testing.T) {
+	on.AllBackends(t, func(t *testing.T, g fixture) {
+		expires := func() bool { return g.db.PTTL(t.Context(), annsList(g)).Val() > 0 }
+		for range 2 {
+			create(t, g, "c", group.People, "ann")
+			if expires() {
+				t.Error("the list of a member expires")
+			}
+			if err := g.Leave(t.Context(), "c", "ann"); err != nil {
+				t.Fatal(err)
+			}
+			if !expires() {
+				t.Error("the list stays for ever")
+			}
+		}
+		create(t, g, "a", group.People, "ann")
+		create(t, g, "b", group.People, "ann")
+		if err := g.Leave(t.Context(), "b", "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if expires() {
+			t.Error("the list of a member of another chat expires")
+		}
+	})
+}
+
 func TestLongListIsReadWhole(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)

@@ -19,7 +19,7 @@ import (
 // written before the chat and again after it: so a chat is in the list before it
 // is joined, and an entry that another process removed in between is restored. An
 // entry for a chat without this member is removed only when it is so old that no
-// process can be between the two writes.
+// process can be between the two writes; a list of nothing else expires then.
 type List struct {
 	DB *rdb.DB
 
@@ -108,14 +108,17 @@ func (x List) Add(ctx context.Context, id string, people ...string) error {
 // Forget removes chats from a list that do not have the person, unless they were
 // added after the list was read.
 func (x List) Forget(ctx context.Context, list Listing, ids ...string) error {
-	args := []any{}
-	for _, id := range ids {
-		if entry, listed := list.chats[id]; listed && entry.old {
-			args = append(args, id, entry.score)
+	for batch := range slices.Chunk(ids, chatsPerTrip) {
+		args := []any{minForgetAge.Milliseconds()}
+		for _, id := range batch {
+			if entry, listed := list.chats[id]; listed {
+				args = append(args, id, entry.score, entry.old)
+			}
 		}
-	}
-	for batch := range slices.Chunk(args, 2*chatsPerTrip) {
-		if _, err := listDropScript.Run(ctx, x.DB, x.keys(list.person), batch...); err != nil {
+		if len(args) == 1 {
+			continue
+		}
+		if _, err := listDropScript.Run(ctx, x.DB, x.keys(list.person), args...); err != nil {
 			return fmt.Errorf("member %q: %w", list.person, err)
 		}
 	}

@@ -20,7 +20,7 @@ func TestScriptsOfLists(t *testing.T) {
 			{
 				Name: "list_write", Run: listWriteScript.Do, Missing: "ok",
 				Case: chattest.Case{Args: "dinner", Want: "ok", Then: []string{
-					"ZSCORE $1 dinner > 1700000000000", "XLEN $2 = 1", "PTTL $2 > 0"}},
+					"ZSCORE $1 dinner > 1700000000000", "XLEN $2 = 1", "PTTL $2 > 0", "PTTL $1 = -1"}},
 				Cases: []chattest.Case{
 					{Name: "already listed", Args: "lunch", Want: "ok", Then: []string{"ZCARD $1 = 1", "ZSCORE $1 lunch > 1700000000000"}},
 				},
@@ -31,10 +31,11 @@ func TestScriptsOfLists(t *testing.T) {
 			},
 			{
 				Name: "list_drop", Run: listDropScript.Do, Full: true, Missing: "ok",
-				Case: chattest.Case{Args: "lunch 1700000000000", Want: "ok", Then: []string{"ZCARD $1 = 0"}},
+				Case: chattest.Case{Args: "60000 lunch 1700000000000 1", Want: "ok", Then: []string{"ZCARD $1 = 0"}},
 				Cases: []chattest.Case{
-					{Name: "written again meanwhile", Args: "lunch 1699999999999", Want: "ok", Same: true},
-					{Name: "not listed", Args: "dinner 1700000000000", Want: "ok", Same: true},
+					{Name: "written again meanwhile", Args: "60000 lunch 1699999999999 1", Want: "ok", Same: true},
+					{Name: "not listed", Args: "60000 dinner 1700000000000 1", Want: "ok", Same: true},
+					{Name: "young", Args: "60000 lunch 1700000000000 0", Want: "ok", Then: []string{"ZCARD $1 = 1", "PTTL $1 > 0"}},
 				},
 			},
 		},
