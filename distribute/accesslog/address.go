@@ -98,13 +98,16 @@ func endsToken(c byte) bool { return isBlank(c) || c == '"' || c == ',' }
 // 2001:db8::1, fe80::1%eth0, [2001:db8::1] or [2001:db8::1]:80. It is invalid if
 // the token is none.
 func address(token []byte) netip.Addr {
+	if len(token) < len("::") {
+		return netip.Addr{}
+	}
 	if addr, n := ipv4(token); n > 0 {
 		if n == len(token) || isPort(token[n:]) {
 			return addr
 		}
 		return netip.Addr{}
 	}
-	if len(token) == 0 || token[0] != '[' {
+	if token[0] != '[' {
 		return ipv6(token)
 	}
 	end := bytes.IndexByte(token, ']')
@@ -188,15 +191,32 @@ func ipv4(b []byte) (netip.Addr, int) {
 	return netip.AddrFrom4(octets), end
 }
 
+// ipv4In reads the IPv4 address that a field of a line starts with, as ipv4 does.
+func ipv4In(line, field []byte) (netip.Addr, int) {
+	// The bytes of a short field would have to be copied, and to read them in other units
+	// than they were written takes longer than all else.
+	at := cap(line) - cap(field)
+	if at >= 0 && at+ipv4Window <= len(line) && &line[at] == &field[0] {
+		if addr, n := ipv4(line[at:]); n <= len(field) { // else digits follow the field
+			return addr, n
+		}
+	}
+	return ipv4(field)
+}
+
 // nonDigits returns a bit for each of the first eight bytes of b, set where
 // the byte is no decimal digit.
 func nonDigits(b []byte) uint8 {
+	// The product gathers the eight marks in its top byte.
+	return uint8(nonDigitMarks(binary.LittleEndian.Uint64(b)) >> 7 * 0x0102040810204080 >> 56)
+}
+
+// nonDigitMarks returns the highest bit of each byte of a word that is no decimal digit.
+func nonDigitMarks(word uint64) uint64 {
 	const low7, high = 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
 	// Digits become 0-9; adding 118 to more than 9 sets the high bit.
-	t := binary.LittleEndian.Uint64(b) ^ 0x3030303030303030
-	marks := (t&low7 + 0x7676767676767676 | t) & high
-	// The product gathers the eight marks in its top byte.
-	return uint8(marks >> 7 * 0x0102040810204080 >> 56)
+	t := word ^ 0x3030303030303030
+	return (t&low7 + 0x7676767676767676 | t) & high
 }
 
 // octet reads the digits b[start:end] as a number up to 255 without leading

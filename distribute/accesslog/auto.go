@@ -135,6 +135,7 @@ type autoParser struct {
 	members []member
 	current int       // the member that read the last line
 	search  *election // of further formats
+	misses  misses
 }
 
 // A member is a format of a file.
@@ -168,7 +169,7 @@ func (p *autoParser) parseOther(line []byte) (Record, Verdict) {
 			return record, verdict
 		}
 	}
-	if len(p.members) == maxMembers {
+	if len(p.members) == maxMembers || !p.misses.maySearch(line) {
 		return Record{}, Unparsable
 	}
 	if p.search == nil {
@@ -176,8 +177,10 @@ func (p *autoParser) parseOther(line []byte) (Record, Verdict) {
 	}
 	format, state, ok := p.search.find(line, maxWrappers)
 	if !ok {
+		p.misses.add(line)
 		return Record{}, Unparsable
 	}
+	p.misses = misses{}
 	o := p.options
 	o.State = state // from header lines
 	found := member{format, format.New(o), 1}
@@ -206,7 +209,8 @@ func (p *autoParser) Flush(yield func(Record, Verdict)) {
 
 // An autoState is the state of an autoParser as JSON.
 type autoState struct {
-	Current int           `json:"current"`
+	Current int `json:"current"`
+	misses
 	Formats []memberState `json:"formats"`
 }
 
@@ -218,7 +222,7 @@ type memberState struct {
 
 // State implements [Parser].
 func (p *autoParser) State() string {
-	state := autoState{Current: p.current}
+	state := autoState{Current: p.current, misses: p.misses}
 	for _, m := range p.members {
 		state.Formats = append(state.Formats, memberState{m.format.name, m.votes, []byte(m.parser.State())})
 	}
@@ -238,7 +242,7 @@ func restoreMembers(o Options) (Parser, error) {
 	if state.Current < 0 || state.Current >= len(state.Formats) || len(state.Formats) > maxMembers {
 		return nil, fmt.Errorf("the state of the file's format has %d formats", len(state.Formats))
 	}
-	p := &autoParser{options: o, current: state.Current}
+	p := &autoParser{options: o, current: state.Current, misses: state.misses}
 	for _, m := range state.Formats {
 		format, err := ByName(m.Name)
 		if err != nil {

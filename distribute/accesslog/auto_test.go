@@ -1,9 +1,11 @@
 package accesslog_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,6 +67,41 @@ func TestFileThatChangesItsFormatIsReadInBoth(t *testing.T) {
 				}
 				if got != c.want {
 					t.Errorf("continued at %d: %s, want %s", cut, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestFormatThatBeginsBehindStrayLinesIsRead(t *testing.T) {
+	t.Parallel()
+	warning := "[20-Nov-2026 14:00:05 UTC] PHP Warning:  Undefined variable $"
+	between := slices.Concat(slices.Repeat([]string{combinedLine}, 14), []string{warning})
+	for name, c := range map[string]struct {
+		lines []string
+		want  int // lines that are read
+	}{
+		"later": {slices.Concat(slices.Repeat(between, 140), slices.Repeat([]string{caddyLine}, 100), slices.Repeat(between, 140)), 280*14 + 100},
+		"rare":  {append(slices.Repeat(between, 140), slices.Repeat(append(slices.Clone(between), caddyLine), 10)...), 150*14 + 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := ""
+			for _, every := range []int{len(c.lines) + 1, 97} { // lines behind which another parser goes on
+				p, got := autoParser(t, c.lines), 0
+				for i, line := range c.lines {
+					if i%every == every-1 {
+						p = restored(t, p.State())
+					}
+					if _, verdict := p.Parse([]byte(line + strconv.Itoa(i))); verdict == accesslog.Parsed {
+						got++
+					}
+				}
+				if got != c.want {
+					t.Errorf("another parser behind each %d lines: %d lines are read, want %d", every, got, c.want)
+				}
+				if whole = cmp.Or(whole, p.State()); p.State() != whole {
+					t.Errorf("another parser behind each %d lines has the state %q, want %q", every, p.State(), whole)
 				}
 			}
 		})
@@ -139,6 +176,16 @@ func TestFilesThatAreNoAccessLogsAreNamed(t *testing.T) {
 		"/var/log/nginx/error.log.2.gz":                                                                     "an error log",
 		"proxy-host-1_error.log":                                                                            "an error log",
 		"error_log":                                                                                         "an error log",
+		"example.com-error_log-20261120.zst":                                                                "an error log",
+		"error.log-2026-11-20T14.gz":                                                                        "an error log",
+		"proxy_error_log.processed.1.gz":                                                                    "an error log",
+		"errors.log.old":                                                                                    "an error log",
+		"error-login.example.com-access.log":                                                                "",
+		"error-log.example.com-ssl_log":                                                                     "",
+		"api-error-log-viewer.example.org.log":                                                              "",
+		"error.logistics.example.com_access.log":                                                            "",
+		"error-logs.example.com.access.log":                                                                 "",
+		"access-and-error.log":                                                                              "",
 		"access.idx":                                                                                        "an index",
 		"b_storage_2022_06_18_07_00_00_id_v0":                                                               "a storage log of Google Cloud Storage",
 		"access.log":                                                                                        "",

@@ -1,6 +1,9 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // clf parses the Common Log Format (the NCSA one, see Apache's mod_log_config)
 // and the formats that add fields to it: address, ident, user, time in
@@ -28,37 +31,80 @@ const (
 	combinedLayout = commonLayout + ` "$http_referer" "$http_user_agent"`
 )
 
-// Parse implements [Parser]. Nearly all lines of nearly all logs have an IPv4
+// Parse implements [Parser]. Nearly all lines of nearly all logs have an
 // address, no ident and no user; they are read here and the others in
 // parseAny, which returns the same results.
 func (p *clf) Parse(line []byte) (Record, Verdict) {
-	record, verdict := p.parse(line)
-	if verdict == Parsed && p.scope != needed {
-		p.cut(trimStart(line))
-	}
-	return record, verdict
-}
-
-func (p *clf) parse(line []byte) (Record, Verdict) {
-	const middle = " - - "
-	const end = len(middle) + stampLen
 	rest := line
 	if p.vhost {
 		rest = afterHost(line)
 	}
 	addr, n := ipv4(rest)
-	if n == 0 || len(rest) < n+end+2 {
+	if n == 0 {
+		if n = bytes.IndexByte(rest[:min(len(rest), maxIPv6+1)], ' '); n > 0 && bytes.IndexByte(rest[:n], '%') < 0 {
+			addr = ipv6(rest[:n])
+		}
+	}
+	if !addr.IsValid() || len(rest) < n+clfMiddleLen+2 {
 		return p.parseAny(line)
 	}
 	rest = rest[n:]
-	if string(rest[:len(middle)+1]) != middle+"[" || string(rest[end:end+2]) != ` "` {
+	if string(rest[:len(clfNames)+1]) != clfNames+"[" || string(rest[clfMiddleLen:clfMiddleLen+2]) != ` "` {
 		return p.parseAny(line)
 	}
-	day, ok := p.stamps.read(rest[len(middle):])
+	day, ok := p.stamps.read(rest[len(clfNames):])
 	if !ok {
 		return p.parseAny(line)
 	}
+	if p.scope != needed {
+		p.cut(trimStart(line))
+	}
 	return Record{Addr: addr, Day: day}, Parsed
+}
+
+const (
+	clfNames     = " - - "                  // neither ident nor user
+	clfMiddleLen = len(clfNames) + stampLen // from the address to the end of the time
+)
+
+// A clfStart reads lines of layouts that begin as the Common Log Format does, but for the ident
+// or user: those with an IPv4 address and without a user.
+type clfStart struct {
+	stamps stampReader
+	end    string // what follows the time
+}
+
+// clfStart returns nil if lines of the layouts begin otherwise, or need more of a line to be read.
+func (l layouts) clfStart(o Options) *clfStart {
+	if o.scope() != needed || len(l) == 0 {
+		return nil
+	}
+	for _, layout := range l {
+		if layout.head != "" || layout.needed != 3 || layout.parts[0].field != Address || layout.parts[0].end != " - " ||
+			layout.parts[1].end != " [" || !layout.parts[1].stamp || layout.parts[2].end != l[0].parts[2].end {
+			return nil
+		}
+	}
+	end, found := strings.CutPrefix(l[0].parts[2].end, "]")
+	if !found {
+		return nil
+	}
+	return &clfStart{newStampReader(o), end}
+}
+
+// read reads a line, and reports whether it is such a line.
+func (c *clfStart) read(line []byte) (Record, bool) {
+	addr, n := ipv4(line)
+	if n == 0 || len(line) < n+clfMiddleLen+len(c.end) {
+		return Record{}, false
+	}
+	rest := line[n:]
+	if string(rest[:len(clfNames)]) != clfNames || !isStamp(rest[len(clfNames):]) ||
+		string(rest[clfMiddleLen:clfMiddleLen+len(c.end)]) != c.end {
+		return Record{}, false
+	}
+	day, ok := c.stamps.read(rest[len(clfNames):])
+	return Record{Addr: addr, Day: day}, ok
 }
 
 // Values implements [Parser].
@@ -112,6 +158,9 @@ func (p *clf) parseAny(line []byte) (Record, Verdict) {
 	addr := client(head, p.proxies)
 	if !addr.IsValid() && !p.proxies.hide(head) && (countFields(head) < 3 || !startsQuoted(line[at+stampLen:])) {
 		return Record{}, Unparsable
+	}
+	if p.scope != needed {
+		p.cut(line)
 	}
 	return Record{Addr: addr, Day: day}, Parsed
 }

@@ -2,6 +2,8 @@ package accesslog
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -65,19 +67,18 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 	if s == needed {
 		fields = fields[:c.needed]
 	}
+	at := 0
 	for i, field := range fields {
-		value, rest, ok := nextColumn(line)
-		if !ok && s == wanted && i >= c.needed {
+		start, end, next := column(line, at)
+		if next < 0 && s == wanted && i >= c.needed {
 			break
-		} else if !ok {
+		} else if next < 0 {
 			return Unparsable
 		}
-		line = rest
-		if v[field] == nil {
-			v[field] = value
+		if at = next; field != noField && v[field] == nil {
+			v[field] = line[start:end]
 		}
 	}
-	v[noField] = nil
 	if c.local {
 		v[clockZone] = c.zone
 	}
@@ -90,32 +91,48 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 	return Parsed
 }
 
-// nextColumn cuts the first value off b.
-func nextColumn(b []byte) (value, rest []byte, ok bool) {
-	for len(b) > 0 && isBlank(b[0]) {
-		b = b[1:]
+// column returns where the value of the first column from a place on is, and the place behind
+// it; that is -1 if there is none.
+func column(b []byte, at int) (start, end, next int) {
+	for at < len(b) && isBlank(b[at]) {
+		at++
 	}
-	if len(b) == 0 {
-		return nil, nil, false
+	if at == len(b) {
+		return at, at, -1
 	}
-	if b[0] != '"' {
-		end := 0
-		for end < len(b) && !isBlank(b[end]) {
-			end++
+	if b[at] != '"' {
+		end = nextBlank(b, at)
+		return at, end, end
+	}
+	at++
+	for end = at; ; end++ {
+		quote := bytes.IndexByte(b[end:], '"')
+		if quote < 0 {
+			return at, at, -1
 		}
-		return b[:end], b[end:], true
-	}
-	for end := 1; ; end++ {
-		at := bytes.IndexByte(b[end:], '"')
-		if at < 0 {
-			return nil, nil, false
-		}
-		end += at
+		end += quote
 		if end+1 == len(b) || b[end+1] != '"' {
-			return b[1:end], b[end+1:], true
+			return at, end, end + 1
 		}
 		end++
 	}
+}
+
+// nextBlank returns the place of the first blank from a place on; the length of b if there is
+// none.
+func nextBlank(b []byte, at int) int {
+	const ones, highs, blanks, tabs = 0x0101010101010101, 0x8080808080808080, 0x2020202020202020, 0x0909090909090909
+	for ; at+8 <= len(b); at += 8 {
+		word := binary.LittleEndian.Uint64(b[at:])
+		x, y := word^blanks, word^tabs
+		if marks := ((x-ones)&^x | (y-ones)&^y) & highs; marks != 0 { // the lowest one is right
+			return at + bits.TrailingZeros64(marks)/8
+		}
+	}
+	for at < len(b) && !isBlank(b[at]) {
+		at++
+	}
+	return at
 }
 
 // gmtOffset is the directive with the offset of the server's clock from UTC.

@@ -74,8 +74,11 @@ func (c *calendar) in(date Day, minute, offset int) Day {
 // inZone returns the day of a time that was written without an offset, by the clock of a
 // zone; nil: it is the day that was written.
 func (c *calendar) inZone(date Day, minute int, local *time.Location) Day {
-	if local == nil {
+	switch {
+	case local == nil || c.zone == nil:
 		return date
+	case local == time.UTC:
+		return c.in(date, minute, 0)
 	}
 	_, offset := localTime(date, minute, local).Zone()
 	return c.in(date, minute, offset/60)

@@ -118,8 +118,8 @@ func nearest(line []byte, depth int) Format {
 }
 
 func isObject(line []byte) bool {
-	scan := objectScan{found: func(string, string) {}}
-	return len(line) > 0 && line[0] == '{' && scan.object(line, nil)
+	scan := objectScan{line: line, found: func(string, string) {}}
+	return len(line) > 0 && line[0] == '{' && scan.object(0, nil) >= 0
 }
 
 func countPairs(line []byte) (n int) {
@@ -247,12 +247,13 @@ func (c *columns) explain(line []byte) (list []FieldValue, problem string) {
 	if len(c.fields) == 0 {
 		return nil, "no #Fields line with the columns that the format needs stands before it"
 	}
+	at := 0
 	for _, name := range strings.Fields(c.named) {
-		value, rest, ok := nextColumn(line)
-		if !ok {
+		start, end, next := column(line, at)
+		if next < 0 {
 			return list, "the line ends before the column " + name
 		}
-		list, line = append(list, FieldValue{name, string(value)}), rest
+		list, at = append(list, FieldValue{name, string(line[start:end])}), next
 	}
 	if !slices.Contains(c.fields, Address) || !slices.Contains(c.fields, Clock) {
 		return list, "#Fields names no address of the client (c-ip) or no time"
@@ -266,8 +267,8 @@ func explainObject(line []byte, paths map[Field][]string) (list []FieldValue, pr
 	if len(line) == 0 || line[0] != '{' {
 		return nil, "the line is no JSON object"
 	}
-	scan := objectScan{found: func(path, value string) { list = append(list, FieldValue{path, value}) }}
-	if !scan.object(line, nil) {
+	scan := objectScan{line: line, found: func(path, value string) { list = append(list, FieldValue{path, value}) }}
+	if scan.object(0, nil) < 0 {
 		return list, "the JSON object is damaged"
 	}
 	return list, missing(list, paths)

@@ -88,10 +88,16 @@ type fieldParser struct {
 	values   Values
 	proxies  *proxyList
 	port     bool // as in [Format]
+	start    *clfStart
 }
 
 // Parse implements [Parser].
 func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
+	if p.start != nil {
+		if record, ok := p.start.read(line); ok {
+			return record, Parsed
+		}
+	}
 	v := &p.values.raw
 	verdict := p.splitter.split(line, v, p.scope)
 	if verdict != Parsed {
@@ -101,10 +107,7 @@ func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 	if !ok {
 		return Record{}, Unparsable
 	}
-	if p.port {
-		v[Address] = withoutPort(v[Address])
-	}
-	addr, ok := v.client(p.proxies)
+	addr, ok := v.client(line, p.port, p.proxies)
 	if !ok {
 		return Record{}, Unparsable
 	}
@@ -153,14 +156,23 @@ func withoutPort(b []byte) []byte {
 }
 
 // client returns the client's address, which is invalid if the field has none; ok
-// reports whether there is such a field.
-func (v *values) client(proxies *proxyList) (addr netip.Addr, ok bool) {
+// reports whether there is such a field. If port is true, it cuts a port off the field, which
+// is in the line or not.
+func (v *values) client(line []byte, port bool, proxies *proxyList) (addr netip.Addr, ok bool) {
 	field := v[Address]
 	if len(field) == 0 {
 		return netip.Addr{}, false
 	}
-	if addr, n := ipv4(field); n == len(field) {
+	addr, n := ipv4In(line, field)
+	switch {
+	case n == len(field):
 		return addr, true
+	case port && n > 0 && isPort(field[n:]):
+		v[Address] = field[:n]
+		return addr, true
+	case port:
+		field = withoutPort(field)
+		v[Address] = field
 	}
 	return client(field, proxies), true
 }

@@ -17,6 +17,7 @@ func FuzzFiles(f *testing.F) {
 		f.Add([]byte(wrap(combinedLine)+"\n"+wrap(caddyLine)+"\n"+combinedLine), name+`: $remote_addr [$time_local] "$request" $status`)
 	}
 	f.Add([]byte("2026-11-20T14:00:05Z stdout P 8.8\n2026-11-20T14:00:05Z stderr P x\n2026-11-20T14:00:05Z stdout F .8.8"), "$http_x_forwarded_for|$msec|$request_time")
+	f.Add([]byte(binaryField("MESSAGE", combinedLine)+binaryField("NOTE", "a\nb")+"MESSAGE="+combinedLine), "journal: $remote_addr [$time_local]")
 	f.Add([]byte(`{"log":"8.8","stream":"stdout"}`), `LogFormat "%{X-Forwarded-For}i %{%Y-%m-%d}t %D"`)
 	f.Fuzz(func(t *testing.T, content []byte, layout string) {
 		lines := bytes.Split(content, []byte("\n"))

@@ -9,6 +9,7 @@ type joiner struct {
 	peel    func(line, buffer []byte) (peeled, bool)
 	buffer  []byte
 	streams [streams]partStream
+	binary  binaryField
 }
 
 // A partStream is a stream whose lines may be in parts.
@@ -31,6 +32,15 @@ const (
 
 // join returns what a line holds. It is valid until the next call.
 func (j *joiner) join(line []byte) ([]byte, joinResult) {
+	if f := &j.binary; f.open && f.add(line) {
+		switch {
+		case f.open || !f.message:
+			return nil, nothing
+		case f.tooLong:
+			return nil, tooLong
+		}
+		return f.value, joined
+	}
 	record, ok := j.peel(line, j.buffer[:0])
 	if !ok {
 		if record, ok = j.peel(trimStart(line), j.buffer[:0]); !ok {
@@ -40,6 +50,9 @@ func (j *joiner) join(line []byte) ([]byte, joinResult) {
 	j.buffer = record.buffer
 	s := &j.streams[record.stream]
 	switch {
+	case record.binary:
+		j.binary.begin(line)
+		return nil, nothing
 	case record.skip:
 		return nil, nothing
 	case s.counted:
@@ -63,8 +76,11 @@ func (j *joiner) join(line []byte) ([]byte, joinResult) {
 	return s.parts, joined
 }
 
-// open reports whether a stream has a line that is not complete.
+// open reports whether a stream has a line that is not complete, or a binary field is not.
 func (j *joiner) open() bool {
+	if j.binary.open {
+		return true
+	}
 	for i := range j.streams {
 		if j.streams[i].open {
 			return true

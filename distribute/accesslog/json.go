@@ -181,7 +181,7 @@ var (
 
 // objectFormat completes a format whose lines are JSON objects.
 func objectFormat(f Format, paths map[Field][]string) Format {
-	o := newObjects(paths)
-	f.splitter, f.keys = func(string) splitter { return o }, paths
+	known := newObjectPaths(paths)
+	f.splitter, f.keys = func(string) splitter { return &objects{objectPaths: known} }, paths
 	return f
 }

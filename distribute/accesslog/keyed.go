@@ -46,7 +46,7 @@ func logfmtPairs(line []byte) func(yield func(key, value []byte) bool) {
 			line = line[end+1:]
 			var value []byte
 			if len(line) > 0 && line[0] == '"' {
-				quote := stringEnd(line)
+				quote := stringEnd(line, 1)
 				if quote < 0 {
 					return
 				}

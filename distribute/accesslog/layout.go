@@ -20,6 +20,7 @@ type layoutPart struct {
 	name   string // in the layout
 	field  Field
 	end    string // empty: the value goes on to the end of the line
+	plain  bool   // nothing but end, which is one or two bytes, decides where the value ends
 	stamp  bool   // a time in brackets ends it, before which it may have brackets too
 	quoted bool   // in the value, a backslash takes away the meaning of a quote
 }
@@ -44,7 +45,12 @@ func (l *layout) split(line []byte, v *values, s scope) Verdict {
 	}
 	for i := range parts {
 		part := &parts[i]
-		end := part.valueEnd(rest)
+		var end int
+		if part.plain {
+			end = part.firstEnd(rest)
+		} else {
+			end = part.valueEnd(rest)
+		}
 		if end < 0 && s == wanted && i >= l.needed {
 			part.setLast(rest, v)
 			return Parsed
@@ -62,6 +68,15 @@ func (l *layout) split(line []byte, v *values, s scope) Verdict {
 		}
 	}
 	return Parsed
+}
+
+// firstEnd is valueEnd of a plain part, where the first place that may be the end mostly is.
+func (p *layoutPart) firstEnd(b []byte) int {
+	at := bytes.IndexByte(b, p.end[0])
+	if at < 0 || (len(p.end) == 1 || at+1 < len(b) && b[at+1] == p.end[1]) && (at == 0 || b[at-1] != ',') {
+		return at
+	}
+	return p.valueEnd(b)
 }
 
 // setLast sets the value that b starts with, the last one of a line that ends before the
@@ -158,6 +173,7 @@ func newLayout(pieces []layoutPiece) (*layout, error) {
 			l.needed = i + 1
 		}
 		part.stamp = part.field == User && i+1 < len(l.parts) && l.parts[i+1].name == "$time_local" && strings.HasSuffix(part.end, "[")
+		part.plain = (len(part.end) == 1 || len(part.end) == 2) && !part.quoted && !part.stamp
 	}
 	switch {
 	case !found[Address]:

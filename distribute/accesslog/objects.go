@@ -2,7 +2,9 @@ package accesslog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"strings"
 )
 
@@ -10,8 +12,20 @@ import (
 // write rather than what RFC 8259 allows: \xHH in strings, values without quotes such
 // as -, and missing values. Keys may come in any order.
 type objects struct {
-	keys   []objectKey
-	needed []objectKey // those of the fields that every line needs
+	*objectPaths
+	shape objectShape // of the lines
+}
+
+// objectPaths are where the fields of objects are.
+type objectPaths struct {
+	keys   objectKeys
+	needed objectKeys // those of the fields that every line needs
+}
+
+// objectKeys are keys of one object.
+type objectKeys struct {
+	list    []objectKey
+	lengths uint64 // has a bit for the length of each; the highest one for all others
 }
 
 // An objectKey is a key of an object: that of a field, or of an object with further keys.
@@ -19,19 +33,18 @@ type objectKey struct {
 	name  string
 	field Field
 	rank  uint8 // of several keys for one field, the least is read; 0 is the first
-	inner []objectKey
+	inner objectKeys
 }
 
-// newObjects returns the splitter for fields that are found at paths. A path names keys
-// from the outermost object inwards, with dots between. Of several paths for a field
-// the first one that a line has is read.
-func newObjects(paths map[Field][]string) *objects {
-	o := new(objects)
+// newObjectPaths returns where fields are. A path names keys from the outermost object inwards,
+// with dots between. Of several paths for a field the first one that a line has is read.
+func newObjectPaths(paths map[Field][]string) *objectPaths {
+	o := new(objectPaths)
 	for field, alternatives := range paths {
 		for rank, path := range alternatives {
-			o.keys = insertPath(o.keys, path, field, uint8(rank))
+			o.keys.insertPath(path, field, uint8(rank))
 			if neededFields.Has(field) {
-				o.needed = insertPath(o.needed, path, field, uint8(rank))
+				o.needed.insertPath(path, field, uint8(rank))
 			}
 		}
 	}
@@ -39,28 +52,40 @@ func newObjects(paths map[Field][]string) *objects {
 }
 
 // insertPath inserts the key at a path.
-func insertPath(keys []objectKey, path string, field Field, rank uint8) []objectKey {
-	keys = insertKey(keys, strings.Split(path, "."), field, rank)
+func (k *objectKeys) insertPath(path string, field Field, rank uint8) {
+	k.insert(strings.Split(path, "."), field, rank)
 	if strings.Contains(path, ".") { // one key may have the dots
-		keys = insertKey(keys, []string{path}, field, rank)
+		k.insert([]string{path}, field, rank)
 	}
-	return keys
 }
 
-func insertKey(keys []objectKey, path []string, field Field, rank uint8) []objectKey {
-	at := 0
-	for at < len(keys) && keys[at].name != path[0] {
-		at++
-	}
-	if at == len(keys) {
-		keys = append(keys, objectKey{name: path[0]})
+func (k *objectKeys) insert(path []string, field Field, rank uint8) {
+	key := k.find([]byte(path[0]))
+	if key == nil {
+		k.list = append(k.list, objectKey{name: path[0]})
+		key = &k.list[len(k.list)-1]
+		k.lengths |= lengthBit(len(path[0]))
 	}
 	if len(path) == 1 {
-		keys[at].field, keys[at].rank = field, rank
+		key.field, key.rank = field, rank
 	} else {
-		keys[at].inner = insertKey(keys[at].inner, path[1:], field, rank)
+		key.inner.insert(path[1:], field, rank)
 	}
-	return keys
+}
+
+func lengthBit(n int) uint64 { return 1 << min(n, 63) }
+
+// find returns the key with a name; nil if there is none.
+func (k *objectKeys) find(name []byte) *objectKey {
+	if k.lengths&lengthBit(len(name)) == 0 {
+		return nil
+	}
+	for i := range k.list {
+		if string(name) == k.list[i].name {
+			return &k.list[i]
+		}
+	}
+	return nil
 }
 
 func (o *objects) state() string { return "" }
@@ -71,12 +96,7 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	if len(line) == 0 || line[0] != '{' {
 		line = bytes.TrimLeft(trimStart(line), "[, ")
 	}
-	v.clear(s)
-	scan, keys := newObjectScan(v, s != needed), o.keys
-	if s == needed {
-		keys = o.needed
-	}
-	if len(line) == 0 || line[0] != '{' || !scan.object(line, keys) && s == exact {
+	if len(line) == 0 || line[0] != '{' || !o.scan(line, v, s) && s == exact {
 		return Unparsable // the end of a line may be cut off behind what is asked for
 	}
 	if v[Time] == nil {
@@ -88,133 +108,163 @@ func (o *objects) split(line []byte, v *values, s scope) Verdict {
 	return Parsed
 }
 
-// An objectScan goes through the bytes of an object.
+// scan sets the fields of a line, and reports whether it is an object, as far as it has to be
+// read.
+func (o *objects) scan(line []byte, v *values, s scope) bool {
+	keys := &o.keys
+	if s == needed {
+		keys = &o.needed
+	}
+	v.clear(s)
+	scan := objectScan{line: line, values: v, all: s != needed, ranks: noRanks}
+	if s == exact { // the lines of which may be any
+		return scan.object(0, keys) >= 0
+	}
+	if o.shape.read(&scan) {
+		return true
+	}
+	v.clear(s)
+	scan.ranks, scan.done = noRanks, false
+	if o.shape.learns() {
+		scan.shape = &o.shape
+	}
+	end := scan.object(0, keys)
+	if end >= 0 && !scan.done {
+		scan.learn(end, noValue, nil)
+	}
+	return end >= 0
+}
+
+// An objectScan goes through a line that is an object.
 type objectScan struct {
+	line   []byte
 	values *values
 	ranks  [numFields]uint8 // of the values that were found
 	all    bool
 	done   bool // the rest cannot change what was asked for
-	rest   []byte
+
+	shape  *objectShape // learns that of the line; nil: none does
+	behind int          // the end of the last value that it has learned
 
 	// found, if not nil, is called with every value instead, and the path to it.
 	found func(path, value string)
 	path  string // of the object that is read, with a dot at its end
 }
 
-func newObjectScan(v *values, all bool) objectScan {
-	s := objectScan{values: v, all: all}
-	for i := range s.ranks {
-		s.ranks[i] = math.MaxUint8
+// noRanks are the ranks where no values were found.
+var noRanks = func() (ranks [numFields]uint8) {
+	for i := range ranks {
+		ranks[i] = math.MaxUint8
 	}
-	return s
-}
+	return ranks
+}()
 
-// object reads the object that b starts with, and sets rest to what follows it. It
-// reports whether it is one, as far as it had to read.
-func (s *objectScan) object(b []byte, keys []objectKey) (ok bool) {
-	b = skipBlanks(b[1:])
-	for len(b) > 0 && b[0] != '}' {
-		if b[0] == ',' {
-			b = skipBlanks(b[1:])
+// object reads the object that begins at a place of the line, as far as it has to, and returns
+// the place behind it; -1 if it is none.
+func (s *objectScan) object(at int, keys *objectKeys) int {
+	line := s.line
+	for at++; at < len(line); {
+		switch c := line[at]; {
+		case c == '"':
+		case c == '}':
+			return at + 1
+		case c == ',' || isSpace(c):
+			at++
 			continue
+		default:
+			return -1
 		}
-		if b[0] != '"' {
-			return false
-		}
-		end := stringEnd(b)
+		end := stringEnd(line, at+1)
 		if end < 0 {
-			return false
+			return -1
 		}
-		name := b[1:end]
-		b = skipBlanks(b[end+1:])
-		if len(b) == 0 || b[0] != ':' {
-			return false
+		name := line[at+1 : end]
+		if at = skipSpace(line, end+1); at == len(line) || line[at] != ':' {
+			return -1
 		}
-		b = skipBlanks(b[1:])
-		if s.found != nil {
-			ok = s.show(b, string(name))
+		if at = skipSpace(line, at+1); s.found != nil {
+			at = s.show(at, string(name))
 		} else {
-			ok = s.value(b, findKey(keys, name))
+			at = s.value(at, keys.find(name))
 		}
-		if !ok {
-			return false
+		if at < 0 || s.done {
+			return at
 		}
-		if s.done {
-			return true
-		}
-		b = skipBlanks(s.rest)
 	}
-	if len(b) == 0 {
-		return false
-	}
-	s.rest = b[1:]
-	return true
+	return -1
 }
 
-// show calls found with the value that b starts with, or with those in the object.
-func (s *objectScan) show(b []byte, name string) bool {
-	if len(b) > 0 && b[0] == '{' {
+// show calls found with the value at a place, or with those in the object there. It returns
+// the place behind it; -1 if there is none.
+func (s *objectScan) show(at int, name string) int {
+	if at < len(s.line) && s.line[at] == '{' {
 		outer := s.path
 		s.path += name + "."
 		defer func() { s.path = outer }()
-		return s.object(b, nil)
+		return s.object(at, nil)
 	}
-	if !s.value(b, nil) {
-		return false
+	end := s.value(at, nil)
+	if end >= 0 {
+		s.found(s.path+name, strings.Trim(string(s.line[at:end]), `" `))
 	}
-	s.found(s.path+name, strings.Trim(string(b[:len(b)-len(s.rest)]), `" `))
-	return true
+	return end
 }
 
-func findKey(keys []objectKey, name []byte) *objectKey {
-	for i := range keys {
-		if string(name) == keys[i].name {
-			return &keys[i]
-		}
-	}
-	return nil
-}
-
-// value reads the value that b starts with, which belongs to the key; if that is
-// nil, the value is skipped.
-func (s *objectScan) value(b []byte, key *objectKey) bool {
-	if len(b) == 0 {
-		return false
+// value reads the value at a place, which belongs to the key; if that is nil, the value is
+// skipped. It returns the place behind it; -1 if there is none.
+func (s *objectScan) value(at int, key *objectKey) int {
+	line := s.line
+	if at == len(line) {
+		return -1
 	}
 	var text []byte
-	switch b[0] {
+	var end int
+	switch line[at] {
 	case '"':
-		end := stringEnd(b)
-		if end < 0 {
-			return false
+		if end = stringEnd(line, at+1); end < 0 {
+			return -1
 		}
-		text, s.rest = b[1:end], b[end+1:]
-	case '{':
-		if key != nil && len(key.inner) > 0 {
-			return s.object(b, key.inner)
+		text = line[at+1 : end]
+		end++
+		s.learn(at+1, quoted, key)
+	case '{', '[':
+		if line[at] == '{' && key != nil && len(key.inner.list) > 0 {
+			return s.object(at, &key.inner)
 		}
-		return s.skipNested(b)
-	case '[':
-		if !s.skipNested(b) {
-			return false
+		if end = nestedEnd(line, at); end < 0 {
+			return -1
 		}
-		text = firstElement(b)
+		if line[at] == '[' && key != nil {
+			text = firstElement(line[at+1 : end])
+		}
+		s.learn(at+1, nested, key)
 	default:
-		end := 0
-		for end < len(b) && b[end] != ',' && b[end] != '}' && b[end] != ']' && b[end] > ' ' {
-			end++
-		}
-		text, s.rest = b[:end], b[end:]
+		end = unquotedEnd(line, at)
+		text = line[at:end]
+		s.learn(at, unquoted, key)
 	}
-	if key != nil && key.field != noField && text != nil && string(text) != "null" {
+	s.behind = end
+	if key != nil {
 		s.set(key, text)
 	}
-	return true
+	return end
 }
 
-// set sets the field of a key, unless a better key has set it.
+// learn adds to the shape what stands between the last value and a place.
+func (s *objectScan) learn(end int, kind valueKind, key *objectKey) {
+	if s.shape == nil {
+		return
+	}
+	if len(s.shape.pieces) == maxPieces {
+		s.shape = nil
+		return
+	}
+	s.shape.add(s.line[s.behind:end], kind, key)
+}
+
+// set sets the field of a key, unless it is null or a better key has set it.
 func (s *objectScan) set(key *objectKey, text []byte) {
-	if s.ranks[key.field] <= key.rank {
+	if key.field == noField || text == nil || string(text) == "null" || s.ranks[key.field] <= key.rank {
 		return
 	}
 	s.ranks[key.field] = key.rank
@@ -222,56 +272,75 @@ func (s *objectScan) set(key *objectKey, text []byte) {
 	s.done = !s.all && s.ranks[Address] == 0 && (s.ranks[Time] == 0 || s.ranks[Date] == 0 && s.ranks[Clock] == 0)
 }
 
-// firstElement returns the string that the array b starts with; nil if it is none.
-func firstElement(b []byte) []byte {
-	b = skipBlanks(b[1:])
-	if len(b) == 0 || b[0] != '"' {
-		return nil
+// unquotedEnd returns the place behind the value without quotes at a place.
+func unquotedEnd(b []byte, at int) int {
+	for at < len(b) && b[at] != ',' && b[at] != '}' && b[at] != ']' && b[at] > ' ' {
+		at++
 	}
-	return b[1:stringEnd(b)]
+	return at
 }
 
-// skipNested sets rest to what follows the object or array that b starts with.
-func (s *objectScan) skipNested(b []byte) bool {
-	depth := 0
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
+// firstElement returns the string that the elements of an array begin with; nil if it is none.
+func firstElement(b []byte) []byte {
+	at := skipSpace(b, 0)
+	if at == len(b) || b[at] != '"' {
+		return nil
+	}
+	return b[at+1 : stringEnd(b, at+1)]
+}
+
+// nestedEnd returns the place behind the object or array at a place; -1 if it does not end.
+func nestedEnd(b []byte, at int) int {
+	for depth := 0; at < len(b); at++ {
+		switch b[at] {
 		case '"':
-			end := stringEnd(b[i:])
-			if end < 0 {
-				return false
+			if at = stringEnd(b, at+1); at < 0 {
+				return -1
 			}
-			i += end
 		case '{', '[':
 			depth++
 		case '}', ']':
 			if depth--; depth == 0 {
-				s.rest = b[i+1:]
-				return true
+				return at + 1
 			}
 		}
 	}
-	return false
+	return -1
 }
 
-// stringEnd returns where the quote is that ends the string that b starts with; -1 if
-// there is none.
-func stringEnd(b []byte) int {
-	for from := 1; ; {
-		at := bytes.IndexByte(b[from:], '"')
-		if at < 0 {
+// stringEnd returns where the quote is that ends the string whose text begins at a place; -1
+// if there is none.
+func stringEnd(b []byte, start int) int {
+	const ones, highs, quotes = 0x0101010101010101, 0x8080808080808080, 0x2222222222222222
+	// Most strings are short; long ones are searched faster by IndexByte.
+	short := min(len(b)-8, start+24)
+	for at := start; ; {
+		var next int
+		if at <= short {
+			x := binary.LittleEndian.Uint64(b[at:]) ^ quotes
+			marks := (x - ones) &^ x & highs // the lowest one is right
+			if marks == 0 {
+				at += 8
+				continue
+			}
+			next = bits.TrailingZeros64(marks) / 8
+		} else if next = bytes.IndexByte(b[at:], '"'); next < 0 {
 			return -1
 		}
-		if at += from; !isEscaped(b[1:], at-1) {
+		if at += next; at == start || b[at-1] != '\\' || !isEscaped(b[start:], at-start) {
 			return at
 		}
-		from = at + 1
+		at++
 	}
 }
 
-func skipBlanks(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\n' || b[0] == '\r') {
-		b = b[1:]
+// isSpace reports whether a byte may stand between the tokens of JSON.
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// skipSpace returns the place of the first byte from a place on that is no space.
+func skipSpace(b []byte, at int) int {
+	for at < len(b) && isSpace(b[at]) {
+		at++
 	}
-	return b
+	return at
 }

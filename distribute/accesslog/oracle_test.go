@@ -115,8 +115,8 @@ func oracleAddress(token string) netip.Addr {
 	} else if m := bracketed.FindStringSubmatch(token); m != nil {
 		token = m[1]
 	}
-	if strings.Contains(token, ":") {
-		token, _, _ = strings.Cut(token, "%")
+	if addr, _, _ := strings.Cut(token, "%"); strings.Contains(addr, ":") {
+		token = addr
 	}
 	addr, err := netip.ParseAddr(token)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"regexp"
+	"strings"
 )
 
 // An OtherLogError is the error for a file that is known to be no access log. It wraps
@@ -18,17 +19,19 @@ func (e *OtherLogError) Error() string { return "it is " + e.Kind + ", and no ac
 // Unwrap returns ErrNoFormat.
 func (e *OtherLogError) Unwrap() error { return ErrNoFormat }
 
-// otherNames are names of files that stand beside access logs.
+// otherNames are names of files that stand beside access logs. That of an error log ends with
+// these words, but for a date, a number and the extension of a codec.
 var otherNames = []struct {
-	kind string
-	name *regexp.Regexp
+	kind     string
+	orAccess bool // with "access" in its name it may be an access log
+	name     *regexp.Regexp
 }{
-	{"a connection log of a load balancer", regexp.MustCompile(`(^|_)conn_log[._]`)},
-	{"a health check log of a load balancer", regexp.MustCompile(`(^|_)health_check_log[._]`)},
-	{"a test file of a load balancer", regexp.MustCompile(`^ELBAccessLogTestFile`)},
-	{"an error log", regexp.MustCompile(`(^|[-_.])error([-_.]log|s\.log|\.txt)`)},
-	{"an index", regexp.MustCompile(`\.idx$`)},
-	{"a storage log of Google Cloud Storage", regexp.MustCompile(`_storage_\d{4}_\d\d_\d\d_`)},
+	{"a connection log of a load balancer", false, regexp.MustCompile(`(^|_)conn_log[._]`)},
+	{"a health check log of a load balancer", false, regexp.MustCompile(`(^|_)health_check_log[._]`)},
+	{"a test file of a load balancer", false, regexp.MustCompile(`^ELBAccessLogTestFile`)},
+	{"an error log", true, regexp.MustCompile(`(^|[-_.])error([-_.]log|s\.log|\.txt)([-_.](\d[\d:TZ]*|log|txt|old|bak|processed|tar|tgz|zip|gz|bz2|zst|xz|lz4|br|Z))*$`)},
+	{"an index", false, regexp.MustCompile(`\.idx$`)},
+	{"a storage log of Google Cloud Storage", false, regexp.MustCompile(`_storage_\d{4}_\d\d_\d\d_`)},
 }
 
 // otherLines are the first lines of such files.
@@ -49,7 +52,7 @@ var otherLines = []struct {
 func OtherLog(name string, lines [][]byte) string {
 	name = path.Base(name)
 	for _, other := range otherNames {
-		if other.name.MatchString(name) {
+		if other.name.MatchString(name) && !(other.orAccess && strings.Contains(name, "access")) {
 			return other.kind
 		}
 	}

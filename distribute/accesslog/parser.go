@@ -1,7 +1,6 @@
 package accesslog
 
 import (
-	"bytes"
 	"net/netip"
 	"time"
 )
@@ -105,7 +104,18 @@ func (wholeLines) Flush(func(Record, Verdict)) {}
 // no server wrote it: a byte order mark, and the hole of NUL bytes that
 // logrotate's copytruncate leaves.
 func trimStart(line []byte) []byte {
-	return bytes.TrimLeft(line, "\x00\ufeff \t")
+	const mark = "\ufeff"
+	for len(line) > 0 {
+		switch c := line[0]; {
+		case c == 0 || isBlank(c):
+			line = line[1:]
+		case c == mark[0] && len(line) >= len(mark) && string(line[:len(mark)]) == mark:
+			line = line[len(mark):]
+		default:
+			return line
+		}
+	}
+	return line
 }
 
 // isBlank reports whether a byte separates fields, in all formats.

@@ -88,7 +88,7 @@ func lineWords(line []byte, separators string) (words []span) {
 	isSeparator := func(c byte) bool { return strings.IndexByte(separators, c) >= 0 }
 	for i := 0; i < len(line); {
 		if line[i] == '"' {
-			if end := stringEnd(line[i:]); end > 1 {
+			if end := stringEnd(line[i:], 1); end > 1 {
 				words = append(words, span{i + 1, i + end})
 				i += end + 1
 				continue

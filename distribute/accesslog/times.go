@@ -1,6 +1,9 @@
 package accesslog
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // A timeReader reads times in the notations of access logs:
 //
@@ -10,15 +13,17 @@ import "bytes"
 //	971211336                     seconds since 1970, also milliseconds (13 digits),
 //	                              microseconds (16) and nanoseconds (19)
 //
-// Seconds may have a fraction. A timeReader remembers the last time: when only
-// digits of its seconds differ, so does nothing else.
+// Seconds may have a fraction.
 type timeReader struct {
 	calendar calendar
+	last     timePattern // of the last time
+	day      Day         // on which it was
 
-	last    []byte // the last time that was read
-	seconds int    // where its seconds start; len(last) if a shortcut is not possible
-	after   int    // and where what follows them, and their fraction, starts
-	day     Day    // on which it was
+	// Of times whose date and time of day are two fields: the last date, the last time of day
+	// without its seconds (0: none of that date), and the days of both.
+	date              []byte
+	clock             uint64
+	dateDay, clockDay Day
 }
 
 func newTimeReader(o Options) timeReader {
@@ -27,52 +32,25 @@ func newTimeReader(o Options) timeReader {
 
 // read returns the day of a time, all of b, and whether it is one.
 func (r *timeReader) read(b []byte) (Day, bool) {
-	if r.sameMinute(b) {
+	if r.last.matches(b) {
 		return r.day, true
 	}
-	day, seconds, ok := r.convert(b)
+	w, ok := readTime(b)
 	if !ok {
 		return 0, false
 	}
-	r.remember(b, seconds, day)
-	return day, true
-}
-
-// sameMinute reports whether b is the last time but for digits of the seconds.
-func (r *timeReader) sameMinute(b []byte) bool {
-	if len(b) != len(r.last) || r.seconds >= len(b) ||
-		string(b[:r.seconds]) != string(r.last[:r.seconds]) || string(b[r.after:]) != string(r.last[r.after:]) {
-		return false
+	r.day = r.calendar.of(w)
+	switch {
+	case w.seconds >= 0:
+		rest, _ := afterSeconds(b[w.seconds:])
+		r.last.set(b, w.seconds, len(b)-len(rest), 60)
+	case w.epoch && r.calendar.zone == nil:
+		// The number of seconds in a day is a multiple of 100.
+		r.last.set(b, epochLen-2, len(b), 99)
+	default:
+		r.last.clear()
 	}
-	if s := number(b[r.seconds : r.seconds+2]); s < 0 || s > 60 {
-		return false
-	}
-	for i := r.seconds + 2; i < r.after; i++ {
-		if digit := b[i]-'0' <= 9; digit != (r.last[i]-'0' <= 9) || !digit && b[i] != r.last[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// remember notes a time whose seconds start at an offset; -1: it has none of two digits.
-func (r *timeReader) remember(b []byte, seconds int, day Day) {
-	r.last, r.day, r.seconds, r.after = append(r.last[:0], b...), day, len(b), len(b)
-	if seconds < 0 {
-		return
-	}
-	rest, _ := afterSeconds(b[seconds:])
-	r.seconds, r.after = seconds, len(b)-len(rest)
-}
-
-// convert reads a time in any notation. seconds is where its seconds start; -1 if
-// it has none of two digits.
-func (r *timeReader) convert(b []byte) (day Day, seconds int, ok bool) {
-	w, ok := readTime(b)
-	if !ok {
-		return 0, -1, false
-	}
-	return r.calendar.of(w), w.seconds, true
+	return r.day, true
 }
 
 // A written time is one as it stands in a line.
@@ -82,6 +60,7 @@ type written struct {
 	offset                int // from UTC in minutes
 	zoned                 bool
 	dateOnly              bool
+	epoch                 bool
 	seconds               int // where the seconds start; -1 if there are none of two digits
 }
 
@@ -141,12 +120,12 @@ func sinceEpoch(b []byte) (w written, ok bool) {
 		return w, false
 	}
 	switch len(whole) {
-	case 10:
-	case 13, 16, 19:
-		if number(whole[10:]) < 0 {
+	case epochLen:
+	case epochLen + 3, epochLen + 6, epochLen + 9:
+		if number(whole[epochLen:]) < 0 {
 			return w, false
 		}
-		whole, fraction = whole[:10], whole[10:]
+		whole, fraction = whole[:epochLen], whole[epochLen:]
 	default:
 		return w, false
 	}
@@ -156,9 +135,12 @@ func sinceEpoch(b []byte) (w written, ok bool) {
 	}
 	return written{
 		date: Day(seconds / secondsPerDay), minute: seconds / 60 % minutesPerDay, second: seconds % 60,
-		nanos: nanoseconds(fraction), zoned: true, seconds: -1,
+		nanos: nanoseconds(fraction), zoned: true, epoch: true, seconds: -1,
 	}, true
 }
+
+// epochLen is the number of digits of the seconds since 1970, from 2001 to 2286.
+const epochLen = 10
 
 // isoDate reads b, which is dateLen long, as a date written as 2006-01-02.
 func isoDate(b []byte) (Day, bool) {
@@ -172,12 +154,19 @@ func isoDate(b []byte) (Day, bool) {
 // whether they are. zone is the offset of such times from UTC, as #GMT-Offset has it: nil
 // if the format defines their zone, and empty if it is not known.
 func (r *timeReader) readTwo(date, clock, zone []byte) (Day, bool) {
-	if len(date) == 0 || string(date) != string(r.last) {
+	if len(date) == 0 || string(date) != string(r.date) {
 		day, ok := twoFieldDate(date)
 		if !ok {
 			return 0, false
 		}
-		r.remember(date, -1, day)
+		r.date, r.dateDay, r.clock = append(r.date[:0], date...), day, 0
+	}
+	var hourMinute uint64 // as they are written; 0: not alone
+	if len(clock) == clockLen && zone == nil {
+		hourMinute = binary.LittleEndian.Uint64(clock) & clockMask
+		if second := number(clock[clockLen-2:]); hourMinute == r.clock && hourMinute != 0 && second >= 0 && second <= 60 {
+			return r.clockDay, true
+		}
 	}
 	var padded [clockLen]byte
 	minute, offset, hasOffset, ok := clockTime(padClock(clock, &padded))
@@ -190,10 +179,17 @@ func (r *timeReader) readTwo(date, clock, zone []byte) (Day, bool) {
 		offset, hasOffset = utcOffset(zone)
 	}
 	if hasOffset {
-		return r.calendar.in(r.day, minute, offset), true
+		return r.calendar.in(r.dateDay, minute, offset), true
 	}
-	return r.calendar.inZone(r.day, minute, local), true
+	day := r.calendar.inZone(r.dateDay, minute, local)
+	if hourMinute != 0 && clock[2] == ':' && clock[5] == ':' {
+		r.clock, r.clockDay = hourMinute, day
+	}
+	return day, true
 }
+
+// clockMask leaves of 01:02:03 what stands before the seconds.
+const clockMask = 1<<48 - 1
 
 const clockLen = len("01:02:03")
 

@@ -46,6 +46,7 @@ type peeled struct {
 	// partial means that the line goes on in the next record of the stream.
 	partial bool
 	skip    bool  // it holds no line, nor a part of one
+	binary  bool  // it is the name of a binary field, which follows
 	stream  uint8 // below streams
 }
 
@@ -118,6 +119,10 @@ func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 		}
 		*s = partStream{parts: s.parts[:0], counted: true}
 	}
+	if p.binary.open && p.binary.message {
+		yield(Record{}, Unparsable)
+	}
+	p.binary.open = false
 	p.inner.Flush(yield)
 }
 
@@ -203,8 +208,8 @@ func peelAll(peel func(line, buffer []byte) (peeled, bool), lines [][]byte) [][]
 
 // Where container runtimes and log shippers put the line, and its stream.
 var (
-	dockerKeys  = newObjects(map[Field][]string{Request: {"log"}, Host: {"stream"}, Time: {"time"}}).keys
-	messageKeys = newObjects(map[Field][]string{Request: {"message", "MESSAGE", "msg", "log"}}).keys
+	dockerKeys  = &newObjectPaths(map[Field][]string{Request: {"log"}, Host: {"stream"}, Time: {"time"}}).keys
+	messageKeys = &newObjectPaths(map[Field][]string{Request: {"message", "MESSAGE", "msg", "log"}}).keys
 )
 
 func peelDocker(line, buffer []byte) (peeled, bool) {
@@ -221,21 +226,6 @@ func peelDocker(line, buffer []byte) (peeled, bool) {
 	return record, true
 }
 
-// peelJournal reads a line of systemd's Journal Export Format: fields, the message among
-// them, with a blank line behind each record.
-func peelJournal(line, buffer []byte) (peeled, bool) {
-	if message, ok := bytes.CutPrefix(line, []byte("MESSAGE=")); ok {
-		return peeled{inner: message, buffer: buffer}, true
-	}
-	name, _, found := bytes.Cut(line, []byte("="))
-	for _, c := range name {
-		if c != '_' && c-'A' > 'Z'-'A' && c-'0' > 9 {
-			return peeled{}, false
-		}
-	}
-	return peeled{buffer: buffer, skip: true}, len(line) == 0 || found && len(name) > 0
-}
-
 func peelMessage(line, buffer []byte) (peeled, bool) {
 	v, ok := objectValues(line, messageKeys)
 	if !ok || v[Request] == nil {
@@ -246,12 +236,12 @@ func peelMessage(line, buffer []byte) (peeled, bool) {
 }
 
 // objectValues returns the values of an object's keys.
-func objectValues(line []byte, keys []objectKey) (v values, ok bool) {
+func objectValues(line []byte, keys *objectKeys) (v values, ok bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return v, false
 	}
-	scan := newObjectScan(&v, true)
-	ok = scan.object(line, keys)
+	scan := objectScan{line: line, values: &v, all: true, ranks: noRanks}
+	ok = scan.object(0, keys) >= 0
 	return v, ok
 }
 

@@ -1,8 +1,10 @@
 package accesslog_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"skidway/distribute/accesslog"
@@ -105,6 +107,73 @@ func TestSyslogIsPeeledInEveryForm(t *testing.T) {
 	for _, bad := range []string{"", "<190>", "<190>1 ", "<x>Nov 20 14:00:05 host a: ", "Nov 20 14:00:05 host", "Foo 20 14:00:05 host a: ", "<165>1 a b c d e [x"} {
 		if _, verdict := parser(t, "syslog:combined", nil).Parse([]byte(bad)); verdict != accesslog.Unparsable {
 			t.Errorf("%q: %d", bad, verdict)
+		}
+	}
+}
+
+// binaryField returns a field of journald's export whose value has control characters.
+func binaryField(name, value string) string {
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(value)))
+	return name + "\n" + string(length) + value + "\n"
+}
+
+func TestBinaryFieldsOfTheJournalAreRead(t *testing.T) {
+	t.Parallel()
+	agent := func(n int) string { return combinedLine + strings.Repeat("\x1b", n-len(combinedLine)) }
+	for _, c := range []struct{ name, text, want string }{
+		{"message", binaryField("MESSAGE", agent(200)), "p"},
+		{"message whose length has a newline", binaryField("MESSAGE", agent(0x10a)) + binaryField("MESSAGE", agent(0xa00)), "pp"},
+		{"message with newlines", binaryField("MESSAGE", combinedLine+"\nx\n\n") + "MESSAGE=" + combinedLine + "\n", "pp"},
+		{"other field that looks like a message", binaryField("NOTE", "a\nMESSAGE="+combinedLine) + "MESSAGE=" + combinedLine + "\n", "p"},
+		{"empty field", binaryField("NOTE", "") + "MESSAGE=" + combinedLine + "\n", "p"},
+		{"message that is too long", binaryField("MESSAGE", strings.Repeat("\n", 1<<20+1)) + "MESSAGE=" + combinedLine + "\n", "up"},
+		{"name without a value behind", "NOTE\n" + combinedLine + "\nMESSAGE=" + combinedLine + "\n", "pp"},
+		{"length that is not that of the line", "NOTE\n\x05\x00\x00\x00\x00\x00\x00\x00" + combinedLine + "\nMESSAGE=" + combinedLine + "\n", "pp"},
+		{"value that does not arrive whole", "NOTE\n\x88\x13\x00\x00\x00\x00\x00\x00a\n\n__CURSOR=s\nMESSAGE=" + combinedLine + "\n", "p"},
+		{"value that does not arrive whole before a message", "NOTE\n\x88\x13\x00\x00\x00\x00\x00\x00a\nMESSAGE=" + combinedLine + "\n\n__CURSOR=s\nMESSAGE=" + combinedLine + "\n", "pp"},
+		{"message that does not arrive whole", "MESSAGE\n\x88\x13\x00\x00\x00\x00\x00\x00a\n\n__CURSOR=s\nMESSAGE=" + combinedLine + "\n", "up"},
+		{"number that is no name", "200\nMESSAGE=" + combinedLine + "\n", "up"},
+		{"message that is cut off", "MESSAGE=" + combinedLine + "\nMESSAGE\n\x05\x00\x00", "pu"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, got := parser(t, "journal:combined", nil), ""
+			letter := func(_ accesslog.Record, verdict accesslog.Verdict) {
+				got += map[accesslog.Verdict]string{accesslog.Parsed: "p", accesslog.Unparsable: "u"}[verdict]
+			}
+			for line := range strings.Lines("PRIORITY=6\n" + c.text + "_SYSTEMD_UNIT=nginx.service\n\n") {
+				letter(p.Parse([]byte(strings.TrimSuffix(line, "\n"))))
+			}
+			if p.Flush(letter); got != c.want || p.Open() {
+				t.Errorf("%q, want %q; open: %v", got, c.want, p.Open())
+			}
+		})
+	}
+}
+
+func TestBinaryFieldEndsWithALineThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	length := "\x01\x00\x18\x00\x00\x00\x00\x00"
+	for _, c := range []struct {
+		lines []string // empty: one that is too long
+		want  string
+	}{
+		{[]string{"NOTE", "", "MESSAGE=" + combinedLine}, "##8"},
+		{[]string{"NOTE", length + "a", "", "MESSAGE=" + combinedLine}, "###8"},
+		{[]string{"NOTE", length + "a", "MESSAGE=" + combinedLine, "", "MESSAGE=" + combinedLine}, "####8"},
+		{[]string{"MESSAGE", "", "MESSAGE=" + combinedLine}, "#-8"},
+		{[]string{"MESSAGE", length + "a", "", "MESSAGE=" + combinedLine}, "##-8"},
+	} {
+		p, got := parser(t, "journal:combined", nil), ""
+		for _, text := range c.lines {
+			var line []byte // as a Splitter passes it on
+			if text != "" {
+				line = []byte(text)
+			}
+			got += letter(p.Parse(line))
+		}
+		if got != c.want || p.Open() {
+			t.Errorf("%.40q: %s, want %s; open: %v", c.lines, got, c.want, p.Open())
 		}
 	}
 }

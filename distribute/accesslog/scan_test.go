@@ -1,0 +1,117 @@
+package accesslog
+
+import (
+	"bytes"
+	"testing"
+	"time"
+	_ "time/tzdata" // zones must not depend on the machine
+
+	"pgregory.net/rapid"
+)
+
+// altered returns one of some texts in which a few bytes were replaced.
+func altered(t *rapid.T, texts ...string) []byte {
+	b := []byte(rapid.SampledFrom(texts).Draw(t, "text"))
+	for range rapid.IntRange(0, 3).Draw(t, "changes") {
+		if len(b) > 0 {
+			b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.SampledFrom([]byte("0123456789:. x\x00")).Draw(t, "byte")
+		}
+	}
+	return b
+}
+
+// A reader remembers the last time, which must not change how the next one is read.
+func TestTimeIsReadAsIfItWereTheFirst(t *testing.T) {
+	t.Parallel()
+	york, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		o := Options{Zone: rapid.SampledFrom([]*time.Location{nil, york}).Draw(t, "zone"), Local: rapid.SampledFrom([]*time.Location{nil, york, time.UTC}).Draw(t, "local")}
+		r := newTimeReader(o)
+		for range rapid.IntRange(2, 20).Draw(t, "times") {
+			fresh := newTimeReader(o)
+			if rapid.Bool().Draw(t, "two fields") {
+				date := altered(t, "2026-11-01", "2026-11-02", "1/2/26", "01/02/2026", "")
+				clock := altered(t, "23:59:58", "3:59:58", "00:00:60", "12:30", "12:30:01.5", "12:30:01Z", "")
+				zone := rapid.SampledFrom([][]byte{nil, {}, []byte("-0800")}).Draw(t, "offset")
+				day, ok := r.readTwo(date, clock, zone)
+				if wantDay, want := fresh.readTwo(date, clock, zone); day != wantDay && want || ok != want {
+					t.Fatalf("%q %q %q: %s, %v, want %s, %v", date, clock, zone, day, ok, wantDay, want)
+				}
+				continue
+			}
+			text := altered(t, "10/Oct/2000:13:55:36 -0700", "10/Oct/2000:13:55:36", "2000-10-10T23:59:60.123456789-07:00", "2000-10-10T23:59:00Z", "2000-10-10T13:55",
+				"2000-10-10", "1693871999", "1693872000.123", "1693871999999", "1693871999999999999", "")
+			day, ok := r.read(text)
+			if wantDay, want := fresh.read(text); day != wantDay && want || ok != want {
+				t.Fatalf("%q: %s, %v, want %s, %v", text, day, ok, wantDay, want)
+			}
+		}
+	})
+}
+
+func TestTimeThatIsLikeTheLastOneIsVerified(t *testing.T) {
+	t.Parallel()
+	ahead := time.FixedZone("", 60) // its days end within 100 seconds of UTC's
+	for _, c := range []struct {
+		zone        *time.Location
+		first, then string
+		want        string // the day of then; empty: it is no time
+	}{
+		{nil, "2000-10-10T23:59:36Z", "2000-10-10T23:59:60Z", "2000-10-10"},
+		{nil, "2000-10-10T23:59:36Z", "2000-10-10T23:59:61Z", ""},
+		{nil, "2000-10-10T23:59:36Z", "2000-10-10T23:59:3xZ", ""},
+		{nil, "2000-10-10T23:59:36.123Z", "2000-10-10T23:59:36.12xZ", ""},
+		{nil, "2000-10-10T23:59:36.123Z", "2000-10-10T23:59:36,123Z", "2000-10-10"},
+		{nil, "1693871901.5", "1693871999.9", "2023-09-04"},
+		{nil, "1693871901.5", "1693871999x9", ""},
+		{ahead, "1693871901", "1693871999", "2023-09-05"},
+		{nil, "2000-10-10 10:00:00", "2000-10-11 10:00:00", "2000-10-11"},
+	} {
+		r := newTimeReader(Options{Zone: c.zone})
+		read := func(text string) string {
+			day, ok := r.read([]byte(text))
+			if date, clock, two := bytes.Cut([]byte(text), []byte(" ")); two {
+				day, ok = r.readTwo(date, clock, nil)
+			}
+			if !ok {
+				return ""
+			}
+			return day.String()
+		}
+		read(c.first)
+		if got := read(c.then); got != c.want {
+			t.Errorf("%s behind %s: %q, want %q", c.then, c.first, got, c.want)
+		}
+	}
+}
+
+func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOfN(rapid.SampledFrom([]byte("aaaaaaaa\"\\ \t\x00\xef\xbb\xbf")), 0, 80).Draw(t, "bytes")
+		if got, want := trimStart(b), bytes.TrimLeft(b, "\x00\ufeff \t"); !bytes.Equal(got, want) {
+			t.Fatalf("trimStart(%q) = %q, want %q", b, got, want)
+		}
+		start := rapid.IntRange(0, len(b)).Draw(t, "start")
+		blank, quote := start, -1
+		for blank < len(b) && !isBlank(b[blank]) {
+			blank++
+		}
+		for at := start; at < len(b) && quote < 0; at++ {
+			if b[at] == '\\' {
+				at++
+			} else if b[at] == '"' {
+				quote = at
+			}
+		}
+		if got := nextBlank(b, start); got != blank {
+			t.Fatalf("nextBlank(%q, %d) = %d, want %d", b, start, got, blank)
+		}
+		if got := stringEnd(b, start); got != quote {
+			t.Fatalf("stringEnd(%q, %d) = %d, want %d", b, start, got, quote)
+		}
+	})
+}

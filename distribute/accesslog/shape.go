@@ -1,0 +1,96 @@
+package accesslog
+
+// An objectShape is what an object had between its values: servers write the keys of all
+// lines in one order. A line of the same shape is read without looking its keys up.
+type objectShape struct {
+	pieces []shapePiece
+	text   []byte // that of all pieces
+	misses int    // lines in a row that had another shape
+}
+
+// A shapePiece is what stands before a value.
+type shapePiece struct {
+	start, end int // of its text, up to the first byte of the value, or behind a quote or a bracket
+	kind       valueKind
+	key        *objectKey // nil: the value is skipped
+}
+
+// A valueKind is how the end of a value is found.
+type valueKind uint8
+
+const (
+	unquoted valueKind = iota
+	quoted
+	nested  // an object or an array
+	noValue // the piece ends the object
+)
+
+const (
+	// maxPieces bounds the pieces of a shape.
+	maxPieces = 256
+	// maxMisses is the number of lines in a row with other shapes until a new one is learned:
+	// single lines may lack a key.
+	maxMisses = 4
+)
+
+// read reads a line of the shape, and reports whether it has it. If not, some values may be set.
+func (o *objectShape) read(s *objectScan) bool {
+	line, at := s.line, 0
+	for i := range o.pieces {
+		p := &o.pieces[i]
+		start := at + p.end - p.start
+		if start > len(line) || string(line[at:start]) != string(o.text[p.start:p.end]) {
+			return false
+		}
+		var value []byte
+		switch p.kind {
+		case quoted:
+			end := stringEnd(line, start)
+			if end < 0 {
+				return false
+			}
+			value, at = line[start:end], end+1
+		case unquoted:
+			if start == len(line) || line[start] <= ' ' || line[start] == '"' || line[start] == '{' || line[start] == '[' {
+				return false
+			}
+			at = unquotedEnd(line, start)
+			value = line[start:at]
+		case nested:
+			if at = nestedEnd(line, start-1); at < 0 {
+				return false
+			}
+			if p.key != nil && line[start-1] == '[' {
+				value = firstElement(line[start:at])
+			}
+		case noValue:
+			o.misses = 0
+			return true
+		}
+		if p.key == nil {
+			continue
+		}
+		if s.set(p.key, value); s.done {
+			o.misses = 0
+			return true
+		}
+	}
+	return false
+}
+
+// learns reports whether the shape is to be that of a line which does not have it, and makes it
+// empty then.
+func (o *objectShape) learns() bool {
+	if o.misses++; len(o.pieces) > 0 && o.misses < maxMisses {
+		return false
+	}
+	o.pieces, o.text, o.misses = o.pieces[:0], o.text[:0], 0
+	return true
+}
+
+// add appends the text before a value.
+func (o *objectShape) add(text []byte, kind valueKind, key *objectKey) {
+	start := len(o.text)
+	o.text = append(o.text, text...)
+	o.pieces = append(o.pieces, shapePiece{start, len(o.text), kind, key})
+}
