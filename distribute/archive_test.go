@@ -3,16 +3,20 @@ package distribute_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/ulikunitz/xz"
 
 	"skidway/distribute"
+	"skidway/distribute/stream"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -94,6 +98,60 @@ func TestOnlyNewMembersOfAnArchiveAreShippedAgain(t *testing.T) {
 	}
 	work(t, channel, "s")
 	same(t, counted(t, channel, "s"), reference(t, members...))
+}
+
+// shipTwice ships an archive of two members, and again with more lines before it is counted. opening is called with
+// the number of times that the shipper has opened the archive.
+func shipTwice(t *testing.T, opening func(channel *distribute.Channel, n int) error) (outcomes []string, opened int) {
+	t.Helper()
+	channel, folder := open(t, redistest.DB(t)), t.TempDir()
+	path := write(t, folder, "a.tgz", tarGz(t, content(1, 300), content(2, 200)))
+	ship(t, channel, path)
+	write(t, folder, "a.tgz", tarGz(t, append(content(1, 300), content(3, 10)...), append(content(2, 200), content(4, 10)...)))
+	results, err := distribute.NewShipper(channel, &distribute.ShipperConfig{Open: func(_ context.Context, path string) (stream.Object, error) {
+		opened++
+		if err := opening(channel, opened); err != nil {
+			return nil, err
+		}
+		return stream.OpenFile(path)
+	}}).Ship(t.Context(), []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomesOf(results, folder), opened
+}
+
+func TestArchiveIsReadOnceMoreForAllItsBusyMembers(t *testing.T) {
+	t.Parallel()
+	var working sync.WaitGroup
+	outcomes, opened := shipTwice(t, func(channel *distribute.Channel, n int) error {
+		if n == 2 {
+			working.Go(func() { work(t, channel, "s") }) // until the shipper ends
+		}
+		return nil
+	})
+	working.Wait()
+	if want := []string{"a.tgz!m1 shipped", "a.tgz!m2 shipped"}; !slices.Equal(outcomes, want) || opened != 2 {
+		t.Errorf("opened %d times, %q, want %q", opened, outcomes, want)
+	}
+}
+
+func TestBusyMembersOfAnArchiveThatCannotBeReadAgainFail(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{{fs.ErrPermission, "failed"}, {fs.ErrNotExist, "deleted meanwhile"}} {
+		outcomes, _ := shipTwice(t, func(_ *distribute.Channel, n int) error {
+			if n == 2 {
+				return c.err
+			}
+			return nil
+		})
+		if want := []string{"a.tgz!m1 " + c.want, "a.tgz!m2 " + c.want}; !slices.Equal(outcomes, want) {
+			t.Errorf("%v: %q, want %q", c.err, outcomes, want)
+		}
+	}
 }
 
 func TestConvertedFileIsCountedUpToItsDamage(t *testing.T) {

@@ -33,8 +33,8 @@ type BatchConfig struct {
 	// Force counts files that have the content of another one, too.
 	Force bool
 
-	// Hidden, Open and MaxWindow are those of [ShipperConfig] and [WorkerConfig].
-	Hidden    bool
+	// Members, Open and MaxWindow are those of [ShipperConfig] and [WorkerConfig].
+	Members   stream.Members
 	Open      func(ctx context.Context, path string) (stream.Object, error)
 	MaxWindow int64
 
@@ -138,7 +138,7 @@ func (b *Batch) run(ctx context.Context, channel *Channel, worker *Worker, files
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	shipper := NewShipper(channel, &ShipperConfig{
-		Force: b.config.Force, Hidden: b.config.Hidden, Open: b.config.Open, MaxWindow: b.config.MaxWindow, Notify: b.config.Notify,
+		Force: b.config.Force, Members: b.config.Members, Open: b.config.Open, MaxWindow: b.config.MaxWindow, Notify: b.config.Notify,
 	})
 	shipper.stop = b.stop
 	b.shipper.Store(shipper)

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,14 +35,14 @@ func TestFileThatWasGivenUpIsNotClaimedBeforeTheOlderOne(t *testing.T) {
 	}
 	queue := claimQueue{channel: c, subscriber: "s", lease: time.Minute, lookInterval: time.Hour, looked: time.Now()}
 	next := func() *claim {
-		found, err := queue.next(t.Context())
-		if err != nil || found.claim == nil {
+		found, err := queue.next(t.Context(), math.MaxInt64)
+		if err != nil || len(found.claims) != 1 {
 			t.Fatalf("%+v, %v", found, err)
 		}
-		if err := found.claim.release(t.Context()); err != nil {
+		if err := release(t.Context(), found.claims); err != nil {
 			t.Fatal(err)
 		}
-		return found.claim
+		return found.claims[0]
 	}
 	older := next()
 	queue.open = slices.DeleteFunc(queue.open, func(a announced) bool { return a.File == older.id })

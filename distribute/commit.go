@@ -153,7 +153,9 @@ func checkpointPrefix(shipment int64) []byte { return []byte(strconv.FormatInt(s
 func (c *claim) checkpoint(ctx context.Context, r record, before progress) (stream.Checkpoint, error) {
 	content := before.resume + before.inside.bytes - r.base
 	if r.codec == stream.Plain {
-		content = min(content, r.upload) // the file may be shorter than before
+		if !r.stream { // whose length is not known
+			content = min(content, r.upload) // the file may be shorter than before
+		}
 		return stream.Checkpoint{Raw: content, Content: content}, nil
 	}
 	if before.part != r.shipment {

@@ -26,7 +26,7 @@ func points(t testing.TB) (first, stride int) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	const short = 7
+	const short = 13
 	return 1 + rand.New(rand.NewPCG(seed, 0)).IntN(short), short
 }
 

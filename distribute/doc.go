@@ -3,7 +3,8 @@
 //
 // A [Shipper] uploads files to a [Channel]. A [Worker] counts them for a subscriber,
 // while they are still being uploaded; a subscriber is one [Aggregation], with any
-// number of workers. [Batch] does all of it in one process.
+// number of workers. A worker may serve several subscribers ([Worker.AddSubscriber]).
+// [Batch] does all of it in one process.
 //
 //	channel, err := distribute.Open(ctx, db, "web") // db is a *skidway.DB
 //	files, err := distribute.NewShipper(channel, nil).Ship(ctx, []string{"access.log"})
@@ -31,8 +32,9 @@
 //
 // A subscriber that comes when the first part of a file is freed does not count the rest of
 // it: the file is reported, and counted when it is shipped again. A zstd file that would
-// take half of the window is converted to small frames, in a temporary file. A compressed file that is shipped again, because its shipper died, is
-// uploaded and decompressed again from its start, but its lines are not counted again.
+// take half of the window is converted to small frames, in a temporary file. A compressed file
+// that is shipped again, because its shipper died, is uploaded and decompressed again from its
+// start, but its lines are not counted again.
 //
 // # The window
 //
@@ -52,8 +54,52 @@
 // Workers claim files in the order of their admission. A worker commits early when that
 // frees a quarter of the window, and when its shipper waits for room and all that was
 // uploaded is read. A worker that has to wait for an upload, while an older file has no
-// worker, commits, gives its file back, and takes the older one. So the oldest file always
-// goes on, and every file becomes the oldest one.
+// worker of a subscriber that it serves, commits, releases its file, and takes the older
+// one. So the oldest file always goes on, and every file becomes the oldest one.
+//
+// A worker whose slots are all busy looks each second for a waiting file that is complete
+// and small. It commits, counts that file, and goes on with the one it has, whose claim it
+// keeps. The reader of a complete file never waits, so this takes a bounded time.
+//
+// # One reading for several subscribers
+//
+// A worker that serves several subscribers downloads and decompresses a file once for all
+// of them for which it has the claim. Claims and commits are those of single subscribers, so
+// the promises to a subscriber do not depend on which worker serves it, or on the others:
+//
+//   - A claim is for one file and one subscriber. When a worker claims a file for a
+//     subscriber, the same script claims it for the worker's other subscribers that have
+//     not counted it and for which no other worker has it.
+//   - The reading begins at the earliest place where one of them goes on. Each skips what
+//     it has counted, and has its own settings, checkpoints, stages, seals and heartbeats.
+//   - A subscriber whose claim is lost, whose aggregation refuses the file, or that is
+//     removed, leaves; the others go on. An error that ends the worker, such as a commit
+//     that Redis refuses, releases all claims: each subscriber goes on from its last commit.
+//   - A subscriber whose claim gets free in the middle of a reading is served later, by any
+//     worker. If the reading has to wait for the upload until then, its worker commits and
+//     begins anew, at the earliest place again: else a worker could wait for room that this
+//     subscriber holds.
+//
+// What follows the decompression is done for each subscriber: their aggregations decide how
+// lines are split and parsed.
+//
+// # Streams
+//
+// Standard input and FIFOs are streams: they are read once, to their end, and their size is not
+// known before. A segment is booked when the one before is full. Plain content is uploaded as
+// it is, that of any codec is converted to zstd frames as it comes; both in whole blocks of
+// 256 KiB, so that Redis uses what is booked. At every moment all that was read of a stream is
+// counted, in Redis, or in the memory of its shipper: the window of its decompressor and 4 MiB
+// at most. There is no temporary file.
+//
+// Its first 64 KiB identify a stream, as a file. If they are known, the shipper waits until
+// what was shipped before is counted, reads over what all subscribers have counted, and
+// uploads the rest. So a stream is the same as the file that it was made of.
+//
+// What was read can't be uploaded again. When the shipper of a stream is stopped, fails or
+// dies, the upload therefore is not abandoned, but complete: workers count what is in Redis up
+// to the last whole line, and report the file as counted in part, with the place. When the same
+// content is sent again, the lines behind that place are counted.
 //
 // # States of a file
 //

@@ -27,9 +27,14 @@ var errMalformed = errors.New("its record in Redis is malformed: ship it again")
 // errAbandoned ends the reading of an upload that will never be complete.
 var errAbandoned = errors.New("the upload was abandoned: its shipper gave up or died")
 
-// errOlder ends the reading of an upload that has to wait while an older file has no
-// worker: that one is counted first.
+// errOlder ends the reading of an upload that has to wait while an older file has no worker
+// of a subscriber: that one is counted first.
 var errOlder = errors.New("an older file has no worker")
+
+// A cutError ends the reading of a stream that was not uploaded to its end: no more follows.
+type cutError struct{ reason string }
+
+func (e *cutError) Error() string { return "cut off: " + e.reason }
 
 // A starvedError ends the reading of an upload whose shipper waits for room in the window,
 // and of which all that is uploaded was read: to commit it frees segments.
@@ -44,11 +49,13 @@ var errStuck = errors.New("a line or a block of compressed data is longer than i
 
 // An uploadReader reads the upload of a file, also while it is going on.
 type uploadReader struct {
-	files      fileStore
-	subscriber string
+	files  fileStore
+	queues claimQueues // of the worker
 	record
-	maxWindow int64         // of compressed data, in bytes
-	patience  time.Duration // how long to wait for a block before leases are checked
+	maxWindow    int64         // of compressed data, in bytes
+	patience     time.Duration // how long to wait for a block before leases are checked
+	lookInterval time.Duration // how long to wait before small files are counted in between
+	detour       func() error  // counts them
 }
 
 // open returns the upload from a position on; io.EOF comes when the upload is complete
@@ -67,7 +74,7 @@ func (u uploadReader) open(ctx context.Context, position int64) *stream.Prefetch
 func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
 	db, k := u.files.db, u.files.keys
 	segment, within := k.segment(u.id, u.shipment, int(position/u.segment)), position%u.segment
-	for {
+	for began := time.Now(); ; {
 		var data []byte
 		var state uploadState
 		err := db.Retry(ctx, func() error {
@@ -92,6 +99,10 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 			return nil, errAbandoned
 		case state.raw > position:
 			return nil, ErrVanished
+		case state.state == FileUploaded && state.cut != "":
+			return nil, &cutError{state.cut}
+		case state.state == FileUploaded && position > state.raw:
+			return nil, errShorter
 		case state.state == FileUploaded:
 			return nil, io.EOF
 		case state.state != FileUploading:
@@ -99,49 +110,64 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 		case state.full:
 			return nil, &starvedError{position}
 		}
-		if err := u.awaitBlock(ctx, position, state.full); err != nil {
+		if err := u.awaitBlock(ctx, position, state.full, &began); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // awaitBlock blocks until the upload has more than position bytes, is complete or
-// abandoned, or, unless full is true, its shipper waits for room. If nothing happens for
-// long, it abandons the upload if the shipper's lease has expired, and returns errOlder if
-// an older file has no worker.
-func (u uploadReader) awaitBlock(ctx context.Context, position int64, full bool) error {
+// abandoned, or, unless full is true, its shipper waits for room. It may return early. If
+// nothing has happened since began for long, it abandons the upload if the shipper's lease
+// has expired, and returns the error of checkOlder; began is the time of the last check then.
+// Meanwhile it lets small files be counted in between.
+func (u uploadReader) awaitBlock(ctx context.Context, position int64, full bool, began *time.Time) error {
 	// The ids of the wake stream are the length of the upload and what happened there,
 	// so a change between the read and the wait ends the wait.
 	mark := rdb.Mark{Key: u.files.keys.fileWake(u.id, u.shipment), ID: fmt.Sprintf("%d-0", position)}
 	if full {
 		mark.ID = fmt.Sprintf("%d-1", position)
 	}
-	woken, err := u.files.db.Wait(ctx, u.patience, mark)
+	woken, err := u.files.db.Wait(ctx, min(u.patience, u.lookInterval), mark)
 	if err != nil || woken {
 		return err
 	}
+	if err := u.detour(); err != nil {
+		return err
+	}
+	if time.Since(*began) < u.patience {
+		return nil
+	}
+	*began = time.Now()
 	if _, _, err = u.files.abandon(ctx, abandonment{id: u.id, shipment: u.shipment, reship: true}); err != nil {
 		return err
 	}
 	return u.checkOlder(ctx)
 }
 
-// checkOlder returns errOlder if an older file has no worker of the subscriber.
+// checkOlder returns errOlder if an older file has no worker of one of the subscribers that
+// the worker serves, or if the file itself has none: then the worker reads it for that
+// subscriber, too, from its place on.
 func (u uploadReader) checkOlder(ctx context.Context) error {
-	older, err := u.files.olderUnclaimed(ctx, u.subscriber, u.id)
-	if err == nil && older {
-		return errOlder
+	for _, subscriber := range u.queues.subscribers() {
+		unclaimed, err := u.files.unclaimedUpTo(ctx, subscriber, u.id)
+		if err == nil && unclaimed {
+			return errOlder
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // awaitRoom blocks until an upload, whose shipper waits for room, has more than position
-// bytes or ends. It returns errOlder if an older file has no worker, and errStuck if the
-// upload holds its reserve, and none of it can be freed before more is uploaded because the
-// subscriber needs what follows its first keep bytes.
+// bytes or ends. It returns the error of checkOlder, and errStuck if the upload holds its
+// reserve, and none of it can be freed before more is uploaded because a subscriber needs
+// what follows its first keep bytes.
 func (u uploadReader) awaitRoom(ctx context.Context, position, keep, window int64) error {
 	reserve := min(int64(stream.ReserveSegments(u.segment)), window/max(u.unit, 1))
-	for {
+	for began := time.Now(); ; {
 		r, err := u.files.record(ctx, u.id)
 		if err != nil {
 			return err
@@ -155,7 +181,7 @@ func (u uploadReader) awaitRoom(ctx context.Context, position, keep, window int6
 		if r.full && r.freed == keep/u.segment && r.booked-r.freed >= reserve {
 			return errStuck
 		}
-		if err := u.awaitBlock(ctx, position, true); err != nil {
+		if err := u.awaitBlock(ctx, position, true, &began); err != nil {
 			return err
 		}
 	}

@@ -22,22 +22,24 @@ const (
 	EventRestarted      EventKind = "restarted"        // the shipper's lease expired, and it starts the upload again
 	EventClaimLost      EventKind = "claim-lost"       // another worker took the file over; its count here is dropped
 	EventAbandoned      EventKind = "abandoned"        // the shipper of the file stopped or died; nothing of it is counted
+	EventUnsubscribed   EventKind = "unsubscribed"     // a subscriber was removed; the worker goes on for the others
 	EventSkipped        EventKind = "skipped"          // a message of the channel's chat can't be read: see Message and Err
 )
 
 // An Event reports what happens to a file, or what a shipper or worker waits
 // for.
 type Event struct {
-	Kind     EventKind
-	File     string // empty: the event does not concern one file
-	Err      error
-	Shipped  ShippedFile // without its Lines
-	Lines    int64
-	Reading  Reading
-	Problem  *Problem // nil: the file has none
-	Message  uint64
-	Channel  string
-	Laggards []Laggard // empty: the channel has no subscriber
+	Kind       EventKind
+	File       string // empty: the event does not concern one file
+	Subscriber string // of a worker's event; empty: it does not concern one
+	Err        error
+	Shipped    ShippedFile // without its Lines
+	Lines      int64
+	Reading    Reading
+	Problem    *Problem // nil: the file has none
+	Message    uint64
+	Channel    string
+	Laggards   []Laggard // empty: the channel has no subscriber
 }
 
 // LacksSubscriber reports whether the shipper waits in vain, because the channel
@@ -48,13 +50,6 @@ func (e Event) LacksSubscriber() bool {
 		return len(e.Laggards) == 0
 	}
 	return false
-}
-
-// A Laggard is a subscriber that a shipper waits for.
-type Laggard struct {
-	Subscriber string
-	Seen       time.Time     // last heartbeat of one of its workers; zero: none yet
-	Idle       time.Duration // since then
 }
 
 // A Notify is called with each event, by one goroutine at a time for one

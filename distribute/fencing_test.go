@@ -352,14 +352,14 @@ func TestStatusListsOnlyLiveShippers(t *testing.T) {
 	t.Parallel()
 	channel := openWeb(t, redistest.URL(t))
 	dead := NewShipper(channel, nil)
-	if err := dead.begin(t.Context()); err != nil {
+	if err := dead.registration.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	status, err := channel.Status(t.Context())
 	if err != nil || len(status.Shippers) != 1 {
 		t.Fatalf("%+v, %v", status, err)
 	}
-	if err := channel.db.ZAdd(t.Context(), channel.keys.leases(), redis.Z{Score: 1, Member: dead.token}).Err(); err != nil {
+	if err := channel.db.ZAdd(t.Context(), channel.keys.leases(), redis.Z{Score: 1, Member: dead.registration.token}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if status, err = channel.Status(t.Context()); err != nil || len(status.Shippers) != 0 {

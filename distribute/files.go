@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -114,8 +115,15 @@ func (f fileStore) heads(ctx context.Context, ids []string) ([]record, error) {
 
 // A page of open files, in the order of their admission.
 type openPage struct {
-	uncounted []announcement // shipments that the subscriber has not counted
+	uncounted []openShipment // that the subscriber has not counted
 	last      bool           // no page follows
+}
+
+// An openShipment is a shipment in Redis.
+type openShipment struct {
+	announcement
+	complete bool  // all of it is uploaded
+	raw      int64 // bytes uploaded
 }
 
 // openShipments reads n open files from index start on.
@@ -140,7 +148,8 @@ func (f fileStore) openShipments(ctx context.Context, subscriber string, start, 
 		for i, z := range open {
 			u := parseUpload(records[i].Val())
 			if (u.state == FileUploading || u.state == FileUploaded) && fmt.Sprint(records[i].Val()[len(uploadFields)]) != strconv.FormatInt(u.shipment, 10) {
-				page.uncounted = append(page.uncounted, announcement{formatVersion, fmt.Sprint(z.Member), u.shipment, int64(z.Score)})
+				a := announcement{formatVersion, fmt.Sprint(z.Member), u.shipment, int64(z.Score)}
+				page.uncounted = append(page.uncounted, openShipment{a, u.state == FileUploaded, u.raw})
 			}
 		}
 		return nil
@@ -148,28 +157,41 @@ func (f fileStore) openShipments(ctx context.Context, subscriber string, start, 
 	return page, err
 }
 
-// olderUnclaimed reports whether a file that was admitted before another one, and that the
-// subscriber has not counted, has no worker.
-func (f fileStore) olderUnclaimed(ctx context.Context, subscriber, id string) (bool, error) {
+// unclaimedUpTo reports whether a file, or one that was admitted before it, has no worker of
+// a subscriber that has not counted it.
+func (f fileStore) unclaimedUpTo(ctx context.Context, subscriber, id string) (bool, error) {
 	page, err := f.openShipments(ctx, subscriber, 0, claimBatch)
 	if err != nil {
 		return false, err
 	}
-	var older []string
-	for _, a := range page.uncounted {
-		if a.File == id {
-			break
+	var place float64
+	var exists bool
+	err = f.db.Retry(ctx, func() error {
+		pipe := f.db.Pipeline()
+		score, subscribed := pipe.ZScore(ctx, f.keys.open(), id), pipe.HExists(ctx, f.keys.subscribers(), subscriber)
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+			return err
 		}
-		older = append(older, a.File)
+		place, exists = score.Val(), subscribed.Val()
+		return nil
+	})
+	if err != nil || !exists { // what a removed one left is not claimed
+		return false, err
 	}
-	if len(older) == 0 {
+	var ids []string
+	for _, a := range page.uncounted {
+		if a.Place <= int64(place) {
+			ids = append(ids, a.File)
+		}
+	}
+	if len(ids) == 0 {
 		return false, nil
 	}
 	now, err := f.now(ctx)
 	if err != nil {
 		return false, err
 	}
-	leases, err := query(ctx, f.db, func() ([]float64, error) { return f.db.ZMScore(ctx, f.keys.claims(subscriber), older...).Result() })
+	leases, err := query(ctx, f.db, func() ([]float64, error) { return f.db.ZMScore(ctx, f.keys.claims(subscriber), ids...).Result() })
 	return slices.ContainsFunc(leases, func(end float64) bool { return end <= float64(now.UnixMilli()) }), err
 }
 

@@ -104,7 +104,7 @@ func TestMain(m *testing.M) { processtest.Main(m, shipOrWork) }
 type processPlan struct {
 	Role   string // "ship", "work", "work in parts", or "work on" until it is killed
 	URL    string
-	Args   []string // the files, or the subscriber
+	Args   []string // the files, or the subscribers
 	Signal processtest.CommandSignal
 }
 
@@ -140,6 +140,11 @@ func shipOrWork() error {
 		config.CommitBytes = partSize
 	}
 	worker, err := distribute.NewWorker(ctx, channel, plan.Args[0], aggregation, config)
+	for _, subscriber := range plan.Args[1:] {
+		if err == nil {
+			err = worker.AddSubscriber(ctx, subscriber, aggregation)
+		}
+	}
 	if err != nil {
 		return err
 	}

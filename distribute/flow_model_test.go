@@ -1,8 +1,10 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,10 +16,11 @@ import (
 	"skidway/internal/redistest"
 )
 
-// The model of two files of three windows each, two shippers, and two subscribers with one
-// worker each that counts one file at a time. The steps of all of them are in any order, and
-// each may be killed at any step. It uses the scripts, the claims and the commits of the
-// package; only the bytes are not there: a segment has modelSegment of them.
+// The model of two files of three windows each, two shippers, and two subscribers. Each has
+// a worker that counts one file at a time, or one worker serves both, or two do. The steps
+// of all of them are in any order, each may be killed at any step, and the window be made
+// smaller. It uses the scripts, the claims and the commits of the package; only the bytes are
+// not there: a segment has modelSegment of them.
 const (
 	modelSegment  = 100
 	modelWindow   = 3 * modelSegment
@@ -44,16 +47,26 @@ type modelUpload struct {
 	complete    bool
 }
 
-// A modelReader is the worker of a subscriber.
+// A modelReader is a worker, which reads one file at a time for its subscribers.
 type modelReader struct {
-	subscriber string
-	queue      *claimQueue
-	claim      *claim
-	progress   progress // at the last commit
-	position   int64    // bytes read of the upload
+	subscribers []string
+	queues      claimQueues
+	counts      []*modelCount // of the file that it reads
 }
 
-func newFlowModel(t *rapid.T, ctx context.Context, db *rdb.DB, name string) *flowModel {
+// A modelCount is the count of a file for one subscriber.
+type modelCount struct {
+	*claim
+	progress progress // at the last commit
+	position int64    // bytes read of the upload
+}
+
+var (
+	modelSubscribers = []string{"s", "t"}
+	modelReaders     = [][][]string{{{"s"}, {"t"}}, {{"s", "t"}}, {{"s", "t"}, {"t", "s"}}}
+)
+
+func newFlowModel(t *rapid.T, ctx context.Context, db *rdb.DB, name string, readers [][]string) *flowModel {
 	c, err := Open(ctx, handle.New(db), name)
 	if err == nil {
 		err = db.HSet(ctx, c.keys.channel(), "window", modelWindow).Err()
@@ -66,12 +79,13 @@ func newFlowModel(t *rapid.T, ctx context.Context, db *rdb.DB, name string) *flo
 		m.uploads = append(m.uploads, &modelUpload{id: id, shipper: "of " + id})
 		m.call(beginScript, target{}, "of "+id, testLeaseMS, modeBatch, "host:1")
 	}
-	for _, name := range []string{"s", "t"} {
-		if err := c.Subscribe(ctx, name, "words"); err != nil {
-			t.Fatal(err)
-		}
-		m.readers = append(m.readers, &modelReader{subscriber: name})
-		m.killWorker(m.readers[len(m.readers)-1])
+	for _, name := range modelSubscribers {
+		m.must(c.Subscribe(ctx, name, "words"))
+	}
+	for _, subscribers := range readers {
+		r := &modelReader{subscribers: subscribers}
+		m.killWorker(r)
+		m.readers = append(m.readers, r)
 	}
 	return m
 }
@@ -128,85 +142,103 @@ func (m *flowModel) killShipper(u *modelUpload) {
 
 // work does the next step of a worker: it claims a file, reads a segment, or commits.
 func (m *flowModel) work(r *modelReader) {
-	if r.claim == nil {
-		found, err := r.queue.next(m.ctx)
-		m.must(err)
-		if r.claim = found.claim; r.claim == nil {
-			return
-		}
-		record, err := m.c.files.record(m.ctx, r.claim.id)
-		m.must(err)
-		r.progress = record.counted[r.subscriber]
-		if r.progress.part == record.shipment {
-			r.claim.commits = r.progress.commits
-		} else {
-			r.progress.keep = 0
-		}
-		r.position, r.claim.segment = r.progress.keep, modelSegment
+	if len(r.counts) == 0 {
+		m.claim(r)
 		return
 	}
-	record, err := m.c.files.record(m.ctx, r.claim.id)
+	record, err := m.c.files.record(m.ctx, r.counts[0].id)
 	m.must(err)
+	position := slices.MinFunc(r.counts, func(a, b *modelCount) int { return cmp.Compare(a.position, b.position) }).position
 	switch {
-	case record.shipment != r.claim.shipment || record.state == FileAbandoned:
+	case record.shipment != r.counts[0].shipment || record.state == FileAbandoned:
 		m.giveUp(r)
-	case r.position < record.raw:
-		n, err := m.c.db.Exists(m.ctx, m.c.keys.segment(record.id, record.shipment, int(r.position/modelSegment))).Result()
+	case position < record.raw:
+		n, err := m.c.db.Exists(m.ctx, m.c.keys.segment(record.id, record.shipment, int(position/modelSegment))).Result()
 		if m.must(err); n == 0 {
-			m.Fatalf("%s needs byte %d of %s, which is freed: %+v", r.subscriber, r.position, r.claim.id, record)
+			m.Fatalf("%v need byte %d of %s, which is freed: %+v", r.subscribers, position, record.id, record)
 		}
-		r.position = (r.position/modelSegment + 1) * modelSegment
+		for _, c := range r.counts {
+			c.position = max(c.position, (position/modelSegment+1)*modelSegment)
+		}
 	case record.state == FileUploaded:
 		m.commit(r, true)
 	default:
 		if record.full {
 			m.commit(r, false)
 		}
-		upload := uploadReader{files: m.c.files, subscriber: r.subscriber, record: record, patience: time.Millisecond}
-		if upload.checkOlder(m.ctx) != nil && r.claim != nil {
+		upload := uploadReader{files: m.c.files, queues: r.queues, record: record, patience: time.Millisecond}
+		if upload.checkOlder(m.ctx) != nil {
 			m.commit(r, false)
 			m.giveUp(r)
 		}
 	}
 }
 
+func (m *flowModel) claim(r *modelReader) {
+	found, err := r.queues.next(m.ctx)
+	m.must(err)
+	for _, claim := range found.claims {
+		record, err := m.c.files.record(m.ctx, claim.id)
+		m.must(err)
+		c := &modelCount{claim: claim, progress: record.counted[claim.subscriber]}
+		if c.progress.part == record.shipment {
+			claim.commits = c.progress.commits
+		} else {
+			c.progress.keep = 0
+		}
+		c.position, claim.segment = c.progress.keep, modelSegment
+		r.counts = append(r.counts, c)
+	}
+}
+
 func (m *flowModel) giveUp(r *modelReader) {
-	m.must(r.claim.release(m.ctx))
-	r.claim = nil
+	for _, c := range r.counts {
+		m.must(c.release(m.ctx))
+	}
+	r.counts = nil
 }
 
 // commit commits what a worker has read.
 func (m *flowModel) commit(r *modelReader, last bool) {
-	result := &fileResult{cells: map[cellName]int64{}, progress: r.progress}
-	if n := (r.position - r.progress.resume) / modelSegment; n > 0 {
-		result.cells[cellName{"day", r.claim.id}] = n
-		result.progress.resume = r.position
+	r.counts = slices.DeleteFunc(r.counts, func(c *modelCount) bool { return !m.commitCount(c, last) || last })
+}
+
+// commitCount commits what was read for a subscriber, and reports whether it has the claim.
+func (m *flowModel) commitCount(c *modelCount, last bool) bool {
+	result := &fileResult{cells: map[cellName]int64{}, progress: c.progress}
+	if n := (c.position - c.progress.resume) / modelSegment; n > 0 {
+		result.cells[cellName{"day", c.id}] = n
+		result.progress.resume = c.position
 	}
-	result.progress.keep = max(r.progress.keep, r.position-modelLag)
-	allCounted, err := r.claim.commit(m.ctx, part{result: result, last: last})
+	result.progress.keep = max(c.progress.keep, c.position-modelLag)
+	allCounted, err := c.commit(m.ctx, part{result: result, last: last})
 	if err == errClaimLost {
-		r.claim = nil
-		return
+		return false
 	}
 	m.must(err)
-	r.progress = result.progress
-	keep := r.progress.keep
+	c.progress = result.progress
+	keep := c.progress.keep
 	if last {
-		keep = r.position
+		keep = c.position
 	}
-	m.must(r.claim.foldAndFree(m.ctx, allCounted, keep))
-	if last {
-		r.claim = nil
-	}
+	m.must(c.foldAndFree(m.ctx, allCounted, keep))
+	return true
 }
 
 // killWorker forgets all that a worker had; its claims have expired.
 func (m *flowModel) killWorker(r *modelReader) {
-	if r.claim != nil {
-		m.must(m.c.db.ZAdd(m.ctx, m.c.keys.claims(r.subscriber), redis.Z{Score: 1, Member: r.claim.id}).Err())
+	for _, c := range r.counts {
+		m.must(m.c.db.ZAdd(m.ctx, m.c.keys.claims(c.subscriber), redis.Z{Score: 1, Member: c.id}).Err())
 	}
-	r.claim = nil
-	r.queue = &claimQueue{channel: m.c, subscriber: r.subscriber, lease: time.Minute}
+	r.counts, r.queues = nil, nil
+	for _, name := range r.subscribers {
+		r.queues.add(&claimQueue{channel: m.c, subscriber: name, lease: time.Minute})
+	}
+}
+
+// resize sets the window.
+func (m *flowModel) resize(window int64) {
+	m.must(m.c.db.HSet(m.ctx, m.c.keys.channel(), "window", window).Err())
 }
 
 // check compares the window with what the files hold.
@@ -222,7 +254,7 @@ func (m *flowModel) finish() {
 	for range 500 {
 		for i := range m.uploads {
 			m.ship(m.uploads[i])
-			m.work(m.readers[i])
+			m.work(m.readers[i%len(m.readers)])
 			m.check()
 		}
 		if open, err := m.c.db.Exists(m.ctx, m.c.keys.open()).Result(); err == nil && open == 0 && m.uploads[0].complete && m.uploads[1].complete {
@@ -234,10 +266,10 @@ func (m *flowModel) finish() {
 		if m.must(err); record.state != FileDone || record.inRedis() {
 			m.Fatalf("the work does not come to its end: %+v, %+v", *u, record)
 		}
-		for _, r := range m.readers {
-			counts, err := m.c.totals(r.subscriber).counts(m.ctx, "day", nil)
+		for _, subscriber := range modelSubscribers {
+			counts, err := m.c.totals(subscriber).counts(m.ctx, "day", nil)
 			if m.must(err); counts[u.id] != modelSegments {
-				m.Fatalf("%s has counted %d segments of %s, want %d", r.subscriber, counts[u.id], u.id, modelSegments)
+				m.Fatalf("%s has counted %d segments of %s, want %d", subscriber, counts[u.id], u.id, modelSegments)
 			}
 		}
 	}
@@ -248,18 +280,20 @@ func TestModelOfTheWindowComesToItsEndInAnyOrder(t *testing.T) {
 	db, channels := redistest.DB(t), 0
 	rapid.Check(t, func(t *rapid.T) {
 		channels++
-		m := newFlowModel(t, context.Background(), db, fmt.Sprint("model", channels))
+		m := newFlowModel(t, context.Background(), db, fmt.Sprint("model", channels), rapid.SampledFrom(modelReaders).Draw(t, "readers"))
 		for range rapid.IntRange(0, 80).Draw(t, "steps") {
 			i := rapid.IntRange(0, 1).Draw(t, "which")
 			switch rapid.IntRange(0, 19).Draw(t, "step") {
 			case 0:
-				m.killWorker(m.readers[i])
+				m.killWorker(m.readers[i%len(m.readers)])
 			case 1:
 				m.killShipper(m.uploads[i])
-			case 2, 3, 4, 5, 6, 7, 8, 9, 10:
+			case 2:
+				m.resize(rapid.Int64Range(modelReserve, modelWindow).Draw(t, "window"))
+			case 3, 4, 5, 6, 7, 8, 9, 10:
 				m.ship(m.uploads[i])
 			default:
-				m.work(m.readers[i])
+				m.work(m.readers[i%len(m.readers)])
 			}
 			m.check()
 		}

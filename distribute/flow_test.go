@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/distribute"
 	"skidway/distribute/stream"
 	"skidway/internal/processtest"
@@ -90,7 +92,7 @@ func TestFileOfManyWindowsFlows(t *testing.T) {
 				channel := flowChannel(t, db, flowWindow)
 				most := func() int64 { return 0 }
 				if !db.Embedded() {
-					most = watch(t.Context(), db)
+					most = watch(t.Context(), segmentsOf(db))
 				}
 				flow(t, channel, []string{"s", "t"}, write(t, t.TempDir(), name, lines))
 				if peak := most(); peak > flowWindow {
@@ -110,7 +112,7 @@ func TestTwoFilesOfManyWindowsFlowThroughOneWorkerEach(t *testing.T) {
 	db, folder := redistest.DB(t), t.TempDir()
 	channel := flowChannel(t, db, flowWindow)
 	contents := [][]byte{noisyLines(2, 15_000), noisyLines(3, 15_000)}
-	most := watch(t.Context(), db)
+	most := watch(t.Context(), segmentsOf(db))
 	flow(t, channel, []string{"s", "t"}, write(t, folder, "a.log", contents[0]), write(t, folder, "b.log.gz", contents[1]))
 	if peak := most(); peak > flowWindow {
 		t.Errorf("segments took up %d bytes", peak)
@@ -279,4 +281,64 @@ func TestShippersAndWorkersKilledWhileAFileFlows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Beside the segments are the checkpoints, the records, and what Redis sends and receives.
+func TestRedisUsesLittleMoreThanTheWindow(t *testing.T) {
+	t.Parallel()
+	const window = 4 * mib
+	db := redistest.Open(t, redistest.Start(t).URL(0))
+	channel, path := flowChannel(t, db, window), write(t, t.TempDir(), "a.log.gz", noisyLines(11, 25_000))
+	used := func() int64 {
+		servers, err := db.Servers(context.WithoutCancel(t.Context()))
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		return servers[0].UsedMemory
+	}
+	before := used()
+	kept := watch(t.Context(), func(ctx context.Context) int64 {
+		return memory(ctx, db, "segment") + memory(ctx, db, "checkpoint")
+	})
+	all := watch(t.Context(), func(context.Context) int64 { return used() - before })
+	flow(t, channel, []string{"s", "t"}, path)
+	if peak := kept(); peak > window+2*mib || peak < window/8 { // few samples are taken on a busy machine
+		t.Errorf("segments and checkpoints took up %d bytes, the window is %d", peak, window)
+	}
+	if peak := all(); peak > window+4*mib {
+		t.Errorf("Redis used %d bytes more than before, the window is %d", peak, window)
+	}
+}
+
+// setBack is what a clock of Redis that is set back by an hour means for leases: they end an
+// hour later.
+const setBack = `
+for _, key in ipairs(KEYS) do
+	local rows = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+	for i = 1, #rows, 2 do redis.call('ZINCRBY', key, 3600000, rows[i]) end
+end`
+
+// Only what dead processes hold is held for longer.
+func TestClockThatIsSetBackHoldsUpNoLivingProcess(t *testing.T) {
+	t.Parallel()
+	db, folder := redistest.DB(t), t.TempDir()
+	channel := flowChannel(t, db, mib)
+	contents := [][]byte{noisyLines(12, 8000), noisyLines(13, 8000)}
+	most := watch(t.Context(), func(ctx context.Context) int64 {
+		var leases []string
+		for _, kind := range []string{"leases", "uploads", "claims"} {
+			leases = append(leases, db.Keys(ctx, "*:"+kind).Val()...)
+		}
+		if err := db.Eval(ctx, setBack, leases).Err(); err != nil && !errors.Is(err, redis.Nil) {
+			t.Error(err)
+		}
+		return int64(len(leases))
+	})
+	flow(t, channel, []string{"s"}, write(t, folder, "a.log", contents[0]), write(t, folder, "b.log.gz", contents[1]))
+	if most() < 3 {
+		t.Error("no lease was set back")
+	}
+	same(t, counted(t, channel, "s"), reference(t, contents...))
+	onlySmallRecordsAreLeft(t, db)
 }

@@ -19,7 +19,8 @@ const followInterval = time.Second
 
 // Follow ships files as they appear and grow, of uncompressed files whole lines
 // only. It returns the cause when ctx is done, and nil after Stop. Paths
-// are files and directories, as for [ListFiles]; a missing one may appear later.
+// are files, patterns and directories, as for [ListFiles], and so are [ShipperConfig.Names],
+// without patterns; a missing one may appear later.
 // Workers with UntilDone do not wait for a shipper that follows.
 //
 // A rotated file is recognised by its content, and not shipped again under its new name.
@@ -28,7 +29,7 @@ const followInterval = time.Second
 // truncated, lines that were written since the last look are only in the copy: follow its
 // directory.
 func (s *Shipper) Follow(ctx context.Context, paths []string) error {
-	s.mode = modeFollow
+	s.registration.mode = modeFollow
 	f := &follower{Shipper: s, paths: paths, files: map[string]*followed{}, failing: map[string]bool{}}
 	defer f.close()
 	return s.register(ctx, func() error {
@@ -51,6 +52,7 @@ type follower struct {
 	files   map[string]*followed // by path
 	rotated []*followed          // whose path is another file now, or none
 	failing map[string]bool      // paths whose problem was reported
+	skipped map[string]bool      // files that were reported as left out
 }
 
 // followed is the state of a file.
@@ -81,8 +83,9 @@ const giveUpAfter = time.Hour
 
 // look ships what is new in all files.
 func (f *follower) look(ctx context.Context) error {
-	list := ListFiles(f.paths, ListOptions{Hidden: f.config.Hidden})
+	list := ListFiles(f.paths, ListOptions{Members: f.config.Members, Names: f.config.Names})
 	f.report(list.Problems)
+	f.reportSkipped(list.Skipped)
 	for _, path := range list.Files {
 		if err := f.visit(ctx, path); err != nil {
 			return err
@@ -131,6 +134,17 @@ func (f *follower) report(problems []*FileError) {
 	f.failing = now
 }
 
+// reportSkipped reports each file that is left out once.
+func (f *follower) reportSkipped(files []ShippedFile) {
+	now := map[string]bool{}
+	for _, file := range files {
+		if now[file.Path] = true; !f.skipped[file.Path] {
+			f.config.Notify.send(Event{Kind: EventShipped, File: file.Path, Shipped: file})
+		}
+	}
+	f.skipped = now
+}
+
 // visit ships new content of the file that a path is now.
 func (f *follower) visit(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
@@ -138,19 +152,20 @@ func (f *follower) visit(ctx context.Context, path string) error {
 		return nil // it was moved since it was listed
 	}
 	file := f.files[path]
+	var pause time.Duration
 	if file != nil && !os.SameFile(file.id, info) {
+		pause = file.pause // what failed by this path has recovered when its new file is shipped
 		f.rotate(file)
 		file = nil
 	}
 	if file == nil {
-		file = &followed{path: path, id: info}
+		file = &followed{path: path, id: info, pause: pause}
 		f.files[path] = file
 	}
 	named := slices.ContainsFunc(f.paths, func(named string) bool {
-		named = filepath.Clean(named)
-		matches, _ := filepath.Match(named, path)
-		return matches || named == path
-	})
+		matches, _ := filepath.Match(filepath.Clean(named), path)
+		return matches
+	}) || slices.ContainsFunc(slices.Concat(f.paths, f.config.Names), func(named string) bool { return filepath.Clean(named) == path })
 	if named && file.file == nil && info.Mode().IsRegular() {
 		if opened, err := os.Open(path); err == nil {
 			if info, err = opened.Stat(); err != nil {

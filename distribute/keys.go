@@ -70,6 +70,7 @@ func (k keys) subscribers() string           { return k.root + ":subscribers" }
 func (k keys) removed() string               { return k.root + ":removed" }
 func (k keys) subscriber(name string) string { return k.root + ":subscriber:" + name }
 func (k keys) claims(name string) string     { return k.subscriber(name) + ":claims" }
+func (k keys) owners(name string) string     { return k.subscriber(name) + ":owners" }
 func (k keys) sealed(name string) string     { return k.subscriber(name) + ":sealed" }
 func (k keys) readers(name string) string    { return k.subscriber(name) + ":readers" }
 func (k keys) problems(name string) string   { return k.subscriber(name) + ":problems" }

@@ -45,7 +45,7 @@ func TestWorkersCountAndFreeEverythingWhileRedisIsFull(t *testing.T) {
 	}
 	same(t, counted(t, channel, "s"), reference(t, contents...))
 	status, err := channel.Status(ctx)
-	if err != nil || status.Used != 0 || len(status.Open) != 0 || memory(ctx, db) != 0 {
+	if err != nil || status.Used != 0 || len(status.Open) != 0 || memory(ctx, db, "segment") != 0 {
 		t.Errorf("%d bytes are used, %d files are in Redis: %v", status.Used, len(status.Open), err)
 	}
 	onlySmallRecordsAreLeft(t, db)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -120,24 +121,23 @@ func startWorker(t *testing.T, channel *distribute.Channel, events listener) {
 func snapshot(t *testing.T, db *rdb.DB) (restore func()) {
 	t.Helper()
 	ctx := context.Background()
-	names, err := db.Keys(ctx, "*").Result()
+	// One step: the worker may write meanwhile.
+	dumps, err := db.Eval(ctx, `
+local dumps = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  dumps[#dumps + 1] = key
+  dumps[#dumps + 1] = redis.call('DUMP', key)
+end
+return dumps`, nil).StringSlice()
 	if err != nil {
 		t.Fatal(err)
-	}
-	values := map[string]string{}
-	for _, name := range names {
-		if values[name], err = db.Dump(ctx, name).Result(); err != nil && !errors.Is(err, redis.Nil) {
-			t.Fatal(err)
-		}
 	}
 	return func() {
 		t.Helper()
 		_, err := db.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 			pipe.FlushDB(ctx)
-			for name, value := range values {
-				if value != "" {
-					pipe.Restore(ctx, name, 0, value)
-				}
+			for pair := range slices.Chunk(dumps, 2) {
+				pipe.Restore(ctx, pair[0], 0, pair[1])
 			}
 			return nil
 		})

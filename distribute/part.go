@@ -33,24 +33,31 @@ func newPartCommits(config WorkerConfig, upload record, window int64, from strea
 		checkpoints: stream.NewCheckpoints(upload.codec, max(upload.segment, 1), from), plain: upload.codec == stream.Plain,
 		commit: commit, last: time.Now(),
 	}
-	if upload.upload > window/2 {
+	if upload.stream || upload.upload > window/2 {
 		p.held = max(upload.segment, window/4)
 	}
 	return p
 }
 
+// An urgency is how urgent a commit is.
+type urgency int
+
+const (
+	whenDue  urgency = iota
+	soon             // another file comes first, for a short time
+	atAnyEnd         // the shipper waits, or the file is given up: also within a record
+)
+
 // commitPart commits the whole lines that were counted since the last commit, if it is
-// time, or if that frees so many segments that the shipper need not wait for room. If
-// starved is true the shipper waits, or the file is given up for another one, and it is
-// always time.
-func (s *fileScan) commitPart(starved bool) error {
+// urgent or due, or if that frees so many segments that the shipper need not wait for room.
+func (s *fileScan) commitPart(urgent urgency) error {
 	resume, behind := s.reached()
 	// Before its end there may be nothing new in a copy of a counted file; a record that
 	// goes on is counted by a later part, unless it goes on for too long: perhaps its end was
 	// never written.
 	counts := resume > s.before.resume && resume >= s.before.end
 	if counts && isOpen(s.counter) {
-		if counts = starved || resume-s.before.resume >= s.parts.bytes+maxOpen; counts {
+		if counts = urgent == atAnyEnd || resume-s.before.resume >= s.parts.bytes+maxOpen; counts {
 			s.verdicts.flush(s.counter)
 		}
 	}
@@ -61,7 +68,7 @@ func (s *fileScan) commitPart(starved bool) error {
 	if checkpoint.Raw < s.before.keep {
 		checkpoint = stream.Checkpoint{} // the recorded one stays
 	}
-	due := starved || resume-s.before.resume >= s.parts.bytes || time.Since(s.parts.last) >= s.parts.interval
+	due := urgent != whenDue || resume-s.before.resume >= s.parts.bytes || time.Since(s.parts.last) >= s.parts.interval
 	frees := checkpoint.Raw/s.parts.segment > s.before.keep/s.parts.segment
 	if !frees && !counts || !due && (!frees || checkpoint.Raw-s.before.keep < s.parts.held) {
 		return nil
@@ -94,15 +101,14 @@ func (s *fileScan) commitPart(starved bool) error {
 	return nil
 }
 
-// commitAll commits the whole lines that were counted, because the shipper waits for room
-// or another file comes first.
-func (s *fileScan) commitAll() error {
-	if s.splitter == nil && len(s.sample) > 0 {
+// commitAll commits the whole lines that were counted, those of the sample included.
+func (s *fileScan) commitAll(urgent urgency) error {
+	if s.splitter == nil && len(s.sample) > 0 && urgent == atAnyEnd {
 		if err := s.begin(); err != nil {
 			return err
 		}
 	}
-	return s.commitPart(true)
+	return s.commitPart(urgent)
 }
 
 // part returns the counts of the whole lines since the last commit, which end at resume.

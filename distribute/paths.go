@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"skidway/distribute/accesslog"
 	"skidway/distribute/stream"
 )
 
@@ -29,31 +30,43 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // ListOptions has options of [ListFiles]. The zero value is ready to use.
 type ListOptions struct {
-	Hidden bool // list files and folders whose name starts with a dot, too
+	stream.Members          // files of directories are chosen as members of archives are
+	Names          []string // further paths, none of which is a pattern
+}
+
+// AccessLogs chooses the files that can be access logs by their names, as
+// [accesslog.OtherLog] knows the others, and those whose name starts with a dot only if
+// hidden is true.
+func AccessLogs(hidden bool) stream.Members {
+	return stream.Members{Hidden: hidden, Skip: func(name string) string { return accesslog.OtherLog(name, nil) }}
 }
 
 // A FileList is what [ListFiles] found.
 type FileList struct {
-	Files      []string     // sorted by name
-	Problems   []*FileError // paths that can't be read
-	Duplicates []Duplicate  // paths of files that are listed under another path, or twice
-	Vanished   []string     // files and folders that were deleted during the listing
-	Special    int          // number of pipes, sockets and devices in directories, which are not listed
+	Files      []string      // sorted by name
+	Problems   []*FileError  // paths that can't be read
+	Duplicates []Duplicate   // paths of files that are listed under another path, or twice
+	Vanished   []string      // files and folders that were deleted during the listing
+	Skipped    []ShippedFile // files of directories that [stream.Members] leaves out, with their reasons
+	Special    int           // number of pipes, sockets and devices in directories, which are not listed
 }
 
 // A Duplicate is a path that leads to a file that is listed as Listed.
 type Duplicate struct{ Path, Listed string }
 
-// ListFiles returns the files of a list of files, patterns (as of [filepath.Match]) and
-// directories, each file once: also if several paths, links or names lead to it. Of a
+// ListFiles returns the files of a list of files, patterns (as of [filepath.Match], unless a
+// file has that name) and directories, each file once: also if several paths, links or names lead to it. Of a
 // directory it returns every regular file at any depth, except those whose name, or whose
-// folder's name, starts with a dot. A link to a file counts as the file; a link to a folder,
+// folder's name, starts with a dot, and those that [stream.Members] leaves out. A link to a file counts as the file; a link to a folder,
 // inside a directory, is not followed. A path that can't be read is a problem, and the others
 // are listed.
 func ListFiles(paths []string, options ListOptions) FileList {
 	l := lister{ListOptions: options}
 	for _, path := range paths {
 		l.add(path)
+	}
+	for _, name := range options.Names {
+		l.addPath(name)
 	}
 	l.unite()
 	return l.FileList
@@ -102,15 +115,20 @@ func (l *lister) addPath(path string) {
 	case err != nil:
 		l.problem(path, stream.PlainError(err))
 	case info.IsDir():
-		before := len(l.found) + len(l.Problems) + len(l.Vanished)
+		before := l.entries()
 		l.addFolder(path)
-		if len(l.found)+len(l.Problems)+len(l.Vanished) == before {
+		if l.entries() == before {
 			l.problem(path, ErrNoFiles)
 		}
 	default:
 		link, _ := os.Lstat(path)
 		l.found = append(l.found, foundFile{filepath.Clean(path), info, link != nil && link.Mode()&fs.ModeSymlink != 0})
 	}
+}
+
+// entries returns the number of files that were found, and that could not be listed.
+func (l *lister) entries() int {
+	return len(l.found) + len(l.Problems) + len(l.Vanished) + len(l.Skipped)
 }
 
 func (l *lister) problem(path string, err error) {
@@ -149,6 +167,12 @@ func (l *lister) addFolder(root string) {
 
 // addEntry lists an entry of a folder that is no folder itself.
 func (l *lister) addEntry(path, shown string, entry fs.DirEntry) {
+	if l.Skip != nil {
+		if reason := l.Skip(entry.Name()); reason != "" {
+			l.Skipped = append(l.Skipped, ShippedFile{Path: shown, Outcome: Skipped, Reason: reason})
+			return
+		}
+	}
 	info, err := os.Stat(path)
 	link := entry.Type()&fs.ModeSymlink != 0
 	switch {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"skidway/distribute/stream"
 )
 
 // tree makes files in a new folder: "a/b.log" is a file, "a/b/" a directory,
@@ -194,7 +196,7 @@ func TestPatternsListWhatTheyMatch(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %v", pattern, got, problems, want)
 		}
 	}
-	hidden := ListFiles([]string{root + "/sub", root + "/*a3*"}, ListOptions{Hidden: true})
+	hidden := ListFiles([]string{root + "/sub", root + "/*a3*"}, ListOptions{Members: stream.Members{Hidden: true}})
 	if want := []string{root + "/.a3.log", root + "/sub/.d.log", root + "/sub/c.log"}; !slices.Equal(hidden.Files, want) {
 		t.Errorf("with hidden files: %q, want %q", hidden.Files, want)
 	}

@@ -61,18 +61,20 @@ func (s *Shipper) planForced(ctx context.Context, p plan) (plan, error) {
 
 // planMore compares a file with what the subscribers have counted of it. A file of
 // which lines are missing is shipped again if they were lost in Redis; if the file
-// was damaged, when it has changed since.
+// was damaged, when it has changed since. An upload has content, so that it is counted to its
+// end: if nothing is new, a byte that is counted already.
 func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *record, p plan) (plan, error) {
 	subscribers, err := s.channel.subscriberNames(ctx)
 	if err != nil || len(subscribers) == 0 {
 		return p, err
 	}
-	same, unfinished := known.state == FileDone && known.sameSize(src), false
+	same, unfinished, lost := known.state == FileDone && known.sameSize(src), false, false
 	resume, end := int64(-1), int64(-1)
 	var problem *Problem
 	for _, name := range subscribers {
 		at := known.counted[name]
 		unfinished = unfinished || at.unfinished()
+		lost = lost || at.missing && at.lost // perhaps nothing but the end of a stream
 		same = same && at.shipment == known.shipment && at.end > 0 &&
 			(!at.missing || !at.lost && known.modified == src.Modified().UnixNano())
 		if resume < 0 || at.resume < resume {
@@ -86,18 +88,22 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 		}
 	}
 	length := end
-	if !same {
-		if length, err = src.Length(ctx); err != nil {
-			return p, err
-		}
+	switch {
+	case src.IsStream():
+		length, err = src.Pass(max(0, resume-1), end)
+		p.base = src.Passed()
+	case !same:
+		length, err = src.Length(ctx)
 	}
 	switch {
+	case err != nil:
+		return p, err
 	case length < end:
 		p.known = &ShippedFile{Outcome: AlreadyCounted, Length: length, Counted: end, Problem: problem}
-	case length == end && end > 0 && !unfinished:
+	case length == end && end > 0 && !unfinished && !lost:
 		p.known = &ShippedFile{Outcome: AlreadyCounted, Problem: problem}
-	case src.Codec == stream.Plain:
-		p.base = min(resume, src.Size-1) // an upload has content, so that it is counted to its end
+	case src.Codec == stream.Plain && !src.IsStream():
+		p.base = min(resume, src.Size-1)
 	}
 	return p, nil
 }
@@ -162,21 +168,4 @@ func (s *Shipper) awaitFile(ctx context.Context, result *ShippedFile, limit *thr
 			return record{}, err
 		}
 	}
-}
-
-// laggards returns the subscribers with the time since their last heartbeat.
-func (c *Channel) laggards(ctx context.Context) ([]Laggard, error) {
-	subscribers, err := c.Subscribers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now, err := c.now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	laggards := make([]Laggard, len(subscribers))
-	for i, s := range subscribers {
-		laggards[i] = Laggard{s.Name, s.Seen, now.Sub(s.Seen)}
-	}
-	return laggards, nil
 }

@@ -34,7 +34,7 @@ type seenFile struct {
 func (s *Shipper) Preview(ctx context.Context, files []string, do func(Preview)) error {
 	p := previewer{s, map[string][]seenFile{}}
 	for _, file := range files {
-		for src, err := range stream.Sources(file, s.opener(ctx, file), s.config.Hidden, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
+		for src, err := range stream.Sources(file, s.opener(ctx, file), s.config.Members, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
 			preview, err := p.of(ctx, src, err)
 			if err != nil {
 				return err
@@ -49,7 +49,7 @@ func (s *Shipper) Preview(ctx context.Context, files []string, do func(Preview))
 func (p *previewer) of(ctx context.Context, src *stream.Source, failure error) (Preview, error) {
 	preview := Preview{Path: src.Path, Codec: src.Packed, Size: src.Size, Head: src.Head, Result: ShippedFile{Path: src.Path}}
 	if failure != nil {
-		p.setFailure(&preview.Result, failure)
+		preview.Result.setFailure(failure)
 		return preview, nil
 	}
 	preview.Result.Outcome = Shipped
@@ -69,7 +69,7 @@ func (p *previewer) of(ctx context.Context, src *stream.Source, failure error) (
 	case errors.Is(err, errInRedis):
 		preview.Result.Outcome = AlreadyShipped
 	case fileProblem(err):
-		p.setFailure(&preview.Result, err)
+		preview.Result.setFailure(err)
 	case err != nil:
 		return preview, err
 	case planned.known != nil:

@@ -43,7 +43,8 @@ type record struct {
 	booked   int64  // number of segments that have room in the window, those that are freed included
 	freed    int64  // number of the first segments, which are freed
 	full     bool   // its shipper waits for room
-	upload   int64  // bytes to upload in total
+	upload   int64  // bytes to upload in total; 0: not known
+	stream   bool   // it can't be uploaded again
 	admitted time.Time
 
 	counted map[string]progress // by subscriber
@@ -135,7 +136,7 @@ func parseRecord(id string, fields map[string]string) record {
 		id: id, name: fields["name"], shipment: number("ship"), state: FileState(fields["state"]),
 		codec: stream.Codec(fields["codec"]), packed: stream.Codec(fields["packed"]), size: number("size"), modified: number("mtime"), hole: number("hole"),
 		by: fields["by"], base: number("base"), raw: number("raw"), segment: number("segment"),
-		unit: number("unit"), booked: number("booked"), freed: number("freed"), full: fields["full"] != "", upload: number("upload"),
+		unit: number("unit"), booked: number("booked"), freed: number("freed"), full: fields["full"] != "", upload: number("upload"), stream: fields["stream"] == "1",
 		admitted: parseMillis(fields["admitted"]),
 		counted:  map[string]progress{},
 	}
@@ -238,11 +239,12 @@ type uploadState struct {
 	shipment int64
 	state    FileState
 	raw      int64
-	full     bool // the window has no room for more
+	full     bool   // the window has no room for more
+	cut      string // why a stream that is uploaded is not whole
 }
 
 // uploadFields are the fields of a record that parseUpload parses.
-var uploadFields = []string{"by", "ship", "state", "raw", "full"}
+var uploadFields = []string{"by", "ship", "state", "raw", "full", "cut"}
 
 // parseUpload parses the uploadFields. Missing fields are zero.
 func parseUpload(fields []any) uploadState {
@@ -250,5 +252,5 @@ func parseUpload(fields []any) uploadState {
 		s, _ := fields[i].(string)
 		return s
 	}
-	return uploadState{text(0), parseInt(text(1)), FileState(text(2)), parseInt(text(3)), text(4) != ""}
+	return uploadState{text(0), parseInt(text(1)), FileState(text(2)), parseInt(text(3)), text(4) != "", text(5)}
 }

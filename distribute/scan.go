@@ -47,12 +47,11 @@ type fileScan struct {
 
 // newFileScan returns a scan of an upload that begins at base, for a subscriber
 // that has counted the file up to before, which is not behind base. The content that is
-// written to it begins at from.
-func newFileScan(aggregation Aggregation, before progress, base int64, from stream.Checkpoint, lines *atomic.Int64) *fileScan {
+// written to it begins with the upload, unless seek is called.
+func newFileScan(aggregation Aggregation, before progress, base int64, lines *atomic.Int64) *fileScan {
 	return &fileScan{
 		aggregation: aggregation, before: before, base: base, lines: lines,
-		skip: before.resume + before.inside.bytes - base - from.Content, position: from.Content, start: before.resume,
-		inside: before.inside,
+		skip: before.resume + before.inside.bytes - base, start: before.resume, inside: before.inside,
 	}
 }
 
@@ -78,14 +77,18 @@ type refusal struct{ err error }
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// rewind prepares the scan for content that begins at a checkpoint again, which it returns:
-// what was written of it is skipped.
+// seek prepares the scan for content that begins at a checkpoint: what was written of it
+// before is skipped.
+func (s *fileScan) seek(from stream.Checkpoint) {
+	s.skip += s.position - from.Content
+	s.position = from.Content
+}
+
+// rewind drops the checkpoints but for the one where the scan can go on, and returns that.
 func (s *fileScan) rewind() stream.Checkpoint {
 	at, inside := s.reached()
 	from := s.parts.checkpoints.Before(at + inside.bytes - s.base)
 	s.parts.checkpoints.Restart(from)
-	s.skip += s.position - from.Content
-	s.position = from.Content
 	return from
 }
 
@@ -103,17 +106,17 @@ func (s *fileScan) reached() (resume int64, behind inside) {
 	return s.before.resume, behind
 }
 
-// scanFile reads and decompresses an upload, from a checkpoint on, into the scan. It returns
-// the error that ended the content, nil at its regular end.
-func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, scan *fileScan, saturated func() bool) error {
+// scanFile reads and decompresses an upload, from a checkpoint on, into w. It returns the
+// error that ended the content, nil at its regular end.
+func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, w io.Writer, checkpoints []*stream.Checkpoints, saturated func() bool) error {
 	if err := upload.codec.Check(); err != nil {
 		return &refusal{err}
 	}
 	content := upload.open(ctx, from.Raw)
 	defer content.Close()
-	options := stream.Decoding{MaxWindow: upload.maxWindow, Checkpoints: scan.parts.checkpoints}
+	options := stream.Decoding{MaxWindow: upload.maxWindow, Checkpoints: checkpoints}
 	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, from, options) }
-	return stream.Pipeline(scan, inflate, saturated, content.Cancel)
+	return stream.Pipeline(w, inflate, saturated, content.Cancel)
 }
 
 // Write counts the next block of the content, and commits a part if one is due. Its error
@@ -133,7 +136,7 @@ func (s *fileScan) Write(block []byte) (int, error) {
 		s.sample = append(s.sample, block...)
 		s.sampled += bytes.Count(block, []byte("\n"))
 		if s.fresh() && s.sampled < sampleLines && len(s.sample) < maxSample && (len(s.sample) < sampleSize || s.sampled < minSampleLines) {
-			return written, s.commitPart(false)
+			return written, s.commitPart(whenDue)
 		}
 		if err := s.begin(); err != nil {
 			return written, err
@@ -142,7 +145,7 @@ func (s *fileScan) Write(block []byte) (int, error) {
 		s.splitter.Split(block)
 	}
 	s.lines.Store(s.verdicts.tally().Lines)
-	return written, s.commitPart(false)
+	return written, s.commitPart(whenDue)
 }
 
 // fresh reports whether the subscriber has not counted anything of the file.
@@ -176,6 +179,10 @@ func (s *fileScan) begin() (err error) {
 // regular end.
 func (s *fileScan) result(err error) (*fileResult, error) {
 	result := &fileResult{cells: map[cellName]int64{}, progress: s.before}
+	short := s.skip > 0
+	if errors.Is(err, errShorter) {
+		short, err = true, nil
+	}
 	var refused *refusal
 	if !errors.As(err, &refused) && s.splitter == nil {
 		if err != nil && !isDamage(err) {
@@ -189,7 +196,7 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 		result.fail(err)
 		return result, nil
 	}
-	if err == nil && s.skip > 0 && s.before.unfinished() {
+	if err == nil && short && s.before.unfinished() {
 		err = errShorter
 	}
 	switch {
@@ -202,11 +209,18 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 		return nil, err
 	}
 	result.read, result.reading = result.tally, s.reading
-	if result.progress.end < s.before.end { // there was nothing new
+	var cut *cutError
+	switch {
+	case errors.As(err, &cut) && result.progress.end == s.before.end && !s.before.unfinished():
+		result.reset(s.before) // all of it was counted: the rest is not missing for this subscriber
+		result.damage = nil
+	case result.progress.end < s.before.end: // there was nothing new
 		result.reset(s.before)
-	} else if err := result.subtractTail(s.before.tail); err != nil {
-		result.reset(s.before)
-		result.fail(err)
+	default:
+		if err := result.subtractTail(s.before.tail); err != nil {
+			result.reset(s.before)
+			result.fail(err)
+		}
 	}
 	result.lines = s.parts.lines + result.read.Lines
 	return result, nil
@@ -223,7 +237,7 @@ func (s *fileScan) collect(result *fileResult) error {
 	result.progress = progress{resume: resume, end: resume, state: state, note: longLinesNote(s.splitter.LongLines())}
 	if result.damage != nil {
 		result.progress.note, result.progress.missing = "partial: "+result.damage.detail(), true
-		result.progress.lost = errors.Is(result.damage, ErrVanished) || errors.Is(result.damage, errStuck)
+		result.progress.lost = isDamage(result.damage) && !stream.IsDamage(result.damage)
 		return nil
 	}
 	if line, size := s.splitter.Tail(); size > 0 {
@@ -314,7 +328,8 @@ var errShorter = errors.New("it is shorter now than what was counted of it")
 // isDamage reports whether an error concerns the content of the upload, and not
 // the connection to Redis.
 func isDamage(err error) bool {
-	return stream.IsDamage(err) || errors.Is(err, ErrVanished) || errors.Is(err, errStuck)
+	var cut *cutError
+	return stream.IsDamage(err) || errors.Is(err, ErrVanished) || errors.Is(err, errStuck) || errors.As(err, &cut)
 }
 
 // A log that is shipped while it grows may end in the middle of a line. That

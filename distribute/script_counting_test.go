@@ -44,9 +44,19 @@ func (s scriptRunner) unsubscribe(name string) string {
 // claim asks for a shipment of f, and behind it for the first of other files.
 func (s scriptRunner) claim(claim string, shipment int, more ...string) string {
 	of := target{subscriber: "s", more: []string{s.k.file("f"), s.k.staged("s", "f")}}
-	args := []any{"s", claim, testLeaseMS, "f", shipment}
+	args := []any{"s", claim, testLeaseMS, 1 + len(more), "f", shipment}
 	for _, id := range more {
 		of.more, args = append(of.more, s.k.file(id), s.k.staged("s", id)), append(args, id, 1)
+	}
+	return s.run(claimScript, of, args...)
+}
+
+// claimFor asks for f's first shipment for a subscriber, and for other ones.
+func (s scriptRunner) claimFor(subscriber, claim string, others ...string) string {
+	of := target{subscriber: subscriber, more: []string{s.k.file("f"), s.k.staged(subscriber, "f")}}
+	args := []any{subscriber, claim, testLeaseMS, 1, "f", 1}
+	for _, other := range others {
+		of.more, args = append(of.more, s.k.claims(other), s.k.owners(other), s.k.staged(other, "f")), append(args, other, "words")
 	}
 	return s.run(claimScript, of, args...)
 }
@@ -118,7 +128,7 @@ func (s scriptRunner) counts() string {
 }
 
 // owners is the key of s that maps each file to its claim.
-func (s scriptRunner) owners() string { return s.k.named("owners", target{subscriber: "s"}) }
+func (s scriptRunner) owners() string { return s.k.owners("s") }
 
 // score is the score of a member of a sorted set.
 func (s scriptRunner) score(key, member string) string { return s.text("ZSCORE", key, member) }
@@ -277,25 +287,25 @@ var countingScripts = []scriptCase{
 	{name: "removed: no removal", given: staged, call: func(s scriptRunner) string { return s.removed("1") }, want: "0", keeps: true},
 
 	{
-		name: "claim: unclaimed", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME 0]",
+		name: "claim: unclaimed", given: announcedFile, call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[TIME [] 0]",
 		look: func(s scriptRunner) string {
 			return s.field(s.owners(), "f") + " " + s.score(s.k.claims("s"), "f")
 		}, sees: "c1 TIME",
 	},
 	{name: "claim: no subscriber", given: withoutSubscriber(announcedFile), call: func(s scriptRunner) string { return s.claim("c1", 1) }, want: "[]", keeps: true},
-	{name: "claim: held by another", given: staged, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME TIME]", keeps: true},
+	{name: "claim: held by another", given: staged, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] TIME]", keeps: true},
 	{
-		name: "claim: left by a dead claim", given: deadClaim, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME 0]",
+		name: "claim: left by a dead claim", given: deadClaim, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] 0]",
 		look: func(s scriptRunner) string {
 			return s.field(s.owners(), "f") + " " + s.exists(s.k.staged("s", "f"))
 		}, sees: "c2 0",
 	},
-	{name: "claim: counted before", given: sealedByOne, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]", keeps: true},
-	{name: "claim: done", given: sealed, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]", keeps: true},
-	{name: "claim: an earlier shipment", given: shippedAgain, call: func(s scriptRunner) string { return s.claim("c3", 1) }, want: "[TIME -1]", keeps: true},
+	{name: "claim: counted before", given: sealedByOne, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] -1]", keeps: true},
+	{name: "claim: done", given: sealed, call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] -1]", keeps: true},
+	{name: "claim: an earlier shipment", given: shippedAgain, call: func(s scriptRunner) string { return s.claim("c3", 1) }, want: "[TIME [] -1]", keeps: true},
 	{
 		name: "claim: abandoned", given: func(s scriptRunner) { claimedEarly(s); s.abandon("a", 1) },
-		call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME -1]",
+		call: func(s scriptRunner) string { return s.claim("c2", 1) }, want: "[TIME [] -1]",
 		look: func(s scriptRunner) string { return s.exists(s.k.claims("s"), s.owners(), s.k.staged("s", "f")) }, sees: "0",
 	},
 	{
@@ -304,7 +314,33 @@ var countingScripts = []scriptCase{
 			s.admitFile("a", "g", "f", 0, 100)
 			s.admitFile("a", "i", "f g", 0, 100)
 		},
-		call: func(s scriptRunner) string { return s.claim("c2", 1, "gone", "g", "i") }, want: "[TIME TIME -1 0]",
+		call: func(s scriptRunner) string { return s.claim("c2", 1, "gone", "g", "i") }, want: "[TIME [] TIME -1 0]",
+	},
+	{
+		name: "claim: for another subscriber, too", given: func(s scriptRunner) { announcedFile(s); s.subscribe("t", "words") },
+		call: func(s scriptRunner) string { return s.claimFor("s", "c1", "gone", "t") }, want: "[TIME [t] 0]",
+		look: func(s scriptRunner) string {
+			return s.field(s.k.owners("t"), "f") + " " + s.score(s.k.claims("t"), "f") + " " + s.exists(s.k.owners("gone"))
+		}, sees: "c1 TIME 0",
+	},
+	{
+		name: "claim: not for a subscriber that has other settings now", given: func(s scriptRunner) { announcedFile(s); s.subscribe("t", "letters") },
+		call: func(s scriptRunner) string { return s.claimFor("s", "c1", "t") }, want: "[TIME [] 0]",
+	},
+	{
+		name: "claim: for a subscriber that another worker serves",
+		given: func(s scriptRunner) {
+			announcedFile(s)
+			s.subscribe("t", "words")
+			s.claimFor("t", "c1")
+		},
+		call: func(s scriptRunner) string { return s.claimFor("s", "c2", "t") }, want: "[TIME [] 0]",
+		look: func(s scriptRunner) string { return s.field(s.k.owners("t"), "f") }, sees: "c1",
+	},
+	{
+		name: "claim: for a subscriber that has counted it", given: sealedByOne,
+		call: func(s scriptRunner) string { return s.claimFor("t", "c2", "s") }, want: "[TIME [] 0]",
+		look: func(s scriptRunner) string { return s.exists(s.k.owners("s")) }, sees: "0",
 	},
 
 	{

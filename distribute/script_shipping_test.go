@@ -153,9 +153,29 @@ func withReserves(s scriptRunner) {
 	s.admitReserve("b", "g", "f", 0, testWindow-400, 400)
 }
 
+// inSmallerWindow is withReserves after the window was made smaller than what is used.
+func inSmallerWindow(s scriptRunner) {
+	withReserves(s)
+	s.do([]any{"HSET", s.k.channel(), "window", 1000})
+}
+
 func completed(s scriptRunner) {
 	admitted(s)
 	s.complete("a", 1, 100)
+}
+
+// aStream is an upload that can't be repeated.
+func aStream(s scriptRunner) {
+	admitted(s)
+	s.do([]any{"HSET", s.k.file("f"), "stream", 1})
+}
+
+// streamEnd is how the upload of f ended, what its readers are told, and whether it is
+// expected to be shipped again or freed.
+func (s scriptRunner) streamEnd() string {
+	file := s.k.file("f")
+	return fmt.Sprint(s.field(file, "state"), " ", s.field(file, "cut"), " ", s.text("XRANGE", s.k.fileWake("f", 1), "-", "+"),
+		" ", s.exists(s.k.abandoned()), " ", s.exists(s.k.spent()))
 }
 
 func abandonedUpload(s scriptRunner) {
@@ -349,6 +369,23 @@ var shippingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.bookFile("b", "g", 1, 1) }, want: fmt.Sprintf("[full %d]", testWindow-300),
 	},
 	{
+		name: "book: the reserve of the oldest file, in a smaller window", given: inSmallerWindow,
+		call: func(s scriptRunner) string { return s.book("a", 1, 300) }, want: "booked",
+	},
+	{
+		name:  "book: the reserve before a file that is done is freed",
+		given: func(s scriptRunner) { inSmallerWindow(s); s.do([]any{"SADD", s.k.spent(), "done"}) },
+		call:  func(s scriptRunner) string { return s.book("a", 1, 300) }, want: fmt.Sprintf("[full %d]", testWindow-300),
+	},
+	{
+		name: "book: more than the reserve, in a smaller window", given: inSmallerWindow,
+		call: func(s scriptRunner) string { return s.book("a", 1, 301) }, want: fmt.Sprintf("[full %d]", testWindow-300),
+	},
+	{
+		name: "book: a younger file, in a smaller window", given: inSmallerWindow,
+		call: func(s scriptRunner) string { return s.bookFile("b", "g", 1, 1) }, want: fmt.Sprintf("[full %d]", testWindow-300),
+	},
+	{
 		name: "book: window smaller than the reserve", given: func(s scriptRunner) { withReserves(s); s.do([]any{"HSET", s.k.channel(), "window", 399}) },
 		call: func(s scriptRunner) string { return s.book("a", 1, 1) }, want: "[large 399]", keeps: true,
 	},
@@ -400,6 +437,13 @@ var shippingScripts = []scriptCase{
 	{name: "complete: another shipment", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 2, 100) }, want: "0", keeps: true},
 	{name: "complete: another length", given: admitted, call: func(s scriptRunner) string { return s.complete("a", 1, 99) }, want: "0", keeps: true},
 	{name: "complete: abandoned", given: abandonedUpload, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "0", keeps: true},
+	{
+		name: "complete: cut off", given: func(s scriptRunner) {
+			admitted(s)
+			s.do([]any{"HSET", s.k.file("f"), "state", "uploaded", "cut", "its shipper died"})
+		},
+		call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "0", keeps: true,
+	},
 	{name: "complete: counted already", given: sealed, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "2", keeps: true},
 
 	{name: "abandon: by its shipper", given: admitted, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "1"},
@@ -425,6 +469,20 @@ var shippingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.abandonWithNote("a", 1) }, want: "1",
 		look: scriptRunner.notes, sees: "<nil> <nil> [] 0",
 	},
+	{
+		name: "abandon: a stream", given: aStream, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "0",
+		look: scriptRunner.streamEnd, sees: "uploaded its shipper stopped or died before its end [[100-2 [complete 1]]] 0 0",
+	},
+	{
+		name: "abandon: a stream, with a reason", given: aStream, call: func(s scriptRunner) string { return s.abandonWithNote("a", 1) }, want: "0",
+		look: scriptRunner.streamEnd, sees: "uploaded cut [[100-2 [complete 1]]] 0 0",
+	},
+	{
+		name: "abandon: a stream that nobody reads on", given: func(s scriptRunner) { cutShort(s); s.do([]any{"HSET", s.k.file("f"), "stream", 1}) },
+		call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "0",
+		look: func(s scriptRunner) string { return s.field(s.k.file("f"), "state") + s.text("SMEMBERS", s.k.spent()) }, sees: "done[f]",
+	},
+	{name: "abandon: a stream, by another", given: aStream, call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "0", keeps: true},
 	{name: "abandon: complete", given: completed, call: func(s scriptRunner) string { return s.abandon("a", 1) }, want: "0", keeps: true},
 
 	{name: "markdone: other subscriber is gone", given: func(s scriptRunner) { sealedByOne(s); s.unsubscribe("t") }, call: scriptRunner.markDone, want: "1"},

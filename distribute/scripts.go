@@ -27,7 +27,7 @@ var (
 	bookScript        = newScript("book", "book a segment", "channel", "open", "line", "leases", "file", "file wake", "held", "reserves", "spent")
 	trimScript        = newScript("trim", "free the first segments", "channel", "held", "file", "subscribers", "wake")
 	completeScript    = newScript("complete", "complete the upload", "file", "file wake", "uploads", "subscribers", "spent")
-	abandonScript     = newScript("abandon", "abandon the upload", "file", "file wake", "abandoned", "wake", "uploads", "spent")
+	abandonScript     = newScript("abandon", "abandon the upload", "file", "file wake", "abandoned", "wake", "uploads", "spent", "subscribers")
 	markDoneScript    = newScript("markdone", "mark the file as done", "file", "subscribers", "spent")
 	freeScript        = newScript("free", "free the file's segments", "channel", "open", "file", "file wake", "wake", "spent", "held", "reserves")
 	forgetScript      = newScript("forget", "forget an old file", "files", "heads", "file", "open", "abandoned")

@@ -5,11 +5,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,12 +31,14 @@ type ShipperConfig struct {
 	// that it shipped, or that were in Redis from an earlier shipment.
 	Wait bool
 
-	// Hidden includes members of archives whose name, or whose folder's name, begins
-	// with a dot.
-	Hidden bool
+	// Members chooses members of archives and, for Follow, files of directories.
+	Members stream.Members
 
-	// Open opens the files by their paths; nil means [stream.OpenFile]. Follow finds files
-	// of the file system only.
+	// Names are further paths for Follow, none of which is a pattern.
+	Names []string
+
+	// Open opens the files by their paths; nil means [stream.Open]. Follow finds files
+	// of the file system only. It may return a [stream.Pipe].
 	Open func(ctx context.Context, path string) (stream.Object, error)
 
 	// MaxWindow is the largest window that compressed files may need, in bytes; zero
@@ -59,95 +61,27 @@ func (c ShipperConfig) validate() error {
 	return errors.Join(checkNotNegative("Lease", c.Lease), checkNotNegative("MaxWindow", c.MaxWindow))
 }
 
-// An Outcome is the result of shipping one file.
-type Outcome int
-
-// Outcomes. The zero value is Failed.
-const (
-	Failed         Outcome = iota // see the error
-	Shipped                       // it is in Redis and announced
-	AlreadyCounted                // every subscriber has counted all of it before
-	AlreadyShipped                // an earlier shipment of it is in Redis and not counted yet
-	Empty                         // it has no content
-	NotReached                    // Ship was stopped before its turn
-	Vanished                      // it does not exist: it was deleted after it was listed
-)
-
-func (o Outcome) String() string {
-	switch o {
-	case Shipped:
-		return "shipped"
-	case AlreadyCounted:
-		return "already counted"
-	case AlreadyShipped:
-		return "already shipped"
-	case Empty:
-		return "empty"
-	case NotReached:
-		return "not reached"
-	case Vanished:
-		return "deleted meanwhile"
-	}
-	return "failed"
-}
-
-// A ShippedFile is the outcome for one file, or for one member of an archive.
-type ShippedFile struct {
-	Path    string
-	Outcome Outcome
-	Bytes   int64 // uploaded, compressed or not
-	Err     error // of a file that failed
-
-	// Base is the offset in the uncompressed content where the upload of a
-	// shipped file began: everything before it was counted earlier.
-	Base int64
-
-	// Grown is the number of bytes that the file grew by during its upload. They were
-	// not uploaded.
-	Grown int64
-
-	// Length and Counted are set if this copy of a counted file is shorter than
-	// what was counted: the bytes of both, uncompressed.
-	Length, Counted int64
-
-	// Problem is what was wrong with a counted file; nil if nothing was.
-	Problem *Problem
-
-	// Lines is the number of lines of the file that each subscriber has counted.
-	// It is set only with ShipperConfig.Wait.
-	Lines map[string]int64
-
-	id       string
-	shipment int64
-}
-
 // A Shipper uploads log files to a channel. It is made by [NewShipper]. One
 // goroutine at a time may call Ship or Follow; Progress is safe for concurrent use.
 type Shipper struct {
-	channel  *Channel
-	config   ShipperConfig
-	token    string // of this shipper; never used again
-	mode     string
-	stop     *stopSignal
-	interval time.Duration // between two looks of Follow
-	sketches sketches
-	forced   string       // end of the id of the current file if shipping is forced; the same at each try
-	bytes    atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
-
-	mu      sync.Mutex   // guards current
-	current *ShippedFile // its lease is renewed by the heartbeat
+	channel      *Channel
+	config       ShipperConfig
+	registration registration
+	stop         *stopSignal
+	interval     time.Duration // between two looks of Follow
+	sketches     sketches
+	forced       string       // end of the id of the current file if shipping is forced; the same at each try
+	bytes        atomic.Int64 // of files that are finished, and of the current one as far as it is uploaded
 }
-
-// Modes of a shipper.
-const (
-	modeBatch  = "batch"  // it ends when its files are shipped
-	modeFollow = "follow" // it goes on until it is stopped
-)
 
 // NewShipper returns a shipper for a channel. A nil config is the zero one; for an
 // invalid one Ship and Follow return a ConfigError.
 func NewShipper(channel *Channel, config *ShipperConfig) *Shipper {
-	return &Shipper{channel: channel, config: config.withDefaults(), token: rand.Text(), mode: modeBatch, stop: newStopSignal(), sketches: sketches{}, interval: followInterval}
+	c := config.withDefaults()
+	return &Shipper{
+		channel: channel, config: c, registration: registration{channel: channel, token: rand.Text(), mode: modeBatch, lease: c.Lease},
+		stop: newStopSignal(), sketches: sketches{}, interval: followInterval,
+	}
 }
 
 // Stop makes Ship or Follow return after the current file. It may be called at
@@ -163,7 +97,8 @@ func (s *Shipper) Progress() int64 { return s.bytes.Load() }
 // upload starts, and blocks while the window is full. An error that concerns one
 // file is stored in its ShippedFile. Any other error ends Ship and abandons the
 // current upload. A file may be shipped again: without Force, only its new lines
-// are counted.
+// are counted. A FIFO, or another [stream.Pipe], is read once, to its end or until Stop is
+// called: it then fails, and what was read of it is counted.
 func (s *Shipper) Ship(ctx context.Context, files []string) ([]ShippedFile, error) {
 	var results []ShippedFile
 	err := s.register(ctx, func() (err error) {
@@ -181,56 +116,123 @@ func (s *Shipper) register(ctx context.Context, f func() error) error {
 	if err := s.config.validate(); err != nil {
 		return err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.registration.begin(ctx); err != nil {
 		return err
 	}
-	stop := heartbeat(ctx, s.config.Lease/3, s.beat)
+	stop := heartbeat(ctx, s.config.Lease/3, s.registration.beat)
 	err := f()
 	if err == nil { // by now it is known which of the old files still exist
 		err = s.channel.files.forgetOld(ctx, RememberFiles, RememberFor)
 	}
 	stop()
-	return errors.Join(err, s.end(ctx))
+	return errors.Join(err, s.registration.end(ctx))
 }
 
 // shipAll ships file by file. Busy files come last: another shipper uploads them,
 // or an earlier shipment of them is not counted yet.
 func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, error) {
 	var results []ShippedFile
-	type busyFile struct {
-		file   string
-		result int
-	}
 	var later []busyFile
 	for _, file := range files {
-		err := s.shipFile(ctx, file, s.opener(ctx, file), func(result ShippedFile, busy bool) {
-			if busy {
-				later = append(later, busyFile{file, len(results)})
+		busy, seen := busyFile{file, map[occurrence]int{}}, occurrences{}
+		err := s.shipFile(ctx, file, s.opener(ctx, file), func(result ShippedFile, isBusy bool) {
+			if key := seen.next(result.Path); isBusy {
+				busy.sources[key] = len(results)
 			}
 			results = append(results, result)
 		})
 		if err != nil {
 			return results, err
 		}
+		if len(busy.sources) > 0 {
+			later = append(later, busy)
+		}
 	}
 	for _, busy := range later {
-		result := &results[busy.result]
-		err := s.shipSources(ctx, busy.file, s.opener(ctx, busy.file), waitBusy, func(path string) bool { return path == result.Path },
-			func(again ShippedFile, _ bool) { *result = again })
-		if err != nil {
+		if err := s.shipBusy(ctx, busy, results); err != nil {
 			return results, err
 		}
 	}
 	return results, nil
 }
 
+// A busyFile is a file with sources that were busy.
+type busyFile struct {
+	file    string
+	sources map[occurrence]int // the places of their results
+}
+
+// An occurrence is the n-th source with a path: an archive may have several members of one
+// name.
+type occurrence struct {
+	path string
+	n    int
+}
+
+// occurrences counts the sources with each path.
+type occurrences map[string]int
+
+func (o occurrences) next(path string) occurrence {
+	o[path]++
+	return occurrence{path, o[path]}
+}
+
+// shipBusy ships the sources of a file that were busy, and replaces their results. It reads
+// an archive once for all of them.
+func (s *Shipper) shipBusy(ctx context.Context, busy busyFile, results []ShippedFile) error {
+	failure, seen, key := fs.ErrNotExist, occurrences{}, occurrence{}
+	chosen := func(path string, err error) bool {
+		key = seen.next(path)
+		_, again := busy.sources[key]
+		if !again && err != nil && path == busy.file { // members behind this error are not found
+			failure = err
+		}
+		return again
+	}
+	err := s.shipSources(ctx, busy.file, s.opener(ctx, busy.file), waitBusy, chosen, func(result ShippedFile, _ bool) {
+		results[busy.sources[key]] = result
+		delete(busy.sources, key)
+	})
+	for _, i := range slices.Sorted(maps.Values(busy.sources)) {
+		if err == nil && s.stop.isStopped() {
+			results[i].Outcome = NotReached
+		} else if err == nil {
+			s.unreadable(&results[i], failure)
+		}
+	}
+	return err
+}
+
 // opener returns the function that opens a file by its path.
 func (s *Shipper) opener(ctx context.Context, path string) func() (stream.Object, error) {
-	return func() (stream.Object, error) {
+	return func() (object stream.Object, err error) {
 		if s.config.Open != nil {
-			return s.config.Open(ctx, path)
+			object, err = s.config.Open(ctx, path)
+		} else {
+			object, err = stream.Open(path)
 		}
-		return stream.OpenFile(path)
+		if pipe, ok := object.(*stream.Pipe); ok {
+			if s.registration.mode == modeFollow {
+				return nil, errFollowedPipe
+			}
+			go s.interrupt(ctx, pipe)
+		}
+		return object, err
+	}
+}
+
+// errFollowedPipe is the error for a pipe where files are followed.
+var errFollowedPipe = errors.New("a pipe can't be followed: ship it without following, it is read until its writer closes it")
+
+// interrupt ends the reading of a pipe when the shipper is stopped or ctx is done. It
+// returns when the pipe is closed.
+func (s *Shipper) interrupt(ctx context.Context, pipe *stream.Pipe) {
+	select {
+	case <-s.stop.stopped:
+		pipe.Interrupt(errStopped)
+	case <-ctx.Done():
+		pipe.Interrupt(context.Cause(ctx))
+	case <-pipe.Closed():
 	}
 }
 
@@ -243,11 +245,11 @@ func (s *Shipper) shipFile(ctx context.Context, file string, open func() (stream
 	}
 	before := s.bytes.Load()
 	someBusy := false
-	err := s.shipSources(ctx, file, open, skipBusy, func(string) bool { return true }, func(result ShippedFile, busy bool) {
+	err := s.shipSources(ctx, file, open, skipBusy, func(string, error) bool { return true }, func(result ShippedFile, busy bool) {
 		someBusy = someBusy || busy
 		done(result, busy)
 	})
-	if info, statErr := os.Stat(file); statErr == nil && !someBusy { // the file is finished, also if it failed
+	if info, statErr := os.Stat(file); statErr == nil && info.Mode().IsRegular() && !someBusy { // the file is finished, also if it failed
 		s.bytes.Store(before + info.Size())
 	}
 	return err
@@ -261,12 +263,12 @@ const (
 	waitBusy                 // wait until it is counted
 )
 
-// shipSources ships those sources of a file whose paths are chosen, and passes on each
-// result. busy reports that a source can't be shipped yet. An error that concerns one source
+// shipSources ships the chosen sources of a file, and passes on each result. chosen is called
+// with the path of each source, and the error for which it can't be opened. busy reports that a source can't be shipped yet. An error that concerns one source
 // is stored in its result. Any other error is returned and ends the shipper.
-func (s *Shipper) shipSources(ctx context.Context, file string, open func() (stream.Object, error), mode busyMode, chosen func(path string) bool, done func(result ShippedFile, busy bool)) error {
-	for src, err := range stream.Sources(file, open, s.config.Hidden, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
-		if !chosen(src.Path) {
+func (s *Shipper) shipSources(ctx context.Context, file string, open func() (stream.Object, error), mode busyMode, chosen func(path string, err error) bool, done func(result ShippedFile, busy bool)) error {
+	for src, err := range stream.Sources(file, open, s.config.Members, stream.Decoding{MaxWindow: s.config.MaxWindow}) {
+		if !chosen(src.Path, err) {
 			continue
 		}
 		if s.stop.isStopped() {
@@ -276,6 +278,9 @@ func (s *Shipper) shipSources(ctx context.Context, file string, open func() (str
 		result := ShippedFile{Path: src.Path}
 		busy := false
 		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			s.unreadable(&result, err)
 		} else if busy, err = s.ship(ctx, src, &result, mode); err != nil {
 			return err
@@ -287,23 +292,11 @@ func (s *Shipper) shipSources(ctx context.Context, file string, open func() (str
 
 // unreadable stores and reports the error for which a source can't be opened.
 func (s *Shipper) unreadable(result *ShippedFile, err error) {
-	switch s.setFailure(result, err); result.Outcome {
+	switch result.setFailure(err); result.Outcome {
 	case Failed:
 		s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
-	case Vanished:
+	case Vanished, Skipped:
 		s.config.Notify.send(Event{Kind: EventShipped, File: result.Path, Shipped: *result})
-	}
-}
-
-// setFailure stores the error for which a source can't be opened.
-func (s *Shipper) setFailure(result *ShippedFile, err error) {
-	switch {
-	case errors.Is(err, stream.ErrEmpty):
-		result.Outcome = Empty
-	case errors.Is(err, fs.ErrNotExist):
-		result.Outcome = Vanished
-	default:
-		result.Outcome, result.Err = Failed, &FileError{result.Path, err}
 	}
 }
 
@@ -312,11 +305,14 @@ func (s *Shipper) setFailure(result *ShippedFile, err error) {
 // the source can't be shipped yet.
 func (s *Shipper) ship(ctx context.Context, src *stream.Source, result *ShippedFile, mode busyMode) (busy bool, err error) {
 	s.forced = "-" + strings.ToLower(rand.Text()[:8])
-	if s.mode == modeFollow {
+	if s.registration.mode == modeFollow {
 		if err := src.CutToWholeLines(); err != nil {
 			s.unreadable(result, err)
 			return false, nil
 		}
+	}
+	if src.IsStream() {
+		mode = waitBusy // it can't be opened again later
 	}
 	for tries := 0; ; tries++ {
 		err = s.shipOnce(ctx, src, result, mode)
@@ -324,11 +320,13 @@ func (s *Shipper) ship(ctx context.Context, src *stream.Source, result *ShippedF
 			break
 		}
 		s.config.Notify.send(Event{Kind: EventRestarted, File: result.Path})
-		if err := s.begin(ctx); err != nil {
+		if err := s.registration.begin(ctx); err != nil {
 			return false, err
 		}
 	}
 	switch {
+	case err != nil && src.IsStream() && ctx.Err() != nil:
+		return false, context.Cause(ctx) // it has ended the reading
 	case errors.Is(err, errInRedis):
 		return true, nil
 	case fileProblem(err):
@@ -346,6 +344,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 			return err
 		}
 		p, err := s.plan(ctx, src)
+		p.base = max(p.base, src.Passed())
 		switch {
 		case errors.Is(err, errInRedis):
 			err := s.awaitNotInRedis(ctx, since, src, mode, &limit)
@@ -365,7 +364,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 			if err := s.channel.files.seen(ctx, p.id); err != nil {
 				return err
 			}
-			if s.mode == modeBatch {
+			if s.registration.mode == modeBatch {
 				s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Shipped: *result})
 			}
 			return nil
@@ -387,7 +386,7 @@ func (s *Shipper) shipOnce(ctx context.Context, src *stream.Source, result *Ship
 
 // failed stores and reports the error for which a source that was opened can't be shipped.
 func (s *Shipper) failed(result *ShippedFile, err error) {
-	if s.setFailure(result, err); result.Outcome == Vanished { // it was there: something that it needs was not
+	if result.setFailure(err); result.Outcome == Vanished { // it was there: something that it needs was not
 		result.Outcome, result.Err = Failed, &FileError{result.Path, err}
 	}
 	s.config.Notify.send(Event{Kind: EventFailed, File: result.Path, Err: err})
@@ -404,47 +403,4 @@ func fileProblem(err error) bool {
 	var local *stream.SourceError
 	var tooLarge *TooLargeError
 	return errors.As(err, &local) || errors.As(err, &tooLarge) || errors.Is(err, errForeign) || errors.Is(err, errLeaseLost)
-}
-
-// begin registers the shipper. Workers with UntilDone
-// wait until it ends, or is swept, unless it follows.
-func (s *Shipper) begin(ctx context.Context) error {
-	host, _ := os.Hostname()
-	reply, err := s.channel.call(ctx, beginScript, target{}, s.token, s.config.Lease.Milliseconds(), s.mode, fmt.Sprintf("%s:%d", host, os.Getpid()))
-	if err == nil && reply.Int(0) == 0 {
-		err = ErrNoChannel
-	}
-	if err != nil {
-		return fmt.Errorf("ship to channel %q: %w", s.channel.name, err)
-	}
-	return nil
-}
-
-// end removes the registration, even when ctx is done.
-func (s *Shipper) end(ctx context.Context) error {
-	ctx, cancel := atEnd(ctx, 5*time.Second)
-	defer cancel()
-	_, err := s.channel.call(ctx, endScript, target{}, s.token, 0)
-	return err
-}
-
-// beat is the shipper's heartbeat: it renews the leases of the shipper and of the
-// current upload, and registers the shipper again if its lease had expired.
-func (s *Shipper) beat(ctx context.Context) {
-	id, shipment := "", int64(0)
-	s.mu.Lock()
-	if s.current != nil {
-		id, shipment = s.current.id, s.current.shipment
-	}
-	s.mu.Unlock()
-	alive, err := s.channel.call(ctx, beatScript, target{file: id}, s.token, s.config.Lease.Milliseconds(), shipment, id)
-	if err == nil && alive.Int(0) == 0 {
-		_ = s.begin(ctx)
-	}
-}
-
-func (s *Shipper) setCurrent(result *ShippedFile) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.current = result
 }

@@ -28,7 +28,8 @@ type OpenFile struct {
 	Name     string
 	State    FileState // FileDone or FileAbandoned until it is freed
 	Uploaded int64     // bytes
-	Size     int64     // bytes to upload in total
+	Size     int64     // bytes to upload in total; zero: not known
+	Held     int64     // bytes of the window that it uses
 	Since    time.Time
 	Waiting  []string // subscribers that have not counted it
 }
@@ -38,6 +39,60 @@ type SubscriberStatus struct {
 	Subscriber
 	Pending  int64 // announced files that are not counted, or not acknowledged yet
 	Counting int   // files that its workers are counting
+}
+
+// A Laggard is a subscriber that has not counted all files in Redis.
+type Laggard struct {
+	Subscriber string
+	Seen       time.Time     // last heartbeat of one of its workers; zero: none yet
+	Idle       time.Duration // since then, or since the subscriber was created
+	Files      int           // that it has not counted, of the first 1,000
+	Bytes      int64         // of the window that those use
+}
+
+// Gone reports whether the subscriber seems to have no worker.
+func (l Laggard) Gone() bool { return l.Idle > 2*DefaultLease }
+
+// String returns what is known of the subscriber: whether it has workers, and what it holds up.
+func (l Laggard) String() string {
+	text := fmt.Sprintf("subscriber %q: ", l.Subscriber)
+	switch {
+	case l.Seen.IsZero():
+		text += "no worker was ever seen"
+	case l.Gone():
+		text += fmt.Sprintf("no worker seen for %s", l.Idle.Round(time.Second))
+	default:
+		text += "its workers are counting"
+	}
+	if l.Files > 0 {
+		text += fmt.Sprintf("; files that wait for it: %d, %.1f MiB", l.Files, float64(l.Bytes)/(1<<20))
+	}
+	return text
+}
+
+// Laggards returns the subscribers that have not counted all files in Redis, by name.
+func (s Status) Laggards() []Laggard {
+	laggards := make([]Laggard, 0, len(s.Subscribers))
+	for _, subscriber := range s.Subscribers {
+		l := subscriber.laggard(s.Now)
+		for _, file := range s.Open {
+			if slices.Contains(file.Waiting, l.Subscriber) {
+				l.Files, l.Bytes = l.Files+1, l.Bytes+file.Held
+			}
+		}
+		if l.Files > 0 {
+			laggards = append(laggards, l)
+		}
+	}
+	return laggards
+}
+
+func (s SubscriberStatus) laggard(now time.Time) Laggard {
+	last := s.Seen
+	if last.IsZero() {
+		last = s.Created
+	}
+	return Laggard{Subscriber: s.Name, Seen: s.Seen, Idle: max(0, now.Sub(last))}
 }
 
 // openListed is the number of open files that a status lists, the oldest first.
@@ -58,11 +113,13 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 		return s, err
 	}
 	var open []string
+	held := map[string]string{}
 	err = c.db.Retry(ctx, func() error {
 		pipe := c.db.Pipeline()
 		window := pipe.HMGet(ctx, c.keys.channel(), "window", "used")
 		known := pipe.ZCard(ctx, c.keys.files())
 		oldest := pipe.ZRange(ctx, c.keys.open(), 0, openListed-1)
+		holds := pipe.HGetAll(ctx, c.keys.held())
 		shippers := pipe.HGetAll(ctx, c.keys.shippers())
 		alive := pipe.ZRangeByScore(ctx, c.keys.leases(), &redis.ZRangeBy{Min: after(s.Now), Max: "+inf"})
 		if _, err := pipe.Exec(ctx); err != nil {
@@ -70,7 +127,7 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 		}
 		text := func(i int) string { v, _ := window.Val()[i].(string); return v }
 		s.Window, s.Used, s.Known = parseInt(text(0)), parseInt(text(1)), known.Val()
-		open, s.Shippers = oldest.Val(), nil
+		open, held, s.Shippers = oldest.Val(), holds.Val(), nil
 		for _, token := range alive.Val() {
 			_, name, _ := strings.Cut(shippers.Val()[token], " ")
 			s.Shippers = append(s.Shippers, name)
@@ -92,19 +149,35 @@ func (c *Channel) status(ctx context.Context) (s Status, err error) {
 		if err != nil {
 			return s, err
 		}
-		s.Open = append(s.Open, s.openFile(r))
+		s.Open = append(s.Open, s.openFile(r, parseInt(held[id])))
 	}
 	return s, nil
 }
 
-func (s *Status) openFile(r record) OpenFile {
-	file := OpenFile{Name: r.name, State: r.state, Uploaded: r.raw, Size: r.upload, Since: r.admitted}
+func (s *Status) openFile(r record, held int64) OpenFile {
+	file := OpenFile{Name: r.name, State: r.state, Uploaded: r.raw, Size: r.upload, Held: held, Since: r.admitted}
 	for _, subscriber := range s.Subscribers {
-		if r.counted[subscriber.Name].shipment != r.shipment {
+		if r.counted[subscriber.Name].shipment != r.shipment && r.state != FileAbandoned {
 			file.Waiting = append(file.Waiting, subscriber.Name)
 		}
 	}
 	return file
+}
+
+// laggards returns the subscribers that a shipper waits for. It returns all if every one
+// has counted all files meanwhile.
+func (c *Channel) laggards(ctx context.Context) ([]Laggard, error) {
+	s, err := c.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	laggards := s.Laggards()
+	if len(laggards) == 0 {
+		for _, subscriber := range s.Subscribers {
+			laggards = append(laggards, subscriber.laggard(s.Now))
+		}
+	}
+	return laggards, nil
 }
 
 // after returns the lower bound for the scores of leases that have not expired.

@@ -17,6 +17,7 @@ import (
 type Subscriber struct {
 	Name     string
 	Settings string    // what its counts depend on; empty until its first worker sets it
+	Created  time.Time // by the clock of Redis
 	Seen     time.Time // last heartbeat of one of its workers; zero: none yet
 	Tally    Tally
 	Builds   []BuildShare // the country databases that were used
@@ -153,7 +154,7 @@ const buildField = "build:"
 func parseSubscriber(name, settings string, fields map[string]string) Subscriber {
 	number := func(field string) int64 { return parseInt(fields[field]) }
 	s := Subscriber{
-		Name: name, Settings: settings, Seen: parseMillis(fields["seen"]),
+		Name: name, Settings: settings, Created: parseMillis(fields["since"]), Seen: parseMillis(fields["seen"]),
 		Busy: time.Duration(number("busy")) * time.Millisecond,
 		Tally: Tally{
 			Lines: number("lines"), Counted: number("counted"), Unknown: number("unknown"),

@@ -16,9 +16,9 @@ import (
 // upload announces a file and uploads its content. If it fails, the upload is
 // abandoned, so that no reader waits for the rest.
 func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, a *admission, result *ShippedFile) error {
-	s.setCurrent(result)
-	defer s.setCurrent(nil)
-	err := s.channel.announce(ctx, s.token, a.announcement)
+	s.registration.setCurrent(result)
+	defer s.registration.setCurrent(nil)
+	err := s.channel.announce(ctx, s.registration.token, a.announcement)
 	if err == nil {
 		err = src.Pieces(p.base, a.segment, func(piece []byte) error {
 			if result.Bytes == a.segments*a.segment {
@@ -33,14 +33,21 @@ func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, a *adm
 			return s.append(ctx, result, a.segment, piece)
 		})
 	}
-	if err == nil {
+	switch {
+	case err == nil && src.IsStream() && s.stop.isStopped():
+		// What stopped the shipper has perhaps ended the process that writes the stream, too.
+		err = &stream.SourceError{Err: errStopped}
+	case err == nil:
 		err = s.complete(ctx, src, p, result)
 	}
 	if err != nil {
+		if errors.Is(err, errLeaseLost) && src.Passed() > p.base {
+			err = &stream.SourceError{Err: errStreamLost}
+		}
 		return errors.Join(err, s.abandon(ctx, result, err))
 	}
 	result.Outcome, result.Base = Shipped, p.base
-	if s.mode == modeBatch { // a shipper that follows uploads the rest later
+	if s.registration.mode == modeBatch { // a shipper that follows uploads the rest later
 		result.Grown = src.Grown()
 	}
 	s.config.Notify.send(Event{Kind: EventShipped, File: src.Path, Shipped: *result})
@@ -50,9 +57,10 @@ func (s *Shipper) upload(ctx context.Context, src *stream.Source, p plan, a *adm
 // abandon abandons the current upload for an error, even when ctx is done. A file with an
 // error of its own may never be shipped again: what was counted of it is then reported.
 func (s *Shipper) abandon(ctx context.Context, result *ShippedFile, cause error) error {
+	interrupted := ctx.Err() != nil
 	ctx, cancel := atEnd(ctx, 5*time.Second)
 	defer cancel()
-	a := abandonment{id: result.id, shipment: result.shipment, shipper: s.token, reship: !fileProblem(cause)}
+	a := abandonment{id: result.id, shipment: result.shipment, shipper: s.registration.token, reship: interrupted || !fileProblem(cause)}
 	var changed *stream.ChangedError
 	switch {
 	case errors.As(cause, &changed):
@@ -69,6 +77,9 @@ func (s *Shipper) abandon(ctx context.Context, result *ShippedFile, cause error)
 	}
 	return s.channel.files.freeSegments(ctx, result.id)
 }
+
+// errStreamLost is the error for a stream whose upload was ended by another process.
+var errStreamLost = errors.New("the shipper's lease has run out, and what was read of a pipe can't be read again: ship the same content again to have the rest counted")
 
 var errForeign = errors.New("a segment in Redis is not as it was left: something else writes to it")
 
@@ -88,7 +99,7 @@ func (s *Shipper) append(ctx context.Context, result *ShippedFile, segment int64
 		}
 		r := parseUpload(fields.Val())
 		switch {
-		case r.by != s.token || r.shipment != result.shipment || r.state != FileUploading:
+		case r.by != s.registration.token || r.shipment != result.shipment || r.state != FileUploading:
 			return errLeaseLost
 		case r.raw == after:
 			return nil
@@ -133,7 +144,7 @@ func (s *Shipper) complete(ctx context.Context, src *stream.Source, p plan, resu
 		return err
 	}
 	reply, err := s.channel.call(ctx, completeScript, target{file: p.id, shipment: result.shipment},
-		s.token, result.shipment, result.Bytes, p.id)
+		s.registration.token, result.shipment, result.Bytes, p.id)
 	switch done := reply.Int(0); {
 	case err != nil:
 		return err

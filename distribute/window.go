@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"skidway/distribute/stream"
 )
@@ -26,7 +25,8 @@ type booking struct {
 
 // booking returns the room for a file from base on: for the first segment, or for all if
 // its content can't be counted from another place than its start. A file that would take
-// more than half of the window then is converted, so that it can.
+// more than half of the window then is converted, so that it can. Of a stream each segment
+// is booked as a full one.
 func (s *Shipper) booking(ctx context.Context, src *stream.Source, base int64) (booking, error) {
 	window, err := s.channel.window(ctx)
 	if err != nil {
@@ -35,6 +35,10 @@ func (s *Shipper) booking(ctx context.Context, src *stream.Source, base int64) (
 	b := booking{segment: stream.SegmentFor(window, s.channel.segmentSize()), segments: 1}
 	b.unit = stream.UploadCost(b.segment, b.segment)
 	b.reserve = min(int64(stream.ReserveSegments(b.segment))*b.unit, max(window, 2*b.unit))
+	if src.IsStream() {
+		b.first = b.unit
+		return b, nil
+	}
 	if cost := stream.UploadCost(src.UploadSize()-base, b.segment); src.IsWhole() {
 		if cost <= window/2 {
 			b.segments, b.first = int64(stream.SegmentCount(src.UploadSize()-base, b.segment)), cost
@@ -81,7 +85,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.leaveLine(ctx))
+			err = errors.Join(err, s.registration.leaveLine(ctx))
 		}
 	}()
 	newHead := ""
@@ -98,9 +102,9 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 			return admitted, err
 		}
 		reply, err := s.channel.call(ctx, admitScript, target{file: p.id},
-			s.token, p.id, p.indexKey, p.index, p.shipment, newHead, b.first, b.segments, b.reserve, s.config.Lease.Milliseconds(),
+			s.registration.token, p.id, p.indexKey, p.index, p.shipment, newHead, b.first, b.segments, b.reserve, s.config.Lease.Milliseconds(),
 			"name", src.Path, "codec", string(src.Codec), "packed", string(src.Packed), "size", src.Size, "mtime", src.Modified().UnixNano(), "hole", src.Hole, "base", p.base,
-			"segment", b.segment, "unit", b.unit, "upload", src.UploadSize()-p.base)
+			"segment", b.segment, "unit", b.unit, "upload", max(0, src.UploadSize()-p.base), "stream", src.IsStream())
 		if err != nil {
 			return admitted, err
 		}
@@ -127,15 +131,8 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 
 var (
 	errChanged = errors.New("the record changed since it was read")
-	errStopped = errors.New("stopped")
+	errStopped = errors.New("stopped before its end")
 )
-
-// leaveLine removes the shipper from the line of those that wait for the window.
-func (s *Shipper) leaveLine(ctx context.Context) error {
-	ctx, cancel := atEnd(ctx, 5*time.Second)
-	defer cancel()
-	return s.channel.db.Retry(ctx, func() error { return s.channel.db.ZRem(ctx, s.channel.keys.line(), s.token).Err() })
-}
 
 // book blocks until the window has room for the next segment of an upload. Stop does not
 // end the wait: it waits for the workers that count the file.
@@ -145,7 +142,7 @@ func (s *Shipper) book(ctx context.Context, a *admission, path string) error {
 		if err != nil {
 			return err
 		}
-		reply, err := s.channel.call(ctx, bookScript, target{file: a.File, shipment: a.Shipment}, s.token, a.Shipment, a.File, a.segments, a.unit)
+		reply, err := s.channel.call(ctx, bookScript, target{file: a.File, shipment: a.Shipment}, s.registration.token, a.Shipment, a.File, a.segments, a.unit)
 		if err != nil {
 			return err
 		}

@@ -20,24 +20,29 @@ func filler(lines int) []byte {
 	return []byte(strings.Repeat("8.8.8.8 2026-11-01 "+strings.Repeat("x", 1004)+"\n", lines))
 }
 
-// memory adds up what Redis really uses for segments.
-func memory(ctx context.Context, db *rdb.DB) int64 {
+// memory adds up what Redis really uses for keys of a kind.
+func memory(ctx context.Context, db *rdb.DB, kind string) int64 {
 	var sum int64
-	for _, key := range db.Keys(ctx, "*:segment:*").Val() {
+	for _, key := range db.Keys(ctx, "*:"+kind+":*").Val() {
 		sum += db.MemoryUsage(ctx, key, 0).Val()
 	}
 	return sum
 }
 
-// watch measures the memory of segments until ctx is done. The function that it
-// returns ends that and returns the largest value.
-func watch(ctx context.Context, db *rdb.DB) (most func() int64) {
+// segmentsOf returns the function that measures the memory of segments.
+func segmentsOf(db *rdb.DB) func(context.Context) int64 {
+	return func(ctx context.Context) int64 { return memory(ctx, db, "segment") }
+}
+
+// watch measures something until ctx is done. The function that it returns ends that and
+// returns the largest value.
+func watch(ctx context.Context, measure func(context.Context) int64) (most func() int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup
 	var peak int64
 	wait.Go(func() {
 		for ctx.Err() == nil {
-			peak = max(peak, memory(context.WithoutCancel(ctx), db))
+			peak = max(peak, measure(context.WithoutCancel(ctx)))
 		}
 	})
 	return func() int64 { cancel(); wait.Wait(); return peak }
@@ -58,7 +63,7 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 		contents = append(contents, lines)
 		shippers[i%2] = append(shippers[i%2], write(t, folder, name, lines))
 	}
-	most := watch(ctx, db)
+	most := watch(ctx, segmentsOf(db))
 	var wait sync.WaitGroup
 	for _, files := range shippers {
 		wait.Go(func() { ship(t, channel, files...) })

@@ -1,98 +1,54 @@
 package distribute
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// WorkerConfig configures a [Worker]. The zero value is ready to use.
-type WorkerConfig struct {
-	// Workers is the number of files that are counted at the same time; zero means one
-	// for each processor.
-	Workers int
-
-	// Lease is how long a claim stays valid after the worker's last
-	// heartbeat; zero means DefaultLease.
-	Lease time.Duration
-
-	// CommitBytes and CommitInterval bound the work that is done again after a worker
-	// dies: it commits what it has counted of a file after so many bytes of content,
-	// or that time, whichever comes first. Zero means DefaultCommitBytes and
-	// DefaultCommitInterval.
-	CommitBytes    int64
-	CommitInterval time.Duration
-
-	// UntilDone makes Work return when something was shipped, every shipper
-	// that does not follow has ended, and all files are counted.
-	UntilDone bool
-
-	// MaxWindow is the largest window that compressed files may need, in bytes; zero
-	// means [stream.DefaultMaxWindow]. Each of Workers may use that much memory.
-	MaxWindow int64
-
-	Notify Notify
-}
-
-// Defaults of [WorkerConfig].
-const (
-	DefaultCommitBytes    = 64 << 20
-	DefaultCommitInterval = 5 * time.Second
-)
-
-func (c *WorkerConfig) withDefaults() WorkerConfig {
-	var config WorkerConfig
-	if c != nil {
-		config = *c
-	}
-	config.Workers = cmp.Or(config.Workers, runtime.GOMAXPROCS(0))
-	config.Lease = cmp.Or(config.Lease, DefaultLease)
-	config.CommitBytes = cmp.Or(config.CommitBytes, DefaultCommitBytes)
-	config.CommitInterval = cmp.Or(config.CommitInterval, DefaultCommitInterval)
-	return config
-}
-
-func (c WorkerConfig) validate() error {
-	return errors.Join(checkNotNegative("Workers", c.Workers), checkNotNegative("Lease", c.Lease),
-		checkNotNegative("CommitBytes", c.CommitBytes), checkNotNegative("CommitInterval", c.CommitInterval),
-		checkNotNegative("MaxWindow", c.MaxWindow))
-}
-
-// A Worker counts files for one subscriber. It is made by [NewWorker]; Work is
-// called once. A subscriber may have any number of workers, in any number of
-// processes: each file is counted once.
+// A Worker counts files for one subscriber, or for several with one download and one
+// decompression of each file. It is made by [NewWorker]; Work is called once. A subscriber
+// may have any number of workers, in any number of processes: each file is counted once.
 type Worker struct {
-	channel     *Channel
-	subscriber  string
-	aggregation Aggregation
-	config      WorkerConfig
-	stop        *stopSignal
-	claims      claims
-	lines       atomic.Int64  // committed
-	shown       atomic.Int64  // the highest result of Progress
-	active      atomic.Int32  // files that are being counted
-	reshipGrace time.Duration // how long an abandoned upload may take to be shipped again
+	channel       *Channel
+	subscriptions []*subscription
+	config        WorkerConfig
+	stop          *stopSignal
+	lines         atomic.Int64  // committed
+	shown         atomic.Int64  // the highest result of Progress
+	active        atomic.Int32  // files that are being counted
+	reshipGrace   time.Duration // how long an abandoned upload may take to be shipped again
+	lookInterval  time.Duration // between two looks for small files, while others are counted
+	detourMu      sync.Mutex    // held while small files are counted in between
+	detoured      atomic.Int64  // when that ended, ms
+	detourTook    atomic.Int64  // how long that took, ns
 
 	queueMu sync.Mutex // held by the goroutine that looks for a file, also while it waits
-	queue   claimQueue
+	queues  claimQueues
 
-	mu       sync.Mutex // guards what follows, and calls of Notify
-	tally    Tally
+	mu       sync.Mutex // guards what follows, the tallies of subscriptions, and calls of Notify
 	problems []*FileError
+}
+
+// A subscription is one of the subscribers of a worker.
+type subscription struct {
+	subscriber  string
+	aggregation Aggregation
+	claims      claims
+	tally       Tally
 }
 
 // A WorkResult is what one worker has read and counted. A line that an earlier count
 // read without its end is in both tallies; the sums of a report count it once.
 type WorkResult struct {
-	Tally    Tally
-	Problems []*FileError // files that were counted in part or not at all
+	Tally       Tally            // of all subscribers of the worker together
+	Subscribers map[string]Tally // of each of them
+	Problems    []*FileError     // files that were counted in part or not at all
 }
 
 // An AbandonedError names files whose upload was abandoned and that were not
@@ -115,29 +71,55 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if err := channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
+	w := &Worker{channel: channel, config: c, stop: newStopSignal()}
+	w.reshipGrace, w.lookInterval = reshipLeases*w.config.Lease, lookInterval
+	w.detoured.Store(time.Now().UnixMilli())
+	w.config.Notify = w.config.Notify.guarded(&w.mu)
+	if err := w.AddSubscriber(ctx, subscriber, aggregation); err != nil {
 		return nil, err
 	}
-	w := &Worker{channel: channel, subscriber: subscriber, aggregation: aggregation, config: c, stop: newStopSignal()}
-	w.reshipGrace = reshipLeases * w.config.Lease
-	w.config.Notify = w.config.Notify.guarded(&w.mu)
-	w.queue = claimQueue{channel: channel, subscriber: subscriber, lease: w.config.Lease, notify: w.config.Notify}
-	if !w.config.UntilDone { // such a worker must not end before it has looked
-		w.queue.lookInterval = w.config.Lease / 2
-	}
 	return w, nil
+}
+
+// AddSubscriber makes the worker count for one more subscriber. Each file that the worker
+// can claim for several subscribers is downloaded and decompressed once for all of them;
+// each has its own aggregation, claim and commits. Its errors are those of NewWorker. It
+// must be called before Work.
+func (w *Worker) AddSubscriber(ctx context.Context, subscriber string, aggregation Aggregation) error {
+	if slices.Contains(w.queues.subscribers(), subscriber) {
+		return fmt.Errorf("the worker counts for subscriber %q already", subscriber)
+	}
+	if err := w.channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
+		return err
+	}
+	added := &claimQueue{channel: w.channel, subscriber: subscriber, settings: aggregation.Settings(), lease: w.config.Lease, notify: w.config.Notify}
+	if !w.config.UntilDone { // such a worker must not end before it has looked
+		added.lookInterval = w.config.Lease / 2
+	}
+	w.queues.add(added)
+	w.subscriptions = append(w.subscriptions, &subscription{subscriber: subscriber, aggregation: aggregation})
+	return nil
+}
+
+// subscription returns the worker's subscription with a name, which must be one of its
+// subscribers.
+func (w *Worker) subscription(subscriber string) *subscription {
+	return w.subscriptions[slices.IndexFunc(w.subscriptions, func(s *subscription) bool { return s.subscriber == subscriber })]
 }
 
 // Stop makes Work return after the files that are being counted. It may be called
 // at any time, by any goroutine, and more than once.
 func (w *Worker) Stop() { w.stop.stop() }
 
-// Progress returns how many lines this worker has counted, including those of
-// the files that it is counting. It never decreases. It is safe for concurrent use.
+// Progress returns how many lines this worker has counted, for all its subscribers
+// together, including those of the files that it is counting. It never decreases. It is
+// safe for concurrent use.
 func (w *Worker) Progress() int64 {
 	lines := w.lines.Load()
-	for _, c := range w.claims.list() {
-		lines += c.lines.Load()
+	for _, s := range w.subscriptions {
+		for _, c := range s.claims.list() {
+			lines += c.lines.Load()
+		}
 	}
 	for {
 		shown := w.shown.Load() // lines are in no sum while they are being committed
@@ -153,12 +135,13 @@ func (w *Worker) Progress() int64 {
 // Work claims and counts files until ctx is done, Stop is called or, with
 // UntilDone, all is counted. Between files it blocks in Redis. When ctx is done
 // it releases its claims; other workers count the rest of those files. With UntilDone, an
-// upload that was abandoned and not shipped again is an AbandonedError. The
-// result is valid even if there is an error.
+// upload that was abandoned and not shipped again is an AbandonedError. If all subscribers
+// are removed meanwhile, the error is ErrNoSubscriber. The result is valid even if there is
+// an error.
 func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := heartbeat(ctx, w.config.Lease/3, w.renew)
+	stop := heartbeat(ctx, min(w.config.Lease, DefaultLease)/3, w.renew) // see [Laggard.Gone]
 	var slots sync.WaitGroup
 	for range w.config.Workers {
 		slots.Go(func() {
@@ -171,23 +154,38 @@ func (w *Worker) Work(ctx context.Context) (WorkResult, error) {
 	stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	result := WorkResult{w.tally, w.problems}
+	result := WorkResult{Subscribers: map[string]Tally{}, Problems: w.problems}
+	var names []string
+	for _, s := range w.subscriptions {
+		result.Tally.Add(s.tally)
+		result.Subscribers[s.subscriber] = s.tally
+		names = append(names, strconv.Quote(s.subscriber))
+	}
 	if err := context.Cause(ctx); err != nil {
-		return result, fmt.Errorf("work on channel %q for subscriber %q: %w", w.channel.name, w.subscriber, err)
+		return result, fmt.Errorf("work on channel %q for subscriber %s: %w", w.channel.name, strings.Join(names, ", "), err)
 	}
 	return result, nil
 }
 
-// renew is the worker's heartbeat: it records that the worker lives, and renews
-// its claims. While Redis is away claims may expire; the next heartbeat, or the
+// renew is the worker's heartbeat: for each subscriber it records that a worker lives, and
+// renews its claims. While Redis is away claims may expire; the next heartbeat, or the
 // commit, finds out.
 func (w *Worker) renew(ctx context.Context) {
-	held := w.claims.list()
-	args := []any{w.subscriber, w.config.Lease.Milliseconds()}
+	present := w.queues.subscribers()
+	for _, s := range w.subscriptions {
+		if slices.Contains(present, s.subscriber) { // else it is another one that was created under the name
+			w.renewClaims(ctx, s)
+		}
+	}
+}
+
+func (w *Worker) renewClaims(ctx context.Context, s *subscription) {
+	held := s.claims.list()
+	args := []any{s.subscriber, w.config.Lease.Milliseconds()}
 	for _, c := range held {
 		args = append(args, c.id, c.token)
 	}
-	lost, err := w.channel.call(ctx, renewScript, target{subscriber: w.subscriber}, args...)
+	lost, err := w.channel.call(ctx, renewScript, target{subscriber: s.subscriber}, args...)
 	if err != nil {
 		return
 	}
@@ -203,19 +201,19 @@ func (w *Worker) renew(ctx context.Context) {
 // workSlot counts one file after the other.
 func (w *Worker) workSlot(ctx context.Context) error {
 	for {
-		claim, err := w.next(ctx)
-		if err != nil || claim == nil {
+		claims, err := w.next(ctx)
+		if err != nil || len(claims) == 0 {
 			return err
 		}
-		if err := w.process(ctx, claim); err != nil {
+		if err := w.process(ctx, claims); err != nil {
 			return err
 		}
 	}
 }
 
-// next blocks until it has claimed a file; it returns nil if the work is done.
+// next blocks until it has claimed a file; it returns no claims if the work is done.
 // One goroutine at a time looks and waits, so that idle slots cost Redis nothing.
-func (w *Worker) next(ctx context.Context) (*claim, error) {
+func (w *Worker) next(ctx context.Context) ([]*claim, error) {
 	w.queueMu.Lock()
 	defer w.queueMu.Unlock()
 	for !w.stop.isStopped() {
@@ -229,9 +227,9 @@ func (w *Worker) next(ctx context.Context) (*claim, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := w.queue.next(ctx)
-		if err != nil || found.claim != nil {
-			return found.claim, err
+		found, err := w.queues.next(ctx)
+		if err != nil || len(found.claims) > 0 {
+			return found.claims, err
 		}
 		if err := w.cleanUp(ctx); err != nil {
 			return nil, err
@@ -257,7 +255,12 @@ func (w *Worker) cleanUp(ctx context.Context) error {
 	if err := w.channel.files.sweep(ctx); err != nil {
 		return err
 	}
-	return w.channel.totals(w.subscriber).foldAll(ctx)
+	for _, subscriber := range w.queues.subscribers() {
+		if err := w.channel.totals(subscriber).foldAll(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reshipPause returns how long to wait, when all is counted, for abandoned
@@ -280,148 +283,4 @@ func (w *Worker) reshipPause(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	return 0, &AbandonedError{names}
-}
-
-// process counts and commits the file of a claim. Its error ends the worker.
-func (w *Worker) process(ctx context.Context, c *claim) error {
-	work := w.claims.hold(ctx, c)
-	c.since = time.Now()
-	allCounted := false
-	name, result, err := w.count(work, c)
-	cause := context.Cause(work)
-	if err == nil {
-		// Not with the claim's context: the heartbeat can't distinguish a claim
-		// that was lost from one that the seal has just ended. The scripts can.
-		cut := result.failure != nil || result.damage != nil
-		allCounted, err = c.commit(ctx, part{result: result, last: true, cut: cut, build: w.aggregation.Build()})
-	} else if cause != nil && ctx.Err() == nil {
-		err = cause // the heartbeat found out first
-	}
-	w.claims.drop(c)
-	if err == nil {
-		w.record(name, result)
-		return c.foldAndFree(ctx, allCounted, math.MaxInt64)
-	}
-	released := c.release(ctx)
-	switch {
-	case errors.Is(err, errOlder):
-		w.queue.older.Store(true)
-		return released
-	case errors.Is(err, errClaimLost):
-		w.config.Notify.send(Event{Kind: EventClaimLost, File: name})
-		return nil
-	case errors.Is(err, errAbandoned):
-		w.config.Notify.send(Event{Kind: EventAbandoned, File: name})
-		return nil
-	}
-	return errors.Join(fmt.Errorf("count %s: %w", name, err), released)
-}
-
-// count counts what the subscriber has not counted of a claimed file, and commits it but
-// for the last part. An error means that there is no valid result; what is wrong with the
-// file itself is in the result.
-func (w *Worker) count(ctx context.Context, c *claim) (name string, result *fileResult, err error) {
-	r, err := w.channel.files.record(ctx, c.id)
-	if err != nil {
-		return c.id, nil, err
-	}
-	if r.shipment != c.shipment {
-		return r.name, nil, errAbandoned
-	}
-	w.active.Add(1)
-	defer w.active.Add(-1)
-	upload := uploadReader{w.channel.files, w.subscriber, r, w.config.MaxWindow, w.config.Lease}
-	before := r.counted[w.subscriber]
-	late := r.freed > 0 && before.part != c.shipment
-	if before.part == c.shipment {
-		c.commits = before.commits
-	} else {
-		before.keep = 0
-	}
-	c.segment = r.segment
-	if r.malformed() || before.part == c.shipment && before.commits == 0 {
-		result = &fileResult{progress: before}
-		result.fail(errMalformed)
-	} else if late || before.resume < r.base {
-		result = &fileResult{progress: before}
-		result.fail(errLaterPart)
-	} else if result, before, err = w.scan(ctx, c, upload, before); err != nil {
-		return r.name, nil, err
-	}
-	result.tallyFile(before)
-	return r.name, result, err
-}
-
-// scan counts an upload, of which the subscriber has counted what is before. It returns
-// the last part and the progress before it.
-func (w *Worker) scan(ctx context.Context, c *claim, upload uploadReader, before progress) (*fileResult, progress, error) {
-	from, err := c.checkpoint(ctx, upload.record, before)
-	if err != nil {
-		return nil, before, err
-	}
-	window, err := w.channel.window(ctx)
-	if err != nil {
-		return nil, before, err
-	}
-	scan := newFileScan(w.aggregation, before, upload.base, from, &c.lines)
-	scan.parts = newPartCommits(w.config, upload.record, window, from, func(result *fileResult, checkpoint []byte) error {
-		_, err := c.commit(ctx, part{result: result, checkpoint: checkpoint, build: w.aggregation.Build()})
-		if err != nil {
-			return err
-		}
-		c.lines.Store(0) // first, so that Progress counts no line twice
-		w.addTally(result.read)
-		return c.foldAndFree(ctx, false, result.progress.keep)
-	})
-	// What this subscriber has counted before, and another one has not, is not kept for it.
-	if err := scan.commitPart(from.Raw > before.keep); err != nil {
-		return nil, before, err
-	}
-	for {
-		err = scanFile(ctx, upload, from, scan, w.saturated)
-		var starved *starvedError
-		if !errors.As(err, &starved) && !errors.Is(err, errOlder) {
-			break
-		}
-		committed := scan.commitAll()
-		if err = cmp.Or(committed, err); committed != nil || starved == nil {
-			break
-		}
-		if err = upload.awaitRoom(ctx, starved.position, scan.before.keep, window); err != nil {
-			break
-		}
-		from = scan.rewind()
-	}
-	result, err := scan.result(err)
-	return result, scan.before, err
-}
-
-// addTally adds what was committed to the worker's tally.
-func (w *Worker) addTally(read Tally) {
-	w.lines.Add(read.Lines)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tally.Add(read)
-}
-
-// saturated reports whether every processor has a file to count.
-func (w *Worker) saturated() bool { return int(w.active.Load()) >= runtime.GOMAXPROCS(0) }
-
-// record adds a committed result to those of the worker.
-func (w *Worker) record(name string, result *fileResult) {
-	w.addTally(result.read)
-	problem := result.failure
-	if problem == nil && result.damage != nil {
-		problem = result.damage
-	}
-	event := Event{Kind: EventCounted, File: name, Lines: result.lines, Reading: result.reading, Problem: result.progress.problem(name)}
-	if problem != nil {
-		event = Event{Kind: EventFailed, File: name, Err: problem}
-	}
-	w.config.Notify.send(event)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if problem != nil {
-		w.problems = append(w.problems, &FileError{name, problem})
-	}
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/doctor"
 	"skidway/internal/redistest"
 )
 
@@ -54,6 +58,55 @@ func TestShipWorkReportWithTwoSubscribers(t *testing.T) {
 		t.Errorf("other settings: exit code %d", o.code)
 	}
 	hasLine(t, o.stderr, "skidway: ", "was created with country-day by=day")
+}
+
+func TestOneWorkerServesSubscribersWithTheirOwnSettings(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), channelFlags(t)
+	write(t, folder, "a.log", small)
+	mustRun(t, folder, with(web, "logs", "ship", "a.log")...)
+	work := with(web, "logs", "work", "--until-done", "--subscriber", "countries", "--subscriber", "days by=day tz=UTC")
+	o := mustRun(t, folder, work...)
+	hasLine(t, o.stderr, "a.log (countries): counted 4 lines")
+	hasLine(t, o.stderr, "lines=4 ", "subscriber=countries")
+	hasLine(t, o.stderr, "lines=4 ", "subscriber=days")
+	for subscriber, want := range map[string]string{
+		"countries": "day,country,requests\n2026-11-01,NL,1\n2026-11-01,US,1\n2026-11-02,ZZ,1\n",
+		"days":      "day,requests\n2026-11-01,2\n2026-11-02,1\n",
+	} {
+		if o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", subscriber)...); o.stdout != want {
+			t.Errorf("%s: %q, want %q", subscriber, o.stdout, want)
+		}
+	}
+	for flag, want := range map[string]string{
+		"countries": "is there twice", "": "needs a name", "days by": "is no setting", "days workers=2": "is no setting", "days tz=Nowhere": "want the name of a time zone",
+	} {
+		o := skidway(t, folder, append(work, "--subscriber", flag)...)
+		if o.code != cli.ExitUsage {
+			t.Errorf("%q: exit code %d", flag, o.code)
+		}
+		hasLine(t, o.stderr, "skidway: ", want)
+	}
+}
+
+func TestSubscriberWithoutWorkerIsNamedUntilItIsRemoved(t *testing.T) {
+	t.Parallel()
+	folder, url := t.TempDir(), redistest.URL(t)
+	web := []string{"--redis", url, "--channel", "web"}
+	write(t, folder, "a.log", small)
+	mustRun(t, folder, with(web, "logs", "ship", "a.log", "--subscriber", "old")...)
+	if err := redistest.Open(t, url).HSet(t.Context(), "skidway:logs:{web}:subscriber:old", "since", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	hasLine(t, mustRun(t, folder, with(web, "logs", "status", "-o", "table")...).stdout, `subscriber "old": no worker was ever seen; files that wait for it: 1`)
+	found, _ := findings(t, url)
+	if f := found["subscribers"]; f.Level != doctor.Warning || f.Why == "" || !strings.Contains(strings.Join(f.Change, "\n"), "skidway logs unsubscribe --channel web --subscriber old") {
+		t.Errorf("%+v", f)
+	}
+	mustRun(t, folder, with(web, "logs", "unsubscribe", "--subscriber", "old")...)
+	if found, _ = findings(t, url); found["subscribers"].Level != doctor.Fine {
+		t.Errorf("%+v", found["subscribers"])
+	}
 }
 
 func TestStatusInEveryFormatFits80Columns(t *testing.T) {
@@ -192,6 +245,33 @@ func TestFollowShipsNewAndGrownFiles(t *testing.T) {
 	mustRun(t, folder, with(web, "logs", "work", "--subscriber", "s", "--until-done")...)
 	o := mustRun(t, folder, with(web, "logs", "report", "--subscriber", "s")...)
 	hasLine(t, o.stderr, "lines=5 ")
+}
+
+// tarOf returns an archive with one member.
+func tarOf(t testing.TB, name, content string) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	put(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o600}))
+	_, err := io.WriteString(w, content)
+	put(t, err)
+	put(t, w.Close())
+	return archive.Bytes()
+}
+
+func TestFollowedArchiveThatRecoversIsNoFailure(t *testing.T) {
+	t.Parallel()
+	folder, web := t.TempDir(), channelFlags(t)
+	save(t, filepath.Join(folder, "a.tar"), tarOf(t, "m.log", "7z\xbc\xaf\x27\x1c"))
+	p := start(t, folder, with(web, "logs", "ship", ".", "--subscriber", "s", "--follow")...)
+	p.Await("a.tar!m.log: ", "a 7z archive")
+	save(t, filepath.Join(folder, ".new"), tarOf(t, "m.log", small))
+	put(t, os.Rename(filepath.Join(folder, ".new"), filepath.Join(folder, "a.tar")))
+	p.Await("a.tar: the problem is over")
+	p.Signal(interrupt)
+	if output, code := p.End(); code != cli.ExitDone {
+		t.Errorf("exit code %d\n%s", code, output)
+	}
 }
 
 func TestReportWritesAPageAndRows(t *testing.T) {

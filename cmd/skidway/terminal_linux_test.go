@@ -137,6 +137,15 @@ func TestBulkChangesAskWithTheCount(t *testing.T) {
 	}
 }
 
+func TestTerminalIsNoStandardInputToCount(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"logs", "count", "-"}, {"logs", "explain", "-"}} {
+		if shown, code := onTerminal(t, args...).ends(); code != cli.ExitUsage || !strings.Contains(shown, "standard input is a terminal") {
+			t.Errorf("%v: exit code %d: %q", args, code, shown)
+		}
+	}
+}
+
 func TestPurgeAsksAtATerminalAndNeedsYesElsewhere(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)

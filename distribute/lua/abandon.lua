@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- Abandons an unfinished upload: for its shipper, or for any process once its
 -- lease has expired. Its segments are then freed by free.lua. Subscribers that have
--- counted parts of it keep them, and get a note.
+-- counted parts of it keep them, and get a note. The upload of a stream, which can't be
+-- shipped again, ends instead: what is in Redis is counted, and the file reported as cut off.
 -- KEYS: the declared keys, then the problems of each subscriber
 -- ARGV: shipper, empty: only if the lease has expired; shipment; file id; how
 -- long, in ms, the wake stream of its readers stays; reship, '1': the file is
@@ -10,6 +11,7 @@
 -- has counted a part of it, else 0.
 -- @include channel
 -- @include signal
+-- @include uploaded
 local shipper, shipment, id, stays, reship, note = unpack(ARGV, 1, 6)
 local owner, last, state, raw = unpack(call('HMGET', FILE, 'by', 'ship', 'state', 'raw'))
 if last ~= shipment then return 0 end
@@ -17,6 +19,11 @@ if state ~= 'abandoned' then
   local now = clock_ms()
   local orphaned = shipper == '' and not alive(call('ZSCORE', UPLOADS, id), now)
   if state ~= 'uploading' or not (owner == shipper or orphaned) then return 0 end
+  if call('HGET', FILE, 'stream') == '1' then
+    call('HSET', FILE, 'cut', note == '' and 'its shipper stopped or died before its end' or note)
+    end_upload(id, shipment, raw)
+    return 0
+  end
   call('HSET', FILE, 'state', 'abandoned')
   call('XADD', FILE_WAKE, 'MAXLEN', 1, raw .. '-3', 'abandoned', 1)
   call('PEXPIRE', FILE_WAKE, stays)
@@ -29,7 +36,7 @@ local outcome = 1
 for i = 7, #ARGV do
   if call('HGET', FILE, 'part:' .. ARGV[i]) == shipment then
     call('HSET', FILE, 'cut:' .. ARGV[i], note)
-    call('SADD', KEYS[i], id)
+    call('SADD', KEYS[i + 1], id)
     outcome = 2
   end
 end

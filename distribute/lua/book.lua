@@ -25,7 +25,10 @@ local function refuse(reason)
   end
   return {reason, used}
 end
-if used + cost + reserved(id) > window then return refuse('full') end
+-- The others hold more than they may if the window was made smaller, or if a file that is done is
+-- not freed yet: then there will be room soon.
+local in_reserve = held + cost <= reserve and oldest() == id and call('SCARD', SPENT) == 0
+if used + cost + reserved(id) > window and not in_reserve then return refuse('full') end
 if held + cost > reserve and not first_in_line(shipper, clock_ms()) then return refuse('line') end
 
 hold(id, cost)

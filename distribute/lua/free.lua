@@ -23,6 +23,6 @@ end
 call('HINCRBY', CHANNEL, 'used', int(-tonumber(call('HGET', HELD, id) or '0')))
 call('HDEL', HELD, id)
 call('HDEL', RESERVES, id)
-call('HDEL', FILE, 'by', 'raw', 'admitted', 'segment', 'unit', 'base', 'upload', 'booked', 'freed', 'full')
+call('HDEL', FILE, 'by', 'raw', 'admitted', 'segment', 'unit', 'base', 'upload', 'booked', 'freed', 'full', 'stream', 'cut')
 signal('freed', 'file')
 return 1

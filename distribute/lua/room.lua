@@ -1,18 +1,21 @@
 -- What the scripts share that book room in the window.
 
--- reserved returns the bytes that the file id must leave free: the oldest file that is
--- neither done nor abandoned may always hold its reserve, so that it can be uploaded
--- and counted to its end whatever the others hold.
-local function reserved(id)
+-- oldest returns the oldest file that is neither done nor abandoned.
+local function oldest()
   for start = 0, call('ZCARD', OPEN), 100 do
-    for _, oldest in ipairs(call('ZRANGE', OPEN, start, start + 99)) do
-      if oldest == id then return 0 end
-      if call('SISMEMBER', SPENT, oldest) == 0 then
-        return math.max(0, tonumber(call('HGET', RESERVES, oldest) or '0') - tonumber(call('HGET', HELD, oldest) or '0'))
-      end
+    for _, id in ipairs(call('ZRANGE', OPEN, start, start + 99)) do
+      if call('SISMEMBER', SPENT, id) == 0 then return id end
     end
   end
-  return 0
+end
+
+-- reserved returns the bytes that the file id must leave free: the oldest file may always
+-- hold its reserve, so that it can be uploaded and counted to its end whatever the others
+-- hold.
+local function reserved(id)
+  local first = oldest()
+  if not first or first == id then return 0 end
+  return math.max(0, tonumber(call('HGET', RESERVES, first) or '0') - tonumber(call('HGET', HELD, first) or '0'))
 end
 
 -- first_in_line reports whether no other living shipper waits to admit a file since

@@ -74,11 +74,11 @@ func New(config *Config) (*Client, error) {
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" || strings.Trim(endpoint.Path, "/") != "" {
 		return nil, fmt.Errorf("S3 endpoint %q: want a URL such as https://s3.example.com", text)
 	}
-	provider := credentials.NewChainCredentials([]credentials.Provider{
+	provider := credentials.New(&providers{Chain: credentials.Chain{Providers: []credentials.Provider{
 		&credentials.EnvAWS{},
 		&credentials.FileAWSCredentials{Profile: config.Profile},
 		&credentials.IAM{Client: &http.Client{Timeout: roleTimeout}},
-	})
+	}}})
 	if config.Anonymous {
 		provider = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
 	}
@@ -92,12 +92,49 @@ func New(config *Config) (*Client, error) {
 	return &Client{*api, config.Hidden}, nil
 }
 
+// noneFor is how long no credentials are looked for after none were found.
+const noneFor = time.Minute
+
+// providers is a chain of providers that, unlike the library's, is not asked again at each
+// request if none of them has credentials: one of them asks a service. If credentials cannot
+// be renewed, the last ones are used, which may still be valid, and the chain is asked again.
+type providers struct {
+	credentials.Chain
+	last      credentials.Value
+	noneSince time.Time // zero: there were some
+}
+
+// RetrieveWithCredContext implements [credentials.Provider].
+func (p *providers) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
+	value, err := p.Chain.RetrieveWithCredContext(c)
+	none := err == nil && value.SignerType.IsAnonymous()
+	if none && p.last.AccessKeyID != "" {
+		return p.last, nil
+	}
+	p.last, p.noneSince = value, time.Time{}
+	if none {
+		p.noneSince = time.Now()
+	}
+	return value, err
+}
+
+// IsExpired implements [credentials.Provider].
+func (p *providers) IsExpired() bool {
+	if !p.noneSince.IsZero() {
+		return time.Since(p.noneSince) >= noneFor
+	}
+	return p.Chain.IsExpired()
+}
+
+// ErrURL is the error for a text that names no bucket.
+var ErrURL = errors.New("want a URL such as s3://BUCKET/PREFIX")
+
 // split returns the bucket and the key of a URL.
 func split(text string) (bucket, key string, err error) {
 	rest, found := strings.CutPrefix(text, Scheme)
 	bucket, key, _ = strings.Cut(rest, "/")
 	if !found || bucket == "" {
-		return "", "", fmt.Errorf("%q: want a URL such as s3://BUCKET/PREFIX", text)
+		return "", "", ErrURL
 	}
 	return bucket, key, nil
 }

@@ -13,11 +13,15 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"skidway/distribute/stream"
 )
@@ -254,6 +258,61 @@ func TestCredentialsAreOnlySentIfWanted(t *testing.T) {
 		open(t, s.client(Config{Anonymous: anonymous}), "s3://logs/a.log")
 		if s.unsigned != want {
 			t.Errorf("anonymous %v: %d requests without credentials", anonymous, s.unsigned)
+		}
+	}
+}
+
+func TestServiceOfRolesIsAskedOnceForCredentialsThatItHasNot(t *testing.T) {
+	var asked atomic.Int64
+	roles := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(roles.Close)
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", roles.URL)
+	s := startService(t, map[string][]byte{"a.log": []byte("8.8.8.8 2026-11-01\n")})
+	client := s.client(Config{})
+	for range 3 {
+		if _, err := open(t, client, "s3://logs/a.log").ReadAt(make([]byte, 10), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := asked.Load(); n != 1 || s.unsigned < 6 {
+		t.Errorf("asked %d times, %d requests without credentials", n, s.unsigned)
+	}
+}
+
+// A roleProvider provides credentials that are renewed for each request, unless it fails.
+type roleProvider struct {
+	credentials.Provider
+	asked int
+	fails bool
+}
+
+func (p *roleProvider) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+	p.asked++
+	if p.fails {
+		return credentials.Value{}, errors.New("no answer")
+	}
+	return credentials.Value{AccessKeyID: fmt.Sprint("key ", p.asked), SecretAccessKey: "secret"}, nil
+}
+
+func (p *roleProvider) IsExpired() bool { return true }
+
+func TestCredentialsThatAreNotRenewedAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	role := &roleProvider{}
+	found := credentials.New(&providers{Chain: credentials.Chain{Providers: []credentials.Provider{role}}})
+	for i, want := range []string{"key 1", "key 1", "key 3"} {
+		role.fails = i == 1
+		value, err := found.GetWithContext(nil)
+		if err != nil || value.AccessKeyID != want || value.SignerType.IsAnonymous() {
+			t.Errorf("request %d: %q, %v, want %q", i+1, value.AccessKeyID, err, want)
 		}
 	}
 }

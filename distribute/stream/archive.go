@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,24 +29,41 @@ const (
 	maxPadding   = 16 << 20 // bytes that are read behind the end of a tar archive
 )
 
+// Members chooses the members of archives that are sources. The zero value is ready to use.
+type Members struct {
+	Hidden bool // take those whose name, or whose folder's name, begins with a dot, too
+
+	// Skip returns the reason for which a member is left out by its name; empty: it is taken.
+	// Nil takes all.
+	Skip func(name string) (reason string)
+}
+
+// A SkippedError is the error for a member that [Members.Skip] leaves out.
+type SkippedError struct{ Reason string }
+
+func (e *SkippedError) Error() string { return "left out: " + e.Reason }
+
 // Sources returns the sources of a file that open opens: the file itself, or the members of an archive (tar,
 // in any compression, or zip), in their order. Members are named ARCHIVE!MEMBER. A source
 // is open until the next one is requested, unless its error is set: then only its path is,
 // and the error concerns this member, or the whole file if the path is that of the file.
-// Directories, links and, unless hidden is true, members whose name or folder begins with a
-// dot are left out.
-func Sources(path string, open func() (Object, error), hidden bool, options Decoding) iter.Seq2[*Source, error] {
+// Directories, links and members that are not chosen are left out.
+func Sources(path string, open func() (Object, error), members Members, options Decoding) iter.Seq2[*Source, error] {
 	return func(yield func(*Source, error) bool) {
 		file, err := open()
 		if err != nil {
 			yield(&Source{Path: path}, err)
 			return
 		}
-		sourcesOf(path, file, hidden, options, yield)
+		sourcesOf(path, file, members, options, yield)
 	}
 }
 
-func sourcesOf(path string, file Object, hidden bool, options Decoding, yield func(*Source, error) bool) {
+func sourcesOf(path string, file Object, members Members, options Decoding, yield func(*Source, error) bool) {
+	if pipe, ok := file.(*Pipe); ok {
+		passStream(path, pipe, options, yield)
+		return
+	}
 	watched := &watchedObject{Object: file, left: -1}
 	s, err := newSource(path, watched, options)
 	if err == nil {
@@ -54,7 +72,7 @@ func sourcesOf(path string, file Object, hidden bool, options Decoding, yield fu
 	defer s.Close()
 	switch {
 	case errors.Is(err, ErrArchive):
-		a := archive{Source: s, file: watched, hidden: hidden, yield: yield}
+		a := archive{Source: s, file: watched, chosen: members, yield: yield}
 		if err := a.each(); err != nil && !errors.Is(err, errEnough) {
 			yield(&Source{Path: path, Size: s.Size}, err)
 		}
@@ -72,7 +90,7 @@ var errEnough = errors.New("enough")
 type archive struct {
 	*Source
 	file    *watchedObject // of the source
-	hidden  bool
+	chosen  Members
 	yield   func(*Source, error) bool
 	members int
 	content int64 // bytes of the members that were read
@@ -94,30 +112,73 @@ func (a *archive) each() (err error) {
 }
 
 func (a *archive) eachOfTar() error {
-	content, err := a.Packed.Inflate(a.raw(0), a.options)
+	inflated, err := a.Packed.Inflate(a.raw(0), a.options)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = content.Close() }()
-	for archive := tar.NewReader(content); ; {
-		header, err := archive.Next()
-		if err == io.EOF {
-			// Behind the archive is the check sum of what it is compressed with.
-			_, err = io.CopyN(io.Discard, content, maxPadding)
-			if err == nil || err == io.EOF {
-				return nil
+	defer func() { _ = inflated.Close() }()
+	content := &nulCounter{r: inflated}
+	archive := tar.NewReader(content)
+	member := memberReader{archive, "tar", a}
+	for sparse := false; ; {
+		if !sparse { // a hole has no bytes in the archive
+			if _, err := io.Copy(io.Discard, archive); err != nil {
+				return a.damaged("tar", err)
 			}
 		}
-		if err != nil {
+		content.nuls = 0 // a member may end with some
+		header, err := archive.Next()
+		switch {
+		case err == io.EOF && content.nuls < tarHeader: // a block of NULs ends an archive
+			return a.damaged("tar", io.ErrUnexpectedEOF)
+		case err == io.EOF:
+			return a.verifyEnd(content)
+		case err != nil:
 			return a.damaged("tar", err)
 		}
-		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse || a.leavesOut(header.Name) {
+		sparse = isSparse(header)
+		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse {
 			continue
 		}
-		if err := a.pass(header.Name, header.ModTime, header.Size, memberReader{archive, "tar", a}); err != nil {
+		taken, err := a.take(header.Name)
+		if taken {
+			err = a.pass(header.Name, header.ModTime, header.Size, member)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// isSparse reports whether a member may have holes.
+func isSparse(header *tar.Header) bool {
+	records := header.PAXRecords
+	return header.Typeflag == tar.TypeGNUSparse || records["GNU.sparse.major"] != "" || records["GNU.sparse.map"] != ""
+}
+
+// verifyEnd reads what is behind a tar archive, where the check sum is of what it is compressed
+// with.
+func (a *archive) verifyEnd(content io.Reader) error {
+	if _, err := io.CopyN(io.Discard, content, maxPadding); err != nil && err != io.EOF {
+		return a.damaged("tar", err)
+	}
+	return nil
+}
+
+// A nulCounter counts the NUL bytes at the end of what was read.
+type nulCounter struct {
+	r    io.Reader
+	nuls int64
+}
+
+func (c *nulCounter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	others := len(bytes.TrimRight(p[:n], "\x00"))
+	if others > 0 {
+		c.nuls = 0
+	}
+	c.nuls += int64(n - others)
+	return n, err
 }
 
 func (a *archive) eachOfZip() error {
@@ -129,10 +190,14 @@ func (a *archive) eachOfZip() error {
 	a.file.left = -1
 	a.register(archive)
 	for _, f := range archive.File {
-		if !f.Mode().IsRegular() || a.leavesOut(f.Name) {
+		if !f.Mode().IsRegular() {
 			continue
 		}
-		if err := a.passOfZip(f); err != nil {
+		taken, err := a.take(f.Name)
+		if taken {
+			err = a.passOfZip(f)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -171,12 +236,6 @@ func (a *archive) passOfZip(f *zip.File) error {
 
 // pass passes on the source of a member, whose bytes are content.
 func (a *archive) pass(name string, modified time.Time, size int64, content io.Reader) error {
-	if a.members++; a.members > maxMembers {
-		return fmt.Errorf("more than %d members: those behind are not read", maxMembers)
-	}
-	if len(name) > maxName {
-		return a.fail(name[:100]+"…", fmt.Errorf("its name is longer than %d bytes", maxName))
-	}
 	s := &Source{Path: a.Path + MemberSeparator + name, Size: size, modified: modified, options: a.options}
 	err := s.readMember(content)
 	if errors.Is(err, ErrArchive) {
@@ -200,7 +259,7 @@ func (a *archive) fail(name string, err error) error {
 	return nil
 }
 
-// readMember finds out how a member is compressed, and reads its head.
+// readMember finds out how a member, or a stream, is compressed, and reads its head.
 func (s *Source) readMember(member io.Reader) error {
 	buffered := bufio.NewReaderSize(member, 4<<10)
 	start, err := buffered.Peek(4 << 10)
@@ -216,7 +275,9 @@ func (s *Source) readMember(member io.Reader) error {
 	if isZip(start) {
 		return ErrArchive
 	}
-	s.Codec = Zstd
+	if s.Codec = Zstd; s.IsStream() {
+		s.Codec = s.Packed
+	}
 	content, err := s.Packed.Inflate(buffered, s.options)
 	if err != nil {
 		return err
@@ -224,12 +285,26 @@ func (s *Source) readMember(member io.Reader) error {
 	return s.begin(content)
 }
 
-// leavesOut reports whether a member is no log file by its name.
-func (a *archive) leavesOut(name string) bool {
-	if name == "" || strings.HasSuffix(name, "/") {
-		return true
+// take counts a member that is not hidden, and reports whether it is to be read, by its name.
+// It passes on those that are skipped.
+func (a *archive) take(name string) (bool, error) {
+	if name == "" || strings.HasSuffix(name, "/") || !a.chosen.Hidden && isHidden(name) {
+		return false, nil
 	}
-	return !a.hidden && isHidden(name)
+	if a.members++; a.members > maxMembers {
+		return false, fmt.Errorf("more than %d members: those behind are not read", maxMembers)
+	}
+	if len(name) > maxName {
+		return false, a.fail(name[:100]+"…", fmt.Errorf("its name is longer than %d bytes", maxName))
+	}
+	if a.chosen.Skip == nil {
+		return true, nil
+	}
+	reason := a.chosen.Skip(name)
+	if reason == "" {
+		return true, nil
+	}
+	return false, a.fail(name, &SkippedError{reason})
 }
 
 // isHidden reports whether a name, or that of a folder in it, begins with a dot.
@@ -328,5 +403,20 @@ func (w *watchedObject) ReadAt(p []byte, offset int64) (int, error) {
 	if err != nil && err != io.EOF {
 		w.err = err
 	}
+	if w.left >= 0 && directoryRecords(p[:n]) > maxDirectory/minRecord {
+		return 0, errDirectory // before memory is allocated for them
+	}
 	return n, err
+}
+
+const minRecord = 46 // bytes of a zip archive's directory for each member
+
+// directoryRecords returns the number of members in the record at the end of a zip archive,
+// if the bytes begin with one that may have a large number (APPNOTE.TXT, section 4.3.14).
+func directoryRecords(b []byte) uint64 {
+	const at = 32
+	if len(b) < at+8 || string(b[:4]) != "PK\x06\x06" {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b[at:])
 }

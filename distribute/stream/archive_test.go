@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func (memoryFile) Close() error                      { return nil }
 // error.
 func sourcesIn(t testing.TB, name string, file []byte) (list []string) {
 	t.Helper()
-	sourcesOf(name, memoryFile{bytes.NewReader(file)}, false, Decoding{}, func(src *Source, err error) bool {
+	sourcesOf(name, memoryFile{bytes.NewReader(file)}, Members{}, Decoding{}, func(src *Source, err error) bool {
 		if err != nil {
 			list = append(list, src.Path+": "+err.Error())
 			return true
@@ -127,7 +128,7 @@ func TestMemberIsTheSameFileAsOutsideOfItsArchive(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat(lineA, HeadSize/10)
 	outside := opened(t, content)
-	sourcesOf("x", memoryFile{bytes.NewReader(tarOf(t, entry{"a", content, 0}))}, false, Decoding{}, func(src *Source, err error) bool {
+	sourcesOf("x", memoryFile{bytes.NewReader(tarOf(t, entry{"a", content, 0}))}, Members{}, Decoding{}, func(src *Source, err error) bool {
 		if err != nil || src.ID() != outside.ID() || src.Size != int64(len(content)) || src.Modified().Unix() != 1_790_000_000 {
 			t.Errorf("%s, %d bytes of %s, %v", src.ID(), src.Size, src.Modified(), err)
 		}
@@ -143,12 +144,77 @@ func TestWhatIsNoLogFileInAnArchiveIsLeftOut(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	found := 0
-	sourcesOf("x", memoryFile{bytes.NewReader(archive)}, true, Decoding{}, func(*Source, error) bool {
+	sourcesOf("x", memoryFile{bytes.NewReader(archive)}, Members{Hidden: true}, Decoding{}, func(*Source, error) bool {
 		found++
 		return true
 	})
 	if found != 4 {
 		t.Errorf("%d members with those that are hidden", found)
+	}
+}
+
+func TestSkippedMembersAreNamed(t *testing.T) {
+	t.Parallel()
+	skip := func(name string) string {
+		if strings.HasSuffix(name, "error.log") {
+			return "an error log"
+		}
+		return ""
+	}
+	entries := []entry{{"logs/error.log", lineB, 0}, {"a.log", lineA, 0}}
+	for _, archive := range [][]byte{tarOf(t, entries...), zipOf(t, zip.Store, entries...), tarOf(t, entries[:1]...)} {
+		var got []string
+		sourcesOf("x", memoryFile{bytes.NewReader(archive)}, Members{Skip: skip}, Decoding{}, func(src *Source, err error) bool {
+			got = append(got, fmt.Sprint(src.Path, " ", err))
+			return true
+		})
+		want := []string{"x!logs/error.log left out: an error log", "x!a.log <nil>"}
+		if !slices.Equal(got, want[:len(got)]) || len(got) == 0 {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// sparseTarOf returns a tar archive whose first member has a hole of that size, as GNU tar
+// writes it, and its last byte.
+func sparseTarOf(t testing.TB, name string, hole int64, others ...entry) []byte {
+	t.Helper()
+	archive := tarOf(t, append([]entry{{name, []byte("x"), 0}}, others...)...)
+	header := archive[:tarHeader]
+	header[156] = tar.TypeGNUSparse
+	copy(header[257:], "ustar  \x00")
+	clear(header[345:500])
+	for at, value := range map[int]int64{386: hole, 398: 1, 483: hole + 1} { // the map, and the size
+		copy(header[at:], fmt.Sprintf("%011o\x00", value))
+	}
+	sum := 8 * int(' ')
+	for i, b := range header {
+		if i < 148 || i >= 156 {
+			sum += int(b)
+		}
+	}
+	copy(header[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return archive
+}
+
+func TestMembersThatAreNotReadDoNotCountTowardTheBounds(t *testing.T) {
+	t.Parallel()
+	const size = 4 << 20
+	behind := entry{"a", lineA, 0}
+	for name, c := range map[string]struct {
+		archive []byte
+		chosen  Members
+	}{
+		"a hidden one with a hole": {sparseTarOf(t, ".core", size, behind), Members{}},
+		"a hidden one":             {tarOf(t, entry{".core", make([]byte, size), 0}, behind), Members{}},
+		"a skipped one with a hole": {sparseTarOf(t, "core", size, behind), Members{Skip: func(name string) string {
+			return strings.TrimPrefix(name, "a")
+		}}},
+	} {
+		list, err := boundedSources(t, member(t, c.archive), 0, freeContent-size/2, c.chosen)
+		if err != nil || len(list) == 0 || list[len(list)-1] != "x!a" {
+			t.Errorf("%s: %q, %v", name, list, err)
+		}
 	}
 }
 
@@ -193,6 +259,18 @@ func TestDamagedArchiveIsReadUpToThere(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
+	ended := tarOf(t, entry{"a", append(bytes.Clone(lineA), make([]byte, 2000)...), 0})
+	for name, archive := range map[string][]byte{
+		"between two members": plain[:2*512], "behind a member that ends with NULs": ended[:5*512], "before its end": plain[:len(plain)-1024],
+	} {
+		got := sourcesIn(t, "x", archive)
+		if !strings.Contains(got[len(got)-1], "x: tar data ends too early: the file is cut off") {
+			t.Errorf("tar that is cut off %s: %q", name, got)
+		}
+	}
+	if got := sourcesIn(t, "x", plain[:len(plain)-512]); len(got) != 3 {
+		t.Errorf("tar with one block of NULs at its end: %q", got)
+	}
 	packed := member(t, plain)
 	packed[len(packed)-8] ^= 1 // of the check sum
 	if got := sourcesIn(t, "x", packed); len(got) != 4 || !strings.Contains(got[3], "x: gzip data is corrupt") {
@@ -208,30 +286,46 @@ func TestDamagedArchiveIsReadUpToThere(t *testing.T) {
 	}
 }
 
+// boundedSources lists the sources of an archive of which so many members, with so much content,
+// were read.
+func boundedSources(t testing.TB, file []byte, members int, content int64, chosen Members) (list []string, err error) {
+	t.Helper()
+	watched := &watchedObject{Object: memoryFile{bytes.NewReader(file)}, left: -1}
+	src, err := newSource("x", watched, Decoding{})
+	if err == nil {
+		err = src.readHead()
+	}
+	if !errors.Is(err, ErrArchive) {
+		t.Fatal(err)
+	}
+	a := archive{Source: src, file: watched, chosen: chosen, members: members, content: content, yield: func(s *Source, err error) bool {
+		list = append(list, s.Path)
+		return true
+	}}
+	err = a.each()
+	return list, err
+}
+
 func TestArchivesAreBounded(t *testing.T) {
 	t.Parallel()
 	file := tarOf(t, entry{"a", lineA, 0}, entry{"b", lineB, 0})
-	bounded := func(members int, content int64) (list []string, err error) {
-		watched := &watchedObject{Object: memoryFile{bytes.NewReader(file)}, left: -1}
-		src, err := newSource("x", watched, Decoding{})
-		if err == nil {
-			err = src.readHead()
-		}
-		if !errors.Is(err, ErrArchive) {
-			t.Fatal(err)
-		}
-		a := archive{Source: src, file: watched, members: members, content: content, yield: func(s *Source, err error) bool {
-			list = append(list, s.Path)
-			return true
-		}}
-		return list, a.each()
-	}
-	if list, err := bounded(maxMembers-1, 0); len(list) != 1 || err == nil || !strings.Contains(err.Error(), "100000 members") {
+	if list, err := boundedSources(t, file, maxMembers-1, 0, Members{}); len(list) != 1 || err == nil || !strings.Contains(err.Error(), "100000 members") {
 		t.Errorf("one member too many: %q, %v", list, err)
 	}
-	if list, err := bounded(0, freeContent*2); len(list) != 1 || !errors.Is(err, ErrRatio) {
+	if list, err := boundedSources(t, file, 0, freeContent*2, Members{}); len(list) != 1 || !errors.Is(err, ErrRatio) {
 		t.Errorf("members that are too large together: %q, %v", list, err)
 	}
+	skip := Members{Skip: func(string) string { return "of no use" }}
+	if list, err := boundedSources(t, file, maxMembers-1, 0, skip); len(list) != 1 || err == nil || !strings.Contains(err.Error(), "100000 members") {
+		t.Errorf("one skipped member too many: %q, %v", list, err)
+	}
+	long := tarOf(t, entry{strings.Repeat("n", 5000), lineA, 0})
+	sourcesOf("x", memoryFile{bytes.NewReader(long)}, skip, Decoding{}, func(src *Source, err error) bool {
+		if len(src.Path) > 200 || err == nil || !strings.Contains(err.Error(), "longer than 4096 bytes") {
+			t.Errorf("skipped member with a long name: %.200q, %v", src.Path, err)
+		}
+		return true
+	})
 	directory := zipOf(t, zip.Store, entry{strings.Repeat("n", 60_000), nil, 0})
 	at := bytes.Index(directory, []byte("PK\x01\x02"))
 	record, end := directory[at:len(directory)-22], directory[len(directory)-22:]
@@ -244,6 +338,51 @@ func TestArchivesAreBounded(t *testing.T) {
 	}
 }
 
+// A sparseFile is an Object that begins and ends with some bytes, and has NULs between.
+type sparseFile struct {
+	memoryFile
+	end  []byte
+	size int64
+}
+
+func (f sparseFile) Stat() (int64, time.Time, error) { return f.size, time.Time{}, nil }
+
+func (f sparseFile) ReadAt(p []byte, offset int64) (int, error) {
+	clear(p)
+	for from, part := range map[int64][]byte{0: []byte("PK\x03\x04"), f.size - int64(len(f.end)): f.end} {
+		if at := from - offset; at >= 0 && at < int64(len(p)) {
+			copy(p[at:], part)
+		} else if at < 0 && -at < int64(len(part)) {
+			copy(p, part[-at:])
+		}
+	}
+	return len(p), nil
+}
+
+// The number of members, at the end of an archive, is not verified by its reader.
+func TestZipWithATooLargeNumberOfMembersIsRefusedWithoutMemoryForThem(t *testing.T) {
+	const size, records = 4 << 30, 100 << 20
+	end := make([]byte, 56+20+22)
+	copy(end, "PK\x06\x06")
+	binary.LittleEndian.PutUint64(end[32:], records)
+	copy(end[56:], "PK\x06\x07")
+	binary.LittleEndian.PutUint64(end[56+8:], size-uint64(len(end)))
+	end[56+16] = 1 // disk
+	copy(end[76:], "PK\x05\x06")
+	binary.LittleEndian.PutUint16(end[76+10:], 0xffff)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var got error
+	sourcesOf("x", sparseFile{end: end, size: size}, Members{}, Decoding{}, func(_ *Source, err error) bool {
+		got = err
+		return true
+	})
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 || got == nil || !strings.Contains(got.Error(), "directory is larger than") {
+		t.Errorf("%d bytes of memory, %v", used, got)
+	}
+}
+
 func TestErrorOfTheFileIsNoDamageOfTheArchive(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, filepath.Join(t.TempDir(), "x.tar"), tarOf(t, entry{"a", bytes.Repeat(lineA, 10_000), 0}))
@@ -252,7 +391,7 @@ func TestErrorOfTheFileIsNoDamageOfTheArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sourcesOf(path, failingFile{file, disk}, false, Decoding{}, func(src *Source, err error) bool {
+	sourcesOf(path, failingFile{file, disk}, Members{}, Decoding{}, func(src *Source, err error) bool {
 		if err == nil {
 			err = src.Prepare(t.Context())
 		}
@@ -286,7 +425,7 @@ func FuzzSources(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string, file []byte) {
 		sources := 0
-		sourcesOf(name, memoryFile{bytes.NewReader(file)}, false, Decoding{MaxWindow: 8 << 20}, func(src *Source, err error) bool {
+		sourcesOf(name, memoryFile{bytes.NewReader(file)}, Members{}, Decoding{MaxWindow: 8 << 20}, func(src *Source, err error) bool {
 			if err != nil {
 				return true
 			}

@@ -65,7 +65,7 @@ func gzipCheckpoint(c *inflate.Checkpoint) Checkpoint {
 }
 
 // Checkpoints holds the checkpoints of data whose content one goroutine decompresses and
-// another one counts.
+// another one counts. If the content is counted several times, each count has its own.
 type Checkpoints struct {
 	codec    Codec
 	interval int64 // bytes of content between two of them
@@ -96,10 +96,15 @@ func (c *Checkpoints) Restart(from Checkpoint) {
 // no newline: each has up to 33 KB.
 const maxCheckpoints = 64
 
-// Save adds the next checkpoint. If there are too many, it drops every second one.
+// Save adds the next checkpoint, unless it is at or before the last one: the data may be
+// read from an earlier place than the one where the count goes on. If there are too many,
+// it drops every second one.
 func (c *Checkpoints) Save(next Checkpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if n := len(c.saved); n > 0 && next.Content <= c.saved[n-1].Content {
+		return
+	}
 	c.saved = append(c.saved, next)
 	if len(c.saved) <= maxCheckpoints {
 		return

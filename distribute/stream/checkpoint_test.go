@@ -38,7 +38,7 @@ func TestContentIsReadOnFromEachCheckpoint(t *testing.T) {
 			content, packed := largePieces(t, codec)
 			checkpoints := NewCheckpoints(codec, SegmentSize, Checkpoint{})
 			var whole bytes.Buffer
-			if err := codec.CopyContent(&whole, bytes.NewReader(packed), Checkpoint{}, Decoding{Checkpoints: checkpoints}); err != nil || !bytes.Equal(whole.Bytes(), content) {
+			if err := codec.CopyContent(&whole, bytes.NewReader(packed), Checkpoint{}, Decoding{Checkpoints: []*Checkpoints{checkpoints}}); err != nil || !bytes.Equal(whole.Bytes(), content) {
 				t.Fatalf("%d bytes, %v; want %d", whole.Len(), err, len(content))
 			}
 			found := map[int64]bool{}

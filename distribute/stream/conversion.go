@@ -29,51 +29,96 @@ var frameEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithLowerEncoderMem(true))
 })
 
-// convert writes content as zstd frames to a temporary file, which the caller closes. A
-// frame at the end describes damage that ended the content.
+// convert writes content as zstd frames to a temporary file, which the caller closes.
 func convert(ctx context.Context, content io.Reader) (*conversion, error) {
-	encoder, err := frameEncoder()
-	if err != nil {
-		return nil, err
-	}
 	file, err := os.CreateTemp("", "skidway-")
 	if err != nil {
 		return nil, err
 	}
 	_ = os.Remove(file.Name()) // where that is possible: then nothing is left of it if this process is killed
 	c := &conversion{file: file}
-	if err := c.fill(ctx, encoder, content); err != nil {
+	if err := c.fill(ctx, newFramePacker(content, frameContent)); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *conversion) fill(ctx context.Context, encoder *zstd.Encoder, content io.Reader) error {
-	block, packed := make([]byte, frameContent), []byte(nil)
+func (c *conversion) fill(ctx context.Context, frames *framePacker) error {
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		n, ended := io.ReadFull(content, block)
-		packed = packed[:0]
-		if n > 0 {
-			packed = encoder.EncodeAll(block[:n], packed)
-		}
-		switch {
-		case IsDamage(ended):
-			packed = appendDamage(packed, ended)
-		case withoutEOF(ended) != nil:
-			return ended
-		}
-		if _, err := c.file.Write(packed); err != nil {
-			return err
-		}
-		c.size, c.length = c.size+int64(len(packed)), c.length+int64(n)
-		if ended != nil {
+		err := frames.next()
+		if err == io.EOF {
+			c.length = frames.length
 			return nil
 		}
+		if err == nil {
+			_, err = c.file.Write(frames.packed)
+		}
+		if err != nil {
+			return err
+		}
+		c.size += int64(len(frames.packed))
 	}
+}
+
+// A framePacker reads content as zstd frames. A frame at the end describes damage that ended
+// the content.
+type framePacker struct {
+	content io.Reader
+	block   []byte
+	frame   []byte // the buffer of packed
+	packed  []byte // what was not read yet of the last frame
+	length  int64  // of the content that is packed
+	ended   error  // what next returns: io.EOF at the end
+}
+
+// newFramePacker returns a packer of frames with size bytes of content each.
+func newFramePacker(content io.Reader, size int64) *framePacker {
+	return &framePacker{content: content, block: make([]byte, size)}
+}
+
+// next packs the next frame. It returns io.EOF at the end.
+func (f *framePacker) next() error {
+	if f.ended != nil {
+		return f.ended
+	}
+	encoder, err := frameEncoder()
+	if err != nil {
+		return err
+	}
+	n, err := io.ReadFull(f.content, f.block)
+	f.frame = f.frame[:0]
+	if n > 0 {
+		f.frame = encoder.EncodeAll(f.block[:n], f.frame)
+	}
+	switch {
+	case IsDamage(err):
+		f.frame, f.ended = appendDamage(f.frame, err), io.EOF
+	case err == io.ErrUnexpectedEOF:
+		f.ended = io.EOF
+	default:
+		f.ended = err
+	}
+	f.packed, f.length = f.frame, f.length+int64(n)
+	if len(f.packed) == 0 {
+		return f.ended
+	}
+	return nil
+}
+
+// Read implements [io.Reader].
+func (f *framePacker) Read(p []byte) (int, error) {
+	if len(f.packed) == 0 {
+		if err := f.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, f.packed)
+	f.packed = f.packed[n:]
+	return n, nil
 }
 
 func (c *conversion) close() {

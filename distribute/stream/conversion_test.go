@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -211,9 +212,19 @@ func TestTooLargeWindowsAreRefusedWithWhatTheyNeed(t *testing.T) {
 	zstdOf := func(descriptor byte, window ...byte) []byte { // with one raw block of a byte
 		return append(append([]byte("\x28\xb5\x2f\xfd"), append([]byte{descriptor}, window...)...), 9, 0, 0, 'x')
 	}
-	xzOf := func(dictionary byte) []byte {
-		return append([]byte("\xfd7zXZ\x00\x00\x01\x69\x22\xde\x36\x02\x00\x21\x01"), dictionary)
+	header := func(dictionary byte) []byte { // of an xz block
+		b := []byte{2, 0, 0x21, 1, dictionary, 0, 0, 0}
+		return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 	}
+	xzOf := func(dictionary byte) []byte {
+		return append([]byte("\xfd7zXZ\x00\x00\x01\x69\x22\xde\x36"), header(dictionary)...)
+	}
+	blocks := converted[XZ](t, bytes.Repeat([]byte("8.8.8.8 2026-11-01 a\n"), 1<<14))
+	second := bytes.LastIndex(blocks, header(8))
+	if first := bytes.Index(blocks, header(8)); first < 0 || first == second {
+		t.Fatal("the xz data has one block")
+	}
+	copy(blocks[second:], header(30))
 	for name, c := range map[string]struct {
 		codec     Codec
 		packed    []byte
@@ -227,6 +238,7 @@ func TestTooLargeWindowsAreRefusedWithWhatTheyNeed(t *testing.T) {
 		"xz with a dictionary of 128 MiB":  {XZ, xzOf(30), 0, 128 * mib},
 		"xz with a dictionary of 96 MiB":   {XZ, xzOf(29), 0, 96 * mib},
 		"xz with a dictionary of 1536 MiB": {XZ, xzOf(37), 1024 * mib, 1536 * mib},
+		"xz, of a later block":             {XZ, blocks, 0, 128 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

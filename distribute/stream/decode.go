@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"compress/bzip2"
 	"errors"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/pierrec/lz4/v4"
-	"github.com/ulikunitz/xz"
 
 	"skidway/distribute/stream/inflate"
 )
@@ -21,8 +18,15 @@ type Decoding struct {
 	// DefaultMaxWindow. The decompressor uses that much memory.
 	MaxWindow int64
 
-	// Checkpoints receives the checkpoints of compressed data; nil means none.
-	Checkpoints *Checkpoints
+	// Checkpoints receive the checkpoints of compressed data. All have the same interval.
+	Checkpoints []*Checkpoints
+}
+
+// save adds a checkpoint.
+func (d Decoding) save(c Checkpoint) {
+	for _, checkpoints := range d.Checkpoints {
+		checkpoints.Save(c)
+	}
 }
 
 // Inflate reads the uncompressed content of r. Damage in the data is a
@@ -76,82 +80,10 @@ func newGzipReader(source io.Reader, from Checkpoint, options Decoding) (io.Read
 	if err != nil {
 		return nil, err
 	}
-	if checkpoints := options.Checkpoints; checkpoints != nil {
-		reader.SetCheckpoints(checkpoints.interval, func(c *inflate.Checkpoint) { checkpoints.Save(gzipCheckpoint(c)) })
+	if len(options.Checkpoints) > 0 {
+		reader.SetCheckpoints(options.Checkpoints[0].interval, func(c *inflate.Checkpoint) { options.save(gzipCheckpoint(c)) })
 	}
 	return io.NopCloser(reader), nil
-}
-
-// newXZReader checks the size of the first block's dictionary, which writers use for all
-// blocks.
-func newXZReader(source io.Reader, options Decoding) (io.ReadCloser, error) {
-	buffered := bufio.NewReader(source)
-	start, _ := buffered.Peek(64)
-	if need := xzDictionary(start); need > options.MaxWindow {
-		return nil, &WindowError{XZ, need, options.MaxWindow}
-	}
-	input := &xzSource{r: buffered}
-	reader, err := xz.ReaderConfig{DictCap: 1 << 16}.NewReader(input)
-	if err != nil {
-		return nil, err
-	}
-	return &xzReader{reader, input}, nil
-}
-
-// An xzReader notices that a file is cut off between two blocks: its decompressor takes that
-// for the end.
-type xzReader struct {
-	*xz.Reader
-	input *xzSource
-}
-
-func (x *xzReader) Read(p []byte) (int, error) {
-	n, err := x.Reader.Read(p)
-	if err == io.EOF && string(x.input.last) != xzFooter {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-func (*xzReader) Close() error { return nil }
-
-// xzFooter is at the end of each stream; NUL bytes may follow (The .xz File Format, section
-// 2.1.2.4).
-const xzFooter = "YZ"
-
-// An xzSource keeps the last bytes that were read of its reader, but for NULs.
-type xzSource struct {
-	r    io.Reader
-	last []byte
-}
-
-func (x *xzSource) Read(p []byte) (int, error) {
-	n, err := x.r.Read(p)
-	if read := bytes.TrimRight(p[:n], "\x00"); len(read) > 0 {
-		x.last = append(x.last, read[max(0, len(read)-len(xzFooter)):]...)
-		x.last = x.last[max(0, len(x.last)-len(xzFooter)):]
-	}
-	return n, err
-}
-
-// xzDictionary returns the size of the dictionary in the header of the first block (The .xz
-// File Format, sections 3.1 and 5.3.1). It is 0 if the header is none that is known.
-func xzDictionary(start []byte) int64 {
-	const streamHeader, flags = 12, 13
-	if len(start) <= flags {
-		return 0
-	}
-	properties := start[flags+1:]
-	for _, present := range []byte{0x40, 0x80} { // the sizes of the block
-		for more := start[flags]&present != 0; more && len(properties) > 0; properties = properties[1:] {
-			more = properties[0]&0x80 != 0
-		}
-	}
-	if start[streamHeader] == 0 || len(properties) < 3 || properties[0] != 0x21 || properties[1] != 1 || properties[2] > 40 {
-		return 0
-	}
-	bits := int64(properties[2])
-	return (2 | bits&1) << (bits/2 + 11)
 }
 
 // CopyContent writes the uncompressed content that follows a checkpoint to w; r begins with

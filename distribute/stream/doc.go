@@ -4,7 +4,8 @@
 //
 // The uploading side opens a file and passes on its pieces. Plain, gzip and zstd files are
 // uploaded as they are; the content of other codecs, and of members of archives, is converted
-// to zstd frames in a temporary file. [Sources] returns the members of an archive.
+// to zstd frames in a temporary file. [Sources] returns the members of an archive. Of a [Pipe],
+// which can be read once, it returns a stream, which is converted while it is uploaded.
 //
 //	source, err := stream.OpenSource("access.log.gz", stream.Decoding{}) // Codec, Size, Head
 //	err = source.Prepare(ctx) // converts what is not uploaded as it is

@@ -200,8 +200,8 @@ func (z *zstdReader) next() error {
 	if !more {
 		return io.EOF
 	}
-	if places := z.options.Checkpoints; places != nil && z.content-z.saved >= places.interval {
-		places.Save(Checkpoint{Raw: z.frames.raw, Content: z.content})
+	if places := z.options.Checkpoints; len(places) > 0 && z.content-z.saved >= places[0].interval {
+		z.options.save(Checkpoint{Raw: z.frames.raw, Content: z.content})
 		z.saved = z.content
 	}
 	return z.Reset(z.frames)

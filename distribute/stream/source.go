@@ -51,7 +51,7 @@ type Source struct {
 	Path   string
 	Packed Codec // of the file
 	Codec  Codec // of the upload
-	Size   int64 // in bytes, when it was opened; what is appended later is for a later shipment
+	Size   int64 // in bytes, when it was opened; what is appended later is for a later shipment; of a stream UnknownSize
 	Hole   int64 // NUL bytes before the head, as copytruncate leaves them where a server does not append
 	Head   Head
 
@@ -62,6 +62,11 @@ type Source struct {
 	// Of a source that is converted:
 	content   io.Reader // nil: the file's own bytes are uploaded
 	converted *conversion
+
+	// Of a stream:
+	pipe   *Pipe         // nil: it is no stream
+	rest   *bufio.Reader // of its content
+	passed int64         // bytes of the content that were read
 }
 
 // OpenSource opens a file and reads its head. The caller closes it. The error
@@ -95,6 +100,9 @@ func (s *Source) Close() {
 	if s.converted != nil {
 		s.converted.close()
 	}
+	if s.pipe != nil {
+		_ = s.pipe.Close()
+	}
 }
 
 // Modified returns the time of the file's last change when it was opened.
@@ -108,7 +116,8 @@ func (s *Source) raw(offset int64) *io.SectionReader {
 	return io.NewSectionReader(s.file, offset, s.Size-offset)
 }
 
-// UploadSize returns the number of bytes to upload. Prepare must have been called.
+// UploadSize returns the number of bytes to upload, which is not known of a stream. Prepare
+// must have been called.
 func (s *Source) UploadSize() int64 {
 	if s.converted != nil {
 		return s.converted.size
@@ -116,10 +125,10 @@ func (s *Source) UploadSize() int64 {
 	return s.Size
 }
 
-// Prepare converts the content of a source that is not uploaded as it is; for others it
-// does nothing. An error of the source is a SourceError.
+// Prepare converts the content of a source that is not uploaded as it is; for others, and
+// for streams, it does nothing. An error of the source is a SourceError.
 func (s *Source) Prepare(ctx context.Context) error {
-	if s.content == nil || s.converted != nil {
+	if s.content == nil || s.converted != nil || s.IsStream() {
 		return nil
 	}
 	converted, err := convert(ctx, s.content)
@@ -194,7 +203,10 @@ func (s *Source) begin(content io.Reader) error {
 	var err error
 	if s.Hole, s.Head, err = readStart(buffered); err == nil || IsDamage(err) {
 		if s.Codec != s.Packed || s.file == nil || s.Codec.Check() != nil || s.isHugeFrame() {
-			s.Codec, s.content = Zstd, s.replay(buffered, err)
+			s.content = s.replay(buffered, err)
+			if s.pipe == nil || s.Codec != Plain {
+				s.Codec = Zstd
+			}
 		}
 	}
 	switch {
@@ -251,7 +263,8 @@ func (s *Source) ID() string {
 }
 
 // Length returns the length of the uncompressed content, up to any damage. It
-// reads all of a compressed file. The error is a SourceError, unless ctx is done.
+// reads all of a compressed file. The error is a SourceError, unless ctx is done. Of a
+// stream, Pass returns the length.
 func (s *Source) Length(ctx context.Context) (int64, error) {
 	if s.content != nil {
 		if err := s.Prepare(ctx); err != nil {
@@ -299,23 +312,24 @@ func (s *Source) CutToWholeLines() error {
 
 // Pieces reads the file's bytes from base on and passes them to store, in pieces
 // of at most two blocks that lie in one segment each. A piece must not be kept. An
-// error of store comes through as it is; that of the file is a SourceError.
+// error of store comes through as it is; that of the file is a SourceError, and what was
+// read before is passed on. Of a stream, base is what Passed returns.
 func (s *Source) Pieces(base, segment int64, store func(piece []byte) error) error {
-	content, buffer, uploaded := s.raw(base), make([]byte, 2*BlockSize), int64(0)
-	for {
-		n, err := io.ReadFull(content, buffer[:min(int64(len(buffer)), segment-uploaded%segment)])
-		if n == 0 && err == io.EOF {
-			break
+	content, buffer, uploaded := s.upload(base, segment), make([]byte, 2*BlockSize), int64(0)
+	for ended := error(nil); ended == nil; {
+		var n int
+		n, ended = io.ReadFull(content, buffer[:min(int64(len(buffer)), segment-uploaded%segment)])
+		if n > 0 {
+			if err := store(buffer[:n]); err != nil {
+				return err
+			}
 		}
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return sourceError(PlainError(err))
-		}
-		if err := store(buffer[:n]); err != nil {
-			return err
+		if withoutEOF(ended) != nil {
+			return sourceError(PlainError(ended))
 		}
 		uploaded += int64(n)
 	}
-	if missing := s.UploadSize() - base - uploaded; missing != 0 {
+	if missing := s.UploadSize() - base - uploaded; missing != 0 && !s.IsStream() {
 		return sourceError(&ChangedError{Change: fmt.Sprintf("it ended %d bytes early", missing)})
 	}
 	return nil
@@ -328,7 +342,7 @@ func (s *Source) CheckUnchanged() error { return sourceError(s.change()) }
 
 func (s *Source) change() error {
 	if s.file == nil || s.converted != nil {
-		return nil // the archive is checked; a conversion does not change
+		return nil // the archive is checked; a conversion and a stream do not change
 	}
 	size, modified, err := s.file.Stat()
 	if err != nil {

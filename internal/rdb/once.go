@@ -81,3 +81,29 @@ func (db *DB) sendTogether(ctx context.Context, key string, commands []redis.Cmd
 		}
 	}
 }
+
+// ReadTogether sends commands that read keys of one slot, of which key is one, in one round
+// trip, again as the package's retry rule says: queue adds them to the pipeline for each try. The
+// errors of commands that the server refuses are theirs.
+func (db *DB) ReadTogether(ctx context.Context, key string, queue func(redis.Pipeliner)) error {
+	return db.Retry(ctx, func() error {
+		node, err := db.nodeOf(ctx, key)
+		if err != nil {
+			return err
+		}
+		commands, _ := node.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its error
+			queue(pipe)
+			return nil
+		})
+		for _, c := range commands {
+			if c.Err() != nil && moved(c.Err()) {
+				c.SetErr(nil)
+				_ = db.Process(ctx, c)
+			}
+			if c.Err() != nil && transient(c.Err()) {
+				return c.Err()
+			}
+		}
+		return nil
+	})
+}

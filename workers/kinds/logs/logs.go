@@ -101,13 +101,16 @@ func (l *Handlers) files(paths []string, day logDay) ([]string, error) {
 		}
 		found = append(found, matches...)
 	}
-	list := distribute.ListFiles(found, distribute.ListOptions{})
+	list := distribute.ListFiles(found, distribute.ListOptions{Members: distribute.AccessLogs(false)})
 	if len(list.Problems) > 0 {
 		return nil, list.Problems[0]
 	}
 	for _, file := range list.Files { // links in folders may lead out of them
 		if err := l.allow(file); err != nil {
 			return nil, err
+		}
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() { // a retry can't read it again
+			return nil, workers.Dead(fmt.Errorf("%s is not a regular file", file))
 		}
 	}
 	return list.Files, nil

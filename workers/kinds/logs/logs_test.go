@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -189,6 +190,20 @@ func TestFilesOutsideOfTheFoldersCannotBeRead(t *testing.T) {
 		if outcome.Disposition != queue.AttemptDead && !errors.Is(outcome.Err, os.ErrNotExist) || outcome.Disposition == queue.AttemptSucceeded {
 			t.Errorf("%s: it is %s: %v", path, outcome.Disposition, outcome.Err)
 		}
+	}
+}
+
+// A retry could not read it again.
+func TestFIFOIsNoFileOfAJob(t *testing.T) {
+	t.Parallel()
+	y := newFixture(t)
+	path := filepath.Join(y.folder, "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	outcome := do(y, y.logs.Count, logs.CountArgs{Paths: []string{path}})
+	if outcome.Disposition != queue.AttemptDead || !strings.Contains(outcome.Reason, "not a regular file") {
+		t.Errorf("it is %s: %v", outcome.Disposition, outcome.Err)
 	}
 }
 

@@ -148,11 +148,17 @@ func YesFlag(c *cobra.Command, yes *bool) {
 
 var errNotConfirmed = errors.New("nothing was changed")
 
+// IsTerminal reports whether input or output is a terminal.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 // Confirm asks a question on the terminal. Any answer but yes is an error, and so is
 // the lack of a terminal.
 func (a *App) Confirm(c *cobra.Command, question string) error {
-	in, ok := c.InOrStdin().(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) || !a.Console.Terminal {
+	in := c.InOrStdin()
+	if !IsTerminal(in) || !a.Console.Terminal {
 		return WrongUsage("%s There is no terminal to confirm it: give --yes", question)
 	}
 	if _, err := fmt.Fprint(a.Console.Out, Printable(question)+" [y/N] "); err != nil {

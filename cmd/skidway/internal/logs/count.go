@@ -36,10 +36,11 @@ func count(a *cli.App) *cobra.Command {
 
 A PATH is a file, a pattern such as 'logs/*.gz', or a directory, of which it
 counts all files at any depth, but follows no links to other directories, or an
-object or prefix of a bucket, s3://BUCKET/PREFIX. It
-detects plain text, gzip, zstd, xz, bzip2 and lz4 by their content, brotli by
-the name, and reads tar and zip archives of such files. When a file has an error
-it counts the others, and the exit code is 1.
+object or prefix of a bucket, s3://BUCKET/PREFIX, or -, which is standard input.
+It detects plain text, gzip, zstd, xz, bzip2 and lz4 by their content, brotli by
+the name, and reads tar and zip archives of such files, but no archive from
+standard input or a FIFO. When a file has an error it counts the others, and the
+exit code is 1.
 
 ` + sameFile + `
 
@@ -51,6 +52,7 @@ The last line on standard error is a summary:
 lines = counted + unknown_country + unparsable.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5
+  zcat access.log.*.gz | skidway logs count -
   skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
   skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
   skidway logs count s3://my-logs/web/2026-11/ --s3-profile logs
@@ -65,7 +67,7 @@ lines = counted + unknown_country + unparsable.`,
 	c.Flags().BoolVar(&k.dryRun, "dry-run", false, "print the files with their formats, and count nothing")
 	k.output = cli.OutputFlag(a, c)
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
-		paths, err := k.paths(c, paths)
+		paths, err := k.read(c, paths)
 		if err != nil {
 			return err
 		}
@@ -75,10 +77,11 @@ lines = counted + unknown_country + unparsable.`,
 }
 
 func (k *counter) run(ctx context.Context, paths []string) error {
-	aggregation, err := k.aggregation(k.Console)
+	aggregation, warning, err := k.aggregation()
 	if err != nil {
 		return err
 	}
+	printWarnings(k.Console, warning)
 	files, missing, err := k.list(ctx, k.Console, paths)
 	if err != nil {
 		return err
@@ -88,7 +91,7 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		if err != nil {
 			return err
 		}
-		shipper := distribute.NewShipper(nil, &distribute.ShipperConfig{Force: k.force, Hidden: k.hidden, Open: k.open(), MaxWindow: k.maxWindow()})
+		shipper := distribute.NewShipper(nil, &distribute.ShipperConfig{Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow()})
 		return dryRun(ctx, k.App, k.output.Word, shipper, format, files, len(missing))
 	}
 	started := time.Now()
@@ -107,7 +110,11 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 	if err := printResult(k.App, k.output.Word, r); err != nil {
 		return err
 	}
-	return verdict(countOutcomes(k.Console, batch.Files), r.tally)
+	outcomes := countOutcomes(k.Console, batch.Files)
+	if k.skipped > 0 {
+		outcomes[distribute.Skipped] += k.skipped
+	}
+	return verdict(outcomes, r.tally)
 }
 
 func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation, files []string) (result distribute.BatchResult, err error) {
@@ -119,7 +126,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	ctx, stopping, end := k.Console.Listen(ctx)
 	defer end()
 	batch := distribute.NewBatch(handle.New(db), aggregation, &distribute.BatchConfig{
-		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Hidden: k.hidden, Open: k.open(), MaxWindow: k.maxWindow(),
+		Window: int64(k.window), Workers: int(k.workers), Force: k.force, Members: distribute.AccessLogs(k.hidden), Open: k.open(), MaxWindow: k.maxWindow(),
 		Notify: func(e distribute.Event) {
 			if f := e.Shipped; f.Outcome != distribute.Shipped || f.Base > 0 || f.Grown > 0 { // otherwise the event that it is counted is enough
 				printEvent(k.Console, e)
@@ -135,7 +142,7 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 }
 
 // maxWindow returns the largest window of each file.
-func (k *counter) maxWindow() int64 { return window(k.memory, int(k.workers)) }
+func (k *counter) maxWindow() int64 { return workerWindow(k.memory, int(k.workers)) }
 
 func shippingErrors(files []distribute.ShippedFile) []*distribute.FileError {
 	var list []*distribute.FileError

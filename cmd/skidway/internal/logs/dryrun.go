@@ -21,7 +21,12 @@ var plannedView = cli.View[plannedFile]{
 	{Key: "file", Head: "FILE", Whole: true, Value: func(f plannedFile) any { return f.Path }},
 	{Key: "codec", Head: "CODEC", Value: func(f plannedFile) any { return string(f.Codec) }},
 	{Key: "format", Head: "FORMAT", Value: func(f plannedFile) any { return f.format }},
-	{Key: "bytes", Head: "BYTES", Right: true, Value: func(f plannedFile) any { return f.Size }},
+	{Key: "bytes", Head: "BYTES", Right: true, Value: func(f plannedFile) any {
+		if f.Size == stream.UnknownSize {
+			return nil
+		}
+		return f.Size
+	}},
 	{Key: "state", Head: "STATE", Fit: true, Value: func(f plannedFile) any { return f.state }},
 }
 

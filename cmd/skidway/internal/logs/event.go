@@ -3,7 +3,6 @@ package logs
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
@@ -46,6 +45,8 @@ func eventText(e distribute.Event) string {
 		return "this process was taken for dead and its upload given up: starting it again"
 	case distribute.EventClaimLost:
 		return "another worker took this file over: its count here is dropped"
+	case distribute.EventUnsubscribed:
+		return fmt.Sprintf("subscriber %q was removed: going on for the others", e.Subscriber)
 	case distribute.EventAbandoned:
 		return "the upload was abandoned: its shipper gave up or died; nothing of it is counted until it is shipped again"
 	}
@@ -73,6 +74,8 @@ func readingText(r distribute.Reading) string {
 func shippedText(f distribute.ShippedFile) string {
 	note := ""
 	switch {
+	case f.Outcome == distribute.Skipped:
+		note = "it is " + f.Reason
 	case f.Outcome == distribute.AlreadyShipped:
 		note = "waits in Redis to be counted"
 	case f.Grown > 0:
@@ -96,15 +99,17 @@ func laggardsText(e distribute.Event) string {
 		return fmt.Sprintf("channel %q has no subscriber, so nothing is counted or freed: start `skidway logs work --channel %s --subscriber NAME`",
 			e.Channel, e.Channel)
 	}
-	texts := make([]string, len(e.Laggards))
-	for i, l := range e.Laggards {
-		state := "its workers are counting"
-		if l.Seen.IsZero() {
-			state = "no worker was ever seen"
-		} else if l.Idle > 2*distribute.DefaultLease {
-			state = fmt.Sprintf("no worker seen for %s", l.Idle.Round(time.Second))
+	var texts, gone []string
+	for _, l := range e.Laggards {
+		texts = append(texts, l.String())
+		if l.Gone() && l.Files > 0 {
+			gone = append(gone, unsubscribeHint(e.Channel, l))
 		}
-		texts[i] = fmt.Sprintf("subscriber %q: %s", l.Subscriber, state)
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(append(texts, gone...), ", ")
+}
+
+// unsubscribeHint returns how to free the files that wait for a subscriber without workers.
+func unsubscribeHint(channel string, l distribute.Laggard) string {
+	return fmt.Sprintf("to free them: skidway logs unsubscribe --channel %s --subscriber %s", channel, l.Subscriber)
 }

@@ -76,15 +76,17 @@ func explain(a *cli.App) *cobra.Command {
 		Short: "Shows how the lines of a file are read",
 		Long: `Shows how the lines of a file are read: the format and the wrappers, how sure
 that is, and what each field of the first lines is. Where lines cannot be read,
-it shows the field that does not match, and what to do.`,
+it shows the field that does not match, and what to do. A FILE of - is standard
+input, of which it reads the first lines.`,
 		Example: `  skidway logs explain /var/log/nginx/access.log
+  kubectl logs web | skidway logs explain -
   skidway logs explain --format json --field address=ip --field time=at app.log`,
 		Args: cli.Args("FILE: name the file to explain"),
 	}
 	k.addFlags(c)
 	c.Flags().Var(&lines, "lines", "number of lines to show")
 	output := cli.OutputFlag(a, c)
-	c.RunE = cli.Action(func(_ *cobra.Command, args []string) error {
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
 		if lines == 0 {
 			return cli.WrongUsage("--lines starts at 1")
 		}
@@ -92,7 +94,15 @@ it shows the field that does not match, and what to do.`,
 		if err != nil {
 			return err
 		}
-		e, err := explainFile(args[0], name, int(lines))
+		path, open := args[0], func() (stream.Object, error) { return stream.Open(args[0]) }
+		if path == stdinPath {
+			stdin, err := standardInput(c)
+			if err != nil {
+				return err
+			}
+			path, open = stdinName, func() (stream.Object, error) { return pipeOf(stdin), nil }
+		}
+		e, err := explainFile(path, open, name, int(lines))
 		if err != nil {
 			return err
 		}
@@ -117,11 +127,11 @@ type explainedFile struct {
 	layout string // that reads lines in no known format
 }
 
-// explainFile explains the first lines of a file in the named format, or in the one that
-// is detected if the name is "auto".
-func explainFile(path, name string, most int) (e explainedFile, err error) {
+// explainFile explains the first lines of a file that open opens in the named format, or in
+// the one that is detected if the name is "auto".
+func explainFile(path string, open func() (stream.Object, error), name string, most int) (e explainedFile, err error) {
 	var head []byte
-	for source, err := range stream.Sources(path, func() (stream.Object, error) { return stream.OpenFile(path) }, false, stream.Decoding{}) { // of an archive, its first member
+	for source, err := range stream.Sources(path, open, stream.Members{}, stream.Decoding{}) { // of an archive, its first member
 		if err != nil {
 			return e, fmt.Errorf("%s: %w", source.Path, err)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
 )
 
@@ -67,14 +68,27 @@ func newPage(channel, subscriber string, r result, columns int) *page {
 			{"Unknown country", humanize.Comma(t.Unknown)}, {"Unparsable", humanize.Comma(t.Unparsable)},
 			{"Files", humanize.Comma(t.Files)}, {"In part", humanize.Comma(t.Partial)}, {"Failed", humanize.Comma(t.Failed)},
 		},
-		Builds: buildNames(r.builds), Attribution: attribution(r.builds),
-		Problems: r.problems, Abandoned: r.abandoned, Moving: r.moving,
+		Builds: printable(buildNames(r.builds)), Attribution: attribution(r.builds),
+		Abandoned: printable(r.abandoned), Moving: r.moving,
+	}
+	for _, bad := range r.problems {
+		p.Problems = append(p.Problems, problem{cli.Printable(bad.File), cli.Printable(bad.Note), bad.missing})
 	}
 	if !slices.Contains(r.columns, "country") {
 		p.Builds, p.Attribution = nil, ""
 	}
 	p.fill(r, cmp.Or(columns, pageCountries))
 	return p
+}
+
+// printable returns texts without characters that would act in the page, such as those that
+// change the direction of the text.
+func printable(texts []string) []string {
+	shown := make([]string, len(texts))
+	for i, text := range texts {
+		shown[i] = cli.Printable(text)
+	}
+	return shown
 }
 
 // fill sets the table of days and the countries with the most requests.

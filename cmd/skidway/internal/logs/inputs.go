@@ -16,6 +16,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/accesslog"
 	"skidway/distribute/s3"
 	"skidway/distribute/stream"
 )
@@ -23,11 +24,21 @@ import (
 // inputs has the flags that choose files.
 type inputs struct {
 	from   string
+	listed []string // the paths that the file lists
 	hidden bool
 	memory cli.Size
 	bucket s3.Config
 	client *s3.Client // nil: no path is in a bucket
+	stdin  io.Reader  // nil: it is not read
+
+	skipped int // files and objects that are left out by their names
 }
+
+// The path of standard input, and its name in results.
+const (
+	stdinPath = "-"
+	stdinName = "(standard input)"
+)
 
 func (k *inputs) addFlags(c *cobra.Command) {
 	flags := c.Flags()
@@ -54,20 +65,69 @@ func (k *inputs) args(missing string) cobra.PositionalArgs {
 	}
 }
 
-// paths returns the paths of the command line and of the file that lists more.
-func (k *inputs) paths(c *cobra.Command, args []string) ([]string, error) {
+// read reads the list of paths, and returns the arguments without standard input, which it
+// takes if it is named.
+func (k *inputs) read(c *cobra.Command, args []string) ([]string, error) {
+	if err := k.readList(c, args); err != nil {
+		return nil, err
+	}
+	paths := slices.DeleteFunc(slices.Clone(args), func(path string) bool { return path == stdinPath })
+	named := len(args) - len(paths)
+	if named == 0 {
+		return paths, nil
+	}
+	if k.from == stdinPath {
+		return nil, cli.WrongUsage("-: standard input lists the paths (--files-from -), and can't be read twice")
+	}
+	var err error
+	if k.stdin, err = standardInput(c); err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Concat(paths, k.listed) {
+		if k.isStdin(path) {
+			named++
+		}
+	}
+	if named > 1 {
+		return nil, cli.WrongUsage("-: standard input is named %d times, and can't be read twice", named)
+	}
+	return paths, nil
+}
+
+// standardInput returns standard input. A terminal is wrong usage.
+func standardInput(c *cobra.Command) (io.Reader, error) {
+	in := c.InOrStdin()
+	if cli.IsTerminal(in) {
+		return nil, cli.WrongUsage("-: standard input is a terminal: send it the content of a log, as 'zcat FILE | %s -'", c.CommandPath())
+	}
+	return in, nil
+}
+
+// isStdin reports whether a path leads to standard input, as /dev/stdin does.
+func (k *inputs) isStdin(path string) bool {
+	file, ok := k.stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	other, otherErr := os.Stat(path)
+	return errors.Join(err, otherErr) == nil && !info.Mode().IsRegular() && os.SameFile(info, other)
+}
+
+// readList reads the paths in the file that lists more than are on the command line.
+func (k *inputs) readList(c *cobra.Command, args []string) error {
 	if k.from == "" {
-		return args, nil
+		return nil
 	}
 	var list []byte
 	var err error
-	if k.from == "-" {
+	if k.from == stdinPath {
 		list, err = io.ReadAll(c.InOrStdin())
 	} else {
 		list, err = os.ReadFile(k.from)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--files-from: %w", err)
+		return fmt.Errorf("--files-from: %w", err)
 	}
 	separator := "\n"
 	if bytes.IndexByte(list, 0) >= 0 {
@@ -78,24 +138,28 @@ func (k *inputs) paths(c *cobra.Command, args []string) ([]string, error) {
 			path = strings.TrimSuffix(path, "\r")
 		}
 		if path != "" {
-			args = append(args, path)
+			k.listed = append(k.listed, path)
 		}
 	}
-	if len(args) == 0 {
-		return nil, fmt.Errorf("--files-from: %s lists no paths", k.from)
+	if len(args)+len(k.listed) == 0 {
+		return fmt.Errorf("--files-from: %s lists no paths", k.from)
 	}
-	return args, nil
+	return nil
 }
 
-// list lists files, reports the paths that cannot be listed, and prints notes about those
-// that are left out. A pattern without a match is wrong usage.
+// list lists standard input and the files of paths on the command line and of those that a
+// file lists, reports the paths that cannot be listed, and prints notes about those that are
+// left out. A pattern without a match is wrong usage.
 func (k *inputs) list(ctx context.Context, console *cli.Console, paths []string) ([]string, []*distribute.FileError, error) {
-	local, objects, problems, err := k.objects(ctx, paths)
+	objects, problems, err := k.objects(ctx, console, slices.Concat(paths, k.listed))
 	if err != nil {
 		return nil, nil, err
 	}
-	list := distribute.ListFiles(local, distribute.ListOptions{Hidden: k.hidden})
+	list := distribute.ListFiles(local(paths), distribute.ListOptions{Members: distribute.AccessLogs(k.hidden), Names: local(k.listed)})
 	list.Files, list.Problems = append(list.Files, objects...), append(list.Problems, problems...)
+	if k.stdin != nil {
+		list.Files = slices.Insert(list.Files, 0, stdinName)
+	}
 	for _, bad := range list.Problems {
 		if errors.Is(bad, distribute.ErrNoMatch) {
 			return nil, nil, cli.AsUsage(bad)
@@ -114,53 +178,90 @@ func (k *inputs) list(ctx context.Context, console *cli.Console, paths []string)
 	for _, path := range list.Vanished {
 		console.Notice("%s: deleted meanwhile", path)
 	}
+	for _, file := range list.Skipped {
+		k.skip(console, file.Path, file.Reason)
+	}
 	if list.Special > 0 {
 		console.Notice("pipes, sockets and devices left out: %d", list.Special)
 	}
 	return list.Files, list.Problems, nil
 }
 
-// objects separates the paths of the file system from those in buckets, and lists these.
-func (k *inputs) objects(ctx context.Context, paths []string) (local, objects []string, problems []*distribute.FileError, err error) {
+// skip counts and names a file that is left out.
+func (k *inputs) skip(console *cli.Console, path, reason string) {
+	k.skipped++
+	console.Notice("%s: %s", path, shippedText(distribute.ShippedFile{Outcome: distribute.Skipped, Reason: reason}))
+}
+
+// isObject reports whether a path is in a bucket.
+func isObject(path string) bool { return strings.HasPrefix(path, s3.Scheme) }
+
+// local returns the paths of the file system.
+func local(paths []string) []string { return slices.DeleteFunc(slices.Clone(paths), isObject) }
+
+// objects lists the objects of the paths that are in buckets.
+func (k *inputs) objects(ctx context.Context, console *cli.Console, paths []string) (objects []string, problems []*distribute.FileError, err error) {
 	for _, path := range paths {
-		if !strings.HasPrefix(path, s3.Scheme) {
-			local = append(local, path)
+		if !isObject(path) {
 			continue
 		}
 		if k.client == nil {
 			k.bucket.Hidden = k.hidden
 			if k.client, err = s3.New(&k.bucket); err != nil {
-				return nil, nil, nil, cli.AsUsage(err)
+				return nil, nil, cli.AsUsage(err)
 			}
 		}
 		found, err := k.client.List(ctx, path)
 		if ctx.Err() != nil {
-			return nil, nil, nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
+		}
+		if errors.Is(err, s3.ErrURL) {
+			return nil, nil, cli.AsUsage(fmt.Errorf("%q: %w", path, err))
 		}
 		if err != nil {
 			problems = append(problems, &distribute.FileError{Path: path, Err: err})
 		}
-		objects = append(objects, found...)
+		for _, object := range found {
+			if kind := accesslog.OtherLog(object, nil); kind != "" && object != path {
+				k.skip(console, object, kind)
+			} else {
+				objects = append(objects, object)
+			}
+		}
 	}
 	slices.Sort(objects)
-	return local, slices.Compact(objects), problems, nil
+	return slices.Compact(objects), problems, nil
 }
 
-// open returns the function that opens files and objects, nil if there are only files.
+// open returns the function that opens files, objects and standard input, nil if there are
+// only files.
 func (k *inputs) open() func(context.Context, string) (stream.Object, error) {
-	if k.client == nil {
+	if k.client == nil && k.stdin == nil {
 		return nil
 	}
 	return func(ctx context.Context, path string) (stream.Object, error) {
-		if strings.HasPrefix(path, s3.Scheme) {
+		switch {
+		case k.stdin != nil && path == stdinName:
+			return pipeOf(k.stdin), nil
+		case isObject(path):
 			return k.client.Open(ctx, path)
 		}
-		return stream.OpenFile(path)
+		return stream.Open(path)
 	}
+}
+
+// pipeOf returns standard input as a pipe.
+func pipeOf(stdin io.Reader) *stream.Pipe {
+	return stream.NewPipe(func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil })
 }
 
 // window returns the largest window of each file, by --memory and the number of files that
 // are read at once: 0 means one for each processor. It is zero for the default.
 func window(memory cli.Size, files int) int64 {
 	return int64(memory) / int64(cmp.Or(files, runtime.GOMAXPROCS(0)))
+}
+
+// workerWindow is window for a worker, which may count a small file between others.
+func workerWindow(memory cli.Size, files int) int64 {
+	return window(memory, cmp.Or(files, runtime.GOMAXPROCS(0))+1)
 }

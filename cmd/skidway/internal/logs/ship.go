@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
-	"skidway/distribute/s3"
+	"skidway/distribute/stream"
 )
 
 // A shipper is the command "logs ship".
@@ -46,9 +47,15 @@ one that has grown. So a directory can be shipped again and again. Before it
 ships more of a file, it waits until the part that was shipped before is
 counted.
 
+A PATH of - is standard input. It and FIFOs are read once, to their end, in any
+compression that 'logs count' detects by the content. If this process dies
+before that, what it had read is counted and reported as cut off. The same
+content sent again is read over up to there.
+
 ` + sameFile,
 		Example: `  skidway logs ship /var/log/nginx --channel web --subscriber countries
   skidway logs ship access.log.1 --channel web --wait
+  zcat access.log.*.gz | skidway logs ship - --channel web
   skidway logs ship /var/log/nginx --channel web --follow
   skidway logs ship logs/ --channel web --window 4GiB --force`,
 		Args: s.args("PATH: name the files or directories to ship"),
@@ -69,13 +76,16 @@ counted.
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	flags.Var(&s.lease, "lease", "time after the last heartbeat until this process counts as dead")
 	c.RunE = cli.Action(func(c *cobra.Command, paths []string) error {
-		paths, err := s.paths(c, paths)
+		paths, err := s.read(c, paths)
 		if err != nil {
 			return err
 		}
-		bucket := slices.IndexFunc(paths, func(path string) bool { return strings.HasPrefix(path, s3.Scheme) })
-		if s.follow && bucket >= 0 {
-			return cli.WrongUsage("--follow %s: buckets can't be followed; ship them again instead", paths[bucket])
+		if s.follow && s.stdin != nil {
+			return cli.WrongUsage("--follow -: standard input can't be followed: without --follow it is read to its end")
+		}
+		named := slices.Concat(paths, s.listed)
+		if bucket := slices.IndexFunc(named, isObject); s.follow && bucket >= 0 {
+			return cli.WrongUsage("--follow %s: buckets can't be followed; ship them again instead", named[bucket])
 		}
 		if s.dryRun {
 			return s.preview(c.Context(), paths)
@@ -107,6 +117,9 @@ func (s *shipper) once(ctx, stopping context.Context, channel *distribute.Channe
 	files, missing, err := s.list(ctx, s.Console, paths)
 	if err != nil {
 		return err
+	}
+	if len(files) == 0 && len(missing) == 0 && s.skipped > 0 {
+		return nil
 	}
 	if len(files) == 0 {
 		return fmt.Errorf("nothing to ship; paths without files that can be read: %d", len(missing))
@@ -140,7 +153,9 @@ func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channe
 		case e.Err != nil:
 			failing[e.File] = true
 		case e.Kind == distribute.EventRecovered:
-			delete(failing, e.File)
+			maps.DeleteFunc(failing, func(file string, _ bool) bool {
+				return file == e.File || strings.HasPrefix(file, e.File+stream.MemberSeparator)
+			})
 		}
 		printEvent(s.Console, e)
 	}))
@@ -156,7 +171,7 @@ func (s *shipper) goOn(ctx, stopping context.Context, channel *distribute.Channe
 }
 
 func (s *shipper) config(notify distribute.Notify) *distribute.ShipperConfig {
-	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Hidden: s.hidden, Open: s.open(), MaxWindow: window(s.memory, 1), Notify: notify}
+	return &distribute.ShipperConfig{Lease: time.Duration(s.lease), Force: s.force, Wait: s.wait, Members: distribute.AccessLogs(s.hidden), Names: s.listed, Open: s.open(), MaxWindow: window(s.memory, 1), Notify: notify}
 }
 
 // preview prints what would be shipped. The channel need not exist.

@@ -100,6 +100,11 @@ func (v *statusView) subscribers(text *strings.Builder) {
 			notes = append(notes, fmt.Sprintf("%s counted in part: %d, failed: %d", s.Name, s.Tally.Partial, s.Tally.Failed))
 		}
 	}
+	for _, l := range v.Laggards() {
+		if l.Gone() {
+			notes = append(notes, l.String(), "  "+unsubscribeHint(v.channel, l))
+		}
+	}
 	fmt.Fprintln(text)
 	_ = v.subscriberView().Table(v.Subscribers).Write(text)
 	for _, note := range notes {
@@ -177,8 +182,18 @@ func (v *statusView) fileView() cli.View[distribute.OpenFile] {
 	return cli.View[file]{
 		{Key: "name", Head: "FILE", Value: func(f file) any { return f.Name }, Cell: func(f file) string { return cli.Tail(f.Name, 26) }},
 		{Key: "state", Head: "STATE", Value: func(f file) any { return f.State }},
-		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string { return percent(f.Uploaded, f.Size) }},
-		{Key: "size", Head: "SIZE", Right: true, Value: func(f file) any { return f.Size }, Cell: func(f file) string { return humanize.IBytes(uint64(max(0, f.Size))) }},
+		{Key: "uploaded", Head: "THERE", Right: true, Value: func(f file) any { return f.Uploaded }, Cell: func(f file) string {
+			if f.Size == 0 { // a stream
+				return humanize.IBytes(uint64(f.Uploaded))
+			}
+			return percent(f.Uploaded, f.Size)
+		}},
+		{Key: "size", Head: "SIZE", Right: true, Value: func(f file) any { return f.Size }, Cell: func(f file) string {
+			if f.Size == 0 {
+				return "?"
+			}
+			return humanize.IBytes(uint64(max(0, f.Size)))
+		}},
 		{Key: "since", Value: func(f file) any { return f.Since.UTC() }, Only: "json"},
 		{Key: "waits_for", Head: "WAITS FOR", Value: func(f file) any { return append([]string{}, f.Waiting...) }, Cell: v.waitsFor, Only: "json"},
 	}

@@ -3,6 +3,8 @@ package logs
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,10 +19,11 @@ import (
 type worker struct {
 	*cli.App
 	counting
-	channel, subscriber string
-	untilDone           bool
-	memory              cli.Size
-	lease               cli.Span
+	channel     string
+	subscribers []string // each with its own settings, if it has any
+	untilDone   bool
+	memory      cli.Size
+	lease       cli.Span
 }
 
 func work(a *cli.App) *cobra.Command {
@@ -35,15 +38,22 @@ each file is counted once. When a worker dies, another one takes over its files.
 The subscriber is created if it does not exist. --format, --by, --tz, --log-tz
 and --trusted-proxies are fixed then: workers with other values are refused.
 
+With several --subscriber, each file is downloaded and decompressed once for all
+of them. The flags are the settings of all. Those of one subscriber can follow
+its name, as 'NAME by=day tz=UTC'.
+
 With --until-done it ends when all shipped files are counted; it may start
 before the shipper. Otherwise it runs until Ctrl-C.`,
 		Example: `  skidway logs work --channel web --subscriber countries
   skidway logs work --channel web --subscriber countries --until-done
-  skidway logs work --channel web --subscriber days --by day --tz UTC`,
+  skidway logs work --channel web --subscriber days --by day --tz UTC
+  skidway logs work --channel web --subscriber countries \
+      --subscriber 'days by=day tz=UTC'`,
 		Args: cobra.NoArgs,
 	}
 	channelFlag(c, &w.channel)
-	subscriberFlag(c, &w.subscriber)
+	c.Flags().StringArrayVar(&w.subscribers, "subscriber", nil, "`NAME` of a subscriber, and its own settings; may be repeated")
+	_ = c.MarkFlagRequired("subscriber")
 	w.addFlags(c)
 	c.Flags().BoolVar(&w.untilDone, "until-done", false, "end when all shipped files are counted")
 	memoryFlag(c, &w.memory)
@@ -52,33 +62,99 @@ before the shipper. Otherwise it runs until Ctrl-C.`,
 	return c
 }
 
+// A served subscriber has its settings.
+type served struct {
+	name        string
+	aggregation distribute.Aggregation
+}
+
 func (w *worker) open(ctx context.Context) error {
-	aggregation, err := w.aggregation(w.Console)
-	if err != nil {
-		return err
+	var all []served
+	var warnings []string
+	for _, text := range w.subscribers {
+		name, own, err := w.settings(text)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all, func(s served) bool { return s.name == name }) {
+			return cli.WrongUsage("--subscriber %s is there twice", name)
+		}
+		aggregation, warning, err := own.aggregation()
+		if err != nil {
+			return err
+		}
+		all, warnings = append(all, served{name, aggregation}), append(warnings, warning)
 	}
+	printWarnings(w.Console, warnings...)
 	return withChannel(ctx, w.App, distribute.Open, w.channel, func(channel *distribute.Channel) error {
-		return w.run(ctx, channel, aggregation)
+		return w.run(ctx, channel, all)
 	})
 }
 
-func (w *worker) run(ctx context.Context, channel *distribute.Channel, aggregation distribute.Aggregation) error {
+// ownSettings are the flags that can be set for one subscriber.
+var ownSettings = []string{"by", "format", "geoip", "log-tz", "tz", "trusted-proxies"}
+
+// settings parses the name of a subscriber, and the settings that follow it. The others are
+// those of the flags.
+func (w *worker) settings(text string) (name string, own *counting, err error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return "", nil, cli.WrongUsage("--subscriber needs a name")
+	}
+	own = new(counting)
+	c := &cobra.Command{}
+	own.addFlags(c)
+	*own = w.counting
+	for _, word := range words[1:] {
+		key, value, found := strings.Cut(word, "=")
+		if found && w.noGeo && (key == "by" || key == "geoip") {
+			return "", nil, cli.WrongUsage("--subscriber '%s': %s is not possible with --no-geo", text, key)
+		}
+		if !found || !slices.Contains(ownSettings, key) {
+			return "", nil, cli.WrongUsage("--subscriber '%s': %s is no setting: give KEY=VALUE of %s", text, word, strings.Join(ownSettings, ", "))
+		}
+		if err := c.Flags().Set(key, value); err != nil {
+			return "", nil, cli.WrongUsage("--subscriber '%s': %w", text, err)
+		}
+	}
+	return words[0], own, nil
+}
+
+func (w *worker) run(ctx context.Context, channel *distribute.Channel, all []served) error {
 	ctx, stopping, end := w.Console.Listen(ctx)
 	defer end()
-	worker, err := distribute.NewWorker(ctx, channel, w.subscriber, aggregation, &distribute.WorkerConfig{
-		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, MaxWindow: window(w.memory, int(w.workers)),
-		Notify: func(e distribute.Event) { printEvent(w.Console, e) },
+	worker, err := distribute.NewWorker(ctx, channel, all[0].name, all[0].aggregation, &distribute.WorkerConfig{
+		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, MaxWindow: workerWindow(w.memory, int(w.workers)),
+		Notify: func(e distribute.Event) {
+			if len(all) > 1 && e.File != "" && e.Subscriber != "" {
+				e.File += " (" + e.Subscriber + ")"
+			}
+			printEvent(w.Console, e)
+		},
 	})
+	for _, s := range all[1:] {
+		if err == nil {
+			err = worker.AddSubscriber(ctx, s.name, s.aggregation)
+		}
+	}
 	if err != nil {
 		return cli.InvalidAsUsage(err)
 	}
 	defer context.AfterFunc(stopping, worker.Stop)()
-	w.Console.Notice("counting the files of channel %q for subscriber %q", channel.Name(), w.subscriber)
+	for _, s := range all {
+		w.Console.Notice("counting the files of channel %q for subscriber %q", channel.Name(), s.name)
+	}
 	started := time.Now()
 	hide := w.Console.ShowLines(worker.Progress)
 	result, err := worker.Work(ctx)
 	hide()
-	w.Console.Notice("%s", closingLine(result.Tally, time.Since(started)))
+	for _, s := range all {
+		line := closingLine(result.Subscribers[s.name], time.Since(started))
+		if len(all) > 1 {
+			line += " subscriber=" + s.name
+		}
+		w.Console.Notice("%s", line)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,35 +190,42 @@ func (k *counting) addFlags(c *cobra.Command) {
 	cli.Complete(c, "by", "day", "country", "day,country")
 }
 
-// aggregation opens the country database, and warns if it is old.
-func (k *counting) aggregation(console *cli.Console) (*distribute.CountryDay, error) {
+// aggregation opens the country database. The warning is empty unless the database is old.
+func (k *counting) aggregation() (aggregation *distribute.CountryDay, warning string, err error) {
 	format, err := k.name()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	proxies, err := accesslog.ParseTrustedProxies(k.proxies)
 	if err != nil {
-		return nil, cli.WrongUsage("--trusted-proxies: %w", err)
+		return nil, "", cli.WrongUsage("--trusted-proxies: %w", err)
 	}
 	var countries *geo.DB
 	if k.noGeo {
 		k.by = []string{"day"}
 	} else if countries, err = k.countries(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	aggregation, err := distribute.NewCountryDay(&distribute.CountryDayConfig{
+	aggregation, err = distribute.NewCountryDay(&distribute.CountryDayConfig{
 		By: k.by, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
-		return nil, cli.AsUsage(err) // the database was opened, so a flag is wrong
+		return nil, "", cli.AsUsage(err) // the database was opened, so a flag is wrong
 	}
-	if k.noGeo {
-		return aggregation, nil
+	if !k.noGeo {
+		warning = staleWarning(countries.Build(), time.Now())
 	}
-	if warning := staleWarning(countries.Build(), time.Now()); warning != "" {
-		console.Notice("warning: country database %s", warning)
+	return aggregation, warning, nil
+}
+
+// printWarnings prints different warnings that are not empty.
+func printWarnings(console *cli.Console, warnings ...string) {
+	slices.Sort(warnings)
+	for _, warning := range slices.Compact(warnings) {
+		if warning != "" {
+			console.Notice("warning: country database %s", warning)
+		}
 	}
-	return aggregation, nil
 }
 
 // staleWarning returns what to tell the user about a database that is stale, else "".
