@@ -50,32 +50,41 @@ func (q *Queue) decodeJob(reply rdb.Reply) (job *Job, rest rdb.Reply) {
 	case fields.Len() == 2:
 		err = job.setRecord(fields.Text(1))
 	default:
-		err = errors.New("it has a time but no record")
+		err = errNoRecord
 	}
 	job.local = reply.Text(0) // whatever id the entry claims
+	q.complete(job, reply.Text(2), err)
+	return job, rest
+}
+
+// complete completes a job that was read. score is its score, or the time in ms since when a
+// worker holds it. err is what is wrong with the fields that were read.
+func (q *Queue) complete(job *Job, score string, err error) {
 	if err2 := job.complete(q.name, q.client.config.MaxPayload); err == nil {
 		err = err2
 	}
-	score := scoreTime(reply.Text(2))
+	at := scoreTime(score)
 	switch job.State {
 	case Active:
-		job.Taken = score
+		job.Taken = at
 	case Delayed:
-		job.Due = score
-		if err == nil && score.IsZero() {
+		job.Due = at
+		if err == nil && at.IsZero() {
 			err = errors.New("it has a record but no time")
 		}
 	case Dead:
 		job.Outcome = Died
 		if job.Ended.IsZero() {
-			job.Ended = score
+			job.Ended = at
 		}
 	}
 	if err != nil && job.Reason == "" {
 		job.Reason = "malformed: " + err.Error()
 	}
-	return job, rest
 }
+
+// errNoRecord is what is wrong with a job that is only in an index.
+var errNoRecord = errors.New("it has a time but no record")
 
 // scoreTime returns the time that a score stands for, or zero.
 func scoreTime(score string) time.Time {
@@ -101,6 +110,12 @@ type Page struct {
 	// Next is the cursor of the next page; empty if this is the last one. A page
 	// may have fewer jobs than its limit, or none, although it is not the last.
 	Next string
+
+	// Of a page of [Queue.Read].
+	After []string      // for each job, the cursor behind it
+	Size  int           // of the jobs in Redis, in bytes
+	Took  time.Duration // until the replies were read
+	Trips int           // number of round trips in that time
 }
 
 // Bounds of one script that walks through jobs. It takes about a millisecond.
@@ -155,21 +170,26 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 
 // validate returns an error if jobs of a state can't be listed with the options.
 func (o ListOptions) validate(state State) error {
-	if err := state.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
-		return err
-	}
 	if err := o.Filter.validate(); err != nil {
 		return err
 	}
 	if o.Limit < 0 || o.Limit > MaxListLimit {
 		return fmt.Errorf("%w: limit %d: want 1 to %d", ErrInvalid, o.Limit, MaxListLimit)
 	}
+	return state.checkCursor(o.Cursor)
+}
+
+// checkCursor returns an error if jobs of the state can't be listed after a cursor.
+func (s State) checkCursor(cursor string) error {
+	if err := s.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
+		return err
+	}
 	isCursor := shelfCursor.MatchString
-	if state == Waiting || state == Active {
+	if s == Waiting || s == Active {
 		isCursor = isLineCursor
 	}
-	if o.Cursor != "" && !isCursor(o.Cursor) {
-		return fmt.Errorf("%w: %.80q is not a cursor of %s jobs", ErrInvalid, o.Cursor, state)
+	if cursor != "" && !isCursor(cursor) {
+		return fmt.Errorf("%w: %.80q is not a cursor of %s jobs", ErrInvalid, cursor, s)
 	}
 	return nil
 }

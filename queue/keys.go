@@ -50,6 +50,12 @@ var (
 	keyUnique    = slices.Index(keyNames, "unique")
 )
 
+// keyShelves has the place of the index of jobs that are stored by id, which is followed by that
+// of the jobs.
+var keyShelves = map[State]int{
+	Delayed: slices.Index(keyNames, "delayed"), Dead: slices.Index(keyNames, "dead"), Finished: slices.Index(keyNames, "results"),
+}
+
 // queueKeys returns all keys of a queue. They share a hash tag, so that a script may
 // touch any of them in a Redis Cluster.
 func queueKeys(prefix, queue string) []string {

@@ -35,6 +35,9 @@ func (p *PoolInfo) Serves(queue string) bool {
 	})
 }
 
+// TakesJobs reports whether the pool takes jobs: it is neither quiet nor stopping.
+func (p *PoolInfo) TakesJobs() bool { return p.State != "quiet" && p.State != "stopping" }
+
 // Pools returns all pools, the first to expire first. Those that have died are among them for
 // an hour or longer.
 func (c *Client) Pools(ctx context.Context) ([]PoolInfo, error) {

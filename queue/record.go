@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,6 +78,20 @@ func shortRecord(p Priority, kind, args string) []byte {
 	b := make([]byte, 0, 2+len(kind)+len(args))
 	b = append(append(b, p.letter()), kind...)
 	return append(append(b, ' '), args...)
+}
+
+// setStored sets the fields of a record or of a short one.
+func (j *Job) setStored(text string) error {
+	if text == "" {
+		return j.setRecord(text)
+	}
+	priority, isShort := priorityOf(text[0])
+	kind, args, isShort2 := strings.Cut(text[1:], " ")
+	if !isShort || !isShort2 || kind == "" {
+		return j.setRecord(text)
+	}
+	j.Priority, j.Kind, j.packed = priority, kind, args
+	return nil
 }
 
 func appendField[T ~string | ~[]byte](b []byte, name string, value T) []byte {

@@ -109,6 +109,7 @@ var calledScripts = map[string]*rdb.Script{
 	"finish": finishScript, "forget": forgetScript, "held": heldScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
 	"lease_solo": leaseSoloScript, "list": listScript, "lookup": lookupScript, "move": moveScript,
 	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript, "salt": saltScript,
+	"scan_look": scanLookScript, "scan_shelf": scanShelfScript,
 	"schedule_due": scheduleDueScript, "schedule_fire": scheduleFireScript, "schedule_get": scheduleGetScript,
 	"schedule_run": scheduleRunScript, "schedule_set": scheduleSetScript, "tidy": tidyScript, "workers": workersScript,
 }

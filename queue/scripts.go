@@ -50,6 +50,8 @@ var (
 	rescheduleScript   = scripts.Idempotent("change", "reschedule a job")
 	retentionScript    = scripts.Idempotent("retention", "set the retention")
 	saltScript         = scripts.Idempotent("salt", "read the salt")
+	scanLookScript     = scripts.Idempotent("scan_look", "look before a scan")
+	scanShelfScript    = scripts.Idempotent("scan_shelf", "list ids of jobs")
 	scheduleDueScript  = scripts.Idempotent("schedule_due", "find due schedules", scheduleKeyNames...)
 	scheduleFireScript = scripts.Idempotent("schedule_fire", "fire a schedule", scheduleKeyNames...)
 	scheduleGetScript  = scripts.Idempotent("schedule_get", "read a schedule", scheduleKeyNames...)

@@ -57,8 +57,8 @@ func substitute(line string) func(*documentShell) {
 	case words[0] == "make": // it only prints the recipes
 		return commands("make -n -C ../skidway" + strings.TrimPrefix(line, "make"))
 	case line == "redis-server --daemonize yes":
-		return commands(line+` --port 0 --unixsocket "$PWD/redis.sock" --dir "$PWD"`,
-			"PATH=${PATH#*:}; redis-cli -s redis.sock SHUTDOWN NOSAVE")
+		return commands(line+` --port 0 --unixsocket "$PWD/redis.sock" --dir "$PWD"`, // it returns before it listens
+			"PATH=${PATH#*:}; until redis-cli -s redis.sock PING 2>&1 | grep -q PONG; do :; done; redis-cli -s redis.sock SHUTDOWN NOSAVE")
 	case line == "skidway doctor": // it finds a problem: the Redis of tests writes nothing to disk
 		return commands("skidway doctor || [ $? = 1 ]")
 	case words[0] == "skidway" && strings.Contains(line, "/etc/skidway/"):

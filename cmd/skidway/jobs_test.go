@@ -83,6 +83,12 @@ func TestJobsListFiltersAndShowsErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+	if got := ids("--kind", "email.send", "--match", `error contains "user" || state == "delayed" && due > "59m"`); len(got) != 2 || !slices.Contains(got, unknown) {
+		t.Errorf("match: %v, want %s and the delayed job", got, unknown)
+	}
+	if o := d.run("jobs", "list", "mail", "--match", `len(kind) > 3`); o.code != cli.ExitUsage || !strings.Contains(o.stderr, "the function len() is refused") {
+		t.Errorf("an invalid filter: %d, %s", o.code, o.stderr)
+	}
 	table := d.must("jobs", "list", "mail", "-o", "table").stdout
 	hasLine(t, table, refused, "dead", "connection refused")
 	hasLine(t, table, "delayed", "due in 5")

@@ -77,30 +77,40 @@ local function rank_after(index, score, id)
   return low, false
 end
 
--- walk_shelf walks through jobs that are stored by id: delayed jobs by their times,
--- others latest first.
+-- members_after returns the ids and scores of at most some jobs that are stored by id, after a
+-- score and an id, or from the beginning if these are nil: delayed jobs by their times, others
+-- latest first.
+local function members_after(shelf, score, id, limit)
+  local ids, scores = {}, {}
+  local first, last
+  local up = shelf.state == 'delayed'
+  if up then
+    local rank, there = 0, false
+    if score then rank, there = rank_after(shelf.index, score, id) end
+    first = rank + (there and 1 or 0)
+    last = first + limit - 1
+  else
+    last = (score and rank_after(shelf.index, score, id) or call('ZCARD', shelf.index)) - 1
+    first = math.max(0, last - limit + 1)
+  end
+  local members = last >= 0 and call('ZRANGE', shelf.index, first, last, 'WITHSCORES') or {}
+  local n = #members / 2
+  for i = 1, n do
+    local at = up and i or n + 1 - i
+    ids[at], scores[at] = members[2 * i - 1], members[2 * i]
+  end
+  return ids, scores
+end
+
+-- walk_shelf walks through jobs that are stored by id.
 local function walk_shelf(shelf, cursor, step)
   local score, id = string.match(cursor, '^(%S+) (%S+)$')
-  local up = shelf.state == 'delayed'
   while true do
-    local first, last
-    if up then
-      local rank, there = 0, false
-      if score then rank, there = rank_after(shelf.index, score, id) end
-      first = rank + (there and 1 or 0)
-      last = first + step.chunk - 1
-    else
-      last = (score and rank_after(shelf.index, score, id) or call('ZCARD', shelf.index)) - 1
-      first = math.max(0, last - step.chunk + 1)
-    end
-    local members = last >= 0 and call('ZRANGE', shelf.index, first, last, 'WITHSCORES') or {}
-    if #members == 0 then return '' end
-    local ids = {}
-    for i = 1, #members, 2 do ids[#ids + 1] = members[i] end
+    local ids, scores = members_after(shelf, score, id, step.chunk)
+    if #ids == 0 then return '' end
     local records = call('HMGET', shelf.jobs, unpack(ids))
-    for n = 1, #ids do
-      local i = up and n or #ids + 1 - n
-      id, score = ids[i], members[2 * i]
+    for i = 1, #ids do
+      id, score = ids[i], scores[i]
       if shelf.state == 'finished' and tonumber(score) <= now then return '' end
       local job = {state = shelf.state, id = id, score = score, record = records[i] and long_record(records[i]) or nil, shelf = shelf}
       if step.see(job) then return score .. ' ' .. id end

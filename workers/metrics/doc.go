@@ -40,6 +40,8 @@
 //	skidway_queue_jobs{queue,state,priority}   number of jobs
 //	skidway_queue_oldest_seconds{queue}        age of the first waiting job
 //	skidway_queue_paused{queue}                0 or 1
+//	skidway_queue_workers{queue}               living workers that serve it
+//	skidway_queue_slots{queue}                 of those that are neither quiet nor stopping
 //	skidway_queue_events_total{queue,event}    of all processes since the first use
 //	skidway_redis_up                           0 if Redis could not be read
 //

@@ -175,8 +175,8 @@ const ReadTimeout = 5 * time.Second
 
 // queues collects the metrics of all queues from Redis.
 type queues struct {
-	client                             *queue.Client
-	jobs, oldest, paused, events, isUp *prometheus.Desc
+	client                                             *queue.Client
+	jobs, oldest, paused, workers, slots, events, isUp *prometheus.Desc
 }
 
 func newQueues(client *queue.Client) *queues {
@@ -184,23 +184,29 @@ func newQueues(client *queue.Client) *queues {
 		return prometheus.NewDesc("skidway_"+name, help, labels, nil)
 	}
 	return &queues{
-		client: client,
-		jobs:   desc("queue_jobs", "Jobs by state and, where they are waiting or active, by priority.", "queue", "state", "priority"),
-		oldest: desc("queue_oldest_seconds", "Time that the first waiting job has been in its line.", "queue"),
-		paused: desc("queue_paused", "1 while the queue is paused.", "queue"),
-		events: desc("queue_events_total", "Events of the jobs of the queue, in all processes, since its first use.", "queue", "event"),
-		isUp:   desc("redis_up", "0 if Redis could not be read."),
+		client:  client,
+		jobs:    desc("queue_jobs", "Jobs by state and, where they are waiting or active, by priority.", "queue", "state", "priority"),
+		oldest:  desc("queue_oldest_seconds", "Time that the first waiting job has been in its line.", "queue"),
+		paused:  desc("queue_paused", "1 while the queue is paused.", "queue"),
+		workers: desc("queue_workers", "Living workers that serve the queue.", "queue"),
+		slots:   desc("queue_slots", "Slots of the workers that serve the queue and are neither quiet nor stopping.", "queue"),
+		events:  desc("queue_events_total", "Events of the jobs of the queue, in all processes, since its first use.", "queue", "event"),
+		isUp:    desc("redis_up", "0 if Redis could not be read."),
 	}
 }
 
 func (q *queues) describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{q.jobs, q.oldest, q.paused, q.events, q.isUp} {
+	for _, d := range []*prometheus.Desc{q.jobs, q.oldest, q.paused, q.workers, q.slots, q.events, q.isUp} {
 		out <- d
 	}
 }
 
 func (q *queues) collect(ctx context.Context, out chan<- prometheus.Metric) {
 	names, err := q.client.Queues(ctx)
+	pools, poolsErr := q.client.Pools(ctx)
+	if err == nil {
+		err = poolsErr
+	}
 	var failed atomic.Bool
 	failed.Store(err != nil)
 	var reads sync.WaitGroup
@@ -209,7 +215,7 @@ func (q *queues) collect(ctx context.Context, out chan<- prometheus.Metric) {
 		slots <- struct{}{}
 		reads.Go(func() {
 			defer func() { <-slots }()
-			if err := q.collectOne(ctx, name, out); err != nil && !unusable(err) {
+			if err := q.collectOne(ctx, name, pools, out); err != nil && !unusable(err) {
 				failed.Store(true)
 			}
 		})
@@ -233,7 +239,7 @@ func unusable(err error) bool {
 	return errors.Is(err, queue.ErrInvalid) || errors.As(err, &format)
 }
 
-func (q *queues) collectOne(ctx context.Context, name string, out chan<- prometheus.Metric) error {
+func (q *queues) collectOne(ctx context.Context, name string, pools []queue.PoolInfo, out chan<- prometheus.Metric) error {
 	one, err := q.client.Queue(name)
 	if err != nil {
 		return err
@@ -263,6 +269,18 @@ func (q *queues) collectOne(ctx context.Context, name string, out chan<- prometh
 		paused = 1
 	}
 	gauge(q.paused, paused)
+	workers, slots := 0, 0
+	for _, pool := range pools {
+		if pool.Expires < 0 || !pool.Serves(name) {
+			continue
+		}
+		workers++
+		if pool.TakesJobs() {
+			slots += pool.Concurrency
+		}
+	}
+	gauge(q.workers, float64(workers))
+	gauge(q.slots, float64(slots))
 	for event, n := range total.Named() {
 		out <- prometheus.MustNewConstMetric(q.events, prometheus.CounterValue, float64(n), name, event)
 	}

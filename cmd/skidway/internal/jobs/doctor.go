@@ -11,11 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/distribute"
-	"skidway/internal/doctor"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
-	"skidway/queue"
+	"skidway/ops"
 )
 
 // Doctor returns the command "doctor".
@@ -24,9 +22,10 @@ func Doctor(a *cli.App) *cobra.Command {
 		Use:   "doctor",
 		Short: "Checks the Redis and prints what to change",
 		Long: `Checks the Redis: version, eviction, memory, persistence, replication, cluster,
-timeouts, clock, latency, permissions of the user, and the queues in it. Each
-check prints ok, warning or problem, the consequence, and the exact lines to
-change. Checks that the server does not allow are "unknown". It changes nothing.
+timeouts, clock, latency, permissions of the user, and the queues and log
+channels in it. Each check prints ok, warning or problem, the consequence, and
+the exact lines to change. Checks that the server does not allow are "unknown".
+It changes nothing.
 
 The exit code is 1 when there is a problem, 0 with warnings only.`,
 		Example: `  skidway doctor
@@ -46,105 +45,29 @@ func examine(ctx context.Context, a *cli.App, format string) (err error) {
 		return cli.OpenError(a.URL(), err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	findings, err := doctor.Check(ctx, db)
+	findings, err := ops.Examine(ctx, handle.New(db))
 	if err != nil {
 		return err
-	}
-	if !db.Embedded() {
-		found, err := queueFindings(ctx, db)
-		if err != nil {
-			return err
-		}
-		findings = append(findings, found...)
-		if found, err = channelFindings(ctx, db); err != nil {
-			return err
-		}
-		findings = append(findings, found...)
 	}
 	view := findingsView{db.String(), findings}
 	if err := a.Print(cmp.Or(format, "table"), view.table, view.csv, view.json); err != nil {
 		return err
 	}
-	if n := view.count(doctor.Problem); n > 0 {
+	if n := view.count(ops.Problem); n > 0 {
 		return fmt.Errorf("%d of %d checks found a problem", n, len(findings))
 	}
 	return nil
 }
 
-// queueFindings checks the queues in a Redis.
-func queueFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
-	client, err := openQueues(handle.New(db))
-	if err != nil {
-		return nil, err
-	}
-	rows, err := readStatuses(ctx, client, nil)
-	if err != nil {
-		if cli.Unreachable(err) {
-			return nil, err
-		}
-		return []doctor.Finding{{Topic: "queues", Level: doctor.Unknown, Found: "could not look: " + err.Error()}}, nil
-	}
-	var findings []doctor.Finding
-	jobs := 0
-	for _, row := range rows {
-		jobs += allJobs(row.depth)
-		if row.err == nil {
-			continue
-		}
-		finding := doctor.Finding{
-			Topic: "queues", Level: doctor.Problem, Found: fmt.Sprintf("queue %s can't be read: %v", row.name, row.err),
-			Why: "this release can neither add nor run its jobs",
-		}
-		var format *queue.FormatError
-		switch {
-		case !errors.As(row.err, &format):
-		case format.Older:
-			finding.Change = []string{
-				"run a worker of the release that wrote it until the queue is empty",
-				fmt.Sprintf("redis-cli --scan --pattern '%s:{%s:*}:*' | xargs redis-cli UNLINK", db.Prefix(), row.name),
-			}
-		default:
-			finding.Change = []string{"upgrade skidway on this machine"}
-		}
-		findings = append(findings, finding)
-	}
-	return append(findings, doctor.Finding{
-		Topic: "queues", Level: doctor.Fine,
-		Found: fmt.Sprintf("%s with %s in all, in keys that start with %s:", plural(len(rows), "queue"), jobCount(jobs), db.Prefix()),
-	}), nil
-}
-
-// channelFindings compares the windows of log channels with the memory of Redis.
-func channelFindings(ctx context.Context, db *rdb.DB) ([]doctor.Finding, error) {
-	err := distribute.CheckMemory(ctx, handle.New(db))
-	var tight *distribute.MemoryError
-	switch {
-	case errors.As(err, &tight):
-		return []doctor.Finding{{
-			Topic: "channels", Level: doctor.Warning, Found: tight.Error(),
-			Why: "workers still count and free files then, but nothing is shipped or enqueued until they have",
-			Change: []string{
-				"skidway logs ship PATH --channel CHANNEL --window SIZE",
-				fmt.Sprintf("redis-cli CONFIG SET maxmemory %dmb", (tight.Used+tight.Left)>>20+1),
-			},
-		}}, nil
-	case err != nil && cli.Unreachable(err):
-		return nil, err
-	case err != nil:
-		return []doctor.Finding{{Topic: "channels", Level: doctor.Unknown, Found: "could not look: " + err.Error()}}, nil
-	}
-	return []doctor.Finding{{Topic: "channels", Level: doctor.Fine, Found: "the windows of log channels fit into the memory of Redis"}}, nil
-}
-
 // A findingsView prints findings.
 type findingsView struct {
 	server   string
-	findings []doctor.Finding
+	findings []ops.Finding
 }
 
-func (v *findingsView) count(level doctor.Level) (n int) {
+func (v *findingsView) count(level ops.Rank) (n int) {
 	for _, finding := range v.findings {
-		if finding.Level == level {
+		if finding.Rank == level {
 			n++
 		}
 	}
@@ -160,7 +83,7 @@ func (v *findingsView) table(out io.Writer) error {
 		if f.Server != "" {
 			found = f.Server + ": " + found
 		}
-		fmt.Fprintf(&text, "%-8s %-12s %s\n", f.Level, f.Topic, wrap(found, indent))
+		fmt.Fprintf(&text, "%-8s %-12s %s\n", f.Rank, f.Topic, wrap(found, indent))
 		if f.Why != "" {
 			fmt.Fprintf(&text, "%s%s\n", indent, wrap("Why: "+f.Why, indent))
 		}
@@ -168,7 +91,7 @@ func (v *findingsView) table(out io.Writer) error {
 			fmt.Fprintf(&text, "%s> %s\n", indent, cli.Printable(line)) // not wrapped, so that it can be copied
 		}
 	}
-	fmt.Fprintf(&text, "\n%d problems, %d warnings, %d that could not be looked at\n", v.count(doctor.Problem), v.count(doctor.Warning), v.count(doctor.Unknown))
+	fmt.Fprintf(&text, "\n%d problems, %d warnings, %d that could not be looked at\n", v.count(ops.Problem), v.count(ops.Warning), v.count(ops.Unknown))
 	_, err := io.WriteString(out, text.String())
 	return err
 }
@@ -194,14 +117,14 @@ func wrap(text, indent string) string {
 	return folded.String()
 }
 
-var findingView = cli.View[doctor.Finding]{
-	{Key: "level", Value: func(f doctor.Finding) any { return f.Level }},
-	{Key: "topic", Value: func(f doctor.Finding) any { return f.Topic }},
-	{Key: "server", Value: func(f doctor.Finding) any { return f.Server }, Omit: true},
-	{Key: "found", Value: func(f doctor.Finding) any { return f.Found }},
-	{Key: "why", Value: func(f doctor.Finding) any { return f.Why }, Omit: true},
-	{Key: "change", Value: func(f doctor.Finding) any { return strings.Join(f.Change, "\n") }, Only: "csv"},
-	{Key: "change", Value: func(f doctor.Finding) any { return f.Change }, Only: "json", Omit: true},
+var findingView = cli.View[ops.Finding]{
+	{Key: "level", Value: func(f ops.Finding) any { return f.Rank }},
+	{Key: "topic", Value: func(f ops.Finding) any { return f.Topic }},
+	{Key: "server", Value: func(f ops.Finding) any { return f.Server }, Omit: true},
+	{Key: "found", Value: func(f ops.Finding) any { return f.Found }},
+	{Key: "why", Value: func(f ops.Finding) any { return f.Why }, Omit: true},
+	{Key: "change", Value: func(f ops.Finding) any { return strings.Join(f.Change, "\n") }, Only: "csv"},
+	{Key: "change", Value: func(f ops.Finding) any { return f.Change }, Only: "json", Omit: true},
 }
 
 func (v *findingsView) csv(out io.Writer) error {
@@ -210,7 +133,7 @@ func (v *findingsView) csv(out io.Writer) error {
 
 func (v *findingsView) json(out io.Writer) error {
 	return cli.WriteJSON(out, cli.Object{
-		{Key: "redis", Value: v.server}, {Key: "problems", Value: v.count(doctor.Problem)}, {Key: "warnings", Value: v.count(doctor.Warning)},
-		{Key: "unknown", Value: v.count(doctor.Unknown)}, {Key: "findings", Value: findingView.Objects(v.findings)},
+		{Key: "redis", Value: v.server}, {Key: "problems", Value: v.count(ops.Problem)}, {Key: "warnings", Value: v.count(ops.Warning)},
+		{Key: "unknown", Value: v.count(ops.Unknown)}, {Key: "findings", Value: findingView.Objects(v.findings)},
 	})
 }

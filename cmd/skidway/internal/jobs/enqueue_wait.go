@@ -11,6 +11,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -114,7 +115,7 @@ func (r *waitReport) print(job *queue.Job) {
 		r.failed = failure.Attempt
 		next := ""
 		if last && job.State == queue.Delayed {
-			next = "; the next attempt follows in " + age(job.Due.Sub(failure.Time))
+			next = "; the next attempt follows in " + ops.Age(job.Due.Sub(failure.Time))
 		}
 		r.Console.Notice("attempt %d failed: %s%s", failure.Attempt, failure.Error, next)
 	}

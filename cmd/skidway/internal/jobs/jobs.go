@@ -3,7 +3,6 @@ package jobs
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -126,83 +126,6 @@ func readable(data []byte) string {
 // escapes matches what a backslash begins in JSON.
 var escapes = regexp.MustCompile(`\\(u[0-9a-f]{4}|.)`)
 
-func jobsList(a *cli.App) *cobra.Command {
-	var filter filterFlags
-	state := &cli.Choice{Words: []string{"waiting", "delayed", "active", "dead", "finished"}}
-	limit := cli.Number(50)
-	c := &cobra.Command{
-		Use:   "list QUEUE",
-		Short: "Lists jobs of a queue",
-		Long: `Lists the jobs of a queue in one state or in all states: active and waiting jobs
-in the order in which workers take them, delayed jobs by their time, dead jobs
-with their last error, the latest first, and finished jobs that are kept.`,
-		Example: `  skidway jobs list mail
-  skidway jobs list mail --state dead --newer-than 1h
-  skidway jobs list mail --state dead --error "no such user" -o json`,
-		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
-	}
-	stateFlag(c, state, "only jobs in this state (default: all states)")
-	filter.add(c)
-	c.Flags().Var(&limit, "limit", "number of jobs per state at most; 0: all")
-	output := cli.OutputFlag(a, c)
-	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
-		states := []queue.State{queue.Active, queue.Waiting, queue.Delayed, queue.Dead, queue.Finished}
-		if state.Word != "" {
-			states = []queue.State{queue.State(state.Word)}
-		}
-		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
-			q, err := existing(c.Context(), client, args[0])
-			if err != nil {
-				return err
-			}
-			now, err := redisTime(c.Context(), client)
-			if err != nil {
-				return err
-			}
-			var all []*queue.Job
-			for _, state := range states {
-				jobs, more, err := listJobs(c.Context(), q, state, filter.get(), int(limit))
-				if err != nil {
-					return err
-				}
-				all = append(all, jobs...)
-				if more {
-					a.Console.Notice("there may be more %s jobs: raise --limit, or choose with --kind, --error or --older-than", state)
-				}
-			}
-			if len(all) == 0 {
-				a.Console.Notice("no job of queue %s matches", q.Name())
-			}
-			objects := make([]cli.Object, len(all))
-			for i, job := range all {
-				objects[i] = jobObject(job, nil, nil)
-			}
-			return cli.PrintView(a, output.Word, jobsView(now), all, map[string]any{"jobs": objects})
-		})
-	})
-	return c
-}
-
-// listJobs returns up to limit jobs of a state (0: all), and whether there may be
-// more.
-func listJobs(ctx context.Context, q *queue.Queue, state queue.State, filter queue.Filter, limit int) (jobs []*queue.Job, more bool, err error) {
-	for o := (queue.ListOptions{Filter: filter}); ; {
-		o.Limit = queue.MaxListLimit
-		if limit > 0 {
-			o.Limit = min(o.Limit, limit-len(jobs))
-		}
-		page, err := q.List(ctx, state, &o)
-		if err != nil {
-			return nil, false, err
-		}
-		jobs = append(jobs, page.Jobs...)
-		o.Cursor = page.Next
-		if o.Cursor == "" || limit > 0 && len(jobs) == limit {
-			return jobs, o.Cursor != "", nil
-		}
-	}
-}
-
 // jobsView returns the table and CSV of many jobs at a time by Redis's clock.
 func jobsView(now time.Time) cli.View[*queue.Job] {
 	type job = *queue.Job
@@ -215,7 +138,7 @@ func jobsView(now time.Time) cli.View[*queue.Job] {
 		{Key: "due", Value: func(j job) any { return j.Due }},
 		{Key: "ended", Value: func(j job) any { return j.Ended }},
 		{Key: "worker", Value: func(j job) any { return j.Worker }},
-		{Head: "AGE", Right: true, Cell: func(j job) string { return age(now.Sub(since(j))) }},
+		{Head: "AGE", Right: true, Cell: func(j job) string { return ops.Age(now.Sub(since(j))) }},
 		{Key: "failed_attempts", Head: "FAILED", Right: true, Value: func(j job) any { return j.Attempts }},
 		{Key: "outcome", Value: func(j job) any { return j.Outcome }},
 		{Key: "reason", Value: func(j job) any { return j.Reason }},
@@ -246,9 +169,9 @@ func note(job *queue.Job, now time.Time) string {
 	var parts []string
 	switch job.State {
 	case queue.Active:
-		parts = append(parts, fmt.Sprintf("for %s on %s", age(now.Sub(job.Taken)), job.Worker))
+		parts = append(parts, fmt.Sprintf("for %s on %s", ops.Age(now.Sub(job.Taken)), job.Worker))
 	case queue.Delayed:
-		parts = append(parts, "due in "+age(job.Due.Sub(now)))
+		parts = append(parts, "due in "+ops.Age(job.Due.Sub(now)))
 	case queue.Dead:
 		parts = append(parts, job.Reason)
 	case queue.Finished:

@@ -16,6 +16,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/internal/rdb"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -166,9 +167,9 @@ func (v *jobView) when(at time.Time) string {
 	}
 	text := at.Local().Format(time.DateTime)
 	if ago := v.now.Sub(at); ago >= 0 {
-		return text + ", " + age(max(ago, time.Millisecond)) + " ago"
+		return text + ", " + ops.Age(max(ago, time.Millisecond)) + " ago"
 	}
-	return text + ", in " + age(at.Sub(v.now))
+	return text + ", in " + ops.Age(at.Sub(v.now))
 }
 
 // maxShownBytes bounds args and results without --args.

@@ -3,15 +3,14 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -38,41 +37,30 @@ func redisTime(ctx context.Context, client *queue.Client) (time.Time, error) {
 	return client.DB().Redis().Time(ctx).Result()
 }
 
-// existing returns a queue that is known or has jobs, and an error for any other
-// name: it may be mistyped.
+// openOps returns a client that answers for the queues and workers in a Redis.
+func openOps(db *skidway.DB) (*ops.Client, error) {
+	client, err := openQueues(db)
+	if err != nil {
+		return nil, err
+	}
+	return ops.NewClient(client, nil)
+}
+
+// existing returns a queue that is known or has jobs, and an error for any other name.
 func existing(ctx context.Context, client *queue.Client, name string) (*queue.Queue, error) {
-	q, err := client.Queue(name)
+	operator, err := ops.NewClient(client, nil)
 	if err != nil {
 		return nil, err
 	}
-	names, err := client.Queues(ctx)
-	if err != nil || slices.Contains(names, q.Name()) {
-		return q, err
-	}
-	depth, err := q.Depth(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if allJobs(depth) > 0 {
-		return q, nil // its jobs were added by plain XADD
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no queue %s, and no other: is it the right Redis and --prefix?", q.Name())
-	}
-	return nil, fmt.Errorf("there is no queue %s, only %s", q.Name(), joinNames(names, 20))
+	return operator.Queue(ctx, name)
 }
 
-// allJobs returns the number of jobs in all states.
-func allJobs(depth queue.Depth) int {
-	return depth.Waiting + depth.Active + depth.Delayed + depth.Dead + depth.Finished
-}
-
-// joinNames lists up to max names.
-func joinNames(names []string, max int) string {
-	if len(names) <= max {
-		return strings.Join(names, ", ")
+// firstOf returns the first argument, "" if there is none.
+func firstOf(args []string) string {
+	if len(args) == 0 {
+		return ""
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:max], ", "), len(names)-max)
+	return args[0]
 }
 
 // completeQueues offers the names of queues in the shell.
@@ -260,14 +248,6 @@ func changeAll(a *cli.App, c *cobra.Command, q *queue.Queue, b bulk) error {
 	return a.PrintLine(stateCount(changed, b.state) + " " + b.done)
 }
 
-func jobCount(n int) string { return plural(n, "job") }
+func jobCount(n int) string { return ops.Plural(n, "job") }
 
-func stateCount(n int, state queue.State) string { return plural(n, string(state)+" job") }
-
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return humanize.Comma(int64(n)) + " " + noun + "s"
-}
+func stateCount(n int, state queue.State) string { return ops.Plural(n, string(state)+" job") }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -27,8 +28,8 @@ jobs were done, and how many attempts failed, today (UTC).`,
 		Args: cobra.NoArgs,
 	}
 	output := cli.OutputFlag(a, c)
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, _ []string) error {
-		rows, err := readStatuses(ctx, client, nil)
+	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, _ []string) error {
+		rows, err := client.Statuses(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -44,112 +45,43 @@ jobs were done, and how many attempts failed, today (UTC).`,
 	})
 }
 
-// A queueStatus is the state of a queue.
-type queueStatus struct {
-	name    string
-	depth   queue.Depth
-	workers int // living ones
-	total   queue.Counts
-	today   queue.Counts
-	err     error // of a queue that can't be read, such as one of a newer release
-}
-
-// readStatuses returns the states of the queues with these names; nil means all.
-func readStatuses(ctx context.Context, client *queue.Client, names []string) (rows []queueStatus, err error) {
-	if names == nil {
-		if names, err = client.Queues(ctx); err != nil {
-			return nil, err
-		}
-	}
-	pools, err := client.Pools(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		row, err := readStatus(ctx, client, name, pools)
-		if err != nil {
-			if ctx.Err() != nil || cli.Unreachable(err) {
-				return nil, err
-			}
-			row = queueStatus{name: name, err: err} // the other queues are shown still
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-func readStatus(ctx context.Context, client *queue.Client, name string, pools []queue.PoolInfo) (row queueStatus, err error) {
-	q, err := client.Queue(name)
-	if err != nil {
-		return row, err
-	}
-	row.name = q.Name()
-	if row.depth, err = q.Depth(ctx); err != nil {
-		return row, err
-	}
-	for _, pool := range pools {
-		if pool.Expires >= 0 && pool.Serves(name) {
-			row.workers++
-		}
-	}
-	total, days, err := q.Counters(ctx, 1)
-	if err != nil {
-		return row, err
-	}
-	row.total, row.today = total, days[0].Counts
-	return row, nil
-}
-
-// note returns what is wrong with the queue, or "".
-func (s *queueStatus) note() string {
-	switch {
-	case s.err != nil:
-		return cli.Printable(s.err.Error())
-	case s.depth.Paused:
-		return "paused: 'skidway queues resume " + s.name + "' resumes it"
-	case s.workers == 0 && s.depth.Waiting+s.depth.Delayed > 0:
-		return "no worker serves it"
-	}
-	return ""
-}
-
 // count returns a column with a number of a queue.
-func count(key, head string, value func(queueStatus) int) cli.Column[queueStatus] {
-	return cli.Column[queueStatus]{
-		Key: key, Head: head, Right: true, Value: func(s queueStatus) any { return value(s) },
-		Cell: func(s queueStatus) string { return shortCount(value(s)) },
+func count(key, head string, value func(ops.QueueStatus) int) cli.Column[ops.QueueStatus] {
+	return cli.Column[ops.QueueStatus]{
+		Key: key, Head: head, Right: true, Value: func(s ops.QueueStatus) any { return value(s) },
+		Cell: func(s ops.QueueStatus) string { return shortCount(value(s)) },
 	}
 }
 
 // wide returns a column that narrow terminals do not show.
-func wide(c cli.Column[queueStatus]) cli.Column[queueStatus] {
+func wide(c cli.Column[ops.QueueStatus]) cli.Column[ops.QueueStatus] {
 	c.Wide = true
 	return c
 }
 
-var statusView = cli.View[queueStatus]{
-	{Key: "queue", Head: "QUEUE", Value: func(s queueStatus) any { return s.name }, Cell: func(s queueStatus) string { return cli.Cut(s.name, 24) }},
-	count("high", "HIGH", func(s queueStatus) int { return s.depth.WaitingBy[queue.High] }),
-	count("normal", "NORMAL", func(s queueStatus) int { return s.depth.WaitingBy[queue.Normal] }),
-	count("low", "LOW", func(s queueStatus) int { return s.depth.WaitingBy[queue.Low] }),
-	count("delayed", "DELAYED", func(s queueStatus) int { return s.depth.Delayed }),
-	count("active", "ACTIVE", func(s queueStatus) int { return s.depth.Active }),
-	count("dead", "DEAD", func(s queueStatus) int { return s.depth.Dead }),
-	count("finished", "", func(s queueStatus) int { return s.depth.Finished }),
-	count("workers", "WORKERS", func(s queueStatus) int { return s.workers }),
-	{Key: "paused", Value: func(s queueStatus) any { return s.depth.Paused }},
+var statusView = cli.View[ops.QueueStatus]{
+	{Key: "queue", Head: "QUEUE", Value: func(s ops.QueueStatus) any { return s.Name }, Cell: func(s ops.QueueStatus) string { return cli.Cut(s.Name, 24) }},
+	count("high", "HIGH", func(s ops.QueueStatus) int { return s.Depth.WaitingBy[queue.High] }),
+	count("normal", "NORMAL", func(s ops.QueueStatus) int { return s.Depth.WaitingBy[queue.Normal] }),
+	count("low", "LOW", func(s ops.QueueStatus) int { return s.Depth.WaitingBy[queue.Low] }),
+	count("delayed", "DELAYED", func(s ops.QueueStatus) int { return s.Depth.Delayed }),
+	count("active", "ACTIVE", func(s ops.QueueStatus) int { return s.Depth.Active }),
+	count("dead", "DEAD", func(s ops.QueueStatus) int { return s.Depth.Dead }),
+	count("finished", "", func(s ops.QueueStatus) int { return s.Depth.Finished }),
+	count("workers", "WORKERS", func(s ops.QueueStatus) int { return s.Workers }),
+	{Key: "paused", Value: func(s ops.QueueStatus) any { return s.Depth.Paused }},
 	{
-		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(s queueStatus) any { return s.depth.Oldest.Seconds() },
-		Cell: func(s queueStatus) string { return age(s.depth.Oldest) },
+		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(s ops.QueueStatus) any { return s.Depth.Oldest.Seconds() },
+		Cell: func(s ops.QueueStatus) string { return ops.Age(s.Depth.Oldest) },
 	},
-	{Key: "next_due", Value: func(s queueStatus) any { return s.depth.NextDue }, Omit: true},
-	wide(count("done_today", "DONE", func(s queueStatus) int { return int(s.today.Succeeded) })),
-	wide(count("failed_today", "FAILED", func(s queueStatus) int { return int(s.today.Failed) })),
-	{Key: "error", Value: func(s queueStatus) any { return cli.ErrorText(s.err) }, Omit: true},
+	{Key: "next_due", Value: func(s ops.QueueStatus) any { return s.Depth.NextDue }, Omit: true},
+	wide(count("done_today", "DONE", func(s ops.QueueStatus) int { return int(s.Today.Succeeded) })),
+	wide(count("failed_today", "FAILED", func(s ops.QueueStatus) int { return int(s.Today.Failed) })),
+	{Key: "error", Value: func(s ops.QueueStatus) any { return cli.ErrorText(s.Err) }, Omit: true},
 }
 
 // statusTable writes a table of queues, with their notes below.
-func statusTable(out io.Writer, rows []queueStatus) error {
+func statusTable(out io.Writer, rows []ops.QueueStatus) error {
 	if err := statusView.Table(rows).Write(out); err != nil {
 		return err
 	}
@@ -162,10 +94,10 @@ func statusTable(out io.Writer, rows []queueStatus) error {
 }
 
 // notes returns the notes of queues, each with the name of its queue.
-func notes(rows []queueStatus) (lines []string) {
+func notes(rows []ops.QueueStatus) (lines []string) {
 	for _, row := range rows {
-		if note := row.note(); note != "" {
-			lines = append(lines, cli.Printable(row.name)+": "+note)
+		if note := row.Note(); note != "" {
+			lines = append(lines, cli.Printable(row.Name)+": "+cli.Printable(note))
 		}
 	}
 	return lines
@@ -180,23 +112,6 @@ func shortCount(n int) string {
 	return strconv.Itoa(int(value)) + unit
 }
 
-// age returns a duration in its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return "-"
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
 func queuesShow(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show QUEUE",
@@ -209,59 +124,31 @@ are quiet or busy, or all its jobs are delayed.`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(a, c)
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
-		view, err := showQueue(ctx, a, client, args[0])
+	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, args []string) error {
+		report, err := client.Report(ctx, args[0])
 		if err != nil {
 			return err
 		}
+		for _, problem := range report.Unreadable {
+			a.Console.Problem("", problem) // it has the name
+		}
+		view := newQueueView(report)
 		return a.Print(output.Word, view.table, view.csv, view.json)
 	})
 }
 
-// shownDays is the number of days that "queues show" has counts of.
-const shownDays = 7
-
 // A queueView prints one queue.
 type queueView struct {
-	queueStatus
-	days     []dayCounts
-	findings []string
+	*ops.Report
+	days []dayCounts
 }
 
-func showQueue(ctx context.Context, a *cli.App, client *queue.Client, name string) (*queueView, error) {
-	q, err := existing(ctx, client, name)
-	if err != nil {
-		return nil, err
-	}
-	view := &queueView{}
-	pools, err := client.Pools(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if view.queueStatus, err = readStatus(ctx, client, q.Name(), pools); err != nil {
-		return nil, err
-	}
-	_, days, err := q.Counters(ctx, shownDays)
-	if err != nil {
-		return nil, err
-	}
-	for _, day := range days {
+func newQueueView(report *ops.Report) *queueView {
+	view := &queueView{Report: report}
+	for _, day := range report.Days {
 		view.days = append(view.days, dayCounts{day.Day.Format(time.DateOnly), day.Counts})
 	}
-	names, err := client.Queues(ctx)
-	if err != nil {
-		return nil, err
-	}
-	workers, err := readWorkers(ctx, a, client, names, true)
-	if err != nil {
-		return nil, err
-	}
-	now, err := redisTime(ctx, client)
-	if err != nil {
-		return nil, err
-	}
-	view.findings = diagnose(&view.queueStatus, serving(workers, q.Name()), now)
-	return view, nil
+	return view
 }
 
 // dayCounts are the counts of a day, or of all time.
@@ -286,7 +173,7 @@ var countsView = cli.View[dayCounts]{
 }
 
 func (v *queueView) table(out io.Writer) error {
-	if err := statusTable(out, []queueStatus{v.queueStatus}); err != nil {
+	if err := statusTable(out, []ops.QueueStatus{v.QueueStatus}); err != nil {
 		return err
 	}
 	var shown []dayCounts
@@ -298,11 +185,14 @@ func (v *queueView) table(out io.Writer) error {
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
-	if err := countsView.Table(append(shown, dayCounts{"", v.total})).Write(out); err != nil {
+	if err := countsView.Table(append(shown, dayCounts{"", v.Total})).Write(out); err != nil {
 		return err
 	}
 	text := "\n"
-	for _, finding := range v.findings {
+	for _, diagnosis := range v.Diagnoses {
+		text += cli.Printable(diagnosis.String()) + "\n"
+	}
+	for _, finding := range v.Findings {
 		text += cli.Printable(finding) + "\n"
 	}
 	_, err := io.WriteString(out, text)
@@ -311,19 +201,29 @@ func (v *queueView) table(out io.Writer) error {
 
 // csv prints one figure a line.
 func (v *queueView) csv(out io.Writer) error {
-	records := statusView.CSV([]queueStatus{v.queueStatus})
+	records := statusView.CSV([]ops.QueueStatus{v.QueueStatus})
 	rows := [][]string{{"figure", "value"}}
 	for i, key := range records[0] {
 		rows = append(rows, []string{key, records[1][i]})
 	}
-	for _, finding := range v.findings {
+	for _, finding := range v.Findings {
 		rows = append(rows, []string{"finding", finding})
 	}
 	return cli.WriteCSV(out, rows)
 }
 
 func (v *queueView) json(out io.Writer) error {
-	return cli.WriteJSON(out, append(statusView.Object(v.queueStatus),
-		cli.Field{Key: "findings", Value: v.findings}, cli.Field{Key: "total", Value: countsView.Object(dayCounts{"", v.total})},
+	object := statusView.Object(v.QueueStatus)
+	if len(v.Diagnoses) > 0 {
+		object = append(object, cli.Field{Key: "diagnoses", Value: diagnosisView.Objects(v.Diagnoses)})
+	}
+	return cli.WriteJSON(out, append(object, cli.Field{Key: "findings", Value: v.Findings}, cli.Field{Key: "total", Value: countsView.Object(dayCounts{"", v.Total})},
 		cli.Field{Key: "days", Value: countsView.Objects(v.days)}))
+}
+
+var diagnosisView = cli.View[ops.Diagnosis]{
+	{Key: "name", Value: func(d ops.Diagnosis) any { return d.Name }},
+	{Key: "rank", Value: func(d ops.Diagnosis) any { return d.Rank }},
+	{Key: "summary", Value: func(d ops.Diagnosis) any { return d.Summary }},
+	{Key: "since", Value: func(d ops.Diagnosis) any { return d.Since.UTC() }},
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/queue"
+	"skidway/ops"
 )
 
 func queuesWatch(a *cli.App) *cobra.Command {
@@ -35,7 +35,7 @@ in place. Otherwise it prints one line per queue each time.`,
 		if w.format == "" || w.format == "table" {
 			w.terminal = a.Terminal()
 		}
-		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error { return w.run(c.Context(), client, args) })
+		return cli.With(c.Context(), a, openOps, func(client *ops.Client) error { return w.run(c.Context(), client, firstOf(args)) })
 	})
 	return c
 }
@@ -46,17 +46,17 @@ type watchCmd struct {
 	every    cli.Span
 	format   string
 	terminal *os.File // nil: standard output is no terminal
-	last     map[string]queueStatus
+	last     map[string]ops.QueueStatus
 	lastAt   time.Time
 	begun    bool
 }
 
-func (w *watchCmd) run(ctx context.Context, client *queue.Client, args []string) error {
-	names, err := queueNames(ctx, client, args)
+func (w *watchCmd) run(ctx context.Context, client *ops.Client, name string) error {
+	names, err := client.QueueNames(ctx, name)
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
+	if name == "" {
 		names = nil // includes queues that are made later
 	}
 	if w.terminal != nil {
@@ -70,7 +70,7 @@ func (w *watchCmd) run(ctx context.Context, client *queue.Client, args []string)
 	ticker := time.NewTicker(time.Duration(w.every))
 	defer ticker.Stop()
 	take := func(ctx context.Context) error {
-		rows, err := readStatuses(ctx, client, names)
+		rows, err := client.Statuses(ctx, names)
 		if err != nil {
 			return err
 		}
@@ -102,21 +102,21 @@ type rates struct {
 	in, done, fails float64
 }
 
-func (w *watchCmd) show(rows []queueStatus) error {
+func (w *watchCmd) show(rows []ops.QueueStatus) error {
 	now := time.Now()
 	seconds := now.Sub(w.lastAt).Seconds()
 	of := make([]rates, len(rows))
 	for i, row := range rows {
-		if last, ok := w.last[row.name]; ok && seconds > 0 && row.err == nil {
+		if last, ok := w.last[row.Name]; ok && seconds > 0 && row.Err == nil {
 			of[i] = rates{
-				true, float64(row.total.Enqueued-last.total.Enqueued) / seconds,
-				float64(row.total.Succeeded-last.total.Succeeded) / seconds, float64(row.total.Failed-last.total.Failed) / seconds,
+				true, float64(row.Total.Enqueued-last.Total.Enqueued) / seconds,
+				float64(row.Total.Succeeded-last.Total.Succeeded) / seconds, float64(row.Total.Failed-last.Total.Failed) / seconds,
 			}
 		}
 	}
-	w.last, w.lastAt = map[string]queueStatus{}, now
+	w.last, w.lastAt = map[string]ops.QueueStatus{}, now
 	for _, row := range rows {
-		w.last[row.name] = row
+		w.last[row.Name] = row
 	}
 	shown := make([]watchRow, len(rows))
 	for i, row := range rows {
@@ -146,7 +146,7 @@ func (w *watchCmd) draw(rows []watchRow, now time.Time) error {
 	_ = watchView.Table(rows).Write(&text) // a buffer returns no error
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 	for _, row := range rows {
-		lines = append(lines, notes([]queueStatus{row.queueStatus})...)
+		lines = append(lines, notes([]ops.QueueStatus{row.QueueStatus})...)
 	}
 	if room := max(1, height-2); len(lines) > room {
 		hidden := len(lines) - room + 1
@@ -168,7 +168,7 @@ func (w *watchCmd) draw(rows []watchRow, now time.Time) error {
 
 // A watchRow is one reading of a queue.
 type watchRow struct {
-	queueStatus
+	ops.QueueStatus
 	rates
 	at time.Time
 }
@@ -190,15 +190,15 @@ func watchRate(key, head string, value func(rates) float64) cli.Column[watchRow]
 // watchView fits in 80 columns if numbers and names have the usual sizes.
 var watchView = cli.View[watchRow]{
 	{Key: "time", Value: func(q watchRow) any { return q.at }},
-	{Key: "queue", Head: "QUEUE", Value: func(q watchRow) any { return q.name }, Cell: func(q watchRow) string { return cli.Cut(q.name, 12) }},
-	watchCount("waiting", "WAITING", func(q watchRow) int { return q.depth.Waiting }),
-	watchCount("delayed", "DELAYED", func(q watchRow) int { return q.depth.Delayed }),
-	watchCount("active", "ACTIVE", func(q watchRow) int { return q.depth.Active }),
-	watchCount("dead", "DEAD", func(q watchRow) int { return q.depth.Dead }),
-	watchCount("workers", "WORKERS", func(q watchRow) int { return q.workers }),
+	{Key: "queue", Head: "QUEUE", Value: func(q watchRow) any { return q.Name }, Cell: func(q watchRow) string { return cli.Cut(q.Name, 12) }},
+	watchCount("waiting", "WAITING", func(q watchRow) int { return q.Depth.Waiting }),
+	watchCount("delayed", "DELAYED", func(q watchRow) int { return q.Depth.Delayed }),
+	watchCount("active", "ACTIVE", func(q watchRow) int { return q.Depth.Active }),
+	watchCount("dead", "DEAD", func(q watchRow) int { return q.Depth.Dead }),
+	watchCount("workers", "WORKERS", func(q watchRow) int { return q.Workers }),
 	{
-		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(q watchRow) any { return q.depth.Oldest.Seconds() },
-		Cell: func(q watchRow) string { return age(q.depth.Oldest) },
+		Key: "oldest_seconds", Head: "OLDEST", Right: true, Value: func(q watchRow) any { return q.Depth.Oldest.Seconds() },
+		Cell: func(q watchRow) string { return ops.Age(q.Depth.Oldest) },
 	},
 	watchRate("in_per_second", "IN/S", func(r rates) float64 { return r.in }),
 	watchRate("done_per_second", "DONE/S", func(r rates) float64 { return r.done }),
@@ -217,7 +217,7 @@ func (r *rates) cell(rate float64) string {
 
 func watchObjects(out io.Writer, queues []watchRow) error {
 	for _, q := range queues {
-		object := append(cli.Object{{Key: "time", Value: q.at.UTC()}}, statusView.Object(q.queueStatus)...)
+		object := append(cli.Object{{Key: "time", Value: q.at.UTC()}}, statusView.Object(q.QueueStatus)...)
 		object = append(object, cli.Field{Key: "in_per_second", Value: q.in}, cli.Field{Key: "done_per_second", Value: q.done},
 			cli.Field{Key: "failed_per_second", Value: q.fails})
 		if err := cli.WriteJSONLine(out, object); err != nil {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -44,83 +44,72 @@ more death shows that it is the cause.`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(a, c)
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
-		names, err := queueNames(ctx, client, args)
+	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, args []string) error {
+		fleet, err := readFleet(ctx, a, client, &ops.FleetOptions{Queue: firstOf(args)})
 		if err != nil {
 			return err
 		}
-		workers, err := readWorkers(ctx, a, client, names, true)
-		if err != nil {
-			return err
-		}
-		now, err := redisTime(ctx, client)
-		if err != nil {
-			return err
-		}
-		if len(workers) == 0 {
+		if len(fleet.Workers) == 0 {
 			a.Console.Notice("no worker is running: 'skidway worker --help' says how to start one")
 		}
-		view := workersView{now, workers}
+		view := workersView{fleet}
 		return a.Print(output.Word, view.table,
-			func(out io.Writer) error { return cli.WriteCSV(out, workerView.CSV(workers)) }, view.json)
+			func(out io.Writer) error { return cli.WriteCSV(out, workerView.CSV(fleet.Workers)) }, view.json)
 	})
 }
 
-// queueNames returns the queue in args, which must exist, or all queues.
-func queueNames(ctx context.Context, client *queue.Client, args []string) ([]string, error) {
-	if len(args) == 0 {
-		return client.Queues(ctx)
-	}
-	q, err := existing(ctx, client, args[0])
+// readFleet returns the workers, and reports the queues that can't be read.
+func readFleet(ctx context.Context, a *cli.App, client *ops.Client, options *ops.FleetOptions) (*ops.Fleet, error) {
+	fleet, err := client.Fleet(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	return []string{q.Name()}, nil
+	for _, problem := range fleet.Unreadable {
+		a.Console.Problem("", problem) // it has the name
+	}
+	return fleet, nil
 }
 
 // A workersView prints workers.
-type workersView struct {
-	now     time.Time // by Redis's clock
-	workers []*workerProcess
-}
+type workersView struct{ *ops.Fleet }
 
 // maxShownJobs bounds the jobs of a worker in the table.
 const maxShownJobs = 5
 
 func (v *workersView) table(out io.Writer) error {
-	for i, w := range v.workers {
+	for i, w := range v.Workers {
 		var text strings.Builder
 		if i > 0 {
 			text.WriteString("\n")
 		}
-		fmt.Fprintf(&text, "%s  %s", cli.Printable(w.Name), w.state())
+		fmt.Fprintf(&text, "%s  %s", cli.Printable(w.Name), w.Condition())
 		if w.Host != "" {
-			fmt.Fprintf(&text, "  pid %d on %s, up %s", w.PID, cli.Printable(w.Host), age(v.now.Sub(w.Started)))
+			fmt.Fprintf(&text, "  pid %d on %s, up %s", w.PID, cli.Printable(w.Host), ops.Age(v.Now.Sub(w.Started)))
 		}
-		fmt.Fprintf(&text, "\n  queues  %s\n", cli.Printable(joinNames(w.queueNames(), 8)))
-		fmt.Fprintf(&text, "  jobs    %d", w.held())
+		fmt.Fprintf(&text, "\n  queues  %s\n", cli.Printable(ops.JoinNames(w.QueueNames(), 8)))
+		fmt.Fprintf(&text, "  jobs    %d", w.Held())
 		if w.Concurrency > 0 {
 			fmt.Fprintf(&text, " of %d at once", w.Concurrency)
 		}
 		if w.Stuck > 0 {
 			fmt.Fprintf(&text, ", and %d handlers that ignore their timeout", w.Stuck)
 		}
-		if !w.dead() {
-			fmt.Fprintf(&text, "\n  lease   %s left", w.left().Round(100*time.Millisecond))
+		if !w.Dead() {
+			fmt.Fprintf(&text, "\n  lease   %s left", w.Left().Round(100*time.Millisecond))
 		} else {
 			text.WriteString("\n  lease   over: its jobs are about to be given to others")
 		}
 		text.WriteString("\n")
-		for n, job := range w.jobs {
+		for n, job := range w.Jobs {
 			if n == maxShownJobs {
-				fmt.Fprintf(&text, "  and %d more\n", w.held()-n)
+				fmt.Fprintf(&text, "  and %d more\n", w.Held()-n)
 				break
 			}
 			solo := ""
-			if job.ID == w.solo() {
+			if job.ID == w.Solo() {
 				solo = "  alone"
 			}
-			fmt.Fprintf(&text, "  %6s  %s  %s%s\n", age(v.now.Sub(job.Taken)), job.ID, cli.Printable(job.Kind), solo)
+			fmt.Fprintf(&text, "  %6s  %s  %s%s\n", ops.Age(v.Now.Sub(job.Taken)), job.ID, cli.Printable(job.Kind), solo)
 		}
 		if _, err := io.WriteString(out, text.String()); err != nil {
 			return err
@@ -129,27 +118,27 @@ func (v *workersView) table(out io.Writer) error {
 	return nil
 }
 
-var workerView = cli.View[*workerProcess]{
-	{Key: "worker", Value: func(w *workerProcess) any { return w.Name }},
-	{Key: "state", Value: func(w *workerProcess) any { return w.state() }},
-	{Key: "host", Value: func(w *workerProcess) any { return w.Host }, Omit: true},
-	{Key: "pid", Value: func(w *workerProcess) any { return w.PID }, Omit: true},
-	{Key: "started", Value: func(w *workerProcess) any { return w.Started }, Omit: true},
-	{Key: "concurrency", Value: func(w *workerProcess) any { return w.Concurrency }, Omit: true},
-	{Key: "stuck", Value: func(w *workerProcess) any { return w.Stuck }, Omit: true, Only: "json"},
-	{Key: "jobs", Value: func(w *workerProcess) any { return w.held() }},
-	{Key: "lease_seconds", Value: func(w *workerProcess) any { return w.left().Seconds() }},
-	{Key: "alone", Value: func(w *workerProcess) any { return w.solo() }, Omit: true},
-	{Key: "queues", Value: func(w *workerProcess) any { return w.queueNames() }},
+var workerView = cli.View[*ops.Worker]{
+	{Key: "worker", Value: func(w *ops.Worker) any { return w.Name }},
+	{Key: "state", Value: func(w *ops.Worker) any { return w.Condition() }},
+	{Key: "host", Value: func(w *ops.Worker) any { return w.Host }, Omit: true},
+	{Key: "pid", Value: func(w *ops.Worker) any { return w.PID }, Omit: true},
+	{Key: "started", Value: func(w *ops.Worker) any { return w.Started }, Omit: true},
+	{Key: "concurrency", Value: func(w *ops.Worker) any { return w.Concurrency }, Omit: true},
+	{Key: "stuck", Value: func(w *ops.Worker) any { return w.Stuck }, Omit: true, Only: "json"},
+	{Key: "jobs", Value: func(w *ops.Worker) any { return w.Held() }},
+	{Key: "lease_seconds", Value: func(w *ops.Worker) any { return w.Left().Seconds() }},
+	{Key: "alone", Value: func(w *ops.Worker) any { return w.Solo() }, Omit: true},
+	{Key: "queues", Value: func(w *ops.Worker) any { return w.QueueNames() }},
 }
 
 func (v *workersView) json(out io.Writer) error {
 	objects := []cli.Object{}
-	for _, w := range v.workers {
+	for _, w := range v.Workers {
 		running := []cli.Object{}
-		for _, job := range w.jobs {
+		for _, job := range w.Jobs {
 			running = append(running, cli.Object{
-				{Key: "id", Value: job.ID}, {Key: "kind", Value: job.Kind}, {Key: "seconds", Value: v.now.Sub(job.Taken).Seconds()},
+				{Key: "id", Value: job.ID}, {Key: "kind", Value: job.Kind}, {Key: "seconds", Value: v.Now.Sub(job.Taken).Seconds()},
 			})
 		}
 		objects = append(objects, append(workerView.Object(w), cli.Field{Key: "running", Value: running}))
@@ -178,7 +167,7 @@ jobs go back to the front of their queue.`
 		if all == (len(names) > 0) {
 			return cli.WrongUsage("give NAMEs of workers or --all")
 		}
-		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
+		return cli.With(c.Context(), a, openOps, func(client *ops.Client) error {
 			return signalWorkers(c.Context(), a, client, names, do, done)
 		})
 	})
@@ -186,22 +175,16 @@ jobs go back to the front of their queue.`
 }
 
 // signalWorkers signals the workers with these names; nil means all.
-func signalWorkers(ctx context.Context, a *cli.App, client *queue.Client, names []string, do, done string) error {
-	queues, err := client.Queues(ctx)
+func signalWorkers(ctx context.Context, a *cli.App, client *ops.Client, names []string, do, done string) error {
+	fleet, err := readFleet(ctx, a, client, &ops.FleetOptions{WithoutJobs: true})
 	if err != nil {
 		return err
 	}
-	workers, err := readWorkers(ctx, a, client, queues, false)
-	if err != nil {
-		return err
-	}
-	living := map[string]*workerProcess{}
+	living := map[string]*ops.Worker{}
 	var known []string
-	for _, worker := range workers {
-		if !worker.dead() {
-			living[worker.Name] = worker
-			known = append(known, worker.Name)
-		}
+	for _, worker := range fleet.Living() {
+		living[worker.Name] = worker
+		known = append(known, worker.Name)
 	}
 	if len(names) == 0 {
 		names = known
@@ -212,35 +195,8 @@ func signalWorkers(ctx context.Context, a *cli.App, client *queue.Client, names 
 	return each(a, "workers", names, func(name string) (string, error) {
 		worker := living[name]
 		if worker == nil {
-			return "", fmt.Errorf("there is no worker %s, only %s", name, joinNames(known, 10))
+			return "", fmt.Errorf("there is no worker %s, only %s", name, ops.JoinNames(known, 10))
 		}
-		return "was told to " + done, signalWorker(ctx, client, worker, queues, queue.Signal{Kind: queue.SignalKind(do), Worker: name})
+		return "was told to " + done, client.Signal(ctx, fleet, worker, queue.SignalKind(do))
 	})
-}
-
-// maxSignalled bounds the queues through which a worker is signalled: one is enough, unless the
-// worker has just begun or stopped to serve it.
-const maxSignalled = 3
-
-// signalWorker sends a signal to a worker through some of its queues.
-func signalWorker(ctx context.Context, client *queue.Client, worker *workerProcess, queues []string, signal queue.Signal) error {
-	var served []string
-	for _, name := range append(worker.queueNames(), queues...) {
-		if queue.CheckQueueName(name) == nil && worker.serves(name) && len(served) < maxSignalled && !slices.Contains(served, name) {
-			served = append(served, name)
-		}
-	}
-	if len(served) == 0 {
-		return fmt.Errorf("worker %s can't be reached: no queue matches its patterns yet", worker.Name)
-	}
-	for _, name := range served {
-		q, err := client.ForPool(name)
-		if err == nil {
-			err = q.Signal(ctx, signal)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,297 @@
+package filter
+
+import (
+	"cmp"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr/file"
+)
+
+// A Matcher reports whether a record matches a filter. It is safe for concurrent use.
+type Matcher func(Record) bool
+
+// Matcher returns the matcher of the filter for a time that is now.
+func (f *Filter) Matcher(now time.Time) Matcher {
+	if f.root == nil {
+		return func(Record) bool { return true }
+	}
+	return f.root.matcher(now)
+}
+
+// A condition is true or false for a record.
+type condition interface {
+	matcher(now time.Time) Matcher
+	append(text []byte, inside rank) []byte // its text, in parentheses if it needs them there
+	each(func(*comparison))                 // calls a function for all its comparisons
+}
+
+// conjuncts calls a function for the comparisons of which all must hold, and the negated and
+// joined conditions among them are left out.
+func conjuncts(c condition, f func(*comparison)) {
+	switch c := c.(type) {
+	case *junction:
+		if !c.or {
+			conjuncts(c.left, f)
+			conjuncts(c.right, f)
+		}
+	case *comparison:
+		f(c)
+	}
+}
+
+// Allows reports whether a record can match whose field with a number has a value: it is false
+// only if a comparison that must hold does not.
+func (f *Filter) Allows(field int, value Value) bool {
+	allows := true
+	conjuncts(f.root, func(c *comparison) {
+		if c.ref.number == field && c.ref.path == nil {
+			allows = allows && c.matcher(time.Time{})(only{value})
+		}
+	})
+	return allows
+}
+
+// only is a record with one value.
+type only struct{ value Value }
+
+func (o only) Value(int, []string) Value { return o.value }
+
+// From returns a time before which the time field with a number is in no record that matches; it
+// is zero if there is none.
+func (f *Filter) From(field int, now time.Time) (from time.Time) {
+	conjuncts(f.root, func(c *comparison) {
+		if c.ref.number == field && slices.Contains([]string{">", ">=", "=="}, c.op) && c.constants[0].time != nil {
+			if at := c.constants[0].time.at(now); at.After(from) {
+				from = at
+			}
+		}
+	})
+	return from
+}
+
+// A junction is two conditions of which both must hold, or one.
+type junction struct {
+	or          bool
+	left, right condition
+}
+
+func (j *junction) matcher(now time.Time) Matcher {
+	left, right := j.left.matcher(now), j.right.matcher(now)
+	if j.or {
+		return func(r Record) bool { return left(r) || right(r) }
+	}
+	return func(r Record) bool { return left(r) && right(r) }
+}
+
+func (j *junction) each(f func(*comparison)) {
+	j.left.each(f)
+	j.right.each(f)
+}
+
+// A negation holds if its condition does not.
+type negation struct{ of condition }
+
+func (n *negation) matcher(now time.Time) Matcher {
+	of := n.of.matcher(now)
+	return func(r Record) bool { return !of(r) }
+}
+
+func (n *negation) each(f func(*comparison)) { n.of.each(f) }
+
+// A reference names a field, and a value inside of it.
+type reference struct {
+	number int
+	field  Field
+	path   []string
+}
+
+// A comparison compares a field with constants: several for in, else one.
+type comparison struct {
+	ref       reference
+	op        string
+	constants []constant
+	pattern   func(string) bool // of matches
+}
+
+func (c *comparison) each(f func(*comparison)) { f(c) }
+
+func (c *comparison) matcher(now time.Time) Matcher {
+	constants := make([]Value, len(c.constants))
+	for i, constant := range c.constants {
+		constants[i] = constant.at(now)
+	}
+	number, path, first := c.ref.number, c.ref.path, constants[0]
+	switch c.op {
+	case "==":
+		return func(r Record) bool { return r.Value(number, path).equals(&first) }
+	case "!=":
+		return func(r Record) bool { return !r.Value(number, path).equals(&first) }
+	case "in":
+		return func(r Record) bool {
+			value := r.Value(number, path)
+			return slices.ContainsFunc(constants, func(constant Value) bool { return value.equals(&constant) })
+		}
+	case "startsWith":
+		return func(r Record) bool {
+			return r.Value(number, path).anyText(func(text string) bool { return strings.HasPrefix(text, first.text) })
+		}
+	case "contains":
+		return func(r Record) bool {
+			return r.Value(number, path).anyText(func(text string) bool { return strings.Contains(text, first.text) })
+		}
+	case "matches":
+		return func(r Record) bool { return r.Value(number, path).anyText(c.pattern) }
+	}
+	holds := orders[c.op]
+	return func(r Record) bool { return r.Value(number, path).compares(&first, holds) }
+}
+
+// orders has the results of a comparison for which an operator holds.
+var orders = map[string]func(int) bool{
+	"<":  func(result int) bool { return result < 0 },
+	"<=": func(result int) bool { return result <= 0 },
+	">":  func(result int) bool { return result > 0 },
+	">=": func(result int) bool { return result >= 0 },
+}
+
+// equals reports whether the value, or one of several, is a constant.
+func (v Value) equals(constant *Value) bool {
+	switch v.kind {
+	case oneText:
+		return constant.kind == oneText && v.text == constant.text
+	case manyTexts:
+		return constant.kind == oneText && slices.Contains(v.texts, constant.text) || constant.kind == missing && len(v.texts) == 0
+	case whole, fraction:
+		return (constant.kind == whole || constant.kind == fraction) && v.number(constant) == 0
+	case boolean:
+		return constant.kind == boolean && v.n == constant.n
+	case missing:
+		return constant.kind == missing
+	}
+	return false
+}
+
+// compares reports whether the order of the value, or of one of several, and a constant is one
+// that holds.
+func (v Value) compares(constant *Value, holds func(int) bool) bool {
+	switch v.kind {
+	case whole, fraction:
+		return (constant.kind == whole || constant.kind == fraction) && holds(v.number(constant))
+	case oneText, manyTexts:
+		return constant.kind == oneText && v.anyText(func(text string) bool { return holds(strings.Compare(text, constant.text)) })
+	}
+	return false
+}
+
+// number compares two numbers: exactly if both are whole.
+func (v *Value) number(other *Value) int {
+	if v.kind == whole && other.kind == whole {
+		return cmp.Compare(v.n, other.n)
+	}
+	return cmp.Compare(v.float(), other.float())
+}
+
+func (v *Value) float() float64 {
+	if v.kind == whole {
+		return float64(v.n)
+	}
+	return v.f
+}
+
+// anyText reports whether a function returns true for the value as a text, or for one of several.
+func (v Value) anyText(f func(string) bool) bool {
+	switch v.kind {
+	case missing:
+		return false
+	case manyTexts:
+		return slices.ContainsFunc(v.texts, f)
+	}
+	return f(v.text)
+}
+
+// Bounds of the regular expressions of a filter.
+const (
+	maxPatterns    = 10
+	maxPatternSize = 2000 // characters and classes, repeated ones as often as they are repeated
+)
+
+// compilePattern compiles the regular expression of a comparison.
+func (c *checker) compilePattern(cmp *comparison, at file.Location) error {
+	text := cmp.constants[0].value.text
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return refuse(at, "%v: want a regular expression of RE2", err)
+	}
+	if patternSize(parsed) > maxPatternSize {
+		return refuse(at, "the regular expression is too large: it repeats too much")
+	}
+	if c.patterns++; c.patterns > maxPatterns {
+		return refuse(at, "more than %d regular expressions", maxPatterns)
+	}
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		return refuse(at, "%v", err)
+	}
+	cmp.pattern = compiled.MatchString
+	if parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase != 0 && isASCII(string(parsed.Rune)) {
+		cmp.pattern = foldedPattern(strings.ToLower(string(parsed.Rune)), compiled)
+	}
+	return nil
+}
+
+// patternSize returns the size of a regular expression without the short forms of repetitions.
+func patternSize(re *syntax.Regexp) int {
+	size := max(1, len(re.Rune))
+	for _, sub := range re.Sub {
+		size += patternSize(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(1, re.Min, re.Max)
+	}
+	return min(size, maxPatternSize+1)
+}
+
+// foldedPattern returns a function that does what a regular expression for a text in upper or
+// lower case does, faster for texts in ASCII. (Outside of it, some letters are k and s.)
+func foldedPattern(lower string, pattern *regexp.Regexp) func(string) bool {
+	return func(text string) bool {
+		if !isASCII(text) {
+			return pattern.MatchString(text)
+		}
+		for i := 0; i+len(lower) <= len(text); i++ {
+			if lowerASCII(text[i]) == lower[0] && equalFolded(text[i:i+len(lower)], lower) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func equalFolded(text, lower string) bool {
+	for i := range len(lower) {
+		if lowerASCII(text[i]) != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func lowerASCII(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

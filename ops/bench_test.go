@@ -1,0 +1,95 @@
+package ops_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/redistest"
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// BenchmarkSearchThatMatchesNothing measures a page that reads until a bound ends it, beside
+// PINGs on another connection. SKIDWAY_BENCH_JOBS is the number of dead jobs (default 20,000);
+// there are ten times as many waiting ones. It reports the time of a page (an operation), the
+// longest command and the 99th percentile of PING.
+func BenchmarkSearchThatMatchesNothing(b *testing.B) {
+	dead, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_BENCH_JOBS"), "20000"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
+	f.add("q", "a", "", queue.Options{})
+	fill(f, dead)
+	for state, match := range map[queue.State]string{queue.Dead: `error contains "none"`, queue.Waiting: `args.user == "none"`} {
+		b.Run(string(state), func(b *testing.B) {
+			f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
+			f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())
+			stop, ended, pings := make(chan struct{}), make(chan struct{}), []time.Duration{}
+			go func() {
+				defer close(ended)
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						began := time.Now()
+						_ = f.db.Ping(b.Context()).Err()
+						pings = append(pings, time.Since(began))
+					}
+				}
+			}()
+			cursor, examined := "", 0
+			for b.Loop() {
+				page, err := f.client.Search(b.Context(), "q", ops.SearchOptions{State: state, Match: match, Cursor: cursor})
+				f.must(err)
+				cursor, examined = page.Next, examined+page.Examined
+			}
+			close(stop)
+			<-ended
+			slices.Sort(pings)
+			longest := time.Duration(0)
+			logs, err := f.db.SlowLogGet(b.Context(), 128).Result()
+			f.must(err)
+			for _, log := range logs {
+				longest = max(longest, log.Duration)
+			}
+			b.ReportMetric(float64(examined)/float64(b.N), "jobs/op")
+			b.ReportMetric(float64(longest.Microseconds()), "µs-longest-above-300")
+			b.ReportMetric(float64(pings[len(pings)*99/100].Microseconds()), "µs-ping-p99")
+		})
+	}
+}
+
+// fill adds dead jobs of some 700 bytes, and ten times as many waiting ones.
+func fill(f *fixture, dead int) {
+	f.Helper()
+	key := f.db.Prefix() + ":{q:0}:"
+	args := `{"to":"ada@example.com","text":"` + strings.Repeat("x", 400) + `"}`
+	errs := `[{"attempt":1,"time":"2026-11-20T10:00:00Z","error":"dial tcp 10.0.0.1:25: i/o timeout"}]`
+	field := func(name, value string) string { return fmt.Sprintf("%d:%s%d:%s", len(name), name, len(value), value) }
+	record := "2n" + field("kind", "email.send") + field("args", args) + field("errors", errs) + field("reason", "no more attempts")
+	const chunk = 1000
+	for first := 0; first < dead; first += chunk {
+		_, err := f.db.Pipelined(f.Context(), func(pipe redis.Pipeliner) error {
+			for i := first; i < first+chunk; i++ {
+				id := fmt.Sprintf("d%x", 1_795_000_000_000_000+i)
+				pipe.HSet(f.Context(), key+"dead:jobs", id, record)
+				pipe.ZAdd(f.Context(), key+"dead", redis.Z{Score: float64(1_795_000_000_000 + i/3), Member: id})
+				for range 10 {
+					pipe.XAdd(f.Context(), &redis.XAddArgs{Stream: key + "2:normal:fresh", Values: []string{"kind", "email.send", "args", `{"user":"u` + id + `"}`}})
+				}
+			}
+			return nil
+		})
+		f.must(err)
+	}
+}

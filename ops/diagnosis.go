@@ -1,0 +1,228 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/queue"
+)
+
+// A Rank is how bad a [Diagnosis] or a [Finding] is.
+type Rank string
+
+// The ranks.
+const (
+	Problem Rank = "problem" // jobs do not run as they should, or are lost
+	Warning Rank = "warning" // they soon may not, or may be lost one day
+	Fine    Rank = "ok"      // of a finding: nothing is wrong
+	Unknown Rank = "unknown" // of a finding: what it is about can't be read
+	Off     Rank = "off"     // of a rule: it is not used
+)
+
+// A Rule is a row of the table of diagnoses. In [Config] a field that is zero has its default.
+type Rule struct {
+	Name string
+	Rank Rank
+
+	Within   time.Duration // the time for which it must hold, or in which attempts are counted
+	Attempts int           // failing: the minimum of attempts
+	Percent  int           // failing: the minimum share of them that failed
+	Oldest   time.Duration // grows: the age above which the oldest waiting job must be
+}
+
+// A diagnosisRow is a rule with what it means.
+type diagnosisRow struct {
+	Rule
+	summary string
+
+	// judge reports whether the rule holds for a history, and since when.
+	judge func(Rule, History) (since time.Time, holds bool)
+
+	// expression returns a condition of PromQL that holds where judge does, if it holds for as
+	// long as wait.
+	expression func(Rule) (text string, wait time.Duration)
+}
+
+// diagnoses is the table of diagnoses, the worst first.
+var diagnoses = []diagnosisRow{
+	{Rule{Name: "unserved", Rank: Problem, Within: time.Minute}, "jobs wait and no worker serves the queue", Rule.unserved, Rule.unservedExpression},
+	{Rule{Name: "stalled", Rank: Problem, Within: time.Minute}, "jobs wait, workers have free slots, and nothing is taken", Rule.stalled, Rule.stalledExpression},
+	{Rule{Name: "failing", Rank: Problem, Within: 10 * time.Minute, Attempts: 20, Percent: 20}, "many attempts fail", Rule.failing, Rule.failingExpression},
+	{Rule{Name: "grows", Rank: Warning, Within: 10 * time.Minute, Oldest: 5 * time.Minute}, "the oldest waiting job gets older and older", Rule.grows, Rule.growsExpression},
+}
+
+// DefaultRules returns the table of diagnoses, the worst first.
+func DefaultRules() []Rule {
+	rules := make([]Rule, len(diagnoses))
+	for i, row := range diagnoses {
+		rules[i] = row.Rule
+	}
+	return rules
+}
+
+// mergeRules returns the default rules with other rules in place of those of the same names.
+func mergeRules(others []Rule) ([]Rule, error) {
+	rules := DefaultRules()
+	for _, other := range others {
+		i := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == other.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("rule %q: there is no such diagnosis: %w", other.Name, queue.ErrInvalid)
+		}
+		if err := other.validate(); err != nil {
+			return nil, err
+		}
+		rules[i] = other.withDefaults(rules[i])
+	}
+	return rules, nil
+}
+
+// withDefaults returns the rule with those of another one in place of zero values.
+func (r Rule) withDefaults(defaults Rule) Rule {
+	r.Rank = cmp.Or(r.Rank, defaults.Rank)
+	r.Within = cmp.Or(r.Within, defaults.Within)
+	r.Attempts = cmp.Or(r.Attempts, defaults.Attempts)
+	r.Percent = cmp.Or(r.Percent, defaults.Percent)
+	r.Oldest = cmp.Or(r.Oldest, defaults.Oldest)
+	return r
+}
+
+// maxWithin bounds the time that a rule looks back, and so the size of a history.
+const maxWithin = time.Hour
+
+// validate returns an error if a value is out of its range. Zero values stand for defaults.
+func (r Rule) validate() error {
+	switch {
+	case !slices.Contains([]Rank{"", Problem, Warning, Off}, r.Rank):
+		return fmt.Errorf("rule %s: rank %q: want problem, warning or off: %w", r.Name, r.Rank, queue.ErrInvalid)
+	case r.Within < 0 || r.Within > maxWithin:
+		return fmt.Errorf("rule %s: within %s: want up to %s: %w", r.Name, r.Within, maxWithin, queue.ErrInvalid)
+	case r.Percent < 0 || r.Percent > 100:
+		return fmt.Errorf("rule %s: %d percent: want 1 to 100: %w", r.Name, r.Percent, queue.ErrInvalid)
+	case r.Attempts < 0 || r.Oldest < 0:
+		return fmt.Errorf("rule %s: attempts and oldest can't be below zero: %w", r.Name, queue.ErrInvalid)
+	}
+	return nil
+}
+
+// A Diagnosis is a rule that holds for a queue.
+type Diagnosis struct {
+	Name    string
+	Rank    Rank
+	Summary string
+	Since   time.Time // by Redis's clock
+}
+
+// String returns the diagnosis in one line.
+func (d Diagnosis) String() string {
+	return fmt.Sprintf("%s: %s: %s since %s", d.Rank, d.Name, d.Summary, d.Since.UTC().Format(time.RFC3339))
+}
+
+// A History is statuses of one queue, the oldest first.
+type History []QueueStatus
+
+// Add returns the history with a later status, and without those that no rule needs any more.
+// A status with an Err, or of a queue whose counters began anew, starts the history again.
+func (h History) Add(status QueueStatus) History {
+	if status.Err != nil {
+		return nil
+	}
+	if n := len(h); n > 0 && (h[n-1].Total.Succeeded > status.Total.Succeeded || !h[n-1].Time.Before(status.Time)) {
+		return History{status}
+	}
+	h = append(h, status)
+	first := 0
+	for first+1 < len(h) && status.Time.Sub(h[first+1].Time) >= maxWithin {
+		first++
+	}
+	return slices.Delete(h, 0, first)
+}
+
+// window returns the part of the history that covers a time before its end, and whether the
+// history began by then.
+func (h History) window(within time.Duration) (part History, covered bool) {
+	end := h[len(h)-1].Time
+	for i := len(h) - 1; i >= 0; i-- {
+		if end.Sub(h[i].Time) >= within {
+			return h[i:], true
+		}
+	}
+	return h, false
+}
+
+// Diagnose returns the rules that hold at the end of a queue's history, the worst first.
+func (c *Client) Diagnose(history History) (found []Diagnosis) {
+	if len(history) == 0 || history[len(history)-1].Err != nil {
+		return nil
+	}
+	for i, row := range diagnoses {
+		rule := c.rules[i]
+		if rule.Rank == Off {
+			continue
+		}
+		if since, holds := row.judge(rule, history); holds {
+			found = append(found, Diagnosis{rule.Name, rule.Rank, row.summary, since})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Diagnosis) int { return strings.Compare(string(a.Rank), string(b.Rank)) })
+	return found
+}
+
+// unserved holds if jobs have waited, and no worker has served the queue, for the time of the
+// rule. One status shows it: when the last worker ended is in the list of pools, unless it
+// stopped in order.
+func (r Rule) unserved(h History) (time.Time, bool) {
+	last := h[len(h)-1]
+	waited := last.Depth.Oldest
+	if !last.Depth.NextDue.IsZero() {
+		waited = max(waited, last.Time.Sub(last.Depth.NextDue)) // no worker makes it ready
+	}
+	since := last.Time.Add(-waited)
+	if last.LastWorker.After(since) {
+		since = last.LastWorker
+	}
+	return since, last.Workers == 0 && last.Time.Sub(since) >= r.Within
+}
+
+// stalled holds if jobs have waited and workers had free slots for the time of the rule, and no
+// attempt began.
+func (r Rule) stalled(h History) (time.Time, bool) {
+	h, covered := h.window(r.Within)
+	for _, s := range h {
+		if s.Depth.Waiting == 0 || s.Depth.Paused || s.Slots <= s.Depth.Active || s.taken() != h[0].taken() {
+			return time.Time{}, false
+		}
+	}
+	return h[0].Time, covered
+}
+
+// taken returns a number that grows with each job that is taken, and with others that leave.
+func (s *QueueStatus) taken() int64 {
+	return s.attempts() + s.Total.Cancelled + int64(s.Depth.Active)
+}
+
+// attempts returns how many attempts have ended.
+func (s *QueueStatus) attempts() int64 {
+	return s.Total.Succeeded + s.Total.Failed + s.Total.Discarded
+}
+
+// failing holds if there were enough attempts in the time of the rule, and enough of them failed.
+func (r Rule) failing(h History) (time.Time, bool) {
+	h, _ = h.window(r.Within)
+	first, last := h[0], h[len(h)-1]
+	attempts, failed := last.attempts()-first.attempts(), last.Total.Failed-first.Total.Failed
+	return first.Time, attempts >= int64(r.Attempts) && 100*failed >= int64(r.Percent)*attempts
+}
+
+// grows holds if the oldest waiting job is above an age and got older for the time of the rule.
+func (r Rule) grows(h History) (time.Time, bool) {
+	h, covered := h.window(r.Within)
+	for i := 1; i < len(h); i++ {
+		if h[i].Depth.Oldest <= h[i-1].Depth.Oldest {
+			return time.Time{}, false
+		}
+	}
+	return h[0].Time, covered && h[len(h)-1].Depth.Oldest > r.Oldest
+}

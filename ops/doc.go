@@ -1,0 +1,55 @@
+// Package ops answers what operators of queues and workers ask: which queues there are and how
+// many jobs they have, who works on them, why jobs do not run, and what is wrong with the Redis.
+// The command line prints these answers and computes nothing itself; programs with pages or an
+// API of their own can do the same.
+//
+//	client, err := ops.NewClient(queues, nil)
+//	report, err := client.Report(ctx, "mail")
+//	for _, finding := range report.Findings {
+//		fmt.Println(finding)
+//	}
+//
+// A [QueueStatus] has the numbers of one queue. A [Fleet] is the workers of all processes, with
+// the jobs that they run. A [Report] joins both for one queue and explains in words whether its
+// jobs run. [Examine] checks the Redis itself.
+//
+// # Search
+//
+// [Client.Search] returns the jobs of a state that match an expression, page by page:
+//
+//	page, err := client.Search(ctx, "mail", ops.SearchOptions{
+//		State: queue.Dead,
+//		Match: `kind == "email.send" && error contains "timeout" && died >= "-12h"`,
+//	})
+//
+// An expression compares fields with constants: == != < <= > >=, in ["a", "b"], startsWith,
+// contains and matches (RE2), joined by && || ! and parentheses; nil is a missing value. A time is
+// before now ("-12h", "-3d"), or of the form of RFC 3339, "2006-01-02" or "2006-01-02 15:04" in
+// UTC. All else is refused. The fields:
+//
+//	id kind state priority   texts
+//	attempts                 the number of failed ones
+//	error                    why it ended, and each remembered error: one must match
+//	shape                    of these errors, see [Shape]
+//	enqueued due died        times; died also of finished jobs
+//	text                     all args
+//	args.NAME                a value of args in JSON: args.user.id, args["to"][0]
+//	headers["NAME"]
+//
+// # Diagnoses
+//
+// A [Diagnosis] is one of a few conditions that someone should know of. They are the rows of one
+// table, [DefaultRules], with their thresholds and their rank:
+//
+//	unserved   problem   jobs wait, and no worker serves the queue, for 60 s
+//	stalled    problem   jobs wait, workers have free slots, and nothing is taken for 60 s
+//	failing    problem   at least 20 attempts in 10 min, of which 20 % failed
+//	grows      warning   the oldest waiting job is above 5 min old, and got older for 10 min
+//
+// [Config] can change a row. [AlertRules] writes the same rows as rules for Prometheus, from the
+// metrics of workers/metrics; deploy/alerts.yaml is made by it.
+//
+// [Client.Diagnose] judges a [History], to which a process adds the statuses that it reads, so
+// what is to be seen over time needs a process that runs as long: one reading shows only that a
+// queue is unserved. Redis keeps no statistics so far that could stand in for the time before.
+package ops

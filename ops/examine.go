@@ -1,0 +1,170 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"skidway"
+	"skidway/distribute"
+	"skidway/internal/doctor"
+	"skidway/internal/handle"
+	"skidway/queue"
+)
+
+// A Finding is the result of a check of a Redis.
+type Finding struct {
+	Topic  string   // "version", "eviction", …
+	Server string   // of a Cluster; empty if there is only one
+	Rank   Rank     // [Unknown] if the user may not read the facts
+	Found  string   // the state, in words
+	Why    string   // what can happen; empty if all is well
+	Change []string // lines for redis-cli, redis.conf or an ACL file that correct it
+}
+
+// Examine checks a Redis and the queues and log channels in it. It changes nothing.
+func Examine(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+	conn := handle.Conn(db)
+	checked, err := doctor.Check(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	for _, f := range checked {
+		findings = append(findings, Finding{f.Topic, f.Server, Rank(f.Level), f.Found, f.Why, f.Change})
+	}
+	if conn.Embedded() {
+		return findings, nil
+	}
+	for _, examine := range []func(context.Context, *skidway.DB) ([]Finding, error){queueFindings, channelFindings, subscriberFindings} {
+		found, err := examine(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, found...)
+	}
+	return findings, nil
+}
+
+// queueFindings checks the queues in a Redis.
+func queueFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+	queues, err := queue.NewClient(db, nil)
+	if err != nil {
+		return nil, err
+	}
+	client, err := NewClient(queues, nil)
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := client.Statuses(ctx, nil)
+	if err != nil {
+		if unreachable(err) {
+			return nil, err
+		}
+		return []Finding{{Topic: "queues", Rank: Unknown, Found: "could not look: " + err.Error()}}, nil
+	}
+	var findings []Finding
+	jobs := 0
+	for _, status := range statuses {
+		jobs += Jobs(status.Depth)
+		if status.Err == nil {
+			continue
+		}
+		finding := Finding{
+			Topic: "queues", Rank: Problem, Found: fmt.Sprintf("queue %s can't be read: %v", status.Name, status.Err),
+			Why: "this release can neither add nor run its jobs",
+		}
+		var format *queue.FormatError
+		switch {
+		case !errors.As(status.Err, &format):
+		case format.Older:
+			finding.Change = []string{
+				"run a worker of the release that wrote it until the queue is empty",
+				fmt.Sprintf("redis-cli --scan --pattern '%s:{%s:*}:*' | xargs redis-cli UNLINK", db.Prefix(), status.Name),
+			}
+		default:
+			finding.Change = []string{"upgrade skidway on this machine"}
+		}
+		findings = append(findings, finding)
+	}
+	return append(findings, Finding{
+		Topic: "queues", Rank: Fine,
+		Found: fmt.Sprintf("%s with %s in all, in keys that start with %s:", Plural(len(statuses), "queue"), Plural(jobs, "job"), db.Prefix()),
+	}), nil
+}
+
+// channelFindings compares the windows of log channels with the memory of Redis.
+func channelFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+	err := distribute.CheckMemory(ctx, db)
+	var tight *distribute.MemoryError
+	switch {
+	case errors.As(err, &tight):
+		return []Finding{{
+			Topic: "channels", Rank: Warning, Found: tight.Error(),
+			Why: "workers still count and free files then, but nothing is shipped or enqueued until they have",
+			Change: []string{
+				"skidway logs ship PATH --channel CHANNEL --window SIZE",
+				fmt.Sprintf("redis-cli CONFIG SET maxmemory %dmb", (tight.Used+tight.Left)>>20+1),
+			},
+		}}, nil
+	case err != nil && unreachable(err):
+		return nil, err
+	case err != nil:
+		return []Finding{{Topic: "channels", Rank: Unknown, Found: "could not look: " + err.Error()}}, nil
+	}
+	return []Finding{{Topic: "channels", Rank: Fine, Found: "the windows of log channels fit into the memory of Redis"}}, nil
+}
+
+// subscriberFindings finds subscribers of log channels that hold up files and have no
+// worker.
+func subscriberFindings(ctx context.Context, db *skidway.DB) ([]Finding, error) {
+	const topic = "subscribers"
+	statuses, err := openChannels(ctx, db)
+	var findings []Finding
+	for name, status := range statuses {
+		for _, l := range status.Laggards() {
+			if l.Gone() {
+				findings = append(findings, Finding{
+					Topic: topic, Rank: Warning, Found: fmt.Sprintf("channel %s, %s", name, l),
+					Why: "these files are not freed, so shipping stops when the window is full",
+					Change: []string{
+						fmt.Sprintf("skidway logs work --channel %s --subscriber %s", name, l.Subscriber),
+						fmt.Sprintf("skidway logs unsubscribe --channel %s --subscriber %s", name, l.Subscriber),
+					},
+				})
+			}
+		}
+	}
+	slices.SortFunc(findings, func(a, b Finding) int { return strings.Compare(a.Found, b.Found) })
+	switch {
+	case err != nil && unreachable(err):
+		return nil, err
+	case err != nil:
+		findings = append(findings, Finding{Topic: topic, Rank: Unknown, Found: "could not look: " + err.Error()})
+	case len(findings) == 0:
+		findings = append(findings, Finding{Topic: topic, Rank: Fine, Found: "no file in a log channel waits for a subscriber without a worker"})
+	}
+	return findings, nil
+}
+
+// openChannels returns the statuses of the log channels that have files in Redis, by name,
+// also if there is an error.
+func openChannels(ctx context.Context, db *skidway.DB) (map[string]distribute.Status, error) {
+	channels, err := distribute.Channels(ctx, db)
+	statuses := map[string]distribute.Status{}
+	for _, c := range channels {
+		if c.Open == 0 {
+			continue
+		}
+		channel, err := distribute.OpenExisting(ctx, db, c.Name)
+		if err == nil {
+			statuses[c.Name], err = channel.Status(ctx)
+		}
+		if err != nil {
+			return statuses, err
+		}
+	}
+	return statuses, err
+}

@@ -1,0 +1,169 @@
+package ops
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"skidway/internal/filter"
+	"skidway/queue"
+)
+
+// Numbers of the fields of jobs.
+const (
+	idField = iota
+	kindField
+	stateField
+	priorityField
+	attemptsField
+	errorField
+	shapeField
+	enqueuedField
+	dueField
+	diedField
+	textField
+	argsField
+	headersField
+)
+
+// jobSchema is the fields of jobs that a filter may name.
+var jobSchema = filter.Schema{
+	idField:       {Name: "id", Type: filter.Text},
+	kindField:     {Name: "kind", Type: filter.Text},
+	stateField:    {Name: "state", Type: filter.Text, Words: []string{"waiting", "delayed", "active", "dead", "finished"}},
+	priorityField: {Name: "priority", Type: filter.Text, Words: []string{"high", "normal", "low"}},
+	attemptsField: {Name: "attempts", Type: filter.Number},
+	errorField:    {Name: "error", Type: filter.Text},
+	shapeField:    {Name: "shape", Type: filter.Text},
+	enqueuedField: {Name: "enqueued", Type: filter.Time},
+	dueField:      {Name: "due", Type: filter.Time},
+	diedField:     {Name: "died", Type: filter.Time},
+	textField:     {Name: "text", Type: filter.Text},
+	argsField:     {Name: "args", Type: filter.Any, Named: true},
+	headersField:  {Name: "headers", Type: filter.Text, Named: true},
+}
+
+// parseFilter parses a filter for jobs. Its errors match [queue.ErrInvalid].
+func parseFilter(match string) (*filter.Filter, error) {
+	f, err := filter.Parse(match, jobSchema)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", queue.ErrInvalid, err)
+	}
+	return f, nil
+}
+
+// A jobRecord is a job as a filter sees it. It is used for one job after the other.
+type jobRecord struct {
+	job   *queue.Job
+	texts []string // what Value returned last
+}
+
+func (r *jobRecord) Value(field int, path []string) filter.Value {
+	job := r.job
+	switch field {
+	case idField:
+		return filter.OfText(job.ID)
+	case kindField:
+		return filter.OfText(job.Kind)
+	case stateField:
+		return filter.OfText(string(job.State))
+	case priorityField:
+		return filter.OfText(job.Priority.String())
+	case attemptsField:
+		return filter.OfInt(int64(job.Attempts))
+	case errorField:
+		return filter.OfTexts(r.errors(func(text string) string { return text }))
+	case shapeField:
+		return filter.OfTexts(r.errors(Shape))
+	case enqueuedField:
+		return filter.OfTime(job.Enqueued)
+	case dueField:
+		return filter.OfTime(job.Due)
+	case diedField:
+		return filter.OfTime(job.Ended)
+	case textField:
+		return filter.OfText(string(job.Args))
+	case argsField:
+		return filter.OfJSON(job.Args, path)
+	}
+	if value, found := job.Headers[strings.Join(path, ".")]; found {
+		return filter.OfText(value)
+	}
+	return filter.Value{}
+}
+
+// errors returns why the job ended and the errors of its attempts, as a function changes them.
+func (r *jobRecord) errors(change func(string) string) []string {
+	r.texts = r.texts[:0]
+	if r.job.Reason != "" {
+		r.texts = append(r.texts, change(r.job.Reason))
+	}
+	for _, failure := range r.job.Errors {
+		r.texts = append(r.texts, change(failure.Error))
+	}
+	return r.texts
+}
+
+// Match returns the filter expression that the conditions of a [queue.Filter] are short forms of,
+// for jobs in a state, joined with another expression; both may be empty.
+func Match(short queue.Filter, state queue.State, match string) string {
+	var parts []string
+	if short.Kind != "" {
+		parts = append(parts, "kind == "+filter.Quote(short.Kind))
+	}
+	if short.Error != "" {
+		parts = append(parts, "error matches "+filter.Quote("(?i)"+regexp.QuoteMeta(short.Error)))
+	}
+	since := "enqueued"
+	if state == queue.Dead || state == queue.Finished {
+		since = "died"
+	}
+	if short.OlderThan > 0 {
+		parts = append(parts, since+" <= "+filter.Quote("-"+short.OlderThan.String()))
+	}
+	if short.NewerThan > 0 {
+		parts = append(parts, since+" > "+filter.Quote("-"+short.NewerThan.String()))
+	}
+	if strings.TrimSpace(match) != "" {
+		parts = append(parts, "("+match+")")
+	}
+	return strings.Join(parts, " && ")
+}
+
+// maxShape bounds a shape, in bytes.
+const maxShape = 200
+
+// variable matches the parts of an error that differ from case to case: quoted text, addresses,
+// ids and numbers.
+var variable = regexp.MustCompile(`("(?:[^"\\]|\\.)*"|'[^']*'|` + "`[^`]*`" + `)` +
+	`|([\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[[0-9a-fA-F:]{3,}\](?::\d+)?)` +
+	`|(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-fA-F]{8,}\b)` +
+	`|\d+(?:\.\d+)?`)
+
+// Shape returns what errors of one cause have in common: the first line, with "…" in the place of
+// quoted text, <address>, <id> and <n>.
+func Shape(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	text = text[:min(len(text), 4*maxShape)]
+	var shape strings.Builder
+	end := 0
+	for _, found := range variable.FindAllStringSubmatchIndex(text, -1) {
+		shape.WriteString(text[end:found[0]])
+		end = found[1]
+		switch {
+		case found[2] >= 0:
+			shape.WriteString(`"…"`)
+		case found[4] >= 0:
+			shape.WriteString("<address>")
+		case found[6] >= 0 && !strings.ContainsAny(text[found[6]:found[7]], "0123456789"):
+			shape.WriteString(text[found[6]:found[7]]) // a word
+		case found[6] >= 0 && strings.ContainsAny(text[found[6]:found[7]], "abcdefABCDEF-"):
+			shape.WriteString("<id>")
+		default:
+			shape.WriteString("<n>")
+		}
+	}
+	shape.WriteString(text[end:])
+	cut := shape.String()
+	return strings.ToValidUTF8(cut[:min(len(cut), maxShape)], "")
+}

@@ -1,0 +1,243 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/queue"
+)
+
+// A Worker is a worker process, with the leases that it has of the queues of which it holds
+// jobs.
+type Worker struct {
+	queue.PoolInfo
+	Listed bool // it is in the list of pools
+	Leases []WorkerLease
+	Jobs   []*queue.Job // that it holds, the longest held first, at most 1,000 of a queue
+}
+
+// A WorkerLease is the lease of a worker on one queue.
+type WorkerLease struct {
+	Queue string
+	queue.WorkerInfo
+}
+
+// QueueNames returns the names and patterns of the queues that the worker serves, and if they
+// are not known those of the queues of which it holds jobs.
+func (w *Worker) QueueNames() (names []string) {
+	if len(w.Queues) > 0 {
+		return w.Queues
+	}
+	for _, lease := range w.Leases {
+		names = append(names, lease.Queue)
+	}
+	return slices.Compact(names)
+}
+
+// Held returns the number of jobs that the worker holds.
+func (w *Worker) Held() (n int) {
+	for _, lease := range w.Leases {
+		n += lease.Held
+	}
+	return n
+}
+
+// Dead reports whether the worker has expired, and all its leases.
+func (w *Worker) Dead() bool {
+	return !(w.Listed && w.Expires >= 0) && !slices.ContainsFunc(w.Leases, func(l WorkerLease) bool { return !l.Dead })
+}
+
+// TakesJobsOf reports whether the worker takes jobs of a queue.
+func (w *Worker) TakesJobsOf(name string) bool {
+	return !w.Dead() && (w.Serves(name) || slices.ContainsFunc(w.Leases, func(l WorkerLease) bool { return l.Queue == name && !l.Dead }))
+}
+
+// Solo returns the id of the job that the worker runs solo, "" for none.
+func (w *Worker) Solo() string {
+	for _, lease := range w.Leases {
+		if lease.Solo != "" && !lease.Dead {
+			return lease.Solo
+		}
+	}
+	return ""
+}
+
+// Left returns the time until the worker, or the first of its leases, expires.
+func (w *Worker) Left() time.Duration {
+	var left []time.Duration
+	if w.Listed {
+		left = append(left, w.Expires)
+	}
+	for _, lease := range w.Leases {
+		if !lease.Dead {
+			left = append(left, lease.Lease)
+		}
+	}
+	if len(left) == 0 {
+		return 0
+	}
+	return slices.Min(left)
+}
+
+// Condition returns the state that the worker has reported, unless it is "dead" or "late".
+func (w *Worker) Condition() string {
+	switch {
+	case w.Dead():
+		return "dead"
+	case w.Left() < 0:
+		return "late"
+	case w.State == "":
+		return "running"
+	}
+	return w.State
+}
+
+// A Fleet is the workers of all processes.
+type Fleet struct {
+	Now     time.Time // after the last read, by Redis's clock
+	Workers []*Worker // in the order of their names
+
+	// Unreadable are why queues can't be read, such as one of a newer release. Jobs of these
+	// are not among those of the workers.
+	Unreadable []error
+
+	queues []string // all of them
+}
+
+// FleetOptions select what [Client.Fleet] reads. The zero value selects everything.
+type FleetOptions struct {
+	Queue       string // only the workers of this queue, which must exist; "" means all
+	WithoutJobs bool   // leave Worker.Jobs empty
+}
+
+// maxRunning bounds the active jobs of a queue that are read.
+const maxRunning = 1000
+
+// Fleet returns the workers: the pools in the list of pools, and those that hold jobs. Nil
+// options mean the defaults.
+func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, error) {
+	if options == nil {
+		options = &FleetOptions{}
+	}
+	names, err := c.QueueNames(ctx, options.Queue)
+	if err != nil {
+		return nil, err
+	}
+	pools, err := c.queues.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fleet := &Fleet{queues: names}
+	byName := map[string]*Worker{}
+	for _, pool := range pools {
+		byName[pool.Name] = &Worker{PoolInfo: pool, Listed: true}
+	}
+	for _, name := range names {
+		err := c.addLeases(ctx, name, !options.WithoutJobs, byName)
+		switch {
+		case err == nil:
+		case len(names) == 1 || ctx.Err() != nil || unreachable(err):
+			return nil, err
+		default:
+			fleet.Unreadable = append(fleet.Unreadable, err)
+		}
+	}
+	maps.DeleteFunc(byName, func(_ string, w *Worker) bool {
+		return len(w.Leases) == 0 && (w.Dead() || options.Queue != "" && !w.TakesJobsOf(names[0]))
+	})
+	fleet.Workers = slices.SortedFunc(maps.Values(byName), func(a, b *Worker) int { return strings.Compare(a.Name, b.Name) })
+	for _, worker := range fleet.Workers {
+		slices.SortFunc(worker.Jobs, func(a, b *queue.Job) int { return a.Taken.Compare(b.Taken) })
+	}
+	fleet.Now, err = c.Now(ctx)
+	return fleet, err
+}
+
+// poolOf returns the name of the pool that has a lease.
+func poolOf(lease string) string {
+	if dot := strings.LastIndexByte(lease, '.'); dot > 0 {
+		return lease[:dot]
+	}
+	return lease
+}
+
+// addLeases adds the leases of one queue to the workers that have them.
+func (c *Client) addLeases(ctx context.Context, name string, withJobs bool, byName map[string]*Worker) error {
+	q, err := c.queues.Queue(name)
+	if err != nil {
+		return err
+	}
+	leases, err := q.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	held := 0
+	for _, lease := range leases {
+		pool := poolOf(lease.Name)
+		if byName[pool] == nil {
+			byName[pool] = &Worker{PoolInfo: queue.PoolInfo{Name: pool}}
+		}
+		byName[pool].Leases = append(byName[pool].Leases, WorkerLease{name, lease})
+		held += lease.Held
+	}
+	if !withJobs || held == 0 {
+		return nil
+	}
+	page, err := q.List(ctx, queue.Active, &queue.ListOptions{Limit: maxRunning})
+	if err != nil {
+		return err
+	}
+	for _, job := range page.Jobs {
+		if worker := byName[poolOf(job.Worker)]; worker != nil {
+			worker.Jobs = append(worker.Jobs, job)
+		}
+	}
+	return nil
+}
+
+// Serving returns the workers that take jobs of a queue.
+func (f *Fleet) Serving(name string) (found []*Worker) {
+	for _, worker := range f.Workers {
+		if worker.TakesJobsOf(name) {
+			found = append(found, worker)
+		}
+	}
+	return found
+}
+
+// Living returns the workers that are not dead.
+func (f *Fleet) Living() []*Worker {
+	return slices.DeleteFunc(slices.Clone(f.Workers), (*Worker).Dead)
+}
+
+// maxSignalled bounds the queues through which a worker is signalled: one is enough, unless the
+// worker has just begun or stopped to serve it.
+const maxSignalled = 3
+
+// Signal makes a worker of a fleet quiet ([queue.SignalQuiet]) or stops it ([queue.SignalStop]),
+// through some of its queues.
+func (c *Client) Signal(ctx context.Context, fleet *Fleet, worker *Worker, kind queue.SignalKind) error {
+	var served []string
+	for _, name := range append(slices.Clone(worker.QueueNames()), fleet.queues...) {
+		if queue.CheckQueueName(name) == nil && worker.TakesJobsOf(name) && len(served) < maxSignalled && !slices.Contains(served, name) {
+			served = append(served, name)
+		}
+	}
+	if len(served) == 0 {
+		return fmt.Errorf("worker %s can't be reached: no queue matches its patterns yet", worker.Name)
+	}
+	for _, name := range served {
+		q, err := c.queues.ForPool(name)
+		if err == nil {
+			err = q.Signal(ctx, queue.Signal{Kind: kind, Worker: worker.Name})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"skidway/internal/filter"
+	"skidway/queue"
+)
+
+// Bounds of one page of a search, and of one read for it.
+const (
+	defaultSearchLimit = 50
+	maxSearchLimit     = 500
+	maxExamined        = 10_000
+	maxExaminedBytes   = 4 << 20
+	maxSearchTime      = 80 * time.Millisecond
+
+	minRead      = 8 // the first read: sizes are not known
+	maxRead      = 200
+	maxReadBytes = 256 << 10
+)
+
+// SearchOptions select the jobs of a [SearchPage].
+type SearchOptions struct {
+	State  queue.State
+	Match  string // a filter expression; empty: all jobs
+	Limit  int    // maximum number of jobs, up to 500; zero means 50
+	Cursor string // [SearchPage.Next] of the page before; empty for the first
+}
+
+// A SearchPage is a part of the jobs that match. A page ends at its limit, after 10,000 jobs or
+// 4 MiB, or after 80 ms, so it may have few jobs or none although it is not the last one.
+type SearchPage struct {
+	Jobs []*queue.Job
+	Next string // the cursor of the next page; empty if there are no more jobs
+
+	Examined int       // jobs that were looked at
+	Total    int       // jobs in the state
+	Back     time.Time // when the last of them died or was enqueued; of delayed ones, is due
+	AsOf     time.Time // when the page was begun, by Redis's clock
+}
+
+// String returns how far the search looked, such as "searched 10,000 of 1,000,000, back to
+// 14:02".
+func (p *SearchPage) String() string {
+	text := fmt.Sprintf("searched %s of %s", humanize.Comma(int64(p.Examined)), humanize.Comma(int64(max(p.Total, p.Examined))))
+	if p.Back.IsZero() {
+		return text
+	}
+	layout := "15:04"
+	if p.AsOf.Sub(p.Back).Abs() > 12*time.Hour {
+		layout = "2006-01-02 15:04"
+	}
+	word := "back to"
+	if p.Back.After(p.AsOf) {
+		word = "up to"
+	}
+	return text + ", " + word + " " + p.Back.Local().Format(layout)
+}
+
+// States returns the states in which a job can be that matches a filter, which may name some: first
+// active, then waiting, delayed, dead and finished.
+func States(match string) (states []queue.State, err error) {
+	f, err := parseFilter(match)
+	if err != nil {
+		return nil, err
+	}
+	for _, state := range []queue.State{queue.Active, queue.Waiting, queue.Delayed, queue.Dead, queue.Finished} {
+		if f.Allows(stateField, filter.OfText(string(state))) {
+			states = append(states, state)
+		}
+	}
+	return states, nil
+}
+
+// Search returns jobs of a queue that match a filter, in the order of [queue.Queue.List]. It
+// reads the jobs of the state and matches them itself. All searches of a client together use at
+// most 5 % of Redis's time, and at most two run at the same time, so a process should have one
+// client. A search that does not begin within 1 s returns a [BusyError]. A filter or cursor that
+// is not valid is a [queue.ErrInvalid].
+func (c *Client) Search(ctx context.Context, name string, options SearchOptions) (*SearchPage, error) {
+	options.Limit = cmp.Or(options.Limit, defaultSearchLimit)
+	if options.Limit < 1 || options.Limit > maxSearchLimit {
+		return nil, fmt.Errorf("%w: limit %d: want 1 to %d", queue.ErrInvalid, options.Limit, maxSearchLimit)
+	}
+	f, err := parseFilter(options.Match)
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.queues.Queue(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.budget.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer c.budget.leave()
+	if err := c.budget.ping(ctx, func(ctx context.Context) error { return c.queues.DB().Redis().Ping(ctx).Err() }); err != nil {
+		return nil, err
+	}
+	s := &search{client: c, queue: q, options: options, page: &SearchPage{Next: options.Cursor}, began: c.now()}
+	if s.page.AsOf, err = c.Now(ctx); err != nil {
+		return nil, err
+	}
+	depth, err := q.Depth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.page.Total = InState(depth, options.State)
+	s.matches = f.Matcher(s.page.AsOf)
+	if options.State == queue.Dead {
+		s.from = f.From(diedField, s.page.AsOf) // the latest ones are first
+	}
+	return s.page, s.run(ctx)
+}
+
+// A search reads one page.
+type search struct {
+	client  *Client
+	queue   *queue.Queue
+	options SearchOptions
+	matches filter.Matcher
+	record  jobRecord
+	from    time.Time // dead jobs before it do not match
+	began   time.Time
+
+	page *SearchPage
+	size int // of the jobs examined, in bytes
+}
+
+// run reads until a bound is reached.
+func (s *search) run(ctx context.Context) error {
+	for limit, more := minRead, true; more; {
+		if s.options.Match == "" {
+			limit = min(limit, s.options.Limit-len(s.page.Jobs))
+		}
+		read, err := s.queue.Read(ctx, s.options.State, s.page.Next, min(limit, maxExamined-s.page.Examined))
+		if err != nil {
+			return err
+		}
+		s.client.budget.spend(read.Took, read.Trips)
+		s.size += read.Size
+		more = s.examine(read) && s.page.Next != "" && s.page.Examined < maxExamined && s.size < maxExaminedBytes &&
+			s.client.now().Sub(s.began) < maxSearchTime
+		if limit = min(2*limit, maxRead); read.Size > 0 {
+			limit = max(1, min(limit, maxReadBytes*len(read.Jobs)/read.Size))
+		}
+	}
+	return nil
+}
+
+// examine adds the jobs that match to the page and moves its cursor. It returns false if the page
+// is full, or no other job can match.
+func (s *search) examine(read queue.Page) bool {
+	for i, job := range read.Jobs {
+		s.page.Examined++
+		s.page.Back = jobTime(job)
+		if s.page.Back.Before(s.from) {
+			s.page.Next = ""
+			return false
+		}
+		s.record.job = job
+		if s.matches(&s.record) {
+			s.page.Jobs = append(s.page.Jobs, job)
+		}
+		if len(s.page.Jobs) == s.options.Limit {
+			s.page.Next = read.After[i]
+			if i == len(read.Jobs)-1 {
+				s.page.Next = read.Next
+			}
+			return false
+		}
+	}
+	s.page.Next = read.Next
+	return true
+}
+
+// jobTime returns when a job died or ended, is due, or was enqueued.
+func jobTime(job *queue.Job) time.Time {
+	if job.State == queue.Delayed {
+		return job.Due
+	}
+	if !job.Ended.IsZero() {
+		return job.Ended
+	}
+	return job.Enqueued
+}
+
+// InState returns the number of jobs in a state.
+func InState(depth queue.Depth, state queue.State) int {
+	return map[queue.State]int{
+		queue.Waiting: depth.Waiting, queue.Active: depth.Active, queue.Delayed: depth.Delayed, queue.Dead: depth.Dead, queue.Finished: depth.Finished,
+	}[state]
+}

@@ -1,0 +1,241 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// dies adds a job that fails for good with errors.
+func (f *fixture) dies(kind, args string, headers map[string]string, errs ...string) string {
+	f.Helper()
+	id := f.add("q", kind, args, queue.Options{Priority: queue.High, Headers: headers})
+	q, err := f.queues.ForPool("q")
+	f.must(err)
+	lease, err := q.NewLease(strings.ReplaceAll(id, ":", "-"), time.Minute)
+	f.must(err)
+	fetched, err := lease.Fetch(f.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
+	f.must(err)
+	job := fetched.Jobs[0]
+	job.Attempts = len(errs) - 1 // Finish counts this one
+	for i, text := range errs {
+		job.Errors = append(job.Errors, queue.Failure{Attempt: i + 1, Time: time.Now().UTC(), Error: text})
+	}
+	_, err = lease.Finish(f.Context(), []queue.Completion{{Job: job, Disposition: queue.AttemptDead, Reason: "no more attempts"}})
+	f.must(err)
+	_, err = lease.Close(f.Context())
+	f.must(err)
+	return id
+}
+
+// search returns the ids of all jobs that match, and the number of pages.
+func (f *fixture) search(options ops.SearchOptions) (ids []string, pages int) {
+	f.Helper()
+	for {
+		page, err := f.client.Search(f.Context(), "q", options)
+		f.must(err)
+		for _, job := range page.Jobs {
+			ids = append(ids, job.ID)
+		}
+		pages++
+		if options.Cursor = page.Next; options.Cursor == "" {
+			return ids, pages
+		}
+	}
+}
+
+func TestSearchFindsJobsByTheirFields(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		timeout := f.dies("email.send", `{"to":"ada@example.com","user":{"id":7}}`, map[string]string{"trace.id": "t1"}, `dial 10.0.0.1:25: Timeout after 30s`)
+		unknown := f.dies("email.send", `{"to":"bob@example.com","user":{"id":8},"text":"`+strings.Repeat("long ", 1000)+`end"}`, nil, "temporary", `550 <bob@example.com>: "no such user"`)
+		hook := f.dies("http.request", `not JSON`, nil, "500")
+		for match, want := range map[string][]string{
+			"": {hook, unknown, timeout},
+			`kind == "email.send" && error contains "Timeout" && died >= "-12h"`: {timeout},
+			`id == "` + hook + `"`:                                {hook},
+			`died < "-12h" || enqueued > "1h"`:                    nil,
+			`died >= "1h"`:                                        nil,
+			`attempts == 2`:                                       {unknown},
+			`error == "temporary"`:                                {unknown},
+			`error contains "no more"`:                            {hook, unknown, timeout},
+			`shape == "dial <address>: Timeout after <n>s"`:       {timeout},
+			`text contains "long end"`:                            {unknown},
+			`text startsWith "not"`:                               {hook},
+			`args.user.id in [7, 9]`:                              {timeout},
+			`args.user == nil`:                                    {hook},
+			`headers["trace.id"] == "t1"`:                         {timeout},
+			`headers.trace.id == "t1"`:                            {timeout},
+			`headers.other != nil`:                                nil,
+			`priority == "high" && state == "dead" && due == nil`: {hook, unknown, timeout},
+			`state == "waiting"`:                                  nil,
+		} {
+			ids, _ := f.search(ops.SearchOptions{State: queue.Dead, Match: match})
+			slices.Sort(ids)
+			slices.Sort(want)
+			if !slices.Equal(ids, want) {
+				t.Errorf("%s: got %v, want %v", match, ids, want)
+			}
+		}
+	})
+}
+
+func TestShortFormsSelectWhatListSelects(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.dies("mail", "", nil, `550 <a@b> says "No Such User"`)
+	f.dies("mail", "", nil, "Zeitüberschreitung after 30s")
+	f.dies("hook", "", nil, "5.0")
+	f.add("q", "mail", "", queue.Options{})
+	q, err := f.queues.Queue("q")
+	f.must(err)
+	for _, short := range []queue.Filter{
+		{}, {Kind: "mail"}, {Error: "no such user"}, {Error: `<a@b> says "no`}, {Error: "ZEITüber"}, {Error: "5.0"}, {Error: "5?0"},
+		{Error: "more attempts", Kind: "hook"}, {OlderThan: time.Hour}, {NewerThan: time.Hour}, {Kind: "mail", NewerThan: time.Hour, Error: "user"},
+	} {
+		for _, state := range []queue.State{queue.Dead, queue.Waiting} {
+			page, err := q.List(t.Context(), state, &queue.ListOptions{Filter: short})
+			f.must(err)
+			var want []string
+			for _, job := range page.Jobs {
+				want = append(want, job.ID)
+			}
+			if ids, _ := f.search(ops.SearchOptions{State: state, Match: ops.Match(short, state, "")}); !slices.Equal(ids, want) {
+				t.Errorf("%s %+v: got %v, want %v", state, short, ids, want)
+			}
+		}
+	}
+	if match := ops.Match(queue.Filter{Kind: "a", OlderThan: time.Hour}, queue.Dead, ` kind == "b" || attempts > 1`); match != `kind == "a" && died <= "-1h0m0s" && ( kind == "b" || attempts > 1)` {
+		t.Errorf("joined with another filter: %s", match)
+	}
+}
+
+func TestPagesOfASearchAreBounded(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	const many = 10_300
+	var jobs []queue.NewJob
+	for i := range many {
+		kind := "many"
+		if i%100 == 7 {
+			kind = "some"
+		}
+		jobs = append(jobs, queue.NewJob{Args: queue.Raw(kind, []byte(`{}`)), Options: queue.Options{Queue: "q"}})
+	}
+	for _, result := range f.queues.EnqueueMany(t.Context(), jobs) {
+		f.must(result.Err)
+	}
+	f.client.SetClock(func() time.Time { return time.Unix(1, 0) })
+	search := func(match, cursor string, limit int) *ops.SearchPage {
+		page, err := f.client.Search(t.Context(), "q", ops.SearchOptions{State: queue.Waiting, Match: match, Cursor: cursor, Limit: limit})
+		f.must(err)
+		return page
+	}
+	page := search(`kind == "none"`, "", 0)
+	if page.Examined != 10_000 || page.Total != many || page.Next == "" || !strings.HasPrefix(page.String(), "searched 10,000 of 10,300, back to ") {
+		t.Errorf("a page without jobs: %s, cursor %q", page, page.Next)
+	}
+	if page = search(`kind == "none"`, page.Next, 0); page.Examined != many-10_000 || page.Next != "" {
+		t.Errorf("the page after it: %s, cursor %q", page, page.Next)
+	}
+	found, pages := f.search(ops.SearchOptions{State: queue.Waiting, Match: `kind == "some"`, Limit: 40})
+	if unique := slices.Compact(slices.Sorted(slices.Values(found))); len(found) != 103 || len(unique) != 103 || pages < 3 {
+		t.Errorf("%d jobs, %d different ones, in %d pages", len(found), len(unique), pages)
+	}
+	if page = search("", "", 50); len(page.Jobs) != 50 || page.Examined != 50 {
+		t.Errorf("a page without a filter: %d jobs, %s", len(page.Jobs), page)
+	}
+	calls := 0
+	f.client.SetClock(func() time.Time { calls++; return time.Unix(2, 0).Add(time.Duration(calls) * 10 * time.Millisecond) })
+	if page = search(`kind == "none"`, "", 0); page.Examined == 0 || page.Examined > 2000 || page.Next == "" {
+		t.Errorf("a page that takes long: %s, cursor %q", page, page.Next)
+	}
+}
+
+func TestPageEndsAfterFourMiB(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for range 80 {
+		f.add("q", "a", strings.Repeat("x", 64<<10), queue.Options{})
+	}
+	f.client.SetClock(func() time.Time { return time.Unix(1, 0) })
+	page, err := f.client.Search(t.Context(), "q", ops.SearchOptions{State: queue.Waiting, Match: `kind == "none"`})
+	f.must(err)
+	if page.Examined < 64 || page.Examined > 68 || page.Next == "" {
+		t.Errorf("%s, cursor %q", page, page.Next)
+	}
+}
+
+func TestSearchReadsNoDeadJobsBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for i := range 50 {
+		f.dies("a", "", nil, fmt.Sprint(i))
+	}
+	page, err := f.client.Search(t.Context(), "q", ops.SearchOptions{State: queue.Dead, Match: `died > "1h" && kind == "a"`})
+	f.must(err)
+	if page.Examined != 1 || page.Next != "" || len(page.Jobs) != 0 {
+		t.Errorf("%s, cursor %q", page, page.Next)
+	}
+}
+
+func TestInvalidSearchesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for name, options := range map[string]ops.SearchOptions{
+		"filter": {State: queue.Dead, Match: `len(kind) > 3`},
+		"field":  {State: queue.Dead, Match: `knd == "a"`},
+		"limit":  {State: queue.Dead, Limit: 501},
+		"cursor": {State: queue.Dead, Cursor: "6 1-1 2-2"},
+		"state":  {State: "asleep"},
+	} {
+		if _, err := f.client.Search(t.Context(), "q", options); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.client.Search(ctx, "q", ops.SearchOptions{State: queue.Dead}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a search whose request has ended: %v", err)
+	}
+}
+
+func TestFilterNamesTheStatesToSearch(t *testing.T) {
+	t.Parallel()
+	for match, want := range map[string]string{
+		"":                                   "[active waiting delayed dead finished]",
+		`state == "dead" && attempts > 1`:    "[dead]",
+		`state in ["delayed", "waiting"]`:    "[waiting delayed]",
+		`state == "dead" || kind == "a"`:     "[active waiting delayed dead finished]",
+		`state == "dead" && state != "dead"`: "[]",
+	} {
+		if states, err := ops.States(match); err != nil || fmt.Sprint(states) != want {
+			t.Errorf("%s: got %v, want %s: %v", match, states, want, err)
+		}
+	}
+}
+
+func TestShapesOfOneCauseAreEqual(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`dial tcp 10.1.2.3:25: i/o timeout after 30.5s`:                             "dial tcp <address>: i/o timeout after <n>s",
+		`550 <ada@mail.example.com>: "no \"such\" user" in 'box'` + "\nsecond line": `<n> <<address>>: "…" in "…"`,
+		`job 3f2b8c1e-9d4a-4c1b-8f2e-0123456789ab and deadbeef42`:                   "job <id> and <id>",
+		`[2001:db8::1]:443 refused`:                                                 "<address> refused",
+		``:                                                                          "",
+		strings.Repeat("ä", 500):                                                    strings.Repeat("ä", 100),
+	} {
+		if got := ops.Shape(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

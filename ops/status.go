@@ -1,0 +1,160 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"skidway/queue"
+)
+
+// A QueueStatus is the state of a queue.
+type QueueStatus struct {
+	Name  string
+	Time  time.Time // when it was read, by Redis's clock
+	Depth queue.Depth
+	Total queue.Counts // since its first use
+	Today queue.Counts // in UTC
+
+	Workers int // living workers that serve it
+	Slots   int // of those workers that are neither quiet nor stopping
+
+	// LastWorker is when the lease of the last worker that served it ended; zero if that is not
+	// known, also while a worker serves it.
+	LastWorker time.Time
+
+	// Err is why the queue can't be read, such as one of a newer release. Then the other fields
+	// but Name are zero.
+	Err error
+}
+
+// Statuses returns the states of the queues with these names; nil means all queues. A queue that
+// can't be read has an Err, the others are returned still.
+func (c *Client) Statuses(ctx context.Context, names []string) (statuses []QueueStatus, err error) {
+	if names == nil {
+		if names, err = c.queues.Queues(ctx); err != nil {
+			return nil, err
+		}
+	}
+	pools, now, err := c.pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		status, err := c.status(ctx, name, pools, now)
+		if err != nil {
+			if ctx.Err() != nil || unreachable(err) {
+				return nil, err
+			}
+			status = QueueStatus{Name: name, Err: err}
+		}
+		statuses = append(statuses, status)
+	}
+	return statuses, nil
+}
+
+// pools returns all pools, and the time by the clock of Redis.
+func (c *Client) pools(ctx context.Context) ([]queue.PoolInfo, time.Time, error) {
+	pools, err := c.queues.Pools(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	now, err := c.Now(ctx)
+	return pools, now, err
+}
+
+// status returns the state of one queue.
+func (c *Client) status(ctx context.Context, name string, pools []queue.PoolInfo, now time.Time) (status QueueStatus, err error) {
+	q, err := c.queues.Queue(name)
+	if err != nil {
+		return status, err
+	}
+	status.Name, status.Time = q.Name(), now
+	if status.Depth, err = q.Depth(ctx); err != nil {
+		return status, err
+	}
+	status.addPools(pools)
+	total, days, err := q.Counters(ctx, 1)
+	if err != nil {
+		return status, err
+	}
+	status.Total, status.Today = total, days[0].Counts
+	return status, nil
+}
+
+// addPools counts the workers that serve the queue, and their slots.
+func (s *QueueStatus) addPools(pools []queue.PoolInfo) {
+	for _, pool := range pools {
+		if !pool.Serves(s.Name) {
+			continue
+		}
+		if ended := s.Time.Add(pool.Expires); pool.Expires < 0 && ended.After(s.LastWorker) {
+			s.LastWorker = ended
+		}
+		if pool.Expires >= 0 {
+			s.Workers++
+			if pool.TakesJobs() {
+				s.Slots += pool.Concurrency
+			}
+		}
+	}
+	if s.Workers > 0 {
+		s.LastWorker = time.Time{}
+	}
+}
+
+// Note returns what is wrong with the queue in a few words, or "".
+func (s *QueueStatus) Note() string {
+	switch {
+	case s.Err != nil:
+		return s.Err.Error()
+	case s.Depth.Paused:
+		return "paused: 'skidway queues resume " + s.Name + "' resumes it"
+	case s.Workers == 0 && s.Depth.Waiting+s.Depth.Delayed > 0:
+		return "no worker serves it"
+	}
+	return ""
+}
+
+// maxReportDays is the number of days of which a [Report] has counts.
+const maxReportDays = 7
+
+// A Report describes one queue.
+type Report struct {
+	QueueStatus
+	Days      []queue.DayCounts // of the last seven days, today's first
+	Workers   []*Worker         // that serve it
+	Findings  []string          // whether its jobs run, and if not, why and what to do; the most important one first
+	Diagnoses []Diagnosis       // that one reading shows
+
+	// Unreadable are why other queues can't be read, so that the jobs which their workers hold
+	// are not known.
+	Unreadable []error
+}
+
+// Report returns the state of a queue, and why its jobs do not run if they do not. The error is
+// a [NoQueueError] if there is no such queue.
+func (c *Client) Report(ctx context.Context, name string) (*Report, error) {
+	q, err := c.Queue(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	pools, now, err := c.pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{}
+	if report.QueueStatus, err = c.status(ctx, q.Name(), pools, now); err != nil {
+		return nil, err
+	}
+	if _, report.Days, err = q.Counters(ctx, maxReportDays); err != nil {
+		return nil, err
+	}
+	fleet, err := c.Fleet(ctx, &FleetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	report.Workers, report.Unreadable = fleet.Serving(q.Name()), fleet.Unreadable
+	report.Findings = explain(&report.QueueStatus, report.Workers, fleet.Now)
+	report.Diagnoses = c.Diagnose(History{report.QueueStatus})
+	return report, nil
+}

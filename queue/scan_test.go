@@ -1,0 +1,170 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+var allStates = []queue.State{queue.Waiting, queue.Active, queue.Delayed, queue.Dead, queue.Finished}
+
+// scan returns the jobs of a state from a cursor on, and the numbers that one read returned.
+func (d *fixture) scan(state queue.State, cursor string, limit int) (jobs []*queue.Job, reads []int) {
+	d.Helper()
+	for {
+		page, err := d.queue.Read(soon(d), state, cursor, limit)
+		d.must(err)
+		jobs, reads = append(jobs, page.Jobs...), append(reads, len(page.Jobs))
+		if cursor = page.Next; cursor == "" {
+			return jobs, reads
+		}
+	}
+}
+
+// describe returns what a scan and a list must agree in.
+func describe(jobs []*queue.Job) (texts []string) {
+	for _, j := range jobs {
+		texts = append(texts, fmt.Sprint(j.ID, j.State, j.Kind, string(j.Args), j.Priority, j.Worker, j.Due, j.Ended, j.Enqueued, j.Reason, j.Errors, j.Result))
+	}
+	return texts
+}
+
+func TestReadReadsWhatListLists(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		l := d.lease("w")
+		for range 3 {
+			d.add("done", queue.Options{Retain: time.Hour})
+		}
+		d.end(l, queue.AttemptSucceeded, d.fetch(l, 3)...)
+		for i := range 3 {
+			d.dies("mail", fmt.Sprint("error ", i))
+		}
+		at := time.Now().Add(time.Hour)
+		for i := range 12 {
+			p := queue.Priority(i%3 - 1)
+			d.add("a", queue.Options{Priority: p, MaxAttempts: i})
+			d.add("b", queue.Options{Priority: p, At: time.Now().Add(-time.Minute)})
+			d.add("c", queue.Options{Priority: p, At: at, MaxAttempts: i % 2})
+		}
+		d.end(l, queue.AttemptReturned, d.fetch(l, 2)...)
+		d.fetch(l, 10)
+		for _, state := range allStates {
+			page, err := d.queue.List(t.Context(), state, nil)
+			d.must(err)
+			want := describe(page.Jobs)
+			jobs, _ := d.scan(state, "", 4)
+			if got := describe(jobs); len(got) < 3 || state != queue.Active && !slices.Equal(got, want) || len(got) != len(want) {
+				t.Errorf("%s: scanned\n%s\nlisted\n%s", state, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			first, err := d.queue.Read(t.Context(), state, "", 3)
+			d.must(err)
+			for i, cursor := range first.After {
+				rest, _ := d.scan(state, cursor, 1)
+				if !slices.Equal(describe(rest), want[i+1:]) && state != queue.Active || len(rest) != len(want)-i-1 {
+					t.Errorf("%s: the scan after job %d has %d jobs, want %d", state, i, len(rest), len(want)-i-1)
+				}
+			}
+		}
+	})
+}
+
+func TestReadIsBounded(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		at := time.Now().Add(time.Hour)
+		for state, o := range map[queue.State]queue.Options{queue.Waiting: {}, queue.Delayed: {At: at}} {
+			o.Queue = "q"
+			var jobs []queue.NewJob
+			for range 500 {
+				jobs = append(jobs, queue.NewJob{Args: queue.Raw("a", []byte("x")), Options: o})
+			}
+			for _, result := range d.client.EnqueueMany(t.Context(), jobs) {
+				d.must(result.Err)
+			}
+			found, reads := d.scan(state, "", 1000)
+			if len(found) != 500 || slices.Max(reads) != 200 {
+				t.Errorf("%s: %d jobs in reads of %v", state, len(found), reads)
+			}
+			page, err := d.queue.Read(t.Context(), state, "", 3)
+			if d.must(err); page.Size < 3*len("ax") || page.Size > 300 {
+				t.Errorf("%s: the size of three jobs is %d", state, page.Size)
+			}
+		}
+	})
+}
+
+// A meddler calls a function once, before a pipeline that has a command.
+type meddler struct {
+	command string
+	act     func()
+	acted   atomic.Bool
+}
+
+func (m *meddler) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (m *meddler) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (m *meddler) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		has := slices.ContainsFunc(commands, func(c redis.Cmder) bool { return c.Name() == m.command })
+		if has && m.acted.CompareAndSwap(false, true) {
+			m.act()
+		}
+		return next(ctx, commands)
+	}
+}
+
+func TestReadLeavesOutJobsThatLeaveBetweenItsCommands(t *testing.T) {
+	t.Parallel()
+	for command, c := range map[string]struct {
+		state queue.State
+		o     queue.Options
+		leave func(*fixture, string)
+	}{
+		"hmget":  {queue.Delayed, queue.Options{At: time.Now().Add(time.Hour)}, func(d *fixture, id string) { d.must(d.client.Delete(d.Context(), id)) }},
+		"xrange": {queue.Waiting, queue.Options{}, func(d *fixture, _ string) { d.fetch(d.lease("w"), 1) }},
+	} {
+		d := setup(t, redistest.DB(t))
+		gone, stays := d.add("a", c.o), d.add("a", c.o)
+		d.db.AddHook(&meddler{command: command, act: func() { c.leave(d, gone) }})
+		jobs, _ := d.scan(c.state, "", 10)
+		if len(jobs) != 1 || jobs[0].ID != stays {
+			t.Errorf("%s: %v", c.state, describe(jobs))
+		}
+	}
+}
+
+func TestReadShowsDamagedJobs(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	d.add("a", queue.Options{})
+	d.must(d.db.ZAdd(t.Context(), d.key("dead"), redis.Z{Score: 5, Member: "d5"}).Err())
+	d.must(d.db.HSet(t.Context(), d.key("delayed:jobs"), "d6", "2n4:kin").Err())
+	d.must(d.db.ZAdd(t.Context(), d.key("delayed"), redis.Z{Score: 6, Member: "d6"}).Err())
+	for _, state := range []queue.State{queue.Dead, queue.Delayed} {
+		jobs, _ := d.scan(state, "", 10)
+		if len(jobs) != 1 || !strings.HasPrefix(jobs[0].Reason, "malformed: ") {
+			t.Errorf("%s: %v", state, describe(jobs))
+		}
+	}
+}
+
+func TestReadRefusesWhatIsNoCursor(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	for state, cursor := range map[queue.State]string{queue.Waiting: "5 d1", queue.Active: "99 0-0 0-0", queue.Dead: "x", "asleep": ""} {
+		if _, err := d.queue.Read(t.Context(), state, cursor, 1); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%s %q: %v", state, cursor, err)
+		}
+	}
+}
