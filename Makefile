@@ -29,8 +29,8 @@ oldest: redis ## run all tests with the Go release that go.mod names
 	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) go test ./...
 
 race: redis ## run all tests with the race detector
-	go test -race $$(go list ./... | grep -v /cmd/skidway)
-	go test -race -parallel 6 ./cmd/skidway/... # most of its tests wait for processes
+	go test -race -timeout 20m $$(go list ./... | grep -v /cmd/skidway)
+	go test -race -timeout 20m -parallel 6 ./cmd/skidway/... # most of its tests wait for processes
 
 lint: ## formatting, vet, staticcheck, luacheck of the scripts
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
