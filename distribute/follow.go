@@ -37,7 +37,7 @@ func (s *Shipper) Follow(ctx context.Context, paths []string) error {
 			if err := f.look(ctx); err != nil {
 				return err
 			}
-			if err := s.pause(ctx); err != nil {
+			if err := f.pauseLook(ctx); err != nil {
 				return err
 			}
 		}
@@ -232,12 +232,13 @@ func (f *follower) close() {
 	}
 }
 
-func (s *Shipper) pause(ctx context.Context) error {
+// pauseLook blocks until the next look, or until Stop is called.
+func (f *follower) pauseLook(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-s.stop.stopped:
-	case <-time.After(s.interval):
+	case <-f.stop.stopped:
+	case <-time.After(f.interval):
 	}
 	return nil
 }

@@ -108,26 +108,6 @@ func (s *Shipper) planMore(ctx context.Context, src *stream.Source, known *recor
 	return p, nil
 }
 
-// awaitNotInRedis returns when an earlier shipment of the file may have been freed.
-// With skipBusy it does not wait, and returns errInRedis if the shipment is still
-// in Redis.
-func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *stream.Source, mode busyMode, limit *throttle) error {
-	if mode == waitBusy {
-		if s.stop.isStopped() {
-			return errStopped
-		}
-		return s.await(ctx, since, EventFileBusy, src.Path, limit, s.stop.stopped)
-	}
-	if err := s.channel.files.sweep(ctx); err != nil {
-		return err
-	}
-	_, known, err := s.channel.files.lookup(ctx, src, s.sketches)
-	if err == nil && (known == nil || known.inRedis()) {
-		return errInRedis
-	}
-	return err
-}
-
 // awaitCounted blocks until every subscriber has counted the files, and sets how
 // many lines each of them has counted.
 func (s *Shipper) awaitCounted(ctx context.Context, results []ShippedFile) error {

@@ -5,10 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -156,86 +153,6 @@ func (s *Shipper) shipAll(ctx context.Context, files []string) ([]ShippedFile, e
 	return results, nil
 }
 
-// A busyFile is a file with sources that were busy.
-type busyFile struct {
-	file    string
-	sources map[occurrence]int // the places of their results
-}
-
-// An occurrence is the n-th source with a path: an archive may have several members of one
-// name.
-type occurrence struct {
-	path string
-	n    int
-}
-
-// occurrences counts the sources with each path.
-type occurrences map[string]int
-
-func (o occurrences) next(path string) occurrence {
-	o[path]++
-	return occurrence{path, o[path]}
-}
-
-// shipBusy ships the sources of a file that were busy, and replaces their results. It reads
-// an archive once for all of them.
-func (s *Shipper) shipBusy(ctx context.Context, busy busyFile, results []ShippedFile) error {
-	failure, seen, key := fs.ErrNotExist, occurrences{}, occurrence{}
-	chosen := func(path string, err error) bool {
-		key = seen.next(path)
-		_, again := busy.sources[key]
-		if !again && err != nil && path == busy.file { // members behind this error are not found
-			failure = err
-		}
-		return again
-	}
-	err := s.shipSources(ctx, busy.file, s.opener(ctx, busy.file), waitBusy, chosen, func(result ShippedFile, _ bool) {
-		results[busy.sources[key]] = result
-		delete(busy.sources, key)
-	})
-	for _, i := range slices.Sorted(maps.Values(busy.sources)) {
-		if err == nil && s.stop.isStopped() {
-			results[i].Outcome = NotReached
-		} else if err == nil {
-			s.unreadable(&results[i], failure)
-		}
-	}
-	return err
-}
-
-// opener returns the function that opens a file by its path.
-func (s *Shipper) opener(ctx context.Context, path string) func() (stream.Object, error) {
-	return func() (object stream.Object, err error) {
-		if s.config.Open != nil {
-			object, err = s.config.Open(ctx, path)
-		} else {
-			object, err = stream.Open(path)
-		}
-		if pipe, ok := object.(*stream.Pipe); ok {
-			if s.registration.mode == modeFollow {
-				return nil, errFollowedPipe
-			}
-			go s.interrupt(ctx, pipe)
-		}
-		return object, err
-	}
-}
-
-// errFollowedPipe is the error for a pipe where files are followed.
-var errFollowedPipe = errors.New("a pipe can't be followed: ship it without following, it is read until its writer closes it")
-
-// interrupt ends the reading of a pipe when the shipper is stopped or ctx is done. It
-// returns when the pipe is closed.
-func (s *Shipper) interrupt(ctx context.Context, pipe *stream.Pipe) {
-	select {
-	case <-s.stop.stopped:
-		pipe.Interrupt(errStopped)
-	case <-ctx.Done():
-		pipe.Interrupt(context.Cause(ctx))
-	case <-pipe.Closed():
-	}
-}
-
 // shipFile ships a file that open opens, or the members of an archive, and passes on each
 // result. If the shipper is stopped, it ships nothing. It does not wait for busy files.
 func (s *Shipper) shipFile(ctx context.Context, file string, open func() (stream.Object, error), done func(result ShippedFile, busy bool)) error {
@@ -254,14 +171,6 @@ func (s *Shipper) shipFile(ctx context.Context, file string, open func() (stream
 	}
 	return err
 }
-
-// A busyMode is what ship does with a busy file: one that is in Redis already.
-type busyMode int
-
-const (
-	skipBusy busyMode = iota // report it as busy
-	waitBusy                 // wait until it is counted
-)
 
 // shipSources ships the chosen sources of a file, and passes on each result. chosen is called
 // with the path of each source, and the error for which it can't be opened. busy reports that a source can't be shipped yet. An error that concerns one source
