@@ -48,7 +48,7 @@ type FileList struct {
 	Duplicates []Duplicate   // paths of files that are listed under another path, or twice
 	Vanished   []string      // files and folders that were deleted during the listing
 	Skipped    []ShippedFile // files of directories that [stream.Members] leaves out, with their reasons
-	Special    int           // number of pipes, sockets and devices in directories, which are not listed
+	Special    int           // number of pipes, sockets and devices in directories or that a pattern matches: they are not listed
 }
 
 // A Duplicate is a path that leads to a file that is listed as Listed.
@@ -56,7 +56,7 @@ type Duplicate struct{ Path, Listed string }
 
 // ListFiles returns the files of a list of files, patterns (as of [filepath.Match], unless a
 // file has that name) and directories, each file once: also if several paths, links or names lead to it. Of a
-// directory it returns every regular file at any depth, except those whose name, or whose
+// directory it returns every regular file at any depth, of a pattern every regular file and directory, except those whose name, or whose
 // folder's name, starts with a dot, and those that [stream.Members] leaves out. A link to a file counts as the file; a link to a folder,
 // inside a directory, is not followed. A path that can't be read is a problem, and the others
 // are listed.
@@ -101,12 +101,23 @@ func (l *lister) add(path string) {
 	matches = slices.DeleteFunc(matches, func(match string) bool {
 		return !named && !l.Hidden && strings.HasPrefix(filepath.Base(match), ".")
 	})
-	if len(matches) == 0 {
+	before := l.entries()
+	for _, match := range matches {
+		l.addMatch(match)
+	}
+	if l.entries() == before {
 		l.problem(path, ErrNoMatch)
 	}
-	for _, match := range matches {
-		l.addPath(match)
+}
+
+// addMatch lists a path that a pattern matches. To open a pipe blocks until another process
+// opens it, so a pipe has to be named itself.
+func (l *lister) addMatch(path string) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		l.Special++
+		return
 	}
+	l.addPath(path)
 }
 
 func (l *lister) addPath(path string) {

@@ -142,15 +142,24 @@ func TestFolderThatCannotBeReadIsAProblemOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestPipesInAFolderAreOnlyCounted(t *testing.T) {
+func TestPipesThatAreNotNamedAreOnlyCounted(t *testing.T) {
 	t.Parallel()
 	root := tree(t, "logs/a.log")
 	if err := syscall.Mkfifo(filepath.Join(root, "logs", "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	found := ListFiles([]string{root + "/logs"}, ListOptions{})
-	if !slices.Equal(found.Files, []string{root + "/logs/a.log"}) || len(found.Problems) > 0 || found.Special != 1 {
+	for _, path := range []string{root + "/logs", root + "/logs/*"} {
+		found := ListFiles([]string{path}, ListOptions{})
+		if !slices.Equal(found.Files, []string{root + "/logs/a.log"}) || len(found.Problems) > 0 || found.Special != 1 {
+			t.Errorf("%s: %+v", path, found)
+		}
+	}
+	found := ListFiles([]string{root + "/logs/p*"}, ListOptions{})
+	if len(found.Files) > 0 || len(found.Problems) != 1 || !errors.Is(found.Problems[0], ErrNoMatch) {
 		t.Errorf("%+v", found)
+	}
+	if named := ListFiles([]string{root + "/logs/pipe"}, ListOptions{}); len(named.Files) != 1 {
+		t.Errorf("%+v", named)
 	}
 }
 
