@@ -170,6 +170,16 @@ func aStream(s scriptRunner) {
 	s.do([]any{"HSET", s.k.file("f"), "stream", 1})
 }
 
+// cutAndFreed is a stream that was cut off, and what was uploaded of it counted.
+func cutAndFreed(s scriptRunner) {
+	aStream(s)
+	s.subscribe("s", "words")
+	s.abandon("a", 1)
+	s.claim("c1", 1)
+	s.seal("c1", 1, 0)
+	s.free(1, 1)
+}
+
 // streamEnd is how the upload of f ended, what its readers are told, and whether it is
 // expected to be shipped again or freed.
 func (s scriptRunner) streamEnd() string {
@@ -443,6 +453,15 @@ var shippingScripts = []scriptCase{
 			s.do([]any{"HSET", s.k.file("f"), "state", "uploaded", "cut", "its shipper died"})
 		},
 		call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "0", keeps: true,
+	},
+	{name: "complete: counted and freed", given: freed, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "2", keeps: true},
+	{name: "complete: cut off, counted and freed", given: cutAndFreed, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "0", keeps: true},
+	{
+		name: "complete: after one that was cut off", given: func(s scriptRunner) {
+			cutAndFreed(s)
+			s.admit("a", 1, 100)
+			s.append(2)
+		}, call: func(s scriptRunner) string { return s.complete("a", 2, 100) }, want: "1",
 	},
 	{name: "complete: counted already", given: sealed, call: func(s scriptRunner) string { return s.complete("a", 1, 100) }, want: "2", keeps: true},
 

@@ -48,6 +48,7 @@ end
 shipment = shipment + 1
 call('HSET', FILE, 'ship', shipment, 'state', 'uploading', 'by', shipper, 'admitted', int(now), 'raw', 0,
   'booked', segments, 'freed', 0)
+call('HDEL', FILE, 'cut')
 -- The lease of an upload never ends after that of its shipper.
 local till = int(now + lease)
 call('ZADD', UPLOADS, till, id)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Frees segments of a shipment that is done or abandoned; the last call returns
--- its space to the window.
+-- its space to the window. That a stream was cut off stays recorded: its shipper may ask.
 -- KEYS: the declared keys, then segments, at most 100
 -- ARGV: shipment; file id; '1': these are the last
 -- Returns 1 if this call returned the space, else 0.
@@ -23,6 +23,6 @@ end
 call('HINCRBY', CHANNEL, 'used', int(-tonumber(call('HGET', HELD, id) or '0')))
 call('HDEL', HELD, id)
 call('HDEL', RESERVES, id)
-call('HDEL', FILE, 'by', 'raw', 'admitted', 'segment', 'unit', 'base', 'upload', 'booked', 'freed', 'full', 'stream', 'cut')
+call('HDEL', FILE, 'by', 'raw', 'admitted', 'segment', 'unit', 'base', 'upload', 'booked', 'freed', 'full', 'stream')
 signal('freed', 'file')
 return 1
