@@ -180,7 +180,7 @@ func (s *Shipper) shipSources(ctx context.Context, file string, open func() (str
 		if !chosen(src.Path, err) {
 			continue
 		}
-		if s.stop.isStopped() {
+		if s.stop.isStopped() && !src.IsStream() { // what was read of a stream can't be read again
 			done(ShippedFile{Path: src.Path, Outcome: NotReached}, false)
 			return nil
 		}

@@ -249,6 +249,53 @@ func TestStoppedShipperEndsTheStreamThatItReads(t *testing.T) {
 	}
 }
 
+// A reader of nothing closes begun when it is read, and blocks until it is closed.
+type idleReader struct{ begun, closed chan struct{} }
+
+func (r idleReader) Read([]byte) (int, error) {
+	close(r.begun)
+	<-r.closed
+	return 0, io.EOF
+}
+
+func (r idleReader) Close() error { return nil }
+
+// What identifies a stream is read before it is shipped.
+func TestShipperThatIsStoppedInTheFirstBytesOfAStreamShipsThem(t *testing.T) {
+	t.Parallel()
+	lines := content(1, 300)
+	for name, n := range map[string]int{"a.log": len(lines), "b.log": 4100, "c.log.gz": len(lines)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			channel := open(t, redistest.DB(t))
+			packed, err := os.ReadFile(write(t, t.TempDir(), name, lines[:n]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			idle := idleReader{make(chan struct{}), make(chan struct{})}
+			defer close(idle.closed)
+			shipper := distribute.NewShipper(channel, &distribute.ShipperConfig{Open: func(context.Context, string) (stream.Object, error) {
+				return stream.NewPipe(func() (io.ReadCloser, error) {
+					return struct {
+						io.Reader
+						io.Closer
+					}{io.MultiReader(bytes.NewReader(packed), idle), idle}, nil
+				}), nil
+			}})
+			go func() {
+				<-idle.begun
+				shipper.Stop()
+			}()
+			results, err := shipper.Ship(t.Context(), []string{name})
+			if err != nil || len(results) != 1 || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), "stopped before its end") {
+				t.Fatalf("%+v, %v", results, err)
+			}
+			work(t, channel, "s")
+			same(t, counted(t, channel, "s"), reference(t, firstLines(lines, int64(bytes.Count(lines[:n], []byte("\n"))))))
+		})
+	}
+}
+
 // isWhole fails the test unless one file is counted, to its end.
 func isWhole(t testing.TB, channel *distribute.Channel, subscriber string, lines []byte) {
 	t.Helper()

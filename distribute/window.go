@@ -78,7 +78,8 @@ type admission struct {
 	announcement
 }
 
-// admit blocks until the window has room for the first segments of the file.
+// admit blocks until the window has room for the first segments of the file. Stop ends the
+// wait, unless it is for a stream, whose beginning was read.
 func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitted admission, err error) {
 	if err := src.Prepare(ctx); err != nil {
 		return admitted, err
@@ -120,7 +121,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 		case "full":
 			reason = EventWindowFull
 		}
-		if s.stop.isStopped() {
+		if s.stop.isStopped() && !src.IsStream() {
 			return admitted, errStopped
 		}
 		if err := s.await(ctx, since, reason, src.Path, &limit, s.stop.stopped); err != nil {

@@ -208,7 +208,7 @@ func (a *archive) fail(name string, err error) error {
 func (s *Source) readMember(member io.Reader) error {
 	buffered := bufio.NewReaderSize(member, 4<<10)
 	start, err := buffered.Peek(4 << 10)
-	if withoutEOF(err) != nil {
+	if withoutEOF(err) != nil && !s.keeps(start) {
 		return err
 	}
 	if len(start) == 0 {

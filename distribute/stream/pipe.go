@@ -119,6 +119,10 @@ func passStream(path string, pipe *Pipe, options Decoding, yield func(*Source, e
 // content is uploaded as it is, that of any codec is converted to zstd frames as it comes.
 func (s *Source) IsStream() bool { return s.pipe != nil }
 
+// keeps reports whether a part of the content that was read before an error is uploaded: that
+// of a stream can't be read again. Pieces then returns the error.
+func (s *Source) keeps(part []byte) bool { return s.IsStream() && len(part) > 0 }
+
 // Passed returns the number of bytes of a stream's content that Pass and Pieces have read.
 func (s *Source) Passed() int64 { return s.passed }
 

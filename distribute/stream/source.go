@@ -201,7 +201,7 @@ func (s *Source) begin(content io.Reader) error {
 		buffered, s.Codec = bufio.NewReaderSize(utf16Reader(buffered), HeadSize), Zstd
 	}
 	var err error
-	if s.Hole, s.Head, err = readStart(buffered); err == nil || IsDamage(err) {
+	if s.Hole, s.Head, err = readStart(buffered); err == nil || IsDamage(err) || s.keeps(s.Head) {
 		if s.Codec != s.Packed || s.file == nil || s.Codec.Check() != nil || s.isHugeFrame() {
 			s.content = s.replay(buffered, err)
 			if s.pipe == nil || s.Codec != Plain {
@@ -210,7 +210,7 @@ func (s *Source) begin(content io.Reader) error {
 		}
 	}
 	switch {
-	case len(s.Head) > 0 && (err == nil || IsDamage(err)):
+	case len(s.Head) > 0 && (err == nil || IsDamage(err) || s.keeps(s.Head)):
 		return nil // the reader that counts the file finds and reports the damage
 	case err != nil:
 		return err
