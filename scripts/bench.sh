@@ -19,12 +19,12 @@ bench() {
 	./bin/skidway bench "$name" --redis "unix://$folder/redis.sock" "$@"
 }
 
-# formats prints how fast the lines of each log format are parsed, in MB/s of content and
-# beside the combined format.
+# formats prints how fast the lines of each log format are parsed, in MB/s of content, and that
+# and the lines a second beside the combined format.
 formats() {
-	echo "log formats: MB/s of content, beside combined"
+	echo "log formats: MB/s of content; beside combined: these, lines/s"
 	go test -run '^$' -bench Formats -benchtime 200ms ./distribute/accesslog |
-		awk '/^BenchmarkFormats/ { sub(/.*\//, "", $1); sub(/-[0-9]+$/, "", $1); printf "  %-20s %8.0f %6.2f\n", $1, $3, $5 }'
+		awk '/^BenchmarkFormats/ { sub(/.*\//, "", $1); sub(/-[0-9]+$/, "", $1); printf "  %-20s %8.0f %6.2f %6.2f\n", $1, $3, $7, $5 }'
 }
 
 case ${1-} in

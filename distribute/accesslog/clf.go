@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"net/netip"
 	"strings"
 )
 
@@ -13,7 +14,6 @@ type clf struct {
 	vhost   bool // the server's host name stands before the address
 	stamps  stampReader
 	proxies *proxyList
-	scope   scope
 	values  Values
 }
 
@@ -22,7 +22,23 @@ func newCLF(o Options) Parser { return makeCLF(o, false) }
 func newCLFVhost(o Options) Parser { return makeCLF(o, true) }
 
 func makeCLF(o Options, vhost bool) Parser {
-	return &clf{vhost: vhost, stamps: newStampReader(o), proxies: newProxyList(o), scope: o.scope(), values: o.values(0)}
+	p := clf{vhost: vhost, stamps: newStampReader(o), proxies: newProxyList(o), values: o.values(0)}
+	if o.scope() != needed {
+		return &clfCutter{p}
+	}
+	return &p
+}
+
+// A clfCutter is a clf that cuts its lines into values, too.
+type clfCutter struct{ clf }
+
+// Parse implements [Parser].
+func (p *clfCutter) Parse(line []byte) (Record, Verdict) {
+	record, verdict := p.clf.Parse(line)
+	if verdict == Parsed {
+		p.cut(trimStart(line))
+	}
+	return record, verdict
 }
 
 // What explains the lines that clf reads.
@@ -41,11 +57,9 @@ func (p *clf) Parse(line []byte) (Record, Verdict) {
 	}
 	addr, n := ipv4(rest)
 	if n == 0 {
-		if n = bytes.IndexByte(rest[:min(len(rest), maxIPv6+1)], ' '); n > 0 && bytes.IndexByte(rest[:n], '%') < 0 {
-			addr = ipv6(rest[:n])
-		}
+		addr, n = ipv6Before(rest)
 	}
-	if !addr.IsValid() || len(rest) < n+clfMiddleLen+2 {
+	if n == 0 || len(rest) < n+clfMiddleLen+2 {
 		return p.parseAny(line)
 	}
 	rest = rest[n:]
@@ -56,10 +70,20 @@ func (p *clf) Parse(line []byte) (Record, Verdict) {
 	if !ok {
 		return p.parseAny(line)
 	}
-	if p.scope != needed {
-		p.cut(trimStart(line))
-	}
 	return Record{Addr: addr, Day: day}, Parsed
+}
+
+// ipv6Before reads the IPv6 address that b starts with, before a blank, and returns how many bytes
+// it takes; 0 if b starts with none, or with one that has a zone.
+func ipv6Before(b []byte) (addr netip.Addr, n int) {
+	end := bytes.IndexByte(b[:min(len(b), maxIPv6+1)], ' ')
+	if end <= 0 || bytes.IndexByte(b[:end], '%') >= 0 {
+		return addr, 0
+	}
+	if addr = ipv6(b[:end]); addr.IsValid() {
+		n = end
+	}
+	return addr, n
 }
 
 const (
@@ -158,9 +182,6 @@ func (p *clf) parseAny(line []byte) (Record, Verdict) {
 	addr := client(head, p.proxies)
 	if !addr.IsValid() && !p.proxies.hide(head) && (countFields(head) < 3 || !startsQuoted(line[at+stampLen:])) {
 		return Record{}, Unparsable
-	}
-	if p.scope != needed {
-		p.cut(line)
 	}
 	return Record{Addr: addr, Day: day}, Parsed
 }

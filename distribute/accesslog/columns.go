@@ -19,7 +19,7 @@ type columns struct {
 	// named is the value of the last #Fields, and fields what is in each column.
 	named  string
 	fields []Field
-	needed int    // the number of columns up to the last one that has the address or the time
+	needed []neededColumn
 	local  bool   // the time is that of the server's clock
 	zone   []byte // its offset from UTC; empty: it is not known
 	// date is that of #Date, for lines that have only a time; clock is the time of
@@ -28,6 +28,12 @@ type columns struct {
 	date  Day
 	clock [len("15:04:05")]byte
 	text  [dateLen]byte // date as written in a line
+}
+
+// A neededColumn is a column with a field that every line needs.
+type neededColumn struct {
+	skipped int // columns behind the needed one before
+	field   Field
 }
 
 func newColumns(known map[string]Field, marker, state string) *columns {
@@ -63,21 +69,8 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 		}
 	}
 	v.clear(s)
-	fields := c.fields
-	if s == needed {
-		fields = fields[:c.needed]
-	}
-	at := 0
-	for i, field := range fields {
-		start, end, next := column(line, at)
-		if next < 0 && s == wanted && i >= c.needed {
-			break
-		} else if next < 0 {
-			return Unparsable
-		}
-		if at = next; field != noField && v[field] == nil {
-			v[field] = line[start:end]
-		}
+	if s == needed && !c.cutNeeded(line, v) || s != needed && !c.cut(line, v, s) {
+		return Unparsable
 	}
 	if c.local {
 		v[clockZone] = c.zone
@@ -89,6 +82,58 @@ func (c *columns) split(line []byte, v *values, s scope) Verdict {
 		return Unparsable
 	}
 	return Parsed
+}
+
+// cut sets the fields of a line, and reports whether it has all columns that it must have.
+func (c *columns) cut(line []byte, v *values, s scope) bool {
+	at, left := 0, len(c.needed)
+	for _, field := range c.fields {
+		start, end, next := column(line, at)
+		if next < 0 {
+			return s == wanted && left == 0
+		}
+		if at = next; neededFields.Has(field) {
+			left--
+		}
+		if field != noField && v[field] == nil {
+			v[field] = line[start:end]
+		}
+	}
+	return true
+}
+
+// cutNeeded sets the fields that every line needs, and reports whether the line has them.
+func (c *columns) cutNeeded(line []byte, v *values) bool {
+	at := 0
+	for _, needed := range c.needed {
+		if needed.skipped > 0 {
+			if at = skipColumns(line, at, needed.skipped); at < 0 {
+				return false
+			}
+		}
+		start, end, next := column(line, at)
+		if next < 0 {
+			return false
+		}
+		if at = next; v[needed.field] == nil {
+			v[needed.field] = line[start:end]
+		}
+	}
+	return true
+}
+
+// skipColumns returns the place behind some columns of a line; -1 if it has not as many.
+func skipColumns(line []byte, at, n int) int {
+	for at < len(line) && isBlank(line[at]) {
+		at++
+	}
+	if next := skipWords(line, at, n, true); next >= 0 {
+		return next
+	}
+	for ; n > 0 && at >= 0; n-- {
+		_, _, at = column(line, at)
+	}
+	return at
 }
 
 // column returns where the value of the first column from a place on is, and the place behind
@@ -172,20 +217,21 @@ func (c *columns) directive(line []byte) {
 
 func (c *columns) setFields(value string) {
 	names := strings.Fields(value)
-	c.named, c.fields, c.needed = value, nil, 0
+	c.named, c.fields, c.needed = value, nil, nil
 	c.local = slices.Contains(names, "time-local") && !slices.Contains(names, "time")
 	if c.marker != "" && !slices.Contains(names, c.marker) {
 		return
 	}
-	for i, name := range names {
+	skipped := 0
+	for _, name := range names {
 		field := c.known[name]
 		if strings.HasSuffix(name, "-local") && !c.local {
 			field = noField
 		}
 		c.fields = append(c.fields, field)
-		switch field {
-		case Address, Date, Clock:
-			c.needed = i + 1
+		if skipped++; neededFields.Has(field) {
+			c.needed = append(c.needed, neededColumn{skipped - 1, field})
+			skipped = 0
 		}
 	}
 }

@@ -89,12 +89,18 @@ type fieldParser struct {
 	proxies  *proxyList
 	port     bool // as in [Format]
 	start    *clfStart
+	quick    *quickLayout
 }
 
 // Parse implements [Parser].
 func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 	if p.start != nil {
 		if record, ok := p.start.read(line); ok {
+			return record, Parsed
+		}
+	}
+	if p.quick != nil {
+		if record, ok := p.quick.read(line, &p.times); ok {
 			return record, Parsed
 		}
 	}

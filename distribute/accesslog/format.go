@@ -93,7 +93,7 @@ func (f Format) New(o Options) Parser {
 	o.utc = f.utc
 	return &fieldParser{
 		splitter: f.splitter(o.State), scope: o.scope(), times: newTimeReader(o), values: o.values(f.unit),
-		proxies: newProxyList(o), port: f.port, start: f.layouts.clfStart(o),
+		proxies: newProxyList(o), port: f.port, start: f.layouts.clfStart(o), quick: f.layouts.quick(o, f.port),
 	}
 }
 

@@ -132,6 +132,9 @@ func (o *objects) scan(line []byte, v *values, s scope) bool {
 	if end >= 0 && !scan.done {
 		scan.learn(end, noValue, nil)
 	}
+	if scan.shape != nil {
+		scan.shape.finish(end >= 0)
+	}
 	return end >= 0
 }
 

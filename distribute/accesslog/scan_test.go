@@ -2,6 +2,8 @@ package accesslog
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // zones must not depend on the machine
@@ -88,6 +90,53 @@ func TestTimeThatIsLikeTheLastOneIsVerified(t *testing.T) {
 	}
 }
 
+// Parsers remember the last time, and how lines looked: what they read must not depend on it.
+func TestLineIsReadAsIfItWereTheFirst(t *testing.T) {
+	t.Parallel()
+	formats := Formats()
+	for _, text := range []string{"[$time_iso8601] $a $b $remote_addr - $c", `$time_local|$a|"$http_x_forwarded_for" $rest`, "$a-$remote_addr $msec;$rest", `%h %l %{%d/%b/%Y:%H:%M:%S}t "%r"`} {
+		f, err := ByLayout(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.example = map[byte]string{
+			'[': "[2026-11-20T14:00:05Z] x - 203.0.113.7 - y", '$': `10/Oct/2000:13:55:36 -0700|-|"203.0.113.7, 10.0.0.1" x`, '%': `203.0.113.7 - 10/Oct/2000:13:55:36 "GET /"`,
+		}[text[0]]
+		if text[1] == 'a' {
+			f.example = "--203.0.113.7 1594939200.123;x"
+		}
+		formats = append(formats, f)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.SampledFrom(formats).Draw(t, "format")
+		example := strings.Split(f.Example(), "\n")
+		header, line := example[:len(example)-1], example[len(example)-1]
+		p := f.New(Options{})
+		for _, text := range header {
+			p.Parse([]byte(text))
+		}
+		for range rapid.IntRange(2, 20).Draw(t, "lines") {
+			fresh := f.New(Options{})
+			for _, text := range header {
+				fresh.Parse([]byte(text))
+			}
+			text := []byte(line)
+			for range rapid.IntRange(0, 3).Draw(t, "changes") {
+				at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+				change := rapid.SampledFrom([]string{"", "1", "9", " ", "  ", "-", ", ", `"`, "\\", "\t", ":", "[", "}", "x", "203.0.113.7"}).Draw(t, "change")
+				text = slices.Replace(text, at, at+1, []byte(change)...)
+				if len(text) == 0 {
+					break
+				}
+			}
+			record, verdict := p.Parse(text)
+			if want, wantVerdict := fresh.Parse(text); verdict != wantVerdict || verdict == Parsed && record != want {
+				t.Fatalf("%q: %d, %v, want %d, %v", text, verdict, record, wantVerdict, want)
+			}
+		}
+	})
+}
+
 func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -109,6 +158,18 @@ func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
 		}
 		if got := nextBlank(b, start); got != blank {
 			t.Fatalf("nextBlank(%q, %d) = %d, want %d", b, start, got, blank)
+		}
+		words, place := rapid.IntRange(1, 4).Draw(t, "words"), start
+		for left := words; left > 0 && place >= 0; left-- {
+			_, _, place = column(b, place)
+		}
+		if behind := skipColumns(b, start, words); (behind < 0) != (place < 0) {
+			t.Fatalf("skipColumns(%q, %d, %d) = %d, want %d", b, start, words, behind, place)
+		} else if behind >= 0 {
+			next, _, _ := column(b, behind)
+			if want, _, _ := column(b, place); next != want {
+				t.Fatalf("behind skipColumns(%q, %d, %d) is %d, want %d", b, start, words, next, want)
+			}
 		}
 		if got := stringEnd(b, start); got != quote {
 			t.Fatalf("stringEnd(%q, %d) = %d, want %d", b, start, got, quote)

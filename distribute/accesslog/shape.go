@@ -5,14 +5,15 @@ package accesslog
 type objectShape struct {
 	pieces []shapePiece
 	text   []byte // that of all pieces
+	whole  bool   // it goes up to the last value that is read, or to the end of the object
 	misses int    // lines in a row that had another shape
 }
 
 // A shapePiece is what stands before a value.
 type shapePiece struct {
-	start, end int // of its text, up to the first byte of the value, or behind a quote or a bracket
-	kind       valueKind
-	key        *objectKey // nil: the value is skipped
+	text []byte // up to the first byte of the value, or behind a quote or a bracket
+	kind valueKind
+	key  *objectKey // nil: the value is skipped
 }
 
 // A valueKind is how the end of a value is found.
@@ -36,10 +37,13 @@ const (
 // read reads a line of the shape, and reports whether it has it. If not, some values may be set.
 func (o *objectShape) read(s *objectScan) bool {
 	line, at := s.line, 0
+	if !o.whole {
+		return false
+	}
 	for i := range o.pieces {
 		p := &o.pieces[i]
-		start := at + p.end - p.start
-		if start > len(line) || string(line[at:start]) != string(o.text[p.start:p.end]) {
+		start := at + len(p.text)
+		if start > len(line) || string(line[at:start]) != string(p.text) {
 			return false
 		}
 		var value []byte
@@ -84,13 +88,22 @@ func (o *objectShape) learns() bool {
 	if o.misses++; len(o.pieces) > 0 && o.misses < maxMisses {
 		return false
 	}
-	o.pieces, o.text, o.misses = o.pieces[:0], o.text[:0], 0
+	o.pieces, o.text, o.whole, o.misses = o.pieces[:0], o.text[:0], false, 0
 	return true
 }
 
-// add appends the text before a value.
+// add appends the text before a value, which must not change until finish is called.
 func (o *objectShape) add(text []byte, kind valueKind, key *objectKey) {
-	start := len(o.text)
 	o.text = append(o.text, text...)
-	o.pieces = append(o.pieces, shapePiece{start, len(o.text), kind, key})
+	o.pieces = append(o.pieces, shapePiece{text, kind, key})
+}
+
+// finish ends the shape. Lines are read by it if it is whole.
+func (o *objectShape) finish(whole bool) {
+	o.whole = whole
+	rest := o.text // which does not move any more
+	for i := range o.pieces {
+		n := len(o.pieces[i].text)
+		o.pieces[i].text, rest = rest[:n:n], rest[n:]
+	}
 }

@@ -7,7 +7,7 @@ import "encoding/binary"
 type timePattern struct {
 	size    int // of the time, in bytes; 0: none has the pattern
 	words   [maxTime / 8]timeWord
-	used    int  // words
+	digits  [2]timeDigits
 	seconds int  // where two digits are that may differ
 	most    byte // the greatest number that they may be
 }
@@ -15,12 +15,16 @@ type timePattern struct {
 // maxTime is the length of the longest time that has a pattern.
 const maxTime = 40
 
-// A timeWord is a part of a time, eight bytes from a place on.
+// A timeWord is a part of a time, eight bytes from a place on, of which some may differ.
 type timeWord struct {
-	at     int
-	value  uint64
-	same   uint64 // has all bits of the bytes that must be the same
-	digits uint64 // has the highest bits of those that must be digits
+	at          int
+	value, same uint64 // same has all bits of the bytes that must be the same
+}
+
+// timeDigits are the digits of eight bytes that may differ.
+type timeDigits struct {
+	at    int
+	marks uint64 // has their highest bits
 }
 
 // clear makes the pattern one that no time has.
@@ -29,22 +33,33 @@ func (p *timePattern) clear() { p.size = 0 }
 // set sets the pattern to that of a time in whose bytes from seconds up to after digits may
 // differ; the first two are a number of at most most.
 func (p *timePattern) set(b []byte, seconds, after int, most byte) {
-	if len(b) < 8 || len(b) > maxTime {
+	if len(b) < 8 || len(b) > maxTime || after-seconds > 16 {
 		p.clear()
 		return
 	}
-	p.size, p.used, p.seconds, p.most = len(b), 0, seconds, most
-	for at := 0; at < len(b); at += 8 {
-		at = min(at, len(b)-8) // the last word overlaps
-		w := timeWord{at: at, value: binary.LittleEndian.Uint64(b[at:]), same: ^uint64(0)}
+	p.size, p.seconds, p.most = len(b), seconds, most
+	differs := func(place int) bool { return place >= seconds && place < after && b[place]-'0' <= 9 }
+	for n := range p.words {
+		w := timeWord{at: min(8*n, len(b)-8), same: ^uint64(0)} // the last words overlap
 		for i := range 8 {
-			if place := at + i; place >= seconds && place < after && b[place]-'0' <= 9 {
+			if differs(w.at + i) {
 				w.same &^= 0xff << (8 * i)
-				w.digits |= 0x80 << (8 * i)
 			}
 		}
-		p.words[p.used] = w
-		p.used++
+		w.value = binary.LittleEndian.Uint64(b[w.at:]) & w.same
+		p.words[n] = w
+	}
+	for n := range p.digits {
+		d := timeDigits{at: min(seconds+8*n, len(b)-8)}
+		for i := range 8 {
+			if differs(d.at + i) {
+				d.marks |= 0x80 << (8 * i)
+			}
+		}
+		p.digits[n] = d
+	}
+	if p.digits[1].at == p.digits[0].at {
+		p.digits[1].marks = 0
 	}
 }
 
@@ -53,12 +68,23 @@ func (p *timePattern) matches(b []byte) bool {
 	if len(b) != p.size || p.size == 0 {
 		return false
 	}
-	for i := range p.words[:p.used] {
-		w := &p.words[i]
-		word := binary.LittleEndian.Uint64(b[w.at:])
-		if (word^w.value)&w.same|nonDigitMarks(word)&w.digits != 0 {
-			return false
-		}
+	w, d := &p.words, &p.digits
+	differs := w[0].differs(b) | w[1].differs(b) | w[2].differs(b) | d[0].missing(b)
+	if p.size > 3*8 {
+		differs |= w[3].differs(b) | w[4].differs(b)
 	}
-	return (b[p.seconds]-'0')*10+b[p.seconds+1]-'0' <= p.most
+	if d[1].marks != 0 {
+		differs |= d[1].missing(b)
+	}
+	return differs == 0 && (b[p.seconds]-'0')*10+b[p.seconds+1]-'0' <= p.most
+}
+
+// differs returns zero if the part of a time is as the word has it.
+func (w *timeWord) differs(b []byte) uint64 {
+	return binary.LittleEndian.Uint64(b[w.at:])&w.same ^ w.value
+}
+
+// missing returns zero if the digits are there.
+func (d *timeDigits) missing(b []byte) uint64 {
+	return nonDigitMarks(binary.LittleEndian.Uint64(b[d.at:])) & d.marks
 }
