@@ -73,6 +73,9 @@ func (c *Client) LivingPools(ctx context.Context, queue string) ([]PoolInfo, err
 // lengths after the last renewal of the lease. So the queue has had no silence of 0.6 lengths,
 // see lua/amnesty.lua, and the lease is buried as soon as it expires. After an outage of Redis
 // there was one, and an amnesty begins.
+//
+// A pool without open leases has no rows to renew. Its next beat is the first that may find a
+// late one: 1/BeatsPerLease after the first row is late, or may be if it does not exist yet.
 const (
 	RenewalsPerLease = 5.0
 	BeatsPerLease    = 1 / 0.15
@@ -123,6 +126,8 @@ type BeatResult struct {
 	Late     []LateLease // of all pools, the longest late first
 	More     bool        // whether there may be others after these, for PoolBeat.Skip
 	Describe bool        // whether Redis does not know the pool: the next beat must have its Info
+
+	Next time.Duration // how long the next beat may be away
 }
 
 // Beat renews the entry of a pool and its open leases, or removes the entry if the pool has
@@ -144,8 +149,8 @@ func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
 	if err != nil {
 		return BeatResult{}, err
 	}
-	result := BeatResult{Describe: reply.Int(0) == 1, More: reply.Len() > 3*maxLate}
-	for i := 1; i+2 < reply.Len(); i += 3 {
+	result := BeatResult{Describe: reply.Int(0) == 1, More: reply.Len() > 3*maxLate, Next: beat.next(reply)}
+	for i := 2; i+2 < reply.Len(); i += 3 {
 		late := LateLease{row: reply.Text(i), since: reply.Text(i + 1)}
 		parts := strings.Split(late.row, " ")
 		if len(parts) != 3 {
@@ -157,6 +162,20 @@ func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
 		result.Late = append(result.Late, late)
 	}
 	return result, nil
+}
+
+// next returns how long the beat after a reply to this one may be away.
+func (beat PoolBeat) next(reply rdb.Reply) time.Duration {
+	length := float64(beat.Length)
+	next := time.Duration(length / BeatsPerLease)
+	if len(beat.Renew) > 0 {
+		return next
+	}
+	late := time.Duration(lateAfter * length) // a row that does not exist yet
+	if reply.Text(1) != "" {
+		late = min(late, time.Duration(reply.Int(1))*time.Millisecond)
+	}
+	return next + max(0, late)
 }
 
 // sendBeat is Beat for at most maxBeatRows of each sort.

@@ -47,6 +47,30 @@ func workersOf(late []queue.LateLease) (names []string) {
 	return names
 }
 
+// With leases of a minute a row is late after 12 s, and pools with open leases beat each 9 s.
+func TestNextBeatComesBeforeTheFirstLateLeaseMustBeRecovered(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		const interval, late = 9 * time.Second, 12 * time.Second
+		want := func(what string, got, want time.Duration) {
+			t.Helper()
+			if got > want || got < want-2*time.Second {
+				t.Errorf("%s: the next beat comes in %v, want %v", what, got, want)
+			}
+		}
+		want("no lease is open", d.beat(queue.PoolBeat{}).Next, interval+late)
+		lease, err := d.queue.NewLease("worker", time.Minute)
+		d.must(err)
+		d.beat(queue.PoolBeat{Renew: []*queue.Lease{lease}})
+		want("a lease was opened", d.beat(queue.PoolBeat{}).Next, interval+late)
+		want("the pool has a lease", d.beat(queue.PoolBeat{Renew: []*queue.Lease{lease}}).Next, interval)
+		d.makeLate(-5 * time.Second)
+		want("a lease will be late", d.beat(queue.PoolBeat{}).Next, interval+5*time.Second)
+		d.makeLate(time.Second)
+		want("a lease is late", d.beat(queue.PoolBeat{}).Next, interval)
+	})
+}
+
 func TestPoolsAreListedUntilTheyEnd(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)

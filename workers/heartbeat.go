@@ -27,6 +27,8 @@ type heartbeat struct {
 
 	recoveries sync.WaitGroup
 
+	opening notification // a lease may have been opened, which the next beat must renew or remove
+
 	mu        sync.Mutex
 	removed   []*queue.Lease    // closed leases, and those that were not opened
 	recovered []queue.LateLease // of which nothing is left
@@ -51,8 +53,6 @@ func (h *heartbeat) take() (removed []*queue.Lease, recovered []queue.LateLease)
 // run beats until ctx is done, and describes the pool each time that its description has
 // changed.
 func (h *heartbeat) run(ctx context.Context) {
-	ticker := time.NewTicker(time.Duration(float64(h.pool.config.Lease) / queue.BeatsPerLease))
-	defer ticker.Stop()
 	describe, failed, skip := true, false, 0
 	registered := time.Time{}
 	for ctx.Err() == nil {
@@ -72,11 +72,38 @@ func (h *heartbeat) run(ctx context.Context) {
 		if describe && !failed {
 			continue
 		}
+		next := result.Next
+		if failed {
+			next = h.interval()
+		}
+		describe = h.await(ctx, next) || describe
+	}
+}
+
+// interval is the time between the beats of a pool with open leases.
+func (h *heartbeat) interval() time.Duration {
+	return time.Duration(float64(h.pool.config.Lease) / queue.BeatsPerLease)
+}
+
+// await blocks until the next beat is due, or the description of the pool has changed, which it
+// reports.
+func (h *heartbeat) await(ctx context.Context, next time.Duration) (changed bool) {
+	due := time.Now().Add(next)
+	timer := time.NewTimer(next)
+	defer timer.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-		case <-ticker.C:
+			return false
+		case <-timer.C:
+			return false
 		case <-h.sched.aboutChanged:
-			describe = true
+			return true
+		case <-h.opening:
+			if soon := time.Now().Add(h.interval()); soon.Before(due) {
+				due = soon
+				timer.Reset(h.interval())
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (f *fixture) commands() (n int) {
 }
 
 // The commands of a heartbeat's script are among them.
-func TestIdlePoolCostsThreeCommandsASecond(t *testing.T) {
+func TestIdlePoolCostsTwoCommandsASecond(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.Open(t, redistest.Start(t).URL(0)))
 	p := f.pool(workers.Config{Lease: queue.DefaultLease})
@@ -38,7 +38,7 @@ func TestIdlePoolCostsThreeCommandsASecond(t *testing.T) {
 		f.must(err)
 		holders = len(infos)
 	}
-	f.wantCommands(3)
+	f.wantCommands(2)
 }
 
 func TestPoolThatHoldsAllTheRetriesThatItMayCostsFewCommands(t *testing.T) {

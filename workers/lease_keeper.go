@@ -28,6 +28,7 @@ func (c *control) newSession(q *servedQueue) (*leaseSession, error) {
 	session := newLeaseSession(q, lease, config.Lease, c.pool.log.With("queue", q.name))
 	session.sched, session.onLost, session.recent = c.sched, config.Hooks.LeaseLost, &c.recent
 	session.renewed.Store(c.pool.heart.beaten.Load())
+	c.pool.heart.opening.send()
 	session.completer.count = func(change int) {
 		if c.sched.slots.unrecorded.add(change) {
 			c.pool.executor.startRunners(c.sched.capacityRose())

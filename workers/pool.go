@@ -59,7 +59,7 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 	p.executor = &executor{config: c, client: client, sched: p.sched, firstWindow: firstWindow, unknown: unknownKind()}
 	p.control = &control{pool: p, sched: p.sched, configs: c.Queues, patternsChanged: newNotification(), scanEvery: scanEvery}
 	p.control.signalled.added = newNotification()
-	p.heart = &heartbeat{pool: p, sched: p.sched, log: c.Logger}
+	p.heart = &heartbeat{pool: p, sched: p.sched, log: c.Logger, opening: newNotification()}
 	p.watch = client.NewWatch(c.Logger)
 	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
 	p.mover = delayed.NewMover(client, timers)

@@ -11,8 +11,9 @@
 --       number of rows to renew, and the rows
 --       number of rows to remove, and the rows
 --       rows to remove if they are late since the same time still, each with that time
--- Returns {'ok', 1 if the pool must be described, else 0, for each late row: the row, the time
--- from which it is late, ms since then}; the longest late come first.
+-- Returns {'ok', 1 if the pool must be described, else 0, ms until the first row is late, which
+-- are not positive if one is, '' without rows, for each late row: the row, the time from which it
+-- is late, ms since then}; the longest late come first.
 -- @include int clock
 local MAX_ENDED, KEEP_ENDED, KEEP_LATE = 100, 3600000, 30 * 86400000
 local call, now = redis.call, clock_ms()
@@ -40,12 +41,12 @@ for i = recovered, #ARGV, 2 do
   local since = tonumber(call('ZSCORE', LEASES, ARGV[i]))
   if since and int(since) == ARGV[i + 1] then call('ZREM', LEASES, ARGV[i]) end
 end
-if pool == '' then return {'ok', 0} end
+if pool == '' then return {'ok', 0, ''} end
 
 if expires == 0 then
   call('ZREM', EXPIRY, pool)
   call('HDEL', POOLS, pool)
-  return {'ok', 0}
+  return {'ok', 0, ''}
 end
 local added = add(EXPIRY, int(now + expires), pool)
 if about ~= '' then
@@ -58,7 +59,9 @@ if about ~= '' then
   call('ZREMRANGEBYSCORE', LEASES, '-inf', int(now - KEEP_LATE))
 end
 
-local out = {'ok', about == '' and added or 0}
+local first = tonumber(call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')[2])
+local out = {'ok', about == '' and added or 0, first and int(first - now) or ''}
+if not first or first > now then return out end
 local found = call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'WITHSCORES', 'LIMIT', ARGV[5], ARGV[6])
 for i = 1, #found, 2 do
   local n, since = #out, tonumber(found[i + 1])
