@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +24,9 @@ type completer struct {
 
 	mu      sync.Mutex
 	pending []queue.Completion
-	latest  int  // number of outcomes of the latest batch
-	closed  bool // outcomes are dropped: the lease is lost, or run has returned
+	writing []queue.Completion // the latest batch, until it is written
+	latest  int                // number of its outcomes
+	closed  bool               // outcomes are dropped: the lease is lost, or run has returned
 }
 
 // add adds an outcome. It does not block.
@@ -69,8 +71,15 @@ func (c *completer) take() (batch []queue.Completion, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	batch, c.pending = c.pending, nil
-	c.latest = len(batch)
+	c.writing, c.latest = batch, len(batch)
 	return batch, !c.closed
+}
+
+// unwritten returns the outcomes of which it is not known that they are written.
+func (c *completer) unwritten() []queue.Completion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Concat(c.writing, c.pending)
 }
 
 // run writes outcomes until the completer is closed, or ctx is done and none is pending.

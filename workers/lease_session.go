@@ -153,11 +153,15 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	return answer, err
 }
 
-// release interrupts jobs whose delivery Redis has lost. Their outcomes are not written: they run
-// again, and their entries may be those of other jobs.
+// release interrupts jobs whose delivery Redis has lost. They run again, and their entries may be
+// those of other jobs. An outcome that is not written yet is written if the same job is delivered.
 func (s *leaseSession) release(jobs []*queue.Job) {
+	if len(jobs) == 0 {
+		return
+	}
 	var released []*attempt
 	quarantined := 0
+	ended := endsByJob(s.completer.unwritten())
 	s.mu.Lock()
 	for _, job := range jobs {
 		if a := s.held[job.ID]; a != nil && a.job == job {
@@ -165,6 +169,12 @@ func (s *leaseSession) release(jobs []*queue.Job) {
 			released = append(released, a)
 			if job.Group != "" {
 				quarantined++
+			}
+			if ends := ended[job.ID]; len(ends) > 0 {
+				if s.restored == nil {
+					s.restored = map[string][]queue.Completion{}
+				}
+				s.restored[job.ID] = append(s.restored[job.ID], ends...)
 			}
 		}
 	}

@@ -82,6 +82,24 @@ func TestReleasedJobIsCountedOnce(t *testing.T) {
 	}
 }
 
+// The batch with the first outcome is sent, its answer is lost, and Redis too has lost it.
+func TestReleasedJobThatHasEndedDoesNotRunAgain(t *testing.T) {
+	t.Parallel()
+	s := newTestSession(&servedQueue{})
+	held := s.hold(jobs("sent", "pending", "running"))
+	s.completer.add(queue.Completion{Job: held[0].job})
+	s.completer.take()
+	s.completer.add(queue.Completion{Job: held[1].job})
+	s.release([]*queue.Job{held[0].job, held[1].job, held[2].job})
+	s.completer.take()
+	if again := s.hold(jobs("sent", "pending", "running")); len(again) != 1 || again[0].job.ID != "running" {
+		t.Errorf("run again: %v", again)
+	}
+	if ends, _ := s.completer.take(); len(ends) != 2 || ends[0].Job != held[0].job || ends[1].Job != held[1].job {
+		t.Errorf("to be written again: %v", ends)
+	}
+}
+
 func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newTestSession(&servedQueue{})

@@ -57,17 +57,25 @@ func (r *recentEnds) add(session *leaseSession, outcomes []queue.Completion, now
 	r.batches = r.batches[drop:] // append moves them together when its array is full
 }
 
-// of returns the outcomes of a session by the ids of their jobs, which may have ended several
-// times, without those of jobs that were handed back or are quarantined.
+// of returns the outcomes of a session.
 func (r *recentEnds) of(session *leaseSession) map[string][]queue.Completion {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ends := map[string][]queue.Completion{}
+	var batches [][]queue.Completion
 	for _, batch := range r.batches {
-		if batch.session != session {
-			continue
+		if batch.session == session {
+			batches = append(batches, batch.outcomes)
 		}
-		for _, outcome := range batch.outcomes {
+	}
+	return endsByJob(batches...)
+}
+
+// endsByJob returns outcomes by the ids of their jobs, which may have ended several times, without
+// those of jobs that were handed back or are quarantined.
+func endsByJob(batches ...[]queue.Completion) map[string][]queue.Completion {
+	ends := map[string][]queue.Completion{}
+	for _, outcomes := range batches {
+		for _, outcome := range outcomes {
 			if outcome.Disposition != queue.AttemptReturned && outcome.Job.Group == "" {
 				ends[outcome.Job.ID] = append(ends[outcome.Job.ID], outcome)
 			}
