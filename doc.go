@@ -4,6 +4,7 @@
 //	skidway/delayed               delayed jobs, retries and cron schedules
 //	skidway/workers               run jobs
 //	skidway/workers/kinds         built-in kinds: mail, HTTP requests, commands, log runs; a package each
+//	skidway/workers/stats         statistics of queues, in Redis
 //	skidway/workers/metrics       metrics of workers, for Prometheus
 //	skidway/workers/workerstest   test handlers
 //	skidway/ops                   operate queues and workers: their state, diagnoses, checks

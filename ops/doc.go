@@ -30,7 +30,7 @@
 //	id kind state priority   texts
 //	attempts                 the number of failed ones
 //	error                    why it ended, and each remembered error: one must match
-//	shape                    of these errors, see [Shape]
+//	shape                    of these errors, see [stats.Shape]
 //	enqueued due died        times; died also of finished jobs
 //	text                     all args
 //	args.NAME                a value of args in JSON: args.user.id, args["to"][0]

@@ -7,6 +7,7 @@ import (
 
 	"skidway/internal/filter"
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // Numbers of the fields of jobs.
@@ -74,7 +75,7 @@ func (r *jobRecord) Value(field int, path []string) filter.Value {
 	case errorField:
 		return filter.OfTexts(r.errors(func(text string) string { return text }))
 	case shapeField:
-		return filter.OfTexts(r.errors(Shape))
+		return filter.OfTexts(r.errors(stats.Shape))
 	case enqueuedField:
 		return filter.OfTime(job.Enqueued)
 	case dueField:
@@ -128,42 +129,4 @@ func Match(short queue.Filter, state queue.State, match string) string {
 		parts = append(parts, "("+match+")")
 	}
 	return strings.Join(parts, " && ")
-}
-
-// maxShape bounds a shape, in bytes.
-const maxShape = 200
-
-// variable matches the parts of an error that differ from case to case: quoted text, addresses,
-// ids and numbers.
-var variable = regexp.MustCompile(`("(?:[^"\\]|\\.)*"|'[^']*'|` + "`[^`]*`" + `)` +
-	`|([\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[[0-9a-fA-F:]{3,}\](?::\d+)?)` +
-	`|(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-fA-F]{8,}\b)` +
-	`|\d+(?:\.\d+)?`)
-
-// Shape returns what errors of one cause have in common: the first line, with "…" in the place of
-// quoted text, <address>, <id> and <n>.
-func Shape(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	text = text[:min(len(text), 4*maxShape)]
-	var shape strings.Builder
-	end := 0
-	for _, found := range variable.FindAllStringSubmatchIndex(text, -1) {
-		shape.WriteString(text[end:found[0]])
-		end = found[1]
-		switch {
-		case found[2] >= 0:
-			shape.WriteString(`"…"`)
-		case found[4] >= 0:
-			shape.WriteString("<address>")
-		case found[6] >= 0 && !strings.ContainsAny(text[found[6]:found[7]], "0123456789"):
-			shape.WriteString(text[found[6]:found[7]]) // a word
-		case found[6] >= 0 && strings.ContainsAny(text[found[6]:found[7]], "abcdefABCDEF-"):
-			shape.WriteString("<id>")
-		default:
-			shape.WriteString("<n>")
-		}
-	}
-	shape.WriteString(text[end:])
-	cut := shape.String()
-	return strings.ToValidUTF8(cut[:min(len(cut), maxShape)], "")
 }

@@ -93,7 +93,7 @@ func fetchMixed(t *testing.T, db *rdb.DB, nativeFrom int) (got string) {
 		got += fmt.Sprintln(fetched.Malformed, "malformed")
 		for _, job := range fetched.Jobs {
 			got += fmt.Sprintln(job.Kind, string(job.Args), job.Priority, job.State, job.Timeout, job.Retain, job.Worker)
-			if waited, ok := job.Waited(); !ok || waited > time.Minute || time.Since(job.Enqueued) > time.Minute {
+			if waited, ok := job.Waited(time.Now()); !ok || waited > time.Minute || time.Since(job.Enqueued) > time.Minute {
 				t.Errorf("%s was enqueued at %s and waited %s", job.ID, job.Enqueued, waited)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"strings"
 	"time"
 
 	"skidway/internal/rdb"
@@ -43,6 +44,10 @@ func (q *PoolQueue) Salt(ctx context.Context) (string, error) {
 	reply, err := q.run(ctx, saltScript, rand.Text())
 	return reply.Text(0), err
 }
+
+// Key returns the name of a key of another package for the queue. It is on the slot of the queue's
+// own keys, whose names it must not have.
+func (q *Queue) Key(name string) string { return strings.TrimSuffix(q.keys[keyMeta], "meta") + name }
 
 // A StreamCursor is a position in a stream of Redis: a line of a queue or its signals.
 type StreamCursor struct {

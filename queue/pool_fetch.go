@@ -334,14 +334,14 @@ func (j *Job) LocalDeadline() time.Time {
 	return j.Deadline.Add(j.ahead)
 }
 
-// Waited returns how long a fetched job has been in its line, by Redis's clock, and false
-// for a job that was not fetched.
-func (j *Job) Waited() (time.Duration, bool) {
+// Waited returns how long a fetched job had been in its line at a time by the local clock, and
+// false for a job that was not fetched.
+func (j *Job) Waited(until time.Time) (time.Duration, bool) {
 	ms, ok := entryTime(j.entry)
 	if !ok {
 		return 0, false
 	}
-	return max(0, time.Since(time.UnixMilli(ms))-j.ahead), true
+	return max(0, until.Sub(time.UnixMilli(ms))-j.ahead), true
 }
 
 // SameDelivery reports whether two fetched jobs are the same job and the same fetch of it:

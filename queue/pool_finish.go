@@ -43,6 +43,10 @@ type Completion struct {
 	Reason      string
 	Result      []byte // kept if the job is retained, and returned by [Client.Wait]
 
+	// Of the attempt, for statistics: how long the job had been in its line at the start,
+	// negative if it was not started, and how long its handler took, zero if that is not known.
+	Waited, Took time.Duration
+
 	// Then are the jobs to add in the same step, with AttemptSucceeded: those of
 	// the job, with its result filled in.
 	Then []NewJob
@@ -231,8 +235,10 @@ func (q *PoolQueue) encodeThen(e *Completion) ([]encodedJob, error) {
 
 // ThenFailed returns the completion of a job that succeeded although the jobs that follow it
 // can't be added: it is dead, so that they are not forgotten.
-func ThenFailed(job *Job, err error) Completion {
-	return Completion{Job: job, Disposition: AttemptDead, Reason: "it succeeded, but what follows it can't be enqueued: " + err.Error()}
+func (e Completion) ThenFailed(err error) Completion {
+	e.Disposition, e.Reason = AttemptDead, "it succeeded, but what follows it can't be enqueued: "+err.Error()
+	e.Result, e.Then = nil, nil
+	return e
 }
 
 // thenArgs returns the arguments for the jobs that follow a completion, which precede its
@@ -243,7 +249,7 @@ func (q *PoolQueue) thenArgs(e *Completion) []any {
 	}
 	jobs, err := q.encodeThen(e)
 	if err != nil {
-		*e = ThenFailed(e.Job, err)
+		*e = e.ThenFailed(err)
 		return nil
 	}
 	args := []any{"then", len(jobs)}

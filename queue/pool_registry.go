@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -60,6 +61,19 @@ func (c *Client) Pools(ctx context.Context) ([]PoolInfo, error) {
 func (c *Client) LivingPools(ctx context.Context, queue string) ([]PoolInfo, error) {
 	pools, err := c.Pools(ctx)
 	return slices.DeleteFunc(pools, func(pool PoolInfo) bool { return pool.Expires < 0 || !pool.Serves(queue) }), err
+}
+
+// CountPools returns how many pools live at a time by the clock of Redis.
+func (c *Client) CountPools(ctx context.Context, now time.Time) (n int, err error) {
+	err = c.db.Retry(ctx, func() error {
+		living, err := c.db.ZCount(ctx, registryKeys(c.prefix)[5], strconv.FormatInt(now.UnixMilli(), 10), "+inf").Result()
+		n = int(living)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count pools: %w", err)
+	}
+	return n, nil
 }
 
 // The list of open leases has a row for each: the queue, the worker and the length. A pool

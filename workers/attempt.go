@@ -22,6 +22,7 @@ type attempt struct {
 
 	retry   bool        // its job is a retry, see [queue.Job.IsRetry]
 	claimed atomic.Bool // the goroutine that sets this ends the attempt: it adds its outcome to the completer, or drops it
+	again   bool        // its outcome is written again, because Redis has lost it
 	mark    bool        // it is to be marked in Redis: no other handler of the pool runs
 	current atomic.Bool // it is the current solo job: the goroutine that clears this lets other jobs start
 	ctx     jobContext  // of the handler
@@ -29,7 +30,8 @@ type attempt struct {
 	mu       sync.Mutex
 	executor *executor // executor and kind are set at the start
 	kind     *registration
-	cause    error // why it was interrupted
+	started  time.Time // when the handler was called; zero before
+	cause    error     // why it was interrupted
 	result   []byte
 	log      *slog.Logger      // set by the first call of Logger
 	lines    *queue.LogHandler // keeps the lines of log with the job
@@ -51,7 +53,7 @@ func (a *attempt) start(x *executor, kind *registration, timer *deadlineTimer, n
 	if a.cause != nil {
 		return a.cause
 	}
-	a.executor, a.kind = x, kind
+	a.executor, a.kind, a.started = x, kind, now
 	a.ctx.attempt, a.ctx.deadline = a, now.Add(left)
 	timer.begin(a)
 	return nil
@@ -83,15 +85,15 @@ func (a *attempt) interrupt(cause error) {
 	time.AfterFunc(a.executor.config.Grace, func() { a.executor.abandon(a) })
 }
 
-// release closes the log and ends the context. It returns the result, and the cause
-// of an interruption, nil if there was none.
-func (a *attempt) release() (result []byte, cause error) {
+// release closes the log and ends the context. It returns the result, when the handler was
+// called, and the cause of an interruption, nil if there was none.
+func (a *attempt) release() (result []byte, started time.Time, cause error) {
 	a.closeLog()
 	a.mu.Lock()
-	result, cause = a.result, a.cause
+	result, started, cause = a.result, a.started, a.cause
 	a.mu.Unlock()
 	a.ctx.end(context.Canceled)
-	return result, cause
+	return result, started, cause
 }
 
 // handBack claims the attempt and returns its job to the front of its queue. It does

@@ -12,6 +12,7 @@ import (
 
 	"skidway/delayed"
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // Defaults of [Config].
@@ -71,6 +72,10 @@ type Config struct {
 	// left, for 10 s, and twice as long each further time that the job is
 	// quarantined. Package queue describes quarantine.
 	Crashes int
+
+	// Stats is how much is counted for the statistics of the queues, see package stats; empty
+	// means [stats.Full].
+	Stats stats.Mode
 
 	// IsFailure reports whether an error uses up an attempt; nil means that
 	// every error does.
@@ -151,6 +156,9 @@ func (c *Config) Validate() error {
 		if field.value < 0 {
 			return fmt.Errorf("%w: %s is %v: it must not be negative", queue.ErrInvalid, field.name, field.text)
 		}
+	}
+	if !slices.Contains([]stats.Mode{"", stats.Full, stats.Queues, stats.Off}, c.Stats) {
+		return fmt.Errorf("%w: Stats is %q: want %s, %s or %s", queue.ErrInvalid, c.Stats, stats.Full, stats.Queues, stats.Off)
 	}
 	for i, q := range c.Queues {
 		if err := q.validate(fmt.Sprintf("Queues[%d]", i)); err != nil {

@@ -111,8 +111,11 @@ func (c *control) serveLocked(names []string) {
 		}
 		config := c.configs[place]
 		ctx, stop := context.WithCancel(c.runCtx)
-		served := &servedQueue{name: name, queue: q, ctx: ctx, stop: stop, config: config, place: place}
-		context.AfterFunc(ctx, func() { c.unwatch(served) })
+		served := &servedQueue{name: name, queue: q, ctx: ctx, stop: stop, counter: c.pool.stats.Counter(q.Queue), config: config, place: place}
+		context.AfterFunc(ctx, func() {
+			c.unwatch(served)
+			c.pool.stats.Leave(served.counter)
+		})
 		added = append(added, served)
 		c.pool.mover.Add(q)
 		c.pool.crons.Add(q)

@@ -177,7 +177,7 @@ func (x *executor) abandon(a *attempt) {
 	if !a.claimed.CompareAndSwap(false, true) {
 		return
 	}
-	_, cause := a.release()
+	_, _, cause := a.release()
 	err := fmt.Errorf("%w, and the handler did not return within %s", cause, x.config.Grace)
 	x.log(a.job).Error("handler abandoned: it ignores its context", "error", err)
 	x.sched.slots.abandoned.Add(1)
@@ -189,7 +189,7 @@ func (x *executor) abandon(a *attempt) {
 
 // complete determines the outcome of a claimed attempt and adds it to the completer.
 func (x *executor) complete(a *attempt, kind *registration, err error, took time.Duration) {
-	outcome, err := x.decide(a, kind, err)
+	outcome, err := x.decide(a, kind, err, took)
 	a.session.completer.add(outcome)
 	x.ended(a.job, Report{Disposition: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
 	if outcome.Disposition == queue.AttemptRetry || outcome.Disposition == queue.AttemptDead {
@@ -206,14 +206,18 @@ func (x *executor) ended(job *queue.Job, report Report) {
 
 // decide ends the attempt: it releases its context and log, calls the Exhausted hook if
 // the job is dead, and returns the outcome and the error that is reported.
-func (x *executor) decide(a *attempt, kind *registration, err error) (queue.Completion, error) {
-	result, cause := a.release()
+func (x *executor) decide(a *attempt, kind *registration, err error, took time.Duration) (queue.Completion, error) {
+	result, started, cause := a.release()
 	outcome := kind.outcome(a.job, err, cause, x.config.IsFailure)
+	outcome.Waited, outcome.Took = -1, took
+	if waited, known := a.job.Waited(started); known && !started.IsZero() {
+		outcome.Waited = waited
+	}
 	if outcome.Disposition == queue.AttemptSucceeded {
 		outcome.Result = result
 		if len(a.job.Then) > 0 {
 			if outcome.Then, err = follow(x.client, a.job, result); err != nil {
-				outcome = queue.ThenFailed(a.job, err)
+				outcome = outcome.ThenFailed(err)
 				err = errors.New(outcome.Reason)
 			}
 		}
@@ -258,7 +262,7 @@ func (p *Pool) Attempt(ctx context.Context, job *queue.Job) (queue.Completion, e
 		took = time.Since(started)
 		stop()
 	}
-	outcome, err := x.decide(a, kind, err)
+	outcome, err := x.decide(a, kind, err, took)
 	x.ended(job, Report{Disposition: outcome.Disposition, Err: err, Duration: took, Wait: outcome.Wait})
 	return outcome, err
 }

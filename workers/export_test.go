@@ -3,6 +3,8 @@ package workers
 import (
 	"slices"
 	"time"
+
+	"skidway/workers/stats"
 )
 
 // SetSoloTimes sets how long a job that must run solo waits for running jobs, and the window
@@ -21,3 +23,8 @@ func (p *Pool) Serves(name string) bool {
 // SetScanEvery sets the interval of full recoveries and of comparisons with Redis. The
 // pool must not run yet.
 func (p *Pool) SetScanEvery(d time.Duration) { p.control.scanEvery = d }
+
+// SetFlushEvery sets the interval in which the pool writes statistics. It must not have run yet.
+func (p *Pool) SetFlushEvery(d time.Duration) {
+	p.stats = stats.NewCollector(stats.Config{Client: p.client, Pool: p.name, Mode: p.config.Stats, Logger: p.log, FlushEvery: d})
+}

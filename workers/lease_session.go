@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // A leaseSession is one lease and the jobs that the worker holds under it.
@@ -68,7 +70,7 @@ func newLeaseSession(q *servedQueue, lease *queue.Lease, linger time.Duration, l
 			return err
 		},
 		written: func(outcomes []queue.Completion) {
-			s.forget(outcomes)
+			q.counter.Add(ends(outcomes, s.forget(outcomes)))
 			s.recent.add(s, outcomes, time.Now())
 		},
 		count: func(int) {}, linger: linger, log: log, wake: newNotification(),
@@ -103,7 +105,7 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		}
 		if end, ok := endOf(job, s.restored[job.ID]); ok {
 			end.Duplicates = nil
-			written := &attempt{job: end.Job, queue: s.queue, session: s}
+			written := &attempt{job: end.Job, queue: s.queue, session: s, again: true}
 			written.claimed.Store(true)
 			s.held[job.ID] = written
 			ends = append(ends, end)
@@ -218,8 +220,9 @@ func (s *leaseSession) renewedSince(t time.Time) bool {
 	return renewed != nil && renewed.After(t)
 }
 
-// forget removes jobs whose outcomes are written.
-func (s *leaseSession) forget(outcomes []queue.Completion) {
+// forget removes jobs whose outcomes are written. It returns those that statistics do not count:
+// they were released before, or are counted already.
+func (s *leaseSession) forget(outcomes []queue.Completion) (uncounted []*queue.Job) {
 	quarantined := 0
 	defer func() {
 		if quarantined > 0 {
@@ -229,7 +232,12 @@ func (s *leaseSession) forget(outcomes []queue.Completion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, outcome := range outcomes {
-		if a := s.held[outcome.Job.ID]; a != nil && a.job == outcome.Job { // else it was released
+		a := s.held[outcome.Job.ID]
+		released := a == nil || a.job != outcome.Job
+		if released || a.again {
+			uncounted = append(uncounted, outcome.Job)
+		}
+		if !released {
 			delete(s.held, outcome.Job.ID)
 			if outcome.Job.Group != "" {
 				quarantined++
@@ -237,6 +245,22 @@ func (s *leaseSession) forget(outcomes []queue.Completion) {
 		}
 		if s.writtenSinceReread != nil {
 			s.writtenSinceReread[outcome.Job.ID] = outcome.Job
+		}
+	}
+	return uncounted
+}
+
+// ends returns the ends of attempts for the statistics, without those of some jobs.
+func ends(outcomes []queue.Completion, without []*queue.Job) iter.Seq[stats.End] {
+	return func(yield func(stats.End) bool) {
+		for i := range outcomes {
+			outcome := &outcomes[i]
+			if len(without) > 0 && slices.Contains(without, outcome.Job) {
+				continue
+			}
+			if !yield(stats.End{Job: outcome.Job, Disposition: outcome.Disposition, Error: outcome.Reason, Waited: outcome.Waited, Took: outcome.Took}) {
+				return
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"skidway/delayed"
 	"skidway/internal/rdb"
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // A Pool runs the jobs of some queues. Its methods are safe for concurrent use.
@@ -34,6 +35,7 @@ type Pool struct {
 	watch    *queue.Watch // of the lines and signals of all queues, and of new queues
 	mover    *delayed.Mover
 	crons    *delayed.Cron
+	stats    *stats.Collector
 
 	started  atomic.Bool
 	quiet    latch // no more jobs are taken
@@ -64,6 +66,7 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
 	p.mover = delayed.NewMover(client, timers)
 	p.crons = delayed.NewCron(client, timers)
+	p.stats = stats.NewCollector(stats.Config{Client: client, Pool: p.name, Mode: c.Stats, Logger: c.Logger})
 	Handle(p, p.forward)
 	return p
 }
@@ -128,6 +131,7 @@ func (p *Pool) run(ctx context.Context) {
 	background.Go(func() { p.heart.passes(running) })
 	background.Go(func() { _ = p.mover.Run(running) }) // they end with running
 	background.Go(func() { _ = p.crons.Run(running) })
+	background.Go(func() { p.stats.Run(running) })
 	fetchers.Go(func() { p.control.discover(fetching) })
 	fetchers.Go(func() { fetcher.run(running, fetching) })
 
@@ -176,7 +180,17 @@ func (p *Pool) run(ctx context.Context) {
 	}
 	stopRunning()
 	background.Wait()
+	p.flushStats()
 	p.heart.end()
+}
+
+// flushStats writes what was counted since the last time.
+func (p *Pool) flushStats() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	if err := p.stats.Flush(ctx); err != nil {
+		p.log.Warn("the latest statistics cannot be written", "error", err)
+	}
 }
 
 // awaitStop blocks until the pool is stopped, at most for maxWait, and reports whether it

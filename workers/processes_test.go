@@ -289,6 +289,7 @@ type workerPlan struct {
 	Concurrency int
 	Lease       time.Duration
 	ScanEvery   time.Duration // zero: the default
+	FlushEvery  time.Duration // of statistics, zero: the default
 
 	Signal processtest.CommandSignal
 }
@@ -329,6 +330,9 @@ func runWorker() error {
 	pool := workers.NewPool(client, &config)
 	if plan.ScanEvery > 0 {
 		pool.SetScanEvery(plan.ScanEvery)
+	}
+	if plan.FlushEvery > 0 {
+		pool.SetFlushEvery(plan.FlushEvery)
 	}
 	addChaosKinds(pool, notes, plan.Name)
 	fmt.Println("ready")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // A servedQueue is a queue that a pool serves.
@@ -19,6 +20,7 @@ type servedQueue struct {
 	ctx     context.Context    // ends when the queue is no longer served
 	stop    context.CancelFunc // ends ctx
 	signals queue.StreamCursor // used by control.listen alone; its ID is empty before the first read
+	counter *stats.Counter     // nil: nothing is counted
 
 	recovering atomic.Bool // a recovery runs
 

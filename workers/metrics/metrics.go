@@ -74,7 +74,7 @@ func (m *Metrics) Hooks() workers.Hooks {
 			if job.Quarantines > 0 {
 				m.crashed.With(labels).Inc()
 			}
-			if waited, known := job.Waited(); known {
+			if waited, known := job.Waited(time.Now()); known {
 				m.waited.With(labels).Observe(waited.Seconds())
 			}
 		},

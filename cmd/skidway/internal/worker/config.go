@@ -57,6 +57,7 @@ type workerConfig struct {
 	Grace       duration      `yaml:"grace"`
 	Drain       duration      `yaml:"drain"`
 	Backoff     backoffConfig `yaml:"backoff"`
+	Stats       string        `yaml:"stats"` // full, queue, off
 }
 
 type backoffConfig struct {

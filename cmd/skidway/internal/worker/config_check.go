@@ -55,6 +55,9 @@ func (c *config) checkWorker() error {
 	if lease := time.Duration(c.Worker.Lease); lease != 0 && lease < cli.MinSpan {
 		return c.wrong("worker.lease", "%s: want at least %s", lease, cli.MinSpan)
 	}
+	if c.Worker.Stats != "" && !slices.Contains([]string{"full", "queue", "off"}, c.Worker.Stats) {
+		return c.wrong("worker.stats", "%q: want full, queue or off", c.Worker.Stats)
+	}
 	// A command that outlives the worker's grace is left behind, and its job runs again
 	// beside it.
 	if own := time.Duration(c.Kinds.Exec.Grace); own >= c.Worker.grace() {

@@ -19,6 +19,7 @@ import (
 	"skidway/workers/kinds/email"
 	"skidway/workers/kinds/logs"
 	"skidway/workers/kinds/request"
+	"skidway/workers/stats"
 )
 
 // A kindsConfig has the settings of the built-in kinds. A worker does not serve a kind
@@ -196,7 +197,7 @@ func (c *workerConfig) settings() workers.Config {
 	return workers.Config{
 		Strict: c.Strict, Concurrency: int(c.Concurrency), Lease: time.Duration(c.Lease), Timeout: time.Duration(c.Timeout),
 		MaxAttempts: int(c.MaxAttempts), Backoff: c.Backoff.policy(), Grace: time.Duration(c.Grace), Drain: time.Duration(c.Drain),
-		Crashes: int(c.Crashes), Name: c.Name,
+		Crashes: int(c.Crashes), Name: c.Name, Stats: stats.Mode(c.Stats),
 	}
 }
 

@@ -75,6 +75,7 @@ func TestErrorsOfAConfigurationHaveFileAndLine(t *testing.T) {
 		"command's grace is too long":  {"kinds:\n  exec.run:\n    grace: 20s\n    commands: {a: {path: /bin/true}}\n", ":3:", "kinds.exec.run.grace: 20s: it must be shorter than worker.grace, which is 10s"},
 		"jitter above one":             {"kinds:\n  logs:\n    backoff:\n      jitter: 2\n", ":4:", "kinds.logs.backoff.jitter: 2"},
 		"factor below one":             {"worker:\n  backoff: {factor: 0.5}\n", ":2:", "want 1 or more"},
+		"unknown statistics":           {"worker:\n  stats: some\n", ":2:", `worker.stats: "some": want full, queue or off`},
 		"unknown log level":            {"log:\n  level: loud\n", ":2:", `log.level: "loud": want debug, info, warn or error`},
 		"unknown log format":           {"log:\n  format: xml\n", ":2:", `log.format: "xml": want text or json`},
 		"address without a port":       {"listen: localhost\n", ":1:", "want host and port"},

@@ -1,0 +1,312 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// Config configures a [Collector].
+type Config struct {
+	Client *queue.Client
+	Pool   string // its name, which no other pool has or had
+	Mode   Mode
+	Logger *slog.Logger // nil means [slog.Default]
+
+	// FlushEvery is the time between two writes; zero means 10 s, and more where there are many
+	// pools.
+	FlushEvery time.Duration
+}
+
+// A Collector counts the attempts of a pool, and samples its queues. It is safe for concurrent
+// use.
+type Collector struct {
+	config Config
+	db     *rdb.DB
+	log    *slog.Logger
+
+	mu       sync.Mutex
+	counters map[string]*Counter // by queue
+
+	// The rest is used by Run and Flush, one at a time.
+	flushing sync.Mutex
+	ahead    time.Duration // how far the clock of Redis is ahead of the local one
+	synced   bool          // whether ahead is known
+	failed   bool          // whether the latest flush has failed
+	pools    int           // number of living pools
+	counted  time.Time     // when they were counted
+}
+
+// NewCollector returns a collector without queues. Nothing is sent to Redis.
+func NewCollector(config Config) *Collector {
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	if config.Mode == "" {
+		config.Mode = Full
+	}
+	return &Collector{config: config, db: handle.Conn(config.Client.DB()), log: config.Logger, counters: map[string]*Counter{}}
+}
+
+// Counter returns the counter of a queue, which is sampled from then on. It returns nil with
+// [Off].
+func (c *Collector) Counter(q *queue.Queue) *Counter {
+	if c.config.Mode == Off {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counter := c.counters[q.Name()]
+	if counter == nil {
+		counter = &Counter{queue: q, mode: c.config.Mode}
+		c.counters[q.Name()] = counter
+	}
+	counter.sample.served.Store(true)
+	return counter
+}
+
+// Leave ends the samples of a counter's queue. Its counts are still written.
+func (c *Collector) Leave(counter *Counter) {
+	if counter != nil {
+		counter.sample.served.Store(false)
+	}
+}
+
+// all returns the counters, and forgets those of queues that were left and have no counts.
+func (c *Collector) all() (counters []*Counter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, counter := range c.counters {
+		if !counter.sample.served.Load() && counter.empty() {
+			delete(c.counters, name)
+			continue
+		}
+		counters = append(counters, counter)
+	}
+	return counters
+}
+
+// Intervals of writes. Each pool writes so seldom that all together make about two writes a
+// second for a queue, as long as that is not below maxFlushEvery.
+const (
+	minFlushEvery = 10 * time.Second
+	maxFlushEvery = time.Minute
+	flushPerPool  = time.Second / 2
+)
+
+// flushTimeout bounds one flush of all queues.
+const flushTimeout = 10 * time.Second
+
+// flushEvery returns the interval of writes for a number of pools.
+func flushEvery(pools int) time.Duration {
+	return min(max(time.Duration(pools)*flushPerPool, minFlushEvery), maxFlushEvery)
+}
+
+// Run writes the counts, and samples the queues, until ctx is done. The caller then calls
+// [Collector.Flush] when the last attempt is counted.
+func (c *Collector) Run(ctx context.Context) {
+	if c.config.Mode == Off {
+		return
+	}
+	pause := rand.N(cmp.Or(c.config.FlushEvery, minFlushEvery)) // not all pools at the same time
+	for rdb.Sleep(ctx, pause) == nil {
+		flushing, cancel := context.WithTimeout(ctx, flushTimeout)
+		c.report(ctx, c.Flush(flushing))
+		cancel()
+		sampling, cancel := context.WithTimeout(ctx, flushTimeout)
+		c.sampleDue(sampling, time.Now())
+		cancel()
+		pause = cmp.Or(c.config.FlushEvery, flushEvery(c.pools))
+	}
+}
+
+// report logs the first of several errors.
+func (c *Collector) report(ctx context.Context, err error) {
+	if err != nil && !c.failed && ctx.Err() == nil {
+		c.log.Warn("statistics cannot be written yet", "error", err)
+	}
+	c.failed = err != nil
+}
+
+// Flush writes what was counted, and blocks until Redis has it. What cannot be written is kept
+// for the next call. The error is that of one queue.
+func (c *Collector) Flush(ctx context.Context) error {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	var ready []*Counter
+	var writes []*write
+	now := time.Now()
+	for _, counter := range c.all() {
+		if w := counter.close(now); w != nil {
+			ready, writes = append(ready, counter), append(writes, w)
+		}
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	if err := c.sync(ctx); err != nil {
+		return err
+	}
+	var failed error
+	for len(ready) > 0 {
+		n := min(len(ready), maxFlushed)
+		more, again, err := c.flush(ctx, ready[:n], writes[:n])
+		if err != nil {
+			failed = err
+			if ctx.Err() != nil {
+				return err
+			}
+		}
+		ready, writes = append(more, ready[n:]...), append(again, writes[n:]...)
+	}
+	return failed
+}
+
+// maxFlushed is the number of queues in one round trip.
+const maxFlushed = 100
+
+// keepPending is how long a write is repeated: after an hour Redis forgets its number.
+const keepPending = 30 * time.Minute
+
+// flush sends one write for each of some queues. It returns those that have another one.
+func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*write) (more []*Counter, again []*write, failed error) {
+	calls := make([]rdb.Call, len(writes))
+	for i, w := range writes {
+		keys, times := bucketKeys(counters[i].queue, c.config.Pool, w.at.Add(c.ahead))
+		calls[i] = rdb.Call{Keys: keys, Args: append(times, w.args()...)}
+	}
+	sent := time.Now()
+	results, err := flushScript.RunAll(ctx, c.db, calls)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, result := range results {
+		next := (*write)(nil)
+		switch {
+		case result.Err == nil:
+			c.setTime(result.Time(0), sent)
+			if next = writes[i]; result.Word == "ok" {
+				next = counters[i].wrote()
+			}
+		case sent.Sub(writes[i].at) > keepPending:
+			c.log.Error("statistics are given up", "queue", counters[i].queue.Name(), "error", result.Err)
+			next = counters[i].wrote()
+		default:
+			failed = result.Err
+		}
+		if next != nil {
+			more, again = append(more, counters[i]), append(again, next)
+		}
+	}
+	return more, again, failed
+}
+
+// sync makes the time of Redis known. Each answer of a script corrects it.
+func (c *Collector) sync(ctx context.Context) error {
+	if c.synced {
+		return nil
+	}
+	sent := time.Now()
+	now, err := c.db.Time(ctx).Result()
+	if err == nil {
+		c.setTime(now, sent)
+	}
+	return err
+}
+
+func (c *Collector) setTime(redis, sent time.Time) {
+	c.ahead, c.synced = redis.Sub(sent), true
+}
+
+// A sampling is whether and when a pool samples a queue.
+type sampling struct {
+	served atomic.Bool
+	next   time.Time // zero: soon
+}
+
+// Intervals of samples.
+const (
+	sampleEvery = time.Minute
+	sampleSlack = 5 * time.Second // ticks are not exact
+
+	// A pool leaves a queue to the one that samples it as long as that has done so within
+	// sampleHold. It looks again after some minutes, more of them where there are many pools,
+	// so that all together look some ten times a minute.
+	sampleHold   = 150 * time.Second
+	poolsPerLook = 10
+)
+
+// sampleDue samples the queues whose time has come.
+func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
+	if c.sync(ctx) != nil {
+		return
+	}
+	if now.Sub(c.counted) >= sampleEvery {
+		if pools, err := c.config.Client.CountPools(ctx, now.Add(c.ahead)); err == nil {
+			c.pools, c.counted = pools, now
+		}
+	}
+	for _, counter := range c.all() {
+		s := &counter.sample
+		switch {
+		case !s.served.Load() || now.Before(s.next):
+			continue
+		case ctx.Err() != nil:
+			return
+		}
+		s.next = now.Add(sampleEvery - sampleSlack)
+		ours, err := c.sampleQueue(ctx, counter.queue)
+		var format *queue.FormatError
+		switch {
+		case err != nil && ctx.Err() == nil && !errors.As(err, &format):
+			c.log.Debug("queue cannot be sampled", "queue", counter.queue.Name(), "error", err)
+		case err == nil && !ours:
+			looks := max(1, c.pools/poolsPerLook)
+			s.next = now.Add(sampleEvery*time.Duration(looks) + rand.N(sampleEvery*time.Duration(looks)))
+		}
+	}
+}
+
+// sampleQueue samples a queue, and reports whether this pool does so.
+func (c *Collector) sampleQueue(ctx context.Context, q *queue.Queue) (ours bool, err error) {
+	if ours, err = c.sendSample(ctx, q); !ours || err != nil {
+		return ours, err
+	}
+	depth, err := q.Depth(ctx)
+	if err != nil {
+		return true, err
+	}
+	total, _, err := q.Counters(ctx, 0)
+	if err != nil {
+		return true, err
+	}
+	return c.sendSample(ctx, q, depth.Waiting, depth.Active, depth.Delayed, depth.Dead, depth.Oldest.Milliseconds(), total.Enqueued)
+}
+
+// sendSample claims the right to sample a queue, or also writes values.
+func (c *Collector) sendSample(ctx context.Context, q *queue.Queue, values ...any) (ours bool, err error) {
+	for range 2 { // the clock of Redis may have been set
+		sent := time.Now()
+		keys, times := bucketKeys(q, c.config.Pool, sent.Add(c.ahead))
+		reply, err := sampleScript.Run(ctx, c.db, keys, append(append(times, c.config.Pool, sampleHold.Milliseconds()), values...)...)
+		if err != nil {
+			return false, err
+		}
+		c.setTime(reply.Time(0), sent)
+		if reply.Word != "clock" {
+			return reply.Word == "ok", nil
+		}
+	}
+	return false, errClock
+}
+
+var errClock = errors.New("the clock of Redis jumps")

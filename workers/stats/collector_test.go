@@ -1,0 +1,294 @@
+package stats
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+func TestCountsAreReadByKindInEachRange(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := newFixture(t, db, "")
+		f.count("a", queue.AttemptSucceeded, 3)
+		f.count("b", queue.AttemptSucceeded, 1)
+		f.count("b", queue.AttemptRetry, 2, "no")
+		f.count("b", queue.AttemptDead, 1, "no")
+		f.count("b", queue.AttemptDiscarded, 4)
+		f.count("b", queue.AttemptCancelled, 5)
+		f.count("c", queue.AttemptSnoozed, 1)
+		f.count("c", queue.AttemptReturned, 1)
+		f.flush()
+		f.count("a", queue.AttemptSucceeded, 2)
+		f.flush()
+		f.flush() // nothing
+		for back := range ranges {
+			kinds := f.read(back)
+			a, b := kinds["a"], kinds["b"]
+			if len(kinds) != 2 || a == nil || a.Done != 5 || a.Run.Count() != 5 || a.Wait.Count() != 5 || a.Run.Mean() != 3*time.Millisecond || a.Wait.Mean() != 5*time.Millisecond {
+				t.Errorf("%s: %d kinds, %+v", back, len(kinds), a)
+			}
+			if b == nil || b.Done != 1 || b.Failed != 3 || b.Dead != 1 || b.Discarded != 4 || b.Cancelled != 5 || b.Attempts() != 4 {
+				t.Errorf("%s: %+v", back, b)
+			}
+		}
+	})
+}
+
+func TestQueueModeCountsKindsTogetherAndOffNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), Queues)
+	f.count("a", queue.AttemptSucceeded, 3)
+	f.count("b", queue.AttemptDead, 2, "no")
+	f.flush()
+	kinds := f.read(Hour)
+	if other := kinds[OtherKind]; len(kinds) != 1 || other.Done != 3 || other.Failed != 2 {
+		t.Errorf("counted %v", kinds)
+	}
+	for _, key := range f.keys() {
+		if strings.HasPrefix(key, "errors") {
+			t.Errorf("there is the key %s", key)
+		}
+	}
+	off := newFixture(t, redistest.Open(t, "embedded:"), Off)
+	off.count("a", queue.AttemptSucceeded, 3)
+	off.flush()
+	off.collector.Leave(off.counter)
+	off.collector.Run(off.ctx)
+	if keys := off.keys(); off.counter != nil || len(keys) > 0 {
+		t.Errorf("without statistics there are %v", keys)
+	}
+}
+
+func TestKindsBeyondTwentyAreCountedTogether(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), "")
+	for i := range 25 {
+		f.count(fmt.Sprintf("kind%02d", i), queue.AttemptSucceeded, 1)
+	}
+	f.flush()
+	f.count("kind03", queue.AttemptSucceeded, 1)
+	f.count("kind24", queue.AttemptSucceeded, 1)
+	f.flush()
+	kinds := f.read(Hour)
+	if len(kinds) != 21 || kinds["kind03"].Done != 2 || kinds[OtherKind].Done != 6 || kinds["kind24"] != nil {
+		t.Errorf("%d kinds, other %+v", len(kinds), kinds[OtherKind])
+	}
+	// A kind that is not seen for long makes room.
+	f.must(f.db.ZAddXX(f.ctx, f.queue.Key("stats:kinds"), zOf("kind05", 1)).Err())
+	f.count("kind24", queue.AttemptSucceeded, 1)
+	f.flush()
+	if kinds := f.read(Hour); kinds["kind24"] == nil || kinds["kind24"].Done != 1 {
+		t.Errorf("kind24 is not counted: %v", kinds)
+	}
+	f.count("kind05", queue.AttemptSucceeded, 1)
+	f.flush()
+	f.wantDone("kind05", 1)
+}
+
+func TestKindsInMemoryAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.Open(t, "embedded:"), "")
+	for i := range 3 * maxLocalKinds {
+		f.count(fmt.Sprint("kind", i), queue.AttemptRetry, 1, "no such kind "+strings.Repeat("x", i))
+	}
+	if n, groups := len(f.counter.current.kinds), len(f.counter.current.groups); n > maxLocalKinds+1 || groups > maxLocalGroups+1 {
+		t.Errorf("%d kinds and %d groups are in memory", n, groups)
+	}
+	f.flush()
+	total := Counts{}
+	for _, counts := range f.read(Hour) {
+		total.Add(counts)
+	}
+	if total.Failed != 3*maxLocalKinds {
+		t.Errorf("counted %d", total.Failed)
+	}
+}
+
+func TestFlushWhoseReplyIsLostCountsOnce(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	proxy := redistest.StartProxy(t, url)
+	f := newFixture(t, redistest.Open(t, proxy.URL), "")
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.flush()
+	for i := range 10 { // each command of a flush, and those of its repetition
+		f.count("a", queue.AttemptSucceeded, 1)
+		dropped := proxy.DropReply(i/3 + 1)
+		f.flush()
+		select {
+		case <-dropped:
+		default:
+			proxy.DropReply(0)
+		}
+	}
+	f.wantDone("a", 11)
+}
+
+func TestFlushThatFailedIsRepeatedWithTheSameNumber(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), "")
+	f.count("a", queue.AttemptSucceeded, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.collector.Flush(ctx); err == nil {
+		t.Fatal("a flush with a context that has ended succeeded")
+	}
+	// As if Redis had counted it, and the answer was lost.
+	f.must(f.collector.sync(f.ctx))
+	w := f.counter.close(time.Now())
+	keys, times := bucketKeys(f.queue, f.collector.config.Pool, w.at.Add(f.collector.ahead))
+	reply, err := flushScript.Run(f.ctx, f.db, keys, append(times, w.args()...)...)
+	f.must(err)
+	if reply.Int(1) != 1 {
+		t.Fatalf("the reply is %v", reply)
+	}
+	f.count("a", queue.AttemptSucceeded, 3) // meanwhile
+	f.flush()
+	f.wantDone("a", 2)
+	f.flush()
+	f.wantDone("a", 5)
+}
+
+func TestFlushOfManyCellsIsDividedAndCountsAll(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), "")
+	for i := range 20 {
+		for n := range 60 {
+			f.count(fmt.Sprintf("kind%02d", i), queue.AttemptDead, 1, "error "+strings.Repeat("x", n))
+		}
+	}
+	w := f.counter.close(time.Now())
+	if len(f.counter.pending) < 4 || len(w.cells) > maxCells || len(w.groups) > maxGroups {
+		t.Errorf("%d writes, the first with %d cells and %d groups", len(f.counter.pending), len(w.cells), len(w.groups))
+	}
+	f.flush()
+	for kind, counts := range f.read(Day) {
+		if counts.Dead != 60 || counts.Wait.Count() != 60 {
+			t.Errorf("%s: %+v", kind, counts)
+		}
+	}
+	if n := f.db.HLen(f.ctx, f.queue.Key("errors")).Val(); n != maxLocalGroups+1 {
+		t.Errorf("there are %d groups of errors", n)
+	}
+}
+
+func TestBucketsFollowTheClockOfRedis(t *testing.T) {
+	t.Parallel()
+	for name, offset := range map[string]time.Duration{"ahead": 90 * time.Hour, "behind": -90 * time.Hour} {
+		db := redistest.Open(t, "embedded:")
+		at := time.Now().Add(offset).Truncate(time.Minute).Add(30 * time.Second)
+		if err := db.SetEmbeddedTime(at); err != nil {
+			t.Fatal(err)
+		}
+		f := newFixture(t, db, "")
+		f.count("a", queue.AttemptSucceeded, 1)
+		f.flush()
+		series, err := Read(f.ctx, f.client, "q", Hour)
+		f.must(err)
+		last := series.Buckets[len(series.Buckets)-1]
+		if !last.Start.Equal(at.Truncate(time.Minute)) || last.Total("a").Done != 1 {
+			t.Errorf("%s: the bucket of %s has %d", name, last.Start, last.Total("a").Done)
+		}
+		// The clock is set, by some time: the next write finds that.
+		later := at.Add(-7 * time.Hour)
+		if err := db.SetEmbeddedTime(later); err != nil {
+			t.Fatal(err)
+		}
+		f.count("a", queue.AttemptSucceeded, 1)
+		f.flush()
+		series, err = Read(f.ctx, f.client, "q", Hour)
+		f.must(err)
+		if n := series.Kinds()["a"]; n == nil || n.Done != 1 {
+			t.Errorf("%s: after the clock was set: %+v", name, n)
+		}
+	}
+}
+
+func TestOnePoolSamplesAQueueAndArrivalsAreCounted(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := newFixture(t, db, "")
+		other := NewCollector(Config{Client: f.client, Pool: "other"})
+		other.Counter(f.queue)
+		add := func(n int) {
+			for range n {
+				_, err := f.client.Enqueue(f.ctx, queue.Raw("a", nil), &queue.Options{Queue: "q"})
+				f.must(err)
+			}
+		}
+		now := time.Now()
+		add(3)
+		f.collector.sampleDue(f.ctx, now)
+		other.sampleDue(f.ctx, now)
+		if next := other.counters["q"].sample.next; next.Sub(now) < sampleEvery {
+			t.Errorf("the other pool looks again in %s", next.Sub(now))
+		}
+		add(2)
+		f.collector.sampleDue(f.ctx, now.Add(time.Second)) // too early
+		f.collector.sampleDue(f.ctx, now.Add(time.Minute))
+		for back := range ranges {
+			series, err := Read(f.ctx, f.client, "q", back)
+			f.must(err)
+			last := series.Buckets[len(series.Buckets)-1]
+			if want := (Gauges{Sampled: true, Waiting: 5, Added: 2, Oldest: last.Oldest}); last.Gauges != want {
+				t.Errorf("%s: %+v, want %+v", back, last.Gauges, want)
+			}
+		}
+		// The other pool takes over when this one is gone.
+		f.must(db.HSet(f.ctx, f.queue.Key("stats"), "sampled", 1).Err())
+		other.sampleDue(f.ctx, now.Add(time.Hour))
+		if sampler := db.HGet(f.ctx, f.queue.Key("stats"), "sampler").Val(); sampler != "other" {
+			t.Errorf("sampler is %s", sampler)
+		}
+	})
+}
+
+func TestQueueThatIsLeftIsSampledNoMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.Open(t, "embedded:"), "")
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.collector.Leave(f.counter)
+	f.collector.sampleDue(f.ctx, time.Now())
+	if keys := f.keys(); len(keys) > 0 {
+		t.Errorf("there are %v", keys)
+	}
+	f.flush() // its counts are written
+	f.wantDone("a", 1)
+	if f.collector.all(); len(f.collector.counters) != 0 {
+		t.Error("the counter is kept")
+	}
+}
+
+func TestManyPoolsWriteMoreSeldom(t *testing.T) {
+	t.Parallel()
+	for pools, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 20: 10 * time.Second, 60: 30 * time.Second, 5000: time.Minute} {
+		if got := flushEvery(pools); got != want {
+			t.Errorf("%d pools: %s, want %s", pools, got, want)
+		}
+	}
+}
+
+func TestStatisticsOfANewerReleaseAreRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), "")
+	f.must(f.db.HSet(f.ctx, f.queue.Key("stats"), "format", "2").Err())
+	f.count("a", queue.AttemptSucceeded, 1)
+	const want = `the statistics have format "2", this release knows 1: upgrade`
+	if err := f.collector.Flush(f.ctx); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("flush: %v", err)
+	}
+	if _, err := Read(f.ctx, f.client, "q", Hour); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := f.collector.sampleQueue(f.ctx, f.queue); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("sample: %v", err)
+	}
+	if keys := f.keys(); len(keys) != 1 {
+		t.Errorf("there are %v", keys)
+	}
+}

@@ -1,0 +1,30 @@
+-- Writes a sample of a queue, or only claims the right to. One pool samples a queue.
+-- KEYS: those of keys.go
+-- ARGV: times of the buckets, see begin.lua
+--       pool
+--       ms for which a sample of another pool keeps this one away
+--       nothing more to claim, else the numbers of waiting, active, delayed and dead jobs,
+--       the age of the oldest waiting job in ms, and how many jobs were ever added
+-- Returns {'ok', time in ms since 1970}; {'taken', time} if another pool samples the queue;
+-- {'clock', time} if the buckets are not yet to be; {'format', format of the statistics}.
+-- @include begin
+local pool, hold = ARGV[7], tonumber(ARGV[8])
+local sampler, sampled, enqueued = unpack(call('HMGET', STATS, 'sampler', 'sampled', 'enqueued'))
+local age = now - (tonumber(sampled) or 0)
+if sampler and sampler ~= pool and age >= 0 and age < hold then return {'taken', int(now)} end
+call('HSET', STATS, 'format', FORMAT, 'sampler', pool, 'sampled', int(now))
+keep(STATS)
+if #ARGV < 9 then return {'ok', int(now)} end
+
+local waiting, active, delayed, dead, oldest, total = unpack(ARGV, 9, 14)
+local added = enqueued and math.max(0, tonumber(total) - (tonumber(enqueued) or 0)) or 0
+call('HSET', STATS, 'enqueued', total)
+each_bucket(function(key)
+  for name, value in pairs({[' waiting'] = waiting, [' active'] = active, [' oldest'] = oldest}) do
+    local before = tonumber(call('HGET', key, name) or '')
+    if not before or before < tonumber(value) then call('HSET', key, name, value) end
+  end
+  call('HSET', key, ' delayed', delayed, ' dead', dead)
+  if added > 0 then call('HINCRBY', key, ' added', int(added)) end
+end)
+return {'ok', int(now)}
