@@ -50,6 +50,12 @@
 // metrics of workers/metrics; deploy/alerts.yaml is made by it.
 //
 // [Client.Diagnose] judges a [History], to which a process adds the statuses that it reads, so
-// what is to be seen over time needs a process that runs as long: one reading shows only that a
-// queue is unserved. Redis keeps no statistics so far that could stand in for the time before.
+// what is to be seen over time needs a process that runs as long. A [Report] also uses the
+// statistics of the last hour: they show that a queue fails or grows, and since when, but not
+// whether workers had free slots.
+//
+// # Statistics
+//
+// [Client.Stats] returns what became of the jobs of a queue over the last hour, day or month, and
+// [Client.Errors] its errors in groups. Package workers/stats keeps both.
 package ops

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // A QueueStatus is the state of a queue.
@@ -124,7 +125,7 @@ type Report struct {
 	Days      []queue.DayCounts // of the last seven days, today's first
 	Workers   []*Worker         // that serve it
 	Findings  []string          // whether its jobs run, and if not, why and what to do; the most important one first
-	Diagnoses []Diagnosis       // that one reading shows
+	Diagnoses []Diagnosis       // that its state and its statistics show
 
 	// Unreadable are why other queues can't be read, so that the jobs which their workers hold
 	// are not known.
@@ -155,6 +156,10 @@ func (c *Client) Report(ctx context.Context, name string) (*Report, error) {
 	}
 	report.Workers, report.Unreadable = fleet.Serving(q.Name()), fleet.Unreadable
 	report.Findings = explain(&report.QueueStatus, report.Workers, fleet.Now)
-	report.Diagnoses = c.Diagnose(History{report.QueueStatus})
+	series, err := c.Stats(ctx, q.Name(), stats.Hour)
+	if err != nil {
+		return nil, err
+	}
+	report.Diagnoses = c.Diagnose(history(series, report.QueueStatus))
 	return report, nil
 }

@@ -10,6 +10,7 @@ import (
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
+	"skidway/workers/stats"
 )
 
 // commands is how many commands a server of the test's own has carried out, those
@@ -23,11 +24,12 @@ func (f *fixture) commands() (n int) {
 	return n
 }
 
-// The commands of a heartbeat's script are among them.
+// The commands of a heartbeat's script are among them, those of statistics are not: some 80 a
+// minute for each queue that the pool samples.
 func TestIdlePoolCostsTwoCommandsASecond(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.Open(t, redistest.Start(t).URL(0)))
-	p := f.pool(workers.Config{Lease: queue.DefaultLease})
+	p := f.pool(workers.Config{Lease: queue.DefaultLease, Stats: stats.Off})
 	handler, seen := recorder()
 	p.HandleRaw("k", handler, workers.Kind{})
 	f.add("k", queue.Options{})
@@ -45,7 +47,7 @@ func TestPoolThatHoldsAllTheRetriesThatItMayCostsFewCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.Open(t, redistest.Start(t).URL(0)))
 	f.addRetries("slow", 20, queue.Options{})
-	p := f.pool(workers.Config{Concurrency: 4, Lease: queue.DefaultLease, Drain: time.Millisecond})
+	p := f.pool(workers.Config{Concurrency: 4, Lease: queue.DefaultLease, Drain: time.Millisecond, Stats: stats.Off})
 	started := make(chan struct{}, 20)
 	p.HandleRaw("slow", func(ctx context.Context, _ *queue.Job) error {
 		started <- struct{}{}

@@ -68,6 +68,7 @@ func (c *Collector) Counter(q *queue.Queue) *Counter {
 	counter := c.counters[q.Name()]
 	if counter == nil {
 		counter = &Counter{queue: q, mode: c.config.Mode}
+		counter.sample.next = time.Now().Add(rand.N(sampleEvery)) // not all pools at the same time
 		c.counters[q.Name()] = counter
 	}
 	counter.sample.served.Store(true)
@@ -230,7 +231,7 @@ func (c *Collector) setTime(redis, sent time.Time) {
 // A sampling is whether and when a pool samples a queue.
 type sampling struct {
 	served atomic.Bool
-	next   time.Time // zero: soon
+	next   time.Time
 }
 
 // Intervals of samples.

@@ -30,11 +30,14 @@ type ErrorGroup struct {
 	Hours [ErrorHours]int64
 }
 
+// MaxErrorGroups is the number of groups that are kept of a queue, the latest ones, for 31 days
+// after they were last seen.
+const MaxErrorGroups = 1000
+
 // maxGroupsRead is the number of groups that are read in one command.
 const maxGroupsRead = 100
 
-// Errors returns the groups of errors of a queue that were seen last, at most limit of them. At
-// most 1,000 are kept, for 31 days after they were last seen.
+// Errors returns the groups of errors of a queue that were seen last, at most limit of them.
 func Errors(ctx context.Context, client *queue.Client, name string, limit int) (groups []ErrorGroup, err error) {
 	q, err := client.Queue(name)
 	if err != nil {
@@ -70,17 +73,6 @@ func Errors(ctx context.Context, client *queue.Client, name string, limit int) (
 		return nil, fmt.Errorf("read errors of queue %s: %w", q.Name(), err)
 	}
 	return groups, nil
-}
-
-// Error returns a group of errors by its id, and false if there is none.
-func Error(ctx context.Context, client *queue.Client, name, id string) (ErrorGroup, bool, error) {
-	groups, err := Errors(ctx, client, name, 1000)
-	for _, g := range groups {
-		if g.ID == id {
-			return g, true, nil
-		}
-	}
-	return ErrorGroup{}, false, err
 }
 
 // parseGroup parses a group as lua/flush.lua writes it, and returns false for anything else.

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +35,8 @@ func TestErrorsAreGroupedByKindAndShape(t *testing.T) {
 		if g.Hours[ErrorHours-1]+g.Hours[ErrorHours-2] != 5 || g.First.After(g.Last) || g.First.IsZero() || web.Failed != 1 || web.Dead != 0 {
 			t.Errorf("%+v, %+v", g, web)
 		}
-		same, found, err := Error(f.ctx, f.client, "q", g.ID)
-		if err != nil || !found || same != g {
-			t.Errorf("by its id: %+v, %v, %v", same, found, err)
-		}
-		if _, found, err := Error(f.ctx, f.client, "q", "none"); found || err != nil {
-			t.Errorf("an unknown id: %v, %v", found, err)
+		if some, err := Errors(f.ctx, f.client, "q", 1); err != nil || len(some) != 1 || some[0] != g {
+			t.Errorf("the latest: %+v, %v", some, err)
 		}
 	})
 }
@@ -66,7 +63,9 @@ func TestErrorGroupsAreBoundedAndTheLastSeenStay(t *testing.T) {
 	f.must(f.db.ZAddXX(f.ctx, f.queue.Key("errors:last"), zOf(groups[0].ID, 1)).Err())
 	f.count("k", queue.AttemptRetry, 1, groups[1].Error)
 	f.flush()
-	if _, found, _ := Error(f.ctx, f.client, "q", groups[0].ID); found {
+	again, err := Errors(f.ctx, f.client, "q", 5000)
+	f.must(err)
+	if len(again) != 999 || slices.ContainsFunc(again, func(g ErrorGroup) bool { return g.ID == groups[0].ID }) {
 		t.Error("a group that was not seen for long is kept")
 	}
 }
@@ -107,8 +106,8 @@ func TestGroupThatIsDamagedBeginsAnew(t *testing.T) {
 			f.must(db.HSet(f.ctx, f.queue.Key("errors"), id, damaged).Err())
 			f.count("k", queue.AttemptRetry, 1, "no")
 			f.flush()
-			if g, found, err := Error(f.ctx, f.client, "q", id); err != nil || !found || g.Failed != 1 {
-				t.Errorf("after %q: %+v, %v, %v", damaged, g, found, err)
+			if groups, err := Errors(f.ctx, f.client, "q", 10); err != nil || len(groups) != 1 || groups[0].ID != id || groups[0].Failed != 1 {
+				t.Errorf("after %q: %+v, %v", damaged, groups, err)
 			}
 		}
 	})

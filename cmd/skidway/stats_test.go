@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"skidway/queue"
+	"skidway/workers/stats"
+)
+
+// addStats writes the statistics of a pool: 3 jobs of kind "slow" that are done, and one of kind
+// "mail" that failed.
+func addStats(t testing.TB, client *queue.Client, name, id string) {
+	t.Helper()
+	q, err := client.Queue(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	collector := stats.NewCollector(stats.Config{Client: client, Pool: "p"})
+	collector.Counter(q).Add(func(yield func(stats.End) bool) {
+		for range 3 {
+			yield(stats.End{Job: &queue.Job{Kind: "slow"}, Disposition: queue.AttemptSucceeded, Waited: time.Second, Took: 3 * time.Second})
+		}
+		yield(stats.End{Job: &queue.Job{Kind: "mail", ID: id}, Disposition: queue.AttemptDead, Error: `no user "ada" at 10.1.2.3`, Took: time.Millisecond})
+	})
+	if err := collector.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestQueuesStatsPrintsLinesAndKinds(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.add("slow", queue.Options{})
+	addStats(t, d.client, "mail", "mail:0:n1-0")
+	for _, back := range []string{"hour", "day", "month"} {
+		table := d.must("queues", "stats", "mail", "--range", back, "-o", "table").stdout
+		hasLine(t, table, "done        3  ·")
+		hasLine(t, table, "failed      1", "·█")
+		hasLine(t, table, "waiting     -")
+		hasLine(t, table, "slow", "  3  ", "3s")
+		for line := range strings.Lines(table) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: a line of %d columns: %s", back, n, line)
+			}
+		}
+	}
+	hasLine(t, d.must("queues", "stats", "mail", "--kind", "mail", "-o", "table").stdout, "done        0")
+	rows := strings.Split(strings.TrimSpace(d.must("queues", "stats", "mail", "--range", "day", "-o", "csv").stdout), "\n")
+	if len(rows) != 97 || !strings.HasPrefix(rows[0], "time,done,failed,dead,discarded,cancelled,run_mean_seconds,") {
+		t.Errorf("%d rows: %s", len(rows), rows[0])
+	}
+	if last := rows[96]; !strings.HasSuffix(last, ",,,,,,") || !strings.Contains(last, ",3,1,1,0,0,") {
+		t.Errorf("the last row is %s", last)
+	}
+	var object struct {
+		Queue, Range string
+		Kinds        []struct{ Kind string }
+		Buckets      []struct{ Done int64 }
+	}
+	if err := json.Unmarshal([]byte(d.must("queues", "stats", "mail", "-o", "json").stdout), &object); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprintln(object.Queue, object.Range, object.Kinds, len(object.Buckets)) != "mail hour [{slow} {mail}] 60\n" {
+		t.Errorf("%+v", object)
+	}
+	if o := d.run("queues", "stats", "none"); o.code != 1 || !strings.Contains(o.stderr, "there is no queue none, only mail") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestErrorsAreListedAndShownInGroups(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	id := d.add("slow", queue.Options{})
+	hasLine(t, d.must("errors", "list", "mail").stderr, "no attempt of queue mail has failed lately")
+	addStats(t, d.client, "mail", id)
+	hasLine(t, d.must("errors", "list", "mail", "-o", "table").stdout, "mail", "     1     1", `no user "…" at <address>`)
+	var list struct {
+		Errors []struct{ ID, Kind, Shape, Job, Error string }
+	}
+	if err := json.Unmarshal([]byte(d.must("errors", "list", "mail", "-o", "json").stdout), &list); err != nil || len(list.Errors) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	group := list.Errors[0]
+	if group.Job != id || group.Error != `no user "ada" at 10.1.2.3` {
+		t.Errorf("%+v", group)
+	}
+	shown := d.must("errors", "show", "mail", group.ID, "-o", "table").stdout
+	hasLine(t, shown, `skidway jobs list mail --match 'kind == "mail" && shape == "no user \"…\" at <address>"'`)
+	hasLine(t, shown, "48 hours", "█")
+	if o := d.must("errors", "list", "mail", "--kind", "slow", "-o", "csv"); strings.Count(o.stdout, "\n") != 1 {
+		t.Errorf("%q", o.stdout)
+	}
+	if o := d.run("errors", "show", "mail", "none"); o.code != 1 || !strings.Contains(o.stderr, "'skidway errors list mail' lists them") {
+		t.Errorf("%+v", o)
+	}
+}
