@@ -22,8 +22,8 @@ func Errors(a *cli.App) *cobra.Command {
 		Long: `Attempts that failed are grouped by the kind of the job and the shape of the
 error: its first line, in which numbers, ids, addresses and quoted text are
 replaced. Workers report the groups every 10 seconds, or more slowly where there
-are many workers. Redis keeps the latest 1,000 groups of a queue, for 31 days after
-they were last seen.`,
+are many workers. Redis keeps the latest 1,000 groups of a queue, for 31 days
+after they were last seen.`,
 		Example: `  skidway errors list mail
   skidway errors show mail 0b9f3a7c21de`,
 	})
