@@ -64,7 +64,7 @@ func (c *Client) LivingPools(ctx context.Context, queue string) ([]PoolInfo, err
 }
 
 // CountPools returns how many pools live at a time by the clock of Redis.
-func (c *Client) CountPools(ctx context.Context, now time.Time) (n int, err error) {
+func CountPools(ctx context.Context, c *Client, now time.Time) (n int, err error) {
 	err = c.db.Retry(ctx, func() error {
 		living, err := c.db.ZCount(ctx, registryKeys(c.prefix)[5], strconv.FormatInt(now.UnixMilli(), 10), "+inf").Result()
 		n = int(living)

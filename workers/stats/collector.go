@@ -252,7 +252,7 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 		return
 	}
 	if now.Sub(c.counted) >= sampleEvery {
-		if pools, err := c.config.Client.CountPools(ctx, now.Add(c.ahead)); err == nil {
+		if pools, err := queue.CountPools(ctx, c.config.Client, now.Add(c.ahead)); err == nil {
 			c.pools, c.counted = pools, now
 		}
 	}
