@@ -194,7 +194,7 @@ schedules:
 // examples has a right value and a wrong one for settings that don't take any
 // text of their type.
 var examples = map[string][2]string{
-	"log.level": {"debug", "loud"}, "log.format": {"json", "xml"}, "listen": {"127.0.0.1:1", "nowhere"},
+	"log.level": {"debug", "loud"}, "worker.stats": {"queue", "x"}, "log.format": {"json", "xml"}, "listen": {"127.0.0.1:1", "nowhere"},
 	"kinds.http.request.proxy": {"http://proxy:1", "here"}, "kinds.exec.run.grace": {"9s", "soon"}, "worker.backoff.factor": {"2", "x"},
 }
 
