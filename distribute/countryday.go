@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +48,7 @@ type CountryDay struct {
 	zone, logZone    *time.Location
 	proxies          accesslog.TrustedProxies
 	countries        *geo.DB
+	clients          *clientCache
 }
 
 // MaxDays bounds the different days of one file between two commits. So a file of
@@ -66,7 +66,8 @@ func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
 		config = &CountryDayConfig{}
 	}
 	a := &CountryDay{
-		format: cmp.Or(config.Format, autoFormat), zone: config.Zone, logZone: config.LogZone,
+		clients: new(clientCache),
+		format:  cmp.Or(config.Format, autoFormat), zone: config.Zone, logZone: config.LogZone,
 		proxies: config.Proxies, countries: config.Countries,
 	}
 	by := config.By
@@ -164,7 +165,7 @@ const autoFormat = "auto"
 // Begin implements [Aggregation]. The state is "objects" if the lines are objects in JSON
 // that stand anywhere, the name of the file's format, or auto, and the state of its parser.
 func (a *CountryDay) Begin(sample []byte, state string) (Counter, error) {
-	c := &countryDayCounter{byDay: a.byDay, byCountry: a.byCountry, countries: a.countries}
+	c := &countryDayCounter{byDay: a.byDay, byCountry: a.byCountry, countries: a.countries, clients: a.clients}
 	var err error
 	if state != "" {
 		err = a.restore(c, state)
@@ -253,112 +254,3 @@ type WrongFormatError struct{ Format string }
 func (e *WrongFormatError) Error() string {
 	return fmt.Sprintf("none of its first lines is in the format %q", e.Format)
 }
-
-// A countryDayCounter parses each line, looks its country up and counts it. It is
-// the hottest code of a worker and uses no map.
-type countryDayCounter struct {
-	byDay, byCountry bool
-	format           string
-	objects          bool
-	reading          Reading
-	parser           accesslog.Parser
-	countries        *geo.DB
-	days             []*dayCount
-	current          *dayCount // of the last line
-}
-
-type dayCount struct {
-	day      accesslog.Day
-	requests [geo.Countries]int64
-}
-
-// Line implements [Counter].
-func (c *countryDayCounter) Line(line []byte) Verdict {
-	return c.count(c.parser.Parse(line))
-}
-
-// count counts a record.
-func (c *countryDayCounter) count(record accesslog.Record, verdict accesslog.Verdict) Verdict {
-	switch verdict {
-	case accesslog.Parsed:
-	case accesslog.NotALine:
-		return NoLine
-	default:
-		return Unparsable
-	}
-	if !c.byDay {
-		record.Day = 0
-	}
-	country := geo.Unknown
-	if c.byCountry {
-		country = c.countries.Country(record.Addr)
-	}
-	if (c.current == nil || c.current.day != record.Day) && !c.setDay(record.Day) {
-		return Unparsable
-	}
-	c.current.requests[country.Index()]++
-	if country == geo.Unknown && c.byCountry {
-		return Unknown
-	}
-	return Counted
-}
-
-// setDay makes a day the current one, and reports whether there is room for it.
-// Logs are nearly in order of time: the day is almost always one of the last two.
-func (c *countryDayCounter) setDay(day accesslog.Day) bool {
-	for _, d := range slices.Backward(c.days) {
-		if d.day == day {
-			c.current = d
-			return true
-		}
-	}
-	if len(c.days) == MaxDays {
-		return false
-	}
-	c.current = &dayCount{day: day}
-	c.days = append(c.days, c.current)
-	return true
-}
-
-// Cells implements [Counter].
-func (c *countryDayCounter) Cells(yield func(Cell)) {
-	for _, d := range c.days {
-		group := Any
-		if c.byDay {
-			group = d.day.String()
-		}
-		for i, n := range d.requests {
-			if n == 0 {
-				continue
-			}
-			member := Any
-			if c.byCountry {
-				member = geo.CountryAt(i).String()
-			}
-			yield(Cell{group, member, n})
-		}
-	}
-}
-
-// State implements [Counter].
-func (c *countryDayCounter) State() string {
-	kind := ""
-	if c.objects {
-		kind = objectsState
-	}
-	return kind + stateSeparator + c.format + stateSeparator + c.parser.State()
-}
-
-// Open implements recordCounter.
-func (c *countryDayCounter) Open() bool { return c.parser.Open() }
-
-// Flush implements recordCounter.
-func (c *countryDayCounter) Flush(count func(Verdict)) {
-	c.parser.Flush(func(record accesslog.Record, verdict accesslog.Verdict) { count(c.count(record, verdict)) })
-}
-
-// Objects implements objectCounter.
-func (c *countryDayCounter) Objects() bool { return c.objects }
-
-// Reading implements readingCounter.
-func (c *countryDayCounter) Reading() Reading { return c.reading }

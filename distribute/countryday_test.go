@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,8 @@ import (
 
 	"skidway/distribute/accesslog"
 	"skidway/distribute/geo"
+	"skidway/distribute/stream"
+	"skidway/internal/samplelog"
 )
 
 func newCountryDay(t testing.TB, config *CountryDayConfig) *CountryDay {
@@ -258,19 +261,78 @@ func TestCountryDayCountsWithoutAllocation(t *testing.T) {
 	}
 }
 
+func TestBlocksOfLinesAreCountedAsSingleLines(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	if err := samplelog.Lines(&log, samplelog.Options{Lines: 20_000, Seed: 3, BadEvery: 50}); err != nil {
+		t.Fatal(err)
+	}
+	whole := log.Bytes()
+	aggregations := []*CountryDay{
+		newCountryDay(t, nil), newCountryDay(t, &CountryDayConfig{By: []string{"country"}}), newCountryDay(t, &CountryDayConfig{By: []string{"day"}}),
+		newCountryDay(t, &CountryDayConfig{Format: "vhost"}), newCountryDay(t, &CountryDayConfig{Zone: time.FixedZone("UTC", 0)}),
+	}
+	others := []string{
+		`{"remote_addr":"9.9.9.9","time_iso8601":"2026-03-02T13:55:36-07:00","status":200}`, "300.1.1.1", "1.1.1.1.1", "8.8.4.4 - bob", "x", "",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		start := rapid.IntRange(0, len(whole)/2).Draw(t, "start")
+		part := whole[start : start+bytes.LastIndexByte(whole[start:start+rapid.IntRange(1000, 20_000).Draw(t, "size")], '\n')+1]
+		lines := bytes.SplitAfter(part, []byte("\n"))
+		for range rapid.IntRange(0, 5).Draw(t, "changes") {
+			i := rapid.IntRange(0, len(lines)-2).Draw(t, "line")
+			other, keep := rapid.SampledFrom(others).Draw(t, "other"), rapid.IntRange(0, len(lines[i])-1).Draw(t, "keep")
+			lines[i] = slices.Concat([]byte(other), lines[i][keep:])
+		}
+		a := rapid.SampledFrom(aggregations).Draw(t, "aggregation")
+		one, errOne := a.Begin(part, "")
+		all, errAll := a.Begin(part, "")
+		if errOne != nil || errAll != nil {
+			return // none of the lines has the format
+		}
+		var want, got verdicts
+		for _, line := range lines[:len(lines)-1] {
+			want.add(one, line[:len(line)-1])
+		}
+		if n := got.addLines(all, bytes.Join(lines, nil)); n != int64(len(lines)-1) || got != want || one.State() != all.State() {
+			t.Fatalf("%d lines of %d; %+v, want %+v", n, len(lines)-1, got.tally(), want.tally())
+		}
+		cells := func(c Counter) (result fileResult) {
+			result.cells = map[cellName]int64{}
+			c.Cells(result.add)
+			return result
+		}
+		if got, want := cells(all).cells, cells(one).cells; !maps.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
+
+// BenchmarkCountryDay counts the lines of a log in blocks, as they come out of a decompressor.
 func BenchmarkCountryDay(b *testing.B) {
-	lines := accessLines(10_000)
-	counter, err := newCountryDay(b, nil).Begin(slices.Concat(lines...), "")
-	if err != nil {
+	const count = 300_000
+	var log bytes.Buffer
+	if err := samplelog.Lines(&log, samplelog.Options{Lines: count, Seed: 1}); err != nil {
 		b.Fatal(err)
 	}
+	blocks := slices.Collect(slices.Chunk(log.Bytes(), 256<<10))
 	b.ReportAllocs()
-	n := 0
 	for b.Loop() {
-		line := lines[n%len(lines)]
-		counter.Line(line[:len(line)-1])
-		n++
+		counter, err := newCountryDay(b, nil).Begin(blocks[0], "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		var seen verdicts
+		splitter := stream.NewSplitter(0, func(line []byte) { seen.add(counter, line) })
+		splitter.PassWhole(func(lines []byte) int64 { return seen.addLines(counter, lines) })
+		for _, block := range blocks {
+			splitter.Split(block)
+		}
+		if n := seen.tally().Lines; n != count {
+			b.Fatalf("%d lines", n)
+		}
 	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/count, "ns/line")
 }
 
 // accessLines makes lines of two days around midnight, from a few hundred

@@ -161,6 +161,7 @@ func (s *fileScan) begin() (err error) {
 		return &refusal{err}
 	}
 	s.splitter = stream.NewSplitter(s.start, func(line []byte) { s.verdicts.add(s.counter, line) })
+	s.splitter.PassWhole(func(lines []byte) int64 { return s.verdicts.addLines(s.counter, lines) })
 	if c, ok := s.counter.(objectCounter); ok && c.Objects() {
 		s.splitter.SplitObjects()
 	}

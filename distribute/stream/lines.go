@@ -10,10 +10,11 @@ const MaxLine = 1 << 20
 // carry.
 type Splitter struct {
 	line    func([]byte)
-	start   int64 // in the uncompressed content, before the first block
-	offset  int64 // after the last block
-	resume  int64 // after the last newline
-	lines   int64 // passed on so far
+	whole   func([]byte) int64 // nil: lines are passed on one by one
+	start   int64              // in the uncompressed content, before the first block
+	offset  int64              // after the last block
+	resume  int64              // after the last newline
+	lines   int64              // passed on so far
 	carry   []byte
 	tooLong bool // the line in carry passed MaxLine; all of it is skipped
 	long    LongLines
@@ -52,6 +53,11 @@ func NewSplitter(offset int64, line func([]byte)) *Splitter {
 	return &Splitter{line: line, start: offset, offset: offset, resume: offset}
 }
 
+// PassWhole makes the Splitter pass on blocks of whole lines, each line with its newline and
+// none longer than MaxLine, where it can: whole is called with them instead of line, must
+// not keep them, and returns the number of the lines. It must be called before Split.
+func (s *Splitter) PassWhole(whole func(lines []byte) int64) { s.whole = whole }
+
 // Start returns the offset of the first block.
 func (s *Splitter) Start() int64 { return s.start }
 
@@ -71,6 +77,12 @@ func (s *Splitter) Split(block []byte) {
 	if len(s.carry) > 0 || s.tooLong {
 		if block = s.finishCarry(block); block == nil {
 			return
+		}
+	}
+	if s.whole != nil && len(block) <= MaxLine {
+		if n := bytes.LastIndexByte(block, '\n') + 1; n > 0 {
+			s.lines += s.whole(block[:n])
+			block = block[n:]
 		}
 	}
 	for {

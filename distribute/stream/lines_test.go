@@ -23,6 +23,14 @@ func (l *lineLog) line(line []byte) {
 	l.lines = append(l.lines, slices.Clone(line))
 }
 
+func (l *lineLog) whole(block []byte) (n int64) {
+	for line := range bytes.Lines(block) {
+		l.line(bytes.TrimSuffix(line, []byte("\n")))
+		n++
+	}
+	return n
+}
+
 // feed hands text to a Splitter in blocks that it draws. All blocks share
 // one buffer that is overwritten, as blocks are only lent.
 func feed(t *rapid.T, s *Splitter, text []byte, sizes *rapid.Generator[int]) {
@@ -43,6 +51,9 @@ func TestLinesAreThoseOfTheTextHoweverItIsCut(t *testing.T) {
 		offset := rapid.Int64Range(0, 1<<40).Draw(t, "offset")
 		var log lineLog
 		s := NewSplitter(offset, log.line)
+		if rapid.Bool().Draw(t, "whole") {
+			s.PassWhole(log.whole)
+		}
 		feed(t, s, text, rapid.IntRange(1, 8))
 
 		want := bytes.Split(text, []byte("\n"))
@@ -90,6 +101,9 @@ func TestLineThatIsTooLongIsSkippedHoweverItIsCut(t *testing.T) {
 		}
 		var log lineLog
 		s := NewSplitter(0, log.line)
+		if rapid.Bool().Draw(t, "whole") {
+			s.PassWhole(log.whole)
+		}
 		feed(t, s, text, rapid.SampledFrom([]int{chunkSize, MaxLine - 1, MaxLine, 1<<20 + chunkSize, len(text)}))
 
 		if got := lengthsOf(log.lines); !slices.Equal(got, seen) {

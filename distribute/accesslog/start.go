@@ -1,0 +1,98 @@
+package accesslog
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+)
+
+// A Client is the text of an IPv4 address that a line begins with: four bits for each byte, and
+// the number of bytes in the upper four bits. Clients with the same text are equal. The zero
+// value is the empty text, which begins no line.
+type Client uint64
+
+// A LineStart reads lines that begin as nearly all lines of nearly all logs do: with an IPv4
+// address, neither ident nor user, the time in brackets, and a quote. It does not convert the
+// address, so that its caller can remember what it knows of it by the text. The zero value
+// reads no line.
+type LineStart struct{ stamps *stampReader }
+
+// StartOf returns the reader of lines that a parser reads in the same way, at present: a
+// parser of several formats may go over to another one with each line. It is the zero
+// LineStart if there is none.
+func StartOf(p Parser) LineStart {
+	switch p := p.(type) {
+	case *autoFile:
+		return StartOf(p.Parser)
+	case *autoParser:
+		return StartOf(p.members[p.current].parser)
+	case *clf:
+		if !p.vhost {
+			return LineStart{&p.stamps}
+		}
+	case *fieldParser:
+		if p.start != nil && p.start.end == startEnd {
+			return LineStart{&p.start.stamps}
+		}
+	}
+	return LineStart{}
+}
+
+// startEnd is what follows the time.
+const startEnd = ` "`
+
+// Read returns what a line begins with, and whether it is such a line: then its parser returns
+// the same for it if the client, which may be any digits and dots, is an address.
+func (s LineStart) Read(line []byte) (client Client, day Day, ok bool) {
+	const names = uint64(' ') | '-'<<8 | ' '<<16 | '-'<<24 | ' '<<32 | '['<<40
+	if len(line) < ipv4Window+clfMiddleLen+len(startEnd) || s.stamps == nil {
+		return 0, 0, false
+	}
+	const zeros = uint64(0x3030303030303030) // as digits: their lower bits are zero
+	low, high, n := binary.LittleEndian.Uint64(line), zeros, 0
+	if blanks := blankMarks(low); blanks != 0 {
+		n = bits.TrailingZeros64(blanks) >> 3
+		low = low&(1<<(8*n)-1) | zeros<<(8*n)
+	} else {
+		high = binary.LittleEndian.Uint64(line[8:])
+		n = bits.TrailingZeros64(blankMarks(high)) >> 3 // 8 without any
+		high = high&(1<<(8*n)-1) | zeros<<(8*n)
+		n += 8
+	}
+	if n == 0 || n == ipv4Window || !isDotted(low) || !isDotted(high) {
+		return 0, 0, false
+	}
+	rest := line[n:]
+	if binary.LittleEndian.Uint64(rest)&(1<<48-1) != names || string(rest[clfMiddleLen:clfMiddleLen+len(startEnd)]) != startEnd {
+		return 0, 0, false
+	}
+	day, ok = s.stamps.read(rest[len(clfNames):])
+	const nibbles = 0x0f0f0f0f0f0f0f0f
+	return Client(low&nibbles | high&nibbles<<4 | uint64(n)<<60), day, ok
+}
+
+// isDotted reports whether each byte of a word is a decimal digit or a dot.
+func isDotted(word uint64) bool {
+	const low7, high = 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
+	dots := word ^ 0x2e2e2e2e2e2e2e2e
+	dots = (dots&low7 + low7 | dots) & high // of all bytes but the dots
+	return nonDigitMarks(word)&dots == 0
+}
+
+// blankMarks marks the bytes of a word that are blanks, by their highest bits. Behind the first
+// one it may mark others, too.
+func blankMarks(word uint64) uint64 {
+	const ones, blanks = 0x0101010101010101, 0x2020202020202020
+	word ^= blanks
+	return (word - ones) &^ word & (ones << 7)
+}
+
+// ClientOf returns the IPv4 address that a line begins with, which a blank follows. It is
+// invalid if there is none.
+func ClientOf(line []byte) netip.Addr {
+	addr, n := ipv4(line)
+	if n == 0 || n == len(line) || line[n] != ' ' {
+		return netip.Addr{}
+	}
+	return addr
+}

@@ -1,0 +1,73 @@
+package accesslog
+
+import (
+	"bytes"
+	"testing"
+)
+
+// FuzzLineStart compares what the start of a line says with what its parser reads, and the
+// texts of clients with one another.
+func FuzzLineStart(f *testing.F) {
+	const rest = ` - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326 "-" "Mozilla/5.0"`
+	for _, start := range []string{
+		"203.0.113.7", "1.2.3.4", "255.255.255.255", "1.2.3.10", "1.2.3.1", "1.2.3.1000000", "01.2.3.4", "256.1.1.1", "1..2.3", "8.8.8.8 x", "2001:db8::1",
+		"", " ", "#.2.3.4", "A.2.3.4", "1.2.3.4\x00", "1.2.3.45 - - [", "1.2.3.4/5", "1.2.3.1\x00", "123.123.123.123.1",
+	} {
+		f.Add([]byte(start+rest), []byte("1.2.3.4"+rest))
+	}
+	f.Add([]byte("1.2.3.10"+rest), []byte("1.2.3.1\x00"+rest))
+	f.Add([]byte("1.2.3.4 - - [10/Oct/2000:13:55:61 -0700] \"GET / HTTP/1.1\" 200 2326"), []byte("1.2.3.4 - - [10/Oct/2000:13:55:6"))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		choice := Choice{Format: combined}
+		for _, parser := range []Parser{newCLF(Options{}), choice.NewAuto(Options{})} {
+			clients := map[Client][]byte{}
+			for _, line := range [][]byte{first, second} {
+				if bytes.IndexByte(line, '\n') >= 0 {
+					return
+				}
+				client, day, ok := StartOf(parser).Read(line)
+				if !ok {
+					continue
+				}
+				text := line[:bytes.IndexByte(line, ' ')]
+				if other, known := clients[client]; known && !bytes.Equal(other, text) || client == 0 {
+					t.Fatalf("%q and %q are the client %x", other, text, uint64(client))
+				}
+				clients[client] = text
+				addr := ClientOf(line)
+				if addr.IsValid() && addr.String() != string(text) {
+					t.Fatalf("%q is %s", text, addr)
+				}
+				if record, verdict := parser.Parse(line); addr.IsValid() && (verdict != Parsed || record != Record{addr, day}) {
+					t.Fatalf("%q: %v on day %d; its parser: %v, %v", line, addr, day, record, verdict)
+				}
+			}
+		}
+	})
+}
+
+func TestStartsAreThoseOfTheParserAtPresent(t *testing.T) {
+	t.Parallel()
+	const line, other = `8.8.8.8 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 2326`, `{"remote_addr":"8.8.8.8","time_iso8601":"2000-10-10T13:55:36-07:00","status":200}`
+	readsStart := func(p Parser) bool {
+		_, _, ok := StartOf(p).Read([]byte(line))
+		return ok
+	}
+	parser := Choice{Format: common}.NewAuto(Options{})
+	if !readsStart(parser) {
+		t.Error("a parser of common lines reads no start")
+	}
+	if _, verdict := parser.Parse([]byte(other)); verdict != Parsed {
+		t.Fatal("the other format is not found")
+	}
+	if readsStart(parser) {
+		t.Error("the parser has gone over to another format")
+	}
+	for name, p := range map[string]Parser{
+		"fields are asked for": newCLF(Options{Fields: Fields(Status)}), "behind a host": newCLFVhost(Options{}), "in a wrapper": wrappers[0].wrapped(common).New(Options{}),
+	} {
+		if readsStart(p) {
+			t.Errorf("%s: a start is read", name)
+		}
+	}
+}

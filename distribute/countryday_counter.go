@@ -1,0 +1,185 @@
+package distribute
+
+import (
+	"bytes"
+	"slices"
+	"sync/atomic"
+
+	"skidway/distribute/accesslog"
+	"skidway/distribute/geo"
+)
+
+// A countryDayCounter parses each line, looks its country up and counts it. It is
+// the hottest code of a worker and uses no map.
+type countryDayCounter struct {
+	byDay, byCountry bool
+	format           string
+	objects          bool
+	reading          Reading
+	parser           accesslog.Parser
+	countries        *geo.DB
+	days             []*dayCount
+	current          *dayCount // of the last line
+	clients          *clientCache
+}
+
+// A clientCache has the countries of clients, by the texts of their addresses: a log repeats
+// few of them many times. All goroutines share it: each entry is one word, and those that race
+// for one store what is right.
+//
+// A text is multiplied by an odd number, which loses nothing of it. The upper bits of the
+// product are the place of its entry. The entry holds the others, above the index of the
+// country plus one.
+type clientCache [1 << clientBits]atomic.Uint64
+
+const (
+	clientBits  = 16
+	countryBits = 10 // fewer than clientBits
+	spread      = 0x9e3779b97f4a7c15
+)
+
+// country returns the index of the country of a client, -1 if its text is no address.
+func (c *clientCache) country(client accesslog.Client, line []byte, countries *geo.DB) int {
+	mixed := uint64(client) * spread
+	place, rest := &c[mixed>>(64-clientBits)], mixed<<clientBits>>(clientBits-countryBits)
+	if entry := place.Load(); entry&^(1<<countryBits-1) == rest && entry != 0 {
+		return int(entry&(1<<countryBits-1)) - 1
+	}
+	addr := accesslog.ClientOf(line)
+	if !addr.IsValid() {
+		return -1
+	}
+	country := countries.Country(addr).Index()
+	place.Store(rest | uint64(country+1))
+	return country
+}
+
+type dayCount struct {
+	day      accesslog.Day
+	requests [geo.Countries]int64
+}
+
+// Line implements [Counter].
+func (c *countryDayCounter) Line(line []byte) Verdict {
+	return c.count(c.parser.Parse(line))
+}
+
+// Lines implements blockCounter.
+func (c *countryDayCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
+	start := c.start()
+	for ; len(lines) > 0; n++ {
+		end := bytes.IndexByte(lines, '\n')
+		line := lines[:end]
+		lines = lines[end+1:]
+		if client, day, ok := start.Read(line); ok {
+			if country := c.clients.country(client, line, c.countries); country >= 0 {
+				verdicts[c.add(day, country)]++
+				continue
+			}
+		}
+		verdicts[c.Line(line)]++
+		start = c.start()
+	}
+	return n
+}
+
+// start returns the reader for lines whose clients are looked up in the cache.
+func (c *countryDayCounter) start() accesslog.LineStart {
+	if !c.byCountry {
+		return accesslog.LineStart{}
+	}
+	return accesslog.StartOf(c.parser)
+}
+
+// count counts a record.
+func (c *countryDayCounter) count(record accesslog.Record, verdict accesslog.Verdict) Verdict {
+	switch verdict {
+	case accesslog.Parsed:
+	case accesslog.NotALine:
+		return NoLine
+	default:
+		return Unparsable
+	}
+	country := unknownCountry
+	if c.byCountry {
+		country = c.countries.Country(record.Addr).Index()
+	}
+	return c.add(record.Day, country)
+}
+
+var unknownCountry = geo.Unknown.Index()
+
+// add counts a request on a day from the country with an index.
+func (c *countryDayCounter) add(day accesslog.Day, country int) Verdict {
+	if !c.byDay {
+		day = 0
+	}
+	if (c.current == nil || c.current.day != day) && !c.setDay(day) {
+		return Unparsable
+	}
+	c.current.requests[country]++
+	if country == unknownCountry && c.byCountry {
+		return Unknown
+	}
+	return Counted
+}
+
+// setDay makes a day the current one, and reports whether there is room for it.
+// Logs are nearly in order of time: the day is almost always one of the last two.
+func (c *countryDayCounter) setDay(day accesslog.Day) bool {
+	for _, d := range slices.Backward(c.days) {
+		if d.day == day {
+			c.current = d
+			return true
+		}
+	}
+	if len(c.days) == MaxDays {
+		return false
+	}
+	c.current = &dayCount{day: day}
+	c.days = append(c.days, c.current)
+	return true
+}
+
+// Cells implements [Counter].
+func (c *countryDayCounter) Cells(yield func(Cell)) {
+	for _, d := range c.days {
+		group := Any
+		if c.byDay {
+			group = d.day.String()
+		}
+		for i, n := range d.requests {
+			if n == 0 {
+				continue
+			}
+			member := Any
+			if c.byCountry {
+				member = geo.CountryAt(i).String()
+			}
+			yield(Cell{group, member, n})
+		}
+	}
+}
+
+// State implements [Counter].
+func (c *countryDayCounter) State() string {
+	kind := ""
+	if c.objects {
+		kind = objectsState
+	}
+	return kind + stateSeparator + c.format + stateSeparator + c.parser.State()
+}
+
+// Open implements recordCounter.
+func (c *countryDayCounter) Open() bool { return c.parser.Open() }
+
+// Flush implements recordCounter.
+func (c *countryDayCounter) Flush(count func(Verdict)) {
+	c.parser.Flush(func(record accesslog.Record, verdict accesslog.Verdict) { count(c.count(record, verdict)) })
+}
+
+// Objects implements objectCounter.
+func (c *countryDayCounter) Objects() bool { return c.objects }
+
+// Reading implements readingCounter.
+func (c *countryDayCounter) Reading() Reading { return c.reading }
