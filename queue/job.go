@@ -79,11 +79,17 @@ type Job struct {
 	ahead   time.Duration // how far the local clock was ahead of Redis's then
 }
 
-// A Failure is an attempt that ended with an error.
+// A Failure is an attempt that ended with an error. The fields behind Error are zero where they
+// are not known, and are not part of its JSON.
 type Failure struct {
 	Attempt int       `json:"attempt"`
 	Time    time.Time `json:"time"`
 	Error   string    `json:"error"`
+
+	Worker  string        `json:"-"` // the lease under which it ran
+	Started time.Time     `json:"-"` // by Redis's clock
+	Took    time.Duration `json:"-"`
+	Stack   string        `json:"-"` // of a panic, the first 4 KiB; the latest three of a job are kept
 }
 
 // packedSize returns the size of the args in Redis, in bytes.

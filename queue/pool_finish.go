@@ -47,6 +47,10 @@ type Completion struct {
 	// negative if it was not started, and how long its handler took, zero if that is not known.
 	Waited, Took time.Duration
 
+	// Failure has the Started, by the local clock, Took and Stack of an attempt that failed; nil
+	// if they are not known.
+	Failure *Failure
+
 	// Then are the jobs to add in the same step, with AttemptSucceeded: those of
 	// the job, with its result filled in.
 	Then []NewJob
@@ -122,7 +126,7 @@ func (l *Lease) finishArgs(completions []Completion) (args []any, took int) {
 		if e.Disposition == AttemptReturned {
 			size += e.Job.packedSize() // the script writes it again
 		}
-		more := append(l.queue.thenArgs(&e), e.args()...)
+		more := append(l.queue.thenArgs(&e), e.args(l.worker)...)
 		args = append(args, more...)
 		for _, arg := range more {
 			if record, ok := arg.([]byte); ok {
@@ -155,12 +159,13 @@ func plainFinishArgs(at line, jobs []*Job) []any {
 	return args
 }
 
-func (e *Completion) args() []any {
-	j, reason := e.Job, truncate(e.Reason)
+// args returns the arguments of the script for a completion of a worker.
+func (e *Completion) args(worker string) []any {
+	j, reason := e.Job, truncate(e.Reason, maxErrorText)
 	switch e.Disposition {
 	case AttemptRetry:
 		failed := *j
-		failed.fail(reason)
+		failed.fail(reason, worker, e.Failure)
 		failed.Quarantines = 0 // the attempt ended
 		return []any{"retry", int(j.line), j.entry, j.local, failed.record(), millis(e.Wait), 1}
 	case AttemptSnoozed:
@@ -169,7 +174,7 @@ func (e *Completion) args() []any {
 		return []any{"retry", int(j.line), j.entry, j.local, again.record(), millis(e.Wait), 0}
 	case AttemptDead:
 		failed := *j
-		failed.fail(reason)
+		failed.fail(reason, worker, e.Failure)
 		record := appendField(failed.record(), "reason", reason)
 		return []any{"dead", int(j.line), j.entry, j.local, j.Unique.Key, j.Unique.Scope.word(), record}
 	case AttemptReturned:
@@ -184,19 +189,29 @@ func (e *Completion) args() []any {
 	return []any{"end", int(j.line), j.entry, j.local, string(outcome), j.Unique.Key, j.Unique.Scope.word(), j.Retain.Milliseconds(), record}
 }
 
-// truncate bounds an error's text.
-func truncate(text string) string {
-	if len(text) > maxErrorText {
-		return strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+// truncate bounds a text, in bytes.
+func truncate(text string, limit int) string {
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return text
 }
 
-// fail records a failed attempt.
-func (j *Job) fail(reason string) {
+// fail records a failed attempt. known may be nil.
+func (j *Job) fail(reason, worker string, known *Failure) {
 	j.Attempts++
+	failure := Failure{Attempt: j.Attempts, Time: time.Now().Add(-j.ahead), Error: reason, Worker: worker}
+	if known != nil {
+		failure.Took, failure.Stack = known.Took, truncate(known.Stack, maxStack)
+		if !known.Started.IsZero() {
+			failure.Started = known.Started.Add(-j.ahead)
+		}
+	}
 	old := j.Errors[max(0, len(j.Errors)-maxErrors+1):]
-	j.Errors = append(append(make([]Failure, 0, len(old)+1), old...), Failure{Attempt: j.Attempts, Time: time.Now(), Error: reason})
+	j.Errors = append(append(make([]Failure, 0, len(old)+1), old...), failure)
+	for i := range max(0, len(j.Errors)-maxStacks) {
+		j.Errors[i].Stack = ""
+	}
 }
 
 // Forward is the kind of jobs that add another job to another queue: no script can change

@@ -27,8 +27,13 @@ import (
 // maxErrors is the number of errors that a job remembers, the latest ones.
 const maxErrors = 10
 
-// maxErrorText bounds one remembered error, in bytes.
-const maxErrorText = 2 << 10
+// maxErrorText bounds one remembered error, in bytes, and maxStack its stack. The latest maxStacks
+// errors keep theirs.
+const (
+	maxErrorText = 2 << 10
+	maxStack     = 4 << 10
+	maxStacks    = 3
+)
 
 // record returns the job's record.
 func (j *Job) record() []byte {
@@ -65,6 +70,10 @@ func (j *Job) record() []byte {
 	if len(j.Errors) > 0 {
 		text, _ := json.Marshal(j.Errors) // strings, numbers and times always marshal
 		b = appendField(b, "errors", text)
+		if details := failureDetails(j.Errors); len(details) > 0 {
+			text, _ := json.Marshal(details)
+			b = appendField(b, "failures", text)
+		}
 	}
 	b = appendNumber(b, "suspect", int64(j.Quarantines))
 	b = appendNumber(b, "crashes", int64(j.Crashes))
@@ -198,7 +207,10 @@ func (j *Job) setField(name, value string) error {
 	case "forgiven":
 		err = setNumber(&j.Forgiven, value)
 	case "errors":
+		j.Errors = nil
 		err = json.Unmarshal([]byte(value), &j.Errors)
+	case "failures":
+		setDetails(j.Errors, value)
 	case "suspect":
 		err = setNumber(&j.Quarantines, value)
 	case "crashes":
@@ -220,6 +232,51 @@ func (j *Job) setField(name, value string) error {
 		return fmt.Errorf("field %s is %.40q: %w", name, value, err)
 	}
 	return nil
+}
+
+// A failureDetail has what is known of a [Failure] beside its error. It is in a field of its own,
+// because filters search the text of the field errors.
+type failureDetail struct {
+	Attempt int    `json:"attempt"`
+	Worker  string `json:"worker,omitempty"`
+	Started int64  `json:"started,omitempty"` // ms since 1970
+	Took    int64  `json:"took,omitempty"`    // ms
+	Stack   string `json:"stack,omitempty"`
+}
+
+// failureDetails returns the details of failures that have some.
+func failureDetails(failures []Failure) (details []failureDetail) {
+	for _, f := range failures {
+		d := failureDetail{Attempt: f.Attempt, Worker: f.Worker, Took: f.Took.Milliseconds(), Stack: f.Stack}
+		if !f.Started.IsZero() {
+			d.Started = f.Started.UnixMilli()
+		}
+		if d != (failureDetail{Attempt: f.Attempt}) {
+			details = append(details, d)
+		}
+	}
+	return details
+}
+
+// setDetails adds details to failures. Those that are damaged are ignored: the job can run
+// without them.
+func setDetails(failures []Failure, text string) {
+	var details []failureDetail
+	if json.Unmarshal([]byte(text), &details) != nil {
+		return
+	}
+	for i := range failures {
+		f := &failures[i]
+		for _, d := range details {
+			if d.Attempt != f.Attempt || d.Started < 0 || d.Started > 1<<53 || d.Took < 0 || d.Took > maxDelay.Milliseconds() {
+				continue
+			}
+			f.Worker, f.Stack, f.Took, f.Started = d.Worker, d.Stack, time.Duration(d.Took)*time.Millisecond, time.Time{}
+			if d.Started > 0 {
+				f.Started = time.UnixMilli(d.Started)
+			}
+		}
+	}
 }
 
 func number(text string) (int64, error) {

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add("2l3:job10:2n4:kind1:a")
 	f.Add("2n7:headers15:{\"a\":\"b\",\"c\":1}6:errors2:[]")
 	f.Add("2n8:deadline16:9007199254740992")
+	f.Add(`2n6:errors57:[{"attempt":1,"time":"2026-11-20T10:00:00Z","error":"no"}]8:failures75:[{"attempt":1,"worker":"w.1","started":1700000000000,"took":5,"stack":"main"}]`)
 	f.Fuzz(func(t *testing.T, record string) {
 		var job Job
 		if job.setRecord(record) != nil {
@@ -68,6 +70,30 @@ func TestRecordKeepsEveryField(t *testing.T) {
 			t.Fatalf("%+v came back as %+v: %v", job, again, err)
 		}
 	})
+}
+
+func TestRecordKeepsDetailsOfFailuresBesideTheirErrors(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1_700_000_000_000).UTC()
+	job := Job{Kind: "k", Attempts: 2, Errors: []Failure{
+		{Attempt: 1, Time: at, Error: "no"},
+		{Attempt: 2, Time: at, Error: "panic: no", Worker: "w.1", Started: time.UnixMilli(at.UnixMilli()), Took: 5 * time.Millisecond, Stack: "main.go:1"},
+	}}
+	record := string(job.record())
+	var again Job
+	if err := again.setRecord(record); err != nil || !reflect.DeepEqual(again.Errors, job.Errors) {
+		t.Errorf("%+v came back as %+v: %v", job.Errors, again.Errors, err)
+	}
+	// Filters search the field errors.
+	if !strings.Contains(record, `"error":"panic: no"}]8:failures`) {
+		t.Errorf("the record is %s", record)
+	}
+	for _, damaged := range []string{"", "x", `{}`, `[{"attempt":2,"took":-1,"stack":"x"}]`, `[{"attempt":2,"started":9e18}]`, `[{"attempt":3,"stack":"x"}]`} {
+		var job Job
+		if err := job.setRecord(string(appendField([]byte(strings.Split(record, "8:failures")[0]), "failures", damaged))); err != nil || len(job.Errors) != 2 || job.Errors[1].Stack != "" || job.Errors[1].Took != 0 {
+			t.Errorf("%s: %+v, %v", damaged, job.Errors, err)
+		}
+	}
 }
 
 // Nested records could be read without end.

@@ -213,6 +213,9 @@ func (x *executor) decide(a *attempt, kind *registration, err error, took time.D
 	if waited, known := a.job.Waited(started); known && !started.IsZero() {
 		outcome.Waited = waited
 	}
+	if outcome.Disposition == queue.AttemptRetry || outcome.Disposition == queue.AttemptDead {
+		outcome.Failure = &queue.Failure{Started: started, Took: took, Stack: stackOf(err)}
+	}
 	if outcome.Disposition == queue.AttemptSucceeded {
 		outcome.Result = result
 		if len(a.job.Then) > 0 {

@@ -3,6 +3,7 @@ package workers
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"skidway/queue"
@@ -62,12 +63,25 @@ type retryAfter struct {
 func (r *retryAfter) Error() string { return text(r.err) }
 func (r *retryAfter) Unwrap() error { return r.err }
 
-// text returns the text of an error, which is kept with the job.
+// text returns the text of an error, which is kept with the job. The stack of a panic is kept
+// beside it.
 func text(err error) string {
 	if err == nil {
 		return "no error was given"
 	}
-	return err.Error()
+	text := err.Error()
+	if stack := stackOf(err); stack != "" {
+		text = strings.Replace(text, "\n"+stack, "", 1)
+	}
+	return text
+}
+
+// stackOf returns the stack of a panic, "" for other errors.
+func stackOf(err error) string {
+	if panicked, ok := errors.AsType[*PanicError](err); ok {
+		return panicked.Stack
+	}
+	return ""
 }
 
 // A PanicError is the error of a handler that panicked.

@@ -96,7 +96,7 @@ var outcomeCases = map[string]struct {
 	"a panic is an error with its stack": {
 		handler: func(context.Context, *queue.Job) error { panic("oh no") },
 		want: func(j *queue.Job) bool {
-			return j.State == queue.Delayed && strings.HasPrefix(j.Errors[0].Error, "panic: oh no\n") && strings.Contains(j.Errors[0].Error, "outcome_test.go")
+			return j.State == queue.Delayed && j.Errors[0].Error == "panic: oh no" && strings.Contains(j.Errors[0].Stack, "outcome_test.go")
 		},
 		report: queue.AttemptRetry,
 	},
@@ -288,4 +288,33 @@ func TestAttemptCallsTheHandlerAndWritesNothing(t *testing.T) {
 	if n := db.DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("Redis has %d keys", n)
 	}
+}
+
+func TestFailuresHaveTheirWorkerTimesAndTheLatestStacks(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{})
+		p.HandleRaw("k", func(_ context.Context, job *queue.Job) error {
+			if job.Attempts == 4 {
+				return errBroken
+			}
+			panic("at attempt " + strings.Repeat("x", job.Attempts))
+		}, workers.Kind{MaxAttempts: 6, Backoff: func(*queue.Job, error) time.Duration { return 0 }})
+		id := f.add("k", queue.Options{})
+		began := time.Now().Add(-time.Second)
+		f.run(p)
+		job := f.get(id)
+		for ; job.State != queue.Dead; job = f.get(id) {
+		}
+		if len(job.Errors) != 6 || strings.Contains(job.Reason, "goroutine") || job.Errors[5].Error != "panic: at attempt xxxxx" {
+			f.Fatalf("%d errors, the last: %+v", len(job.Errors), job.Errors[len(job.Errors)-1])
+		}
+		for i, failure := range job.Errors {
+			if !strings.HasPrefix(failure.Worker, p.Name()+".") || failure.Started.Before(began) || failure.Started.After(time.Now().Add(time.Second)) || failure.Took < 0 || failure.Took > patience {
+				f.Errorf("attempt %d: %+v", i+1, failure)
+			}
+			if hasStack := i == 3 || i == 5; hasStack != strings.Contains(failure.Stack, "outcome_test.go") || len(failure.Stack) > 4<<10+3 {
+				f.Errorf("attempt %d has the stack %.200q", i+1, failure.Stack)
+			}
+		}
+	})
 }

@@ -82,7 +82,18 @@ var jobFields = cli.View[*queue.Job]{
 	{Key: "then", Value: func(j *queue.Job) any { return j.Then }, Omit: true},
 	{Key: "suspected", Value: func(j *queue.Job) any { return j.Quarantines }, Omit: true},
 	{Key: "crashes", Value: func(j *queue.Job) any { return j.Crashes }, Omit: true},
-	{Key: "errors", Value: func(j *queue.Job) any { return append([]queue.Failure{}, j.Errors...) }},
+	{Key: "errors", Value: func(j *queue.Job) any { return failureFields.Objects(j.Errors) }},
+}
+
+// failureFields are the fields of a failed attempt in JSON.
+var failureFields = cli.View[queue.Failure]{
+	{Key: "attempt", Value: func(f queue.Failure) any { return f.Attempt }},
+	{Key: "time", Value: func(f queue.Failure) any { return f.Time }},
+	{Key: "error", Value: func(f queue.Failure) any { return f.Error }},
+	{Key: "worker", Value: func(f queue.Failure) any { return f.Worker }, Omit: true},
+	{Key: "started", Value: func(f queue.Failure) any { return f.Started.UTC() }, Omit: true},
+	{Key: "took_seconds", Value: func(f queue.Failure) any { return f.Took.Seconds() }, Omit: true},
+	{Key: "stack", Value: func(f queue.Failure) any { return f.Stack }, Omit: true},
 }
 
 // jobObject returns a job as JSON. Args, progress and result that are JSON are

@@ -190,7 +190,10 @@ func (v *jobView) table(out io.Writer) error {
 		line(fact.name, fact.value)
 	}
 	for _, failure := range v.Errors {
-		line("failed", fmt.Sprintf("attempt %d, %s: %s", failure.Attempt, v.when(failure.Time), failure.Error))
+		line("failed", fmt.Sprintf("attempt %d, %s%s: %s", failure.Attempt, v.when(failure.Time), onWorker(failure), failure.Error))
+		if failure.Stack != "" {
+			line("", "with a stack: -o json has it")
+		}
 	}
 	if len(v.progress) > 0 {
 		line("progress", readable(v.progress))
@@ -203,6 +206,18 @@ func (v *jobView) table(out io.Writer) error {
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+// onWorker returns where a failed attempt ran and for how long, if that is known.
+func onWorker(failure queue.Failure) string {
+	if failure.Worker == "" {
+		return ""
+	}
+	text := " on " + failure.Worker
+	if failure.Took > 0 {
+		text += " after " + ops.Age(failure.Took)
+	}
+	return text
 }
 
 // csv prints one fact a line.
