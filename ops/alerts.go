@@ -11,7 +11,6 @@ import (
 // are reduced to a value for each queue of a scrape job.
 const (
 	jobsWait    = `max by (job, queue) (sum without (priority) (skidway_queue_jobs{state="waiting"}))`
-	jobsActive  = `max by (job, queue) (sum without (priority) (skidway_queue_jobs{state="active"}))`
 	queueGauge  = `max by (job, queue) (skidway_queue_%s)`
 	queueEvents = `max by (job, queue) (increase(skidway_queue_events_total{event="%s"}[%s]))`
 )
@@ -29,9 +28,15 @@ func (r Rule) unservedExpression() (string, time.Duration) {
 	return jobsWait + " > 0\nand " + gauge("workers") + " == 0", r.Within
 }
 
+// minStarted is the shortest time in which attempts are counted that began: it must hold several
+// scrapes.
+const minStarted = 5 * time.Minute
+
+// stalledExpression looks for attempts of the workers, which may be in other scrape jobs than the
+// metrics of the queues.
 func (r Rule) stalledExpression() (string, time.Duration) {
-	return jobsWait + " > 0\nand " + gauge("paused") + " == 0\nand " + gauge("slots") + " > " + jobsActive +
-		"\nunless sum by (job, queue) (increase(skidway_jobs_started_total[" + prometheusTime(r.Within) + "])) > 0", r.Within
+	started := fmt.Sprintf("on (queue) sum by (queue) (increase(skidway_jobs_started_total[%s])) > 0", prometheusTime(max(r.Within, minStarted)))
+	return jobsWait + " > 0\nand " + gauge("paused") + " == 0\nand " + gauge("free_slots") + " > 0\nunless " + started, r.Within
 }
 
 func (r Rule) failingExpression() (string, time.Duration) {

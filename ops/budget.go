@@ -9,12 +9,13 @@ import (
 	"skidway/internal/rdb"
 )
 
-// Bounds of all searches of a client together.
+// Bounds of all searches of a client together, and of an operation.
 const (
-	maxSearches = 2                      // at the same time
-	budgetShare = 20                     // searches use one part in so many of Redis's time
-	maxBudget   = 200 * time.Millisecond // of that time that is saved up
-	maxTurnWait = time.Second            // until a search begins
+	maxSearches    = 2                      // at the same time
+	searchShare    = 20                     // searches use one part in so many of Redis's time
+	operationShare = 2                      // an operation without a rate likewise
+	maxBudget      = 200 * time.Millisecond // of that time that is saved up, or owed
+	maxTurnWait    = time.Second            // until a search begins
 
 	pingEvery = time.Second
 	pingsFor  = time.Minute
@@ -29,12 +30,13 @@ func (e *BusyError) Error() string {
 
 // A budget divides the time that searches may take of Redis.
 type budget struct {
+	share   time.Duration // one part in so many of the time
 	now     func() time.Time
 	maxWait time.Duration
 	slots   chan struct{}
 
 	mu     sync.Mutex
-	left   time.Duration // below zero after a search that took more than there was
+	left   time.Duration // below zero after a read that took more than there was
 	filled time.Time
 	pings  []pingTime // of the last minute
 }
@@ -45,8 +47,8 @@ type pingTime struct {
 	took time.Duration
 }
 
-func newBudget() *budget {
-	return &budget{now: time.Now, maxWait: maxTurnWait, slots: make(chan struct{}, maxSearches), left: maxBudget}
+func newBudget(share time.Duration) *budget {
+	return &budget{share: share, now: time.Now, maxWait: maxTurnWait, slots: make(chan struct{}, maxSearches), left: maxBudget}
 }
 
 // enter blocks until a search may begin, at most for maxWait: then it returns a [BusyError]. The
@@ -86,29 +88,45 @@ func (b *budget) wait() time.Duration {
 	if b.left > 0 {
 		return 0
 	}
-	return budgetShare * (time.Microsecond - b.left)
+	return b.share * (time.Microsecond - b.left)
 }
 
 func (b *budget) fillLocked() {
 	now := b.now()
 	if !b.filled.IsZero() {
-		b.left = min(maxBudget, b.left+max(0, now.Sub(b.filled))/budgetShare)
+		b.left = min(maxBudget, b.left+max(0, now.Sub(b.filled))/b.share)
 	}
 	b.filled = now
 }
 
 // spend takes the time of round trips from the budget, without the time that each takes anyway.
+// At most maxBudget is owed: a read that took longer waited for a Redis that was away.
 func (b *budget) spend(took time.Duration, trips int) {
+	path := b.path()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fillLocked()
-	shortest := time.Duration(0)
+	b.left = max(-maxBudget, b.left-max(0, took-time.Duration(trips)*path))
+}
+
+// path returns the time that a round trip takes anyway: the shortest PING of the last minute.
+func (b *budget) path() (shortest time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for i, ping := range b.pings {
 		if i == 0 || ping.took < shortest {
 			shortest = ping.took
 		}
 	}
-	b.left -= max(0, took-time.Duration(trips)*shortest)
+	return shortest
+}
+
+// call calls a function that makes one round trip, and takes its time from the budget.
+func (b *budget) call(f func() error) error {
+	began := time.Now()
+	err := f()
+	b.spend(time.Since(began), 1)
+	return err
 }
 
 // ping measures a PING if the latest one was too long ago.

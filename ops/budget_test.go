@@ -27,7 +27,7 @@ func (c *manualClock) advance(d time.Duration) {
 }
 
 func newTestBudget() (*budget, *manualClock) {
-	clock, b := &manualClock{at: began}, newBudget()
+	clock, b := &manualClock{at: began}, newBudget(searchShare)
 	b.now, b.maxWait = clock.now, time.Millisecond
 	return b, clock
 }
@@ -109,5 +109,18 @@ func TestSearchThatWaitsTooLongIsRefused(t *testing.T) {
 	b.maxWait = time.Hour
 	if err := b.enter(ctx); !errors.Is(err, gone) {
 		t.Errorf("a search whose request has ended: %v", err)
+	}
+}
+
+func TestOutageDoesNotStallSearches(t *testing.T) {
+	t.Parallel()
+	b, clock := newTestBudget()
+	b.spend(30*time.Second, 1) // until Redis came back
+	if wait := b.wait(); wait > searchShare*maxBudget+time.Millisecond {
+		t.Errorf("the next search waits %s", wait)
+	}
+	clock.advance(searchShare*maxBudget + time.Millisecond)
+	if wait := b.wait(); wait > 0 {
+		t.Errorf("it waits %s more", wait)
 	}
 }

@@ -36,7 +36,7 @@ func NewClient(queues *queue.Client, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{queues, rules, newBudget(), time.Now}, nil
+	return &Client{queues, rules, newBudget(searchShare), time.Now}, nil
 }
 
 // A NoQueueError reports that there is no queue of a name.

@@ -101,6 +101,35 @@ func TestReportJoinsQueueAndWorkers(t *testing.T) {
 	}
 }
 
+func TestSlotsThatHoldJobsOfOtherQueuesAreNotFree(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		f.serve("w", "mail", "other")
+		f.serve("v", "mail")
+		for range 2 {
+			f.add("other", "a", "", queue.Options{})
+		}
+		f.add("mail", "a", "", queue.Options{})
+		free := func() int {
+			statuses, err := f.client.Statuses(t.Context(), []string{"mail"})
+			f.must(err)
+			return statuses[0].Free
+		}
+		if n := free(); n != 4 {
+			t.Errorf("%d slots are free, want 4", n)
+		}
+		q, err := f.queues.ForPool("other")
+		f.must(err)
+		lease, err := q.NewLease("w.1", time.Minute)
+		f.must(err)
+		_, err = lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 2, Bytes: 1000})
+		f.must(err)
+		if n := free(); n != 2 {
+			t.Errorf("%d slots are free, want those of the other worker: 2", n)
+		}
+	})
+}
+
 func TestQueueThatDoesNotExistIsNamed(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

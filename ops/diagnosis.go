@@ -171,7 +171,7 @@ func (c *Client) Diagnose(history History) (found []Diagnosis) {
 }
 
 // unserved holds if jobs have waited, and no worker has served the queue, for the time of the
-// rule. One status shows it: when the last worker ended is in the list of pools, unless it
+// rule. One status may show it: when the last worker ended is in the list of pools, unless it
 // stopped in order.
 func (r Rule) unserved(h History) (time.Time, bool) {
 	last := h[len(h)-1]
@@ -183,15 +183,25 @@ func (r Rule) unserved(h History) (time.Time, bool) {
 	if last.LastWorker.After(since) {
 		since = last.LastWorker
 	}
+	for _, s := range h {
+		if s.Workers > 0 && s.Time.After(since) {
+			since = s.Time
+		}
+	}
 	return since, last.Workers == 0 && last.Time.Sub(since) >= r.Within
 }
 
+// readingTime is how far apart the clock and the depth of a status may have been read.
+const readingTime = time.Second
+
 // stalled holds if jobs have waited and workers had free slots for the time of the rule, and no
-// attempt began.
+// attempt began. Attempts that were snoozed are not counted in Redis, but where there are free
+// slots the job that has waited for the longest is among those that are taken.
 func (r Rule) stalled(h History) (time.Time, bool) {
 	h, covered := h.window(r.Within)
+	came := h[0].Time.Add(-h[0].Depth.Oldest)
 	for _, s := range h {
-		if s.Depth.Waiting == 0 || s.Depth.Paused || s.Slots <= s.Depth.Active || s.taken() != h[0].taken() {
+		if s.Depth.Waiting == 0 || s.Depth.Paused || s.Free == 0 || s.taken() != h[0].taken() || s.Time.Add(-s.Depth.Oldest).Sub(came) > readingTime {
 			return time.Time{}, false
 		}
 	}

@@ -14,7 +14,7 @@ var began = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // statusAt returns the status of a queue at a time after began, changed by edit.
 func statusAt(after time.Duration, edit func(*QueueStatus)) QueueStatus {
-	status := QueueStatus{Name: "mail", Time: began.Add(after), Workers: 1, Slots: 4, Depth: queue.Depth{Waiting: 3, Oldest: time.Second}}
+	status := QueueStatus{Name: "mail", Time: began.Add(after), Workers: 1, Slots: 4, Free: 4, Depth: queue.Depth{Waiting: 3, Oldest: time.Second + after}}
 	edit(&status)
 	return status
 }
@@ -35,6 +35,7 @@ func TestDiagnosesHoldAtTheirThresholds(t *testing.T) {
 	idle := func(int, *QueueStatus) {}
 	attempts := func(done, failed int64) History {
 		return every(10*time.Minute, func(i int, s *QueueStatus) {
+			s.Depth.Oldest = time.Second
 			s.Total.Succeeded, s.Total.Failed = done*int64(i)/60, failed*int64(i)/60
 		})
 	}
@@ -51,12 +52,14 @@ func TestDiagnosesHoldAtTheirThresholds(t *testing.T) {
 		"unserved for 60 s":         {unserved(time.Minute), "unserved"},
 		"unserved for less":         {unserved(time.Minute - time.Millisecond), ""},
 		"the worker has just ended": {History{statusAt(0, func(s *QueueStatus) { s.Workers, s.Depth.Oldest, s.LastWorker = 0, time.Hour, began.Add(-time.Second) })}, ""},
+		"a worker was there before": {every(time.Hour, func(i int, s *QueueStatus) { s.Workers, s.Depth.Oldest = max(0, 356-i), 10*time.Minute }), ""},
+		"and was there long before": {every(time.Hour, func(i int, s *QueueStatus) { s.Workers, s.Depth.Oldest = max(0, 354-i), 10*time.Minute }), "unserved"},
 		"delayed jobs are overdue":  {History{statusAt(0, func(s *QueueStatus) { s.Workers, s.Depth = 0, queue.Depth{Delayed: 1, NextDue: began.Add(-time.Hour)} })}, "unserved"},
 		"delayed jobs are not due":  {History{statusAt(0, func(s *QueueStatus) { s.Workers, s.Depth = 0, queue.Depth{Delayed: 1, NextDue: began.Add(time.Hour)} })}, ""},
 		"stalled for 60 s":          {every(time.Minute, idle), "stalled"},
 		"stalled for less":          {every(50*time.Second, idle), ""},
 		"paused":                    {every(time.Minute, func(_ int, s *QueueStatus) { s.Depth.Paused = true }), ""},
-		"all slots are held":        {every(time.Minute, func(_ int, s *QueueStatus) { s.Depth.Active = 4 }), ""},
+		"all slots are held":        {every(time.Minute, func(_ int, s *QueueStatus) { s.Depth.Active, s.Free = 4, 0 }), ""},
 		"a job was taken":           {every(time.Minute, func(i int, s *QueueStatus) { s.Depth.Active = i / 5 }), ""},
 		"no job waits":              {every(time.Minute, func(_ int, s *QueueStatus) { s.Depth.Waiting = 0 }), ""},
 		"20 of 100 fail":            {attempts(80, 20), "failing"},

@@ -106,8 +106,9 @@ func (r *jobRecord) errors(change func(string) string) []string {
 }
 
 // Match returns the filter expression that the conditions of a [queue.Filter] are short forms of,
-// for jobs in a state, joined with another expression; both may be empty.
-func Match(short queue.Filter, state queue.State, match string) string {
+// for jobs in a state, joined with another expression; both may be empty. An expression that is
+// not valid is a [queue.ErrInvalid].
+func Match(short queue.Filter, state queue.State, match string) (string, error) {
 	var parts []string
 	if short.Kind != "" {
 		parts = append(parts, "kind == "+filter.Quote(short.Kind))
@@ -125,8 +126,15 @@ func Match(short queue.Filter, state queue.State, match string) string {
 	if short.NewerThan > 0 {
 		parts = append(parts, since+" > "+filter.Quote("-"+short.NewerThan.String()))
 	}
-	if strings.TrimSpace(match) != "" {
-		parts = append(parts, "("+match+")")
+	f, err := parseFilter(match)
+	if err != nil {
+		return "", err
 	}
-	return strings.Join(parts, " && ")
+	// The canonical form can't end the parentheses, as the text could.
+	if other := f.String(); other != "" && len(parts) > 0 {
+		parts = append(parts, "("+other+")")
+	} else if other != "" {
+		parts = append(parts, other)
+	}
+	return strings.Join(parts, " && "), nil
 }

@@ -157,14 +157,6 @@ func (c *Client) Fleet(ctx context.Context, options *FleetOptions) (*Fleet, erro
 	return fleet, err
 }
 
-// poolOf returns the name of the pool that has a lease.
-func poolOf(lease string) string {
-	if dot := strings.LastIndexByte(lease, '.'); dot > 0 {
-		return lease[:dot]
-	}
-	return lease
-}
-
 // addLeases adds the leases of one queue to the workers that have them.
 func (c *Client) addLeases(ctx context.Context, name string, withJobs bool, byName map[string]*Worker) error {
 	q, err := c.queues.Queue(name)
@@ -177,7 +169,7 @@ func (c *Client) addLeases(ctx context.Context, name string, withJobs bool, byNa
 	}
 	held := 0
 	for _, lease := range leases {
-		pool := poolOf(lease.Name)
+		pool := lease.Pool()
 		if byName[pool] == nil {
 			byName[pool] = &Worker{PoolInfo: queue.PoolInfo{Name: pool}}
 		}
@@ -192,7 +184,7 @@ func (c *Client) addLeases(ctx context.Context, name string, withJobs bool, byNa
 		return err
 	}
 	for _, job := range page.Jobs {
-		if worker := byName[poolOf(job.Worker)]; worker != nil {
+		if worker := byName[queue.WorkerInfo{Name: job.Worker}.Pool()]; worker != nil {
 			worker.Jobs = append(worker.Jobs, job)
 		}
 	}

@@ -18,7 +18,8 @@ const (
 	maxSearchLimit     = 500
 	maxExamined        = 10_000
 	maxExaminedBytes   = 4 << 20
-	maxSearchTime      = 80 * time.Millisecond
+	maxSearchTime      = 80 * time.Millisecond // without the time of the path to Redis
+	maxSearchWall      = time.Second           // with it
 
 	minRead      = 8 // the first read: sizes are not known
 	maxRead      = 200
@@ -34,15 +35,18 @@ type SearchOptions struct {
 }
 
 // A SearchPage is a part of the jobs that match. A page ends at its limit, after 10,000 jobs or
-// 4 MiB, or after 80 ms, so it may have few jobs or none although it is not the last one.
+// 4 MiB, or after 80 ms without those of the path to Redis, so it may have few jobs or none
+// although it is not the last one.
 type SearchPage struct {
 	Jobs []*queue.Job
 	Next string // the cursor of the next page; empty if there are no more jobs
 
 	Examined int       // jobs that were looked at
 	Total    int       // jobs in the state
-	Back     time.Time // when the last of them died or was enqueued; of delayed ones, is due
+	Back     time.Time // when the last of them died or ended; of delayed ones, is due; else zero
 	AsOf     time.Time // when the page was begun, by Redis's clock
+
+	ahead bool // whether the first jobs are the earliest
 }
 
 // String returns how far the search looked, such as "searched 10,000 of 1,000,000, back to
@@ -57,7 +61,7 @@ func (p *SearchPage) String() string {
 		layout = "2006-01-02 15:04"
 	}
 	word := "back to"
-	if p.Back.After(p.AsOf) {
+	if p.ahead {
 		word = "up to"
 	}
 	return text + ", " + word + " " + p.Back.Local().Format(layout)
@@ -100,23 +104,45 @@ func (c *Client) Search(ctx context.Context, name string, options SearchOptions)
 		return nil, err
 	}
 	defer c.budget.leave()
-	if err := c.budget.ping(ctx, func(ctx context.Context) error { return c.queues.DB().Redis().Ping(ctx).Err() }); err != nil {
+	return c.search(ctx, q, f, options)
+}
+
+// search reads one page, in its turn.
+func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, options SearchOptions) (*SearchPage, error) {
+	if err := c.measurePath(ctx, c.budget); err != nil {
 		return nil, err
 	}
-	s := &search{client: c, queue: q, options: options, page: &SearchPage{Next: options.Cursor}, began: c.now()}
-	if s.page.AsOf, err = c.Now(ctx); err != nil {
-		return nil, err
-	}
-	depth, err := q.Depth(ctx)
+	s := &search{client: c, queue: q, options: options, page: &SearchPage{Next: options.Cursor, ahead: options.State == queue.Delayed}}
+	s.began, s.path = c.now(), c.budget.path()
+	err := c.budget.call(func() (err error) {
+		s.page.AsOf, err = c.Now(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.page.Total = InState(depth, options.State)
-	s.matches = f.Matcher(s.page.AsOf)
+	err = c.budget.call(func() error {
+		depth, err := q.Depth(ctx)
+		s.page.Total = InState(depth, options.State)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.trips = 2
+	s.matches = f.MatcherUntil(s.page.AsOf, func() bool {
+		s.gaveUp = s.gaveUp || c.now().Sub(s.first) >= maxSearchTime
+		return s.gaveUp
+	})
 	if options.State == queue.Dead {
 		s.from = f.From(diedField, s.page.AsOf) // the latest ones are first
 	}
 	return s.page, s.run(ctx)
+}
+
+// measurePath measures a PING for a budget, if its last one was too long ago.
+func (c *Client) measurePath(ctx context.Context, b *budget) error {
+	return b.ping(ctx, func(ctx context.Context) error { return c.queues.DB().Redis().Ping(ctx).Err() })
 }
 
 // A search reads one page.
@@ -128,9 +154,19 @@ type search struct {
 	record  jobRecord
 	from    time.Time // dead jobs before it do not match
 	began   time.Time
+	path    time.Duration // of a round trip to Redis
+	trips   int
+	first   time.Time // when the first job was examined
+	gaveUp  bool      // within a job, because that took too long
 
 	page *SearchPage
 	size int // of the jobs examined, in bytes
+}
+
+// late reports whether the time of the page is used up.
+func (s *search) late() bool {
+	took := s.client.now().Sub(s.began)
+	return took >= maxSearchWall || took-time.Duration(s.trips)*s.path >= maxSearchTime
 }
 
 // run reads until a bound is reached.
@@ -144,9 +180,11 @@ func (s *search) run(ctx context.Context) error {
 			return err
 		}
 		s.client.budget.spend(read.Took, read.Trips)
-		s.size += read.Size
-		more = s.examine(read) && s.page.Next != "" && s.page.Examined < maxExamined && s.size < maxExaminedBytes &&
-			s.client.now().Sub(s.began) < maxSearchTime
+		s.size, s.trips = s.size+read.Size, s.trips+read.Trips
+		if more, err = s.examine(read); err != nil {
+			return err
+		}
+		more = more && s.page.Next != "" && s.page.Examined < maxExamined && s.size < maxExaminedBytes && !s.late()
 		if limit = min(2*limit, maxRead); read.Size > 0 {
 			limit = max(1, min(limit, maxReadBytes*len(read.Jobs)/read.Size))
 		}
@@ -155,29 +193,40 @@ func (s *search) run(ctx context.Context) error {
 }
 
 // examine adds the jobs that match to the page and moves its cursor. It returns false if the page
-// is full, or no other job can match.
-func (s *search) examine(read queue.Page) bool {
+// ends here, or no other job can match.
+func (s *search) examine(read queue.Page) (more bool, err error) {
+	if s.first.IsZero() {
+		s.first = s.client.now()
+	}
 	for i, job := range read.Jobs {
-		s.page.Examined++
-		s.page.Back = jobTime(job)
-		if s.page.Back.Before(s.from) {
-			s.page.Next = ""
-			return false
+		at := jobTime(job)
+		if at.Before(s.from) {
+			s.page.Examined, s.page.Back, s.page.Next = s.page.Examined+1, at, ""
+			return false, nil
 		}
 		s.record.job = job
-		if s.matches(&s.record) {
+		matched := s.matches(&s.record)
+		if s.gaveUp && s.page.Examined == 0 {
+			return false, fmt.Errorf("%w: its regular expressions take too long for job %s, of %d bytes: use contains, or shorter ones", queue.ErrInvalid, job.ID, len(job.Args))
+		}
+		if s.gaveUp {
+			return false, nil // the next page begins with this job
+		}
+		if s.page.Examined++; matched {
 			s.page.Jobs = append(s.page.Jobs, job)
 		}
-		if len(s.page.Jobs) == s.options.Limit {
-			s.page.Next = read.After[i]
-			if i == len(read.Jobs)-1 {
-				s.page.Next = read.Next
-			}
-			return false
+		if s.page.Next = read.After[i]; i == len(read.Jobs)-1 {
+			s.page.Next = read.Next
+		}
+		if s.options.State != queue.Waiting && s.options.State != queue.Active { // they are in the order of lines
+			s.page.Back = at
+		}
+		if len(s.page.Jobs) == s.options.Limit || s.late() {
+			return false, nil
 		}
 	}
 	s.page.Next = read.Next
-	return true
+	return true, nil
 }
 
 // jobTime returns when a job died or ended, is due, or was enqueued.

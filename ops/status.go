@@ -18,6 +18,7 @@ type QueueStatus struct {
 
 	Workers int // living workers that serve it
 	Slots   int // of those workers that are neither quiet nor stopping
+	Free    int // of those slots: they hold no job of any queue
 
 	// LastWorker is when the lease of the last worker that served it ended; zero if that is not
 	// known, also while a worker serves it.
@@ -36,12 +37,12 @@ func (c *Client) Statuses(ctx context.Context, names []string) (statuses []Queue
 			return nil, err
 		}
 	}
-	pools, now, err := c.pools(ctx)
+	pools, err := c.pools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		status, err := c.status(ctx, name, pools, now)
+		status, err := c.status(ctx, name, pools)
 		if err != nil {
 			if ctx.Err() != nil || unreachable(err) {
 				return nil, err
@@ -53,23 +54,31 @@ func (c *Client) Statuses(ctx context.Context, names []string) (statuses []Queue
 	return statuses, nil
 }
 
-// pools returns all pools, and the time by the clock of Redis.
-func (c *Client) pools(ctx context.Context) ([]queue.PoolInfo, time.Time, error) {
-	pools, err := c.queues.Pools(ctx)
-	if err != nil {
-		return nil, time.Time{}, err
+// A poolList is all pools at a time by the clock of Redis.
+type poolList struct {
+	pools []queue.PoolInfo
+	held  map[string]int // by their names
+	at    time.Time
+}
+
+func (c *Client) pools(ctx context.Context) (list poolList, err error) {
+	if list.pools, err = c.queues.Pools(ctx); err != nil {
+		return list, err
 	}
-	now, err := c.Now(ctx)
-	return pools, now, err
+	if list.held, err = queue.HeldByPools(ctx, c.queues); err != nil {
+		return list, err
+	}
+	list.at, err = c.Now(ctx)
+	return list, err
 }
 
 // status returns the state of one queue.
-func (c *Client) status(ctx context.Context, name string, pools []queue.PoolInfo, now time.Time) (status QueueStatus, err error) {
+func (c *Client) status(ctx context.Context, name string, pools poolList) (status QueueStatus, err error) {
 	q, err := c.queues.Queue(name)
 	if err != nil {
 		return status, err
 	}
-	status.Name, status.Time = q.Name(), now
+	status.Name, status.Time = q.Name(), pools.at
 	if status.Depth, err = q.Depth(ctx); err != nil {
 		return status, err
 	}
@@ -83,8 +92,8 @@ func (c *Client) status(ctx context.Context, name string, pools []queue.PoolInfo
 }
 
 // addPools counts the workers that serve the queue, and their slots.
-func (s *QueueStatus) addPools(pools []queue.PoolInfo) {
-	for _, pool := range pools {
+func (s *QueueStatus) addPools(list poolList) {
+	for _, pool := range list.pools {
 		if !pool.Serves(s.Name) {
 			continue
 		}
@@ -95,6 +104,7 @@ func (s *QueueStatus) addPools(pools []queue.PoolInfo) {
 			s.Workers++
 			if pool.TakesJobs() {
 				s.Slots += pool.Concurrency
+				s.Free += max(0, pool.Concurrency-list.held[pool.Name])
 			}
 		}
 	}
@@ -139,12 +149,12 @@ func (c *Client) Report(ctx context.Context, name string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	pools, now, err := c.pools(ctx)
+	pools, err := c.pools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{}
-	if report.QueueStatus, err = c.status(ctx, q.Name(), pools, now); err != nil {
+	if report.QueueStatus, err = c.status(ctx, q.Name(), pools); err != nil {
 		return nil, err
 	}
 	if _, report.Days, err = q.Counters(ctx, maxReportDays); err != nil {

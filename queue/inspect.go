@@ -113,7 +113,7 @@ type Page struct {
 
 	// Of a page of [Queue.Read].
 	After []string      // for each job, the cursor behind it
-	Size  int           // of the jobs in Redis, in bytes
+	Size  int           // of the jobs in bytes: in Redis, or unpacked if that is more
 	Took  time.Duration // until the replies were read
 	Trips int           // number of round trips in that time
 }
@@ -184,7 +184,7 @@ func (s State) checkCursor(cursor string) error {
 	if err := s.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
 		return err
 	}
-	isCursor := shelfCursor.MatchString
+	isCursor := isShelfCursor
 	if s == Waiting || s == Active {
 		isCursor = isLineCursor
 	}
@@ -196,17 +196,31 @@ func (s State) checkCursor(cursor string) error {
 
 // Cursors, see lua/walk.lua.
 var (
-	lineCursor  = regexp.MustCompile(`^([1-9][0-9]?)( [0-9]{1,20}-[0-9]{1,20}){2}$`)
-	shelfCursor = regexp.MustCompile(`^-?[0-9a-z.+]{1,30} [^ ]{1,100}$`)
+	lineCursor  = regexp.MustCompile(`^[1-9][0-9]?( [0-9]{1,20}-[0-9]{1,20}){2}$`)
+	shelfCursor = regexp.MustCompile(`^-?(inf|[0-9][0-9e.+-]{0,29}) [^ ]{1,100}$`)
 )
 
 func isLineCursor(cursor string) bool {
-	match := lineCursor.FindStringSubmatch(cursor)
-	if match == nil {
+	if !lineCursor.MatchString(cursor) {
 		return false
 	}
-	at, err := strconv.Atoi(match[1])
-	return err == nil && line(at) <= lineCount
+	parts := strings.Fields(cursor)
+	at, err := strconv.Atoi(parts[0])
+	return err == nil && line(at) <= lineCount && isEntry(parts[1]) && isEntry(parts[2])
+}
+
+// isEntry reports whether text, two numbers and '-', is the id of an entry.
+func isEntry(text string) bool {
+	ms, seq, _ := strings.Cut(text, "-")
+	_, err := strconv.ParseUint(ms, 10, 64)
+	_, err2 := strconv.ParseUint(seq, 10, 64)
+	return err == nil && err2 == nil
+}
+
+func isShelfCursor(cursor string) bool {
+	score, _, _ := strings.Cut(cursor, " ")
+	n, err := strconv.ParseFloat(score, 64)
+	return shelfCursor.MatchString(cursor) && err == nil && !math.IsNaN(n)
 }
 
 // check returns an error if the state is not among the states of an operation.

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -74,6 +75,46 @@ func CountPools(ctx context.Context, c *Client, now time.Time) (n int, err error
 		return 0, fmt.Errorf("count pools: %w", err)
 	}
 	return n, nil
+}
+
+// Pool returns the name of the pool that has the lease.
+func (w WorkerInfo) Pool() string {
+	if dot := strings.LastIndexByte(w.Name, '.'); dot > 0 {
+		return w.Name[:dot]
+	}
+	return w.Name
+}
+
+// HeldByPools returns how many jobs each pool holds, of all queues of which it has an open lease.
+// Queues that can't be read are left out.
+func HeldByPools(ctx context.Context, c *Client) (map[string]int, error) {
+	leases := registryKeys(c.prefix)[slices.Index(registryKeyNames, "leases")]
+	var rows []string
+	err := c.db.Retry(ctx, func() (err error) {
+		rows, err = c.db.ZRange(ctx, leases, 0, -1).Result()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	held, seen := map[string]int{}, map[string]bool{}
+	for _, row := range rows {
+		name, _, _ := strings.Cut(row, " ")
+		q, err := c.Queue(name)
+		if seen[name] || err != nil {
+			continue
+		}
+		seen[name] = true
+		workers, err := q.Workers(ctx)
+		var away *rdb.UnreachableError
+		if ctx.Err() != nil || errors.As(err, &away) {
+			return nil, err
+		}
+		for _, worker := range workers {
+			held[worker.Pool()] += worker.Held
+		}
+	}
+	return held, nil
 }
 
 // The list of open leases has a row for each: the queue, the worker and the length. A pool

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +13,11 @@ import (
 	"skidway/internal/rdb"
 )
 
-// maxRead bounds the jobs of one [Queue.Read].
-const maxRead = 200
+// Bounds of one [Queue.Read]: jobs, and bytes of them, packed or unpacked.
+const (
+	maxRead      = 200
+	maxReadBytes = 256 << 10
+)
 
 // A scan reads the jobs of a state after a cursor.
 type scan struct {
@@ -25,12 +29,15 @@ type scan struct {
 
 	// Of lines.
 	lines       [lineCount]scannedLine // by their numbers, less one
-	after, last string                 // in the line that is read; empty if its scan has not begun
+	after, last string                 // in the line that is read; last is empty if its scan has not begun
 	now         int64                  // ms since 1970
 }
 
-// A scannedLine has entries that a scan must know of a line; empty for none.
-type scannedLine struct{ newest, delivered string }
+// A scannedLine is what a scan must know of a line.
+type scannedLine struct {
+	filled    bool
+	delivered string // the entry that was delivered last; empty for none
+}
 
 // readOrder is the lines in the order in which workers read them.
 var readOrder = func() (order []line) {
@@ -47,10 +54,11 @@ var readOrder = func() (order []line) {
 }()
 
 // Read reads the next jobs of a state after a cursor, which is empty or from a page of Read or of
-// [Queue.List]: at most limit, and at most 200, in the order of List. It reads the jobs by native
-// commands, which take Redis a tenth of the time of a script and do not copy the jobs there; a
-// caller that reads all jobs chooses the limit by the sizes of those before. A job that leaves
-// the state between two commands may be returned as it was.
+// [Queue.List]: at most limit, at most 200, and after the first one those within 256 KiB of
+// [Page.Size], in the order of List. It reads the jobs by native commands, which take Redis a
+// tenth of the time of a script and do not copy the jobs there. Of jobs in lines Redis returns
+// as many as the limit says, so a caller that reads all jobs chooses the limit by the sizes of
+// those before. A job that leaves the state between two commands may be returned as it was.
 func (q *Queue) Read(ctx context.Context, state State, cursor string, limit int) (Page, error) {
 	if err := state.checkCursor(cursor); err != nil {
 		return Page{}, err
@@ -86,11 +94,13 @@ func (s *scan) count(began time.Time) {
 	s.page.Trips++
 }
 
-// add adds a job to the page, with the cursor behind it and its size in Redis.
-func (s *scan) add(job *Job, cursor string, size int) {
+// add adds a job to the page, with the cursor behind it and its size in Redis. It reports whether
+// there is room for more.
+func (s *scan) add(job *Job, cursor string, size int) (room bool) {
 	s.page.Jobs = append(s.page.Jobs, job)
 	s.page.After = append(s.page.After, cursor)
-	s.page.Size += size
+	s.page.Size += max(size, size-len(job.packed)+len(job.Args))
+	return s.page.Size < maxReadBytes
 }
 
 // readShelf reads jobs that are stored by id.
@@ -108,8 +118,8 @@ func (s *scan) readShelf(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, id := range ids {
-		score := reply.Text(2*i + 1)
+	for i, room := 0, true; i < len(ids) && room; i++ {
+		id, score := ids[i], reply.Text(2*i+1)
 		s.page.Next = score + " " + id
 		record, found := records[i].(string)
 		problem := errNoRecord
@@ -122,7 +132,7 @@ func (s *scan) readShelf(ctx context.Context) error {
 		}
 		job.local = id
 		q.complete(job, score, problem)
-		s.add(job, s.page.Next, len(record))
+		room = s.add(job, s.page.Next, len(record))
 	}
 	return nil
 }
@@ -152,8 +162,11 @@ func (s *scan) readRecords(ctx context.Context, ids []string) ([]any, error) {
 		})
 	}
 	for i, score := range scores {
-		if score.Err() == nil {
+		switch {
+		case score.Err() == nil:
 			records[i] = errNoRecord
+		case !errors.Is(score.Err(), redis.Nil) && err == nil:
+			err = q.explain(score.Err())
 		}
 	}
 	return records, err
@@ -167,7 +180,7 @@ func (s *scan) readLines(ctx context.Context) error {
 	}
 	s.now = reply.Int(0)
 	for i := range s.lines {
-		s.lines[i] = scannedLine{reply.Text(2*i + 1), reply.Text(2*i + 2)}
+		s.lines[i] = scannedLine{reply.Int(2*i+1) == 1, reply.Text(2*i + 2)}
 	}
 	place := 0
 	if parts := strings.Fields(s.cursor); len(parts) == 3 {
@@ -200,18 +213,48 @@ func (s *scan) lineCursor(at line) string {
 // readLine reads jobs of one line. It reports whether there may be more of them.
 func (s *scan) readLine(ctx context.Context, at line) (more bool, err error) {
 	seen := s.lines[at-1]
-	if s.after == "" {
-		s.after, s.last = "0-0", seen.newest
-	}
-	switch {
-	case s.last == "", s.state == Active && seen.delivered == "":
+	if !seen.filled || s.state == Active && seen.delivered == "" {
 		return false, nil
-	case s.state == Active:
+	}
+	if s.last == "" {
+		s.after = "0-0"
+		if s.last, err = s.newest(ctx, at); err != nil || s.last == "" {
+			return false, err
+		}
+	}
+	if s.state == Active {
 		return s.readActive(ctx, at)
-	case seen.delivered != "" && compareEntries(s.after, seen.delivered) < 0:
+	}
+	if seen.delivered != "" && compareEntries(s.after, seen.delivered) < 0 {
 		s.after = seen.delivered
 	}
 	return s.readWaiting(ctx, at)
+}
+
+// newest returns the entry of a line with which its scan ends, "" if it has none.
+func (s *scan) newest(ctx context.Context, at line) (entry string, err error) {
+	key := s.queue.keys[at-1]
+	read, err := s.readOne(ctx, key, "xrevrange", key, "+", "-", "count", 1)
+	if err != nil {
+		return "", err
+	}
+	return reply(read).List(0).Text(0), nil
+}
+
+// readOne reads by one command.
+func (s *scan) readOne(ctx context.Context, key string, command ...any) (value any, err error) {
+	var read *redis.Cmd
+	err = s.read(ctx, key, func(pipe redis.Pipeliner) { read = pipe.Do(ctx, command...) })
+	if err == nil {
+		value, err = read.Result()
+	}
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.queue.explain(err)
+	}
+	return value, nil
 }
 
 // readWaiting reads entries of a line that were not delivered. It reports whether there may be
@@ -237,10 +280,13 @@ func (s *scan) readWaiting(ctx context.Context, at line) (more bool, err error) 
 		}
 	}
 	entries, _ := read.Val().([]any)
-	for _, value := range entries {
+	for i, value := range entries {
 		s.after = reply(value).Text(0)
-		if delivered == "" || compareEntries(s.after, delivered) > 0 { // else it is active now
-			s.addEntry(at, value, "", "")
+		if delivered != "" && compareEntries(s.after, delivered) <= 0 {
+			continue // it is active now
+		}
+		if !s.addEntry(at, value, "", "") && i+1 < len(entries) {
+			return true, nil
 		}
 	}
 	return len(entries) == s.limit, nil
@@ -250,15 +296,15 @@ func (s *scan) readWaiting(ctx context.Context, at line) (more bool, err error) 
 // them.
 func (s *scan) readActive(ctx context.Context, at line) (more bool, err error) {
 	key := s.queue.keys[at-1]
-	var pending *redis.Cmd
-	err = s.read(ctx, key, func(pipe redis.Pipeliner) {
-		// One more, since the range includes its start: not every server knows '(' here.
-		pending = pipe.Do(ctx, "xpending", key, "workers", s.after, s.last, s.limit+1)
-	})
-	if err != nil {
-		return false, s.queue.explain(err)
+	// One more, since the range includes its start: not every server knows '(' here.
+	pending, err := s.readOne(ctx, key, "xpending", key, "workers", s.after, s.last, s.limit+1)
+	if redis.HasErrorPrefix(err, "NOGROUP") {
+		return false, nil // the line is gone
 	}
-	held, _ := pending.Val().([]any) // none if the group is gone
+	if err != nil {
+		return false, err
+	}
+	held, _ := pending.([]any)
 	held = slices.DeleteFunc(held, func(value any) bool { return reply(value).Text(0) == s.after })
 	held = held[:min(len(held), s.limit)]
 	if len(held) == 0 {
@@ -271,6 +317,11 @@ func (s *scan) readActive(ctx context.Context, at line) (more bool, err error) {
 			reads[i] = pipe.Do(ctx, "xrange", key, entry, entry)
 		}
 	})
+	for _, read := range reads {
+		if err == nil {
+			err = read.Err()
+		}
+	}
 	if err != nil {
 		return false, s.queue.explain(err)
 	}
@@ -278,8 +329,11 @@ func (s *scan) readActive(ctx context.Context, at line) (more bool, err error) {
 		pending := reply(value)
 		s.after = pending.Text(0)
 		found, _ := reads[i].Val().([]any)
-		if len(found) > 0 { // else it has left meanwhile
-			s.addEntry(at, found[0], pending.Text(1), strconv.FormatInt(s.now-pending.Int(2), 10))
+		if len(found) == 0 {
+			continue // it has left meanwhile
+		}
+		if !s.addEntry(at, found[0], pending.Text(1), strconv.FormatInt(s.now-pending.Int(2), 10)) && i+1 < len(held) {
+			return true, nil
 		}
 	}
 	return len(held) == s.limit, nil
@@ -290,8 +344,9 @@ func reply(value any) rdb.Reply {
 	return rdb.Reply{Values: values}
 }
 
-// addEntry adds the job of an entry as XRANGE returns it.
-func (s *scan) addEntry(at line, value any, worker, taken string) {
+// addEntry adds the job of an entry as XRANGE returns it. It reports whether there is room for
+// more.
+func (s *scan) addEntry(at line, value any, worker, taken string) (room bool) {
 	entry := reply(value)
 	fields := entry.List(1)
 	job := &Job{State: s.state, Worker: worker, line: at, entry: entry.Text(0), Priority: at.priority()}
@@ -305,5 +360,5 @@ func (s *scan) addEntry(at line, value any, worker, taken string) {
 		}
 	}
 	s.queue.complete(job, taken, err)
-	s.add(job, s.lineCursor(at), size)
+	return s.add(job, s.lineCursor(at), size)
 }

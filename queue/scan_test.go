@@ -105,6 +105,51 @@ func TestReadIsBounded(t *testing.T) {
 	})
 }
 
+func TestReadStopsAtItsBytesPackedOrNot(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	packing, err := queue.NewClient(d.client.DB(), &queue.Config{PackFrom: 1})
+	d.must(err)
+	t.Cleanup(func() { _ = packing.Close() })
+	large := queue.Raw("a", []byte(strings.Repeat("x", 100_000)))
+	for state, o := range map[queue.State]queue.Options{queue.Waiting: {}, queue.Delayed: {Delay: time.Hour}} {
+		o.Queue = "q"
+		for _, client := range []*queue.Client{d.client, packing} {
+			for range 10 {
+				_, err := client.Enqueue(t.Context(), large, &o)
+				d.must(err)
+			}
+		}
+		found, reads := d.scan(state, "", 200)
+		ids := map[string]bool{}
+		for _, job := range found {
+			ids[job.ID] = true
+		}
+		if len(ids) != 20 || len(found) != 20 || slices.Max(reads) != 3 {
+			t.Errorf("%s: %d jobs, %d different ones, in reads of %v", state, len(found), len(ids), reads)
+		}
+	}
+}
+
+func TestReadReportsWhatItCanNotRead(t *testing.T) {
+	t.Parallel()
+	for command, state := range map[string]queue.State{"xpending": queue.Active, "xrange": queue.Active, "xrevrange": queue.Waiting, "hmget": queue.Dead} {
+		d := setup(t, redistest.Open(t, redistest.Start(t).URL(0)))
+		d.dies("mail", "error")
+		d.add("a", queue.Options{})
+		d.add("a", queue.Options{})
+		d.fetch(d.lease("w"), 1)
+		d.db.AddHook(&meddler{command: command, act: func() {
+			d.must(d.db.Do(t.Context(), "acl", "setuser", "default", "-"+command).Err())
+		}})
+		_, err := d.queue.Read(t.Context(), state, "", 10)
+		if err == nil || !strings.Contains(err.Error(), "NOPERM") {
+			t.Errorf("%s: %v", command, err)
+		}
+		d.must(d.db.Do(t.Context(), "acl", "setuser", "default", "+"+command).Err())
+	}
+}
+
 // A meddler calls a function once, before a pipeline that has a command.
 type meddler struct {
 	command string

@@ -53,7 +53,7 @@ var sample = record{
 	kind: "email.send", state: "dead", attempts: 3, errors: []string{"dial tcp: Timeout", "no such user"},
 	died: now.Add(-time.Hour), took: 90 * time.Second,
 	args: `{"user": 9007199254740993, "to": ["a@example.com", "b@example.com"], "deep": {"a b": {"in": "x\ny"}}, "rate": 0.5,
-		"urgent": true, "none": null, "n": 1, "n": 2, "esc\u0061pe": "\u00e4"}`,
+		"urgent": true, "none": null, "huge": 1e999, "hex": 0x10, "nan": NaN, "n": 1, "n": 2, "esc\u0061pe": "\u00e4"}`,
 }
 
 func TestFiltersSelect(t *testing.T) {
@@ -91,6 +91,9 @@ func TestFiltersSelect(t *testing.T) {
 		`args.user == 9007199254740993`:                             true,
 		`args.user == 9007199254740992`:                             false,
 		`args.user == "9007199254740993"`:                           false,
+		`args.user > 9007199254740992.0`:                            true,
+		`args.huge > 1`:                                             true,
+		`args.hex == nil && args.nan == nil`:                        true,
 		`args.user contains "0071"`:                                 true,
 		`args.to[1] == "b@example.com"`:                             true,
 		`args.to[2] == nil`:                                         true,

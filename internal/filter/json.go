@@ -3,6 +3,7 @@ package filter
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strconv"
 )
 
@@ -54,14 +55,17 @@ func scalar(data []byte) Value {
 	case "false":
 		return Value{kind: boolean, text: text}
 	}
+	if !jsonNumber.MatchString(text) {
+		return Value{}
+	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return Value{kind: whole, text: text, n: n}
 	}
-	if f, err := strconv.ParseFloat(text, 64); err == nil {
-		return Value{kind: fraction, text: text, f: f}
-	}
-	return Value{}
+	f, _ := strconv.ParseFloat(text, 64) // infinite if it is too large
+	return Value{kind: fraction, text: text, f: f}
 }
+
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // member returns the rest of the data from the value of a member of an object on.
 func member(object []byte, name string) (found []byte) {

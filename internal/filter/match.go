@@ -2,29 +2,38 @@ package filter
 
 import (
 	"cmp"
-	"regexp"
-	"regexp/syntax"
+	"math"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/expr-lang/expr/file"
 )
 
 // A Matcher reports whether a record matches a filter. It is safe for concurrent use.
 type Matcher func(Record) bool
 
 // Matcher returns the matcher of the filter for a time that is now.
-func (f *Filter) Matcher(now time.Time) Matcher {
+func (f *Filter) Matcher(now time.Time) Matcher { return f.MatcherUntil(now, nil) }
+
+// MatcherUntil is Matcher for records of which one alone may take too long: a regular expression
+// that takes more than a millisecond calls stop again and again, and ends when it returns
+// true. What the matcher returns then means nothing. It is not safe for concurrent use unless
+// stop is.
+func (f *Filter) MatcherUntil(now time.Time, stop func() bool) Matcher {
 	if f.root == nil {
 		return func(Record) bool { return true }
 	}
-	return f.root.matcher(now)
+	return f.root.matcher(setting{now, stop})
+}
+
+// A setting is what a matcher knows beside its condition.
+type setting struct {
+	now  time.Time
+	stop func() bool // nil: never
 }
 
 // A condition is true or false for a record.
 type condition interface {
-	matcher(now time.Time) Matcher
+	matcher(setting) Matcher
 	append(text []byte, inside rank) []byte // its text, in parentheses if it needs them there
 	each(func(*comparison))                 // calls a function for all its comparisons
 }
@@ -49,7 +58,7 @@ func (f *Filter) Allows(field int, value Value) bool {
 	allows := true
 	conjuncts(f.root, func(c *comparison) {
 		if c.ref.number == field && c.ref.path == nil {
-			allows = allows && c.matcher(time.Time{})(only{value})
+			allows = allows && c.matcher(setting{})(only{value})
 		}
 	})
 	return allows
@@ -79,8 +88,8 @@ type junction struct {
 	left, right condition
 }
 
-func (j *junction) matcher(now time.Time) Matcher {
-	left, right := j.left.matcher(now), j.right.matcher(now)
+func (j *junction) matcher(with setting) Matcher {
+	left, right := j.left.matcher(with), j.right.matcher(with)
 	if j.or {
 		return func(r Record) bool { return left(r) || right(r) }
 	}
@@ -95,8 +104,8 @@ func (j *junction) each(f func(*comparison)) {
 // A negation holds if its condition does not.
 type negation struct{ of condition }
 
-func (n *negation) matcher(now time.Time) Matcher {
-	of := n.of.matcher(now)
+func (n *negation) matcher(with setting) Matcher {
+	of := n.of.matcher(with)
 	return func(r Record) bool { return !of(r) }
 }
 
@@ -114,15 +123,15 @@ type comparison struct {
 	ref       reference
 	op        string
 	constants []constant
-	pattern   func(string) bool // of matches
+	pattern   *pattern // of matches
 }
 
 func (c *comparison) each(f func(*comparison)) { f(c) }
 
-func (c *comparison) matcher(now time.Time) Matcher {
+func (c *comparison) matcher(with setting) Matcher {
 	constants := make([]Value, len(c.constants))
 	for i, constant := range c.constants {
-		constants[i] = constant.at(now)
+		constants[i] = constant.at(with.now)
 	}
 	number, path, first := c.ref.number, c.ref.path, constants[0]
 	switch c.op {
@@ -144,7 +153,8 @@ func (c *comparison) matcher(now time.Time) Matcher {
 			return r.Value(number, path).anyText(func(text string) bool { return strings.Contains(text, first.text) })
 		}
 	case "matches":
-		return func(r Record) bool { return r.Value(number, path).anyText(c.pattern) }
+		matches := c.pattern.matcher(with.stop)
+		return func(r Record) bool { return r.Value(number, path).anyText(matches) }
 	}
 	holds := orders[c.op]
 	return func(r Record) bool { return r.Value(number, path).compares(&first, holds) }
@@ -187,19 +197,29 @@ func (v Value) compares(constant *Value, holds func(int) bool) bool {
 	return false
 }
 
-// number compares two numbers: exactly if both are whole.
+// number compares two numbers exactly.
 func (v *Value) number(other *Value) int {
-	if v.kind == whole && other.kind == whole {
+	switch {
+	case v.kind == whole && other.kind == whole:
 		return cmp.Compare(v.n, other.n)
+	case v.kind == whole:
+		return compareWhole(v.n, other.f)
+	case other.kind == whole:
+		return -compareWhole(other.n, v.f)
 	}
-	return cmp.Compare(v.float(), other.float())
+	return cmp.Compare(v.f, other.f)
 }
 
-func (v *Value) float() float64 {
-	if v.kind == whole {
-		return float64(v.n)
+// compareWhole compares a whole number with another one.
+func compareWhole(n int64, f float64) int {
+	switch {
+	case f >= 1<<63:
+		return -1
+	case f < -1<<63:
+		return 1
 	}
-	return v.f
+	floor := math.Floor(f)
+	return cmp.Or(cmp.Compare(n, int64(floor)), cmp.Compare(floor, f))
 }
 
 // anyText reports whether a function returns true for the value as a text, or for one of several.
@@ -211,87 +231,4 @@ func (v Value) anyText(f func(string) bool) bool {
 		return slices.ContainsFunc(v.texts, f)
 	}
 	return f(v.text)
-}
-
-// Bounds of the regular expressions of a filter.
-const (
-	maxPatterns    = 10
-	maxPatternSize = 2000 // characters and classes, repeated ones as often as they are repeated
-)
-
-// compilePattern compiles the regular expression of a comparison.
-func (c *checker) compilePattern(cmp *comparison, at file.Location) error {
-	text := cmp.constants[0].value.text
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return refuse(at, "%v: want a regular expression of RE2", err)
-	}
-	if patternSize(parsed) > maxPatternSize {
-		return refuse(at, "the regular expression is too large: it repeats too much")
-	}
-	if c.patterns++; c.patterns > maxPatterns {
-		return refuse(at, "more than %d regular expressions", maxPatterns)
-	}
-	compiled, err := regexp.Compile(text)
-	if err != nil {
-		return refuse(at, "%v", err)
-	}
-	cmp.pattern = compiled.MatchString
-	if parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase != 0 && isASCII(string(parsed.Rune)) {
-		cmp.pattern = foldedPattern(strings.ToLower(string(parsed.Rune)), compiled)
-	}
-	return nil
-}
-
-// patternSize returns the size of a regular expression without the short forms of repetitions.
-func patternSize(re *syntax.Regexp) int {
-	size := max(1, len(re.Rune))
-	for _, sub := range re.Sub {
-		size += patternSize(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		size *= max(1, re.Min, re.Max)
-	}
-	return min(size, maxPatternSize+1)
-}
-
-// foldedPattern returns a function that does what a regular expression for a text in upper or
-// lower case does, faster for texts in ASCII. (Outside of it, some letters are k and s.)
-func foldedPattern(lower string, pattern *regexp.Regexp) func(string) bool {
-	return func(text string) bool {
-		if !isASCII(text) {
-			return pattern.MatchString(text)
-		}
-		for i := 0; i+len(lower) <= len(text); i++ {
-			if lowerASCII(text[i]) == lower[0] && equalFolded(text[i:i+len(lower)], lower) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-func equalFolded(text, lower string) bool {
-	for i := range len(lower) {
-		if lowerASCII(text[i]) != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func lowerASCII(b byte) byte {
-	if 'A' <= b && b <= 'Z' {
-		return b + 'a' - 'A'
-	}
-	return b
-}
-
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }

@@ -42,6 +42,7 @@
 //	skidway_queue_paused{queue}                0 or 1
 //	skidway_queue_workers{queue}               living workers that serve it
 //	skidway_queue_slots{queue}                 of those that are neither quiet nor stopping
+//	skidway_queue_free_slots{queue}            of those slots, those that hold no job of any queue
 //	skidway_queue_events_total{queue,event}    of all processes since the first use
 //	skidway_redis_up                           0 if Redis could not be read
 //

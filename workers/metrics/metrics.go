@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -175,8 +176,8 @@ const ReadTimeout = 5 * time.Second
 
 // queues collects the metrics of all queues from Redis.
 type queues struct {
-	client                                             *queue.Client
-	jobs, oldest, paused, workers, slots, events, isUp *prometheus.Desc
+	client                                                   *queue.Client
+	jobs, oldest, paused, workers, slots, free, events, isUp *prometheus.Desc
 }
 
 func newQueues(client *queue.Client) *queues {
@@ -190,13 +191,14 @@ func newQueues(client *queue.Client) *queues {
 		paused:  desc("queue_paused", "1 while the queue is paused.", "queue"),
 		workers: desc("queue_workers", "Living workers that serve the queue.", "queue"),
 		slots:   desc("queue_slots", "Slots of the workers that serve the queue and are neither quiet nor stopping.", "queue"),
+		free:    desc("queue_free_slots", "Of those slots, the ones that hold no job of any queue.", "queue"),
 		events:  desc("queue_events_total", "Events of the jobs of the queue, in all processes, since its first use.", "queue", "event"),
 		isUp:    desc("redis_up", "0 if Redis could not be read."),
 	}
 }
 
 func (q *queues) describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{q.jobs, q.oldest, q.paused, q.workers, q.slots, q.events, q.isUp} {
+	for _, d := range []*prometheus.Desc{q.jobs, q.oldest, q.paused, q.workers, q.slots, q.free, q.events, q.isUp} {
 		out <- d
 	}
 }
@@ -204,9 +206,8 @@ func (q *queues) describe(out chan<- *prometheus.Desc) {
 func (q *queues) collect(ctx context.Context, out chan<- prometheus.Metric) {
 	names, err := q.client.Queues(ctx)
 	pools, poolsErr := q.client.Pools(ctx)
-	if err == nil {
-		err = poolsErr
-	}
+	held, heldErr := queue.HeldByPools(ctx, q.client)
+	err = cmp.Or(err, poolsErr, heldErr)
 	var failed atomic.Bool
 	failed.Store(err != nil)
 	var reads sync.WaitGroup
@@ -215,7 +216,7 @@ func (q *queues) collect(ctx context.Context, out chan<- prometheus.Metric) {
 		slots <- struct{}{}
 		reads.Go(func() {
 			defer func() { <-slots }()
-			if err := q.collectOne(ctx, name, pools, out); err != nil && !unusable(err) {
+			if err := q.collectOne(ctx, name, pools, held, out); err != nil && !unusable(err) {
 				failed.Store(true)
 			}
 		})
@@ -239,7 +240,7 @@ func unusable(err error) bool {
 	return errors.Is(err, queue.ErrInvalid) || errors.As(err, &format)
 }
 
-func (q *queues) collectOne(ctx context.Context, name string, pools []queue.PoolInfo, out chan<- prometheus.Metric) error {
+func (q *queues) collectOne(ctx context.Context, name string, pools []queue.PoolInfo, held map[string]int, out chan<- prometheus.Metric) error {
 	one, err := q.client.Queue(name)
 	if err != nil {
 		return err
@@ -269,7 +270,7 @@ func (q *queues) collectOne(ctx context.Context, name string, pools []queue.Pool
 		paused = 1
 	}
 	gauge(q.paused, paused)
-	workers, slots := 0, 0
+	workers, slots, free := 0, 0, 0
 	for _, pool := range pools {
 		if pool.Expires < 0 || !pool.Serves(name) {
 			continue
@@ -277,10 +278,12 @@ func (q *queues) collectOne(ctx context.Context, name string, pools []queue.Pool
 		workers++
 		if pool.TakesJobs() {
 			slots += pool.Concurrency
+			free += max(0, pool.Concurrency-held[pool.Name])
 		}
 	}
 	gauge(q.workers, float64(workers))
 	gauge(q.slots, float64(slots))
+	gauge(q.free, float64(free))
 	for event, n := range total.Named() {
 		out <- prometheus.MustNewConstMetric(q.events, prometheus.CounterValue, float64(n), name, event)
 	}

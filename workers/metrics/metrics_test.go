@@ -81,6 +81,9 @@ skidway_jobs_unrecorded 0
 # HELP skidway_jobs_unrecorded_max Number of unrecorded jobs at which this process starts no more.
 # TYPE skidway_jobs_unrecorded_max gauge
 skidway_jobs_unrecorded_max 540
+# HELP skidway_queue_free_slots Of those slots, the ones that hold no job of any queue.
+# TYPE skidway_queue_free_slots gauge
+skidway_queue_free_slots{queue="q"} 0
 # HELP skidway_queue_paused 1 while the queue is paused.
 # TYPE skidway_queue_paused gauge
 skidway_queue_paused{queue="q"} 0
@@ -96,7 +99,7 @@ skidway_redis_up 1
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_jobs_dead_total", "skidway_jobs_done_total",
 		"skidway_jobs_enqueued_total", "skidway_jobs_failed_total", "skidway_jobs_unrecorded", "skidway_jobs_unrecorded_max",
-		"skidway_queue_paused", "skidway_queue_slots", "skidway_queue_workers", "skidway_redis_up"); err != nil {
+		"skidway_queue_free_slots", "skidway_queue_paused", "skidway_queue_slots", "skidway_queue_workers", "skidway_redis_up"); err != nil {
 		t.Error(err)
 	}
 	for name, want := range map[string]int{"skidway_queue_jobs": 9, "skidway_job_wait_seconds": 2, "skidway_job_duration_seconds": 2} {

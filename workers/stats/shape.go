@@ -10,10 +10,10 @@ const maxShape = 200
 
 // variable matches the parts of an error that differ from case to case: quoted text, addresses,
 // ids and numbers.
-var variable = regexp.MustCompile(`("(?:[^"\\]|\\.)*"|'[^']*'|` + "`[^`]*`" + `)` +
+var variable = regexp.MustCompile(`("(?:[^"\\]|\\.)*"|\B'[^']*'\B|` + "`[^`]*`" + `)` +
 	`|([\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[[0-9a-fA-F:]{3,}\](?::\d+)?)` +
-	`|(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-fA-F]{8,}\b)` +
-	`|\d+(?:\.\d+)?`)
+	`|(\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b0[xX][0-9a-fA-F]+\b|\b[0-9a-fA-F]{8,}\b)` +
+	`|(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?`)
 
 // Shape returns what errors of one cause have in common: the first line, with "…" in the place of
 // quoted text, <address>, <id> and <n>.
