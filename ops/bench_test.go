@@ -56,14 +56,8 @@ func BenchmarkSearchThatMatchesNothing(b *testing.B) {
 			close(stop)
 			<-ended
 			slices.Sort(pings)
-			longest := time.Duration(0)
-			logs, err := f.db.SlowLogGet(b.Context(), 128).Result()
-			f.must(err)
-			for _, log := range logs {
-				longest = max(longest, log.Duration)
-			}
+			f.reportSlow(b)
 			b.ReportMetric(float64(examined)/float64(b.N), "jobs/op")
-			b.ReportMetric(float64(longest.Microseconds()), "µs-longest-above-300")
 			b.ReportMetric(float64(pings[len(pings)*99/100].Microseconds()), "µs-ping-p99")
 		})
 	}
@@ -76,13 +70,16 @@ func fill(f *fixture, dead int) {
 	args := `{"to":"ada@example.com","text":"` + strings.Repeat("x", 400) + `"}`
 	errs := `[{"attempt":1,"time":"2026-11-20T10:00:00Z","error":"dial tcp 10.0.0.1:25: i/o timeout"}]`
 	field := func(name, value string) string { return fmt.Sprintf("%d:%s%d:%s", len(name), name, len(value), value) }
-	record := "2n" + field("kind", "email.send") + field("args", args) + field("errors", errs) + field("reason", "no more attempts")
+	record := func(kind string) string {
+		return "2n" + field("kind", kind) + field("args", args) + field("errors", errs) + field("reason", "no more attempts")
+	}
+	records := []string{record("rare.send"), record("email.send")}
 	const chunk = 1000
 	for first := 0; first < dead; first += chunk {
 		_, err := f.db.Pipelined(f.Context(), func(pipe redis.Pipeliner) error {
 			for i := first; i < first+chunk; i++ {
 				id := fmt.Sprintf("d%x", 1_795_000_000_000_000+i)
-				pipe.HSet(f.Context(), key+"dead:jobs", id, record)
+				pipe.HSet(f.Context(), key+"dead:jobs", id, records[min(1, i%10)])
 				pipe.ZAdd(f.Context(), key+"dead", redis.Z{Score: float64(1_795_000_000_000 + i/3), Member: id})
 				for range 10 {
 					pipe.XAdd(f.Context(), &redis.XAddArgs{Stream: key + "2:normal:fresh", Values: []string{"kind", "email.send", "args", `{"user":"u` + id + `"}`}})
@@ -91,5 +88,61 @@ func fill(f *fixture, dead int) {
 			return nil
 		})
 		f.must(err)
+	}
+}
+
+// BenchmarkOperation measures a retry of one in ten dead jobs, chosen by kind, and a purge of the
+// waiting ones. SKIDWAY_BENCH_JOBS is the number of dead jobs (default 20,000). It reports jobs
+// changed in a second, the longest command and the 99th percentile of commands above 300 µs.
+func BenchmarkOperation(b *testing.B) {
+	dead, err := strconv.Atoi(cmp.Or(os.Getenv("SKIDWAY_BENCH_JOBS"), "20000"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, change := range []ops.Change{
+		{Queue: "q", Do: "retry", State: queue.Dead, Match: `kind == "rare.send"`},
+		{Queue: "q", Do: "delete", State: queue.Waiting},
+	} {
+		b.Run(change.Do, func(b *testing.B) {
+			f := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
+			for b.Loop() {
+				b.StopTimer()
+				f.must(f.db.FlushDB(b.Context()).Err())
+				f.add("q", "a", "", queue.Options{})
+				fill(f, dead)
+				f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
+				f.must(f.db.ConfigSet(b.Context(), "slowlog-max-len", "100000").Err())
+				f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())
+				b.StartTimer()
+				asked, err := f.client.Ask(b.Context(), change)
+				f.must(err)
+				counted := b.Elapsed()
+				run, err := f.client.Begin(b.Context(), asked)
+				f.must(err)
+				f.must(run.Run(b.Context(), func(queue.Operation) {}))
+				b.ReportMetric(counted.Seconds(), "s-counting")
+				b.ReportMetric(float64(run.Operation.Changed), "jobs/op")
+				b.ReportMetric(float64(run.Operation.Step), "steps/op")
+			}
+			f.reportSlow(b)
+		})
+	}
+}
+
+// reportSlow reports the longest command, and the longest but for one in a hundred of those above
+// 300 µs.
+func (f *fixture) reportSlow(b *testing.B) {
+	b.Helper()
+	logs, err := f.db.SlowLogGet(b.Context(), -1).Result()
+	f.must(err)
+	var took []time.Duration
+	for _, log := range logs {
+		took = append(took, log.Duration)
+	}
+	slices.Sort(took)
+	if n := len(took); n > 0 {
+		b.ReportMetric(float64(took[n-1].Microseconds()), "µs-longest-above-300")
+		b.ReportMetric(float64(took[n*99/100].Microseconds()), "µs-p99-above-300")
+		b.ReportMetric(float64(n), "above-300")
 	}
 }

@@ -36,6 +36,37 @@
 //	args.NAME                a value of args in JSON: args.user.id, args["to"][0]
 //	headers["NAME"]
 //
+// # Operations
+//
+// A change of many jobs, such as the retry of all dead jobs that match, is an operation:
+//
+//	asked, err := client.Ask(ctx, ops.Change{Queue: "mail", Do: "retry", State: queue.Dead, Match: match, Rate: 100})
+//	fmt.Println("Retry", asked) // "12,000 dead jobs"
+//	run, err := client.Begin(ctx, asked)
+//	err = run.Run(ctx, func(op queue.Operation) { fmt.Println(op.Changed) })
+//
+// [Client.Ask] counts the jobs as of a time by Redis's clock, AsOf, for at most 2 s. The promise is
+// that an operation changes each job that matched then at most once, and no other one: a job that
+// came into the state at AsOf or later is left alone, also one that matched, left and came again. If
+// all were counted, no more than that number are changed. Its count of changed jobs is exact.
+//
+// An operation runs in the process that called [OperationRun.Run]. It reads the jobs as a search does,
+// matches them, and sends the ids of at most 100 that match in each step. The step is one script,
+// in the slot of the queue, which changes those that are in the state still and came into it
+// before AsOf, and stores the cursor, the counts and the number of the step with the changes. A
+// repeated step changes nothing, so a lost reply costs nothing. A purge, which deletes all waiting
+// jobs, reads no jobs: its steps find them.
+//
+// One process at a time has the turn of a queue, for 15 s after each step. If it dies the operation
+// is interrupted: [Client.Continue] takes it over from the cursor of its last step, under the name of
+// another owner, and refuses the steps of the process that had it before. [Client.StopOperation] stops
+// one whichever process runs it. Continuing does not ask again: Match, AsOf and the count stay.
+//
+// [Change.Rate] bounds the jobs changed in a second. Without it an operation uses at most half of
+// Redis's time, measured as for searches, and it may wait for that time between steps. In Redis are
+// one hash for each operation, kept for 31 days after its last step, one that names whose turn it
+// is in the queue, and the list of the last 100 ids.
+//
 // # Diagnoses
 //
 // A [Diagnosis] is one of a few conditions that someone should know of. They are the rows of one

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"skidway/internal/filter"
 	"skidway/queue"
@@ -105,10 +106,23 @@ func (r *jobRecord) errors(change func(string) string) []string {
 	return r.texts
 }
 
-// Match returns the filter expression that the conditions of a [queue.Filter] are short forms of,
-// for jobs in a state, joined with another expression; both may be empty. An expression that is
-// not valid is a [queue.ErrInvalid].
-func Match(short queue.Filter, state queue.State, match string) (string, error) {
+// A Short is conditions for jobs that have short forms. The zero value has none.
+type Short struct {
+	Kind string // empty: all kinds
+
+	// OlderThan excludes younger jobs, NewerThan older ones. The age of a dead or finished job
+	// counts from its end, that of other jobs from when they were enqueued. Zero means no
+	// condition.
+	OlderThan, NewerThan time.Duration
+
+	// Error is a part of the reason why the job ended or of one of its remembered errors, in
+	// upper or lower case. Empty means no condition.
+	Error string
+}
+
+// Match returns the filter expression for the conditions, for jobs in a state, joined with
+// another expression; both may be empty. An expression that is not valid is a [queue.ErrInvalid].
+func (short Short) Match(state queue.State, match string) (string, error) {
 	var parts []string
 	if short.Kind != "" {
 		parts = append(parts, "kind == "+filter.Quote(short.Kind))

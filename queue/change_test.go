@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -177,8 +176,8 @@ func TestDeadJobStaysDeadWhileItsKeyIsHeld(t *testing.T) {
 			if job := d.get(id); job.State != queue.Dead || job.Reason != "because" {
 				t.Errorf("the job is %+v", job)
 			}
-			if n, err := d.queue.RetryAll(t.Context(), queue.Dead, queue.Filter{}); n != 0 || err != nil {
-				t.Errorf("RetryAll changed %d: %v", n, err)
+			if n, err := d.changeAll("retry", queue.Dead); n != 0 || err != nil {
+				t.Errorf("all of them: changed %d: %v", n, err)
 			}
 			d.must(d.client.Delete(t.Context(), id))
 		}
@@ -252,37 +251,35 @@ func TestBulkChangesAffectAllJobsOfAStateAndNoOthers(t *testing.T) {
 				d.fetch(l, 1)
 			},
 		}
-		ctx := t.Context()
-		type change func(context.Context, queue.State, queue.Filter) (int, error)
 		for name, c := range map[string]struct {
-			change change
-			state  queue.State
+			do    string
+			state queue.State
 		}{
-			"delete waiting":  {d.queue.DeleteAll, queue.Waiting},
-			"delete delayed":  {d.queue.DeleteAll, queue.Delayed},
-			"delete dead":     {d.queue.DeleteAll, queue.Dead},
-			"delete finished": {d.queue.DeleteAll, queue.Finished},
-			"cancel waiting":  {d.queue.CancelAll, queue.Waiting},
-			"cancel delayed":  {d.queue.CancelAll, queue.Delayed},
-			"retry delayed":   {d.queue.RetryAll, queue.Delayed},
-			"retry dead":      {d.queue.RetryAll, queue.Dead},
+			"delete waiting":  {"delete", queue.Waiting},
+			"delete delayed":  {"delete", queue.Delayed},
+			"delete dead":     {"delete", queue.Dead},
+			"delete finished": {"delete", queue.Finished},
+			"cancel waiting":  {"cancel", queue.Waiting},
+			"cancel delayed":  {"cancel", queue.Delayed},
+			"retry delayed":   {"retry", queue.Delayed},
+			"retry dead":      {"retry", queue.Dead},
 		} {
 			for i := range jobs {
 				put[c.state](map[bool]string{true: "odd", false: "even"}[i%2 == 1])
 			}
-			if n, err := c.change(ctx, c.state, queue.Filter{OlderThan: time.Hour}); n != 0 || err != nil {
-				t.Errorf("%s: %d jobs are older than an hour: %v", name, n, err)
+			if n, err := d.changeAll(c.do, c.state, "other"); n != 0 || err != nil {
+				t.Errorf("%s: %d jobs are of another kind: %v", name, n, err)
 			}
-			if n, err := c.change(ctx, c.state, queue.Filter{Kind: "odd"}); n != jobs/2 || err != nil {
+			if n, err := d.changeAll(c.do, c.state, "odd"); n != jobs/2 || err != nil {
 				t.Errorf("%s: %d odd ones: %v", name, n, err)
 			}
-			if n, err := c.change(ctx, c.state, queue.Filter{}); n != jobs/2 || err != nil {
+			if n, err := d.changeAll(c.do, c.state); n != jobs/2 || err != nil {
 				t.Errorf("%s: %d others: %v", name, n, err)
 			}
 			if left := d.all(c.state, 100); len(left) != 0 {
 				t.Errorf("%s: %d jobs are left", name, len(left))
 			}
-			if _, err := d.queue.DeleteAll(ctx, queue.Waiting, queue.Filter{}); err != nil {
+			if _, err := d.changeAll("delete", queue.Waiting); err != nil {
 				t.Error(err)
 			}
 			if left := d.traces(); len(left) > 0 {
@@ -293,24 +290,16 @@ func TestBulkChangesAffectAllJobsOfAStateAndNoOthers(t *testing.T) {
 			put[queue.Active]("a")
 		}
 		put[queue.Waiting]("a")
-		if n, err := d.queue.CancelAll(ctx, queue.Active, queue.Filter{Kind: "a"}); n != 10 || err != nil {
+		if n, err := d.changeAll("cancel", queue.Active, "a"); n != 10 || err != nil {
 			t.Errorf("cancelled %d active ones: %v", n, err)
 		}
-		if n := db.HLen(ctx, d.key("cancelled")).Val(); n != 10 {
+		if n := db.HLen(t.Context(), d.key("cancelled")).Val(); n != 10 {
 			t.Errorf("%d are marked", n)
-		}
-		for _, c := range []struct {
-			change change
-			state  queue.State
-		}{{d.queue.DeleteAll, queue.Active}, {d.queue.CancelAll, queue.Dead}, {d.queue.RetryAll, queue.Waiting}} {
-			if _, err := c.change(ctx, c.state, queue.Filter{}); !errors.Is(err, queue.ErrInvalid) {
-				t.Errorf("%s: %v", c.state, err)
-			}
 		}
 	})
 }
 
-func TestDeleteAllOfWaitingJobsKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
+func TestPurgeOfWaitingJobsKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		l := d.lease("w")
@@ -318,7 +307,7 @@ func TestDeleteAllOfWaitingJobsKeepsStreamsGroupsAndActiveJobs(t *testing.T) {
 		held := d.fetch(l, 1)
 		d.add("a", queue.Options{})
 		d.add("a", queue.Options{Priority: queue.Low, Unique: queue.Unique{Key: "k"}})
-		if n, err := d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); n != 2 || err != nil {
+		if n, err := d.changeAll("delete", queue.Waiting); n != 2 || err != nil {
 			t.Fatalf("purged %d: %v", n, err)
 		}
 		d.end(l, queue.AttemptSucceeded, held...)

@@ -73,7 +73,7 @@ func (m *enqueuedMachine) RunSome(t *rapid.T) {
 
 func (m *enqueuedMachine) Purge(t *rapid.T) {
 	state := rapid.SampledFrom([]queue.State{queue.Waiting, queue.Delayed, queue.Dead}).Draw(t, "state")
-	_, err := m.queue.DeleteAll(m.Context(), state, queue.Filter{})
+	_, err := m.changeAll("delete", state)
 	m.must(err)
 }
 
@@ -94,7 +94,7 @@ func (m *enqueuedMachine) LoseALine(t *rapid.T) {
 
 func (m *enqueuedMachine) DeleteTheQueue(*rapid.T) {
 	for _, state := range []queue.State{queue.Waiting, queue.Delayed, queue.Dead, queue.Finished} {
-		_, err := m.queue.DeleteAll(m.Context(), state, queue.Filter{})
+		_, err := m.changeAll("delete", state)
 		m.must(err)
 	}
 	m.close(m.lease)

@@ -137,21 +137,24 @@ func ExampleClient_Cancel() {
 	// Output: waiting <nil> finished cancelled
 }
 
-func ExampleQueue_RetryAll() {
+func ExampleQueue_Operate() {
 	ctx := context.Background()
 	client, mail, done := open(ctx)
 	defer done()
 
-	for range 3 {
-		_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Delay: time.Hour})
-	}
-	n, err := mail.RetryAll(ctx, queue.Delayed, queue.Filter{Kind: "email.send"})
-	fmt.Println(n, err)
-	n, err = mail.DeleteAll(ctx, queue.Waiting, queue.Filter{})
-	fmt.Println(n, err)
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Delay: time.Hour})
+	call := queue.OperationCall{Do: "begin", Owner: "process-1", Turn: time.Minute, MaxAge: time.Hour}
+	op, err := mail.Operate(ctx, queue.Operation{Do: "retry", State: queue.Delayed, AsOf: time.Now().Add(time.Second), Count: 1}, call)
+	fmt.Println(op.Status, err)
+	call = queue.OperationCall{Do: "step", Owner: "process-1", Turn: time.Minute, Step: 1, Jobs: []string{id}, Done: true}
+	op, err = mail.Operate(ctx, op, call)
+	fmt.Println(op.Status, op.Changed, err)
+	all, err := queue.Operations(ctx, client)
+	fmt.Println(len(all), err)
 	// Output:
-	// 3 <nil>
-	// 3 <nil>
+	// running <nil>
+	// done 1 <nil>
+	// 1 <nil>
 }
 
 func ExampleClient_Wait() {
@@ -246,21 +249,6 @@ func ExampleQueue_Workers() {
 	// Output:
 	// worker-1 holds 1 jobs
 	// <nil>
-}
-
-func ExampleQueue_CountAll() {
-	ctx := context.Background()
-	client, mail, done := open(ctx)
-	defer done()
-
-	for range 3 {
-		_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail", Delay: time.Hour})
-	}
-	fmt.Println(mail.CountAll(ctx, queue.Delayed, queue.Filter{Kind: "email.send", NewerThan: time.Hour}))
-	fmt.Println(mail.CountAll(ctx, queue.Delayed, queue.Filter{Error: "connection refused"}))
-	// Output:
-	// 3 <nil>
-	// 0 <nil>
 }
 
 func ExampleClient_Validate() {
@@ -402,16 +390,16 @@ func ExampleClient_Delete() {
 	// true
 }
 
-func ExampleQueue_CancelAll() {
+func ExampleClient_SetPriority() {
 	ctx := context.Background()
-	client, mail, done := open(ctx)
+	client, _, done := open(ctx)
 	defer done()
 
-	for _, to := range []string{"a", "b"} {
-		_, _ = client.Enqueue(ctx, SendEmail{to}, &queue.Options{Queue: "mail"})
-	}
-	fmt.Println(mail.CancelAll(ctx, queue.Waiting, queue.Filter{Kind: "email.send"}))
-	// Output: 2 <nil>
+	id, _ := client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
+	err := client.SetPriority(ctx, id, queue.High)
+	job, _ := client.Get(ctx, id)
+	fmt.Println(job.Priority, err)
+	// Output: high <nil>
 }
 
 func ExampleParsePriority() {

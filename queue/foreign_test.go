@@ -109,7 +109,7 @@ func TestMalformedEntriesAreDeadWithTheReason(t *testing.T) {
 				if err := d.client.Retry(t.Context(), job.ID); err == nil {
 					t.Error("it could be retried")
 				}
-				if n, err := d.queue.DeleteAll(t.Context(), queue.Dead, queue.Filter{}); n != 1 || err != nil {
+				if n, err := d.changeAll("delete", queue.Dead); n != 1 || err != nil {
 					t.Errorf("%d dead deleted: %v", n, err)
 				}
 			})

@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -95,10 +94,8 @@ func scoreTime(score string) time.Time {
 	return time.UnixMilli(int64(ms))
 }
 
-// ListOptions select the jobs of a [Page]. The zero value selects the first 100 jobs
-// of all kinds.
+// ListOptions select the jobs of a [Page]. The zero value selects the first 100 jobs.
 type ListOptions struct {
-	Filter
 	Limit  int    // maximum number of jobs, up to [MaxListLimit]; zero means 100
 	Cursor string // [Page.Next] of the previous page; empty for the first
 }
@@ -124,12 +121,8 @@ const (
 	maxWalkedBytes = 256 << 10
 )
 
-// maxListed is the number of jobs that one call of List examines; it stops earlier
-// after maxListedBytes.
-const (
-	maxListed      = 10000
-	maxListedBytes = 4 << 20
-)
+// maxListedBytes bounds the args of one page of List.
+const maxListedBytes = 4 << 20
 
 // List returns jobs of a state: waiting and active ones in the order in which workers
 // take them, delayed ones by their times, dead ones latest first, finished ones by the
@@ -147,15 +140,14 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 	if err := o.validate(state); err != nil {
 		return Page{}, err
 	}
-	page, filter := Page{Next: o.Cursor}, o.Filter.args()
-	for seen, size := 0, 0; len(page.Jobs) < o.Limit && seen < maxListed && size < maxListedBytes; {
-		reply, err := q.run(ctx, listScript, append([]any{string(state), page.Next, o.Limit - len(page.Jobs), maxWalked, maxWalkedBytes}, filter...)...)
+	page := Page{Next: o.Cursor}
+	for size := 0; len(page.Jobs) < o.Limit && size < maxListedBytes; {
+		reply, err := q.run(ctx, listScript, string(state), page.Next, min(o.Limit-len(page.Jobs), maxWalked), maxWalkedBytes)
 		if err != nil {
 			return Page{}, err
 		}
 		page.Next = reply.Text(0)
-		seen += int(reply.Int(1))
-		for rest := reply.From(2); rest.Len() > 0; {
+		for rest := reply.From(1); rest.Len() > 0; {
 			var job *Job
 			job, rest = q.decodeJob(rest)
 			page.Jobs = append(page.Jobs, job)
@@ -170,9 +162,6 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 
 // validate returns an error if jobs of a state can't be listed with the options.
 func (o ListOptions) validate(state State) error {
-	if err := o.Filter.validate(); err != nil {
-		return err
-	}
 	if o.Limit < 0 || o.Limit > MaxListLimit {
 		return fmt.Errorf("%w: limit %d: want 1 to %d", ErrInvalid, o.Limit, MaxListLimit)
 	}
@@ -233,62 +222,10 @@ func (s State) check(of ...State) error {
 	return fmt.Errorf("%w: state %.40q: want one of %v", ErrInvalid, s, of)
 }
 
-// A Filter selects jobs: those that meet all its conditions. The zero value selects
-// all.
-type Filter struct {
-	Kind string // empty: all kinds
-
-	// OlderThan excludes younger jobs, NewerThan older ones. The age of a dead or
-	// finished job counts from its end, that of other jobs from when they were
-	// enqueued. Zero means no condition.
-	OlderThan, NewerThan time.Duration
-
-	// Error is a part of the reason why the job ended or of one of its
-	// remembered errors; ASCII letters match in both cases. Empty means no
-	// condition.
-	Error string
-}
-
-// maxFilterText bounds the texts of a filter, in bytes.
-const maxFilterText = 1 << 10
-
-// validate returns an error if the filter is invalid.
-func (f Filter) validate() error {
-	switch {
-	case f.OlderThan < 0:
-		return fmt.Errorf("%w: older than %s: it can't be below zero", ErrInvalid, f.OlderThan)
-	case f.NewerThan < 0:
-		return fmt.Errorf("%w: newer than %s: it can't be below zero", ErrInvalid, f.NewerThan)
-	case len(f.Kind) > maxFilterText || len(f.Error) > maxFilterText:
-		return fmt.Errorf("%w: kind and error of a filter have at most %d bytes", ErrInvalid, maxFilterText)
-	}
-	return nil
-}
-
-// args returns the filter as lua/walk.lua reads it.
-func (f Filter) args() []any {
-	// A job's errors are stored as JSON, so they are searched for the quoted text.
-	quoted, _ := json.Marshal(f.Error) // strings always marshal
-	return []any{
-		f.Kind, millis(f.OlderThan), millis(f.NewerThan),
-		lowerASCII(f.Error), lowerASCII(string(quoted[1 : len(quoted)-1])),
-	}
-}
-
-// lowerASCII returns text in lower case as Lua does: ASCII letters only.
-func lowerASCII(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, text)
-}
-
 // Log returns the last lines that a job logged. They are empty if there are none or the
 // job doesn't exist.
 func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
-	text, err := c.readBeside(ctx, id, keyLogs)
+	text, err := readBeside(ctx, c, id, keyLogs)
 	if err != nil || text == "" {
 		return nil, err
 	}
@@ -297,7 +234,7 @@ func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
 
 // Progress returns the progress that a job's handler last set; nil for none.
 func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
-	text, err := c.readBeside(ctx, id, keyProgress)
+	text, err := readBeside(ctx, c, id, keyProgress)
 	if err != nil || text == "" {
 		return nil, err
 	}
@@ -306,7 +243,7 @@ func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
 
 // readBeside returns a field of a job that is stored outside its record: its log or
 // its progress.
-func (c *Client) readBeside(ctx context.Context, id string, key int) (string, error) {
+func readBeside(ctx context.Context, c *Client, id string, key int) (string, error) {
 	q, local, err := c.find(id)
 	if err != nil {
 		return "", err

@@ -93,14 +93,25 @@ func scheduleKeys(keys []string) []string {
 	return keys
 }
 
+// operationKeyNames are the names of operationKeys.
+var operationKeyNames = append(slices.Clip(keyNames), "operation", "operation:record")
+
+// operationKeys returns all keys of a queue, followed by that of whose turn it is to change many
+// jobs, and that of an operation.
+func operationKeys(keys []string, id string) []string {
+	base := strings.TrimSuffix(keys[keyMeta], "meta") + "operation"
+	return append(slices.Clip(keys), base, base+":"+id)
+}
+
 // registryKeyNames are the names of registryKeys: the set of all queues, the stream of new
 // ones, and the sorted set of queues by the time when they were last used, in ms; the sorted
 // set of open leases by the time from which they are late; the hash of pools, and the sorted
-// set of pools by their expiry.
-var registryKeyNames = []string{"queues", "new", "used", "leases", "pools", "expiry"}
+// set of pools by their expiry; the sorted set of operations by the time at which their jobs were
+// counted.
+var registryKeyNames = []string{"queues", "new", "used", "leases", "pools", "expiry", "operations"}
 
 // registryKeys returns the keys of the lists that are not of one queue.
 func registryKeys(prefix string) []string {
 	queues := prefix + ":{queues}"
-	return []string{queues, queues + ":new", queues + ":used", queues + ":leases", queues + ":pools", queues + ":pools:expiry"}
+	return []string{queues, queues + ":new", queues + ":used", queues + ":leases", queues + ":pools", queues + ":pools:expiry", queues + ":operations"}
 }

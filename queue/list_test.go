@@ -85,20 +85,6 @@ func TestCursorStaysValidWhileJobsAreDeleted(t *testing.T) {
 	})
 }
 
-func TestListByKindReturnsThatKindOnly(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		d := setup(t, db)
-		for i := range 50 {
-			d.add("many", queue.Options{MaxAttempts: i})
-		}
-		rare := d.add("rare", queue.Options{})
-		page, err := d.queue.List(t.Context(), queue.Waiting, &queue.ListOptions{Filter: queue.Filter{Kind: "rare"}})
-		if err != nil || len(page.Jobs) != 1 || page.Jobs[0].ID != rare || page.Next != "" {
-			t.Errorf("the page is %+v: %v", page, err)
-		}
-	})
-}
-
 func TestInvalidListOptionsAreRefused(t *testing.T) {
 	d := setup(t, redistest.DB(t))
 	for name, o := range map[string]queue.ListOptions{
@@ -152,83 +138,6 @@ func (d *fixture) dies(kind, reason string) string {
 	d.must(err)
 	d.close(l)
 	return id
-}
-
-func TestFilterSelectsMatchingJobsOnly(t *testing.T) {
-	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
-		d := setup(t, db)
-		refused := d.dies("mail", `550 <a@b> says "No Such User"`)
-		slow := d.dies("mail", "Zeitüberschreitung after 30s")
-		other := d.dies("hook", "500")
-		for name, c := range map[string]struct {
-			filter queue.Filter
-			want   []string
-		}{
-			"all":                    {queue.Filter{}, []string{other, slow, refused}},
-			"kind":                   {queue.Filter{Kind: "mail"}, []string{slow, refused}},
-			"error":                  {queue.Filter{Error: "no such user"}, []string{refused}},
-			"quoted error":           {queue.Filter{Error: `<a@b> says "no`}, []string{refused}},
-			"error beyond ASCII":     {queue.Filter{Error: "ZEITüber"}, []string{slow}},
-			"not a pattern":          {queue.Filter{Error: "5.0"}, nil},
-			"time of an error":       {queue.Filter{Error: time.Now().UTC().Format("2006-01-02t")}, nil},
-			"name of a field":        {queue.Filter{Error: "attempt\""}, nil},
-			"reason":                 {queue.Filter{Error: "more attempts", Kind: "hook"}, []string{other}},
-			"older than they are":    {queue.Filter{OlderThan: time.Hour}, nil},
-			"newer than an hour":     {queue.Filter{NewerThan: time.Hour}, []string{other, slow, refused}},
-			"all that there is, but": {queue.Filter{Kind: "mail", NewerThan: time.Hour, Error: "user", OlderThan: time.Hour}, nil},
-		} {
-			page, err := d.queue.List(t.Context(), queue.Dead, &queue.ListOptions{Filter: c.filter})
-			d.must(err)
-			var got []string
-			for _, job := range page.Jobs {
-				got = append(got, job.ID)
-			}
-			slices.Sort(got)
-			slices.Sort(c.want)
-			if !slices.Equal(got, c.want) {
-				t.Errorf("%s: listed %v, want %v", name, got, c.want)
-			}
-			if n, err := d.queue.CountAll(t.Context(), queue.Dead, c.filter); n != len(c.want) || err != nil {
-				t.Errorf("%s: counted %d, want %d: %v", name, n, len(c.want), err)
-			}
-		}
-		if n, err := d.queue.DeleteAll(t.Context(), queue.Dead, queue.Filter{Error: "ZEIT"}); n != 1 || err != nil {
-			t.Errorf("deleted %d: %v", n, err)
-		}
-		if n, err := d.queue.CountAll(t.Context(), queue.Dead, queue.Filter{}); n != 2 || err != nil {
-			t.Errorf("left %d: %v", n, err)
-		}
-	})
-}
-
-func TestCountAllCountsEveryState(t *testing.T) {
-	d := setup(t, redistest.DB(t))
-	d.inEach(queue.Unique{})
-	d.fetch(d.lease("w"), 1)
-	for state, want := range map[queue.State]int{queue.Waiting: 0, queue.Active: 1, queue.Delayed: 1, queue.Dead: 1, queue.Finished: 1} {
-		for _, filter := range []queue.Filter{{}, {Kind: "a"}} {
-			if n, err := d.queue.CountAll(t.Context(), state, filter); n != want || err != nil {
-				t.Errorf("%s, %+v: %d: %v", state, filter, n, err)
-			}
-		}
-	}
-	if _, err := d.queue.CountAll(t.Context(), "asleep", queue.Filter{}); !errors.Is(err, queue.ErrInvalid) {
-		t.Errorf("unknown state: %v", err)
-	}
-}
-
-func TestInvalidFiltersAreRefused(t *testing.T) {
-	d := setup(t, redistest.DB(t))
-	for name, filter := range map[string]queue.Filter{
-		"older": {OlderThan: -1}, "newer": {NewerThan: -1}, "error": {Error: string(make([]byte, 2000))},
-	} {
-		if _, err := d.queue.List(t.Context(), queue.Dead, &queue.ListOptions{Filter: filter}); !errors.Is(err, queue.ErrInvalid) {
-			t.Errorf("List, %s: %v", name, err)
-		}
-		if _, err := d.queue.RetryAll(t.Context(), queue.Dead, filter); !errors.Is(err, queue.ErrInvalid) {
-			t.Errorf("RetryAll, %s: %v", name, err)
-		}
-	}
 }
 
 func TestActiveJobHasTheTimeOfItsFetch(t *testing.T) {

@@ -126,7 +126,7 @@ func TestQueueOfAnotherFormatIsRefusedByName(t *testing.T) {
 			if want := "queue " + d.queue.Name() + " has format"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), advice) {
 				t.Errorf("Get: %v, want %s and %s", err, want, advice)
 			}
-			if _, err := d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{}); !errors.As(err, &format) {
+			if _, err := d.changeAll("delete", queue.Waiting); !errors.As(err, &format) {
 				t.Errorf("Purge: %v", err)
 			}
 			d.queue.SetSettingsAge(time.Hour) // later it looks at the settings, and now by the lines' names

@@ -98,19 +98,19 @@ func (m *machine) Bulk(t *rapid.T) {
 		states []queue.State
 	}{
 		"delete": {
-			func(s queue.State) (int, error) { return m.queue.DeleteAll(ctx, s, queue.Filter{}) }, m.model.remove,
+			func(s queue.State) (int, error) { return changeAll(ctx, m.db, m.queue.Queue, "delete", s) }, m.model.remove,
 			[]queue.State{queue.Delayed, queue.Dead, queue.Finished},
 		},
 		"cancel": {
-			func(s queue.State) (int, error) { return m.queue.CancelAll(ctx, s, queue.Filter{}) }, m.model.cancel,
+			func(s queue.State) (int, error) { return changeAll(ctx, m.db, m.queue.Queue, "cancel", s) }, m.model.cancel,
 			[]queue.State{queue.Delayed, queue.Active},
 		},
 		"retry": {
-			func(s queue.State) (int, error) { return m.queue.RetryAll(ctx, s, queue.Filter{}) }, m.model.revive,
+			func(s queue.State) (int, error) { return changeAll(ctx, m.db, m.queue.Queue, "retry", s) }, m.model.revive,
 			[]queue.State{queue.Delayed},
 		},
 		"purge": {
-			func(queue.State) (int, error) { return m.queue.DeleteAll(ctx, queue.Waiting, queue.Filter{}) }, m.model.remove,
+			func(queue.State) (int, error) { return changeAll(ctx, m.db, m.queue.Queue, "delete", queue.Waiting) }, m.model.remove,
 			[]queue.State{queue.Waiting},
 		},
 	}

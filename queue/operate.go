@@ -62,7 +62,18 @@ func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error 
 	if time.Until(at) > maxDelay {
 		return fmt.Errorf("%w: time %s is more than 100 years away", ErrInvalid, at.Format(time.RFC3339))
 	}
-	_, err := c.change(ctx, rescheduleScript, "reschedule", id, max(0, at.UnixMilli()))
+	_, err := c.change(ctx, repeatedScript, "reschedule", id, max(0, at.UnixMilli()))
+	return err
+}
+
+// SetPriority changes the priority of a waiting, delayed or dead job. A waiting job goes to the
+// end of the jobs of that priority that were due; one that has the priority keeps its place. A
+// job in another state, a quarantined one, and one too damaged to run are an [ErrState].
+func (c *Client) SetPriority(ctx context.Context, id string, priority Priority) error {
+	if !priority.valid() {
+		return fmt.Errorf("%w: %s", ErrInvalid, priority)
+	}
+	_, err := c.change(ctx, repeatedScript, "priority", id, string(priority.letter()))
 	return err
 }
 
@@ -91,71 +102,3 @@ func (c *Client) change(ctx context.Context, s *rdb.Script, operation, id string
 }
 
 func noJob(id string) error { return fmt.Errorf("job %s: %w", id, ErrNoJob) }
-
-// DeleteAll deletes jobs of a state as [Client.Delete] does: [Waiting], [Delayed],
-// [Dead] or [Finished] ones. It returns their number, which may be too low if an answer
-// of Redis was lost. It works in steps; jobs that enter the state meanwhile may be
-// included or not.
-func (q *Queue) DeleteAll(ctx context.Context, state State, filter Filter) (int, error) {
-	if err := state.check(Waiting, Delayed, Dead, Finished); err != nil {
-		return 0, err
-	}
-	return q.changeAll(ctx, "delete", state, filter)
-}
-
-// CancelAll cancels [Waiting], [Delayed] or [Active] jobs as [Client.Cancel] does, in
-// steps like DeleteAll, and returns their number.
-func (q *Queue) CancelAll(ctx context.Context, state State, filter Filter) (int, error) {
-	if err := state.check(Waiting, Delayed, Active); err != nil {
-		return 0, err
-	}
-	return q.changeAll(ctx, "cancel", state, filter)
-}
-
-// RetryAll lets [Delayed] or [Dead] jobs run now as [Client.Retry] does, in steps like
-// DeleteAll, and returns their number. Jobs whose unique key is held by another job and
-// jobs too damaged to run are left alone.
-func (q *Queue) RetryAll(ctx context.Context, state State, filter Filter) (int, error) {
-	if err := state.check(Delayed, Dead); err != nil {
-		return 0, err
-	}
-	return q.changeAll(ctx, "retry", state, filter)
-}
-
-// CountAll returns the number of jobs of a state. Without a filter it is that of
-// [Queue.Depth]; with one, all jobs of the state are examined, in steps.
-func (q *Queue) CountAll(ctx context.Context, state State, filter Filter) (int, error) {
-	if err := state.check(Waiting, Active, Delayed, Dead, Finished); err != nil {
-		return 0, err
-	}
-	if filter != (Filter{}) {
-		return q.changeAll(ctx, "count", state, filter)
-	}
-	depth, err := q.Depth(ctx)
-	return map[State]int{
-		Waiting: depth.Waiting, Active: depth.Active, Delayed: depth.Delayed, Dead: depth.Dead, Finished: depth.Finished,
-	}[state], err
-}
-
-// maxChanged is the number of jobs that one script examines when it changes them.
-// Deleting is cheaper and goes by maxWalked.
-const maxChanged = 30
-
-func (q *Queue) changeAll(ctx context.Context, operation string, state State, filter Filter) (changed int, err error) {
-	if err := filter.validate(); err != nil {
-		return 0, err
-	}
-	limit := maxChanged
-	if operation == "delete" || operation == "count" {
-		limit = maxWalked
-	}
-	for cursor, more := "", true; more; more = cursor != "" {
-		reply, err := q.run(ctx, changeAllScript, append([]any{operation, string(state), cursor, limit, maxWalkedBytes}, filter.args()...)...)
-		if err != nil {
-			return changed, fmt.Errorf("%s %s jobs: %w", operation, state, err)
-		}
-		cursor = reply.Text(0)
-		changed += int(reply.Int(1))
-	}
-	return changed, nil
-}

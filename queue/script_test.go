@@ -104,10 +104,10 @@ func readScriptCase(block string, defined map[string][]string) (c scriptCase, er
 
 // calledScripts are the scripts that Go calls, by the name of their file.
 var calledScripts = map[string]*rdb.Script{
-	"await": awaitScript, "change": changeScript, "change_all": changeAllScript, "counters": countersScript, "depth": depthScript,
+	"await": awaitScript, "change": changeScript, "counters": countersScript, "depth": depthScript,
 	"enqueue": enqueueScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript, "fetch_look": fetchLookScript,
 	"finish": finishScript, "forget": forgetScript, "held": heldScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
-	"lease_solo": leaseSoloScript, "list": listScript, "lookup": lookupScript, "move": moveScript,
+	"lease_solo": leaseSoloScript, "list": listScript, "lookup": lookupScript, "move": moveScript, "operation": operationScript,
 	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript, "salt": saltScript,
 	"scan_look": scanLookScript, "scan_shelf": scanShelfScript,
 	"schedule_due": scheduleDueScript, "schedule_fire": scheduleFireScript, "schedule_get": scheduleGetScript,
@@ -122,6 +122,8 @@ func runScript(ctx context.Context, q *PoolQueue, name string, args []any) ([]an
 		keys = q.plain
 	case strings.HasPrefix(name, "schedule_"), name == "forget":
 		keys = scheduleKeys(q.keys)
+	case name == "operation":
+		keys = operationKeys(q.keys, args[1].(string))
 	}
 	reply, err := q.runOn(ctx, calledScripts[name], keys, args...)
 	return append([]any{reply.Word}, reply.Values...), err

@@ -14,14 +14,14 @@ var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], rdb.Words{
 	"format": func(r rdb.Reply) error { return newFormatError(r.Text(0)) },
 	"lost":   func(rdb.Reply) error { return ErrLeaseLost },
 
-	"none": nil, "state": nil, "malformed": nil, "duplicate": nil, // of one job
+	"none": nil, "state": nil, "malformed": nil, "duplicate": nil, "same": nil, // of one job
+	"old": nil, "busy": nil, "ended": nil, // of operations
 	"empty": nil, "paused": nil, "no": nil, // of fetches
 	"moved": nil, "full": nil, "damaged": nil, // of schedules
 })
 
 var (
 	awaitScript        = scripts.Idempotent("await", "await a job")
-	changeAllScript    = scripts.Idempotent("change_all", "change jobs")
 	changeScript       = scripts.Script("change", "change a job")
 	countersScript     = scripts.Idempotent("counters", "read counters")
 	depthScript        = scripts.Idempotent("depth", "count jobs")
@@ -40,6 +40,7 @@ var (
 	logScript          = scripts.Script("joblog", "log for a job")
 	lookupScript       = scripts.Idempotent("lookup", "read a job")
 	moveScript         = scripts.Idempotent("move", "move due jobs")
+	operationScript    = scripts.Idempotent("operation", "change many jobs", operationKeyNames...)
 	pauseScript        = scripts.Idempotent("pause", "pause or resume")
 	poolBeatScript     = scripts.Idempotent("pool_beat", "renew a pool", registryKeyNames...)
 	poolsScript        = scripts.Idempotent("pools", "list pools", registryKeyNames...)
@@ -47,7 +48,7 @@ var (
 	recoverScript      = scripts.Idempotent("recover", "recover jobs")
 	registerScript     = scripts.Idempotent("register", "register a queue", registryKeyNames...)
 	rereadScript       = scripts.Idempotent("reread", "read held jobs again")
-	rescheduleScript   = scripts.Idempotent("change", "reschedule a job")
+	repeatedScript     = scripts.Idempotent("change", "change a job") // for changes that can be repeated
 	retentionScript    = scripts.Idempotent("retention", "set the retention")
 	saltScript         = scripts.Idempotent("salt", "read the salt")
 	scanLookScript     = scripts.Idempotent("scan_look", "look before a scan")

@@ -2,7 +2,10 @@ package queue_test
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -145,3 +148,41 @@ func soon(t testing.TB) context.Context {
 }
 
 func TestMain(m *testing.M) { redistest.Main(m) }
+
+// changeAll changes the jobs of a state and some kinds (none: all), as an operation, and returns
+// their number.
+func changeAll(ctx context.Context, db *rdb.DB, q *queue.Queue, do string, state queue.State, kinds ...string) (int, error) {
+	now, err := db.Time(ctx).Result()
+	if err != nil {
+		return 0, err
+	}
+	call := queue.OperationCall{Do: "begin", Owner: rand.Text(), Turn: time.Minute, MaxAge: time.Hour, Max: 100}
+	op, err := q.Operate(ctx, queue.Operation{Do: do, State: state, AsOf: now.Add(time.Millisecond), AtLeast: true}, call)
+	for err == nil && op.Status == "running" && op.Refused == "" {
+		call.Step, call.Do, call.Jobs = op.Step+1, "step", nil
+		if do == "delete" && state == queue.Waiting && len(kinds) == 0 {
+			call.Do = "purge"
+		} else {
+			page, err := q.Read(ctx, state, op.Cursor, 100)
+			if err != nil {
+				return op.Changed, err
+			}
+			for _, job := range page.Jobs {
+				if len(kinds) == 0 || slices.Contains(kinds, job.Kind) {
+					call.Jobs = append(call.Jobs, job.ID)
+				}
+			}
+			call.Cursor, call.Done, call.Examined = page.Next, page.Next == "", len(page.Jobs)
+		}
+		op, err = q.Operate(ctx, op, call)
+	}
+	if op.Refused != "" {
+		err = errors.New(op.Refused)
+	}
+	return op.Changed, err
+}
+
+// changeAll is changeAll for the fixture's queue.
+func (d *fixture) changeAll(do string, state queue.State, kinds ...string) (int, error) {
+	return changeAll(d.Context(), d.db, d.queue.Queue, do, state, kinds...)
+}

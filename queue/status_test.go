@@ -135,9 +135,9 @@ func TestCountersCountEachDayAndAllTime(t *testing.T) {
 			d.add("a", queue.Options{})
 			d.end(l, as, d.fetch(l, 1)...)
 		}
-		_, err := d.queue.RetryAll(t.Context(), queue.Dead, queue.Filter{})
+		_, err := d.changeAll("retry", queue.Dead)
 		d.must(err)
-		_, err = d.queue.DeleteAll(t.Context(), queue.Waiting, queue.Filter{})
+		_, err = d.changeAll("delete", queue.Waiting)
 		d.must(err)
 		total, days, err := d.queue.Counters(t.Context(), 2)
 		want := queue.Counts{Enqueued: 5, Succeeded: 1, Discarded: 1, Cancelled: 1, Failed: 2, Retried: 1, Dead: 1, Revived: 1, Deleted: 1}

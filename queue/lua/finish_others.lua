@@ -84,8 +84,9 @@ function handlers.retry(i)
   if failed then
     count('failed', 1)
     count('retried', 1)
-    record = record .. RETRY_MARK
   end
+  if not failed or wait > 0 then record = record .. field('since', int(now)) end
+  if failed then record = record .. RETRY_MARK end
   if failed and wait <= 0 then
     enter(entry_line(record), id, record)
   else

@@ -38,6 +38,15 @@ local function holder_of(line, entry)
   if not held.err and held[1] then return held[1][2], held[1][3] end
 end
 
+-- on_shelf returns the job with an id that is stored on a shelf, or nil.
+local function on_shelf(shelf, id)
+  local score, record = call('ZSCORE', shelf.index, id), call('HGET', shelf.jobs, id)
+  local over = shelf.state == 'finished' and (not score or tonumber(score) <= now)
+  if (score or record) and not over then
+    return {state = shelf.state, id = id, score = score, record = record and long_record(record) or nil, shelf = shelf}
+  end
+end
+
 -- locate returns the job with an id, or nil.
 local function locate(id)
   local line, entry = place_of(id)
@@ -47,18 +56,47 @@ local function locate(id)
     return {state = worker and 'active' or 'waiting', id = id, line = line, entry = entry, fields = fields, worker = worker, held = held}
   end
   for _, shelf in ipairs(SHELVES) do
-    local score, record = call('ZSCORE', shelf.index, id), call('HGET', shelf.jobs, id)
-    local over = shelf.state == 'finished' and (not score or tonumber(score) <= now)
-    if (score or record) and not over then
-      return {state = shelf.state, id = id, score = score, record = record and long_record(record) or nil, shelf = shelf}
-    end
+    local job = on_shelf(shelf, id)
+    if job then return job end
   end
+end
+
+-- locate_in returns the job with an id if it is in a state, or nil.
+local function locate_in(state, id)
+  for _, shelf in ipairs(SHELVES) do
+    if shelf.state == state then return on_shelf(shelf, id) end
+  end
+  local job = locate(id)
+  return job and job.state == state and job or nil
 end
 
 -- value_of returns the value of a field of a job, or nil.
 local function value_of(job, name)
   if job.fields then return get(job.fields, name) end
   return job.record and find(job.record, name)
+end
+
+-- added_at returns the time in ms at which a job was added according to its id.
+local function added_at(id)
+  local number = string.match(id, '^d(%x+)$')
+  return number and tonumber(number, 16) / 1000 or tonumber(string.match(id, '^%a(%d+)%-'))
+end
+
+-- entered_at returns the time in ms at which a job came into its state.
+local function entered_at(job)
+  local at
+  if job.worker then
+    at = now - job.held
+  elseif job.line then
+    at = string.match(job.entry, '^%d+')
+  elseif job.state == 'delayed' then
+    at = value_of(job, 'since') or value_of(job, 'enqueued') or added_at(job.id)
+  elseif job.state == 'finished' then
+    at = value_of(job, 'ended')
+  else
+    at = job.score
+  end
+  return tonumber(at) or 0
 end
 
 -- append_job appends a job to a reply: id, state, score or time of its fetch or '', worker

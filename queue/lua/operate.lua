@@ -1,6 +1,6 @@
--- The changes that people make to single jobs. Each function takes a job that locate() or
--- walk() has found, and returns 'ok' or the reason why it changed nothing.
--- @include walk unique
+-- The changes that people make to jobs. Each function takes a job that locate() has found, and
+-- returns 'ok' or the reason why it changed nothing.
+-- @include locate unique
 
 -- take_out removes a job that no worker holds from its place.
 local function take_out(job)
@@ -75,4 +75,21 @@ function operate.retry(job)
   return 'ok'
 end
 
-function operate.count() return 'ok' end
+-- priority gives a job another priority, by its letter: 'h', 'n' or 'l'. A quarantined job keeps
+-- its own, because it may be what killed its worker.
+function operate.priority(job, letter)
+  local waits = job.state == 'waiting' and not is_quarantine(job.line)
+  if not waits and job.state ~= 'delayed' and job.state ~= 'dead' then return 'state' end
+  local record = good_record(job)
+  if not record then return 'malformed' end
+  if string.sub(record, 2, 2) == letter then return 'same' end
+  record = FORMAT .. letter .. string.sub(record, 3)
+  if not waits then
+    call('HSET', job.shelf.jobs, job.id, record) -- its size does not change
+    return 'ok'
+  end
+  local line = is_retry(job.line) and RETRY_LINE[letter] or due_line(letter)
+  take_out(job)
+  enter(line, job.id, record)
+  return 'ok'
+end

@@ -70,8 +70,27 @@ func (c *Console) ShowBytes(total int64, bytes, lines func() int64) (stop func()
 	if lines != nil {
 		parts = append(parts, lineCount(lines))
 	}
-	return c.show(total, bytes, mpb.BarStyle().Lbound("[").Filler("#").Tip("#").Padding(".").Rbound("]"),
-		mpb.AppendDecorators(parts...))
+	return c.show(total, bytes, bar(), mpb.AppendDecorators(parts...))
+}
+
+// ShowJobs shows a progress bar for a number of jobs, as [Console.ShowBytes] does for bytes.
+func (c *Console) ShowJobs(total int64, jobs func() int64) (stop func()) {
+	return c.show(total, jobs, bar(), mpb.AppendDecorators(
+		decor.Percentage(decor.WC{W: 5}),
+		decor.AverageSpeed(0, " %.0f jobs/s"),
+		decor.Name(" left "), decor.AverageETA(decor.ET_STYLE_GO),
+	))
+}
+
+// Progress prints a line where no progress bar can be shown.
+func (c *Console) Progress(format string, args ...any) {
+	if !c.Terminal {
+		c.Notice(format, args...)
+	}
+}
+
+func bar() mpb.BarFillerBuilder {
+	return mpb.BarStyle().Lbound("[").Filler("#").Tip("#").Padding(".").Rbound("]")
 }
 
 // ShowLines shows how many lines are done, where the total is unknown.

@@ -29,7 +29,7 @@ their number and asks for confirmation.`,
   skidway jobs show mail:0:n1795299599363-0
   skidway jobs retry --queue mail --error "connection refused"`,
 	})
-	c.AddCommand(jobsList(a), jobsShow(a), jobsLogs(a), jobsRetry(a), jobsRunNow(a), jobsCancel(a), jobsDelete(a))
+	c.AddCommand(jobsList(a), jobsShow(a), jobsLogs(a), jobsRetry(a), jobsRunNow(a), jobsCancel(a), jobsDelete(a), jobsPriority(a))
 	return c
 }
 
@@ -46,8 +46,8 @@ func (f *filterFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.text, "error", "", "only jobs with this `TEXT` in an error, in upper or lower case")
 }
 
-func (f *filterFlags) get() queue.Filter {
-	return queue.Filter{Kind: f.kind, Error: f.text, OlderThan: time.Duration(f.olderThan), NewerThan: time.Duration(f.newerThan)}
+func (f *filterFlags) get() ops.Short {
+	return ops.Short{Kind: f.kind, Error: f.text, OlderThan: time.Duration(f.olderThan), NewerThan: time.Duration(f.newerThan)}
 }
 
 // stateFlag adds the flag with the state of jobs.

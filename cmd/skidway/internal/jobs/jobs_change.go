@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -18,17 +19,17 @@ time. The errors of earlier attempts are kept. A job whose unique key is now
 held by another job is not changed.`,
 		examples: `  skidway jobs retry mail:0:n1795299599363-0
   skidway jobs retry --queue mail
-  skidway jobs retry --queue mail --error "connection refused" --yes`,
+  skidway jobs retry --queue mail --error "connection refused" --yes
+  skidway jobs retry --queue mail --match 'died >= "-12h"' --rate 100`,
 		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
 			return "will run again", client.Retry(ctx, id)
 		},
-		all: (*queue.Queue).RetryAll,
 	})
 }
 
 func jobsRunNow(a *cli.App) *cobra.Command {
 	return jobsChange(a, &jobChange{
-		do: "run", done: "will run now", name: "run-now", states: []string{"delayed"}, state: "delayed",
+		do: "retry", done: "will run now", name: "run-now", states: []string{"delayed"}, state: "delayed",
 		short: "Runs delayed jobs now",
 		long: `Runs delayed jobs, scheduled ones and those that wait for a retry, before their
 time. Jobs in other states are not changed: 'skidway jobs retry' runs dead jobs.`,
@@ -37,7 +38,6 @@ time. Jobs in other states are not changed: 'skidway jobs retry' runs dead jobs.
 		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
 			return "will run now", client.Retry(ctx, id, queue.OnlyIf(queue.Delayed))
 		},
-		all: (*queue.Queue).RetryAll,
 	})
 }
 
@@ -57,7 +57,6 @@ the job does not run again.`,
 			}
 			return "cancelled", err
 		},
-		all: (*queue.Queue).CancelAll,
 	})
 }
 
@@ -72,8 +71,37 @@ func jobsDelete(a *cli.App) *cobra.Command {
 		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
 			return "deleted", client.Delete(ctx, id)
 		},
-		all: (*queue.Queue).DeleteAll,
 	})
+}
+
+func jobsPriority(a *cli.App) *cobra.Command {
+	j := &jobChange{
+		do: "priority", done: "changed", states: []string{"waiting", "delayed", "dead"},
+		short: "Changes the priority of jobs",
+		long: `Changes the priority of waiting, delayed and dead jobs to --to. A waiting job
+goes behind the jobs of that priority that were due; one that has the priority
+keeps its place. A job whose worker has died keeps its priority until it ran.`,
+		examples: `  skidway jobs priority mail:0:n1795299599363-0 --to high
+  skidway jobs priority --queue mail --state waiting --kind news --to low`,
+	}
+	to := &cli.Choice{Words: []string{"high", "normal", "low"}}
+	j.flags = func(c *cobra.Command) {
+		c.Flags().Var(to, "to", "the new priority")
+		cli.Complete(c, "to", to.Words...)
+		_ = c.MarkFlagRequired("to")
+	}
+	j.one = func(ctx context.Context, client *queue.Client, id string) (string, error) {
+		priority, err := queue.ParsePriority(to.Word)
+		if err == nil {
+			err = client.SetPriority(ctx, id, priority)
+		}
+		return "has priority " + to.Word, err
+	}
+	j.edit = func(change *ops.Change) (err error) {
+		change.Priority, err = queue.ParsePriority(to.Word)
+		return err
+	}
+	return jobsChange(a, j)
 }
 
 // A jobChange is a change of single jobs by id, or of many jobs of a queue.
@@ -83,14 +111,15 @@ type jobChange struct {
 	states                []string
 	state                 string // default of --state; empty: the flag is required
 
-	one func(context.Context, *queue.Client, string) (done string, err error)
-	all func(*queue.Queue, context.Context, queue.State, queue.Filter) (int, error)
+	one   func(context.Context, *queue.Client, string) (done string, err error)
+	flags func(*cobra.Command)    // adds more flags; may be nil
+	edit  func(*ops.Change) error // completes a change of many jobs by them; may be nil
 }
 
 func jobsChange(a *cli.App, j *jobChange) *cobra.Command {
-	var name string
+	var name, match string
 	var filter filterFlags
-	var yes bool
+	o := operator{App: a, done: j.done}
 	if j.name == "" {
 		j.name = j.do
 	}
@@ -100,38 +129,46 @@ func jobsChange(a *cli.App, j *jobChange) *cobra.Command {
 		Short: j.short,
 		Long: j.long + `
 
-With --queue it changes all jobs in a state that match the filters. It prints
-their number and asks for confirmation; without a terminal, --yes is needed.
-With several IDs, it goes on after a job that fails.`,
+With --queue it changes all jobs in a state that match --match ('skidway jobs
+list --help' describes expressions) and the other filters, as an operation. It
+prints their number and asks for confirmation; without a terminal, --yes is
+needed. Jobs that come into the state after they were counted are not changed.
+'skidway operations' lists, stops and continues operations. With several IDs,
+it goes on after a job that fails.`,
 		Example: j.examples,
 	}
 	c.Flags().StringVar(&name, "queue", "", "`QUEUE` of which to change all jobs that match")
 	_ = c.RegisterFlagCompletionFunc("queue", completeQueues(a))
 	stateFlag(c, state, "state of the jobs")
 	filter.add(c)
-	cli.YesFlag(c, &yes)
+	c.Flags().StringVar(&match, "match", "", "only jobs that an `EXPRESSION` matches")
+	o.addFlags(c)
+	if j.flags != nil {
+		j.flags(c)
+	}
 	c.RunE = cli.Action(func(c *cobra.Command, ids []string) error {
 		if err := j.check(c, ids, name, state.Word); err != nil {
 			return err
 		}
-		return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
-			if name == "" {
+		if name == "" {
+			return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
 				return each(a, "jobs", ids, func(id string) (string, error) {
 					done, err := j.one(c.Context(), client, id)
 					return done, gone(id, err)
 				})
-			}
-			q, err := existing(c.Context(), client, name)
-			if err != nil {
+			})
+		}
+		joined, err := filter.get().Match(queue.State(state.Word), match)
+		if err != nil {
+			return cli.InvalidAsUsage(err)
+		}
+		change := ops.Change{Queue: name, Do: j.do, State: queue.State(state.Word), Match: joined}
+		if j.edit != nil {
+			if err := j.edit(&change); err != nil {
 				return err
 			}
-			return changeAll(a, c, q, bulk{
-				do: j.do, done: j.done, state: queue.State(state.Word), filter: filter.get(), yes: yes,
-				change: func(ctx context.Context, state queue.State, filter queue.Filter) (int, error) {
-					return j.all(q, ctx, state, filter)
-				},
-			})
-		})
+		}
+		return cli.With(c.Context(), a, openOps, func(client *ops.Client) error { return o.change(c, client, change) })
 	})
 	return c
 }
@@ -142,14 +179,14 @@ func (j *jobChange) check(c *cobra.Command, ids []string, name, state string) er
 		return cli.WrongUsage("give IDs of jobs, or --queue QUEUE to change all that match")
 	}
 	if name == "" {
-		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "yes"} {
+		for _, flag := range []string{"state", "kind", "older-than", "newer-than", "error", "match", "rate", "yes"} {
 			if c.Flags().Changed(flag) {
 				return cli.WrongUsage("--%s goes with --queue", flag)
 			}
 		}
 	}
 	if name != "" && state == "" {
-		return cli.WrongUsage("--state is missing: %s which jobs of queue %s?", j.do, name)
+		return cli.WrongUsage("--state is missing: %s which jobs of queue %s?", j.name, name)
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ const progressEvery = 5 * time.Second
 // search returns the jobs of a state that match, at most as many as the limit, and whether there
 // may be more.
 func (l *jobsListCmd) search(ctx context.Context, client *ops.Client, name string, state queue.State) (jobs []*queue.Job, more bool, err error) {
-	match, err := ops.Match(l.filter.get(), state, l.match)
+	match, err := l.filter.get().Match(state, l.match)
 	if err != nil {
 		return nil, false, err
 	}

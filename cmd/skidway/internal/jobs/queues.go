@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -148,30 +147,24 @@ func each(a *cli.App, nouns string, names []string, change func(name string) (st
 }
 
 func queuesPurge(a *cli.App) *cobra.Command {
-	var yes bool
+	o := operator{App: a, done: "deleted"}
 	state := &cli.Choice{Word: "waiting", Words: []string{"waiting", "delayed", "dead", "finished"}}
 	c := &cobra.Command{
 		Use:   "purge QUEUE",
 		Short: "Deletes all jobs of a queue in one state",
 		Long: `Deletes all jobs of a queue in one state (default: waiting) and prints their
 number. It asks for confirmation; without a terminal, --yes is needed. Running
-jobs are not deleted: 'skidway jobs cancel' ends them.`,
+jobs are not deleted: 'skidway jobs cancel' ends them. Jobs that are added later
+stay. It is an operation: 'skidway operations' lists, stops and continues it.`,
 		Example: `  skidway queues purge mail
   skidway queues purge mail --state dead --yes`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	c.Flags().Var(state, "state", "state of the jobs to delete")
 	cli.Complete(c, "state", state.Words...)
-	cli.YesFlag(c, &yes)
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
-		q, err := existing(ctx, client, args[0])
-		if err != nil {
-			return err
-		}
-		return changeAll(a, c, q, bulk{
-			do: "delete", done: "deleted", state: queue.State(state.Word), yes: yes,
-			change: q.DeleteAll,
-		})
+	o.addFlags(c)
+	return cli.Run(a, c, openOps, func(_ context.Context, client *ops.Client, args []string) error {
+		return o.change(c, client, ops.Change{Queue: args[0], Do: "delete", State: queue.State(state.Word)})
 	})
 }
 
@@ -212,42 +205,4 @@ jobs, schedules, settings and unique keys.`,
 	})
 }
 
-// A bulk is a change of many jobs at once.
-type bulk struct {
-	do, done string // "delete", "deleted"
-	state    queue.State
-	filter   queue.Filter
-	yes      bool
-	change   func(context.Context, queue.State, queue.Filter) (int, error)
-}
-
-// changeAll counts the jobs, asks, changes them and prints how many it changed.
-func changeAll(a *cli.App, c *cobra.Command, q *queue.Queue, b bulk) error {
-	count, err := q.CountAll(c.Context(), b.state, b.filter)
-	if err != nil {
-		return err
-	}
-	which := fmt.Sprintf("%s of queue %s", stateCount(count, b.state), q.Name())
-	if b.filter != (queue.Filter{}) {
-		which += " that match"
-	}
-	if count > 0 && !b.yes {
-		if err := a.Confirm(c, fmt.Sprintf("%s %s?", strings.ToUpper(b.do[:1])+b.do[1:], which)); err != nil {
-			return err
-		}
-	}
-	changed := 0
-	if count > 0 {
-		if changed, err = b.change(c.Context(), b.state, b.filter); err != nil {
-			return fmt.Errorf("%s were %s before this: %w", jobCount(changed), b.done, err)
-		}
-	}
-	if changed < count {
-		a.Console.Notice("%d jobs were not changed: they are in another state by now, their unique key is held by another job, or they are damaged", count-changed)
-	}
-	return a.PrintLine(stateCount(changed, b.state) + " " + b.done)
-}
-
 func jobCount(n int) string { return ops.Plural(n, "job") }
-
-func stateCount(n int, state queue.State) string { return ops.Plural(n, string(state)+" job") }

@@ -1,0 +1,280 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// Operations returns the command "operations".
+func Operations(a *cli.App) *cobra.Command {
+	c := cli.Group(&cobra.Command{
+		Use:   "operations",
+		Short: "Lists, shows, stops and continues changes of many jobs",
+		Long: `An operation is a change of many jobs of a queue: a retry, a deletion, a
+cancellation or a change of priority, begun by 'skidway jobs' with --queue or by
+'skidway queues purge'. It runs in the process that began it, in small steps,
+one operation a queue at a time. Its progress is in Redis: when that process
+ends early, the operation is interrupted, and any other one can continue it.`,
+		Example: `  skidway operations list
+  skidway operations stop mail:0:j3kq5wa7bd
+  skidway operations continue mail:0:j3kq5wa7bd`,
+	})
+	c.AddCommand(operationsList(a), operationsShow(a), operationsStop(a), operationsContinue(a))
+	return c
+}
+
+// operationView prints operations.
+var operationView = func() cli.View[queue.Operation] {
+	type op = queue.Operation
+	return cli.View[op]{
+		{Key: "id", Head: "ID", Whole: true, Value: func(o op) any { return o.ID }},
+		{Key: "queue", Value: func(o op) any { return o.Queue }},
+		{Key: "do", Head: "DO", Value: func(o op) any { return o.Do }},
+		{Key: "state", Head: "JOBS", Value: func(o op) any { return o.State }},
+		{Key: "priority", Value: func(o op) any { return priorityOf(o) }, Omit: true},
+		{Key: "status", Head: "STATUS", Value: func(o op) any { return o.Status }},
+		{Key: "changed", Head: "CHANGED", Right: true, Value: func(o op) any { return o.Changed }, Cell: func(o op) string { return humanize.Comma(int64(o.Changed)) }},
+		{Key: "count", Head: "OF", Right: true, Value: func(o op) any { return o.Count }, Cell: countOf},
+		{Key: "at_least", Value: func(o op) any { return o.AtLeast }},
+		{Key: "left", Value: func(o op) any { return o.Left }},
+		{Key: "examined", Value: func(o op) any { return o.Examined }},
+		{Key: "rate", Value: func(o op) any { return o.Rate }},
+		{Key: "as_of", Value: func(o op) any { return o.AsOf.UTC() }},
+		{Key: "began", Head: "BEGAN", Value: func(o op) any { return o.Began.UTC() }, Cell: func(o op) string { return o.Began.Local().Format(time.DateTime) }},
+		{Key: "last_step", Value: func(o op) any { return o.Last.UTC() }},
+		{Key: "ended", Value: func(o op) any { return o.Ended.UTC() }, Omit: true},
+		{Key: "by", Head: "BY", Value: func(o op) any { return o.By }},
+		{Key: "error", Value: func(o op) any { return o.Error }, Omit: true},
+		{Key: "match", Head: "MATCH", Fit: true, Value: func(o op) any { return o.Match }},
+	}
+}()
+
+func priorityOf(o queue.Operation) string {
+	if o.Do != "priority" {
+		return ""
+	}
+	return o.Priority.String()
+}
+
+// countOf returns the number of jobs that an operation is to change.
+func countOf(o queue.Operation) string {
+	if o.AtLeast {
+		return humanize.Comma(int64(o.Count)) + "+"
+	}
+	return humanize.Comma(int64(o.Count))
+}
+
+func operationsList(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Lists the last 100 operations",
+		Long: `Lists the last 100 operations of all queues, the latest first, with the number
+of jobs changed so far and of jobs that matched when it was asked for.`,
+		Example: "  skidway operations list -o json",
+		Args:    cli.Args(),
+	}
+	output := cli.OutputFlag(a, c)
+	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, _ []string) error {
+		all, err := client.Operations(ctx)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			a.Console.Notice("there was no operation in the last month")
+		}
+		return cli.PrintView(a, output.Word, operationView, all, nil)
+	})
+}
+
+func operationsShow(a *cli.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Shows an operation",
+		Long:    "Shows an operation: what it changes, how far it is, and why it ended.",
+		Example: "  skidway operations show mail:0:j3kq5wa7bd",
+		Args:    cli.Args("ID"),
+	}
+	output := cli.OutputFlag(a, c)
+	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, ids []string) error {
+		op, err := client.Operation(ctx, ids[0])
+		if err != nil {
+			return err
+		}
+		if output.Word != "" && output.Word != "table" {
+			return cli.PrintView(a, output.Word, operationView, []queue.Operation{op}, operationView.Object(op))
+		}
+		return a.Write(func(out io.Writer) error { return writeOperation(out, op) })
+	})
+}
+
+func writeOperation(out io.Writer, op queue.Operation) error {
+	facts := [][2]string{{"operation", op.ID}, {"queue", op.Queue}, {"change", strings.TrimSpace(op.Do + " " + priorityOf(op))}, {"jobs", string(op.State)}}
+	add := func(name, format string, values ...any) {
+		facts = append(facts, [2]string{name, fmt.Sprintf(format, values...)})
+	}
+	if op.Match != "" {
+		add("match", "%s", op.Match)
+	}
+	add("as of", "%s", op.AsOf.Local().Format(time.DateTime))
+	status := op.Status
+	if status == "interrupted" {
+		status = fmt.Sprintf("interrupted at %s: 'skidway operations continue %s' continues it", op.Last.Local().Format(time.DateTime), op.ID)
+	} else if !op.Ended.IsZero() {
+		status += " at " + op.Ended.Local().Format(time.DateTime)
+	}
+	add("status", "%s", status)
+	if op.Error != "" {
+		add("error", "%s", op.Error)
+	}
+	add("changed", "%s of %s", humanize.Comma(int64(op.Changed)), countOf(op))
+	add("left alone", "%s", humanize.Comma(int64(op.Left)))
+	add("examined", "%s", humanize.Comma(int64(op.Examined)))
+	if op.Rate > 0 {
+		add("rate", "%d in a second", op.Rate)
+	}
+	add("began", "%s, by %s", op.Began.Local().Format(time.DateTime), op.By)
+	for _, fact := range facts {
+		if _, err := fmt.Fprintf(out, "%-11s %s\n", fact[0], cli.Printable(fact[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func operationsStop(a *cli.App) *cobra.Command {
+	return cli.Run(a, &cobra.Command{
+		Use:   "stop ID...",
+		Short: "Stops operations",
+		Long: `Stops operations, whichever processes run them: no more jobs are changed when
+the command returns. 'skidway operations continue' continues them.`,
+		Example: "  skidway operations stop mail:0:j3kq5wa7bd",
+		Args:    cli.OneOrMore("ID"),
+	}, openOps, func(ctx context.Context, client *ops.Client, ids []string) error {
+		return each(a, "operations", ids, func(id string) (string, error) {
+			op, err := client.StopOperation(ctx, id)
+			return fmt.Sprintf("%s: %s changed", op.Status, jobCount(op.Changed)), err
+		})
+	})
+}
+
+func operationsContinue(a *cli.App) *cobra.Command {
+	o := operator{App: a, done: "changed"}
+	c := &cobra.Command{
+		Use:   "continue ID",
+		Short: "Continues an operation that was stopped or interrupted",
+		Long: `Continues an operation from where it was, and runs it until it is done. An
+operation is interrupted when its process has made no step for 15 seconds. It
+does not ask again, and changes no jobs that came later.`,
+		Example: "  skidway operations continue mail:0:j3kq5wa7bd",
+		Args:    cli.Args("ID"),
+	}
+	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, ids []string) error {
+		run, err := client.Continue(ctx, ids[0])
+		if err != nil {
+			return err
+		}
+		return o.run(ctx, client, run)
+	})
+}
+
+// An operator asks for operations and runs them.
+type operator struct {
+	*cli.App
+	done string // what the jobs are at the end: "deleted"
+	yes  bool
+	rate cli.Number
+}
+
+func (o *operator) addFlags(c *cobra.Command) {
+	cli.YesFlag(c, &o.yes)
+	c.Flags().Var(&o.rate, "rate", "number of jobs in a second at most; 0: as many as half of the time of Redis allows")
+}
+
+// change counts the jobs, asks, and changes them.
+func (o *operator) change(c *cobra.Command, client *ops.Client, change ops.Change) error {
+	q, err := client.Queue(c.Context(), change.Queue)
+	if err != nil {
+		return err
+	}
+	change.Queue, change.Rate, change.By = q.Name(), int(o.rate), caller()
+	asked, err := client.Ask(c.Context(), change)
+	if err != nil {
+		return err
+	}
+	if asked.Count == 0 && !asked.AtLeast {
+		return o.PrintLine(asked.String() + " " + o.done)
+	}
+	if !o.yes {
+		verb, which := change.Do, fmt.Sprintf("%s of queue %s", asked, q.Name())
+		if change.Do == "priority" {
+			verb = "give priority " + change.Priority.String() + " to"
+		}
+		if change.Match != "" {
+			which += " that match"
+		}
+		if err := o.Confirm(c, strings.ToUpper(verb[:1])+verb[1:]+" "+which+"?"); err != nil {
+			return err
+		}
+	}
+	run, err := client.Begin(c.Context(), asked)
+	if err != nil {
+		return err
+	}
+	return o.run(c.Context(), client, run)
+}
+
+// run runs an operation, shows its progress, and prints how many jobs it changed.
+func (o *operator) run(ctx context.Context, client *ops.Client, run *ops.OperationRun) error {
+	work, stopping, end := o.Console.Listen(ctx)
+	defer end()
+	id := run.Operation.ID
+	defer context.AfterFunc(stopping, func() { _, _ = client.StopOperation(work, id) })() // else it goes on until the second signal
+	var changed atomic.Int64
+	changed.Store(int64(run.Operation.Changed))
+	hide := o.Console.ShowJobs(int64(run.Operation.Count), changed.Load)
+	reported := time.Now()
+	err := run.Run(work, func(op queue.Operation) {
+		changed.Store(int64(op.Changed))
+		if time.Since(reported) > progressEvery {
+			reported = time.Now()
+			o.Console.Progress("operation %s: %s of %s jobs", id, humanize.Comma(int64(op.Changed)), countOf(op))
+		}
+	})
+	hide()
+	op := run.Operation
+	if err == nil && op.Status == "done" {
+		if op.Changed < op.Count && !op.AtLeast {
+			o.Console.Notice("%d jobs were not changed: they are in another state by now, their unique key is held by another job, or they are damaged", op.Count-op.Changed)
+		}
+		return o.PrintLine(ops.Plural(op.Changed, string(op.State)+" job") + " " + o.done)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: 'skidway operations continue %s' continues the operation", ops.Plural(op.Changed, "job")+" "+o.done+" before this", err, id)
+	}
+	return fmt.Errorf("operation %s was stopped with %s %s: 'skidway operations continue %s' continues it", id, jobCount(op.Changed), o.done, id)
+}
+
+// caller returns the system's user and host. It proves nothing.
+func caller() string {
+	name, host := "unknown", "unknown"
+	if current, err := user.Current(); err == nil {
+		name = current.Username
+	}
+	if found, err := os.Hostname(); err == nil {
+		host = found
+	}
+	return name + "@" + host
+}

@@ -1,0 +1,234 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"skidway/internal/filter"
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// Bounds of operations.
+const (
+	maxCountTime   = 2 * time.Second  // for which the jobs are counted
+	maxQuestionAge = 15 * time.Minute // after which they must be counted again
+	maxRate        = 100_000          // jobs in a second
+
+	turnLength = 15 * time.Second // after a step for which no other process may continue
+	renewEvery = 2 * time.Second  // at the latest there is a step, also an empty one
+)
+
+// A Change is a change of all jobs of a queue in a state that match a filter.
+type Change struct {
+	Queue    string
+	Do       string // "retry", "delete", "cancel" or "priority"
+	State    queue.State
+	Match    string         // a filter expression; empty: all jobs
+	Priority queue.Priority // that "priority" sets
+	Rate     int            // maximum number of jobs changed in a second; zero: no maximum
+	By       string         // who asks, for the list of operations
+}
+
+// changeable has the states of the jobs that can be changed.
+var changeable = map[string][]queue.State{
+	"retry":    {queue.Dead, queue.Delayed},
+	"delete":   {queue.Waiting, queue.Delayed, queue.Dead, queue.Finished},
+	"cancel":   {queue.Waiting, queue.Delayed, queue.Active},
+	"priority": {queue.Waiting, queue.Delayed, queue.Dead},
+}
+
+// validate returns an error if the change is not possible, and the filter.
+func (c *Change) validate() (*filter.Filter, error) {
+	states := changeable[c.Do]
+	switch {
+	case states == nil:
+		return nil, fmt.Errorf("%w: change %.40q: want retry, delete, cancel or priority", queue.ErrInvalid, c.Do)
+	case !slices.Contains(states, c.State):
+		return nil, fmt.Errorf("%w: %s of %.40s jobs: want one of %v", queue.ErrInvalid, c.Do, c.State, states)
+	case c.Rate < 0 || c.Rate > maxRate:
+		return nil, fmt.Errorf("%w: %d jobs in a second: want up to %d", queue.ErrInvalid, c.Rate, maxRate)
+	}
+	return parseFilter(c.Match)
+}
+
+// A Question is a change whose jobs have been counted. It is what a person is asked before
+// [Client.Begin], which accepts it for 15 minutes.
+type Question struct {
+	Change
+	Count   int
+	AtLeast bool      // whether Count is only a part of them, because counting took longer than 2 s
+	AsOf    time.Time // by Redis's clock: jobs that come into the state later are left alone
+}
+
+// String returns the number of jobs in words, such as "at least 1,200 dead jobs".
+func (q *Question) String() string {
+	text := Plural(q.Count, string(q.State)+" job")
+	if q.AtLeast {
+		text = "at least " + text
+	}
+	return text
+}
+
+// Errors of operations.
+var (
+	ErrQuestionExpired = errors.New("the jobs were counted more than 15 minutes ago: count them again")
+	ErrNoOperation     = errors.New("there is no such operation, or it ended more than a month ago")
+	ErrOperationDone   = errors.New("the operation is done")
+	ErrContinued       = errors.New("another process has continued the operation")
+)
+
+// An OperationRunningError reports that an operation of the queue runs already.
+type OperationRunningError struct{ ID string }
+
+func (e *OperationRunningError) Error() string {
+	return "operation " + e.ID + " of the queue is running: wait for it, or stop it"
+}
+
+// refusal returns the error for why a call did nothing.
+func refusal(op *queue.Operation) error {
+	switch op.Refused {
+	case "":
+		return nil
+	case "old":
+		return ErrQuestionExpired
+	case "busy":
+		return &OperationRunningError{op.Error}
+	case "none":
+		return fmt.Errorf("operation %s: %w", op.ID, ErrNoOperation)
+	case "ended":
+		return fmt.Errorf("operation %s: %w", op.ID, ErrOperationDone)
+	case "lost":
+		return fmt.Errorf("operation %s: %w", op.ID, ErrContinued)
+	}
+	return fmt.Errorf("operation %s: %s", op.ID, op.Refused)
+}
+
+// Ask counts the jobs that a change is to change. Without a filter their number is known; with
+// one they are read, for at most 2 s and using at most half of Redis's time. Nothing is changed.
+func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
+	f, err := change.validate()
+	if err != nil {
+		return nil, err
+	}
+	change.Match = f.String()
+	q, err := c.queues.Queue(change.Queue)
+	if err != nil {
+		return nil, err
+	}
+	change.Queue = q.Name()
+	now, err := c.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The jobs that came in the millisecond of this time count too, so the next one must have
+	// begun when they are counted: no more jobs are changed than that.
+	asked := &Question{Change: change, AsOf: now.Truncate(time.Millisecond).Add(time.Millisecond)}
+	if err := rdb.Sleep(ctx, asked.AsOf.Sub(now)); err != nil {
+		return nil, err
+	}
+	if change.Match == "" {
+		depth, err := q.Depth(ctx)
+		asked.Count = InState(depth, change.State)
+		return asked, err
+	}
+	deadline := c.now().Add(maxCountTime)
+	r := c.newReader(q, f, change.State, asked.AsOf, "")
+	for more := true; more; {
+		if asked.AtLeast = !c.now().Before(deadline); asked.AtLeast {
+			break
+		}
+		if err := r.wait(ctx); err != nil {
+			return nil, err
+		}
+		var found []match
+		if found, more, err = r.read(ctx); err != nil {
+			return nil, err
+		}
+		asked.Count += len(found)
+	}
+	return asked, nil
+}
+
+// Begin begins the operation that a question asked for. The error is an [OperationRunningError] if
+// another one of the queue runs, [ErrQuestionExpired] if the question is old. [OperationRun.Run]
+// then changes the jobs.
+func (c *Client) Begin(ctx context.Context, asked *Question) (*OperationRun, error) {
+	if _, err := asked.validate(); err != nil {
+		return nil, err
+	}
+	return c.take(ctx, "begin", queue.Operation{
+		Queue: asked.Queue, Do: asked.Do, State: asked.State, Match: asked.Match, Priority: asked.Priority, Rate: asked.Rate, By: asked.By,
+		Count: asked.Count, AtLeast: asked.AtLeast, AsOf: asked.AsOf,
+	})
+}
+
+// Continue continues an operation that was stopped or interrupted, from where it was. It is
+// interrupted if the process that ran it has made no step for 15 s.
+func (c *Client) Continue(ctx context.Context, id string) (*OperationRun, error) {
+	op, err := c.Operation(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return c.take(ctx, "continue", op)
+}
+
+// take takes the turn of an operation.
+func (c *Client) take(ctx context.Context, do string, op queue.Operation) (*OperationRun, error) {
+	q, err := c.queues.Queue(op.Queue)
+	if err != nil {
+		return nil, err
+	}
+	r := &OperationRun{client: c, queue: q, owner: rand.Text()}
+	if r.Operation, err = q.Operate(ctx, op, r.call(queue.OperationCall{Do: do, MaxAge: maxQuestionAge})); err != nil {
+		return nil, err
+	}
+	if err := refusal(&r.Operation); err != nil {
+		return nil, err
+	}
+	f, err := parseFilter(r.Operation.Match)
+	if err != nil {
+		return nil, err
+	}
+	r.reader = c.newReader(q, f, r.Operation.State, r.Operation.AsOf, r.Operation.Cursor)
+	return r, nil
+}
+
+// Operation returns an operation by its id. The error is [ErrNoOperation] if there is none.
+func (c *Client) Operation(ctx context.Context, id string) (queue.Operation, error) {
+	all, err := queue.Operations(ctx, c.queues, id)
+	if err != nil {
+		return queue.Operation{}, err
+	}
+	return all[0], refusal(&all[0])
+}
+
+// Operations returns the last 100 operations of all queues, the latest first.
+func (c *Client) Operations(ctx context.Context) ([]queue.Operation, error) {
+	all, err := queue.Operations(ctx, c.queues)
+	return slices.DeleteFunc(all, func(op queue.Operation) bool { return op.Refused != "" }), err
+}
+
+// StopOperation stops an operation, whichever process runs it, and returns it: no more jobs are
+// changed after that. An operation that has ended stays as it is.
+func (c *Client) StopOperation(ctx context.Context, id string) (queue.Operation, error) {
+	return c.stop(ctx, id, "")
+}
+
+func (c *Client) stop(ctx context.Context, id, why string) (queue.Operation, error) {
+	op, err := c.Operation(ctx, id)
+	if err != nil {
+		return op, err
+	}
+	q, err := c.queues.Queue(op.Queue)
+	if err != nil {
+		return op, err
+	}
+	op, err = q.Operate(ctx, op, queue.OperationCall{Do: "stop", Why: why})
+	return op, cmp.Or(err, refusal(&op))
+}

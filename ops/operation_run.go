@@ -1,0 +1,216 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"skidway/internal/filter"
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// Bounds of one step of an operation.
+const (
+	minStep  = 20
+	maxStep  = 100
+	fastStep = 400 * time.Microsecond // a step that took less may be followed by a larger one
+	slowStep = 700 * time.Microsecond // one that took more, by a smaller one
+)
+
+// A match is a job that an operation is to change, with the cursor behind it, and how many jobs
+// the reader had examined with it.
+type match struct {
+	id, cursor string
+	examined   int
+}
+
+// A reader reads the jobs of an operation.
+type reader struct {
+	client   *Client
+	queue    *queue.Queue
+	state    queue.State
+	budget   *budget
+	matches  filter.Matcher
+	record   jobRecord
+	cursor   string
+	limit    int // of the next read
+	examined int // jobs examined
+}
+
+func (c *Client) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
+	return &reader{client: c, queue: q, state: state, budget: newBudget(operationShare), matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
+}
+
+// wait blocks until there is some of Redis's time for the operation.
+func (r *reader) wait(ctx context.Context) error {
+	if err := r.client.measurePath(ctx, r.budget); err != nil {
+		return err
+	}
+	if wait := r.budget.wait(); wait > 0 {
+		return rdb.Sleep(ctx, wait)
+	}
+	return nil
+}
+
+// read returns the jobs of the next page that match, and whether there are more.
+func (r *reader) read(ctx context.Context) (found []match, more bool, err error) {
+	page, err := r.queue.Read(ctx, r.state, r.cursor, r.limit)
+	if err != nil {
+		return nil, false, err
+	}
+	r.budget.spend(page.Took, page.Trips)
+	for i, job := range page.Jobs {
+		r.examined++
+		r.record.job = job
+		if r.matches(&r.record) {
+			found = append(found, match{job.ID, page.After[i], r.examined})
+		}
+	}
+	if r.limit = min(2*r.limit, maxRead); page.Size > 0 {
+		r.limit = max(1, min(r.limit, maxReadBytes*len(page.Jobs)/page.Size))
+	}
+	r.cursor = page.Next
+	return found, page.Next != "", nil
+}
+
+// An OperationRun runs an operation in this process. It is for one goroutine.
+type OperationRun struct {
+	Operation queue.Operation // as of the last step
+
+	client *Client
+	queue  *queue.Queue
+	owner  string
+	reader *reader
+	sent   int       // jobs examined that steps have reported
+	size   int       // of the next step
+	last   time.Time // of the last one
+	credit float64   // jobs that the rate allows now
+	filled time.Time
+}
+
+// Run changes jobs until the operation is done or stopped, and returns nil then. It calls report
+// after each step. If ctx ends, or Redis fails for long, the operation is interrupted, and
+// [Client.Continue] continues it later. Another error also stops it. [ErrContinued] means that
+// another process has continued it, because this one had made no step for too long.
+func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) error {
+	r.size, r.last, r.filled = minStep, r.client.now(), r.client.now()
+	advance := r.page
+	if r.Operation.Do == "delete" && r.Operation.State == queue.Waiting && r.Operation.Match == "" {
+		advance = r.purge
+	}
+	for r.Operation.Status == "running" {
+		err := r.reader.wait(ctx)
+		if err == nil {
+			err = advance(ctx, report)
+		}
+		if err == nil {
+			continue
+		}
+		if ctx.Err() == nil && !unreachable(err) && !errors.Is(err, ErrContinued) {
+			if stopped, err2 := r.client.stop(ctx, r.Operation.ID, err.Error()); err2 == nil {
+				r.Operation = stopped
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// page changes the jobs of the next page that match.
+func (r *OperationRun) page(ctx context.Context, report func(queue.Operation)) error {
+	found, more, err := r.reader.read(ctx)
+	if err != nil {
+		return err
+	}
+	for len(found) > 0 && r.Operation.Status == "running" {
+		size := min(r.size, len(found), r.allowed())
+		if size == 0 {
+			if err := r.pause(ctx, report); err != nil {
+				return err
+			}
+			continue
+		}
+		call := queue.OperationCall{Do: "step", Cursor: found[size-1].cursor, Examined: found[size-1].examined - r.sent}
+		for _, one := range found[:size] {
+			call.Jobs = append(call.Jobs, one.id)
+		}
+		if found = found[size:]; len(found) == 0 {
+			call.Cursor, call.Done, call.Examined = r.reader.cursor, !more, r.reader.examined-r.sent
+		}
+		if err := r.step(ctx, call, report); err != nil {
+			return err
+		}
+	}
+	late := r.client.now().Sub(r.last) > renewEvery
+	if r.Operation.Status == "running" && (late || !more) {
+		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.reader.cursor, Done: !more, Examined: r.reader.examined - r.sent}, report)
+	}
+	return nil
+}
+
+// purge deletes the next waiting jobs.
+func (r *OperationRun) purge(ctx context.Context, report func(queue.Operation)) error {
+	size := min(maxStep, r.allowed())
+	if size == 0 {
+		return r.pause(ctx, report)
+	}
+	return r.step(ctx, queue.OperationCall{Do: "purge", Max: size}, report)
+}
+
+// allowed returns how many jobs the rate of the operation allows to change now, at most those of a
+// second.
+func (r *OperationRun) allowed() int {
+	if r.Operation.Rate == 0 {
+		return maxStep
+	}
+	at, rate := r.client.now(), float64(r.Operation.Rate)
+	r.credit = min(rate, r.credit+rate*at.Sub(r.filled).Seconds())
+	r.filled = at
+	return min(maxStep, int(r.credit))
+}
+
+// pause waits until the rate allows another job, and keeps the turn.
+func (r *OperationRun) pause(ctx context.Context, report func(queue.Operation)) error {
+	if r.client.now().Sub(r.last) > renewEvery {
+		return r.step(ctx, queue.OperationCall{Do: "step", Cursor: r.Operation.Cursor}, report)
+	}
+	return rdb.Sleep(ctx, max(time.Second/time.Duration(r.Operation.Rate)/2, 10*time.Millisecond))
+}
+
+// step makes a step, once though its reply may be lost.
+func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, report func(queue.Operation)) error {
+	if err := r.reader.wait(ctx); err != nil {
+		return err
+	}
+	call.Step = r.Operation.Step + 1
+	began := time.Now()
+	op, err := r.queue.Operate(ctx, r.Operation, r.call(call))
+	if err != nil {
+		return err
+	}
+	if err := refusal(&op); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	r.reader.budget.spend(took, 1)
+	switch took -= r.reader.budget.path(); {
+	case took > slowStep:
+		r.size = max(minStep, r.size/2)
+	case took < fastStep:
+		r.size = min(maxStep, 2*r.size)
+	}
+	r.credit -= float64(max(len(call.Jobs), op.Changed-r.Operation.Changed))
+	if r.sent += call.Examined; op.Status == "interrupted" {
+		op.Status = "running" // the turn was lost for a moment
+	}
+	r.Operation, r.last = op, r.client.now()
+	report(op)
+	return nil
+}
+
+// call returns a call as the owner.
+func (r *OperationRun) call(call queue.OperationCall) queue.OperationCall {
+	call.Owner, call.Turn = r.owner, turnLength
+	return call
+}

@@ -1,0 +1,307 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// buried adds dead jobs, which are of kinds even and odd by turns, and returns their ids.
+func (f *fixture) buried(n int) (ids []string) {
+	f.Helper()
+	for i := range n {
+		ids = append(ids, f.dies([]string{"even", "odd"}[i%2], "", nil, fmt.Sprint(i)))
+	}
+	return ids
+}
+
+// asks counts the jobs of a change.
+func (f *fixture) asks(change ops.Change) *ops.Question {
+	f.Helper()
+	change.Queue, change.By = "q", "ada@tern"
+	asked, err := f.client.Ask(f.Context(), change)
+	f.must(err)
+	return asked
+}
+
+// changes begins a change and runs it to its end.
+func (f *fixture) changes(change ops.Change) queue.Operation {
+	f.Helper()
+	run, err := f.client.Begin(f.Context(), f.asks(change))
+	f.must(err)
+	f.must(run.Run(f.Context(), func(queue.Operation) {}))
+	return run.Operation
+}
+
+// turnIsOver ends the time for which only one process may run an operation.
+func (f *fixture) turnIsOver() {
+	f.Helper()
+	f.must(f.db.HSet(f.Context(), f.db.Prefix()+":{q:0}:operation", "until", 1).Err())
+}
+
+// states returns the states of jobs.
+func (f *fixture) states(ids []string) map[queue.State]int {
+	f.Helper()
+	states := map[queue.State]int{}
+	for _, id := range ids {
+		job, err := f.queues.Get(f.Context(), id)
+		if errors.Is(err, queue.ErrNoJob) {
+			job, err = &queue.Job{State: "gone"}, nil
+		}
+		f.must(err)
+		states[job.State]++
+	}
+	return states
+}
+
+func TestOperationChangesTheJobsThatMatch(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		ids := f.buried(30)
+		asked := f.asks(ops.Change{Do: "retry", State: queue.Dead, Match: `kind == "odd" && died <= "1h"`})
+		if asked.Count != 15 || asked.AtLeast || asked.String() != "15 dead jobs" {
+			t.Errorf("the question is %+v", asked)
+		}
+		later := f.dies("odd", "", nil, "later")
+		var reports []queue.Operation
+		run, err := f.client.Begin(t.Context(), asked)
+		f.must(err)
+		f.must(run.Run(t.Context(), func(op queue.Operation) { reports = append(reports, op) }))
+		op := run.Operation
+		if op.Changed != 15 || op.Left != 1 || op.Status != "done" || op.Examined != 31 || op.Count != 15 || op.Ended.IsZero() || op.By != "ada@tern" || len(reports) == 0 {
+			t.Errorf("the operation is %+v, with %d reports", op, len(reports))
+		}
+		if states := f.states(append(ids, later)); states[queue.Waiting] != 15 || states[queue.Dead] != 16 {
+			t.Errorf("the states are %v", states)
+		}
+		if op := f.changes(ops.Change{Do: "priority", State: queue.Waiting, Priority: queue.Low}); op.Changed != 15 {
+			t.Errorf("changed the priority of %d", op.Changed)
+		}
+		if op := f.changes(ops.Change{Do: "cancel", State: queue.Waiting, Match: `priority == "low"`}); op.Changed != 15 {
+			t.Errorf("cancelled %d", op.Changed)
+		}
+		if op := f.changes(ops.Change{Do: "delete", State: queue.Dead}); op.Changed != 16 || op.Count != 16 {
+			t.Errorf("deleted %d of %d", op.Changed, op.Count)
+		}
+		all, err := f.client.Operations(t.Context())
+		f.must(err)
+		var done []string
+		for _, op := range all {
+			done = append(done, op.Do+" "+op.Status)
+		}
+		if len(all) != 4 || slices.Contains(done, "retry running") || !slices.Contains(done, "retry done") {
+			t.Errorf("the operations are %v", done)
+		}
+	})
+}
+
+func TestPurgeDeletesTheWaitingJobsThatWereThere(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		var ids []string
+		for i := range 450 {
+			ids = append(ids, f.add("q", "a", "", queue.Options{Priority: queue.Priority(i%3 - 1), Unique: queue.Unique{Key: fmt.Sprint(i)}}))
+		}
+		asked := f.asks(ops.Change{Do: "delete", State: queue.Waiting})
+		later := f.add("q", "a", "", queue.Options{})
+		run, err := f.client.Begin(t.Context(), asked)
+		f.must(err)
+		f.must(run.Run(t.Context(), func(queue.Operation) {}))
+		if op := run.Operation; op.Changed != 450 || op.Count != 450 || op.Step > 10 {
+			t.Errorf("deleted %d of %d in %d steps", op.Changed, op.Count, op.Step)
+		}
+		if states := f.states(append(ids, later)); states["gone"] != 450 || states[queue.Waiting] != 1 {
+			t.Errorf("the states are %v", states)
+		}
+		f.add("q", "a", "", queue.Options{Unique: queue.Unique{Key: "7"}}) // its key is free
+	})
+}
+
+func TestQuestionExpires(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(1)
+	asked := f.asks(ops.Change{Do: "delete", State: queue.Dead})
+	asked.AsOf = asked.AsOf.Add(-15*time.Minute - 2*time.Second)
+	if _, err := f.client.Begin(t.Context(), asked); !errors.Is(err, ops.ErrQuestionExpired) {
+		t.Errorf("after 15 minutes: %v", err)
+	}
+	asked.AsOf = asked.AsOf.Add(4 * time.Second)
+	_, err := f.client.Begin(t.Context(), asked)
+	f.must(err)
+}
+
+func TestOneOperationOfAQueueRunsAtATime(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(2)
+	asked := f.asks(ops.Change{Do: "retry", State: queue.Dead})
+	first, err := f.client.Begin(t.Context(), asked)
+	f.must(err)
+	var running *ops.OperationRunningError
+	if _, err := f.client.Begin(t.Context(), asked); !errors.As(err, &running) || running.ID != first.Operation.ID {
+		t.Errorf("a second one: %v", err)
+	}
+	if _, err := f.client.Continue(t.Context(), first.Operation.ID); !errors.As(err, &running) {
+		t.Errorf("continued while it runs: %v", err)
+	}
+	stopped, err := f.client.StopOperation(t.Context(), first.Operation.ID)
+	f.must(err)
+	if stopped.Status != "stopped" || first.Run(t.Context(), func(queue.Operation) {}) != nil || first.Operation.Status != "stopped" || first.Operation.Changed != 0 {
+		t.Errorf("stopped: %+v, %+v", stopped, first.Operation)
+	}
+	second, err := f.client.Begin(t.Context(), asked)
+	f.must(err)
+	if _, err := f.client.Continue(t.Context(), stopped.ID); !errors.As(err, &running) || running.ID != second.Operation.ID {
+		t.Errorf("continued beside another one: %v", err)
+	}
+	f.must(second.Run(t.Context(), func(queue.Operation) {}))
+	if _, err := f.client.Continue(t.Context(), second.Operation.ID); !errors.Is(err, ops.ErrOperationDone) {
+		t.Errorf("continued though it is done: %v", err)
+	}
+	again, err := f.client.Continue(t.Context(), stopped.ID)
+	f.must(err)
+	f.must(again.Run(t.Context(), func(queue.Operation) {}))
+	if again.Operation.Changed != 0 || again.Operation.Status != "done" {
+		t.Errorf("continued after the jobs were gone: %+v", again.Operation)
+	}
+	for _, id := range []string{"q:0:aaaaaaaaaa", "none:0:aaaaaaaaaa"} {
+		if _, err := f.client.Operation(t.Context(), id); !errors.Is(err, ops.ErrNoOperation) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := f.client.StopOperation(t.Context(), "../q"); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("a bad id: %v", err)
+	}
+}
+
+func TestInterruptedOperationIsContinuedByAnotherProcess(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	ids := f.buried(60)
+	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead}))
+	f.must(err)
+	killed, kill := context.WithCancel(t.Context())
+	if err := run.Run(killed, func(queue.Operation) { kill() }); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	id := run.Operation.ID
+	f.turnIsOver()
+	if op, err := f.client.Operation(t.Context(), id); err != nil || op.Status != "interrupted" || op.Last.IsZero() {
+		t.Errorf("the operation is %+v: %v", op, err)
+	}
+	heir, err := f.client.Continue(t.Context(), id)
+	f.must(err)
+	if err := run.Run(t.Context(), func(queue.Operation) {}); !errors.Is(err, ops.ErrContinued) {
+		t.Errorf("the process that was replaced: %v", err)
+	}
+	f.must(heir.Run(t.Context(), func(queue.Operation) {}))
+	if op := heir.Operation; op.Changed != 60 || op.Examined != 60 || op.Status != "done" {
+		t.Errorf("the operation is %+v", op)
+	}
+	if states := f.states(ids); states[queue.Waiting] != 60 {
+		t.Errorf("the states are %v", states)
+	}
+}
+
+func TestOperationKeepsItsRate(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(30)
+	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead, Rate: 50}))
+	f.must(err)
+	began := time.Now()
+	f.must(run.Run(t.Context(), func(queue.Operation) {}))
+	if took := time.Since(began); took < 500*time.Millisecond || run.Operation.Changed != 30 {
+		t.Errorf("30 jobs at 50 in a second took %s, changed %d", took, run.Operation.Changed)
+	}
+}
+
+func TestOperationOfADeletedQueueEnds(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(3)
+	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "delete", State: queue.Dead, Match: `kind != "x"`}))
+	f.must(err)
+	keys, err := f.db.Keys(t.Context(), f.db.Prefix()+":{q:0}:*").Result()
+	f.must(err)
+	for _, key := range keys {
+		if !slices.Contains([]string{f.db.Prefix() + ":{q:0}:operation", f.db.Prefix() + ":{q:0}:operation:" + run.Operation.ID[4:]}, key) {
+			f.must(f.db.Del(t.Context(), key).Err())
+		}
+	}
+	f.must(run.Run(t.Context(), func(queue.Operation) {}))
+	if run.Operation.Changed != 0 || run.Operation.Status != "done" {
+		t.Errorf("the operation is %+v", run.Operation)
+	}
+}
+
+func TestCountingEndsAfterItsTime(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(20)
+	at := time.Unix(5, 0)
+	f.client.SetClock(func() time.Time { at = at.Add(1500 * time.Millisecond); return at })
+	asked := f.asks(ops.Change{Do: "delete", State: queue.Dead, Match: `kind != "x"`})
+	if !asked.AtLeast || asked.Count == 0 || asked.Count >= 20 || asked.String() != fmt.Sprintf("at least %d dead jobs", asked.Count) {
+		t.Errorf("the question is %s: %+v", asked, asked)
+	}
+}
+
+func TestInvalidChangesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for name, change := range map[string]ops.Change{
+		"change": {Do: "melt", State: queue.Dead},
+		"delete": {Do: "delete", State: queue.Active},
+		"cancel": {Do: "cancel", State: queue.Dead},
+		"retry":  {Do: "retry", State: queue.Waiting},
+		"state":  {Do: "retry", State: "asleep"},
+		"rate":   {Do: "retry", State: queue.Dead, Rate: -1},
+		"filter": {Do: "retry", State: queue.Dead, Match: "kind"},
+		"queue":  {Do: "retry", State: queue.Dead, Queue: "no queue"},
+	} {
+		if _, err := f.client.Ask(t.Context(), change); !errors.Is(err, queue.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestJobThatIsDelayedAgainIsLeftAlone(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		q, err := f.queues.ForPool("q")
+		f.must(err)
+		lease, err := q.NewLease("w", time.Minute)
+		f.must(err)
+		fail := func() {
+			fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1 << 20})
+			f.must(err)
+			_, err = lease.Finish(t.Context(), []queue.Completion{{Job: fetched.Jobs[0], Disposition: queue.AttemptRetry, Wait: time.Hour}})
+			f.must(err)
+		}
+		again, stays := f.add("q", "a", "", queue.Options{}), f.add("q", "a", "", queue.Options{})
+		fail()
+		fail()
+		asked := f.asks(ops.Change{Do: "cancel", State: queue.Delayed, Match: `kind == "a"`})
+		f.must(f.queues.Retry(t.Context(), again))
+		fail()
+		run, err := f.client.Begin(t.Context(), asked)
+		f.must(err)
+		f.must(run.Run(t.Context(), func(queue.Operation) {}))
+		if job, err := f.queues.Get(t.Context(), again); err != nil || job.State != queue.Delayed || asked.Count != 2 || run.Operation.Changed != 1 {
+			t.Errorf("%+v, %v, and %+v", job, err, run.Operation)
+		}
+		if states := f.states([]string{stays}); states["gone"] != 1 {
+			t.Errorf("the other one is %v", states)
+		}
+	})
+}

@@ -1,0 +1,148 @@
+-- Begins, advances, stops or shows an operation, a change of many jobs. One process at a time
+-- has the turn to advance an operation of the queue.
+-- ARGV: 'begin', id, owner, ms of the turn, ms after which the question is too old, names and
+--       values of the record: do, state, letter, as_of, …
+--    or 'continue', id, owner, ms of the turn
+--    or 'step', id, owner, ms of the turn, number of the step, cursor behind it, number of jobs
+--       examined, 'done' or '' if there are more, ids of jobs to change
+--    or 'purge', id, owner, ms of the turn, number of the step, maximum number of jobs
+--    or 'stop', id, why
+--    or 'show', id
+-- A step changes jobs that are in the state still, and were when the operation was asked for: no
+-- more than were counted, if all were. A step with the number of the last one changes nothing.
+-- Returns {'ok', time in ms, 1 if a process has the turn of the operation else 0, names and
+-- values of the record}; {'none'}; {'old'} if the question is; {'busy', id of the operation
+-- whose turn it is}; {'ended'} if it can't be continued; {'lost'} if another process has continued
+-- it.
+-- @include queue operate order
+local verb, id, owner = ARGV[1], ARGV[2], ARGV[3]
+local KEEP_MS = 31 * 86400000
+local turn_id, turn_owner, turn_until = unpack(call('HMGET', OPERATION, 'id', 'owner', 'until'))
+local record = {}
+for i, value in ipairs(call('HGETALL', OPERATION_RECORD)) do record[i] = value end
+local stored = {}
+for i = 1, #record, 2 do stored[record[i]] = record[i + 1] end
+
+local function taken() return turn_id and tonumber(turn_until) > now end
+
+local function take_turn()
+  call('HSET', OPERATION, 'id', id, 'owner', owner, 'until', int(now + tonumber(ARGV[4])))
+  call('PEXPIRE', OPERATION, KEEP_MS)
+  turn_id, turn_until = id, now + tonumber(ARGV[4])
+end
+
+-- store changes fields of the record.
+local function store(...)
+  call('HSET', OPERATION_RECORD, ...)
+  call('PEXPIRE', OPERATION_RECORD, KEEP_MS)
+end
+
+local function show()
+  return {'ok', int(now), taken() and turn_id == id and 1 or 0, call('HGETALL', OPERATION_RECORD)}
+end
+
+-- give_up ends the turn.
+local function give_up()
+  if turn_id == id then call('DEL', OPERATION) end
+  turn_id = nil
+end
+
+-- purge deletes waiting jobs that were there at a time, without having their ids. It returns their
+-- number and the place in READ_ORDER at which to go on, '' at the end.
+local function purge(first, as_of, limit)
+  local deleted = 0
+  for place = first, #READ_ORDER do
+    local line = READ_ORDER[place]
+    local key, group, count_max = KEYS[line], group_of(line), 4
+    local after = group and group['last-delivered-id'] or '0-0'
+    while call('XLEN', key) > 0 do
+      local entries, ids, size = {}, {}, 1
+      for i, entry in ipairs(call('XRANGE', key, '(' .. after, int(as_of - 1), 'COUNT', math.min(count_max, limit - deleted))) do
+        entries[i], ids[i] = entry[1], id_of(line, entry[1], entry[2])
+        for _, value in ipairs(entry[2]) do size = size + #value end
+        release(get(entry[2], 'unique'), ids[i])
+      end
+      if #ids == 0 then break end
+      call('XDEL', key, unpack(entries))
+      if not is_fresh(line) then call('HDEL', MOVED, unpack(ids)) end
+      for _, beside in ipairs({LOGS, PROGRESS, CANCELLED}) do call('HDEL', beside, unpack(ids)) end
+      if max_events or call('EXISTS', WAITED) == 1 then
+        for _, one in ipairs(ids) do notify('deleted', one, true) end
+      end
+      deleted = deleted + #ids
+      if deleted == limit then return deleted, place end
+      if #ids < count_max then break end
+      count_max = math.min(limit, math.floor(262144 * #ids / size)) -- the others may be as large
+      if count_max < 1 or size > 131072 then return deleted, place end
+    end
+  end
+  return deleted, ''
+end
+
+if verb == 'begin' then
+  if stored.owner == owner then return show() end
+  if taken() then return {'busy', turn_id} end
+  local given = {}
+  for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
+  local as_of = tonumber(given.as_of)
+  if now - as_of > tonumber(ARGV[5]) then return {'old'} end
+  take_turn()
+  store('owner', owner, 'status', 'running', 'step', 0, 'examined', 0, 'changed', 0, 'left', 0, 'began', int(now), 'last', int(now), unpack(ARGV, 6))
+  store('as_of', int(math.min(as_of, now + 1)))
+  return show()
+end
+
+if not stored.status then return {'none'} end
+if verb == 'show' then return show() end
+if verb == 'continue' then
+  if stored.status == 'done' then return {'ended'} end
+  if taken() and turn_owner ~= owner then return {'busy', turn_id} end
+  take_turn()
+  store('owner', owner, 'status', 'running', 'last', int(now))
+  call('HDEL', OPERATION_RECORD, 'ended', 'error')
+  return show()
+end
+if verb == 'stop' or stored['do'] == 'delete' or stored['do'] == 'cancel' then
+-- @include when_full
+end
+if verb == 'stop' then
+  if stored.status == 'running' then
+    store('status', 'stopped', 'ended', int(now), 'error', owner or '')
+    give_up()
+  end
+  return show()
+end
+
+if stored.status ~= 'running' then return show() end
+local number = tonumber(ARGV[5])
+if stored.owner ~= owner or turn_id and turn_id ~= id and taken() then return {'lost'} end
+if number == tonumber(stored.step) then return show() end
+if number ~= tonumber(stored.step) + 1 then return {'lost'} end
+
+local as_of, changed, examined, cursor, status = tonumber(stored.as_of), 0, 0, ARGV[6], 'running'
+local room = stored.at_least == '' and tonumber(stored.count) - tonumber(stored.changed) or math.huge
+if verb == 'purge' then
+  local limit = math.min(tonumber(ARGV[6]), room)
+  cursor = ''
+  if limit > 0 then changed, cursor = purge(tonumber(stored.cursor) or 1, as_of, limit) end
+  examined = changed
+  count('deleted', changed)
+  if cursor == '' then status = 'done' end
+else
+  local change = operate[stored['do']]
+  for i = 9, #ARGV do
+    local job = changed < room and locate_in(stored.state, ARGV[i])
+    if job and entered_at(job) < as_of and change(job, stored.letter) == 'ok' then changed = changed + 1 end
+  end
+  examined = tonumber(ARGV[7])
+  if ARGV[8] == 'done' or changed == room then status = 'done' end
+end
+take_turn()
+store('step', number, 'cursor', cursor, 'last', int(now), 'status', status,
+  'examined', int(tonumber(stored.examined) + examined), 'changed', int(tonumber(stored.changed) + changed),
+  'left', int(tonumber(stored.left) + math.max(0, #ARGV - 8 - changed)))
+if status == 'done' then
+  store('ended', int(now))
+  give_up()
+end
+return show()
