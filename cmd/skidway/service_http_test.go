@@ -64,7 +64,7 @@ func TestHealthReadinessAndMetricsAreServed(t *testing.T) {
 	for _, args := range []string{"logs ship " + log + " --channel web --subscriber countries", "logs work --channel web --subscriber countries --until-done"} {
 		d.must(strings.Fields(args)...)
 	}
-	s := d.workerFixture(waits+"queues: [{name: mail}]\nchannels: [web, later]\n", "--listen", "127.0.0.1:0")
+	s := d.workerFixture(waits+"queues: [{name: mail}]\nchannels: [web, later]\n", "--listen", "127.0.0.1:0", "--queue-metrics")
 	id := s.runs("mail")
 	address := s.address()
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/nope": 404} {
@@ -75,7 +75,7 @@ func TestHealthReadinessAndMetricsAreServed(t *testing.T) {
 	families := scrape(t, address)
 	for _, name := range []string{
 		"skidway_jobs_started_total", "skidway_job_wait_seconds", "skidway_queue_jobs", "skidway_queue_oldest_seconds", "skidway_queue_paused",
-		"skidway_queue_events_total", "skidway_redis_up", "go_goroutines", "process_start_time_seconds",
+		"skidway_queue_events_total", "skidway_redis_up", "skidway_queues_up", "go_goroutines", "process_start_time_seconds",
 	} {
 		if families[name] == nil {
 			t.Errorf("no %s", name)

@@ -36,6 +36,9 @@ func TestScrapeReportsPoolsAndQueues(t *testing.T) {
 	if err := registry.Register(m); err != nil {
 		t.Fatal(err)
 	}
+	if err := registry.Register(metrics.NewQueues(client)); err != nil {
+		t.Fatal(err)
+	}
 	pool := workers.NewPool(client, &workers.Config{Hooks: m.Hooks(), Queues: []workers.Queue{{Name: "q"}}, Concurrency: 10})
 	remove := m.AddPool(pool)
 	ended := make(chan string, 10)
@@ -93,7 +96,7 @@ skidway_queue_slots{queue="q"} 0
 # HELP skidway_queue_workers Living workers that serve the queue.
 # TYPE skidway_queue_workers gauge
 skidway_queue_workers{queue="q"} 0
-# HELP skidway_redis_up 0 if Redis could not be read.
+# HELP skidway_redis_up 0 if Redis did not answer this process.
 # TYPE skidway_redis_up gauge
 skidway_redis_up 1
 `
@@ -123,14 +126,17 @@ func TestScrapeWithoutRedisReportsThatItIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(metrics.New(client)); err != nil {
-		t.Fatal(err)
+	for _, collector := range []prometheus.Collector{metrics.New(client), metrics.NewQueues(client)} {
+		if err := registry.Register(collector); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := "# HELP skidway_redis_up 0 if Redis could not be read.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 0\n"
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_redis_up"); err != nil {
+	want := "# HELP skidway_queues_up 0 if the queues could not be read.\n# TYPE skidway_queues_up gauge\nskidway_queues_up 0\n" +
+		"# HELP skidway_redis_up 0 if Redis did not answer this process.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 0\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_queues_up", "skidway_redis_up"); err != nil {
 		t.Error(err)
 	}
 }
@@ -155,11 +161,11 @@ func TestQueuesThatCannotBeReadDoNotMakeRedisDown(t *testing.T) {
 		}
 	}
 	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(metrics.New(client)); err != nil {
+	if err := registry.Register(metrics.NewQueues(client)); err != nil {
 		t.Fatal(err)
 	}
-	want := "# HELP skidway_redis_up 0 if Redis could not be read.\n# TYPE skidway_redis_up gauge\nskidway_redis_up 1\n"
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_redis_up"); err != nil {
+	want := "# HELP skidway_queues_up 0 if the queues could not be read.\n# TYPE skidway_queues_up gauge\nskidway_queues_up 1\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "skidway_queues_up"); err != nil {
 		t.Error(err)
 	}
 	if n, err := testutil.GatherAndCount(registry, "skidway_queue_paused"); err != nil || n != 49 {

@@ -27,8 +27,9 @@ import (
 type config struct {
 	Redis     string           `yaml:"redis"`
 	Prefix    string           `yaml:"prefix"`
-	Listen    string           `yaml:"listen"`   // for health and metrics; empty: it does not listen
-	Revision  wholeNumber      `yaml:"revision"` // of the schedules
+	Listen    string           `yaml:"listen"`        // for health and metrics; empty: it does not listen
+	AllQueues bool             `yaml:"queue_metrics"` // whether the metrics have all queues
+	Revision  wholeNumber      `yaml:"revision"`      // of the schedules
 	Log       logConfig        `yaml:"log"`
 	Worker    workerConfig     `yaml:"worker"`
 	Queues    []queueConfig    `yaml:"queues"`

@@ -189,7 +189,7 @@ func (s *service) reload(ctx context.Context) {
 	s.level.Set(c.Log.level())
 	for setting, changed := range map[string]bool{
 		"redis": c.Redis != s.config.Redis, "prefix": c.Prefix != s.config.Prefix,
-		"listen": c.Listen != s.config.Listen, "log.format": c.Log.Format != s.config.Log.Format,
+		"listen": c.Listen != s.config.Listen, "queue_metrics": c.AllQueues != s.config.AllQueues, "log.format": c.Log.Format != s.config.Log.Format,
 	} {
 		if changed {
 			s.log.Warn("a setting has changed that needs a restart: the old one stays", "setting", setting)

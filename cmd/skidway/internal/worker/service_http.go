@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"skidway/workers/metrics"
 )
 
 // A front listens for requests for health, readiness and metrics.
@@ -44,6 +46,9 @@ func (s *service) answer(f *front) (stop func()) {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s.metrics, s.channels, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.config.AllQueues {
+		registry.MustRegister(metrics.NewQueues(s.client))
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)

@@ -30,6 +30,7 @@ type workerFlags struct {
 	logFormat      cli.Choice
 	allowRedirects bool
 	allowPrivate   bool
+	queueMetrics   bool
 	given          func(flag string) bool
 }
 
@@ -57,12 +58,14 @@ ends with 0. A second signal stops it at once, with exit code 1.
 
 On SIGHUP it reads the configuration again, for new jobs. Running jobs keep the
 old one until they end, and do not count for the new concurrency. An invalid
-configuration changes nothing. redis, prefix, listen and log.format need a
-restart. Schedules that are no longer in the configuration stay until "skidway
-cron remove" removes them.
+configuration changes nothing. redis, prefix, listen, queue_metrics and
+log.format need a restart. Schedules that are no longer in the configuration
+stay until "skidway cron remove" removes them.
 
 With --listen it serves GET /healthz (200 while the process runs), /readyz (200
-while it takes jobs and Redis answers) and /metrics (Prometheus).`,
+while it takes jobs and Redis answers) and /metrics (Prometheus). The metrics
+are those of the process. With --queue-metrics there are also those of all
+queues in Redis: give it to one worker, or to a few.`,
 		Example: `  skidway worker --queue default
   skidway worker --queue mail=3 --queue reports --concurrency 32
   skidway worker --config /etc/skidway.yaml --listen 127.0.0.1:9310`,
@@ -75,6 +78,7 @@ while it takes jobs and Redis answers) and /metrics (Prometheus).`,
 	flags.BoolVar(&f.strict, "strict", false, "take jobs of a queue only while the queues before it are empty")
 	flags.StringVar(&f.name, "name", "", "`NAME` of the worker in lists (default: host and process id)")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` to serve /healthz, /readyz and /metrics at, as 127.0.0.1:9310")
+	flags.BoolVar(&f.queueMetrics, "queue-metrics", false, "have the state of all queues in /metrics")
 	flags.Var(&f.logFormat, "log-format", "format of the log (default text)")
 	flags.BoolVar(&f.allowRedirects, "http-allow-redirects", false, "allow http.request to follow redirects")
 	flags.BoolVar(&f.allowPrivate, "http-allow-private", false, "allow http.request to reach addresses that are not public")
@@ -97,6 +101,7 @@ func (f *workerFlags) config(a *cli.App) (*config, error) {
 		"strict":               func() { c.Worker.Strict = f.strict },
 		"name":                 func() { c.Worker.Name = f.name },
 		"listen":               func() { c.Listen = f.listen },
+		"queue-metrics":        func() { c.AllQueues = f.queueMetrics },
 		"log-format":           func() { c.Log.Format = f.logFormat.Word },
 		"http-allow-redirects": func() { c.Kinds.HTTP.AllowRedirects = f.allowRedirects },
 		"http-allow-private":   func() { c.Kinds.HTTP.AllowPrivate = f.allowPrivate },
@@ -109,6 +114,9 @@ func (f *workerFlags) config(a *cli.App) (*config, error) {
 		if _, _, err := net.SplitHostPort(f.listen); err != nil && f.listen != "" {
 			return nil, cli.WrongUsage("--listen %q: want host and port, as in 127.0.0.1:9310", f.listen)
 		}
+	}
+	if f.given("queue-metrics") && c.AllQueues && c.Listen == "" {
+		return nil, cli.WrongUsage("--queue-metrics needs an address to serve them at: give --listen too")
 	}
 	if len(f.queues) > 0 {
 		if c.Queues, err = parseQueues(f.queues); err != nil {

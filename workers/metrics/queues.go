@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"skidway/queue"
+)
+
+// ReadTimeout bounds how long a scrape waits for Redis.
+const ReadTimeout = 5 * time.Second
+
+// Queues is a [prometheus.Collector] of all queues in a Redis. One process should export them, see
+// the package's documentation. It is safe for concurrent use.
+type Queues struct {
+	client                                                   *queue.Client
+	jobs, oldest, paused, workers, slots, free, events, isUp *prometheus.Desc
+}
+
+// NewQueues returns the metrics of the queues in the client's Redis.
+func NewQueues(client *queue.Client) *Queues {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("skidway_"+name, help, labels, nil)
+	}
+	return &Queues{
+		client:  client,
+		jobs:    desc("queue_jobs", "Jobs by state and, where they are waiting or active, by priority.", "queue", "state", "priority"),
+		oldest:  desc("queue_oldest_seconds", "Time that the first waiting job has been in its line.", "queue"),
+		paused:  desc("queue_paused", "1 while the queue is paused.", "queue"),
+		workers: desc("queue_workers", "Living workers that serve the queue.", "queue"),
+		slots:   desc("queue_slots", "Slots of the workers that serve the queue and are neither quiet nor stopping.", "queue"),
+		free:    desc("queue_free_slots", "Of those slots, the ones that hold no job of any queue.", "queue"),
+		events:  desc("queue_events_total", "Events of the jobs of the queue, in all processes, since its first use.", "queue", "event"),
+		isUp:    desc("queues_up", "0 if the queues could not be read."),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (q *Queues) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{q.jobs, q.oldest, q.paused, q.workers, q.slots, q.free, q.events, q.isUp} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector]. It blocks until Redis has answered, at most
+// for [ReadTimeout].
+func (q *Queues) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), ReadTimeout)
+	defer cancel()
+	names, err := q.client.Queues(ctx)
+	pools, poolsErr := q.client.Pools(ctx)
+	held, heldErr := queue.HeldByPools(ctx, q.client)
+	err = cmp.Or(err, poolsErr, heldErr)
+	var failed atomic.Bool
+	failed.Store(err != nil)
+	var reads sync.WaitGroup
+	slots := make(chan struct{}, maxReads)
+	for _, name := range names[:min(len(names), maxNames)] {
+		slots <- struct{}{}
+		reads.Go(func() {
+			defer func() { <-slots }()
+			if err := q.collectOne(ctx, name, pools, held, out); err != nil && !unusable(err) {
+				failed.Store(true)
+			}
+		})
+	}
+	reads.Wait()
+	up := 1.0
+	if failed.Load() {
+		up = 0
+	}
+	out <- prometheus.MustNewConstMetric(q.isUp, prometheus.GaugeValue, up)
+}
+
+// maxReads bounds the queues that are read at the same time: one after the other, a
+// thousand of them would take longer than [ReadTimeout] where a round trip takes 3 ms.
+const maxReads = 16
+
+// unusable reports whether a listed queue can't be read whatever Redis does: another client
+// has listed a name that is none, or another release has written the queue.
+func unusable(err error) bool {
+	var format *queue.FormatError
+	return errors.Is(err, queue.ErrInvalid) || errors.As(err, &format)
+}
+
+func (q *Queues) collectOne(ctx context.Context, name string, pools []queue.PoolInfo, held map[string]int, out chan<- prometheus.Metric) error {
+	one, err := q.client.Queue(name)
+	if err != nil {
+		return err
+	}
+	depth, err := one.Depth(ctx)
+	if err != nil {
+		return err
+	}
+	total, _, err := one.Counters(ctx, 0)
+	if err != nil {
+		return err
+	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{name}, labels...)...)
+	}
+	for state, jobs := range map[queue.State]map[queue.Priority]int{queue.Waiting: depth.WaitingBy, queue.Active: depth.ActiveBy} {
+		for priority, n := range jobs {
+			gauge(q.jobs, float64(n), string(state), priority.String())
+		}
+	}
+	for state, n := range map[queue.State]int{queue.Delayed: depth.Delayed, queue.Dead: depth.Dead, queue.Finished: depth.Finished} {
+		gauge(q.jobs, float64(n), string(state), "")
+	}
+	gauge(q.oldest, depth.Oldest.Seconds())
+	paused := 0.0
+	if depth.Paused {
+		paused = 1
+	}
+	gauge(q.paused, paused)
+	workers, slots, free := 0, 0, 0
+	for _, pool := range pools {
+		if pool.Expires < 0 || !pool.Serves(name) {
+			continue
+		}
+		workers++
+		if pool.TakesJobs() {
+			slots += pool.Concurrency
+			free += max(0, pool.Concurrency-held[pool.Name])
+		}
+	}
+	gauge(q.workers, float64(workers))
+	gauge(q.slots, float64(slots))
+	gauge(q.free, float64(free))
+	for event, n := range total.Named() {
+		out <- prometheus.MustNewConstMetric(q.events, prometheus.CounterValue, float64(n), name, event)
+	}
+	return nil
+}
