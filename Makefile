@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test oldest race lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis
+.PHONY: help build demo test oldest race s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,10 +32,16 @@ race: redis ## run all tests with the race detector
 	go test -race -timeout 20m $$(go list ./... | grep -v /cmd/skidway)
 	go test -race -timeout 20m -parallel 6 ./cmd/skidway/... # most of its tests wait for processes
 
+# versitygw takes minutes to build the first time; afterwards Go's cache has it.
+s3: ## test the reading of buckets against a versitygw that it builds
+	go build -C distribute/s3/versitygw -o ../../../bin/versitygw github.com/versity/versitygw/cmd/versitygw
+	go test -race -timeout 5m -tags versitygw -run Gateway ./distribute/s3
+
 lint: ## formatting, vet, staticcheck, luacheck of the scripts
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go vet -C cmd/peerbench ./...
+	go vet -tags versitygw ./distribute/s3
 	go run $(STATICCHECK) ./...
 	@./internal/rdb/luacheck.sh
 
@@ -63,6 +69,6 @@ mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=I
 geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate
 
-ci: lint race ## all that a change must pass
+ci: lint race s3 ## all that a change must pass
 	@./scripts/fuzz.sh 2s
 	$(MAKE) demo
