@@ -33,7 +33,8 @@ type BatchConfig struct {
 	// Force counts files that have the content of another one, too.
 	Force bool
 
-	// Members, Open and MaxWindow are those of [ShipperConfig] and [WorkerConfig].
+	// Members, Open and MaxWindow are those of [ShipperConfig] and [WorkerConfig]. Both may use
+	// MaxWindow at the same time.
 	Members   stream.Members
 	Open      func(ctx context.Context, path string) (stream.Object, error)
 	MaxWindow int64

@@ -33,10 +33,12 @@ type fileRead struct {
 	upload uploadReader
 	window int64
 	counts []*fileCount // of the subscribers that have not left
+	noRoom bool         // for the window of the file
 	err    error        // that ends the worker
 }
 
-// process counts and commits a claimed file for its subscribers. Its error ends the worker.
+// process counts and commits a claimed file for its subscribers. Its error ends the worker, unless
+// it is stream.ErrWindowsInUse: then the claims were released.
 func (w *Worker) process(ctx context.Context, claims []*claim) error {
 	w.active.Add(1)
 	defer w.active.Add(-1)
@@ -59,7 +61,9 @@ func (w *Worker) process(ctx context.Context, claims []*claim) error {
 	if err := r.begin(reading); err != nil {
 		r.endAll(err)
 	}
-	r.read(reading)
+	if r.read(reading); r.err == nil && r.noRoom {
+		return stream.ErrWindowsInUse
+	}
 	return r.err
 }
 
@@ -79,7 +83,7 @@ func (r *fileRead) begin(ctx context.Context) error {
 		return err
 	}
 	r.upload = uploadReader{
-		files: w.channel.files, queues: w.queues, record: record, maxWindow: w.config.MaxWindow, patience: w.config.Lease,
+		files: w.channel.files, queues: w.queues, record: record, maxWindow: w.config.MaxWindow, windows: w.windows, patience: w.config.Lease,
 		lookInterval: w.lookInterval, detour: func() error { return w.detour(r.ctx, record.upload, nil) },
 	}
 	for _, c := range slices.Backward(r.counts) {
@@ -159,7 +163,8 @@ func (r *fileRead) read(ctx context.Context) {
 		err := scanFile(ctx, r.upload, from, r, r.checkpoints(), r.worker.saturated)
 		var starved *starvedError
 		waits := errors.As(err, &starved)
-		if waits || errors.Is(err, errOlder) {
+		r.noRoom = errors.Is(err, stream.ErrWindowsInUse)
+		if waits || r.noRoom || errors.Is(err, errOlder) {
 			r.commitAll(atAnyEnd)
 		}
 		if waits && r.err == nil {
@@ -314,6 +319,8 @@ func (r *fileRead) giveUp(c *fileCount, err error) error {
 		for _, q := range r.worker.queues {
 			q.older.Store(true)
 		}
+		return released
+	case errors.Is(err, stream.ErrWindowsInUse):
 		return released
 	case errors.Is(err, errClaimLost):
 		event.Kind = EventClaimLost

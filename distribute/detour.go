@@ -2,7 +2,10 @@ package distribute
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // Files are counted in the order of their admission. But a small file whose upload is
@@ -52,7 +55,11 @@ func (w *Worker) detour(ctx context.Context, size int64, commit func()) error {
 			commit()
 			commit = nil
 		}
-		if err := w.process(ctx, claims); err != nil {
+		err = w.process(ctx, claims)
+		if errors.Is(err, stream.ErrWindowsInUse) {
+			return nil // the caller may have them
+		}
+		if err != nil {
 			return err
 		}
 		if time.Since(began) > w.lookInterval/2 {

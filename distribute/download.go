@@ -52,7 +52,8 @@ type uploadReader struct {
 	files  fileStore
 	queues claimQueues // of the worker
 	record
-	maxWindow    int64         // of compressed data, in bytes
+	maxWindow    int64 // of compressed data, in bytes
+	windows      *stream.Windows
 	patience     time.Duration // how long to wait for a block before leases are checked
 	lookInterval time.Duration // how long to wait before small files are counted in between
 	detour       func() error  // counts them

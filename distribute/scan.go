@@ -114,7 +114,7 @@ func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, 
 	}
 	content := upload.open(ctx, from.Raw)
 	defer content.Close()
-	options := stream.Decoding{MaxWindow: upload.maxWindow, Checkpoints: checkpoints}
+	options := stream.Decoding{MaxWindow: upload.maxWindow, Windows: upload.windows, Checkpoints: checkpoints}
 	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, from, options) }
 	return stream.Pipeline(w, inflate, saturated, content.Cancel)
 }

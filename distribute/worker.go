@@ -1,7 +1,9 @@
 package distribute
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // A Worker counts files for one subscriber, or for several with one download and one
@@ -19,9 +23,10 @@ type Worker struct {
 	subscriptions []*subscription
 	config        WorkerConfig
 	stop          *stopSignal
-	lines         atomic.Int64  // committed
-	shown         atomic.Int64  // the highest result of Progress
-	active        atomic.Int32  // files that are being counted
+	lines         atomic.Int64 // committed
+	shown         atomic.Int64 // the highest result of Progress
+	active        atomic.Int32 // files that are being counted
+	windows       *stream.Windows
 	reshipGrace   time.Duration // how long an abandoned upload may take to be shipped again
 	lookInterval  time.Duration // between two looks for small files, while others are counted
 	detourMu      sync.Mutex    // held while small files are counted in between
@@ -72,6 +77,7 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 		return nil, err
 	}
 	w := &Worker{channel: channel, config: c, stop: newStopSignal()}
+	w.windows = stream.NewWindows(cmp.Or(c.MaxWindow, DefaultWindows))
 	w.reshipGrace, w.lookInterval = reshipLeases*w.config.Lease, lookInterval
 	w.detoured.Store(time.Now().UnixMilli())
 	w.config.Notify = w.config.Notify.guarded(&w.mu)
@@ -205,7 +211,18 @@ func (w *Worker) workSlot(ctx context.Context) error {
 		if err != nil || len(claims) == 0 {
 			return err
 		}
-		if err := w.process(ctx, claims); err != nil {
+		freed := w.windows.Freed()
+		err = w.process(ctx, claims)
+		if errors.Is(err, stream.ErrWindowsInUse) {
+			// Nothing is claimed meanwhile: a file that holds up others goes to whoever has room.
+			select {
+			case <-freed:
+			case <-w.stop.stopped:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"skidway/distribute/stream"
 )
 
 // WorkerConfig configures a [Worker]. The zero value is ready to use.
@@ -28,9 +30,9 @@ type WorkerConfig struct {
 	// that does not follow has ended, and all files are counted.
 	UntilDone bool
 
-	// MaxWindow is the largest window that compressed files may need, in bytes; zero
-	// means [stream.DefaultMaxWindow]. Each of Workers, and a small file that is counted
-	// in between, may use that much memory.
+	// MaxWindow bounds the windows of all compressed files that the worker reads at once, in
+	// bytes; one file may have all of it. Zero means DefaultWindows, of which one may have
+	// [stream.DefaultMaxWindow]. Where there is no room for its window, a file is counted later.
 	MaxWindow int64
 
 	Notify Notify
@@ -40,6 +42,7 @@ type WorkerConfig struct {
 const (
 	DefaultCommitBytes    = 64 << 20
 	DefaultCommitInterval = 5 * time.Second
+	DefaultWindows        = 4 * stream.DefaultMaxWindow
 )
 
 func (c *WorkerConfig) withDefaults() WorkerConfig {

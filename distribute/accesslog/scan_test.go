@@ -137,6 +137,31 @@ func TestLineIsReadAsIfItWereTheFirst(t *testing.T) {
 	})
 }
 
+// Lines that look like others up to the place where they are read in another way.
+func TestWordsOfALineEndWhereItsFieldsEnd(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ format, first, then, want string }{
+		{"[$time_iso8601] $a $remote_addr $b", "[2026-11-20T14:00:05Z] x 203.0.113.7 y z", "[2026-11-20T14:00:06Z] x, 203.0.113.7 203.0.113.8 y z", "203.0.113.8"},
+		{"[$time_iso8601] $a $remote_addr $b", "[2026-11-20T14:00:05Z] x 203.0.113.7 y z", "[2026-11-20T14:00:06Z]  203.0.113.7 203.0.113.8 y z", "203.0.113.7"},
+		{`[$time_iso8601] "$a" $remote_addr $b`, `[2026-11-20T14:00:05Z] "x" 203.0.113.7 y z`, `[2026-11-20T14:00:06Z] "x\" 203.0.113.7 " 203.0.113.8 y z`, "203.0.113.8"},
+		{"w3c", "#Fields: date time a b c-ip\n2026-11-20 14:00:05 x y 203.0.113.7", `2026-11-20 14:00:06 x "y 203.0.113.7" 203.0.113.8`, "203.0.113.8"},
+		{"w3c", "#Fields: date time a b c-ip\n2026-11-20 14:00:05 x y 203.0.113.7", `2026-11-20 14:00:06 "x 203.0.113.7 " y 203.0.113.8`, "203.0.113.8"},
+		{"aws-alb", awsALB.example, strings.Replace(awsALB.example, ":2817", "", 1), "203.0.113.7"},
+	} {
+		f, err := ByName(c.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := f.New(Options{})
+		for line := range strings.SplitSeq(c.first, "\n") {
+			p.Parse([]byte(line))
+		}
+		if record, verdict := p.Parse([]byte(c.then)); verdict != Parsed || record.Addr.String() != c.want {
+			t.Errorf("%s: %q: %d, %v, want %s", c.format, c.then, verdict, record, c.want)
+		}
+	}
+}
+
 func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -107,7 +107,7 @@ func TestZstdFramesEndWhereTheDecoderEndsThem(t *testing.T) {
 	}
 	pieces = append(pieces, skippable(0), skippable(200))
 	for i, piece := range pieces {
-		f := newFrameReader(iotest.OneByteReader(bytes.NewReader(slices.Concat(piece, pieces[0]))), DefaultMaxWindow)
+		f := newFrameReader(iotest.OneByteReader(bytes.NewReader(slices.Concat(piece, pieces[0]))), &windowLease{max: DefaultMaxWindow})
 		got, err := io.ReadAll(f)
 		if err != nil || !bytes.Equal(got, piece) || f.raw != int64(len(piece)) {
 			t.Errorf("piece %d: %d bytes, %v; want %d", i, len(got), err, len(piece))

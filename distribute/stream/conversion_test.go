@@ -98,7 +98,7 @@ func TestContentOfOtherCodecsIsUploadedAsZstdFrames(t *testing.T) {
 				t.Errorf("length %d, %v", n, err)
 			}
 			frames := 0
-			for f := newFrameReader(src.raw(0), frameContent); ; frames++ {
+			for f := newFrameReader(src.raw(0), &windowLease{max: frameContent}); ; frames++ {
 				if _, err := io.Copy(io.Discard, f); err != nil {
 					t.Fatal(err)
 				}
@@ -239,6 +239,12 @@ func TestTooLargeWindowsAreRefusedWithWhatTheyNeed(t *testing.T) {
 		"xz with a dictionary of 96 MiB":   {XZ, xzOf(29), 0, 96 * mib},
 		"xz with a dictionary of 1536 MiB": {XZ, xzOf(37), 1024 * mib, 1536 * mib},
 		"xz, of a later block":             {XZ, blocks, 0, 128 * mib},
+		"bzip2, not allowed":               {Bzip2, []byte("BZh9\x17rE8P\x90"), mib, 4 * mib},
+		"lz4, not allowed":                 {LZ4, []byte("\x04\x22\x4d\x18"), mib, 8 * mib},
+		"brotli of 16 MiB, not allowed":    {Brotli, []byte{0x0f}, mib, 16 * mib},
+		"brotli of 4 MiB, not allowed":     {Brotli, []byte{0x0b}, mib, 4 * mib},
+		"brotli of 2 KiB, not allowed":     {Brotli, []byte{0x31}, 1 << 10, 2 << 10},
+		"brotli of 64 KiB, not allowed":    {Brotli, []byte{0x06}, 1 << 10, 64 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

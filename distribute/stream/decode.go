@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bufio"
 	"cmp"
 	"compress/bzip2"
 	"errors"
@@ -17,6 +18,10 @@ type Decoding struct {
 	// MaxWindow is the largest window that the data may need, in bytes; zero means
 	// DefaultMaxWindow. The decompressor uses that much memory.
 	MaxWindow int64
+
+	// Windows, if not nil, bounds the windows of all decompressors that have it. If there is
+	// no room, the error is ErrWindowsInUse.
+	Windows *Windows
 
 	// Checkpoints receive the checkpoints of compressed data. All have the same interval.
 	Checkpoints []*Checkpoints
@@ -39,32 +44,36 @@ func (c Codec) Inflate(r io.Reader, options Decoding) (io.ReadCloser, error) {
 func (c Codec) inflate(r io.Reader, from Checkpoint, options Decoding) (io.ReadCloser, error) {
 	options.MaxWindow = cmp.Or(options.MaxWindow, DefaultMaxWindow)
 	source := &sourceReader{r: r, read: from.Raw}
-	content, err := c.decompressor(source, from, options)
+	window := &windowLease{codec: c, max: options.MaxWindow, all: options.Windows}
+	content, err := c.decompressor(source, from, window, options)
 	if err != nil {
+		window.release()
 		return nil, source.blame(c, err)
 	}
 	if c == Plain {
 		return content, nil
 	}
-	return &inflater{ReadCloser: content, source: source, codec: c, content: from.Content}, nil
+	return &inflater{ReadCloser: content, source: source, codec: c, content: from.Content, window: window}, nil
 }
 
-func (c Codec) decompressor(source io.Reader, from Checkpoint, options Decoding) (io.ReadCloser, error) {
+func (c Codec) decompressor(source io.Reader, from Checkpoint, window *windowLease, options Decoding) (io.ReadCloser, error) {
 	switch c {
 	case Plain:
 		return io.NopCloser(source.(*sourceReader).r), nil
 	case Gzip:
 		return newGzipReader(source, from, options)
 	case Zstd:
-		return newZstdReader(source, from, options)
+		return newZstdReader(source, from, window, options)
 	case XZ:
-		return newXZReader(source, options)
+		return newXZReader(source, window)
 	case Bzip2:
-		return io.NopCloser(bzip2.NewReader(source)), nil
+		return io.NopCloser(bzip2.NewReader(source)), window.need(bzip2Window)
 	case LZ4:
-		return io.NopCloser(lz4.NewReader(source)), nil
+		return io.NopCloser(lz4.NewReader(source)), window.need(lz4Window)
 	case Brotli:
-		return io.NopCloser(brotli.NewReader(source)), nil
+		input := bufio.NewReader(source)
+		need, err := brotliWindow(input)
+		return io.NopCloser(brotli.NewReader(input)), errors.Join(err, window.need(need))
 	}
 	return nil, c.Check()
 }
@@ -120,6 +129,7 @@ type inflater struct {
 	source  *sourceReader
 	codec   Codec
 	content int64 // bytes before what comes next
+	window  *windowLease
 	ended   error // what Read returned: some decompressors go on behind an error
 }
 
@@ -137,6 +147,12 @@ func (i *inflater) Read(p []byte) (int, error) {
 	}
 	i.ended = err
 	return n, err
+}
+
+// Close implements [io.Closer].
+func (i *inflater) Close() error {
+	defer i.window.release()
+	return i.ReadCloser.Close()
 }
 
 // WriteTo spares a copy: the decompressors write out of their own windows.
@@ -186,7 +202,7 @@ func (s *sourceReader) blame(codec Codec, err error) error {
 	switch {
 	case s.err != nil:
 		return s.err
-	case IsDamage(err), errors.As(err, &unknown):
+	case IsDamage(err), errors.As(err, &unknown), errors.Is(err, ErrWindowsInUse):
 		return err
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF

@@ -18,10 +18,10 @@ type frameReader struct {
 	raw    int64 // bytes of the data that were read
 	left   int64 // bytes until the place where look is needed
 
-	checksum  bool // the frame has one
-	step      frameStep
-	maxWindow int64 // that a frame may need, in bytes
-	refused   error // a WindowError, or the damage that a frame describes
+	checksum bool // the frame has one
+	step     frameStep
+	window   *windowLease
+	refused  error // that of the window, or the damage that a frame describes
 }
 
 // A frameStep is what comes when no bytes are left.
@@ -33,8 +33,8 @@ const (
 	atEnd                    // the end of the frame
 )
 
-func newFrameReader(source io.Reader, maxWindow int64) *frameReader {
-	return &frameReader{source: bufio.NewReaderSize(source, 64<<10), maxWindow: maxWindow}
+func newFrameReader(source io.Reader, window *windowLease) *frameReader {
+	return &frameReader{source: bufio.NewReaderSize(source, 64<<10), window: window}
 }
 
 // Read returns io.EOF at the end of each frame, until next is called.
@@ -121,9 +121,7 @@ func (f *frameReader) lookAtFrame() {
 		if single {
 			window = header.FrameContentSize
 		}
-		if window > uint64(f.maxWindow) {
-			f.refused = &WindowError{Zstd, int64(min(window, math.MaxInt64)), f.maxWindow}
-		}
+		f.refused = f.window.need(int64(min(window, math.MaxInt64)))
 	}
 }
 
@@ -136,7 +134,7 @@ func (s *Source) isHugeFrame() bool {
 	if s.Packed != Zstd || s.Size <= hugeFrame {
 		return false
 	}
-	n, _ := io.CopyN(io.Discard, newFrameReader(s.raw(0), math.MaxInt64), hugeFrame)
+	n, _ := io.CopyN(io.Discard, newFrameReader(s.raw(0), &windowLease{max: math.MaxInt64}), hugeFrame)
 	return n == hugeFrame
 }
 
@@ -149,8 +147,8 @@ type zstdReader struct {
 	options Decoding
 }
 
-func newZstdReader(source io.Reader, from Checkpoint, options Decoding) (*zstdReader, error) {
-	frames := newFrameReader(source, options.MaxWindow)
+func newZstdReader(source io.Reader, from Checkpoint, window *windowLease, options Decoding) (*zstdReader, error) {
+	frames := newFrameReader(source, window)
 	frames.raw = from.Raw
 	decoder, err := zstd.NewReader(frames, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(options.MaxWindow)))
 	if err != nil {

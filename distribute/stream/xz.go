@@ -12,8 +12,8 @@ import (
 
 // newXZReader reads xz data. Its decompressor allocates the dictionary of each block as large
 // as the block's header has it.
-func newXZReader(source io.Reader, options Decoding) (io.ReadCloser, error) {
-	input := &xzSource{r: bufio.NewReader(source), maxWindow: options.MaxWindow}
+func newXZReader(source io.Reader, window *windowLease) (io.ReadCloser, error) {
+	input := &xzSource{r: bufio.NewReader(source), window: window}
 	reader, err := xz.ReaderConfig{DictCap: 1 << 16}.NewReader(input)
 	if err != nil {
 		return nil, err
@@ -46,10 +46,10 @@ const xzFooter = "YZ"
 // of a block's header, which is its first byte, and then the rest at once; what it reads so,
 // and has the check sum of such a header, is one.
 type xzSource struct {
-	r         *bufio.Reader
-	maxWindow int64
-	size      byte   // the last byte, if it was read alone
-	last      []byte // the last bytes that were read, but for NULs
+	r      *bufio.Reader
+	window *windowLease
+	size   byte   // the last byte, if it was read alone
+	last   []byte // the last bytes that were read, but for NULs
 }
 
 func (x *xzSource) Read(p []byte) (n int, err error) {
@@ -76,16 +76,14 @@ func (x *xzSource) Read(p []byte) (n int, err error) {
 // Format, section 3.1.1).
 func xzHeaderLen(size byte) int { return (int(size) + 1) * 4 }
 
-// check returns a WindowError if the bytes are a block's header with too large a dictionary.
+// check returns the error of the window if the bytes are a block's header with too large a
+// dictionary.
 func (x *xzSource) check(header []byte) error {
 	sum := len(header) - crc32.Size
 	if crc32.ChecksumIEEE(header[:sum]) != binary.LittleEndian.Uint32(header[sum:]) {
 		return nil
 	}
-	if need := xzDictionary(header); need > x.maxWindow {
-		return &WindowError{XZ, need, x.maxWindow}
-	}
-	return nil
+	return x.window.need(xzDictionary(header))
 }
 
 // xzDictionary returns the size of the dictionary in the header of a block (The .xz File

@@ -92,7 +92,7 @@ func WithHint(err error) string {
 	case errors.As(err, &tooLarge):
 		text += fmt.Sprintf(": ship it with --window %dMiB or more, or split the file", tooLarge.Need>>20+1)
 	case errors.As(err, &window):
-		text += ": allow it with --memory, for each file that is read at once"
+		text += ": allow it with --memory, of which 'logs count' needs twice as much"
 	case errors.As(err, &settings):
 		text += ": use its settings, or another --subscriber"
 	case errors.As(err, &wrongFormat):

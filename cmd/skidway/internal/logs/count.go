@@ -141,8 +141,8 @@ func (k *counter) batch(ctx context.Context, aggregation distribute.Aggregation,
 	return result, cli.InvalidAsUsage(err)
 }
 
-// maxWindow returns the largest window of each file.
-func (k *counter) maxWindow() int64 { return workerWindow(k.memory, int(k.workers)) }
+// maxWindow returns the memory for windows of the shipper, and of the worker.
+func (k *counter) maxWindow() int64 { return int64(k.memory) / 2 }
 
 func shippingErrors(files []distribute.ShippedFile) []*distribute.FileError {
 	var list []*distribute.FileError

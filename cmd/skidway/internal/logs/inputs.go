@@ -2,13 +2,11 @@ package logs
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -52,7 +50,7 @@ func (k *inputs) addFlags(c *cobra.Command) {
 
 // memoryFlag adds the flag that bounds the windows of compressed files.
 func memoryFlag(c *cobra.Command, memory *cli.Size) {
-	c.Flags().Var(memory, "memory", "size of the windows that the compressed files read at once may need (default: 64 MiB a file)")
+	c.Flags().Var(memory, "memory", "memory for the windows of the compressed files that are read at once (default: 256 MiB, 64 MiB a file)")
 }
 
 // args declares the arguments: paths, unless a file lists them.
@@ -253,15 +251,4 @@ func (k *inputs) open() func(context.Context, string) (stream.Object, error) {
 // pipeOf returns standard input as a pipe.
 func pipeOf(stdin io.Reader) *stream.Pipe {
 	return stream.NewPipe(func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil })
-}
-
-// window returns the largest window of each file, by --memory and the number of files that
-// are read at once: 0 means one for each processor. It is zero for the default.
-func window(memory cli.Size, files int) int64 {
-	return int64(memory) / int64(cmp.Or(files, runtime.GOMAXPROCS(0)))
-}
-
-// workerWindow is window for a worker, which may count a small file between others.
-func workerWindow(memory cli.Size, files int) int64 {
-	return window(memory, cmp.Or(files, runtime.GOMAXPROCS(0))+1)
 }

@@ -124,7 +124,7 @@ func (w *worker) run(ctx context.Context, channel *distribute.Channel, all []ser
 	ctx, stopping, end := w.Console.Listen(ctx)
 	defer end()
 	worker, err := distribute.NewWorker(ctx, channel, all[0].name, all[0].aggregation, &distribute.WorkerConfig{
-		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, MaxWindow: workerWindow(w.memory, int(w.workers)),
+		Workers: int(w.workers), Lease: time.Duration(w.lease), UntilDone: w.untilDone, MaxWindow: int64(w.memory),
 		Notify: func(e distribute.Event) {
 			if len(all) > 1 && e.File != "" && e.Subscriber != "" {
 				e.File += " (" + e.Subscriber + ")"
