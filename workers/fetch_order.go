@@ -170,6 +170,7 @@ func (s *scheduler) fetched(order fetchOrder, attempts []*attempt, answer queue.
 			s.wake.send() // this queue no longer limits the retries of others
 		}
 		q.empty, q.withheld = empty, empty && order.retries.Max == 0
+		q.fetchedLocked(len(attempts) > 0)
 	}
 	defer s.retireLocked(q)
 	if q.session != order.session { // the session of the order is lost

@@ -136,7 +136,7 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	next, ok := f.sched.fetched(order, attempts, answer, time.Now())
 	f.apply(next)
 	if len(answer.Cursors) > 0 {
-		f.control.watch(order.queue, "lines", func() { f.sched.update(order.queue.newsLocked) }, answer.Cursors...)
+		f.control.watch(order.queue, "lines", func() { f.heard(order.queue) }, answer.Cursors...)
 	}
 	switch {
 	case !ok:
@@ -146,6 +146,15 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 	}
 	// Jobs that ended again are not among the attempts, but more may wait behind them.
 	return len(answer.Jobs) + answer.Malformed, nil
+}
+
+// heard lets a queue be fetched from that may have jobs again.
+func (f *fetcher) heard(q *servedQueue) {
+	if pause := f.sched.pauseAfterNews(q); pause > 0 {
+		time.AfterFunc(pause, func() { f.sched.update(q.newsLocked) })
+		return
+	}
+	f.sched.update(q.newsLocked)
 }
 
 // open adds a new session to an order of a queue that has none. The fetch opens its lease if

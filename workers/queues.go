@@ -3,6 +3,7 @@ package workers
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -43,6 +44,8 @@ type servedQueue struct {
 	slow         int       // see maxSlow
 	empty        bool      // it had no jobs; its lines are watched
 	withheld     bool      // empty, but for retries: the latest fetch was to take none
+	news         bool      // the next fetch follows news
+	lost         float64   // moving average: the part of the fetches after news that brought no jobs
 	fetches      int       // so far
 	trustUntil   time.Time // empty and paused are not trusted later
 	restUntil    time.Time // not fetched from before, after an error
@@ -90,7 +93,38 @@ func (q *servedQueue) roomLocked(n int) int {
 }
 
 // newsLocked records that the queue may have jobs.
-func (q *servedQueue) newsLocked() { q.empty = false }
+func (q *servedQueue) newsLocked() { q.empty, q.news = false, true }
+
+// All idle pools hear of a job at once. If all fetched at once, Redis would run as many scripts
+// before it answers the first, whose pool gets the job. So only about eager of them do, by chance,
+// and the others newsPause later. A pool does not know how many there are: it concludes that from
+// how often another pool was first.
+const (
+	eager     = 3
+	newsPause = time.Millisecond
+
+	newsWeight = 1.0 / 16 // of one fetch in the average
+)
+
+// pauseLocked returns how long to wait before a fetch after news.
+func (q *servedQueue) pauseLocked() time.Duration {
+	if rand.Float64() < eager*(1-q.lost) {
+		return 0
+	}
+	return newsPause
+}
+
+// fetchedLocked records whether a fetch has brought jobs.
+func (q *servedQueue) fetchedLocked(jobs bool) {
+	if !q.news {
+		return
+	}
+	q.news = false
+	q.lost -= newsWeight * q.lost
+	if !jobs {
+		q.lost += newsWeight
+	}
+}
 
 // rereadLocked makes the fetcher compare the jobs that the queue's lease holds, according to
 // Redis, with those that the worker knows.

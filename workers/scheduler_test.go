@@ -169,6 +169,38 @@ func TestQueueThatWasEmptyDoesNotReceiveUnusedShares(t *testing.T) {
 	}
 }
 
+func TestQueueIsFetchedFromLaterAfterNewsIfOtherPoolsAreMostlyFirst(t *testing.T) {
+	t.Parallel()
+	f := newSchedulerFixture(t, Config{Concurrency: 2, Queues: []Queue{{Name: "q"}}})
+	q := f.queue("q")
+	fetch := func(times int, jobs bool) {
+		for range times {
+			q.newsLocked()
+			q.fetchedLocked(jobs)
+			q.fetchedLocked(!jobs) // not after news
+		}
+	}
+	want := func(most, least int) {
+		t.Helper()
+		later := 0
+		for range 1000 {
+			if f.pauseAfterNews(q) > 0 {
+				later++
+			}
+		}
+		if later > most || later < least {
+			t.Errorf("%d of 1000 fetches come later, want %d to %d", later, least, most)
+		}
+	}
+	want(0, 0)
+	fetch(200, false)
+	want(1000, 990)
+	fetch(5, true) // as one of four: 0.28 of the fetches were first, so that 0.83 come at once
+	want(300, 80)
+	fetch(5, true)
+	want(0, 0)
+}
+
 func TestStrictSchedulerFetchesFromAQueueOnlyWhenThoseBeforeAreEmpty(t *testing.T) {
 	t.Parallel()
 	f := newSchedulerFixture(t, Config{Concurrency: 3, Strict: true, Queues: []Queue{{Name: "first"}, {Name: "second"}}})
