@@ -26,7 +26,7 @@ func points(t testing.TB) (first, stride int) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	const short = 13
+	const short = 29
 	return 1 + rand.New(rand.NewPCG(seed, 0)).IntN(short), short
 }
 
