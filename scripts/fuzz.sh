@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every fuzz target for the time given, one after the other. It looks for them in the
-# files, and builds the tests of a package once: go test would link them for each target.
+# files, and builds the tests of each package once: go test would link them for each target.
 set -eu
 time=${1:-60s}
 found=$(go env GOCACHE)/fuzz/skidway # as go test does: inputs that reach more code
@@ -14,12 +14,13 @@ late() {
 }
 
 grep -rso --exclude-dir=.git --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sort >"$built/targets"
+cut -d: -f1 "$built/targets" | xargs -n 1 dirname | uniq |
+	xargs -P 2 -I {} sh -c 'go test -c -fuzz . -o "$0/$(echo "$1" | tr ./ __)" "$1"' "$built" {}
 while IFS=: read -r file target; do
-	package=$(dirname "${file#./}")
+	package=$(dirname "$file")
 	target=${target#func }
-	tests=$built/$(echo "$package" | tr / .)
+	tests=$built/$(echo "$package" | tr ./ __)
 	output=$built/output
-	[ -x "$tests" ] || go test -c -fuzz . -o "$tests" "./$package" </dev/null
 	echo "fuzz $package $target for $time"
 	rm -f "$built/failed"
 	(
