@@ -304,15 +304,29 @@ func missing(list []FieldValue, paths map[Field][]string) string {
 	return ""
 }
 
-// IsAddress reports whether a value is an address, or a list that begins with one.
-func IsAddress(value string) bool {
+// RankAddress returns how much a value is like the client's address: 2 if it is an address, or
+// begins a list of addresses, with a public one, 1 if with none, and 0 if it is something else.
+func RankAddress(value string) int {
 	first, _, _ := strings.Cut(value, ",")
-	return address([]byte(strings.TrimSpace(first))).IsValid()
+	switch {
+	case !address([]byte(strings.TrimSpace(first))).IsValid():
+		return 0
+	case !IsPublic(client([]byte(value), nil)):
+		return 1
+	}
+	return 2
 }
 
-// IsTime reports whether a value is a time that is read without naming its notation.
-func IsTime(value string) bool {
+// RankTime returns how much a value is like the time of a line: 2 if it is a time that is read
+// without naming its notation, 1 if it is a date, and 0 if it is something else.
+func RankTime(value string) int {
 	times := newTimeReader(Options{})
 	_, ok := times.read([]byte(value))
-	return ok
+	switch {
+	case !ok:
+		return 0
+	case len(value) == dateLen && value[4] == '-':
+		return 1
+	}
+	return 2
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// SuggestLayout returns a layout for [ByLayout] that reads most of the lines: it has the
-// first address and the first time of the first line where they stand there, and names for
-// all else. It is empty if there is none.
+// SuggestLayout returns a layout for [ByLayout] that reads most of the lines: it has the first
+// public address, or else the first one, and the first time of the first line where they stand
+// there, and names for all else. It is empty if there is none.
 func SuggestLayout(lines [][]byte) string {
 	layout, most := "", 0
 	for _, line := range lines {
@@ -48,12 +48,16 @@ func layoutOf(line []byte, separators string) (string, bool) {
 	if !ok {
 		return "", false
 	}
+	best, rank := span{}, 0
 	for _, w := range words {
-		if (w.start >= at.end || w.end <= at.start) && address(line[w.start:w.end]).IsValid() {
-			return writeLayout(line, words, at, name, w), true
+		if r := RankAddress(string(line[w.start:w.end])); r > rank && (w.start >= at.end || w.end <= at.start) {
+			best, rank = w, r
 		}
 	}
-	return "", false
+	if rank == 0 {
+		return "", false
+	}
+	return writeLayout(line, words, at, name, best), true
 }
 
 // writeLayout writes a layout with a name for each word up to the address and the time.

@@ -125,6 +125,7 @@ type explainedFile struct {
 	lines []accesslog.LineExplanation
 
 	layout string // that reads lines in no known format
+	reads  string // what it reads of the first of them
 }
 
 // explainFile explains the first lines of a file that open opens in the named format, or in
@@ -150,6 +151,11 @@ func explainFile(path string, open func() (stream.Object, error), name string, m
 	if !e.Fits {
 		e.layout = accesslog.SuggestLayout(e.Format.Unwrapped(lines))
 	}
+	if e.layout != "" {
+		if e.reads, err = firstRecord(e.Format.Wrapper()+e.layout, lines); err != nil {
+			return e, err
+		}
+	}
 	explain := e.Format.Explainer()
 	for _, line := range lines {
 		if len(e.lines) == most {
@@ -160,6 +166,25 @@ func explainFile(path string, open func() (stream.Object, error), name string, m
 		}
 	}
 	return e, nil
+}
+
+// firstRecord returns what a format reads of the first line that it can read.
+func firstRecord(format string, lines [][]byte) (string, error) {
+	f, err := accesslog.ByName(format)
+	if err != nil {
+		return "", err
+	}
+	explain := f.Explainer()
+	for _, line := range lines {
+		if l := explain(line); l.Verdict == accesslog.Parsed {
+			return recordText(l.Record), nil
+		}
+	}
+	return "no line", nil
+}
+
+func recordText(r accesslog.Record) string {
+	return fmt.Sprintf("address %s, day %s", addressText(r), r.Day)
 }
 
 // summary returns the line that says which format was chosen.
@@ -187,7 +212,7 @@ func (e *explainedFile) table(out io.Writer) error {
 	for i, line := range e.lines {
 		result := "not read: " + line.Problem
 		if line.Verdict == accesslog.Parsed {
-			result = fmt.Sprintf("address %s, day %s", addressText(line.Record), line.Record.Day)
+			result = recordText(line.Record)
 		}
 		if _, err := fmt.Fprintf(out, "\nline %d: %s\n", i+1, cli.Printable(result)); err != nil {
 			return err
@@ -252,33 +277,43 @@ func (e *explainedFile) advice() string {
 	if len(e.lines) == 0 {
 		return e.path + " has no line that can be explained"
 	}
-	fields := e.lines[0].Fields
 	for _, kind := range []string{"json", "logfmt"} {
 		if strings.HasPrefix(strings.TrimPrefix(e.Format.Name(), wrapper), kind) {
 			return fmt.Sprintf("%s has no known format. Name the keys of its address and its time: --format %s%s --field address=%s --field time=%s",
-				e.path, wrapper, kind, keyOf(fields, "ADDRESS_KEY", accesslog.IsAddress), keyOf(fields, "TIME_KEY", accesslog.IsTime))
+				e.path, wrapper, kind, keyOf(e.lines, "ADDRESS_KEY", accesslog.RankAddress), keyOf(e.lines, "TIME_KEY", accesslog.RankTime))
 		}
 	}
 	if e.layout != "" {
-		return fmt.Sprintf("%s has no known format. This layout reads it: --format %s%s", e.path, wrapper, shellText(e.layout))
+		return fmt.Sprintf("%s has no known format. This layout reads it (first line: %s; if that is not the client, put $remote_addr where its address is): --format %s%s",
+			e.path, e.reads, wrapper, shellText(e.layout))
 	}
 	return fmt.Sprintf("%s has no known format. If a server's configuration has a layout for it (log_format, LogFormat), give it: --format %s'…'",
 		e.path, wrapper)
 }
 
-// keyOf returns the key of the first field whose value is of a sort, and otherwise placeholder.
-func keyOf(fields []accesslog.FieldValue, placeholder string, is func(value string) bool) string {
-	i := slices.IndexFunc(fields, func(f accesslog.FieldValue) bool { return is(f.Value) })
-	if i < 0 {
-		return placeholder
+// keyOf returns the key under which the values of lines rank highest together; of several the
+// one with more different values, because servers write their own address into each line, and
+// then the first one. It is the placeholder if no value ranks.
+func keyOf(lines []accesslog.LineExplanation, placeholder string, rank func(value string) int) string {
+	best, most, variety := placeholder, 0, 0
+	for _, field := range lines[0].Fields {
+		sum, values := 0, map[string]bool{}
+		for _, line := range lines {
+			i := slices.IndexFunc(line.Fields, func(f accesslog.FieldValue) bool { return f.Name == field.Name })
+			if i >= 0 {
+				sum, values[line.Fields[i].Value] = sum+rank(line.Fields[i].Value), true
+			}
+		}
+		if sum > most || sum > 0 && sum == most && len(values) > variety {
+			best, most, variety = field.Name, sum, len(values)
+		}
 	}
-	name := fields[i].Name
-	if strings.ContainsFunc(name, func(r rune) bool {
+	if most > 0 && strings.ContainsFunc(best, func(r rune) bool {
 		return r != '.' && r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}) {
-		return shellText(name)
+		return shellText(best)
 	}
-	return name
+	return best
 }
 
 // shellText returns a text as a shell takes it.
