@@ -88,5 +88,6 @@
 // # Statistics
 //
 // [Client.Stats] returns what became of the jobs of a queue over the last hour, day or month, and
-// [Client.Errors] its errors in groups. Package workers/stats keeps both.
+// [Client.Errors] its errors in groups. Package workers/stats keeps both. [Client.Running] asks the
+// workers which handlers run now.
 package ops

@@ -61,6 +61,7 @@ const (
 	SignalQuiet    SignalKind = "quiet"    // the worker is to take no more jobs
 	SignalStop     SignalKind = "stop"     // the worker is to stop gracefully
 	SignalSchedule SignalKind = "schedule" // a schedule was added, changed or removed
+	SignalWatch    SignalKind = "watch"    // workers are to report which handlers run, for some time
 )
 
 // maxSignals is about how many signals a queue remembers. A worker that was away during

@@ -306,6 +306,8 @@ func (c *control) handleSignal(q *servedQueue, signal queue.Signal) {
 				session.cancel(signal.Job)
 			}
 		}
+	case queue.SignalWatch:
+		c.pool.reporter.watch(q)
 	case queue.SignalQuiet:
 		if c.isForUs(signal.Worker) {
 			c.pool.log.Info("quiet signal: fetching no more jobs")

@@ -36,6 +36,7 @@ type Pool struct {
 	mover    *delayed.Mover
 	crons    *delayed.Cron
 	stats    *stats.Collector
+	reporter *reporter
 
 	started  atomic.Bool
 	quiet    latch // no more jobs are taken
@@ -66,6 +67,7 @@ func NewPool(client *queue.Client, config *Config) *Pool {
 	timers := &delayed.Config{Name: p.name, Logger: c.Logger, NoSignals: true}
 	p.mover = delayed.NewMover(client, timers)
 	p.crons = delayed.NewCron(client, timers)
+	p.reporter = newReporter(p)
 	p.stats = stats.NewCollector(stats.Config{Client: client, Pool: p.name, Mode: c.Stats, Logger: c.Logger})
 	Handle(p, p.forward)
 	return p
@@ -132,6 +134,7 @@ func (p *Pool) run(ctx context.Context) {
 	background.Go(func() { _ = p.mover.Run(running) }) // they end with running
 	background.Go(func() { _ = p.crons.Run(running) })
 	background.Go(func() { p.stats.Run(running) })
+	background.Go(func() { p.reporter.run(running) })
 	fetchers.Go(func() { p.control.discover(fetching) })
 	fetchers.Go(func() { fetcher.run(running, fetching) })
 

@@ -151,3 +151,37 @@ func TestStatisticsOfAWrongModeAreRefused(t *testing.T) {
 		t.Errorf("run: %v", err)
 	}
 }
+
+func TestPoolReportsWhatRunsOnlyWhileItIsWatched(t *testing.T) {
+	onAllBackends(t, func(f *fixture) {
+		p := f.pool(workers.Config{Concurrency: 2})
+		started, gate := make(chan string, 10), make(chan struct{})
+		p.HandleRaw("k", func(_ context.Context, job *queue.Job) error { started <- job.ID; <-gate; return nil }, workers.Kind{})
+		for range 3 {
+			f.add("k", queue.Options{})
+		}
+		f.run(p)
+		f.Cleanup(func() { close(gate) }) // before the pool is stopped
+		running := map[string]bool{await(f, started, "start"): true, await(f, started, "start"): true}
+		if reports, err := stats.Reports(f.ctx, f.client, "q"); err != nil || len(reports) > 0 {
+			f.Errorf("nothing is watched, and there are %+v, %v", reports, err)
+		}
+		var reports []stats.PoolReport
+		for len(reports) == 0 {
+			f.must(f.db.Del(f.ctx, f.key("watched")).Err()) // the pool may miss signals before it reads them
+			f.must(stats.Watch(f.ctx, f.client, "q"))
+			var err error
+			reports, err = stats.Reports(f.ctx, f.client, "q")
+			f.must(err)
+		}
+		report := reports[0]
+		if len(reports) != 1 || report.Pool != p.Name() || len(report.Jobs) != 2 || report.More != 0 {
+			f.Fatalf("reported is %+v", reports)
+		}
+		for _, job := range report.Jobs {
+			if !running[job.ID] || job.Kind != "k" || job.Attempt != 1 || job.For > patience {
+				f.Errorf("%+v is reported, %v run", job, running)
+			}
+		}
+	})
+}

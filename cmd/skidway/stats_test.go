@@ -100,3 +100,50 @@ func TestErrorsAreListedAndShownInGroups(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+func TestJobsRunningListsHandlersThatRun(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	if o := d.must("jobs", "running"); !strings.Contains(o.stderr, "no handler runs") {
+		t.Errorf("%+v", o)
+	}
+	d.add("slow", queue.Options{})
+	d.pool("w", 1)
+	id := <-d.started
+	d.add("slow", queue.Options{})
+	table := d.must("jobs", "running", "-o", "table").stdout
+	hasLine(t, table, id, "slow", "1", "w-")
+	if strings.Count(table, "\n") != 2 {
+		t.Errorf("%s", table)
+	}
+	var object struct {
+		Jobs []struct {
+			ID, Queue string
+			Seconds   float64
+		}
+		Silent []string `json:"silent_workers"`
+	}
+	err := json.Unmarshal([]byte(d.must("jobs", "running", "mail", "-o", "json").stdout), &object)
+	if err != nil || len(object.Jobs) != 1 || object.Jobs[0].ID != id || object.Jobs[0].Queue != "mail" || object.Jobs[0].Seconds < 0 || len(object.Silent) > 0 {
+		t.Errorf("%+v, %v", object, err)
+	}
+	// A worker that does not report is named.
+	q, err := d.client.ForPool("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := q.NewLease("hung.1", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if o := d.must("jobs", "running", "other"); !strings.Contains(o.stderr, "workers that hold jobs and have not reported: hung") {
+		t.Errorf("%+v", o)
+	}
+	d.must("jobs", "cancel", id)
+}

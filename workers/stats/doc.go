@@ -37,8 +37,11 @@
 //	stats:4h:N        the same of four hours; expires after 31 days
 //	errors            hash of at most 1,000 groups of errors, by id
 //	errors:last       sorted set of their ids by when they were last seen
+//	watched           whether the pools were asked lately what they run; expires after 10 s
+//	running           hash of what pools run of the queue, at most 8 KiB each; expires after 30 s
 //
-// Keys without an expiry above expire 31 days after the last write. A bucket has a number for
+// Keys without an expiry above expire 31 days after the last write. Pools write the last one only
+// for some time after [Watch]. A bucket has a number for
 // each "KIND METRIC", such as "email.send done":
 //
 //	done failed dead discarded cancelled   counts; a death is also a failure

@@ -72,4 +72,7 @@ func formatError(found string) error {
 var (
 	flushScript  = scripts.Idempotent("flush", "add to the statistics")
 	sampleScript = scripts.Idempotent("sample", "sample a queue")
+
+	// runningScript may be repeated: its claim only asks once more.
+	runningScript = scripts.Idempotent("running", "report running jobs", "watched", "running")
 )

@@ -29,7 +29,7 @@ their number and asks for confirmation.`,
   skidway jobs show mail:0:n1795299599363-0
   skidway jobs retry --queue mail --error "connection refused"`,
 	})
-	c.AddCommand(jobsList(a), jobsShow(a), jobsLogs(a), jobsRetry(a), jobsRunNow(a), jobsCancel(a), jobsDelete(a), jobsPriority(a))
+	c.AddCommand(jobsList(a), jobsRunning(a), jobsShow(a), jobsLogs(a), jobsRetry(a), jobsRunNow(a), jobsCancel(a), jobsDelete(a), jobsPriority(a))
 	return c
 }
 
