@@ -113,6 +113,7 @@ func BenchmarkOperation(b *testing.B) {
 				f.must(f.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "300").Err())
 				f.must(f.db.ConfigSet(b.Context(), "slowlog-max-len", "100000").Err())
 				f.must(f.db.Do(b.Context(), "slowlog", "reset").Err())
+				busy := f.redisTime()
 				b.StartTimer()
 				asked, err := f.client.Ask(b.Context(), change)
 				f.must(err)
@@ -123,10 +124,27 @@ func BenchmarkOperation(b *testing.B) {
 				b.ReportMetric(counted.Seconds(), "s-counting")
 				b.ReportMetric(float64(run.Operation.Changed), "jobs/op")
 				b.ReportMetric(float64(run.Operation.Step), "steps/op")
+				b.ReportMetric(float64((f.redisTime() - busy).Milliseconds()), "ms-redis/op")
 			}
 			f.reportSlow(b)
 		})
 	}
+}
+
+// redisTime returns the processor time that Redis has used.
+func (f *fixture) redisTime() (used time.Duration) {
+	f.Helper()
+	text, err := f.db.Info(f.Context(), "cpu").Result()
+	f.must(err)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if strings.HasSuffix(name, "_main_thread") {
+			seconds, err := strconv.ParseFloat(value, 64)
+			f.must(err)
+			used += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return used
 }
 
 // reportSlow reports the longest command, and the longest but for one in a hundred of those above

@@ -14,6 +14,7 @@ import (
 const (
 	minStep  = 20
 	maxStep  = 100
+	maxPurge = 500                    // jobs that are deleted without reading them
 	fastStep = 400 * time.Microsecond // a step that took less may be followed by a larger one
 	slowStep = 700 * time.Microsecond // one that took more, by a smaller one
 )
@@ -84,6 +85,7 @@ type OperationRun struct {
 	reader *reader
 	sent   int       // jobs examined that steps have reported
 	size   int       // of the next step
+	max    int       // of steps
 	last   time.Time // of the last one
 	credit float64   // jobs that the rate allows now
 	filled time.Time
@@ -96,8 +98,9 @@ type OperationRun struct {
 func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) error {
 	r.size, r.last, r.filled = minStep, r.client.now(), r.client.now()
 	advance := r.page
+	r.max = maxStep
 	if r.Operation.Do == "delete" && r.Operation.State == queue.Waiting && r.Operation.Match == "" {
-		advance = r.purge
+		advance, r.max = r.purge, maxPurge
 	}
 	for r.Operation.Status == "running" {
 		err := r.reader.wait(ctx)
@@ -151,7 +154,7 @@ func (r *OperationRun) page(ctx context.Context, report func(queue.Operation)) e
 
 // purge deletes the next waiting jobs.
 func (r *OperationRun) purge(ctx context.Context, report func(queue.Operation)) error {
-	size := min(maxStep, r.allowed())
+	size := min(r.size, r.allowed())
 	if size == 0 {
 		return r.pause(ctx, report)
 	}
@@ -162,12 +165,12 @@ func (r *OperationRun) purge(ctx context.Context, report func(queue.Operation)) 
 // second.
 func (r *OperationRun) allowed() int {
 	if r.Operation.Rate == 0 {
-		return maxStep
+		return r.max
 	}
 	at, rate := r.client.now(), float64(r.Operation.Rate)
 	r.credit = min(rate, r.credit+rate*at.Sub(r.filled).Seconds())
 	r.filled = at
-	return min(maxStep, int(r.credit))
+	return min(r.max, int(r.credit))
 }
 
 // pause waits until the rate allows another job, and keeps the turn.
@@ -198,7 +201,7 @@ func (r *OperationRun) step(ctx context.Context, call queue.OperationCall, repor
 	case took > slowStep:
 		r.size = max(minStep, r.size/2)
 	case took < fastStep:
-		r.size = min(maxStep, 2*r.size)
+		r.size = min(r.max, 2*r.size)
 	}
 	r.credit -= float64(max(len(call.Jobs), op.Changed-r.Operation.Changed))
 	if r.sent += call.Examined; op.Status == "interrupted" {

@@ -52,21 +52,21 @@ local ENDED = {ended = true, outcome = true, reason = true, result = true, suspe
 
 function operate.retry(job)
   if job.state ~= 'delayed' and job.state ~= 'dead' then return 'state' end
-  local record = good_record(job)
+  local record, values = good_record(job), {}
   if record and job.state == 'dead' then
-    ENDED.deadline = (tonumber(find(record, 'deadline')) or now) <= now
-    record = without(record, ENDED)
-    if record and (find(record, 'kind') or '') == '' then record = nil end
+    values = values_of_record(record)
+    ENDED.deadline = (tonumber(values.deadline) or now) <= now
+    record = (values.kind or '') ~= '' and without(record, ENDED) or nil
   end
   if not record then return 'malformed' end
   if job.state == 'dead' then
-    local key = find(record, 'unique') or ''
-    if key ~= '' and find(record, 'scope') ~= 'duration' then
+    local key = values.unique or ''
+    if key ~= '' and values.scope ~= 'duration' then
       local owner = holder_of_key(key)
       if owner and owner ~= job.id then return 'duplicate', key, owner end
       hold(key, job.id, '')
     end
-    record = record .. field('forgiven', find(record, 'attempts') or '0')
+    record = record .. field('forgiven', values.attempts or '0')
     count('revived', 1)
   end
   take_out(job)

@@ -9,13 +9,11 @@ end
 -- nil if the record is damaged. Any client may have written the record: a length such as
 -- "-3" is refused.
 local function part(record, at)
-  local colon = string.find(record, ':', at, true)
-  if not colon or colon == at or colon - at > 9 then return nil end
-  local digits = string.sub(record, at, colon - 1)
-  if string.find(digits, '%D') then return nil end
-  local last = colon + tonumber(digits)
+  local digits, first = string.match(record, '^(%d+):()', at)
+  if not digits or #digits > 9 then return nil end
+  local last = first + tonumber(digits) - 1
   if last > #record then return nil end
-  return string.sub(record, colon + 1, last), last + 1
+  return string.sub(record, first, last), last + 1
 end
 
 -- join concatenates texts. An embedded server takes only some thousand values in one
@@ -40,6 +38,19 @@ local function find(record, name)
     if this == name then found = value end
   end
   return found
+end
+
+-- values_of_record returns the last value of each name in a record, up to where it is damaged.
+local function values_of_record(record)
+  local values, at = {}, 3
+  while at <= #record do
+    local name, value
+    name, at = part(record, at)
+    if name then value, at = part(record, at) end
+    if not value then break end
+    values[name] = value
+  end
+  return values
 end
 
 -- without returns a record without the fields with some names, or nil if it is
