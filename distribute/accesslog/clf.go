@@ -260,7 +260,7 @@ func isVhost(line []byte) bool {
 		return false
 	}
 	host, rest, comma := nextToken(line[:at])
-	if comma || line[0] == '"' {
+	if comma || line[0] == '"' || isLevel(host) {
 		return false
 	}
 	if hasPort(host) {
@@ -268,6 +268,18 @@ func isVhost(line []byte) bool {
 	}
 	second, _, _ := nextToken(rest)
 	return !address(host).IsValid() && string(host) != "-" && address(second).IsValid()
+}
+
+// isLevel reports whether a word is of capital letters alone, as ERROR: is, with which loggers
+// begin lines, and not a host.
+func isLevel(word []byte) bool {
+	word = bytes.TrimSuffix(word, []byte(":"))
+	for _, c := range word {
+		if c-'A' > 'Z'-'A' {
+			return false
+		}
+	}
+	return len(word) > 0
 }
 
 // hasPort reports whether a host field is a host and a port. A bare IPv6

@@ -60,6 +60,8 @@ func TestDetectGoesByTheMajority(t *testing.T) {
 		{"vhost among combined", []string{combined, vhost, combined}, "combined"},
 		{"combined among vhost", []string{combined, vhost, vhost}, "vhost"},
 		{"vhost without referer", []string{`www.example.org:80 8.8.8.8 - - ` + stamp + ` "GET /" 200 23`}, "vhost"},
+		{"level before combined", []string{"ERROR: " + combined, "INFO " + combined}, "combined"},
+		{"levels alone", []string{"ERROR", "ERROR something broke", combined, "ERROR"}, "combined"},
 		{"vhost with port, client has no address", []string{`1.1.1.1:80 client.example.net - - ` + stamp + request}, "vhost"},
 		{"a tie goes to the first in the table", []string{common, combined}, "combined"},
 		{"blank lines do not vote", append(slices.Repeat([]string{""}, 50), minimal), "minimal"},
