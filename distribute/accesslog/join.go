@@ -78,7 +78,7 @@ func (j *joiner) join(line []byte) ([]byte, joinResult) {
 
 // open reports whether a stream has a line that is not complete, or a binary field is not.
 func (j *joiner) open() bool {
-	if j.binary.open {
+	if j.binary.open && !j.binary.flushed {
 		return true
 	}
 	for i := range j.streams {

@@ -3,6 +3,10 @@ package accesslog
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
 )
 
 // peelJournal reads a line of systemd's Journal Export Format: fields, the message among
@@ -30,7 +34,10 @@ type binaryField struct {
 	left    int64  // bytes of the value that were not read
 	value   []byte // of a message
 	tooLong bool
+	flushed bool // what was known of it was counted: the rest is passed over
 }
+
+const binaryLengthLen = 8
 
 // maxBinary bounds the length of a binary field, in bytes. Text behind a line that only looks
 // like a name would be a larger one.
@@ -56,11 +63,10 @@ func (f *binaryField) add(line []byte) (ok bool) {
 	if message, found := bytes.CutPrefix(line, []byte("MESSAGE=")); found && !f.message {
 		f.value = append(f.value[:0], message...)
 	}
-	const lengthLen = 8
-	if missing := lengthLen - len(f.length); missing > 0 {
+	if missing := binaryLengthLen - len(f.length); missing > 0 {
 		if missing > len(line) { // the newline belongs to the length
 			f.length = append(append(f.length, line...), '\n')
-			if len(f.length) == lengthLen {
+			if len(f.length) == binaryLengthLen {
 				f.open = f.setLeft()
 			}
 			return f.open
@@ -84,6 +90,25 @@ func (f *binaryField) add(line []byte) (ok bool) {
 		f.keep([]byte{'\n'})
 	}
 	return true
+}
+
+// flush makes the field one whose rest is passed over.
+func (f *binaryField) flush() { f.message, f.value, f.flushed = false, f.value[:0], true }
+
+// state returns what restore needs to pass over the rest of a field.
+func (f *binaryField) state() string { return fmt.Sprintf("%x,%d;", f.length, f.left) }
+
+// restore begins a field of which state was written, at the start of a text. It returns what
+// follows that.
+func (f *binaryField) restore(text string) (rest string) {
+	state, rest, _ := strings.Cut(text, ";")
+	length, left, _ := strings.Cut(state, ",")
+	read, err := hex.DecodeString(length)
+	n, failed := strconv.ParseInt(left, 10, 64)
+	if err == nil && failed == nil && len(read) <= binaryLengthLen && n >= 0 {
+		*f = binaryField{open: true, length: read, left: n, flushed: true}
+	}
+	return rest
 }
 
 // setLeft reads the length, and reports whether it can be one.

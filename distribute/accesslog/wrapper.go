@@ -122,18 +122,22 @@ func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 	if p.binary.open && p.binary.message {
 		yield(Record{}, Unparsable)
 	}
-	p.binary.open = false
+	p.binary.flush()
 	p.inner.Flush(yield)
 }
 
 // State implements [Parser]: a letter for each stream, c where what follows of a line was
-// counted, and then the state of the inner parser.
+// counted, b in a binary field, whose state comes next, and then the state of the inner parser.
 func (p *wrappedParser) State() string {
 	state := []byte(strings.Repeat("-", streams))
 	for i, s := range p.streams {
 		if s.counted {
 			state[i] = 'c'
 		}
+	}
+	if p.binary.open {
+		state[0] = 'b'
+		return string(state) + p.binary.state() + p.inner.State()
 	}
 	return string(state) + p.inner.State()
 }
@@ -145,6 +149,9 @@ func (p *wrappedParser) restore(state string) string {
 	}
 	for i := range p.streams {
 		p.streams[i].counted = state[i] == 'c'
+	}
+	if state[0] == 'b' {
+		return p.binary.restore(state[streams:])
 	}
 	return state[streams:]
 }

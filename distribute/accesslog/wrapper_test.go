@@ -177,3 +177,42 @@ func TestBinaryFieldEndsWithALineThatIsTooLong(t *testing.T) {
 		}
 	}
 }
+
+// What follows a commit within a binary field is passed over up to its end.
+func TestReadingGoesOnInsideABinaryField(t *testing.T) {
+	t.Parallel()
+	inside := strings.Repeat("MESSAGE="+combinedLine+"\n", 3)
+	for name, c := range map[string]struct{ field, want string }{
+		"of another name":            {binaryField("NOTE", inside), ""},
+		"a message":                  {binaryField("MESSAGE", inside), "u"},
+		"whose length has a newline": {binaryField("NOTE", strings.Repeat("x\n", 0x50a/2)), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lines := strings.Split(strings.TrimSuffix(c.field, "\n"), "\n")
+			for stop := 1; stop < len(lines); stop++ {
+				p, got := parser(t, "journal:combined", nil), ""
+				count := func(_ accesslog.Record, verdict accesslog.Verdict) {
+					got += map[accesslog.Verdict]string{accesslog.Parsed: "p", accesslog.Unparsable: "u"}[verdict]
+				}
+				for i, line := range append(lines, "", "__CURSOR=s", "MESSAGE="+combinedLine) {
+					if i == stop {
+						p.Flush(count)
+						if p.Open() {
+							t.Fatal("open when all was counted")
+						}
+						restored, err := accesslog.ByName("journal:combined")
+						if err != nil {
+							t.Fatal(err)
+						}
+						p = restored.New(accesslog.Options{State: p.State()})
+					}
+					count(p.Parse([]byte(line)))
+				}
+				if want := c.want + "p"; got != want {
+					t.Errorf("stopped before line %d: %q, want %q", stop, got, want)
+				}
+			}
+		})
+	}
+}
