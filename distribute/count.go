@@ -160,7 +160,7 @@ func (r *fileRead) read(ctx context.Context) {
 		for _, c := range r.counts {
 			c.scan.seek(from)
 		}
-		err := scanFile(ctx, r.upload, from, r, r.checkpoints(), r.worker.saturated)
+		err := scanFile(ctx, r.upload, from, r, r.checkpoints(), r.worker.saturated, stream.Idle{Interval: r.worker.config.CommitInterval / 4, Do: r.idle})
 		var starved *starvedError
 		waits := errors.As(err, &starved)
 		r.noRoom = errors.Is(err, stream.ErrWindowsInUse)
@@ -237,6 +237,15 @@ func (r *fileRead) Write(block []byte) (int, error) {
 		return 0, errAllLeft
 	}
 	return len(block), nil
+}
+
+// idle commits what is due while no content comes.
+func (r *fileRead) idle() error {
+	r.commitAll(whenDue)
+	if r.err != nil || len(r.counts) == 0 {
+		return errAllLeft
+	}
+	return nil
 }
 
 // commitAll commits what was counted for each subscriber.

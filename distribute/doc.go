@@ -26,8 +26,8 @@
 //   - When the lease of a dead process has expired, other processes take over what
 //     it held. Leases use the clock of Redis.
 //   - A worker commits what it has counted of a file after each 64 MiB of content or
-//     5 seconds (see [WorkerConfig]), also while the upload goes on. If its claim is lost,
-//     the next worker goes on from the last commit. A report is exact at every moment: it
+//     5 seconds (see [WorkerConfig]), also while the upload goes on, or rests. If its claim
+//     is lost, the next worker goes on from the last commit. A report is exact at every moment: it
 //     has all lines up to the last commit of each file, and no other.
 //
 // A subscriber that comes when the first part of a file is freed does not count the rest of

@@ -108,15 +108,18 @@ func (s *fileScan) reached() (resume int64, behind inside) {
 
 // scanFile reads and decompresses an upload, from a checkpoint on, into w. It returns the
 // error that ended the content, nil at its regular end.
-func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, w io.Writer, checkpoints []*stream.Checkpoints, saturated func() bool) error {
+func scanFile(ctx context.Context, upload uploadReader, from stream.Checkpoint, w io.Writer, checkpoints []*stream.Checkpoints, saturated func() bool, idle stream.Idle) error {
 	if err := upload.codec.Check(); err != nil {
 		return &refusal{err}
 	}
 	content := upload.open(ctx, from.Raw)
 	defer content.Close()
 	options := stream.Decoding{MaxWindow: upload.maxWindow, Windows: upload.windows, Checkpoints: checkpoints}
-	inflate := func(to io.Writer) error { return upload.codec.CopyContent(to, content, from, options) }
-	return stream.Pipeline(w, inflate, saturated, content.Cancel)
+	inflate := func(to stream.Sink) error {
+		content.BeforeWait(to.Flush)
+		return upload.codec.CopyContent(to, content, from, options)
+	}
+	return stream.Pipeline(w, inflate, saturated, content.Cancel, idle)
 }
 
 // Write counts the next block of the content, and commits a part if one is due. Its error

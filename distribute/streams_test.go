@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"skidway/distribute"
 	"skidway/distribute/stream"
@@ -247,6 +248,38 @@ func TestStoppedShipperEndsTheStreamThatItReads(t *testing.T) {
 			isWhole(t, channel, "s", whole)
 		})
 	}
+}
+
+// Its writer keeps the FIFO open, and writes no more.
+func TestLinesOfAnIdleStreamAreCommitted(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	channel, path, lines := open(t, db), fifo(t, "a.log"), noisyLines(12, 4000)
+	worker, err := distribute.NewWorker(t.Context(), channel, "s", countryDay(t), &distribute.WorkerConfig{CommitInterval: testLease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipper := distribute.NewShipper(channel, nil)
+	var running sync.WaitGroup
+	running.Go(func() { _, _ = shipper.Ship(t.Context(), []string{path}) })
+	running.Go(func() { _, _ = worker.Work(t.Context()) })
+	writer := feed(t, path, lines)
+	const block = 512 << 10 // as a stream is uploaded in its first segment
+	uploaded := lines[:len(lines)/block*block]
+	want := int64(bytes.Count(uploaded, []byte("\n")))
+	var n int64
+	for limit := time.Now().Add(20 * time.Second); n != want; {
+		report, err := channel.Report(t.Context(), "s", nil)
+		if err != nil || time.Now().After(limit) {
+			t.Errorf("%d lines are committed of %d, %v", n, want, err)
+			break
+		}
+		n = report.Subscriber.Tally.Lines
+	}
+	shipper.Stop()
+	worker.Stop()
+	running.Wait()
+	_ = writer.Close()
 }
 
 // A reader of nothing closes begun when it is read, and blocks until it is closed.

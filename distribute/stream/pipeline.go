@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Sizes of a pipeline. Chunks are large because to hand one over wakes another
@@ -18,10 +19,11 @@ const (
 // Pipeline runs produce in a goroutine of its own and writes what that writes to
 // w, so that two processors share the work. While busy reports that the
 // processors have work enough, produce's writes go straight to w instead: content
-// is counted best where it was inflated, in the processor's own cache. When w
+// is counted best where it was inflated, in the processor's own cache. Idle is called
+// at its interval, and at no time together with w. When w or idle
 // returns an error, stop is called so that produce ends early. Pipeline returns
-// when produce has ended, with the error of w or else that of produce.
-func Pipeline(w io.Writer, produce func(io.Writer) error, busy func() bool, stop func()) error {
+// when produce has ended, with the error of w or idle, or else that of produce.
+func Pipeline(w io.Writer, produce func(Sink) error, busy func() bool, stop func(), idle Idle) error {
 	c := &chunker{w: w, busy: busy, full: make(chan []byte, chunks), free: make(chan []byte, chunks), stopped: make(chan struct{})}
 	for range chunks {
 		c.free <- nil // made when it is needed
@@ -33,21 +35,62 @@ func Pipeline(w io.Writer, produce func(io.Writer) error, busy func() bool, stop
 		produced = produce(c)
 		c.handOver()
 	})
-	for chunk := range c.full {
-		if written == nil {
-			if _, written = w.Write(chunk); written != nil {
-				close(c.stopped)
-				stop()
+	consume := func(do func() error) {
+		if written != nil {
+			return
+		}
+		if written = do(); written != nil {
+			close(c.stopped)
+			stop()
+		}
+	}
+	ticks, end := idle.ticks()
+	defer end()
+	for more := true; more; {
+		var chunk []byte
+		select {
+		case <-ticks:
+			consume(func() error {
+				c.direct.Lock()
+				defer c.direct.Unlock()
+				return idle.Do()
+			})
+		case chunk, more = <-c.full:
+			if more {
+				consume(func() error { _, err := w.Write(chunk); return err })
+				c.free <- chunk[:0]
+				c.queued.Add(-1)
 			}
 		}
-		c.free <- chunk[:0]
-		c.queued.Add(-1)
 	}
 	producing.Wait()
 	if written != nil {
 		return written
 	}
 	return produced
+}
+
+// A Sink is what the producer of a Pipeline writes to. Flush passes on what was written: a
+// producer that may wait for long calls it before.
+type Sink interface {
+	io.Writer
+	Flush()
+}
+
+// Idle is what is to be done at an interval, also while nothing is written. The zero value
+// does nothing.
+type Idle struct {
+	Interval time.Duration
+	Do       func() error
+}
+
+// ticks returns a channel that receives at the interval until end is called.
+func (i Idle) ticks() (ticks <-chan time.Time, end func()) {
+	if i.Do == nil {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(max(i.Interval, time.Millisecond))
+	return ticker.C, ticker.Stop
 }
 
 // A chunker copies what is written to it into chunks. There are no more chunks
@@ -58,6 +101,7 @@ type chunker struct {
 	full, free chan []byte
 	queued     atomic.Int32 // chunks handed over and not written to w yet
 	chunk      []byte       // being filled
+	direct     sync.Mutex   // held while the producer writes straight to w, and by Idle
 	stopped    chan struct{}
 }
 
@@ -67,7 +111,7 @@ func (c *chunker) Write(block []byte) (int, error) {
 	if c.busy() {
 		c.handOver()
 		if c.queued.Load() == 0 { // everything before is written, and no other goroutine writes
-			return c.w.Write(block)
+			return c.writeDirect(block)
 		}
 	}
 	written := 0
@@ -84,6 +128,20 @@ func (c *chunker) Write(block []byte) (int, error) {
 	}
 	return written, nil
 }
+
+func (c *chunker) writeDirect(block []byte) (int, error) {
+	c.direct.Lock()
+	defer c.direct.Unlock()
+	select {
+	case <-c.stopped:
+		return 0, errStopped
+	default:
+		return c.w.Write(block)
+	}
+}
+
+// Flush implements [Sink].
+func (c *chunker) Flush() { c.handOver() }
 
 // take makes sure that there is a chunk to fill.
 func (c *chunker) take() error {
@@ -129,6 +187,7 @@ type Prefetcher struct {
 	free    chan []byte // buffers to fetch into: fresh ones would cost more than the fetching
 	current fetched
 	rest    []byte // of the current data
+	waits   func() // called before Read or WriteTo waits for the next data; nil: nothing is
 }
 
 type fetched struct {
@@ -147,6 +206,10 @@ func Prefetch(ctx context.Context, position int64, fetch Fetch) *Prefetcher {
 	go p.run(ctx, position, fetch)
 	return p
 }
+
+// BeforeWait sets a function that Read and WriteTo call before they wait. It must be called
+// before them.
+func (p *Prefetcher) BeforeWait(f func()) { p.waits = f }
 
 // Cancel ends the fetching.
 func (p *Prefetcher) Cancel() { p.cancel() }
@@ -192,6 +255,9 @@ func (p *Prefetcher) WriteTo(w io.Writer) (sum int64, err error) {
 func (p *Prefetcher) next() {
 	if p.current.buffer != nil {
 		p.free <- p.current.buffer
+	}
+	if p.waits != nil && len(p.fetched) == 0 {
+		p.waits()
 	}
 	next, ok := <-p.fetched
 	if !ok {

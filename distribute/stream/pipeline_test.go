@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -19,10 +20,10 @@ func TestPipelineHandsOnWhatIsWritten(t *testing.T) {
 		content := varied(size)
 		ended := errors.New("the end")
 		var got bytes.Buffer
-		err := Pipeline(&got, func(w io.Writer) error {
+		err := Pipeline(&got, func(w Sink) error {
 			_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{bytes.NewReader(content)}, make([]byte, block))
 			return errors.Join(err, ended)
-		}, func() bool { return rapid.Bool().Draw(t, "busy") }, nil)
+		}, func() bool { return rapid.Bool().Draw(t, "busy") }, nil, Idle{time.Nanosecond, func() error { _, err := got.Write(nil); return err }})
 		if !errors.Is(err, ended) || !bytes.Equal(got.Bytes(), content) {
 			t.Fatalf("%v, %d bytes of %d", err, got.Len(), len(content))
 		}
@@ -51,16 +52,64 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 func TestPipelineStopsItsProducerWhenTheWriterFails(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan struct{})
-	err := Pipeline(&fullWriter{room: chunkSize}, func(w io.Writer) error {
+	err := Pipeline(&fullWriter{room: chunkSize}, func(w Sink) error {
 		for {
 			if _, err := w.Write(make([]byte, chunkSize)); err != nil {
 				<-stopped // it is told, and may need to be: it could be waiting for more to read
 				return err
 			}
 		}
-	}, func() bool { return false }, func() { close(stopped) })
+	}, func() bool { return false }, func() { close(stopped) }, Idle{})
 	if !errors.Is(err, errFull) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What was fetched is counted, although no more comes.
+func TestPipelineHandsOverWhatWasReadBeforeItsProducerWaits(t *testing.T) {
+	t.Parallel()
+	content, counted := varied(FetchSize/3), make(chan struct{})
+	fetched := Prefetch(t.Context(), 0, func(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
+		if position == 0 {
+			return buffer[:copy(buffer, content)], nil
+		}
+		<-counted
+		return nil, io.EOF
+	})
+	defer fetched.Close()
+	var got bytes.Buffer
+	count := func() error {
+		if got.Len() == len(content) {
+			select {
+			case <-counted:
+			default:
+				close(counted)
+			}
+		}
+		return nil
+	}
+	err := Pipeline(&got, func(w Sink) error {
+		fetched.BeforeWait(w.Flush)
+		_, err := fetched.WriteTo(w)
+		return err
+	}, func() bool { return false }, fetched.Cancel, Idle{time.Millisecond, count})
+	if err != nil || !bytes.Equal(got.Bytes(), content) {
+		t.Errorf("%d bytes of %d, %v", got.Len(), len(content), err)
+	}
+}
+
+func TestPipelineStopsItsProducerWhenIdleFails(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []bool{true, false} {
+		stopped := make(chan struct{})
+		err := Pipeline(io.Discard, func(w Sink) error {
+			<-stopped
+			_, err := w.Write(make([]byte, 3*chunkSize))
+			return err
+		}, func() bool { return busy }, func() { close(stopped) }, Idle{time.Millisecond, func() error { return errFull }})
+		if !errors.Is(err, errFull) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 
