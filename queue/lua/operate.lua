@@ -52,11 +52,11 @@ local ENDED = {ended = true, outcome = true, reason = true, result = true, suspe
 
 function operate.retry(job)
   if job.state ~= 'delayed' and job.state ~= 'dead' then return 'state' end
-  local record, values = good_record(job), {}
+  local record, values = good_record(job), nil
   if record and job.state == 'dead' then
-    values = values_of_record(record)
-    ENDED.deadline = (tonumber(values.deadline) or now) <= now
-    record = (values.kind or '') ~= '' and without(record, ENDED) or nil
+    record, values = without(record, ENDED)
+    if record and (values.kind or '') == '' then record = nil end
+    if record and (tonumber(values.deadline) or math.huge) <= now then record = without(record, {deadline = true}) end
   end
   if not record then return 'malformed' end
   if job.state == 'dead' then

@@ -40,32 +40,24 @@ local function find(record, name)
   return found
 end
 
--- values_of_record returns the last value of each name in a record, up to where it is damaged.
-local function values_of_record(record)
-  local values, at = {}, 3
-  while at <= #record do
-    local name, value
-    name, at = part(record, at)
-    if name then value, at = part(record, at) end
-    if not value then break end
-    values[name] = value
-  end
-  return values
-end
-
--- without returns a record without the fields with some names, or nil if it is
--- damaged.
+-- without returns a record without the fields with some names, and the last value of each name,
+-- or nil if it is damaged.
 local function without(record, names)
-  local kept, at = {string.sub(record, 1, 2)}, 3
+  local values, kept, at, from = {}, {}, 3, 1
   while at <= #record do
     local first = at
     local name, value
     name, at = part(record, at)
     if name then value, at = part(record, at) end
     if not value then return nil end
-    if not names[name] then kept[#kept + 1] = string.sub(record, first, at - 1) end
+    values[name] = value
+    if names[name] then
+      kept[#kept + 1] = string.sub(record, from, first - 1)
+      from = at
+    end
   end
-  return join(kept)
+  kept[#kept + 1] = string.sub(record, from)
+  return join(kept), values
 end
 
 -- get returns the last value of a name among the fields of an entry, else in the record in
