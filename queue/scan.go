@@ -234,7 +234,9 @@ func (s *scan) readLine(ctx context.Context, at line) (more bool, err error) {
 // newest returns the entry of a line with which its scan ends, "" if it has none.
 func (s *scan) newest(ctx context.Context, at line) (entry string, err error) {
 	key := s.queue.keys[at-1]
-	read, err := s.readOne(ctx, key, "xrevrange", key, "+", "-", "count", 1)
+	read, err := s.readOne(ctx, key, func(pipe redis.Pipeliner) *redis.Cmd {
+		return pipe.Do(ctx, "xrevrange", key, "+", "-", "count", 1)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -242,9 +244,9 @@ func (s *scan) newest(ctx context.Context, at line) (entry string, err error) {
 }
 
 // readOne reads by one command.
-func (s *scan) readOne(ctx context.Context, key string, command ...any) (value any, err error) {
+func (s *scan) readOne(ctx context.Context, key string, command func(redis.Pipeliner) *redis.Cmd) (value any, err error) {
 	var read *redis.Cmd
-	err = s.read(ctx, key, func(pipe redis.Pipeliner) { read = pipe.Do(ctx, command...) })
+	err = s.read(ctx, key, func(pipe redis.Pipeliner) { read = command(pipe) })
 	if err == nil {
 		value, err = read.Result()
 	}
@@ -297,7 +299,9 @@ func (s *scan) readWaiting(ctx context.Context, at line) (more bool, err error) 
 func (s *scan) readActive(ctx context.Context, at line) (more bool, err error) {
 	key := s.queue.keys[at-1]
 	// One more, since the range includes its start: not every server knows '(' here.
-	pending, err := s.readOne(ctx, key, "xpending", key, "workers", s.after, s.last, s.limit+1)
+	pending, err := s.readOne(ctx, key, func(pipe redis.Pipeliner) *redis.Cmd {
+		return pipe.Do(ctx, "xpending", key, "workers", s.after, s.last, s.limit+1)
+	})
 	if redis.HasErrorPrefix(err, "NOGROUP") {
 		return false, nil // the line is gone
 	}

@@ -68,7 +68,7 @@ func (c *Collector) Counter(q *queue.Queue) *Counter {
 	counter := c.counters[q.Name()]
 	if counter == nil {
 		counter = &Counter{queue: q, mode: c.config.Mode}
-		counter.sample.next = time.Now().Add(rand.N(sampleEvery)) // not all pools at the same time
+		counter.sample.next = time.Now().Add(rand.N(sampleInterval(len(c.counters) + 1))) // not all at the same time
 		c.counters[q.Name()] = counter
 	}
 	counter.sample.served.Store(true)
@@ -239,12 +239,20 @@ const (
 	sampleEvery = time.Minute
 	sampleSlack = 5 * time.Second // ticks are not exact
 
+	// Pools of many queues sample each of them less often.
+	samplePause = 200 * time.Millisecond
+
 	// A pool leaves a queue to the one that samples it as long as that has done so within
-	// sampleHold. It looks again after some minutes, more of them where there are many pools,
-	// so that all together look some ten times a minute.
-	sampleHold   = 150 * time.Second
+	// sampleHold intervals. It looks again after some of them, more where there are many pools,
+	// so that all together look some ten times in an interval.
+	sampleHold   = 2.5
 	poolsPerLook = 10
 )
+
+// sampleInterval returns the time between the samples of a queue by a pool of so many.
+func sampleInterval(queues int) time.Duration {
+	return max(sampleEvery, time.Duration(queues)*samplePause)
+}
 
 // sampleDue samples the queues whose time has come.
 func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
@@ -256,7 +264,9 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 			c.pools, c.counted = pools, now
 		}
 	}
-	for _, counter := range c.all() {
+	counters := c.all()
+	interval := sampleInterval(len(counters))
+	for _, counter := range counters {
 		s := &counter.sample
 		switch {
 		case !s.served.Load() || now.Before(s.next):
@@ -264,22 +274,22 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 		case ctx.Err() != nil:
 			return
 		}
-		s.next = now.Add(sampleEvery - sampleSlack)
-		ours, err := c.sampleQueue(ctx, counter.queue)
+		s.next = now.Add(interval - sampleSlack)
+		ours, err := c.sampleQueue(ctx, counter.queue, interval)
 		var format *queue.FormatError
 		switch {
 		case err != nil && ctx.Err() == nil && !errors.As(err, &format):
 			c.log.Debug("queue cannot be sampled", "queue", counter.queue.Name(), "error", err)
 		case err == nil && !ours:
 			looks := max(1, c.pools/poolsPerLook)
-			s.next = now.Add(sampleEvery*time.Duration(looks) + rand.N(sampleEvery*time.Duration(looks)))
+			s.next = now.Add(interval*time.Duration(looks) + rand.N(interval*time.Duration(looks)))
 		}
 	}
 }
 
-// sampleQueue samples a queue, and reports whether this pool does so.
-func (c *Collector) sampleQueue(ctx context.Context, q *queue.Queue) (ours bool, err error) {
-	if ours, err = c.sendSample(ctx, q); !ours || err != nil {
+// sampleQueue samples a queue, and reports whether this pool does so, at that interval.
+func (c *Collector) sampleQueue(ctx context.Context, q *queue.Queue, interval time.Duration) (ours bool, err error) {
+	if ours, err = c.sendSample(ctx, q, interval); !ours || err != nil {
 		return ours, err
 	}
 	depth, err := q.Depth(ctx)
@@ -290,15 +300,15 @@ func (c *Collector) sampleQueue(ctx context.Context, q *queue.Queue) (ours bool,
 	if err != nil {
 		return true, err
 	}
-	return c.sendSample(ctx, q, depth.Waiting, depth.Active, depth.Delayed, depth.Dead, depth.Oldest.Milliseconds(), total.Enqueued)
+	return c.sendSample(ctx, q, interval, depth.Waiting, depth.Active, depth.Delayed, depth.Dead, depth.Oldest.Milliseconds(), total.Enqueued)
 }
 
 // sendSample claims the right to sample a queue, or also writes values.
-func (c *Collector) sendSample(ctx context.Context, q *queue.Queue, values ...any) (ours bool, err error) {
+func (c *Collector) sendSample(ctx context.Context, q *queue.Queue, interval time.Duration, values ...any) (ours bool, err error) {
 	for range 2 { // the clock of Redis may have been set
 		sent := time.Now()
 		keys, times := bucketKeys(q, c.config.Pool, sent.Add(c.ahead))
-		reply, err := sampleScript.Run(ctx, c.db, keys, append(append(times, c.config.Pool, sampleHold.Milliseconds()), values...)...)
+		reply, err := sampleScript.Run(ctx, c.db, keys, append(append(times, c.config.Pool, int64(sampleHold*float64(interval.Milliseconds()))), values...)...)
 		if err != nil {
 			return false, err
 		}

@@ -285,10 +285,19 @@ func TestStatisticsOfANewerReleaseAreRefused(t *testing.T) {
 	if _, err := Read(f.ctx, f.client, "q", Hour); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := f.collector.sampleQueue(f.ctx, f.queue); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := f.collector.sampleQueue(f.ctx, f.queue, sampleEvery); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("sample: %v", err)
 	}
 	if keys := f.keys(); len(keys) != 1 {
 		t.Errorf("there are %v", keys)
+	}
+}
+
+func TestPoolOfManyQueuesSamplesFiveOfThemASecond(t *testing.T) {
+	t.Parallel()
+	for queues, want := range map[int]time.Duration{1: time.Minute, 300: time.Minute, 3000: 10 * time.Minute} {
+		if got := sampleInterval(queues); got != want {
+			t.Errorf("each of %d queues is sampled every %v, want %v", queues, got, want)
+		}
 	}
 }

@@ -20,11 +20,10 @@ local waiting, active, delayed, dead, oldest, total = unpack(ARGV, 9, 14)
 local added = enqueued and math.max(0, tonumber(total) - (tonumber(enqueued) or 0)) or 0
 call('HSET', STATS, 'enqueued', total)
 each_bucket(function(key)
-  for name, value in pairs({[' waiting'] = waiting, [' active'] = active, [' oldest'] = oldest}) do
-    local before = tonumber(call('HGET', key, name) or '')
-    if not before or before < tonumber(value) then call('HSET', key, name, value) end
-  end
-  call('HSET', key, ' delayed', delayed, ' dead', dead)
+  local before = call('HMGET', key, ' waiting', ' active', ' oldest')
+  local function highest(i, value) return before[i] and math.max(tonumber(before[i]), tonumber(value)) or value end
+  call('HSET', key, ' waiting', highest(1, waiting), ' active', highest(2, active), ' oldest', highest(3, oldest),
+    ' delayed', delayed, ' dead', dead)
   if added > 0 then call('HINCRBY', key, ' added', int(added)) end
 end)
 return {'ok', int(now)}
