@@ -191,6 +191,7 @@ func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
 	if err := checkName("pool", beat.Pool); err != nil {
 		return BeatResult{}, err
 	}
+	renews := len(beat.Renew) > 0 // the last call may only have rows of the other sorts
 	for max(len(beat.Renew), len(beat.Remove), len(beat.Recovered)) > maxBeatRows {
 		rows := PoolBeat{Length: beat.Length}
 		rows.Renew, beat.Renew = cutRows(beat.Renew)
@@ -204,7 +205,7 @@ func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
 	if err != nil {
 		return BeatResult{}, err
 	}
-	result := BeatResult{Describe: reply.Int(0) == 1, More: reply.Len() > 3*maxLate, Next: beat.next(reply)}
+	result := BeatResult{Describe: reply.Int(0) == 1, More: reply.Len() > 3*maxLate, Next: nextBeat(reply, beat.Length, renews)}
 	for i := 2; i+2 < reply.Len(); i += 3 {
 		late := LateLease{row: reply.Text(i), since: reply.Text(i + 1)}
 		parts := strings.Split(late.row, " ")
@@ -219,14 +220,14 @@ func (c *Client) Beat(ctx context.Context, beat PoolBeat) (BeatResult, error) {
 	return result, nil
 }
 
-// next returns how long the beat after a reply to this one may be away.
-func (beat PoolBeat) next(reply rdb.Reply) time.Duration {
-	length := float64(beat.Length)
-	next := time.Duration(length / BeatsPerLease)
-	if len(beat.Renew) > 0 {
+// nextBeat returns how long the beat after a reply may be away, of a pool that renews leases of a
+// length, or has none to renew.
+func nextBeat(reply rdb.Reply, length time.Duration, renews bool) time.Duration {
+	next := time.Duration(float64(length) / BeatsPerLease)
+	if renews {
 		return next
 	}
-	late := time.Duration(lateAfter * length) // a row that does not exist yet
+	late := time.Duration(lateAfter * float64(length)) // a row that does not exist yet
 	if reply.Text(1) != "" {
 		late = min(late, time.Duration(reply.Int(1))*time.Millisecond)
 	}

@@ -64,6 +64,11 @@ func TestNextBeatComesBeforeTheFirstLateLeaseMustBeRecovered(t *testing.T) {
 		d.beat(queue.PoolBeat{Renew: []*queue.Lease{lease}})
 		want("a lease was opened", d.beat(queue.PoolBeat{}).Next, interval+late)
 		want("the pool has a lease", d.beat(queue.PoolBeat{Renew: []*queue.Lease{lease}}).Next, interval)
+		removed := make([]*queue.Lease, 251) // more than one call removes
+		for i := range removed {
+			removed[i] = d.lease(fmt.Sprint("removed-", i))
+		}
+		want("the pool has a lease and closed many", d.beat(queue.PoolBeat{Renew: []*queue.Lease{lease}, Remove: removed}).Next, interval)
 		d.makeLate(-5 * time.Second)
 		want("a lease will be late", d.beat(queue.PoolBeat{}).Next, interval+5*time.Second)
 		d.makeLate(time.Second)
