@@ -231,7 +231,7 @@ func Operations(ctx context.Context, c *Client, ids ...string) (all []Operation,
 	if len(ids) == 0 {
 		keys := registryKeys(c.prefix)
 		err := c.db.Retry(ctx, func() (err error) {
-			ids, err = c.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keys[len(keys)-1], Stop: maxOperations - 1, Rev: true}).Result()
+			ids, err = c.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keys[len(keys)-1], Start: 0, Stop: maxOperations - 1, Rev: true}).Result()
 			return err
 		})
 		if err != nil {
