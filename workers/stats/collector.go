@@ -36,6 +36,7 @@ type Collector struct {
 
 	mu       sync.Mutex
 	counters map[string]*Counter // by queue
+	number   atomic.Int64        // of the latest write to any queue
 
 	// The rest is used by Run and Flush, one at a time.
 	flushing sync.Mutex
@@ -67,19 +68,33 @@ func (c *Collector) Counter(q *queue.Queue) *Counter {
 	defer c.mu.Unlock()
 	counter := c.counters[q.Name()]
 	if counter == nil {
-		counter = &Counter{queue: q, mode: c.config.Mode}
+		counter = &Counter{queue: q, mode: c.config.Mode, collector: c}
 		counter.sample.next = time.Now().Add(rand.N(sampleInterval(len(c.counters) + 1))) // not all at the same time
 		c.counters[q.Name()] = counter
 	}
-	counter.sample.served.Store(true)
+	counter.sample.served.Add(1)
 	return counter
 }
 
-// Leave ends the samples of a counter's queue. Its counts are still written.
+// Leave ends the samples of a counter's queue, unless Counter was called more often. What was
+// counted is still written, also what is added later.
 func (c *Collector) Leave(counter *Counter) {
 	if counter != nil {
-		counter.sample.served.Store(false)
+		counter.sample.served.Add(-1)
 	}
+}
+
+// restore returns the counter of the queue of a forgotten one, which is that one if there is no
+// other.
+func (c *Collector) restore(forgotten *Counter) *Counter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := forgotten.queue.Name()
+	if c.counters[name] == nil {
+		c.counters[name] = forgotten
+		forgotten.remember()
+	}
+	return c.counters[name]
 }
 
 // all returns the counters, and forgets those of queues that were left and have no counts.
@@ -87,7 +102,7 @@ func (c *Collector) all() (counters []*Counter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, counter := range c.counters {
-		if !counter.sample.served.Load() && counter.empty() {
+		if counter.sample.served.Load() <= 0 && counter.forget() {
 			delete(c.counters, name)
 			continue
 		}
@@ -230,7 +245,7 @@ func (c *Collector) setTime(redis, sent time.Time) {
 
 // A sampling is whether and when a pool samples a queue.
 type sampling struct {
-	served atomic.Bool
+	served atomic.Int32 // how often
 	next   time.Time
 }
 
@@ -269,7 +284,7 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 	for _, counter := range counters {
 		s := &counter.sample
 		switch {
-		case !s.served.Load() || now.Before(s.next):
+		case s.served.Load() <= 0 || now.Before(s.next):
 			continue
 		case ctx.Err() != nil:
 			return

@@ -264,6 +264,50 @@ func TestQueueThatIsLeftIsSampledNoMore(t *testing.T) {
 	}
 }
 
+func TestQueueThatIsServedAgainIsCountedOn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), "")
+	for range 3 {
+		f.count("a", queue.AttemptSucceeded, 1)
+		f.flush()
+	}
+	f.collector.Leave(f.counter)
+	f.flush() // forgets the counter
+	f.counter = f.collector.Counter(f.queue)
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.flush()
+	f.wantDone("a", 4)
+}
+
+func TestCountsAfterAQueueWasLeftAreWritten(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), "")
+	left := f.counter
+	f.collector.Leave(left)
+	f.flush() // forgets the counter
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.flush()
+	f.wantDone("a", 1)
+	f.flush() // forgets it again
+	f.counter = f.collector.Counter(f.queue)
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.counter = left
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.flush()
+	f.wantDone("a", 3)
+}
+
+func TestLateLeaveOfAQueueThatIsServedAgainKeepsItsSamples(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.Open(t, "embedded:"), "")
+	f.collector.Counter(f.queue)
+	f.collector.Leave(f.counter)
+	f.collector.sampleDue(f.ctx, time.Now().Add(time.Hour))
+	if keys := f.keys(); len(keys) == 0 {
+		t.Error("the queue is not sampled")
+	}
+}
+
 func TestManyPoolsWriteMoreSeldom(t *testing.T) {
 	t.Parallel()
 	for pools, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 20: 10 * time.Second, 60: 30 * time.Second, 5000: time.Minute} {

@@ -46,15 +46,16 @@ type End struct {
 // A Counter counts the attempts of one queue until they are written. It is safe for concurrent
 // use. A nil Counter counts nothing.
 type Counter struct {
-	queue *queue.Queue
-	mode  Mode
+	queue     *queue.Queue
+	mode      Mode
+	collector *Collector // numbers the writes: a later counter of the queue goes on from there
 
 	sample sampling // used by Collector.Run alone
 
-	mu      sync.Mutex
-	current *interval
-	number  int64    // of the latest write
-	pending []*write // made from earlier intervals, the oldest first
+	mu        sync.Mutex
+	current   *interval
+	pending   []*write // made from earlier intervals, the oldest first
+	forgotten bool     // by the collector, which has no counts of it
 }
 
 // An interval has what was counted since some time.
@@ -81,6 +82,11 @@ func (c *Counter) Add(ends iter.Seq[End]) {
 		return
 	}
 	c.mu.Lock()
+	for c.forgotten {
+		c.mu.Unlock()
+		c = c.collector.restore(c)
+		c.mu.Lock()
+	}
 	defer c.mu.Unlock()
 	if c.current == nil {
 		c.current = &interval{began: time.Now(), kinds: map[string]*Counts{}}
@@ -229,9 +235,7 @@ func (c *Counter) close(now time.Time) *write {
 		at := c.current.began.Add(now.Sub(c.current.began) / 2)
 		cells, groups := c.current.cells(), c.current.written()
 		for len(cells)+len(groups) > 0 {
-			w := &write{at: at}
-			c.number++
-			w.number = c.number
+			w := &write{at: at, number: c.collector.number.Add(1)}
 			w.cells, cells = cut(cells, maxCells)
 			w.groups, groups = cut(groups, maxGroups)
 			c.pending = append(c.pending, w)
@@ -294,9 +298,17 @@ func (i *interval) written() (groups []writtenGroup) {
 	return groups
 }
 
-// empty reports whether nothing is to be written.
-func (c *Counter) empty() bool {
+// forget marks a counter as forgotten if nothing is to be written, and reports whether it did.
+func (c *Counter) forget() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.current == nil && len(c.pending) == 0
+	c.forgotten = c.current == nil && len(c.pending) == 0
+	return c.forgotten
+}
+
+// remember marks a counter as known to the collector again.
+func (c *Counter) remember() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgotten = false
 }
