@@ -40,11 +40,10 @@ type Collector struct {
 
 	// The rest is used by Run and Flush, one at a time.
 	flushing sync.Mutex
-	ahead    time.Duration // how far the clock of Redis is ahead of the local one
-	synced   bool          // whether ahead is known
-	failed   bool          // whether the latest flush has failed
-	pools    int           // number of living pools
-	counted  time.Time     // when they were counted
+	clock    redisClock // from the latest answer; zero: not known
+	failed   bool       // whether the latest flush has failed
+	pools    int        // number of living pools
+	counted  time.Time  // when they were counted
 }
 
 // NewCollector returns a collector without queues. Nothing is sent to Redis.
@@ -196,11 +195,12 @@ const keepPending = 30 * time.Minute
 // flush sends one write for each of some queues. It returns those that have another one.
 func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*write) (more []*Counter, again []*write, failed error) {
 	calls := make([]rdb.Call, len(writes))
+	sent := time.Now()
 	for i, w := range writes {
-		keys, times := bucketKeys(counters[i].queue, c.config.Pool, w.at.Add(c.ahead))
+		age := max(0, sent.Sub(w.at))
+		keys, times := bucketKeys(counters[i].queue, c.config.Pool, cmp.Or(w.clock, c.clock).at(sent).Add(-age))
 		calls[i] = rdb.Call{Keys: keys, Args: append(times, w.args()...)}
 	}
-	sent := time.Now()
 	results, err := flushScript.RunAll(ctx, c.db, calls)
 	if err != nil {
 		return nil, nil, err
@@ -208,11 +208,18 @@ func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*wr
 	for i, result := range results {
 		next := (*write)(nil)
 		switch {
-		case result.Err == nil:
-			c.setTime(result.Time(0), sent)
-			if next = writes[i]; result.Word == "ok" {
-				next = counters[i].wrote()
+		case result.Err == nil && result.Word == "ok":
+			c.clock = redisClock{result.Time(0), sent}
+			next = counters[i].wrote()
+		case result.Err == nil: // "clock"
+			w := writes[i]
+			if w.clock == (redisClock{}) {
+				next = w
+			} else {
+				failed = errClock
 			}
+			w.clock = redisClock{result.Time(0), sent}
+			c.clock = w.clock
 		case sent.Sub(writes[i].at) > keepPending:
 			c.log.Error("statistics are given up", "queue", counters[i].queue.Name(), "error", result.Err)
 			next = counters[i].wrote()
@@ -228,20 +235,26 @@ func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*wr
 
 // sync makes the time of Redis known. Each answer of a script corrects it.
 func (c *Collector) sync(ctx context.Context) error {
-	if c.synced {
+	if c.clock != (redisClock{}) {
 		return nil
 	}
 	sent := time.Now()
 	now, err := c.db.Time(ctx).Result()
 	if err == nil {
-		c.setTime(now, sent)
+		c.clock = redisClock{now, sent}
 	}
 	return err
 }
 
-func (c *Collector) setTime(redis, sent time.Time) {
-	c.ahead, c.synced = redis.Sub(sent), true
+// A redisClock computes the time of a server from one of its answers. The local clock may be set
+// meanwhile: only what the monotonic clock measures is added.
+type redisClock struct {
+	redis time.Time // in the answer
+	sent  time.Time // when the server was asked, by the local clock
 }
+
+// at returns the time of the server at a local time.
+func (c redisClock) at(local time.Time) time.Time { return c.redis.Add(local.Sub(c.sent)) }
 
 // A sampling is whether and when a pool samples a queue.
 type sampling struct {
@@ -275,7 +288,7 @@ func (c *Collector) sampleDue(ctx context.Context, now time.Time) {
 		return
 	}
 	if now.Sub(c.counted) >= sampleEvery {
-		if pools, err := queue.CountPools(ctx, c.config.Client, now.Add(c.ahead)); err == nil {
+		if pools, err := queue.CountPools(ctx, c.config.Client, c.clock.at(now)); err == nil {
 			c.pools, c.counted = pools, now
 		}
 	}
@@ -322,12 +335,12 @@ func (c *Collector) sampleQueue(ctx context.Context, q *queue.Queue, interval ti
 func (c *Collector) sendSample(ctx context.Context, q *queue.Queue, interval time.Duration, values ...any) (ours bool, err error) {
 	for range 2 { // the clock of Redis may have been set
 		sent := time.Now()
-		keys, times := bucketKeys(q, c.config.Pool, sent.Add(c.ahead))
+		keys, times := bucketKeys(q, c.config.Pool, c.clock.at(sent))
 		reply, err := sampleScript.Run(ctx, c.db, keys, append(append(times, c.config.Pool, int64(sampleHold*float64(interval.Milliseconds()))), values...)...)
 		if err != nil {
 			return false, err
 		}
-		c.setTime(reply.Time(0), sent)
+		c.clock = redisClock{reply.Time(0), sent}
 		if reply.Word != "clock" {
 			return reply.Word == "ok", nil
 		}

@@ -2,10 +2,13 @@ package stats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -142,7 +145,7 @@ func TestFlushThatFailedIsRepeatedWithTheSameNumber(t *testing.T) {
 	// As if Redis had counted it, and the answer was lost.
 	f.must(f.collector.sync(f.ctx))
 	w := f.counter.close(time.Now())
-	keys, times := bucketKeys(f.queue, f.collector.config.Pool, w.at.Add(f.collector.ahead))
+	keys, times := bucketKeys(f.queue, f.collector.config.Pool, f.collector.clock.at(w.at))
 	reply, err := flushScript.Run(f.ctx, f.db, keys, append(times, w.args()...)...)
 	f.must(err)
 	if reply.Int(1) != 1 {
@@ -207,6 +210,61 @@ func TestBucketsFollowTheClockOfRedis(t *testing.T) {
 		if n := series.Kinds()["a"]; n == nil || n.Done != 1 {
 			t.Errorf("%s: after the clock was set: %+v", name, n)
 		}
+	}
+}
+
+func TestCountsAfterTheLocalClockWasSetBackAreWritten(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t), "")
+	ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
+	defer cancel()
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.counter.current.began = time.Now().Round(0).Add(time.Hour) // without the monotonic clock
+	f.must(f.collector.Flush(ctx))
+	f.wantDone("a", 1)
+}
+
+// clockSetter sets the clock of an embedded server back before each pipeline.
+type clockSetter struct {
+	db    *rdb.DB
+	now   time.Time
+	trips int
+}
+
+func (c *clockSetter) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (c *clockSetter) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (c *clockSetter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.trips++
+		c.now = c.now.Add(-10 * time.Minute)
+		if err := c.db.SetEmbeddedTime(c.now); err != nil {
+			return err
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func TestFlushIsCorrectedOnceWhenTheClockOfRedisJumps(t *testing.T) {
+	t.Parallel()
+	db := redistest.Open(t, "embedded:")
+	f := newFixture(t, db, "")
+	f.count("a", queue.AttemptSucceeded, 1)
+	f.flush() // loads the script
+	setter := &clockSetter{db: db, now: time.Now()}
+	db.AddHook(setter)
+	f.count("a", queue.AttemptSucceeded, 1)
+	for want := 2; want < 5; want++ { // a later flush tries once
+		ctx, cancel := context.WithTimeout(f.ctx, 2*time.Second)
+		err := f.collector.Flush(ctx)
+		cancel()
+		if !errors.Is(err, errClock) || setter.trips != want {
+			t.Fatalf("after %d round trips: %v, want %d", setter.trips, err, want)
+		}
+	}
+	setter.now = setter.now.Add(10 * time.Minute) // stays
+	f.flush()
+	if left := len(f.counter.pending); left != 0 || setter.trips != 5 {
+		t.Errorf("%d writes are left after %d round trips", left, setter.trips)
 	}
 }
 

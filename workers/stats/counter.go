@@ -198,7 +198,8 @@ const (
 // A write is one call of the script that adds counts.
 type write struct {
 	number int64
-	at     time.Time // of the counts, by the local clock
+	at     time.Time  // of the counts, by the local clock
+	clock  redisClock // of the server that answered "clock" to the write, else zero
 	cells  []cell
 	groups []writtenGroup
 }

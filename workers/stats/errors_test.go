@@ -79,7 +79,7 @@ func TestHoursOfErrorsThatAreOverAreDropped(t *testing.T) {
 		if err := db.SetEmbeddedTime(begin.Add(time.Duration(hour) * time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		f.collector.synced = false
+		f.collector.clock = redisClock{}
 		f.count("k", queue.AttemptRetry, hour+1, "no")
 		f.flush()
 	}
