@@ -61,12 +61,14 @@ type Call struct {
 // A Result is what [Script.RunAll] returns for one call.
 type Result struct {
 	Reply
-	Err error // of this call alone: a refusal, or as WRONGTYPE
+	Err error // of this call alone: a refusal, or as WRONGTYPE; or it got no answer
 }
 
 // RunAll runs an idempotent script once for each call, all of them in one round
-// trip (on a Cluster, one for each node), and returns their results in order. It
-// is for a few hundred calls: all replies are in memory at once.
+// trip (on a Cluster, one for each node), and returns their results in order. If
+// some calls got no answer, as when one node of a Cluster is away, it returns an
+// error, and the results as well: those calls have an error of their own. It is
+// for a few hundred calls: all replies are in memory at once.
 func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]Result, error) {
 	replies := make([]*redis.Cmd, len(calls))
 	left := make([]int, len(calls)) // calls without a reply yet
@@ -101,18 +103,24 @@ func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]Result, er
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.op, err)
-	}
 	results := make([]Result, len(replies))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.op, err)
+		for _, i := range left {
+			results[i] = Result{Reply{Op: s.op}, err}
+		}
+	}
 	for i, reply := range replies {
+		if results[i].Err != nil {
+			continue
+		}
 		if err := reply.Err(); err != nil && !errors.Is(err, redis.Nil) {
 			results[i] = Result{Reply{Op: s.op}, fmt.Errorf("%s: %w", s.op, err)}
 			continue
 		}
 		results[i].Reply, results[i].Err = s.reply(reply.Val())
 	}
-	return results, nil
+	return results, err
 }
 
 func unknownScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }

@@ -3,6 +3,8 @@ package rdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +111,41 @@ func TestManyRunsAreRepeatedAfterALostAnswer(t *testing.T) {
 	answers, err := add.RunAll(ctx, db, []rdb.Call{{Keys: []string{"the-key"}, Args: []any{1}}, {Keys: []string{"other"}, Args: []any{1}}})
 	if err != nil || answers[0].Err != nil || answers[1].Err != nil {
 		t.Fatalf("got %v, %v", answers, err)
+	}
+}
+
+func TestManyRunsOfAScriptReturnTheAnswersThatCame(t *testing.T) {
+	t.Parallel()
+	ctx := soon(t)
+	db := open(t, redistest.URL(t), rdb.Options{Patience: -1})
+	add := rdb.NewIdempotentScript("add", `return redis.call('SADD', KEYS[1], ARGV[1])`)
+	calls := []rdb.Call{{Keys: []string{"a"}, Args: []any{1}}, {Keys: []string{"away"}, Args: []any{1}}, {Keys: []string{"b"}, Args: []any{1}}}
+	db.AddHook(awayHook{})
+	results, err := add.RunAll(ctx, db, calls)
+	var away *rdb.UnreachableError
+	if !errors.As(err, &away) || len(results) != 3 || results[0].Err != nil || results[0].Int(0) != 1 || results[2].Err != nil || results[2].Int(0) != 1 {
+		t.Fatalf("got %v, %v", results, err)
+	}
+	if !errors.As(results[1].Err, &away) {
+		t.Errorf("the call without an answer has %v", results[1].Err)
+	}
+}
+
+// awayHook loses the answers to commands with the key "away".
+type awayHook struct{}
+
+func (awayHook) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (awayHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (awayHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if strings.Contains(fmt.Sprint(cmd.Args()), "away") {
+				cmd.SetErr(io.EOF)
+				err = io.EOF
+			}
+		}
+		return err
 	}
 }
 

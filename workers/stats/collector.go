@@ -161,7 +161,12 @@ func (c *Collector) Flush(ctx context.Context) error {
 	var writes []*write
 	now := time.Now()
 	for _, counter := range c.all() {
-		if w := counter.close(now); w != nil {
+		w := counter.close(now)
+		for w != nil && !w.sent.IsZero() && now.Sub(w.sent) > keepPending {
+			c.log.Error("statistics are given up", "queue", counter.queue.Name(), "counted", w.at)
+			w = counter.wrote()
+		}
+		if w != nil {
 			ready, writes = append(ready, counter), append(writes, w)
 		}
 	}
@@ -189,7 +194,8 @@ func (c *Collector) Flush(ctx context.Context) error {
 // maxFlushed is the number of queues in one round trip.
 const maxFlushed = 100
 
-// keepPending is how long a write is repeated: after an hour Redis forgets its number.
+// keepPending is how long a write is repeated after it was first sent, which may have counted it:
+// after an hour Redis forgets its number.
 const keepPending = 30 * time.Minute
 
 // flush sends one write for each of some queues. It returns those that have another one.
@@ -200,11 +206,11 @@ func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*wr
 		age := max(0, sent.Sub(w.at))
 		keys, times := bucketKeys(counters[i].queue, c.config.Pool, cmp.Or(w.clock, c.clock).at(sent).Add(-age))
 		calls[i] = rdb.Call{Keys: keys, Args: append(times, w.args()...)}
+		if w.sent.IsZero() {
+			w.sent = sent
+		}
 	}
-	results, err := flushScript.RunAll(ctx, c.db, calls)
-	if err != nil {
-		return nil, nil, err
-	}
+	results, _ := flushScript.RunAll(ctx, c.db, calls) // each has its error
 	for i, result := range results {
 		next := (*write)(nil)
 		switch {
@@ -220,9 +226,6 @@ func (c *Collector) flush(ctx context.Context, counters []*Counter, writes []*wr
 			}
 			w.clock = redisClock{result.Time(0), sent}
 			c.clock = w.clock
-		case sent.Sub(writes[i].at) > keepPending:
-			c.log.Error("statistics are given up", "queue", counters[i].queue.Name(), "error", result.Err)
-			next = counters[i].wrote()
 		default:
 			failed = result.Err
 		}

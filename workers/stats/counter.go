@@ -198,6 +198,7 @@ const (
 // A write is one call of the script that adds counts.
 type write struct {
 	number int64
+	sent   time.Time  // first; zero: not yet
 	at     time.Time  // of the counts, by the local clock
 	clock  redisClock // of the server that answered "clock" to the write, else zero
 	cells  []cell

@@ -20,7 +20,7 @@
 //   - attempts whose end Redis has not confirmed, which run again,
 //   - what a pool counted since its last write, if it is killed,
 //   - writes that Redis has lost, as in a failover,
-//   - a write whose answer was lost and that could not be repeated within 30 minutes.
+//   - a write without an answer within 30 minutes after it was first tried.
 //
 // The time is that of Redis. Counts belong to the minute in the middle of the interval in which a
 // pool counted them.
