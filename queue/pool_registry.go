@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"skidway/internal/rdb"
@@ -85,8 +87,12 @@ func (w WorkerInfo) Pool() string {
 	return w.Name
 }
 
+// maxLeaseReads bounds the queues whose leases HeldByPools reads at the same time.
+const maxLeaseReads = 16
+
 // HeldByPools returns how many jobs each pool holds, of all queues of which it has an open lease.
-// Queues that can't be read are left out.
+// The number is [math.MaxInt] if Redis did not answer for one of these queues. Queues of another
+// release are left out. The error reports that the list of open leases could not be read.
 func HeldByPools(ctx context.Context, c *Client) (map[string]int, error) {
 	leases := registryKeys(c.prefix)[slices.Index(registryKeyNames, "leases")]
 	var rows []string
@@ -95,25 +101,40 @@ func HeldByPools(ctx context.Context, c *Client) (map[string]int, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the open leases: %w", err)
 	}
-	held, seen := map[string]int{}, map[string]bool{}
+	open := map[string][]WorkerInfo{} // by queue
 	for _, row := range rows {
-		name, _, _ := strings.Cut(row, " ")
+		if parts := strings.Split(row, " "); len(parts) == 3 { // others are of another release
+			open[parts[0]] = append(open[parts[0]], WorkerInfo{Name: parts[1], Held: math.MaxInt})
+		}
+	}
+	var mu sync.Mutex
+	held := map[string]int{}
+	var reads sync.WaitGroup
+	slots := make(chan struct{}, maxLeaseReads)
+	for name, unread := range open {
 		q, err := c.Queue(name)
-		if seen[name] || err != nil {
+		if err != nil {
 			continue
 		}
-		seen[name] = true
-		workers, err := q.Workers(ctx)
-		var away *rdb.UnreachableError
-		if ctx.Err() != nil || errors.As(err, &away) {
-			return nil, err
-		}
-		for _, worker := range workers {
-			held[worker.Pool()] += worker.Held
-		}
+		slots <- struct{}{}
+		reads.Go(func() {
+			defer func() { <-slots }()
+			workers, err := q.Workers(ctx)
+			var format *FormatError
+			if err != nil && !errors.As(err, &format) {
+				workers = unread
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, worker := range workers {
+				pool := worker.Pool()
+				held[pool] += min(worker.Held, math.MaxInt-held[pool])
+			}
+		})
 	}
+	reads.Wait()
 	return held, nil
 }
 

@@ -52,5 +52,7 @@
 //	skidway_queue_events_total{queue,event}    of all processes since the first use
 //	skidway_queues_up                          0 if the queues could not be read
 //
+// A metric whose source could not be read is omitted.
+//
 // Kinds and queues beyond the first thousand have the name "other".
 package metrics

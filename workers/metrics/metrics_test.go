@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"skidway/internal/handle"
+	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
@@ -171,4 +174,85 @@ func TestQueuesThatCannotBeReadDoNotMakeRedisDown(t *testing.T) {
 	if n, err := testutil.GatherAndCount(registry, "skidway_queue_paused"); err != nil || n != 49 {
 		t.Errorf("%d queues were read, %v, want all others", n, err)
 	}
+}
+
+// series returns how many series of metrics there are.
+func series(t *testing.T, registry *prometheus.Registry, names ...string) (counts []int) {
+	t.Helper()
+	for _, name := range names {
+		n, err := testutil.GatherAndCount(registry, "skidway_"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, n)
+	}
+	return counts
+}
+
+// Three pools serve a queue each and hold a job of it.
+func TestGaugesThatCannotBeReadAreOmitted(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	db, err := rdb.Open(t.Context(), proxy.URL, rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	client, err := queue.NewClient(handle.New(db), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		name, pool := fmt.Sprint("q", i), fmt.Sprint("p", i)
+		_, err := client.Enqueue(t.Context(), queue.Raw("a", nil), &queue.Options{Queue: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := &queue.PoolInfo{Name: pool, Queues: []string{name}, Concurrency: 2, State: "running"}
+		if _, err := client.Beat(t.Context(), queue.PoolBeat{Pool: pool, Length: time.Minute, Info: info}); err != nil {
+			t.Fatal(err)
+		}
+		q, err := client.ForPool(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease, err := q.NewLease(pool+".1", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(metrics.NewQueues(client)); err != nil {
+		t.Fatal(err)
+	}
+	gauges := []string{"queue_workers", "queue_slots", "queue_free_slots", "queue_paused"}
+	if got := series(t, registry, gauges...); !slices.Equal(got, []int{3, 3, 3, 3}) {
+		t.Fatalf("of %q there are %v series", gauges, got)
+	}
+	scrape := func(what, refused string, want []int) {
+		for i, name := range gauges { // each is a scrape
+			if refused != "" {
+				proxy.RefuseCommands(1, refused, "ERR refused")
+			}
+			if got := series(t, registry, name)[0]; got != want[i] {
+				t.Errorf("%s cannot be read: %d series of %s, want %d", what, got, name, want[i])
+			}
+			if n := proxy.Refusals(); n > 0 {
+				t.Errorf("%s were read", what)
+			}
+		}
+	}
+	scrape("the pools", ":{queues}:pools", []int{0, 0, 0, 3})
+	scrape("the list of open leases", "zrange", []int{3, 3, 0, 3})
+	key := db.Prefix() + ":{q1:0}:leases"
+	if _, err := db.Del(t.Context(), key).Result(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Set(t.Context(), key, "damaged", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	scrape("the leases of a queue", "", []int{3, 3, 2, 3})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,28 +50,40 @@ func (q *Queues) Describe(out chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector]. It blocks until Redis has answered, at most
-// for [ReadTimeout].
+// for [ReadTimeout]. It omits metrics that could not be read.
 func (q *Queues) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), ReadTimeout)
 	defer cancel()
 	names, err := q.client.Queues(ctx)
-	pools, poolsErr := q.client.Pools(ctx)
-	held, heldErr := queue.HeldByPools(ctx, q.client)
-	err = cmp.Or(err, poolsErr, heldErr)
+	names = names[:min(len(names), maxNames)]
 	var failed atomic.Bool
 	failed.Store(err != nil)
 	var reads sync.WaitGroup
+	var pools poolList
+	reads.Go(func() {
+		if pools = readPools(ctx, q.client); cmp.Or(pools.err, pools.heldErr) != nil {
+			failed.Store(true)
+		}
+	})
+	isRead := make([]bool, len(names))
 	slots := make(chan struct{}, maxReads)
-	for _, name := range names[:min(len(names), maxNames)] {
+	for i, name := range names {
 		slots <- struct{}{}
 		reads.Go(func() {
 			defer func() { <-slots }()
-			if err := q.collectOne(ctx, name, pools, held, out); err != nil && !unusable(err) {
+			err := q.collectOne(ctx, name, out)
+			isRead[i] = err == nil
+			if err != nil && !unusable(err) {
 				failed.Store(true)
 			}
 		})
 	}
 	reads.Wait()
+	for i, name := range names {
+		if isRead[i] && pools.err == nil && !q.collectPools(name, pools, out) {
+			failed.Store(true)
+		}
+	}
 	up := 1.0
 	if failed.Load() {
 		up = 0
@@ -89,7 +102,7 @@ func unusable(err error) bool {
 	return errors.Is(err, queue.ErrInvalid) || errors.As(err, &format)
 }
 
-func (q *Queues) collectOne(ctx context.Context, name string, pools []queue.PoolInfo, held map[string]int, out chan<- prometheus.Metric) error {
+func (q *Queues) collectOne(ctx context.Context, name string, out chan<- prometheus.Metric) error {
 	one, err := q.client.Queue(name)
 	if err != nil {
 		return err
@@ -119,22 +132,49 @@ func (q *Queues) collectOne(ctx context.Context, name string, pools []queue.Pool
 		paused = 1
 	}
 	gauge(q.paused, paused)
+	for event, n := range total.Named() {
+		out <- prometheus.MustNewConstMetric(q.events, prometheus.CounterValue, float64(n), name, event)
+	}
+	return nil
+}
+
+// A poolList is all pools, and how many jobs they hold.
+type poolList struct {
+	pools        []queue.PoolInfo
+	held         map[string]int
+	err, heldErr error // of reading pools, and of reading held
+}
+
+func readPools(ctx context.Context, client *queue.Client) (list poolList) {
+	list.pools, list.err = client.Pools(ctx)
+	list.held, list.heldErr = queue.HeldByPools(ctx, client)
+	return list
+}
+
+// collectPools sends the metrics of the workers that serve a queue. It omits the free slots, and
+// returns false, if it is not known how many jobs one of them holds.
+func (q *Queues) collectPools(name string, list poolList, out chan<- prometheus.Metric) (known bool) {
 	workers, slots, free := 0, 0, 0
-	for _, pool := range pools {
+	known = list.heldErr == nil
+	for _, pool := range list.pools {
 		if pool.Expires < 0 || !pool.Serves(name) {
 			continue
 		}
 		workers++
 		if pool.TakesJobs() {
+			held := list.held[pool.Name]
+			known = known && held < math.MaxInt
 			slots += pool.Concurrency
-			free += max(0, pool.Concurrency-held[pool.Name])
+			free += max(0, pool.Concurrency-held)
 		}
 	}
-	gauge(q.workers, float64(workers))
-	gauge(q.slots, float64(slots))
-	gauge(q.free, float64(free))
-	for event, n := range total.Named() {
-		out <- prometheus.MustNewConstMetric(q.events, prometheus.CounterValue, float64(n), name, event)
+	gauge := func(desc *prometheus.Desc, value int) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), name)
 	}
-	return nil
+	gauge(q.workers, workers)
+	gauge(q.slots, slots)
+	if known {
+		gauge(q.free, free)
+	}
+	return known
 }
