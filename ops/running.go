@@ -3,11 +3,13 @@ package ops
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"skidway/internal/rdb"
+	"skidway/queue"
 	"skidway/workers/stats"
 )
 
@@ -27,85 +29,107 @@ type Running struct {
 	Silent []string
 }
 
-// reportWait bounds the time until the workers have reported what they run.
+// reportWait bounds the time until the workers have reported what they run, from when all of them
+// have been asked.
 const reportWait = 2 * time.Second
 
 // Running asks the workers of a queue, or of all queues for an empty name, which handlers run. It
-// blocks until they have reported, at most for 2 s. They go on reporting, every 5 s for 30 s. The
-// error is a [NoQueueError] if there is no such queue.
+// blocks until they have been asked and have reported, at most 2 s after the last was asked. They go
+// on reporting, every 5 s for 30 s. The error is a [NoQueueError] if there is no such queue.
 func (c *Client) Running(ctx context.Context, name string) (*Running, error) {
 	names, err := c.QueueNames(ctx, name)
 	if err != nil {
 		return nil, err
 	}
+	queues, err := c.askRunning(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.awaitReports(ctx, queues); err != nil {
+		return nil, err
+	}
 	running := &Running{}
 	silent := map[string]bool{}
-	deadline := time.Now().Add(reportWait)
-	for _, name := range names {
-		if err := c.addRunning(ctx, name, running, silent, deadline); err != nil {
-			return nil, err
+	for _, q := range queues {
+		for _, report := range q.reports {
+			running.More += report.More
+			for _, job := range report.Jobs {
+				running.Jobs = append(running.Jobs, RunningJob{q.name, job})
+			}
+		}
+		for pool := range q.missing {
+			silent[pool] = true
 		}
 	}
-	for pool := range silent {
-		running.Silent = append(running.Silent, pool)
-	}
-	slices.Sort(running.Silent)
+	running.Silent = slices.Sorted(maps.Keys(silent))
 	slices.SortFunc(running.Jobs, func(a, b RunningJob) int { return cmp.Or(cmp.Compare(b.For, a.For), strings.Compare(a.ID, b.ID)) })
 	return running, nil
 }
 
-// addRunning adds the jobs of one queue, and the workers that have not reported.
-func (c *Client) addRunning(ctx context.Context, name string, running *Running, silent map[string]bool, deadline time.Time) error {
-	q, err := c.queues.Queue(name)
-	if err != nil {
-		return nil // another client has listed a name that is none
-	}
-	leases, err := q.Workers(ctx)
-	if err != nil {
-		return err
-	}
-	holders := map[string]bool{}
-	for _, lease := range leases {
-		if lease.Held > 0 && !lease.Dead {
-			holders[lease.Pool()] = true
-		}
-	}
-	if len(holders) == 0 {
-		return nil
-	}
-	if err := stats.Watch(ctx, c.queues, name); err != nil {
-		return err
-	}
-	for backoff := (rdb.Backoff{First: 10 * time.Millisecond, Max: 200 * time.Millisecond}); ; {
-		reports, err := stats.Reports(ctx, c.queues, name)
+// An askedQueue is a queue whose workers were asked what they run.
+type askedQueue struct {
+	name    string
+	missing map[string]bool    // pools that hold jobs and have not reported
+	reports []stats.PoolReport // the latest
+}
+
+// askRunning asks the workers of the queues of which jobs are held.
+func (c *Client) askRunning(ctx context.Context, names []string) (asked []*askedQueue, err error) {
+	for _, name := range names {
+		q, err := c.queues.Queue(name)
 		if err != nil {
-			return err
+			continue // another client has listed a name that is none
 		}
-		missing := len(holders)
-		for _, report := range reports {
-			if holders[report.Pool] && report.Age <= 2*stats.ReportEvery {
-				missing--
+		leases, err := q.Workers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		holders := map[string]bool{}
+		for _, lease := range leases {
+			if lease.Held > 0 && !lease.Dead {
+				holders[lease.Pool()] = true
 			}
 		}
-		if missing > 0 && time.Now().Before(deadline) {
-			if err := backoff.Sleep(ctx); err != nil {
-				return err
-			}
+		if len(holders) == 0 {
 			continue
 		}
-		for _, report := range reports {
-			if report.Age > 2*stats.ReportEvery {
+		if err := stats.Watch(ctx, c.queues, name); err != nil {
+			return nil, err
+		}
+		asked = append(asked, &askedQueue{name: name, missing: holders})
+	}
+	return asked, nil
+}
+
+// awaitReports reads the reports of all queues together, until none is missing or the wait is over.
+func (c *Client) awaitReports(ctx context.Context, queues []*askedQueue) error {
+	deadline := time.Now().Add(reportWait)
+	for backoff := (rdb.Backoff{First: 10 * time.Millisecond, Max: 200 * time.Millisecond}); ; {
+		last, waiting := !time.Now().Before(deadline), false
+		for _, q := range queues {
+			if len(q.missing) == 0 {
 				continue
 			}
-			delete(holders, report.Pool)
-			running.More += report.More
-			for _, job := range report.Jobs {
-				running.Jobs = append(running.Jobs, RunningJob{name, job})
+			if err := q.read(ctx, c.queues); err != nil {
+				return err
 			}
+			waiting = waiting || len(q.missing) > 0
 		}
-		for pool := range holders {
-			silent[pool] = true
+		if !waiting || last {
+			return nil
 		}
-		return nil
+		if err := backoff.Sleep(ctx); err != nil {
+			return err
+		}
 	}
+}
+
+// read reads the reports that are not out of date.
+func (q *askedQueue) read(ctx context.Context, client *queue.Client) error {
+	reports, err := stats.Reports(ctx, client, q.name)
+	q.reports = slices.DeleteFunc(reports, func(report stats.PoolReport) bool { return report.Age > 2*stats.ReportEvery })
+	for _, report := range q.reports {
+		delete(q.missing, report.Pool)
+	}
+	return err
 }

@@ -14,47 +14,63 @@ type reporter struct {
 	asked notification
 
 	mu      sync.Mutex
-	watched map[*servedQueue]time.Time // until when
+	watched map[*servedQueue]watchedQueue
+}
+
+// A watchedQueue is a queue whose running jobs are reported.
+type watchedQueue struct {
+	until time.Time
+	isNew bool // not reported yet
 }
 
 func newReporter(p *Pool) *reporter {
-	return &reporter{pool: p, asked: newNotification(), watched: map[*servedQueue]time.Time{}}
+	return &reporter{pool: p, asked: newNotification(), watched: map[*servedQueue]watchedQueue{}}
 }
 
 // watch makes the pool report what runs of a queue, for some time.
 func (r *reporter) watch(q *servedQueue) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.watched[q] = time.Now().Add(stats.WatchFor)
+	old, found := r.watched[q]
+	r.watched[q] = watchedQueue{time.Now().Add(stats.WatchFor), old.isNew || !found}
 	r.asked.send()
 }
 
-// due returns the queues that are watched.
-func (r *reporter) due(now time.Time) (queues []*servedQueue) {
+// due returns the queues that are to be reported, those that were not reported yet or all, and
+// whether any is watched.
+func (r *reporter) due(now time.Time, all bool) (queues []*servedQueue, watching bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for q, until := range r.watched {
-		if now.After(until) || q.ctx.Err() != nil {
+	for q, w := range r.watched {
+		if now.After(w.until) || q.ctx.Err() != nil {
 			delete(r.watched, q)
 			continue
 		}
-		queues = append(queues, q)
+		if all || w.isNew {
+			queues = append(queues, q)
+			r.watched[q] = watchedQueue{until: w.until}
+		}
 	}
-	return queues
+	return queues, len(r.watched) > 0
 }
 
-// run reports until ctx is done. It waits without a timer while nothing is watched.
+// run reports until ctx is done: a queue as soon as it is watched, so that an operator who asks for
+// many of them need not wait for repeated reports, and all of them every [stats.ReportEvery]. It
+// waits without a timer while nothing is watched.
 func (r *reporter) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	ticking := true
 	for {
+		tick := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.asked:
 		case <-timer.C:
+			tick, ticking = true, false
 		}
-		queues := r.due(time.Now())
+		queues, watching := r.due(time.Now(), tick)
 		for _, q := range queues {
 			reporting, cancel := context.WithTimeout(ctx, fetchWait)
 			if err := stats.Report(reporting, r.pool.client, q.queue.Queue, r.pool.name, r.pool.running(q)); err != nil && ctx.Err() == nil {
@@ -62,8 +78,9 @@ func (r *reporter) run(ctx context.Context) {
 			}
 			cancel()
 		}
-		if len(queues) > 0 {
+		if watching && !ticking {
 			timer.Reset(stats.ReportEvery)
+			ticking = true
 		}
 	}
 }

@@ -185,3 +185,29 @@ func TestPoolReportsWhatRunsOnlyWhileItIsWatched(t *testing.T) {
 		}
 	})
 }
+
+func TestQueueThatIsWatchedIsReportedWithoutTheOthers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	queues := manyQueues(10)
+	f.run(f.pool(workers.Config{Queues: queues}))
+	key := func(name, key string) string { return f.db.Prefix() + ":{" + name + ":0}:" + key }
+	reported := func(name string) bool {
+		reports, err := stats.Reports(f.ctx, f.client, name)
+		f.must(err)
+		return len(reports) > 0
+	}
+	began := time.Now()
+	for i, q := range queues {
+		for !reported(q.Name) {
+			f.must(f.db.Del(f.ctx, key(q.Name, "watched")).Err()) // the pool may miss signals before it reads them
+			f.must(stats.Watch(f.ctx, f.client, q.Name))
+		}
+		for _, before := range queues[:i] {
+			if reported(before.Name) && time.Since(began) < stats.ReportEvery {
+				f.Fatalf("%s is reported again because %s is watched", before.Name, q.Name)
+			}
+		}
+		f.must(f.db.Del(f.ctx, key(q.Name, "running")).Err())
+	}
+}
