@@ -78,8 +78,11 @@ func TestKindsBeyondTwentyAreCountedTogether(t *testing.T) {
 	if len(kinds) != 21 || kinds["kind03"].Done != 2 || kinds[OtherKind].Done != 6 || kinds["kind24"] != nil {
 		t.Errorf("%d kinds, other %+v", len(kinds), kinds[OtherKind])
 	}
-	// A kind that is not seen for long makes room.
-	f.must(f.db.ZAddXX(f.ctx, f.queue.Key("stats:kinds"), zOf("kind05", 1)).Err())
+	// A kind that is not seen for a day makes room.
+	now, err := f.db.Time(f.ctx).Result()
+	f.must(err)
+	f.must(f.db.ZAddXX(f.ctx, f.queue.Key("stats:kinds"), zOf("kind05", float64(now.Add(-25*time.Hour).UnixMilli()))).Err())
+	f.must(f.db.ZAddXX(f.ctx, f.queue.Key("stats:kinds"), zOf("kind06", float64(now.Add(-23*time.Hour).UnixMilli()))).Err())
 	f.count("kind24", queue.AttemptSucceeded, 1)
 	f.flush()
 	if kinds := f.read(Hour); kinds["kind24"] == nil || kinds["kind24"].Done != 1 {

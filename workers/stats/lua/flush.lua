@@ -7,7 +7,7 @@
 -- Returns {'ok', time in ms since 1970, 1 if it was counted now, 0 if it was before};
 -- {'clock', time} if the buckets are not yet to be; {'format', format of the statistics}.
 -- @include begin
-local MAX_KINDS, MAX_GROUPS, HOURS_KEPT, KEEP_NUMBER_MS = 20, 1000, 48, 3600000
+local MAX_KINDS, KIND_IDLE_MS, MAX_GROUPS, HOURS_KEPT, KEEP_NUMBER_MS = 20, 86400000, 1000, 48, 3600000
 local number, cells = ARGV[7], tonumber(ARGV[8])
 local last = call('GET', FLUSHED)
 if last and tonumber(last) >= tonumber(number) then return {'ok', int(now), 0} end
@@ -15,11 +15,12 @@ call('SET', FLUSHED, number, 'PX', KEEP_NUMBER_MS)
 if not stored then call('HSET', STATS, 'format', FORMAT) end
 keep(STATS)
 
--- remembered returns a kind, or 'other' if there are too many.
+-- remembered returns a kind, or 'other' if there are too many. A new one takes the place of one
+-- that was not seen for a day: that has no counts in the current buckets.
 local function remembered(kind)
   if kind == 'other' then return kind end
   if not call('ZSCORE', KINDS, kind) and call('ZCARD', KINDS) >= MAX_KINDS then
-    local old = call('ZRANGEBYSCORE', KINDS, '-inf', int(now - KEEP_MS), 'LIMIT', 0, 1)
+    local old = call('ZRANGEBYSCORE', KINDS, '-inf', int(now - KIND_IDLE_MS), 'LIMIT', 0, 1)
     if #old == 0 then return 'other' end
     call('ZREM', KINDS, old[1])
   end
