@@ -30,7 +30,8 @@
 // All keys of a queue are on its slot: after the prefix and {QUEUE:0}: comes
 //
 //	stats             hash: format, and of the samples: sampler, sampled, enqueued
-//	stats:kinds       sorted set of at most 20 kinds by when they were last seen; others are "other"
+//	stats:kinds       sorted set of at most 20 kinds by when they were last seen; others are "other";
+//	                  one that was not seen for a day makes room for a new one
 //	stats:flush:POOL  the number of the pool's last write; expires after 1 h
 //	stats:1m:N        hash of the Nth minute since 1970; expires after 2 h
 //	stats:15m:N       the same of a quarter of an hour; expires after 26 h
@@ -38,7 +39,8 @@
 //	errors            hash of at most 1,000 groups of errors, by id
 //	errors:last       sorted set of their ids by when they were last seen
 //	watched           whether the pools were asked lately what they run; expires after 10 s
-//	running           hash of what pools run of the queue, at most 8 KiB each; expires after 30 s
+//	running           hash of what pools run of the queue, at most 8 KiB each; expires after 30 s,
+//	                  and each report removes some older ones of others
 //
 // Keys without an expiry above expire 31 days after the last write. Pools write the last one only
 // for some time after [Watch]. A bucket has a number for

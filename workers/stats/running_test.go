@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,23 @@ func TestPoolsAreAskedOnceForManyWatchers(t *testing.T) {
 		}
 		if left := db.PTTL(f.ctx, f.queue.Key("watched")).Val(); left <= 0 || left > 10*time.Second {
 			t.Errorf("pools are not asked for %s", left)
+		}
+	})
+}
+
+func TestRowsOfPoolsThatAreGoneAreRemovedWhileAQueueIsWatched(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := newFixture(t, db, "")
+		now, err := db.Time(f.ctx).Result()
+		f.must(err)
+		row := func(age time.Duration) string { return fmt.Sprint(now.Add(-age).UnixMilli(), " {}") }
+		f.must(db.HSet(f.ctx, f.queue.Key("running"), "gone", row(31*time.Second), "damaged", "x", "lives", row(20*time.Second)).Err())
+		f.must(Report(f.ctx, f.client, f.queue, "p", nil)) // looks at all of so few
+		names, err := db.HKeys(f.ctx, f.queue.Key("running")).Result()
+		f.must(err)
+		slices.Sort(names)
+		if !slices.Equal(names, []string{"lives", "p"}) {
+			t.Errorf("the rows are %v", names)
 		}
 	})
 }
