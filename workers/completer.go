@@ -75,11 +75,26 @@ func (c *completer) take() (batch []queue.Completion, open bool) {
 	return batch, !c.closed
 }
 
-// unwritten returns the outcomes of which it is not known that they are written.
-func (c *completer) unwritten() []queue.Completion {
+// withdraw returns the outcomes of jobs of which it is not known that they are written. Those that
+// are not being written now are no longer pending.
+func (c *completer) withdraw(jobs []*queue.Job) []queue.Completion {
+	var writing, pending []queue.Completion
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Concat(c.writing, c.pending)
+	for _, outcome := range c.writing {
+		if slices.Contains(jobs, outcome.Job) {
+			writing = append(writing, outcome)
+		}
+	}
+	c.pending = slices.DeleteFunc(c.pending, func(outcome queue.Completion) bool {
+		withdrawn := slices.Contains(jobs, outcome.Job)
+		if withdrawn {
+			pending = append(pending, outcome)
+		}
+		return withdrawn
+	})
+	c.mu.Unlock()
+	c.count(-handled(pending))
+	return append(writing, pending...)
 }
 
 // run writes outcomes until the completer is closed, or ctx is done and none is pending.

@@ -46,7 +46,8 @@ type leaseSession struct {
 	// restored has the ends, by job ID, that Redis may have lost when the server changed. It is
 	// nil again with the first reread after those that have compared all jobs.
 	restored   map[string][]queue.Completion
-	rereadMore bool // the latest reread has left jobs, or has failed
+	unwritten  map[string][]queue.Completion // those of released jobs that were not written; for as long
+	rereadMore bool                          // the latest reread has left jobs, or has failed
 }
 
 // rememberCancels is how long the id of a cancelled job is kept: the signal may come
@@ -103,9 +104,14 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 		if written := s.writtenSinceReread[job.ID]; written != nil && written.SameDelivery(job) {
 			continue
 		}
-		if end, ok := endOf(job, s.restored[job.ID]); ok {
+		end, again := endOf(job, s.restored[job.ID])
+		ended := again
+		if !ended {
+			end, ended = endOf(job, s.unwritten[job.ID])
+		}
+		if ended {
 			end.Duplicates = nil
-			written := &attempt{job: end.Job, queue: s.queue, session: s, again: true}
+			written := &attempt{job: end.Job, queue: s.queue, session: s, again: again}
 			written.claimed.Store(true)
 			s.held[job.ID] = written
 			ends = append(ends, end)
@@ -138,7 +144,7 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 		held = append(held, a.job)
 	}
 	if !s.rereadMore {
-		s.restored = nil
+		s.restored, s.unwritten = nil, nil
 	}
 	if s.serverChanged() {
 		s.restored = s.recent.of(s)
@@ -163,7 +169,7 @@ func (s *leaseSession) release(jobs []*queue.Job) {
 	}
 	var released []*attempt
 	quarantined := 0
-	ended := endsByJob(s.completer.unwritten())
+	unwritten := endsByJob(s.completer.withdraw(jobs))
 	s.mu.Lock()
 	for _, job := range jobs {
 		if a := s.held[job.ID]; a != nil && a.job == job {
@@ -172,13 +178,12 @@ func (s *leaseSession) release(jobs []*queue.Job) {
 			if job.Group != "" {
 				quarantined++
 			}
-			if ends := ended[job.ID]; len(ends) > 0 {
-				if s.restored == nil {
-					s.restored = map[string][]queue.Completion{}
-				}
-				s.restored[job.ID] = append(s.restored[job.ID], ends...)
-			}
 		}
+	}
+	if s.unwritten == nil {
+		s.unwritten = unwritten
+	} else {
+		maps.Copy(s.unwritten, unwritten)
 	}
 	s.lostJobs = s.lostJobs || len(released) > 0
 	s.mu.Unlock()
