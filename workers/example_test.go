@@ -61,7 +61,7 @@ func Example() {
 		return nil
 	})
 	enqueue(ctx, client, Greet{"Ada"}, nil)
-	enqueue(ctx, client, Greet{"Grace"}, &queue.Options{Delay: 100 * time.Millisecond})
+	enqueue(ctx, client, Greet{"Grace"}, &queue.Options{Delay: time.Second})
 	if err := pool.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
