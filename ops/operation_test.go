@@ -305,3 +305,56 @@ func TestJobThatIsDelayedAgainIsLeftAlone(t *testing.T) {
 		}
 	})
 }
+
+func TestDeletionsBeginAndContinueInAFullRedis(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.Open(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0)))
+	for range 3 {
+		f.add("q", "a", "", queue.Options{Delay: time.Hour})
+		f.add("q", "a", "", queue.Options{})
+	}
+	retried := f.buried(1)
+	f.must(f.db.ConfigSet(f.Context(), "maxmemory", "1").Err())
+	if _, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "retry", State: queue.Dead})); err == nil {
+		t.Error("a full Redis took a retry of", retried)
+	}
+	if op := f.changes(ops.Change{Do: "delete", State: queue.Waiting}); op.Changed != 3 {
+		t.Errorf("purged %d jobs, want 3", op.Changed)
+	}
+	run, err := f.client.Begin(t.Context(), f.asks(ops.Change{Do: "delete", State: queue.Delayed}))
+	f.must(err)
+	_, err = f.client.StopOperation(t.Context(), run.Operation.ID)
+	f.must(err)
+	run, err = f.client.Continue(t.Context(), run.Operation.ID)
+	f.must(err)
+	f.must(run.Run(t.Context(), func(queue.Operation) {}))
+	if run.Operation.Changed != 3 {
+		t.Errorf("deleted %d jobs, want 3", run.Operation.Changed)
+	}
+}
+
+func TestOperationsThatAreRefusedAreNotListed(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.buried(1)
+	f.changes(ops.Change{Do: "retry", State: queue.Dead})
+	asked := f.asks(ops.Change{Do: "retry", State: queue.Dead})
+	_, err := f.client.Begin(t.Context(), asked)
+	f.must(err)
+	old := *asked
+	old.AsOf = asked.AsOf.Add(-time.Hour)
+	for range 60 {
+		if _, err := f.client.Begin(t.Context(), asked); err == nil {
+			t.Fatal("a second operation of a queue began")
+		}
+		old.Queue = "other"
+		if _, err := f.client.Begin(t.Context(), &old); !errors.Is(err, ops.ErrQuestionExpired) {
+			t.Fatal(err)
+		}
+	}
+	all, err := queue.Operations(t.Context(), f.queues)
+	f.must(err)
+	if len(all) != 2 || all[0].Refused != "" || all[1].Refused != "" {
+		t.Errorf("listed %d operations, want the 2 that began", len(all))
+	}
+}

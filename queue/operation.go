@@ -75,14 +75,25 @@ const maxOperations = 100
 // A purge is the step of an operation that deletes all waiting jobs: it finds them itself. All
 // calls can be repeated after a lost reply.
 func (q *Queue) Operate(ctx context.Context, op Operation, call OperationCall) (Operation, error) {
-	if call.Do == "begin" {
-		if op.ID == "" {
-			op.ID = globalID(q.name, strings.ToLower(rand.Text()[:10]))
-		}
-		if err := addOperation(ctx, q.client, op); err != nil {
-			return op, err
-		}
+	if call.Do != "begin" {
+		return q.operate(ctx, op, call)
 	}
+	if op.ID == "" {
+		op.ID = globalID(q.name, strings.ToLower(rand.Text()[:10]))
+	}
+	added, err := addOperation(ctx, q.client, op)
+	if err != nil {
+		return op, err
+	}
+	op, err = q.operate(ctx, op, call)
+	if err == nil && added {
+		_ = trimOperations(ctx, q.client, op) // the next one trims the list too
+	}
+	return op, err
+}
+
+// operate is Operate without the list of the last operations.
+func (q *Queue) operate(ctx context.Context, op Operation, call OperationCall) (Operation, error) {
 	_, local, err := splitOperationID(op.ID)
 	if err != nil {
 		return op, err
@@ -211,17 +222,34 @@ func splitOperationID(id string) (queue, local string, err error) {
 	return queue, local, nil
 }
 
-// addOperation adds an operation to the list of the last ones.
-func addOperation(ctx context.Context, c *Client, op Operation) error {
+// operationList returns the key of the list of the last operations.
+func operationList(c *Client) string {
 	keys := registryKeys(c.prefix)
-	list := keys[len(keys)-1]
-	return c.db.Retry(ctx, func() error {
-		_, err := c.db.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			pipe.ZAdd(ctx, list, redis.Z{Score: float64(op.AsOf.UnixMilli()), Member: op.ID})
-			pipe.ZRemRangeByRank(ctx, list, 0, -1-maxOperations)
+	return keys[len(keys)-1]
+}
+
+// addOperation adds an operation to the list of the last ones, and reports whether it was not in
+// it. A full Redis, in which deletions go on, has no room for it.
+func addOperation(ctx context.Context, c *Client, op Operation) (added bool, err error) {
+	err = c.db.Retry(ctx, func() error {
+		n, err := c.db.ZAdd(ctx, operationList(c), redis.Z{Score: float64(op.AsOf.UnixMilli()), Member: op.ID}).Result()
+		added = added || n == 1
+		if redis.HasErrorPrefix(err, "OOM") {
 			return nil
-		})
+		}
 		return err
+	})
+	return added, err
+}
+
+// trimOperations removes an operation that was refused from the list of the last ones, or those
+// above its length.
+func trimOperations(ctx context.Context, c *Client, op Operation) error {
+	return c.db.Retry(ctx, func() error {
+		if op.Refused != "" {
+			return c.db.ZRem(ctx, operationList(c), op.ID).Err()
+		}
+		return c.db.ZRemRangeByRank(ctx, operationList(c), 0, -1-maxOperations).Err()
 	})
 }
 
@@ -229,9 +257,8 @@ func addOperation(ctx context.Context, c *Client, op Operation) error {
 // 100, the latest first. Unknown ones, and those whose queue can't be read, are [Operation.Refused].
 func Operations(ctx context.Context, c *Client, ids ...string) (all []Operation, err error) {
 	if len(ids) == 0 {
-		keys := registryKeys(c.prefix)
 		err := c.db.Retry(ctx, func() (err error) {
-			ids, err = c.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: keys[len(keys)-1], Start: 0, Stop: maxOperations - 1, Rev: true}).Result()
+			ids, err = c.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: operationList(c), Start: 0, Stop: maxOperations - 1, Rev: true}).Result()
 			return err
 		})
 		if err != nil {

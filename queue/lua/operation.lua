@@ -25,6 +25,12 @@ for i = 1, #record, 2 do stored[record[i]] = record[i + 1] end
 
 local function taken() return turn_id and tonumber(turn_until) > now end
 
+-- free lets a change that takes jobs out begin and go on in a full Redis.
+-- @lazy allow_when_full when_full
+local function free(change)
+  if change == 'delete' or change == 'cancel' then allow_when_full() end
+end
+
 local function take_turn()
   call('HSET', OPERATION, 'id', id, 'owner', owner, 'until', int(now + tonumber(ARGV[4])))
   call('PEXPIRE', OPERATION, KEEP_MS)
@@ -109,6 +115,7 @@ if verb == 'begin' then
   for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
   local as_of = tonumber(given.as_of)
   if now - as_of > tonumber(ARGV[5]) then return {'old'} end
+  free(given['do'])
   take_turn()
   store('owner', owner, 'status', 'running', 'step', 0, 'examined', 0, 'changed', 0, 'left', 0, 'began', int(now), 'last', int(now), unpack(ARGV, 6))
   store('as_of', int(math.min(as_of, now + 1)))
@@ -120,15 +127,15 @@ if verb == 'show' then return show() end
 if verb == 'continue' then
   if stored.status == 'done' then return {'ended'} end
   if taken() and turn_owner ~= owner then return {'busy', turn_id} end
+  free(stored['do'])
   take_turn()
   store('owner', owner, 'status', 'running', 'last', int(now))
   call('HDEL', OPERATION_RECORD, 'ended', 'error')
   return show()
 end
-if verb == 'stop' or stored['do'] == 'delete' or stored['do'] == 'cancel' then
--- @include when_full
-end
+free(stored['do'])
 if verb == 'stop' then
+  allow_when_full()
   if stored.status == 'running' then
     store('status', 'stopped', 'ended', int(now), 'error', owner or '')
     give_up()
