@@ -164,8 +164,11 @@ func (r *fileRead) read(ctx context.Context) {
 		var starved *starvedError
 		waits := errors.As(err, &starved)
 		r.noRoom = errors.Is(err, stream.ErrWindowsInUse)
-		if waits || r.noRoom || errors.Is(err, errOlder) {
+		switch {
+		case waits, errors.Is(err, errOlder):
 			r.commitAll(atAnyEnd)
+		case r.noRoom: // the file is only read later
+			r.commitAll(soon)
 		}
 		if waits && r.err == nil {
 			err = r.awaitRoom(ctx, starved.position)

@@ -101,9 +101,11 @@ func (s *fileScan) commitPart(urgent urgency) error {
 	return nil
 }
 
-// commitAll commits the whole lines that were counted, those of the sample included.
+// commitAll commits the whole lines that were counted, those of the sample included if no others
+// may follow soon.
 func (s *fileScan) commitAll(urgent urgency) error {
-	if s.splitter == nil && len(s.sample) > 0 && urgent == atAnyEnd {
+	rests := s.sampled >= minSampleLines && time.Since(s.parts.last) >= s.parts.interval
+	if s.splitter == nil && len(s.sample) > 0 && (rests || urgent == atAnyEnd) {
 		if err := s.begin(); err != nil {
 			return err
 		}

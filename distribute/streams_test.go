@@ -252,9 +252,17 @@ func TestStoppedShipperEndsTheStreamThatItReads(t *testing.T) {
 
 // Its writer keeps the FIFO open, and writes no more.
 func TestLinesOfAnIdleStreamAreCommitted(t *testing.T) {
+	lines := noisyLines(12, 4000)
+	long := bytes.ReplaceAll(noisyLines(13, 500), []byte("\n"), append(bytes.Repeat([]byte("x"), 1000), '\n'))
+	for name, lines := range map[string][]byte{"short lines": lines, "long lines, fewer than a sample": long} {
+		t.Run(name, func(t *testing.T) { testIdleStream(t, lines) })
+	}
+}
+
+func testIdleStream(t *testing.T, lines []byte) {
 	t.Parallel()
 	db := redistest.DB(t)
-	channel, path, lines := open(t, db), fifo(t, "a.log"), noisyLines(12, 4000)
+	channel, path := open(t, db), fifo(t, "a.log")
 	worker, err := distribute.NewWorker(t.Context(), channel, "s", countryDay(t), &distribute.WorkerConfig{CommitInterval: testLease})
 	if err != nil {
 		t.Fatal(err)

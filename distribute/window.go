@@ -93,6 +93,10 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 	if p.newHead {
 		newHead = src.Head.Fingerprint().Encode()
 	}
+	stopped := s.stop.stopped
+	if src.IsStream() {
+		stopped = nil // what was read of it can't be read again
+	}
 	for limit := (throttle{}); ; {
 		since, err := s.channel.latestWake(ctx)
 		if err != nil {
@@ -124,7 +128,7 @@ func (s *Shipper) admit(ctx context.Context, src *stream.Source, p plan) (admitt
 		if s.stop.isStopped() && !src.IsStream() {
 			return admitted, errStopped
 		}
-		if err := s.await(ctx, since, reason, src.Path, &limit, s.stop.stopped); err != nil {
+		if err := s.await(ctx, since, reason, src.Path, &limit, stopped); err != nil {
 			return admitted, err
 		}
 	}

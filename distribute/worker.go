@@ -211,12 +211,11 @@ func (w *Worker) workSlot(ctx context.Context) error {
 		if err != nil || len(claims) == 0 {
 			return err
 		}
-		freed := w.windows.Freed()
 		err = w.process(ctx, claims)
 		if errors.Is(err, stream.ErrWindowsInUse) {
 			// Nothing is claimed meanwhile: a file that holds up others goes to whoever has room.
 			select {
-			case <-freed:
+			case <-w.windows.Freed():
 			case <-w.stop.stopped:
 			case <-ctx.Done():
 			}

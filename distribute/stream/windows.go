@@ -24,10 +24,16 @@ func NewWindows(max int64) *Windows { return &Windows{max: max, freed: make(chan
 // other decompressors. It is no damage: the data can be read when they have ended.
 var ErrWindowsInUse = errors.New("other files take up the memory for windows")
 
-// Freed returns a channel that is closed when a decompressor next gives back its windows.
+// Freed returns a channel that is closed when a decompressor next gives back its windows, or is
+// closed if none has any.
 func (w *Windows) Freed() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.used == 0 {
+		free := make(chan struct{})
+		close(free)
+		return free
+	}
 	return w.freed
 }
 
