@@ -11,7 +11,7 @@ FUZZTIME ?= 60s
 .PHONY: help build demo test oldest race s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/skidway
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skidway ./cmd/skidway

@@ -141,7 +141,7 @@ func readNames(t *testing.T) names {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, found := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(string(makefile), -1) {
+	for _, found := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(string(makefile), -1) {
 		known.targets = append(known.targets, found[1])
 	}
 	known.settings = strings.Fields(mustRun(t, t.TempDir(), "config", "variables").stdout)

@@ -204,7 +204,8 @@ func TestBatchThatLosesAReplyEndsThere(t *testing.T) {
 		text.WriteString("{\"kind\":\"a\",\"max_attempts\":3}\n")
 	}
 	unknown := 0
-	for n := 1; ; n++ { // whichever command it is
+	d.must("enqueue", "mail", "a") // there must be a queue to purge
+	for n := 1; ; n++ {            // whichever command it is
 		d.must("queues", "purge", "mail", "--yes")
 		sent := proxy.Commands()
 		proxy.DropReply(n)

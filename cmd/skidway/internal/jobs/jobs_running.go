@@ -14,7 +14,7 @@ func jobsRunning(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "running [QUEUE]",
 		Short: "Lists the jobs whose handlers run now",
-		Long: `Lists the jobs whose handlers run now, of one queue or of all, the longest first.
+		Long: `Lists the jobs whose handlers run now, of one queue or of all, longest first.
 "skidway jobs list --state active" also lists jobs that workers have fetched and
 not yet started. Workers report what they run only after this command has asked
 them, at most 100 jobs each of a queue; it waits up to two seconds for them.`,
