@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"skidway"
+	"skidway/internal/handle"
 	"skidway/queue"
 )
 
@@ -86,8 +87,13 @@ func (c *Client) QueueNames(ctx context.Context, name string) ([]string, error) 
 }
 
 // Now returns the time by the clock of Redis.
-func (c *Client) Now(ctx context.Context) (time.Time, error) {
-	return c.queues.DB().Redis().Time(ctx).Result()
+func (c *Client) Now(ctx context.Context) (now time.Time, err error) {
+	db := handle.Conn(c.queues.DB())
+	err = db.Retry(ctx, func() (err error) {
+		now, err = db.Time(ctx).Result()
+		return err
+	})
+	return now, err
 }
 
 // Jobs returns the number of jobs in all states.

@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"skidway/internal/filter"
+	"skidway/internal/handle"
 	"skidway/queue"
 )
 
@@ -142,7 +143,10 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 
 // measurePath measures a PING for a budget, if its last one was too long ago.
 func (c *Client) measurePath(ctx context.Context, b *budget) error {
-	return b.ping(ctx, func(ctx context.Context) error { return c.queues.DB().Redis().Ping(ctx).Err() })
+	db := handle.Conn(c.queues.DB())
+	return db.Retry(ctx, func() error {
+		return b.ping(ctx, func(ctx context.Context) error { return db.Ping(ctx).Err() })
+	})
 }
 
 // A search reads one page.

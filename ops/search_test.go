@@ -299,3 +299,25 @@ func TestFilterNamesTheStatesToSearch(t *testing.T) {
 		}
 	}
 }
+
+func TestSearchRepeatsReadsWhoseRepliesAreLost(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.URL(t))
+	f := setup(t, redistest.Open(t, proxy.URL))
+	for range 3 {
+		f.add("mail", "a", "{}", queue.Options{})
+	}
+	for n := 1; ; n++ {
+		client, err := ops.NewClient(f.queues, nil)
+		f.must(err)
+		sent := proxy.Commands()
+		proxy.DropReply(n)
+		page, err := client.Search(t.Context(), "mail", ops.SearchOptions{State: queue.Waiting})
+		if err != nil || len(page.Jobs) != 3 {
+			t.Errorf("without the reply to command %d: %+v, %v", n, page, err)
+		}
+		if proxy.Commands()-sent < n {
+			break // it sends no such command
+		}
+	}
+}
