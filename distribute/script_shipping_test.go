@@ -180,7 +180,7 @@ func cutAndFreed(s scriptRunner) {
 	s.free(1, 1)
 }
 
-// streamEnd is how the upload of f ended, what its readers are told, and whether it is
+// streamEnd is how the upload of f ended, what the scripts return to its readers, and whether it is
 // expected to be shipped again or freed.
 func (s scriptRunner) streamEnd() string {
 	file := s.k.file("f")

@@ -338,7 +338,7 @@ func TestFileOfManyWindowsFlowsThroughOneWorkerOfTwoSubscribers(t *testing.T) {
 	}
 }
 
-// Another worker gives up one subscriber of a file that flows. A worker that reads the file
+// Another worker releases its claim for one subscriber of a file that flows. A worker that reads the file
 // for the other subscriber, and has no other slot, waits then for room that only the count
 // for the first one frees.
 func TestWorkerThatWaitsForRoomTakesOverTheOtherSubscriberOfItsFile(t *testing.T) {

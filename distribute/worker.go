@@ -213,7 +213,7 @@ func (w *Worker) workSlot(ctx context.Context) error {
 		}
 		err = w.process(ctx, claims)
 		if errors.Is(err, stream.ErrWindowsInUse) {
-			// Nothing is claimed meanwhile: a file that holds up others goes to whoever has room.
+			// Nothing is claimed meanwhile: another worker that has room may claim a file that holds up others.
 			select {
 			case <-w.windows.Freed():
 			case <-w.stop.stopped:

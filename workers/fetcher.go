@@ -150,11 +150,15 @@ func (f *fetcher) fetch(ctx context.Context, order fetchOrder) (int, error) {
 
 // heard lets a queue be fetched from that may have jobs again.
 func (f *fetcher) heard(q *servedQueue) {
-	if pause := f.sched.pauseAfterNews(q); pause > 0 {
+	var pause time.Duration
+	f.sched.update(func() {
+		if pause = q.pauseLocked(); pause == 0 {
+			q.newsLocked()
+		}
+	})
+	if pause > 0 {
 		time.AfterFunc(pause, func() { f.sched.update(q.newsLocked) })
-		return
 	}
-	f.sched.update(q.newsLocked)
 }
 
 // open adds a new session to an order of a queue that has none. The fetch opens its lease if

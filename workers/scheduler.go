@@ -48,13 +48,6 @@ func (s *scheduler) update(change func()) {
 	s.wake.send()
 }
 
-// pauseAfterNews returns how long to wait before q is fetched from after news.
-func (s *scheduler) pauseAfterNews(q *servedQueue) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return q.pauseLocked()
-}
-
 // suspendedLocked reports whether fetching, and starting buffered jobs, is suspended: the
 // pool is quiet, or a job waits to run solo or does.
 func (s *scheduler) suspendedLocked() bool {

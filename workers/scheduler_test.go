@@ -184,7 +184,7 @@ func TestQueueIsFetchedFromLaterAfterNewsIfOtherPoolsAreMostlyFirst(t *testing.T
 		t.Helper()
 		later := 0
 		for range 1000 {
-			if f.pauseAfterNews(q) > 0 {
+			if q.pauseLocked() > 0 {
 				later++
 			}
 		}

@@ -14,17 +14,17 @@ type Windows struct {
 
 	mu    sync.Mutex // guards what follows
 	used  int64
-	freed chan struct{} // closed when some are given back
+	freed chan struct{} // closed when a window is released
 }
 
 // NewWindows returns a bound of so many bytes.
 func NewWindows(max int64) *Windows { return &Windows{max: max, freed: make(chan struct{})} }
 
 // ErrWindowsInUse is the error for compressed data whose window has no room beside those of
-// other decompressors. It is no damage: the data can be read when they have ended.
+// other decompressors. The data is not damaged: it can be read when they have ended.
 var ErrWindowsInUse = errors.New("other files take up the memory for windows")
 
-// Freed returns a channel that is closed when a decompressor next gives back its windows, or is
+// Freed returns a channel that is closed when a decompressor next releases its windows, or is
 // closed if none has any.
 func (w *Windows) Freed() <-chan struct{} {
 	w.mu.Lock()
@@ -37,8 +37,8 @@ func (w *Windows) Freed() <-chan struct{} {
 	return w.freed
 }
 
-// take takes n bytes, and reports whether there was room for them. A decompressor that is alone
-// may have as many as it needs.
+// take takes n bytes, and reports whether there was room for them. The only
+// decompressor may have as many as it needs.
 func (w *Windows) take(n int64) bool {
 	if w == nil {
 		return true

@@ -75,7 +75,7 @@ function operate.retry(job)
   return 'ok'
 end
 
--- priority gives a job another priority, by its letter: 'h', 'n' or 'l'. A quarantined job keeps
+-- priority changes the priority of a job, to that of a letter: 'h', 'n' or 'l'. A quarantined job keeps
 -- its own, because it may be what killed its worker.
 function operate.priority(job, letter)
   local waits = job.state == 'waiting' and not is_quarantine(job.line)

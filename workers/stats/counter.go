@@ -171,7 +171,7 @@ func (i *interval) addError(end *End, mode Mode) {
 	}
 }
 
-// OtherShape is the shape of errors that are too many to be told apart.
+// OtherShape is the shape of the errors beyond the maximum number of groups.
 const OtherShape = "(other errors)"
 
 // maxSample bounds the text of an error that is kept with its group, in bytes.
