@@ -1,0 +1,141 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"skidway/queue"
+)
+
+// A Principal is a user or a program that asks. A nil one may do nothing. It must not be changed
+// while it is in use.
+type Principal struct {
+	Name   string // of the user or the token; [LocalName] for the local one
+	Token  bool   // whether it is a program with a token, not a user
+	Scopes []Scope
+}
+
+// LocalName is the name of the principal of requests from this machine that need no user: those
+// of the one-time code, and of --no-login.
+const LocalName = "local"
+
+// The roles of users.
+const (
+	ViewRole    = "view"
+	OperateRole = "operate"
+	AdminRole   = "admin"
+)
+
+// roles has the actions of each role.
+var roles = map[string][]Action{
+	ViewRole:    {View},
+	OperateRole: {View, Operate, Enqueue},
+	AdminRole:   {View, Operate, Enqueue, Admin},
+}
+
+// scopesOf returns the scopes of actions, on queues and kinds that match patterns.
+func scopesOf(actions []Action, queues, kinds []string) (scopes []Scope) {
+	for _, action := range actions {
+		for _, q := range queues {
+			if action != Enqueue {
+				scopes = append(scopes, Scope{Action: action, Queue: q})
+				continue
+			}
+			for _, kind := range kinds {
+				scopes = append(scopes, Scope{action, q, kind})
+			}
+		}
+	}
+	return scopes
+}
+
+// May reports whether p may do something with a queue; with [All], whether it may do it with
+// every queue, which Redis, workers' names, channels, chats and the audit need.
+func (p *Principal) May(action Action, queue string) bool {
+	return p != nil && slices.ContainsFunc(p.Scopes, func(s Scope) bool { return s.covers(action, queue) })
+}
+
+// MayAdd reports whether p may add jobs of a kind to a queue.
+func (p *Principal) MayAdd(queue, kind string) bool {
+	return p != nil && slices.ContainsFunc(p.Scopes, func(s Scope) bool { return s.covers(Enqueue, queue) && s.coversKind(kind) })
+}
+
+// CheckJob returns a [ForbiddenError] if p may not add a job, or one of those that follow it, at any
+// depth. A job without a queue goes to [queue.DefaultQueue], one that follows to the queue of the
+// job before it.
+func (p *Principal) CheckJob(job queue.NewJob) error { return p.checkJob(queue.DefaultQueue, job, 0) }
+
+// maxDepth bounds the jobs that follow or forward each other in a row.
+const maxDepth = 32
+
+func (p *Principal) checkJob(name string, job queue.NewJob, depth int) error {
+	if job.Args == nil {
+		return fmt.Errorf("%w: args are nil", queue.ErrInvalid)
+	}
+	if depth > maxDepth {
+		return fmt.Errorf("%w: more than %d jobs follow each other", queue.ErrInvalid, maxDepth)
+	}
+	options := job.Options
+	if args, ok := job.Args.(interface{ Options() *queue.Options }); ok && args.Options() != nil {
+		defaults := args.Options()
+		options.Queue = cmp.Or(options.Queue, defaults.Queue)
+		if options.Then == nil {
+			options.Then = defaults.Then
+		}
+	}
+	name = cmp.Or(options.Queue, name)
+	kind := job.Args.Kind()
+	if !p.MayAdd(name, kind) {
+		return &ForbiddenError{Scope{Enqueue, name, kind}}
+	}
+	if kind == queue.Forward {
+		forwarded, err := forwardedBy(job.Args)
+		if err != nil {
+			return err
+		}
+		options.Then = slices.Concat(options.Then, forwarded)
+	}
+	for _, next := range options.Then {
+		if err := p.checkJob(name, next, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forwardedBy returns the job that a job of kind [queue.Forward] adds, if there is one.
+func forwardedBy(args queue.Args) ([]queue.NewJob, error) {
+	var forwarding queue.Forwarding
+	text, err := queue.MarshalArgs(args)
+	if err == nil {
+		err = json.Unmarshal(text, &forwarding)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: args of %s: %w", queue.ErrInvalid, args.Kind(), err)
+	}
+	if forwarding.Job.Args == nil {
+		return nil, nil
+	}
+	return []queue.NewJob{forwarding.Job}, nil
+}
+
+// A ForbiddenError is the error for what a principal may not do.
+type ForbiddenError struct{ Needs Scope }
+
+func (e *ForbiddenError) Error() string { return "not allowed: it needs the scope " + e.Needs.String() }
+
+type contextKey struct{}
+
+// NewContext returns a context with a principal.
+func NewContext(ctx context.Context, p *Principal) context.Context {
+	return context.WithValue(ctx, contextKey{}, p)
+}
+
+// FromContext returns the principal of a context, nil if there is none.
+func FromContext(ctx context.Context) *Principal {
+	p, _ := ctx.Value(contextKey{}).(*Principal)
+	return p
+}
