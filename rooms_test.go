@@ -51,6 +51,7 @@ distribute/s3: distribute/stream
 distribute: distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
 ops/access: queue
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
+ops/dash: ops ops/access queue workers/stats
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
 cmd/skidway/internal/cli: queue distribute distribute/accesslog distribute/chat distribute/stream
 cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli ops queue delayed workers workers/stats workers/kinds

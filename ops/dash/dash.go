@@ -1,0 +1,130 @@
+package dash
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"skidway"
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// Config configures a [Dash]. The zero value shows nothing: every request is refused until a
+// principal is known, by the request's context or by Authorize.
+type Config struct {
+	// Ops is the client by which the pages read and change; nil means one with the defaults. A
+	// process should have one, because its searches share a budget.
+	Ops *ops.Client
+
+	// Authorize returns who makes a request, nil for nobody. It is asked where the context of the
+	// request has no principal, and again every 30 s for an open stream. Nil means that only the
+	// context counts.
+	Authorize func(*http.Request) *access.Principal
+
+	// Logger gets what fails without a page to show it; nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+// A Dash is the dashboard, an [http.Handler]. It finds out itself under which path it is mounted,
+// as long as what comes before it removes the path with [http.StripPrefix]. It is safe for
+// concurrent use.
+type Dash struct {
+	config    Config
+	db        *skidway.DB
+	queues    *queue.Client
+	ops       *ops.Client
+	mux       *http.ServeMux
+	handler   http.Handler
+	templates *template.Template
+	assets    *assets
+}
+
+// New returns the dashboard of a Redis. The caller closes it, and db after it. Nothing is sent to
+// Redis.
+func New(db *skidway.DB, config Config) (*Dash, error) {
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	queues, err := queue.NewClient(db, nil)
+	if err != nil {
+		return nil, err
+	}
+	if config.Ops == nil {
+		if config.Ops, err = ops.NewClient(queues, nil); err != nil {
+			return nil, err
+		}
+	}
+	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets()}
+	if d.templates, err = parseTemplates(); err != nil {
+		return nil, err
+	}
+	for i := range routes {
+		route := &routes[i]
+		d.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, route) })
+	}
+	d.mux.Handle("GET /assets/{name}", d.assets)
+	d.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, &route{scope: anyQueue, page: notFound}) })
+	d.handler = strictHeaders(http.NewCrossOriginProtection().Handler(d.mux))
+	return d, nil
+}
+
+// Close ends the open streams and waits for them.
+func (d *Dash) Close() error { return nil }
+
+// ServeHTTP answers a request.
+func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
+
+// maxForm bounds the body of a form: the largest payload, and what encoding it as a form adds.
+const maxForm = 4 << 20
+
+// serve answers a request of a route of the table.
+func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
+	p := d.newPage(w, r, route)
+	if err := p.check(); err != nil {
+		p.fail(err)
+		return
+	}
+	if route.page != nil {
+		p.show()
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		p.fail(&pageError{http.StatusBadRequest, "error.form"})
+		return
+	}
+	to, said, err := route.action(p)
+	var wrong *pageError
+	if errors.As(err, &wrong) {
+		p.fail(err)
+		return
+	}
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return
+	}
+	if err != nil {
+		said = message{Rank: "bad", Key: "said.not_done", Args: []string{err.Error()}}
+	}
+	p.say(said)
+	http.Redirect(w, r, p.Link(to), http.StatusSeeOther)
+}
+
+// mountedAt returns the path under which the dashboard is mounted: what is in the request's line
+// before the path that is left.
+func mountedAt(r *http.Request) string {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	if _, rest, found := strings.Cut(path, "://"); found {
+		_, rest, _ = strings.Cut(rest, "/")
+		path = "/" + rest
+	}
+	base, found := strings.CutSuffix(path, r.URL.EscapedPath())
+	if !found {
+		return ""
+	}
+	return strings.TrimSuffix(base, "/")
+}

@@ -1,0 +1,264 @@
+package dash_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/ops/access"
+	"skidway/ops/dash"
+	"skidway/queue"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// A fixture is a dashboard over a Redis of its own.
+type fixture struct {
+	testing.TB
+	dash   *dash.Dash
+	queues *queue.Client
+	who    *access.Principal // who makes the requests
+}
+
+// role returns a principal with scopes.
+func role(t testing.TB, scopes ...string) *access.Principal {
+	t.Helper()
+	parsed, err := access.ParseScopes(scopes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &access.Principal{Name: "anna", Scopes: parsed}
+}
+
+func setup(t testing.TB, db *rdb.DB) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, who: role(t, "view:*", "operate:*", "enqueue:*", "admin:*")}
+	queues, err := queue.NewClient(handle.New(db), nil)
+	f.must(err)
+	f.queues = queues
+	f.dash, err = dash.New(queues.DB(), dash.Config{Authorize: func(*http.Request) *access.Principal { return f.who }})
+	f.must(err)
+	t.Cleanup(func() { f.must(f.dash.Close()) })
+	return f
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// add enqueues a job.
+func (f *fixture) add(name, kind, args string, options queue.Options) string {
+	f.Helper()
+	options.Queue = name
+	id, err := f.queues.Enqueue(f.Context(), queue.Raw(kind, []byte(args)), &options)
+	f.must(err)
+	return id
+}
+
+// An answer is the answer to a request.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// send sends a request to a handler as a browser does for its own pages.
+func send(t testing.TB, handler http.Handler, r *http.Request) answer {
+	t.Helper()
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	response := w.Result()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response, string(body)}
+}
+
+func (f *fixture) get(path string) answer {
+	f.Helper()
+	return send(f, f.dash, httptest.NewRequestWithContext(f.Context(), http.MethodGet, path, nil))
+}
+
+// post sends a form and returns the answer to it.
+func (f *fixture) post(path string, form url.Values) answer {
+	f.Helper()
+	return send(f, f.dash, formRequest(f.Context(), path, form))
+}
+
+func formRequest(ctx context.Context, path string, form url.Values) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return r
+}
+
+// want fails the test unless an answer has a status and contains texts.
+func (f *fixture) want(a answer, status int, texts ...string) {
+	f.Helper()
+	if a.StatusCode != status {
+		f.Errorf("%d, want %d: %.300s", a.StatusCode, status, a.body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.body, text) {
+			f.Errorf("%q is not in %s", text, a.body)
+		}
+	}
+}
+
+func TestPagesListTheQueues(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.want(f.get("/queues"), http.StatusOK, "There is no queue yet", "skidway enqueue mail")
+	f.add("mail", "email.send", `{}`, queue.Options{})
+	f.add("secret", "a", `{}`, queue.Options{})
+	for _, path := range []string{"/", "/queues"} {
+		f.want(f.get(path), http.StatusOK, `<a href="/queues/mail">mail</a>`, ">secret<")
+	}
+	f.who = role(t, "view:mail")
+	if a := f.get("/queues"); strings.Contains(a.body, "secret") {
+		t.Errorf("a queue is shown to who may not see it: %s", a.body)
+	}
+}
+
+func TestEveryoneElseIsRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.who = nil
+	for _, path := range []string{"/", "/queues", "/none"} {
+		f.want(f.get(path), http.StatusForbidden)
+	}
+	f.who = role(t, "scale:*")
+	f.want(f.get("/queues"), http.StatusForbidden, "Your role may not do this.")
+}
+
+func TestHeadersAreStrict(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	a := f.get("/")
+	policy := a.Header.Get("Content-Security-Policy")
+	_, nonce, _ := strings.Cut(policy, "'nonce-")
+	nonce, _, _ = strings.Cut(nonce, "'")
+	if len(nonce) < 20 || strings.Count(a.body, "<script") != 1 || !strings.Contains(a.body, `<script nonce="`+nonce+`" src="/assets/dash.`) {
+		t.Errorf("the policy is %q, the page %.800s", policy, a.body)
+	}
+	if strings.Contains(a.body, " style=") || strings.Contains(a.body, " onclick=") {
+		t.Error("the page has styles or scripts in attributes")
+	}
+	for _, header := range []string{"Referrer-Policy", "X-Content-Type-Options", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"} {
+		if a.Header.Get(header) == "" {
+			t.Errorf("there is no %s", header)
+		}
+	}
+	if a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("Cache-Control is %q", a.Header.Get("Cache-Control"))
+	}
+	_, asset, _ := strings.Cut(a.body, `<link rel="stylesheet" href="`)
+	asset, _, _ = strings.Cut(asset, `"`)
+	css := f.get(asset)
+	f.want(css, http.StatusOK, ":root{")
+	if !strings.Contains(css.Header.Get("Cache-Control"), "immutable") || css.Header.Get("Content-Type") != "text/css; charset=utf-8" {
+		t.Errorf("the headers of the styles are %v", css.Header)
+	}
+}
+
+func TestPagesWorkUnderAnyPath(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	mux := http.NewServeMux()
+	mux.Handle("/ops/jobs/", http.StripPrefix("/ops/jobs", f.dash))
+	a := send(t, mux, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ops/jobs/queues?x=/y", nil))
+	f.want(a, http.StatusOK, `href="/ops/jobs/queues/mail"`)
+	for _, part := range strings.Split(a.body, `href="`)[1:] {
+		if !strings.HasPrefix(part, "/ops/jobs/") && !strings.HasPrefix(part, "#") && !strings.HasPrefix(part, `"`) {
+			t.Errorf("a link leaves the path: %.60s", part)
+		}
+	}
+	r := formRequest(t.Context(), "/ops/jobs/settings", url.Values{"theme": {"dark"}, "back": {"/queues?a=b"}})
+	if a := send(t, mux, r); a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/ops/jobs/queues?a=b" {
+		t.Errorf("the answer is %d to %q", a.StatusCode, a.Header.Get("Location"))
+	}
+}
+
+func TestSettingsAreKept(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	a := f.post("/settings", url.Values{"theme": {"dark"}, "zone": {"Europe/Berlin"}})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	for _, cookie := range a.Cookies() {
+		r.AddCookie(cookie)
+	}
+	page := send(t, f.dash, r)
+	f.want(page, http.StatusOK, `data-theme="dark"`, "Times are in Europe/Berlin.", "Your settings are saved.")
+	if cookies := page.Cookies(); len(cookies) != 1 || cookies[0].Name != "skidway-said" || cookies[0].MaxAge >= 0 {
+		t.Errorf("the message stays: %v", cookies)
+	}
+	f.want(f.post("/settings", url.Values{"zone": {"../../etc/passwd"}}), http.StatusSeeOther)
+}
+
+func TestFormsOfOtherSitesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://other.example"} {
+		r := formRequest(t.Context(), "/settings", url.Values{"theme": {"dark"}})
+		r.Header.Del("Sec-Fetch-Site")
+		r.Header.Set(name, value)
+		f.want(send(t, f.dash, r), http.StatusForbidden)
+	}
+}
+
+func TestAFormLeadsBackOnlyToPages(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for back, want := range map[string]string{
+		"/queues": "/queues", "//example.com": "/", `/\example.com`: "/", "https://example.com/": "/", "/%5Cexample.com": "/", "/queues\r\nX: y": "/", "": "/", "/settings": "/",
+	} {
+		a := f.post("/settings", url.Values{"theme": {""}, "back": {back}})
+		if got := a.Header.Get("Location"); got != want {
+			t.Errorf("back to %q leads to %q, want %q", back, got, want)
+		}
+	}
+}
+
+func TestTextsAreUsedAndExist(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, pattern := range []string{"*.go", "pages/*.html"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, quoted := range regexp.MustCompile(`"([a-z]+(\.[a-z0-9_-]+)*\.?)"`).FindAllSubmatch(content, -1) {
+				used[string(quoted[1])] = true
+			}
+			for _, call := range regexp.MustCompile(`\b[tT][ (]"([^"]+)"\s*[,)}\s]`).FindAllSubmatch(content, -1) {
+				if key := string(call[1]); dash.Texts[key] == "" && !strings.HasSuffix(key, ".") {
+					t.Errorf("%s: there is no text %s", file, key)
+				}
+			}
+		}
+	}
+	for key := range dash.Texts {
+		if first, _, _ := strings.Cut(key, "."); !used[key] && !used[first+"."] {
+			t.Errorf("the text %s is not used", key)
+		}
+	}
+}

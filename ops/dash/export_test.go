@@ -1,0 +1,4 @@
+package dash
+
+// Texts are the texts of all pages.
+var Texts = texts

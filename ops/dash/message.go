@@ -1,0 +1,79 @@
+package dash
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+)
+
+// A message is what an action says at the top of the next page. It travels in a cookie, as a key
+// of a text and its values, and is shown once.
+type message struct {
+	Rank string   `json:"r"` // ok, warn or bad
+	Key  string   `json:"k"` // of a text
+	Args []string `json:"a,omitempty"`
+	Link string   `json:"l,omitempty"` // a path of the dashboard
+	More string   `json:"m,omitempty"` // key of the link's text
+}
+
+// done returns the message of a change that succeeded.
+func done(key string, args ...string) message { return message{Rank: "ok", Key: key, Args: args} }
+
+const (
+	messageCookie = "skidway-said"
+	maxMessage    = 1024 // bytes of a value; browsers refuse a cookie above 4 KiB
+)
+
+// say sets the message of the next page.
+func (p *page) say(said message) {
+	if said.Key == "" {
+		return
+	}
+	for i, arg := range said.Args {
+		said.Args[i] = cut(arg, maxMessage/len(said.Args))
+	}
+	text, _ := json.Marshal(said) // texts alone
+	p.setCookie(messageCookie, base64.RawURLEncoding.EncodeToString(text), 60, true)
+}
+
+// takeMessage returns the message of the last action, and removes it.
+func (p *page) takeMessage() *message {
+	cookie, err := p.request.Cookie(messageCookie)
+	if err != nil {
+		return nil
+	}
+	p.setCookie(messageCookie, "", -1, true)
+	var said message
+	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil || json.Unmarshal(text, &said) != nil || texts[said.Key] == "" || iconClasses[said.Rank] == "" {
+		return nil
+	}
+	return &said
+}
+
+// Text returns the message in words.
+func (m *message) Text() string {
+	values := make([]any, len(m.Args))
+	for i, arg := range m.Args {
+		values[i] = arg
+	}
+	return T(m.Key, values...)
+}
+
+// setCookie sets a cookie for the dashboard's own path.
+func (p *page) setCookie(name, value string, seconds int, hidden bool) {
+	http.SetCookie(p.writer, &http.Cookie{
+		Name: name, Value: value, Path: p.base + "/", MaxAge: seconds, HttpOnly: hidden, SameSite: http.SameSiteLaxMode, Secure: p.request.TLS != nil,
+	})
+}
+
+// cut returns the first bytes of a text, without half a character.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && text[limit]&0xc0 == 0x80 {
+		limit--
+	}
+	return text[:limit] + "…"
+}

@@ -1,0 +1,63 @@
+package dash
+
+import (
+	"slices"
+	"strings"
+
+	"skidway/ops/access"
+)
+
+// gaps are the pages before which the list of pages has a line.
+var gaps = []string{"channels", "audit"}
+
+// A RailEntry is a line of the list of pages.
+type RailEntry struct {
+	Name, Path, Key string
+	Current, Gap    bool
+}
+
+// Rail returns the list of pages that the principal may see.
+func (p *page) Rail() (entries []RailEntry) {
+	for i := range routes {
+		r := &routes[i]
+		if r.rail == "" || p.denied(r.right, r.scope) {
+			continue
+		}
+		_, path, _ := strings.Cut(r.pattern, " ")
+		entries = append(entries, RailEntry{
+			Name: r.rail, Path: p.Link(strings.TrimSuffix(path, "{$}")), Key: r.key,
+			Current: p.route.rail == r.rail || p.Under == r.rail, Gap: slices.Contains(gaps, r.rail),
+		})
+	}
+	return entries
+}
+
+// A Mark is what stands beside an entry of the list of pages: a number, with a shape if it counts
+// troubles.
+type Mark struct {
+	Key, Text string
+	Icon      *Icon
+}
+
+// Mark returns the mark of an entry, nil for none.
+func (p *page) Mark(name string) *Mark { return nil }
+
+// Problems returns the number of problems, empty for none.
+func (p *page) Problems() string { return "" }
+
+// Live reports whether the page has live parts.
+func (p *page) Live() bool { return false }
+
+// AsOfText returns the time of the figures.
+func (p *page) AsOfText() string { return none }
+
+// Rights returns what the principal may do, in words.
+func (p *page) Rights() string {
+	var names []string
+	for _, action := range []access.Action{access.View, access.Operate, access.Enqueue, access.Admin, access.Reveal} {
+		if p.mayAny(action) {
+			names = append(names, T("right."+string(action)))
+		}
+	}
+	return T("me.rights", strings.Join(names, ", "))
+}

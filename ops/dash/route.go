@@ -1,0 +1,88 @@
+package dash
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"skidway/ops/access"
+)
+
+// A scope names the queues on which a principal must have the right of a route.
+type scope int
+
+const (
+	allQueues scope = iota // the pattern "*"; the zero value, so that a route is closed by default
+	anyQueue               // at least one queue; the page leaves out the others
+	oneQueue               // the queue {queue} of the path
+	jobQueue               // the queue in the job's id {id}
+)
+
+// A route is a page or an action. Each has the right that it needs; see doc.go for how to add one.
+type route struct {
+	pattern string // of [http.ServeMux]
+	right   access.Action
+	scope   scope
+
+	// Of a page: its template in pages/, and the function that fills it in. rail is its place in the list
+	// of pages, as the text rail.NAME, empty for none. key is its second letter behind "g".
+	template string
+	page     func(*page) error
+	rail     string
+	key      string
+
+	// Of an action, which is called by a form: it returns where to go, and what is said there.
+	action func(*page) (to string, said message, err error)
+}
+
+// routes is the table of all pages and actions, in the order of the list of pages. What is not in
+// it does not exist, except for the files in assets/.
+var routes []route
+
+func init() { // not in the declaration: the list of pages is drawn by the pages themselves
+	routes = []route{
+		{pattern: "GET /{$}", right: access.View, scope: anyQueue, template: "overview", page: overviewPage, rail: "overview", key: "o"},
+		{pattern: "GET /queues", right: access.View, scope: anyQueue, template: "queues", page: queuesPage, rail: "queues", key: "q"},
+
+		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},
+	}
+}
+
+// check returns an error if the principal may not do what the route does.
+func (p *page) check() error {
+	if p.Who == nil {
+		return &pageError{http.StatusForbidden, "error.nobody"}
+	}
+	if p.denied(p.route.right, p.route.scope) {
+		return &pageError{http.StatusForbidden, "error.forbidden"}
+	}
+	return nil
+}
+
+// denied reports whether the principal lacks a right.
+func (p *page) denied(right access.Action, of scope) bool {
+	switch of {
+	case anyQueue:
+		return !p.mayAny(right)
+	case oneQueue:
+		return !p.Who.May(right, p.queueName())
+	case jobQueue:
+		name, _, _ := strings.Cut(p.request.PathValue("id"), ":")
+		return !p.Who.May(right, name)
+	}
+	return !p.Who.May(right, access.All)
+}
+
+// mayAny reports whether the principal has a right on any queue.
+func (p *page) mayAny(right access.Action) bool {
+	return p.Who != nil && (right == "" || slices.ContainsFunc(p.Who.Scopes, func(s access.Scope) bool { return s.Action == right }))
+}
+
+// queueName returns the queue that the request names: in its path or, where a path can't have it
+// ("." and ".."), in the query.
+func (p *page) queueName() string {
+	if name := p.request.PathValue("queue"); name != "-" {
+		return name
+	}
+	return p.request.FormValue("queue")
+}

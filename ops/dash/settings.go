@@ -1,0 +1,108 @@
+package dash
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// settings are what a person has chosen. They are in a cookie, which the script sets at the first
+// visit to the zone of the browser.
+type settings struct {
+	Theme string // "light", "dark", or "" for that of the system
+	Zone  string // a name of a time zone
+	Keys  bool   // whether letters are commands
+	zone  *time.Location
+}
+
+const (
+	settingsCookie = "skidway-view"
+	settingsAge    = 365 * 24 * 3600 // seconds
+)
+
+var themes = []string{"", "light", "dark"}
+
+// readSettings returns the settings of a request; what is not valid has its default.
+func readSettings(r *http.Request) settings {
+	s := settings{Zone: "UTC", Keys: true, zone: time.UTC}
+	cookie, err := r.Cookie(settingsCookie)
+	if err != nil {
+		return s
+	}
+	values, err := url.ParseQuery(cookie.Value)
+	if err != nil {
+		return s
+	}
+	if theme := values.Get("theme"); slices.Contains(themes, theme) {
+		s.Theme = theme
+	}
+	if zone, name := parseZone(values.Get("zone")); zone != nil {
+		s.zone, s.Zone = zone, name
+	}
+	s.Keys = values.Get("keys") != "off"
+	return s
+}
+
+// parseZone returns a time zone by its name, nil if there is none.
+func parseZone(name string) (*time.Location, string) {
+	if name == "" || name == "Local" || len(name) > 64 || strings.HasPrefix(name, "/") || strings.Contains(name, "..") {
+		return nil, ""
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, ""
+	}
+	return zone, name
+}
+
+// cookie returns the value of the cookie.
+func (s settings) cookie() string {
+	values := url.Values{"zone": {s.Zone}}
+	if s.Theme != "" {
+		values.Set("theme", s.Theme)
+	}
+	if !s.Keys {
+		values.Set("keys", "off")
+	}
+	return values.Encode()
+}
+
+// changeSettings is the action of the forms of settings: fields that a form does not have stay.
+func changeSettings(p *page) (string, message, error) {
+	s, form := p.Settings, p.request.PostForm
+	if form.Has("theme") && slices.Contains(themes, form.Get("theme")) {
+		s.Theme = form.Get("theme")
+	}
+	if form.Has("zone") {
+		zone, name := parseZone(form.Get("zone"))
+		if zone == nil {
+			return p.back(), message{Rank: "bad", Key: "settings.no_zone", Args: []string{form.Get("zone")}}, nil
+		}
+		s.zone, s.Zone = zone, name
+	}
+	if form.Has("keys") {
+		s.Keys = form.Get("keys") != "off"
+	}
+	p.setCookie(settingsCookie, s.cookie(), settingsAge, false)
+	return p.back(), done("settings.saved"), nil
+}
+
+// back returns the path of the page that has the form, from its field "back": a path of the
+// dashboard's own pages, or the overview.
+func (p *page) back() string {
+	text := p.request.PostForm.Get("back")
+	target, err := url.Parse(text)
+	if err != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") || target.Host != "" || target.Scheme != "" {
+		return "/"
+	}
+	r := &http.Request{Method: http.MethodGet, URL: target}
+	if _, pattern := p.dash.mux.Handler(r); !strings.HasPrefix(pattern, "GET ") {
+		return "/"
+	}
+	return target.RequestURI()
+}
+
+// Here returns the path of this page with its query, for the field "back" of a form.
+func (p *page) Here() string { return p.request.URL.RequestURI() }

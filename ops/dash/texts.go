@@ -1,0 +1,46 @@
+package dash
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed assets/texts.txt
+var textFile string
+
+// texts has the texts of all pages by their keys.
+var texts = parseTexts(textFile)
+
+// parseTexts parses lines of the form "key = text". Lines without "=" and those that begin with
+// "#" are left out.
+func parseTexts(file string) map[string]string {
+	parsed := map[string]string{}
+	for line := range strings.Lines(file) {
+		key, value, found := strings.Cut(line, "=")
+		if found && !strings.HasPrefix(line, "#") {
+			parsed[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	return parsed
+}
+
+// T returns a text with values in place of its verbs %s. If it has the form "one|many", the first
+// value is the number that decides. It panics if there is no such text: a test asks for each.
+func T(key string, values ...any) string {
+	format, found := texts[key]
+	if !found {
+		panic("dash: there is no text " + key)
+	}
+	if one, many, both := strings.Cut(format, "|"); both {
+		format = many
+		if len(values) > 0 && text(values[0]) == "1" {
+			format = one
+		}
+	}
+	shown := make([]any, len(values))
+	for i, value := range values {
+		shown[i] = text(value)
+	}
+	return fmt.Sprintf(format, shown...)
+}
