@@ -222,7 +222,7 @@ func ExampleQueue_Pause() {
 	_, mail, done := open(ctx)
 	defer done()
 
-	_ = mail.Pause(ctx)
+	_ = mail.Pause(ctx, "", "")
 	depth, _ := mail.Depth(ctx)
 	fmt.Println(depth.Paused)
 	_ = mail.Resume(ctx)

@@ -41,7 +41,7 @@ func TestWorkersCanEmptyAFullRedis(t *testing.T) {
 	must("new", err)
 	q, err := stranger.ForPool("")
 	must("queue", err)
-	must("pause", q.Pause(ctx))
+	must("pause", q.Pause(ctx, "", ""))
 	must("resume", q.Resume(ctx))
 	lease, err := q.NewLease("worker", 0)
 	if err != nil {

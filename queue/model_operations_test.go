@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -83,7 +84,7 @@ func (m *machine) Reschedule(t *rapid.T) {
 func (m *machine) Pause(t *rapid.T) {
 	do := m.queue.Resume
 	if m.model.paused = rapid.IntRange(0, 5).Draw(t, "paused") == 0; m.model.paused {
-		do = m.queue.Pause
+		do = func(ctx context.Context) error { return m.queue.Pause(ctx, "", "") }
 	}
 	if err := do(ctx); err != nil {
 		t.Fatal(err)

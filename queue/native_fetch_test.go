@@ -108,7 +108,7 @@ func TestNothingIsDeliveredNativelyAgainstAChange(t *testing.T) {
 		want   string // first kind, or state, of the next fetch
 	}{
 		"nothing": {func(*fixture) {}, "job1"},
-		"pause":   {func(d *fixture) { d.must(d.queue.Pause(d.Context())) }, "paused"},
+		"pause":   {func(d *fixture) { d.must(d.queue.Pause(d.Context(), "", "")) }, "paused"},
 		"a lost lease": {func(d *fixture) {
 			d.must(d.db.ZAdd(d.Context(), d.key("leases"), redis.Z{Score: 1, Member: "w"}).Err())
 			_, err := d.queue.Recover(d.Context(), 3, false)

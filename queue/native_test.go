@@ -226,7 +226,7 @@ func TestAPausedQueueTakesJobs(t *testing.T) {
 	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
 		d := setup(t, db)
 		d.native()
-		d.must(d.queue.Pause(t.Context()))
+		d.must(d.queue.Pause(t.Context(), "", ""))
 		if id := d.add("a", queue.Options{}); d.get(id).State != queue.Waiting {
 			t.Error("the job does not wait")
 		}

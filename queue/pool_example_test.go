@@ -84,7 +84,7 @@ func ExamplePoolQueue_Signals() {
 	defer done()
 
 	_, cursor, _ := mail.Signals(ctx, queue.StreamCursor{})
-	_ = mail.Pause(ctx)
+	_ = mail.Pause(ctx, "", "")
 	_ = mail.Signal(ctx, queue.Signal{Kind: queue.SignalQuiet, Worker: "worker-1"})
 	signals, _, err := mail.Signals(ctx, cursor)
 	for _, signal := range signals {

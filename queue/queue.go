@@ -87,17 +87,23 @@ func (q *Queue) explain(err error) error {
 }
 
 // Pause stops workers from taking jobs of the queue: when it returns, no worker
-// takes another one. Active jobs continue, and jobs can still be added. Pausing a
-// paused queue changes nothing.
-func (q *Queue) Pause(ctx context.Context) error { return q.setPaused(ctx, SignalPause) }
+// takes another one. Active jobs continue, and jobs can still be added. The depth has
+// who pauses it and a note for others, of at most 128 and 256 bytes; both may be empty. A paused
+// queue stays paused since its first pause, and a later name and note replace those before.
+func (q *Queue) Pause(ctx context.Context, by, note string) error {
+	if len(by) > 128 || len(note) > 256 {
+		return fmt.Errorf("%w: pause of queue %s: a name of %d and a note of %d bytes: want at most 128 and 256", ErrInvalid, q.name, len(by), len(note))
+	}
+	return q.setPaused(ctx, SignalPause, by, note)
+}
 
 // Resume undoes Pause and wakes the workers.
-func (q *Queue) Resume(ctx context.Context) error { return q.setPaused(ctx, SignalResume) }
+func (q *Queue) Resume(ctx context.Context) error { return q.setPaused(ctx, SignalResume, "", "") }
 
-func (q *Queue) setPaused(ctx context.Context, signal SignalKind) error {
+func (q *Queue) setPaused(ctx context.Context, signal SignalKind, by, note string) error {
 	if err := q.register(ctx); err != nil {
 		return err
 	}
-	_, err := q.run(ctx, pauseScript, string(signal))
+	_, err := q.run(ctx, pauseScript, string(signal), by, note)
 	return err
 }

@@ -158,7 +158,7 @@ var contents = map[string]struct {
 		f.drainUnder("w", 30*24*time.Hour)
 		return nil
 	}, "workers"},
-	"pause": {func(f *forgetFixture) error { return f.queue.Pause(f.Context()) }, ""},
+	"pause": {func(f *forgetFixture) error { return f.queue.Pause(f.Context(), "", "") }, ""},
 	"retention": {func(f *forgetFixture) error {
 		return f.queue.SetRetention(f.Context(), Retention{Dead: RetentionLimit{Jobs: 5}})
 	}, ""},

@@ -16,6 +16,10 @@ type Depth struct {
 
 	Paused bool
 
+	// Of a paused queue: since when, and who paused it why, if that is known.
+	PausedAt             time.Time
+	PausedBy, PausedNote string
+
 	// Oldest is how long the first waiting job has been in its line; zero if no
 	// job waits.
 	Oldest time.Duration
@@ -32,7 +36,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 		return Depth{}, err
 	}
 	depth := Depth{
-		Paused:  reply.Int(0) == 1,
+		Paused:  reply.Int(0) > 0,
 		Delayed: int(reply.Int(1)), Dead: int(reply.Int(2)), Finished: int(reply.Int(3)),
 		WaitingBy: map[Priority]int{}, ActiveBy: map[Priority]int{},
 		Oldest: time.Duration(max(0, reply.Int(5))) * time.Millisecond,
@@ -47,6 +51,10 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 		depth.Active += active
 		depth.WaitingBy[at.priority()] += waiting
 		depth.ActiveBy[at.priority()] += active
+	}
+	if depth.Paused {
+		end := 6 + 2*int(lineCount)
+		depth.PausedAt, depth.PausedBy, depth.PausedNote = time.UnixMilli(reply.Int(0)), reply.Text(end), reply.Text(end+1)
 	}
 	return depth, nil
 }

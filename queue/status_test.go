@@ -34,17 +34,20 @@ func TestDepthCountsEachStateAndPriority(t *testing.T) {
 		d.add("a", queue.Options{Priority: queue.High, At: time.Now().Add(-time.Hour)})
 		d.add("a", queue.Options{At: due})
 		d.add("a", queue.Options{At: due.Add(time.Hour)})
-		d.must(d.queue.Pause(t.Context()))
+		d.must(d.queue.Pause(t.Context(), "ada", "a note"))
 		got, err := d.queue.Depth(t.Context())
 		d.must(err)
 		if got.Oldest < 0 || got.Oldest > time.Minute {
 			t.Errorf("the oldest waits for %s", got.Oldest)
 		}
-		got.Oldest = 0
+		if time.Since(got.PausedAt).Abs() > time.Minute {
+			t.Errorf("it is paused since %s", got.PausedAt)
+		}
+		got.Oldest, got.PausedAt = 0, time.Time{}
 		want := queue.Depth{
 			Waiting: 4, WaitingBy: map[queue.Priority]int{queue.High: 1, queue.Normal: 2, queue.Low: 1},
 			Active: 1, ActiveBy: map[queue.Priority]int{queue.High: 0, queue.Normal: 1, queue.Low: 0},
-			Delayed: 2, Dead: 1, Finished: 1, Paused: true, NextDue: due,
+			Delayed: 2, Dead: 1, Finished: 1, Paused: true, PausedBy: "ada", PausedNote: "a note", NextDue: due,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
@@ -79,8 +82,8 @@ func TestPausedQueueDeliversNoJobUntilItIsResumed(t *testing.T) {
 		l := d.lease("w")
 		_, mark, err := d.queue.Signals(t.Context(), queue.StreamCursor{})
 		d.must(err)
-		d.must(d.queue.Pause(t.Context()))
-		d.must(d.queue.Pause(t.Context()))
+		d.must(d.queue.Pause(t.Context(), "", ""))
+		d.must(d.queue.Pause(t.Context(), "", ""))
 		d.add("a", queue.Options{})
 		if fetched, err := l.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1}); err != nil || !fetched.Paused {
 			t.Errorf("fetched %+v: %v", fetched, err)

@@ -187,7 +187,7 @@ func Example_pauseAndResume() {
 		fmt.Println("hello,", job.Args.Name)
 		return nil
 	})
-	if err := served.Pause(ctx); err != nil {
+	if err := served.Pause(ctx, "", ""); err != nil {
 		log.Fatal(err)
 	}
 	go pool.Run(ctx)

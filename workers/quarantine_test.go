@@ -288,7 +288,7 @@ func TestSoloJobWaitsForRunningJobs(t *testing.T) {
 	f.must(err)
 	await(f, delivery.Held(), "fetch of the quarantined job")
 	delivery.Release()
-	f.must(f.queue.Pause(f.ctx))
+	f.must(f.queue.Pause(f.ctx, "", ""))
 	for depth := (queue.Depth{}); depth.Waiting == 0; { // until it is handed back
 		if len(ran) > 0 {
 			t.Fatal("it ran beside another job")

@@ -89,7 +89,7 @@ func TestJobsBehindThoseThatEndedAreFetchedAtOnce(t *testing.T) {
 	f.add("hold", queue.Options{})
 	f.run(p)
 	await(f, begun, "start")
-	f.must(f.queue.Pause(f.ctx))
+	f.must(f.queue.Pause(f.ctx, "", ""))
 	for range jobs {
 		f.add("k", queue.Options{})
 	}

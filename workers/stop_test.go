@@ -33,7 +33,7 @@ func TestPauseHandsBackPrefetchedJobsAndResumeWakesAtOnce(t *testing.T) {
 		for range 2 {
 			await(f, begun, "long job")
 		}
-		f.must(f.queue.Pause(f.ctx))
+		f.must(f.queue.Pause(f.ctx, "", ""))
 		f.awaitDepth(50, 2)
 		close(gate)
 		f.awaitDepth(50, 0)

@@ -1,11 +1,12 @@
 -- Counts the jobs of a queue, without reading them.
--- Returns {'ok', 1 if it is paused else 0, delayed, dead, finished, due time of
+-- Returns {'ok', the ms at which it was paused or 0, delayed, dead, finished, due time of
 -- the first delayed job or '', ms that the oldest waiting job has waited or -1, then
--- the numbers of waiting and of active jobs of each line}.
+-- the numbers of waiting and of active jobs of each line, and of a paused queue who paused it and
+-- the note, or ''}.
 -- @include queue locate
 local next_due = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')[2]
 local out = {
-  'ok', paused and 1 or 0,
+  'ok', paused or 0,
   call('ZCARD', DELAYED), call('ZCARD', DEAD), call('ZCOUNT', RESULTS, '(' .. int(now), '+inf'),
   next_due and int(tonumber(next_due)) or '', -1,
 }
@@ -20,5 +21,9 @@ for line = 1, LINES do
     if ms then out[7] = math.max(out[7], now - ms) end
   end
   out[#out + 1], out[#out + 2] = waiting, active
+end
+if paused then
+  local by, note = unpack(call('HMGET', META, 'paused_by', 'paused_note'))
+  out[#out + 1], out[#out + 2] = by or '', note or ''
 end
 return out

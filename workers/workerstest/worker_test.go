@@ -231,7 +231,7 @@ func TestPausedQueueIsNotFetchedFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Pause(t.Context()); err != nil {
+	if err := q.Pause(t.Context(), "", ""); err != nil {
 		t.Fatal(err)
 	}
 	wantOutcomes(t, w.Drain())

@@ -77,15 +77,18 @@ func completeQueues(a *cli.App) cobra.CompletionFunc {
 }
 
 func queuesPause(a *cli.App) *cobra.Command {
-	return eachQueue(a, &cobra.Command{
+	note := ""
+	c := &cobra.Command{
 		Use:   "pause QUEUE...",
 		Short: "Pauses queues",
 		Long: `Pauses queues: workers take no more of their jobs until they are resumed.
 Running jobs go on, jobs can still be added, and delayed jobs still become due.`,
-		Example: "  skidway queues pause mail",
+		Example: "  skidway queues pause mail --note 'the mail server moves'",
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
-	}, func(ctx context.Context, q *queue.Queue) (string, error) {
-		if err := q.Pause(ctx); err != nil {
+	}
+	c.Flags().StringVar(&note, "note", "", "note for others, a `TEXT` of up to 256 bytes")
+	return eachQueue(a, c, func(ctx context.Context, q *queue.Queue) (string, error) {
+		if err := q.Pause(ctx, caller(), note); err != nil {
 			return "", err
 		}
 		depth, err := q.Depth(ctx)
