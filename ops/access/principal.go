@@ -14,6 +14,7 @@ import (
 // while it is in use.
 type Principal struct {
 	Name   string // of the user or the token; [LocalName] for the local one
+	ID     string // of the token; empty for users
 	Token  bool   // whether it is a program with a token, not a user
 	Scopes []Scope
 }

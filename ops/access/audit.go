@@ -1,0 +1,231 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway"
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
+	"skidway/queue"
+)
+
+// Bounds of the audit.
+const (
+	maxEntries    = 10_000
+	maxEntryText  = 512 // of each field, in bytes
+	maxEntryPage  = 500
+	followTimeout = 5 * time.Second
+)
+
+// An Entry is a row of the audit. A change has two: one before it, without an outcome, and one after
+// it.
+type Entry struct {
+	ID     string // of the row
+	Change string // joins the rows of a change
+	Time   time.Time
+
+	Who    string // the name of a user, of a token ("token NAME"), or user@host
+	Proven bool   // whether Who has logged in; the command line's user@host has not
+	From   string // the address, or "command line"
+
+	Action  string // such as "retry"
+	Queue   string
+	Filter  string // which jobs, or what else is changed
+	Count   int    // jobs; zero where it is not known
+	Outcome string // "done", or the error; empty before the change
+}
+
+// Audit is the list of the last 10,000 or so entries, in Redis, which are also logged. It is safe
+// for concurrent use.
+type Audit struct {
+	db     *rdb.DB
+	key    string
+	logger *slog.Logger
+}
+
+// NewAudit returns the audit of a Redis. A nil logger means [slog.Default]. Nothing is sent to
+// Redis.
+func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
+	if logger == nil {
+		logger = slog.Default()
+	}
+	conn := handle.Conn(db)
+	return &Audit{conn, keysOf(conn)[keyAudit], logger}
+}
+
+// freeing are the changes that go on if Redis is too full for an entry, because they make room or
+// stop what fills it.
+var freeing = []string{"purge", "delete", "stop"}
+
+// Begin adds the entry before a change, and returns what adds the one after it, to be called with
+// the error of the change and the number of jobs changed, zero if it is not known. With an error of
+// Begin the change must not be made. A change that purges, deletes or stops is no error while Redis
+// is full. end can't be cancelled by ctx.
+func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, count int) error, err error) {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	e.Change, e.Outcome = hex.EncodeToString(id[:]), ""
+	if err := a.add(ctx, e); err != nil {
+		return nil, err
+	}
+	return func(outcome error, count int) error {
+		e := e
+		if e.Outcome = "done"; outcome != nil {
+			e.Outcome = outcome.Error()
+		}
+		if count > 0 {
+			e.Count = count
+		}
+		return a.add(context.WithoutCancel(ctx), e)
+	}, nil
+}
+
+// Record adds an entry of what is no change: a login, or that hidden values were read.
+func (a *Audit) Record(ctx context.Context, e Entry) error { return a.add(ctx, e) }
+
+func (a *Audit) add(ctx context.Context, e Entry) error {
+	for _, text := range []*string{&e.Who, &e.From, &e.Action, &e.Queue, &e.Filter, &e.Outcome} {
+		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxEntryText)], "�")
+	}
+	a.logger.LogAttrs(ctx, slog.LevelInfo, "audit", slog.String("change", e.Change), slog.String("who", e.Who), slog.Bool("proven", e.Proven),
+		slog.String("from", e.From), slog.String("action", e.Action), slog.String("queue", e.Queue), slog.String("filter", e.Filter),
+		slog.Int("count", e.Count), slog.String("outcome", e.Outcome))
+	text, err := json.Marshal(storedEntry{format, e.Change, e.Who, e.Proven, e.From, e.Action, e.Queue, e.Filter, e.Count, e.Outcome})
+	if err != nil {
+		return err
+	}
+	err = a.db.Retry(ctx, func() error { // a repeated entry is harmless
+		return a.db.XAdd(ctx, &redis.XAddArgs{Stream: a.key, MaxLen: maxEntries, Approx: true, Values: []any{"entry", text}}).Err()
+	})
+	if redis.HasErrorPrefix(err, "OOM") && slices.Contains(freeing, e.Action) {
+		a.logger.LogAttrs(ctx, slog.LevelError, "the audit has no entry of this change: Redis is full", slog.String("change", e.Change), slog.String("action", e.Action))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write the audit: %w", err)
+	}
+	return nil
+}
+
+// A storedEntry is an entry as it is stored.
+type storedEntry struct {
+	Format  int    `json:"format"`
+	Change  string `json:"change,omitempty"`
+	Who     string `json:"who"`
+	Proven  bool   `json:"proven,omitempty"`
+	From    string `json:"from,omitempty"`
+	Action  string `json:"action"`
+	Queue   string `json:"queue,omitempty"`
+	Filter  string `json:"filter,omitempty"`
+	Count   int    `json:"count,omitempty"`
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// decodeEntry decodes an entry. One that can't be read has that as its outcome.
+func decodeEntry(message redis.XMessage) Entry {
+	var s storedEntry
+	text, _ := message.Values["entry"].(string)
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		s = storedEntry{Outcome: "malformed entry: " + err.Error()}
+	} else if s.Format != format {
+		s = storedEntry{Outcome: formatError("the entry", s.Format).Error()}
+	}
+	e := Entry{message.ID, s.Change, time.Time{}, s.Who, s.Proven, s.From, s.Action, s.Queue, s.Filter, s.Count, s.Outcome}
+	var ms int64
+	if _, err := fmt.Sscanf(message.ID, "%d-", &ms); err == nil {
+		e.Time = time.UnixMilli(ms)
+	}
+	return e
+}
+
+// List returns at most limit entries (1 to 500), the latest first, and the cursor of the next ones,
+// which is empty if there are no more. An empty cursor is that of the latest.
+func (a *Audit) List(ctx context.Context, cursor string, limit int) (entries []Entry, next string, err error) {
+	if limit < 1 || limit > maxEntryPage {
+		return nil, "", fmt.Errorf("%w: limit %d: want 1 to %d", queue.ErrInvalid, limit, maxEntryPage)
+	}
+	from := "+"
+	if cursor != "" {
+		if err := checkEntryID(cursor); err != nil {
+			return nil, "", err
+		}
+		from = "(" + cursor
+	}
+	var messages []redis.XMessage
+	err = a.db.Retry(ctx, func() (err error) {
+		messages, err = a.db.XRevRangeN(ctx, a.key, from, "-", int64(limit)).Result()
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("read the audit: %w", err)
+	}
+	for _, message := range messages {
+		entries = append(entries, decodeEntry(message))
+	}
+	if len(messages) == limit {
+		next = messages[limit-1].ID
+	}
+	return entries, next, nil
+}
+
+// checkEntryID returns an error if an id is none of an entry.
+func checkEntryID(id string) error {
+	var ms, sequence uint64
+	var rest string
+	if n, _ := fmt.Sscanf(id, "%d-%d%s", &ms, &sequence, &rest); n != 2 || len(id) > 41 {
+		return fmt.Errorf("%w: %.50q is no cursor of the audit", queue.ErrInvalid, id)
+	}
+	return nil
+}
+
+// Follow calls a function with each entry after a given one, as they are added, until ctx ends or
+// the function returns an error. An empty id means those that are added from now on.
+func (a *Audit) Follow(ctx context.Context, after string, f func(Entry) error) error {
+	if after == "" {
+		latest, _, err := a.List(ctx, "", 1)
+		if err != nil {
+			return err
+		}
+		if after = "0-0"; len(latest) > 0 {
+			after = latest[0].ID
+		}
+	} else if err := checkEntryID(after); err != nil {
+		return err
+	}
+	for {
+		messages, err := a.entriesAfter(ctx, after)
+		if err != nil {
+			return fmt.Errorf("read the audit: %w", err)
+		}
+		for _, message := range messages {
+			if err := f(decodeEntry(message)); err != nil {
+				return err
+			}
+			after = message.ID
+		}
+		if len(messages) > 0 {
+			continue
+		}
+		if _, err := a.db.Wait(ctx, followTimeout, rdb.Mark{Key: a.key, ID: after}); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *Audit) entriesAfter(ctx context.Context, after string) (messages []redis.XMessage, err error) {
+	err = a.db.Retry(ctx, func() (err error) {
+		messages, err = a.db.XRangeN(ctx, a.key, "("+after, "+", maxEntryPage).Result()
+		return err
+	})
+	return messages, err
+}

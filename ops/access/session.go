@@ -1,0 +1,190 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"skidway"
+	"skidway/internal/handle"
+	"skidway/internal/rdb"
+)
+
+// Bounds of sessions.
+const (
+	sessionIdle    = 30 * time.Minute
+	sessionLife    = 12 * time.Hour
+	maxSessions    = 1000
+	sessionsCached = 5 * time.Second
+)
+
+// ErrNoSession is the error for a session that does not exist or has ended.
+var ErrNoSession = errors.New("there is no such session")
+
+// Sessions are the sessions of users in a Redis, at most 1,000: then the one that would end first
+// makes room. A session ends after 30 minutes without a request, after 12 hours, and when the entry
+// of its user changes. It may be accepted for 5 s longer by other processes than the one that ended
+// it. Sessions is safe for concurrent use.
+type Sessions struct {
+	db    *rdb.DB
+	keys  []string
+	users *Users // nil: only local sessions
+	now   func() time.Time
+
+	mu   sync.Mutex
+	seen map[string]seenSession // by the hash of the id
+}
+
+// A seenSession is a session that was read.
+type seenSession struct {
+	sessionRecord
+	at time.Time
+}
+
+// A sessionRecord is a session as it is stored.
+type sessionRecord struct {
+	Format  int    `json:"format"`
+	User    string `json:"user"`    // [LocalName]: not of a user
+	Version string `json:"version"` // of the user's entry
+}
+
+// NewSessions returns the sessions of users. With nil users there are only local sessions. Nothing
+// is sent to Redis.
+func NewSessions(db *skidway.DB, users *Users) *Sessions {
+	conn := handle.Conn(db)
+	return &Sessions{db: conn, keys: keysOf(conn), users: users, now: time.Now, seen: map[string]seenSession{}}
+}
+
+// Begin begins a session of a user who has logged in, or with nil one of the local principal. It
+// returns the id, which only the browser is to have.
+func (s *Sessions) Begin(ctx context.Context, user *User) (id string, err error) {
+	record := sessionRecord{Format: format, User: LocalName}
+	if user != nil {
+		record.User, record.Version = user.Name, user.version()
+	}
+	text, err := json.Marshal(record)
+	if err != nil {
+		return "", err
+	}
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	id = base64.RawURLEncoding.EncodeToString(random[:])
+	_, err = sessionAddScript.Run(ctx, s.db, s.keys, hashOf(id), text, sessionIdle.Milliseconds(), sessionLife.Milliseconds(), maxSessions)
+	return id, err
+}
+
+// Principal returns whose session an id is. The error is [ErrNoSession] if there is none.
+func (s *Sessions) Principal(ctx context.Context, id string) (*Principal, error) {
+	hash := hashOf(id)
+	record, err := s.record(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	if s.users == nil {
+		if record.User != LocalName {
+			return nil, ErrNoSession
+		}
+		return localPrincipal(), nil
+	}
+	user, found := s.users.Lookup(record.User)
+	if !found || user.version() != record.Version {
+		if err := s.remove(ctx, hash); err != nil {
+			return nil, err
+		}
+		return nil, ErrNoSession
+	}
+	return user.Principal(), nil
+}
+
+// localPrincipal returns who asks from this machine without being a user.
+func localPrincipal() *Principal {
+	return &Principal{Name: LocalName, Scopes: scopesOf(roles[AdminRole], []string{All}, []string{All})}
+}
+
+// record returns a session as it was at most 5 s ago.
+func (s *Sessions) record(ctx context.Context, hash string) (sessionRecord, error) {
+	s.mu.Lock()
+	found, known := s.seen[hash]
+	s.mu.Unlock()
+	if age := s.now().Sub(found.at); known && age >= 0 && age < sessionsCached {
+		return found.sessionRecord, nil
+	}
+	began := s.now()
+	reply, err := sessionUseScript.Run(ctx, s.db, s.keys, hash, sessionIdle.Milliseconds())
+	if err != nil {
+		return sessionRecord{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reply.Word == "none" {
+		delete(s.seen, hash)
+		return sessionRecord{}, ErrNoSession
+	}
+	var record sessionRecord
+	if err := json.Unmarshal([]byte(reply.Text(0)), &record); err != nil {
+		return sessionRecord{}, fmt.Errorf("read a session: %w", err)
+	}
+	if record.Format != format {
+		return sessionRecord{}, formatError("a session", record.Format)
+	}
+	if len(s.seen) >= maxSessions {
+		clear(s.seen)
+	}
+	s.seen[hash] = seenSession{record, began}
+	return record, nil
+}
+
+// End ends a session, and all others of its user. It is no error if there is none.
+func (s *Sessions) End(ctx context.Context, id string) error {
+	record, err := s.record(ctx, hashOf(id))
+	if errors.Is(err, ErrNoSession) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var rows map[string]string
+	err = s.db.Retry(ctx, func() (err error) {
+		rows, err = s.db.HGetAll(ctx, s.keys[keySessions]).Result()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the sessions: %w", err)
+	}
+	var hashes []string
+	for hash, row := range rows {
+		_, text, _ := strings.Cut(row, " ")
+		var other sessionRecord
+		if json.Unmarshal([]byte(text), &other) == nil && other.User == record.User {
+			hashes = append(hashes, hash)
+		}
+	}
+	return s.remove(ctx, hashes...)
+}
+
+func (s *Sessions) remove(ctx context.Context, hashes ...string) error {
+	if len(hashes) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	for _, hash := range hashes {
+		delete(s.seen, hash)
+	}
+	s.mu.Unlock()
+	members := make([]any, len(hashes))
+	for i, hash := range hashes {
+		members[i] = hash
+	}
+	return s.db.Retry(ctx, func() error {
+		if err := s.db.HDel(ctx, s.keys[keySessions], hashes...).Err(); err != nil {
+			return err
+		}
+		return s.db.ZRem(ctx, s.keys[keySessionsEnd], members...).Err()
+	})
+}

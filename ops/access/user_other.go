@@ -1,0 +1,5 @@
+//go:build !unix
+
+package access
+
+func keepOwner(string, string) error { return nil }

@@ -1,0 +1,22 @@
+//go:build unix
+
+package access
+
+import (
+	"os"
+	"syscall"
+)
+
+// keepOwner gives a file the owner and group of another one, if that exists: the root user may edit
+// the file of a service.
+func keepOwner(path, name string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // it is new
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	return os.Chown(name, int(owner.Uid), int(owner.Gid))
+}
