@@ -121,6 +121,17 @@ func (b *budget) path() (shortest time.Duration) {
 	return shortest
 }
 
+// trips returns the times of the shortest and the longest PING of the last minute.
+func (b *budget) trips() (shortest, longest time.Duration) {
+	shortest = b.path()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, ping := range b.pings {
+		longest = max(longest, ping.took)
+	}
+	return shortest, longest
+}
+
 // call calls a function that makes one round trip, and takes its time from the budget.
 func (b *budget) call(f func() error) error {
 	began := time.Now()

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -17,4 +18,27 @@ func (c *Client) Unlimited() {
 // SetPath makes the budget believe that a round trip takes so long.
 func (c *Client) SetPath(took time.Duration) {
 	c.budget.pings = []pingTime{{c.budget.now().Add(100 * 365 * 24 * time.Hour), took}}
+}
+
+// Order reads the queues and what workers have stored of them, and returns the order in which a
+// sampler that does not run would read them.
+func (s *Sampler) Order(ctx context.Context) ([]string, map[string]*SampledQueue, error) {
+	s.looked = time.Now()
+	names, err := s.names(ctx, true)
+	return names, s.queues, err
+}
+
+// Running reports whether the sampler runs.
+func (s *Sampler) Running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stop != nil && !s.closed
+}
+
+// LookedAt sets when the sampler was looked at last, and reads a part.
+func (s *Sampler) LookedAt(ctx context.Context, at time.Time) error {
+	s.mu.Lock()
+	s.looked = at
+	s.mu.Unlock()
+	return s.read(ctx, 1, func(context.Context) error { return nil })
 }

@@ -1,0 +1,262 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/distribute"
+	"skidway/internal/doctor"
+	"skidway/internal/handle"
+	"skidway/queue"
+	"skidway/workers/stats"
+)
+
+// An Overview is the state of all queues and of what they need, read at about one time. It must
+// not be changed.
+type Overview struct {
+	Now    time.Time       // of the latest read, by Redis's clock; zero if nothing has been read
+	Names  int             // queues that there are
+	Queues []*SampledQueue // those of which something is known, by trouble
+
+	Workers  []queue.PoolInfo // living ones
+	Vanished []queue.PoolInfo // that died without a farewell, for an hour or longer
+	Slots    int              // of living workers that take jobs
+	Held     int              // jobs that living workers hold
+
+	Schedules []queue.CronScheduleInfo // of all queues, the next first
+	Channels  []SampledChannel
+	Findings  []Finding // of the Redis, without those that are fine
+	Server    *Server   // nil if that is not known yet
+
+	// Away is why Redis does not answer, and AwaySince since when, by the local clock; nil if it does.
+	// The other figures are from before.
+	Away      error
+	AwaySince time.Time
+
+	Troubles []Trouble // the worst first, and of those the newest
+}
+
+// A SampledQueue is a queue of an overview. Time is when its status was read; zero if it was not
+// yet.
+type SampledQueue struct {
+	QueueStatus
+	Stored    bool // the status is what a worker has stored, up to two minutes ago, with only the depth
+	Diagnoses []Diagnosis
+	TopError  *stats.ErrorGroup // of a failing queue: the group that fails most
+	Schedules []queue.CronScheduleInfo
+
+	Hour   *Hour // of the last hour; nil if that is not known
+	Done   []int64
+	Failed []int64 // in the last 24 hours, hour by hour, like Done
+
+	series   *stats.Series
+	observed History
+}
+
+// An Hour is what became of the jobs of a queue in the last hour.
+type Hour struct{ Added, Done, Failed, Died int64 }
+
+func (q *SampledQueue) setHour(series *stats.Series) {
+	q.series, q.Hour = series, &Hour{}
+	for i := range series.Buckets {
+		counts := series.Buckets[i].Total("")
+		q.Hour.Added += series.Buckets[i].Added
+		q.Hour.Done += counts.Done
+		q.Hour.Failed += counts.Failed
+		q.Hour.Died += counts.Dead
+	}
+}
+
+// dayHours is the number of hours of a day.
+const dayHours = 24
+
+func (q *SampledQueue) setDay(series *stats.Series) {
+	q.Done, q.Failed = make([]int64, dayHours), make([]int64, dayHours)
+	for i := range series.Buckets {
+		counts := series.Buckets[i].Total("")
+		hour := i * dayHours / len(series.Buckets)
+		q.Done[hour] += counts.Done
+		q.Failed[hour] += counts.Failed
+	}
+}
+
+// Rank returns the rank of the worst diagnosis, [Fine] if there is none.
+func (q *SampledQueue) Rank() Rank {
+	switch {
+	case q.Err != nil:
+		return Problem
+	case len(q.Diagnoses) > 0:
+		return q.Diagnoses[0].Rank
+	}
+	return Fine
+}
+
+// A SampledChannel is a log channel of an overview.
+type SampledChannel struct {
+	Name   string
+	Status distribute.Status
+}
+
+// Full reports whether the window has no room, so that shipping waits.
+func (c *SampledChannel) Full() bool {
+	return c.Status.Window > 0 && c.Status.Used*100 >= c.Status.Window*95
+}
+
+// For returns the overview of those queues that a function allows. Unless it allows all of them, it
+// has no Redis, no workers and no channels.
+func (o *Overview) For(may func(name string) bool, all bool) *Overview {
+	if all {
+		return o
+	}
+	part := &Overview{Now: o.Now, Away: o.Away, AwaySince: o.AwaySince}
+	for _, q := range o.Queues {
+		if may(q.Name) {
+			part.Queues = append(part.Queues, q)
+		}
+	}
+	part.Names = len(part.Queues)
+	for _, s := range o.Schedules {
+		if may(s.Queue) {
+			part.Schedules = append(part.Schedules, s)
+		}
+	}
+	for _, t := range o.Troubles {
+		if t.Queue != nil && may(t.Queue.Name) || t.Schedule != nil && may(t.Schedule.Queue) {
+			part.Troubles = append(part.Troubles, t)
+		}
+	}
+	return part
+}
+
+// Read returns the number of queues whose status has been read.
+func (o *Overview) Read() (n int) {
+	for _, q := range o.Queues {
+		if !q.Time.IsZero() && !q.Stored {
+			n++
+		}
+	}
+	return n
+}
+
+// Queue returns a queue by its name, nil if it is not known.
+func (o *Overview) Queue(name string) *SampledQueue {
+	i := slices.IndexFunc(o.Queues, func(q *SampledQueue) bool { return q.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return o.Queues[i]
+}
+
+// setPools sets the workers.
+func (o *Overview) setPools(list poolList) {
+	o.Workers, o.Vanished, o.Slots, o.Held = nil, nil, 0, 0
+	for _, pool := range list.pools {
+		if pool.Expires < 0 {
+			o.Vanished = append(o.Vanished, pool)
+			continue
+		}
+		o.Workers = append(o.Workers, pool)
+		o.Held += min(list.held[pool.Name], pool.Concurrency)
+		if pool.TakesJobs() {
+			o.Slots += pool.Concurrency
+		}
+	}
+}
+
+// away notes whether Redis has answered.
+func (o *Overview) away(err error) {
+	switch {
+	case err == nil:
+		o.Away, o.AwaySince = nil, time.Time{}
+	case o.Away == nil:
+		o.Away, o.AwaySince = err, time.Now()
+	default:
+		o.Away = err
+	}
+}
+
+// judge sorts the queues by trouble, and collects schedules and troubles.
+func (o *Overview) judge() {
+	slices.SortFunc(o.Queues, compareTrouble)
+	o.Schedules = nil
+	for _, q := range o.Queues {
+		o.Schedules = append(o.Schedules, q.Schedules...)
+	}
+	slices.SortFunc(o.Schedules, func(a, b queue.CronScheduleInfo) int {
+		if a.Next.IsZero() != b.Next.IsZero() {
+			return cmp.Compare(b.Next.Unix(), a.Next.Unix()) // those that never fire are last
+		}
+		return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.Name, b.Name))
+	})
+	o.Troubles = o.troubles()
+}
+
+// compareTrouble orders queues: problems, warnings, paused ones, then busy ones, then by name.
+func compareTrouble(a, b *SampledQueue) int {
+	rank := func(q *SampledQueue) int {
+		switch {
+		case q.Rank() == Problem:
+			return 0
+		case q.Rank() == Warning:
+			return 1
+		case q.Depth.Paused:
+			return 2
+		case q.Depth.Waiting+q.Depth.Active > 0:
+			return 3
+		}
+		return 4
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name))
+}
+
+// readRest reads the channels and the Redis when their time has come.
+func (s *Sampler) readRest(ctx context.Context) error {
+	db := s.client.queues.DB()
+	conn := handle.Conn(db)
+	if conn.Embedded() {
+		return nil
+	}
+	if s.isDue("server", slowEvery/3) {
+		err := s.read(ctx, 1, func(ctx context.Context) (err error) {
+			server, err := readServer(ctx, conn)
+			if err == nil {
+				server.RoundTrip, server.Slowest = s.budget.trips()
+				s.state.Server = server
+			}
+			return err
+		})
+		if err := s.partly(err); err != nil {
+			return err
+		}
+	}
+	if s.isDue("channels", slowEvery/3) {
+		err := s.read(ctx, 4, func(ctx context.Context) error {
+			statuses, err := openChannels(ctx, db)
+			s.state.Channels = nil
+			for _, name := range slices.Sorted(maps.Keys(statuses)) {
+				s.state.Channels = append(s.state.Channels, SampledChannel{name, statuses[name]})
+			}
+			return err
+		})
+		if err := s.partly(err); err != nil {
+			return err
+		}
+	}
+	if s.isDue("findings", examineEvery) {
+		return s.partly(s.read(ctx, 10, func(ctx context.Context) error {
+			checked, err := doctor.Check(ctx, conn)
+			s.state.Findings = nil
+			for _, f := range checked {
+				if rank := Rank(f.Level); rank == Problem || rank == Warning {
+					s.state.Findings = append(s.state.Findings, Finding{f.Topic, f.Server, rank, f.Found, f.Why, f.Change})
+				}
+			}
+			return err
+		}))
+	}
+	return nil
+}

@@ -1,0 +1,378 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/queue"
+	"skidway/workers/stats"
+)
+
+// Bounds of a sampler.
+const (
+	samplerShare = 100                    // it uses one part in so many of Redis's time
+	sampleEvery  = 2 * time.Second        // each queue is read at most so often
+	publishEvery = 250 * time.Millisecond // an overview is made at most so often, while queues are read
+	lookFor      = 15 * time.Second       // after the last look the sampler stops
+	firstPublish = 40 * time.Millisecond  // the first overview is made after this time, with what is known
+	firstWait    = 60 * time.Millisecond  // for the first figures
+	readTimeout  = 3 * time.Second        // of one part
+
+	slowEvery    = 30 * time.Second // statistics of the last hour, schedules, channels
+	dayEvery     = 5 * time.Minute  // statistics of the day
+	examineEvery = time.Minute      // the checks of Redis
+	observeEvery = 15 * time.Second // between statuses of a history
+)
+
+// A Sampler reads what an [Overview] shows, once for all who look in a process. It runs only while
+// somebody looks, and uses at most 1 % of Redis's time: with many queues a round takes longer. It
+// is safe for concurrent use.
+type Sampler struct {
+	client *Client
+	budget *budget
+
+	mu      sync.Mutex
+	looked  time.Time // by the local clock
+	stop    context.CancelFunc
+	closed  bool
+	latest  *Overview
+	changed chan struct{} // closed when there is a later overview
+	running sync.WaitGroup
+
+	// Of the loop alone.
+	queues map[string]*SampledQueue
+	state  Overview
+	pools  poolList
+	due    map[string]time.Time // when a part is read again, by the local clock
+}
+
+// NewSampler returns a sampler that does not run. A process should have one.
+func (c *Client) NewSampler() *Sampler {
+	return &Sampler{client: c, budget: newBudget(samplerShare), changed: make(chan struct{}), queues: map[string]*SampledQueue{}, due: map[string]time.Time{}}
+}
+
+// Overview returns the latest overview, and a channel that is closed when there is a later one. It
+// makes the sampler run for the next 15 s, and waits for a short time for the first figures. There
+// are none if Redis does not answer.
+func (s *Sampler) Overview(ctx context.Context) (*Overview, <-chan struct{}) {
+	s.mu.Lock()
+	if s.stop == nil && !s.closed {
+		run, stop := context.WithCancel(context.Background())
+		s.stop, s.latest = stop, nil
+		s.running.Go(func() { s.run(run) })
+	}
+	s.looked = time.Now()
+	latest, changed := s.latest, s.changed
+	s.mu.Unlock()
+	if latest == nil {
+		timer := time.NewTimer(firstWait)
+		defer timer.Stop()
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		latest, changed = s.latest, s.changed
+	}
+	if latest == nil {
+		latest = &Overview{}
+	}
+	return latest, changed
+}
+
+// Close ends the sampler, and waits for it.
+func (s *Sampler) Close() {
+	s.mu.Lock()
+	s.closed = true
+	if s.stop != nil {
+		s.stop()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// run reads until nobody has looked for a time.
+func (s *Sampler) run(ctx context.Context) {
+	for first := true; ; first = false {
+		began := time.Now()
+		err := s.round(ctx, first)
+		if ctx.Err() != nil {
+			return
+		}
+		if !errors.Is(err, errIdle) {
+			s.state.away(err)
+		}
+		s.publish()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(publishEvery, sampleEvery-time.Since(began))):
+		}
+		if s.end() {
+			return
+		}
+	}
+}
+
+// end ends the loop if nobody has looked for a time, and reports whether it did.
+func (s *Sampler) end() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	idle := time.Since(s.looked) > lookFor
+	if idle {
+		s.stop()
+		s.stop = nil
+	}
+	return idle
+}
+
+// publish makes an overview of what is known.
+func (s *Sampler) publish() {
+	o := s.state
+	o.Queues = make([]*SampledQueue, 0, len(s.queues))
+	for _, q := range s.queues {
+		copied := *q
+		o.Queues = append(o.Queues, &copied)
+	}
+	o.judge()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest = &o
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// round reads each queue once, and the other parts when their time has come.
+func (s *Sampler) round(ctx context.Context, first bool) error {
+	names, err := s.names(ctx, first)
+	if err != nil {
+		return err
+	}
+	publishAt := time.Now().Add(publishEvery)
+	if first {
+		publishAt = time.Now().Add(firstPublish)
+	}
+	for _, part := range []func(context.Context, *SampledQueue) error{s.readQueue, s.readHistory} {
+		for _, name := range names {
+			if err := part(ctx, s.queues[name]); err != nil {
+				return err
+			}
+			if now := time.Now(); now.After(publishAt) {
+				s.publish()
+				publishAt = now.Add(publishEvery)
+			}
+		}
+	}
+	return s.readRest(ctx)
+}
+
+// names reads the queues and the pools, and returns the names in the order in which the queues are to be
+// read: first those without a figure, then the oldest figures. The first time it takes the figures
+// that pools have stored.
+func (s *Sampler) names(ctx context.Context, first bool) (names []string, err error) {
+	err = s.read(ctx, 4, func(ctx context.Context) error {
+		if names, err = s.client.queues.Queues(ctx); err == nil {
+			s.pools, err = s.client.pools(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.state.Now, s.state.Names = s.pools.at, len(names)
+	s.state.setPools(s.pools)
+	for name := range s.queues {
+		if !slices.Contains(names, name) {
+			delete(s.queues, name)
+		}
+	}
+	for _, name := range names {
+		if s.queues[name] == nil {
+			s.queues[name] = &SampledQueue{QueueStatus: QueueStatus{Name: name}}
+		}
+	}
+	if first {
+		if err := s.readSamples(ctx, names); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return s.queues[a].Time.Compare(s.queues[b].Time) })
+	return names, nil
+}
+
+// readSamples takes the figures that pools have stored in the last minute in place of older ones.
+func (s *Sampler) readSamples(ctx context.Context, names []string) error {
+	return s.read(ctx, 1+len(names)/100, func(ctx context.Context) error {
+		samples, err := stats.Samples(ctx, s.client.queues, names)
+		for name, sample := range samples {
+			q := s.queues[name]
+			if q.Time.After(sample.Minute) {
+				continue
+			}
+			q.QueueStatus = QueueStatus{Name: name, Time: sample.Minute, Depth: queue.Depth{
+				Waiting: sample.Waiting, Active: sample.Active, Delayed: sample.Delayed, Dead: sample.Dead, Oldest: sample.Oldest,
+			}}
+			q.addPools(s.pools)
+			q.Stored = true
+		}
+		return err
+	})
+}
+
+// errIdle ends a round because nobody looks any more.
+var errIdle = errors.New("nobody looks")
+
+// read calls a function that reads a part in so many round trips, when there is some of Redis's time
+// for it.
+func (s *Sampler) read(ctx context.Context, trips int, part func(context.Context) error) error {
+	if s.idle() {
+		return errIdle
+	}
+	if wait := s.budget.wait(); wait > 0 {
+		if err := rdb.Sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if err := s.client.measurePath(ctx, s.budget); err != nil {
+		return err
+	}
+	began := time.Now()
+	err := part(ctx)
+	s.budget.spend(time.Since(began), trips)
+	return err
+}
+
+// idle reports whether nobody has looked for a time.
+func (s *Sampler) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.looked) > lookFor
+}
+
+// silent reports whether an error is that of a Redis that did not answer.
+func silent(err error) bool { return unreachable(err) || errors.Is(err, context.DeadlineExceeded) }
+
+// readQueue reads the status of a queue.
+func (s *Sampler) readQueue(ctx context.Context, q *SampledQueue) error {
+	return s.read(ctx, 2, func(ctx context.Context) error {
+		status, err := s.client.status(ctx, q.Name, s.pools)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || silent(err):
+			return err
+		default:
+			status = QueueStatus{Name: q.Name, Time: s.pools.at, Err: err}
+		}
+		q.QueueStatus, q.Stored = status, false
+		if n := len(q.observed); n == 0 || status.Time.Sub(q.observed[n-1].Time) >= observeEvery || status.Err != nil {
+			seen := status
+			seen.Depth.WaitingBy, seen.Depth.ActiveBy = nil, nil
+			q.observed = q.observed.Add(seen)
+		}
+		return nil
+	})
+}
+
+// readHistory reads the statistics and schedules of a queue when their time has come.
+func (s *Sampler) readHistory(ctx context.Context, q *SampledQueue) error {
+	if q.Err == nil && s.isDue("hour "+q.Name, slowEvery) {
+		err := s.read(ctx, 5, func(ctx context.Context) error {
+			series, err := stats.Read(ctx, s.client.queues, q.Name, stats.Hour)
+			if err != nil {
+				return err
+			}
+			q.setHour(series)
+			pool, err := s.client.queues.ForPool(q.Name)
+			if err == nil {
+				q.Schedules, err = pool.Schedules(ctx)
+			}
+			return err
+		})
+		if err := s.partly(err); err != nil {
+			return err
+		}
+	}
+	if q.Err == nil && s.isDue("day "+q.Name, dayEvery) {
+		err := s.read(ctx, 5, func(ctx context.Context) error {
+			series, err := stats.Read(ctx, s.client.queues, q.Name, stats.Day)
+			if err == nil {
+				q.setDay(series)
+			}
+			return err
+		})
+		if err := s.partly(err); err != nil {
+			return err
+		}
+	}
+	q.Diagnoses = s.client.diagnoseSampled(q)
+	if len(q.Diagnoses) > 0 && q.Diagnoses[0].Name == "failing" && s.isDue("errors "+q.Name, slowEvery) {
+		err := s.read(ctx, 3, func(ctx context.Context) error {
+			groups, err := s.client.Errors(ctx, q.Name, "", stats.MaxErrorGroups)
+			q.TopError = mostFailures(groups)
+			return err
+		})
+		return s.partly(err)
+	}
+	return nil
+}
+
+// isDue reports whether a part is to be read, and sets its next time.
+func (s *Sampler) isDue(part string, every time.Duration) bool {
+	now := time.Now()
+	if now.Before(s.due[part]) {
+		return false
+	}
+	s.due[part] = now.Add(every)
+	return true
+}
+
+// partly returns an error only if it ends the round: others leave one part as it was.
+func (s *Sampler) partly(err error) error {
+	if errors.Is(err, errIdle) || errors.Is(err, context.Canceled) || silent(err) {
+		return err
+	}
+	return nil
+}
+
+// diagnoseSampled joins what the statistics show of a queue with what the sampler has observed:
+// each rule since the earlier time.
+func (c *Client) diagnoseSampled(q *SampledQueue) (found []Diagnosis) {
+	if q.Stored || q.Time.IsZero() {
+		return q.Diagnoses
+	}
+	if q.series != nil {
+		found = c.Diagnose(history(q.series, q.QueueStatus))
+	}
+	for _, d := range c.Diagnose(append(slices.Clone(q.observed), q.QueueStatus)) {
+		i := slices.IndexFunc(found, func(other Diagnosis) bool { return other.Name == d.Name })
+		if i < 0 {
+			found = append(found, d)
+		} else if d.Since.Before(found[i].Since) {
+			found[i].Since = d.Since
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Diagnosis) int { return cmp.Compare(a.Rank, b.Rank) })
+	return found
+}
+
+// mostFailures returns the group with most failed attempts in this and the last hour.
+func mostFailures(groups []stats.ErrorGroup) (most *stats.ErrorGroup) {
+	recent := func(g *stats.ErrorGroup) int64 {
+		return g.Hours[stats.ErrorHours-1] + g.Hours[stats.ErrorHours-2]
+	}
+	for i := range groups {
+		if most == nil || recent(&groups[i]) > recent(most) {
+			most = &groups[i]
+		}
+	}
+	return most
+}

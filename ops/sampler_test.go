@@ -1,0 +1,122 @@
+package ops_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// overview waits for an overview that satisfies a condition.
+func overview(t testing.TB, s *ops.Sampler, want func(*ops.Overview) bool) *ops.Overview {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		latest, changed := s.Overview(ctx)
+		if want(latest) {
+			return latest
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("the last overview is %+v", latest)
+		}
+	}
+}
+
+func TestOverviewHasQueuesTroublesAndWorkers(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		f.add("mail", "a", "", queue.Options{})
+		f.add("idle", "a", "", queue.Options{Delay: time.Hour})
+		f.add("broken", "a", "", queue.Options{})
+		f.must(db.HSet(t.Context(), db.Prefix()+":{broken:0}:meta", "format", "99").Err())
+		f.serve("w", "idle")
+		paused, err := f.queues.Queue("idle")
+		f.must(err)
+		f.must(paused.Pause(t.Context(), "ada", "a note"))
+		s := f.client.NewSampler()
+		defer s.Close()
+		var troubles []ops.Trouble
+		got := overview(t, s, func(o *ops.Overview) bool {
+			troubles = slices.DeleteFunc(slices.Clone(o.Troubles), func(trouble ops.Trouble) bool { return trouble.Queue == nil })
+			return o.Read() == 3 && len(troubles) == 2
+		})
+		if got.Names != 3 || len(got.Workers) != 1 || got.Slots != 2 || got.Queue("mail").Depth.Waiting != 1 || got.Queue("idle").Workers != 1 {
+			t.Errorf("the overview is %+v", got)
+		}
+		if first, second := troubles[0], troubles[1]; first.Name != "unreadable" || first.Rank != ops.Problem || first.Queue.Name != "broken" || second.Name != "paused" || second.Queue.Depth.PausedBy != "ada" {
+			t.Errorf("the troubles are %+v", troubles)
+		}
+		part := got.For(func(name string) bool { return name == "mail" }, false)
+		if len(part.Queues) != 1 || len(part.Troubles) != 0 || len(part.Workers) != 0 || part.Server != nil {
+			t.Errorf("the part is %+v", part)
+		}
+	})
+}
+
+func TestOverviewBeginsWithTheFiguresOfWorkers(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	f := setup(t, db)
+	for _, name := range []string{"a", "b"} {
+		f.add(name, "k", "", queue.Options{})
+	}
+	now, err := f.client.Now(t.Context())
+	f.must(err)
+	minute := now.Truncate(time.Minute)
+	key := db.Prefix() + ":{a:0}:stats:1m:" + fmt.Sprint(minute.Unix()/60)
+	f.must(db.HSet(t.Context(), key, " waiting", 41, " dead", 3, " oldest", 5000).Err())
+	order, queues, err := f.client.NewSampler().Order(t.Context())
+	f.must(err)
+	if q := queues["a"]; !q.Stored || q.Depth.Waiting != 41 || q.Depth.Dead != 3 || q.Depth.Oldest != 5*time.Second || !q.Time.Equal(minute) {
+		t.Errorf("the figures are %+v", q)
+	}
+	if order[0] != "b" {
+		t.Errorf("the order is %q: b has no figures", order)
+	}
+}
+
+func TestSamplerRunsOnlyWhileSomebodyLooks(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", "", queue.Options{})
+	s := f.client.NewSampler()
+	overview(t, s, func(o *ops.Overview) bool { return o.Read() == 1 })
+	if !s.Running() {
+		t.Error("it does not run")
+	}
+	if err := s.LookedAt(t.Context(), time.Now().Add(-time.Minute)); err == nil {
+		t.Error("a part was read though nobody looks")
+	}
+	overview(t, s, func(o *ops.Overview) bool { return o.Read() == 1 })
+	s.Close()
+	if s.Running() {
+		t.Error("it runs still")
+	}
+	if latest, _ := s.Overview(t.Context()); s.Running() || latest == nil {
+		t.Error("it began again after its end")
+	}
+}
+
+func TestLastFiguresStayWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := setup(t, redistest.Open(t, server.URL(0)))
+	f.add("mail", "a", "", queue.Options{})
+	s := f.client.NewSampler()
+	defer s.Close()
+	overview(t, s, func(o *ops.Overview) bool { return o.Read() == 1 })
+	server.Kill()
+	got := overview(t, s, func(o *ops.Overview) bool { return o.Away != nil })
+	if got.Queue("mail").Depth.Waiting != 1 || got.Now.IsZero() || time.Since(got.AwaySince) > time.Minute {
+		t.Errorf("the overview is %+v", got)
+	}
+}
