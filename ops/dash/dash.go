@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"skidway"
 	"skidway/ops"
@@ -42,6 +43,7 @@ type Dash struct {
 	handler   http.Handler
 	templates *template.Template
 	assets    *assets
+	sampler   *ops.Sampler
 }
 
 // New returns the dashboard of a Redis. The caller closes it, and db after it. Nothing is sent to
@@ -59,7 +61,7 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 			return nil, err
 		}
 	}
-	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets()}
+	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets(), sampler: config.Ops.NewSampler()}
 	if d.templates, err = parseTemplates(); err != nil {
 		return nil, err
 	}
@@ -73,8 +75,11 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 	return d, nil
 }
 
-// Close ends the open streams and waits for them.
-func (d *Dash) Close() error { return nil }
+// Close ends the open streams and what reads for them, and waits for both.
+func (d *Dash) Close() error {
+	d.sampler.Close()
+	return nil
+}
 
 // ServeHTTP answers a request.
 func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }
@@ -82,9 +87,14 @@ func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.Ser
 // maxForm bounds the body of a form: the largest payload, and what encoding it as a form adds.
 const maxForm = 4 << 20
 
+// answerWithin bounds the time of an answer: Redis may be away for longer.
+const answerWithin = 5 * time.Second
+
 // serve answers a request of a route of the table.
 func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
-	p := d.newPage(w, r, route)
+	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+	defer cancel()
+	p := d.newPage(w, r.WithContext(ctx), route)
 	if err := p.check(); err != nil {
 		p.fail(err)
 		return
@@ -93,8 +103,8 @@ func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
 		p.show()
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
+	p.request.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := p.request.ParseForm(); err != nil {
 		p.fail(&pageError{http.StatusBadRequest, "error.form"})
 		return
 	}

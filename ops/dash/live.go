@@ -11,3 +11,10 @@ func (r *recorder) set(key, text string) {
 		r.values[key] = text
 	}
 }
+
+// row records a row of a table by its id, in the order of the table.
+func (r *recorder) row(table, id string) {
+	if r != nil {
+		r.rows[table] = append(r.rows[table], id)
+	}
+}

@@ -25,6 +25,9 @@ type page struct {
 	base    string // the path under which the dashboard is mounted
 	live    *recorder
 
+	overview *ops.Overview
+	changed  <-chan struct{} // closed when there is a later overview
+
 	Who      *access.Principal
 	Settings settings
 	Nonce    string
@@ -153,7 +156,7 @@ type failure struct {
 
 // fail writes the page of an error.
 func (p *page) fail(err error) {
-	if p.ctx().Err() != nil {
+	if p.ctx().Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return
 	}
 	data := failure{T("error.title"), err.Error(), false}
@@ -176,7 +179,7 @@ func (p *page) fail(err error) {
 	case errors.As(err, &busy):
 		p.Status = http.StatusTooManyRequests
 		p.writer.Header().Set("Retry-After", "1")
-	case errors.As(err, &away):
+	case errors.As(err, &away), errors.Is(err, context.DeadlineExceeded):
 		p.Status, data.Unreachable, data.Title = http.StatusServiceUnavailable, true, T("error.away", p.Server())
 		p.writer.Header().Set("Retry-After", "2")
 	default:

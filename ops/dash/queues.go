@@ -4,64 +4,69 @@ import (
 	"time"
 
 	"skidway/ops"
-	"skidway/ops/access"
 )
 
 // A QueueRow is a queue in a table.
 type QueueRow struct {
 	Name, Note string
 	Icon       Icon
+	Known      bool // whether its figures have been read
 	Oldest     Value
+	Spark      *Spark
 
-	Waiting, Delayed, Active, Dead, Workers Value
+	Waiting, Delayed, Active, Dead, Workers, Done, Failed Value
 }
 
-// queuesData is the data of the pages with a table of queues.
+// queuesData is the data of the page of all queues.
 type queuesData struct {
-	Rows []QueueRow
+	Rows  []QueueRow
+	Total int
 }
 
 // queuesPage is the page of all queues.
 func queuesPage(p *page) error {
-	statuses, err := p.statuses()
-	if err != nil {
-		return err
+	o := p.Overview()
+	if o.Now.IsZero() && o.Away != nil {
+		return o.Away
 	}
 	p.Title = T("queues.title")
-	p.Data = queuesData{p.queueRows(statuses)}
+	p.Data = queuesData{p.queueRows(o.Queues), o.Names}
 	return nil
 }
 
-// overviewPage is the first page.
-func overviewPage(p *page) error {
-	err := queuesPage(p)
-	p.Title = T("overview.title")
-	return err
-}
-
-// statuses returns the queues that the principal may see.
-func (p *page) statuses() (seen []ops.QueueStatus, err error) {
-	all, err := p.dash.ops.Statuses(p.ctx(), nil)
-	for _, status := range all {
-		if p.May(string(access.View), status.Name) {
-			seen = append(seen, status)
-		}
-	}
-	return seen, err
-}
-
 // queueRows returns the rows of queues.
-func (p *page) queueRows(statuses []ops.QueueStatus) (rows []QueueRow) {
-	for _, s := range statuses {
-		value := func(field string, n any) Value { return p.Val(field+"."+s.Name, n) }
-		row := QueueRow{
-			Name: s.Name, Icon: p.queueIcon(s), Oldest: value("oldest", oldest(s.Depth.Oldest)),
-			Waiting: value("waiting", s.Depth.Waiting), Delayed: value("delayed", s.Depth.Delayed), Active: value("active", s.Depth.Active),
-			Dead: value("dead", s.Depth.Dead), Workers: p.Val("workers."+s.Name, s.Workers),
+func (p *page) queueRows(queues []*ops.SampledQueue) (rows []QueueRow) {
+	for _, q := range queues {
+		value := func(field string, n any) Value { return p.Val(field+"."+q.Name, n) }
+		row := QueueRow{Name: q.Name, Icon: p.queueIcon(q), Note: queueNote(q), Known: !q.Time.IsZero()}
+		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
+		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)
+		row.Active, row.Dead = value("active", q.Depth.Active), value("dead", q.Depth.Dead)
+		row.Workers = value("workers", q.Workers)
+		if q.Workers == 0 && q.Depth.Waiting > 0 {
+			row.Workers.Class = "bad"
 		}
+		row.Done, row.Failed = value("done", none), value("failed", none)
+		if q.Hour != nil {
+			row.Done, row.Failed = value("done", q.Hour.Done), value("failed", q.Hour.Failed)
+			if q.Hour.Failed*10 > q.Hour.Done+q.Hour.Failed {
+				row.Failed.Class = "bad"
+			}
+		}
+		if q.Done != nil {
+			row.Spark = sparkLine(T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done))
+		}
+		p.live.row("queues", q.Name)
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func floats(counts []int64) (values []float64) {
+	for _, n := range counts {
+		values = append(values, float64(n))
+	}
+	return values
 }
 
 // oldest returns the age of the oldest waiting job.
@@ -72,15 +77,38 @@ func oldest(d time.Duration) string {
 	return age(d)
 }
 
-// queueIcon returns the state of a queue.
-func (p *page) queueIcon(s ops.QueueStatus) Icon {
+// queueNote returns what is wrong with a queue, in a few words.
+func queueNote(q *ops.SampledQueue) string {
 	switch {
-	case s.Err != nil:
-		return p.Icon("bad", T("state.problem"))
-	case s.Depth.Paused:
-		return p.Icon("pause", T("state.paused"))
-	case s.Depth.Active > 0:
-		return p.Icon("run", T("state.running"))
+	case q.Err != nil:
+		return T("queue.unreadable")
+	case q.Depth.Paused && q.Depth.PausedBy != "":
+		return T("queue.paused_by", q.Depth.PausedBy)
+	case q.Depth.Paused:
+		return T("state.paused")
+	case len(q.Diagnoses) > 0:
+		return T("diagnosis." + q.Diagnoses[0].Name)
 	}
-	return p.Icon("off", T("state.idle"))
+	return ""
+}
+
+// queueIcon returns the state of a queue.
+func (p *page) queueIcon(q *ops.SampledQueue) Icon {
+	name, text := queueState(q)
+	return p.Icon(name, text)
+}
+
+// queueState returns the icon of the state of a queue, and its word.
+func queueState(q *ops.SampledQueue) (icon, text string) {
+	switch {
+	case q.Depth.Paused && q.Err == nil:
+		return "pause", T("state.paused")
+	case q.Rank() == ops.Problem:
+		return "bad", T("state.problem")
+	case q.Rank() == ops.Warning:
+		return "warn", T("state.warning")
+	case q.Depth.Active > 0:
+		return "run", T("state.running")
+	}
+	return "off", T("state.idle")
 }

@@ -32,24 +32,11 @@ func (p *page) Rail() (entries []RailEntry) {
 	return entries
 }
 
-// A Mark is what stands beside an entry of the list of pages: a number, with a shape if it counts
-// troubles.
-type Mark struct {
-	Key, Text string
-	Icon      *Icon
-}
-
-// Mark returns the mark of an entry, nil for none.
-func (p *page) Mark(name string) *Mark { return nil }
-
-// Problems returns the number of problems, empty for none.
-func (p *page) Problems() string { return "" }
-
 // Live reports whether the page has live parts.
 func (p *page) Live() bool { return false }
 
 // AsOfText returns the time of the figures.
-func (p *page) AsOfText() string { return none }
+func (p *page) AsOfText() string { return p.Now().In(p.Settings.zone).Format("15:04:05") }
 
 // Rights returns what the principal may do, in words.
 func (p *page) Rights() string {

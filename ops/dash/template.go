@@ -21,6 +21,10 @@ func parseTemplates() (*template.Template, error) {
 		"ratio": ratio,
 		"long":  longID,
 		"dict":  dict,
+		"sum":   func(a, b int64) int64 { return a + b },
+		"bar": func(label string, part, whole int64, bad bool) Bar {
+			return shareBar(label, float64(part), float64(whole), bad)
+		},
 	}).ParseFS(pageFiles, "pages/*.html")
 }
 

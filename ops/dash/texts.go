@@ -38,6 +38,9 @@ func T(key string, values ...any) string {
 			format = one
 		}
 	}
+	if len(values) == 0 {
+		return format
+	}
 	shown := make([]any, len(values))
 	for i, value := range values {
 		shown[i] = text(value)

@@ -1,0 +1,223 @@
+package dash
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// Overview returns what the principal may see of the shared overview, the same for the whole page.
+func (p *page) Overview() *ops.Overview {
+	if p.overview == nil {
+		latest, changed := p.dash.sampler.Overview(p.ctx())
+		p.overview = latest.For(func(name string) bool { return p.Who.May(access.View, name) }, p.Who.May(access.View, access.All))
+		p.changed = changed
+	}
+	return p.overview
+}
+
+// Now returns the time of the figures, by Redis's clock, or the local one if there are none yet.
+func (p *page) Now() time.Time {
+	if now := p.Overview().Now; !now.IsZero() {
+		return now
+	}
+	return time.Now()
+}
+
+// overviewRows is the number of queues that the first page lists; the others are on that of all
+// queues.
+const overviewRows = 25
+
+// overviewData is the data of the first page.
+type overviewData struct {
+	Figures  overviewFigures
+	Troubles []TroubleRow
+	Rows     []QueueRow
+	More     int // queues that are not listed
+	Plot     *Plot
+	Next     []queue.CronScheduleInfo
+	Whole    bool // whether the principal may see the Redis and the channels
+}
+
+// overviewFigures are sums over all queues.
+type overviewFigures struct {
+	Waiting, Delayed, Active, Dead int
+	Oldest                         time.Duration
+	OldestIn                       string
+	Hour                           ops.Hour
+	Day                            int64
+}
+
+// overviewPage is the first page.
+func overviewPage(p *page) error {
+	o := p.Overview()
+	if o.Now.IsZero() && o.Away != nil {
+		return o.Away
+	}
+	data := overviewData{Figures: sum(o), Troubles: p.troubleRows(o.Troubles), Whole: p.May(string(access.View), access.All)}
+	data.Rows = p.queueRows(o.Queues[:min(overviewRows, len(o.Queues))])
+	data.More = o.Names - len(data.Rows)
+	data.Next = upcoming(o.Schedules)
+	data.Plot = p.dayPlot(o)
+	p.Title = T("overview.title")
+	p.Data = data
+	return nil
+}
+
+// sum adds up the figures of the queues.
+func sum(o *ops.Overview) (f overviewFigures) {
+	for _, q := range o.Queues {
+		f.Waiting += q.Depth.Waiting
+		f.Delayed += q.Depth.Delayed
+		f.Active += q.Depth.Active
+		f.Dead += q.Depth.Dead
+		if q.Depth.Oldest > f.Oldest {
+			f.Oldest, f.OldestIn = q.Depth.Oldest, q.Name
+		}
+		if q.Hour != nil {
+			f.Hour.Done += q.Hour.Done
+			f.Hour.Failed += q.Hour.Failed
+			f.Hour.Died += q.Hour.Died
+		}
+		for _, n := range q.Done {
+			f.Day += n
+		}
+	}
+	return f
+}
+
+// nextShown is the number of schedules that the first page lists.
+const nextShown = 5
+
+// upcoming returns the schedules that fire next.
+func upcoming(schedules []queue.CronScheduleInfo) (next []queue.CronScheduleInfo) {
+	for _, s := range schedules {
+		if !s.Next.IsZero() && len(next) < nextShown {
+			next = append(next, s)
+		}
+	}
+	return next
+}
+
+// dayPlot draws the jobs of the last 24 hours; nil if no statistics are known.
+func (p *page) dayPlot(o *ops.Overview) *Plot {
+	const hours = 24
+	done, failed := make([]float64, hours), make([]float64, hours)
+	known := false
+	for _, q := range o.Queues {
+		known = known || q.Done != nil
+		for i, n := range q.Done {
+			done[i] += float64(n)
+			failed[i] += float64(q.Failed[i])
+		}
+	}
+	if !known {
+		return nil
+	}
+	label := T("overview.plot", slices.Max(done), done[hours-1], failed[hours-1])
+	return newPlot(label, p.axis(o.Now, 24*time.Hour, 4, "15:04"), done, nil, failed)
+}
+
+// axis returns the labels of a time axis that ends now.
+func (p *page) axis(now time.Time, back time.Duration, steps int, layout string) (labels []string) {
+	for i := range steps {
+		labels = append(labels, now.Add(-back+time.Duration(i)*back/time.Duration(steps)).In(p.Settings.zone).Format(layout))
+	}
+	return append(labels, T("time.now"))
+}
+
+// A TroubleRow is a line of what needs somebody.
+type TroubleRow struct {
+	ID          string
+	Icon        Icon
+	Name, Href  string // what it is about
+	Text, Code  string
+	Since       Stamp
+	Act, ActRef string
+}
+
+// troubleRows returns the lines of troubles.
+func (p *page) troubleRows(troubles []ops.Trouble) (rows []TroubleRow) {
+	for _, t := range troubles {
+		row := TroubleRow{Icon: p.rankIcon(t.Rank)}
+		switch {
+		case t.Queue != nil:
+			p.queueTrouble(&row, t)
+		case t.Worker != nil:
+			row.Name, row.Href = T("trouble.worker", t.Worker.Name), p.Link("/workers")
+			row.Text, row.Act = T("trouble.vanished"), T("trouble.show_worker")
+		case t.Schedule != nil:
+			row.Name, row.Href = T("trouble.schedule", t.Schedule.Name), p.Link("/schedules")
+			row.Text, row.Act = T("trouble."+t.Name, p.Clock(t.Schedule.Next, p.Now()).Text, t.Schedule.Queue), T("trouble.show_schedule")
+		case t.Channel != nil:
+			row.Name, row.Href = T("trouble.channel", t.Channel.Name), p.Link("/channels")
+			row.Text, row.Act = T("trouble."+t.Name, t.Laggard.Subscriber, age(t.Laggard.Idle)), T("trouble.show_channel")
+		default:
+			row.Name, row.Href = T("trouble.redis"), p.Link("/redis")
+			row.Text, row.Act = t.Finding.Topic+": "+t.Finding.Found, T("trouble.show_redis")
+		}
+		row.ID, row.ActRef = t.Name+" "+row.Name, cmp.Or(row.ActRef, row.Href)
+		if row.Since.Text == "" && !t.Since.IsZero() {
+			row.Since = p.Since(t.Since, p.Now())
+		}
+		p.live.row("troubles", row.ID)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// queueTrouble fills in the line of a trouble of a queue.
+func (p *page) queueTrouble(row *TroubleRow, t ops.Trouble) {
+	q := t.Queue
+	row.Name, row.Href, row.Act = T("trouble.queue", q.Name), p.QueueLink(q.Name, ""), T("trouble.show_queue")
+	switch t.Name {
+	case "unreadable":
+		row.Text = T("trouble.unreadable", q.Err.Error())
+	case "paused":
+		row.Text = p.pauseText(q)
+	case "unserved":
+		row.Text, row.Code = T("trouble.unserved", q.Depth.Waiting, age(q.Depth.Oldest)), "skidway worker --queue "+q.Name
+	case "failing":
+		row.Text = T("trouble.failing", hourRatio(q))
+		if q.TopError != nil {
+			row.Text, row.Code = T("trouble.failing_most", hourRatio(q)), q.TopError.Error
+		}
+		row.Act, row.ActRef = T("trouble.show_errors"), p.Link("/errors?queue="+q.Name)
+	default:
+		row.Text = T("trouble."+t.Name, q.Depth.Waiting, age(q.Depth.Oldest))
+	}
+}
+
+// pauseText returns who has paused a queue, and why.
+func (p *page) pauseText(q *ops.SampledQueue) string {
+	switch {
+	case q.Depth.PausedNote != "" && q.Depth.PausedBy != "":
+		return T("trouble.paused_note", q.Depth.PausedBy, q.Depth.PausedNote, q.Depth.Waiting)
+	case q.Depth.PausedBy != "":
+		return T("trouble.paused_by", q.Depth.PausedBy, q.Depth.Waiting)
+	}
+	return T("trouble.paused", q.Depth.Waiting)
+}
+
+// hourRatio returns the share of failed attempts in the last hour.
+func hourRatio(q *ops.SampledQueue) string {
+	if q.Hour == nil {
+		return T("trouble.many")
+	}
+	return ratio(q.Hour.Failed, q.Hour.Done+q.Hour.Failed)
+}
+
+// rankIcon returns the icon of a rank.
+func (p *page) rankIcon(rank ops.Rank) Icon {
+	switch rank {
+	case ops.Problem:
+		return p.Icon("bad", T("state.problem"))
+	case ops.Warning:
+		return p.Icon("warn", T("state.warning"))
+	}
+	return p.Icon("pause", T("state.paused"))
+}

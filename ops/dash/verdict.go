@@ -1,0 +1,131 @@
+package dash
+
+import (
+	"fmt"
+
+	"skidway/ops"
+)
+
+// A Mark is what stands beside an entry of the list of pages: a number, with a shape if it counts
+// troubles.
+type Mark struct {
+	Key, Text string
+	Icon      *Icon
+}
+
+// markTopics returns the entry of the list of pages under which a trouble is counted.
+func markTopic(t ops.Trouble) string {
+	switch {
+	case t.Queue != nil:
+		return "queues"
+	case t.Worker != nil:
+		return "workers"
+	case t.Schedule != nil:
+		return "schedules"
+	case t.Channel != nil:
+		return "channels"
+	}
+	return "redis"
+}
+
+// Mark returns the mark of an entry of the list of pages, nil for none.
+func (p *page) Mark(name string) *Mark {
+	if p.Who == nil {
+		return nil
+	}
+	problems, warnings := p.count(name)
+	n, icon := problems, "bad"
+	if n == 0 {
+		n, icon = warnings, "warn"
+	}
+	if n == 0 || name == "overview" && problems == 0 {
+		return nil
+	}
+	label := T("state.problem")
+	if icon == "warn" {
+		label = T("state.warning")
+	}
+	drawn := p.Icon(icon, label)
+	return &Mark{Key: "mark." + name, Text: p.Val("mark."+name, n).Text, Icon: &drawn}
+}
+
+// count returns the numbers of problems and warnings under an entry of the list of pages.
+func (p *page) count(name string) (problems, warnings int) {
+	for _, t := range p.Overview().Troubles {
+		if name != "overview" && markTopic(t) != name {
+			continue
+		}
+		switch t.Rank {
+		case ops.Problem:
+			problems++
+		case ops.Warning:
+			warnings++
+		}
+	}
+	return problems, warnings
+}
+
+// Problems returns the number of problems for the title of the browser's tab, empty for none.
+func (p *page) Problems() string {
+	if p.Who == nil {
+		return ""
+	}
+	problems, _ := p.count("overview")
+	p.live.set("problems", fmt.Sprint(problems))
+	if problems == 0 {
+		return ""
+	}
+	return fmt.Sprint(problems)
+}
+
+// A Verdict is the heading of the first page.
+type Verdict struct {
+	Icon        Icon
+	Text, Below string
+	Calm        bool
+}
+
+// Verdict returns in words whether anything is wrong.
+func (p *page) Verdict() Verdict {
+	o := p.Overview()
+	problems, warnings := p.count("overview")
+	paused := 0
+	for _, q := range o.Queues {
+		if q.Depth.Paused {
+			paused++
+		}
+	}
+	v := Verdict{Icon: p.Icon("bad", ""), Below: T("verdict.looked", o.Names, T("verdict.workers", len(o.Workers)), T("verdict.schedules", len(o.Schedules)))}
+	if paused > 0 {
+		v.Below = T("verdict.paused", paused) + " " + v.Below
+	}
+	switch {
+	case problems > 0 && warnings > 0:
+		v.Text = T("verdict.problems", problems) + ", " + T("verdict.warnings", warnings)
+	case problems > 0:
+		v.Text = T("verdict.problems", problems)
+	case warnings > 0:
+		v.Icon, v.Text = p.Icon("warn", ""), T("verdict.warnings", warnings)
+	default:
+		v.Icon, v.Text, v.Calm = p.Icon("ok", ""), T("verdict.calm"), true
+	}
+	p.live.set("verdict", v.Text)
+	return v
+}
+
+// Reading returns how many queues have been read, if that is not all of them.
+func (p *page) Reading() string {
+	o := p.Overview()
+	if read := o.Read(); read < o.Names {
+		return T("overview.reading", read, o.Names)
+	}
+	return ""
+}
+
+// Away returns since when Redis does not answer, empty if it does.
+func (p *page) Away() string {
+	if p.Who == nil || p.Overview().Away == nil {
+		return ""
+	}
+	return T("overview.away", p.Server(), p.Clock(p.Overview().AwaySince, p.Now()).Text, p.AsOfText())
+}
