@@ -20,7 +20,7 @@ const (
 	publishEvery = 250 * time.Millisecond // an overview is made at most so often, while queues are read
 	lookFor      = 15 * time.Second       // after the last look the sampler stops
 	firstPublish = 40 * time.Millisecond  // the first overview is made after this time, with what is known
-	firstWait    = 60 * time.Millisecond  // for the first figures
+	firstWait    = time.Second            // at most, for the first figures
 	readTimeout  = 3 * time.Second        // of one part
 
 	slowEvery    = 30 * time.Second // statistics of the last hour, schedules, channels

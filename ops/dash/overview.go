@@ -2,6 +2,7 @@ package dash
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -55,8 +56,8 @@ type overviewFigures struct {
 // overviewPage is the first page.
 func overviewPage(p *page) error {
 	o := p.Overview()
-	if o.Now.IsZero() && o.Away != nil {
-		return o.Away
+	if err := unread(o); err != nil {
+		return err
 	}
 	data := overviewData{Figures: sum(o), Troubles: p.troubleRows(o.Troubles), Whole: p.May(string(access.View), access.All)}
 	data.Rows = p.queueRows(o.Queues[:min(overviewRows, len(o.Queues))])
@@ -66,6 +67,17 @@ func overviewPage(p *page) error {
 	p.Title = T("overview.title")
 	p.Data = data
 	return nil
+}
+
+// unread returns an error if nothing has been read yet.
+func unread(o *ops.Overview) error {
+	switch {
+	case !o.Now.IsZero():
+		return nil
+	case o.Away != nil:
+		return o.Away
+	}
+	return context.DeadlineExceeded
 }
 
 // sum adds up the figures of the queues.

@@ -10,7 +10,6 @@ import (
 type QueueRow struct {
 	Name, Note string
 	Icon       Icon
-	Known      bool // whether its figures have been read
 	Oldest     Value
 	Spark      *Spark
 
@@ -26,8 +25,8 @@ type queuesData struct {
 // queuesPage is the page of all queues.
 func queuesPage(p *page) error {
 	o := p.Overview()
-	if o.Now.IsZero() && o.Away != nil {
-		return o.Away
+	if err := unread(o); err != nil {
+		return err
 	}
 	p.Title = T("queues.title")
 	p.Data = queuesData{p.queueRows(o.Queues), o.Names}
@@ -37,8 +36,13 @@ func queuesPage(p *page) error {
 // queueRows returns the rows of queues.
 func (p *page) queueRows(queues []*ops.SampledQueue) (rows []QueueRow) {
 	for _, q := range queues {
-		value := func(field string, n any) Value { return p.Val(field+"."+q.Name, n) }
-		row := QueueRow{Name: q.Name, Icon: p.queueIcon(q), Note: queueNote(q), Known: !q.Time.IsZero()}
+		value := func(field string, n any) Value {
+			if q.Time.IsZero() {
+				n = none // it has not been read
+			}
+			return p.Val(field+"."+q.Name, n)
+		}
+		row := QueueRow{Name: q.Name, Icon: p.queueIcon(q), Note: queueNote(q)}
 		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
 		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)
 		row.Active, row.Dead = value("active", q.Depth.Active), value("dead", q.Depth.Dead)
