@@ -34,7 +34,7 @@ type Entry struct {
 	Change string // joins the rows of a change
 	Time   time.Time
 
-	Who    string // the name of a user, of a token ("token NAME"), or user@host
+	Who    string // the name of a user, "token ID (NAME)", or user@host
 	Proven bool   // whether Who has logged in; the command line's user@host has not
 	From   string // the address, or "command line"
 
@@ -43,6 +43,23 @@ type Entry struct {
 	Filter  string // which jobs, or what else is changed
 	Count   int    // jobs; zero where it is not known
 	Outcome string // "done", or the error; empty before the change
+}
+
+// NewEntry returns an entry for the principal and the address of a request's context.
+func NewEntry(ctx context.Context, action, queue string) Entry {
+	e := Entry{Action: action, Queue: queue, From: "unknown"}
+	if p := FromContext(ctx); p != nil {
+		if e.Who, e.Proven = p.Name, p.Proven; p.Token {
+			e.Who = "token " + p.ID
+			if p.Name != p.ID {
+				e.Who += " (" + p.Name + ")"
+			}
+		}
+	}
+	if address := AddressFromContext(ctx); address.IsValid() {
+		e.From = address.String()
+	}
+	return e
 }
 
 // Audit is the list of the last 10,000 or so entries, in Redis, which are also logged. It is safe
@@ -112,10 +129,17 @@ func (a *Audit) add(ctx context.Context, e Entry) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("write the audit: %w", err)
+		return &AuditError{err}
 	}
 	return nil
 }
+
+// An AuditError is the error for an entry that can't be written. If it is one of [Audit.Begin], the
+// change was not made.
+type AuditError struct{ Err error }
+
+func (e *AuditError) Error() string { return fmt.Sprintf("write the audit: %v", e.Err) }
+func (e *AuditError) Unwrap() error { return e.Err }
 
 // A storedEntry is an entry as it is stored.
 type storedEntry struct {

@@ -20,6 +20,26 @@
 // below "exec.", "http.", "email.", "logs." and "skidway." match only a pattern that begins with
 // these characters, such as "email.*".
 //
+// # Who asks
+//
+// [Tokens] are for programs and kept in Redis. [Users] are entries of a file; [Logins] checks their
+// passwords, and [Sessions] remembers in Redis who has logged in. A [Gate] stands before the handlers
+// of a server and lets only requests pass whose principal is known; [Listener.Validate] refuses to
+// open a server that would be open to others than it should be.
+//
+// [Audit] keeps who changed what:
+//
+//	end, err := audit.Begin(ctx, access.NewEntry(ctx, "retry", "mail"))
+//	if err != nil {
+//		return err // the change must not be made
+//	}
+//	err = retry()
+//	return errors.Join(err, end(err, 1))
+//
+// Secrets are stored as hashes only, in Redis as in the file, and never logged.
+//
+// # For handlers
+//
 // A program puts the principal of a request into its context with [NewContext], and the handlers
 // ask the one that [FromContext] returns. A nil Principal may do nothing.
 package access

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,4 +115,19 @@ func zArgs(member string, score int64) redis.ZAddArgs {
 
 func xAddArgs(key string) *redis.XAddArgs {
 	return &redis.XAddArgs{Stream: key, Values: []any{"a", "b"}}
+}
+
+func withValue(r *http.Request, key, value any) context.Context {
+	return context.WithValue(r.Context(), key, value)
+}
+
+// openImpatient opens a Redis without trying again while it is away.
+func openImpatient(t testing.TB, url string) *rdb.DB {
+	t.Helper()
+	db, err := rdb.Open(t.Context(), url, rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }

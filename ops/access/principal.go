@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"skidway/queue"
@@ -16,6 +17,7 @@ type Principal struct {
 	Name   string // of the user or the token; [LocalName] for the local one
 	ID     string // of the token; empty for users
 	Token  bool   // whether it is a program with a token, not a user
+	Proven bool   // whether it has shown a password, a token or a one-time code, or a proxy vouches for it
 	Scopes []Scope
 }
 
@@ -128,15 +130,23 @@ type ForbiddenError struct{ Needs Scope }
 
 func (e *ForbiddenError) Error() string { return "not allowed: it needs the scope " + e.Needs.String() }
 
-type contextKey struct{}
+type principalKey struct{}
+type addressKey struct{}
 
 // NewContext returns a context with a principal.
 func NewContext(ctx context.Context, p *Principal) context.Context {
-	return context.WithValue(ctx, contextKey{}, p)
+	return context.WithValue(ctx, principalKey{}, p)
 }
 
 // FromContext returns the principal of a context, nil if there is none.
 func FromContext(ctx context.Context) *Principal {
-	p, _ := ctx.Value(contextKey{}).(*Principal)
+	p, _ := ctx.Value(principalKey{}).(*Principal)
 	return p
+}
+
+// AddressFromContext returns the address of the client of a request that passed a [Gate]: that which
+// a trusted proxy names, else that of the connection. It is not valid if there is none.
+func AddressFromContext(ctx context.Context) netip.Addr {
+	address, _ := ctx.Value(addressKey{}).(netip.Addr)
+	return address
 }

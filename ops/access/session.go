@@ -90,7 +90,7 @@ func (s *Sessions) Principal(ctx context.Context, id string) (*Principal, error)
 		if record.User != LocalName {
 			return nil, ErrNoSession
 		}
-		return localPrincipal(), nil
+		return localPrincipal(true), nil
 	}
 	user, found := s.users.Lookup(record.User)
 	if !found || user.version() != record.Version {
@@ -102,9 +102,10 @@ func (s *Sessions) Principal(ctx context.Context, id string) (*Principal, error)
 	return user.Principal(), nil
 }
 
-// localPrincipal returns who asks from this machine without being a user.
-func localPrincipal() *Principal {
-	return &Principal{Name: LocalName, Scopes: scopesOf(roles[AdminRole], []string{All}, []string{All})}
+// localPrincipal returns who asks from this machine without being a user. Only the one-time code
+// proves something.
+func localPrincipal(proven bool) *Principal {
+	return &Principal{Name: LocalName, Proven: proven, Scopes: scopesOf(roles[AdminRole], []string{All}, []string{All})}
 }
 
 // record returns a session as it was at most 5 s ago.

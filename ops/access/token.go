@@ -281,7 +281,7 @@ func (t *Tokens) Authenticate(ctx context.Context, text string) (*Principal, err
 	if err != nil {
 		return nil, err
 	}
-	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Scopes: token.Scopes}, t.noteUse(ctx, id)
+	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Proven: true, Scopes: token.Scopes}, t.noteUse(ctx, id)
 }
 
 // cached returns a token as it was at most 5 s ago, and Redis's time.

@@ -111,7 +111,7 @@ func (u User) Principal() *Principal {
 	if len(kinds) == 0 {
 		kinds = []string{All}
 	}
-	return &Principal{Name: u.Name, Scopes: scopesOf(granted, queues, kinds)}
+	return &Principal{Name: u.Name, Proven: true, Scopes: scopesOf(granted, queues, kinds)}
 }
 
 // version identifies the entry: a session of another version has ended.

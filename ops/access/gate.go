@@ -1,0 +1,380 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skidway"
+)
+
+// GateConfig configures a [Gate]. With the zero value only tokens are accepted.
+type GateConfig struct {
+	Users *Users // who may log in; nil: nobody
+
+	// LoginPage writes the page with the form of the login, whose fields are name, password and next.
+	// Nil means that there are no pages, sessions and cookies.
+	LoginPage func(http.ResponseWriter, *http.Request, LoginForm)
+
+	Hosts      []string       // names of the server in requests, beside those of loopback and its address
+	Proxies    []netip.Prefix // whose X-Forwarded-For and AuthHeader are believed
+	AuthHeader string         // header with the name of a user, set by a proxy; empty: none
+	BasePath   string         // below which all is, such as "/skidway"; empty: none
+	BehindTLS  bool           // a proxy ends TLS
+	ReadOnly   bool           // leaves only the action [View]
+	NoLogin    bool           // local requests need no login
+
+	Logger *slog.Logger // nil means [slog.Default]
+}
+
+// A LoginForm is what a page with the form of the login shows.
+type LoginForm struct {
+	Status  int    // of the answer
+	Problem string // why the last login failed; empty for the first
+	Name    string // of the last login
+	Next    string // the path after the login, for the field of this name
+	Local   bool   // there are no users: only the address that the server printed logs in
+}
+
+// A Gate lets requests pass whose principal is known, and refuses others. It is safe for concurrent
+// use. What it checks, in this order:
+//
+//   - [http.CrossOriginProtection]: no other site changes anything
+//   - the host, or 421: a name of loopback, the address at which the connection arrived, or one of
+//     Hosts, with any port. So no other name can be made to lead here (DNS rebinding)
+//   - plain HTTP only at a loopback address, or behind a proxy that ends TLS
+//   - a bearer token, the user that a proxy names, or the cookie of a session, or 401
+//
+// It answers /login and /logout itself where there are pages. /healthz and /readyz pass without
+// principal and with any host.
+type Gate struct {
+	config   GateConfig
+	cookie   string // its name
+	tokens   *Tokens
+	sessions *Sessions // nil: there are no pages
+	logins   *Logins   // nil: there are no users
+	codes    *codes
+	audit    *Audit
+}
+
+// NewGate returns a gate whose tokens and sessions are in a Redis. Nothing is sent to it.
+func NewGate(db *skidway.DB, config GateConfig) (*Gate, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	g := &Gate{config: config, cookie: "__Host-skidway", tokens: NewTokens(db), codes: newCodes(), audit: NewAudit(db, config.Logger)}
+	if config.BasePath != "" { // another one may be mounted beside it
+		g.cookie += "-" + hashOf(config.BasePath)[:8]
+	}
+	if config.LoginPage != nil {
+		g.sessions = NewSessions(db, config.Users)
+	}
+	if config.LoginPage != nil && config.Users != nil {
+		g.logins = NewLogins(db, config.Users)
+	}
+	return g, nil
+}
+
+// Audit returns the audit to which the gate adds logins.
+func (g *Gate) Audit() *Audit { return g.audit }
+
+// openPaths need no principal: they say nothing of queues.
+var openPaths = []string{"/healthz", "/readyz"}
+
+// headers are those of every answer, unless the handler behind the gate sets others.
+var headers = map[string]string{
+	"Content-Security-Policy":      "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+	"Referrer-Policy":              "same-origin", // with no-referrer, forms send "Origin: null"
+	"X-Content-Type-Options":       "nosniff",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Cache-Control":                "no-store",
+}
+
+// Handler returns a handler that passes the requests that it lets through to next, without the base
+// path and with principal and address in their contexts.
+func (g *Gate) Handler(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setHeaders(w)
+		refuse(w, r, http.StatusForbidden, "cross-origin", "a page of another site made the request")
+	}))
+	return protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setHeaders(w)
+		g.serve(w, r, next)
+	}))
+}
+
+func setHeaders(w http.ResponseWriter) {
+	for name, value := range headers {
+		w.Header().Set(name, value)
+	}
+}
+
+func (g *Gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	path, below := strings.CutPrefix(r.URL.Path, g.config.BasePath)
+	if !below || !strings.HasPrefix(path, "/") {
+		if below && path == "" && g.knowsHost(r) {
+			http.Redirect(w, r, g.config.BasePath+"/", http.StatusPermanentRedirect)
+			return
+		}
+		refuse(w, r, http.StatusNotFound, "not-found", "there is nothing at this path")
+		return
+	}
+	if slices.Contains(openPaths, path) {
+		g.pass(w, r, next, nil)
+		return
+	}
+	if !g.knowsHost(r) {
+		refuse(w, r, http.StatusMisdirectedRequest, "wrong-host", "the server does not have the host name of the request: --host adds names")
+		return
+	}
+	if !g.secure(r) {
+		refuse(w, r, http.StatusForbidden, "insecure", "plain HTTP is refused: use https")
+		return
+	}
+	if g.sessions != nil && (path == "/login" || path == "/logout") {
+		g.serveLogin(w, r, path)
+		return
+	}
+	p, err := g.Authorize(r)
+	if err != nil {
+		g.refuseAuthorization(w, r, path, err)
+		return
+	}
+	g.pass(w, r, next, p)
+}
+
+// pass passes a request on.
+func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next http.Handler, p *Principal) {
+	ctx := context.WithValue(r.Context(), addressKey{}, g.address(r))
+	if p != nil {
+		ctx = NewContext(ctx, p)
+	}
+	r = r.WithContext(ctx)
+	if !g.trusted(r) {
+		r.Header = r.Header.Clone()
+		for _, name := range []string{"X-Forwarded-For", g.config.AuthHeader} {
+			r.Header.Del(name)
+		}
+	}
+	http.StripPrefix(g.config.BasePath, next).ServeHTTP(w, r)
+}
+
+// knowsHost reports whether the request names this server.
+func (g *Gate) knowsHost(r *http.Request) bool {
+	name, ok := hostName(r.Host)
+	if !ok {
+		return false
+	}
+	if isLoopback(name) || slices.ContainsFunc(g.config.Hosts, func(known string) bool { return strings.EqualFold(known, name) }) {
+		return true
+	}
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.Unmap().WithZone("") == localAddress(r)
+}
+
+// hostName returns the host of a header Host, without its port and a dot at its end.
+func hostName(host string) (name string, ok bool) {
+	name = host
+	if split, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return "", false
+		}
+		name = split
+	} else if inner, found := strings.CutPrefix(host, "["); found {
+		if name, found = strings.CutSuffix(inner, "]"); !found {
+			return "", false
+		}
+	}
+	name = strings.TrimSuffix(name, ".")
+	return name, name != ""
+}
+
+// localAddress returns the address at which the connection of a request arrived.
+func localAddress(r *http.Request) netip.Addr {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return addressOf(local.String())
+}
+
+// addressOf returns the address of a text with a port.
+func addressOf(text string) netip.Addr {
+	parsed, _ := netip.ParseAddrPort(text) // else it is none
+	return parsed.Addr().Unmap().WithZone("")
+}
+
+// secure reports whether others can't read the request on its way.
+func (g *Gate) secure(r *http.Request) bool {
+	if protocol := r.Header.Get("X-Forwarded-Proto"); g.config.BehindTLS {
+		return protocol == "" || strings.EqualFold(protocol, "https")
+	}
+	return r.TLS != nil && r.TLS.Version >= tls.VersionTLS12 || localAddress(r).IsLoopback()
+}
+
+// trusted reports whether a proxy that is believed has sent the request.
+func (g *Gate) trusted(r *http.Request) bool {
+	remote := addressOf(r.RemoteAddr)
+	return slices.ContainsFunc(g.config.Proxies, func(p netip.Prefix) bool { return p.Contains(remote) })
+}
+
+// address returns the address of the client.
+func (g *Gate) address(r *http.Request) netip.Addr {
+	remote := addressOf(r.RemoteAddr)
+	if !g.trusted(r) {
+		return remote
+	}
+	lines := r.Header.Values("X-Forwarded-For")
+	if len(lines) == 0 {
+		return remote
+	}
+	entries := strings.Split(lines[len(lines)-1], ",")
+	last := strings.TrimSpace(entries[len(entries)-1])
+	if address, err := netip.ParseAddr(last); err == nil {
+		return address.Unmap().WithZone("")
+	}
+	if address := addressOf(last); address.IsValid() {
+		return address
+	}
+	return remote
+}
+
+// errUnknown is the error for a request without anything that identifies its sender.
+var errUnknown = errors.New("the request has neither token nor session")
+
+// errSameOrigin is the error for a change by cookie or proxy from a client that does not tell from
+// which page it comes.
+var errSameOrigin = errors.New("a change with a cookie needs a browser that sends Origin or Sec-Fetch-Site")
+
+// Authorize returns who makes a request that passed the gate, as it is known now: a handler of a long
+// stream asks again. The error is [ErrToken], [ErrTokenExpired], [ErrNoSession] or another one.
+func (g *Gate) Authorize(r *http.Request) (*Principal, error) {
+	p, err := g.authenticate(r)
+	if err != nil {
+		return nil, err
+	}
+	if !g.config.ReadOnly {
+		return p, nil
+	}
+	limited := *p
+	limited.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(s Scope) bool { return s.Action != View })
+	return &limited, nil
+}
+
+func (g *Gate) authenticate(r *http.Request) (*Principal, error) {
+	if values := r.Header.Values("Authorization"); len(values) > 0 {
+		scheme, text, _ := strings.Cut(values[0], " ")
+		if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
+			return nil, ErrToken
+		}
+		return g.tokens.Authenticate(r.Context(), strings.TrimSpace(text))
+	}
+	if names := r.Header.Values(g.config.AuthHeader); g.config.AuthHeader != "" && len(names) > 0 && g.trusted(r) {
+		if len(names) > 1 || g.config.Users == nil || !isUserName(names[0]) {
+			return nil, ErrLogin
+		}
+		user, found := g.config.Users.Lookup(names[0])
+		if !found {
+			return nil, ErrLogin
+		}
+		return user.Principal(), checkOrigin(r)
+	}
+	if g.config.NoLogin && g.local(r) {
+		return localPrincipal(false), nil
+	}
+	if g.sessions == nil {
+		return nil, errUnknown
+	}
+	cookie, err := r.Cookie(g.cookie)
+	if err != nil {
+		return nil, errUnknown
+	}
+	p, err := g.sessions.Principal(r.Context(), cookie.Value)
+	if err != nil {
+		return nil, err
+	}
+	return p, checkOrigin(r)
+}
+
+// checkOrigin returns an error for a change whose client does not tell from which page it comes.
+// [http.CrossOriginProtection] lets it pass.
+func checkOrigin(r *http.Request) error {
+	safe := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	if safe || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return nil
+	}
+	return errSameOrigin
+}
+
+// local reports whether a program of this machine has sent the request, not a proxy for others.
+func (g *Gate) local(r *http.Request) bool {
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return false
+		}
+	}
+	return addressOf(r.RemoteAddr).IsLoopback()
+}
+
+// refuseAuthorization answers a request whose principal is not known. A person who looks at a page
+// is led to the login.
+func (g *Gate) refuseAuthorization(w http.ResponseWriter, r *http.Request, path string, err error) {
+	page := g.sessions != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		strings.Contains(r.Header.Get("Accept"), "text/html") && r.Header.Get("Authorization") == ""
+	unknown := errors.Is(err, errUnknown) || errors.Is(err, ErrNoSession)
+	switch {
+	case unknown && page:
+		http.Redirect(w, r, g.loginPath(path, r.URL.RawQuery), http.StatusSeeOther)
+	case errors.Is(err, errSameOrigin):
+		refuse(w, r, http.StatusForbidden, "cross-origin", err.Error())
+	case unknown, errors.Is(err, ErrToken), errors.Is(err, ErrTokenExpired), errors.Is(err, ErrLogin):
+		challenge := `Bearer realm="skidway"`
+		if !unknown {
+			challenge += `, error="invalid_token"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+		refuse(w, r, http.StatusUnauthorized, "unauthorized", err.Error())
+	default:
+		g.unavailable(w, r, err)
+	}
+}
+
+// unavailable answers a request that failed because of Redis.
+func (g *Gate) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	g.config.Logger.Error("a request can't be authorized", "path", r.URL.Path, "error", err)
+	w.Header().Set("Retry-After", strconv.Itoa(int(unavailableFor.Seconds())))
+	refuse(w, r, http.StatusServiceUnavailable, "redis-unavailable", "who makes the request can't be found out: the log of the server has the reason")
+}
+
+const unavailableFor = 2 * time.Second
+
+// refuse answers with a problem as of RFC 9457, of the same form as those of the API.
+func refuse(w http.ResponseWriter, r *http.Request, status int, name, detail string) {
+	text, _ := json.Marshal(struct { // texts only
+		Type     string `json:"type"`
+		Title    string `json:"title"`
+		Status   int    `json:"status"`
+		Detail   string `json:"detail"`
+		Instance string `json:"instance"`
+	}{"urn:skidway:problem:" + name, http.StatusText(status), status, detail, r.URL.EscapedPath()})
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
+}
