@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"skidway"
@@ -44,6 +45,11 @@ type Dash struct {
 	templates *template.Template
 	assets    *assets
 	sampler   *ops.Sampler
+	audit     *access.Audit
+
+	life    context.Context // of what goes on after an answer
+	end     context.CancelFunc
+	running sync.WaitGroup
 }
 
 // New returns the dashboard of a Redis. The caller closes it, and db after it. Nothing is sent to
@@ -61,7 +67,8 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 			return nil, err
 		}
 	}
-	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets(), sampler: config.Ops.NewSampler()}
+	d := &Dash{config: config, db: db, queues: queues, ops: config.Ops, mux: http.NewServeMux(), assets: loadAssets(), sampler: config.Ops.NewSampler(), audit: access.NewAudit(db, config.Logger)}
+	d.life, d.end = context.WithCancel(context.Background())
 	if d.templates, err = parseTemplates(); err != nil {
 		return nil, err
 	}
@@ -75,9 +82,12 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 	return d, nil
 }
 
-// Close ends the open streams and what reads for them, and waits for both.
+// Close ends the open streams and what reads for them, interrupts the operations that this process
+// runs, and waits for all of them.
 func (d *Dash) Close() error {
+	d.end()
 	d.sampler.Close()
+	d.running.Wait()
 	return nil
 }
 
@@ -95,6 +105,7 @@ func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	p := d.newPage(w, r.WithContext(ctx), route)
+	p.request = p.request.WithContext(access.NewContext(ctx, p.Who))
 	if err := p.check(); err != nil {
 		p.fail(err)
 		return

@@ -3,6 +3,7 @@ package dash_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -27,26 +28,27 @@ type fixture struct {
 	testing.TB
 	dash   *dash.Dash
 	queues *queue.Client
+	audit  *access.Audit
 	who    *access.Principal // who makes the requests
 }
 
-// role returns a principal with scopes.
-func role(t testing.TB, scopes ...string) *access.Principal {
+// principal returns a principal with scopes.
+func principal(t testing.TB, scopes ...string) *access.Principal {
 	t.Helper()
 	parsed, err := access.ParseScopes(scopes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &access.Principal{Name: "anna", Scopes: parsed}
+	return &access.Principal{Name: "anna", Proven: true, Scopes: parsed}
 }
 
 func setup(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, who: role(t, "view:*", "operate:*", "enqueue:*", "admin:*")}
+	f := &fixture{TB: t, who: principal(t, "view:*", "operate:*", "enqueue:*", "admin:*")}
 	queues, err := queue.NewClient(handle.New(db), nil)
 	f.must(err)
-	f.queues = queues
-	f.dash, err = dash.New(queues.DB(), dash.Config{Authorize: func(*http.Request) *access.Principal { return f.who }})
+	f.queues, f.audit = queues, access.NewAudit(queues.DB(), slog.New(slog.DiscardHandler))
+	f.dash, err = dash.New(queues.DB(), dash.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(*http.Request) *access.Principal { return f.who }})
 	f.must(err)
 	t.Cleanup(func() { f.must(f.dash.Close()) })
 	return f
@@ -98,6 +100,20 @@ func (f *fixture) post(path string, form url.Values) answer {
 	return send(f, f.dash, formRequest(f.Context(), path, form))
 }
 
+// follow returns the page to which an action leads, with what the action says.
+func (f *fixture) follow(a answer) answer {
+	f.Helper()
+	if a.StatusCode != http.StatusSeeOther {
+		f.Errorf("%d leads nowhere: %.300s", a.StatusCode, a.body)
+		return a
+	}
+	r := httptest.NewRequestWithContext(f.Context(), http.MethodGet, a.Header.Get("Location"), nil)
+	for _, cookie := range a.Cookies() {
+		r.AddCookie(cookie)
+	}
+	return send(f, f.dash, r)
+}
+
 func formRequest(ctx context.Context, path string, form url.Values) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -126,7 +142,7 @@ func TestPagesListTheQueues(t *testing.T) {
 	for _, path := range []string{"/", "/queues"} {
 		f.want(f.get(path), http.StatusOK, `<a href="/queues/mail">mail</a>`, ">secret<")
 	}
-	f.who = role(t, "view:mail")
+	f.who = principal(t, "view:mail")
 	if a := f.get("/queues"); strings.Contains(a.body, "secret") {
 		t.Errorf("a queue is shown to who may not see it: %s", a.body)
 	}
@@ -147,7 +163,7 @@ func TestEveryoneElseIsRefused(t *testing.T) {
 	for _, path := range []string{"/", "/queues", "/none"} {
 		f.want(f.get(path), http.StatusForbidden)
 	}
-	f.who = role(t, "scale:*")
+	f.who = principal(t, "scale:*")
 	f.want(f.get("/queues"), http.StatusForbidden, "Your role may not do this.")
 }
 

@@ -43,7 +43,12 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 	routes = []route{
 		{pattern: "GET /{$}", right: access.View, scope: anyQueue, template: "overview", page: overviewPage, rail: "overview", key: "o"},
 		{pattern: "GET /queues", right: access.View, scope: anyQueue, template: "queues", page: queuesPage, rail: "queues", key: "q"},
+		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage},
 
+		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},
+		{pattern: "POST /queues/{queue}/resume", right: access.Operate, scope: oneQueue, action: resumeQueue},
+		{pattern: "POST /queues/{queue}/purge", right: access.Admin, scope: oneQueue, action: purgeQueue},
+		{pattern: "POST /queues/{queue}/retention", right: access.Admin, scope: oneQueue, action: retainQueue},
 		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},
 	}
 }

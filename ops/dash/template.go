@@ -3,6 +3,7 @@ package dash
 import (
 	"embed"
 	"html/template"
+	"regexp"
 )
 
 //go:embed pages/*.html
@@ -21,6 +22,8 @@ func parseTemplates() (*template.Template, error) {
 		"ratio": ratio,
 		"long":  longID,
 		"dict":  dict,
+		"int64": func(n int) int64 { return int64(n) },
+		"quote": regexp.QuoteMeta,
 		"sum":   func(a, b int64) int64 { return a + b },
 		"bar": func(label string, part, whole int64, bad bool) Bar {
 			return shareBar(label, float64(part), float64(whole), bad)

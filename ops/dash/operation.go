@@ -1,0 +1,65 @@
+package dash
+
+import (
+	"context"
+	"errors"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// maxAtOnce is the number of jobs up to which an operation ends before the answer.
+const maxAtOnce = 100
+
+// operate begins the operation of a question that was answered. A small one ends before the answer, a
+// larger one goes on in this process after it.
+func (p *page) operate(asked *ops.Question, action, to string) (string, message, error) {
+	entry := access.NewEntry(p.ctx(), action, asked.Queue)
+	entry.Filter, entry.Count = string(asked.State)+": "+asked.Match, asked.Count
+	end, err := p.dash.audit.Begin(p.ctx(), entry)
+	if err != nil {
+		return to, message{}, err
+	}
+	run, err := p.dash.ops.Begin(p.ctx(), asked)
+	if err != nil {
+		_ = end(err, 0) // it is the error that counts
+		return to, message{}, err
+	}
+	if asked.Count <= maxAtOnce && !asked.AtLeast && asked.Rate == 0 {
+		err := run.Run(p.ctx(), func(queue.Operation) {})
+		p.audit(end(err, run.Operation.Changed))
+		return to, changedMessage(run.Operation), err
+	}
+	p.dash.background(func(ctx context.Context) {
+		err := run.Run(ctx, func(queue.Operation) {})
+		p.audit(end(err, run.Operation.Changed))
+		if err != nil && !errors.Is(err, context.Canceled) {
+			p.dash.config.Logger.Error("an operation was interrupted", "operation", run.Operation.ID, "error", err)
+		}
+	})
+	said := done("operation.runs", asked.String())
+	said.Link, said.More = "/operations", "operation.show"
+	return to, said, nil
+}
+
+// changedMessage returns what is said of an operation that has ended: both halves, if some jobs were left
+// alone.
+func changedMessage(op queue.Operation) message {
+	if op.Changed < op.Count {
+		return message{Rank: "warn", Key: "operation.half", Args: []string{T("operation."+op.Do, op.Changed), number(op.Count)}}
+	}
+	return message{Rank: "ok", Key: "operation.did", Args: []string{T("operation."+op.Do, op.Changed)}}
+}
+
+// audit logs the error of an entry that could not be written.
+func (p *page) audit(err error) {
+	if err != nil {
+		p.dash.config.Logger.Error("the audit has no entry of the end of an operation", "error", err)
+	}
+}
+
+// background runs a function until it ends or the dashboard is closed.
+func (d *Dash) background(f func(context.Context)) {
+	d.running.Go(func() { f(d.life) })
+}

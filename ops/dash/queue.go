@@ -1,0 +1,293 @@
+package dash
+
+import (
+	"cmp"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+	"skidway/workers/stats"
+)
+
+// queueData is the data of the page of a queue.
+type queueData struct {
+	Name       string
+	Queue      *ops.SampledQueue
+	Badge      Badge
+	Why        []TroubleRow
+	Range      stats.Range
+	Ranges     []stats.Range
+	Total      stats.Counts
+	Plot       *Plot
+	Kinds      []KindRow
+	Priorities []PriorityRow
+	Workers    []*ops.Worker
+	Errors     []stats.ErrorGroup
+	Purge      []queue.State // in which there are jobs that can be deleted
+}
+
+// A Badge is a state in words, with its shape.
+type Badge struct {
+	Class, Text string
+	Icon        Icon
+}
+
+// badge returns a state with the icon of a name.
+func (p *page) badge(icon, text string) Badge {
+	drawn := p.Icon(icon, "")
+	return Badge{drawn.Class, text, drawn}
+}
+
+// A KindRow is what became of the jobs of a kind.
+type KindRow struct {
+	Kind string
+	stats.Counts
+	Bad   bool
+	Spark *Spark
+}
+
+// A PriorityRow is the waiting jobs of a priority.
+type PriorityRow struct {
+	Name  string
+	Count int
+	Bar   Bar
+}
+
+// queuePage is the page of a queue.
+func queuePage(p *page) error {
+	name := p.queueName()
+	known, err := p.dash.ops.Queue(p.ctx(), name)
+	if err != nil {
+		return err
+	}
+	data := queueData{Name: known.Name(), Ranges: []stats.Range{stats.Hour, stats.Day, stats.Month}, Range: stats.Range(cmp.Or(p.request.FormValue("range"), string(stats.Day)))}
+	if !slices.Contains(data.Ranges, data.Range) {
+		return &pageError{400, "error.range"}
+	}
+	if data.Queue, err = p.sampled(known); err != nil {
+		return err
+	}
+	series, err := p.dash.ops.Stats(p.ctx(), data.Name, data.Range)
+	if err != nil {
+		return err
+	}
+	fleet, err := p.dash.ops.Fleet(p.ctx(), &ops.FleetOptions{Queue: data.Name, WithoutJobs: true})
+	if err != nil {
+		return err
+	}
+	if data.Errors, err = p.dash.ops.Errors(p.ctx(), data.Name, "", 5); err != nil {
+		return err
+	}
+	data.Workers = fleet.Serving(data.Name)
+	data.setSeries(p, series)
+	data.setState(p)
+	p.Title = T("queue.title", data.Name)
+	p.Crumbs = []Crumb{{T("queues.title"), "/queues"}, {data.Name, ""}}
+	p.Under = "queues"
+	p.Data = &data
+	return nil
+}
+
+// sampled returns the queue of the shared overview with its depth of now, so that a change is seen
+// at once.
+func (p *page) sampled(q *queue.Queue) (*ops.SampledQueue, error) {
+	depth, err := q.Depth(p.ctx())
+	if err != nil {
+		return nil, err
+	}
+	found := &ops.SampledQueue{QueueStatus: ops.QueueStatus{Name: q.Name()}}
+	if there := p.Overview().Queue(q.Name()); there != nil {
+		copied := *there
+		found = &copied
+	}
+	found.Depth, found.Time, found.Stored = depth, p.Now(), false
+	return found, nil
+}
+
+// setState sets what depends on the state of the queue.
+func (d *queueData) setState(p *page) {
+	icon, text := queueState(d.Queue)
+	d.Badge = p.badge(icon, text)
+	for _, t := range p.Overview().Troubles {
+		if t.Queue != nil && t.Queue.Name == d.Name && t.Name != "paused" {
+			d.Why = append(d.Why, p.troubleRows([]ops.Trouble{t})...)
+		}
+	}
+	if d.Queue.Depth.Paused {
+		row := TroubleRow{ID: "paused", Icon: p.Icon("pause", T("state.paused")), Name: T("queue.is_paused"), Href: p.QueueLink(d.Name, ""), Text: p.pauseText(d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
+		d.Why = append(d.Why, row)
+	}
+	if d.Queue.Slots > 0 && d.Queue.Free == 0 && d.Queue.Depth.Waiting > 0 {
+		d.Why = append(d.Why, TroubleRow{ID: "slots", Icon: p.Icon("warn", T("state.warning")), Name: T("queue.slots_held", d.Queue.Slots), Href: p.Link("/workers"), Text: T("queue.more_slots")})
+	}
+	for _, priority := range []queue.Priority{queue.High, queue.Normal, queue.Low} {
+		n := d.Queue.Depth.WaitingBy[priority]
+		d.Priorities = append(d.Priorities, PriorityRow{priority.String(), n, shareBar("", float64(n), float64(d.Queue.Depth.Waiting), false)})
+	}
+	for _, state := range []queue.State{queue.Dead, queue.Waiting, queue.Delayed, queue.Finished} {
+		if ops.InState(d.Queue.Depth, state) > 0 {
+			d.Purge = append(d.Purge, state)
+		}
+	}
+}
+
+// seriesPoints is the number of points of a chart.
+const seriesPoints = 60
+
+// setSeries sets the chart and the kinds.
+func (d *queueData) setSeries(p *page, series *stats.Series) {
+	n := min(seriesPoints, len(series.Buckets))
+	added, done, failed := make([]float64, n), make([]float64, n), make([]float64, n)
+	kinds := series.Kinds()
+	sparks := map[string][]float64{}
+	for name := range kinds {
+		sparks[name] = make([]float64, n)
+	}
+	for i := range series.Buckets {
+		bucket, at := &series.Buckets[i], i*n/len(series.Buckets)
+		total := bucket.Total("")
+		added[at] += float64(bucket.Added)
+		done[at] += float64(total.Done)
+		failed[at] += float64(total.Failed)
+		for name, counts := range bucket.Kinds {
+			sparks[name][at] += float64(counts.Done)
+		}
+	}
+	for name, counts := range kinds {
+		d.Total.Add(counts)
+		d.Kinds = append(d.Kinds, KindRow{name, *counts, counts.Failed*10 > counts.Attempts(), sparkLine(T("queue.spark", name), sparks[name])})
+	}
+	slices.SortFunc(d.Kinds, func(a, b KindRow) int {
+		return cmp.Or(cmp.Compare(b.Attempts(), a.Attempts()), strings.Compare(a.Kind, b.Kind))
+	})
+	back := series.Width * time.Duration(len(series.Buckets))
+	layout := "15:04"
+	if series.Range == stats.Month {
+		layout = "2 Jan"
+	}
+	label := T("queue.plot", T("range."+string(series.Range)), d.Total.Done, d.Total.Failed)
+	d.Plot = newPlot(label, p.axis(series.Now, back, 4, layout), done, added, failed)
+}
+
+// WaitQuantile and the others return times of the jobs in the range, as far as they are known.
+func (d *queueData) WaitQuantile(q float64) string { return about(d.Total.Wait.Quantile(q)) }
+
+// RunQuantile returns the time that attempts took.
+func (d *queueData) RunQuantile(q float64) string { return about(d.Total.Run.Quantile(q)) }
+
+// InState returns the number of jobs in a state.
+func (d *queueData) InState(state queue.State) int { return ops.InState(d.Queue.Depth, state) }
+
+// oneOf returns the queue of an action.
+func (p *page) oneOf() (*queue.Queue, error) { return p.dash.ops.Queue(p.ctx(), p.queueName()) }
+
+// pauseQueue is the action that pauses a queue with a note.
+func pauseQueue(p *page) (string, message, error) {
+	to := queuePath(p.queueName(), "")
+	q, err := p.oneOf()
+	if err != nil {
+		return "/queues", message{}, err
+	}
+	note := strings.TrimSpace(p.request.PostForm.Get("note"))
+	err = p.audited("pause", q.Name(), note, 0, func() error { return q.Pause(p.ctx(), p.Who.Name, note) })
+	return to, done("queue.paused", q.Name()), err
+}
+
+// resumeQueue is the action that resumes a queue.
+func resumeQueue(p *page) (string, message, error) {
+	q, err := p.oneOf()
+	if err != nil {
+		return "/queues", message{}, err
+	}
+	err = p.audited("resume", q.Name(), "", 0, func() error { return q.Resume(p.ctx()) })
+	return queuePath(q.Name(), ""), done("queue.resumed", q.Name()), err
+}
+
+// purgeQueue is the action that deletes all jobs of a state. The name of the queue must have been
+// typed.
+func purgeQueue(p *page) (string, message, error) {
+	q, err := p.oneOf()
+	if err != nil {
+		return "/queues", message{}, err
+	}
+	to := queuePath(q.Name(), "")
+	if p.request.PostForm.Get("name") != q.Name() {
+		return to, message{}, errors.New(T("queue.wrong_name"))
+	}
+	state := queue.State(p.request.PostForm.Get("state"))
+	asked, err := p.dash.ops.Ask(p.ctx(), ops.Change{Queue: q.Name(), Do: "delete", State: state, By: p.Who.Name})
+	if err != nil {
+		return to, message{}, err
+	}
+	return p.operate(asked, "purge", to)
+}
+
+// retainQueue is the action that sets how long jobs that have ended are kept.
+func retainQueue(p *page) (string, message, error) {
+	q, err := p.oneOf()
+	if err != nil {
+		return "/queues", message{}, err
+	}
+	to := queuePath(q.Name(), "")
+	retention, err := parseRetention(p.request.PostForm)
+	if err != nil {
+		return to, message{}, err
+	}
+	err = p.audited("retention", q.Name(), retention.text(), 0, func() error { return q.SetRetention(p.ctx(), retention.Retention) })
+	return to, done("queue.retained", q.Name()), err
+}
+
+// retention is the limits of a form.
+type retention struct{ queue.Retention }
+
+// parseRetention reads the limits of a form; an empty field means the default.
+func parseRetention(form url.Values) (r retention, err error) {
+	number := func(field string) int64 {
+		text := strings.TrimSpace(form.Get(field))
+		if text == "" || err != nil {
+			return 0
+		}
+		n, wrong := strconv.ParseInt(text, 10, 64)
+		if wrong != nil || n < 0 || n > 1<<40 {
+			err = errors.New(T("queue.no_number", text))
+		}
+		return n
+	}
+	const day = 24 * time.Hour
+	limit := func(name string) queue.RetentionLimit {
+		days := min(number(name+"_days"), 36500)
+		return queue.RetentionLimit{Jobs: int(number(name + "_jobs")), Bytes: number(name+"_mib") << 20, Age: time.Duration(days) * day}
+	}
+	r.Dead, r.Results = limit("dead"), limit("results")
+	return r, err
+}
+
+// text returns the limits for the audit.
+func (r retention) text() string {
+	one := func(l queue.RetentionLimit) string {
+		return strconv.Itoa(l.Jobs) + " jobs, " + strconv.FormatInt(l.Bytes, 10) + " bytes, " + l.Age.String()
+	}
+	return "dead: " + one(r.Dead) + "; results: " + one(r.Results)
+}
+
+// audited makes a change, with entries of the audit before and after it. Without the first one
+// nothing is changed.
+func (p *page) audited(action, name, filter string, count int, change func() error) error {
+	entry := access.NewEntry(p.ctx(), action, name)
+	entry.Filter, entry.Count = filter, count
+	end, err := p.dash.audit.Begin(p.ctx(), entry)
+	if err != nil {
+		return err
+	}
+	err = change()
+	if failed := end(err, count); failed != nil {
+		p.dash.config.Logger.Error("the audit has no entry of the end of a change", "action", action, "queue", name, "error", failed)
+	}
+	return err
+}

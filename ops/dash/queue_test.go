@@ -1,0 +1,83 @@
+package dash_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+func TestQueuePageShowsItsStateAndChangesIt(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for range 3 {
+		f.add("mail", "email.send", `{}`, queue.Options{Priority: queue.High})
+	}
+	f.add("mail", "email.send", `{}`, queue.Options{Delay: time.Hour})
+	for _, r := range []string{"hour", "day", "month"} {
+		f.want(f.get("/queues/mail?range="+r), http.StatusOK, `<a href="/queues">Queues</a>`, "Pause mail?", "No worker serves it", "skidway worker --queue mail", `data-v="waiting">3<`)
+	}
+	f.want(f.get("/queues/mail?range=year"), http.StatusBadRequest)
+	f.want(f.get("/queues/none"), http.StatusNotFound, "There is no queue none.")
+
+	a := f.post("/queues/mail/pause", url.Values{"note": {`<b>moves</b>`}})
+	f.want(a, http.StatusSeeOther)
+	f.want(f.follow(a), http.StatusOK, "Queue mail is paused.", "is paused by anna: “&lt;b&gt;moves&lt;/b&gt;”. 3 wait.", "/queues/mail/resume")
+	f.want(f.follow(f.post("/queues/mail/resume", nil)), http.StatusOK, "Queue mail is resumed.", "Pause…")
+	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"10"}, "dead_days": {"2"}})), http.StatusOK, "The limits of queue mail are set.")
+	f.want(f.follow(f.post("/queues/mail/retention", url.Values{"dead_jobs": {"many"}})), http.StatusOK, "Not done: many is no number.")
+
+	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"waiting"}, "name": {"mial"}})), http.StatusOK, "That is not the name of the queue.", `data-v="waiting">3<`)
+	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"waiting"}, "name": {"mail"}})), http.StatusOK, "3 jobs are deleted.", `data-v="waiting" class="dim">0<`)
+	f.want(f.follow(f.post("/queues/mail/purge", url.Values{"state": {"active"}, "name": {"mail"}})), http.StatusOK, "Not done:")
+	entries, _, err := f.audit.List(t.Context(), "", 100)
+	f.must(err)
+	actions := map[string]int{}
+	for _, e := range entries {
+		actions[e.Action+" by "+e.Who]++
+	}
+	for action, n := range map[string]int{"pause": 2, "resume": 2, "retention": 2, "purge": 2} {
+		if actions[action+" by anna"] != n {
+			t.Errorf("the audit has %v", actions)
+		}
+	}
+}
+
+func TestRolesChangeOnlyWhatTheyMay(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	for _, role := range []struct {
+		scopes []string
+		may    string
+	}{
+		{[]string{"view:*"}, ""},
+		{[]string{"view:*", "operate:other"}, ""},
+		{[]string{"view:mail", "operate:mail"}, "pause resume"},
+		{[]string{"view:*", "operate:*", "admin:*"}, "pause resume purge retention"},
+		{[]string{"view:other"}, "nothing"},
+	} {
+		f.who = principal(t, role.scopes...)
+		page := f.get("/queues/mail")
+		for _, action := range []string{"pause", "resume", "purge", "retention"} {
+			want := http.StatusForbidden
+			if strings.Contains(role.may, action) {
+				want = http.StatusSeeOther
+			}
+			if a := f.post("/queues/mail/"+action, url.Values{"name": {"other"}}); a.StatusCode != want {
+				t.Errorf("%q: %s: %d, want %d", role.scopes, action, a.StatusCode, want)
+			}
+			disabled := strings.Contains(page.body, `disabled title="Your role may not`)
+			if page.StatusCode == http.StatusOK && disabled == strings.Contains(role.may, "retention") {
+				t.Errorf("%q: buttons are disabled: %t", role.scopes, disabled)
+			}
+		}
+		if (page.StatusCode == http.StatusForbidden) != (role.may == "nothing") {
+			t.Errorf("%q: the page: %d", role.scopes, page.StatusCode)
+		}
+	}
+}
