@@ -86,7 +86,8 @@ func (c *Client) QueueNames(ctx context.Context, name string) ([]string, error) 
 	return []string{q.Name()}, nil
 }
 
-// Now returns the time by the clock of Redis.
+// Now returns the time by the clock of Redis. On a Cluster it is that of any master: for what is
+// compared with the times of a queue, use the time of its [queue.Depth].
 func (c *Client) Now(ctx context.Context) (now time.Time, err error) {
 	db := handle.Conn(c.queues.DB())
 	err = db.Retry(ctx, func() (err error) {

@@ -13,9 +13,9 @@ const overdue = 5 * time.Second
 
 // explain returns whether the jobs of a queue are run, and if not, why and what to do. workers
 // are those that serve it. The most important finding comes first.
-func explain(s *QueueStatus, workers []*Worker, now time.Time) []string {
+func explain(s *QueueStatus, workers []*Worker) []string {
 	waiting, delayed := s.Depth.Waiting, s.Depth.Delayed
-	late := now.Sub(s.Depth.NextDue)
+	late := s.Time.Sub(s.Depth.NextDue)
 	var found []string
 	add := func(format string, values ...any) { found = append(found, fmt.Sprintf(format, values...)) }
 	switch {
@@ -29,7 +29,7 @@ func explain(s *QueueStatus, workers []*Worker, now time.Time) []string {
 	if s.Depth.Paused {
 		add("It is paused: 'skidway queues resume %s' resumes it.", s.Name)
 	}
-	blocked := blockedReasons(workers, now)
+	blocked := blockedReasons(workers, s.Time)
 	switch {
 	case len(workers) == 0 && waiting+delayed > 0:
 		add("No worker serves it: start one with 'skidway worker --queue %s --config FILE', where FILE has settings for the kinds of its jobs.", s.Name)

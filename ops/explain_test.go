@@ -43,7 +43,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 		"dead, no more": {queue.Depth{Dead: 1}, []*Worker{free}, "It is empty"},
 	} {
 		fleet := Fleet{Workers: c.workers}
-		found := explain(&QueueStatus{Name: "mail", Depth: c.depth}, fleet.Serving("mail"), now)
+		found := explain(&QueueStatus{Name: "mail", Time: now, Depth: c.depth}, fleet.Serving("mail"))
 		if len(found) == 0 || !strings.HasPrefix(found[0], c.first) {
 			t.Errorf("%s: %q", name, found)
 		}

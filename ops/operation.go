@@ -63,7 +63,7 @@ type Question struct {
 	Change
 	Count   int
 	AtLeast bool      // whether Count is only a part of them, because counting took longer than 2 s
-	AsOf    time.Time // by Redis's clock: jobs that come into the state later are left alone
+	AsOf    time.Time // by the clock of the queue's Redis: jobs that come into the state later are left alone
 }
 
 // String returns the number of jobs in words, such as "at least 1,200 dead jobs".
@@ -122,14 +122,14 @@ func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
 		return nil, err
 	}
 	change.Queue = q.Name()
-	now, err := c.Now(ctx)
+	before, err := q.Depth(ctx)
 	if err != nil {
 		return nil, err
 	}
 	// The jobs that came in the millisecond of this time count too, so the next one must have
 	// begun when they are counted: no more jobs are changed than that.
-	asked := &Question{Change: change, AsOf: now.Truncate(time.Millisecond).Add(time.Millisecond)}
-	if err := rdb.Sleep(ctx, asked.AsOf.Sub(now)); err != nil {
+	asked := &Question{Change: change, AsOf: before.Time.Add(time.Millisecond)}
+	if err := rdb.Sleep(ctx, time.Millisecond); err != nil {
 		return nil, err
 	}
 	if change.Match == "" {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/ops"
@@ -123,6 +125,44 @@ func TestPurgeDeletesTheWaitingJobsThatWereThere(t *testing.T) {
 		}
 		f.add("q", "a", "", queue.Options{Unique: queue.Unique{Key: "7"}}) // its key is free
 	})
+}
+
+// A wrongClock is another master of a Cluster: its clock is an hour ahead.
+type wrongClock struct{}
+
+func (wrongClock) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (wrongClock) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (wrongClock) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if now, ok := cmd.(*redis.TimeCmd); ok {
+			now.SetVal(now.Val().Add(time.Hour))
+		}
+		return err
+	}
+}
+
+func TestTimesAreThoseOfTheServerThatHasTheQueue(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("q", "a", "", queue.Options{})
+	server, err := f.db.Time(t.Context()).Result()
+	f.must(err)
+	f.db.AddHook(wrongClock{})
+	asked := f.asks(ops.Change{Do: "delete", State: queue.Waiting})
+	page, err := f.client.Search(t.Context(), "q", ops.SearchOptions{State: queue.Waiting})
+	f.must(err)
+	statuses, err := f.client.Statuses(t.Context(), []string{"q"})
+	f.must(err)
+	for name, at := range map[string]time.Time{"question": asked.AsOf, "page": page.AsOf, "status": statuses[0].Time} {
+		if at.Sub(server).Abs() > time.Minute {
+			t.Errorf("the time of the %s is %s after that of the server", name, at.Sub(server))
+		}
+	}
 }
 
 func TestQuestionExpires(t *testing.T) {

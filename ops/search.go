@@ -45,7 +45,7 @@ type SearchPage struct {
 	Examined int       // jobs that were looked at
 	Total    int       // jobs in the state
 	Back     time.Time // when the last of them died or ended; of delayed ones, is due; else zero
-	AsOf     time.Time // when the page was begun, by Redis's clock
+	AsOf     time.Time // when the page was begun, by the clock of the queue's Redis
 
 	ahead bool // whether the first jobs are the earliest
 }
@@ -115,22 +115,15 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 	}
 	s := &search{client: c, queue: q, options: options, page: &SearchPage{Next: options.Cursor, ahead: options.State == queue.Delayed}}
 	s.began, s.path = c.now(), c.budget.path()
-	err := c.budget.call(func() (err error) {
-		s.page.AsOf, err = c.Now(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = c.budget.call(func() error {
+	err := c.budget.call(func() error {
 		depth, err := q.Depth(ctx)
-		s.page.Total = InState(depth, options.State)
+		s.page.AsOf, s.page.Total = depth.Time, InState(depth, options.State)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.trips = 2
+	s.trips = 1
 	s.matches = f.MatcherUntil(s.page.AsOf, func() bool {
 		s.gaveUp = s.gaveUp || c.now().Sub(s.first) >= maxSearchTime
 		return s.gaveUp

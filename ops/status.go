@@ -11,7 +11,7 @@ import (
 // A QueueStatus is the state of a queue.
 type QueueStatus struct {
 	Name  string
-	Time  time.Time // when it was read, by Redis's clock
+	Time  time.Time // when it was read, by the clock of its Redis
 	Depth queue.Depth
 	Total queue.Counts // since its first use
 	Today queue.Counts // in UTC
@@ -78,10 +78,11 @@ func (c *Client) status(ctx context.Context, name string, pools poolList) (statu
 	if err != nil {
 		return status, err
 	}
-	status.Name, status.Time = q.Name(), pools.at
+	status.Name = q.Name()
 	if status.Depth, err = q.Depth(ctx); err != nil {
 		return status, err
 	}
+	status.Time = status.Depth.Time
 	status.addPools(pools)
 	total, days, err := q.Counters(ctx, 1)
 	if err != nil {
@@ -165,7 +166,7 @@ func (c *Client) Report(ctx context.Context, name string) (*Report, error) {
 		return nil, err
 	}
 	report.Workers, report.Unreadable = fleet.Serving(q.Name()), fleet.Unreadable
-	report.Findings = explain(&report.QueueStatus, report.Workers, fleet.Now)
+	report.Findings = explain(&report.QueueStatus, report.Workers)
 	series, err := c.Stats(ctx, q.Name(), stats.Hour)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,9 @@ type Depth struct {
 
 	// NextDue is when the next delayed job is due; zero if there is none.
 	NextDue time.Time
+
+	// Time is when the jobs were counted, by the clock of the Redis that has the queue.
+	Time time.Time
 }
 
 // Depth counts the jobs of the queue at one moment. Its cost does not depend on their
@@ -40,12 +43,13 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 		Delayed: int(reply.Int(1)), Dead: int(reply.Int(2)), Finished: int(reply.Int(3)),
 		WaitingBy: map[Priority]int{}, ActiveBy: map[Priority]int{},
 		Oldest: time.Duration(max(0, reply.Int(5))) * time.Millisecond,
+		Time:   time.UnixMilli(reply.Int(6)),
 	}
 	if reply.Text(4) != "" {
 		depth.NextDue = time.UnixMilli(reply.Int(4))
 	}
 	for at := line(1); at <= lineCount; at++ {
-		i := 6 + 2*int(at-1)
+		i := 7 + 2*int(at-1)
 		waiting, active := int(reply.Int(i)), int(reply.Int(i+1))
 		depth.Waiting += waiting
 		depth.Active += active
@@ -53,7 +57,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 		depth.ActiveBy[at.priority()] += active
 	}
 	if depth.Paused {
-		end := 6 + 2*int(lineCount)
+		end := 7 + 2*int(lineCount)
 		depth.PausedAt, depth.PausedBy, depth.PausedNote = time.UnixMilli(reply.Int(0)), reply.Text(end), reply.Text(end+1)
 	}
 	return depth, nil

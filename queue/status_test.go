@@ -40,10 +40,10 @@ func TestDepthCountsEachStateAndPriority(t *testing.T) {
 		if got.Oldest < 0 || got.Oldest > time.Minute {
 			t.Errorf("the oldest waits for %s", got.Oldest)
 		}
-		if time.Since(got.PausedAt).Abs() > time.Minute {
-			t.Errorf("it is paused since %s", got.PausedAt)
+		if time.Since(got.PausedAt).Abs() > time.Minute || time.Since(got.Time).Abs() > time.Minute {
+			t.Errorf("it is paused since %s, and was counted at %s", got.PausedAt, got.Time)
 		}
-		got.Oldest, got.PausedAt = 0, time.Time{}
+		got.Oldest, got.PausedAt, got.Time = 0, time.Time{}, time.Time{}
 		want := queue.Depth{
 			Waiting: 4, WaitingBy: map[queue.Priority]int{queue.High: 1, queue.Normal: 2, queue.Low: 1},
 			Active: 1, ActiveBy: map[queue.Priority]int{queue.High: 0, queue.Normal: 1, queue.Low: 0},

@@ -1,14 +1,14 @@
 -- Counts the jobs of a queue, without reading them.
 -- Returns {'ok', the ms at which it was paused or 0, delayed, dead, finished, due time of
--- the first delayed job or '', ms that the oldest waiting job has waited or -1, then
--- the numbers of waiting and of active jobs of each line, and of a paused queue who paused it and
--- the note, or ''}.
+-- the first delayed job or '', ms that the oldest waiting job has waited or -1, time in ms,
+-- then the numbers of waiting and of active jobs of each line, and of a paused queue who paused
+-- it and the note, or ''}.
 -- @include queue locate
 local next_due = call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')[2]
 local out = {
   'ok', paused or 0,
   call('ZCARD', DELAYED), call('ZCARD', DEAD), call('ZCOUNT', RESULTS, '(' .. int(now), '+inf'),
-  next_due and int(tonumber(next_due)) or '', -1,
+  next_due and int(tonumber(next_due)) or '', -1, int(now),
 }
 for line = 1, LINES do
   local length, active, last = call('XLEN', KEYS[line]), 0, '0-0'

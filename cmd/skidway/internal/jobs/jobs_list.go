@@ -73,7 +73,7 @@ func (l *jobsListCmd) run(ctx context.Context, client *ops.Client, name string, 
 	if err != nil {
 		return err
 	}
-	now, err := client.Now(ctx)
+	depth, err := q.Depth(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (l *jobsListCmd) run(ctx context.Context, client *ops.Client, name string, 
 	for i, job := range all {
 		objects[i] = jobObject(job, nil, nil)
 	}
-	return cli.PrintView(l.App, format, jobsView(now), all, map[string]any{"jobs": objects})
+	return cli.PrintView(l.App, format, jobsView(depth.Time), all, map[string]any{"jobs": objects})
 }
 
 // maxPage is the number of jobs of one page of a search.
