@@ -31,6 +31,7 @@ type reader struct {
 	client   *Client
 	queue    *queue.Queue
 	state    queue.State
+	asOf     time.Time
 	budget   *budget
 	matches  filter.Matcher
 	record   jobRecord
@@ -40,7 +41,7 @@ type reader struct {
 }
 
 func (c *Client) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
-	return &reader{client: c, queue: q, state: state, budget: newBudget(operationShare), matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
+	return &reader{client: c, queue: q, state: state, asOf: asOf, budget: newBudget(operationShare), matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
 }
 
 // wait blocks until there is some of Redis's time for the operation.
@@ -56,7 +57,7 @@ func (r *reader) wait(ctx context.Context) error {
 
 // read returns the jobs of the next page that match, and whether there are more.
 func (r *reader) read(ctx context.Context) (found []match, more bool, err error) {
-	page, err := r.queue.Read(ctx, r.state, r.cursor, r.limit)
+	page, err := r.queue.Read(ctx, r.state, r.cursor, r.limit, r.asOf)
 	if err != nil {
 		return nil, false, err
 	}

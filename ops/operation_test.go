@@ -165,6 +165,34 @@ func TestTimesAreThoseOfTheServerThatHasTheQueue(t *testing.T) {
 	}
 }
 
+func TestJobWithAnIDOfAnotherProgramIsLeftAlone(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		f.buried(3)
+		key := f.db.Prefix() + ":{q:0}:dead"
+		for _, id := range []string{"", "odd", "x:y"} {
+			f.must(f.db.HSet(t.Context(), key+":jobs", id, "2n4:kind1:a4:args2:{}").Err())
+			f.must(f.db.ZAdd(t.Context(), key, redis.Z{Score: 1, Member: id}).Err())
+		}
+		if op := f.changes(ops.Change{Do: "delete", State: queue.Dead, Match: `kind != "x"`}); op.Status != "done" || op.Examined != 6 || op.Changed != 3 || op.Left != 3 {
+			t.Errorf("the operation is %+v", op)
+		}
+	})
+}
+
+func TestChangeOfPriorityDoesNotReadItsOwnJobs(t *testing.T) {
+	redistest.AllBackends(t, func(t *testing.T, db *rdb.DB) {
+		f := setup(t, db)
+		for i := range 60 {
+			f.add("q", "a", "", queue.Options{Priority: queue.Priority(i % 2)})
+		}
+		f.add("q", "a", "", queue.Options{Priority: queue.Low}) // has the priority: it is not changed, so the count does not end the operation
+		if op := f.changes(ops.Change{Do: "priority", State: queue.Waiting, Priority: queue.Low}); op.Status != "done" || op.Changed != 60 || op.Examined != 61 || op.Left != 1 {
+			t.Errorf("the operation is %+v", op)
+		}
+	})
+}
+
 func TestQuestionExpires(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

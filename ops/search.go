@@ -172,7 +172,7 @@ func (s *search) run(ctx context.Context) error {
 		if s.options.Match == "" {
 			limit = min(limit, s.options.Limit-len(s.page.Jobs))
 		}
-		read, err := s.queue.Read(ctx, s.options.State, s.page.Next, min(limit, maxExamined-s.page.Examined))
+		read, err := s.queue.Read(ctx, s.options.State, s.page.Next, min(limit, maxExamined-s.page.Examined), time.Time{})
 		if err != nil {
 			return err
 		}

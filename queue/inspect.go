@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -140,7 +141,7 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 	if err := o.validate(state); err != nil {
 		return Page{}, err
 	}
-	page := Page{Next: o.Cursor}
+	page := Page{Next: state.decodeCursor(o.Cursor)}
 	for size := 0; len(page.Jobs) < o.Limit && size < maxListedBytes; {
 		reply, err := q.run(ctx, listScript, string(state), page.Next, min(o.Limit-len(page.Jobs), maxWalked), maxWalkedBytes)
 		if err != nil {
@@ -157,6 +158,7 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 			break
 		}
 	}
+	page.Next = state.encodeCursor(page.Next)
 	return page, nil
 }
 
@@ -174,7 +176,7 @@ func (s State) checkCursor(cursor string) error {
 		return err
 	}
 	isCursor := isShelfCursor
-	if s == Waiting || s == Active {
+	if s.inLines() {
 		isCursor = isLineCursor
 	}
 	if cursor != "" && !isCursor(cursor) {
@@ -183,10 +185,33 @@ func (s State) checkCursor(cursor string) error {
 	return nil
 }
 
+// inLines reports whether the jobs of a state are in lines.
+func (s State) inLines() bool { return s == Waiting || s == Active }
+
+// encodeCursor returns a cursor of the scripts as callers get it. Another program may have stored
+// a job by any text as its id, so ids are escaped.
+func (s State) encodeCursor(cursor string) string {
+	score, id, found := strings.Cut(cursor, " ")
+	if s.inLines() || !found {
+		return cursor
+	}
+	return score + " " + url.QueryEscape(id)
+}
+
+// decodeCursor is the opposite of encodeCursor, for a cursor that checkCursor accepts.
+func (s State) decodeCursor(cursor string) string {
+	score, escaped, found := strings.Cut(cursor, " ")
+	if s.inLines() || !found {
+		return cursor
+	}
+	id, _ := url.QueryUnescape(escaped)
+	return score + " " + id
+}
+
 // Cursors, see lua/walk.lua.
 var (
 	lineCursor  = regexp.MustCompile(`^[1-9][0-9]?( [0-9]{1,20}-[0-9]{1,20}){2}$`)
-	shelfCursor = regexp.MustCompile(`^-?(inf|[0-9][0-9e.+-]{0,29}) [^ ]{1,100}$`)
+	shelfCursor = regexp.MustCompile(`^-?(inf|[0-9][0-9e.+-]{0,29}) [^ ]*$`)
 )
 
 func isLineCursor(cursor string) bool {
@@ -207,9 +232,10 @@ func isEntry(text string) bool {
 }
 
 func isShelfCursor(cursor string) bool {
-	score, _, _ := strings.Cut(cursor, " ")
+	score, id, _ := strings.Cut(cursor, " ")
 	n, err := strconv.ParseFloat(score, 64)
-	return shelfCursor.MatchString(cursor) && err == nil && !math.IsNaN(n)
+	_, err2 := url.QueryUnescape(id)
+	return shelfCursor.MatchString(cursor) && err == nil && err2 == nil && !math.IsNaN(n)
 }
 
 // check returns an error if the state is not among the states of an operation.

@@ -36,7 +36,7 @@ type Operation struct {
 	Cursor   string    // behind it
 	Examined int
 	Changed  int
-	Left     int    // jobs that were left alone: they came later, are damaged, or their unique key is held
+	Left     int    // jobs that were left alone: they came later, are damaged, have ids of other programs, or their unique key is held
 	Error    string // why it was stopped, if not by a person
 
 	// Refused is why a call of [Queue.Operate] did nothing: "none", there is no such operation;
@@ -98,11 +98,7 @@ func (q *Queue) operate(ctx context.Context, op Operation, call OperationCall) (
 	if err != nil {
 		return op, err
 	}
-	args, err := op.args(local, call)
-	if err != nil {
-		return op, err
-	}
-	reply, err := q.runOn(ctx, operationScript, operationKeys(q.keys, local), args...)
+	reply, err := q.runOn(ctx, operationScript, operationKeys(q.keys, local), op.args(local, call)...)
 	switch {
 	case errors.Is(err, ErrLeaseLost):
 		op.Refused = "lost"
@@ -128,7 +124,7 @@ func (q *Queue) operate(ctx context.Context, op Operation, call OperationCall) (
 }
 
 // args returns the arguments of operation.lua.
-func (op *Operation) args(local string, call OperationCall) ([]any, error) {
+func (op *Operation) args(local string, call OperationCall) []any {
 	turn := call.Turn.Milliseconds()
 	switch call.Do {
 	case "begin":
@@ -140,15 +136,15 @@ func (op *Operation) args(local string, call OperationCall) ([]any, error) {
 			"begin", local, call.Owner, turn, call.MaxAge.Milliseconds(),
 			"do", op.Do, "state", string(op.State), "letter", string(op.Priority.letter()), "match", op.Match, "as_of", op.AsOf.UnixMilli(),
 			"count", op.Count, "at_least", atLeast, "rate", op.Rate, "by", op.By,
-		}, nil
+		}
 	case "continue":
-		return []any{"continue", local, call.Owner, turn}, nil
+		return []any{"continue", local, call.Owner, turn}
 	case "purge":
-		return []any{"purge", local, call.Owner, turn, call.Step, call.Max}, nil
+		return []any{"purge", local, call.Owner, turn, call.Step, call.Max}
 	case "stop":
-		return []any{"stop", local, call.Why}, nil
+		return []any{"stop", local, call.Why}
 	case "show":
-		return []any{"show", local}, nil
+		return []any{"show", local}
 	}
 	done := ""
 	if call.Done {
@@ -156,13 +152,14 @@ func (op *Operation) args(local string, call OperationCall) ([]any, error) {
 	}
 	args := []any{"step", local, call.Owner, turn, call.Step, call.Cursor, call.Examined, done}
 	for _, id := range call.Jobs {
-		_, job, err := splitID(id)
-		if err != nil {
-			return nil, err
+		// Another program may have stored a job by an id that is none: it is left alone.
+		if _, job, err := splitID(id); err == nil {
+			args = append(args, job)
+		} else {
+			args = append(args, "")
 		}
-		args = append(args, job)
 	}
-	return args, nil
+	return args
 }
 
 // set sets a field by its name in Redis.

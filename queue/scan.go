@@ -28,6 +28,7 @@ type scan struct {
 	page   Page
 
 	// Of lines.
+	newestMS    string                 // of the entries of waiting jobs to read, as the end of XREVRANGE
 	lines       [lineCount]scannedLine // by their numbers, less one
 	after, last string                 // in the line that is read; last is empty if its scan has not begun
 	now         int64                  // ms since 1970
@@ -58,17 +59,22 @@ var readOrder = func() (order []line) {
 // [Page.Size], in the order of List. It reads the jobs by native commands, which take Redis a
 // tenth of the time of a script and do not copy the jobs there. Of jobs in lines Redis returns
 // as many as the limit says, so a caller that reads all jobs chooses the limit by the sizes of
-// those before. A job that leaves the state between two commands may be returned as it was.
-func (q *Queue) Read(ctx context.Context, state State, cursor string, limit int) (Page, error) {
+// those before. A job that leaves the state between two commands may be returned as it was. If before is not
+// zero, waiting jobs that entered their line then or later are left out: a caller that moves jobs
+// to other lines does not read them again.
+func (q *Queue) Read(ctx context.Context, state State, cursor string, limit int, before time.Time) (Page, error) {
 	if err := state.checkCursor(cursor); err != nil {
 		return Page{}, err
 	}
 	if limit < 1 {
 		return Page{}, invalid("limit %d: want at least 1", limit)
 	}
-	s := &scan{queue: q, state: state, cursor: cursor, limit: min(limit, maxRead)}
+	s := &scan{queue: q, state: state, cursor: state.decodeCursor(cursor), limit: min(limit, maxRead), newestMS: "+"}
+	if !before.IsZero() {
+		s.newestMS = strconv.FormatInt(before.UnixMilli()-1, 10)
+	}
 	read := s.readShelf
-	if state == Waiting || state == Active {
+	if state.inLines() {
 		read = s.readLines
 	}
 	if err := read(ctx); err != nil {
@@ -120,7 +126,7 @@ func (s *scan) readShelf(ctx context.Context) error {
 	}
 	for i, room := 0, true; i < len(ids) && room; i++ {
 		id, score := ids[i], reply.Text(2*i+1)
-		s.page.Next = score + " " + id
+		s.page.Next = s.state.encodeCursor(score + " " + id)
 		record, found := records[i].(string)
 		problem := errNoRecord
 		job := &Job{State: s.state}
@@ -233,9 +239,12 @@ func (s *scan) readLine(ctx context.Context, at line) (more bool, err error) {
 
 // newest returns the entry of a line with which its scan ends, "" if it has none.
 func (s *scan) newest(ctx context.Context, at line) (entry string, err error) {
-	key := s.queue.keys[at-1]
+	key, end := s.queue.keys[at-1], "+"
+	if s.state == Waiting {
+		end = s.newestMS
+	}
 	read, err := s.readOne(ctx, key, func(pipe redis.Pipeliner) *redis.Cmd {
-		return pipe.Do(ctx, "xrevrange", key, "+", "-", "count", 1)
+		return pipe.Do(ctx, "xrevrange", key, end, "-", "count", 1)
 	})
 	if err != nil {
 		return "", err

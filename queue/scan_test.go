@@ -23,7 +23,7 @@ var allStates = []queue.State{queue.Waiting, queue.Active, queue.Delayed, queue.
 func (d *fixture) scan(state queue.State, cursor string, limit int) (jobs []*queue.Job, reads []int) {
 	d.Helper()
 	for {
-		page, err := d.queue.Read(soon(d), state, cursor, limit)
+		page, err := d.queue.Read(soon(d), state, cursor, limit, time.Time{})
 		d.must(err)
 		jobs, reads = append(jobs, page.Jobs...), append(reads, len(page.Jobs))
 		if cursor = page.Next; cursor == "" {
@@ -68,7 +68,7 @@ func TestReadReadsWhatListLists(t *testing.T) {
 			if got := describe(jobs); len(got) < 3 || state != queue.Active && !slices.Equal(got, want) || len(got) != len(want) {
 				t.Errorf("%s: scanned\n%s\nlisted\n%s", state, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
-			first, err := d.queue.Read(t.Context(), state, "", 3)
+			first, err := d.queue.Read(t.Context(), state, "", 3, time.Time{})
 			d.must(err)
 			for i, cursor := range first.After {
 				rest, _ := d.scan(state, cursor, 1)
@@ -97,7 +97,7 @@ func TestReadIsBounded(t *testing.T) {
 			if len(found) != 500 || slices.Max(reads) != 200 {
 				t.Errorf("%s: %d jobs in reads of %v", state, len(found), reads)
 			}
-			page, err := d.queue.Read(t.Context(), state, "", 3)
+			page, err := d.queue.Read(t.Context(), state, "", 3, time.Time{})
 			if d.must(err); page.Size < 3*len("ax") || page.Size > 300 {
 				t.Errorf("%s: the size of three jobs is %d", state, page.Size)
 			}
@@ -142,7 +142,7 @@ func TestReadReportsWhatItCanNotRead(t *testing.T) {
 		d.db.AddHook(&meddler{command: command, act: func() {
 			d.must(d.db.Do(t.Context(), "acl", "setuser", "default", "-"+command).Err())
 		}})
-		_, err := d.queue.Read(t.Context(), state, "", 10)
+		_, err := d.queue.Read(t.Context(), state, "", 10, time.Time{})
 		if err == nil || !strings.Contains(err.Error(), "NOPERM") {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -208,7 +208,7 @@ func TestReadRefusesWhatIsNoCursor(t *testing.T) {
 	t.Parallel()
 	d := setup(t, redistest.DB(t))
 	for state, cursor := range map[queue.State]string{queue.Waiting: "5 d1", queue.Active: "99 0-0 0-0", queue.Dead: "x", "asleep": ""} {
-		if _, err := d.queue.Read(t.Context(), state, cursor, 1); !errors.Is(err, queue.ErrInvalid) {
+		if _, err := d.queue.Read(t.Context(), state, cursor, 1, time.Time{}); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%s %q: %v", state, cursor, err)
 		}
 	}

@@ -163,7 +163,7 @@ func changeAll(ctx context.Context, db *rdb.DB, q *queue.Queue, do string, state
 		if do == "delete" && state == queue.Waiting && len(kinds) == 0 {
 			call.Do = "purge"
 		} else {
-			page, err := q.Read(ctx, state, op.Cursor, 100)
+			page, err := q.Read(ctx, state, op.Cursor, 100, time.Time{})
 			if err != nil {
 				return op.Changed, err
 			}

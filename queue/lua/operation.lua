@@ -4,7 +4,8 @@
 --       values of the record: do, state, letter, as_of, …
 --    or 'continue', id, owner, ms of the turn
 --    or 'step', id, owner, ms of the turn, number of the step, cursor behind it, number of jobs
---       examined, 'done' or '' if there are more, ids of jobs to change
+--       examined, 'done' or '' if there are more, ids of jobs to change, '' for one that is to
+--       be left alone
 --    or 'purge', id, owner, ms of the turn, number of the step, maximum number of jobs
 --    or 'stop', id, why
 --    or 'show', id
@@ -162,7 +163,7 @@ if verb == 'purge' then
 else
   local change = operate[stored['do']]
   for i = 9, #ARGV do
-    local job = changed < room and locate_in(stored.state, ARGV[i])
+    local job = changed < room and ARGV[i] ~= '' and locate_in(stored.state, ARGV[i])
     if job and entered_at(job) < as_of and change(job, stored.letter) == 'ok' then changed = changed + 1 end
   end
   examined = tonumber(ARGV[7])

@@ -3,7 +3,7 @@
 -- Returns {'ok', then for each job its id and its score}. There are none at the end.
 -- @include queue walk
 local out = {'ok'}
-local score, id = string.match(ARGV[2], '^(%S+) (%S+)$')
+local score, id = string.match(ARGV[2], '^(%S+) (.*)$')
 for _, shelf in ipairs(SHELVES) do
   if shelf.state == ARGV[1] then
     local ids, scores = members_after(shelf, score, id, tonumber(ARGV[3]))

@@ -104,7 +104,7 @@ end
 
 -- walk_shelf walks through jobs that are stored by id.
 local function walk_shelf(shelf, cursor, step)
-  local score, id = string.match(cursor, '^(%S+) (%S+)$')
+  local score, id = string.match(cursor, '^(%S+) (.*)$')
   while true do
     local ids, scores = members_after(shelf, score, id, step.chunk)
     if #ids == 0 then return '' end
