@@ -112,7 +112,7 @@ func (s *scan) add(job *Job, cursor string, size int) (room bool) {
 // readShelf reads jobs that are stored by id.
 func (s *scan) readShelf(ctx context.Context) error {
 	q := s.queue
-	reply, err := s.run(ctx, scanShelfScript, string(s.state), s.cursor, s.limit)
+	reply, err := s.run(ctx, scanShelfScript, string(s.state), s.cursor, s.limit, maxReadBytes)
 	if err != nil || reply.Len() < 2 {
 		return err
 	}

@@ -131,6 +131,48 @@ func TestReadStopsAtItsBytesPackedOrNot(t *testing.T) {
 	}
 }
 
+// A replySizes remembers the largest reply of HMGET, in bytes.
+type replySizes struct{ largest int }
+
+func (r *replySizes) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (r *replySizes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (r *replySizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		for _, command := range commands {
+			size := 0
+			if read, ok := command.(*redis.SliceCmd); ok {
+				for _, value := range read.Val() {
+					text, _ := value.(string)
+					size += len(text)
+				}
+			}
+			r.largest = max(r.largest, size)
+		}
+		return err
+	}
+}
+
+func TestReadOfJobsByIDIsBoundedThoughLargeOnesFollowSmallOnes(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		at := time.Now().Add(time.Hour)
+		var jobs []queue.NewJob
+		for i := range 30 {
+			args := strings.Repeat("x", 100+i/15*100_000)
+			jobs = append(jobs, queue.NewJob{Args: queue.Raw("a", []byte(args)), Options: queue.Options{Queue: "q", At: at.Add(time.Duration(i) * time.Second)}})
+		}
+		for _, result := range d.client.EnqueueMany(t.Context(), jobs) {
+			d.must(result.Err)
+		}
+		sizes := &replySizes{}
+		d.db.AddHook(sizes)
+		if found, _ := d.scan(queue.Delayed, "", 200); len(found) != 30 || sizes.largest > 256<<10 || sizes.largest < 200_000 {
+			t.Errorf("read %d jobs, by up to %d bytes in one command", len(found), sizes.largest)
+		}
+	})
+}
+
 func TestReadReportsWhatItCanNotRead(t *testing.T) {
 	t.Parallel()
 	for command, state := range map[string]queue.State{"xpending": queue.Active, "xrange": queue.Active, "xrevrange": queue.Waiting, "hmget": queue.Dead} {
