@@ -130,6 +130,37 @@ func TestSlotsThatHoldJobsOfOtherQueuesAreNotFree(t *testing.T) {
 	})
 }
 
+func TestSlotsAboveTheLimitOfAQueueAreNotFree(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	info := &queue.PoolInfo{Name: "w", Queues: []string{"ma*", "mail", "*"}, Limits: []int{5, 2, 0}, Concurrency: 8, State: "running"}
+	_, err := f.queues.Beat(t.Context(), queue.PoolBeat{Pool: "w", Length: time.Minute, Info: info})
+	f.must(err)
+	want := func(mail, main, other int) {
+		t.Helper()
+		statuses, err := f.client.Statuses(t.Context(), []string{"mail", "main", "other"})
+		f.must(err)
+		for i, n := range []int{mail, main, other} {
+			if statuses[i].Free != n || statuses[i].Slots != 8 {
+				t.Errorf("queue %s has %d of %d slots free, want %d", statuses[i].Name, statuses[i].Free, statuses[i].Slots, n)
+			}
+		}
+	}
+	want(2, 5, 8)
+	for range 3 {
+		f.add("mail", "a", "", queue.Options{})
+	}
+	q, err := f.queues.ForPool("mail")
+	f.must(err)
+	lease, err := q.NewLease("w.1", time.Minute)
+	f.must(err)
+	for _, free := range []int{1, 0} {
+		_, err = lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1000})
+		f.must(err)
+		want(free, 5, 6+free)
+	}
+}
+
 func TestQueueThatDoesNotExistIsNamed(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))

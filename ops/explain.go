@@ -29,7 +29,7 @@ func explain(s *QueueStatus, workers []*Worker) []string {
 	if s.Depth.Paused {
 		add("It is paused: 'skidway queues resume %s' resumes it.", s.Name)
 	}
-	blocked := blockedReasons(workers, s.Time)
+	blocked := blockedReasons(s.Name, workers, s.Time)
 	switch {
 	case len(workers) == 0 && waiting+delayed > 0:
 		add("No worker serves it: start one with 'skidway worker --queue %s --config FILE', where FILE has settings for the kinds of its jobs.", s.Name)
@@ -55,8 +55,8 @@ func explain(s *QueueStatus, workers []*Worker) []string {
 }
 
 // blockedReasons returns why no worker of a queue can take a job; nil if one can.
-func blockedReasons(workers []*Worker, now time.Time) (found []string) {
-	quiet, late, slots := 0, 0, 0
+func blockedReasons(name string, workers []*Worker, now time.Time) (found []string) {
+	quiet, late, slots, limited := 0, 0, 0, 0
 	var solo, longest *Worker
 	for _, worker := range workers {
 		switch {
@@ -71,6 +71,8 @@ func blockedReasons(workers []*Worker, now time.Time) (found []string) {
 			if len(worker.Jobs) > 0 && (longest == nil || worker.Jobs[0].Taken.Before(longest.Jobs[0].Taken)) {
 				longest = worker
 			}
+		case worker.Concurrency > 0 && worker.Free(name, worker.heldBy()) == 0:
+			limited += worker.heldBy()[name]
 		default:
 			return nil
 		}
@@ -78,6 +80,9 @@ func blockedReasons(workers []*Worker, now time.Time) (found []string) {
 	add := func(format string, values ...any) { found = append(found, fmt.Sprintf(format, values...)) }
 	if slots > 0 {
 		add("All slots of its workers (%d) are held by jobs: start more workers, or raise --concurrency.", slots)
+	}
+	if limited > 0 {
+		add("Its workers run as many jobs of it (%d) as its concurrency in their configuration allows: start more workers, or raise it.", limited)
 	}
 	if longest != nil {
 		job := longest.Jobs[0]

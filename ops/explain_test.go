@@ -24,6 +24,8 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 	}
 	some := queue.Depth{Waiting: 3}
 	free, full := worker("running", 1, queue.WorkerInfo{}), worker("running", 4, queue.WorkerInfo{})
+	limited := worker("running", 1, queue.WorkerInfo{})
+	limited.Queues, limited.Limits = []string{"mail"}, []int{1}
 	for name, c := range map[string]struct {
 		depth   queue.Depth
 		workers []*Worker
@@ -36,6 +38,7 @@ func TestDiagnosisNamesTheReason(t *testing.T) {
 		"paused":        {queue.Depth{Waiting: some.Waiting, Paused: true}, []*Worker{free}, "It is paused"},
 		"quiet":         {some, []*Worker{worker("quiet", 0, queue.WorkerInfo{})}, "Workers that are quiet or stopping take no more jobs (1)"},
 		"full":          {some, []*Worker{full, full}, "All slots of its workers (8)"},
+		"limited":       {some, []*Worker{limited}, "Its workers run as many jobs of it (1)"},
 		"alone":         {some, []*Worker{worker("running", 1, queue.WorkerInfo{Solo: "mail:0:n1-0"})}, "Worker w runs job mail:0:n1-0 alone"},
 		"late":          {some, []*Worker{worker("running", 0, queue.WorkerInfo{Lease: -time.Second})}, "Workers that did not renew their lease in time (1)"},
 		"delayed":       {queue.Depth{Delayed: 2, NextDue: now.Add(time.Minute)}, []*Worker{free}, "All waiting jobs are delayed: the next one is due in 60s"},

@@ -46,6 +46,15 @@ func (w *Worker) Held() (n int) {
 	return n
 }
 
+// heldBy returns the number of jobs that the worker holds, by queue.
+func (w *Worker) heldBy() map[string]int {
+	held := map[string]int{}
+	for _, lease := range w.Leases {
+		held[lease.Queue] += lease.Held
+	}
+	return held
+}
+
 // Dead reports whether the worker has expired, and all its leases.
 func (w *Worker) Dead() bool {
 	return !(w.Listed && w.Expires >= 0) && !slices.ContainsFunc(w.Leases, func(l WorkerLease) bool { return !l.Dead })

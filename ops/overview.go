@@ -160,7 +160,11 @@ func (o *Overview) setPools(list poolList) {
 			continue
 		}
 		o.Workers = append(o.Workers, pool)
-		o.Held += min(list.held[pool.Name], pool.Concurrency)
+		free := pool.Concurrency
+		for _, held := range list.held[pool.Name] {
+			free -= min(held, free)
+		}
+		o.Held += pool.Concurrency - free
 		if pool.TakesJobs() {
 			o.Slots += pool.Concurrency
 		}

@@ -18,7 +18,7 @@ type QueueStatus struct {
 
 	Workers int // living workers that serve it
 	Slots   int // of those workers that are neither quiet nor stopping
-	Free    int // of those slots: they hold no job of any queue
+	Free    int // of those slots: they hold no job of any queue, and the worker may run another one of this queue
 
 	// LastWorker is when the lease of the last worker that served it ended; zero if that is not
 	// known, also while a worker serves it.
@@ -57,7 +57,7 @@ func (c *Client) Statuses(ctx context.Context, names []string) (statuses []Queue
 // A poolList is all pools at a time by the clock of Redis.
 type poolList struct {
 	pools []queue.PoolInfo
-	held  map[string]int // by their names
+	held  map[string]map[string]int // jobs that they hold, by the names of pool and queue
 	at    time.Time
 }
 
@@ -105,7 +105,7 @@ func (s *QueueStatus) addPools(list poolList) {
 			s.Workers++
 			if pool.TakesJobs() {
 				s.Slots += pool.Concurrency
-				s.Free += max(0, pool.Concurrency-list.held[pool.Name])
+				s.Free += pool.Free(s.Name, list.held[pool.Name])
 			}
 		}
 	}

@@ -28,12 +28,38 @@ type PoolInfo struct {
 	State       string    `json:"state"`  // running, quiet or stopping
 	Stuck       int       `json:"stuck"`  // abandoned handlers that have not returned
 
+	// Limits are of Queues: how many jobs of each queue run at a time, zero for no limit but that
+	// of the pool. It is nil if no queue has a limit.
+	Limits []int `json:"limits,omitempty"`
+
 	Expires time.Duration `json:"-"` // until the pool is dead unless it is renewed; negative if it is
 }
 
 // Serves reports whether the pool serves a queue, by its name or a pattern.
 func (p *PoolInfo) Serves(queue string) bool {
-	return slices.ContainsFunc(p.Queues, func(pattern string) bool {
+	return p.placeOf(queue) >= 0
+}
+
+// Free returns how many of the pool's slots are free for jobs of a queue. heldBy is how many jobs
+// the pool holds, by queue, from [HeldByPools].
+func (p *PoolInfo) Free(queue string, heldBy map[string]int) int {
+	free := p.Concurrency
+	for _, n := range heldBy {
+		free -= min(n, free)
+	}
+	if place := p.placeOf(queue); place >= 0 && place < len(p.Limits) && p.Limits[place] > 0 {
+		free = min(free, p.Limits[place]-heldBy[queue])
+	}
+	return max(0, free)
+}
+
+// placeOf returns the place of a queue in Queues: that of its name, else of the first pattern that
+// matches, else -1.
+func (p *PoolInfo) placeOf(queue string) int {
+	if place := slices.Index(p.Queues, queue); place >= 0 {
+		return place
+	}
+	return slices.IndexFunc(p.Queues, func(pattern string) bool {
 		matches, _ := path.Match(pattern, queue)
 		return matches
 	})
@@ -90,10 +116,10 @@ func (w WorkerInfo) Pool() string {
 // maxLeaseReads bounds the queues whose leases HeldByPools reads at the same time.
 const maxLeaseReads = 16
 
-// HeldByPools returns how many jobs each pool holds, of all queues of which it has an open lease.
-// The number is [math.MaxInt] if Redis did not answer for one of these queues. Queues of another
+// HeldByPools returns how many jobs each pool holds, by the names of the pool and the queue, of all
+// queues of which it has an open lease. The number is [math.MaxInt] if Redis did not answer for one of these queues. Queues of another
 // release are left out. The error reports that the list of open leases could not be read.
-func HeldByPools(ctx context.Context, c *Client) (map[string]int, error) {
+func HeldByPools(ctx context.Context, c *Client) (map[string]map[string]int, error) {
 	leases := registryKeys(c.prefix)[slices.Index(registryKeyNames, "leases")]
 	var rows []string
 	err := c.db.Retry(ctx, func() (err error) {
@@ -110,7 +136,7 @@ func HeldByPools(ctx context.Context, c *Client) (map[string]int, error) {
 		}
 	}
 	var mu sync.Mutex
-	held := map[string]int{}
+	held := map[string]map[string]int{}
 	var reads sync.WaitGroup
 	slots := make(chan struct{}, maxLeaseReads)
 	for name, unread := range open {
@@ -130,7 +156,10 @@ func HeldByPools(ctx context.Context, c *Client) (map[string]int, error) {
 			defer mu.Unlock()
 			for _, worker := range workers {
 				pool := worker.Pool()
-				held[pool] += min(worker.Held, math.MaxInt-held[pool])
+				if held[pool] == nil {
+					held[pool] = map[string]int{}
+				}
+				held[pool][name] += min(worker.Held, math.MaxInt-held[pool][name])
 			}
 		})
 	}

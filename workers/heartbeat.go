@@ -290,8 +290,13 @@ func (p *Pool) info() *queue.PoolInfo {
 		Name: p.name, Host: host, PID: os.Getpid(), Started: p.born, Concurrency: p.config.Concurrency,
 		Kinds: p.executor.kindNames(), State: p.state(), Stuck: int(p.sched.slots.abandoned.Load()),
 	}
+	var limits []int
 	for _, config := range p.control.served() {
 		info.Queues = append(info.Queues, config.Name)
+		limits = append(limits, config.Concurrency)
+	}
+	if slices.Max(append(limits, 0)) > 0 {
+		info.Limits = limits
 	}
 	return info
 }

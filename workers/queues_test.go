@@ -206,6 +206,9 @@ func TestConcurrencyIsBoundedForThePoolAndEachQueue(t *testing.T) {
 		for range 120 {
 			await(f, done, "end of a job")
 		}
+		if info := f.info(p); info == nil || !slices.Equal(info.Limits, []int{2, 0}) {
+			f.Errorf("the pool is described as %+v", info)
+		}
 	})
 }
 

@@ -48,7 +48,7 @@
 //	skidway_queue_paused{queue}                0 or 1
 //	skidway_queue_workers{queue}               living workers that serve it
 //	skidway_queue_slots{queue}                 of those that are neither quiet nor stopping
-//	skidway_queue_free_slots{queue}            of those slots, those that hold no job of any queue
+//	skidway_queue_free_slots{queue}            of those slots, those that hold no job of any queue, within the queue's limit
 //	skidway_queue_events_total{queue,event}    of all processes since the first use
 //	skidway_queues_up                          0 if the queues could not be read
 //

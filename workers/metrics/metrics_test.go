@@ -87,7 +87,7 @@ skidway_jobs_unrecorded 0
 # HELP skidway_jobs_unrecorded_max Number of unrecorded jobs at which this process starts no more.
 # TYPE skidway_jobs_unrecorded_max gauge
 skidway_jobs_unrecorded_max 540
-# HELP skidway_queue_free_slots Of those slots, the ones that hold no job of any queue.
+# HELP skidway_queue_free_slots Of those slots, the ones that hold no job of any queue, within the queue's limit.
 # TYPE skidway_queue_free_slots gauge
 skidway_queue_free_slots{queue="q"} 0
 # HELP skidway_queue_paused 1 while the queue is paused.

@@ -36,7 +36,7 @@ func NewQueues(client *queue.Client) *Queues {
 		paused:  desc("queue_paused", "1 while the queue is paused.", "queue"),
 		workers: desc("queue_workers", "Living workers that serve the queue.", "queue"),
 		slots:   desc("queue_slots", "Slots of the workers that serve the queue and are neither quiet nor stopping.", "queue"),
-		free:    desc("queue_free_slots", "Of those slots, the ones that hold no job of any queue.", "queue"),
+		free:    desc("queue_free_slots", "Of those slots, the ones that hold no job of any queue, within the queue's limit.", "queue"),
 		events:  desc("queue_events_total", "Events of the jobs of the queue, in all processes, since its first use.", "queue", "event"),
 		isUp:    desc("queues_up", "0 if the queues could not be read."),
 	}
@@ -141,8 +141,8 @@ func (q *Queues) collectOne(ctx context.Context, name string, out chan<- prometh
 // A poolList is all pools, and how many jobs they hold.
 type poolList struct {
 	pools        []queue.PoolInfo
-	held         map[string]int
-	err, heldErr error // of reading pools, and of reading held
+	held         map[string]map[string]int // by pool and queue
+	err, heldErr error                     // of reading pools, and of reading held
 }
 
 func readPools(ctx context.Context, client *queue.Client) (list poolList) {
@@ -163,9 +163,11 @@ func (q *Queues) collectPools(name string, list poolList, out chan<- prometheus.
 		workers++
 		if pool.TakesJobs() {
 			held := list.held[pool.Name]
-			known = known && held < math.MaxInt
+			for _, n := range held {
+				known = known && n < math.MaxInt
+			}
 			slots += pool.Concurrency
-			free += max(0, pool.Concurrency-held)
+			free += pool.Free(name, held)
 		}
 	}
 	gauge := func(desc *prometheus.Desc, value int) {
