@@ -2,6 +2,8 @@ package workers
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,14 +38,15 @@ func (r *reporter) watch(q *servedQueue) {
 	r.asked.send()
 }
 
-// due returns the queues that are to be reported, those that were not reported yet or all, and
-// whether any is watched.
-func (r *reporter) due(now time.Time, all bool) (queues []*servedQueue, watching bool) {
+// due returns the queues that are to be reported, those that were not reported yet or all, those
+// that are no longer watched or served, and whether any is watched.
+func (r *reporter) due(now time.Time, all bool) (queues, over []*servedQueue, watching bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q, w := range r.watched {
 		if now.After(w.until) || q.ctx.Err() != nil {
 			delete(r.watched, q)
+			over = append(over, q)
 			continue
 		}
 		if all || w.isNew {
@@ -51,12 +54,12 @@ func (r *reporter) due(now time.Time, all bool) (queues []*servedQueue, watching
 			r.watched[q] = watchedQueue{until: w.until}
 		}
 	}
-	return queues, len(r.watched) > 0
+	return queues, over, len(r.watched) > 0
 }
 
 // run reports until ctx is done: a queue as soon as it is watched, so that an operator who asks for
 // many of them need not wait for repeated reports, and all of them every [stats.ReportEvery]. It
-// waits without a timer while nothing is watched.
+// waits without a timer while nothing is watched. At the end it removes its reports.
 func (r *reporter) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -65,12 +68,17 @@ func (r *reporter) run(ctx context.Context) {
 		tick := false
 		select {
 		case <-ctx.Done():
+			r.mu.Lock()
+			left := slices.Collect(maps.Keys(r.watched))
+			r.mu.Unlock()
+			r.remove(left)
 			return
 		case <-r.asked:
 		case <-timer.C:
 			tick, ticking = true, false
 		}
-		queues, watching := r.due(time.Now(), tick)
+		queues, over, watching := r.due(time.Now(), tick)
+		r.remove(over)
 		for _, q := range queues {
 			reporting, cancel := context.WithTimeout(ctx, fetchWait)
 			if err := stats.Report(reporting, r.pool.client, q.queue.Queue, r.pool.name, r.pool.running(q)); err != nil && ctx.Err() == nil {
@@ -81,6 +89,17 @@ func (r *reporter) run(ctx context.Context) {
 		if watching && !ticking {
 			timer.Reset(stats.ReportEvery)
 			ticking = true
+		}
+	}
+}
+
+// remove removes the reports of queues. If that fails, they are removed when they are old.
+func (r *reporter) remove(queues []*servedQueue) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	for _, q := range queues {
+		if err := stats.EndReport(ctx, r.pool.client, q.queue.Queue, r.pool.name); err != nil {
+			r.pool.log.Debug("the report of running jobs cannot be removed", "queue", q.name, "error", err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,8 +161,8 @@ func TestPoolReportsWhatRunsOnlyWhileItIsWatched(t *testing.T) {
 		for range 3 {
 			f.add("k", queue.Options{})
 		}
-		f.run(p)
-		f.Cleanup(func() { close(gate) }) // before the pool is stopped
+		stop, release := f.run(p), sync.OnceFunc(func() { close(gate) })
+		f.Cleanup(release) // before the pool is stopped
 		running := map[string]bool{await(f, started, "start"): true, await(f, started, "start"): true}
 		if reports, err := stats.Reports(f.ctx, f.client, "q"); err != nil || len(reports) > 0 {
 			f.Errorf("nothing is watched, and there are %+v, %v", reports, err)
@@ -182,6 +183,11 @@ func TestPoolReportsWhatRunsOnlyWhileItIsWatched(t *testing.T) {
 			if !running[job.ID] || job.Kind != "k" || job.Attempt != 1 || job.For > patience {
 				f.Errorf("%+v is reported, %v run", job, running)
 			}
+		}
+		release()
+		stop()
+		if rows, err := f.db.HKeys(f.ctx, f.key("running")).Result(); err != nil || len(rows) > 0 {
+			f.Errorf("the pool has ended, and there are reports of %v: %v", rows, err)
 		}
 	})
 }

@@ -77,6 +77,12 @@ func Report(ctx context.Context, client *queue.Client, q *queue.Queue, pool stri
 	return err
 }
 
+// EndReport removes what a pool has reported of a queue.
+func EndReport(ctx context.Context, client *queue.Client, q *queue.Queue, pool string) error {
+	db := handle.Conn(client.DB())
+	return db.Retry(ctx, func() error { return db.HDel(ctx, q.Key("running"), pool).Err() })
+}
+
 // encodeReport returns jobs as they are stored, the longest first, without those that are too many.
 func encodeReport(jobs []RunningJob) []byte {
 	jobs = slices.Clone(jobs)
