@@ -101,7 +101,7 @@ func TestRereadReturnsTheJobsOfAWorkerThatItDoesNotKnow(t *testing.T) {
 		d.fetch(l, 200)
 		var read []*queue.Job
 		for more := true; more; {
-			again, err := l.Reread(t.Context(), append(slices.Clip(known), read...), 256<<10)
+			again, err := l.Reread(t.Context(), restarts(l), append(slices.Clip(known), read...), 256<<10)
 			d.must(err)
 			read, more = append(read, again.Jobs...), again.More
 		}
@@ -150,7 +150,7 @@ func TestRereadEndsThoughMalformedEntriesStay(t *testing.T) {
 	if _, err := l.Fetch(t.Context(), queue.FetchLimits{Jobs: 3, Bytes: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := l.Reread(t.Context(), nil, 1)
+	again, err := l.Reread(t.Context(), restarts(l), nil, 1)
 	if err != nil || again.More || again.Malformed != 0 || len(again.Jobs) != 0 {
 		t.Errorf("read %+v, %v", again, err)
 	}
@@ -159,7 +159,7 @@ func TestRereadEndsThoughMalformedEntriesStay(t *testing.T) {
 	}
 	proxy.LoseCommands("")
 	for more := true; more; {
-		again, err = l.Reread(t.Context(), nil, 1)
+		again, err = l.Reread(t.Context(), restarts(l), nil, 1)
 		d.must(err)
 		if again.Malformed != 1 {
 			t.Fatalf("read %+v", again)

@@ -223,9 +223,9 @@ func (m *machine) given(t *rapid.T, w *modelWorker, fetched queue.FetchResult, w
 
 func (m *machine) Reread(t *rapid.T) {
 	w := m.busy(t)
-	all, err := m.leases[w].Reread(ctx, nil, rapid.IntRange(1, 100).Draw(t, "bytes"))
+	all, err := m.leases[w].Reread(ctx, restarts(m.leases[w]), nil, rapid.IntRange(1, 100).Draw(t, "bytes"))
 	for next := all; err == nil && next.More; {
-		next, err = m.leases[w].Reread(ctx, all.Jobs, 1<<20)
+		next, err = m.leases[w].Reread(ctx, restarts(m.leases[w]), all.Jobs, 1<<20)
 		all.Jobs, all.Malformed = append(all.Jobs, next.Jobs...), all.Malformed+next.Malformed
 	}
 	if !m.lost(t, w, err) {

@@ -196,7 +196,7 @@ func TestNoJobIsLostWithAReplyToANativeFetch(t *testing.T) {
 				fetched, err := l.Fetch(end, someJobs)
 				var unknown *rdb.OutcomeUnknownError
 				if errors.As(err, &unknown) {
-					fetched, err = l.Reread(end, held, 1<<20)
+					fetched, err = l.Reread(end, restarts(l), held, 1<<20)
 				}
 				if err != nil && end.Err() != nil {
 					t.Fatal(err)

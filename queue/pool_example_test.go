@@ -211,7 +211,8 @@ func ExampleLease_Reread() {
 	_, _ = client.Enqueue(ctx, SendEmail{"a"}, &queue.Options{Queue: "mail"})
 	lease, _ := mail.NewLease("worker-1", 10*time.Second)
 	fetched, _ := lease.Fetch(ctx, queue.FetchLimits{Jobs: 1, Bytes: 1 << 20}) // assume that the answer was lost
-	held, err := lease.Reread(ctx, nil, 1<<20)
+	restarts, _ := lease.ServerChanged()
+	held, err := lease.Reread(ctx, restarts, nil, 1<<20)
 	fmt.Println(len(held.Jobs), held.Jobs[0].SameDelivery(fetched.Jobs[0]), err)
 	// Output: 1 true <nil>
 }

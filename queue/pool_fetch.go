@@ -150,9 +150,9 @@ func (l *Lease) fetched(ctx context.Context, reply rdb.Reply, limits FetchLimits
 // Reread returns jobs that the worker holds according to Redis and that are not in held.
 // It stops after about maxBytes of args, but returns at least one job;
 // [FetchResult.More] reports whether there are others. After a change of the server it also
-// returns the jobs that are lost, even with an error.
-func (l *Lease) Reread(ctx context.Context, held []*Job, maxBytes int) (fetched FetchResult, err error) {
-	restarts := l.queue.client.db.Restarts()
+// returns the jobs that are lost, even with an error. restarts is from [Lease.ServerChanged]; if
+// there was another restart, the error is [ErrServerChanged].
+func (l *Lease) Reread(ctx context.Context, restarts int64, held []*Job, maxBytes int) (fetched FetchResult, err error) {
 	ctx = rdb.ExpectServer(ctx, restarts)
 	unknown, lost, err := l.compare(ctx, held)
 	if err != nil {

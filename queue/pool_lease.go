@@ -65,8 +65,12 @@ func (l *Lease) Worker() string { return l.worker }
 func (l *Lease) IsOpen() bool { return l.open.Load() }
 
 // ServerChanged reports whether Redis was restarted, or replaced by another server, since the
-// lease was created or [Lease.Reread] was called.
-func (l *Lease) ServerChanged() bool { return l.compared.Load() != l.queue.client.db.Restarts() }
+// lease was created or [Lease.Reread] was called, and how often it was since the client was
+// opened. What a caller prepares because of it is right for a Reread with this number only.
+func (l *Lease) ServerChanged() (restarts int64, changed bool) {
+	restarts = l.queue.client.db.Restarts()
+	return restarts, l.compared.Load() != restarts
+}
 
 // expectServer returns a context for scripts that must reach the server with which the jobs
 // were compared.

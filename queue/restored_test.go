@@ -8,6 +8,12 @@ import (
 	"skidway/queue"
 )
 
+// restarts returns the number of restarts that a lease has seen.
+func restarts(l *queue.Lease) int64 {
+	n, _ := l.ServerChanged()
+	return n
+}
+
 // A Redis that lost writes may have given an entry to another worker. The outcomes of the first
 // one are refused until it has compared its jobs, and what was lost is named.
 func TestOutcomesAreRefusedAfterARestartUntilJobsAreCompared(t *testing.T) {
@@ -20,14 +26,16 @@ func TestOutcomesAreRefusedAfterARestartUntilJobsAreCompared(t *testing.T) {
 	kept := d.fetch(l, 1)[0]
 	d.must(d.db.Save(t.Context()).Err())
 	lost := d.fetch(l, 1)[0]
+	before := restarts(l)
 	server.Kill()
 	d.must(server.Restart())
 
 	d.must(d.db.Retry(t.Context(), func() error { return d.db.Ping(t.Context()).Err() })) // notices the restart
 	other := d.lease("other")
 	d.fetch(other, 1)
-	if !l.ServerChanged() || other.ServerChanged() {
-		t.Errorf("changed: %t for the first lease, %t for one that was created later", l.ServerChanged(), other.ServerChanged())
+	now, changed := l.ServerChanged()
+	if _, others := other.ServerChanged(); !changed || others {
+		t.Errorf("changed: %t for the first lease, %t for one that was created later", changed, others)
 	}
 	ends := []queue.Completion{{Job: kept}, {Job: lost}}
 	if n, err := l.Finish(t.Context(), ends); n != 0 || !errors.Is(err, queue.ErrServerChanged) {
@@ -39,11 +47,15 @@ func TestOutcomesAreRefusedAfterARestartUntilJobsAreCompared(t *testing.T) {
 	if depth, err := d.queue.Depth(t.Context()); err != nil || depth.Active != 2 {
 		t.Fatalf("%+v, %v: the jobs of both workers are to be active", depth, err)
 	}
-	again, err := l.Reread(t.Context(), []*queue.Job{kept, lost}, 1<<20)
+	// It restarts between the look and the comparison.
+	if again, err := l.Reread(t.Context(), before, []*queue.Job{kept, lost}, 1<<20); !errors.Is(err, queue.ErrServerChanged) || len(again.Lost) != 0 {
+		t.Errorf("%+v, %v: want an error, because another server was expected", again, err)
+	}
+	again, err := l.Reread(t.Context(), now, []*queue.Job{kept, lost}, 1<<20)
 	if err != nil || len(again.Jobs) != 0 || len(again.Lost) != 1 || again.Lost[0] != lost {
 		t.Fatalf("%+v, %v: want the one job as lost", again, err)
 	}
-	if again, err := l.Reread(t.Context(), []*queue.Job{kept, lost}, 1<<20); err != nil || len(again.Lost) != 0 {
+	if again, err := l.Reread(t.Context(), now, []*queue.Job{kept, lost}, 1<<20); err != nil || len(again.Lost) != 0 {
 		t.Errorf("without another change: %+v, %v", again, err)
 	}
 	d.end(l, queue.AttemptSucceeded, kept)

@@ -241,7 +241,7 @@ func (s *scheduler) nextReread(now time.Time) (order fetchOrder, ok, resting boo
 	defer s.mu.Unlock()
 	for _, q := range s.queues {
 		switch {
-		case q.session == nil || !q.reread && !q.session.serverChanged():
+		case q.session == nil || !q.reread && !q.session.mustCompare():
 		case now.Before(q.restUntil):
 			resting = true
 		default:

@@ -114,7 +114,7 @@ func (k *leaseKeeper) renew(ctx context.Context) {
 			k.pool.heart.recoverAsync(k.session.queue, nil)
 		}
 		// Redis may have lost writes, above all while it could not be reached.
-		if time.Since(compared) > k.pool.control.scanEvery || k.session.serverChanged() {
+		if time.Since(compared) > k.pool.control.scanEvery || k.session.mustCompare() {
 			compared, reread = time.Now(), true
 		}
 		if reread && err == nil {

@@ -25,7 +25,7 @@ type leaseSession struct {
 	onLost    func(queue string) // may be nil
 
 	renewed       atomic.Pointer[time.Time] // when it was opened or renewed
-	serverChanged func() bool               // of the lease
+	serverChanged func() (int64, bool)      // of the lease
 	// comparing is locked while jobs are compared with a changed server, until those that it
 	// lost are released, and for reading while outcomes are written.
 	comparing sync.RWMutex
@@ -133,7 +133,8 @@ func (s *leaseSession) hold(jobs []*queue.Job) []*attempt {
 // here, about maxBytes of args at a time. Some may finish before the answer arrives: hold
 // omits them.
 func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchResult, error) {
-	if s.serverChanged() {
+	restarts, changed := s.serverChanged() // once: the server may change at any time
+	if changed {
 		s.comparing.Lock()
 		defer s.comparing.Unlock()
 	}
@@ -146,12 +147,12 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 	if !s.rereadMore {
 		s.restored, s.unwritten = nil, nil
 	}
-	if s.serverChanged() {
+	if changed {
 		s.restored = s.recent.of(s)
 	}
 	s.rereadMore = true
 	s.mu.Unlock()
-	answer, err := s.lease.Reread(ctx, held, maxBytes)
+	answer, err := s.lease.Reread(ctx, restarts, held, maxBytes)
 	s.release(answer.Lost)
 	if err == nil {
 		s.mu.Lock()
@@ -159,6 +160,12 @@ func (s *leaseSession) reread(ctx context.Context, maxBytes int) (queue.FetchRes
 		s.mu.Unlock()
 	}
 	return answer, err
+}
+
+// mustCompare reports whether the server has changed since the jobs were compared.
+func (s *leaseSession) mustCompare() bool {
+	_, changed := s.serverChanged()
+	return changed
 }
 
 // release interrupts jobs whose delivery Redis has lost. They run again, and their entries may be

@@ -7,13 +7,61 @@ import (
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
+	"skidway/internal/redistest"
 	"skidway/queue"
 )
 
 func newTestSession(q *servedQueue) *leaseSession {
 	s := newLeaseSession(q, nil, time.Minute, slog.New(slog.DiscardHandler))
-	s.serverChanged = func() bool { return false }
+	s.serverChanged = func() (int64, bool) { return 0, false }
 	return s
+}
+
+// The server changes after the session has looked whether it has.
+func TestServerThatChangesBeforeAComparisonIsNotedForTheNextOne(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db := redistest.Open(t, server.URL(0))
+	client, err := queue.NewClient(handle.New(db), nil)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(err)
+	q, err := client.ForPool("q")
+	must(err)
+	_, err = client.Enqueue(t.Context(), queue.Raw("k", nil), &queue.Options{Queue: "q"})
+	must(err)
+	lease, err := q.NewLease("w", time.Minute)
+	must(err)
+	fetched, err := lease.Fetch(t.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1})
+	must(err)
+	must(db.Save(t.Context()).Err())
+	s := newLeaseSession(&servedQueue{}, lease, time.Minute, slog.New(slog.DiscardHandler))
+	s.hold(fetched.Jobs)
+	end := queue.Completion{Job: fetched.Jobs[0]}
+	_, err = lease.Finish(t.Context(), []queue.Completion{end})
+	must(err)
+	s.forget([]queue.Completion{end})
+	s.recent.add(s, []queue.Completion{end}, time.Now())
+	s.serverChanged = func() (int64, bool) {
+		restarts, changed := lease.ServerChanged()
+		if !changed {
+			server.Kill()
+			must(server.Restart())
+			must(db.Retry(t.Context(), func() error { return db.Ping(t.Context()).Err() })) // notices it
+		}
+		return restarts, changed
+	}
+	if _, err := s.reread(t.Context(), 1<<20); !errors.Is(err, queue.ErrServerChanged) {
+		t.Errorf("reread: %v", err)
+	}
+	if answer, err := s.reread(t.Context(), 1<<20); err != nil || len(answer.Jobs) != 1 || len(s.hold(answer.Jobs)) != 0 {
+		t.Errorf("%+v, %v: want the job, whose end Redis has lost and which does not run again", answer, err)
+	}
 }
 
 func jobs(ids ...string) (jobs []*queue.Job) {

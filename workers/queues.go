@@ -247,7 +247,7 @@ func (s *scheduler) detachIdle(session *leaseSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := session.queue
-	if q.session != session || q.fetching || q.reread || session.serverChanged() || !session.idle() {
+	if q.session != session || q.fetching || q.reread || session.mustCompare() || !session.idle() {
 		return false
 	}
 	q.session = nil
