@@ -106,6 +106,9 @@ func (r *jobRecord) errors(change func(string) string) []string {
 	return r.texts
 }
 
+// Quote returns a text as a constant of a filter expression.
+func Quote(text string) string { return filter.Quote(text) }
+
 // A Short is conditions for jobs that have short forms. The zero value has none.
 type Short struct {
 	Kind string // empty: all kinds
@@ -118,6 +121,11 @@ type Short struct {
 	// Error is a part of the reason why the job ended or of one of its remembered errors, in
 	// upper or lower case. Empty means no condition.
 	Error string
+
+	// Text is a part of the args. Since excludes jobs from before a time, like NewerThan. Their zero
+	// values mean no condition.
+	Text  string
+	Since time.Time
 }
 
 // Match returns the filter expression for the conditions, for jobs in a state, joined with
@@ -139,6 +147,12 @@ func (short Short) Match(state queue.State, match string) (string, error) {
 	}
 	if short.NewerThan > 0 {
 		parts = append(parts, since+" > "+filter.Quote("-"+short.NewerThan.String()))
+	}
+	if short.Text != "" {
+		parts = append(parts, "text contains "+filter.Quote(short.Text))
+	}
+	if !short.Since.IsZero() {
+		parts = append(parts, since+" >= "+filter.Quote(short.Since.UTC().Format(time.RFC3339)))
 	}
 	f, err := parseFilter(match)
 	if err != nil {

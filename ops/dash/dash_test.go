@@ -44,7 +44,7 @@ func principal(t testing.TB, scopes ...string) *access.Principal {
 
 func setup(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, who: principal(t, "view:*", "operate:*", "enqueue:*", "admin:*")}
+	f := &fixture{TB: t, who: principal(t, "view:*", "operate:*", "enqueue:*", "enqueue:*:email.*", "admin:*")}
 	queues, err := queue.NewClient(handle.New(db), nil)
 	f.must(err)
 	f.queues, f.audit = queues, access.NewAudit(queues.DB(), slog.New(slog.DiscardHandler))

@@ -77,9 +77,9 @@ func queuePath(name, below string) string {
 }
 
 // JobLink returns the address of a job, or of an action below it.
-func (p *page) JobLink(id, below string) string {
-	return p.Link("/jobs/" + url.PathEscape(id) + below)
-}
+func (p *page) JobLink(id, below string) string { return p.Link(jobPath(id) + below) }
+
+func jobPath(id string) string { return "/jobs/" + url.PathEscape(id) }
 
 // Asset returns the address of a file of assets/.
 func (p *page) Asset(name string) string { return p.Link("/assets/" + p.dash.assets.hashed[name]) }
@@ -95,6 +95,14 @@ func (p *page) WhyNot(action, queue string) string {
 	return T("role.lacks", T("right."+action))
 }
 
+// WhyNotAdd returns why a button that adds a job of a kind is disabled, empty if it is not.
+func (p *page) WhyNotAdd(queue, kind string) string {
+	if p.Who.MayAdd(queue, kind) {
+		return ""
+	}
+	return T("role.lacks_add", kind, queue)
+}
+
 // Server returns the Redis, without user name and password.
 func (p *page) Server() string {
 	text := p.dash.db.String()
@@ -104,9 +112,14 @@ func (p *page) Server() string {
 	return text
 }
 
+// errAnswered is returned by a page that has answered the request itself.
+var errAnswered = errors.New("answered")
+
 // show fills in the page and writes it.
 func (p *page) show() {
-	if err := p.route.page(p); err != nil {
+	if err := p.route.page(p); errors.Is(err, errAnswered) {
+		return
+	} else if err != nil {
 		p.fail(err)
 		return
 	}

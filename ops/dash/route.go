@@ -45,10 +45,25 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /queues", right: access.View, scope: anyQueue, template: "queues", page: queuesPage, rail: "queues", key: "q"},
 		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage},
 
+		{pattern: "GET /jobs", right: access.View, scope: anyQueue, template: "jobs", page: jobsPage, rail: "jobs", key: "j"},
+		{pattern: "GET /jobs/export", right: access.View, scope: anyQueue, page: exportJobs},
+		{pattern: "GET /jobs/question", right: access.View, scope: anyQueue, template: "question", page: questionPage},
+		{pattern: "GET /jobs/{id}", right: access.View, scope: jobQueue, template: "job", page: jobPage},
+		{pattern: "GET /jobs/{id}/copy", right: access.View, scope: jobQueue, template: "copy", page: copyPage},
+
 		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},
 		{pattern: "POST /queues/{queue}/resume", right: access.Operate, scope: oneQueue, action: resumeQueue},
 		{pattern: "POST /queues/{queue}/purge", right: access.Admin, scope: oneQueue, action: purgeQueue},
 		{pattern: "POST /queues/{queue}/retention", right: access.Admin, scope: oneQueue, action: retainQueue},
+		{pattern: "POST /jobs/change", right: access.View, scope: anyQueue, action: changeJobs}, // it checks each queue
+		{pattern: "POST /jobs/{id}/retry", right: access.Operate, scope: jobQueue, action: jobAction("retry")},
+		{pattern: "POST /jobs/{id}/run-now", right: access.Operate, scope: jobQueue, action: jobAction("run-now")},
+		{pattern: "POST /jobs/{id}/cancel", right: access.Operate, scope: jobQueue, action: jobAction("cancel")},
+		{pattern: "POST /jobs/{id}/reschedule", right: access.Operate, scope: jobQueue, action: jobAction("reschedule")},
+		{pattern: "POST /jobs/{id}/priority", right: access.Operate, scope: jobQueue, action: jobAction("priority")},
+		{pattern: "POST /jobs/{id}/delete", right: access.Admin, scope: jobQueue, action: jobAction("delete")},
+		{pattern: "POST /jobs/{id}/copy", right: access.View, scope: jobQueue, action: copyJob}, // and what the copy needs
+
 		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},
 	}
 }

@@ -89,10 +89,11 @@ func changeSettings(p *page) (string, message, error) {
 	return p.back(), done("settings.saved"), nil
 }
 
-// back returns the path of the page that has the form, from its field "back": a path of the
-// dashboard's own pages, or the overview.
-func (p *page) back() string {
-	text := p.request.PostForm.Get("back")
+// back returns the path of the page that has the form, from its field "back".
+func (p *page) back() string { return p.backTo(p.request.PostForm.Get("back")) }
+
+// backTo returns a path if it is that of a page of the dashboard, else that of the overview.
+func (p *page) backTo(text string) string {
 	target, err := url.Parse(text)
 	if err != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") || target.Host != "" || target.Scheme != "" {
 		return "/"

@@ -4,6 +4,8 @@ import (
 	"embed"
 	"html/template"
 	"regexp"
+
+	"skidway/queue"
 )
 
 //go:embed pages/*.html
@@ -23,8 +25,15 @@ func parseTemplates() (*template.Template, error) {
 		"long":  longID,
 		"dict":  dict,
 		"int64": func(n int) int64 { return int64(n) },
-		"quote": regexp.QuoteMeta,
-		"sum":   func(a, b int64) int64 { return a + b },
+		"state_icon": func(state queue.State) string {
+			if state == queue.Dead {
+				return "bad"
+			}
+			return "warn"
+		},
+		"priorities": func() []string { return []string{"high", "normal", "low"} },
+		"quote":      regexp.QuoteMeta,
+		"sum":        func(a, b int64) int64 { return a + b },
 		"bar": func(label string, part, whole int64, bad bool) Bar {
 			return shareBar(label, float64(part), float64(whole), bad)
 		},

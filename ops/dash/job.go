@@ -1,0 +1,352 @@
+package dash
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// jobData is the data of the page of a job.
+type jobData struct {
+	*queue.Job
+	Badge     Badge
+	Heading   string // why it ended, or the last error
+	Attempts  []Attempt
+	Args      Payload
+	Result    *Payload
+	Log       []string
+	Progress  string
+	Paused    bool
+	Headers   []Header
+	Then      []Following
+	Same      string // the query of the jobs with the same error
+	Waited    time.Duration
+	Ran       time.Duration
+	Shell     string
+	CanRetry  bool
+	CanRun    bool
+	CanCancel bool
+	CanDelete bool
+	CanMove   bool
+}
+
+// An Attempt is an attempt that failed.
+type Attempt struct {
+	queue.Failure
+	Of    int
+	Stack []StackLine
+}
+
+// A StackLine is a line of a stack. Own ones are of the program's own code.
+type StackLine struct {
+	Text string
+	Own  bool
+}
+
+// A Payload is args or a result as they are shown.
+type Payload struct {
+	Size   int
+	Text   string
+	Binary bool
+	Cut    bool
+}
+
+// A Header is a header of a job.
+type Header struct{ Name, Value string }
+
+// A Following is a job that is added when this one succeeds.
+type Following struct{ Kind, Queue string }
+
+// jobPage is the page of a job.
+func jobPage(p *page) error {
+	id := p.request.PathValue("id")
+	job, err := p.dash.queues.Get(p.ctx(), id)
+	if err != nil {
+		return err
+	}
+	data := jobData{Job: job, Heading: jobError(job), Args: payload(job.Args)}
+	data.Badge = p.badge(stateIcons[job.State], T("state."+string(job.State)))
+	if job.State == queue.Dead {
+		data.Badge.Class = "bad"
+	}
+	if len(job.Result) > 0 {
+		result := payload(job.Result)
+		data.Result = &result
+	}
+	if data.Log, err = p.dash.queues.Log(p.ctx(), id); err != nil {
+		return err
+	}
+	progress, err := p.dash.queues.Progress(p.ctx(), id)
+	if err != nil {
+		return err
+	}
+	data.Progress = strings.ToValidUTF8(string(progress), "�")
+	if q, err := p.dash.queues.Queue(job.Queue); err == nil {
+		if depth, err := q.Depth(p.ctx()); err == nil {
+			data.Paused = depth.Paused
+		}
+	}
+	data.fill()
+	for i, text := range data.Log {
+		data.Log[i] = strings.ToValidUTF8(text, "�")
+	}
+	p.Title = T("job.title", id)
+	p.Crumbs = []Crumb{{T("queues.title"), "/queues"}, {job.Queue, queuePath(job.Queue, "")}, {T("state." + string(job.State)), "/jobs?" + (jobFilter{Queue: job.Queue, State: job.State}).values().Encode()}, {T("job.crumb"), ""}}
+	p.Under = "jobs"
+	p.Data = data
+	p.live.set("state", string(job.State))
+	return nil
+}
+
+// fill sets what follows from the job itself.
+func (d *jobData) fill() {
+	job := d.Job
+	for i, failure := range slices.Backward(job.Errors) {
+		attempt := Attempt{Failure: failure, Of: cmp.Or(job.MaxAttempts, queue.DefaultMaxAttempts), Stack: stackLines(failure.Stack)}
+		attempt.Error = strings.ToValidUTF8(attempt.Error, "�")
+		d.Ran += failure.Took
+		d.Attempts = append(d.Attempts, attempt)
+		if i == 0 && !failure.Started.IsZero() {
+			d.Waited = failure.Started.Sub(job.Enqueued)
+		}
+	}
+	for name, value := range job.Headers {
+		d.Headers = append(d.Headers, Header{name, value})
+	}
+	slices.SortFunc(d.Headers, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
+	for _, next := range job.Then {
+		d.Then = append(d.Then, Following{next.Args.Kind(), cmp.Or(next.Options.Queue, job.Queue)})
+	}
+	if d.Heading != "" {
+		f := jobFilter{Queue: job.Queue, State: queue.Dead, Match: "kind == " + ops.Quote(job.Kind) + " && error contains " + ops.Quote(cut(firstLine(d.Heading), 80))}
+		d.Same = f.values().Encode()
+	}
+	d.CanRetry = job.State == queue.Dead
+	d.CanRun = job.State == queue.Delayed
+	d.CanCancel = slices.Contains([]queue.State{queue.Waiting, queue.Delayed, queue.Active}, job.State)
+	d.CanDelete = job.State != queue.Active
+	d.CanMove = slices.Contains([]queue.State{queue.Waiting, queue.Delayed, queue.Dead}, job.State)
+	d.Shell = "skidway jobs show " + job.ID
+	switch {
+	case d.CanRetry:
+		d.Shell = "skidway jobs retry " + job.ID
+	case d.CanRun:
+		d.Shell = "skidway jobs run-now " + job.ID
+	case job.State == queue.Active:
+		d.Shell = "skidway jobs cancel " + job.ID
+	}
+}
+
+func firstLine(text string) string {
+	first, _, _ := strings.Cut(strings.ToValidUTF8(text, ""), "\n")
+	return first
+}
+
+// stackLines divides a stack into the lines of the program's own code and those of the runtime and of
+// this module. The line behind a function is the place in its file.
+func stackLines(stack string) (lines []StackLine) {
+	own := true
+	for text := range strings.Lines(strings.ToValidUTF8(stack, "�")) {
+		if !strings.HasPrefix(text, "\t") {
+			name := strings.TrimPrefix(text, "created by ")
+			own = !strings.HasPrefix(name, "skidway/") && !strings.HasPrefix(name, "runtime") && !strings.HasPrefix(name, "panic(") && !strings.HasPrefix(name, "goroutine ")
+		}
+		lines = append(lines, StackLine{text, own})
+	}
+	return lines
+}
+
+// Bounds of what is shown of a payload.
+const (
+	maxPretty = 64 << 10
+	maxDepth  = 64
+)
+
+// payload returns args or a result as they are shown: JSON of up to 64 KiB is indented, its numbers are
+// left as they are.
+func payload(content []byte) Payload {
+	shown := Payload{Size: len(content)}
+	if !utf8.Valid(content) {
+		shown.Binary = true
+		return shown
+	}
+	if shown.Cut = len(content) > maxPretty; shown.Cut {
+		shown.Text = cut(string(content), maxPretty)
+		return shown
+	}
+	shown.Text = string(content)
+	if !deep(content) && json.Valid(content) {
+		var out bytes.Buffer
+		if json.Indent(&out, content, "", "  ") == nil {
+			shown.Text = out.String()
+		}
+	}
+	return shown
+}
+
+// deep reports whether JSON is nested so deeply that indenting it would take much memory.
+func deep(content []byte) bool {
+	depth, inText := 0, false
+	for i := 0; i < len(content); i++ {
+		switch c := content[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case !inText && (c == '[' || c == '{'):
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case !inText && (c == ']' || c == '}'):
+			depth--
+		}
+	}
+	return false
+}
+
+// jobAction returns the action of a button of the page of a job.
+func jobAction(do string) func(*page) (string, message, error) {
+	return func(p *page) (string, message, error) {
+		id := p.request.PathValue("id")
+		name, _, _ := strings.Cut(id, ":")
+		to := jobPath(id)
+		job, err := p.dash.queues.Get(p.ctx(), id)
+		if err != nil {
+			return to, message{}, err
+		}
+		state := job.State
+		err = p.audited(do, name, "id == "+id, 1, func() error { return p.changeJob(do, state, id) })
+		if err == nil && do == "delete" {
+			to = "/jobs?" + (jobFilter{Queue: name, State: state}).values().Encode()
+		}
+		return to, done("did."+strings.ReplaceAll(do, "-", "_"), id), err
+	}
+}
+
+// changeJob changes the job of the page.
+func (p *page) changeJob(do string, state queue.State, id string) error {
+	form, queues := p.request.PostForm, p.dash.queues
+	switch do {
+	case "run-now":
+		return queues.Retry(p.ctx(), id, queue.OnlyIf(queue.Delayed))
+	case "retry":
+		return queues.Retry(p.ctx(), id, queue.OnlyIf(queue.Dead))
+	case "cancel":
+		_, err := queues.Cancel(p.ctx(), id)
+		return err
+	case "reschedule":
+		at, err := p.parseTime(form.Get("at"))
+		if err != nil {
+			return err
+		}
+		return queues.Reschedule(p.ctx(), id, at)
+	}
+	priority, err := queue.ParsePriority(form.Get("priority"))
+	if err != nil {
+		return err
+	}
+	return p.changeOne(do, state, priority, id)
+}
+
+// parseTime reads a time of a form: "2006-01-02T15:04" in the zone of the settings, or a time from
+// now on such as "15m".
+func (p *page) parseTime(text string) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		now, err := p.dash.ops.Now(p.ctx())
+		return now.Add(d), err
+	}
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.RFC3339} {
+		if at, err := time.ParseInLocation(layout, text, p.Settings.zone); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, &textError{T("job.no_time", text)}
+}
+
+// A textError is an error in the words of the pages.
+type textError struct{ text string }
+
+func (e *textError) Error() string { return e.text }
+
+// copyData is the data of the form for a changed copy of a job.
+type copyData struct {
+	*queue.Job
+	Args, Queue string
+	Binary      bool
+}
+
+// copyPage is the form for a changed copy of a job.
+func copyPage(p *page) error {
+	job, err := p.dash.queues.Get(p.ctx(), p.request.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	data := copyData{Job: job, Args: string(job.Args), Queue: job.Queue, Binary: !utf8.Valid(job.Args)}
+	if shown := payload(job.Args); !shown.Cut && !shown.Binary {
+		data.Args = shown.Text
+	}
+	p.Title = T("copy.title", job.Kind)
+	p.Crumbs = []Crumb{{T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {T("copy.crumb"), ""}}
+	p.Under = "jobs"
+	p.Data = data
+	return nil
+}
+
+// copyJob is the action that adds a changed copy of a job.
+func copyJob(p *page) (string, message, error) {
+	id, form := p.request.PathValue("id"), p.request.PostForm
+	to := jobPath(id) + "/copy"
+	job, err := p.dash.queues.Get(p.ctx(), id)
+	if err != nil {
+		return to, message{}, err
+	}
+	priority, err := queue.ParsePriority(form.Get("priority"))
+	if err != nil {
+		return to, message{}, err
+	}
+	args := job.Args
+	if form.Has("args") {
+		args = []byte(strings.ReplaceAll(form.Get("args"), "\r\n", "\n"))
+		var small bytes.Buffer
+		if json.Valid(job.Args) {
+			if deep(args) || !json.Valid(args) {
+				return to, message{}, &textError{T("copy.no_json")}
+			}
+			if json.Compact(&small, args) == nil {
+				args = small.Bytes()
+			}
+		}
+	}
+	copied := queue.NewJob{Args: queue.Raw(job.Kind, args), Options: queue.Options{
+		Queue: strings.TrimSpace(form.Get("queue")), Priority: priority, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, Retain: job.Retain, Headers: job.Headers, Then: job.Then,
+	}}
+	if at := strings.TrimSpace(form.Get("at")); at != "" {
+		if copied.Options.At, err = p.parseTime(at); err != nil {
+			return to, message{}, err
+		}
+	}
+	if err := p.Who.CheckJob(copied); err != nil {
+		return to, message{}, err
+	}
+	if !p.Who.May(access.Enqueue, copied.Options.Queue) {
+		return to, message{}, &pageError{403, "error.forbidden"}
+	}
+	added := ""
+	err = p.audited("copy", copied.Options.Queue, "id == "+id, 1, func() error {
+		added, err = p.dash.queues.Enqueue(p.ctx(), copied.Args, &copied.Options)
+		return err
+	})
+	if err == nil {
+		to = jobPath(added)
+	}
+	return to, done("copy.did", added), err
+}

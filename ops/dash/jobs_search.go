@@ -1,0 +1,85 @@
+package dash
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// A jobSearch is what a search for jobs has found, in one queue or in several.
+type jobSearch struct {
+	jobs     []*queue.Job
+	next     string
+	examined int
+	total    int
+}
+
+// maxSearch bounds the time for which queues are searched for a page.
+const maxSearch = 60 * time.Millisecond
+
+// searchJobs returns jobs that match a filter. Without a queue it searches those of the overview that
+// have jobs in the state, one after the other; the cursor names the queue.
+func (p *page) searchJobs(f jobFilter, cursor string, limit int) (found jobSearch, err error) {
+	match, err := f.expression()
+	if err != nil {
+		return found, err
+	}
+	names := []string{f.Queue}
+	from := ""
+	if f.Queue == "" {
+		names = p.namesWith(f.State)
+		if from, cursor, _ = strings.Cut(cursor, "/"); from != "" {
+			for len(names) > 0 && names[0] < from {
+				names = names[1:]
+			}
+		}
+	}
+	until := time.Now().Add(maxSearch)
+	for i, name := range names {
+		if name != from && f.Queue == "" {
+			cursor = ""
+		}
+		page, err := p.dash.ops.Search(p.ctx(), name, ops.SearchOptions{State: f.State, Match: match, Limit: limit - len(found.jobs), Cursor: cursor})
+		if err != nil {
+			return found, err
+		}
+		found.jobs = append(found.jobs, page.Jobs...)
+		found.examined, found.total = found.examined+page.Examined, found.total+page.Total
+		stop := len(found.jobs) == limit || time.Now().After(until)
+		switch {
+		case page.Next != "" && f.Queue != "":
+			found.next = page.Next
+		case page.Next != "":
+			found.next = name + "/" + page.Next
+		case stop && i+1 < len(names):
+			found.next = names[i+1] + "/"
+		}
+		if stop || page.Next != "" {
+			break
+		}
+	}
+	return found, nil
+}
+
+// namesWith returns the queues that have jobs in a state, by name.
+func (p *page) namesWith(state queue.State) (names []string) {
+	for _, q := range p.Overview().Queues {
+		if ops.InState(q.Depth, state) > 0 {
+			names = append(names, q.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// text returns how far the search looked.
+func (s jobSearch) text(f jobFilter) string {
+	state := T("state." + string(f.State))
+	if s.next == "" && s.examined >= s.total {
+		return T("jobs.looked_all", len(s.jobs), s.examined, state)
+	}
+	return T("jobs.looked", len(s.jobs), s.examined, max(s.total, s.examined), state)
+}

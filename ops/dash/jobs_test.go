@@ -1,0 +1,146 @@
+package dash_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// bury makes the waiting jobs of a queue dead, with an error.
+func (f *fixture) bury(name, reason string) {
+	f.Helper()
+	pool, err := f.queues.ForPool(name)
+	f.must(err)
+	lease, err := pool.NewLease("w.1", time.Minute)
+	f.must(err)
+	fetched, err := lease.Fetch(f.Context(), queue.FetchLimits{Jobs: 100, Bytes: 1 << 20})
+	f.must(err)
+	var ends []queue.Completion
+	for _, job := range fetched.Jobs {
+		failure := &queue.Failure{Attempt: 1, Error: reason, Took: 41 * time.Millisecond, Stack: "example.com/shop.Tax()\n\t/src/tax.go:118\nskidway/workers.call()\n\t/run.go:57\n"}
+		ends = append(ends, queue.Completion{Job: job, Disposition: queue.AttemptDead, Reason: reason, Failure: failure})
+	}
+	_, err = lease.Finish(f.Context(), ends)
+	f.must(err)
+}
+
+// hidden returns the hidden fields of the form of a page that posts to a path.
+func hidden(page, path string) url.Values {
+	_, form, _ := strings.Cut(page, `action="`+path+`"`)
+	form, _, _ = strings.Cut(form, "</form>")
+	values := url.Values{}
+	for _, field := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
+		values.Add(field[1], unescape.Replace(field[2]))
+	}
+	return values
+}
+
+var unescape = strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&amp;", "&", "&lt;", "<", "&gt;", ">", "&#43;", "+")
+
+func TestJobsAreFoundSelectedAndChanged(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	var ids []string
+	for i := range 4 {
+		ids = append(ids, f.add("mail", "email.send", `{"to":"ada`+strconv.Itoa(i)+`@example.com"}`, queue.Options{}))
+	}
+	f.bury("mail", "connection refused")
+	f.add("mail", "other", `{"n":9007199254740993}`, queue.Options{})
+	f.add("docs", "pdf", `{}`, queue.Options{})
+	list := f.get("/jobs?queue=mail&state=dead&error=REFUSED&text=ada")
+	f.want(list, http.StatusOK, ids[0], ids[3], "connection refused", "4 shown. Looked at all 4 dead jobs.", "error has “REFUSED”", "1 of 25")
+	f.want(f.get("/jobs?queue=mail&state=dead&kind=none"), http.StatusOK, "No job matches", "Clear the filter")
+	f.want(f.get("/jobs?state=waiting"), http.StatusOK, ">other<", ">pdf<", "Choose a queue")
+	f.want(f.get("/jobs?queue=mail&state=gone"), http.StatusBadRequest)
+	f.want(f.get("/jobs?queue=mail&state=dead&match="+url.QueryEscape("kind ==")), http.StatusBadRequest)
+	if a := f.get("/jobs?q=" + url.QueryEscape(ids[1])); a.Header.Get("Location") != "/jobs/"+ids[1] {
+		t.Errorf("a search for an id leads to %q", a.Header.Get("Location"))
+	}
+	if a := f.get("/jobs?queue=mail&state=dead&within=1h"); !regexp.MustCompile(`since=20\d\d-`).MatchString(a.Header.Get("Location")) {
+		t.Errorf("a time leads to %q", a.Header.Get("Location"))
+	}
+
+	// Two ticked jobs.
+	question := f.get("/jobs/question?do=retry&state=dead&queue=mail&id=" + ids[0] + "&id=" + ids[1] + "&back=/jobs?queue=mail%26state=dead")
+	f.want(question, http.StatusOK, "Retry 2 dead jobs?", "Retry 2 jobs</button>", "skidway jobs retry "+ids[0])
+	a := f.post("/jobs/change", hidden(question.body, "/jobs/change"))
+	if a.Header.Get("Location") != "/jobs?queue=mail&state=dead" {
+		t.Errorf("it leads to %q", a.Header.Get("Location"))
+	}
+	f.want(f.follow(a), http.StatusOK, "2 jobs run again.", "2 shown.")
+	f.want(f.follow(f.post("/jobs/change", hidden(question.body, "/jobs/change"))), http.StatusOK, "Not done:")
+
+	// All that match.
+	question = f.get("/jobs/question?all=1&do=delete&state=dead&queue=mail&match=" + url.QueryEscape(`kind == "email.send"`))
+	f.want(question, http.StatusOK, "Delete 2 dead jobs?", `pattern="mail"`, "skidway jobs delete --queue mail")
+	form := hidden(question.body, "/jobs/change")
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "That is not the name of the queue.")
+	form.Set("name", "mail")
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "2 jobs are deleted.")
+	f.want(f.get("/jobs?queue=mail&state=dead"), http.StatusOK, "No job is dead")
+	form.Set("as_of", "1000")
+	f.want(f.follow(f.post("/jobs/change", form)), http.StatusOK, "Not done:", "15 minutes ago")
+
+	f.who = principal(t, "view:*", "operate:docs")
+	form.Set("do", "retry")
+	f.want(f.post("/jobs/change", form), http.StatusForbidden)
+	f.want(f.post("/jobs/change", url.Values{"do": {"cancel"}, "state": {"waiting"}, "id": {ids[0]}}), http.StatusForbidden)
+	f.want(f.get("/jobs/question?do=delete&state=waiting&id="+ids[0]), http.StatusForbidden)
+}
+
+func TestJobPageShowsTheJobAndChangesIt(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "email.send", `{"account":9007199254740993,"to":{"name":"Ada"}}`, queue.Options{Headers: map[string]string{"tenant": "nordkai"}, Then: []queue.NewJob{{Args: queue.Raw("report", []byte("{}"))}}})
+	f.bury("mail", "panic: <script>alert(1)</script>")
+	f.want(f.get("/jobs/"+id), http.StatusOK, `  &#34;account&#34;: 9007199254740993,`, "panic: &lt;script&gt;", "<mark>example.com/shop.Tax()", `<span class="dim">skidway/workers.call()`, "41 ms", "tenant", "nordkai", "report", "Retry this job?", "skidway jobs retry "+id)
+	f.want(f.get("/jobs/mail:0:n1-0"), http.StatusNotFound)
+	f.want(f.get("/jobs/mail:x"), http.StatusBadRequest)
+	f.want(f.follow(f.post("/jobs/"+id+"/priority", url.Values{"priority": {"high"}})), http.StatusOK, "has another priority", "<dd>high</dd>")
+	f.want(f.follow(f.post("/jobs/"+id+"/retry", nil)), http.StatusOK, "runs again.", "Cancel this job?")
+	f.want(f.follow(f.post("/jobs/"+id+"/retry", nil)), http.StatusOK, "Not done:")
+
+	form := f.get("/jobs/" + id + "/copy")
+	f.want(form, http.StatusOK, "<textarea", "9007199254740993")
+	a := f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{"account": 9007199254740995}`}, "priority": {"low"}, "at": {"2h"}})
+	copied := f.follow(a)
+	f.want(copied, http.StatusOK, "is added.", "9007199254740995", "delayed", "<dd>low</dd>", "Run this job now?")
+	other := strings.TrimPrefix(a.Header.Get("Location"), "/jobs/")
+	f.want(f.follow(f.post("/jobs/"+id+"/copy", url.Values{"queue": {"docs"}, "args": {`{`}})), http.StatusOK, "The args are not JSON.")
+	f.want(f.follow(f.post("/jobs/"+other+"/reschedule", url.Values{"at": {"soon"}})), http.StatusOK, "soon is no time")
+	f.want(f.follow(f.post("/jobs/"+other+"/reschedule", url.Values{"at": {"30m"}})), http.StatusOK, "has another time")
+	f.want(f.follow(f.post("/jobs/"+other+"/run-now", nil)), http.StatusOK, "runs now", "waiting")
+	f.want(f.post("/jobs/"+id+"/cancel", nil), http.StatusSeeOther)
+	f.want(f.follow(f.post("/jobs/"+other+"/delete", nil)), http.StatusOK, "is deleted.")
+
+	f.who = principal(t, "view:*", "operate:*", "enqueue:mail:report")
+	f.want(f.follow(f.post("/jobs/"+other+"/retry", nil)), http.StatusNotFound)
+	third := f.add("docs", "email.send", `{}`, queue.Options{})
+	f.want(f.follow(f.post("/jobs/"+third+"/copy", url.Values{"queue": {"docs"}, "args": {`{}`}})), http.StatusOK, "not allowed: it needs the scope enqueue:docs:email.send")
+	f.want(f.post("/jobs/"+third+"/delete", nil), http.StatusForbidden)
+}
+
+func TestExportsQuoteWhatLooksLikeAFormula(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "email.send", `=cmd|'/c calc'!A1`, queue.Options{})
+	f.add("mail", "email.send", `{"n":9007199254740993}`, queue.Options{})
+	csv := f.get("/jobs/export?queue=mail&format=csv")
+	f.want(csv, http.StatusOK, "id,queue,state,kind", ",'=cmd|'/c calc'!A1", `"{""n"":9007199254740993}"`)
+	if csv.Header.Get("Content-Disposition") != `attachment; filename="jobs.csv"` {
+		t.Errorf("the headers are %v", csv.Header)
+	}
+	lines := f.get("/jobs/export?queue=mail&format=ndjson")
+	f.want(lines, http.StatusOK, `"args":{"n":9007199254740993}`, `"args":"=cmd|'/c calc'!A1"`)
+	if strings.Count(lines.body, "\n") != 2 {
+		t.Errorf("the lines are %s", lines.body)
+	}
+	f.want(f.get("/jobs/export?queue=mail&format=xml"), http.StatusBadRequest)
+}

@@ -1,0 +1,236 @@
+package dash
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// questionData is the data of the page that asks before many jobs are changed.
+type questionData struct {
+	Do       string
+	Queue    string
+	State    queue.State
+	IDs      []string // the ticked jobs; nil: all that match
+	Asked    *ops.Question
+	Count    string // in words
+	AsOf     string // in ms since 1970
+	Back     string
+	Title    string
+	Button   string
+	Type     string // what must be typed; empty for nothing
+	LastFail Stamp  // of the attempts that fail still
+	Shell    string
+}
+
+// maxPicked is the number of jobs that can be changed by their ids at one time.
+const maxPicked = 500
+
+// rightFor returns the right that a change of jobs needs.
+func rightFor(do string) access.Action {
+	if do == "delete" {
+		return access.Admin
+	}
+	return access.Operate
+}
+
+// changes are the changes of jobs.
+var changes = []string{"retry", "priority", "cancel", "delete"}
+
+// questionPage counts the jobs and asks.
+func questionPage(p *page) error {
+	form := p.request.URL.Query()
+	data := questionData{Do: form.Get("do"), Queue: form.Get("queue"), State: queue.State(form.Get("state")), Back: p.backTo(form.Get("back"))}
+	if !slices.Contains(changes, data.Do) || !slices.Contains(states, data.State) {
+		return &pageError{http.StatusBadRequest, "error.change"}
+	}
+	var err error
+	if form.Get("all") != "" {
+		err = p.askAll(&data, form.Get("match"))
+	} else {
+		err = p.askPicked(&data, form["id"])
+	}
+	if err != nil {
+		return err
+	}
+	p.Title = data.Title
+	p.Crumbs = []Crumb{{T("jobs.title"), "/jobs"}, {T("question.crumb"), ""}}
+	p.Under = "jobs"
+	p.Data = data
+	return nil
+}
+
+// askPicked asks about jobs by their ids.
+func (p *page) askPicked(data *questionData, ids []string) error {
+	if len(ids) == 0 {
+		return &pageError{http.StatusBadRequest, "error.none_picked"}
+	}
+	if err := p.checkPicked(data.Do, ids); err != nil {
+		return err
+	}
+	data.IDs = ids
+	data.Count = T("question.jobs", len(ids), T("state."+string(data.State)))
+	data.Title = T("question."+data.Do, data.Count)
+	data.Button = T("question.do_"+data.Do, T("question.number", len(ids)))
+	data.Shell = "skidway jobs " + data.Do + " " + strings.Join(ids[:min(len(ids), 3)], " ")
+	if len(ids) > 3 {
+		data.Shell += " …"
+	}
+	return nil
+}
+
+// checkPicked returns an error unless the principal may change each of the jobs.
+func (p *page) checkPicked(do string, ids []string) error {
+	if len(ids) > maxPicked {
+		return &pageError{http.StatusBadRequest, "error.too_many"}
+	}
+	for _, id := range ids {
+		name, _, _ := strings.Cut(id, ":")
+		if !p.Who.May(rightFor(do), name) || !p.Who.May(access.View, name) {
+			return &pageError{http.StatusForbidden, "error.forbidden"}
+		}
+	}
+	return nil
+}
+
+// askAll counts the jobs that match, and asks about them.
+func (p *page) askAll(data *questionData, match string) (err error) {
+	if !p.Who.May(rightFor(data.Do), data.Queue) || !p.Who.May(access.View, data.Queue) {
+		return &pageError{http.StatusForbidden, "error.forbidden"}
+	}
+	if _, err := p.dash.ops.Queue(p.ctx(), data.Queue); err != nil {
+		return err
+	}
+	data.Asked, err = p.dash.ops.Ask(p.ctx(), ops.Change{Queue: data.Queue, Do: data.Do, State: data.State, Match: match, By: p.Who.Name})
+	if err != nil {
+		return err
+	}
+	data.AsOf = strconv.FormatInt(data.Asked.AsOf.UnixMilli(), 10)
+	data.Count = T("question.jobs", data.Asked.Count, T("state."+string(data.State)))
+	data.Button = T("question.do_"+data.Do, T("question.number", data.Asked.Count))
+	if data.Asked.AtLeast {
+		data.Count = T("question.at_least", data.Count)
+		data.Button = T("question.do_"+data.Do, T("question.all", data.Asked.Count))
+	}
+	data.Title = T("question.of", T("question."+data.Do, data.Count), data.Queue)
+	if data.Do == "delete" {
+		data.Type = data.Queue
+	}
+	data.Shell = "skidway jobs " + data.Do + " --queue " + data.Queue + " --state " + string(data.State)
+	if data.Asked.Match != "" {
+		data.Shell += " --match " + shellQuote(data.Asked.Match)
+	}
+	if data.Do == "retry" {
+		return p.stillFailing(data)
+	}
+	return nil
+}
+
+// stillFailing notes when an attempt of the queue failed last, if that was lately.
+func (p *page) stillFailing(data *questionData) error {
+	groups, err := p.dash.ops.Errors(p.ctx(), data.Queue, "", 1)
+	if err == nil && len(groups) > 0 && p.Now().Sub(groups[0].Last) < 5*time.Minute {
+		data.LastFail = p.Ago(groups[0].Last, p.Now())
+	}
+	return err
+}
+
+// changeJobs is the action behind the question.
+func changeJobs(p *page) (string, message, error) {
+	form := p.request.PostForm
+	do, back := form.Get("do"), p.backTo(form.Get("back"))
+	if !slices.Contains(changes, do) {
+		return back, message{}, &pageError{http.StatusBadRequest, "error.change"}
+	}
+	priority, err := queue.ParsePriority(form.Get("priority"))
+	if err != nil {
+		return back, message{}, err
+	}
+	if ids := form["id"]; len(ids) > 0 {
+		if err := p.checkPicked(do, ids); err != nil {
+			return back, message{}, err
+		}
+		said, err := p.changePicked(do, queue.State(form.Get("state")), priority, ids)
+		return back, said, err
+	}
+	name := form.Get("queue")
+	if !p.Who.May(rightFor(do), name) {
+		return back, message{}, &pageError{http.StatusForbidden, "error.forbidden"}
+	}
+	if do == "delete" && form.Get("name") != name {
+		return back, message{}, errors.New(T("queue.wrong_name"))
+	}
+	asked, err := readQuestion(form)
+	if err != nil {
+		return back, message{}, err
+	}
+	asked.Do, asked.Priority, asked.By = do, priority, p.Who.Name
+	return p.operate(asked, do, back)
+}
+
+// readQuestion reads the question that a form answers.
+func readQuestion(form url.Values) (*ops.Question, error) {
+	count, err := strconv.Atoi(form.Get("count"))
+	asOf, wrong := strconv.ParseInt(form.Get("as_of"), 10, 64)
+	rate, wrong2 := strconv.Atoi(cmp.Or(form.Get("rate"), "0"))
+	if err != nil || wrong != nil || wrong2 != nil || count < 0 {
+		return nil, &pageError{http.StatusBadRequest, "error.form"}
+	}
+	change := ops.Change{Queue: form.Get("queue"), State: queue.State(form.Get("state")), Match: form.Get("match"), Rate: rate}
+	return &ops.Question{Change: change, Count: count, AtLeast: form.Get("at_least") != "", AsOf: time.UnixMilli(asOf)}, nil
+}
+
+// changePicked changes jobs by their ids, those that are in the state still, and says both halves.
+func (p *page) changePicked(do string, state queue.State, priority queue.Priority, ids []string) (message, error) {
+	changed, first := 0, error(nil)
+	byQueue := map[string][]string{}
+	for _, id := range ids {
+		name, _, _ := strings.Cut(id, ":")
+		byQueue[name] = append(byQueue[name], id)
+	}
+	for name, part := range byQueue {
+		filter := cut(strings.Join(part, " "), 200)
+		err := p.audited(do, name, filter, len(part), func() error {
+			for _, id := range part {
+				err := p.changeOne(do, state, priority, id)
+				if err == nil {
+					changed++
+				}
+				first = cmp.Or(first, err)
+			}
+			return first
+		})
+		if err != nil && changed == 0 {
+			return message{}, err
+		}
+	}
+	if first != nil {
+		return message{Rank: "warn", Key: "operation.half_error", Args: []string{T("operation."+do, changed), number(len(ids)), first.Error()}}, nil
+	}
+	return done("operation.did", T("operation."+do, changed)), nil
+}
+
+// changeOne changes a job.
+func (p *page) changeOne(do string, state queue.State, priority queue.Priority, id string) (err error) {
+	queues := p.dash.queues
+	switch do {
+	case "retry":
+		err = queues.Retry(p.ctx(), id, queue.OnlyIf(state))
+	case "cancel":
+		_, err = queues.Cancel(p.ctx(), id, queue.OnlyIf(state))
+	case "delete":
+		err = queues.Delete(p.ctx(), id)
+	case "priority":
+		err = queues.SetPriority(p.ctx(), id, priority)
+	}
+	return err
+}
