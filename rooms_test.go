@@ -22,6 +22,7 @@ internal/redistest:
 internal/processtest: internal/redistest
 internal/samplelog:
 internal/filter:
+internal/escape:
 queue:
 delayed: queue
 workers/stats: queue
@@ -50,10 +51,11 @@ distribute/stream: distribute/stream/inflate
 distribute/s3: distribute/stream
 distribute: distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
 ops/access: queue
+ops/api: internal/escape ops ops/access queue delayed workers/stats distribute
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
 ops/dash: ops ops/access queue workers/stats
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/bench distribute/geo distribute workers
-cmd/skidway/internal/cli: queue distribute distribute/accesslog distribute/chat distribute/stream
+cmd/skidway/internal/cli: internal/escape queue distribute distribute/accesslog distribute/chat distribute/stream
 cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli ops queue delayed workers workers/stats workers/kinds
 cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/s3 distribute/stream distribute/accesslog distribute/geo internal/samplelog

@@ -10,11 +10,12 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"skidway/internal/escape"
 )
 
 // OutputFlag adds -o, a table on a terminal and CSV otherwise, and --csv-raw.
@@ -107,7 +108,7 @@ func writeJSON(out io.Writer, object any, indent string) error {
 	if err := encoder.Encode(object); err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, escape(text.String(), func(r rune) bool { return r == '\n' || !isControl(r) }))
+	_, err := io.WriteString(out, escape.Text(text.String(), func(r rune) bool { return r == '\n' || !escape.IsControl(r) }))
 	return err
 }
 
@@ -119,25 +120,12 @@ func WriteCSV(out io.Writer, rows [][]string) error {
 	if _, raw := out.(rawCSV); !raw {
 		for _, row := range rows {
 			for i := range row {
-				row[i] = safeCell(row[i])
+				row[i] = escape.Cell(row[i])
 			}
 		}
 	}
 	_ = w.WriteAll(rows) // Error returns the error
 	return w.Error()
-}
-
-// safeCell returns a cell of CSV without control characters and formulas. A line
-// feed and a tab stay, and so does a number with a sign.
-func safeCell(cell string) string {
-	cell = escape(cell, func(r rune) bool { return r == '\n' || r == '\t' || !isControl(r) })
-	if cell == "" || !strings.ContainsRune("=+-@\t", rune(cell[0])) {
-		return cell
-	}
-	if _, err := strconv.ParseFloat(cell, 64); err == nil {
-		return cell
-	}
-	return "'" + cell
 }
 
 // PrintWord prints word as a line, or object in JSON.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"skidway/internal/escape"
 )
 
 // printed returns what a command with OutputFlag prints of one cell.
@@ -34,7 +36,7 @@ func TestControlCharactersAreEscapedInEveryFormat(t *testing.T) {
 	const cell = "a\x1b[2J\a\r\u007f\u009b31m\u202e\u2066\u200f\ufeff z\n\tb ä\u05d0"
 	for _, format := range []string{"table", "csv", "json"} {
 		text := printed(t, cell, "-o", format)
-		if bad := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && isControl(r) }); bad >= 0 {
+		if bad := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && escape.IsControl(r) }); bad >= 0 {
 			t.Errorf("%s: control character at %d of %q", format, bad, text)
 		}
 		if !strings.Contains(text, `\u009b31m\u202e`) || !strings.Contains(text, "b ä\u05d0") {
