@@ -128,6 +128,8 @@ func (o Options) validate() error {
 		return err
 	}
 	switch {
+	case o.Queue == "." || o.Queue == "..":
+		return invalid("queue %q: it means a folder in addresses", o.Queue)
 	case !o.Priority.valid():
 		return invalid("priority %d: want High, Normal or Low", int8(o.Priority))
 	case o.Delay < 0:
