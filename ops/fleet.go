@@ -210,6 +210,22 @@ func (f *Fleet) Serving(name string) (found []*Worker) {
 	return found
 }
 
+// Within returns the workers that take or hold jobs of some queues, without their other queues
+// and the jobs and leases of these.
+func (f *Fleet) Within(names []string) *Fleet {
+	within := &Fleet{Now: f.Now, queues: names}
+	for _, worker := range f.Workers {
+		one := *worker
+		one.Queues = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !worker.Serves(name) })
+		one.Leases = slices.DeleteFunc(slices.Clone(worker.Leases), func(l WorkerLease) bool { return !slices.Contains(names, l.Queue) })
+		one.Jobs = slices.DeleteFunc(slices.Clone(worker.Jobs), func(job *queue.Job) bool { return !slices.Contains(names, job.Queue) })
+		if len(one.Queues) > 0 || len(one.Leases) > 0 {
+			within.Workers = append(within.Workers, &one)
+		}
+	}
+	return within
+}
+
 // Living returns the workers that are not dead.
 func (f *Fleet) Living() []*Worker {
 	return slices.DeleteFunc(slices.Clone(f.Workers), (*Worker).Dead)

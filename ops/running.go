@@ -41,6 +41,11 @@ func (c *Client) Running(ctx context.Context, name string) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.RunningIn(ctx, names)
+}
+
+// RunningIn is [Client.Running] for the queues with these names.
+func (c *Client) RunningIn(ctx context.Context, names []string) (*Running, error) {
 	queues, err := c.askRunning(ctx, names)
 	if err != nil {
 		return nil, err
