@@ -1,0 +1,96 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"time"
+
+	"skidway/ops/access"
+)
+
+// who returns the principal's name in the audit.
+func (c *call) who() string {
+	if c.principal.Token {
+		return "token " + c.principal.Name
+	}
+	return c.principal.Name
+}
+
+// entry returns the entry of a change in the audit.
+func (c *call) entry(name, filter string, count int) access.Entry {
+	from := c.r.RemoteAddr
+	if address := access.AddressFromContext(c.r.Context()); address.IsValid() {
+		from = address.String()
+	} else if host, _, err := net.SplitHostPort(from); err == nil {
+		from = host
+	}
+	return access.Entry{
+		Who: c.who(), Proven: c.principal.Name != access.LocalName || c.principal.Token, From: from,
+		Action: cmp.Or(c.action, c.route.audit), Queue: name, Filter: filter, Count: count,
+	}
+}
+
+// audited makes a change, with an entry of the audit before and after it. Without the first one
+// nothing is changed.
+func (c *call) audited(ctx context.Context, name, filter string, count int, change func() error) error {
+	end, err := c.beginAudit(ctx, c.entry(name, filter, count))
+	if err != nil {
+		return err
+	}
+	err = change()
+	end(err, 0)
+	return err
+}
+
+// beginAudit adds the entry before a change, and returns what adds the one after it.
+func (c *call) beginAudit(ctx context.Context, e access.Entry) (end func(outcome error, count int), err error) {
+	finish, err := c.audit.Begin(ctx, e)
+	if err != nil {
+		if p := problemOf(err); p != nil {
+			return nil, p
+		}
+		return nil, problem("audit-unavailable", "%v", err).retry(retryAfter)
+	}
+	return func(outcome error, count int) {
+		if err := finish(outcome, count); err != nil {
+			c.log.Error("the audit has no entry of the end of a change", "action", e.Action, "queue", e.Queue, "error", err)
+		}
+	}, nil
+}
+
+// An AuditEntry is a row of the audit.
+type AuditEntry struct {
+	ID      string    `json:"id"`
+	Change  string    `json:"change,omitzero" jsonschema:"joins the rows before and after a change"`
+	Time    time.Time `json:"time"`
+	Who     string    `json:"who"`
+	Proven  bool      `json:"proven" jsonschema:"whether who has logged in"`
+	From    string    `json:"from,omitzero"`
+	Action  string    `json:"action"`
+	Queue   string    `json:"queue,omitzero"`
+	Filter  string    `json:"filter,omitzero"`
+	Count   int       `json:"count,omitzero"`
+	Outcome string    `json:"outcome,omitzero" jsonschema:"done or an error; none before the change"`
+}
+
+func listAudit(ctx context.Context, c *call) (any, error) {
+	position, err := c.position()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	entries, next, err := c.audit.List(ctx, position, limit)
+	if err != nil {
+		return nil, err
+	}
+	list := &List[AuditEntry]{Items: []AuditEntry{}, Next: c.next(next), LookedAt: len(entries), Complete: next == ""}
+	for _, e := range entries {
+		list.Items = append(list.Items, AuditEntry{e.ID, e.Change, utc(e.Time), e.Who, e.Proven, e.From, e.Action, e.Queue, e.Filter, e.Count, e.Outcome})
+	}
+	list.AsOf, err = c.now(ctx)
+	return list, err
+}

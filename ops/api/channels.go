@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"encoding/csv"
+	"strconv"
+	"time"
+
+	"skidway/distribute"
+)
+
+// A Channel is a log channel.
+type Channel struct {
+	Name        string    `json:"name"`
+	Created     time.Time `json:"created,omitzero"`
+	Used        time.Time `json:"used,omitzero"`
+	Files       int64     `json:"files" jsonschema:"that have a record"`
+	Open        int64     `json:"open" jsonschema:"files in Redis"`
+	Subscribers int64     `json:"subscribers"`
+	Bytes       int64     `json:"bytes" jsonschema:"of memory that the files in Redis use"`
+	Window      int64     `json:"window" jsonschema:"bytes that they may use"`
+}
+
+func channelOf(i distribute.ChannelInfo) Channel {
+	return Channel{i.Name, utc(i.Created), utc(i.Used), i.Files, i.Open, i.Subscribers, i.Bytes, i.Window}
+}
+
+func listChannels(ctx context.Context, c *call) (any, error) {
+	all, err := distribute.Channels(ctx, c.db)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(ctx, c, all, time.Time{}, channelOf)
+}
+
+// A ChannelStatus is the state of a log channel.
+type ChannelStatus struct {
+	Name        string       `json:"name"`
+	AsOf        time.Time    `json:"as_of"`
+	Window      int64        `json:"window"`
+	Used        int64        `json:"used"`
+	Known       int64        `json:"known" jsonschema:"files that have a record"`
+	Shippers    []string     `json:"shippers"`
+	Subscribers []Subscriber `json:"subscribers"`
+	Files       []File       `json:"files" jsonschema:"those in Redis"`
+	Abandoned   []string     `json:"abandoned" jsonschema:"files that must be shipped again"`
+}
+
+// A Subscriber counts the files of a channel.
+type Subscriber struct {
+	Name     string    `json:"name"`
+	Settings string    `json:"settings"`
+	Seen     time.Time `json:"seen,omitzero" jsonschema:"last heartbeat of one of its workers"`
+	Pending  int64     `json:"pending" jsonschema:"files that it has not counted"`
+	Counting int       `json:"counting"`
+	Tally
+}
+
+// A Tally is a sum of lines and files.
+type Tally struct {
+	Lines      int64 `json:"lines"`
+	Counted    int64 `json:"counted"`
+	Unknown    int64 `json:"unknown_country"`
+	Unparsable int64 `json:"unparsable"`
+	Bytes      int64 `json:"bytes"`
+	Files      int64 `json:"files"`
+	Partial    int64 `json:"partial"`
+	Failed     int64 `json:"failed"`
+}
+
+func tallyOf(t distribute.Tally) Tally {
+	return Tally{t.Lines, t.Counted, t.Unknown, t.Unparsable, t.Bytes, t.Files, t.Partial, t.Failed}
+}
+
+// A File is a log file in Redis.
+type File struct {
+	Name     string    `json:"name"`
+	State    string    `json:"state"`
+	Uploaded int64     `json:"uploaded" jsonschema:"bytes"`
+	Size     int64     `json:"size,omitzero"`
+	Held     int64     `json:"held" jsonschema:"bytes of the window"`
+	Since    time.Time `json:"since,omitzero"`
+	Waiting  []string  `json:"waiting" jsonschema:"subscribers that have not counted it"`
+}
+
+// channel opens the channel of the path.
+func (c *call) channel(ctx context.Context) (*distribute.Channel, error) {
+	return distribute.OpenExisting(ctx, c.db, c.values["channel"])
+}
+
+func showChannel(ctx context.Context, c *call) (any, error) {
+	channel, err := c.channel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status, err := channel.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer := ChannelStatus{
+		Name: channel.Name(), AsOf: utc(status.Now), Window: status.Window, Used: status.Used, Known: status.Known,
+		Shippers: some(status.Shippers), Abandoned: some(status.Abandoned), Subscribers: []Subscriber{}, Files: []File{},
+	}
+	for _, s := range status.Subscribers {
+		answer.Subscribers = append(answer.Subscribers, Subscriber{s.Name, s.Settings, utc(s.Seen), s.Pending, s.Counting, tallyOf(s.Tally)})
+	}
+	for _, f := range status.Open {
+		answer.Files = append(answer.Files, File{f.Name, string(f.State), f.Uploaded, f.Size, f.Held, utc(f.Since), some(f.Waiting)})
+	}
+	return answer, nil
+}
+
+// ChannelCounts are the counts of a subscriber.
+type ChannelCounts struct {
+	Channel    string     `json:"channel"`
+	Subscriber string     `json:"subscriber"`
+	Settings   string     `json:"settings"`
+	Columns    []string   `json:"columns" jsonschema:"what group and member are"`
+	Rows       []CountRow `json:"rows"`
+	Moving     bool       `json:"moving" jsonschema:"whether the rows are of different times"`
+	Tally
+}
+
+// A CountRow is one count.
+type CountRow struct {
+	Group    string `json:"group" jsonschema:"the day"`
+	Member   string `json:"member" jsonschema:"the country"`
+	Requests int64  `json:"requests"`
+}
+
+func channelCounts(ctx context.Context, c *call) (any, error) {
+	name := c.query.Get("subscriber")
+	top, err := c.number("top", 1, 1_000_000, 0)
+	if err != nil {
+		return nil, err
+	}
+	channel, err := c.channel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := channel.Report(ctx, name, &distribute.ReportOptions{From: c.query.Get("from"), To: c.query.Get("to")})
+	if err != nil {
+		return nil, err
+	}
+	rows := distribute.TopRows(report.Rows, top)
+	if c.accepts(jsonType, csvType) == csvType {
+		return c.writeCounts(rows)
+	}
+	answer := ChannelCounts{
+		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: some(distribute.Columns(report.Subscriber.Settings)),
+		Rows: []CountRow{}, Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally),
+	}
+	for _, row := range rows {
+		answer.Rows = append(answer.Rows, CountRow(row))
+	}
+	return answer, nil
+}
+
+// writeCounts writes counts as CSV.
+func (c *call) writeCounts(rows []distribute.Row) (any, error) {
+	c.w.Header().Set("Content-Type", csvType)
+	c.w.Header().Set("Content-Disposition", `attachment; filename="counts.csv"`)
+	out := csv.NewWriter(c.w)
+	_ = out.Write([]string{"day", "country", "requests"})
+	for _, row := range rows {
+		_ = out.Write(safeCells([]string{row.Group, row.Member, strconv.FormatInt(row.Requests, 10)}))
+	}
+	out.Flush()
+	return written, nil // an error means that the client is gone
+}

@@ -1,0 +1,105 @@
+package api_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"skidway/distribute"
+	"skidway/internal/handle"
+	"skidway/ops/api"
+	"skidway/queue"
+)
+
+// serve makes a worker known that serves queues.
+func (f *fixture) serve(name string, queues ...string) {
+	f.Helper()
+	info := &queue.PoolInfo{Name: name, Host: "h", PID: 1, Started: time.Now(), Concurrency: 4, Queues: queues, State: "running"}
+	_, err := f.queues.Beat(f.Context(), queue.PoolBeat{Pool: name, Length: time.Minute, Info: info})
+	f.must(err)
+}
+
+func TestWorkersAreListedWithoutOtherQueues(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `1`)
+	f.add("web", "news", `1`)
+	f.serve("w1", "mail", "web")
+	f.serve("w2", "web")
+	f.serve("w3", "m*")
+	seen := func(scope string) (names []string) {
+		for _, w := range into[api.List[api.Worker]](f.as(scope).do("GET", "/workers", nil, 200)).Items {
+			for _, q := range w.Queues {
+				names = append(names, w.Name+" "+q)
+			}
+		}
+		return names
+	}
+	if got, want := seen("view:mail"), []string{"w1 mail", "w3 mail"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := seen("view:*"), []string{"w1 mail", "w1 web", "w2 web", "w3 m*"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.as("operate:mail").do("POST", "/workers/w1/quiet", nil, 403).problem("forbidden")
+	f.as("operate:m*").do("POST", "/workers/w3/quiet", nil, 403).problem("forbidden")
+	f.as("operate:web").do("POST", "/workers/w2/quiet", nil, 202)
+	f.do("POST", "/workers/w3/stop", nil, 202)
+	f.do("POST", "/workers/none/stop", nil, 404).problem("not-found")
+	if list := into[api.RunningList](f.as("view:mail").do("GET", "/running", nil, 200)); len(list.Items) != 0 || len(list.Silent) != 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestSchedulesAreAddedChangedAndRun(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `1`)
+	const path = "/queues/mail/schedules/nightly"
+	s := into[api.Schedule](f.do("PUT", path, `{"expression":"30 2 * * *","zone":"Europe/Berlin","kind":"news","args":{"a":1},"revision":3,"headers":{"x":"y"},"then":[{"kind":"next"}]}`, 200))
+	if s.Name != "nightly" || s.Queue != "mail" || s.Zone != "Europe/Berlin" || s.Next.IsZero() || string(s.Args) != `{"a":1}` || len(s.Then) != 1 || s.Headers["x"] != "y" {
+		t.Errorf("%+v", s)
+	}
+	f.do("PUT", path, `{"expression":"31 2 * * *","kind":"news","revision":2}`, 412).problem("changed")
+	f.do("PUT", path, `{"expression":"nonsense","kind":"news"}`, 400).problem("invalid")
+	f.as("admin:*", "enqueue:mail:email.send").do("PUT", path, `{"expression":"31 2 * * *","kind":"news"}`, 403).problem("forbidden")
+	if list := into[api.List[api.Schedule]](f.do("GET", "/queues/mail/schedules", nil, 200)); len(list.Items) != 1 {
+		t.Errorf("%+v", list)
+	}
+	id := into[api.Added](f.as("operate:*").do("POST", path+"/run", nil, 201)).ID
+	if job := into[api.Job](f.do("GET", "/jobs/"+id, nil, 200)); job.Kind != "news" {
+		t.Errorf("%+v", job)
+	}
+	if s := into[api.Schedule](f.do("GET", path, nil, 200)); len(s.Last) != 1 || !s.Last[0].Manual || s.Last[0].Job != id {
+		t.Errorf("%+v", s)
+	}
+	f.do("DELETE", path, nil, 204)
+	f.do("DELETE", path, nil, 404).problem("not-found")
+	f.do("GET", path, nil, 404).problem("not-found")
+}
+
+func TestChannelsAreListedAndShown(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	channel, err := distribute.Open(f.Context(), handle.New(f.db), "web")
+	f.must(err)
+	f.must(channel.Subscribe(f.Context(), "countries", "country-day by=day,country format=auto"))
+	if list := into[api.List[api.Channel]](f.do("GET", "/channels", nil, 200)); len(list.Items) != 1 || list.Items[0].Subscribers != 1 {
+		t.Errorf("%+v", list)
+	}
+	if status := into[api.ChannelStatus](f.do("GET", "/channels/web", nil, 200)); len(status.Subscribers) != 1 || status.Subscribers[0].Name != "countries" {
+		t.Errorf("%+v", status)
+	}
+	if counts := into[api.ChannelCounts](f.do("GET", "/channels/web/counts?subscriber=countries", nil, 200)); len(counts.Rows) != 0 || counts.Subscriber != "countries" {
+		t.Errorf("%+v", counts)
+	}
+	r := f.request("GET", "/api/v1/channels/web/counts?subscriber=countries", nil)
+	r.Header.Set("Accept", "text/csv")
+	if a := f.send(r, 200); a.text != "day,country,requests\n" {
+		t.Errorf("%q", a.text)
+	}
+	f.do("GET", "/channels/web/counts", nil, 400).problem("invalid")
+	f.do("GET", "/channels/web/counts?subscriber=none", nil, 404).problem("not-found")
+	f.do("GET", "/channels/none", nil, 404).problem("not-found")
+	f.as("view:web").do("GET", "/channels", nil, 403).problem("forbidden")
+}

@@ -1,0 +1,332 @@
+package api
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"skidway/internal/escape"
+	"skidway/internal/rdb"
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// Bounds of lists of jobs.
+const (
+	maxExport    = 10_000 // jobs
+	exportTime   = time.Minute
+	maxWait      = time.Minute
+	maxLooked    = 10_000 // jobs for one page, over all states
+	maxAge       = 100 * 365 * 24 * time.Hour
+	stateDivider = "|"
+)
+
+// jobStates are the states of jobs, in the order of lists.
+var jobStates = []string{"active", "waiting", "delayed", "dead", "finished"}
+
+// A jobSearch reads pages of jobs of some states, one state after the other.
+type jobSearch struct {
+	call   *call
+	queue  string
+	states []queue.State
+	short  ops.Short
+	match  string
+}
+
+// A jobPage is a page of a jobSearch.
+type jobPage struct {
+	jobs     []*queue.Job
+	next     string // position
+	lookedAt int
+	total    int
+	back     time.Time
+	asOf     time.Time
+}
+
+func (c *call) newJobSearch(ctx context.Context) (*jobSearch, error) {
+	q, err := c.queue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &jobSearch{call: c, queue: q.Name(), match: c.query.Get("match"), short: ops.Short{Kind: c.query.Get("kind"), Error: c.query.Get("error")}}
+	if s.short.OlderThan, err = c.duration("older_than", maxAge); err != nil {
+		return nil, err
+	}
+	if s.short.NewerThan, err = c.duration("newer_than", maxAge); err != nil {
+		return nil, err
+	}
+	if s.states, err = ops.States(s.match); err != nil {
+		p := problemOf(err)
+		p.Field = "match"
+		return nil, p
+	}
+	if state := queue.State(c.query.Get("state")); state != "" {
+		s.states = slices.DeleteFunc(s.states, func(other queue.State) bool { return other != state })
+	}
+	return s, nil
+}
+
+// read reads jobs after a position, of one state after the other until there are enough or a search
+// has reached its bounds.
+func (s *jobSearch) read(ctx context.Context, position string, limit int) (*jobPage, error) {
+	page := &jobPage{}
+	states, cursor := s.states, ""
+	if position != "" {
+		state, rest, found := strings.Cut(position, stateDivider)
+		i := slices.Index(states, queue.State(state))
+		if !found || i < 0 {
+			return nil, problem("bad-cursor", "it is damaged")
+		}
+		states, cursor = states[i:], rest
+	}
+	for i, state := range states {
+		found, err := s.search(ctx, state, cursor, limit-len(page.jobs))
+		if err != nil {
+			return nil, err
+		}
+		page.jobs = append(page.jobs, found.Jobs...)
+		page.lookedAt, page.total, page.back, page.asOf = page.lookedAt+found.Examined, page.total+found.Total, utc(found.Back), utc(found.AsOf)
+		cursor = ""
+		if found.Next != "" {
+			page.next = string(state) + stateDivider + found.Next
+			return page, nil
+		}
+		if i+1 < len(states) && (len(page.jobs) == limit || page.lookedAt >= maxLooked) {
+			page.next = string(states[i+1]) + stateDivider
+			return page, nil
+		}
+	}
+	return page, nil
+}
+
+func (s *jobSearch) search(ctx context.Context, state queue.State, cursor string, limit int) (*ops.SearchPage, error) {
+	match, err := s.short.Match(state, s.match)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.call.ops.Search(ctx, s.queue, ops.SearchOptions{State: state, Match: match, Limit: limit, Cursor: cursor})
+	if err != nil && cursor != "" && errors.Is(err, queue.ErrInvalid) {
+		return nil, problem("bad-cursor", "it is damaged: %v", err)
+	}
+	return page, err
+}
+
+func listJobs(ctx context.Context, c *call) (any, error) {
+	s, err := c.newJobSearch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	position, err := c.position()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	if mediaType := c.accepts(jsonType, ndjsonType, csvType); mediaType != jsonType {
+		return c.exportJobs(ctx, s, position, mediaType)
+	}
+	page, err := s.read(ctx, position, limit)
+	if err != nil {
+		return nil, err
+	}
+	list := &List[Job]{Items: []Job{}, Next: c.next(page.next), LookedAt: page.lookedAt, Complete: page.next == "", AsOf: page.asOf, Total: page.total, Back: page.back}
+	for _, job := range page.jobs {
+		list.Items = append(list.Items, jobOf(job, nil))
+	}
+	if list.AsOf.IsZero() { // the filter names no state
+		list.AsOf, err = c.now(ctx)
+	}
+	return list, err
+}
+
+// exportJobs writes the jobs after a position, at most maxExport, as they are read. If it ends early
+// because of an error the connection is cut, so that the client notices. The trailer Link has the
+// address of the rest.
+func (c *call) exportJobs(ctx context.Context, s *jobSearch, position, mediaType string) (any, error) {
+	page, err := s.read(ctx, position, maxLimit)
+	if err != nil {
+		return nil, err
+	}
+	header := c.w.Header()
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Disposition", `attachment; filename="jobs`+map[string]string{ndjsonType: ".ndjson", csvType: ".csv"}[mediaType]+`"`)
+	header.Set("Trailer", "Link")
+	c.w.WriteHeader(http.StatusOK)
+	if c.r.Method == http.MethodHead {
+		return written, nil
+	}
+	write := c.jobWriter(mediaType)
+	for n := 0; ; {
+		n += len(page.jobs)
+		if err := write(page.jobs); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if page.next == "" {
+			return written, nil
+		}
+		if n >= maxExport {
+			query := c.r.URL.Query()
+			query.Set("cursor", c.next(page.next))
+			header.Set("Link", "<"+c.config.BasePath+c.r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
+			return written, nil
+		}
+		if page, err = s.readPatiently(ctx, page.next, min(maxLimit, maxExport-n)); err != nil {
+			c.log.Warn("an export ended early", "queue", s.queue, "error", err)
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// readPatiently is read, but waits while other searches use the time that searches may take.
+func (s *jobSearch) readPatiently(ctx context.Context, position string, limit int) (*jobPage, error) {
+	for {
+		page, err := s.read(ctx, position, limit)
+		var busy *ops.BusyError
+		if !errors.As(err, &busy) {
+			return page, err
+		}
+		if err := rdb.Sleep(ctx, busy.RetryAfter); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// jobColumns are the columns of jobs in CSV.
+var jobColumns = []string{"id", "queue", "state", "kind", "priority", "enqueued", "due", "ended", "worker", "failed_attempts", "outcome", "reason", "last_error", "args"}
+
+// jobWriter returns a function that writes jobs as NDJSON or CSV.
+func (c *call) jobWriter(mediaType string) func([]*queue.Job) error {
+	if mediaType == ndjsonType {
+		encoder := json.NewEncoder(c.w)
+		encoder.SetEscapeHTML(false)
+		return func(jobs []*queue.Job) error {
+			for _, job := range jobs {
+				if err := encoder.Encode(jobOf(job, nil)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	out, first := csv.NewWriter(c.w), true
+	return func(jobs []*queue.Job) error {
+		if first {
+			_ = out.Write(jobColumns) // Error returns the error
+			first = false
+		}
+		for _, job := range jobs {
+			_ = out.Write(safeCells(jobCells(job)))
+		}
+		out.Flush()
+		return out.Error()
+	}
+}
+
+func jobCells(j *queue.Job) []string {
+	last := ""
+	if n := len(j.Errors); n > 0 {
+		last = j.Errors[n-1].Error
+	}
+	return []string{
+		j.ID, j.Queue, string(j.State), j.Kind, j.Priority.String(), stamp(j.Enqueued), stamp(j.Due), stamp(j.Ended), j.Worker,
+		strconv.Itoa(j.Attempts), string(j.Outcome), j.Reason, last, string(j.Args),
+	}
+}
+
+// safeCells returns cells of CSV that are no formulas.
+func safeCells(cells []string) []string {
+	for i := range cells {
+		cells[i] = escape.Cell(cells[i])
+	}
+	return cells
+}
+
+// stamp returns a time in UTC, "" for the zero time.
+func stamp(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
+
+func showJob(ctx context.Context, c *call) (any, error) {
+	id := c.values["id"]
+	wait, err := c.duration("wait", maxWait)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		job, err := c.waitFor(ctx, id, wait)
+		if job != nil || err != nil {
+			return job, err
+		}
+	}
+	job, err := c.queues.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	progress, err := c.queues.Progress(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return jobOf(job, progress), nil
+}
+
+// waitFor waits until a job has ended, and returns nil if that takes too long.
+func (c *call) waitFor(ctx context.Context, id string, wait time.Duration) (any, error) {
+	select {
+	case c.waits <- struct{}{}:
+		defer func() { <-c.waits }()
+	default:
+		return nil, problem("busy", "%d requests wait for jobs: wait for fewer, or ask again", maxWaits).retry(time.Second)
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(c.work, cancel)() // the handler is closed
+	job, err := c.queues.Wait(waiting, id)
+	switch {
+	case err == nil:
+		return jobOf(job, nil), nil
+	case waiting.Err() != nil && ctx.Err() == nil:
+		return nil, nil
+	}
+	return nil, err
+}
+
+// A JobLog is the last lines that a job logged.
+type JobLog struct {
+	Lines []string `json:"lines"`
+}
+
+func showLog(ctx context.Context, c *call) (any, error) {
+	if _, err := c.queues.Get(ctx, c.values["id"]); err != nil {
+		return nil, err
+	}
+	lines, err := c.queues.Log(ctx, c.values["id"])
+	return JobLog{some(lines)}, err
+}
+
+// A JobResult is how a job ended.
+type JobResult struct {
+	State   string          `json:"state"`
+	Outcome string          `json:"outcome,omitzero" jsonschema:"of a job that has ended"`
+	Reason  string          `json:"reason,omitzero"`
+	Ended   time.Time       `json:"ended,omitzero"`
+	Result  json.RawMessage `json:"result,omitzero"`
+}
+
+func showResult(ctx context.Context, c *call) (any, error) {
+	job, err := c.queues.Get(ctx, c.values["id"])
+	if err != nil {
+		return nil, err
+	}
+	return JobResult{string(job.State), string(job.Outcome), job.Reason, utc(job.Ended), opaqueOrNone(job.Result)}, nil
+}

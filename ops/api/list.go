@@ -1,0 +1,104 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of lists.
+const (
+	defaultLimit  = 50
+	maxLimit      = 500
+	maxCursorSize = 200
+	cursorTagSize = 6
+)
+
+// cursorTag is part of a cursor and distinguishes lists: it depends on the path and on all parameters
+// but limit.
+func (c *call) cursorTag() []byte {
+	query := c.r.URL.Query()
+	query.Del("limit")
+	query.Del("cursor")
+	sum := sha256.Sum256([]byte(c.r.URL.EscapedPath() + "?" + query.Encode()))
+	return sum[:cursorTagSize]
+}
+
+// next returns the cursor for a position in the list; "" for "".
+func (c *call) next(position string) string {
+	if position == "" {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(c.cursorTag(), position...))
+}
+
+// position returns the position in the list that the parameter cursor stands for, "" for the start.
+func (c *call) position() (string, error) {
+	text := c.query.Get("cursor")
+	if text == "" {
+		return "", nil
+	}
+	if len(text) > maxCursorSize {
+		return "", problem("bad-cursor", "it is longer than %d bytes", maxCursorSize)
+	}
+	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(data) <= cursorTagSize || !bytes.HasPrefix(data, c.cursorTag()) {
+		return "", problem("bad-cursor", "use a cursor with the path and the parameters of the list that it is from")
+	}
+	return string(data[cursorTagSize:]), nil
+}
+
+// limit returns the parameter limit.
+func (c *call) limit() (int, error) { return c.number("limit", 1, maxLimit, defaultLimit) }
+
+// A pageOf is a part of a list that is in memory.
+type pageOf struct {
+	from, to int
+	next     string
+}
+
+// page returns the part of a list of n entries that was asked for.
+func (c *call) page(n int) (p pageOf, err error) {
+	position, err := c.position()
+	if err != nil {
+		return p, err
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return p, err
+	}
+	if position != "" {
+		if p.from, err = strconv.Atoi(strings.TrimPrefix(position, "+")); err != nil || p.from < 0 {
+			return p, problem("bad-cursor", "it is damaged")
+		}
+	}
+	p.from = min(p.from, n)
+	p.to = min(p.from+limit, n)
+	if p.to < n {
+		p.next = c.next("+" + strconv.Itoa(p.to))
+	}
+	return p, nil
+}
+
+// listOf returns a page of a list that is in memory, with each entry in the form of the answer. A
+// zero time is that of Redis.
+func listOf[T, A any](ctx context.Context, c *call, all []T, asOf time.Time, form func(T) A) (any, error) {
+	p, err := c.page(len(all))
+	if err != nil {
+		return nil, err
+	}
+	if asOf.IsZero() {
+		if asOf, err = c.ops.Now(ctx); err != nil {
+			return nil, err
+		}
+	}
+	list := &List[A]{Items: []A{}, Next: p.next, LookedAt: p.to - p.from, Complete: p.next == "", AsOf: utc(asOf)}
+	for _, one := range all[p.from:p.to] {
+		list.Items = append(list.Items, form(one))
+	}
+	return list, nil
+}

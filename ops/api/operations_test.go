@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"testing"
+	"time"
+
+	"skidway/ops/api"
+)
+
+// ended waits until an operation has ended.
+func (f *fixture) ended(id string) (op api.Operation) {
+	f.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		op = into[api.Operation](f.do("GET", "/operations/"+id, nil, 200))
+		if op.Status != "running" {
+			return op
+		}
+	}
+	f.Fatalf("%+v", op)
+	return op
+}
+
+func TestOperationChangesTheJobsThatWereCounted(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.die("mail", "news", `1`, `2`, `3`)
+	const retry = `"action":"retry","state":"dead","match":"error contains \"timeout\""`
+	asked := into[api.Question](f.do("POST", "/queues/mail/operations", `{`+retry+`,"dry_run":true}`, 200))
+	if asked.Count != 3 || asked.AtLeast || asked.AsOf.IsZero() || asked.Queue != "mail" {
+		t.Errorf("%+v", asked)
+	}
+	f.die("mail", "news", `4`)
+	a := f.do("POST", "/queues/mail/operations", `{`+retry+`,"count":3,"as_of":"`+asked.AsOf.Format(time.RFC3339Nano)+`"}`, 202)
+	op := into[api.Operation](a)
+	if a.Header.Get("Location") != "/api/v1/operations/"+op.ID || op.By != "token robot" {
+		t.Errorf("%q %+v", a.Header.Get("Location"), op)
+	}
+	if op = f.ended(op.ID); op.Status != "done" || op.Changed != 3 {
+		t.Errorf("%+v", op)
+	}
+	if depth := f.depth("mail"); depth.Waiting != 3 || depth.Dead != 1 {
+		t.Errorf("%+v", depth)
+	}
+	list := into[api.List[api.Operation]](f.do("GET", "/operations", nil, 200))
+	if len(list.Items) != 1 || list.Items[0].ID != op.ID {
+		t.Errorf("%+v", list)
+	}
+	if others := into[api.List[api.Operation]](f.as("view:web").do("GET", "/operations", nil, 200)); len(others.Items) != 0 {
+		t.Errorf("%+v", others)
+	}
+	f.do("POST", "/operations/"+op.ID+"/continue", nil, 409).problem("ended")
+	f.do("GET", "/operations/mail:0:none", nil, 404).problem("not-found")
+	old := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	f.do("POST", "/queues/mail/operations", `{`+retry+`,"count":3,"as_of":"`+old+`"}`, 409).problem("question-expired")
+}
+
+func TestOperationIsStoppedAndContinued(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.die("mail", "news", `1`, `2`, `3`)
+	op := into[api.Operation](f.do("POST", "/queues/mail/operations", `{"action":"retry","state":"dead","rate":1}`, 202))
+	if p := f.do("POST", "/queues/mail/operations", `{"action":"retry","state":"dead"}`, 409).problem("running"); p.Operation != op.ID {
+		t.Errorf("%+v", p)
+	}
+	if op = into[api.Operation](f.do("POST", "/operations/"+op.ID+"/stop", nil, 200)); op.Status != "stopped" {
+		t.Errorf("%+v", op)
+	}
+	f.do("POST", "/operations/"+op.ID+"/continue", nil, 202)
+	f.handler.Close()
+	if depth := f.depth("mail"); depth.Dead == 0 {
+		t.Errorf("%+v", depth)
+	}
+	f.do("POST", "/queues/mail/purge", nil, 409).problem("running")
+	f.do("POST", "/operations/"+op.ID+"/stop", nil, 200)
+	f.do("POST", "/operations/"+op.ID+"/continue", nil, 503).problem("stopping")
+}
+
+func TestPurgeAndDeletionNeedAdmin(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `1`)
+	operator := f.as("view:*", "operate:*", "enqueue:*")
+	operator.do("POST", "/queues/mail/operations", `{"action":"delete","state":"waiting"}`, 403).problem("forbidden")
+	operator.do("POST", "/queues/mail/purge", nil, 403).problem("forbidden")
+	if asked := into[api.Question](f.do("POST", "/queues/mail/purge", `{"dry_run":true}`, 200)); asked.Count != 1 {
+		t.Errorf("%+v", asked)
+	}
+	op := into[api.Operation](f.do("POST", "/queues/mail/purge", nil, 202))
+	if op = f.ended(op.ID); op.Status != "done" || op.Changed != 1 || op.Action != "delete" {
+		t.Errorf("%+v", op)
+	}
+}
+
+func TestJobsAreChangedByIDs(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	ids := f.die("mail", "news", `1`, `2`)
+	waiting := f.add("mail", "news", `3`)
+	results := into[api.IDResults](f.do("POST", "/queues/mail/operations", map[string]any{"action": "retry", "ids": append(ids, waiting)}, 200)).Results
+	if len(results) != 3 || results[0].Problem != nil || results[2].Problem == nil || results[2].Problem.Name() != "wrong-state" {
+		t.Errorf("%+v", results)
+	}
+	f.do("POST", "/queues/mail/operations", `{"action":"retry","ids":["other:0:n1-1"]}`, 400).problem("invalid")
+	f.do("POST", "/queues/mail/operations", `{"action":"sing","state":"dead"}`, 400).problem("invalid")
+	f.do("POST", "/queues/none/operations", `{"action":"retry","state":"dead"}`, 404).problem("no-queue")
+}

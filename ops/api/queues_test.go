@@ -1,0 +1,140 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"skidway/internal/rdb"
+	"skidway/internal/redistest"
+	"skidway/ops/api"
+)
+
+func names(list api.List[api.Queue]) (names []string) {
+	for _, q := range list.Items {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+func TestListsHaveOnlyVisibleQueuesPageByPage(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	for _, name := range []string{"a1", "a2", "a3", "b1", "mail"} {
+		f.add(name, "news", `{}`)
+	}
+	first := into[api.List[api.Queue]](f.as("view:a*").do("GET", "/queues?limit=2", nil, 200))
+	if got := names(first); !slices.Equal(got, []string{"a1", "a2"}) || first.Complete || first.LookedAt != 2 || first.Items[0].Waiting != 1 || first.AsOf.IsZero() {
+		t.Errorf("%+v", first)
+	}
+	second := into[api.List[api.Queue]](f.as("view:a*").do("GET", "/queues?limit=2&cursor="+first.Next, nil, 200))
+	if got := names(second); !slices.Equal(got, []string{"a3"}) || !second.Complete || second.Next != "" {
+		t.Errorf("%+v", second)
+	}
+	if none := into[api.List[api.Queue]](f.as("view:nothing").do("GET", "/queues", nil, 200)); len(none.Items) != 0 || none.AsOf.IsZero() {
+		t.Errorf("%+v", none)
+	}
+	f.do("GET", "/operations?cursor="+first.Next, nil, 400).problem("bad-cursor")
+	f.do("GET", "/queues?cursor=x", nil, 400).problem("bad-cursor")
+	f.do("GET", "/queues?limit=501", nil, 400).problem("invalid")
+	f.do("GET", "/queues?nonsense=1", nil, 400).problem("invalid")
+	f.do("GET", "/queues?limit=1&limit=2", nil, 400).problem("invalid")
+}
+
+func TestErrorsDoNotNameOtherQueues(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("secret", "news", `{}`)
+	for _, path := range []string{"/queues/mail", "/queues/mail/stats", "/queues/mail/errors", "/queues/mail/jobs", "/queues/mail/schedules", "/running?queue=mail", "/workers?queue=mail"} {
+		p := f.as("view:mail").do("GET", path, nil, 404).problem("no-queue")
+		if p.Detail != "there is no queue mail" {
+			t.Errorf("%s: %q", path, p.Detail)
+		}
+		f.as("view:mail").do("GET", fmt.Sprintf("%.7s/secret", path), nil, map[bool]int{true: 403, false: 404}[path[:7] == "/queues"])
+	}
+}
+
+func TestQueueIsShownPausedAndDeleted(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `{}`)
+	report := into[api.QueueReport](f.do("GET", "/queues/mail", nil, 200))
+	if report.Waiting != 1 || len(report.Findings) == 0 || len(report.Days) == 0 {
+		t.Errorf("%+v", report)
+	}
+	paused := into[api.Queue](f.do("POST", "/queues/mail/pause", `{"note":"the provider is away"}`, 200))
+	if !paused.Paused || paused.PausedBy != "token robot" || paused.Note != "the provider is away" || paused.PausedAt.IsZero() {
+		t.Errorf("%+v", paused)
+	}
+	if resumed := into[api.Queue](f.do("POST", "/queues/mail/resume", nil, 200)); resumed.Paused {
+		t.Errorf("%+v", resumed)
+	}
+	f.do("DELETE", "/queues/mail", nil, 409).problem("not-empty")
+	f.do("DELETE", "/queues/none", nil, 404).problem("no-queue")
+	f.do("GET", "/queues/mail/stats?range=year", nil, 400).problem("invalid")
+	if stats := into[api.Statistics](f.do("GET", "/queues/mail/stats?range=day", nil, 200)); len(stats.Buckets) != 96 {
+		t.Errorf("%d buckets", len(stats.Buckets))
+	}
+	into[api.List[api.ErrorGroup]](f.do("GET", "/queues/mail/errors", nil, 200))
+}
+
+func TestChangesAreInTheAudit(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.add("mail", "news", `{}`)
+	f.do("POST", "/queues/mail/pause", nil, 200)
+	f.do("POST", "/jobs/"+id+"/retry", nil, 409).problem("wrong-state")
+	f.do("DELETE", "/jobs/"+id, nil, 204)
+	list := into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200))
+	var rows []string
+	for _, e := range list.Items {
+		rows = append(rows, fmt.Sprint(e.Who, " ", e.Proven, " ", e.Action, " ", e.Queue, " ", e.Filter, " ", e.Outcome))
+	}
+	slices.Reverse(rows)
+	want := []string{
+		"token robot true pause mail  ", "token robot true pause mail  done",
+		"token robot true retry mail id == " + id + " ", "token robot true retry mail id == " + id + " the job is in another state",
+		"token robot true delete mail id == " + id + " ", "token robot true delete mail id == " + id + " done",
+	}
+	if len(rows) != len(want) {
+		t.Fatalf("%q", rows)
+	}
+	for i := range rows {
+		if rows[i] != want[i] && i != 3 {
+			t.Errorf("row %d: %q, want %q", i, rows[i], want[i])
+		}
+	}
+	next := into[api.List[api.AuditEntry]](f.do("GET", "/audit?limit=2", nil, 200)).Next
+	if rest := into[api.List[api.AuditEntry]](f.do("GET", "/audit?limit=10&cursor="+next, nil, 200)); len(rest.Items) != 4 || !rest.Complete {
+		t.Errorf("%+v", rest)
+	}
+}
+
+func TestRedisAwayIsNeverAnEmptyList(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	db, err := rdb.Open(t.Context(), server.URL(0), rdb.Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	f := setupOn(t, db, api.Config{})
+	f.add("mail", "news", `{}`)
+	server.Kill()
+	for _, row := range api.Rows() {
+		if row.Everyone || row.Body != nil {
+			continue
+		}
+		path := strings.ReplaceAll(example.Replace(row.Path), "operations/mail:0:n1-1", "operations/mail:0:j3kq5wa7bd")
+		if path == "/api/v1/channels/c/counts" {
+			path += "?subscriber=s"
+		}
+		a := f.send(f.request(row.Method, path, nil), 503)
+		a.problem("redis-unavailable")
+		if a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: no Retry-After", row.Method, path)
+		}
+	}
+	f.do("POST", "/queues/mail/jobs", `{"kind":"news"}`, 503)
+}
