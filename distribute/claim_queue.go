@@ -27,6 +27,7 @@ type claimQueue struct {
 	settings   string
 	others     claimQueues // of the other subscribers of the worker: a file is claimed for them, too
 	lease      time.Duration
+	aside      *asideFiles // of the worker; nil: none
 	notify     Notify
 
 	removed atomic.Bool // the subscriber does not exist any more
@@ -55,8 +56,9 @@ type announced struct {
 // A claimResult is the outcome of looking for a file to claim.
 type claimResult struct {
 	claims  []*claim      // on one file, each of another subscriber; empty: no file was claimed
-	pending bool          // other claims hold all files that are left
+	pending bool          // other claims hold all files that are left, or they are set aside
 	retryIn time.Duration // until the first of those claims expires
+	blocked bool          // no worker has a file that is set aside: it comes before others
 }
 
 // held adds that another claim holds a file for some time.
@@ -80,14 +82,14 @@ func (q *claimQueue) next(ctx context.Context, before int64) (claimResult, error
 		}
 	}
 	for from := 0; ; from = 0 { // what is added may come first
-		for from < len(q.open) && q.open[from].Place < before && len(result.claims) == 0 {
+		for from < len(q.open) && q.open[from].Place < before && len(result.claims) == 0 && !result.blocked {
 			next, err := q.tryClaim(ctx, from, before, &result)
 			if err != nil {
 				return result, err
 			}
 			from = next
 		}
-		if len(result.claims) > 0 {
+		if len(result.claims) > 0 || result.blocked {
 			break
 		}
 		more, err := q.read(ctx)
@@ -112,6 +114,14 @@ func (q *claimQueue) tryClaim(ctx context.Context, from int, before int64, resul
 	files := q.open[from:min(len(q.open), from+claimBatch)]
 	if i := slices.IndexFunc(files, func(a announced) bool { return a.Place >= before }); i >= 0 {
 		files = files[:i]
+	}
+	if i := slices.IndexFunc(files, func(a announced) bool { return q.aside.has(a.announcement) }); i > 0 {
+		files = files[:i]
+	} else if i == 0 {
+		unclaimed, err := q.channel.files.unclaimedUpTo(ctx, q.subscriber, files[0].File)
+		result.held(lookInterval)
+		result.blocked = unclaimed
+		return from + 1, err
 	}
 	statuses, err := q.claimFirst(ctx, files, result)
 	if err != nil {
@@ -241,7 +251,7 @@ func (q *claimQueue) nextSmall(ctx context.Context, maxBytes int64) (claimResult
 		}
 		var small []announced
 		for _, a := range open.uncounted {
-			if a.complete && a.raw <= maxBytes {
+			if a.complete && a.raw <= maxBytes && !q.aside.has(a.announcement) {
 				small = append(small, announced{announcement: a.announcement})
 			}
 		}
@@ -325,6 +335,7 @@ func (qs claimQueues) next(ctx context.Context) (claimResult, error) {
 		if found.pending {
 			result.held(found.retryIn)
 		}
+		result.blocked = result.blocked || found.blocked
 	}
 	return result, nil
 }

@@ -33,12 +33,10 @@ type fileRead struct {
 	upload uploadReader
 	window int64
 	counts []*fileCount // of the subscribers that have not left
-	noRoom bool         // for the window of the file
 	err    error        // that ends the worker
 }
 
-// process counts and commits a claimed file for its subscribers. Its error ends the worker, unless
-// it is stream.ErrWindowsInUse: then the claims were released.
+// process counts and commits a claimed file for its subscribers. Its error ends the worker.
 func (w *Worker) process(ctx context.Context, claims []*claim) error {
 	w.active.Add(1)
 	defer w.active.Add(-1)
@@ -61,9 +59,7 @@ func (w *Worker) process(ctx context.Context, claims []*claim) error {
 	if err := r.begin(reading); err != nil {
 		r.endAll(err)
 	}
-	if r.read(reading); r.err == nil && r.noRoom {
-		return stream.ErrWindowsInUse
-	}
+	r.read(reading)
 	return r.err
 }
 
@@ -162,12 +158,13 @@ func (r *fileRead) read(ctx context.Context) {
 		}
 		err := scanFile(ctx, r.upload, from, r, r.checkpoints(), r.worker.saturated, stream.Idle{Interval: r.worker.config.CommitInterval / 4, Do: r.idle})
 		var starved *starvedError
+		var inUse *stream.WindowsInUseError
 		waits := errors.As(err, &starved)
-		r.noRoom = errors.Is(err, stream.ErrWindowsInUse)
 		switch {
 		case waits, errors.Is(err, errOlder):
 			r.commitAll(atAnyEnd)
-		case r.noRoom: // the file is only read later
+		case errors.As(err, &inUse): // the file is only read later
+			r.worker.aside.set(r.upload.id, r.upload.shipment, inUse.Need)
 			r.commitAll(soon)
 		}
 		if waits && r.err == nil {
@@ -326,13 +323,14 @@ func (r *fileRead) commitLast(c *fileCount, err error) error {
 func (r *fileRead) giveUp(c *fileCount, err error) error {
 	event := Event{Subscriber: c.subscriber, File: r.name}
 	released := c.release(r.ctx)
+	var inUse *stream.WindowsInUseError
 	switch {
 	case errors.Is(err, errOlder):
 		for _, q := range r.worker.queues {
 			q.older.Store(true)
 		}
 		return released
-	case errors.Is(err, stream.ErrWindowsInUse):
+	case errors.As(err, &inUse):
 		return released
 	case errors.Is(err, errClaimLost):
 		event.Kind = EventClaimLost

@@ -2,7 +2,7 @@ package distribute
 
 import (
 	"context"
-	"errors"
+	"sync"
 	"time"
 
 	"skidway/distribute/stream"
@@ -55,11 +55,7 @@ func (w *Worker) detour(ctx context.Context, size int64, commit func()) error {
 			commit()
 			commit = nil
 		}
-		err = w.process(ctx, claims)
-		if errors.Is(err, stream.ErrWindowsInUse) {
-			return nil // the caller may have them
-		}
-		if err != nil {
+		if err := w.process(ctx, claims); err != nil {
 			return err
 		}
 		if time.Since(began) > w.lookInterval/2 {
@@ -78,4 +74,37 @@ func (w *Worker) claimSmall(ctx context.Context, limit int64) ([]*claim, error) 
 		return nil, nil
 	}
 	return w.queues.nextSmall(ctx, limit)
+}
+
+// asideFiles are the files that a worker has set aside: it had no room for their windows. They
+// are not claimed until there is room. A file that was admitted later than one that no other
+// worker has is counted meanwhile only if it is small and complete.
+type asideFiles struct {
+	windows *stream.Windows
+	mu      sync.Mutex       // guards what follows
+	needs   map[string]int64 // by shipment: bytes of the window
+}
+
+// set sets a file aside, and forgets those for which there is room.
+func (a *asideFiles) set(id string, shipment, need int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	kept := map[string]int64{shipmentName(id, shipment): need}
+	for name, need := range a.needs {
+		if !a.windows.Room(need) {
+			kept[name] = need
+		}
+	}
+	a.needs = kept
+}
+
+// has reports whether a file is set aside, and there is still no room for its window.
+func (a *asideFiles) has(file announcement) bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	need, found := a.needs[shipmentName(file.File, file.Shipment)]
+	return found && !a.windows.Room(need)
 }

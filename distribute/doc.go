@@ -61,6 +61,9 @@
 // and small. It commits, counts that file, and goes on with the one it has, whose claim it
 // keeps. The reader of a complete file never waits, so this takes a bounded time.
 //
+// A worker without room for the window of a compressed file sets the file aside until there
+// is room. If no other worker has it, it counts small and complete files in the meantime.
+//
 // # One reading for several subscribers
 //
 // A worker that serves several subscribers downloads and decompresses a file once for all

@@ -115,13 +115,16 @@ func (s *store) latestWake(ctx context.Context) (wakeCursor, error) {
 }
 
 // wait blocks until the channel has changed since the cursor was taken, the
-// timeout has passed or stop is closed. wait may return early without a change.
-func (s *store) wait(ctx context.Context, since wakeCursor, timeout time.Duration, stop <-chan struct{}) error {
+// timeout has passed, or stop or other, unless it is nil, is closed. wait may return early
+// without a change.
+func (s *store) wait(ctx context.Context, since wakeCursor, timeout time.Duration, stop, other <-chan struct{}) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-stop:
+			cancel()
+		case <-other:
 			cancel()
 		case <-waiting.Done():
 		}

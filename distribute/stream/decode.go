@@ -20,7 +20,7 @@ type Decoding struct {
 	MaxWindow int64
 
 	// Windows, if not nil, bounds the windows of all decompressors that have it. If there is
-	// no room, the error is ErrWindowsInUse.
+	// no room, the error is a WindowsInUseError.
 	Windows *Windows
 
 	// Checkpoints receive the checkpoints of compressed data. All have the same interval.
@@ -199,10 +199,11 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 
 func (s *sourceReader) blame(codec Codec, err error) error {
 	var unknown *UnknownCodecError
+	var inUse *WindowsInUseError
 	switch {
 	case s.err != nil:
 		return s.err
-	case IsDamage(err), errors.As(err, &unknown), errors.Is(err, ErrWindowsInUse):
+	case IsDamage(err), errors.As(err, &unknown), errors.As(err, &inUse):
 		return err
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
