@@ -102,7 +102,9 @@
 // What was read can't be uploaded again. When the shipper of a stream is stopped, fails or
 // dies, the upload therefore is not abandoned, but complete: workers count what is in Redis up
 // to the last whole line, and report the file as counted in part, with the place. When the same
-// content is sent again, the lines behind that place are counted.
+// content is sent again, the lines behind that place are counted. [Shipper.Stop] ends the reading
+// of a stream: what was read before is uploaded, also if that has to wait until the window has
+// room, or until what was shipped before is counted.
 //
 // # States of a file
 //
