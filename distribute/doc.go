@@ -64,6 +64,11 @@
 // A worker without room for the window of a compressed file sets the file aside until there
 // is room. If no other worker has it, it counts small and complete files in the meantime.
 //
+// An upload that goes on may bring nothing for hours, such as a pipe from a quiet server. A worker
+// that has counted all of it, while another file waits and no slot is idle, commits, releases
+// it, and goes on with it when more is uploaded. It counts what has come as it counts small files,
+// also between the blocks of a large file.
+//
 // # One reading for several subscribers
 //
 // A worker that serves several subscribers downloads and decompresses a file once for all

@@ -212,7 +212,7 @@ func (w *Worker) workSlot(ctx context.Context) error {
 		if err != nil || len(claims) == 0 {
 			return err
 		}
-		if err := w.process(ctx, claims); err != nil {
+		if err := w.process(ctx, claims, false); err != nil {
 			return err
 		}
 	}
@@ -257,6 +257,7 @@ func (w *Worker) next(ctx context.Context) ([]*claim, error) {
 		if !found.blocked {
 			freed = nil
 		}
+		since.marks = append(since.marks, found.rested...)
 		if err := w.channel.wait(ctx, since, pause, w.stop.stopped, freed); err != nil {
 			return nil, err
 		}
