@@ -154,6 +154,9 @@ func TestOnlyCompleteSmallFilesAreClaimedInBetween(t *testing.T) {
 // streamBlock is how many lines of streamLines are uploaded at once.
 const streamBlock = 512
 
+// streamLease is the lease of their shippers.
+const streamLease = 700 * time.Millisecond
+
 // streamLines are lines of 1 KiB of a stream.
 func streamLines(name string, lines int) string {
 	return strings.Repeat(fmt.Sprintf("8.8.8.8 2026-11-01 %-1004s\n", name), lines)
@@ -164,7 +167,7 @@ func shipStream(t *testing.T, running *sync.WaitGroup, channel *Channel, name st
 	t.Helper()
 	r, w := io.Pipe()
 	running.Go(func() {
-		shipped(t, channel, &ShipperConfig{Open: func(context.Context, string) (stream.Object, error) {
+		shipped(t, channel, &ShipperConfig{Lease: streamLease, Open: func(context.Context, string) (stream.Object, error) {
 			return stream.NewPipe(func() (io.ReadCloser, error) { return r, nil }), nil
 		}}, name)
 	})
