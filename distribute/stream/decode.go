@@ -69,7 +69,7 @@ func (c Codec) decompressor(source io.Reader, from Checkpoint, window *windowLea
 	case Bzip2:
 		return io.NopCloser(bzip2.NewReader(source)), window.need(bzip2Window)
 	case LZ4:
-		return io.NopCloser(lz4.NewReader(source)), window.need(lz4Window)
+		return io.NopCloser(lz4.NewReader(&lz4Source{bufio.NewReader(source), window})), nil
 	case Brotli:
 		input := bufio.NewReader(source)
 		need, err := brotliWindow(input)

@@ -106,9 +106,38 @@ func (l *windowLease) release() {
 // The memory of decompressors whose data does not name it, in bytes: the largest blocks of bzip2,
 // and those of a legacy frame of lz4.
 const (
-	bzip2Window = 4 << 20
-	lz4Window   = 8 << 20
+	bzip2Window     = 4 << 20
+	lz4LegacyWindow = 8 << 20
 )
+
+// An lz4Source refuses frames whose blocks are too large (LZ4 Frame Format, version 1.6.4). The
+// decompressor reads the magic number of a frame at once.
+type lz4Source struct {
+	r      *bufio.Reader
+	window *windowLease
+}
+
+func (s *lz4Source) Read(p []byte) (n int, err error) {
+	if len(p) != 4 {
+		return s.r.Read(p)
+	}
+	if n, err = io.ReadFull(s.r, p); err != nil {
+		return n, err
+	}
+	need := int64(0)
+	switch string(p) {
+	case "\x02\x21\x4c\x18":
+		need = lz4LegacyWindow
+	case "\x04\x22\x4d\x18":
+		if descriptor, _ := s.r.Peek(2); len(descriptor) == 2 && descriptor[1]>>6&1 == 1 {
+			need = 1 << (8 + 2*(descriptor[1]>>4&7))
+		}
+	}
+	if err := s.window.need(need); err != nil {
+		return 0, err // with its bytes, the frame would be begun
+	}
+	return n, nil
+}
 
 // brotliWindow returns the size of the window that the data needs (RFC 7932, section 9.1). It is
 // 0 if the data is none: the decompressor finds the damage.
