@@ -171,7 +171,7 @@ func (c *countryDayCounter) State() string {
 }
 
 // Open implements recordCounter.
-func (c *countryDayCounter) Open() bool { return !c.parser.Held() }
+func (c *countryDayCounter) Open() bool { return c.parser.Open() }
 
 // Flush implements recordCounter.
 func (c *countryDayCounter) Flush(count func(Verdict)) {

@@ -2,7 +2,6 @@ package distribute
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,9 +17,6 @@ var (
 	ErrNoFiles = errors.New("no files in this directory")
 	ErrNoMatch = errors.New("no file matches this pattern")
 )
-
-// errOnlySpecial is ErrNoMatch for a pattern that matches something else.
-var errOnlySpecial = fmt.Errorf("%w, only pipes, sockets or devices: a pipe is read if it is named itself", ErrNoMatch)
 
 // A FileError is an error with the file or directory that it concerns.
 type FileError struct {
@@ -105,15 +101,11 @@ func (l *lister) add(path string) {
 	matches = slices.DeleteFunc(matches, func(match string) bool {
 		return !named && !l.Hidden && strings.HasPrefix(filepath.Base(match), ".")
 	})
-	before, special := l.entries(), l.Special
+	before := l.entries()
 	for _, match := range matches {
 		l.addMatch(match)
 	}
-	switch {
-	case l.entries() > before:
-	case l.Special > special:
-		l.problem(path, errOnlySpecial)
-	default:
+	if l.entries() == before {
 		l.problem(path, ErrNoMatch)
 	}
 }

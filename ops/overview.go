@@ -222,6 +222,7 @@ func (s *Sampler) readRest(ctx context.Context) error {
 	db := s.client.queues.DB()
 	conn := handle.Conn(db)
 	if conn.Embedded() {
+		s.state.Server = &Server{Embedded: true}
 		return nil
 	}
 	if s.isDue("server", slowEvery/3) {

@@ -24,7 +24,8 @@ const (
 	readTimeout  = 3 * time.Second        // of one part
 
 	slowEvery    = 30 * time.Second // statistics of the last hour, schedules, channels
-	dayEvery     = 5 * time.Minute  // statistics of the day
+	dayEvery     = 5 * time.Minute  // statistics of the day, with more queues than fewQueues
+	fewQueues    = 50
 	examineEvery = time.Minute      // the checks of Redis
 	observeEvery = 15 * time.Second // between statuses of a history
 )
@@ -301,7 +302,11 @@ func (s *Sampler) readHistory(ctx context.Context, q *SampledQueue) error {
 			return err
 		}
 	}
-	if q.Err == nil && s.isDue("day "+q.Name, dayEvery) {
+	every := dayEvery
+	if len(s.queues) <= fewQueues {
+		every = slowEvery
+	}
+	if q.Err == nil && s.isDue("day "+q.Name, every) {
 		err := s.read(ctx, 5, func(ctx context.Context) error {
 			series, err := stats.Read(ctx, s.client.queues, q.Name, stats.Day)
 			if err == nil {

@@ -13,6 +13,7 @@ import (
 
 // A Server is what a Redis reports of itself; of a Cluster, one of its servers.
 type Server struct {
+	Embedded   bool // it is inside this process; the rest is not known
 	Version    string
 	Uptime     time.Duration
 	Used, Max  int64 // bytes of memory; Max is zero without a limit

@@ -16,6 +16,7 @@ import (
 	"skidway/cmd/skidway/internal/jobs"
 	"skidway/cmd/skidway/internal/logs"
 	"skidway/cmd/skidway/internal/messages"
+	"skidway/cmd/skidway/internal/serve"
 	"skidway/cmd/skidway/internal/worker"
 	"skidway/distribute/geo"
 )
@@ -96,7 +97,7 @@ usage; 3 Redis cannot be reached.`,
 	).Replace(root.UsageTemplate()))
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(cli.HelpCommand())
-	root.AddCommand(logs.Command(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Operations(a), jobs.Errors(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), bench.Command(a), versionCommand(a), debugCommand(a))
+	root.AddCommand(logs.Command(a), worker.Command(a), jobs.Enqueue(a), jobs.Queues(a), jobs.Jobs(a), jobs.Operations(a), jobs.Errors(a), jobs.Workers(a), jobs.Cron(a), messages.Chat(a), messages.Mail(a), messages.DM(a), messages.Room(a), worker.ConfigCommand(a), jobs.Doctor(a), serve.Dash(a), bench.Command(a), versionCommand(a), debugCommand(a))
 	return root
 }
 

@@ -3,7 +3,6 @@ package accesslog
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -104,9 +103,6 @@ func (p *wrappedParser) Values() *Values { return p.inner.Values() }
 // Open implements [Parser].
 func (p *wrappedParser) Open() bool { return p.open() || p.inner.Open() }
 
-// Held implements [Parser].
-func (p *wrappedParser) Held() bool { return p.held() && p.inner.Held() }
-
 // Flush implements [Parser].
 func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 	for i := range p.streams {
@@ -131,23 +127,19 @@ func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 }
 
 // State implements [Parser]: a letter for each stream, c where what follows of a line was
-// counted, o where a line is open, b in a binary field; then the length and the parts of each
-// line that is open, or the state of the field, and the state of the inner parser.
+// counted, b in a binary field, whose state comes next, and then the state of the inner parser.
 func (p *wrappedParser) State() string {
-	state, parts := []byte(strings.Repeat("-", streams)), ""
+	state := []byte(strings.Repeat("-", streams))
 	for i, s := range p.streams {
-		switch {
-		case s.counted:
+		if s.counted {
 			state[i] = 'c'
-		case s.open && !p.binary.open && p.held():
-			state[i] = 'o'
-			parts += strconv.Itoa(len(s.parts)) + ":" + string(s.parts)
 		}
 	}
 	if p.binary.open {
-		state[0], parts = 'b', p.binary.state()
+		state[0] = 'b'
+		return string(state) + p.binary.state() + p.inner.State()
 	}
-	return string(state) + parts + p.inner.State()
+	return string(state) + p.inner.State()
 }
 
 // restore reads what State wrote and returns the state of the inner parser.
@@ -155,21 +147,13 @@ func (p *wrappedParser) restore(state string) string {
 	if len(state) < streams {
 		return ""
 	}
-	letters, rest := state[:streams], state[streams:]
 	for i := range p.streams {
-		s := &p.streams[i]
-		s.counted = letters[i] == 'c'
-		if letters[i] == 'o' {
-			length, parts, _ := strings.Cut(rest, ":")
-			n, _ := strconv.Atoi(length)
-			n = min(max(n, 0), len(parts))
-			s.open, s.parts, rest = true, []byte(parts[:n]), parts[n:]
-		}
+		p.streams[i].counted = state[i] == 'c'
 	}
-	if letters[0] == 'b' {
-		return p.binary.restore(rest)
+	if state[0] == 'b' {
+		return p.binary.restore(state[streams:])
 	}
-	return rest
+	return state[streams:]
 }
 
 // maxWrappers bounds how many wrappers hold a line.

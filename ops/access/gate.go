@@ -54,7 +54,8 @@ type LoginForm struct {
 //   - plain HTTP only at a loopback address, or behind a proxy that ends TLS
 //   - a bearer token, the user that a proxy names, or the cookie of a session, or 401
 //
-// It answers /login and /logout itself where there are pages. /healthz and /readyz pass without
+// It answers /login and /logout itself where there are pages, whose files below /assets/ need no
+// principal. /healthz and /readyz pass without
 // principal and with any host.
 type Gate struct {
 	config   GateConfig
@@ -92,6 +93,9 @@ func (g *Gate) Audit() *Audit { return g.audit }
 
 // openPaths need no principal: they say nothing of queues.
 var openPaths = []string{"/healthz", "/readyz"}
+
+// assetsPath is where the files of the pages are, which the page of the login needs too.
+const assetsPath = "/assets/"
 
 // headers are those of every answer, unless the handler behind the gate sets others.
 var headers = map[string]string{
@@ -147,6 +151,10 @@ func (g *Gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 	}
 	if g.sessions != nil && (path == "/login" || path == "/logout") {
 		g.serveLogin(w, r, path)
+		return
+	}
+	if g.sessions != nil && strings.HasPrefix(path, assetsPath) {
+		g.pass(w, r, next, nil)
 		return
 	}
 	p, err := g.Authorize(r)

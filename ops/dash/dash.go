@@ -46,6 +46,8 @@ type Dash struct {
 	assets    *assets
 	sampler   *ops.Sampler
 	audit     *access.Audit
+	streams   streams
+	drawings  drawings
 
 	life    context.Context // of what goes on after an answer
 	end     context.CancelFunc
@@ -77,6 +79,7 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 		d.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, route) })
 	}
 	d.mux.Handle("GET /assets/{name}", d.assets)
+	d.mux.HandleFunc("GET /live", d.serveLive)
 	d.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, &route{scope: anyQueue, page: notFound}) })
 	d.handler = strictHeaders(http.NewCrossOriginProtection().Handler(d.mux))
 	return d, nil
@@ -85,11 +88,16 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 // Close ends the open streams and what reads for them, interrupts the operations that this process
 // runs, and waits for all of them.
 func (d *Dash) Close() error {
+	d.EndStreams()
 	d.end()
 	d.sampler.Close()
 	d.running.Wait()
 	return nil
 }
+
+// EndStreams ends the open streams, for [http.Server.RegisterOnShutdown]: Shutdown would wait for
+// them.
+func (d *Dash) EndStreams() { d.streams.end() }
 
 // ServeHTTP answers a request.
 func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }

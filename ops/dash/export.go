@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"skidway/internal/escape"
 	"skidway/queue"
 )
 
@@ -101,21 +101,10 @@ func csvWriter(w http.ResponseWriter) func(*queue.Job) error {
 	return func(job *queue.Job) error {
 		row := []string{job.ID, job.Queue, string(job.State), job.Kind, job.Priority.String(), at(job.Enqueued), at(job.Due), at(job.Ended), strconv.Itoa(job.Attempts), jobError(job), string(job.Args)}
 		for i, cell := range row {
-			row[i] = plainCell(cell)
+			row[i] = escape.Cell(cell)
 		}
 		_ = out.Write(row)
 		out.Flush()
 		return out.Error()
 	}
-}
-
-// plainCell returns a cell that no program for tables takes for a formula.
-func plainCell(text string) string {
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "�")
-	}
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

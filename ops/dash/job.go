@@ -41,7 +41,7 @@ type jobData struct {
 // An Attempt is an attempt that failed.
 type Attempt struct {
 	queue.Failure
-	Of    int
+	Of    int // zero: for the worker to say
 	Stack []StackLine
 }
 
@@ -110,7 +110,7 @@ func jobPage(p *page) error {
 func (d *jobData) fill() {
 	job := d.Job
 	for i, failure := range slices.Backward(job.Errors) {
-		attempt := Attempt{Failure: failure, Of: cmp.Or(job.MaxAttempts, queue.DefaultMaxAttempts), Stack: stackLines(failure.Stack)}
+		attempt := Attempt{Failure: failure, Of: job.MaxAttempts, Stack: stackLines(failure.Stack)}
 		attempt.Error = strings.ToValidUTF8(attempt.Error, "�")
 		d.Ran += failure.Took
 		d.Attempts = append(d.Attempts, attempt)

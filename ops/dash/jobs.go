@@ -279,7 +279,10 @@ func (p *page) jobRows(state queue.State, jobs []*queue.Job) (rows []JobRow) {
 	for _, job := range jobs {
 		row := JobRow{ID: longID(job.ID), Queue: job.Queue, Kind: job.Kind, Args: line(job.Args), Age: p.Age(job.Enqueued, now)}
 		row.Error = cut(jobError(job), preview)
-		row.Tries = T("jobs.tries", job.Attempts-job.Forgiven, cmp.Or(job.MaxAttempts, queue.DefaultMaxAttempts))
+		row.Tries = number(job.Attempts - job.Forgiven)
+		if job.MaxAttempts > 0 { // else it is for the worker to say
+			row.Tries = T("jobs.tries", row.Tries, job.MaxAttempts)
+		}
 		switch state {
 		case queue.Delayed:
 			row.Time = p.stamp(job.Due, T("time.in", age(max(0, job.Due.Sub(now)))))

@@ -1,6 +1,22 @@
 package dash
 
-// A recorder keeps the live values of a page while it is drawn. A nil one keeps nothing.
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"skidway/ops/access"
+)
+
+// A recorder keeps the live values of a page while it is drawn: those that [page.Val] returns, and the
+// ids of rows. A nil one keeps nothing.
 type recorder struct {
 	values map[string]string
 	rows   map[string][]string
@@ -18,3 +34,315 @@ func (r *recorder) row(table, id string) {
 		r.rows[table] = append(r.rows[table], id)
 	}
 }
+
+// Bounds of streams.
+const (
+	maxStreams   = 4    // of a session; the oldest ends for another one
+	maxAll       = 1000 // of a process
+	checkEvery   = 30 * time.Second
+	writeTimeout = 10 * time.Second // of one event: slower readers are dropped
+	minEvery     = time.Second      // between two events
+)
+
+// streams are the open streams of a process.
+type streams struct {
+	mu     sync.Mutex
+	ended  bool
+	bySess map[string][]*stream
+	all    int
+}
+
+// A stream is one open stream. Its reason is why it was ended.
+type stream struct {
+	session string
+	over    chan string
+}
+
+// open adds a stream of a session, and ends its oldest one if it has too many. It returns nil if there are too
+// many in the process.
+func (s *streams) open(session string) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.all >= maxAll {
+		return nil
+	}
+	if s.bySess == nil {
+		s.bySess = map[string][]*stream{}
+	}
+	opened := &stream{session, make(chan string, 1)}
+	others := s.bySess[session]
+	if len(others) >= maxStreams {
+		others[0].over <- "many"
+		others = others[1:]
+		s.all--
+	}
+	s.bySess[session] = append(slices.Clone(others), opened)
+	s.all++
+	return opened
+}
+
+// close removes a stream.
+func (s *streams) close(closed *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	others := s.bySess[closed.session]
+	i := slices.Index(others, closed)
+	if i < 0 {
+		return
+	}
+	s.all--
+	if s.bySess[closed.session] = slices.Delete(slices.Clone(others), i, i+1); len(others) == 1 {
+		delete(s.bySess, closed.session)
+	}
+}
+
+// end ends all streams, and refuses others.
+func (s *streams) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for _, others := range s.bySess {
+		for _, one := range others {
+			one.over <- "end"
+		}
+	}
+	s.bySess, s.all = nil, 0
+}
+
+// An event is what has changed of a page.
+type event struct {
+	Values map[string]string   `json:"values,omitempty"`
+	Rows   map[string][]string `json:"rows,omitempty"`
+}
+
+// serveLive answers with the changes of a page, as server-sent events, until the reader goes, the
+// principal may no longer see the page, or there are too many streams.
+func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
+	who := d.principal(r)
+	target, route := d.liveRoute(r.URL.Query().Get("page"))
+	if who == nil || route == nil {
+		http.Error(w, T("error.not_found"), http.StatusNotFound)
+		return
+	}
+	opened := d.streams.open(sessionOf(r, who))
+	if opened == nil {
+		w.Header().Set("Retry-After", "30")
+		http.Error(w, T("error.streams"), http.StatusTooManyRequests)
+		return
+	}
+	d.running.Add(1)
+	defer d.running.Done()
+	defer d.streams.close(opened)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	writer := &eventWriter{w: w, control: http.NewResponseController(w)}
+	follower := &follower{dash: d, request: r, target: target, route: route, who: who, checked: time.Now()}
+	for {
+		changed, next, err := follower.step()
+		if err != nil {
+			_ = writer.write("over", `{"why":"refused"}`) // the reader may be gone
+			return
+		}
+		if changed != nil && writer.write("change", changed) != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-d.life.Done():
+			return
+		case why := <-opened.over:
+			_ = writer.write("over", `{"why":"`+why+`"}`) // likewise
+			return
+		case <-next:
+		case <-time.After(checkEvery / 2): // a sign of life
+			if writer.write("alive", "{}") != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(minEvery):
+		}
+	}
+}
+
+// sessionOf returns what streams of one browser have in common.
+func sessionOf(r *http.Request, who *access.Principal) string {
+	for _, cookie := range r.Cookies() {
+		if strings.HasPrefix(cookie.Name, "__Host-skidway") {
+			return cookie.Value
+		}
+	}
+	host, _, _ := strings.Cut(r.RemoteAddr, ":")
+	return who.Name + " " + host + " " + r.UserAgent()
+}
+
+// liveRoute returns the page of a path, nil if it is none with live parts.
+func (d *Dash) liveRoute(path string) (*url.URL, *route) {
+	target, err := url.Parse(path)
+	if err != nil || !strings.HasPrefix(path, "/") || target.Host != "" {
+		return nil, nil
+	}
+	_, pattern := d.mux.Handler(&http.Request{Method: http.MethodGet, URL: target})
+	for i := range routes {
+		if routes[i].pattern == pattern && routes[i].live {
+			return target, &routes[i]
+		}
+	}
+	return nil, nil
+}
+
+// An eventWriter writes events, each within a time.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (e *eventWriter) write(name string, data any) error {
+	text, isText := data.(string)
+	if !isText {
+		encoded, err := json.Marshal(data)
+		if err != nil {
+			return err
+		}
+		text = string(encoded)
+	}
+	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
+	if _, err := fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", name, text); err != nil {
+		return err
+	}
+	return e.control.Flush()
+}
+
+// A follower draws a page again and again, and returns what has changed.
+type follower struct {
+	dash    *Dash
+	request *http.Request
+	target  *url.URL
+	route   *route
+	who     *access.Principal
+	checked time.Time
+	last    recorder
+}
+
+// step returns what has changed since the last step, nil for nothing, and a channel that is closed when
+// there are later figures.
+func (f *follower) step() (*event, <-chan struct{}, error) {
+	if time.Since(f.checked) >= checkEvery {
+		if f.dash.config.Authorize != nil {
+			f.who = f.dash.config.Authorize(f.request)
+		}
+		f.checked = time.Now()
+	}
+	drawn := f.dash.drawings.get(f)
+	if drawn.err != nil {
+		return nil, nil, drawn.err
+	}
+	changed := &event{map[string]string{}, map[string][]string{}}
+	for key, text := range drawn.values {
+		if before, known := f.last.values[key]; !known || before != text {
+			changed.Values[key] = text
+		}
+	}
+	for table, ids := range drawn.rows {
+		if !slices.Equal(ids, f.last.rows[table]) {
+			changed.Rows[table] = ids
+		}
+	}
+	f.last = drawn.recorder
+	if len(changed.Values) == 0 && len(changed.Rows) == 0 {
+		return nil, drawn.next, nil
+	}
+	return changed, drawn.next, nil
+}
+
+// A drawing is a page that was drawn for its live values alone, for all who see the same.
+type drawing struct {
+	recorder
+	once sync.Once
+	next <-chan struct{} // closed when there are later figures
+	err  error
+}
+
+// drawings are the latest drawings of pages, so that any number of viewers of a page cost Redis what
+// one costs.
+type drawings struct {
+	mu     sync.Mutex
+	latest map[string]*drawing
+}
+
+// get returns the drawing of a follower's page from the latest figures.
+func (d *drawings) get(f *follower) *drawing {
+	_, next := f.dash.sampler.Overview(f.request.Context())
+	settings := readSettings(f.request)
+	key := fmt.Sprint(f.target, " ", mountedAt(f.request), settings.Zone, f.who)
+	if f.who != nil {
+		key = fmt.Sprint(f.target, " ", mountedAt(f.request), settings.Zone, *f.who)
+	}
+	d.mu.Lock()
+	found := d.latest[key]
+	if found == nil || found.next != next {
+		if d.latest == nil {
+			d.latest = map[string]*drawing{}
+		}
+		maps.DeleteFunc(d.latest, func(_ string, other *drawing) bool { return other.next != next })
+		found = &drawing{recorder: recorder{map[string]string{}, map[string][]string{}}, next: next}
+		d.latest[key] = found
+	}
+	d.mu.Unlock()
+	found.once.Do(func() { found.err = f.draw(&found.recorder) })
+	return found
+}
+
+// draw draws the page for its live values alone.
+func (f *follower) draw(into *recorder) error {
+	ctx, cancel := context.WithTimeout(access.NewContext(f.dash.life, f.who), answerWithin)
+	defer cancel()
+	r := f.request.Clone(ctx)
+	r.URL, r.RequestURI = f.target, mountedAt(f.request)+f.target.RequestURI()
+	for _, value := range pathValues(f.route.pattern, f.target) {
+		r.SetPathValue(value[0], value[1])
+	}
+	w := &nowhere{http.Header{}}
+	p := f.dash.newPage(w, r, f.route)
+	p.Who, p.live = f.who, into
+	if err := p.check(); err != nil {
+		return err
+	}
+	if err := f.route.page(p); err != nil {
+		return p.liveError(err)
+	}
+	return f.dash.templates.ExecuteTemplate(w, f.route.template, p)
+}
+
+// liveError returns nil for an error that may pass: the page stays as it is, and its header says that Redis
+// is away.
+func (p *page) liveError(err error) error {
+	if p.Overview().Away != nil {
+		p.live.set("away", p.Away())
+		return nil
+	}
+	return err
+}
+
+// pathValues returns the names and values of the wildcards of a pattern.
+func pathValues(pattern string, target *url.URL) (values [][2]string) {
+	_, pattern, _ = strings.Cut(pattern, " ")
+	names, parts := strings.Split(pattern, "/"), strings.Split(target.EscapedPath(), "/")
+	for i, name := range names {
+		if strings.HasPrefix(name, "{") && i < len(parts) {
+			value, _ := url.PathUnescape(parts[i]) // the mux has matched it
+			values = append(values, [2]string{strings.Trim(name, "{}"), value})
+		}
+	}
+	return values
+}
+
+// nowhere is a writer of an answer that nobody reads.
+type nowhere struct{ header http.Header }
+
+func (n *nowhere) Header() http.Header         { return n.header }
+func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
+func (n *nowhere) WriteHeader(int)             {}

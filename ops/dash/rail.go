@@ -33,7 +33,14 @@ func (p *page) Rail() (entries []RailEntry) {
 }
 
 // Live reports whether the page has live parts.
-func (p *page) Live() bool { return false }
+func (p *page) Live() bool { return p.route.live }
+
+// LiveIcon is the shape of a page that changes.
+func (p *page) LiveIcon() Icon {
+	icon := p.Icon("run", "")
+	icon.Class = "ok"
+	return icon
+}
 
 // AsOfText returns the time of the figures.
 func (p *page) AsOfText() string { return p.Now().In(p.Settings.zone).Format("15:04:05") }

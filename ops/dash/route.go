@@ -26,8 +26,10 @@ type route struct {
 
 	// Of a page: its template in pages/, and the function that fills it in. rail is its place in the list
 	// of pages, as the text rail.NAME, empty for none. key is its second letter behind "g".
+	// live pages change in place: only those whose function reads what all viewers share.
 	template string
 	page     func(*page) error
+	live     bool
 	rail     string
 	key      string
 
@@ -41,14 +43,14 @@ var routes []route
 
 func init() { // not in the declaration: the list of pages is drawn by the pages themselves
 	routes = []route{
-		{pattern: "GET /{$}", right: access.View, scope: anyQueue, template: "overview", page: overviewPage, rail: "overview", key: "o"},
-		{pattern: "GET /queues", right: access.View, scope: anyQueue, template: "queues", page: queuesPage, rail: "queues", key: "q"},
-		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage},
+		{pattern: "GET /{$}", right: access.View, scope: anyQueue, template: "overview", page: overviewPage, live: true, rail: "overview", key: "o"},
+		{pattern: "GET /queues", right: access.View, scope: anyQueue, template: "queues", page: queuesPage, live: true, rail: "queues", key: "q"},
+		{pattern: "GET /queues/{queue}", right: access.View, scope: oneQueue, template: "queue", page: queuePage, live: true},
 
 		{pattern: "GET /jobs", right: access.View, scope: anyQueue, template: "jobs", page: jobsPage, rail: "jobs", key: "j"},
 		{pattern: "GET /jobs/export", right: access.View, scope: anyQueue, page: exportJobs},
 		{pattern: "GET /jobs/question", right: access.View, scope: anyQueue, template: "question", page: questionPage},
-		{pattern: "GET /jobs/{id}", right: access.View, scope: jobQueue, template: "job", page: jobPage},
+		{pattern: "GET /jobs/{id}", right: access.View, scope: jobQueue, template: "job", page: jobPage, live: true},
 		{pattern: "GET /jobs/{id}/copy", right: access.View, scope: jobQueue, template: "copy", page: copyPage},
 
 		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},

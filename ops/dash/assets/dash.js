@@ -1,16 +1,195 @@
-// The script of the dashboard. Every page works without it.
+// The script of the dashboard. Every page works without it. It sets texts and attributes of elements
+// that are there, and never inserts HTML.
 'use strict'
 const body = document.body
 const byId = id => document.getElementById(id)
+const all = (selector, from = document) => [...from.querySelectorAll(selector)]
 
 // The zone of the browser, at the first visit.
 if (!/(^|; )skidway-view=/.test(document.cookie)) {
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
-  if (zone && zone !== 'UTC') {
-    document.cookie = 'skidway-view=zone%3D' + encodeURIComponent(encodeURIComponent(zone)) + '; path=' + body.dataset.base + '/; max-age=31536000; samesite=lax'
-    location.reload()
-  }
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
+  document.cookie = 'skidway-view=' + encodeURIComponent('zone=' + encodeURIComponent(zone)) + '; path=' + body.dataset.base + '/; max-age=31536000; samesite=lax'
+  if (zone !== 'UTC' && document.cookie.includes('skidway-view=')) location.reload()
 }
 
 // Strips that scroll sideways show the current page.
 document.querySelector('.rail [aria-current]')?.scrollIntoView({block: 'nearest', inline: 'center'})
+
+// Rows that are ticked.
+const pick = byId('pick')
+const boxes = pick ? all('tbody [type=checkbox]', pick) : []
+let lastBox = -1
+const showPicked = () => {
+  if (!pick) return
+  const n = boxes.filter(box => box.checked).length
+  const picked = byId('picked')
+  picked.textContent = picked.dataset.text.replace('%s', n.toLocaleString('en'))
+  boxes.forEach(box => box.closest('tr').classList.toggle('sel', box.checked))
+  byId('pick-all').checked = n > 0 && n === boxes.length
+}
+pick?.addEventListener('change', event => {
+  if (event.target.id === 'pick-all') boxes.forEach(box => { box.checked = event.target.checked })
+  showPicked()
+})
+pick?.addEventListener('reset', () => setTimeout(showPicked))
+showPicked()
+
+// Live values.
+const values = new Map()
+all('[data-v]').forEach(element => {
+  const key = element.dataset.v
+  values.set(key, (values.get(key) || []).concat(element))
+})
+const still = matchMedia('(prefers-reduced-motion: reduce)').matches
+const hold = byId('hold')
+const news = byId('news')
+let held = false
+let source = null
+let waiting = null // what has come while the page is held
+let heard = 0
+let first = true
+
+const busy = () => document.querySelector('[popover]:popover-open, tbody :checked, .wide:hover, table:focus-within')
+
+const setValue = (element, text) => {
+  if (element.textContent === text || element.querySelector('svg')) return
+  element.textContent = text
+  element.classList.toggle('dim', text === '0' || text === '–')
+  if (still || first) return
+  element.classList.remove('chg')
+  void element.offsetWidth
+  element.classList.add('chg')
+}
+
+const say = text => {
+  const line = byId('news-text')
+  line.textContent = text
+  news.hidden = false
+}
+
+const show = change => {
+  for (const [key, text] of Object.entries(change.values || {})) {
+    for (const element of values.get(key) || []) setValue(element, text)
+    if (key === 'problems') {
+      document.title = (text === '0' ? '' : '(' + text + ') ') + document.querySelector('title').dataset.name
+    }
+    if (key === 'away' && text) say(text)
+  }
+  for (const [table, ids] of Object.entries(change.rows || {})) {
+    const there = all('[data-row]').map(row => row.dataset.row)
+    const fresh = ids.filter(id => !there.includes(id))
+    const line = byId('news-text').dataset
+    if (fresh.length) {
+      say(line.new.replace('%s', fresh.length))
+      if (table === 'troubles' && !first) byId('say').textContent = fresh.join(', ')
+    } else if (ids.join('\n') !== there.filter(id => ids.includes(id)).join('\n')) {
+      say(line.order)
+    }
+  }
+  first = false
+}
+
+const take = change => {
+  heard = Date.now()
+  body.classList.remove('lost')
+  if (held || busy()) {
+    waiting = waiting || {values: {}, rows: {}}
+    Object.assign(waiting.values, change.values)
+    Object.assign(waiting.rows, change.rows)
+    return
+  }
+  if (waiting) {
+    change = {values: {...waiting.values, ...change.values}, rows: {...waiting.rows, ...change.rows}}
+    waiting = null
+  }
+  show(change)
+}
+
+const close = () => {
+  source?.close()
+  source = null
+}
+
+const open = () => {
+  if (source || held || document.hidden || !body.dataset.live) return
+  source = new EventSource(body.dataset.live + '?page=' + encodeURIComponent(location.pathname.slice(body.dataset.base.length) + location.search))
+  source.addEventListener('change', event => take(JSON.parse(event.data)))
+  source.addEventListener('alive', () => { heard = Date.now() })
+  source.addEventListener('over', event => {
+    close()
+    const why = JSON.parse(event.data).why
+    if (why === 'many') { setHeld(true); say(byId('news-text').dataset.ended) }
+    if (why === 'refused') location.reload()
+  })
+  source.addEventListener('error', () => {
+    if (heard) say(byId('news-text').dataset.lost.replace('%s', new Date(heard).toLocaleTimeString('en-GB')))
+    body.classList.add('lost')
+  })
+}
+
+const setHeld = now => {
+  held = now
+  hold.setAttribute('aria-pressed', held)
+  hold.title = held ? hold.dataset.held : hold.dataset.live
+  hold.querySelector('svg').classList.toggle('ok', !held)
+  hold.querySelector('svg').classList.toggle('warn', held)
+  if (held) return close()
+  if (waiting) { const change = waiting; waiting = null; show(change) }
+  open()
+}
+
+if (hold) {
+  hold.dataset.live = hold.title
+  hold.disabled = false
+  hold.addEventListener('click', () => setHeld(!held))
+  document.addEventListener('visibilitychange', () => document.hidden ? close() : open())
+  addEventListener('pagehide', close)
+  addEventListener('pageshow', open)
+  open()
+}
+
+// Keys.
+let prefix = ''
+const rows = () => all('tbody tr')
+let row = -1
+const move = step => {
+  const list = rows()
+  if (!list.length) return
+  row = Math.max(0, Math.min(list.length - 1, row + step))
+  list[row].querySelector('a')?.focus()
+  list[row].scrollIntoView({block: 'nearest'})
+}
+const tick = range => {
+  const box = rows()[row]?.querySelector('[type=checkbox]')
+  if (!box) return
+  box.checked = !box.checked
+  const at = boxes.indexOf(box)
+  if (range && lastBox >= 0) {
+    for (let i = Math.min(at, lastBox); i <= Math.max(at, lastBox); i++) boxes[i].checked = box.checked
+  }
+  lastBox = at
+  showPicked()
+}
+const keys = {
+  '/': () => document.querySelector('.find input').focus(),
+  '?': () => byId('keys-help').togglePopover(),
+  j: () => move(1),
+  k: () => move(-1),
+  x: () => tick(false),
+  X: () => tick(true),
+  r: () => document.querySelector('#bulk [value=retry], [popovertarget=retry]:not([disabled])')?.click(),
+  p: () => hold && setHeld(!held),
+}
+addEventListener('keydown', event => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return
+  if (event.key === 'Escape' && pick && !document.querySelector('[popover]:popover-open')) pick.reset()
+  if (body.dataset.keys !== 'true' || event.target.closest('input:not([type=checkbox]), textarea, select')) return
+  if (prefix === 'g') {
+    prefix = ''
+    const link = document.querySelector('.rail [data-key="' + CSS.escape(event.key) + '"]')
+    if (link) { event.preventDefault(); link.click() }
+    return
+  }
+  if (event.key === 'g') { prefix = 'g'; return }
+  if (keys[event.key]) { event.preventDefault(); keys[event.key]() }
+})

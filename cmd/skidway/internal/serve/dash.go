@@ -1,0 +1,164 @@
+// Package serve has the commands that answer HTTP requests: the dashboard.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway"
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops/access"
+	"skidway/ops/dash"
+)
+
+// A dashCommand is the command "dash".
+type dashCommand struct {
+	*cli.App
+	accessFlags
+	open, demo bool
+}
+
+// Dash is the command "dash".
+func Dash(a *cli.App) *cobra.Command {
+	d := &dashCommand{App: a}
+	c := &cobra.Command{
+		Use:   "dash",
+		Short: "Shows the dashboard in a browser",
+		Long: `Serves the dashboard: what is wrong, queues, jobs, workers, schedules, log
+channels, and what can be done about it. It prints the URL to open.
+
+By default only this machine can connect, and the URL logs in once, within 10
+minutes, as administrator. Another address needs TLS and --users.
+
+--demo shows it with made-up queues and jobs, in a Redis inside this process,
+which ends with it.`,
+		Example: `  skidway dash --open
+  skidway dash --demo --open
+  skidway dash --listen 0.0.0.0:8470 --users users.yaml --behind-tls`,
+		Args: cobra.NoArgs,
+		RunE: cli.Action(func(c *cobra.Command, _ []string) error { return cli.InvalidAsUsage(d.run(c)) }),
+	}
+	d.add(c.Flags())
+	c.Flags().BoolVar(&d.open, "open", false, "open the dashboard in a browser")
+	c.Flags().BoolVar(&d.demo, "demo", false, "made-up queues in a Redis inside this process; needs no login")
+	return c
+}
+
+func (d *dashCommand) run(c *cobra.Command) error {
+	if d.demo {
+		if c.Flags().Changed("users") || !d.listener.Loopback() {
+			return cli.WrongUsage("--demo is for this machine: give it no --users and no other address")
+		}
+		d.gate.NoLogin = true
+	}
+	d.listener.Pages = true
+	logger := slog.New(slog.NewTextHandler(d.Console.Out, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := d.complete(logger); err != nil {
+		return err
+	}
+	work, stopping, end := d.Console.Listen(c.Context())
+	defer end()
+	if d.demo {
+		return d.runDemo(work, stopping, logger)
+	}
+	return d.WithRedis(work, ", or --demo", func(db *skidway.DB) error { return d.serve(work, stopping, db, logger) })
+}
+
+// serve answers requests until stopping ends.
+func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logger *slog.Logger) (err error) {
+	config := dash.Config{Logger: logger}
+	var gate *access.Gate
+	config.Authorize = func(r *http.Request) *access.Principal {
+		p, _ := gate.Authorize(r) // without one the request is refused
+		return p
+	}
+	pages, err := dash.New(db, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	d.gate.LoginPage = pages.LoginPage
+	if gate, err = access.NewGate(db, d.gate); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", d.listener.Address)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	address := d.address(listener.Addr(), gate)
+	if err := d.PrintLine(address); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if d.open {
+		if err := browse(address); err != nil {
+			d.Console.Notice("no browser can be opened: %v", err)
+		}
+	}
+	return d.answer(work, stopping, listener, gate.Handler(pages), pages)
+}
+
+// address returns the URL to open, on loopback with a code that logs in.
+func (d *dashCommand) address(at net.Addr, gate *access.Gate) string {
+	scheme := "http://"
+	if d.listener.TLSCert != "" {
+		scheme = "https://"
+	}
+	path := d.gate.BasePath + "/"
+	if d.listener.UsersFile == "" && !d.gate.NoLogin {
+		path = gate.NewCode()
+	}
+	return scheme + at.String() + path
+}
+
+// shutdownTime bounds the time for open requests at the end.
+const shutdownTime = 5 * time.Second
+
+// answer serves requests until stopping ends: open ones are answered, streams end at once.
+func (d *dashCommand) answer(work, stopping context.Context, listener net.Listener, handler http.Handler, pages *dash.Dash) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, BaseContext: func(net.Listener) context.Context { return work }}
+	server.RegisterOnShutdown(pages.EndStreams)
+	failed := make(chan error, 1)
+	go func() {
+		if d.listener.TLSCert != "" {
+			failed <- server.ServeTLS(listener, d.listener.TLSCert, d.listener.TLSKey)
+		} else {
+			failed <- server.Serve(listener)
+		}
+	}()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-stopping.Done():
+	}
+	ctx, cancel := context.WithTimeout(work, shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	<-failed
+	return nil
+}
+
+// browsers are the commands that open an address in the browser of the system.
+var browsers = map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}
+
+func browse(address string) error {
+	command := browsers[runtime.GOOS]
+	if command == nil {
+		command = []string{"xdg-open"}
+	}
+	opener := exec.Command(command[0], append(command[1:], address)...)
+	if err := opener.Start(); err != nil {
+		return err
+	}
+	return opener.Process.Release()
+}
