@@ -155,6 +155,7 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if c.principal, err = h.authorize(r); err != nil {
 		return nil, err
 	}
+	c.r = r.WithContext(access.NewContext(r.Context(), c.principal))
 	if err := c.allowed(); err != nil {
 		return nil, err
 	}

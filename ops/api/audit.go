@@ -10,25 +10,18 @@ import (
 )
 
 // who returns the principal's name in the audit.
-func (c *call) who() string {
-	if c.principal.Token {
-		return "token " + c.principal.Name
-	}
-	return c.principal.Name
-}
+func (c *call) who() string { return access.NewEntry(c.r.Context(), "", "").Who }
 
 // entry returns the entry of a change in the audit.
 func (c *call) entry(name, filter string, count int) access.Entry {
-	from := c.r.RemoteAddr
-	if address := access.AddressFromContext(c.r.Context()); address.IsValid() {
-		from = address.String()
-	} else if host, _, err := net.SplitHostPort(from); err == nil {
-		from = host
+	e := access.NewEntry(c.r.Context(), cmp.Or(c.action, c.route.audit), name)
+	if e.Filter, e.Count = filter, count; !access.AddressFromContext(c.r.Context()).IsValid() { // there is no gate
+		e.From = c.r.RemoteAddr
+		if host, _, err := net.SplitHostPort(e.From); err == nil {
+			e.From = host
+		}
 	}
-	return access.Entry{
-		Who: c.who(), Proven: c.principal.Name != access.LocalName || c.principal.Token, From: from,
-		Action: cmp.Or(c.action, c.route.audit), Queue: name, Filter: filter, Count: count,
-	}
+	return e
 }
 
 // audited makes a change, with an entry of the audit before and after it. Without the first one

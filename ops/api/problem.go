@@ -53,7 +53,7 @@ var problems = map[string]struct {
 	"invalid":                {http.StatusBadRequest, "The request is not valid"},
 	"bad-cursor":             {http.StatusBadRequest, "The cursor is not one of this list"},
 	"unauthorized":           {http.StatusUnauthorized, "The request has no valid token"},
-	"forbidden":              {http.StatusForbidden, "The token does not allow this"},
+	"forbidden":              {http.StatusForbidden, "It is not allowed"},
 	"not-found":              {http.StatusNotFound, "There is no such thing"},
 	"no-queue":               {http.StatusNotFound, "There is no such queue"},
 	"no-job":                 {http.StatusNotFound, "The job has finished or is unknown"},
