@@ -8,6 +8,7 @@
 //	skidway/workers/metrics       metrics of workers, for Prometheus
 //	skidway/workers/workerstest   test handlers
 //	skidway/ops                   operate queues and workers: their state, diagnoses, checks
+//	skidway/ops/api               the HTTP API, as a handler
 //	skidway/ops/access            who may operate them: users, tokens, sessions, audit
 //	skidway/distribute            ship log files through Redis and count them
 //	skidway/distribute/chat       stored messages; groups, mailboxes, conversations and rooms are below it

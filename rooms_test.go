@@ -60,7 +60,7 @@ cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli ops queue de
 cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
 cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/s3 distribute/stream distribute/accesslog distribute/geo internal/samplelog
 cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room
-cmd/skidway/internal/serve: cmd/skidway/internal/cli ops ops/access ops/dash queue delayed workers
+cmd/skidway/internal/serve: cmd/skidway/internal/cli ops ops/access ops/dash queue delayed workers ops/api workers/metrics
 cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers distribute distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room internal/samplelog
 scripts/benchcompare:
 scripts/mutate:
@@ -68,7 +68,7 @@ scripts/mutate:
 
 // onlyInTests may be imported by tests of any room, beside what the room may
 // import.
-var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/stats", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/distribute/chat/group", "skidway/distribute/chat/mailbox", "skidway/distribute/chat/conversation", "skidway/distribute/chat/room", "skidway/distribute/chat/internal/chattest", "skidway/internal/redistest", "skidway/internal/processtest", "skidway/internal/samplelog"}
+var onlyInTests = []string{"skidway", "skidway/queue", "skidway/workers/stats", "skidway/ops/access", "skidway/workers/workerstest", "skidway/distribute/chat", "skidway/distribute/chat/group", "skidway/distribute/chat/mailbox", "skidway/distribute/chat/conversation", "skidway/distribute/chat/room", "skidway/distribute/chat/internal/chattest", "skidway/internal/redistest", "skidway/internal/processtest", "skidway/internal/samplelog"}
 
 type goPackage struct {
 	ImportPath                         string

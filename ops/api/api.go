@@ -19,6 +19,8 @@ import (
 // Bounds of requests.
 const (
 	defaultTimeout = 10 * time.Second // of a request that is no stream
+	requestTime    = time.Minute      // to read a request
+	answerTime     = 2 * time.Minute  // to write an answer, from the start of the request
 	maxWaits       = 100              // requests that wait for the end of a job, at the same time
 )
 
@@ -126,6 +128,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range headers {
 		w.Header().Set(name, value)
 	}
+	limit := http.NewResponseController(w) // a recorder of a test has no connection
+	_ = limit.SetReadDeadline(time.Now().Add(requestTime))
+	_ = limit.SetWriteDeadline(time.Now().Add(answerTime))
 	c, err := h.newCall(w, r)
 	if err == nil {
 		err = c.serve()

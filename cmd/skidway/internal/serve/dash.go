@@ -10,14 +10,17 @@ import (
 	"net/http"
 	"os/exec"
 	"runtime"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/api"
 	"skidway/ops/dash"
+	"skidway/queue"
 )
 
 // A dashCommand is the command "dash".
@@ -75,7 +78,15 @@ func (d *dashCommand) run(c *cobra.Command) error {
 
 // serve answers requests until stopping ends.
 func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logger *slog.Logger) (err error) {
-	config := dash.Config{Logger: logger}
+	queues, err := queue.NewClient(db, nil)
+	if err != nil {
+		return err
+	}
+	client, err := ops.NewClient(queues, nil) // one for both, because searches share a budget
+	if err != nil {
+		return err
+	}
+	config := dash.Config{Ops: client, Logger: logger}
 	var gate *access.Gate
 	config.Authorize = func(r *http.Request) *access.Principal {
 		p, _ := gate.Authorize(r) // without one the request is refused
@@ -86,6 +97,11 @@ func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logg
 		return err
 	}
 	defer func() { err = errors.Join(err, pages.Close()) }()
+	requests, err := api.New(db, api.Config{BasePath: d.gate.BasePath, Ops: client, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer requests.Close()
 	d.gate.LoginPage = pages.LoginPage
 	if gate, err = access.NewGate(db, d.gate); err != nil {
 		return err
@@ -103,7 +119,17 @@ func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logg
 			d.Console.Notice("no browser can be opened: %v", err)
 		}
 	}
-	return d.answer(work, stopping, listener, gate.Handler(pages), pages)
+	routes, err := withHealth(db, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			requests.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return d.answer(work, stopping, listener, gate.Handler(routes), func() { pages.EndStreams(); requests.Close() })
 }
 
 // address returns the URL to open, on loopback with a code that logs in.
@@ -117,35 +143,6 @@ func (d *dashCommand) address(at net.Addr, gate *access.Gate) string {
 		path = gate.NewCode()
 	}
 	return scheme + at.String() + path
-}
-
-// shutdownTime bounds the time for open requests at the end.
-const shutdownTime = 5 * time.Second
-
-// answer serves requests until stopping ends: open ones are answered, streams end at once.
-func (d *dashCommand) answer(work, stopping context.Context, listener net.Listener, handler http.Handler, pages *dash.Dash) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, BaseContext: func(net.Listener) context.Context { return work }}
-	server.RegisterOnShutdown(pages.EndStreams)
-	failed := make(chan error, 1)
-	go func() {
-		if d.listener.TLSCert != "" {
-			failed <- server.ServeTLS(listener, d.listener.TLSCert, d.listener.TLSKey)
-		} else {
-			failed <- server.Serve(listener)
-		}
-	}()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-stopping.Done():
-	}
-	ctx, cancel := context.WithTimeout(work, shutdownTime)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	<-failed
-	return nil
 }
 
 // browsers are the commands that open an address in the browser of the system.
