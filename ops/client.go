@@ -17,14 +17,19 @@ import (
 type Config struct {
 	// Rules replace rows of [DefaultRules], by their names.
 	Rules []Rule
+
+	// Redact hides values from all that a client returns of jobs, and from the filters of its
+	// searches and operations. See [DefaultRedactKeys].
+	Redact Redact
 }
 
 // A Client reads the state of queues and workers. It is safe for concurrent use.
 type Client struct {
-	queues *queue.Client
-	rules  []Rule
-	budget *budget          // of searches
-	now    func() time.Time // by which a page of a search ends
+	queues   *queue.Client
+	rules    []Rule
+	budget   *budget          // of searches
+	now      func() time.Time // by which a page of a search ends
+	redactor *redactor        // nil: nothing is hidden
 }
 
 // NewClient returns a client for the Redis of a client of the queues. A nil config means the
@@ -37,7 +42,11 @@ func NewClient(queues *queue.Client, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{queues, rules, newBudget(searchShare), time.Now}, nil
+	redactor, err := newRedactor(config.Redact)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{queues, rules, newBudget(searchShare), time.Now, redactor}, nil
 }
 
 // A NoQueueError reports that there is no queue of a name.

@@ -36,6 +36,13 @@
 //	args.NAME                a value of args in JSON: args.user.id, args["to"][0]
 //	headers["NAME"]
 //
+// # Hidden values
+//
+// [Config.Redact] hides values by their names and by patterns. This is the one place where that is
+// done: all that a client returns of a job is without them, and a filter sees the same view, so that a
+// search can't find them out. [Client.Reveal] returns a job with them. The command line, which has
+// the Redis itself, hides nothing.
+//
 // # Operations
 //
 // A change of many jobs, such as the retry of all dead jobs that match, is an operation:

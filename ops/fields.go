@@ -8,7 +8,6 @@ import (
 
 	"skidway/internal/filter"
 	"skidway/queue"
-	"skidway/workers/stats"
 )
 
 // Numbers of the fields of jobs.
@@ -54,10 +53,24 @@ func parseFilter(match string) (*filter.Filter, error) {
 	return f, nil
 }
 
-// A jobRecord is a job as a filter sees it. It is used for one job after the other.
+// A jobRecord is a job as a filter sees it, without its hidden values: else a filter could find them
+// out. It is used for one job after the other.
 type jobRecord struct {
-	job   *queue.Job
-	texts []string // what Value returned last
+	redactor *redactor
+	job      *queue.Job
+	view     []byte   // the args without hidden values; nil until they are needed
+	texts    []string // what Value returned last
+}
+
+// set makes the record one of another job.
+func (r *jobRecord) set(job *queue.Job) { r.job, r.view = job, nil }
+
+// args returns the args without hidden values.
+func (r *jobRecord) args() []byte {
+	if r.view == nil {
+		r.view = r.redactor.data(r.job.Args)
+	}
+	return r.view
 }
 
 func (r *jobRecord) Value(field int, path []string) filter.Value {
@@ -74,9 +87,9 @@ func (r *jobRecord) Value(field int, path []string) filter.Value {
 	case attemptsField:
 		return filter.OfInt(int64(job.Attempts))
 	case errorField:
-		return filter.OfTexts(r.errors(func(text string) string { return text }))
+		return filter.OfTexts(r.errors(r.redactor.text))
 	case shapeField:
-		return filter.OfTexts(r.errors(stats.Shape))
+		return filter.OfTexts(r.errors(r.redactor.shape))
 	case enqueuedField:
 		return filter.OfTime(job.Enqueued)
 	case dueField:
@@ -84,12 +97,13 @@ func (r *jobRecord) Value(field int, path []string) filter.Value {
 	case diedField:
 		return filter.OfTime(job.Ended)
 	case textField:
-		return filter.OfText(string(job.Args))
+		return filter.OfText(string(r.args()))
 	case argsField:
-		return filter.OfJSON(job.Args, path)
+		return filter.OfJSON(r.args(), path)
 	}
-	if value, found := job.Headers[strings.Join(path, ".")]; found {
-		return filter.OfText(value)
+	name := strings.Join(path, ".")
+	if value, found := job.Headers[name]; found {
+		return filter.OfText(r.redactor.header(name, value))
 	}
 	return filter.Value{}
 }

@@ -41,7 +41,7 @@ type reader struct {
 }
 
 func (c *Client) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
-	return &reader{client: c, queue: q, state: state, asOf: asOf, budget: newBudget(operationShare), matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
+	return &reader{client: c, queue: q, state: state, asOf: asOf, budget: newBudget(operationShare), record: jobRecord{redactor: c.redactor}, matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
 }
 
 // wait blocks until there is some of Redis's time for the operation.
@@ -64,7 +64,7 @@ func (r *reader) read(ctx context.Context) (found []match, more bool, err error)
 	r.budget.spend(page.Took, page.Trips)
 	for i, job := range page.Jobs {
 		r.examined++
-		r.record.job = job
+		r.record.set(job)
 		if r.matches(&r.record) {
 			found = append(found, match{job.ID, page.After[i], r.examined})
 		}

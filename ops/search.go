@@ -113,7 +113,7 @@ func (c *Client) search(ctx context.Context, q *queue.Queue, f *filter.Filter, o
 	if err := c.measurePath(ctx, c.budget); err != nil {
 		return nil, err
 	}
-	s := &search{client: c, queue: q, options: options, page: &SearchPage{Next: options.Cursor, ahead: options.State == queue.Delayed}}
+	s := &search{client: c, queue: q, options: options, record: jobRecord{redactor: c.redactor}, page: &SearchPage{Next: options.Cursor, ahead: options.State == queue.Delayed}}
 	s.began, s.path = c.now(), c.budget.path()
 	err := c.budget.call(func() error {
 		depth, err := q.Depth(ctx)
@@ -201,7 +201,7 @@ func (s *search) examine(read queue.Page) (more bool, err error) {
 			s.page.Examined, s.page.Back, s.page.Next = s.page.Examined+1, at, ""
 			return false, nil
 		}
-		s.record.job = job
+		s.record.set(job)
 		matched := s.matches(&s.record)
 		if s.gaveUp && s.page.Examined == 0 {
 			return false, fmt.Errorf("%w: its regular expressions take too long for job %s, of %d bytes: use contains, or shorter ones", queue.ErrInvalid, job.ID, len(job.Args))
@@ -210,7 +210,7 @@ func (s *search) examine(read queue.Page) (more bool, err error) {
 			return false, nil // the next page begins with this job
 		}
 		if s.page.Examined++; matched {
-			s.page.Jobs = append(s.page.Jobs, job)
+			s.page.Jobs = append(s.page.Jobs, s.client.Hide(job))
 		}
 		if s.page.Next = read.After[i]; i == len(read.Jobs)-1 {
 			s.page.Next = read.Next

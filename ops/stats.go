@@ -30,6 +30,9 @@ func (c *Client) Errors(ctx context.Context, name, kind string, limit int) (grou
 	all, err := stats.Errors(ctx, c.queues, q.Name(), stats.MaxErrorGroups)
 	for _, group := range all {
 		if (kind == "" || kind == group.Kind) && len(groups) < limit {
+			if text := c.HideText(group.Error); text != group.Error || c.HideText(group.Shape) != group.Shape {
+				group.Error, group.Shape = text, stats.Shape(text)
+			}
 			groups = append(groups, group)
 		}
 	}

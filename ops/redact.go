@@ -1,0 +1,408 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"skidway/queue"
+	"skidway/workers/stats"
+)
+
+// A Redact names the values that [Client] hides. The zero value hides nothing.
+type Redact struct {
+	// Keys are names of values in args, results and log lines that are JSON, at any depth, and of
+	// headers: whole names, in upper or lower case.
+	Keys []string
+
+	// Values are regular expressions (RE2). What they match is hidden in all texts and numbers,
+	// also in errors, log lines and args that are no JSON.
+	Values []string
+}
+
+// DefaultRedactKeys are the [Redact.Keys] of the API and the dashboard, unless they are set.
+var DefaultRedactKeys = []string{"password", "passwd", "secret", "token", "authorization", "api_key"}
+
+// Hidden stands for a value that is hidden.
+const Hidden = "[hidden]"
+
+// A redactor hides values. A nil one hides nothing.
+type redactor struct {
+	keys   []string
+	values []*regexp.Regexp
+}
+
+// newRedactor returns nil if nothing is hidden.
+func newRedactor(config Redact) (*redactor, error) {
+	r := &redactor{}
+	for _, key := range config.Keys {
+		if key != "" {
+			r.keys = append(r.keys, key)
+		}
+	}
+	for _, text := range config.Values {
+		pattern, err := regexp.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: pattern of hidden values %.100q: %w", queue.ErrInvalid, text, err)
+		}
+		if pattern.MatchString("") {
+			return nil, fmt.Errorf("%w: pattern of hidden values %.100q: it matches the empty text", queue.ErrInvalid, text)
+		}
+		r.values = append(r.values, pattern)
+	}
+	if len(r.keys) == 0 && len(r.values) == 0 {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// hides reports whether the values of a name are hidden.
+func (r *redactor) hides(name string) bool {
+	for _, key := range r.keys {
+		if strings.EqualFold(key, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// text hides values in a text. JSON has names.
+func (r *redactor) text(text string) string {
+	if r == nil || text == "" {
+		return text
+	}
+	if trimmed := strings.TrimLeft(text, " \t\r\n"); trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') {
+		return string(r.json([]byte(text)))
+	}
+	return r.plain(text)
+}
+
+// plain hides what the patterns match.
+func (r *redactor) plain(text string) string {
+	for _, pattern := range r.values {
+		text = pattern.ReplaceAllLiteralString(text, Hidden)
+	}
+	return text
+}
+
+// data hides values in args or a result. It returns the same bytes if there is none.
+func (r *redactor) data(data []byte) []byte {
+	if r == nil {
+		return data
+	}
+	if isJSON(data) {
+		return r.json(data)
+	}
+	if text := r.plain(string(data)); len(r.values) > 0 && text != string(data) {
+		return []byte(text)
+	}
+	return data
+}
+
+// isJSON reports whether data begins as a JSON object, list, text or number does.
+func isJSON(data []byte) bool {
+	trimmed := bytes.TrimLeft(data, " \t\r\n")
+	return len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') || json.Valid(trimmed)
+}
+
+// json hides values in JSON, in one pass. JSON that is damaged stays so.
+func (r *redactor) json(data []byte) []byte {
+	var out []byte
+	done := 0 // up to here data is in out
+	for i := 0; i < len(data); {
+		end, replacement := r.token(data, i)
+		if replacement != nil {
+			out = append(append(out, data[done:i]...), replacement...)
+			done = end
+		}
+		i = end
+	}
+	if done == 0 {
+		return data
+	}
+	return append(out, data[done:]...)
+}
+
+// token returns the end of what begins at i, and what to write instead, nil if that is the same. A
+// name and its value are one if the value is hidden.
+func (r *redactor) token(data []byte, i int) (end int, replacement []byte) {
+	switch c := data[i]; {
+	case c == '"':
+		end = endOfText(data, i)
+		colon := skipSpace(data, end)
+		if colon == len(data) || data[colon] != ':' {
+			return end, r.value(data[i:end])
+		}
+		if !r.hides(unquote(data[i:end])) {
+			return colon + 1, nil
+		}
+		value := skipSpace(data, colon+1)
+		return endOfValue(data, value), append(slices.Clone(data[i:value]), quotedHidden...)
+	case c == '-' || c >= '0' && c <= '9':
+		end = endOfValue(data, i)
+		return end, r.value(data[i:end])
+	}
+	return i + 1, nil
+}
+
+var quotedHidden = []byte(`"` + Hidden + `"`)
+
+// value returns what to write instead of a text or number, nil if that is the same.
+func (r *redactor) value(token []byte) []byte {
+	if len(r.values) == 0 {
+		return nil
+	}
+	text := unquote(token)
+	hidden := r.plain(text)
+	if hidden == text {
+		return nil
+	}
+	quoted, _ := json.Marshal(hidden) // a text
+	return quoted
+}
+
+// unquote returns the text of a quoted one, or what is no quoted text as it is.
+func unquote(token []byte) string {
+	if len(token) < 2 || token[0] != '"' || token[len(token)-1] != '"' {
+		return string(token)
+	}
+	if bytes.IndexByte(token, '\\') >= 0 {
+		var text string
+		if json.Unmarshal(token, &text) == nil {
+			return text
+		}
+	}
+	return string(token[1 : len(token)-1])
+}
+
+// endOfText returns the end of a quoted text that begins at i.
+func endOfText(data []byte, i int) int {
+	for i++; i < len(data); {
+		quote := bytes.IndexByte(data[i:], '"')
+		if quote < 0 {
+			break
+		}
+		escape := bytes.IndexByte(data[i:i+quote], '\\')
+		if escape < 0 {
+			return i + quote + 1
+		}
+		i += escape + 2
+	}
+	return len(data)
+}
+
+// endOfValue returns the end of a value that begins at i.
+func endOfValue(data []byte, i int) int {
+	for depth := 0; i < len(data); {
+		switch data[i] {
+		case '"':
+			if i = endOfText(data, i); depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return len(data)
+}
+
+func skipSpace(data []byte, i int) int {
+	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// headers hides values of headers. It returns the same map if there is none.
+func (r *redactor) headers(headers map[string]string) map[string]string {
+	if r == nil {
+		return headers
+	}
+	shared := true
+	for name := range headers {
+		value := r.header(name, headers[name])
+		if value == headers[name] {
+			continue
+		}
+		if shared {
+			headers, shared = maps.Clone(headers), false
+		}
+		headers[name] = value
+	}
+	return headers
+}
+
+func (r *redactor) header(name, value string) string {
+	if r == nil {
+		return value
+	}
+	if r.hides(name) {
+		return Hidden
+	}
+	return r.text(value)
+}
+
+// job returns the redacted view of a job. The job stays as it is.
+func (r *redactor) job(job *queue.Job) *queue.Job {
+	if r == nil || job == nil {
+		return job
+	}
+	view := *job
+	view.Args, view.Result = r.data(job.Args), r.data(job.Result)
+	view.Reason, view.Unique.Key = r.text(job.Reason), r.text(job.Unique.Key)
+	view.Headers, view.Then = r.headers(job.Headers), r.jobs(job.Then)
+	view.Errors = slices.Clone(job.Errors)
+	for i := range view.Errors {
+		view.Errors[i].Error, view.Errors[i].Stack = r.text(view.Errors[i].Error), r.text(view.Errors[i].Stack)
+	}
+	return &view
+}
+
+// jobs returns the redacted view of jobs that follow one.
+func (r *redactor) jobs(jobs []queue.NewJob) []queue.NewJob {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i].Options = r.options(jobs[i].Options)
+		if args, err := queue.MarshalArgs(jobs[i].Args); err == nil {
+			jobs[i].Args = queue.Raw(jobs[i].Args.Kind(), r.data(args))
+		}
+	}
+	return jobs
+}
+
+func (r *redactor) options(o queue.Options) queue.Options {
+	o.Headers, o.Then, o.Unique.Key = r.headers(o.Headers), r.jobs(o.Then), r.text(o.Unique.Key)
+	return o
+}
+
+// shape returns the shape of the redacted view of an error.
+func (r *redactor) shape(text string) string { return stats.Shape(r.text(text)) }
+
+// Hide returns the view of a job without its hidden values, in which [Hidden] stands for each. It is
+// the same job if nothing is hidden.
+func (c *Client) Hide(job *queue.Job) *queue.Job { return c.redactor.job(job) }
+
+// HideSchedule is [Client.Hide] for a schedule.
+func (c *Client) HideSchedule(s queue.CronSchedule) queue.CronSchedule {
+	if c.redactor != nil {
+		s.Args, s.Options = c.redactor.data(s.Args), c.redactor.options(s.Options)
+	}
+	return s
+}
+
+// HideText hides values in a text, such as a log line, a progress or an error.
+func (c *Client) HideText(text string) string { return c.redactor.text(text) }
+
+// Job returns a job in any state, as [queue.Client.Get] does, without its hidden values.
+func (c *Client) Job(ctx context.Context, id string) (*queue.Job, error) {
+	job, err := c.queues.Get(ctx, id)
+	return c.Hide(job), err
+}
+
+// Log returns the last lines that a job logged, without their hidden values.
+func (c *Client) Log(ctx context.Context, id string) ([]string, error) {
+	lines, err := c.queues.Log(ctx, id)
+	for i := range lines {
+		lines[i] = c.HideText(lines[i])
+	}
+	return lines, err
+}
+
+// Progress returns the progress that a job's handler last set, without its hidden values; nil for
+// none.
+func (c *Client) Progress(ctx context.Context, id string) ([]byte, error) {
+	progress, err := c.queues.Progress(ctx, id)
+	return c.redactor.data(progress), err
+}
+
+// Reveal returns a job with its hidden values. Who calls it must have the right to see them, and
+// write that to the audit.
+func (c *Client) Reveal(ctx context.Context, id string) (*queue.Job, error) {
+	return c.queues.Get(ctx, id)
+}
+
+// Restore returns args that somebody edited in the view of [Client.Hide], with the values that were
+// hidden there. The error is a [queue.ErrInvalid] if [Hidden] stands at another place than in the
+// view. The caller must see to it that who edited them has the right to reveal: the values can go to
+// another place with the args around them.
+func (c *Client) Restore(job *queue.Job, edited []byte) ([]byte, error) {
+	view := c.redactor.data(job.Args)
+	if bytes.Equal(view, job.Args) {
+		return edited, nil
+	}
+	if bytes.Equal(view, edited) {
+		return job.Args, nil
+	}
+	var original, hidden, changed any
+	for _, decode := range []struct {
+		text   []byte
+		target *any
+	}{{job.Args, &original}, {view, &hidden}, {edited, &changed}} {
+		decoder := json.NewDecoder(bytes.NewReader(decode.text))
+		decoder.UseNumber() // keeps all digits
+		if err := decoder.Decode(decode.target); err != nil {
+			return nil, fmt.Errorf("%w: args with hidden values are no JSON any more: %w", queue.ErrInvalid, err)
+		}
+	}
+	merged, err := restore(original, hidden, changed)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(merged)
+}
+
+// restore replaces what is hidden in edited by what it stands for.
+func restore(original, view, edited any) (any, error) {
+	if reflect.DeepEqual(view, edited) {
+		return original, nil
+	}
+	switch value := edited.(type) {
+	case map[string]any:
+		was, _ := original.(map[string]any) // else nothing is found in it
+		shown, _ := view.(map[string]any)
+		for name, part := range value {
+			restored, err := restore(was[name], shown[name], part)
+			if err != nil {
+				return nil, err
+			}
+			value[name] = restored
+		}
+	case []any:
+		was, _ := original.([]any)
+		shown, _ := view.([]any)
+		if len(shown) != len(value) || len(was) != len(value) { // which is which is not known
+			was, shown = make([]any, len(value)), make([]any, len(value))
+		}
+		for i, part := range value {
+			restored, err := restore(was[i], shown[i], part)
+			if err != nil {
+				return nil, err
+			}
+			value[i] = restored
+		}
+	case string:
+		if strings.Contains(value, Hidden) {
+			return nil, fmt.Errorf("%w: %s stands for no value at its place in the args: enter the value", queue.ErrInvalid, Hidden)
+		}
+	}
+	return edited, nil
+}
