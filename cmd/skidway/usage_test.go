@@ -232,3 +232,32 @@ func TestPackagesAllocateLittleBeforeMain(t *testing.T) {
 	}
 	t.Logf("%d bytes", total)
 }
+
+// notAudited are the commands that the audit has no entries of: those that read, those that add jobs
+// and messages or mark them as read, and processes that work.
+const notAudited = `
+audit, bench chat, bench logs, bench queue, chat info, chat list, chat members, chat read, chat send, config check,
+config variables, cron list, dash, debug script, dm history, dm read, dm send, dm unread, doctor, enqueue, errors list,
+errors show, help, jobs list, jobs logs, jobs running, jobs show, logs channels, logs count, logs explain, logs formats,
+logs report, logs sample, logs ship, logs status, logs work, mail count, mail read, mail send, mail status,
+operations list, operations show, queues list, queues show, queues stats, queues watch, room enter, room history,
+room info, room leave, room people, room read, room send, serve, token list, user list, version, worker, workers list`
+
+func TestEveryCommandIsAuditedOrKnownToChangeNothing(t *testing.T) {
+	t.Parallel()
+	known := strings.Split(strings.ReplaceAll(strings.TrimSpace(notAudited), "\n", " "), ", ")
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			visit(below)
+		}
+		_, name, _ := strings.Cut(c.CommandPath(), " ")
+		if c.HasSubCommands() || name == "" || strings.HasPrefix(name, "completion") {
+			return
+		}
+		if listed := slices.Contains(known, name); listed == cli.IsChange(c) {
+			t.Errorf("%s: audited %v, in the list of commands that are not %v", name, cli.IsChange(c), listed)
+		}
+	}
+	visit(root(&cli.App{Console: &cli.Console{}}))
+}

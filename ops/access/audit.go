@@ -38,7 +38,7 @@ type Entry struct {
 	Proven bool   // whether Who has logged in; the command line's user@host has not
 	From   string // the address, or "command line"
 
-	Action  string // such as "retry"
+	Action  string // such as "retry", or of the command line "jobs retry"
 	Queue   string
 	Filter  string // which jobs, or what else is changed
 	Count   int    // jobs; zero where it is not known
@@ -80,8 +80,8 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 	return &Audit{conn, keysOf(conn)[keyAudit], logger}
 }
 
-// freeing are the changes that go on if Redis is too full for an entry, because they make room or
-// stop what fills it.
+// freeing are the last words of the changes that go on if Redis is too full for an entry, because they
+// make room or stop what fills it.
 var freeing = []string{"purge", "delete", "stop"}
 
 // Begin adds the entry before a change, and returns what adds the one after it, to be called with
@@ -124,7 +124,7 @@ func (a *Audit) add(ctx context.Context, e Entry) error {
 	err = a.db.Retry(ctx, func() error { // a repeated entry is harmless
 		return a.db.XAdd(ctx, &redis.XAddArgs{Stream: a.key, MaxLen: maxEntries, Approx: true, Values: []any{"entry", text}}).Err()
 	})
-	if redis.HasErrorPrefix(err, "OOM") && slices.Contains(freeing, e.Action) {
+	if redis.HasErrorPrefix(err, "OOM") && slices.Contains(freeing, e.Action[strings.LastIndexByte(e.Action, ' ')+1:]) {
 		a.logger.LogAttrs(ctx, slog.LevelError, "the audit has no entry of this change: Redis is full", slog.String("change", e.Change), slog.String("action", e.Action))
 		return nil
 	}

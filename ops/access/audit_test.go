@@ -51,9 +51,9 @@ func TestChangeIsRefusedIfItsEntryCantBeWritten(t *testing.T) {
 	f := newFixture(t, redistest.Open(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0)))
 	a := NewAudit(f.db, silent())
 	f.must(f.conn.ConfigSet(f.ctx, "maxmemory", "1").Err())
-	for _, action := range []string{"retry", "cancel", "pause", "purge", "delete", "stop"} {
+	for _, action := range []string{"retry", "cancel", "pause", "purge", "delete", "stop", "queues purge", "delete queue"} {
 		end, err := a.Begin(f.ctx, Entry{Who: "ada", Action: action})
-		if goesOn := err == nil; goesOn != (action == "purge" || action == "delete" || action == "stop") {
+		if goesOn := err == nil; goesOn != (action == "purge" || action == "delete" || action == "stop" || action == "queues purge") {
 			t.Errorf("%s while Redis is full: %v", action, err)
 		}
 		if err == nil {

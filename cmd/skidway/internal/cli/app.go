@@ -98,7 +98,8 @@ func OpenError(url string, err error) error {
 }
 
 // WithRedis opens the Redis that several processes share for as long as f runs. It
-// refuses the embedded one, with alternative as the end of the message.
+// refuses the embedded one, with alternative as the end of the message. If ctx is that of
+// a command which is a change, the audit has an entry before and after f.
 func (a *App) WithRedis(ctx context.Context, alternative string, f func(*skidway.DB) error) (err error) {
 	db, err := a.Open(ctx, a.URL())
 	if err != nil {
@@ -108,7 +109,7 @@ func (a *App) WithRedis(ctx context.Context, alternative string, f func(*skidway
 	if db.Embedded() {
 		return WrongUsage("the embedded Redis is inside this process, so no other process can use it: give --redis the URL of a server%s", alternative)
 	}
-	return f(handle.New(db))
+	return a.audited(ctx, handle.New(db), f)
 }
 
 // With opens the shared Redis, and a client of it, for as long as f runs. Names

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/user"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -209,7 +207,7 @@ func (o *operator) change(c *cobra.Command, client *ops.Client, change ops.Chang
 	if err != nil {
 		return err
 	}
-	change.Queue, change.Rate, change.By = q.Name(), int(o.rate), caller()
+	change.Queue, change.Rate, change.By = q.Name(), int(o.rate), cli.Caller()
 	asked, err := client.Ask(c.Context(), change)
 	if err != nil {
 		return err
@@ -255,6 +253,7 @@ func (o *operator) run(ctx context.Context, client *ops.Client, run *ops.Operati
 	})
 	hide()
 	op := run.Operation
+	cli.SetCount(ctx, op.Changed)
 	if err == nil && op.Status == "done" {
 		if op.Changed < op.Count && !op.AtLeast {
 			o.Console.Notice("%d jobs were not changed: they are in another state by now, their unique key is held by another job, or they are damaged", op.Count-op.Changed)
@@ -265,16 +264,4 @@ func (o *operator) run(ctx context.Context, client *ops.Client, run *ops.Operati
 		return fmt.Errorf("%s: %w: 'skidway operations continue %s' continues the operation", ops.Plural(op.Changed, "job")+" "+o.done+" before this", err, id)
 	}
 	return fmt.Errorf("operation %s was stopped with %s %s: 'skidway operations continue %s' continues it", id, jobCount(op.Changed), o.done, id)
-}
-
-// caller returns the system's user and host. It proves nothing.
-func caller() string {
-	name, host := "unknown", "unknown"
-	if current, err := user.Current(); err == nil {
-		name = current.Username
-	}
-	if found, err := os.Hostname(); err == nil {
-		host = found
-	}
-	return name + "@" + host
 }

@@ -88,7 +88,7 @@ Running jobs go on, jobs can still be added, and delayed jobs still become due.`
 	}
 	c.Flags().StringVar(&note, "note", "", "note for others, a `TEXT` of up to 256 bytes")
 	return eachQueue(a, c, func(ctx context.Context, q *queue.Queue) (string, error) {
-		if err := q.Pause(ctx, caller(), note); err != nil {
+		if err := q.Pause(ctx, cli.Caller(), note); err != nil {
 			return "", err
 		}
 		depth, err := q.Depth(ctx)

@@ -1,4 +1,5 @@
-// Package serve has the commands that answer HTTP requests: the dashboard.
+// Package serve has the commands that answer HTTP requests, as the dashboard does, and those of who
+// may make them: "user", "token" and "audit".
 package serve
 
 import (

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"skidway"
+	"skidway/ops/access"
+)
+
+// changes are the commands that the audit has entries of: those that change what there is. Jobs and
+// messages that are added, and the processes that work on jobs and logs, are not among them.
+var changes = []string{
+	"queues pause", "queues resume", "queues purge", "queues delete",
+	"jobs retry", "jobs run-now", "jobs priority", "jobs cancel", "jobs delete",
+	"operations stop", "operations continue",
+	"workers quiet", "workers stop",
+	"cron add", "cron remove", "cron run",
+	"logs unsubscribe", "logs channels delete",
+	"chat create", "chat drop", "chat join", "chat leave", "chat limit",
+	"mail delete", "mail keep", "mail limit", "dm delete",
+	"room create", "room delete", "room mute", "room unmute", "room retract", "room set",
+	"user add", "user password", "user remove", "token create", "token revoke",
+}
+
+// IsChange reports whether the audit has entries of a command.
+func IsChange(c *cobra.Command) bool { return slices.Contains(changes, pathOf(c)) }
+
+// pathOf returns the name of a command without that of the program.
+func pathOf(c *cobra.Command) string {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	return path
+}
+
+// A change is a command that the audit has entries of.
+type change struct {
+	entry access.Entry
+	count int
+}
+
+type changeKey struct{}
+
+// AuditChanges makes [App.WithRedis] write the audit of a command that is a change. It is called
+// before the command runs.
+func AuditChanges(c *cobra.Command, args []string) {
+	if IsChange(c) {
+		c.SetContext(context.WithValue(c.Context(), changeKey{}, &change{entry: entryOf(c, args)}))
+	}
+}
+
+// SetCount sets the number of jobs that a command has changed, for the audit.
+func SetCount(ctx context.Context, count int) {
+	if change, ok := ctx.Value(changeKey{}).(*change); ok {
+		change.count = count
+	}
+}
+
+// Caller returns the system's user and host. It proves nothing.
+func Caller() string {
+	name, host := "unknown", "unknown"
+	if current, err := user.Current(); err == nil {
+		name = current.Username
+	}
+	if found, err := os.Hostname(); err == nil {
+		host = found
+	}
+	return name + "@" + host
+}
+
+// shownFlags are the flags whose values an entry has: they select what is changed. Others, such as
+// headers, may be secret.
+var shownFlags = []string{"queue", "match", "state", "kind", "error", "older-than", "newer-than", "all", "rate", "to", "name", "scope", "role", "days", "users", "queues", "kinds"}
+
+// entryOf returns the entry of a command. Its filter is the arguments, except JSON, and flags.
+func entryOf(c *cobra.Command, args []string) access.Entry {
+	e := access.Entry{Who: Caller(), From: "command line", Action: pathOf(c)}
+	var words []string
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "{") && !strings.HasPrefix(arg, "[") {
+			words = append(words, arg)
+		}
+	}
+	names := strings.Join(words, " ")
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if c.InheritedFlags().Lookup(flag.Name) != nil {
+			return // which Redis
+		}
+		if slices.Contains(shownFlags, flag.Name) {
+			words = append(words, "--"+flag.Name+"="+flag.Value.String())
+		} else {
+			words = append(words, "--"+flag.Name)
+		}
+		if flag.Name == "queue" {
+			e.Queue = flag.Value.String()
+		}
+	})
+	e.Filter = strings.Join(words, " ")
+	switch name, _, isID := strings.Cut(names, ":"); {
+	case strings.HasPrefix(e.Action, "queues "):
+		e.Queue = names
+	case isID && (strings.HasPrefix(e.Action, "jobs ") || strings.HasPrefix(e.Action, "operations ")):
+		e.Queue = name
+	}
+	return e
+}
+
+// audited calls f, between the two entries of the audit if the command is a change.
+func (a *App) audited(ctx context.Context, db *skidway.DB, f func(*skidway.DB) error) error {
+	change, ok := ctx.Value(changeKey{}).(*change)
+	if !ok {
+		return f(db)
+	}
+	// The terminal shows what the command does; only what the audit lacks is logged there.
+	logger := slog.New(slog.NewTextHandler(a.Console.Out, &slog.HandlerOptions{Level: slog.LevelError}))
+	end, err := access.NewAudit(db, logger).Begin(ctx, change.entry)
+	if err != nil {
+		return err
+	}
+	err = f(db)
+	return errors.Join(err, end(err, change.count))
+}

@@ -1,0 +1,122 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway"
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/ops/access"
+)
+
+const maxAuditLines = 10_000
+
+// Audit returns the command "audit".
+func Audit(a *cli.App) *cobra.Command {
+	var follow bool
+	limit := cli.Number(50)
+	c := &cobra.Command{
+		Use:   "audit",
+		Short: "Shows who changed what",
+		Long: `Shows the last entries of the audit, the latest at the end: logins, reveals of
+hidden values, and changes by dashboard, API and command line. A change has an
+entry before it, without an outcome, and one after it. PROVEN is whether a
+password or token proves who it was: the user and host of a command do not. Jobs
+that are added are not in the audit. Redis keeps about 10,000 entries.`,
+		Example: `  skidway audit --limit 200
+  skidway audit --follow -o json`,
+		Args: cli.Args(),
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "print new entries as they are added, until Ctrl-C")
+	c.Flags().Var(&limit, "limit", "number of entries, up to 10000")
+	output := cli.OutputFlag(a, c)
+	return cli.Run(a, c, openAudit, func(ctx context.Context, audit *access.Audit, _ []string) error {
+		if limit > maxAuditLines {
+			return cli.WrongUsage("--limit %d: at most %d", limit, maxAuditLines)
+		}
+		entries, err := latest(ctx, audit, int(limit))
+		if err != nil {
+			return err
+		}
+		if !follow {
+			return cli.PrintView(a, output.Word, entryView, entries, nil)
+		}
+		return followAudit(ctx, a, audit, output.Word, entries)
+	})
+}
+
+func openAudit(db *skidway.DB) (*access.Audit, error) { return access.NewAudit(db, nil), nil }
+
+var entryView = cli.View[access.Entry]{
+	{Key: "id", Value: func(e access.Entry) any { return e.ID }},
+	{Key: "change", Value: func(e access.Entry) any { return e.Change }, Omit: true},
+	{Key: "time", Head: "TIME", Whole: true, Value: func(e access.Entry) any { return e.Time.UTC() }, Cell: func(e access.Entry) string { return e.Time.Local().Format(time.DateTime) }},
+	{Key: "who", Head: "WHO", Value: func(e access.Entry) any { return e.Who }},
+	{Key: "proven", Head: "PROVEN", Value: func(e access.Entry) any { return e.Proven }},
+	{Key: "from", Head: "FROM", Value: func(e access.Entry) any { return e.From }},
+	{Key: "action", Head: "ACTION", Value: func(e access.Entry) any { return e.Action }},
+	{Key: "queue", Head: "QUEUE", Value: func(e access.Entry) any { return e.Queue }},
+	{Key: "count", Head: "JOBS", Right: true, Value: func(e access.Entry) any { return e.Count }},
+	{Key: "outcome", Head: "OUTCOME", Value: func(e access.Entry) any { return e.Outcome }},
+	{Key: "filter", Head: "WHAT", Fit: true, Value: func(e access.Entry) any { return e.Filter }},
+}
+
+// latest returns the last entries, the latest at the end.
+func latest(ctx context.Context, audit *access.Audit, limit int) (entries []access.Entry, err error) {
+	for cursor := ""; len(entries) < limit; {
+		page, next, err := audit.List(ctx, cursor, min(limit-len(entries), 500))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, page...)
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	slices.Reverse(entries)
+	return entries, nil
+}
+
+// followAudit prints entries, one a line, and those that are added later until Ctrl-C.
+func followAudit(ctx context.Context, a *cli.App, audit *access.Audit, format string, entries []access.Entry) error {
+	ctx, stopping, end := a.Console.Listen(ctx)
+	defer end()
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(stopping, cancel)()
+	after := "" // with no entries: from now on
+	for _, e := range entries {
+		if err := printEntry(a, format, e); err != nil {
+			return err
+		}
+		after = e.ID
+	}
+	err := audit.Follow(following, after, func(e access.Entry) error { return printEntry(a, format, e) })
+	if stopping.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+func printEntry(a *cli.App, format string, e access.Entry) error {
+	return a.Write(func(out io.Writer) error {
+		switch format {
+		case "json":
+			return cli.WriteJSONLine(out, entryView.Object(e))
+		case "csv":
+			return cli.WriteCSV(out, entryView.CSV([]access.Entry{e})[1:])
+		}
+		proven := ""
+		if !e.Proven {
+			proven = " (not proven)"
+		}
+		_, err := fmt.Fprintln(out, cli.Printable(fmt.Sprintf("%s %s%s from %s: %s %s %s jobs=%d %s",
+			e.Time.Local().Format(time.DateTime), e.Who, proven, e.From, e.Action, e.Queue, e.Filter, e.Count, e.Outcome)))
+		return err
+	})
+}
