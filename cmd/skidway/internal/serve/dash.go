@@ -17,11 +17,9 @@ import (
 
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/ops/api"
 	"skidway/ops/dash"
-	"skidway/queue"
 )
 
 // A dashCommand is the command "dash".
@@ -79,11 +77,7 @@ func (d *dashCommand) run(c *cobra.Command) error {
 
 // serve answers requests until stopping ends.
 func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logger *slog.Logger) (err error) {
-	queues, err := queue.NewClient(db, nil)
-	if err != nil {
-		return err
-	}
-	client, err := ops.NewClient(queues, nil) // one for both, because searches share a budget
+	client, err := d.client(db)
 	if err != nil {
 		return err
 	}

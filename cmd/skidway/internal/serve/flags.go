@@ -5,14 +5,18 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"skidway"
+	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/queue"
 )
 
-// accessFlags are the flags of who may connect.
+// accessFlags are the flags of who may connect, and what they see.
 type accessFlags struct {
 	listener access.Listener
 	gate     access.GateConfig
 	proxies  []string
+	redact   ops.Redact
 }
 
 // add adds the flags to those of a command.
@@ -26,6 +30,9 @@ func (f *accessFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.proxies, "proxy", nil, "`CIDR` of proxies whose X-Forwarded-For is believed (repeatable)")
 	flags.StringVar(&f.gate.AuthHeader, "auth-header", "", "`NAME` of the header in which a proxy sends the user")
 	flags.StringVar(&f.gate.BasePath, "base-path", "", "`PATH` below which all is, such as /skidway")
+	flags.StringSliceVar(&f.redact.Keys, "redact", ops.DefaultRedactKeys, "`NAMES` of values in args, results and headers that are hidden; empty: none (default passwords, tokens and others)")
+	flags.Lookup("redact").DefValue = "[]" // the list is long
+	flags.StringArrayVar(&f.redact.Values, "redact-value", nil, "`REGEXP` of texts that are hidden everywhere (repeatable)")
 	flags.BoolVar(&f.gate.NoLogin, "no-login", false, "local requests need no login")
 	flags.BoolVar(&f.gate.ReadOnly, "read-only", false, "nobody changes anything")
 }
@@ -46,4 +53,13 @@ func (f *accessFlags) complete(logger *slog.Logger) error {
 	users, err := access.OpenUsers(f.listener.UsersFile, logger)
 	f.gate.Users = users
 	return err
+}
+
+// client returns the client by which requests read, one for all because searches share a budget.
+func (f *accessFlags) client(db *skidway.DB) (*ops.Client, error) {
+	queues, err := queue.NewClient(db, nil)
+	if err != nil {
+		return nil, err
+	}
+	return ops.NewClient(queues, &ops.Config{Redact: f.redact})
 }

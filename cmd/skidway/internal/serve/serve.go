@@ -57,7 +57,11 @@ func (s *serveCommand) run(c *cobra.Command) error {
 	work, stopping, end := s.Console.Listen(c.Context())
 	defer end()
 	return s.WithRedis(work, "", func(db *skidway.DB) error {
-		handler, err := api.New(db, api.Config{BasePath: s.gate.BasePath, Logger: logger})
+		client, err := s.client(db)
+		if err != nil {
+			return err
+		}
+		handler, err := api.New(db, api.Config{BasePath: s.gate.BasePath, Ops: client, Logger: logger})
 		if err != nil {
 			return err
 		}
