@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test oldest race s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis
+.PHONY: help build demo test oldest race s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip ci redis chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,13 +22,16 @@ demo: build ## count made-up logs with the embedded Redis; needs nothing but Go
 redis:
 	@./internal/redistest/install.sh
 
-test: redis ## run all tests against real Redis servers that they start
+chromium:
+	@./scripts/chromium.sh
+
+test: redis chromium ## run all tests against real Redis servers that they start
 	go test ./...
 
-oldest: redis ## run all tests with the Go release that go.mod names
+oldest: redis chromium ## run all tests with the Go release that go.mod names
 	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) go test ./...
 
-race: redis ## run all tests with the race detector
+race: redis chromium ## run all tests with the race detector
 	go test -race -timeout 20m $$(go list ./... | grep -v /cmd/skidway)
 	go test -race -timeout 20m -parallel 6 ./cmd/skidway/... # most of its tests wait for processes
 

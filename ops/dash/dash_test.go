@@ -29,6 +29,7 @@ type fixture struct {
 	dash   *dash.Dash
 	queues *queue.Client
 	audit  *access.Audit
+	redis  *rdb.DB
 	who    *access.Principal // who makes the requests
 }
 
@@ -44,7 +45,7 @@ func principal(t testing.TB, scopes ...string) *access.Principal {
 
 func setup(t testing.TB, db *rdb.DB) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, who: principal(t, "view:*", "operate:*", "enqueue:*", "enqueue:*:email.*", "admin:*")}
+	f := &fixture{TB: t, redis: db, who: principal(t, "view:*", "operate:*", "enqueue:*", "enqueue:*:email.*", "admin:*")}
 	queues, err := queue.NewClient(handle.New(db), nil)
 	f.must(err)
 	f.queues, f.audit = queues, access.NewAudit(queues.DB(), slog.New(slog.DiscardHandler))

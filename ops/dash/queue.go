@@ -120,7 +120,7 @@ func (d *queueData) setState(p *page) {
 		}
 	}
 	if d.Queue.Depth.Paused {
-		row := TroubleRow{ID: "paused", Icon: p.Icon("pause", T("state.paused")), Name: T("queue.is_paused"), Href: p.QueueLink(d.Name, ""), Text: p.pauseText(d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
+		row := TroubleRow{ID: "paused", Icon: p.Icon("pause", T("state.paused")), Name: T("trouble.queue", d.Name), Href: p.QueueLink(d.Name, ""), Text: p.pauseText(d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
 		d.Why = append(d.Why, row)
 	}
 	if d.Queue.Slots > 0 && d.Queue.Free == 0 && d.Queue.Depth.Waiting > 0 {
