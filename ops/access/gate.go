@@ -157,7 +157,7 @@ func (g *Gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 		g.pass(w, r, next, nil)
 		return
 	}
-	p, err := g.Authorize(r)
+	p, err := g.authorize(r, sessionIdle)
 	if err != nil {
 		g.refuseAuthorization(w, r, path, err)
 		return
@@ -269,9 +269,13 @@ var errUnknown = errors.New("the request has neither token nor session")
 var errSameOrigin = errors.New("a change with a cookie needs a browser that sends Origin or Sec-Fetch-Site")
 
 // Authorize returns who makes a request that passed the gate, as it is known now: a handler of a long
-// stream asks again. The error is [ErrToken], [ErrTokenExpired], [ErrNoSession] or another one.
-func (g *Gate) Authorize(r *http.Request) (*Principal, error) {
-	p, err := g.authenticate(r)
+// stream asks again. That does not make a session last longer. The error is [ErrToken],
+// [ErrTokenExpired], [ErrNoSession] or another one.
+func (g *Gate) Authorize(r *http.Request) (*Principal, error) { return g.authorize(r, 0) }
+
+// authorize is Authorize for another idle time of the session.
+func (g *Gate) authorize(r *http.Request, idle time.Duration) (*Principal, error) {
+	p, err := g.authenticate(r, idle)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +287,7 @@ func (g *Gate) Authorize(r *http.Request) (*Principal, error) {
 	return &limited, nil
 }
 
-func (g *Gate) authenticate(r *http.Request) (*Principal, error) {
+func (g *Gate) authenticate(r *http.Request, idle time.Duration) (*Principal, error) {
 	if values := r.Header.Values("Authorization"); len(values) > 0 {
 		scheme, text, _ := strings.Cut(values[0], " ")
 		if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -311,7 +315,7 @@ func (g *Gate) authenticate(r *http.Request) (*Principal, error) {
 	if err != nil {
 		return nil, errUnknown
 	}
-	p, err := g.sessions.Principal(r.Context(), cookie.Value)
+	p, err := g.sessions.principal(r.Context(), cookie.Value, idle)
 	if err != nil {
 		return nil, err
 	}

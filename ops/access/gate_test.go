@@ -318,6 +318,28 @@ func TestLoginBeginsASessionUnderANewID(t *testing.T) {
 	}
 }
 
+func TestOpenStreamDoesNotKeepASession(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, GateConfig{})
+	cookie := s.send("GET", s.gate.NewCode(), "").Cookies()[0]
+	key, hash := s.gate.sessions.keys[keySessionsEnd], hashOf(cookie.Value)
+	end := func() float64 { return s.conn.ZScore(s.ctx, key, hash).Val() }
+	now := s.conn.Time(s.ctx).Val().UnixMilli()
+	s.must(s.conn.ZAddArgs(s.ctx, key, zArgs(hash, now+60_000)).Err())
+	r := httptest.NewRequest("GET", "/", nil)
+	r.AddCookie(cookie)
+	_, err := s.gate.Authorize(r)
+	s.must(err)
+	if end() != float64(now+60_000) {
+		t.Error("a look at the session made it longer")
+	}
+	clear(s.gate.sessions.seen)
+	s.want("a request", s.send("GET", "/", "", "Cookie", cookie.Name+"="+cookie.Value), 200, "local")
+	if end() < float64(now+20*60_000) {
+		t.Error("a request did not make the session longer")
+	}
+}
+
 func TestValidSessionIsNotLockedOut(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redistest.DB(t))

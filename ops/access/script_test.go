@@ -28,6 +28,7 @@ func TestScriptsReplyAsTheirHeadersState(t *testing.T) {
 			{"begin it again", sessionAddScript, []any{"a", "x y", 1000, 100000, 2}, "ok"},
 			{"use a session", sessionUseScript, []any{"a", 1000}, "ok x y"},
 			{"use it again", sessionUseScript, []any{"a", 1000}, "ok x y"},
+			{"look at it", sessionUseScript, []any{"a", 0}, "ok x y"},
 			{"use no session", sessionUseScript, []any{"b", 1000}, "none"},
 			{"begin one that has ended", sessionAddScript, []any{"old", "x", -1, 100000, 3}, "ok"},
 			{"use one that was idle", sessionUseScript, []any{"old", 1000}, "none"},

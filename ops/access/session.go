@@ -79,10 +79,16 @@ func (s *Sessions) Begin(ctx context.Context, user *User) (id string, err error)
 	return id, err
 }
 
-// Principal returns whose session an id is. The error is [ErrNoSession] if there is none.
+// Principal returns whose session an id is, and makes it last for another 30 minutes. The error is
+// [ErrNoSession] if there is none.
 func (s *Sessions) Principal(ctx context.Context, id string) (*Principal, error) {
+	return s.principal(ctx, id, sessionIdle)
+}
+
+// principal is Principal for another idle time; zero lets the session end when it would.
+func (s *Sessions) principal(ctx context.Context, id string, idle time.Duration) (*Principal, error) {
 	hash := hashOf(id)
-	record, err := s.record(ctx, hash)
+	record, err := s.record(ctx, hash, idle)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +115,7 @@ func localPrincipal(proven bool) *Principal {
 }
 
 // record returns a session as it was at most 5 s ago.
-func (s *Sessions) record(ctx context.Context, hash string) (sessionRecord, error) {
+func (s *Sessions) record(ctx context.Context, hash string, idle time.Duration) (sessionRecord, error) {
 	s.mu.Lock()
 	found, known := s.seen[hash]
 	s.mu.Unlock()
@@ -117,7 +123,7 @@ func (s *Sessions) record(ctx context.Context, hash string) (sessionRecord, erro
 		return found.sessionRecord, nil
 	}
 	began := s.now()
-	reply, err := sessionUseScript.Run(ctx, s.db, s.keys, hash, sessionIdle.Milliseconds())
+	reply, err := sessionUseScript.Run(ctx, s.db, s.keys, hash, idle.Milliseconds())
 	if err != nil {
 		return sessionRecord{}, err
 	}
@@ -143,7 +149,7 @@ func (s *Sessions) record(ctx context.Context, hash string) (sessionRecord, erro
 
 // End ends a session, and all others of its user. It is no error if there is none.
 func (s *Sessions) End(ctx context.Context, id string) error {
-	record, err := s.record(ctx, hashOf(id))
+	record, err := s.record(ctx, hashOf(id), 0)
 	if errors.Is(err, ErrNoSession) {
 		return nil
 	}

@@ -281,7 +281,8 @@ func (t *Tokens) Authenticate(ctx context.Context, text string) (*Principal, err
 	if err != nil {
 		return nil, err
 	}
-	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Proven: true, Scopes: token.Scopes}, t.noteUse(ctx, id)
+	t.noteUse(ctx, id)
+	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Proven: true, Scopes: token.Scopes}, nil
 }
 
 // cached returns a token as it was at most 5 s ago, and Redis's time.
@@ -303,8 +304,9 @@ func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known 
 	return row, known, t.at.Add(t.now().Sub(t.read)), nil
 }
 
-// noteUse writes that a token is used, once a minute. A full Redis is no error.
-func (t *Tokens) noteUse(ctx context.Context, id string) error {
+// noteUse writes that a token is used, once a minute. A Redis that is full or read-only refuses that:
+// then the time of the last use stays as it was.
+func (t *Tokens) noteUse(ctx context.Context, id string) {
 	t.notedM.Lock()
 	now := t.now()
 	noted := now.Sub(t.noted[id]) < useNotedEvery
@@ -315,12 +317,7 @@ func (t *Tokens) noteUse(ctx context.Context, id string) error {
 		t.noted[id] = now
 	}
 	t.notedM.Unlock()
-	if noted {
-		return nil
+	if !noted {
+		_, _ = tokenUsedScript.Run(ctx, t.db, t.keys, id)
 	}
-	_, err := tokenUsedScript.Run(ctx, t.db, t.keys, id)
-	if redis.HasErrorPrefix(err, "OOM") {
-		return nil
-	}
-	return err
 }

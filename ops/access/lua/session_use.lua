@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Reads a session, and makes it last for another idle time, up to its end. It needs no memory.
 -- KEYS: sessions, sessions:end
--- ARGV: hash of its id, length in ms when idle
+-- ARGV: hash of its id, length in ms when idle, or 0 to let it end when it would
 -- Returns {'ok', its record}, or {'none'} if there is none, or it has ended.
 -- @include int clock
 local call, now = redis.call, clock_ms()
@@ -12,5 +12,5 @@ if not ends or not idle_end or tonumber(idle_end) <= now or tonumber(ends) <= no
   call('ZREM', SESSIONS_END, ARGV[1])
   return {'none'}
 end
-call('ZADD', SESSIONS_END, int(math.min(now + ARGV[2], tonumber(ends))), ARGV[1])
+if ARGV[2] ~= '0' then call('ZADD', SESSIONS_END, int(math.min(now + ARGV[2], tonumber(ends))), ARGV[1]) end
 return {'ok', record}
