@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"skidway/internal/filter"
 	"skidway/queue"
 	"skidway/workers/stats"
 )
@@ -17,31 +16,6 @@ func (c *Client) Stats(ctx context.Context, name string, back stats.Range) (*sta
 		return nil, err
 	}
 	return stats.Read(ctx, c.queues, q.Name(), back)
-}
-
-// Errors returns the groups of errors of a queue that were seen last, at most limit of them, or
-// only those of a kind if that is not empty. The error is a [NoQueueError] if there is no such
-// queue.
-func (c *Client) Errors(ctx context.Context, name, kind string, limit int) (groups []stats.ErrorGroup, err error) {
-	q, err := c.Queue(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	all, err := stats.Errors(ctx, c.queues, q.Name(), stats.MaxErrorGroups)
-	for _, group := range all {
-		if (kind == "" || kind == group.Kind) && len(groups) < limit {
-			if text := c.HideText(group.Error); text != group.Error || c.HideText(group.Shape) != group.Shape {
-				group.Error, group.Shape = text, stats.Shape(text)
-			}
-			groups = append(groups, group)
-		}
-	}
-	return groups, err
-}
-
-// GroupMatch returns a filter expression for the jobs that have an error of a group.
-func GroupMatch(group stats.ErrorGroup) string {
-	return "kind == " + filter.Quote(group.Kind) + " && shape == " + filter.Quote(group.Shape)
 }
 
 // history returns statuses of a queue in the last hour, by its statistics, and the present one

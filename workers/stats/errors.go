@@ -26,8 +26,8 @@ type ErrorGroup struct {
 	Error        string // the first line of its error, at most 250 bytes
 
 	// Hours has the failed attempts of the latest hours in UTC: the last one is that in which
-	// the groups were read.
-	Hours [ErrorHours]int64
+	// the groups were read. Deaths has the jobs that failed for good in these hours.
+	Hours, Deaths [ErrorHours]int64
 }
 
 // MaxErrorGroups is the number of groups that are kept of a queue, the latest ones, for 31 days
@@ -100,11 +100,15 @@ func parseGroup(value any, now time.Time) (g ErrorGroup, ok bool) {
 	}
 	last := now.Unix() / 3600
 	for hour := range strings.FieldsSeq(lines[4]) {
-		at, count, _ := strings.Cut(hour, ":")
+		at, counts, _ := strings.Cut(hour, ":")
+		failed, dead, died := strings.Cut(counts, ":")
 		number, err := strconv.ParseInt(at, 10, 64)
-		n, err2 := strconv.ParseInt(count, 10, 64)
+		n, err2 := strconv.ParseInt(failed, 10, 64)
 		if back := last - number; err == nil && err2 == nil && number >= 0 && back >= 0 && back < ErrorHours && n > 0 && n <= maxAmount {
 			g.Hours[ErrorHours-1-back] = n
+			if deaths, err := strconv.ParseInt(dead, 10, 64); died && err == nil && deaths > 0 && deaths <= n {
+				g.Deaths[ErrorHours-1-back] = deaths
+			}
 		}
 	}
 	return g, true

@@ -82,18 +82,20 @@ func TestHoursOfErrorsThatAreOverAreDropped(t *testing.T) {
 		f.collector.clock = redisClock{}
 		f.count("k", queue.AttemptRetry, hour+1, "no")
 		f.flush()
+		f.count("k", queue.AttemptDead, 1, "no")
+		f.flush()
 	}
 	groups, err := Errors(f.ctx, f.client, "q", 1)
 	f.must(err)
 	for i, n := range groups[0].Hours {
-		if n != int64(60-ErrorHours+i+1) {
-			t.Errorf("hour %d has %d", i, n)
+		if n != int64(60-ErrorHours+i+2) || groups[0].Deaths[i] != 1 {
+			t.Errorf("hour %d has %d, of which %d are deaths", i, n, groups[0].Deaths[i])
 		}
 	}
-	if text := db.HGet(f.ctx, f.queue.Key("errors"), groups[0].ID).Val(); strings.Count(text, ":") != ErrorHours+2 { // two are in the id of the job
+	if text := db.HGet(f.ctx, f.queue.Key("errors"), groups[0].ID).Val(); strings.Count(text, ":") != 2*ErrorHours+2 { // two are in the id of the job
 		t.Errorf("kept is %s", text)
 	}
-	if groups[0].Failed != 60*61/2 || !groups[0].First.Equal(begin) || !groups[0].Last.Equal(begin.Add(59*time.Hour)) {
+	if groups[0].Failed != 60*61/2+60 || groups[0].Dead != 60 || !groups[0].First.Equal(begin) || !groups[0].Last.Equal(begin.Add(59*time.Hour)) {
 		t.Errorf("%+v", groups[0])
 	}
 }
@@ -114,7 +116,7 @@ func TestGroupThatIsDamagedBeginsAnew(t *testing.T) {
 }
 
 func FuzzBucketsAndGroups(f *testing.F) {
-	f.Add("email.send done", "7", "3 1 1700000000000 1700000000000 q:0:n1-0\nk\nno <n>\nno 1\n472222:3 472223:1")
+	f.Add("email.send done", "7", "3 1 1700000000000 1700000000000 q:0:n1-0\nk\nno <n>\nno 1\n472222:3:2 472223:1")
 	f.Add(" waiting", "9223372036854775807", "")
 	f.Add("a r40", "-1", "1 1 1 1 j\nk\ns\ne\n:")
 	f.Add("a w3", "1e3", "9999999999999999 1 1 1 j\nk\ns\ne\n-1:5 99999999999999999999:1")

@@ -42,21 +42,21 @@ if cells > 0 then
 end
 
 -- A group is 'failed dead first last job', its kind, its shape and an error, each on a line, then
--- 'hour:count' for the latest hours.
+-- 'hour:failed' or 'hour:failed:dead' for the latest hours.
 local GROUP = '^(%d+) (%d+) (%d+) %d+ [^\n]*\n[^\n]*\n[^\n]*\n[^\n]*\n([%d: ]*)$'
 local this_hour = math.floor(now / 3600000)
 
--- counted returns 'hour:count' of the hours that are kept, after n more in this one.
-local function counted(hours, n)
+-- counted returns the counts of the hours that are kept, after more of them in this one.
+local function counted(hours, failed, dead)
   local kept = {}
-  for hour, count in string.gmatch(hours, '(%d+):(%d+)') do
+  for hour, count, died in string.gmatch(hours, '(%d+):(%d+):?(%d*)') do
     if tonumber(hour) == this_hour then
-      n = n + tonumber(count)
+      failed, dead = failed + tonumber(count), dead + (tonumber(died) or 0)
     elseif tonumber(hour) < this_hour and tonumber(hour) > this_hour - HOURS_KEPT then
-      kept[#kept + 1] = hour .. ':' .. count
+      kept[#kept + 1] = hour .. ':' .. count .. (died ~= '' and ':' .. died or '')
     end
   end
-  kept[#kept + 1] = int(this_hour) .. ':' .. int(n)
+  kept[#kept + 1] = int(this_hour) .. ':' .. int(failed) .. (dead > 0 and ':' .. int(dead) or '')
   return table.concat(kept, ' ')
 end
 
@@ -74,7 +74,7 @@ for i = groups, #ARGV, 7 do
   if not failed then failed, dead, first, hours = 0, 0, int(now), '' end
   local numbers = int(tonumber(failed) + more_failed) .. ' ' .. int(tonumber(dead) + more_dead)
   call('HSET', ERRORS, id, table.concat({
-    numbers .. ' ' .. first .. ' ' .. int(now) .. ' ' .. job, kind, shape, text, counted(hours, more_failed),
+    numbers .. ' ' .. first .. ' ' .. int(now) .. ' ' .. job, kind, shape, text, counted(hours, more_failed, more_dead),
   }, '\n'))
   call('ZADD', ERRORS_LAST, int(now), id)
 end

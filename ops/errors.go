@@ -1,0 +1,127 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"skidway/internal/filter"
+	"skidway/workers/stats"
+)
+
+// Errors returns the groups of errors of a queue that were seen last, at most limit of them, or
+// only those of a kind if that is not empty. The error is a [NoQueueError] if there is no such
+// queue.
+func (c *Client) Errors(ctx context.Context, name, kind string, limit int) (groups []stats.ErrorGroup, err error) {
+	q, err := c.Queue(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	all, err := stats.Errors(ctx, c.queues, q.Name(), stats.MaxErrorGroups)
+	for _, group := range all {
+		if (kind == "" || kind == group.Kind) && len(groups) < limit {
+			groups = append(groups, c.hideGroup(group))
+		}
+	}
+	return groups, err
+}
+
+// hideGroup hides values in the texts of a group.
+func (c *Client) hideGroup(group stats.ErrorGroup) stats.ErrorGroup {
+	if text := c.HideText(group.Error); text != group.Error || c.HideText(group.Shape) != group.Shape {
+		group.Error, group.Shape = text, stats.Shape(text)
+	}
+	return group
+}
+
+// GroupMatch returns a filter expression for the jobs that have an error of a group.
+func GroupMatch(group stats.ErrorGroup) string {
+	return "kind == " + filter.Quote(group.Kind) + " && shape == " + filter.Quote(group.Shape)
+}
+
+// A QueueError is a group of errors of a queue, with its sums of the last 24 hours in UTC.
+type QueueError struct {
+	Queue string
+	stats.ErrorGroup
+	DayFailed, DayDead int64
+}
+
+// ErrorFilter selects what [Client.ErrorsIn] returns. The zero value selects all.
+type ErrorFilter struct {
+	Kind  string
+	Text  string // a part of the shape or of the latest error, in upper or lower case
+	Limit int    // of the groups that are read of each queue; zero means 100
+}
+
+// An ErrorReport is groups of errors of several queues.
+type ErrorReport struct {
+	Groups     []QueueError // by deaths in 24 hours, then by failed attempts, then the latest first
+	Unreadable []error      // why groups of some queues can't be read
+}
+
+// errorReaders is the number of queues that are read at the same time.
+const errorReaders = 8
+
+// ErrorsIn returns the groups of errors that were seen last in queues. The error is that of a Redis that can't
+// be reached; a queue that can't be read is in the report.
+func (c *Client) ErrorsIn(ctx context.Context, names []string, f ErrorFilter) (*ErrorReport, error) {
+	found, failed := make([][]stats.ErrorGroup, len(names)), make([]error, len(names))
+	var reading sync.WaitGroup
+	for reader := range min(errorReaders, len(names)) {
+		reading.Go(func() {
+			for i := reader; i < len(names); i += errorReaders {
+				found[i], failed[i] = stats.Errors(ctx, c.queues, names[i], cmp.Or(f.Limit, 100))
+			}
+		})
+	}
+	reading.Wait()
+	report := &ErrorReport{}
+	for i, name := range names {
+		if err := failed[i]; err != nil && (ctx.Err() != nil || unreachable(err)) {
+			return nil, err
+		} else if err != nil {
+			report.Unreadable = append(report.Unreadable, err)
+		}
+		for _, group := range found[i] {
+			if group = c.hideGroup(group); f.matches(group) {
+				report.Groups = append(report.Groups, dayOf(name, group))
+			}
+		}
+	}
+	slices.SortStableFunc(report.Groups, func(a, b QueueError) int {
+		return cmp.Or(cmp.Compare(b.DayDead, a.DayDead), cmp.Compare(b.DayFailed, a.DayFailed), b.Last.Compare(a.Last))
+	})
+	return report, nil
+}
+
+func (f ErrorFilter) matches(group stats.ErrorGroup) bool {
+	text := strings.ToLower(f.Text)
+	return (f.Kind == "" || f.Kind == group.Kind) && (strings.Contains(strings.ToLower(group.Shape), text) || strings.Contains(strings.ToLower(group.Error), text))
+}
+
+// dayOf returns a group with the sums of its last 24 hours.
+func dayOf(name string, group stats.ErrorGroup) QueueError {
+	e := QueueError{Queue: name, ErrorGroup: group}
+	for i := stats.ErrorHours - 24; i < stats.ErrorHours; i++ {
+		e.DayFailed += group.Hours[i]
+		e.DayDead += group.Deaths[i]
+	}
+	return e
+}
+
+// MostFailing returns the names of the queues with the most failed attempts in 24 hours, at most max.
+func (o *Overview) MostFailing(max int) (names []string) {
+	failed := func(q *SampledQueue) (n int64) {
+		for _, hour := range q.Failed {
+			n += hour
+		}
+		return n
+	}
+	queues := slices.SortedStableFunc(slices.Values(o.Queues), func(a, b *SampledQueue) int { return cmp.Compare(failed(b), failed(a)) })
+	for _, q := range queues[:min(max, len(queues))] {
+		names = append(names, q.Name)
+	}
+	return names
+}
