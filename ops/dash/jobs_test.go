@@ -56,6 +56,7 @@ func TestJobsAreFoundSelectedAndChanged(t *testing.T) {
 	f.add("docs", "pdf", `{}`, queue.Options{})
 	list := f.get("/jobs?queue=mail&state=dead&error=REFUSED&text=ada")
 	f.want(list, http.StatusOK, ids[0], ids[3], "connection refused", "4 shown. Looked at all 4 dead jobs.", "error has “REFUSED”", `<td class="n o2">1</td>`)
+	f.want(list, http.StatusOK, `href="/jobs?error=REFUSED&amp;queue=mail&amp;state=waiting&amp;text=ada"`, `href="/jobs?queue=mail&amp;state=dead&amp;text=ada"`, `href="/jobs/export?error=REFUSED&amp;queue=mail&amp;state=dead&amp;text=ada&amp;format=csv"`)
 	f.want(f.get("/jobs?queue=mail&state=dead&kind=none"), http.StatusOK, "No job matches", "Clear the filter")
 	f.want(f.get("/jobs?state=waiting"), http.StatusOK, ">other<", ">pdf<", "Choose a queue")
 	f.want(f.get("/jobs?queue=mail&state=gone"), http.StatusBadRequest)
