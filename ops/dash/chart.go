@@ -134,3 +134,32 @@ func plotBars(values []float64, top float64) string {
 	}
 	return path.String()
 }
+
+// Bars are small bars of a table, one for each of a few times; a part of each can be bad.
+type Bars struct {
+	Label string
+	Rects []BarRect
+}
+
+// A BarRect is a bar, or the bad part of one.
+type BarRect struct{ X, Y, Width, Height, Class string }
+
+// barsWidth and barsHeight are those of the drawing; a bar takes barShare of its place.
+const barsWidth, barsHeight, barShare = 100.0, 20.0, 0.76
+
+// newBars returns the bars of counts, the oldest first. Zero is their base.
+func newBars(label string, counts, bad []int64) *Bars {
+	b := &Bars{Label: label}
+	top, step := float64(max(1, slices.Max(counts))), barsWidth/float64(len(counts))
+	add := func(i int, n int64, class string) {
+		if n > 0 {
+			height := max(1.5, barsHeight*float64(n)/top)
+			b.Rects = append(b.Rects, BarRect{coordinate(float64(i) * step), coordinate(barsHeight - height), coordinate(step * barShare), coordinate(height), class})
+		}
+	}
+	for i, n := range counts {
+		add(i, n, "")
+		add(i, bad[i], "hot")
+	}
+	return b
+}

@@ -155,6 +155,7 @@ func TestAnEmptyRedisSaysHowToBegin(t *testing.T) {
 	for _, path := range []string{"/", "/queues"} {
 		f.want(f.get(path), http.StatusOK, "There is no queue yet", "skidway enqueue mail")
 	}
+	f.want(f.get("/errors"), http.StatusOK, "No attempt has failed")
 }
 
 func TestEveryoneElseIsRefused(t *testing.T) {

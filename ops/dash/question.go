@@ -13,6 +13,7 @@ import (
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/queue"
+	"skidway/workers/stats"
 )
 
 // questionData is the data of the page that asks before many jobs are changed.
@@ -135,13 +136,23 @@ func (p *page) askAll(data *questionData, match string) (err error) {
 	return nil
 }
 
-// stillFailing notes when an attempt of the queue failed last, if that was lately.
+// stillFailing notes when an attempt failed last, if that was lately: with the error of the group
+// whose jobs are asked about, or else any in the queue.
 func (p *page) stillFailing(data *questionData) error {
-	groups, err := p.dash.ops.Errors(p.ctx(), data.Queue, "", 1)
-	if err == nil && len(groups) > 0 && p.Now().Sub(groups[0].Last) < 5*time.Minute {
-		data.LastFail = p.Ago(groups[0].Last, p.Now())
+	groups, err := p.dash.ops.Errors(p.ctx(), data.Queue, "", stats.MaxErrorGroups)
+	if err != nil || len(groups) == 0 {
+		return err
 	}
-	return err
+	last := groups[0].Last
+	for _, group := range groups {
+		if ops.GroupMatch(group) == data.Asked.Match {
+			last = group.Last
+		}
+	}
+	if p.Now().Sub(last) < failsStill {
+		data.LastFail = p.Ago(last, p.Now())
+	}
+	return nil
 }
 
 // changeJobs is the action behind the question.

@@ -53,6 +53,8 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /jobs/{id}", right: access.View, scope: jobQueue, template: "job", page: jobPage, live: true},
 		{pattern: "GET /jobs/{id}/copy", right: access.View, scope: jobQueue, template: "copy", page: copyPage},
 
+		{pattern: "GET /errors", right: access.View, scope: anyQueue, template: "errors", page: errorsPage, rail: "errors", key: "e"},
+
 		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},
 		{pattern: "POST /queues/{queue}/resume", right: access.Operate, scope: oneQueue, action: resumeQueue},
 		{pattern: "POST /queues/{queue}/purge", right: access.Admin, scope: oneQueue, action: purgeQueue},

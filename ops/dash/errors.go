@@ -1,0 +1,95 @@
+package dash
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+	"time"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+	"skidway/workers/stats"
+)
+
+// Bounds of the page of errors. More queues are read one by one, with the filter.
+const (
+	errorQueues = 50
+	errorRows   = 100
+)
+
+// errorsData is the data of the page of errors.
+type errorsData struct {
+	Queue, Kind, Text string // the filter
+	Queues            []string
+	Rows              []ErrorRow
+	Count             string // of the groups
+	Unreadable        []error
+	Shell             string
+}
+
+// An ErrorRow is a group of errors.
+type ErrorRow struct {
+	ops.QueueError
+	List, Retry string // queries of the dead jobs, and of the question
+	Fails       bool   // whether attempts fail still
+	Paused      bool
+	Bars        *Bars
+}
+
+// failsStill is the time since the last failed attempt for which a cause is assumed to last.
+const failsStill = 5 * time.Minute
+
+// errorsPage is the page of groups of errors.
+func errorsPage(p *page) error {
+	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
+	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), Queues: p.queueNames()}
+	names := p.Overview().MostFailing(errorQueues)
+	if data.Queue != "" {
+		if !p.Who.May(access.View, data.Queue) {
+			return &pageError{403, "error.forbidden"}
+		}
+		if _, err := p.dash.ops.Queue(p.ctx(), data.Queue); err != nil {
+			return err
+		}
+		names = []string{data.Queue}
+	}
+	report, err := p.dash.ops.ErrorsIn(p.ctx(), names, ops.ErrorFilter{Kind: data.Kind, Text: data.Text})
+	if err != nil {
+		return err
+	}
+	for _, group := range report.Groups[:min(errorRows, len(report.Groups))] {
+		data.Rows = append(data.Rows, p.errorRow(group))
+	}
+	data.Unreadable = report.Unreadable
+	data.Count = T("errors.count", len(report.Groups))
+	if len(data.Rows) < len(report.Groups) {
+		data.Count += " " + T("errors.first", len(data.Rows))
+	}
+	if data.Queue == "" && len(names) < len(data.Queues) {
+		data.Count += " " + T("errors.some_queues", len(names), len(data.Queues))
+	}
+	data.Shell = "skidway errors list " + cmp.Or(data.Queue, "QUEUE")
+	if data.Kind != "" {
+		data.Shell += " --kind " + shellQuote(data.Kind)
+	}
+	p.Title = T("errors.title")
+	p.Data = data
+	return nil
+}
+
+// errorRow returns the row of a group.
+func (p *page) errorRow(group ops.QueueError) ErrorRow {
+	row := ErrorRow{QueueError: group}
+	match := ops.GroupMatch(group.ErrorGroup)
+	row.List = jobFilter{Queue: group.Queue, State: queue.Dead, Match: match}.values().Encode()
+	row.Retry = url.Values{"do": {"retry"}, "all": {"1"}, "queue": {group.Queue}, "state": {string(queue.Dead)}, "match": {match}, "back": {p.Here()}}.Encode()
+	row.Fails = p.Now().Sub(group.Last) < failsStill
+	if q := p.Overview().Queue(group.Queue); q != nil {
+		row.Paused = q.Depth.Paused
+	}
+	const day = stats.ErrorHours - 24
+	row.Bars = newBars(T("errors.bars", group.DayFailed, group.DayDead), group.Hours[day:], group.Deaths[day:])
+	p.live.row("errors", group.Queue+" "+group.ID)
+	return row
+}
