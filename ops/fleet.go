@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -257,4 +258,65 @@ func (c *Client) Signal(ctx context.Context, fleet *Fleet, worker *Worker, kind 
 		}
 	}
 	return nil
+}
+
+// A KindCount is the number of jobs of a kind that a worker holds.
+type KindCount struct {
+	Kind  string
+	Count int
+}
+
+// HeldKinds returns the kinds of the jobs that the worker holds, the most frequent first.
+func (w *Worker) HeldKinds() (kinds []KindCount) {
+	counts := map[string]int{}
+	for _, job := range w.Jobs {
+		counts[job.Kind]++
+	}
+	for kind, n := range counts {
+		kinds = append(kinds, KindCount{kind, n})
+	}
+	slices.SortFunc(kinds, func(a, b KindCount) int { return cmp.Or(b.Count-a.Count, strings.Compare(a.Kind, b.Kind)) })
+	return kinds
+}
+
+// Full reports whether the worker holds as many jobs as it may run at a time.
+func (w *Worker) Full() bool { return w.Concurrency > 0 && w.Held() >= w.Concurrency }
+
+// ByTrouble returns the workers in the order in which somebody should look at them: dead, late, full, those that
+// hold jobs, idle.
+func (f *Fleet) ByTrouble() []*Worker {
+	place := func(w *Worker) int {
+		switch condition := w.Condition(); {
+		case condition == "dead":
+			return 0
+		case condition == "late":
+			return 1
+		case w.Full():
+			return 2
+		case w.Held() > 0:
+			return 3
+		}
+		return 4
+	}
+	return slices.SortedStableFunc(slices.Values(f.Workers), func(a, b *Worker) int { return place(a) - place(b) })
+}
+
+// Longest returns the jobs that workers have held for longest, at most limit of them, and the number of all that were read.
+func (f *Fleet) Longest(limit int) (jobs []*queue.Job, all int) {
+	for _, w := range f.Workers {
+		jobs = append(jobs, w.Jobs...)
+	}
+	slices.SortFunc(jobs, func(a, b *queue.Job) int { return cmp.Or(a.Taken.Compare(b.Taken), strings.Compare(a.ID, b.ID)) })
+	return jobs[:min(limit, len(jobs))], len(jobs)
+}
+
+// Versions returns the versions of living workers that are known, that of most workers first.
+func (f *Fleet) Versions() []string {
+	counts := map[string]int{}
+	for _, w := range f.Workers {
+		if w.Version != "" && !w.Dead() {
+			counts[w.Version]++
+		}
+	}
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(b, a)) })
 }

@@ -23,10 +23,11 @@ type PoolInfo struct {
 	PID         int       `json:"pid"`
 	Started     time.Time `json:"started"`
 	Concurrency int       `json:"concurrency"`
-	Queues      []string  `json:"queues"` // names and patterns
-	Kinds       []string  `json:"kinds"`  // that have a handler; nil if it is not known
-	State       string    `json:"state"`  // running, quiet or stopping
-	Stuck       int       `json:"stuck"`  // abandoned handlers that have not returned
+	Queues      []string  `json:"queues"`            // names and patterns
+	Kinds       []string  `json:"kinds"`             // that have a handler; nil if it is not known
+	State       string    `json:"state"`             // running, quiet or stopping
+	Stuck       int       `json:"stuck"`             // abandoned handlers that have not returned
+	Version     string    `json:"version,omitempty"` // of the program, as Go has built it in; empty if it is not known
 
 	// Limits are of Queues: how many jobs of each queue run at a time, zero for no limit but that
 	// of the pool. It is nil if no queue has a limit.

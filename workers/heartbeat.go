@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -283,12 +284,29 @@ func (h *heartbeat) forgetQueues(ctx context.Context) {
 	}
 }
 
+// programVersion returns the version of the program that is built in, or else the commit.
+var programVersion = sync.OnceValue(func() (version string) {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	if build.Main.Version != "(devel)" {
+		return build.Main.Version
+	}
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			version = setting.Value[:min(12, len(setting.Value))]
+		}
+	}
+	return version
+})
+
 // info returns the description of the pool.
 func (p *Pool) info() *queue.PoolInfo {
 	host, _ := os.Hostname()
 	info := &queue.PoolInfo{
 		Name: p.name, Host: host, PID: os.Getpid(), Started: p.born, Concurrency: p.config.Concurrency,
-		Kinds: p.executor.kindNames(), State: p.state(), Stuck: int(p.sched.slots.abandoned.Load()),
+		Kinds: p.executor.kindNames(), State: p.state(), Stuck: int(p.sched.slots.abandoned.Load()), Version: programVersion(),
 	}
 	var limits []int
 	for _, config := range p.control.served() {

@@ -73,7 +73,7 @@ func jobPage(p *page) error {
 		return err
 	}
 	data := jobData{Job: job, Heading: jobError(job), Args: payload(job.Args)}
-	data.Badge = p.badge(stateIcons[job.State], T("state."+string(job.State)))
+	data.Badge = p.Badge(stateIcons[job.State], T("state."+string(job.State)))
 	if job.State == queue.Dead {
 		data.Badge.Class = "bad"
 	}

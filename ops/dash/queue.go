@@ -38,8 +38,8 @@ type Badge struct {
 	Icon        Icon
 }
 
-// badge returns a state with the icon of a name.
-func (p *page) badge(icon, text string) Badge {
+// Badge returns a state with the icon of a name.
+func (p *page) Badge(icon, text string) Badge {
 	drawn := p.Icon(icon, "")
 	return Badge{drawn.Class, text, drawn}
 }
@@ -113,7 +113,7 @@ func (p *page) sampled(q *queue.Queue) (*ops.SampledQueue, error) {
 // setState sets what depends on the state of the queue.
 func (d *queueData) setState(p *page) {
 	icon, text := queueState(d.Queue)
-	d.Badge = p.badge(icon, text)
+	d.Badge = p.Badge(icon, text)
 	for _, t := range p.Overview().Troubles {
 		if t.Queue != nil && t.Queue.Name == d.Name && t.Name != "paused" {
 			d.Why = append(d.Why, p.troubleRows([]ops.Trouble{t})...)

@@ -54,6 +54,7 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /jobs/{id}/copy", right: access.View, scope: jobQueue, template: "copy", page: copyPage},
 
 		{pattern: "GET /errors", right: access.View, scope: anyQueue, template: "errors", page: errorsPage, rail: "errors", key: "e"},
+		{pattern: "GET /workers", right: access.View, scope: anyQueue, template: "workers", page: workersPage, rail: "workers", key: "w"},
 
 		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},
 		{pattern: "POST /queues/{queue}/resume", right: access.Operate, scope: oneQueue, action: resumeQueue},
@@ -67,6 +68,8 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "POST /jobs/{id}/priority", right: access.Operate, scope: jobQueue, action: jobAction("priority")},
 		{pattern: "POST /jobs/{id}/delete", right: access.Admin, scope: jobQueue, action: jobAction("delete")},
 		{pattern: "POST /jobs/{id}/copy", right: access.View, scope: jobQueue, action: copyJob}, // and what the copy needs
+
+		{pattern: "POST /workers/signal", right: access.View, scope: anyQueue, action: signalWorker}, // it checks the worker's queues
 
 		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},
 	}

@@ -1,0 +1,165 @@
+package dash
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// workersData is the data of the page of workers.
+type workersData struct {
+	Vanished []queue.PoolInfo
+	Rows     []WorkerRow
+	Count    string
+	Versions []string // more than one: they are mixed
+	Longest  []RunningRow
+	Of       int // jobs that workers hold, as far as they were read
+	Problems []error
+}
+
+// A WorkerRow is a living worker.
+type WorkerRow struct {
+	*ops.Worker
+	ID      string // of the question
+	Short   string // the host, or the name
+	Badge   Badge
+	Served  []ServedQueue
+	Longest time.Duration // that it has held a job
+	Odd     bool          // whether its version is not that of most
+	Why     string        // it can't be told anything
+}
+
+// A ServedQueue is a queue of a worker, or a pattern without a page of its own.
+type ServedQueue struct{ Name, Href string }
+
+// A RunningRow is a job that a worker holds for long.
+type RunningRow struct {
+	*queue.Job
+	ID       LongID
+	Worker   string
+	Progress string
+}
+
+// longestShown is the number of jobs in the list of those that run longest.
+const longestShown = 10
+
+// workersPage is the page of workers and of what they run.
+func workersPage(p *page) error {
+	whole, err := p.dash.ops.Fleet(p.ctx(), nil)
+	if err != nil {
+		return err
+	}
+	fleet := whole
+	if !p.Who.May(access.View, access.All) {
+		fleet = whole.Within(p.queueNames())
+	}
+	data := workersData{Vanished: p.Overview().Vanished, Versions: fleet.Versions(), Problems: fleet.Unreadable}
+	lacks := map[string]bool{} // workers that also serve queues on which the principal lacks the right
+	for _, worker := range whole.Workers {
+		lacks[worker.Name] = !p.maySignal(worker)
+	}
+	held, slots := 0, 0
+	for i, worker := range fleet.ByTrouble() {
+		row := p.workerRow(i, worker, fleet, data.Versions)
+		if lacks[worker.Name] {
+			row.Why = T("workers.lacks")
+		}
+		data.Rows = append(data.Rows, row)
+		held += worker.Held()
+		slots += worker.Concurrency
+	}
+	data.Count = T("workers.count", len(fleet.Living()), T("workers.hold", held), slots)
+	jobs, all := fleet.Longest(longestShown)
+	data.Of = all
+	for _, job := range jobs {
+		progress, err := p.dash.queues.Progress(p.ctx(), job.ID)
+		if err != nil {
+			return err
+		}
+		row := RunningRow{Job: job, ID: longID(job.ID), Progress: strings.ToValidUTF8(string(progress), "�")}
+		row.Worker = queue.WorkerInfo{Name: job.Worker}.Pool()
+		data.Longest = append(data.Longest, row)
+	}
+	p.Title = T("workers.title")
+	p.Data = data
+	return nil
+}
+
+// workerRow returns the row of a worker.
+func (p *page) workerRow(i int, worker *ops.Worker, fleet *ops.Fleet, versions []string) WorkerRow {
+	row := WorkerRow{Worker: worker, ID: "tell-" + number(i), Short: worker.Host, Badge: p.workerBadge(worker)}
+	if row.Short == "" {
+		row.Short = worker.Name
+	}
+	for _, name := range worker.QueueNames() {
+		served := ServedQueue{Name: name}
+		if queue.CheckQueueName(name) == nil && p.Who.May(access.View, name) {
+			served.Href = p.QueueLink(name, "")
+		}
+		row.Served = append(row.Served, served)
+	}
+	if len(worker.Jobs) > 0 {
+		row.Longest = fleet.Now.Sub(worker.Jobs[0].Taken)
+	}
+	row.Odd = len(versions) > 1 && worker.Version != versions[0]
+	p.live.row("workers", worker.Name)
+	return row
+}
+
+// workerBadge returns the state of a worker.
+func (p *page) workerBadge(worker *ops.Worker) Badge {
+	switch condition := worker.Condition(); {
+	case condition == "dead" || condition == "late":
+		return p.Badge("warn", T("workers."+condition))
+	case condition != "running":
+		return p.Badge("pause", T("workers."+condition))
+	case worker.Full():
+		return Badge{Text: T("workers.full"), Icon: p.GrayIcon("run", "")}
+	case worker.Held() > 0:
+		return Badge{Text: T("workers.running"), Icon: p.GrayIcon("run", "")}
+	}
+	return Badge{Text: T("workers.idle"), Icon: p.GrayIcon("off", "")}
+}
+
+// maySignal reports whether the principal may make a worker quiet or stop it: it must operate all queues that it
+// serves.
+func (p *page) maySignal(worker *ops.Worker) bool {
+	return p.Who.May(access.Operate, access.All) ||
+		!slices.ContainsFunc(worker.QueueNames(), func(name string) bool { return !p.Who.May(access.Operate, name) })
+}
+
+// signals are what a worker can be told.
+var signals = map[string]queue.SignalKind{"quiet": queue.SignalQuiet, "stop": queue.SignalStop}
+
+// signalWorker is the action that makes a worker quiet or stops it.
+func signalWorker(p *page) (string, message, error) {
+	name, do := p.request.PostForm.Get("worker"), p.request.PostForm.Get("do")
+	kind, known := signals[do]
+	if !known {
+		return "/workers", message{}, &pageError{400, "error.change"}
+	}
+	fleet, err := p.dash.ops.Fleet(p.ctx(), &ops.FleetOptions{WithoutJobs: true})
+	if err != nil {
+		return "/workers", message{}, err
+	}
+	i := slices.IndexFunc(fleet.Workers, func(w *ops.Worker) bool { return w.Name == name && !w.Dead() })
+	if !p.Who.May(access.Operate, access.All) && (i < 0 || !p.maySignal(fleet.Workers[i])) {
+		return "/workers", message{}, &pageError{403, "error.forbidden"}
+	}
+	if i < 0 {
+		return "/workers", message{}, errors.New(T("workers.gone", cut(name, 80)))
+	}
+	err = p.audited(do, access.All, name, 1, func() error { return p.dash.ops.Signal(p.ctx(), fleet, fleet.Workers[i], kind) })
+	return "/workers", done("workers.did_"+do, name), err
+}
+
+// Vanished returns when a worker that vanished was expected to report.
+func (p *page) Vanished(pool queue.PoolInfo) Stamp {
+	at := p.Now().Add(pool.Expires)
+	return p.stamp(at, T("time.ago", age(-pool.Expires)))
+}
