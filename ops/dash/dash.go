@@ -19,8 +19,8 @@ import (
 // Config configures a [Dash]. The zero value shows nothing: every request is refused until a
 // principal is known, by the request's context or by Authorize.
 type Config struct {
-	// Ops is the client by which the pages read and change; nil means one with the defaults. A
-	// process should have one, because its searches share a budget.
+	// Ops is the client by which the pages read and change; nil means one that hides
+	// [ops.DefaultRedactKeys]. A process should have one, because its searches share a budget.
 	Ops *ops.Client
 
 	// Authorize returns who makes a request, nil for nobody. It is asked where the context of the
@@ -65,7 +65,7 @@ func New(db *skidway.DB, config Config) (*Dash, error) {
 		return nil, err
 	}
 	if config.Ops == nil {
-		if config.Ops, err = ops.NewClient(queues, nil); err != nil {
+		if config.Ops, err = ops.NewClient(queues, &ops.Config{Redact: ops.Redact{Keys: ops.DefaultRedactKeys}}); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type jobData struct {
 	Waited    time.Duration
 	Ran       time.Duration
 	Shell     string
+	Hidden    bool // values are hidden
 	CanRetry  bool
 	CanRun    bool
 	CanCancel bool
@@ -68,10 +70,33 @@ type Following struct{ Kind, Queue string }
 // jobPage is the page of a job.
 func jobPage(p *page) error {
 	id := p.request.PathValue("id")
-	job, err := p.dash.queues.Get(p.ctx(), id)
+	job, err := p.dash.ops.Job(p.ctx(), id)
 	if err != nil {
 		return err
 	}
+	return p.showJob(job)
+}
+
+// revealPage is the page of a job with its hidden values. That it was asked for is in the audit.
+func revealPage(p *page) error {
+	id := p.request.PathValue("id")
+	name, _, _ := strings.Cut(id, ":")
+	entry := access.NewEntry(p.ctx(), "reveal", name)
+	entry.Filter, entry.Count, entry.Outcome = "id == "+id, 1, "done"
+	if err := p.dash.audit.Record(p.ctx(), entry); err != nil {
+		return err
+	}
+	job, err := p.dash.ops.Reveal(p.ctx(), id)
+	if err != nil {
+		return err
+	}
+	p.revealed = true
+	return p.showJob(job)
+}
+
+// showJob sets what the page of a job shows.
+func (p *page) showJob(job *queue.Job) (err error) {
+	id := job.ID
 	data := jobData{Job: job, Heading: jobError(job), Args: payload(job.Args)}
 	data.Badge = p.Badge(stateIcons[job.State], T("state."+string(job.State)))
 	if job.State == queue.Dead {
@@ -81,10 +106,11 @@ func jobPage(p *page) error {
 		result := payload(job.Result)
 		data.Result = &result
 	}
-	if data.Log, err = p.dash.queues.Log(p.ctx(), id); err != nil {
+	data.Hidden = !p.revealed && strings.Contains(string(job.Args)+string(job.Result), ops.Hidden)
+	if data.Log, err = p.dash.ops.Log(p.ctx(), id); err != nil {
 		return err
 	}
-	progress, err := p.dash.queues.Progress(p.ctx(), id)
+	progress, err := p.dash.ops.Progress(p.ctx(), id)
 	if err != nil {
 		return err
 	}
@@ -218,7 +244,7 @@ func jobAction(do string) func(*page) (string, message, error) {
 		id := p.request.PathValue("id")
 		name, _, _ := strings.Cut(id, ":")
 		to := jobPath(id)
-		job, err := p.dash.queues.Get(p.ctx(), id)
+		job, err := p.dash.ops.Job(p.ctx(), id)
 		if err != nil {
 			return to, message{}, err
 		}
@@ -286,7 +312,7 @@ type copyData struct {
 
 // copyPage is the form for a changed copy of a job.
 func copyPage(p *page) error {
-	job, err := p.dash.queues.Get(p.ctx(), p.request.PathValue("id"))
+	job, err := p.dash.ops.Job(p.ctx(), p.request.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -313,18 +339,9 @@ func copyJob(p *page) (string, message, error) {
 	if err != nil {
 		return to, message{}, err
 	}
-	args := job.Args
-	if form.Has("args") {
-		args = []byte(strings.ReplaceAll(form.Get("args"), "\r\n", "\n"))
-		var small bytes.Buffer
-		if json.Valid(job.Args) {
-			if deep(args) || !json.Valid(args) {
-				return to, message{}, &textError{T("copy.no_json")}
-			}
-			if json.Compact(&small, args) == nil {
-				args = small.Bytes()
-			}
-		}
+	args, err := p.editedArgs(job)
+	if err != nil {
+		return to, message{}, err
 	}
 	copied := queue.NewJob{Args: queue.Raw(job.Kind, args), Options: queue.Options{
 		Queue: strings.TrimSpace(form.Get("queue")), Priority: priority, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, Retain: job.Retain, Headers: job.Headers, Then: job.Then,
@@ -340,6 +357,9 @@ func copyJob(p *page) (string, message, error) {
 	if !p.Who.May(access.Enqueue, copied.Options.Queue) {
 		return to, message{}, &pageError{403, "error.forbidden"}
 	}
+	if hides(p.dash.ops.Hide(job), job) && !p.Who.May(access.Reveal, job.Queue) {
+		return to, message{}, &textError{T("copy.hidden")} // the copy could carry the values to another place
+	}
 	added := ""
 	err = p.audited("copy", copied.Options.Queue, "id == "+id, 1, func() error {
 		added, err = p.dash.queues.Enqueue(p.ctx(), copied.Args, &copied.Options)
@@ -349,4 +369,28 @@ func copyJob(p *page) (string, message, error) {
 		to = jobPath(added)
 	}
 	return to, done("copy.did", added), err
+}
+
+// editedArgs returns the args of the form for a copy of a job, with the values that were hidden there.
+func (p *page) editedArgs(job *queue.Job) ([]byte, error) {
+	form := p.request.PostForm
+	if !form.Has("args") {
+		return job.Args, nil
+	}
+	args := []byte(strings.ReplaceAll(form.Get("args"), "\r\n", "\n"))
+	if json.Valid(job.Args) {
+		var small bytes.Buffer
+		if deep(args) || json.Compact(&small, args) != nil {
+			return nil, &textError{T("copy.no_json")}
+		}
+		args = small.Bytes()
+	}
+	return p.dash.ops.Restore(job, args)
+}
+
+// hides reports whether a view of a job lacks what a copy of the job would have.
+func hides(view, job *queue.Job) bool {
+	shown, _ := json.Marshal(view.Then) // they were stored as JSON
+	all, _ := json.Marshal(job.Then)
+	return !bytes.Equal(view.Args, job.Args) || !maps.Equal(view.Headers, job.Headers) || !bytes.Equal(shown, all)
 }

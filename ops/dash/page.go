@@ -25,6 +25,8 @@ type page struct {
 	base    string // the path under which the dashboard is mounted
 	live    *recorder
 
+	revealed bool // hidden values are shown
+
 	overview *ops.Overview
 	changed  <-chan struct{} // closed when there is a later overview
 

@@ -66,8 +66,9 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "POST /jobs/{id}/cancel", right: access.Operate, scope: jobQueue, action: jobAction("cancel")},
 		{pattern: "POST /jobs/{id}/reschedule", right: access.Operate, scope: jobQueue, action: jobAction("reschedule")},
 		{pattern: "POST /jobs/{id}/priority", right: access.Operate, scope: jobQueue, action: jobAction("priority")},
+		{pattern: "POST /jobs/{id}/reveal", right: access.Reveal, scope: jobQueue, template: "job", page: revealPage},
 		{pattern: "POST /jobs/{id}/delete", right: access.Admin, scope: jobQueue, action: jobAction("delete")},
-		{pattern: "POST /jobs/{id}/copy", right: access.View, scope: jobQueue, action: copyJob}, // and what the copy needs
+		{pattern: "POST /jobs/{id}/copy", right: access.Operate, scope: jobQueue, action: copyJob}, // and what the copy needs
 
 		{pattern: "POST /workers/signal", right: access.View, scope: anyQueue, action: signalWorker}, // it checks the worker's queues
 

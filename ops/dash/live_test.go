@@ -1,0 +1,120 @@
+package dash_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// stream opens a stream of a page, and returns its lines.
+func (f *fixture) stream(server, page string) <-chan string {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), 30*time.Second)
+	f.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/live?page="+url.QueryEscape(page), nil)
+	f.must(err)
+	response, err := http.DefaultClient.Do(request)
+	f.must(err)
+	f.Cleanup(func() { _ = response.Body.Close() })
+	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
+		f.Fatalf("the answer is %d %s", response.StatusCode, response.Header)
+	}
+	lines := make(chan string, 1000)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(response.Body); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	return lines
+}
+
+// await waits for a line that contains a text; an empty text means the end.
+func (f *fixture) await(lines <-chan string, text string) {
+	f.Helper()
+	for line := range lines {
+		if text != "" && strings.Contains(line, text) {
+			return
+		}
+	}
+	if text != "" {
+		f.Errorf("the stream ended without %q", text)
+	}
+}
+
+func TestStreamsCarryWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "a", `{}`, queue.Options{})
+	server := httptest.NewServer(f.dash)
+	t.Cleanup(server.Close)
+	overview, one, job := f.stream(server.URL, "/"), f.stream(server.URL, "/queues/mail?range=hour"), f.stream(server.URL, "/jobs/"+id)
+	f.await(overview, `"waiting.mail":"1"`)
+	f.await(one, `"waiting":"1"`)
+	f.await(job, `"state":"waiting"`)
+	f.add("mail", "a", `{}`, queue.Options{})
+	f.await(overview, `"waiting.mail":"2"`)
+	f.await(one, `"waiting":"2"`)
+	for _, path := range []string{"/settings", "/none", "/jobs/export", "//example.com", ""} {
+		f.want(f.get("/live?page="+url.QueryEscape(path)), http.StatusNotFound)
+	}
+	f.dash.EndStreams()
+	f.await(overview, `"why":"end"`)
+	f.await(one, "")
+	f.want(f.get("/live?page=/"), http.StatusTooManyRequests)
+}
+
+func TestAFifthStreamOfASessionEndsTheOldest(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	server := httptest.NewServer(f.dash)
+	t.Cleanup(server.Close)
+	t.Cleanup(f.dash.EndStreams)
+	oldest := f.stream(server.URL, "/")
+	var others []<-chan string
+	for range 4 {
+		others = append(others, f.stream(server.URL, "/queues"))
+	}
+	f.await(oldest, `"why":"many"`)
+	for _, lines := range others {
+		f.await(lines, "event: change")
+	}
+}
+
+func TestHiddenValuesStayHidden(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	id := f.add("mail", "a", `{"to":"ada","token":"s3cret"}`, queue.Options{})
+	for _, path := range []string{"/jobs/" + id, "/jobs/" + id + "/copy", "/jobs?queue=mail", "/jobs/export?queue=mail&format=csv", "/jobs/export?queue=mail&format=ndjson", "/jobs?queue=mail&text=s3cre"} {
+		a := f.get(path)
+		f.want(a, http.StatusOK)
+		if strings.Contains(strings.ReplaceAll(a.body, "s3cre&", ""), "s3cret") {
+			t.Errorf("%s shows it: %s", path, a.body)
+		}
+	}
+	f.want(f.get("/jobs?queue=mail&text=s3cret"), http.StatusOK, "No job matches")
+	f.want(f.post("/jobs/"+id+"/reveal", nil), http.StatusForbidden)
+	edited := url.Values{"queue": {"mail"}, "args": {`{"to":"bob","token":"[hidden]"}`}}
+	f.want(f.follow(f.post("/jobs/"+id+"/copy", edited)), http.StatusOK, "your role may not reveal them")
+	f.who = principal(t, "view:*", "operate:*", "enqueue:*", "reveal:*")
+	f.want(f.post("/jobs/"+id+"/reveal", nil), http.StatusOK, "s3cret")
+	entries, _, err := f.audit.List(t.Context(), "", 1)
+	f.must(err)
+	if len(entries) != 1 || entries[0].Action != "reveal" || entries[0].Who != "anna" {
+		t.Errorf("the audit has %+v", entries)
+	}
+	copied := strings.TrimPrefix(f.post("/jobs/"+id+"/copy", edited).Header.Get("Location"), "/jobs/")
+	job, err := f.queues.Get(t.Context(), copied)
+	f.must(err)
+	if string(job.Args) != `{"to":"bob","token":"s3cret"}` {
+		t.Errorf("the args are %s", job.Args)
+	}
+}
