@@ -48,13 +48,16 @@ func (b *batcher) add(ctx context.Context, q *Queue, job encodedJob) (string, er
 	return result.ID, result.Err
 }
 
+// maxPipelineBytes is about the maximum size of the args of the jobs that one pipeline adds.
+const maxPipelineBytes = 4 << 20
+
 // next returns the calls of the next batch. If there are none, the next call of add
 // sends its job itself.
 func (b *batcher) next(calls []*call) []*call {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, size, work := 0, 0, 0
-	for n < len(b.waiting) && work < maxBatch && size < maxBatchBytes {
+	for n < len(b.waiting) && work < maxBatch && size < maxPipelineBytes {
 		size += b.waiting[n].job.size()
 		work += b.waiting[n].job.work()
 		n++

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
@@ -204,4 +208,95 @@ func TestCallsEndWithTheirContextWhileRedisIsSilent(t *testing.T) {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 	}
+}
+
+// A callSizes remembers the scripts with the most bytes of arguments, and their number.
+type callSizes struct{ calls, largest int }
+
+func (c *callSizes) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (c *callSizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+func (c *callSizes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		size := 0
+		for _, arg := range command.Args() {
+			switch arg := arg.(type) {
+			case string:
+				size += len(arg)
+			case []byte:
+				size += len(arg)
+			}
+		}
+		c.calls, c.largest = c.calls+1, max(c.largest, size)
+		return next(ctx, command)
+	}
+}
+
+// large adds jobs with args of a size and returns them as fetched.
+func (d *fixture) large(l *queue.Lease, n, size int) (held []*queue.Job) {
+	d.Helper()
+	for range n {
+		_, err := d.client.Enqueue(d.Context(), queue.Raw("k", []byte(strings.Repeat("x", size))), &queue.Options{Queue: "q"})
+		d.must(err)
+	}
+	for len(held) < n {
+		fetched, err := l.Fetch(d.Context(), queue.FetchLimits{Jobs: n, Bytes: 1 << 30})
+		d.must(err)
+		held = append(held, fetched.Jobs...)
+	}
+	return held
+}
+
+func TestOutcomesOfLargeJobsAreWrittenInSmallSteps(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		l := d.lease("w")
+		d.end(l, queue.AttemptSucceeded, d.large(l, 1, 1)...) // sends the script
+		for _, disposition := range []queue.Disposition{queue.AttemptSnoozed, queue.AttemptRetry, queue.AttemptReturned, queue.AttemptDead} {
+			held := d.large(l, 8, 60_000)
+			sizes := &callSizes{}
+			db.AddHook(sizes)
+			d.end(l, disposition, held...)
+			if sizes.calls != 2 || disposition != queue.AttemptReturned && sizes.largest < 240_000 || sizes.largest > 256<<10 {
+				t.Errorf("%s: %d calls of up to %d bytes, want 2 of 4 jobs each", disposition, sizes.calls, sizes.largest)
+			}
+			if disposition == queue.AttemptReturned {
+				d.end(l, queue.AttemptSucceeded, d.fetch(l, 8)...)
+			}
+		}
+	})
+}
+
+func TestLargeJobsAreMovedInSmallSteps(t *testing.T) {
+	redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
+		d := setup(t, db)
+		at := time.Now().Add(-time.Hour)
+		var jobs []queue.NewJob
+		for i := range 60 {
+			size := 10
+			if i >= 50 {
+				size = 100_000
+			}
+			jobs = append(jobs, queue.NewJob{Args: queue.Raw("k", []byte(strings.Repeat("x", size))), Options: queue.Options{Queue: "q", Delay: time.Hour}})
+		}
+		for _, result := range d.client.EnqueueMany(t.Context(), jobs) {
+			d.must(result.Err)
+		}
+		ids, err := db.ZRange(t.Context(), d.key("delayed"), 0, -1).Result()
+		d.must(err)
+		for i, id := range ids {
+			d.must(db.ZAdd(t.Context(), d.key("delayed"), redis.Z{Score: float64(at.UnixMilli() + int64(i)), Member: id}).Err())
+		}
+		var moved []int
+		for left := len(jobs); left > 0; {
+			result, err := d.queue.MoveDue(t.Context(), "m")
+			d.must(err)
+			moved = append(moved, result.Jobs)
+			left -= result.Jobs
+		}
+		if !slices.Equal(moved, []int{52, 2, 2, 2, 2}) {
+			t.Errorf("moved %v jobs", moved)
+		}
+	})
 }

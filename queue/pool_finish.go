@@ -70,8 +70,9 @@ const recordWork = 8
 // shortWork is recordWork for adding a delayed job without other options.
 const shortWork = 2
 
-// maxBatchBytes is about the maximum size of the arguments of one script.
-const maxBatchBytes = 4 << 20
+// maxBatchBytes is the maximum size of the args of the jobs that one script handles, if they are
+// more than one.
+const maxBatchBytes = 256 << 10
 
 // Finish stores the ends of attempts, sets [Completion.Duplicates], and returns the number of jobs that it changed: it
 // skips jobs that were finished or deleted before, so it can be repeated. After
@@ -113,26 +114,28 @@ func (l *Lease) finishArgs(completions []Completion) (args []any, took int) {
 	args = make([]any, 1, 8+len(completions))
 	args[0] = l.worker
 	var plain [lineCount + 1][]*Job // jobs that succeeded and need no more, by line
-	size := 0
-	for work := 0; took < len(completions) && work < maxBatch && size < maxBatchBytes; {
+	size, work := 0, 0
+	for ; took < len(completions) && work < maxBatch; took++ {
 		e := completions[took]
-		took++
 		if e.Disposition == AttemptSucceeded && e.Job.plain() && len(e.Result) == 0 && len(e.Then) == 0 {
 			plain[e.Job.line] = append(plain[e.Job.line], e.Job)
 			work++
 			continue
 		}
-		work += recordWork * (1 + len(e.Then))
+		more := append(l.queue.thenArgs(&e), e.args(l.worker)...)
 		if e.Disposition == AttemptReturned {
 			size += e.Job.packedSize() // the script writes it again
 		}
-		more := append(l.queue.thenArgs(&e), e.args(l.worker)...)
-		args = append(args, more...)
 		for _, arg := range more {
 			if record, ok := arg.([]byte); ok {
 				size += len(record)
 			}
 		}
+		if took > 0 && size > maxBatchBytes {
+			break
+		}
+		work += recordWork * (1 + len(e.Then))
+		args = append(args, more...)
 	}
 	for at := line(1); at <= lineCount; at++ {
 		args = append(args, plainFinishArgs(at, plain[at])...)

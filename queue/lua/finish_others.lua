@@ -85,8 +85,8 @@ function handlers.retry(i)
     count('failed', 1)
     count('retried', 1)
   end
-  if not failed or wait > 0 then record = record .. field('since', int(now)) end
-  if failed then record = record .. RETRY_MARK end
+  local since = (not failed or wait > 0) and field('since', int(now)) or ''
+  record = record .. since .. (failed and RETRY_MARK or '') -- in one step: it may be large
   if failed and wait <= 0 then
     enter(entry_line(record), id, record)
   else

@@ -13,13 +13,17 @@ if waker ~= caller and busy > 0 and busy <= 100 then -- more than 100: the clock
 end
 -- @include when_full
 
-local MAX_BYTES = 262144 -- of records that one call moves, about
+local MAX_BYTES = 262144 -- of records that one call moves, if they are more than one
 local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, limit)
-local moved, size, step, places = 0, 0, 1, {}
-while moved < #ids and size < MAX_BYTES do
-  local last = math.min(moved + step, #ids)
-  for i, record in ipairs(call('HMGET', DELAYED_JOBS, unpack(ids, moved + 1, last))) do
-    local id = ids[moved + i]
+local moved, size, places = 0, 0, {}
+for i = 1, #ids do
+  size = size + call('HSTRLEN', DELAYED_JOBS, ids[i])
+  if i > 1 and size > MAX_BYTES then break end
+  moved = i
+end
+if moved > 0 then
+  for i, record in ipairs(call('HMGET', DELAYED_JOBS, unpack(ids, 1, moved))) do
+    local id = ids[i]
     local place = record and enter_due(id, record)
     if place then
       places[#places + 1] = id
@@ -28,11 +32,7 @@ while moved < #ids and size < MAX_BYTES do
       local reason = record and 'its record is damaged' or 'it has a time but no record'
       bury(id, malformed(6, {'job', record or ''}, 'malformed: ' .. reason) .. field('ended', int(now)))
     end
-    size = size + #(record or '')
   end
-  moved = last
-  -- The next records may be larger than these.
-  step = math.max(1, math.min(2 * moved, math.floor((MAX_BYTES - size) * moved / (size + 1))))
 end
 local backlog = moved == limit or moved < #ids
 if moved > 0 then

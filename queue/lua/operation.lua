@@ -66,7 +66,7 @@ local function purge(first, as_of, limit)
   local bare = STREAMS_COUNT and not notified and not beside_jobs and call('EXISTS', UNIQUE) == 0
   for place = first, #READ_ORDER do
     local line = READ_ORDER[place]
-    local key, group, count_max = KEYS[line], group_of(line), 4
+    local key, group, count_max = KEYS[line], group_of(line), 1
     local after = group and group['last-delivered-id'] or '0-0'
     local idle = is_fresh(line) and not (group and group.pending > 0) -- all its entries wait
     if bare and idle and call('XLEN', key) > 0 then
@@ -102,7 +102,7 @@ local function purge(first, as_of, limit)
       deleted, max_read = deleted + #entries, max_read - #entries
       if deleted == limit or max_read == 0 then return deleted, place end
       if #entries < count_max then break end
-      count_max = math.min(limit, math.floor(262144 * #entries / size)) -- the others may be as large
+      count_max = math.min(limit, 4 * count_max, math.floor(262144 * #entries / size)) -- the others may be as large
       if count_max < 1 or size > 131072 then return deleted, place end
     end
   end

@@ -5,20 +5,27 @@ local function field(name, value)
   return #name .. ':' .. name .. #value .. ':' .. value
 end
 
--- part parses a length-prefixed text at index at, and returns it and the next index, or
--- nil if the record is damaged. Any client may have written the record: a length such as
--- "-3" is refused.
-local function part(record, at)
+-- span parses a length-prefixed text at index at, and returns the indexes of its first and its
+-- last byte, or nil if the record is damaged. Any client may have written the record: a length
+-- such as "-3" is refused.
+local function span(record, at)
   local digits, first = string.match(record, '^(%d+):()', at)
   if not digits or #digits > 9 then return nil end
   local last = first + tonumber(digits) - 1
   if last > #record then return nil end
-  return string.sub(record, first, last), last + 1
+  return first, last
+end
+
+-- part returns the text at index at and the next index, or nil if the record is damaged.
+local function part(record, at)
+  local first, last = span(record, at)
+  if first then return string.sub(record, first, last), last + 1 end
 end
 
 -- join concatenates texts. An embedded server takes only some thousand values in one
 -- call.
 local function join(parts)
+  if #parts <= 200 then return table.concat(parts) end
   local joined = {}
   for i = 1, #parts, 200 do
     joined[#joined + 1] = table.concat(parts, '', i, math.min(i + 199, #parts))
@@ -29,30 +36,32 @@ end
 -- find returns the last value of a name in a record, or nil. It stops where the record
 -- is damaged.
 local function find(record, name)
-  local at, found = 3, nil
+  local at, found, found_end = 3, nil, nil
   while at <= #record do
-    local this, value
+    local this, first, last
     this, at = part(record, at)
-    if this then value, at = part(record, at) end
-    if not value then return found end
-    if this == name then found = value end
+    if this then first, last = span(record, at) end -- values may be large: they are not copied
+    if not first then break end
+    if this == name then found, found_end = first, last end
+    at = last + 1
   end
-  return found
+  return found and string.sub(record, found, found_end)
 end
 
--- without returns a record without the fields with some names, and the last value of each name,
--- or nil if it is damaged.
+-- without returns a record without the fields with some names, and the last value of each name
+-- but args, or nil if it is damaged.
 local function without(record, names)
   local values, kept, at, from = {}, {}, 3, 1
   while at <= #record do
-    local first = at
-    local name, value
+    local start = at
+    local name, first, last
     name, at = part(record, at)
-    if name then value, at = part(record, at) end
-    if not value then return nil end
-    values[name] = value
+    if name then first, last = span(record, at) end
+    if not first then return nil end
+    at = last + 1
+    if name ~= 'args' then values[name] = string.sub(record, first, last) end
     if names[name] then
-      kept[#kept + 1] = string.sub(record, from, first - 1)
+      kept[#kept + 1] = string.sub(record, from, start - 1)
       from = at
     end
   end

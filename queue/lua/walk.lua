@@ -122,7 +122,7 @@ end
 -- walk calls visit for jobs of a state after the cursor, until visit returns true or a
 -- number of jobs or bytes is reached. It returns the next cursor, or '' at the end.
 local function walk(state, cursor, limit, bytes, visit)
-  local step = {chunk = math.min(4, limit)}
+  local step = {chunk = 1} -- the first jobs show how large they are
   function step.see(job)
     local size = #(job.record or '')
     for _, value in ipairs(job.fields or {}) do size = size + #value end

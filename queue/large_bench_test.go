@@ -1,0 +1,101 @@
+package queue_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+// BenchmarkLargeJobs takes 16 jobs with args of 700 KiB through what writes them again. It
+// reports for each step for how long its scripts held Redis: the median, and the longest.
+func BenchmarkLargeJobs(b *testing.B) {
+	const jobs = 16
+	d := setup(b, redistest.Open(b, redistest.Start(b).URL(0)))
+	d.must(d.db.ConfigSet(b.Context(), "slowlog-log-slower-than", "0").Err())
+	took := map[string][]time.Duration{}
+	step := func(name string, do func()) {
+		d.must(d.db.Do(b.Context(), "slowlog", "reset").Err())
+		do()
+		logs, err := d.db.SlowLogGet(b.Context(), -1).Result()
+		d.must(err)
+		for _, log := range logs {
+			if strings.HasPrefix(log.Args[0], "eval") {
+				took[name] = append(took[name], log.Duration)
+			}
+		}
+	}
+	args := []byte(strings.Repeat("x", 700<<10))
+	move := func() {
+		for moved := 0; moved < jobs; {
+			result, err := d.queue.MoveDue(b.Context(), "m")
+			d.must(err)
+			moved += result.Jobs
+		}
+	}
+	fetch := func(l *queue.Lease) (held []*queue.Job) {
+		for len(held) < jobs {
+			fetched, err := l.Fetch(b.Context(), queue.FetchLimits{Jobs: 1, Bytes: 1, Quarantined: 1})
+			d.must(err)
+			held = append(held, fetched.Jobs...)
+		}
+		return held
+	}
+	end := func(l *queue.Lease, disposition queue.Disposition, held []*queue.Job) {
+		var ends []queue.Completion
+		for _, job := range held {
+			ends = append(ends, queue.Completion{Job: job, Disposition: disposition, Reason: "because"})
+		}
+		n, err := l.Finish(b.Context(), ends)
+		if d.must(err); n != jobs {
+			b.Fatalf("finished %d", n)
+		}
+	}
+	round := 0
+	for b.Loop() {
+		round++
+		l := d.lease(fmt.Sprint("w", round))
+		var ids []string
+		for range jobs {
+			id, err := d.client.Enqueue(b.Context(), queue.Raw("k", args), &queue.Options{Queue: "q"})
+			d.must(err)
+			ids = append(ids, id)
+		}
+		held := fetch(l)
+		step("return", func() { end(l, queue.AttemptReturned, held) })
+		held = fetch(l)
+		step("retry", func() { end(l, queue.AttemptRetry, held) })
+		held = fetch(l)
+		step("snooze", func() { end(l, queue.AttemptSnoozed, held) })
+		step("move", move)
+		held = fetch(l)
+		step("die", func() { end(l, queue.AttemptDead, held) })
+		step("retry-dead", func() {
+			for _, id := range ids {
+				d.must(d.client.Retry(b.Context(), id))
+			}
+		})
+		fetch(l)
+		_, err := l.Close(b.Context())
+		d.must(err)
+		step("recover", func() {
+			for more := true; more; {
+				result, err := d.queue.Recover(b.Context(), 0, false)
+				d.must(err)
+				more = result.More
+			}
+		})
+		l = d.lease(fmt.Sprint("v", round))
+		held = fetch(l)
+		step("succeed", func() { end(l, queue.AttemptSucceeded, held) })
+	}
+	for name, times := range took {
+		slices.Sort(times)
+		b.ReportMetric(float64(times[len(times)/2].Microseconds()), "µs-"+name)
+		b.ReportMetric(float64(times[len(times)-1].Microseconds()), "µs-longest-"+name)
+	}
+}
