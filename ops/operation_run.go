@@ -24,6 +24,7 @@ const (
 type match struct {
 	id, cursor string
 	examined   int
+	size       int // of its args, in bytes
 }
 
 // A reader reads the jobs of an operation.
@@ -66,7 +67,7 @@ func (r *reader) read(ctx context.Context) (found []match, more bool, err error)
 		r.examined++
 		r.record.set(job)
 		if r.matches(&r.record) {
-			found = append(found, match{job.ID, page.After[i], r.examined})
+			found = append(found, match{job.ID, page.After[i], r.examined, len(job.Args)})
 		}
 	}
 	if r.limit = min(2*r.limit, maxRead); page.Size > 0 {
@@ -121,14 +122,43 @@ func (r *OperationRun) Run(ctx context.Context, report func(queue.Operation)) er
 	return nil
 }
 
-// page changes the jobs of the next page that match.
+// find reads until it has found enough jobs for a step: a page may have few that match.
+func (r *OperationRun) find(ctx context.Context) (found []match, more bool, err error) {
+	more = true
+	for bytes := 0; more && len(found) < r.size && bytes < maxReadBytes && r.client.now().Sub(r.last) < renewEvery; {
+		if err := r.reader.wait(ctx); err != nil {
+			return nil, false, err
+		}
+		var page []match
+		if page, more, err = r.reader.read(ctx); err != nil {
+			return nil, false, err
+		}
+		for _, one := range page {
+			bytes += one.size
+		}
+		found = append(found, page...)
+	}
+	return found, more, nil
+}
+
+// within returns how many of the first jobs have args of no more than some bytes, at least one.
+func within(found []match, bytes int) int {
+	for i, one := range found {
+		if bytes -= one.size; bytes < 0 {
+			return max(1, i)
+		}
+	}
+	return len(found)
+}
+
+// page changes the next jobs that match.
 func (r *OperationRun) page(ctx context.Context, report func(queue.Operation)) error {
-	found, more, err := r.reader.read(ctx)
+	found, more, err := r.find(ctx)
 	if err != nil {
 		return err
 	}
 	for len(found) > 0 && r.Operation.Status == "running" {
-		size := min(r.size, len(found), r.allowed())
+		size := min(r.size, len(found), r.allowed(), within(found, maxReadBytes))
 		if size == 0 {
 			if err := r.pause(ctx, report); err != nil {
 				return err

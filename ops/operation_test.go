@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,6 +192,20 @@ func TestChangeOfPriorityDoesNotReadItsOwnJobs(t *testing.T) {
 			t.Errorf("the operation is %+v", op)
 		}
 	})
+}
+
+func TestLargeJobsThatAreFarApartAreChangedInSmallSteps(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	for range 6 {
+		f.add("q", "large", strings.Repeat("x", 100_000), queue.Options{})
+		for range 20 {
+			f.add("q", "small", "", queue.Options{})
+		}
+	}
+	if op := f.changes(ops.Change{Do: "priority", State: queue.Waiting, Match: `kind == "large"`, Priority: queue.High}); op.Changed != 6 || op.Step < 3 || op.Step > 4 {
+		t.Errorf("changed %d jobs in %d steps, want 3 of 2 jobs each, and perhaps one that ends it", op.Changed, op.Step)
+	}
 }
 
 func TestQuestionExpires(t *testing.T) {

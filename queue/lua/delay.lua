@@ -18,6 +18,7 @@ local function id_of_number(number) return string.format('d%x', number) end
 
 -- delay_later makes write_delayed add a delayed job. due_text is due as text.
 local function delay_later(id, record, due, due_text)
+  note_size(record)
   local n = #delayed_jobs
   delayed_jobs[n + 1], delayed_jobs[n + 2] = id, record
   delayed_times[n + 1], delayed_times[n + 2] = due_text, id

@@ -15,12 +15,7 @@ end
 
 local MAX_BYTES = 262144 -- of records that one call moves, if they are more than one
 local ids = call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, limit)
-local moved, size, places = 0, 0, {}
-for i = 1, #ids do
-  size = size + call('HSTRLEN', DELAYED_JOBS, ids[i])
-  if i > 1 and size > MAX_BYTES then break end
-  moved = i
-end
+local moved, places = count_fitting(DELAYED_JOBS, ids, MAX_BYTES), {}
 if moved > 0 then
   for i, record in ipairs(call('HMGET', DELAYED_JOBS, unpack(ids, 1, moved))) do
     local id = ids[i]

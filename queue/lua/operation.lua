@@ -161,11 +161,22 @@ if verb == 'purge' then
   count('deleted', changed)
   if cursor == '' then status = 'done' end
 else
-  local change = operate[stored['do']]
+  local change, counted, count_now = operate[stored['do']], {}, count
+  -- The first job of each sort is counted at once, which a full Redis refuses before anything has
+  -- changed, and the others together.
+  count = function(name, n)
+    if counted[name] then
+      counted[name] = counted[name] + n
+    else
+      counted[name] = 0
+      count_now(name, n)
+    end
+  end
   for i = 9, #ARGV do
     local job = changed < room and ARGV[i] ~= '' and locate_in(stored.state, ARGV[i])
     if job and entered_at(job) < as_of and change(job, stored.letter) == 'ok' then changed = changed + 1 end
   end
+  for name, n in pairs(counted) do count_now(name, n) end
   examined = tonumber(ARGV[7])
   if ARGV[8] == 'done' or changed == room then status = 'done' end
 end

@@ -65,6 +65,7 @@ end
 -- call, so that an archive shrinks.
 local function keep(index, jobs, bytes_field, id, record, score, oldest, max_jobs, max_bytes)
   drop(index, jobs, bytes_field, id)
+  note_size(record)
   call('HSET', jobs, id, record)
   call('ZADD', index, int(score), id)
   call('HINCRBY', META, bytes_field, #record)

@@ -156,6 +156,31 @@ local function entry_line(record)
   return string.sub(record, -#RETRY_MARK) == RETRY_MARK and RETRY_LINE[letter] or due_line(letter)
 end
 
+-- Redis does not tell the sizes of records before it has read them, but by one call for each. So
+-- META holds the size of the largest record that was stored by id, if that exceeds SMALL.
+local SMALL, largest = 1024, nil
+
+-- note_size is called with each record that is stored by id.
+local function note_size(record)
+  if #record <= SMALL then return end
+  largest = largest or tonumber(call('HGET', META, 'largest')) or SMALL
+  if #record > largest then
+    largest = #record
+    call('HSET', META, 'largest', largest)
+  end
+end
+
+-- count_fitting returns how many of the first records with these ids are no more than some bytes,
+-- at least one.
+local function count_fitting(jobs, ids, bytes)
+  if #ids * (tonumber(call('HGET', META, 'largest')) or SMALL) <= bytes then return #ids end
+  for i = 1, #ids do
+    bytes = bytes - call('HSTRLEN', jobs, ids[i])
+    if bytes < 0 and i > 1 then return i - 1 end
+  end
+  return #ids
+end
+
 -- malformed returns a record of an entry that is not a valid job; its args are all that
 -- was found.
 local function malformed(line, fields, reason)

@@ -3,14 +3,13 @@
 --       record is listed alone
 -- Returns {'ok', then for each job its id and its score}. There are none at the end.
 -- @include queue walk
-local out, bytes_left = {'ok'}, tonumber(ARGV[4])
+local out = {'ok'}
 local score, id = string.match(ARGV[2], '^(%S+) (.*)$')
 for _, shelf in ipairs(SHELVES) do
   if shelf.state == ARGV[1] then
     local ids, scores = members_after(shelf, score, id, tonumber(ARGV[3]))
-    for i = 1, #ids do
-      bytes_left = bytes_left - call('HSTRLEN', shelf.jobs, ids[i])
-      if bytes_left < 0 and i > 1 or shelf.state == 'finished' and tonumber(scores[i]) <= now then break end
+    for i = 1, count_fitting(shelf.jobs, ids, tonumber(ARGV[4])) do
+      if shelf.state == 'finished' and tonumber(scores[i]) <= now then break end
       out[#out + 1], out[#out + 2] = ids[i], scores[i]
     end
   end
