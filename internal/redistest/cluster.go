@@ -47,6 +47,25 @@ func Cluster(t testing.TB) string {
 	return sharedCluster.url
 }
 
+// OwnCluster starts a Redis Cluster of three masters for one test, which may kill and restart them,
+// and returns its URL. masterOf returns the master of a slot.
+func OwnCluster(t testing.TB) (url string, masterOf func(slot int64) *Server) {
+	t.Helper()
+	n, url, err := startCluster(clusterMasters, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.remove)
+	return url, func(slot int64) *Server {
+		for i := range clusterMasters {
+			if slot < int64((i+1)*slots/clusterMasters) {
+				return n[i]
+			}
+		}
+		return nil
+	}
+}
+
 // ReplicatedCluster starts a Redis Cluster of one master with a replica, and returns its URL.
 // failover makes the replica the master and kills the other one. Both end with the test.
 func ReplicatedCluster(t testing.TB) (url string, failover func()) {
