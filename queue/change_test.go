@@ -362,3 +362,30 @@ func TestChangeOnlyIfLeavesJobsInOtherStatesAlone(t *testing.T) {
 		}
 	})
 }
+
+func TestPurgeIsFastThoughSomeJobsHaveLogs(t *testing.T) {
+	t.Parallel()
+	d := setup(t, redistest.DB(t))
+	var jobs []queue.NewJob
+	for range 1000 {
+		jobs = append(jobs, queue.NewJob{Args: queue.Raw("a", nil), Options: queue.Options{Queue: "q"}})
+	}
+	results := d.client.EnqueueMany(t.Context(), jobs)
+	last := results[len(results)-1].ID
+	row := last[len("q:0:"):]
+	d.must(d.db.HSet(t.Context(), d.key("logs"), row, "line\n", "n1-1", "of a job that is gone\n").Err())
+	op := queue.Operation{Do: "delete", State: queue.Waiting, AsOf: time.Now().Add(time.Second), Count: len(jobs)}
+	op, err := d.queue.Operate(t.Context(), op, queue.OperationCall{Do: "begin", Owner: "o", Turn: time.Minute, MaxAge: time.Hour})
+	d.must(err)
+	op, err = d.queue.Operate(t.Context(), op, queue.OperationCall{Do: "purge", Owner: "o", Turn: time.Minute, Step: 1, Max: 500})
+	d.must(err)
+	if op.Changed <= 100 {
+		t.Errorf("a step has deleted %d jobs", op.Changed)
+	}
+	if rows, err := d.db.HKeys(t.Context(), d.key("logs")).Result(); err != nil || len(rows) != 1 || rows[0] != "n1-1" {
+		t.Errorf("the logs are of %v: %v", rows, err)
+	}
+	if _, err := d.client.Get(t.Context(), last); !errors.Is(err, queue.ErrNoJob) {
+		t.Errorf("the job with a log: %v", err)
+	}
+}

@@ -57,24 +57,47 @@ end
 -- MAX_READ bounds the jobs that a purge must read, because something may be stored beside them.
 local MAX_READ = 100
 
+-- BESIDE has what is stored beside jobs, by their ids.
+local BESIDE = {LOGS, PROGRESS, CANCELLED}
+
+-- delete_with_rows deletes those jobs of a fresh line, of which all wait, that were there at a time
+-- and have something stored beside them, and returns their number: at most limit.
+local function delete_with_rows(line, as_of, limit)
+  local deleted = 0
+  for _, rows in ipairs(BESIDE) do
+    for _, id in ipairs(call('HKEYS', rows)) do
+      local letter, entry, ms = string.match(id, '^(%a)((%d+)%-%d+)$')
+      if deleted == limit then return deleted end
+      if letter == letter_of(line) and tonumber(ms) < as_of and call('XDEL', KEYS[line], entry) == 1 then
+        forget(id)
+        deleted = deleted + 1
+      end
+    end
+  end
+  return deleted
+end
+
 -- purge deletes waiting jobs that were there at a time, without having their ids. It returns their
 -- number and the place in READ_ORDER at which to go on, '' at the end.
 local function purge(first, as_of, limit)
   local deleted, max_read = 0, MAX_READ
   local notified = max_events or call('EXISTS', WAITED) == 1
-  local beside_jobs = call('EXISTS', LOGS, PROGRESS, CANCELLED) > 0
-  local bare = STREAMS_COUNT and not notified and not beside_jobs and call('EXISTS', UNIQUE) == 0
+  local rows = 0
+  for _, key in ipairs(BESIDE) do rows = rows + call('HLEN', key) end
+  local bare = STREAMS_COUNT and not notified and rows <= MAX_READ and call('EXISTS', UNIQUE) == 0
   for place = first, #READ_ORDER do
     local line = READ_ORDER[place]
     local key, group, count_max = KEYS[line], group_of(line), 1
     local after = group and group['last-delivered-id'] or '0-0'
     local idle = is_fresh(line) and not (group and group.pending > 0) -- all its entries wait
     if bare and idle and call('XLEN', key) > 0 then
+      deleted = deleted + (rows > 0 and delete_with_rows(line, as_of, limit - deleted) or 0)
+      if deleted == limit then return deleted, place end
       -- Whole nodes, of some 100 entries. (The embedded server, which does not count, ignores LIMIT.)
       local trimmed = call('XTRIM', key, 'MINID', '~', int(as_of), 'LIMIT', limit - deleted)
       if trimmed > 0 then return deleted + trimmed, place end
     end
-    local with_ids = notified or beside_jobs or not is_fresh(line)
+    local with_ids = notified or rows > 0 or not is_fresh(line)
     while call('XLEN', key) > 0 do
       local entries, ids, size, last = {}, {}, 1, nil
       for i, entry in ipairs(call('XRANGE', key, '(' .. after, int(as_of - 1), 'COUNT', math.min(count_max, limit - deleted, max_read))) do
@@ -94,7 +117,7 @@ local function purge(first, as_of, limit)
       end
       if #ids > 0 then
         if not is_fresh(line) then call('HDEL', MOVED, unpack(ids)) end
-        for _, beside in ipairs({LOGS, PROGRESS, CANCELLED}) do call('HDEL', beside, unpack(ids)) end
+        for _, key_beside in ipairs(BESIDE) do call('HDEL', key_beside, unpack(ids)) end
         if notified then
           for _, one in ipairs(ids) do notify('deleted', one, true) end
         end
