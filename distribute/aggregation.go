@@ -39,17 +39,17 @@ type Counter interface {
 	State() string
 }
 
-// A recordCounter is a Counter some of whose lines are parts of a record.
+// A recordCounter is a Counter some of whose lines are parts of a record. State has those of
+// records that go on in the next lines, unless they are too long.
 type recordCounter interface {
-	// Open reports whether a record goes on in the next lines. No part of a file is
-	// committed there.
+	// Open reports whether State lacks parts of a record. No part of a file is committed there.
 	Open() bool
 	// Flush counts the records that are open, where the content ends, and calls count with
 	// the result of each. State is then that for the content with which the file grows.
 	Flush(count func(Verdict))
 }
 
-// isOpen reports whether a record of the counter goes on.
+// isOpen reports whether a record of the counter goes on that its state can't hold.
 func isOpen(c Counter) bool {
 	records, ok := c.(recordCounter)
 	return ok && records.Open()

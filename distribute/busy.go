@@ -66,13 +66,16 @@ func (s *Shipper) shipBusy(ctx context.Context, busy busyFile, results []Shipped
 
 // awaitNotInRedis returns when an earlier shipment of the file may have been freed.
 // With skipBusy it does not wait, and returns errInRedis if the shipment is still
-// in Redis.
+// in Redis. Stop does not end the wait for a stream, whose beginning was read.
 func (s *Shipper) awaitNotInRedis(ctx context.Context, since wakeCursor, src *stream.Source, mode busyMode, limit *throttle) error {
 	if mode == waitBusy {
-		if s.stop.isStopped() {
+		stopped := s.stop.stopped
+		if src.IsStream() {
+			stopped = nil
+		} else if s.stop.isStopped() {
 			return errStopped
 		}
-		return s.await(ctx, since, EventFileBusy, src.Path, limit, s.stop.stopped)
+		return s.await(ctx, since, EventFileBusy, src.Path, limit, stopped)
 	}
 	if err := s.channel.files.sweep(ctx); err != nil {
 		return err

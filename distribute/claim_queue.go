@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"skidway/distribute/chat"
+	"skidway/internal/rdb"
 )
 
 // claimBatch is the number of announcements that one read or one claim takes.
@@ -27,6 +28,7 @@ type claimQueue struct {
 	settings   string
 	others     claimQueues // of the other subscribers of the worker: a file is claimed for them, too
 	lease      time.Duration
+	aside      *asideFiles // of the worker; nil: none
 	notify     Notify
 
 	removed atomic.Bool // the subscriber does not exist any more
@@ -55,8 +57,10 @@ type announced struct {
 // A claimResult is the outcome of looking for a file to claim.
 type claimResult struct {
 	claims  []*claim      // on one file, each of another subscriber; empty: no file was claimed
-	pending bool          // other claims hold all files that are left
+	pending bool          // other claims hold all files that are left, or they are set aside
 	retryIn time.Duration // until the first of those claims expires
+	blocked bool          // no worker has a file for whose window there is no room: it comes before others
+	rested  []rdb.Mark    // where news of files come that are set aside until then
 }
 
 // held adds that another claim holds a file for some time.
@@ -80,14 +84,15 @@ func (q *claimQueue) next(ctx context.Context, before int64) (claimResult, error
 		}
 	}
 	for from := 0; ; from = 0 { // what is added may come first
-		for from < len(q.open) && q.open[from].Place < before && len(result.claims) == 0 {
+		result.rested = nil
+		for from < len(q.open) && q.open[from].Place < before && len(result.claims) == 0 && !result.blocked {
 			next, err := q.tryClaim(ctx, from, before, &result)
 			if err != nil {
 				return result, err
 			}
 			from = next
 		}
-		if len(result.claims) > 0 {
+		if len(result.claims) > 0 || result.blocked {
 			break
 		}
 		more, err := q.read(ctx)
@@ -113,6 +118,13 @@ func (q *claimQueue) tryClaim(ctx context.Context, from int, before int64, resul
 	if i := slices.IndexFunc(files, func(a announced) bool { return a.Place >= before }); i >= 0 {
 		files = files[:i]
 	}
+	isAside := func(a announced) bool { _, found := q.aside.get(q.subscriber, a.announcement); return found }
+	if i := slices.IndexFunc(files, isAside); i > 0 {
+		files = files[:i]
+	} else if i == 0 {
+		passed, err := q.passAside(ctx, files[0].announcement, result)
+		return from + passed, err
+	}
 	statuses, err := q.claimFirst(ctx, files, result)
 	if err != nil {
 		return from, err
@@ -121,10 +133,41 @@ func (q *claimQueue) tryClaim(ctx context.Context, from int, before int64, resul
 	for i, status := range statuses {
 		if status >= 0 {
 			kept = append(kept, files[i])
+		} else {
+			q.aside.take(q.subscriber, files[i].File, files[i].Shipment)
 		}
 	}
 	q.open = slices.Replace(q.open, from, from+len(statuses), kept...)
 	return from + len(kept), nil
+}
+
+// maxRested bounds the files whose news a worker waits for. It looks for news of others
+// when it looks for files.
+const maxRested = 100
+
+// passAside passes over a file that is set aside, unless there is news. It returns the number of
+// files that it has passed, and adds to result what they wait for.
+func (q *claimQueue) passAside(ctx context.Context, file announcement, result *claimResult) (int, error) {
+	why, found := q.aside.get(q.subscriber, file)
+	if !found {
+		return 0, nil
+	}
+	if why.need > 0 {
+		var err error
+		result.held(lookInterval)
+		result.blocked, err = q.channel.files.unclaimed(ctx, q.subscriber, file.Place, func(a openShipment) bool { return a.File == file.File })
+		return 1, err
+	}
+	state, err := q.channel.files.upload(ctx, file.File)
+	if err != nil || state.shipment != file.Shipment || state.state != FileUploading || state.raw != why.raw || state.full {
+		q.aside.end(q.subscriber, file)
+		return 0, err
+	}
+	result.held(q.lease / 2)
+	if len(result.rested) < maxRested {
+		result.rested = append(result.rested, rdb.Mark{Key: q.channel.keys.fileWake(file.File, file.Shipment), ID: fmt.Sprintf("%d-0", state.raw)})
+	}
+	return 1, nil
 }
 
 // claimFirst claims the first unclaimed one of some files, also for the other subscribers
@@ -231,7 +274,7 @@ func (q *claimQueue) look(ctx context.Context) (bool, error) {
 }
 
 // nextSmall claims the first unclaimed file whose upload is complete and has at most some
-// bytes.
+// bytes, or that was set aside and has news of at most as many.
 func (q *claimQueue) nextSmall(ctx context.Context, maxBytes int64) (claimResult, error) {
 	for start := int64(0); ; start += claimBatch {
 		result := claimResult{}
@@ -241,7 +284,8 @@ func (q *claimQueue) nextSmall(ctx context.Context, maxBytes int64) (claimResult
 		}
 		var small []announced
 		for _, a := range open.uncounted {
-			if a.complete && a.raw <= maxBytes {
+			news := q.aside.news(q.subscriber, a)
+			if a.complete && a.raw <= maxBytes && !q.aside.waits(q.subscriber, a) || news > 0 && news <= maxBytes {
 				small = append(small, announced{announcement: a.announcement})
 			}
 		}
@@ -325,12 +369,13 @@ func (qs claimQueues) next(ctx context.Context) (claimResult, error) {
 		if found.pending {
 			result.held(found.retryIn)
 		}
+		result.blocked, result.rested = result.blocked || found.blocked, append(result.rested, found.rested...)
 	}
 	return result, nil
 }
 
-// nextSmall claims an unclaimed file whose upload is complete and has at most some bytes, for
-// each subscriber that can have it.
+// nextSmall claims an unclaimed file whose upload is complete, or has news, of at most some
+// bytes, for each subscriber that can have it.
 func (qs claimQueues) nextSmall(ctx context.Context, maxBytes int64) ([]*claim, error) {
 	for _, q := range qs.present() {
 		found, err := q.nextSmall(ctx, maxBytes)

@@ -33,13 +33,12 @@ type fileRead struct {
 	upload uploadReader
 	window int64
 	counts []*fileCount // of the subscribers that have not left
-	noRoom bool         // for the window of the file
 	err    error        // that ends the worker
 }
 
-// process counts and commits a claimed file for its subscribers. Its error ends the worker, unless
-// it is stream.ErrWindowsInUse: then the claims were released.
-func (w *Worker) process(ctx context.Context, claims []*claim) error {
+// process counts and commits a claimed file for its subscribers; if it is brief, what is
+// uploaded when it begins. Its error ends the worker.
+func (w *Worker) process(ctx context.Context, claims []*claim, brief bool) error {
 	w.active.Add(1)
 	defer w.active.Add(-1)
 	r := &fileRead{worker: w, ctx: ctx, name: claims[0].id}
@@ -61,9 +60,10 @@ func (w *Worker) process(ctx context.Context, claims []*claim) error {
 	if err := r.begin(reading); err != nil {
 		r.endAll(err)
 	}
-	if r.read(reading); r.err == nil && r.noRoom {
-		return stream.ErrWindowsInUse
+	if brief && r.upload.state == FileUploading {
+		r.upload.until = r.upload.raw
 	}
+	r.read(reading)
 	return r.err
 }
 
@@ -85,6 +85,7 @@ func (r *fileRead) begin(ctx context.Context) error {
 	r.upload = uploadReader{
 		files: w.channel.files, queues: w.queues, record: record, maxWindow: w.config.MaxWindow, windows: w.windows, patience: w.config.Lease,
 		lookInterval: w.lookInterval, detour: func() error { return w.detour(r.ctx, record.upload, nil) },
+		othersWait: w.sometimes(func() (bool, error) { return w.othersWait(ctx, record.id) }), aside: &w.aside,
 	}
 	for _, c := range slices.Backward(r.counts) {
 		if err := r.beginCount(c); err != nil {
@@ -129,6 +130,7 @@ func (r *fileRead) beginCount(c *fileCount) (err error) {
 	c.scan.parts = newPartCommits(r.worker.config, record, r.window, c.from, func(result *fileResult, checkpoint []byte) error {
 		return r.commitPart(c, result, checkpoint)
 	})
+	c.scan.parts.lines = r.worker.aside.take(c.subscriber, c.id, c.shipment).lines
 	return nil
 }
 
@@ -162,13 +164,20 @@ func (r *fileRead) read(ctx context.Context) {
 		}
 		err := scanFile(ctx, r.upload, from, r, r.checkpoints(), r.worker.saturated, stream.Idle{Interval: r.worker.config.CommitInterval / 4, Do: r.idle})
 		var starved *starvedError
+		var inUse *stream.WindowsInUseError
+		var rest *restError
 		waits := errors.As(err, &starved)
-		r.noRoom = errors.Is(err, stream.ErrWindowsInUse)
 		switch {
-		case waits, errors.Is(err, errOlder):
+		case waits:
 			r.commitAll(atAnyEnd)
-		case r.noRoom: // the file is only read later
+		case errors.Is(err, errOlder):
+			r.commitAll(givenUp)
+		case errors.As(err, &rest):
+			r.commitAll(givenUp)
+			r.setAside(asideFile{raw: rest.position})
+		case errors.As(err, &inUse): // the file is only read later
 			r.commitAll(soon)
+			r.setAside(asideFile{need: inUse.Need})
 		}
 		if waits && r.err == nil {
 			err = r.awaitRoom(ctx, starved.position)
@@ -186,6 +195,14 @@ func (r *fileRead) read(ctx context.Context) {
 		}
 	}
 	r.releaseAll()
+}
+
+// setAside sets the file aside for the subscribers.
+func (r *fileRead) setAside(why asideFile) {
+	for _, c := range r.counts {
+		why.lines = c.scan.parts.lines
+		r.worker.aside.set(c.subscriber, c.id, c.shipment, why)
+	}
 }
 
 // rewind prepares the counts for content that begins at a checkpoint again.
@@ -326,13 +343,15 @@ func (r *fileRead) commitLast(c *fileCount, err error) error {
 func (r *fileRead) giveUp(c *fileCount, err error) error {
 	event := Event{Subscriber: c.subscriber, File: r.name}
 	released := c.release(r.ctx)
+	var inUse *stream.WindowsInUseError
+	var rest *restError
 	switch {
 	case errors.Is(err, errOlder):
 		for _, q := range r.worker.queues {
 			q.older.Store(true)
 		}
 		return released
-	case errors.Is(err, stream.ErrWindowsInUse):
+	case errors.As(err, &inUse), errors.As(err, &rest):
 		return released
 	case errors.Is(err, errClaimLost):
 		event.Kind = EventClaimLost

@@ -171,7 +171,7 @@ func (c *countryDayCounter) State() string {
 }
 
 // Open implements recordCounter.
-func (c *countryDayCounter) Open() bool { return c.parser.Open() }
+func (c *countryDayCounter) Open() bool { return !c.parser.Held() }
 
 // Flush implements recordCounter.
 func (c *countryDayCounter) Flush(count func(Verdict)) {

@@ -1,13 +1,18 @@
 package distribute
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"skidway/distribute/stream"
 	"skidway/internal/redistest"
 )
 
@@ -59,9 +64,13 @@ func TestSmallFileIsCountedInBetween(t *testing.T) {
 			channel := openWeb(t, redistest.URL(t))
 			second := logFile(t, "second", c.kib)
 			shipped(t, channel, nil, logFile(t, "large", 3000))
-			watch := &lineWatch{Aggregation: newCountryDay(t, nil), at: 1500, reached: func() { shipped(t, channel, nil, second) }}
+			var worker *Worker
+			watch := &lineWatch{Aggregation: newCountryDay(t, nil), at: 1500, reached: func() {
+				shipped(t, channel, nil, second)
+				worker.detourTook.Store(0) // however long the last look took
+			}}
 			var files []string
-			worker := eagerWorker(t, channel, watch, func(e Event) {
+			worker = eagerWorker(t, channel, watch, func(e Event) {
 				report, err := channel.Report(t.Context(), "s", nil)
 				if lines := report.Subscriber.Tally.Lines; err != nil || lines < 1500 {
 					t.Errorf("%d lines are in the report when %s is counted, %v", lines, e.File, err)
@@ -144,4 +153,129 @@ func TestOnlyCompleteSmallFilesAreClaimedInBetween(t *testing.T) {
 	}
 	appended.Release()
 	running.Wait()
+}
+
+// streamBlock is how many lines of streamLines are uploaded at once.
+const streamBlock = 512
+
+// streamLease is the lease of their shippers.
+const streamLease = 700 * time.Millisecond
+
+// streamLines are lines of 1 KiB of a stream.
+func streamLines(name string, lines int) string {
+	return strings.Repeat(fmt.Sprintf("8.8.8.8 2026-11-01 %-1004s\n", name), lines)
+}
+
+// shipStream ships what is written to the result, until it is closed.
+func shipStream(t *testing.T, running *sync.WaitGroup, channel *Channel, name string) *io.PipeWriter {
+	t.Helper()
+	r, w := io.Pipe()
+	running.Go(func() {
+		shipped(t, channel, &ShipperConfig{Lease: streamLease, Open: func(context.Context, string) (stream.Object, error) {
+			return stream.NewPipe(func() (io.ReadCloser, error) { return r, nil }), nil
+		}}, name)
+	})
+	return w
+}
+
+// awaitLines waits until so many lines are in the report.
+func awaitLines(t *testing.T, channel *Channel, want int64) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); ; {
+		report, err := channel.Report(t.Context(), "s", nil)
+		n := report.Subscriber.Tally.Lines
+		if err != nil || n > want || time.Now().After(limit) {
+			t.Fatalf("%d lines are in the report, want %d, %v", n, want, err)
+		}
+		if n == want {
+			return
+		}
+	}
+}
+
+// Neither of them ends.
+func TestOneSlotCountsTwoStreamsThatRestInTurn(t *testing.T) {
+	t.Parallel()
+	channel := openWeb(t, redistest.URL(t))
+	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), &WorkerConfig{Workers: 1, CommitInterval: 40 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker.lookInterval = time.Millisecond
+	var running, working sync.WaitGroup
+	working.Go(func() {
+		if _, err := worker.Work(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	first, second := shipStream(t, &running, channel, "first"), shipStream(t, &running, channel, "second")
+	defer func() {
+		_, _ = first.Close(), second.Close()
+		running.Wait()
+		worker.Stop()
+		working.Wait()
+		awaitLines(t, channel, 6*streamBlock)
+	}()
+	for n := range 3 {
+		_, _ = io.WriteString(first, streamLines("first", streamBlock))
+		if n > 0 { // else the worker may not hold it yet
+			awaitLines(t, channel, int64(2*n+1)*streamBlock)
+		}
+		_, _ = io.WriteString(second, streamLines("second", streamBlock))
+		awaitLines(t, channel, int64(2*n+2)*streamBlock)
+	}
+}
+
+// The stream has rested, and goes on while the worker counts a large file.
+func TestNewsOfAStreamIsCountedInBetween(t *testing.T) {
+	t.Parallel()
+	channel := openWeb(t, redistest.URL(t))
+	var running, working sync.WaitGroup
+	resting := shipStream(t, &running, channel, "resting")
+	large, counted := logFile(t, "large", 3000), make(chan int64, 2)
+	watch := &lineWatch{Aggregation: newCountryDay(t, nil), at: streamBlock + 1000, reached: func() {
+		_, _ = io.WriteString(resting, streamLines("resting", streamBlock))
+		for {
+			page, err := channel.files.openShipments(t.Context(), "s", 0, 1)
+			if err != nil || len(page.uncounted) != 1 {
+				t.Errorf("%+v, %v", page, err)
+				return
+			}
+			if page.uncounted[0].raw == 2*streamBlock<<10 {
+				return
+			}
+		}
+	}}
+	config := &WorkerConfig{Workers: 1, CommitInterval: 40 * time.Millisecond, Notify: func(e Event) {
+		report, err := channel.Report(t.Context(), "s", nil)
+		if err != nil {
+			t.Error(err)
+		}
+		counted <- report.Subscriber.Tally.Lines
+	}}
+	worker, err := NewWorker(t.Context(), channel, "s", watch, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker.lookInterval = time.Millisecond
+	working.Go(func() {
+		if _, err := worker.Work(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	_, _ = io.WriteString(resting, streamLines("resting", streamBlock))
+	awaitLines(t, channel, streamBlock)
+	shipped(t, channel, nil, large)
+	select {
+	case n := <-counted:
+		if n != 2*streamBlock+3001 {
+			t.Errorf("%d lines are in the report when the large file is counted", n)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the large file is not counted")
+	}
+	_ = resting.Close()
+	running.Wait()
+	worker.Stop()
+	working.Wait()
 }

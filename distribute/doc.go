@@ -24,7 +24,10 @@
 //     shipper waits while the window is full; shippers are served in order. A file may be
 //     far larger than the window: what all subscribers have counted is freed as they go.
 //   - When the lease of a dead process has expired, other processes take over what
-//     it held. Leases use the clock of Redis.
+//     it held. Leases use the clock of Redis. When nobody has renewed any for longer than
+//     living processes need, Redis was away: uploads whose leases ended then are spared for
+//     1.2 leases more, so that an outage, of up to the patience of the connection (30 s),
+//     ends no upload.
 //   - A worker commits what it has counted of a file after each 64 MiB of content or
 //     5 seconds (see [WorkerConfig]), also while the upload goes on, or rests. If its claim
 //     is lost, the next worker goes on from the last commit. A report is exact at every moment: it
@@ -60,6 +63,14 @@
 // A worker whose slots are all busy looks each second for a waiting file that is complete
 // and small. It commits, counts that file, and goes on with the one it has, whose claim it
 // keeps. The reader of a complete file never waits, so this takes a bounded time.
+//
+// A worker without room for the window of a compressed file sets the file aside until there
+// is room. If no other worker has it, it counts small and complete files in the meantime.
+//
+// An upload that goes on may bring nothing for hours, such as a pipe from a quiet server. A worker
+// that has counted all of it, while another file waits and no slot is idle, commits, releases
+// it, and goes on with it when more is uploaded. It counts what has come as it counts small files,
+// also between the blocks of a large file.
 //
 // # One reading for several subscribers
 //
@@ -99,7 +110,9 @@
 // What was read can't be uploaded again. When the shipper of a stream is stopped, fails or
 // dies, the upload therefore is not abandoned, but complete: workers count what is in Redis up
 // to the last whole line, and report the file as counted in part, with the place. When the same
-// content is sent again, the lines behind that place are counted.
+// content is sent again, the lines behind that place are counted. [Shipper.Stop] ends the reading
+// of a stream: what was read before is uploaded, also if that has to wait until the window has
+// room, or until what was shipped before is counted.
 //
 // # States of a file
 //
@@ -111,5 +124,5 @@
 //	                    abandoned
 //
 // How counts become valid is in docs/architecture.md. The keys in Redis are listed in
-// keys.go, and have format version 3; a newer or older one is refused with a [VersionError].
+// keys.go, and have format version 4; a newer or older one is refused with a [VersionError].
 package distribute

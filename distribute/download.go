@@ -36,6 +36,14 @@ type cutError struct{ reason string }
 
 func (e *cutError) Error() string { return "cut off: " + e.reason }
 
+// A restError ends the reading of an upload that goes on, after position bytes, because another
+// file waits.
+type restError struct{ position int64 }
+
+func (e *restError) Error() string {
+	return fmt.Sprintf("nothing follows yet after %d bytes", e.position)
+}
+
 // A starvedError ends the reading of an upload whose shipper waits for room in the window,
 // and of which all that is uploaded was read: to commit it frees segments.
 type starvedError struct{ position int64 }
@@ -57,6 +65,9 @@ type uploadReader struct {
 	patience     time.Duration // how long to wait for a block before leases are checked
 	lookInterval time.Duration // how long to wait before small files are counted in between
 	detour       func() error  // counts them
+	othersWait   func() (bool, error)
+	aside        *asideFiles // of the worker
+	until        int64       // bytes after which another file is read; 0: when there is nothing more, and another one waits
 }
 
 // open returns the upload from a position on; io.EOF comes when the upload is complete
@@ -75,6 +86,9 @@ func (u uploadReader) open(ctx context.Context, position int64) *stream.Prefetch
 func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) ([]byte, error) {
 	db, k := u.files.db, u.files.keys
 	segment, within := k.segment(u.id, u.shipment, int(position/u.segment)), position%u.segment
+	if u.until > 0 && position >= u.until {
+		return nil, &restError{position}
+	}
 	for began := time.Now(); ; {
 		var data []byte
 		var state uploadState
@@ -111,7 +125,14 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 		case state.full:
 			return nil, &starvedError{position}
 		}
-		if err := u.awaitBlock(ctx, position, state.full, &began); err != nil {
+		wait, err := u.othersWait()
+		if wait && err == nil {
+			err = &restError{position}
+		}
+		if err == nil {
+			err = u.awaitBlock(ctx, position, state.full, &began)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -119,8 +140,8 @@ func (u uploadReader) fetch(ctx context.Context, position int64, buffer []byte) 
 
 // awaitBlock blocks until the upload has more than position bytes, is complete or
 // abandoned, or, unless full is true, its shipper waits for room. It may return early. If
-// nothing has happened since began for long, it abandons the upload if the shipper's lease
-// has expired, and returns the error of checkOlder; began is the time of the last check then.
+// nothing has happened since began for long, it abandons the uploads whose shippers' leases
+// have expired, and returns the error of checkOlder; began is the time of the last check then.
 // Meanwhile it lets small files be counted in between.
 func (u uploadReader) awaitBlock(ctx context.Context, position int64, full bool, began *time.Time) error {
 	// The ids of the wake stream are the length of the upload and what happened there,
@@ -143,15 +164,22 @@ func (u uploadReader) awaitBlock(ctx context.Context, position int64, full bool,
 	if _, _, err = u.files.abandon(ctx, abandonment{id: u.id, shipment: u.shipment, reship: true}); err != nil {
 		return err
 	}
+	if err := u.files.sweepLeases(ctx); err != nil { // of files that are set aside
+		return err
+	}
 	return u.checkOlder(ctx)
 }
 
 // checkOlder returns errOlder if an older file has no worker of one of the subscribers that
 // the worker serves, or if the file itself has none: then the worker reads it for that
-// subscriber, too, from its place on.
+// subscriber, too, from its place on. Files that are set aside don't count.
 func (u uploadReader) checkOlder(ctx context.Context) error {
+	place, err := u.files.place(ctx, u.id)
+	if err != nil {
+		return err
+	}
 	for _, subscriber := range u.queues.subscribers() {
-		unclaimed, err := u.files.unclaimedUpTo(ctx, subscriber, u.id)
+		unclaimed, err := u.files.unclaimed(ctx, subscriber, place, func(a openShipment) bool { return !u.aside.waits(subscriber, a) })
 		if err == nil && unclaimed {
 			return errOlder
 		}

@@ -3,6 +3,8 @@ package distribute
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -390,4 +392,49 @@ func TestForcedShipmentClearsTheAbandonedOne(t *testing.T) {
 	}
 	shipped(t, channel, &ShipperConfig{Force: true}, path)
 	countEverything(t, channel)
+}
+
+// Redis is away for longer than the leases, for all of them. A worker is the first to come back.
+func TestStreamGoesOnAfterAnOutageOfRedis(t *testing.T) {
+	t.Parallel()
+	url := redistest.URL(t)
+	channel, shipperLink, workerLink := openWeb(t, url), redistest.StartProxy(t, url), redistest.StartProxy(t, url)
+	config := &WorkerConfig{Workers: 1, Lease: streamLease, CommitInterval: 40 * time.Millisecond}
+	worker, err := NewWorker(t.Context(), openWeb(t, workerLink.URL), "s", newCountryDay(t, nil), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shipping, working sync.WaitGroup
+	working.Go(func() {
+		if _, err := worker.Work(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	writer := shipStream(t, &shipping, openWeb(t, shipperLink.URL), "a")
+	_, _ = io.WriteString(writer, streamLines("a", streamBlock))
+	awaitLines(t, channel, streamBlock)
+	shipperLink.Hold()
+	workerLink.Hold()
+	for expired := int64(0); expired == 0; {
+		now, err := channel.now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		expired = channel.db.ZCount(t.Context(), channel.keys.uploads(), "-inf", fmt.Sprint(now.UnixMilli())).Val()
+	}
+	workerLink.Release()
+	if err := channel.files.sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	shipperLink.Release()
+	_, _ = io.WriteString(writer, streamLines("a", streamBlock))
+	awaitLines(t, channel, 2*streamBlock)
+	_ = writer.Close()
+	shipping.Wait() // it shipped all
+	worker.Stop()
+	working.Wait()
+	report, err := channel.Report(t.Context(), "s", nil)
+	if tally := report.Subscriber.Tally; err != nil || len(report.Problems) > 0 || tally.Lines != 2*streamBlock || tally.Files != 1 {
+		t.Errorf("%+v, problems %v, %v", tally, report.Problems, err)
+	}
 }

@@ -1,10 +1,14 @@
 package distribute_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,9 +25,8 @@ type shapedFile struct {
 	lines   int64
 }
 
-// shapedFiles returns files of some 300 KB.
-func shapedFiles() []shapedFile {
-	const lines = 2400
+// shapedFiles returns files of so many lines, or objects, of some 130 bytes.
+func shapedFiles(lines int) []shapedFile {
 	var objects, pretty, docker, cri, texts []string
 	for i := range lines {
 		at := time.Date(2026, 11, 1, 0, i, 0, 0, time.UTC)
@@ -41,20 +44,21 @@ func shapedFiles() []shapedFile {
 			}
 		}
 	}
+	n := int64(lines)
 	return []shapedFile{
-		{"array", "[" + strings.Join(objects, ",") + "]\n", lines},
-		{"pretty array", "[\n" + strings.Join(pretty, ",\n") + "\n]\n", lines},
-		{"records", `{"records":[` + strings.Join(objects[:lines/2], ", ") + "]}\n" + `{"records":[` + strings.Join(objects[lines/2:], ", ") + "]}\n", lines},
-		{"objects of several lines", strings.ReplaceAll(strings.Join(pretty, "\n"), `{"note"`, "{\n\"note\"") + "\n", lines},
-		{"parts of Docker", strings.Join(docker, "\n") + "\n", lines},
-		{"parts of CRI, in two formats", strings.Join(cri, "\n") + "\n", 2 * lines},
-		{"two formats", strings.Join(texts, "\n") + "\n" + strings.Join(objects, "\n") + "\n", 2 * lines},
+		{"array", "[" + strings.Join(objects, ",") + "]\n", n},
+		{"pretty array", "[\n" + strings.Join(pretty, ",\n") + "\n]\n", n},
+		{"records", `{"records":[` + strings.Join(objects[:lines/2], ", ") + "]}\n" + `{"records":[` + strings.Join(objects[lines/2:], ", ") + "]}\n", n},
+		{"objects of several lines", strings.ReplaceAll(strings.Join(pretty, "\n"), `{"note"`, "{\n\"note\"") + "\n", n},
+		{"parts of Docker", strings.Join(docker, "\n") + "\n", n},
+		{"parts of CRI, in two formats", strings.Join(cri, "\n") + "\n", 2 * n},
+		{"two formats", strings.Join(texts, "\n") + "\n" + strings.Join(objects, "\n") + "\n", 2 * n},
 	}
 }
 
 func TestFilesOfEveryShapeAreCountedInParts(t *testing.T) {
 	t.Parallel()
-	for _, file := range shapedFiles() {
+	for _, file := range shapedFiles(2400) {
 		t.Run(file.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
@@ -71,15 +75,75 @@ func TestFilesOfEveryShapeAreCountedInParts(t *testing.T) {
 						t.Fatal(err, result.Problems)
 					}
 				}
-				report, err := channel.Report(t.Context(), "s", nil)
+				file.isCounted(t, channel)
+			})
+		})
+	}
+}
+
+// Each part of a record, of which neither the first nor the last one can be read alone, comes with
+// another shipment.
+func TestRecordThatGrowsPartByPartIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	for _, file := range shapedFiles(500) {
+		t.Run(file.name, func(t *testing.T) {
+			t.Parallel()
+			db := redistest.DB(t)
+			channel, folder := open(t, db), t.TempDir()
+			lines := strings.SplitAfter(file.content, "\n")
+			for n := len(lines) * 2 / 3; n < len(lines) && n < len(lines)*2/3+8; n++ {
+				ship(t, channel, write(t, folder, "a.log", []byte(strings.Join(lines[:n], ""))))
+				work(t, channel, "s")
+			}
+			ship(t, channel, write(t, folder, "a.log", []byte(file.content)))
+			work(t, channel, "s")
+			file.isCounted(t, channel)
+		})
+	}
+}
+
+// They are stopped after one of the scripts of a commit.
+func TestFilesOfEveryShapeAreCountedByWorkersThatAreStopped(t *testing.T) {
+	t.Parallel()
+	for _, file := range shapedFiles(8000) {
+		t.Run(file.name, func(t *testing.T) {
+			t.Parallel()
+			url := redistest.URL(t)
+			channel := open(t, redistest.Open(t, url))
+			ship(t, channel, write(t, t.TempDir(), "a.log.gz", []byte(file.content)))
+			for _, scripts := range []int64{5, 6, 7, math.MaxInt64} {
+				ctx, cancel := context.WithCancel(t.Context())
+				db := redistest.Open(t, url)
+				var called atomic.Int64
+				db.AddHook(afterScripts{func() {
+					if called.Add(1) == scripts {
+						cancel()
+					}
+				}})
+				worker, err := distribute.NewWorker(t.Context(), open(t, db), "s", countryDay(t),
+					&distribute.WorkerConfig{UntilDone: true, Workers: 1, CommitBytes: 16 << 10})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if tally := report.Subscriber.Tally; tally.Lines != file.lines || tally.Counted+tally.Unknown != file.lines {
-					t.Errorf("%+v, want %d lines", tally, file.lines)
+				if _, err := worker.Work(ctx); err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
 				}
-			})
+				cancel()
+			}
+			file.isCounted(t, channel)
 		})
+	}
+}
+
+// isCounted fails the test unless all lines are counted, none of them as unparsable.
+func (f shapedFile) isCounted(t *testing.T, channel *distribute.Channel) {
+	t.Helper()
+	report, err := channel.Report(t.Context(), "s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tally := report.Subscriber.Tally; tally.Lines != f.lines || tally.Counted+tally.Unknown != f.lines {
+		t.Errorf("%+v, want %d lines", tally, f.lines)
 	}
 }
 

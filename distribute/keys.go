@@ -6,7 +6,9 @@ import "strconv"
 // {channel}, because every script uses keys of one channel.
 //
 //	(no suffix)                  hash    v, turn, window and used in bytes, shipments (number of shippers ever registered),
-//	                                     removals (number of subscribers ever removed)
+//	                                     removals (number of subscribers ever removed), beat and due (of processes: the
+//	                                     last action, and when the next one is due, ms), outage and amnesty (the last
+//	                                     action before Redis was away, and until when leases are spared, ms)
 //	:wake                        stream  one entry: the last change
 //	:heads                       hash    digest of the first line → ids of files
 //	:files                       zset    file → last change, ms

@@ -21,6 +21,7 @@ type openShipment struct {
 	announcement
 	complete bool  // all of it is uploaded
 	raw      int64 // bytes uploaded
+	full     bool  // its shipper waits for room
 }
 
 // openShipments reads n open files from index start on.
@@ -46,7 +47,7 @@ func (f fileStore) openShipments(ctx context.Context, subscriber string, start, 
 			u := parseUpload(records[i].Val())
 			if (u.state == FileUploading || u.state == FileUploaded) && fmt.Sprint(records[i].Val()[len(uploadFields)]) != strconv.FormatInt(u.shipment, 10) {
 				a := announcement{formatVersion, fmt.Sprint(z.Member), u.shipment, int64(z.Score)}
-				page.uncounted = append(page.uncounted, openShipment{a, u.state == FileUploaded, u.raw})
+				page.uncounted = append(page.uncounted, openShipment{a, u.state == FileUploaded, u.raw, u.full})
 			}
 		}
 		return nil
@@ -54,33 +55,42 @@ func (f fileStore) openShipments(ctx context.Context, subscriber string, start, 
 	return page, err
 }
 
-// unclaimedUpTo reports whether a file, or one that was admitted before it, has no worker of
-// a subscriber that has not counted it.
-func (f fileStore) unclaimedUpTo(ctx context.Context, subscriber, id string) (bool, error) {
-	page, err := f.openShipments(ctx, subscriber, 0, claimBatch)
-	if err != nil {
-		return false, err
+// place returns the place of a file in the order of admission, 0 if it is not in Redis.
+func (f fileStore) place(ctx context.Context, id string) (int64, error) {
+	place, err := query(ctx, f.db, func() (float64, error) { return f.db.ZScore(ctx, f.keys.open(), id).Result() })
+	if errors.Is(err, redis.Nil) {
+		err = nil
 	}
-	var place float64
-	var exists bool
-	err = f.db.Retry(ctx, func() error {
-		pipe := f.db.Pipeline()
-		score, subscribed := pipe.ZScore(ctx, f.keys.open(), id), pipe.HExists(ctx, f.keys.subscribers(), subscriber)
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-			return err
-		}
-		place, exists = score.Val(), subscribed.Val()
-		return nil
-	})
+	return int64(place), err
+}
+
+// unclaimed reports whether one of the files that were admitted up to a place, and that are
+// wanted, has no worker of a subscriber that has not counted it.
+func (f fileStore) unclaimed(ctx context.Context, subscriber string, upTo int64, wanted func(openShipment) bool) (bool, error) {
+	exists, err := query(ctx, f.db, func() (bool, error) { return f.db.HExists(ctx, f.keys.subscribers(), subscriber).Result() })
 	if err != nil || !exists { // what a removed one left is not claimed
 		return false, err
 	}
-	var ids []string
-	for _, a := range page.uncounted {
-		if a.Place <= int64(place) {
-			ids = append(ids, a.File)
+	for start := int64(0); ; start += claimBatch {
+		page, err := f.openShipments(ctx, subscriber, start, claimBatch)
+		if err != nil {
+			return false, err
+		}
+		var ids []string
+		for _, a := range page.uncounted {
+			if page.last = page.last || a.Place > upTo; a.Place <= upTo && wanted(a) {
+				ids = append(ids, a.File)
+			}
+		}
+		free, err := f.anyFree(ctx, subscriber, ids)
+		if free || err != nil || page.last {
+			return free, err
 		}
 	}
+}
+
+// anyFree reports whether one of some files has no worker of a subscriber.
+func (f fileStore) anyFree(ctx context.Context, subscriber string, ids []string) (bool, error) {
 	if len(ids) == 0 {
 		return false, nil
 	}
@@ -90,4 +100,13 @@ func (f fileStore) unclaimedUpTo(ctx context.Context, subscriber, id string) (bo
 	}
 	leases, err := query(ctx, f.db, func() ([]float64, error) { return f.db.ZMScore(ctx, f.keys.claims(subscriber), ids...).Result() })
 	return slices.ContainsFunc(leases, func(end float64) bool { return end <= float64(now.UnixMilli()) }), err
+}
+
+// upload reads the state of an upload.
+func (f fileStore) upload(ctx context.Context, id string) (uploadState, error) {
+	fields, err := query(ctx, f.db, func() ([]any, error) { return f.db.HMGet(ctx, f.keys.file(id), uploadFields...).Result() })
+	if err != nil {
+		return uploadState{}, err
+	}
+	return parseUpload(fields), nil
 }

@@ -45,7 +45,8 @@ type urgency int
 const (
 	whenDue  urgency = iota
 	soon             // another file comes first, for a short time
-	atAnyEnd         // the shipper waits, or the file is given up: also within a record
+	givenUp          // another file comes first
+	atAnyEnd         // the shipper waits: also within a record
 )
 
 // commitPart commits the whole lines that were counted since the last commit, if it is
@@ -104,7 +105,7 @@ func (s *fileScan) commitPart(urgent urgency) error {
 // commitAll commits the whole lines that were counted, those of the sample included if no others
 // may follow soon.
 func (s *fileScan) commitAll(urgent urgency) error {
-	rests := s.sampled >= minSampleLines && time.Since(s.parts.last) >= s.parts.interval
+	rests := s.sampled >= minSampleLines && (urgent == givenUp || time.Since(s.parts.last) >= s.parts.interval)
 	if s.splitter == nil && len(s.sample) > 0 && (rests || urgent == atAnyEnd) {
 		if err := s.begin(); err != nil {
 			return err

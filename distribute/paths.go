@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,6 +18,9 @@ var (
 	ErrNoFiles = errors.New("no files in this directory")
 	ErrNoMatch = errors.New("no file matches this pattern")
 )
+
+// errOnlySpecial is ErrNoMatch for a pattern that matches something else.
+var errOnlySpecial = fmt.Errorf("%w, only pipes, sockets or devices: a pipe is read if it is named itself", ErrNoMatch)
 
 // A FileError is an error with the file or directory that it concerns.
 type FileError struct {
@@ -101,11 +105,15 @@ func (l *lister) add(path string) {
 	matches = slices.DeleteFunc(matches, func(match string) bool {
 		return !named && !l.Hidden && strings.HasPrefix(filepath.Base(match), ".")
 	})
-	before := l.entries()
+	before, special := l.entries(), l.Special
 	for _, match := range matches {
 		l.addMatch(match)
 	}
-	if l.entries() == before {
+	switch {
+	case l.entries() > before:
+	case l.Special > special:
+		l.problem(path, errOnlySpecial)
+	default:
 		l.problem(path, ErrNoMatch)
 	}
 }

@@ -155,7 +155,7 @@ func TestPipesThatAreNotNamedAreOnlyCounted(t *testing.T) {
 		}
 	}
 	found := ListFiles([]string{root + "/logs/p*"}, ListOptions{})
-	if len(found.Files) > 0 || len(found.Problems) != 1 || !errors.Is(found.Problems[0], ErrNoMatch) {
+	if len(found.Files) > 0 || len(found.Problems) != 1 || !errors.Is(found.Problems[0], ErrNoMatch) || !strings.Contains(found.Problems[0].Error(), "pipes") {
 		t.Errorf("%+v", found)
 	}
 	if named := ListFiles([]string{root + "/logs/pipe"}, ListOptions{}); len(named.Files) != 1 {

@@ -233,7 +233,9 @@ func (s *fileScan) result(err error) (*fileResult, error) {
 // collect adds the counts of the whole lines and of the last line to the result.
 func (s *fileScan) collect(result *fileResult) error {
 	resume := s.splitter.Resume()
-	s.verdicts.flush(s.counter)
+	if isOpen(s.counter) {
+		s.verdicts.flush(s.counter)
+	}
 	result.tally = s.verdicts.tally()
 	result.tally.Bytes = resume - s.before.resume
 	s.counter.Cells(result.add)
@@ -244,10 +246,9 @@ func (s *fileScan) collect(result *fileResult) error {
 		result.progress.lost = isDamage(result.damage) && !stream.IsDamage(result.damage)
 		return nil
 	}
-	if line, size := s.splitter.Tail(); size > 0 {
-		if err := result.addTail(s.aggregation, line, size, state); err != nil {
-			return err
-		}
+	line, size := s.splitter.Tail()
+	if err := result.addTail(s.aggregation, line, size, state); err != nil {
+		return err
 	}
 	result.progress.end = s.splitter.Offset()
 	return nil
@@ -336,10 +337,10 @@ func isDamage(err error) bool {
 	return stream.IsDamage(err) || errors.Is(err, ErrVanished) || errors.Is(err, errStuck) || errors.As(err, &cut)
 }
 
-// A log that is shipped while it grows may end in the middle of a line. That
-// line, its tail, is counted as it is, for it may be the last one. Its counts are
-// stored with the file: when the file grows they are subtracted, and the whole
-// line is counted.
+// A log that is shipped while it grows may end in the middle of a line, or of a record of
+// several lines. That, its tail, is counted as it is, for it may be the last one. Its counts are
+// stored with the file: when the file grows they are subtracted, and the whole line or record
+// is counted.
 
 // The counts of a tail are stored as text: one line for the tally, then one line
 // for each cell.
@@ -348,17 +349,22 @@ const (
 	cellFormat  = "%d %q %q\n"
 )
 
-// addTail counts a last line without newline; line is nil if it is too long to be
-// parsed.
+// addTail counts the records that are open, and a last line without newline, unless its size is
+// 0; line is nil if it is too long to be parsed.
 func (r *fileResult) addTail(aggregation Aggregation, line []byte, size int64, state string) error {
 	counter, err := aggregation.Begin(nil, state)
 	if err != nil {
 		return fmt.Errorf("count the last line: %w", err)
 	}
 	var seen verdicts
-	seen.add(counter, line)
+	if size > 0 {
+		seen.add(counter, line)
+	}
 	seen.flush(counter)
 	tally := seen.tally()
+	if size == 0 && tally.Lines == 0 {
+		return nil
+	}
 	tally.Bytes = size
 	var text strings.Builder
 	fmt.Fprintf(&text, tallyFormat, tally.Lines, tally.Counted, tally.Unknown, tally.Unparsable, tally.Bytes)

@@ -352,6 +352,11 @@ var countingScripts = []scriptCase{
 		look: func(s scriptRunner) string { return s.score(s.k.claims("s"), "f") }, sees: "1",
 	},
 	{
+		name: "renew: Redis was away", given: func(s scriptRunner) { staged(s); s.away(s.k.claims("s"), "f") },
+		call: func(s scriptRunner) string { return s.renew("c1") }, want: "[]",
+		look: scriptRunner.amnesty, sees: "TIME TIME",
+	},
+	{
 		name: "renew: no subscriber", given: func(s scriptRunner) { staged(s); s.unsubscribe("s") },
 		call: func(s scriptRunner) string { return s.renew("c1") }, want: "f", keeps: true,
 	},

@@ -101,6 +101,23 @@ func (s scriptRunner) forget(before int) string {
 	return s.run(forgetScript, target{file: "f"}, "f", before)
 }
 
+// away makes a lease one that ended while Redis was away: the last action of a process, the
+// end of the lease and the time of the next action were a minute ago, one after the other.
+func (s scriptRunner) away(leases, member string) {
+	s.t.Helper()
+	now, err := s.c.store.now(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	last := now.UnixMilli() - 60_000
+	s.do([]any{"HSET", s.k.channel(), "beat", last, "due", last + 6000}, []any{"ZADD", leases, last + 10_000, member})
+}
+
+// amnesty is the last action before Redis was away, and the end of the amnesty.
+func (s scriptRunner) amnesty() string {
+	return withoutTimes(s.field(s.k.channel(), "outage") + " " + s.field(s.k.channel(), "amnesty"))
+}
+
 // States, each built on one before it.
 
 func nothing(scriptRunner) {}
@@ -249,6 +266,11 @@ var shippingScripts = []scriptCase{
 		call: func(s scriptRunner) string { return s.beat("a", 2) }, want: "1", keeps: true,
 		look: func(s scriptRunner) string { return s.score(s.k.uploads(), "f") }, sees: "1",
 	},
+	{
+		name: "beat: Redis was away", given: func(s scriptRunner) { admitted(s); s.away(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.beat("a", 1) }, want: "1",
+		look: scriptRunner.amnesty, sees: "TIME TIME",
+	},
 	{name: "beat: taken for dead", given: nothing, call: func(s scriptRunner) string { return s.beat("a", 0) }, want: "0", keeps: true},
 
 	{name: "end: done", given: registered, call: func(s scriptRunner) string { return s.end("a", 0) }, want: "1", again: "0"},
@@ -257,6 +279,11 @@ var shippingScripts = []scriptCase{
 	{
 		name: "end: lease run out", given: func(s scriptRunner) { registered(s); s.expire(s.k.leases(), "a") },
 		call: func(s scriptRunner) string { return s.end("a", 1) }, want: "1", again: "0",
+	},
+	{
+		name: "end: lease run out while Redis was away", given: func(s scriptRunner) { registered(s); s.away(s.k.leases(), "a") },
+		call: func(s scriptRunner) string { return s.end("a", 1) }, want: "0",
+		look: scriptRunner.amnesty, sees: "TIME TIME",
 	},
 	{
 		name: "end: in the line", given: waiting, call: func(s scriptRunner) string { return s.end("a", 0) }, want: "1", again: "0",
@@ -470,6 +497,25 @@ var shippingScripts = []scriptCase{
 	{name: "abandon: lease not run out", given: admitted, call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "0", keeps: true},
 	{
 		name: "abandon: lease run out", given: func(s scriptRunner) { admitted(s); s.expire(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "1",
+	},
+	{
+		name: "abandon: lease run out while Redis was away", given: func(s scriptRunner) { admitted(s); s.away(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "0",
+		look: scriptRunner.amnesty, sees: "TIME TIME",
+	},
+	{
+		name: "abandon: lease run out before Redis was away", given: func(s scriptRunner) { admitted(s); s.away(s.k.uploads(), "f"); s.expire(s.k.uploads(), "f") },
+		call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "1",
+	},
+	{
+		name: "abandon: not renewed in the amnesty",
+		given: func(s scriptRunner) {
+			admitted(s)
+			s.away(s.k.uploads(), "f")
+			s.abandon("", 1)
+			s.do([]any{"HSET", s.k.channel(), "amnesty", 1})
+		},
 		call: func(s scriptRunner) string { return s.abandon("", 1) }, want: "1",
 	},
 	{name: "abandon: another shipment", given: admitted, call: func(s scriptRunner) string { return s.abandon("a", 2) }, want: "0", keeps: true},

@@ -59,6 +59,7 @@ func TestBatchCountsAndLeavesNothingBehind(t *testing.T) {
 }
 
 func TestWhatIsShippedAgainIsCountedOnce(t *testing.T) {
+	t.Parallel()
 	long, short := content(1, 5000), content(2, 10)
 	var minimal []byte
 	for i := range 2500 {

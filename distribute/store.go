@@ -99,7 +99,7 @@ func parseMillis(text string) time.Time {
 // A wakeCursor is a position in the channel's wake stream. wait returns once an
 // entry follows it. Take the cursor before reading the state, so that no change is
 // missed.
-type wakeCursor struct{ mark rdb.Mark }
+type wakeCursor struct{ marks []rdb.Mark }
 
 // latestWake returns the position of the last entry in the wake stream.
 func (s *store) latestWake(ctx context.Context) (wakeCursor, error) {
@@ -111,22 +111,25 @@ func (s *store) latestWake(ctx context.Context) (wakeCursor, error) {
 	if len(last) > 0 {
 		mark.ID = last[0].ID
 	}
-	return wakeCursor{mark}, nil
+	return wakeCursor{[]rdb.Mark{mark}}, nil
 }
 
 // wait blocks until the channel has changed since the cursor was taken, the
-// timeout has passed or stop is closed. wait may return early without a change.
-func (s *store) wait(ctx context.Context, since wakeCursor, timeout time.Duration, stop <-chan struct{}) error {
+// timeout has passed, or stop or other, unless it is nil, is closed. wait may return early
+// without a change.
+func (s *store) wait(ctx context.Context, since wakeCursor, timeout time.Duration, stop, other <-chan struct{}) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-stop:
 			cancel()
+		case <-other:
+			cancel()
 		case <-waiting.Done():
 		}
 	}()
-	_, err := s.db.Wait(waiting, timeout, since.mark)
+	_, err := s.db.Wait(waiting, timeout, since.marks...)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		return nil // stopped
 	}

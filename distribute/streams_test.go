@@ -337,6 +337,45 @@ func TestShipperThatIsStoppedInTheFirstBytesOfAStreamShipsThem(t *testing.T) {
 	}
 }
 
+// The file that it continues is in Redis when its shipper is stopped.
+func TestWhatWasReadOfAKnownStreamIsShippedWhenItsShipperIsStopped(t *testing.T) {
+	t.Parallel()
+	channel, path, lines := open(t, redistest.DB(t)), fifo(t, "a.log"), noisyLines(14, 400)
+	if err := channel.Subscribe(t.Context(), "s", ""); err != nil {
+		t.Fatal(err)
+	}
+	ship(t, channel, write(t, t.TempDir(), "a.log", firstLines(lines, 50)))
+	var shipper *distribute.Shipper
+	busy := make(chan struct{})
+	var once sync.Once
+	shipper = distribute.NewShipper(channel, &distribute.ShipperConfig{Notify: func(e distribute.Event) {
+		if e.Kind == distribute.EventFileBusy {
+			once.Do(func() { shipper.Stop(); close(busy) })
+		}
+	}})
+	var results []distribute.ShippedFile
+	var err error
+	var running sync.WaitGroup
+	running.Go(func() { results, err = shipper.Ship(t.Context(), []string{path}) })
+	running.Go(func() { _ = feed(t, path, lines).Close() })
+	<-busy
+	work(t, channel, "s")
+	running.Wait()
+	if err != nil || len(results) != 1 || results[0].Err == nil || !strings.Contains(results[0].Err.Error(), "stopped before its end") {
+		t.Errorf("%+v, %v", results, err)
+	}
+	report, err := channel.Report(t.Context(), "s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isCutOff(t, report, "stopped before its end")
+	n := report.Subscriber.Tally.Lines
+	if n <= 100 {
+		t.Errorf("%d lines are counted, at least 64 KiB were read", n)
+	}
+	same(t, countsOf(report), reference(t, firstLines(lines, n)))
+}
+
 // isWhole fails the test unless one file is counted, to its end.
 func isWhole(t testing.TB, channel *distribute.Channel, subscriber string, lines []byte) {
 	t.Helper()

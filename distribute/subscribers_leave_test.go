@@ -80,7 +80,10 @@ func TestSubscriberThatIsAheadCountsTheRestWhenTheOneBehindLeaves(t *testing.T) 
 		},
 	}
 	for how, aggregation := range leave {
-		for _, name := range partNames {
+		for i, name := range partNames {
+			if !thorough && how != []string{"refused", "removed", "taken over"}[i] {
+				continue // each way and each codec once
+			}
 			t.Run(how+" "+name, func(t *testing.T) {
 				t.Parallel()
 				db, lines := redistest.DB(t), noisyLines(1, 40_000)

@@ -186,5 +186,5 @@ func (s *Shipper) await(ctx context.Context, since wakeCursor, reason EventKind,
 		}
 		s.config.Notify.send(event)
 	}
-	return s.channel.wait(ctx, since, s.config.Lease/2, stop)
+	return s.channel.wait(ctx, since, s.config.Lease/2, stop, nil)
 }

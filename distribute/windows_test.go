@@ -2,12 +2,17 @@ package distribute
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/distribute/stream"
 	"skidway/internal/rdb"
@@ -84,11 +89,15 @@ func TestFileWithoutRoomForItsWindowIsCountedLater(t *testing.T) {
 	line := []byte("8.8.8.8 2026-11-01\n")
 	shipped(t, channel, nil, zstdFile(t, "a.log", bytes.Repeat(line, 1000)))
 	shipped(t, channel, nil, zstdFile(t, "b.log", bytes.Repeat([]byte("8.8.4.4 2026-11-01\n"), 2000)))
-	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), &WorkerConfig{UntilDone: true, Workers: 1, MaxWindow: 15 << 20})
+	small := logFile(t, "c.log", 1)
+	shipped(t, channel, nil, small)
+	events := make(chan Event, 10)
+	config := &WorkerConfig{UntilDone: true, Workers: 1, MaxWindow: 15 << 20, Notify: func(e Event) { events <- e }}
+	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := os.ReadFile(zstdFile(t, "c.log", line))
+	packed, err := os.ReadFile(zstdFile(t, "d.log", line))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,21 +108,42 @@ func TestFileWithoutRoomForItsWindowIsCountedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // it can be claimed again
-		claims, err := worker.next(t.Context())
-		if err != nil || len(claims) != 1 {
-			t.Fatalf("%d claims, %v", len(claims), err)
+	tries := &fetchHook{}
+	channel.db.AddHook(tries)
+	var working sync.WaitGroup
+	working.Go(func() {
+		if result, err := worker.Work(t.Context()); err != nil || result.Tally.Lines != 3002 || result.Tally.Files != 3 {
+			t.Errorf("%+v, %v", result.Tally, err)
 		}
-		if err := worker.process(t.Context(), claims); !errors.Is(err, stream.ErrWindowsInUse) {
-			t.Errorf("beside another file: %v", err)
+	})
+	select {
+	case e := <-events:
+		if e.Kind != EventCounted || e.File != small {
+			t.Errorf("%+v, want the small file behind the others to be counted", e)
 		}
+	case <-time.After(20 * time.Second):
+		t.Error("the small file behind the others is not counted")
+		worker.Stop()
 	}
-	worker.detoured.Store(0)
-	if err := worker.detour(t.Context(), 0, nil); err != nil {
-		t.Errorf("counted in between: %v", err)
+	if n := tries.n.Load(); n > 10 {
+		t.Errorf("%d fetches: files without room are tried again and again", n)
 	}
 	_ = other.Close()
-	if result, err := worker.Work(t.Context()); err != nil || result.Tally.Lines != 3000 || result.Tally.Files != 2 {
-		t.Errorf("%+v, %v", result.Tally, err)
+	working.Wait()
+}
+
+// A fetchHook counts the parts of segments that are fetched.
+type fetchHook struct{ n atomic.Int64 }
+
+func (h *fetchHook) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *fetchHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h *fetchHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, command := range commands {
+			if command.Name() == "getrange" {
+				h.n.Add(1)
+			}
+		}
+		return next(ctx, commands)
 	}
 }

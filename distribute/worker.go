@@ -3,7 +3,6 @@ package distribute
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,6 +26,7 @@ type Worker struct {
 	shown         atomic.Int64 // the highest result of Progress
 	active        atomic.Int32 // files that are being counted
 	windows       *stream.Windows
+	aside         asideFiles
 	reshipGrace   time.Duration // how long an abandoned upload may take to be shipped again
 	lookInterval  time.Duration // between two looks for small files, while others are counted
 	detourMu      sync.Mutex    // held while small files are counted in between
@@ -78,6 +78,7 @@ func NewWorker(ctx context.Context, channel *Channel, subscriber string, aggrega
 	}
 	w := &Worker{channel: channel, config: c, stop: newStopSignal()}
 	w.windows = stream.NewWindows(cmp.Or(c.MaxWindow, DefaultWindows))
+	w.aside.windows = w.windows
 	w.reshipGrace, w.lookInterval = reshipLeases*w.config.Lease, lookInterval
 	w.detoured.Store(time.Now().UnixMilli())
 	w.config.Notify = w.config.Notify.guarded(&w.mu)
@@ -98,7 +99,7 @@ func (w *Worker) AddSubscriber(ctx context.Context, subscriber string, aggregati
 	if err := w.channel.Subscribe(ctx, subscriber, aggregation.Settings()); err != nil {
 		return err
 	}
-	added := &claimQueue{channel: w.channel, subscriber: subscriber, settings: aggregation.Settings(), lease: w.config.Lease, notify: w.config.Notify}
+	added := &claimQueue{channel: w.channel, subscriber: subscriber, settings: aggregation.Settings(), lease: w.config.Lease, aside: &w.aside, notify: w.config.Notify}
 	if !w.config.UntilDone { // such a worker must not end before it has looked
 		added.lookInterval = w.config.Lease / 2
 	}
@@ -211,17 +212,7 @@ func (w *Worker) workSlot(ctx context.Context) error {
 		if err != nil || len(claims) == 0 {
 			return err
 		}
-		err = w.process(ctx, claims)
-		if errors.Is(err, stream.ErrWindowsInUse) {
-			// Nothing is claimed meanwhile: another worker that has room may claim a file that holds up others.
-			select {
-			case <-w.windows.Freed():
-			case <-w.stop.stopped:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		if err != nil {
+		if err := w.process(ctx, claims, false); err != nil {
 			return err
 		}
 	}
@@ -243,7 +234,11 @@ func (w *Worker) next(ctx context.Context) ([]*claim, error) {
 		if err != nil {
 			return nil, err
 		}
+		freed := w.windows.Freed()
 		found, err := w.queues.next(ctx)
+		if found.blocked && len(found.claims) == 0 && err == nil {
+			found.claims, err = w.queues.nextSmall(ctx, maxDetour)
+		}
 		if err != nil || len(found.claims) > 0 {
 			return found.claims, err
 		}
@@ -259,7 +254,11 @@ func (w *Worker) next(ctx context.Context) ([]*claim, error) {
 				return nil, err
 			}
 		}
-		if err := w.channel.wait(ctx, since, pause, w.stop.stopped); err != nil {
+		if !found.blocked {
+			freed = nil
+		}
+		since.marks = append(since.marks, found.rested...)
+		if err := w.channel.wait(ctx, since, pause, w.stop.stopped, freed); err != nil {
 			return nil, err
 		}
 	}

@@ -200,6 +200,11 @@ func (p *autoParser) Open() bool {
 	return slices.ContainsFunc(p.members, func(m member) bool { return m.parser.Open() })
 }
 
+// Held implements [Parser].
+func (p *autoParser) Held() bool {
+	return !slices.ContainsFunc(p.members, func(m member) bool { return !m.parser.Held() })
+}
+
 // Flush implements [Parser].
 func (p *autoParser) Flush(yield func(Record, Verdict)) {
 	for _, m := range p.members {

@@ -295,8 +295,11 @@ func TestJoinedLinesAreBounded(t *testing.T) {
 	if _, verdict := p.Parse([]byte(at + "stdout P " + combinedLine)); verdict != accesslog.NotALine {
 		t.Errorf("verdict %d", verdict)
 	}
-	for range 65 {
+	for n := range 65 {
 		p.Parse(part)
+		if short := n < 1; p.Held() != short || len(p.State()) > 33<<10 {
+			t.Errorf("%d parts: held %v, a state of %d bytes", n+2, p.Held(), len(p.State()))
+		}
 	}
 	if _, verdict := p.Parse([]byte(at + "stdout F x")); verdict != accesslog.Unparsable {
 		t.Errorf("verdict %d of a line over 1 MiB", verdict)

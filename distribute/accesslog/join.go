@@ -1,7 +1,11 @@
 package accesslog
 
-// maxJoined is the longest line that is joined of its parts, in bytes.
-const maxJoined = 1 << 20
+// maxJoined is the longest line that is joined of its parts, in bytes, and maxHeld bounds the
+// parts that are in a state.
+const (
+	maxJoined = 1 << 20
+	maxHeld   = 32 << 10
+)
 
 // A joiner takes the wrapper off lines and joins lines that it holds in parts, those of
 // each stream by themselves.
@@ -87,4 +91,20 @@ func (j *joiner) open() bool {
 		}
 	}
 	return false
+}
+
+// held reports whether the lines that are not complete are short enough for a state.
+func (j *joiner) held() bool {
+	if j.binary.open && !j.binary.flushed {
+		return false
+	}
+	sum := 0
+	for i := range j.streams {
+		if s := &j.streams[i]; s.open {
+			if sum += len(s.parts); s.tooLong || sum > maxHeld {
+				return false
+			}
+		}
+	}
+	return true
 }

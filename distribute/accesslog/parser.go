@@ -40,13 +40,16 @@ type Parser interface {
 	// asked for some. The result is always the same pointer.
 	Values() *Values
 	// Open reports whether a line goes on in the next ones: a wrapper holds it in parts.
-	// Its parts are no part of State.
 	Open() bool
+	// Held reports whether State has the parts of all lines that are open. Those of a line of
+	// more than about 32 KB it has not.
+	Held() bool
 	// Flush parses the lines that are open, as far as they are known, and calls yield with
 	// each: the file ends here. If it grows, what follows of these lines is [NotALine].
 	Flush(yield func(Record, Verdict))
 	// State returns what [Options] need for the lines that follow those that were
-	// read: header lines that still hold. It is empty in most formats.
+	// read: header lines that still hold, and the parts of lines that are open. It is empty in
+	// most formats.
 	State() string
 }
 
@@ -96,6 +99,9 @@ type wholeLines struct{}
 
 // Open implements [Parser].
 func (wholeLines) Open() bool { return false }
+
+// Held implements [Parser].
+func (wholeLines) Held() bool { return true }
 
 // Flush implements [Parser].
 func (wholeLines) Flush(func(Record, Verdict)) {}

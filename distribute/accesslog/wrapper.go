@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -103,6 +104,9 @@ func (p *wrappedParser) Values() *Values { return p.inner.Values() }
 // Open implements [Parser].
 func (p *wrappedParser) Open() bool { return p.open() || p.inner.Open() }
 
+// Held implements [Parser].
+func (p *wrappedParser) Held() bool { return p.held() && p.inner.Held() }
+
 // Flush implements [Parser].
 func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 	for i := range p.streams {
@@ -127,19 +131,23 @@ func (p *wrappedParser) Flush(yield func(Record, Verdict)) {
 }
 
 // State implements [Parser]: a letter for each stream, c where what follows of a line was
-// counted, b in a binary field, whose state comes next, and then the state of the inner parser.
+// counted, o where a line is open, b in a binary field; then the length and the parts of each
+// line that is open, or the state of the field, and the state of the inner parser.
 func (p *wrappedParser) State() string {
-	state := []byte(strings.Repeat("-", streams))
+	state, parts := []byte(strings.Repeat("-", streams)), ""
 	for i, s := range p.streams {
-		if s.counted {
+		switch {
+		case s.counted:
 			state[i] = 'c'
+		case s.open && !p.binary.open && p.held():
+			state[i] = 'o'
+			parts += strconv.Itoa(len(s.parts)) + ":" + string(s.parts)
 		}
 	}
 	if p.binary.open {
-		state[0] = 'b'
-		return string(state) + p.binary.state() + p.inner.State()
+		state[0], parts = 'b', p.binary.state()
 	}
-	return string(state) + p.inner.State()
+	return string(state) + parts + p.inner.State()
 }
 
 // restore reads what State wrote and returns the state of the inner parser.
@@ -147,13 +155,21 @@ func (p *wrappedParser) restore(state string) string {
 	if len(state) < streams {
 		return ""
 	}
+	letters, rest := state[:streams], state[streams:]
 	for i := range p.streams {
-		p.streams[i].counted = state[i] == 'c'
+		s := &p.streams[i]
+		s.counted = letters[i] == 'c'
+		if letters[i] == 'o' {
+			length, parts, _ := strings.Cut(rest, ":")
+			n, _ := strconv.Atoi(length)
+			n = min(max(n, 0), len(parts))
+			s.open, s.parts, rest = true, []byte(parts[:n]), parts[n:]
+		}
 	}
-	if state[0] == 'b' {
-		return p.binary.restore(state[streams:])
+	if letters[0] == 'b' {
+		return p.binary.restore(rest)
 	}
-	return state[streams:]
+	return rest
 }
 
 // maxWrappers bounds how many wrappers hold a line.

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Abandons an unfinished upload: for its shipper, or for any process once its
--- lease has expired. Its segments are then freed by free.lua. Subscribers that have
+-- lease has expired, unless Redis was away then. Its segments are then freed by free.lua. Subscribers that have
 -- counted parts of it keep them, and get a note. The upload of a stream, which can't be
 -- shipped again, ends instead: what is in Redis is counted, and the file reported as cut off.
 -- KEYS: the declared keys, then the problems of each subscriber
@@ -12,13 +12,17 @@
 -- @include channel
 -- @include signal
 -- @include uploaded
+-- @include amnesty
 local shipper, shipment, id, stays, reship, note = unpack(ARGV, 1, 6)
 local owner, last, state, raw = unpack(call('HMGET', FILE, 'by', 'ship', 'state', 'raw'))
 if last ~= shipment then return 0 end
 if state ~= 'abandoned' then
   local now = clock_ms()
-  local orphaned = shipper == '' and not alive(call('ZSCORE', UPLOADS, id), now)
-  if state ~= 'uploading' or not (owner == shipper or orphaned) then return 0 end
+  if state ~= 'uploading' then return 0 end
+  if owner ~= shipper then
+    local lease = call('ZSCORE', UPLOADS, id)
+    if shipper ~= '' or alive(lease, now) or spared(lease, now) then return 0 end
+  end
   if call('HGET', FILE, 'stream') == '1' then
     call('HSET', FILE, 'cut', note == '' and 'its shipper stopped or died before its end' or note)
     end_upload(id, shipment, raw)
@@ -36,7 +40,7 @@ local outcome = 1
 for i = 7, #ARGV do
   if call('HGET', FILE, 'part:' .. ARGV[i]) == shipment then
     call('HSET', FILE, 'cut:' .. ARGV[i], note)
-    call('SADD', KEYS[i + 1], id)
+    call('SADD', KEYS[i + 2], id)
     outcome = 2
   end
 end

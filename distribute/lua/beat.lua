@@ -3,9 +3,12 @@
 -- ARGV: shipper; lease in ms; shipment of the file, 0: none; file id
 -- Returns 1, or 0 if the lease had expired and the shipper was ended.
 -- @include channel
+-- @include amnesty
 local shipper, lease, shipment, id = unpack(ARGV)
 if not call('ZSCORE', LEASES, shipper) then return 0 end
-local till = int(clock_ms() + lease)
+local now = clock_ms()
+local till = int(now + lease)
+acts(now, share * lease)
 call('ZADD', LEASES, 'XX', till, shipper)
 if shipment ~= '0' then
   local owner, last, state = unpack(call('HMGET', FILE, 'by', 'ship', 'state'))

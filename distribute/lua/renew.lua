@@ -3,9 +3,13 @@
 -- ARGV: subscriber; lease in ms; pairs (file id, token)
 -- Returns the ids of the files whose claim is lost.
 -- @include channel
+-- @include amnesty
 local subscriber, lease = unpack(ARGV, 1, 2)
 local now = clock_ms()
-if call('HEXISTS', SUBSCRIBERS, subscriber) == 1 then call('HSET', SUBSCRIBER, 'seen', int(now)) end
+if call('HEXISTS', SUBSCRIBERS, subscriber) == 1 then
+  acts(now, share * lease)
+  call('HSET', SUBSCRIBER, 'seen', int(now))
+end
 local lost = {}
 for i = 3, #ARGV, 2 do
   local id, token = ARGV[i], ARGV[i + 1]

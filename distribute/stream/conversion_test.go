@@ -219,6 +219,15 @@ func TestTooLargeWindowsAreRefusedWithWhatTheyNeed(t *testing.T) {
 	xzOf := func(dictionary byte) []byte {
 		return append([]byte("\xfd7zXZ\x00\x00\x01\x69\x22\xde\x36"), header(dictionary)...)
 	}
+	lz4Of := func(index int) []byte { // of the size of its blocks
+		return pack(t, []byte("x"), func(w io.Writer) io.WriteCloser {
+			z := lz4.NewWriter(w)
+			if err := z.Apply(lz4.BlockSizeOption(lz4.BlockSize(1 << (8 + 2*index)))); err != nil {
+				t.Fatal(err)
+			}
+			return z
+		})
+	}
 	blocks := converted[XZ](t, bytes.Repeat([]byte("8.8.8.8 2026-11-01 a\n"), 1<<14))
 	second := bytes.LastIndex(blocks, header(8))
 	if first := bytes.Index(blocks, header(8)); first < 0 || first == second {
@@ -240,7 +249,12 @@ func TestTooLargeWindowsAreRefusedWithWhatTheyNeed(t *testing.T) {
 		"xz with a dictionary of 1536 MiB": {XZ, xzOf(37), 1024 * mib, 1536 * mib},
 		"xz, of a later block":             {XZ, blocks, 0, 128 * mib},
 		"bzip2, not allowed":               {Bzip2, []byte("BZh9\x17rE8P\x90"), mib, 4 * mib},
-		"lz4, not allowed":                 {LZ4, []byte("\x04\x22\x4d\x18"), mib, 8 * mib},
+		"lz4 of 4 MiB, not allowed":        {LZ4, lz4Of(7), mib, 4 * mib},
+		"lz4 of 64 KiB":                    {LZ4, lz4Of(4), 64 << 10, 0},
+		"lz4 of 64 KiB, not allowed":       {LZ4, lz4Of(4), 1 << 10, 64 << 10},
+		"lz4, of a later frame":            {LZ4, append(lz4Of(4), lz4Of(6)...), 64 << 10, mib},
+		"lz4 behind a skippable frame":     {LZ4, append([]byte("\x50\x2a\x4d\x18\x01\x00\x00\x00x"), lz4Of(5)...), 64 << 10, 256 << 10},
+		"lz4, legacy, not allowed":         {LZ4, []byte("\x02\x21\x4c\x18"), mib, 8 * mib},
 		"brotli of 16 MiB, not allowed":    {Brotli, []byte{0x0f}, mib, 16 * mib},
 		"brotli of 4 MiB, not allowed":     {Brotli, []byte{0x0b}, mib, 4 * mib},
 		"brotli of 2 KiB, not allowed":     {Brotli, []byte{0x31}, 1 << 10, 2 << 10},

@@ -20,7 +20,7 @@ type Decoding struct {
 	MaxWindow int64
 
 	// Windows, if not nil, bounds the windows of all decompressors that have it. If there is
-	// no room, the error is ErrWindowsInUse.
+	// no room, the error is a WindowsInUseError.
 	Windows *Windows
 
 	// Checkpoints receive the checkpoints of compressed data. All have the same interval.
@@ -69,7 +69,7 @@ func (c Codec) decompressor(source io.Reader, from Checkpoint, window *windowLea
 	case Bzip2:
 		return io.NopCloser(bzip2.NewReader(source)), window.need(bzip2Window)
 	case LZ4:
-		return io.NopCloser(lz4.NewReader(source)), window.need(lz4Window)
+		return io.NopCloser(lz4.NewReader(&lz4Source{bufio.NewReader(source), window})), nil
 	case Brotli:
 		input := bufio.NewReader(source)
 		need, err := brotliWindow(input)
@@ -199,10 +199,11 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 
 func (s *sourceReader) blame(codec Codec, err error) error {
 	var unknown *UnknownCodecError
+	var inUse *WindowsInUseError
 	switch {
 	case s.err != nil:
 		return s.err
-	case IsDamage(err), errors.As(err, &unknown), errors.Is(err, ErrWindowsInUse):
+	case IsDamage(err), errors.As(err, &unknown), errors.As(err, &inUse):
 		return err
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF

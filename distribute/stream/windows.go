@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"sync"
 )
@@ -20,9 +19,22 @@ type Windows struct {
 // NewWindows returns a bound of so many bytes.
 func NewWindows(max int64) *Windows { return &Windows{max: max, freed: make(chan struct{})} }
 
-// ErrWindowsInUse is the error for compressed data whose window has no room beside those of
+// A WindowsInUseError is the error for compressed data whose window has no room beside those of
 // other decompressors. The data is not damaged: it can be read when they have ended.
-var ErrWindowsInUse = errors.New("other files take up the memory for windows")
+type WindowsInUseError struct {
+	Need int64 // bytes of its window
+}
+
+func (*WindowsInUseError) Error() string { return "other files take up the memory for windows" }
+
+// Room reports whether a decompressor could have a window of n bytes now.
+func (w *Windows) Room(n int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.room(n)
+}
+
+func (w *Windows) room(n int64) bool { return w.used == 0 || w.used+n <= w.max }
 
 // Freed returns a channel that is closed when a decompressor next releases its windows, or is
 // closed if none has any.
@@ -45,7 +57,7 @@ func (w *Windows) take(n int64) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.used > 0 && w.used+n > w.max {
+	if !w.room(n) {
 		return false
 	}
 	w.used += n
@@ -71,7 +83,7 @@ type windowLease struct {
 	held  int64 // bytes
 }
 
-// need makes the window at least n bytes large. The error is a WindowError or ErrWindowsInUse.
+// need makes the window at least n bytes large. The error is a WindowError or a WindowsInUseError.
 func (l *windowLease) need(n int64) error {
 	switch {
 	case n > l.max:
@@ -79,7 +91,7 @@ func (l *windowLease) need(n int64) error {
 	case n <= l.held:
 		return nil
 	case !l.all.take(n - l.held):
-		return ErrWindowsInUse
+		return &WindowsInUseError{n}
 	}
 	l.held = n
 	return nil
@@ -94,9 +106,38 @@ func (l *windowLease) release() {
 // The memory of decompressors whose data does not name it, in bytes: the largest blocks of bzip2,
 // and those of a legacy frame of lz4.
 const (
-	bzip2Window = 4 << 20
-	lz4Window   = 8 << 20
+	bzip2Window     = 4 << 20
+	lz4LegacyWindow = 8 << 20
 )
+
+// An lz4Source refuses frames whose blocks are too large (LZ4 Frame Format, version 1.6.4). The
+// decompressor reads the magic number of a frame at once.
+type lz4Source struct {
+	r      *bufio.Reader
+	window *windowLease
+}
+
+func (s *lz4Source) Read(p []byte) (n int, err error) {
+	if len(p) != 4 {
+		return s.r.Read(p)
+	}
+	if n, err = io.ReadFull(s.r, p); err != nil {
+		return n, err
+	}
+	need := int64(0)
+	switch string(p) {
+	case "\x02\x21\x4c\x18":
+		need = lz4LegacyWindow
+	case "\x04\x22\x4d\x18":
+		if descriptor, _ := s.r.Peek(2); len(descriptor) == 2 && descriptor[1]>>6&1 == 1 {
+			need = 1 << (8 + 2*(descriptor[1]>>4&7))
+		}
+	}
+	if err := s.window.need(need); err != nil {
+		return 0, err // with its bytes, the frame would be begun
+	}
+	return n, nil
+}
 
 // brotliWindow returns the size of the window that the data needs (RFC 7932, section 9.1). It is
 // 0 if the data is none: the decompressor finds the damage.

@@ -32,8 +32,9 @@ func TestDecompressorsShareWindows(t *testing.T) {
 	}
 	freed := windows.Freed()
 	third, err := read(frame(10))
-	if !errors.Is(err, ErrWindowsInUse) || IsDamage(err) {
-		t.Errorf("beside full windows: %v", err)
+	var inUse *WindowsInUseError
+	if !errors.As(err, &inUse) || inUse.Need != mib || IsDamage(err) || windows.Room(1) {
+		t.Errorf("beside full windows: %v, %+v", err, inUse)
 	}
 	_ = third.Close()
 	select {
@@ -43,11 +44,14 @@ func TestDecompressorsShareWindows(t *testing.T) {
 	}
 	_, _ = first.Close(), second.Close()
 	<-freed
+	if !windows.Room(100 * mib) {
+		t.Error("there is no room beside nothing")
+	}
 	alone, err := read(frame(13))
 	if err != nil {
 		t.Errorf("alone, with a larger window than all may have: %v", err)
 	}
-	if _, err := read(frame(0)); !errors.Is(err, ErrWindowsInUse) {
+	if _, err := read(frame(0)); !errors.As(err, &inUse) || inUse.Need != 1<<10 {
 		t.Errorf("beside it: %v", err)
 	}
 	_ = alone.Close()
