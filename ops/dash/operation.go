@@ -2,7 +2,6 @@ package dash
 
 import (
 	"context"
-	"errors"
 
 	"skidway/ops"
 	"skidway/ops/access"
@@ -31,13 +30,7 @@ func (p *page) operate(asked *ops.Question, action, to string) (string, message,
 		p.audit(end(err, run.Operation.Changed))
 		return to, changedMessage(run.Operation), err
 	}
-	p.dash.background(func(ctx context.Context) {
-		err := run.Run(ctx, func(queue.Operation) {})
-		p.audit(end(err, run.Operation.Changed))
-		if err != nil && !errors.Is(err, context.Canceled) {
-			p.dash.config.Logger.Error("an operation was interrupted", "operation", run.Operation.ID, "error", err)
-		}
-	})
+	p.goOn(run, end)
 	said := done("operation.runs", asked.String())
 	said.Link, said.More = "/operations", "operation.show"
 	return to, said, nil

@@ -55,6 +55,9 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 
 		{pattern: "GET /errors", right: access.View, scope: anyQueue, template: "errors", page: errorsPage, rail: "errors", key: "e"},
 		{pattern: "GET /workers", right: access.View, scope: anyQueue, template: "workers", page: workersPage, rail: "workers", key: "w"},
+		{pattern: "GET /operations", right: access.View, scope: anyQueue, template: "operations", page: operationsPage, rail: "operations"},
+		{pattern: "GET /audit", right: access.Admin, scope: allQueues, template: "audit", page: auditPage, rail: "audit", key: "a"},
+		{pattern: "GET /redis", right: access.View, scope: allQueues, template: "redis", page: redisPage, rail: "redis"},
 
 		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},
 		{pattern: "POST /queues/{queue}/resume", right: access.Operate, scope: oneQueue, action: resumeQueue},
@@ -71,6 +74,8 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "POST /jobs/{id}/copy", right: access.Operate, scope: jobQueue, action: copyJob}, // and what the copy needs
 
 		{pattern: "POST /workers/signal", right: access.View, scope: anyQueue, action: signalWorker}, // it checks the worker's queues
+
+		{pattern: "POST /operations/change", right: access.View, scope: anyQueue, action: changeOperation}, // it checks the queue
 
 		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},
 	}

@@ -1,0 +1,41 @@
+package dash
+
+import (
+	"net/url"
+	"strings"
+
+	"skidway/ops/access"
+)
+
+// auditData is the data of the page of the audit.
+type auditData struct {
+	Who, Action, Queue string // the filter
+	Rows               []access.Entry
+	Looked             int
+	Next               string // the query of older entries
+}
+
+// auditLooked is the number of entries that a page looks at.
+const auditLooked = 500
+
+// auditPage is the list of who changed what, the latest first.
+func auditPage(p *page) error {
+	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
+	data := auditData{Who: get("who"), Action: get("action"), Queue: get("queue")}
+	entries, next, err := p.dash.audit.List(p.ctx(), p.request.FormValue("cursor"), auditLooked)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.Contains(e.Who, data.Who) && strings.Contains(e.Action, data.Action) && strings.Contains(e.Queue, data.Queue) {
+			data.Rows = append(data.Rows, e)
+		}
+	}
+	data.Looked = len(entries)
+	if next != "" {
+		data.Next = url.Values{"who": {data.Who}, "action": {data.Action}, "queue": {data.Queue}, "cursor": {next}}.Encode()
+	}
+	p.Title = T("audit.title")
+	p.Data = data
+	return nil
+}

@@ -1,0 +1,109 @@
+package dash
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// An OperationRow is an operation in the list.
+type OperationRow struct {
+	queue.Operation
+	Badge                Badge
+	Text                 string // what it does
+	Looked               string // how far it is
+	Share                Bar
+	Why                  string // it can't be stopped or continued
+	CanStop, CanContinue bool
+	Ago                  Stamp
+}
+
+// operationBadges are the icons of the states of operations.
+var operationBadges = map[string]string{"running": "run", "interrupted": "warn", "stopped": "pause", "done": "ok"}
+
+// operationsPage is the list of changes of many jobs.
+func operationsPage(p *page) error {
+	all, err := p.dash.ops.Operations(p.ctx())
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(op queue.Operation) bool { return !p.Who.May(access.View, op.Queue) })
+	rows := []OperationRow{}
+	for _, op := range all {
+		row := OperationRow{Operation: op, Text: T("operations."+op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
+		row.Badge = p.Badge(operationBadges[op.Status], T("operations."+op.Status))
+		if op.Status == "done" {
+			row.Badge.Class = ""
+		}
+		row.Looked = T("operations.changed", op.Changed, op.Count)
+		row.Share = shareBar("", float64(op.Changed+op.Left), float64(op.Count), false)
+		row.Why = p.WhyNot(string(rightFor(op.Do)), op.Queue)
+		row.CanStop = op.Status == "running" || op.Status == "interrupted"
+		row.CanContinue = op.Status == "interrupted" || op.Status == "stopped"
+		p.live.row("operations", op.ID)
+		rows = append(rows, row)
+	}
+	p.Title = T("operations.title")
+	p.Data = rows
+	return nil
+}
+
+// changeOperation is the action that stops or continues an operation. The right is that of its change.
+func changeOperation(p *page) (string, message, error) {
+	const to = "/operations"
+	id, do := p.request.PostForm.Get("id"), p.request.PostForm.Get("do")
+	name, _, _ := strings.Cut(id, ":")
+	if !p.Who.May(access.Operate, name) {
+		return to, message{}, &pageError{403, "error.forbidden"}
+	}
+	op, err := p.dash.ops.Operation(p.ctx(), id)
+	if err != nil {
+		return to, message{}, err
+	}
+	if !p.Who.May(rightFor(op.Do), op.Queue) {
+		return to, message{}, &pageError{403, "error.forbidden"}
+	}
+	switch do {
+	case "stop":
+		err = p.audited("stop", op.Queue, id, 0, func() error {
+			op, err = p.dash.ops.StopOperation(p.ctx(), id)
+			return err
+		})
+		return to, done("operations.did_stop", number(op.Changed)), err
+	case "continue":
+		return to, done("operations.did_continue"), p.continueOperation(op)
+	}
+	return to, message{}, &pageError{400, "error.change"}
+}
+
+// continueOperation continues an operation, which goes on in this process after the answer.
+func (p *page) continueOperation(op queue.Operation) error {
+	entry := access.NewEntry(p.ctx(), "continue", op.Queue)
+	entry.Filter, entry.Count = op.Match, op.Count
+	end, err := p.dash.audit.Begin(p.ctx(), entry)
+	if err != nil {
+		return err
+	}
+	run, err := p.dash.ops.Continue(p.ctx(), op.ID)
+	if err != nil {
+		_ = end(err, 0) // it is the error that counts
+		return err
+	}
+	p.goOn(run, end)
+	return nil
+}
+
+// goOn runs an operation after the answer, in this process.
+func (p *page) goOn(run *ops.OperationRun, end func(error, int) error) {
+	p.dash.background(func(ctx context.Context) {
+		err := run.Run(ctx, func(queue.Operation) {})
+		p.audit(end(err, run.Operation.Changed))
+		if err != nil && ctx.Err() == nil {
+			p.dash.config.Logger.Error("an operation was interrupted", "operation", run.Operation.ID, "error", err)
+		}
+	})
+}

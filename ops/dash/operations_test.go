@@ -1,0 +1,77 @@
+package dash_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"skidway/internal/redistest"
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+func TestOperationsAreListedStoppedAndContinued(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	client, err := ops.NewClient(f.queues, nil)
+	f.must(err)
+	for range 3 {
+		f.add("mail", "email.send", `{"to":"ada"}`, queue.Options{})
+	}
+	asked, err := client.Ask(t.Context(), ops.Change{Queue: "mail", Do: "delete", State: queue.Waiting, Match: `text contains "<script>" || kind == "email.send"`, By: attack})
+	f.must(err)
+	run, err := client.Begin(t.Context(), asked)
+	f.must(err)
+	id := run.Operation.ID
+	f.want(f.get("/operations"), http.StatusOK, "Delete waiting jobs in", "0 of 3", "running", "&lt;script&gt;alert(1)", `value="stop">Stop`)
+
+	f.who = principal(t, "view:*", "operate:*")
+	f.want(f.get("/operations"), http.StatusOK, `disabled title="Your role may not administrate here"`)
+	f.want(f.post("/operations/change", url.Values{"id": {id}, "do": {"stop"}}), http.StatusForbidden)
+	f.who = principal(t, "view:docs", "operate:docs")
+	if a := f.get("/operations"); strings.Contains(a.body, "Delete waiting") {
+		t.Errorf("an operation of another queue is shown: %s", a.body)
+	}
+	f.want(f.post("/operations/change", url.Values{"id": {id}, "do": {"stop"}}), http.StatusForbidden)
+
+	f.who = principal(t, "view:*", "operate:*", "admin:*")
+	f.want(f.follow(f.post("/operations/change", url.Values{"id": {id}, "do": {"stop"}})), http.StatusOK, "The operation is stopped. It has changed 0 jobs.", "stopped", `value="continue">Continue`)
+	f.want(f.post("/operations/change", url.Values{"id": {id}, "do": {"burn"}}), http.StatusBadRequest)
+	f.want(f.follow(f.post("/operations/change", url.Values{"id": {id}, "do": {"continue"}})), http.StatusOK, "The operation goes on.")
+	f.must(f.dash.Close()) // it waits for a step at least, or interrupts the operation
+	f.want(f.follow(f.post("/operations/change", url.Values{"id": {"mail:none"}, "do": {"stop"}})), http.StatusOK, "Not done:")
+}
+
+func TestAuditIsForAdministratorsAndFiltered(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.must(f.audit.Record(t.Context(), access.Entry{Who: attack, From: attack, Action: "retry", Queue: "mail", Filter: attack, Outcome: attack}))
+	f.must(f.audit.Record(t.Context(), access.Entry{Who: "tom", Proven: true, Action: "pause", Queue: "docs", Outcome: "done", Count: 12000}))
+	page := f.get("/audit")
+	f.want(page, http.StatusOK, "Looked at 2 entries.", "&lt;img", "12,000", "(not signed in)", `data-key="a"`)
+	if strings.Contains(page.body, "<img") {
+		t.Errorf("an entry is in the page as HTML: %s", page.body)
+	}
+	page = f.get("/audit?who=tom&action=pause&queue=docs")
+	if f.want(page, http.StatusOK, "12,000"); strings.Contains(page.body, "onerror") {
+		t.Errorf("the filter is not used: %s", page.body)
+	}
+	f.want(f.get("/audit?who=none"), http.StatusOK, "No entry matches")
+	for _, scopes := range [][]string{{"view:*", "operate:*"}, {"view:mail", "admin:mail"}} {
+		f.who = principal(t, scopes...)
+		f.want(f.get("/audit"), http.StatusForbidden)
+		if strings.Contains(f.get("/queues").body, "/audit") {
+			t.Error("the audit is in the list of pages of who may not see it")
+		}
+	}
+}
+
+func TestRedisPageShowsWhatTheDoctorFinds(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.want(f.get("/redis"), http.StatusOK, "eviction", "persistence", "skidway doctor", "What the doctor finds")
+	f.who = principal(t, "view:mail")
+	f.want(f.get("/redis"), http.StatusForbidden)
+}

@@ -1,0 +1,33 @@
+package dash
+
+import (
+	"skidway/ops"
+)
+
+// A FindingRow is a finding of the doctor.
+type FindingRow struct {
+	ops.Finding
+	Badge Badge
+}
+
+// rankBadges are the icons of the ranks of findings.
+var rankBadges = map[ops.Rank]string{ops.Problem: "bad", ops.Warning: "warn", ops.Fine: "ok", ops.Unknown: "off"}
+
+// redisPage is what the doctor finds in the Redis, now.
+func redisPage(p *page) error {
+	findings, err := ops.Examine(p.ctx(), p.dash.db)
+	if err != nil {
+		return err
+	}
+	rows := []FindingRow{}
+	for _, rank := range []ops.Rank{ops.Problem, ops.Warning, ops.Unknown, ops.Fine} {
+		for _, finding := range findings {
+			if finding.Rank == rank {
+				rows = append(rows, FindingRow{finding, p.Badge(rankBadges[rank], T("finding."+string(rank)))})
+			}
+		}
+	}
+	p.Title = T("redis.title")
+	p.Data = rows
+	return nil
+}
