@@ -67,8 +67,8 @@ func (p *Principal) MayAdd(queue, kind string) bool {
 }
 
 // CheckJob returns a [ForbiddenError] if p may not add a job, or one of those that follow it, at any
-// depth. A job without a queue goes to [queue.DefaultQueue], one that follows to the queue of the
-// job before it.
+// depth. A job without a queue goes to [queue.DefaultQueue], also one that a [queue.Forward] adds; one
+// that follows goes to the queue of the job before it.
 func (p *Principal) CheckJob(job queue.NewJob) error { return p.checkJob(queue.DefaultQueue, job, 0) }
 
 // maxDepth bounds the jobs that follow or forward each other in a row.
@@ -96,10 +96,12 @@ func (p *Principal) checkJob(name string, job queue.NewJob, depth int) error {
 	}
 	if kind == queue.Forward {
 		forwarded, err := forwardedBy(job.Args)
+		if err == nil && forwarded.Args != nil {
+			err = p.checkJob(queue.DefaultQueue, forwarded, depth+1)
+		}
 		if err != nil {
 			return err
 		}
-		options.Then = slices.Concat(options.Then, forwarded)
 	}
 	for _, next := range options.Then {
 		if err := p.checkJob(name, next, depth+1); err != nil {
@@ -109,20 +111,17 @@ func (p *Principal) checkJob(name string, job queue.NewJob, depth int) error {
 	return nil
 }
 
-// forwardedBy returns the job that a job of kind [queue.Forward] adds, if there is one.
-func forwardedBy(args queue.Args) ([]queue.NewJob, error) {
+// forwardedBy returns the job that a job of kind [queue.Forward] adds, without args if there is none.
+func forwardedBy(args queue.Args) (queue.NewJob, error) {
 	var forwarding queue.Forwarding
 	text, err := queue.MarshalArgs(args)
 	if err == nil {
 		err = json.Unmarshal(text, &forwarding)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: args of %s: %w", queue.ErrInvalid, args.Kind(), err)
+		return queue.NewJob{}, fmt.Errorf("%w: args of %s: %w", queue.ErrInvalid, args.Kind(), err)
 	}
-	if forwarding.Job.Args == nil {
-		return nil, nil
-	}
-	return []queue.NewJob{forwarding.Job}, nil
+	return forwarding.Job, nil
 }
 
 // A ForbiddenError is the error for what a principal may not do.
