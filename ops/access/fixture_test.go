@@ -120,14 +120,3 @@ func xAddArgs(key string) *redis.XAddArgs {
 func withValue(r *http.Request, key, value any) context.Context {
 	return context.WithValue(r.Context(), key, value)
 }
-
-// openImpatient opens a Redis without trying again while it is away.
-func openImpatient(t testing.TB, url string) *rdb.DB {
-	t.Helper()
-	db, err := rdb.Open(t.Context(), url, rdb.Options{Patience: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}

@@ -59,7 +59,8 @@ type LoginForm struct {
 // principal and with any host.
 type Gate struct {
 	config   GateConfig
-	cookie   string // its name
+	patience time.Duration // with Redis, for one request
+	cookie   string        // its name
 	tokens   *Tokens
 	sessions *Sessions // nil: there are no pages
 	logins   *Logins   // nil: there are no users
@@ -75,7 +76,8 @@ func NewGate(db *skidway.DB, config GateConfig) (*Gate, error) {
 	if config.Logger == nil {
 		config.Logger = slog.Default()
 	}
-	g := &Gate{config: config, cookie: "__Host-skidway", tokens: NewTokens(db), codes: newCodes(), audit: NewAudit(db, config.Logger)}
+	g := &Gate{config: config, patience: patience, cookie: "__Host-skidway", tokens: NewTokens(db), codes: newCodes(), audit: NewAudit(db, config.Logger)}
+	g.tokens.logger = config.Logger
 	if config.BasePath != "" { // another one may be mounted beside it
 		g.cookie += "-" + hashOf(config.BasePath)[:8]
 	}
@@ -268,14 +270,22 @@ var errUnknown = errors.New("the request has neither token nor session")
 // which page it comes.
 var errSameOrigin = errors.New("a change with a cookie needs a browser that sends Origin or Sec-Fetch-Site")
 
+// patience is how long a request waits for Redis, which a client of its own would do for longer.
+const patience = 3 * time.Second
+
+// errAway is the error for a Redis that did not answer within a request's patience.
+var errAway = errors.New("Redis did not answer in time")
+
 // Authorize returns who makes a request that passed the gate, as it is known now: a handler of a long
 // stream asks again. That does not make a session last longer. The error is [ErrToken],
-// [ErrTokenExpired], [ErrNoSession] or another one.
+// [ErrTokenExpired], [ErrNoSession] or another one, also if Redis does not answer for 3 s.
 func (g *Gate) Authorize(r *http.Request) (*Principal, error) { return g.authorize(r, 0) }
 
 // authorize is Authorize for another idle time of the session.
 func (g *Gate) authorize(r *http.Request, idle time.Duration) (*Principal, error) {
-	p, err := g.authenticate(r, idle)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
+	defer cancel()
+	p, err := g.authenticate(r.WithContext(ctx), idle)
 	if err != nil {
 		return nil, err
 	}

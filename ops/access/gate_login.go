@@ -93,7 +93,9 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(limit.Wait/time.Second)+1))
 		g.showLogin(w, r, LoginForm{Status: http.StatusTooManyRequests, Problem: err.Error(), Name: name, Next: next})
 	case errors.Is(err, ErrLogin):
-		if err := g.audit.Record(r.Context(), g.loginEntry(r, name, err)); err != nil {
+		ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
+		defer cancel()
+		if err := g.audit.Record(ctx, g.loginEntry(r, name, err)); err != nil {
 			g.unavailable(w, r, err)
 			return
 		}
@@ -121,13 +123,15 @@ func (g *Gate) beginSession(w http.ResponseWriter, r *http.Request, user *User, 
 	if user != nil {
 		name = user.Name
 	}
-	err := g.audit.Record(r.Context(), g.loginEntry(r, name, nil))
+	ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
+	defer cancel()
+	err := g.audit.Record(ctx, g.loginEntry(r, name, nil))
 	if old, cookieErr := r.Cookie(g.cookie); err == nil && cookieErr == nil {
-		err = g.sessions.remove(r.Context(), hashOf(old.Value))
+		err = g.sessions.remove(ctx, hashOf(old.Value))
 	}
 	id := ""
 	if err == nil {
-		id, err = g.sessions.Begin(r.Context(), user)
+		id, err = g.sessions.Begin(ctx, user)
 	}
 	if err != nil {
 		g.unavailable(w, r, err)
@@ -144,25 +148,32 @@ func (g *Gate) setCookie(w http.ResponseWriter, value string, age int) {
 // logout ends all sessions of the user.
 func (g *Gate) logout(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(g.cookie); err == nil {
-		p, err := g.sessions.Principal(r.Context(), cookie.Value)
-		if err == nil {
-			err = checkOrigin(r)
-		}
-		if err == nil {
-			e := NewEntry(NewContext(r.Context(), p), "logout", "")
-			e.Outcome = "done"
-			err = g.audit.Record(r.Context(), e)
-		}
-		if err == nil {
-			err = g.sessions.End(r.Context(), cookie.Value)
-		}
-		if err != nil && !errors.Is(err, ErrNoSession) {
+		if err := g.endSessions(r, cookie.Value); err != nil && !errors.Is(err, ErrNoSession) {
 			g.refuseAuthorization(w, r, "/logout", err)
 			return
 		}
 	}
 	g.setCookie(w, "", -1)
 	http.Redirect(w, r, g.config.BasePath+"/login", http.StatusSeeOther)
+}
+
+// endSessions ends all sessions of the user of a session.
+func (g *Gate) endSessions(r *http.Request, id string) error {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
+	defer cancel()
+	p, err := g.sessions.Principal(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := checkOrigin(r); err != nil {
+		return err
+	}
+	e := NewEntry(NewContext(ctx, p), "logout", "")
+	e.Outcome = "done"
+	if err := g.audit.Record(ctx, e); err != nil {
+		return err
+	}
+	return g.sessions.End(ctx, id)
 }
 
 // NewCode returns the path and query of an address that logs in once, within 10 minutes, as the local

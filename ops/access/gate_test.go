@@ -3,6 +3,7 @@ package access
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ type site struct {
 	server *httptest.Server
 	client *http.Client
 	log    bytes.Buffer
+	sync.WaitGroup
 }
 
 // newSite returns a server behind a gate with a page of the login. It answers with what the handler
@@ -489,16 +492,42 @@ func TestWithoutPagesOnlyTokensAreAccepted(t *testing.T) {
 func TestRequestsWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	f := newFixture(t, openImpatient(t, server.URL(0)))
+	f := newFixture(t, redistest.Open(t, server.URL(0)))
+	users, _ := f.usersOf(user(t, "ada", AdminRole))
 	s := &site{fixture: f}
-	s.start(GateConfig{})
+	s.start(GateConfig{Users: users})
+	s.gate.patience, s.gate.logins.patience = 100*time.Millisecond, 100*time.Millisecond
 	token := s.token("view:*")
 	server.Kill()
+	began := time.Now()
+	for range 20 { // one after the other or together, they wait once
+		s.Go(func() {
+			if _, err := s.gate.Authorize(s.request("Authorization", "Bearer skd_a_b")); !errors.Is(err, errAway) {
+				s.Errorf("an unknown token: %v", err)
+			}
+		})
+	}
 	a := s.send("GET", "/", "", "Authorization", token)
+	s.Wait()
 	s.want("a token", a, 503, "redis-unavailable")
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("Retry-After is missing")
 	}
 	s.want("a session", s.send("GET", "/", "", "Cookie", s.gate.cookie+"=x"), 503, "redis-unavailable")
+	s.want("a login", s.send("POST", "/login", "name=ada&password=secret+of+ada"), 503, "redis-unavailable")
+	s.want("a logout", s.send("POST", "/logout", "", "Cookie", s.gate.cookie+"=x", "Sec-Fetch-Site", "same-origin"), 503, "redis-unavailable")
 	s.want("health", s.send("GET", "/healthz", ""), 200, "")
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the answers took %s", took)
+	}
+}
+
+// request returns a request of this machine with headers, for [Gate.Authorize].
+func (s *site) request(headers ...string) *http.Request {
+	r := httptest.NewRequestWithContext(s.ctx, "GET", "/", nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
 }

@@ -39,6 +39,7 @@ type Logins struct {
 	db        *rdb.DB
 	keys      []string
 	users     *Users
+	patience  time.Duration // with Redis, for each of two questions
 	queue     chan struct{}
 	comparing chan struct{}
 }
@@ -46,7 +47,7 @@ type Logins struct {
 // NewLogins returns the logins of users. Nothing is sent to Redis.
 func NewLogins(db *skidway.DB, users *Users) *Logins {
 	conn := handle.Conn(db)
-	return &Logins{conn, keysOf(conn), users, make(chan struct{}, maxComparing+maxLoginsQueue), make(chan struct{}, maxComparing)}
+	return &Logins{conn, keysOf(conn), users, patience, make(chan struct{}, maxComparing+maxLoginsQueue), make(chan struct{}, maxComparing)}
 }
 
 // Login returns the user of a name and password. The error is [ErrLogin] if one is wrong, and a
@@ -61,7 +62,7 @@ func (l *Logins) Login(ctx context.Context, name, password string, from netip.Ad
 		return User{}, &LoginLimitError{loginPause}
 	}
 	ofName, ofHost := "name "+hashOf(name), "host "+hostOf(from)
-	reply, err := loginBeginScript.Run(ctx, l.db, l.keys, loginWindow.Milliseconds(), maxLoginRows,
+	reply, err := l.run(ctx, loginBeginScript, loginWindow.Milliseconds(), maxLoginRows,
 		ofName, loginsOfName, loginPause.Milliseconds(), ofHost, loginsOfHost, 0)
 	if err != nil {
 		return User{}, err
@@ -80,8 +81,15 @@ func (l *Logins) Login(ctx context.Context, name, password string, from netip.Ad
 	if !l.users.compare(user.Password, password[:min(len(password), maxPassword)]) || !fits {
 		return User{}, ErrLogin
 	}
-	_, err = loginEndScript.Run(ctx, l.db, l.keys, ofName, ofHost)
+	_, err = l.run(ctx, loginEndScript, ofName, ofHost)
 	return user, err
+}
+
+// run runs a script within the patience.
+func (l *Logins) run(ctx context.Context, script *rdb.Script, args ...any) (rdb.Reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.patience, errAway)
+	defer cancel()
+	return script.Run(ctx, l.db, l.keys, args...)
 }
 
 // hostOf returns an address, or the network of one host where hosts have many.

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,9 @@ const (
 	maxScopes     = 20
 	maxTokenLife  = 10 * 365 * 24 * time.Hour
 	tokensCached  = 5 * time.Second
+	tokensFailed  = time.Second // how long a failure to read them is that of all requests
 	useNotedEvery = time.Minute
+	useNotedIn    = time.Second
 )
 
 // A Token allows a program to do what its scopes name, until it expires. The text that the program
@@ -61,14 +64,16 @@ var (
 // Tokens are the tokens in a Redis. They are read again after 5 s, so a revoked one may be accepted
 // for that long. Tokens is safe for concurrent use.
 type Tokens struct {
-	db   *rdb.DB
-	keys []string
-	now  func() time.Time
+	db     *rdb.DB
+	keys   []string
+	now    func() time.Time
+	logger *slog.Logger
 
 	turn   chan struct{} // to use what follows
-	read   time.Time     // when records were read, by now
+	read   time.Time     // when records were read, or could not be, by now
 	at     time.Time     // the same by Redis's clock
 	rows   map[string]tokenRecord
+	failed error                // why they could not be read
 	noted  map[string]time.Time // when the use was written
 	notedM sync.Mutex
 }
@@ -89,7 +94,7 @@ type tokenRecord struct {
 // NewTokens returns the tokens in a Redis. Nothing is sent to it.
 func NewTokens(db *skidway.DB) *Tokens {
 	conn := handle.Conn(db)
-	return &Tokens{db: conn, keys: keysOf(conn), now: time.Now, turn: make(chan struct{}, 1), noted: map[string]time.Time{}}
+	return &Tokens{db: conn, keys: keysOf(conn), now: time.Now, logger: slog.Default(), turn: make(chan struct{}, 1), noted: map[string]time.Time{}}
 }
 
 // Create adds a token with a name, scopes and who created it, which is valid for some time. It
@@ -285,7 +290,8 @@ func (t *Tokens) Authenticate(ctx context.Context, text string) (*Principal, err
 	return &Principal{Name: cmp.Or(token.Name, id), ID: id, Token: true, Proven: true, Scopes: token.Scopes}, nil
 }
 
-// cached returns a token as it was at most 5 s ago, and Redis's time.
+// cached returns a token as it was at most 5 s ago, and Redis's time. One request reads for all that
+// wait, until its deadline, and its failure is theirs.
 func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known bool, now time.Time, err error) {
 	select {
 	case t.turn <- struct{}{}:
@@ -293,19 +299,37 @@ func (t *Tokens) cached(ctx context.Context, id string) (row tokenRecord, known 
 		return row, false, now, context.Cause(ctx)
 	}
 	defer func() { <-t.turn }()
-	if age := t.now().Sub(t.read); t.rows == nil || age >= tokensCached || age < 0 {
-		if t.rows, t.at, err = t.readAll(ctx); err != nil {
-			t.rows = nil
-			return row, false, now, err
+	began := t.now()
+	age, lasts := began.Sub(t.read), tokensCached
+	if t.failed != nil {
+		lasts = tokensFailed
+	}
+	if t.read.IsZero() || age >= lasts || age < 0 {
+		t.rows, t.at, t.failed = t.readFor(ctx)
+		if t.read = began; t.failed != nil {
+			t.read = t.now()
 		}
-		t.read = t.now()
+	}
+	if t.failed != nil {
+		return row, false, now, t.failed
 	}
 	row, known = t.rows[id]
 	return row, known, t.at.Add(t.now().Sub(t.read)), nil
 }
 
-// noteUse writes that a token is used, once a minute. A Redis that is full or read-only refuses that:
-// then the time of the last use stays as it was.
+// readFor reads the tokens until the deadline of a request, also if its client goes away.
+func (t *Tokens) readFor(ctx context.Context) (map[string]tokenRecord, time.Time, error) {
+	all := context.WithoutCancel(ctx)
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		all, cancel = context.WithDeadlineCause(all, deadline, errAway)
+		defer cancel()
+	}
+	return t.readAll(all)
+}
+
+// noteUse writes that a token is used, once a minute. It is no error if that fails: the token is
+// right.
 func (t *Tokens) noteUse(ctx context.Context, id string) {
 	t.notedM.Lock()
 	now := t.now()
@@ -317,7 +341,12 @@ func (t *Tokens) noteUse(ctx context.Context, id string) {
 		t.noted[id] = now
 	}
 	t.notedM.Unlock()
-	if !noted {
-		_, _ = tokenUsedScript.Run(ctx, t.db, t.keys, id)
+	if noted {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, useNotedIn, errAway)
+	defer cancel()
+	if _, err := tokenUsedScript.Run(ctx, t.db, t.keys, id); err != nil {
+		t.logger.Warn("the last use of a token was not written", "token", id, "error", err)
 	}
 }

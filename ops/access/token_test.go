@@ -1,7 +1,9 @@
 package access
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -111,5 +113,23 @@ func TestTokensAreBounded(t *testing.T) {
 	f.must(f.conn.HSet(f.ctx, tokens.keys[keyTokens], "new", `{"format":2}`).Err())
 	if _, err := tokens.List(f.ctx); err == nil || !strings.Contains(err.Error(), "token new has format 2") {
 		t.Errorf("a newer format: %v", err)
+	}
+}
+
+func TestTokenIsAcceptedIfItsUseCantBeWritten(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	var log bytes.Buffer
+	tokens := f.newTokens()
+	tokens.logger = slog.New(slog.NewTextHandler(&log, nil))
+	text, _ := f.create(tokens, time.Hour, "view:*")
+	_, err := tokens.Authenticate(f.ctx, text)
+	f.must(err) // they are read now
+	clear(tokens.noted)
+	f.must(f.conn.Set(f.ctx, tokens.keys[keyTokensUsed], "no hash", 0).Err())
+	_, err = tokens.Authenticate(f.ctx, text)
+	f.must(err)
+	if !strings.Contains(log.String(), "WRONGTYPE") || strings.Contains(log.String(), text) {
+		t.Errorf("the log is %q", log.String())
 	}
 }
