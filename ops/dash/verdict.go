@@ -106,6 +106,8 @@ func (p *page) Verdict() Verdict {
 		v.Text = T("verdict.problems", problems)
 	case warnings > 0:
 		v.Icon, v.Text = p.Icon("warn", ""), T("verdict.warnings", warnings)
+	case p.Reading() != "":
+		v.Icon, v.Text = p.GrayIcon("delay", ""), T("verdict.reading")
 	default:
 		v.Icon, v.Text, v.Calm = p.Icon("ok", ""), T("verdict.calm"), true
 	}

@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"skidway/cmd/skidway/internal/cli"
+)
+
+func TestDemoShowsTroublesAndEndsInOrder(t *testing.T) {
+	t.Parallel()
+	console, err := os.Create(filepath.Join(t.TempDir(), "console"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = console.Close() }()
+	out, in := io.Pipe()
+	d := &dashCommand{App: &cli.App{Out: in, Console: &cli.Console{Out: console}}}
+	d.listener.Address, d.gate.NoLogin = "127.0.0.1:0", true
+	stopping, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.runDemo(t.Context(), stopping, slog.New(slog.DiscardHandler)) }()
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get(strings.TrimSpace(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(page), "is paused by anna: “panics in invoice.render”.") {
+		t.Errorf("the page is %d %s: %v", response.StatusCode, page, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
