@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -82,3 +83,17 @@ func (q *PoolQueue) Tidy(ctx context.Context) error {
 
 // maxTidy is the number of items of each sort that one step deletes.
 const maxTidy = 100
+
+// CountDue returns the number of delayed jobs that are due before a time.
+func (q *PoolQueue) CountDue(ctx context.Context, before time.Time) (n int, err error) {
+	db := q.client.db
+	err = db.Retry(ctx, func() error {
+		due, err := db.ZCount(ctx, q.keys[keyShelves[Delayed]], "-inf", "("+strconv.FormatInt(before.UnixMilli(), 10)).Result()
+		n = int(due)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("queue %s: count due jobs: %w", q.name, err)
+	}
+	return n, nil
+}

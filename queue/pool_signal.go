@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -89,4 +90,20 @@ func (q *PoolQueue) Signal(ctx context.Context, signal Signal) error {
 		return fmt.Errorf("queue %s: signal %s: %w", q.name, signal.Kind, err)
 	}
 	return nil
+}
+
+// EventsKept returns about how many events the queue keeps, zero if it keeps none.
+func (q *PoolQueue) EventsKept(ctx context.Context) (kept int, err error) {
+	db := q.client.db
+	err = db.Retry(ctx, func() (err error) {
+		kept, err = db.HGet(ctx, q.keys[keyMeta], "events").Int()
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("queue %s: read events: %w", q.name, err)
+	}
+	return kept, nil
 }

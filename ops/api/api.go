@@ -34,8 +34,8 @@ type Config struct {
 	// addresses in answers. The handler receives requests without it, as from [http.StripPrefix].
 	BasePath string
 
-	// Ops reads; nil means one with the defaults. A process should have only one, because it bounds
-	// the searches of a process.
+	// Ops reads; nil means one that hides the values of [ops.DefaultRedactKeys]. A process should have
+	// only one, because it bounds the searches of a process.
 	Ops *ops.Client
 
 	// MaxPayload is that of [queue.Config], for jobs that are added.
@@ -59,6 +59,8 @@ type Handler struct {
 
 	document document
 	waits    chan struct{} // has a value for each request that waits
+	streams  chan struct{} // has a value for each stream
+	scales   scales
 
 	work   context.Context // of operations; it ends with the handler
 	cancel context.CancelFunc
@@ -84,11 +86,11 @@ func New(db *skidway.DB, config Config) (*Handler, error) {
 		config.Logger = slog.Default()
 	}
 	if config.Ops == nil {
-		if config.Ops, err = ops.NewClient(queues, nil); err != nil {
+		if config.Ops, err = ops.NewClient(queues, &ops.Config{Redact: ops.Redact{Keys: ops.DefaultRedactKeys}}); err != nil {
 			return nil, err
 		}
 	}
-	h := &Handler{config: config, db: db, queues: queues, ops: config.Ops, log: config.Logger, audit: access.NewAudit(db, config.Logger), routes: routes(), waits: make(chan struct{}, maxWaits)}
+	h := &Handler{config: config, db: db, queues: queues, ops: config.Ops, log: config.Logger, audit: access.NewAudit(db, config.Logger), routes: routes(), waits: make(chan struct{}, maxWaits), streams: make(chan struct{}, maxStreams)}
 	h.work, h.cancel = context.WithCancel(context.Background())
 	return h, nil
 }

@@ -269,11 +269,11 @@ func showJob(ctx context.Context, c *call) (any, error) {
 			return job, err
 		}
 	}
-	job, err := c.queues.Get(ctx, id)
+	job, err := c.ops.Job(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	progress, err := c.queues.Progress(ctx, id)
+	progress, err := c.ops.Progress(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (c *call) waitFor(ctx context.Context, id string, wait time.Duration) (any,
 	job, err := c.queues.Wait(waiting, id)
 	switch {
 	case err == nil:
-		return jobOf(job, nil), nil
+		return jobOf(c.ops.Hide(job), nil), nil
 	case waiting.Err() != nil && ctx.Err() == nil:
 		return nil, nil
 	}
@@ -310,7 +310,7 @@ func showLog(ctx context.Context, c *call) (any, error) {
 	if _, err := c.queues.Get(ctx, c.values["id"]); err != nil {
 		return nil, err
 	}
-	lines, err := c.queues.Log(ctx, c.values["id"])
+	lines, err := c.ops.Log(ctx, c.values["id"])
 	return JobLog{some(lines)}, err
 }
 
@@ -324,7 +324,7 @@ type JobResult struct {
 }
 
 func showResult(ctx context.Context, c *call) (any, error) {
-	job, err := c.queues.Get(ctx, c.values["id"])
+	job, err := c.ops.Job(ctx, c.values["id"])
 	if err != nil {
 		return nil, err
 	}

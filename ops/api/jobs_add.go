@@ -171,7 +171,7 @@ func copyJob(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.may(access.Operate, original.Queue); err != nil {
+	if err := c.restore(original, changes); err != nil {
 		return nil, err
 	}
 	job, err := copyOf(original, changes)
@@ -179,6 +179,26 @@ func copyJob(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	return c.add(ctx, job)
+}
+
+// restore puts the hidden values of a job into changed args that show them as hidden. A copy of a job
+// with hidden values needs the action reveal, because the copy can be made to show them elsewhere.
+func (c *call) restore(original *queue.Job, changes map[string]json.RawMessage) error {
+	if reflect.DeepEqual(c.ops.Hide(original), original) {
+		return nil
+	}
+	if err := c.may(access.Reveal, original.Queue); err != nil {
+		return err
+	}
+	edited, changed := changes["args"]
+	if !changed {
+		return nil
+	}
+	args, err := c.ops.Restore(original, edited)
+	if err == nil {
+		changes["args"] = args
+	}
+	return err
 }
 
 // copyOf returns a new job like another one, with changes. A deadline is not copied.

@@ -19,6 +19,15 @@ func routes() []route {
 	table := []route{
 		{method: get, path: "/whoami", scope: ofNone, summary: "Shows who asks, and what that principal may do", status: 200, answer: Whoami{}, serve: whoami},
 		{method: get, path: "/openapi.json", scope: ofNone, summary: "Describes the API in OpenAPI 3.1", status: 200, answer: map[string]any{}, serve: openAPI},
+		{method: get, path: "/events", action: access.View, scope: ofSome, summary: "Streams the events of a queue or of a job, as server-sent events",
+			params: []param{{name: "queue", summary: "whose events"}, {name: "job", summary: "only the events of this job"}},
+			status: 200, answer: Event{}, types: []string{eventsHeader}, problems: []string{"no-queue", "events-off", "busy"}, stream: true, serve: streamEvents},
+		{method: get, path: "/scale", action: access.Scale, scope: ofSome, summary: "Shows how many workers a queue or a subscriber needs",
+			params: []param{
+				{name: "queue", summary: "that the workers serve"}, {name: "channel", summary: "whose files they count; it needs the scope scale:*"}, {name: "subscriber", summary: "for which they count"},
+				{name: "per_worker", summary: "jobs that a worker runs at once (default 16)", number: true}, {name: "drain", summary: "time in which the backlog is to be done (default 1m)"},
+			},
+			status: 200, answer: Scale{}, problems: []string{"no-queue", "not-found"}, serve: showScale},
 		{method: get, path: "/audit", action: access.Admin, scope: ofAll, summary: "Lists the audit, the latest entries first", params: with(), status: 200, answer: List[AuditEntry]{}, serve: listAudit},
 	}
 	table = append(table, queueRoutes()...)

@@ -49,7 +49,9 @@ type Firing struct {
 	Manual bool      `json:"manual,omitzero"`
 }
 
-func scheduleOf(s queue.CronScheduleInfo) Schedule {
+// scheduleOf returns the redacted form of a schedule.
+func (c *call) scheduleOf(s queue.CronScheduleInfo) Schedule {
+	s.CronSchedule = c.ops.HideSchedule(s.CronSchedule)
 	answer := Schedule{Name: s.Name, Queue: s.Queue, Next: utc(s.Next), Last: []Firing{}}
 	o := s.Options
 	answer.NewSchedule = NewSchedule{
@@ -86,7 +88,7 @@ func listSchedules(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listOf(ctx, c, all, time.Time{}, scheduleOf)
+	return listOf(ctx, c, all, time.Time{}, c.scheduleOf)
 }
 
 func showSchedule(ctx context.Context, c *call) (any, error) {
@@ -98,7 +100,7 @@ func showSchedule(ctx context.Context, c *call) (any, error) {
 	if i < 0 {
 		return nil, queue.ErrNoSchedule
 	}
-	return scheduleOf(all[i]), nil
+	return c.scheduleOf(all[i]), nil
 }
 
 func putSchedule(ctx context.Context, c *call) (any, error) {

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// Bounds of streams of events.
+const (
+	maxStreams   = 20               // at the same time; each has a connection to Redis
+	beatEvery    = 10 * time.Second // a stream without events sends a comment, so that proxies keep it
+	streamWrite  = 10 * time.Second // a client that reads more slowly is dropped
+	askAgain     = 30 * time.Second // whether the principal may still see the queue
+	eventsHeader = "text/event-stream"
+)
+
+// An Event is something that happened to a job.
+type Event struct {
+	Kind string    `json:"kind"`
+	Job  string    `json:"job"`
+	Time time.Time `json:"time"`
+}
+
+// streamEvents sends the events of a queue, or of one job, as server-sent events. The header
+// Last-Event-ID continues after an event; without it the stream begins now. Events can come twice
+// after that, and those that the queue has dropped meanwhile are left out.
+func streamEvents(ctx context.Context, c *call) (any, error) {
+	name, job := c.query.Get("queue"), c.query.Get("job")
+	if job != "" && name == "" {
+		name = queueOfID(job)
+	}
+	if name == "" {
+		return nil, invalidField("queue", "want queue or job")
+	}
+	if err := c.may(access.View, name); err != nil {
+		return nil, err
+	}
+	q, err := c.ops.Queue(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := c.queues.ForPool(name)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := pool.EventsKept(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case kept == 0:
+		return nil, problem("events-off", "the configuration of a worker turns them on: events")
+	}
+	select {
+	case c.streams <- struct{}{}:
+		defer func() { <-c.streams }()
+	default:
+		return nil, problem("busy", "%d streams are open", maxStreams).retry(beatEvery)
+	}
+	cursor := c.r.Header.Get("Last-Event-ID")
+	if cursor == "" {
+		cursor = queue.FromNow
+	}
+	events, cursor, err := q.Events(ctx, cursor, 0)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.work, cancel)() // the handler is closed
+	c.w.Header().Set("Content-Type", eventsHeader)
+	c.w.WriteHeader(http.StatusOK)
+	return written, c.sendEvents(ctx, q, job, events, cursor)
+}
+
+// sendEvents sends events until the context ends, the client reads too slowly, or the principal may
+// not see them any more.
+func (c *call) sendEvents(ctx context.Context, q *queue.Queue, job string, events []queue.Event, cursor string) error {
+	connection := http.NewResponseController(c.w)
+	asked := time.Now()
+	for {
+		text := fmt.Appendf(nil, ": %s\n", cursor)
+		for _, event := range events {
+			if job != "" && event.Job != job {
+				continue
+			}
+			data, err := json.Marshal(Event{string(event.Kind), event.Job, utc(event.Time)})
+			if err != nil {
+				return nil
+			}
+			text = fmt.Appendf(text, "event: %s\nid: %s\ndata: %s\n\n", event.Kind, cursor, data)
+		}
+		_ = connection.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder of a test has none
+		if _, err := c.w.Write(append(text, '\n')); err != nil {
+			return nil
+		}
+		if connection.Flush() != nil || ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(asked) > askAgain {
+			asked = time.Now()
+			if p, err := c.authorize(c.r); err != nil || !p.May(access.View, q.Name()) {
+				return nil
+			}
+		}
+		var err error
+		if events, cursor, err = q.Events(ctx, cursor, beatEvery); err != nil {
+			return nil // the client connects again, and gets the reason
+		}
+	}
+}

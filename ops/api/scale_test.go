@@ -1,0 +1,127 @@
+package api_test
+
+import (
+	"bufio"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"skidway/distribute"
+	"skidway/internal/handle"
+	"skidway/ops/access"
+	"skidway/ops/api"
+	"skidway/queue"
+)
+
+func TestScaleCountsWorkersForTheBacklog(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	for range 5 {
+		f.add("mail", "news", `1`)
+	}
+	soon := queue.Options{Queue: "mail", Delay: 30 * time.Second}
+	late := queue.Options{Queue: "mail", Delay: time.Hour}
+	for _, options := range []queue.Options{soon, late} {
+		_, err := f.queues.Enqueue(f.Context(), queue.Raw("news", []byte("1")), &options)
+		f.must(err)
+	}
+	scaler := f.as("scale:mail")
+	scale := into[api.Scale](scaler.do("GET", "/scale?queue=mail&per_worker=4", nil, 200))
+	if scale.Backlog != 6 || scale.Active != 0 || scale.Wanted != 2 || scale.Oldest == 0 {
+		t.Errorf("%+v", scale)
+	}
+	f.add("mail", "news", `1`)
+	if again := into[api.Scale](scaler.do("GET", "/scale?queue=mail&per_worker=4", nil, 200)); again != scale {
+		t.Errorf("%+v is not remembered", again)
+	}
+	f.do("POST", "/queues/mail/pause", nil, 200)
+	if paused := into[api.Scale](scaler.do("GET", "/scale?queue=mail&per_worker=1", nil, 200)); paused.Wanted != 0 || paused.Backlog != 7 {
+		t.Errorf("%+v", paused)
+	}
+	scaler.do("GET", "/scale?queue=other", nil, 403).problem("forbidden")
+	scaler.do("GET", "/scale?channel=web&subscriber=s", nil, 403).problem("forbidden")
+	f.as("scale:*").do("GET", "/scale?queue=none", nil, 404).problem("no-queue")
+	f.as("scale:*").do("GET", "/scale", nil, 400).problem("invalid")
+	channel, err := distribute.Open(f.Context(), handle.New(f.db), "web")
+	f.must(err)
+	f.must(channel.Subscribe(f.Context(), "s", ""))
+	if scale := into[api.Scale](f.as("scale:*").do("GET", "/scale?channel=web&subscriber=s", nil, 200)); scale.Wanted != 0 {
+		t.Errorf("%+v", scale)
+	}
+	f.as("scale:*").do("GET", "/scale?channel=web&subscriber=none", nil, 404).problem("not-found")
+}
+
+func TestEventsAreStreamedAndContinued(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `1`)
+	f.do("GET", "/events?queue=mail", nil, 409).problem("events-off")
+	q, err := f.queues.Queue("mail")
+	f.must(err)
+	f.must(q.KeepEvents(f.Context(), 100))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.handler.ServeHTTP(w, r.WithContext(access.NewContext(r.Context(), f.principal())))
+	}))
+	defer server.Close()
+	open := func(after string) (next func() string, response *http.Response) {
+		r, err := http.NewRequestWithContext(f.Context(), "GET", server.URL+"/api/v1/events?queue=mail", nil)
+		f.must(err)
+		r.Header.Set("Last-Event-ID", after)
+		response, err = http.DefaultClient.Do(r)
+		f.must(err)
+		lines := bufio.NewScanner(response.Body)
+		return func() string {
+			for lines.Scan() {
+				if !strings.HasPrefix(lines.Text(), ":") && lines.Text() != "" {
+					return lines.Text()
+				}
+			}
+			return "the end"
+		}, response
+	}
+	next, response := open("")
+	if response.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%v", response.Header)
+	}
+	id := f.add("mail", "news", `2`)
+	kind, cursor, data := next(), next(), next()
+	if kind != "event: enqueued" || !strings.Contains(data, id) {
+		t.Errorf("%q %q %q", kind, cursor, data)
+	}
+	second := f.add("mail", "news", `3`)
+	again, _ := open(strings.TrimPrefix(cursor, "id: "))
+	if _, _, data := again(), again(), again(); !strings.Contains(data, second) {
+		t.Errorf("%q", data)
+	}
+	f.as("view:other").do("GET", "/events?queue=mail", nil, 403).problem("forbidden")
+	f.handler.Close()
+	for end := next(); end != "the end"; end = next() {
+		if strings.HasPrefix(end, "event: ") && end != "event: enqueued" {
+			t.Errorf("%q", end)
+		}
+	}
+}
+
+func TestSecretsAreHiddenAndCopiesNeedReveal(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.add("mail", "news", `{"to":"ada","token":"hush"}`)
+	for _, path := range []string{"/jobs/" + id, "/queues/mail/jobs", "/jobs/" + id + "?wait=1ms"} {
+		if a := f.do("GET", path, nil, 200); strings.Contains(a.text, "hush") || !strings.Contains(a.text, "[hidden]") {
+			t.Errorf("%s: %s", path, a.text)
+		}
+	}
+	f.do("POST", "/jobs/"+id+"/copy", nil, 403).problem("forbidden")
+	copied := into[api.Added](f.as("operate:*", "enqueue:*", "reveal:*").do("POST", "/jobs/"+id+"/copy", `{"args":{"to":"bob","token":"[hidden]"}}`, 201)).ID
+	job, err := f.queues.Get(f.Context(), copied)
+	f.must(err)
+	if string(job.Args) != `{"to":"bob","token":"hush"}` {
+		t.Errorf("%s", job.Args)
+	}
+	f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","args":{"token":"hush"}}`, 200)
+	if a := f.do("GET", "/queues/mail/schedules", nil, 200); strings.Contains(a.text, "hush") {
+		t.Errorf("%s", a.text)
+	}
+}
