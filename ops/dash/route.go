@@ -56,6 +56,9 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /errors", right: access.View, scope: anyQueue, template: "errors", page: errorsPage, rail: "errors", key: "e"},
 		{pattern: "GET /workers", right: access.View, scope: anyQueue, template: "workers", page: workersPage, rail: "workers", key: "w"},
 		{pattern: "GET /operations", right: access.View, scope: anyQueue, template: "operations", page: operationsPage, rail: "operations"},
+		{pattern: "GET /schedules", right: access.View, scope: anyQueue, template: "schedules", page: schedulesPage, rail: "schedules", key: "s"},
+		{pattern: "GET /schedules/edit", right: access.View, scope: anyQueue, template: "schedule", page: scheduleFormPage},
+		{pattern: "GET /enqueue", right: access.Enqueue, scope: anyQueue, template: "enqueue", page: enqueuePage, rail: "enqueue"},
 		{pattern: "GET /audit", right: access.Admin, scope: allQueues, template: "audit", page: auditPage, rail: "audit", key: "a"},
 		{pattern: "GET /redis", right: access.View, scope: allQueues, template: "redis", page: redisPage, rail: "redis"},
 
@@ -76,6 +79,10 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "POST /workers/signal", right: access.View, scope: anyQueue, action: signalWorker}, // it checks the worker's queues
 
 		{pattern: "POST /operations/change", right: access.View, scope: anyQueue, action: changeOperation}, // it checks the queue
+
+		{pattern: "POST /enqueue", right: access.Enqueue, scope: anyQueue, action: enqueueJob},           // it checks the job
+		{pattern: "POST /schedules/put", right: access.View, scope: anyQueue, action: putSchedule},       // it checks the job that it adds
+		{pattern: "POST /schedules/change", right: access.View, scope: anyQueue, action: changeSchedule}, // it checks the queue
 
 		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},
 	}
@@ -105,6 +112,9 @@ func (p *page) denied(right access.Action, of scope) bool {
 	}
 	return !p.Who.May(right, access.All)
 }
+
+// MayAny reports whether the principal has a right on any queue.
+func (p *page) MayAny(action string) bool { return p.mayAny(access.Action(action)) }
 
 // mayAny reports whether the principal has a right on any queue.
 func (p *page) mayAny(right access.Action) bool {

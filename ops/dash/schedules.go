@@ -1,0 +1,204 @@
+package dash
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/queue"
+)
+
+// A ScheduleRow is a schedule in the list.
+type ScheduleRow struct {
+	ops.Schedule
+	ID    string // of the question
+	Words string
+	Badge Badge
+	Edit  string // query of the form
+}
+
+// schedulesPage is the list of schedules.
+func schedulesPage(p *page) error {
+	var names []string
+	for _, s := range p.Overview().Schedules {
+		names = append(names, s.Queue)
+	}
+	if name := p.request.FormValue("queue"); name != "" && p.Who.May(access.View, name) && queue.CheckQueueName(name) == nil {
+		names = append(names, name) // the overview may be older than its first schedule
+	}
+	slices.Sort(names)
+	all, err := p.dash.ops.Schedules(p.ctx(), slices.Compact(names))
+	if err != nil {
+		return err
+	}
+	rows := []ScheduleRow{}
+	for i, s := range all {
+		row := ScheduleRow{Schedule: s, ID: "run-" + number(i), Words: inWords(s.Expr), Edit: scheduleQuery(s.Queue, s.Name)}
+		switch {
+		case s.Err != nil:
+			row.Badge = p.Badge("bad", T("schedules.damaged"))
+		case s.Missed:
+			row.Badge = p.Badge("warn", T("schedules.missed"))
+		case s.Next.IsZero():
+			row.Badge = Badge{Text: T("schedules.never"), Icon: p.GrayIcon("off", "")}
+		default:
+			row.Badge = Badge{Text: T("schedules.on_time"), Icon: p.GrayIcon("ok", "")}
+		}
+		p.live.row("schedules", s.Queue+" "+s.Name)
+		rows = append(rows, row)
+	}
+	p.Title = T("schedules.title")
+	p.Data = rows
+	return nil
+}
+
+func scheduleQuery(name, schedule string) string {
+	return url.Values{"queue": {name}, "name": {schedule}}.Encode()
+}
+
+// The forms of expressions that have words.
+var (
+	dailyTime = regexp.MustCompile(`^(\d{1,2}) (\d{1,2}) \* \* (\*|\d|\d-\d)$`)
+	everyFew  = regexp.MustCompile(`^\*/(\d+) \* \* \* \*$`)
+	pastHour  = regexp.MustCompile(`^(\d{1,2}) \* \* \* \*$`)
+)
+
+// inWords returns an expression in words, empty if it has none.
+func inWords(expr string) string {
+	expr = strings.Join(strings.Fields(expr), " ")
+	if every, found := strings.CutPrefix(expr, "@every "); found {
+		return T("schedules.every", every)
+	}
+	if m := everyFew.FindStringSubmatch(expr); m != nil {
+		return T("schedules.minutes", m[1])
+	}
+	if m := pastHour.FindStringSubmatch(expr); m != nil {
+		return T("schedules.hourly", m[1])
+	}
+	m := dailyTime.FindStringSubmatch(expr)
+	if m == nil {
+		return ""
+	}
+	at := ("0" + m[2])[len(m[2])-1:] + ":" + ("0" + m[1])[len(m[1])-1:]
+	day := func(n byte) string { return T("day." + string(n)) }
+	switch days := m[3]; {
+	case days == "*":
+		return T("schedules.daily", at)
+	case strings.ContainsAny(days, "89"):
+		return ""
+	case len(days) == 3:
+		return T("schedules.days", at, day(days[0]), day(days[2]))
+	default:
+		return T("schedules.weekly", at, day(days[0]))
+	}
+}
+
+// scheduleForm is the data of the form of a schedule.
+type scheduleForm struct {
+	queue.CronSchedule
+	Args string
+	New  bool
+	Why  string // it can't be saved
+}
+
+// scheduleFormPage is the form that adds or changes a schedule.
+func scheduleFormPage(p *page) error {
+	name, schedule := p.request.FormValue("queue"), p.request.FormValue("name")
+	data := scheduleForm{New: true, Args: "{}", CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}
+	p.Title = T("schedules.add_title")
+	if schedule != "" {
+		found, err := p.schedule(name, schedule)
+		if err != nil {
+			return err
+		}
+		data.Why = p.WhyNot(string(access.Admin), name)
+		data.New, data.CronSchedule, data.Args = false, found.CronSchedule, payload(found.Args).Text
+		p.Title = T("schedules.change_title", schedule)
+	}
+	p.Crumbs = []Crumb{{T("schedules.title"), "/schedules"}, {p.Title, ""}}
+	p.Under = "schedules"
+	p.Data = data
+	return nil
+}
+
+// schedule returns a schedule that the principal may see.
+func (p *page) schedule(name, schedule string) (*ops.Schedule, error) {
+	if !p.Who.May(access.View, name) {
+		return nil, &pageError{403, "error.forbidden"}
+	}
+	all, err := p.dash.ops.Schedules(p.ctx(), []string{name})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(s ops.Schedule) bool { return s.Name == schedule })
+	if i < 0 {
+		return nil, &pageError{404, "error.no_schedule"}
+	}
+	return &all[i], nil
+}
+
+// putSchedule is the action that adds or changes a schedule. What the form does not have stays.
+func putSchedule(p *page) (string, message, error) {
+	get := func(name string) string { return strings.TrimSpace(p.request.PostForm.Get(name)) }
+	s := queue.CronSchedule{Name: get("name")}
+	name := get("queue")
+	if !p.Who.May(access.Admin, name) {
+		return "/schedules", message{}, &pageError{403, "error.forbidden"}
+	}
+	to := "/schedules/edit?" + url.Values{"queue": {name}}.Encode()
+	if get("new") == "" {
+		to = "/schedules/edit?" + scheduleQuery(name, s.Name)
+		found, err := p.schedule(name, s.Name)
+		if err != nil {
+			return to, message{}, err
+		}
+		s = found.CronSchedule
+	}
+	s.Queue, s.Expr, s.Zone, s.Kind, s.CatchUp = name, get("expr"), get("zone"), get("kind"), queue.CatchUp(get("catch_up"))
+	s.Args = []byte(get("args"))
+	if deep(s.Args) || !json.Valid(s.Args) {
+		return to, message{}, &textError{T("copy.no_json")}
+	}
+	options := s.Options
+	options.Queue = name
+	if err := p.Who.CheckJob(queue.NewJob{Args: queue.Raw(s.Kind, s.Args), Options: options}); err != nil {
+		return to, message{}, err
+	}
+	err := p.audited("put schedule", name, s.Name, 1, func() error { return p.dash.ops.PutSchedule(p.ctx(), s) })
+	if err == nil {
+		to = "/schedules?" + url.Values{"queue": {name}}.Encode()
+	}
+	return to, done("schedules.did_put", s.Name), err
+}
+
+// changeSchedule is the action that runs a schedule now or removes it.
+func changeSchedule(p *page) (string, message, error) {
+	name, schedule, do := p.request.PostForm.Get("queue"), p.request.PostForm.Get("name"), p.request.PostForm.Get("do")
+	to := "/schedules?" + url.Values{"queue": {name}}.Encode()
+	right, known := map[string]access.Action{"run": access.Operate, "remove": access.Admin}[do]
+	if !known {
+		return to, message{}, &pageError{400, "error.change"}
+	}
+	if !p.Who.May(right, name) {
+		return to, message{}, &pageError{403, "error.forbidden"}
+	}
+	q, err := p.dash.queues.ForPool(name)
+	if err != nil {
+		return to, message{}, err
+	}
+	if do == "remove" {
+		err := p.audited("remove schedule", name, schedule, 1, func() error { return q.RemoveSchedule(p.ctx(), schedule) })
+		return to, done("schedules.did_remove", schedule), err
+	}
+	said := done("schedules.did_run", schedule)
+	err = p.audited("run schedule", name, schedule, 1, func() error {
+		id, err := q.RunSchedule(p.ctx(), schedule)
+		said.Link, said.More = jobPath(id), "schedules.show_job"
+		return err
+	})
+	return to, said, err
+}

@@ -1,0 +1,53 @@
+package dash_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"skidway/internal/redistest"
+	"skidway/queue"
+)
+
+func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("reports", "logs.report", `{}`, queue.Options{})
+	f.want(f.get("/schedules"), http.StatusOK, "There is no schedule", "skidway cron add")
+	form := url.Values{"new": {"1"}, "name": {"nightly"}, "queue": {"reports"}, "expr": {"30 2 * * 1-5"}, "zone": {"Europe/Berlin"}, "kind": {"report"}, "args": {`{"x":"` + strings.ReplaceAll(attack, `"`, `'`) + `"}`}, "catch_up": {"last"}}
+	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Schedule nightly is saved.", "02:30, Monday to Friday", "Europe/Berlin", "on time", "Run nightly now?")
+	edit := f.get("/schedules/edit?queue=reports&name=nightly")
+	f.want(edit, http.StatusOK, `value="30 2 * * 1-5"`, `<option value="last" selected>`, "readonly")
+	if strings.Contains(edit.body, "<img") {
+		t.Errorf("args are in the page as HTML: %s", edit.body)
+	}
+	form.Del("new")
+	form.Set("expr", "*/5 * * * *")
+	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "every 5 minutes")
+	form.Set("expr", "61 * * * *")
+	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Not done:", "*/5 * * * *")
+	f.want(f.get("/schedules/edit?queue=reports&name=none"), http.StatusNotFound)
+
+	change := url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"run"}}
+	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "The job of schedule nightly is added.", `href="/jobs/reports:0:`)
+	for _, role := range []struct {
+		scopes []string
+		form   url.Values
+		path   string
+	}{
+		{[]string{"view:*"}, change, "/schedules/change"},
+		{[]string{"view:*", "operate:*"}, url.Values{"queue": {"reports"}, "name": {"nightly"}, "do": {"remove"}}, "/schedules/change"},
+		{[]string{"view:*", "operate:*", "enqueue:*"}, form, "/schedules/put"},
+		{[]string{"view:docs", "admin:docs"}, form, "/schedules/put"},
+	} {
+		f.who = principal(t, role.scopes...)
+		f.want(f.post(role.path, role.form), http.StatusForbidden)
+		f.want(f.get("/schedules/edit?queue=reports&name=nightly"), map[bool]int{true: 200, false: 403}[role.scopes[0] == "view:*"])
+	}
+	f.who = principal(t, "view:*", "admin:*")
+	form.Set("expr", "1 * * * *")
+	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "not allowed: it needs the scope enqueue:reports:report")
+	change.Set("do", "remove")
+	f.want(f.follow(f.post("/schedules/change", change)), http.StatusOK, "Schedule nightly is removed.")
+}
