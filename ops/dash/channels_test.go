@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/distribute"
 	"skidway/internal/redistest"
@@ -26,6 +27,19 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	if strings.Contains(page.body, "<img") {
 		t.Errorf("the name of a file is in the page as HTML: %s", page.body)
 	}
+	f.want(f.get("/counts"), http.StatusOK, "web: countries", "Nothing is counted in this time")
+	f.want(f.get("/counts?channel=web&subscriber=none"), http.StatusNotFound)
+	aggregation, err := distribute.NewCountryDay(nil)
+	f.must(err)
+	f.must(os.WriteFile(file, []byte(time.Now().UTC().Format(`1.1.1.1 - - [02/Jan/2006:15:04:05 +0000] "GET / HTTP/1.1" 200 1`)+"\n"), 0o600))
+	_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{file})
+	f.must(err)
+	worker, err := distribute.NewWorker(t.Context(), channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
+	f.must(err)
+	_, err = worker.Work(t.Context())
+	f.must(err)
+	f.want(f.get("/counts?channel=web&subscriber=countries"), http.StatusOK, "<td>"+time.Now().UTC().Format(time.DateOnly)+"</td>", `<td class="n">1</td>`)
 	f.who = principal(t, "view:mail")
+	f.want(f.get("/counts"), http.StatusForbidden)
 	f.want(f.get("/channels"), http.StatusForbidden)
 }

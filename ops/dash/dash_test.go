@@ -207,7 +207,7 @@ func TestPagesWorkUnderAnyPath(t *testing.T) {
 	mux.Handle("/ops/jobs/", http.StripPrefix("/ops/jobs", f.dash))
 	a := send(t, mux, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ops/jobs/queues?x=/y", nil))
 	f.want(a, http.StatusOK, `href="/ops/jobs/queues/mail"`)
-	for _, path := range []string{"/queues", "/errors", "/workers", "/operations", "/schedules", "/schedules/edit", "/enqueue", "/channels", "/audit", "/redis"} {
+	for _, path := range []string{"/queues", "/errors", "/workers", "/operations", "/schedules", "/schedules/edit", "/enqueue", "/channels", "/counts", "/audit", "/redis"} {
 		a := send(t, mux, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ops/jobs"+path, nil))
 		f.want(a, http.StatusOK)
 		for _, part := range regexp.MustCompile(` (?:href|action)="([^"]*)`).FindAllStringSubmatch(a.body, -1) {

@@ -22,9 +22,14 @@ func redisPage(p *page) error {
 	rows := []FindingRow{}
 	for _, rank := range []ops.Rank{ops.Problem, ops.Warning, ops.Unknown, ops.Fine} {
 		for _, finding := range findings {
-			if finding.Rank == rank {
-				rows = append(rows, FindingRow{finding, p.Badge(rankBadges[rank], T("finding."+string(rank)))})
+			if finding.Rank != rank {
+				continue
 			}
+			row := FindingRow{finding, p.Badge(rankBadges[rank], T("finding."+string(rank)))}
+			if rank == ops.Fine {
+				row.Badge = Badge{Text: row.Badge.Text, Icon: p.GrayIcon("ok", "")}
+			}
+			rows = append(rows, row)
 		}
 	}
 	p.Title = T("redis.title")

@@ -60,6 +60,7 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /schedules/edit", right: access.View, scope: anyQueue, template: "schedule", page: scheduleFormPage},
 		{pattern: "GET /enqueue", right: access.Enqueue, scope: anyQueue, template: "enqueue", page: enqueuePage, rail: "enqueue"},
 		{pattern: "GET /channels", right: access.View, scope: allQueues, template: "channels", page: channelsPage, rail: "channels", key: "c"},
+		{pattern: "GET /counts", right: access.View, scope: allQueues, template: "counts", page: countsPage, rail: "counts"},
 		{pattern: "GET /audit", right: access.Admin, scope: allQueues, template: "audit", page: auditPage, rail: "audit", key: "a"},
 		{pattern: "GET /redis", right: access.View, scope: allQueues, template: "redis", page: redisPage, rail: "redis"},
 
