@@ -116,7 +116,7 @@ func scheduleFormPage(p *page) error {
 			return err
 		}
 		data.Why = p.WhyNot(string(access.Admin), name)
-		data.New, data.CronSchedule, data.Args = false, found.CronSchedule, payload(found.Args).Text
+		data.New, data.CronSchedule, data.Args = false, found.CronSchedule, p.scheduleArgs(found)
 		p.Title = T("schedules.change_title", schedule)
 	}
 	p.Crumbs = []Crumb{{T("schedules.title"), "/schedules"}, {p.Title, ""}}
@@ -141,10 +141,16 @@ func (p *page) schedule(name, schedule string) (*ops.Schedule, error) {
 	return &all[i], nil
 }
 
+// scheduleArgs returns the args of a schedule as the form shows them, without hidden values.
+func (p *page) scheduleArgs(s *ops.Schedule) string {
+	return payload(p.dash.ops.HideSchedule(s.CronSchedule).Args).Text
+}
+
 // putSchedule is the action that adds or changes a schedule. What the form does not have stays.
 func putSchedule(p *page) (string, message, error) {
 	get := func(name string) string { return strings.TrimSpace(p.request.PostForm.Get(name)) }
 	s := queue.CronSchedule{Name: get("name")}
+	args := strings.ReplaceAll(get("args"), "\r\n", "\n")
 	name := get("queue")
 	if !p.Who.May(access.Admin, name) {
 		return "/schedules", message{}, &pageError{403, "error.forbidden"}
@@ -156,10 +162,15 @@ func putSchedule(p *page) (string, message, error) {
 		if err != nil {
 			return to, message{}, err
 		}
-		s = found.CronSchedule
+		if s = found.CronSchedule; args == p.scheduleArgs(found) {
+			args = string(s.Args) // unchanged, also where values are hidden
+		}
+		if strings.Contains(p.scheduleArgs(found), ops.Hidden) && get("kind") != s.Kind && !p.Who.May(access.Reveal, name) {
+			return to, message{}, &pageError{403, "error.forbidden"} // another kind could show them
+		}
 	}
 	s.Queue, s.Expr, s.Zone, s.Kind, s.CatchUp = name, get("expr"), get("zone"), get("kind"), queue.CatchUp(get("catch_up"))
-	s.Args = []byte(get("args"))
+	s.Args = []byte(args)
 	if deep(s.Args) || !json.Valid(s.Args) {
 		return to, message{}, &textError{T("copy.no_json")}
 	}

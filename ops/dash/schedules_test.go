@@ -25,6 +25,24 @@ func TestSchedulesAreShownAddedChangedAndRun(t *testing.T) {
 	form.Del("new")
 	form.Set("expr", "*/5 * * * *")
 	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "every 5 minutes")
+	secret := url.Values{"new": {"1"}, "name": {"secret"}, "queue": {"reports"}, "expr": {"@hourly"}, "kind": {"report"}, "args": {`{"password":"abc123"}`}}
+	f.want(f.follow(f.post("/schedules/put", secret)), http.StatusOK, "Schedule secret is saved.")
+	if a := f.get("/schedules/edit?queue=reports&name=secret"); strings.Contains(a.body, "abc123") || !strings.Contains(a.body, "[hidden]") {
+		t.Errorf("a hidden value is shown: %s", a.body)
+	}
+	secret.Del("new")
+	secret.Set("args", "{\r\n  \"password\": \"[hidden]\"\r\n}")
+	secret.Set("expr", "@daily")
+	f.want(f.follow(f.post("/schedules/put", secret)), http.StatusOK, "Schedule secret is saved.", "@daily")
+	pool, err := f.queues.ForPool("reports")
+	f.must(err)
+	stored, err := pool.Schedules(t.Context())
+	f.must(err)
+	if len(stored) != 2 || string(stored[1].Args) != `{"password":"abc123"}` {
+		t.Errorf("the hidden value was replaced: %+v", stored)
+	}
+	secret.Set("kind", "other")
+	f.want(f.post("/schedules/put", secret), http.StatusForbidden)
 	form.Set("expr", "61 * * * *")
 	f.want(f.follow(f.post("/schedules/put", form)), http.StatusOK, "Not done:", "*/5 * * * *")
 	f.want(f.get("/schedules/edit?queue=reports&name=none"), http.StatusNotFound)

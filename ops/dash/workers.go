@@ -81,7 +81,7 @@ func workersPage(p *page) error {
 		if err != nil {
 			return err
 		}
-		row := RunningRow{Job: job, ID: longID(job.ID), Progress: strings.ToValidUTF8(string(progress), "�")}
+		row := RunningRow{Job: job, ID: longID(job.ID), Progress: p.dash.ops.HideText(strings.ToValidUTF8(string(progress), "�"))}
 		row.Worker = queue.WorkerInfo{Name: job.Worker}.Pool()
 		data.Longest = append(data.Longest, row)
 	}
