@@ -180,33 +180,31 @@ func readUsers(path string) (users []User, info fs.FileInfo, err error) {
 // EditUsers changes a file of users by a function, which gets its users and returns those that it is
 // to have. A file that does not exist is made, with mode 0600. Readers see the old or the new file.
 func EditUsers(path string, edit func([]User) ([]User, error)) error {
-	users, info, err := readUsers(path)
-	mode := fs.FileMode(0o600)
-	if info != nil {
-		mode = info.Mode().Perm()
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if users, err = edit(users); err != nil {
-		return err
-	}
-	text, err := yaml.Marshal(usersFile{users})
-	if err != nil {
-		return err
-	}
-	if _, err := parseUsers(text); err != nil {
-		return err
-	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // the link stays
 	}
-	return replaceFile(path, text, mode)
+	return replaceFile(path, func() (text []byte, mode fs.FileMode, err error) {
+		users, info, err := readUsers(path)
+		if mode = 0o600; info != nil {
+			mode = info.Mode().Perm()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, mode, err
+		}
+		if users, err = edit(users); err != nil {
+			return nil, mode, err
+		}
+		if text, err = yaml.Marshal(usersFile{users}); err != nil {
+			return nil, mode, err
+		}
+		_, err = parseUsers(text)
+		return text, mode, err
+	})
 }
 
-// replaceFile writes a file through another one beside it, which also keeps two commands from
-// writing at the same time.
-func replaceFile(path string, text []byte, mode fs.FileMode) (err error) {
+// replaceFile writes a file through another one beside it. That is made before the content is, so two
+// commands can't change the file at the same time.
+func replaceFile(path string, content func() ([]byte, fs.FileMode, error)) (err error) {
 	name := path + ".new"
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -220,10 +218,13 @@ func replaceFile(path string, text []byte, mode fs.FileMode) (err error) {
 			_ = os.Remove(name)
 		}
 	}()
-	_, err = file.Write(text)
+	text, mode, err := content()
+	if err == nil {
+		_, err = file.Write(text)
+	}
 	for _, step := range []func() error{
 		func() error { return file.Chmod(mode) },
-		func() error { return keepOwner(path, name) },
+		func() error { return keepOwner(path, file) },
 		file.Sync,
 		file.Close,
 	} {
@@ -249,10 +250,15 @@ type Users struct {
 	info    fs.FileInfo // of the file that was read last, also if it was refused
 	byName  map[string]User
 	cost    int // the highest of their hashes
+	refused error
+	said    time.Time // when that was logged
 }
 
-// usersChecked is how often the file is looked at.
-const usersChecked = time.Second
+// How often the file is looked at, and how often is logged that it is refused.
+const (
+	usersChecked = time.Second
+	usersRefused = time.Minute
+)
 
 // OpenUsers reads a file of users. Later changes that can't be read are logged, and the users stay
 // as they were. A nil logger means [slog.Default].
@@ -295,18 +301,28 @@ func (u *Users) Lookup(name string) (user User, found bool) {
 func (u *Users) refreshLocked() {
 	info, err := os.Stat(u.path)
 	if err == nil && sameFile(info, u.info) {
+		u.complainLocked(u.refused)
 		return
 	}
 	var users []User
 	if err == nil {
+		u.said = time.Time{} // another file
 		users, u.info, err = readUsers(u.path)
 	}
-	if err != nil {
-		u.logger.Error("the file of users can't be read: the users stay as they were", "file", u.path, "error", err)
+	if u.complainLocked(err); err != nil {
 		return
 	}
 	u.setLocked(users)
 	u.logger.Info("the file of users was read again", "file", u.path, "users", len(users))
+}
+
+// complainLocked logs why the file is refused, once a minute while it is.
+func (u *Users) complainLocked(err error) {
+	if u.refused = err; err == nil || u.checked.Sub(u.said) < usersRefused {
+		return
+	}
+	u.said = u.checked
+	u.logger.Error("the file of users can't be read: the users stay as they were", "file", u.path, "error", err)
 }
 
 // sameFile reports whether a file has not changed.

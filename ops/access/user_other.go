@@ -2,4 +2,6 @@
 
 package access
 
-func keepOwner(string, string) error { return nil }
+import "os"
+
+func keepOwner(string, *os.File) error { return nil }

@@ -1,7 +1,9 @@
 package access
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,4 +158,51 @@ func FuzzUsersFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestEditsDoNotUndoEachOther(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "users.yaml")
+	err := EditUsers(path, func([]User) ([]User, error) {
+		other := EditUsers(path, func([]User) ([]User, error) { return []User{user(t, "bob", ViewRole)}, nil })
+		if other == nil || !strings.Contains(other.Error(), "another command") {
+			t.Errorf("an edit during another one: %v", other)
+		}
+		return []User{user(t, "ada", ViewRole)}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := EditUsers(path, func([]User) ([]User, error) { return nil, errors.New("no") }); err == nil {
+		t.Error("an edit that is refused returns no error")
+	}
+	if _, err := os.Stat(path + ".new"); err == nil {
+		t.Error("the new file stays after an edit that was refused")
+	}
+	if users, err := ReadUsers(path); err != nil || len(users) != 1 || users[0].Name != "ada" {
+		t.Errorf("users %v, %v", users, err)
+	}
+}
+
+func TestRefusedFileIsLoggedEachMinute(t *testing.T) {
+	t.Parallel()
+	f := &fixture{TB: t}
+	users, path := f.usersOf(user(t, "ada", ViewRole))
+	var log bytes.Buffer
+	users.logger = slog.New(slog.NewTextHandler(&log, nil))
+	writeFile(t, path, "users: [", 0o600)
+	for range 150 { // seconds
+		users.Lookup("ada")
+	}
+	if n := strings.Count(log.String(), "the users stay as they were"); n != 3 {
+		t.Errorf("it was logged %d times in 150 s", n)
+	}
+	f.must(os.Remove(path))
+	f.edit(path)
+	for range 150 {
+		users.Lookup("ada")
+	}
+	if n := strings.Count(log.String(), "the users stay as they were"); n != 3 {
+		t.Errorf("it was logged %d times, with the file mended", n)
+	}
 }

@@ -9,7 +9,7 @@ import (
 
 // keepOwner gives a file the owner and group of another one, if that exists: the root user may edit
 // the file of a service.
-func keepOwner(path, name string) error {
+func keepOwner(path string, file *os.File) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil // it is new
@@ -18,5 +18,5 @@ func keepOwner(path, name string) error {
 	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
-	return os.Chown(name, int(owner.Uid), int(owner.Gid))
+	return file.Chown(int(owner.Uid), int(owner.Gid))
 }
