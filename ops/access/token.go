@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 
@@ -47,6 +48,7 @@ type Token struct {
 	Expires time.Time
 	Used    time.Time // the last time, up to a minute earlier; zero if never
 	By      string    // who created it
+	Err     error     // of [Tokens.List]: why its scopes can't be read, as if another release wrote it
 }
 
 // Errors of tokens.
@@ -103,6 +105,8 @@ func (t *Tokens) Create(ctx context.Context, token Token, valid time.Duration) (
 	switch {
 	case len(token.Scopes) == 0 || len(token.Scopes) > maxScopes:
 		return "", token, fmt.Errorf("%w: a token with %d scopes: want 1 to %d", queue.ErrInvalid, len(token.Scopes), maxScopes)
+	case strings.ContainsFunc(token.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "", token, fmt.Errorf("%w: the name of a token %.80q: want characters that can be printed", queue.ErrInvalid, token.Name)
 	case len(token.Name) > maxTokenName:
 		return "", token, fmt.Errorf("%w: the name of a token has %d bytes: at most %d", queue.ErrInvalid, len(token.Name), maxTokenName)
 	case valid < time.Millisecond || valid > maxTokenLife:
@@ -148,7 +152,7 @@ func (t *Tokens) add(ctx context.Context, id string, record tokenRecord) error {
 		}
 		var expired []string
 		for id, row := range rows {
-			if row.Expires <= now.UnixMilli() {
+			if row.Format == format && row.Expires <= now.UnixMilli() {
 				expired = append(expired, id)
 			}
 		}
@@ -208,7 +212,7 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	for id, row := range rows {
 		token, err := row.token(id)
 		if err != nil {
-			return nil, err
+			token = Token{ID: id, Name: row.Name, Created: time.UnixMilli(row.Created), Expires: time.UnixMilli(row.Expires), By: row.By, Err: err}
 		}
 		tokens = append(tokens, token)
 	}

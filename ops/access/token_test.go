@@ -105,14 +105,21 @@ func TestTokensAreBounded(t *testing.T) {
 	if listed, err := tokens.List(f.ctx); err != nil || len(listed) != 1 {
 		t.Errorf("expired tokens did not make room: %d left, %v", len(listed), err)
 	}
-	for name, token := range map[string]Token{"no scope": {}, "long name": {Name: strings.Repeat("x", 81), Scopes: principal(t, "view:*").Scopes}} {
+	for name, token := range map[string]Token{"no scope": {}, "name that moves the cursor": {Name: "a\x1b[2J", Scopes: principal(t, "view:*").Scopes}, "long name": {Name: strings.Repeat("x", 81), Scopes: principal(t, "view:*").Scopes}} {
 		if _, _, err := tokens.Create(f.ctx, token, time.Hour); !errors.Is(err, queue.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	f.must(f.conn.HSet(f.ctx, tokens.keys[keyTokens], "new", `{"format":2}`).Err())
-	if _, err := tokens.List(f.ctx); err == nil || !strings.Contains(err.Error(), "token new has format 2") {
-		t.Errorf("a newer format: %v", err)
+	listed, err := tokens.List(f.ctx)
+	f.must(err)
+	if len(listed) != 2 || listed[1].ID != "new" || listed[1].Err == nil || !strings.Contains(listed[1].Err.Error(), "token new has format 2") {
+		t.Errorf("with a newer format are listed %+v", listed)
+	}
+	fill("1")
+	f.create(tokens, time.Hour, "view:*")
+	if !f.conn.HExists(f.ctx, tokens.keys[keyTokens], "new").Val() {
+		t.Error("a token of a newer format made room")
 	}
 }
 

@@ -112,6 +112,13 @@ func TestTokenIsPrintedOnce(t *testing.T) {
 		t.Errorf("listed is %s", listed)
 	}
 	f.must(f.run("", "token", "revoke", created.ID))
+	redis := redistest.Open(t, f.url)
+	if err := redis.HSet(t.Context(), redis.Prefix()+":{dash}:tokens", "new", `{"format":2}`).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if listed = f.must(f.run("", "token", "list", "-o", "json")); !strings.Contains(listed, "token new has format 2") {
+		t.Errorf("with a token of another release listed is %s", listed)
+	}
 	if _, err := access.NewTokens(db).Authenticate(t.Context(), created.Token); err == nil {
 		t.Error("the revoked token is accepted")
 	}

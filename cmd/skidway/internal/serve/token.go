@@ -37,7 +37,8 @@ func openTokens(db *skidway.DB) (*access.Tokens, error) { return access.NewToken
 var tokenView = cli.View[access.Token]{
 	{Key: "id", Head: "ID", Whole: true, Value: func(t access.Token) any { return t.ID }},
 	{Key: "name", Head: "NAME", Value: func(t access.Token) any { return t.Name }},
-	{Key: "scopes", Head: "SCOPES", Fit: true, Value: func(t access.Token) any { return scopeTexts(t) }, Cell: func(t access.Token) string { return strings.Join(scopeTexts(t), " ") }},
+	{Key: "scopes", Head: "SCOPES", Fit: true, Value: func(t access.Token) any { return scopeTexts(t) }, Cell: scopesCell},
+	{Key: "error", Value: func(t access.Token) any { return errorText(t) }, Omit: true},
 	{Key: "created", Value: func(t access.Token) any { return t.Created.UTC() }},
 	{Key: "expires", Head: "EXPIRES", Value: func(t access.Token) any { return t.Expires.UTC() }, Cell: func(t access.Token) string { return t.Expires.Local().Format(time.DateTime) }},
 	{Key: "used", Head: "LAST USED", Value: func(t access.Token) any { return t.Used.UTC() }, Cell: func(t access.Token) string { return usedText(t) }, Omit: true},
@@ -49,6 +50,21 @@ func scopeTexts(t access.Token) (texts []string) {
 		texts = append(texts, scope.String())
 	}
 	return texts
+}
+
+func scopesCell(t access.Token) string {
+	if t.Err != nil {
+		return "? " + errorText(t)
+	}
+	return strings.Join(scopeTexts(t), " ")
+}
+
+// errorText returns why a token can't be read, if it can't.
+func errorText(t access.Token) string {
+	if t.Err == nil {
+		return ""
+	}
+	return t.Err.Error()
 }
 
 func usedText(t access.Token) string {
