@@ -1,6 +1,7 @@
 package access
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,7 +24,8 @@ import (
 // Bounds of the audit.
 const (
 	maxEntries    = 10_000
-	maxEntryText  = 512 // of each field, in bytes
+	maxEntryName  = 128 // of who, from, action and queue, in bytes as JSON
+	maxEntryText  = 400 // of filter and outcome
 	maxEntryPage  = 500
 	followTimeout = 5 * time.Second
 )
@@ -80,14 +83,14 @@ func NewAudit(db *skidway.DB, logger *slog.Logger) *Audit {
 	return &Audit{conn, keysOf(conn)[keyAudit], logger}
 }
 
-// freeing are the last words of the changes that go on if Redis is too full for an entry, because they
-// make room or stop what fills it.
-var freeing = []string{"purge", "delete", "stop"}
+// freeing are the last words of the actions that go on if Redis is too full for an entry, because they
+// make room or stop what fills it, let in who does that, or take a right away.
+var freeing = []string{"purge", "delete", "stop", "login", "logout", "revoke", "remove", "password"}
 
 // Begin adds the entry before a change, and returns what adds the one after it, to be called with
 // the error of the change and the number of jobs changed, zero if it is not known. With an error of
-// Begin the change must not be made. A change that purges, deletes or stops is no error while Redis
-// is full. end can't be cancelled by ctx.
+// Begin the change must not be made. It is no error for a change that makes room, stops something or takes a
+// right away if Redis is full. end can't be cancelled by ctx.
 func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, count int) error, err error) {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -111,13 +114,14 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (end func(outcome error, cou
 func (a *Audit) Record(ctx context.Context, e Entry) error { return a.add(ctx, e) }
 
 func (a *Audit) add(ctx context.Context, e Entry) error {
-	for _, text := range []*string{&e.Who, &e.From, &e.Action, &e.Queue, &e.Filter, &e.Outcome} {
-		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxEntryText)], "�")
+	for _, name := range []*string{&e.Who, &e.From, &e.Action, &e.Queue} {
+		*name = shorten(*name, maxEntryName)
 	}
+	e.Filter, e.Outcome = shorten(e.Filter, maxEntryText), shorten(e.Outcome, maxEntryText)
 	a.logger.LogAttrs(ctx, slog.LevelInfo, "audit", slog.String("change", e.Change), slog.String("who", e.Who), slog.Bool("proven", e.Proven),
 		slog.String("from", e.From), slog.String("action", e.Action), slog.String("queue", e.Queue), slog.String("filter", e.Filter),
 		slog.Int("count", e.Count), slog.String("outcome", e.Outcome))
-	text, err := json.Marshal(storedEntry{format, e.Change, e.Who, e.Proven, e.From, e.Action, e.Queue, e.Filter, e.Count, e.Outcome})
+	text, err := encode(storedEntry{format, e.Change, e.Who, e.Proven, e.From, e.Action, e.Queue, e.Filter, e.Count, e.Outcome})
 	if err != nil {
 		return err
 	}
@@ -132,6 +136,36 @@ func (a *Audit) add(ctx context.Context, e Entry) error {
 		return &AuditError{err}
 	}
 	return nil
+}
+
+// encode returns a value as JSON, with < > & as they are.
+func encode(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSpace(text.Bytes()), err
+}
+
+// shorten returns a text of which the JSON has at most that many bytes, with a mark if that is not
+// all of it.
+func shorten(text string, most int) string {
+	valid := strings.ToValidUTF8(text, "�")
+	size := func(r rune) int {
+		encoded, _ := encode(string(r)) // texts only
+		return len(encoded) - len(`""`)
+	}
+	mark := fmt.Sprintf("... (%d bytes)", len(text))
+	used, fits := 0, 0 // fits: the bytes before the mark
+	for i, r := range valid {
+		if used += size(r); used > most {
+			return valid[:fits] + mark
+		}
+		if used+len(mark) <= most {
+			fits = i + utf8.RuneLen(r)
+		}
+	}
+	return valid
 }
 
 // An AuditError is the error for an entry that can't be written. If it is one of [Audit.Begin], the

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -37,7 +39,7 @@ func TestAuditHasAnEntryBeforeAndAfterAChange(t *testing.T) {
 		if before.Who != "ada" || !before.Proven || before.From != "192.0.2.1" || before.Action != "retry" || before.Time.IsZero() {
 			t.Errorf("the entry is %+v", before)
 		}
-		if before.Queue != strings.ToValidUTF8(hostile, "�") || len(before.Filter) > maxEntryText+3 {
+		if before.Queue != strings.ToValidUTF8(hostile, "�") || len(before.Filter) > maxEntryText || !strings.HasSuffix(before.Filter, "é... (2000 bytes)") {
 			t.Errorf("the texts are %q and %q", before.Queue, before.Filter)
 		}
 		if lines := strings.Split(strings.TrimSpace(log.String()), "\n"); len(lines) != 2 || strings.ContainsAny(log.String(), "\x1b\r") || !strings.Contains(lines[0], `\r\n`) {
@@ -51,23 +53,77 @@ func TestChangeIsRefusedIfItsEntryCantBeWritten(t *testing.T) {
 	f := newFixture(t, redistest.Open(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0)))
 	a := NewAudit(f.db, silent())
 	f.must(f.conn.ConfigSet(f.ctx, "maxmemory", "1").Err())
-	for _, action := range []string{"retry", "cancel", "pause", "purge", "delete", "stop", "queues purge", "delete queue"} {
+	for _, action := range []string{"retry", "cancel", "pause", "purge", "delete", "stop", "queues purge", "delete queue", "token create", "user add", "token revoke", "user remove", "user password"} {
 		end, err := a.Begin(f.ctx, Entry{Who: "ada", Action: action})
-		if goesOn := err == nil; goesOn != (action == "purge" || action == "delete" || action == "stop" || action == "queues purge") {
+		if goesOn := err == nil; goesOn != !slices.Contains([]string{"retry", "cancel", "pause", "delete queue", "token create", "user add"}, action) {
 			t.Errorf("%s while Redis is full: %v", action, err)
 		}
 		if err == nil {
 			f.must(end(nil, 0))
 		}
 	}
-	// Sessions need no memory to go on.
-	f.must(f.conn.ConfigSet(f.ctx, "maxmemory", "0").Err())
-	s := f.newSessions(nil)
-	id, err := s.Begin(f.ctx, nil)
-	f.must(err)
+}
+
+func TestWhoMakesRoomCanLogIntoAFullRedis(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.Open(t, redistest.Start(t, "--maxmemory-policy", "noeviction").URL(0)))
+	users, _ := f.usersOf(user(t, "ada", AdminRole))
+	withUsers, local := &site{fixture: f}, &site{fixture: f}
+	withUsers.start(GateConfig{Users: users})
+	local.start(GateConfig{})
+	tokens := f.newTokens()
+	_, token := f.create(tokens, time.Hour, "view:*")
 	f.must(f.conn.ConfigSet(f.ctx, "maxmemory", "1").Err())
-	_, err = s.Principal(f.ctx, id)
-	f.must(err)
+	withUsers.want("wrong password", withUsers.send("POST", "/login", "name=ada&password=x"), 401, "wrong")
+	cookie := withUsers.session("ada")
+	withUsers.want("the session", withUsers.send("GET", "/", "", "Cookie", cookie), 200, "ada")
+	withUsers.want("logout", withUsers.send("POST", "/logout", "", "Cookie", cookie, "Sec-Fetch-Site", "same-origin"), 303, "")
+	withUsers.want("after it", withUsers.send("GET", "/", "", "Cookie", cookie), 401, "")
+	f.must(tokens.Revoke(f.ctx, token.ID))
+
+	// A code is good once it has begun a session, not before.
+	key := keysOf(f.conn)[keySessions]
+	f.must(f.conn.ConfigSet(f.ctx, "maxmemory", "0").Err())
+	f.must(f.conn.Set(f.ctx, key, "no hash", 0).Err())
+	code := local.gate.NewCode()
+	local.want("a session that can't begin", local.send("GET", code, ""), 503, "")
+	f.must(f.conn.Del(f.ctx, key).Err())
+	local.want("the code again", local.send("GET", code, ""), 303, "")
+	local.want("and again", local.send("GET", code, ""), 403, "")
+}
+
+func TestLoginWithoutAnEntryBeginsNoSession(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, GateConfig{})
+	keys := keysOf(s.conn)
+	s.must(s.conn.Set(s.ctx, keys[keyAudit], "no stream", 0).Err())
+	a := s.send("GET", s.gate.NewCode(), "")
+	if s.want("login", a, 503, ""); len(a.Cookies()) > 0 || s.conn.HLen(s.ctx, keys[keySessions]).Val() != 0 {
+		t.Error("there is a session")
+	}
+}
+
+func TestEntriesAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	a := NewAudit(f.db, silent())
+	for _, part := range []string{"\x01", "<", "é", "\xff\x01", "x", "\u2028"} {
+		long := strings.Repeat(part, 5000)
+		f.must(a.Record(f.ctx, Entry{Who: long, From: long, Action: long, Queue: long, Filter: long, Outcome: long}))
+		text := f.conn.XRevRangeN(f.ctx, a.key, "+", "-", 1).Val()[0].Values["entry"].(string)
+		if len(text) > 1500 {
+			t.Errorf("an entry of %q has %d bytes", part, len(text))
+		}
+		entries, _, err := a.List(f.ctx, "", 1)
+		if f.must(err); !strings.HasSuffix(entries[0].Filter, fmt.Sprintf("... (%d bytes)", len(long))) {
+			t.Errorf("the filter is %q", entries[0].Filter)
+		}
+	}
+	for _, text := range []string{"", "short", strings.Repeat("x", maxEntryText)} {
+		if got := shorten(text, maxEntryText); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
 }
 
 func TestAuditIsReadInPagesAndFollowed(t *testing.T) {

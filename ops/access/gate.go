@@ -231,7 +231,8 @@ func addressOf(text string) netip.Addr {
 // secure reports whether others can't read the request on its way.
 func (g *Gate) secure(r *http.Request) bool {
 	if protocol := r.Header.Get("X-Forwarded-Proto"); g.config.BehindTLS {
-		return protocol == "" || strings.EqualFold(protocol, "https")
+		direct := len(g.config.Proxies) > 0 && !g.trusted(r) && !addressOf(r.RemoteAddr).IsLoopback()
+		return !direct && (protocol == "" || strings.EqualFold(protocol, "https"))
 	}
 	return r.TLS != nil && r.TLS.Version >= tls.VersionTLS12 || localAddress(r).IsLoopback()
 }
@@ -265,6 +266,9 @@ func (g *Gate) address(r *http.Request) netip.Addr {
 
 // errUnknown is the error for a request without anything that identifies its sender.
 var errUnknown = errors.New("the request has neither token nor session")
+
+// errProxyUser is the error for a name in the header of a proxy.
+var errProxyUser = errors.New("the proxy names no known user")
 
 // errSameOrigin is the error for a change by cookie or proxy from a client that does not tell from
 // which page it comes.
@@ -307,16 +311,16 @@ func (g *Gate) authenticate(r *http.Request, idle time.Duration) (*Principal, er
 	}
 	if names := r.Header.Values(g.config.AuthHeader); g.config.AuthHeader != "" && len(names) > 0 && g.trusted(r) {
 		if len(names) > 1 || g.config.Users == nil || !isUserName(names[0]) {
-			return nil, ErrLogin
+			return nil, errProxyUser
 		}
 		user, found := g.config.Users.Lookup(names[0])
 		if !found {
-			return nil, ErrLogin
+			return nil, errProxyUser
 		}
 		return user.Principal(), checkOrigin(r)
 	}
 	if g.config.NoLogin && g.local(r) {
-		return localPrincipal(false), nil
+		return localPrincipal(false), checkOrigin(r)
 	}
 	if g.sessions == nil {
 		return nil, errUnknown
@@ -363,7 +367,7 @@ func (g *Gate) refuseAuthorization(w http.ResponseWriter, r *http.Request, path 
 		http.Redirect(w, r, g.loginPath(path, r.URL.RawQuery), http.StatusSeeOther)
 	case errors.Is(err, errSameOrigin):
 		refuse(w, r, http.StatusForbidden, "cross-origin", err.Error())
-	case unknown, errors.Is(err, ErrToken), errors.Is(err, ErrTokenExpired), errors.Is(err, ErrLogin):
+	case unknown, errors.Is(err, ErrToken), errors.Is(err, ErrTokenExpired), errors.Is(err, errProxyUser):
 		challenge := `Bearer realm="skidway"`
 		if !unknown {
 			challenge += `, error="invalid_token"`

@@ -107,8 +107,13 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// loginEntry returns the entry of a login.
+// loginEntry returns the entry of a login. A name of no user may be a password in the wrong field.
 func (g *Gate) loginEntry(r *http.Request, name string, outcome error) Entry {
+	if outcome != nil {
+		if _, known := g.config.Users.Lookup(name); !known {
+			name = "(unknown name)"
+		}
+	}
 	e := NewEntry(r.Context(), "login", "")
 	if e.Who, e.Proven, e.Outcome = name, outcome == nil, "done"; outcome != nil {
 		e.Outcome = outcome.Error()
@@ -117,28 +122,34 @@ func (g *Gate) loginEntry(r *http.Request, name string, outcome error) Entry {
 }
 
 // beginSession begins a session under a new id, of a user or with nil the local one, and ends that
-// of the request.
-func (g *Gate) beginSession(w http.ResponseWriter, r *http.Request, user *User, next string) {
+// of the request. It reports whether it did.
+func (g *Gate) beginSession(w http.ResponseWriter, r *http.Request, user *User, next string) bool {
 	name := LocalName
 	if user != nil {
 		name = user.Name
 	}
 	ctx, cancel := context.WithTimeoutCause(r.Context(), g.patience, errAway)
 	defer cancel()
-	err := g.audit.Record(ctx, g.loginEntry(r, name, nil))
-	if old, cookieErr := r.Cookie(g.cookie); err == nil && cookieErr == nil {
+	var err error
+	if old, cookieErr := r.Cookie(g.cookie); cookieErr == nil {
 		err = g.sessions.remove(ctx, hashOf(old.Value))
 	}
 	id := ""
 	if err == nil {
 		id, err = g.sessions.Begin(ctx, user)
 	}
+	if err == nil {
+		if err = g.audit.Record(ctx, g.loginEntry(r, name, nil)); err != nil {
+			err = errors.Join(err, g.sessions.remove(ctx, hashOf(id)))
+		}
+	}
 	if err != nil {
 		g.unavailable(w, r, err)
-		return
+		return false
 	}
 	g.setCookie(w, id, int(sessionLife/time.Second))
 	http.Redirect(w, r, g.config.BasePath+next, http.StatusSeeOther)
+	return true
 }
 
 func (g *Gate) setCookie(w http.ResponseWriter, value string, age int) {
@@ -184,11 +195,15 @@ func (g *Gate) NewCode() string {
 
 // useCode exchanges a one-time code for a session.
 func (g *Gate) useCode(w http.ResponseWriter, r *http.Request) {
-	if g.logins != nil || !g.codes.use(r.URL.Query().Get("code")) {
+	code := r.URL.Query().Get("code")
+	expires, good := g.codes.use(code)
+	if g.logins != nil || !good {
 		g.showLogin(w, r, LoginForm{Status: http.StatusForbidden, Problem: "the address was used already, or is older than 10 minutes", Next: "/"})
 		return
 	}
-	g.beginSession(w, r, nil, "/")
+	if !g.beginSession(w, r, nil, "/") {
+		g.codes.keep(code, expires) // for another try
+	}
 }
 
 // codes are one-time codes, in this process.
@@ -218,13 +233,20 @@ func (c *codes) add() string {
 	return code
 }
 
-// use reports whether a code is good, which ends it. It is looked up by its hash, so the time that
-// this takes says nothing of other codes.
-func (c *codes) use(code string) bool {
+// keep makes a code good again, until it expires.
+func (c *codes) keep(code string, expires time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expires[hashOf(code)] = expires
+}
+
+// use reports whether a code is good, which ends it, and when it would expire. It is looked up by its
+// hash, so the time that this takes says nothing of other codes.
+func (c *codes) use(code string) (expires time.Time, good bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	hash := hashOf(code)
-	expires, known := c.expires[hash]
+	expires, good = c.expires[hash]
 	delete(c.expires, hash)
-	return known && c.now().Before(expires)
+	return expires, good && c.now().Before(expires)
 }

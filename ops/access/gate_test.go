@@ -198,17 +198,25 @@ func TestPlainHTTPIsRefusedOffLoopback(t *testing.T) {
 	for name, c := range map[string]struct {
 		behindTLS       bool
 		address, header string
+		proxy           string
 		want            bool
 	}{
-		"loopback":                      {false, "127.0.0.1:1", "", true},
-		"other address":                 {false, "192.0.2.7:1", "", false},
-		"behind a proxy":                {true, "192.0.2.7:1", "", true},
-		"behind a proxy that says so":   {true, "192.0.2.7:1", "https", true},
-		"behind a proxy without TLS":    {true, "192.0.2.7:1", "http", false},
-		"header without --behind-tls":   {false, "192.0.2.7:1", "https", false},
-		"unknown address of the server": {false, "[2001:db8::1]:1", "", false},
+		"loopback":                      {false, "127.0.0.1:1", "", "", true},
+		"other address":                 {false, "192.0.2.7:1", "", "", false},
+		"behind a proxy":                {true, "192.0.2.7:1", "", "", true},
+		"behind a proxy that says so":   {true, "192.0.2.7:1", "https", "", true},
+		"behind a proxy without TLS":    {true, "192.0.2.7:1", "http", "", false},
+		"behind a proxy that is named":  {true, "192.0.2.7:1", "", "192.0.2.1/32", true}, // the client of httptest
+		"not through the proxy":         {true, "192.0.2.7:1", "", "198.51.100.1/32", false},
+		"it says that it is the proxy":  {true, "192.0.2.7:1", "https", "198.51.100.1/32", false},
+		"header without --behind-tls":   {false, "192.0.2.7:1", "https", "", false},
+		"unknown address of the server": {false, "[2001:db8::1]:1", "", "", false},
 	} {
-		g, err := NewGate(f.db, GateConfig{BehindTLS: c.behindTLS, Logger: silent()})
+		config := GateConfig{BehindTLS: c.behindTLS, Logger: silent()}
+		if c.proxy != "" {
+			config.Proxies = []netip.Prefix{netip.MustParsePrefix(c.proxy)}
+		}
+		g, err := NewGate(f.db, config)
 		f.must(err)
 		r := arrivedAt(httptest.NewRequest("GET", "http://"+c.address+"/", nil), c.address)
 		r.Header.Set("X-Forwarded-Proto", c.header)
@@ -295,6 +303,12 @@ func TestLoginBeginsASessionUnderANewID(t *testing.T) {
 	}
 	for name, stolen := range map[string]string{"stolen": second, "another one of the user": third} {
 		s.want(name, s.send("GET", "/", "", "Cookie", stolen), 401, "")
+	}
+	for _, name := range []string{"a-password-of-ada", "correct horse"} {
+		s.want("a password as the name", s.send("POST", "/login", url.Values{"name": {name}, "password": {"x"}}.Encode()), 401, "wrong")
+		if strings.Contains(s.log.String()+f.stored(), name) {
+			t.Errorf("the log or the audit has %q", name)
+		}
 	}
 	for range loginsOfName {
 		s.send("POST", "/login", "name=ada&password=wrong")
@@ -416,7 +430,7 @@ func TestProxyIsBelievedOnlyAtItsAddress(t *testing.T) {
 	s.want("the last line", s.send("GET", "/", "", "X-User", "ada", "X-Forwarded-For", "1.1.1.1", "X-Forwarded-For", "192.0.2.8:99"), 200, "from 192.0.2.8")
 	s.want("an entry that is none", s.send("GET", "/", "", "X-User", "ada", "X-Forwarded-For", "1.1.1.1, unknown"), 200, "from 127.0.0.1")
 	for _, name := range []string{"bob", "Ada", "", "ada,bob", "adaé", strings.Repeat("a", 65), LocalName} {
-		s.want("user "+name, s.send("GET", "/", "", "X-User", name), 401, "")
+		s.want("user "+name, s.send("GET", "/", "", "X-User", name), 401, "the proxy names no known user")
 	}
 	s.want("two users", s.send("GET", "/", "", "X-User", "ada", "X-User", "ada"), 401, "")
 	s.want("a change without origin", s.send("POST", "/", "", "X-User", "ada"), 403, "")
@@ -455,6 +469,8 @@ func TestReadOnlyAndNoLogin(t *testing.T) {
 	if _, err := s.gate.Authorize(r); err == nil { // from 192.0.2.1
 		t.Error("a request of another machine needs no login")
 	}
+	s.want("a change of a page that hides where it comes from", s.send("POST", "/", ""), 403, "cross-origin")
+	s.want("a change", s.send("POST", "/", "", "Sec-Fetch-Site", "same-origin"), 200, "local")
 	r.RemoteAddr = "127.0.0.1:1"
 	p, err := s.gate.Authorize(r)
 	s.must(err)

@@ -30,7 +30,7 @@ var ErrLogin = errors.New("the name or the password is wrong")
 type LoginLimitError struct{ Wait time.Duration }
 
 func (e *LoginLimitError) Error() string {
-	return fmt.Sprintf("there were too many logins: try again in %s", e.Wait.Round(time.Second))
+	return fmt.Sprintf("there were too many logins: try again in %s", (e.Wait + time.Second - 1).Truncate(time.Second))
 }
 
 // Logins checks names and passwords, within limits that all processes share. It is safe for

@@ -148,3 +148,11 @@ func TestLoginsAtTheSameTimeDoNotPassTheLimit(t *testing.T) {
 		t.Errorf("%d passwords were compared", compared)
 	}
 }
+
+func TestNobodyIsToldToTryAgainAtOnce(t *testing.T) {
+	for wait, want := range map[time.Duration]string{time.Millisecond: "in 1s", time.Second: "in 1s", 1001 * time.Millisecond: "in 2s"} {
+		if text := (&LoginLimitError{wait}).Error(); !strings.HasSuffix(text, want) {
+			t.Errorf("%s: %s", wait, text)
+		}
+	}
+}

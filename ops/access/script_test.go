@@ -63,24 +63,34 @@ func TestScriptsInAFullRedis(t *testing.T) {
 	}
 	_, err := run(sessionAddScript, "a", "x", 1000, 100000, 2)
 	f.must(err)
+	f.must(f.conn.HSet(f.ctx, keysOf(f.conn)[keyTokens], "there", "x").Err())
 	f.must(f.conn.ConfigSet(f.ctx, "maxmemory", "1").Err())
 	for name, c := range map[string]struct {
 		script *rdb.Script
 		args   []any
 	}{
-		"token_add":   {tokenAddScript, []any{"a", "x", 1}},
-		"session_add": {sessionAddScript, []any{"b", "x", 1000, 100000, 2}},
-		"login_begin": {loginBeginScript, []any{100000, 10, "n", 2, 1000, "h", 9, 0}},
+		"token_add":  {tokenAddScript, []any{"a", "x", 9}},
+		"token_used": {tokenUsedScript, []any{"there"}},
 	} {
 		if _, err := run(c.script, c.args...); err == nil || !strings.Contains(err.Error(), "OOM") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if reply, err := run(sessionUseScript, "a", 1000); err != nil || reply.Word != "ok" {
-		t.Errorf("session_use: %v, %v", reply, err)
+	for name, c := range map[string]struct {
+		script *rdb.Script
+		args   []any
+	}{
+		"session_use": {sessionUseScript, []any{"a", 1000}},
+		"session_add": {sessionAddScript, []any{"b", "x", 1000, 100000, 2}},
+		"login_begin": {loginBeginScript, []any{100000, 10, "n", 2, 1000, "h", 9, 0}},
+		"login_end":   {loginEndScript, []any{"n", "h"}},
+	} {
+		if reply, err := run(c.script, c.args...); err != nil || reply.Word != "ok" {
+			t.Errorf("%s: %v, %v", name, reply, err)
+		}
 	}
 	f.must(f.conn.ConfigSet(f.ctx, "maxmemory", "0").Err())
-	if n := f.conn.Exists(f.ctx, keysOf(f.conn)[keyTokens], keysOf(f.conn)[keyLogins]).Val(); n != 0 {
+	if n := f.conn.HExists(f.ctx, keysOf(f.conn)[keyTokens], "a").Val(); n {
 		t.Error("a refused script has written")
 	}
 }

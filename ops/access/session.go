@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,20 +22,22 @@ const (
 	sessionIdle    = 30 * time.Minute
 	sessionLife    = 12 * time.Hour
 	maxSessions    = 1000
+	sessionsOfUser = 20 // or a few more, of logins at the same time
 	sessionsCached = 5 * time.Second
 )
 
 // ErrNoSession is the error for a session that does not exist or has ended.
 var ErrNoSession = errors.New("there is no such session")
 
-// Sessions are the sessions of users in a Redis, at most 1,000: then the one that would end first
-// makes room. A session ends after 30 minutes without a request, after 12 hours, and when the entry
+// Sessions are the sessions of users in a Redis, at most 1,000, and about 20 of a user: then the
+// one that would end first, or the first of the user, makes room. A session ends after 30 minutes without a request, after 12 hours, and when the entry
 // of its user changes. It may be accepted for 5 s longer by other processes than the one that ended
 // it. Sessions is safe for concurrent use.
 type Sessions struct {
 	db    *rdb.DB
 	keys  []string
 	users *Users // nil: only local sessions
+	local string // the version of the local sessions that these began: others are none of theirs
 	now   func() time.Time
 
 	mu   sync.Mutex
@@ -51,25 +54,32 @@ type seenSession struct {
 type sessionRecord struct {
 	Format  int    `json:"format"`
 	User    string `json:"user"`    // [LocalName]: not of a user
-	Version string `json:"version"` // of the user's entry
+	Version string `json:"version"` // of the user's entry, or of the [Sessions] that began a local one
 }
 
 // NewSessions returns the sessions of users. With nil users there are only local sessions. Nothing
 // is sent to Redis.
 func NewSessions(db *skidway.DB, users *Users) *Sessions {
 	conn := handle.Conn(db)
-	return &Sessions{db: conn, keys: keysOf(conn), users: users, now: time.Now, seen: map[string]seenSession{}}
+	return &Sessions{db: conn, keys: keysOf(conn), users: users, local: rand.Text(), now: time.Now, seen: map[string]seenSession{}}
 }
 
 // Begin begins a session of a user who has logged in, or with nil one of the local principal. It
 // returns the id, which only the browser is to have.
 func (s *Sessions) Begin(ctx context.Context, user *User) (id string, err error) {
-	record := sessionRecord{Format: format, User: LocalName}
+	record := sessionRecord{Format: format, User: LocalName, Version: s.local}
 	if user != nil {
 		record.User, record.Version = user.Name, user.version()
 	}
 	text, err := json.Marshal(record)
 	if err != nil {
+		return "", err
+	}
+	own, err := s.ofUser(ctx, record.User)
+	if err != nil {
+		return "", err
+	}
+	if err := s.remove(ctx, own[:max(0, len(own)-sessionsOfUser+1)]...); err != nil {
 		return "", err
 	}
 	var random [32]byte
@@ -93,7 +103,7 @@ func (s *Sessions) principal(ctx context.Context, id string, idle time.Duration)
 		return nil, err
 	}
 	if s.users == nil {
-		if record.User != LocalName {
+		if record.User != LocalName || record.Version != s.local {
 			return nil, ErrNoSession
 		}
 		return localPrincipal(true), nil
@@ -156,34 +166,41 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	hashes, err := s.ofUser(ctx, record.User)
+	if err != nil {
+		return err
+	}
+	return s.remove(ctx, hashes...)
+}
+
+// ofUser returns the hashes of the ids of a user's sessions, the one that began first at the beginning.
+func (s *Sessions) ofUser(ctx context.Context, name string) (hashes []string, err error) {
 	var rows map[string]string
 	err = s.db.Retry(ctx, func() (err error) {
 		rows, err = s.db.HGetAll(ctx, s.keys[keySessions]).Result()
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("read the sessions: %w", err)
+		return nil, fmt.Errorf("read the sessions: %w", err)
 	}
-	var hashes []string
 	for hash, row := range rows {
 		_, text, _ := strings.Cut(row, " ")
 		var other sessionRecord
-		if json.Unmarshal([]byte(text), &other) == nil && other.User == record.User {
+		if json.Unmarshal([]byte(text), &other) == nil && other.User == name {
 			hashes = append(hashes, hash)
 		}
 	}
-	return s.remove(ctx, hashes...)
+	slices.SortFunc(hashes, func(a, b string) int { return strings.Compare(rows[a], rows[b]) }) // rows begin with their ends
+	return hashes, nil
 }
 
+// remove ends sessions. They are forgotten after that too: a request in between has read them again.
 func (s *Sessions) remove(ctx context.Context, hashes ...string) error {
 	if len(hashes) == 0 {
 		return nil
 	}
-	s.mu.Lock()
-	for _, hash := range hashes {
-		delete(s.seen, hash)
-	}
-	s.mu.Unlock()
+	s.forget(hashes)
+	defer s.forget(hashes)
 	members := make([]any, len(hashes))
 	for i, hash := range hashes {
 		members[i] = hash
@@ -194,4 +211,12 @@ func (s *Sessions) remove(ctx context.Context, hashes ...string) error {
 		}
 		return s.db.ZRem(ctx, s.keys[keySessionsEnd], members...).Err()
 	})
+}
+
+func (s *Sessions) forget(hashes []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, hash := range hashes {
+		delete(s.seen, hash)
+	}
 }

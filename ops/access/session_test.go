@@ -1,10 +1,13 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
@@ -73,7 +76,11 @@ func TestLocalSessionsAreNoneOfUsers(t *testing.T) {
 	users, _ := f.usersOf(user(t, "ada", ViewRole))
 	id, err := f.newSessions(nil).Begin(f.ctx, nil)
 	f.must(err)
-	p, err := f.newSessions(nil).Principal(f.ctx, id)
+	wantNoSession(t, "a local session of another server", f.newSessions(nil), id)
+	local := f.newSessions(nil)
+	id, err = local.Begin(f.ctx, nil)
+	f.must(err)
+	p, err := local.Principal(f.ctx, id)
 	f.must(err)
 	if p.Name != LocalName || !p.May(Admin, All) || p.May(Reveal, "a") || p.MayAdd("a", "exec.run") {
 		t.Errorf("the local principal is %+v", p)
@@ -143,4 +150,63 @@ func TestSessionIsReadAtMostEvery5Seconds(t *testing.T) {
 	f.must(err)
 	f.time = f.time.Add(1)
 	wantNoSession(t, "after 5 s", s, id)
+}
+
+func TestUserEndsOnlyOwnSessions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	ada, bob := user(t, "ada", ViewRole), user(t, "bob", AdminRole)
+	users, _ := f.usersOf(ada, bob)
+	s := f.newSessions(users)
+	kept, err := s.Begin(f.ctx, &bob)
+	f.must(err)
+	var ids []string
+	for range sessionsOfUser + 1 {
+		id, err := s.Begin(f.ctx, &ada)
+		f.must(err)
+		ids = append(ids, id)
+		row := f.conn.HGet(f.ctx, s.keys[keySessions], hashOf(id)).Val() // as if a second passed
+		_, record, _ := strings.Cut(row, " ")
+		f.must(f.conn.HSet(f.ctx, s.keys[keySessions], hashOf(id), fmt.Sprintf("%d %s", 9999999990000+len(ids), record)).Err())
+	}
+	if n := f.conn.HLen(f.ctx, s.keys[keySessions]).Val(); n != 1+sessionsOfUser {
+		t.Errorf("there are %d sessions", n)
+	}
+	wantNoSession(t, "the first one of ada", s, ids[0])
+	for _, id := range []string{kept, ids[1], ids[sessionsOfUser]} {
+		_, err := s.Principal(f.ctx, id)
+		f.must(err)
+	}
+}
+
+func TestSessionThatEndsIsForgotten(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	s := f.newSessions(nil)
+	id, err := s.Begin(f.ctx, nil)
+	f.must(err)
+	f.conn.AddHook(beforeHDel{func() { // a request reads it again meanwhile
+		_, err := s.Principal(f.ctx, id)
+		f.must(err)
+	}})
+	f.must(s.End(f.ctx, id))
+	wantNoSession(t, "after the logout", s, id)
+}
+
+// beforeHDel is a hook that calls a function before the first HDEL.
+type beforeHDel struct{ f func() }
+
+func (beforeHDel) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (beforeHDel) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (b beforeHDel) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		if c.Name() == "hdel" {
+			b.f()
+		}
+		return next(ctx, c)
+	}
 }

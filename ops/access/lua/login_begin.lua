@@ -1,5 +1,6 @@
+#!lua flags=allow-oom
 -- Counts a login that begins as a wrong one, by its name and by its address, unless there were too
--- many.
+-- many. Its rows are bounded, and a full Redis must not keep out who can make room.
 -- KEYS: logins, logins:end
 -- ARGV: length of the window in ms, maximum number of rows, then for each row: its name, maximum
 --   number of wrong logins, pause in ms after the second wrong one, which doubles with each further

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Forgets a login that was right: all that is counted for its name, and one for its address.
 -- KEYS: logins, logins:end
 -- ARGV: name of the row of the name, name of the row of the address

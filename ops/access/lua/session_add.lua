@@ -1,4 +1,6 @@
--- Adds a session. Where there are too many, the one that would end first makes room.
+#!lua flags=allow-oom
+-- Adds a session. Where there are too many, the one that would end first makes room. So they are
+-- bounded, and a full Redis must not keep out who can make room.
 -- KEYS: sessions, sessions:end
 -- ARGV: hash of its id, record, length in ms when idle, length in ms, maximum number of sessions
 -- Returns {'ok'}.
