@@ -1,6 +1,10 @@
 package dash
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"skidway/distribute"
 	"skidway/ops"
 )
@@ -56,5 +60,58 @@ func channelsPage(p *page) error {
 	}
 	p.Title = T("channels.title")
 	p.Data = panels
+	return nil
+}
+
+// countsData is the data of the page of counts.
+type countsData struct {
+	Channel, Subscriber, From, To string
+	Choices                       []CountChoice
+	Rows                          []distribute.Row
+	Columns                       []string
+	Total                         int64
+	More                          int // rows that are not shown
+	Moving                        bool
+}
+
+// A CountChoice is a subscriber whose counts can be shown.
+type CountChoice struct{ Channel, Subscriber string }
+
+// countsShown is the number of rows that the page shows, those with the most requests.
+const countsShown = 500
+
+// countsBack is how far the page looks back without a first day.
+const countsBack = 31 * 24 * time.Hour
+
+// countsPage is the table of the counts of a subscriber. Without one it is that of the first channel.
+func countsPage(p *page) error {
+	data := countsData{Channel: p.request.FormValue("channel"), Subscriber: p.request.FormValue("subscriber"), From: p.request.FormValue("from"), To: p.request.FormValue("to")}
+	for _, c := range p.Overview().Channels {
+		for _, s := range c.Status.Subscribers {
+			data.Choices = append(data.Choices, CountChoice{c.Name, s.Name})
+		}
+	}
+	if len(data.Choices) > 0 && data.Channel == "" {
+		data.Channel, data.Subscriber = data.Choices[0].Channel, cmp.Or(data.Subscriber, data.Choices[0].Subscriber)
+	}
+	data.From = cmp.Or(data.From, p.Now().Add(-countsBack).UTC().Format(time.DateOnly))
+	p.Title = T("counts.title")
+	if data.Channel != "" {
+		if !slices.Contains(data.Choices, CountChoice{data.Channel, data.Subscriber}) {
+			return notFound(p)
+		}
+		channel, err := distribute.OpenExisting(p.ctx(), p.dash.db, data.Channel)
+		if err != nil {
+			return err
+		}
+		report, err := channel.Report(p.ctx(), data.Subscriber, &distribute.ReportOptions{From: data.From, To: data.To})
+		if err != nil {
+			return err
+		}
+		data.Rows = distribute.TopRows(report.Rows, countsShown)
+		data.More, data.Moving, data.Total = len(report.Rows)-len(data.Rows), report.Moving, report.Subscriber.Tally.Lines
+		data.Columns = distribute.Columns(report.Subscriber.Settings)
+	}
+	p.Data = data
 	return nil
 }
