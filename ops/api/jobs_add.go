@@ -171,6 +171,9 @@ func copyJob(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.may(access.View, original.Queue); err != nil {
+		return nil, err // the copy can be made to show it elsewhere
+	}
 	if err := c.restore(original, changes); err != nil {
 		return nil, err
 	}

@@ -294,3 +294,12 @@ func TestJobsAreChanged(t *testing.T) {
 	f.do("DELETE", "/jobs/"+dead, nil, 204)
 	f.do("DELETE", "/jobs/"+dead, nil, 404).problem("no-job")
 }
+
+func TestCopyNeedsAViewOfTheJob(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.add("theirs", "news", `{"a":1}`)
+	scopes := []string{"operate:*", "enqueue:mine", "view:mine"}
+	f.as(scopes...).do("POST", "/jobs/"+id+"/copy", `{"queue":"mine"}`, 403)
+	f.as(append(scopes, "view:theirs")...).do("POST", "/jobs/"+id+"/copy", `{"queue":"mine"}`, 201)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"skidway/ops"
@@ -70,6 +71,9 @@ func addOperation(ctx context.Context, c *call) (any, error) {
 		if err := c.may(access.Admin, c.values["queue"]); err != nil {
 			return nil, err
 		}
+	}
+	if !slices.Contains([]string{"retry", "delete", "cancel", "priority"}, body.Action) {
+		return nil, invalidField("action", "%.40q: want retry, delete, cancel or priority", body.Action)
 	}
 	priority, err := queue.ParsePriority(body.Priority)
 	if err != nil || (body.Priority == "") == (body.Action == "priority") {
@@ -161,12 +165,9 @@ func (c *call) changeIDs(ctx context.Context, body *NewOperation, priority queue
 		"cancel":   func(id string) error { _, err := c.queues.Cancel(ctx, id); return err },
 		"priority": func(id string) error { return c.queues.SetPriority(ctx, id, priority) },
 	}[body.Action]
-	if change == nil {
-		return nil, invalidField("action", "%.40q: want retry, delete, cancel or priority", body.Action)
-	}
 	c.status = 200
 	answer := IDResults{Results: []IDResult{}}
-	err := c.audited(ctx, c.values["queue"], "ids", len(body.IDs), func() error {
+	err := c.audited(ctx, c.values["queue"], "ids: "+strings.Join(body.IDs, " "), len(body.IDs), func() error {
 		for _, id := range body.IDs {
 			answer.Results = append(answer.Results, IDResult{id, c.resultProblem(change(id))})
 		}

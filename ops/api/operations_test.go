@@ -1,9 +1,12 @@
 package api_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
+	"skidway/internal/handle"
+	"skidway/ops/access"
 	"skidway/ops/api"
 )
 
@@ -103,4 +106,20 @@ func TestJobsAreChangedByIDs(t *testing.T) {
 	f.do("POST", "/queues/mail/operations", `{"action":"retry","ids":["other:0:n1-1"]}`, 400).problem("invalid")
 	f.do("POST", "/queues/mail/operations", `{"action":"sing","state":"dead"}`, 400).problem("invalid")
 	f.do("POST", "/queues/none/operations", `{"action":"retry","state":"dead"}`, 404).problem("no-queue")
+}
+
+func TestOnlyKnownActionsAreAudited(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	ids := f.die("mail", "news", `1`, `2`)
+	audit := access.NewAudit(handle.New(f.db), slog.New(slog.DiscardHandler))
+	asOf := `"as_of":"` + time.Now().UTC().Format(time.RFC3339) + `"`
+	f.do("POST", "/queues/mail/operations", `{"action":"paid by bob","state":"dead","count":1,`+asOf+`}`, 400)
+	if entries, _, err := audit.List(t.Context(), "", 10); err != nil || len(entries) != 0 {
+		t.Errorf("the audit has %+v, %v", entries, err)
+	}
+	f.do("POST", "/queues/mail/operations", map[string]any{"action": "retry", "ids": ids}, 200)
+	if entries, _, err := audit.List(t.Context(), "", 10); err != nil || len(entries) != 2 || entries[0].Filter != "ids: "+ids[0]+" "+ids[1] {
+		t.Errorf("the audit has %+v, %v", entries, err)
+	}
 }

@@ -74,7 +74,7 @@ func jobRoutes() []route {
 		{method: post, path: "/queues/{queue}/jobs", action: access.Enqueue, scope: ofQueue, summary: "Adds a job", body: NewJob{}, status: 201, answer: Added{}, problems: addProblems, serve: addJob},
 		{method: post, path: "/jobs", action: access.Enqueue, scope: ofSome, summary: "Adds up to 1,000 jobs, as an object or as NDJSON",
 			body: Batch{}, bodyTypes: []string{jsonType, ndjsonType}, batch: true, status: 200, answer: BatchResults{}, extra: 20 * time.Second, serve: addJobs},
-		{method: post, path: "/jobs/{id}/copy", action: access.Operate, scope: ofID, summary: "Adds a copy of a job, with other args or options; it needs the scope enqueue too",
+		{method: post, path: "/jobs/{id}/copy", action: access.Operate, scope: ofID, summary: "Adds a copy of a job, with other args or options; it needs the scopes view and enqueue too",
 			body: Copy{}, bodyOptional: true, status: 201, answer: Added{}, problems: append([]string{"no-job"}, addProblems...), serve: copyJob},
 	}
 }

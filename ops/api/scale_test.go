@@ -114,7 +114,7 @@ func TestSecretsAreHiddenAndCopiesNeedReveal(t *testing.T) {
 		}
 	}
 	f.do("POST", "/jobs/"+id+"/copy", nil, 403).problem("forbidden")
-	copied := into[api.Added](f.as("operate:*", "enqueue:*", "reveal:*").do("POST", "/jobs/"+id+"/copy", `{"args":{"to":"bob","token":"[hidden]"}}`, 201)).ID
+	copied := into[api.Added](f.as("view:*", "operate:*", "enqueue:*", "reveal:*").do("POST", "/jobs/"+id+"/copy", `{"args":{"to":"bob","token":"[hidden]"}}`, 201)).ID
 	job, err := f.queues.Get(f.Context(), copied)
 	f.must(err)
 	if string(job.Args) != `{"to":"bob","token":"hush"}` {

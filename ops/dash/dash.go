@@ -114,6 +114,7 @@ func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	defer cancel()
 	p := d.newPage(w, r.WithContext(ctx), route)
 	p.request = p.request.WithContext(access.NewContext(ctx, p.Who))
+	p.request.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := p.check(); err != nil {
 		p.fail(err)
 		return
@@ -122,7 +123,6 @@ func (d *Dash) serve(w http.ResponseWriter, r *http.Request, route *route) {
 		p.show()
 		return
 	}
-	p.request.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := p.request.ParseForm(); err != nil {
 		p.fail(&pageError{http.StatusBadRequest, "error.form"})
 		return

@@ -111,7 +111,7 @@ func (p *page) askAll(data *questionData, match string) (err error) {
 	if _, err := p.dash.ops.Queue(p.ctx(), data.Queue); err != nil {
 		return err
 	}
-	data.Asked, err = p.dash.ops.Ask(p.ctx(), ops.Change{Queue: data.Queue, Do: data.Do, State: data.State, Match: match, By: p.Who.Name})
+	data.Asked, err = p.dash.ops.Ask(p.ctx(), ops.Change{Queue: data.Queue, Do: data.Do, State: data.State, Match: match, By: p.who()})
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func changeJobs(p *page) (string, message, error) {
 	if err != nil {
 		return back, message{}, err
 	}
-	asked.Do, asked.Priority, asked.By = do, priority, p.Who.Name
+	asked.Do, asked.Priority, asked.By = do, priority, p.who()
 	return p.operate(asked, do, back)
 }
 

@@ -195,7 +195,7 @@ func pauseQueue(p *page) (string, message, error) {
 		return "/queues", message{}, err
 	}
 	note := strings.TrimSpace(p.request.PostForm.Get("note"))
-	err = p.audited("pause", q.Name(), note, 0, func() error { return q.Pause(p.ctx(), p.Who.Name, note) })
+	err = p.audited("pause", q.Name(), note, 0, func() error { return q.Pause(p.ctx(), p.who(), note) })
 	return to, done("queue.paused", q.Name()), err
 }
 
@@ -221,7 +221,7 @@ func purgeQueue(p *page) (string, message, error) {
 		return to, message{}, errors.New(T("queue.wrong_name"))
 	}
 	state := queue.State(p.request.PostForm.Get("state"))
-	asked, err := p.dash.ops.Ask(p.ctx(), ops.Change{Queue: q.Name(), Do: "delete", State: state, By: p.Who.Name})
+	asked, err := p.dash.ops.Ask(p.ctx(), ops.Change{Queue: q.Name(), Do: "delete", State: state, By: p.who()})
 	if err != nil {
 		return to, message{}, err
 	}
@@ -275,6 +275,9 @@ func (r retention) text() string {
 	}
 	return "dead: " + one(r.Dead) + "; results: " + one(r.Results)
 }
+
+// who returns the name of the principal as it stands in the audit: that of a token is no user's.
+func (p *page) who() string { return access.NewEntry(p.ctx(), "", "").Who }
 
 // audited makes a change, with entries of the audit before and after it. Without the first one
 // nothing is changed.

@@ -1,7 +1,9 @@
 package dash_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -80,4 +82,40 @@ func TestRolesChangeOnlyWhatTheyMay(t *testing.T) {
 			t.Errorf("%q: the page: %d", role.scopes, page.StatusCode)
 		}
 	}
+}
+
+// A countedBody counts what is read of a body.
+type countedBody struct {
+	io.Reader
+	read int
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read += n
+	return n, err
+}
+
+func TestBodyOfAChangeThatIsRefusedIsNotRead(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.who = principal(t, "view:*")
+	for _, path := range []string{"/queues/-/pause?queue=..", "/queues/mail/pause"} {
+		body := &countedBody{Reader: strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"queue\"; filename=\"a\"\r\n\r\n" + strings.Repeat("a", 8<<20) + "\r\n--x--\r\n")}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, body)
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		f.want(send(t, f.dash, r), http.StatusForbidden)
+		if body.read > 0 {
+			t.Errorf("%s: %d bytes were read", path, body.read)
+		}
+	}
+}
+
+func TestTokenIsNotShownAsAUser(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	f.add("mail", "a", `{}`, queue.Options{})
+	f.who = principal(t, "view:*", "operate:*", "admin:*")
+	f.who.Token, f.who.ID = true, "4f1a09c2be77"
+	f.want(f.follow(f.post("/queues/mail/pause", nil)), http.StatusOK, "is paused by token 4f1a09c2be77 (anna)")
 }

@@ -129,5 +129,5 @@ func (p *page) queueName() string {
 	if name := p.request.PathValue("queue"); name != "-" {
 		return name
 	}
-	return p.request.FormValue("queue")
+	return p.request.URL.Query().Get("queue")
 }
