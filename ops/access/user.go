@@ -39,6 +39,7 @@ type usersFile struct {
 // Bounds of users and passwords.
 const (
 	passwordCost = 12
+	leastCost    = 10 // of a hash that does not need a warning
 	minPassword  = 8
 	maxPassword  = 72 // bcrypt ignores what follows
 	maxUserName  = 64
@@ -281,7 +282,9 @@ func (u *Users) setLocked(users []User) {
 	for _, user := range users {
 		u.byName[user.Name] = user
 		cost, _ := bcrypt.Cost([]byte(user.Password)) // was validated
-		u.cost = max(u.cost, cost)
+		if u.cost = max(u.cost, cost); cost < leastCost {
+			u.logger.Warn("the password's hash is quick to try: set the password again", "user", user.Name, "cost", cost, "least", leastCost)
+		}
 	}
 }
 

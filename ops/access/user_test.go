@@ -190,6 +190,10 @@ func TestRefusedFileIsLoggedEachMinute(t *testing.T) {
 	users, path := f.usersOf(user(t, "ada", ViewRole))
 	var log bytes.Buffer
 	users.logger = slog.New(slog.NewTextHandler(&log, nil))
+	f.edit(path, user(t, "ada", AdminRole))
+	if users.Lookup("ada"); !strings.Contains(log.String(), "quick to try") { // its cost is that of a test
+		t.Errorf("the log is %q", log.String())
+	}
 	writeFile(t, path, "users: [", 0o600)
 	for range 150 { // seconds
 		users.Lookup("ada")
