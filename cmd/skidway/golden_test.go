@@ -198,7 +198,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b\d\d-\d\d \d\d:\d\d:\d\d`), "MM-DD hh:mm:ss", false},
 	{regexp.MustCompile(`\b([nhl])\d{13}-\d+`), "$1#############-#", false},
 	{regexp.MustCompile(`:d[0-9a-f]{13}\b`), ":d################", false},
-	{regexp.MustCompile(`\bon mailer-7\.1`), "on mailer…", false}, // cut or not, by how long ages are
+	{regexp.MustCompile(`\bon mailer[-7.1]*…?`), "on mailer…", false}, // cut or not, by how long ages are
 	{regexp.MustCompile(`"key": "[^"]+"`), `"key": "KEY"`, false},
 	{regexp.MustCompile(`_per_second": \d+`), `_per_second": N`, false},
 	{regexp.MustCompile(`_per_second,\d+`), `_per_second,N`, false},
