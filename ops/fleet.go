@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -236,8 +237,11 @@ func (f *Fleet) Living() []*Worker {
 // worker has just begun or stopped to serve it.
 const maxSignalled = 3
 
+// ErrUnreachableWorker is the error for a signal to a worker that serves no queue.
+var ErrUnreachableWorker = errors.New("the worker can't be reached")
+
 // Signal makes a worker of a fleet quiet ([queue.SignalQuiet]) or stops it ([queue.SignalStop]),
-// through some of its queues.
+// through some of its queues. The error is [ErrUnreachableWorker] if it serves none.
 func (c *Client) Signal(ctx context.Context, fleet *Fleet, worker *Worker, kind queue.SignalKind) error {
 	var served []string
 	for _, name := range append(slices.Clone(worker.QueueNames()), fleet.queues...) {
@@ -246,7 +250,7 @@ func (c *Client) Signal(ctx context.Context, fleet *Fleet, worker *Worker, kind 
 		}
 	}
 	if len(served) == 0 {
-		return fmt.Errorf("worker %s can't be reached: no queue matches its patterns yet", worker.Name)
+		return fmt.Errorf("%w: worker %s: no queue matches its patterns yet", ErrUnreachableWorker, worker.Name)
 	}
 	for _, name := range served {
 		q, err := c.queues.ForPool(name)

@@ -144,6 +144,8 @@ func (o Options) validate() error {
 		return invalid("timeout %s: want zero, or 1ms to 100 years", o.Timeout)
 	case !o.Deadline.IsZero() && o.Deadline.UnixMilli() <= 0:
 		return invalid("deadline %s: it lies before 1970", o.Deadline.Format(time.RFC3339))
+	case !o.Deadline.IsZero() && time.Until(o.Deadline) > maxDelay:
+		return invalid("deadline %s: it is more than 100 years away", o.Deadline.Format(time.RFC3339))
 	case o.Retain < 0 || o.Retain > maxDelay:
 		return invalid("retain %s: want zero to 100 years", o.Retain)
 	case len(o.Headers) > maxHeaders || headerSize(o.Headers) > maxHeaderSize:

@@ -72,14 +72,23 @@ const (
 	removeWithin = 30 * time.Second
 )
 
+// ErrInUse is the error for a queue that can't be deleted, because it has jobs or is used.
+var ErrInUse = errors.New("the queue is in use")
+
+// An inUseError is an [ErrInUse] that names the use.
+type inUseError string
+
+func (e inUseError) Error() string        { return string(e) }
+func (e inUseError) Is(target error) bool { return target == ErrInUse }
+
 // Why a queue is not deleted, or not as a whole.
-var (
-	errInUse     = errors.New("a client or worker has used it within the last three minutes")
-	errNameStays = errors.New("it has nothing any more, but a client used it meanwhile, so its name stays")
+const (
+	errUsed      = inUseError("a client or worker has used it within the last three minutes")
+	errNameStays = inUseError("it has nothing any more, but a client used it meanwhile, so its name stays")
 )
 
 // Delete deletes the queue with its settings, counters and unique keys, and removes it
-// from the list of all queues. It returns an error, and changes nothing, if the queue has
+// from the list of all queues. It returns an [ErrInUse], and changes nothing, if the queue has
 // a job in any state or a schedule, if a living pool serves it by its name or holds jobs of it,
 // or if a client or worker has used it within the last three minutes. A queue that is used
 // later is created again.
@@ -87,7 +96,7 @@ func (q *Queue) Delete(ctx context.Context) error {
 	pools, err := q.client.LivingPools(ctx, q.name)
 	for _, pool := range pools {
 		if slices.Contains(pool.Queues, q.name) { // a pattern alone does not keep a queue
-			return fmt.Errorf("queue %s is not deleted: worker %s serves it by its name", q.name, pool.Name)
+			return inUseError(fmt.Sprintf("queue %s is not deleted: worker %s serves it by its name", q.name, pool.Name))
 		}
 	}
 	unused := false
@@ -95,7 +104,7 @@ func (q *Queue) Delete(ctx context.Context) error {
 		unused, err = q.unregister(ctx, false)
 	}
 	if err == nil && !unused {
-		err = errInUse
+		err = errUsed
 	}
 	if err == nil {
 		err = q.remove(ctx, true, 0)
@@ -114,7 +123,7 @@ func (q *Queue) remove(ctx context.Context, withSettings bool, idle time.Duratio
 		return err
 	}
 	if reply.Word == "state" {
-		return fmt.Errorf("it has %s", reply.Text(0))
+		return inUseError("it has " + reply.Text(0))
 	}
 	removed := false
 	if time.Since(began) <= removeWithin {

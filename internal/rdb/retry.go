@@ -88,7 +88,8 @@ func (db *DB) explain(err error) error {
 // master becomes a replica.
 var refusals = []string{"LOADING ", "BUSY ", "CLUSTERDOWN ", "TRYAGAIN ", "MASTERDOWN ", "READONLY ", "UNBLOCKED "}
 
-func refused(err error) bool {
+// Refused reports whether err is a reply of a server that can't run commands now, such as LOADING.
+func Refused(err error) bool {
 	var answer redis.Error
 	if !errors.As(err, &answer) {
 		return false
@@ -118,14 +119,14 @@ func isAnswer(err error) bool {
 }
 
 func transient(err error) bool {
-	return !errors.Is(err, redis.ErrClosed) && (connection(err) || refused(err))
+	return !errors.Is(err, redis.ErrClosed) && (connection(err) || Refused(err))
 }
 
 // notRun reports whether err means that the command was certainly not run. The
 // client checks a context only before it sends.
 func notRun(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || refused(err) ||
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || Refused(err) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -84,7 +84,7 @@ func (s *Script) RunAll(ctx context.Context, db *DB, calls []Call) ([]Result, er
 		})
 		left = slices.DeleteFunc(left, func(i int) bool {
 			failed := replies[i].Err()
-			if failed == nil || isAnswer(failed) && !refused(failed) && !unknownScript(failed) {
+			if failed == nil || isAnswer(failed) && !Refused(failed) && !unknownScript(failed) {
 				return true
 			}
 			err = failed

@@ -41,7 +41,7 @@ func (db *DB) Check(ctx context.Context) (Server, error) {
 		return err
 	})
 	if err != nil {
-		if isAnswer(err) && !refused(err) {
+		if isAnswer(err) && !Refused(err) {
 			return Server{Name: "redis"}, nil
 		}
 		return Server{}, err
@@ -85,7 +85,7 @@ func (db *DB) Servers(ctx context.Context) (servers []Server, err error) {
 	var mu sync.Mutex
 	err = db.EachMaster(ctx, func(ctx context.Context, client *redis.Client, name string) error {
 		text, err := client.Info(ctx).Result()
-		if err != nil && (!isAnswer(err) || refused(err)) {
+		if err != nil && (!isAnswer(err) || Refused(err)) {
 			return err
 		}
 		mu.Lock()

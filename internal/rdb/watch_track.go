@@ -134,7 +134,7 @@ func (n *watchNode) track(ctx context.Context) error {
 		}
 		n.notifyKeys(keys)
 	})
-	if err != nil && isAnswer(err) && !refused(err) {
+	if err != nil && isAnswer(err) && !Refused(err) {
 		n.refuse(err)
 		return nil
 	}
