@@ -362,12 +362,12 @@ func operationOf(o queue.Operation) Operation {
 	return op
 }
 
-// utc returns a time in UTC, and the zero time as it is.
+// utc returns a time in UTC, and the zero time for one that JSON can't have.
 func utc(at time.Time) time.Time {
-	if at.IsZero() {
+	if at = at.UTC(); at.IsZero() || at.Year() < 0 || at.Year() > 9999 {
 		return time.Time{}
 	}
-	return at.UTC()
+	return at
 }
 
 // some returns a list that is not nil.

@@ -22,6 +22,8 @@ const (
 	requestTime    = time.Minute      // to read a request
 	answerTime     = 2 * time.Minute  // to write an answer, from the start of the request
 	maxWaits       = 100              // requests that wait for the end of a job, at the same time
+
+	idempotencyKey = "Idempotency-Key" // a header that is not supported
 )
 
 // Config configures a [Handler]. With the zero value it answers 403 to every request.
@@ -56,6 +58,7 @@ type Handler struct {
 	audit  *access.Audit
 	log    *slog.Logger
 	routes []route
+	origin *http.CrossOriginProtection
 
 	document document
 	waits    chan struct{} // has a value for each request that waits
@@ -90,7 +93,7 @@ func New(db *skidway.DB, config Config) (*Handler, error) {
 			return nil, err
 		}
 	}
-	h := &Handler{config: config, db: db, queues: queues, ops: config.Ops, log: config.Logger, audit: access.NewAudit(db, config.Logger), routes: routes(), waits: make(chan struct{}, maxWaits), streams: make(chan struct{}, maxStreams)}
+	h := &Handler{config: config, db: db, queues: queues, ops: config.Ops, log: config.Logger, audit: access.NewAudit(db, config.Logger), routes: routes(), origin: http.NewCrossOriginProtection(), waits: make(chan struct{}, maxWaits), streams: make(chan struct{}, maxStreams)}
 	h.work, h.cancel = context.WithCancel(context.Background())
 	return h, nil
 }
@@ -133,6 +136,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limit := http.NewResponseController(w) // a recorder of a test has no connection
 	_ = limit.SetReadDeadline(time.Now().Add(requestTime))
 	_ = limit.SetWriteDeadline(time.Now().Add(answerTime))
+	if r.ContentLength == 0 {
+		clearReadDeadline(w)
+	}
 	c, err := h.newCall(w, r)
 	if err == nil {
 		err = c.serve()
@@ -151,9 +157,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, r, p)
 }
 
-// newCall finds the route of a request, and checks what can be checked without its body: the
-// principal, its scopes and the parameters.
+// clearReadDeadline ends the time for reading a request, once it has been read. A deadline that passes
+// while the answer is made would cancel the request.
+func clearReadDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a recorder of a test has none
+}
+
+// newCall finds the route of a request, and checks what can be checked without its body: the site that
+// it comes from, the principal, its scopes and the parameters.
 func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error) {
+	if err := h.origin.Check(r); err != nil {
+		return nil, problem("forbidden", "%v", err)
+	}
 	route, values, err := h.find(r)
 	if err != nil {
 		return nil, err
@@ -165,6 +180,9 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	c.r = r.WithContext(access.NewContext(r.Context(), c.principal))
 	if err := c.allowed(); err != nil {
 		return nil, err
+	}
+	if r.Header.Get(idempotencyKey) != "" && route.method != get {
+		return nil, invalidField(idempotencyKey, "requests are not repeated safely by this header: leave it out, and use unique for jobs")
 	}
 	return c, c.readQuery()
 }

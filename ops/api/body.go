@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -42,6 +43,7 @@ func readBody(w http.ResponseWriter, r *http.Request, max int64, types ...string
 		return nil, "", tooLarge
 	}
 	data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, max))
+	clearReadDeadline(w)
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -78,7 +80,12 @@ func checkJSON(data []byte, shape reflect.Type) error {
 	}
 	c := checker{json.NewDecoder(bytes.NewReader(data))}
 	c.UseNumber()
-	if err := c.value(shape, "", 1); err != nil {
+	err := c.value(shape, 1)
+	var field *fieldError
+	switch {
+	case errors.As(err, &field):
+		return invalidField(strings.TrimPrefix(field.path, "."), "%s", field.detail)
+	case err != nil:
 		return err
 	}
 	if _, err := c.Token(); !errors.Is(err, io.EOF) {
@@ -90,6 +97,21 @@ func checkJSON(data []byte, shape reflect.Type) error {
 // A checker checks the names of fields in JSON.
 type checker struct{ *json.Decoder }
 
+// A fieldError is an error about a field. The path is built while the checker returns, because a path
+// for each value would take a time that grows with the square of the body.
+type fieldError struct{ path, detail string }
+
+func (e *fieldError) Error() string { return e.path + ": " + e.detail }
+
+// inside adds the name of what contains the field of an error.
+func inside(err error, name string) error {
+	var field *fieldError
+	if errors.As(err, &field) {
+		field.path = name + field.path
+	}
+	return err
+}
+
 func (c *checker) next() (json.Token, error) {
 	token, err := c.Token()
 	if err != nil {
@@ -99,18 +121,18 @@ func (c *checker) next() (json.Token, error) {
 }
 
 // value checks the next value, for a type; nil allows all names.
-func (c *checker) value(t reflect.Type, path string, depth int) error {
+func (c *checker) value(t reflect.Type, depth int) error {
 	token, err := c.next()
 	delim, nested := token.(json.Delim)
 	switch {
 	case err != nil || !nested:
 		return err
 	case depth > maxDepth:
-		return invalidField(path, "the body has more than %d levels", maxDepth)
+		return &fieldError{detail: fmt.Sprintf("the body has more than %d levels", maxDepth)}
 	case delim == '[':
-		err = c.list(t, path, depth)
+		err = c.list(t, depth)
 	default:
-		err = c.object(t, path, depth)
+		err = c.object(t, depth)
 	}
 	if err == nil {
 		_, err = c.next() // the end
@@ -118,20 +140,20 @@ func (c *checker) value(t reflect.Type, path string, depth int) error {
 	return err
 }
 
-func (c *checker) list(t reflect.Type, path string, depth int) error {
+func (c *checker) list(t reflect.Type, depth int) error {
 	var element reflect.Type
 	if t = deref(t); t != nil && t.Kind() == reflect.Slice && !isRaw(t) {
 		element = t.Elem()
 	}
 	for n := 0; c.More(); n++ {
-		if err := c.value(element, path+"["+strconv.Itoa(n)+"]", depth+1); err != nil {
-			return err
+		if err := c.value(element, depth+1); err != nil {
+			return inside(err, "["+strconv.Itoa(n)+"]")
 		}
 	}
 	return nil
 }
 
-func (c *checker) object(t reflect.Type, path string, depth int) error {
+func (c *checker) object(t reflect.Type, depth int) error {
 	fields := fieldsOf(deref(t))
 	seen := map[string]bool{}
 	for c.More() {
@@ -140,17 +162,16 @@ func (c *checker) object(t reflect.Type, path string, depth int) error {
 			return err
 		}
 		name, _ := token.(string)
-		inner := strings.TrimPrefix(path+"."+name, ".")
 		field, known := fields[name]
 		switch {
 		case seen[name]:
-			return invalidField(inner, "the field %.80q is there twice", name)
+			return &fieldError{"." + name, fmt.Sprintf("the field %.80q is there twice", name)}
 		case fields != nil && !known:
-			return invalidField(inner, "there is no field %.80q%s", name, similar(fields, name))
+			return &fieldError{"." + name, fmt.Sprintf("there is no field %.80q%s", name, similar(fields, name))}
 		}
 		seen[name] = true
-		if err := c.value(field, inner, depth+1); err != nil {
-			return err
+		if err := c.value(field, depth+1); err != nil {
+			return inside(err, "."+name)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func (c *call) serve() error {
 	ctx := c.r.Context()
 	if !c.route.stream {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.config.Timeout+c.route.extra)
+		ctx, cancel = context.WithTimeout(ctx, c.time())
 		defer cancel()
 	}
 	answer, err := c.route.serve(ctx, c)
@@ -59,6 +59,14 @@ func (c *call) serve() error {
 	c.w.WriteHeader(c.status)
 	_, _ = c.w.Write(text.Bytes())
 	return nil
+}
+
+// time returns how long the request may take.
+func (c *call) time() time.Duration {
+	if c.route.extra == nil {
+		return c.config.Timeout
+	}
+	return c.config.Timeout + c.route.extra(c)
 }
 
 // written is the answer of a handler that has written it.

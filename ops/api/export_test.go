@@ -1,6 +1,11 @@
 package api
 
-import "skidway/ops/access"
+import (
+	"net/http"
+	"time"
+
+	"skidway/ops/access"
+)
 
 // A Row is a route, for tests.
 type Row struct {
@@ -20,6 +25,29 @@ func Rows() (rows []Row) {
 	}
 	return rows
 }
+
+// UTC and ProblemOf are those of answers.
+var (
+	UTC       = utc
+	ProblemOf = problemOf
+)
+
+// TimeOf returns how long a request may take.
+func TimeOf(r *http.Request) time.Duration {
+	h := &Handler{routes: routes(), config: Config{Timeout: defaultTimeout}}
+	route, values, err := h.find(r)
+	if err != nil {
+		return 0
+	}
+	c := &call{Handler: h, r: r, route: route, values: values}
+	if err := c.readQuery(); err != nil {
+		return 0
+	}
+	return c.time()
+}
+
+// ExportMargin is left of the time of a request when an export stops reading.
+const ExportMargin = exportMargin
 
 // MaxWaits bounds requests that wait.
 const MaxWaits = maxWaits

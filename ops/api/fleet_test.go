@@ -27,6 +27,7 @@ func TestWorkersAreListedWithoutOtherQueues(t *testing.T) {
 	f.serve("w1", "mail", "web")
 	f.serve("w2", "web")
 	f.serve("w3", "m*")
+	f.serve("w4", "nothing*")
 	seen := func(scope string) (names []string) {
 		for _, w := range into[api.List[api.Worker]](f.as(scope).do("GET", "/workers", nil, 200)).Items {
 			for _, q := range w.Queues {
@@ -38,13 +39,14 @@ func TestWorkersAreListedWithoutOtherQueues(t *testing.T) {
 	if got, want := seen("view:mail"), []string{"w1 mail", "w3 mail"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := seen("view:*"), []string{"w1 mail", "w1 web", "w2 web", "w3 m*"}; !slices.Equal(got, want) {
+	if got, want := seen("view:*"), []string{"w1 mail", "w1 web", "w2 web", "w3 m*", "w4 nothing*"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.as("operate:mail").do("POST", "/workers/w1/quiet", nil, 403).problem("forbidden")
 	f.as("operate:m*").do("POST", "/workers/w3/quiet", nil, 403).problem("forbidden")
 	f.as("operate:web").do("POST", "/workers/w2/quiet", nil, 202)
 	f.do("POST", "/workers/w3/stop", nil, 202)
+	f.do("POST", "/workers/w4/stop", nil, 409).problem("no-way")
 	f.do("POST", "/workers/none/stop", nil, 404).problem("not-found")
 	if list := into[api.RunningList](f.as("view:mail").do("GET", "/running", nil, 200)); len(list.Items) != 0 || len(list.Silent) != 0 {
 		t.Errorf("%+v", list)

@@ -21,6 +21,7 @@ import (
 const (
 	maxExport    = 10_000 // jobs
 	exportTime   = time.Minute
+	exportMargin = 5 * time.Second // left of the time of a request when an export stops reading
 	maxWait      = time.Minute
 	maxLooked    = 10_000 // jobs for one page, over all states
 	maxAge       = 100 * 365 * 24 * time.Hour
@@ -130,7 +131,7 @@ func listJobs(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mediaType := c.accepts(jsonType, ndjsonType, csvType); mediaType != jsonType {
+	if mediaType := c.listType(); mediaType != jsonType {
 		return c.exportJobs(ctx, s, position, mediaType)
 	}
 	page, err := s.read(ctx, position, limit)
@@ -147,9 +148,29 @@ func listJobs(ctx context.Context, c *call) (any, error) {
 	return list, err
 }
 
-// exportJobs writes the jobs after a position, at most maxExport, as they are read. If it ends early
-// because of an error the connection is cut, so that the client notices. The trailer Link has the
-// address of the rest.
+// listType returns the type of a list of jobs that the client accepts most.
+func (c *call) listType() string { return c.accepts(jsonType, ndjsonType, csvType) }
+
+// exportTime returns how much longer the list may take than other requests.
+func (c *call) exportTime() time.Duration {
+	if c.listType() == jsonType {
+		return 0
+	}
+	return exportTime
+}
+
+// waitTime returns the time that the request waits for the end of a job.
+func (c *call) waitTime() time.Duration {
+	wait, err := c.duration("wait", maxWait)
+	if err != nil {
+		return 0
+	}
+	return wait
+}
+
+// exportJobs writes the jobs after a position, as they are read, at most maxExport and those that can
+// be read in the time of the request. The trailer Link has the address of the rest. If it ends because
+// of an error the connection is cut, so that the client notices.
 func (c *call) exportJobs(ctx context.Context, s *jobSearch, position, mediaType string) (any, error) {
 	page, err := s.read(ctx, position, maxLimit)
 	if err != nil {
@@ -163,22 +184,29 @@ func (c *call) exportJobs(ctx context.Context, s *jobSearch, position, mediaType
 	if c.r.Method == http.MethodHead {
 		return written, nil
 	}
+	end, _ := ctx.Deadline()
+	reading, cancel := context.WithDeadline(ctx, end.Add(-exportMargin))
+	defer cancel()
 	write := c.jobWriter(mediaType)
 	for n := 0; ; {
 		n += len(page.jobs)
 		if err := write(page.jobs); err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		if page.next == "" {
+		next := page.next
+		if next == "" {
 			return written, nil
 		}
-		if n >= maxExport {
+		if n < maxExport {
+			page, err = s.readPatiently(reading, next, min(maxLimit, maxExport-n))
+		}
+		switch {
+		case n >= maxExport, err != nil && reading.Err() != nil && ctx.Err() == nil:
 			query := c.r.URL.Query()
-			query.Set("cursor", c.next(page.next))
+			query.Set("cursor", c.next(next))
 			header.Set("Link", "<"+c.config.BasePath+c.r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
 			return written, nil
-		}
-		if page, err = s.readPatiently(ctx, page.next, min(maxLimit, maxExport-n)); err != nil {
+		case err != nil:
 			c.log.Warn("an export ended early", "queue", s.queue, "error", err)
 			panic(http.ErrAbortHandler)
 		}

@@ -2,10 +2,13 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"skidway/ops/access"
@@ -80,15 +83,19 @@ func addJob(ctx context.Context, c *call) (any, error) {
 		return nil, invalidField("queue", "it is %.80q: want that of the path, or none", job.Options.Queue)
 	}
 	job.Options.Queue = name
-	return c.add(ctx, job)
+	return c.add(ctx, job, "kind == "+job.Args.Kind())
 }
 
-// add adds a job that the principal may add.
-func (c *call) add(ctx context.Context, job queue.NewJob) (any, error) {
+// add adds a job that the principal may add. The audit has the origin of the job.
+func (c *call) add(ctx context.Context, job queue.NewJob, origin string) (any, error) {
 	if err := c.principal.CheckJob(job); err != nil {
 		return nil, err
 	}
-	id, err := c.queues.Enqueue(ctx, job.Args, &job.Options)
+	var id string
+	err := c.auditedAddition(ctx, job.Options.Queue, origin, 1, func() (err error) {
+		id, err = c.queues.Enqueue(ctx, job.Args, &job.Options)
+		return err
+	})
 	if err != nil {
 		if p := problemOf(err); p != nil {
 			p.Job = id // it was added, and is not confirmed
@@ -100,8 +107,19 @@ func (c *call) add(ctx context.Context, job queue.NewJob) (any, error) {
 	return Added{id}, nil
 }
 
+// auditedAddition adds jobs, with entries of the audit unless a token adds them: programs add too many.
+func (c *call) auditedAddition(ctx context.Context, name, origin string, count int, add func() error) error {
+	if c.principal.Token {
+		return add()
+	}
+	return c.audited(ctx, name, origin, count, add)
+}
+
 // maxBatch bounds the jobs of a batch.
 const maxBatch = 1000
+
+// batchTime is how much longer a batch may take than another request.
+const batchTime = 20 * time.Second
 
 func addJobs(ctx context.Context, c *call) (any, error) {
 	jobs, err := c.readBatch()
@@ -111,16 +129,35 @@ func addJobs(ctx context.Context, c *call) (any, error) {
 	if len(jobs) == 0 || len(jobs) > maxBatch {
 		return nil, invalidField("jobs", "there are %d jobs: want 1 to %d", len(jobs), maxBatch)
 	}
+	names := map[string]bool{}
 	for _, job := range jobs {
 		if err := c.principal.CheckJob(job); err != nil {
 			return nil, err
 		}
+		names[cmp.Or(job.Options.Queue, queue.DefaultQueue)] = true
 	}
 	answer := BatchResults{Results: make([]BatchResult, len(jobs))}
-	for i, result := range c.queues.EnqueueMany(ctx, jobs) {
-		answer.Results[i] = BatchResult{ID: result.ID, Problem: c.resultProblem(result.Err)}
+	origin := fmt.Sprintf("queue in %.1000s", slices.Sorted(maps.Keys(names)))
+	err = c.auditedAddition(ctx, access.All, origin, len(jobs), func() error {
+		var failed []error
+		for i, result := range c.queues.EnqueueMany(ctx, jobs) {
+			answer.Results[i] = BatchResult{ID: result.ID, Problem: c.resultProblem(result.Err)}
+			failed = append(failed, result.Err)
+		}
+		return redisAway(failed)
+	})
+	return answer, err
+}
+
+// redisAway returns the first of the errors of several changes if Redis was away for all of them, so
+// that nothing was changed.
+func redisAway(failed []error) error {
+	for _, err := range failed {
+		if p := problemOf(err); err == nil || p == nil || p.Name() != "redis-unavailable" {
+			return nil
+		}
 	}
-	return answer, nil
+	return failed[0]
 }
 
 // resultProblem returns the problem of one of several changes, nil for none.
@@ -167,12 +204,12 @@ func copyJob(ctx context.Context, c *call) (any, error) {
 	if err := c.body(&changes); err != nil {
 		return nil, err
 	}
+	if err := c.may(access.View, queueOfID(c.values["id"])); err != nil { // the copy shows what is in the job
+		return nil, err
+	}
 	original, err := c.queues.Get(ctx, c.values["id"])
 	if err != nil {
 		return nil, err
-	}
-	if err := c.may(access.View, original.Queue); err != nil {
-		return nil, err // the copy can be made to show it elsewhere
 	}
 	if err := c.restore(original, changes); err != nil {
 		return nil, err
@@ -181,7 +218,7 @@ func copyJob(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.add(ctx, job)
+	return c.add(ctx, job, "id == "+original.ID)
 }
 
 // restore puts the hidden values of a job into changed args that show them as hidden. A copy of a job

@@ -34,7 +34,7 @@ type SetPriority struct {
 // A JobState is the state of a job after a change.
 type JobState struct {
 	ID    string `json:"id"`
-	State string `json:"state" jsonschema:"of a job that was active when it was cancelled: active, until its handler returns"`
+	State string `json:"state,omitzero" jsonschema:"missing if it can't be read after the change; of a job that was active when it was cancelled: active, until its handler returns"`
 }
 
 // A changeJob changes a job and returns its state.
@@ -118,8 +118,8 @@ func prioritizeJob(ctx context.Context, c *call, id string) (queue.State, error)
 		return "", err
 	}
 	job, err := c.queues.Get(ctx, id)
-	if err != nil {
-		return "", err
+	if err != nil { // the priority is changed all the same
+		return "", nil
 	}
 	return job.State, nil
 }

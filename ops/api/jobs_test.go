@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/csv"
 	"encoding/json"
@@ -234,6 +235,25 @@ func TestExportQuotesFormulasAndEndsAfter10000(t *testing.T) {
 	}
 	if rest := into[api.List[api.Job]](f.send(f.request("GET", path, nil), 200)); len(rest.Items) != 1 || !rest.Complete {
 		t.Errorf("%+v", rest)
+	}
+}
+
+func TestExportEndsInTimeWithTheRest(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	var jobs []queue.NewJob
+	for range 501 {
+		jobs = append(jobs, queue.NewJob{Args: queue.Raw("news", []byte("1")), Options: queue.Options{Queue: "mail"}})
+	}
+	f.queues.EnqueueMany(f.Context(), jobs)
+	r := f.request("GET", "/api/v1/queues/mail/jobs?state=waiting", nil)
+	ctx, cancel := context.WithTimeout(r.Context(), api.ExportMargin) // no time is left after the first page
+	defer cancel()
+	r = r.WithContext(ctx)
+	r.Header.Set("Accept", "application/x-ndjson")
+	a := f.send(r, 200)
+	if n := strings.Count(a.text, "\n"); n != 500 || a.Trailer.Get("Link") == "" {
+		t.Errorf("%d jobs, Link %q", n, a.Trailer.Get("Link"))
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type NewOperation struct {
 	IDs      []string  `json:"ids,omitzero" jsonschema:"of up to 1,000 jobs, which are changed at once"`
 	Priority string    `json:"priority,omitzero" jsonschema:"of the action priority"`
 	Rate     int       `json:"rate,omitzero" jsonschema:"maximum number of jobs in a second (default as many as half of the time of Redis allows)"`
-	Count    int       `json:"count,omitzero"`
+	Count    *int      `json:"count,omitzero"`
 	AtLeast  bool      `json:"at_least,omitzero"`
 	AsOf     time.Time `json:"as_of,omitzero"`
 	DryRun   bool      `json:"dry_run,omitzero" jsonschema:"only count the jobs"`
@@ -39,12 +40,14 @@ type Question struct {
 	AsOf    time.Time `json:"as_of"`
 }
 
-// A Purge deletes all jobs in a state, with count and as_of as of [NewOperation].
+// A Purge deletes all jobs in a state. It has count and as_of as [NewOperation] has, or all, which
+// counts them now.
 type Purge struct {
 	State   string    `json:"state,omitzero" jsonschema:"waiting (the default), delayed, dead or finished"`
-	Count   int       `json:"count,omitzero"`
+	Count   *int      `json:"count,omitzero"`
 	AtLeast bool      `json:"at_least,omitzero"`
 	AsOf    time.Time `json:"as_of,omitzero"`
+	All     bool      `json:"all,omitzero" jsonschema:"delete also jobs that nobody has counted"`
 	DryRun  bool      `json:"dry_run,omitzero"`
 }
 
@@ -67,13 +70,14 @@ func addOperation(ctx context.Context, c *call) (any, error) {
 	if err := c.body(&body); err != nil {
 		return nil, err
 	}
-	if body.Action == "delete" {
-		if err := c.may(access.Admin, c.values["queue"]); err != nil {
-			return nil, err
-		}
+	switch {
+	case !slices.Contains(operationActions, body.Action): // before it is in the audit
+		return nil, invalidField("action", "%.40q: want %s", body.Action, strings.Join(operationActions, ", "))
+	case (body.Count == nil) != body.AsOf.IsZero():
+		return nil, invalidField("count", "want both count and as_of of the answer to dry_run, or none")
 	}
-	if !slices.Contains([]string{"retry", "delete", "cancel", "priority"}, body.Action) {
-		return nil, invalidField("action", "%.40q: want retry, delete, cancel or priority", body.Action)
+	if err := c.mayChange(&body); err != nil {
+		return nil, err
 	}
 	priority, err := queue.ParsePriority(body.Priority)
 	if err != nil || (body.Priority == "") == (body.Action == "priority") {
@@ -83,11 +87,36 @@ func addOperation(ctx context.Context, c *call) (any, error) {
 	if body.IDs != nil {
 		return c.changeIDs(ctx, &body, priority)
 	}
-	asked := &ops.Question{
+	question := &ops.Question{
 		Change: ops.Change{Queue: c.values["queue"], Do: body.Action, State: queue.State(body.State), Match: body.Match, Priority: priority, Rate: body.Rate},
-		Count:  body.Count, AtLeast: body.AtLeast, AsOf: body.AsOf,
+		Count:  number(body.Count), AtLeast: body.AtLeast, AsOf: body.AsOf,
 	}
-	return c.operate(ctx, asked, body.DryRun)
+	return c.operate(ctx, question, body.DryRun)
+}
+
+// operationActions are the changes of operations.
+var operationActions = []string{"retry", "delete", "cancel", "priority"}
+
+// mayChange checks the actions that an operation needs beside operate: admin to delete jobs, and view
+// for a filter, because the number of jobs that match tells what is in them.
+func (c *call) mayChange(body *NewOperation) error {
+	if body.Action == "delete" {
+		if err := c.may(access.Admin, c.values["queue"]); err != nil {
+			return err
+		}
+	}
+	if body.Match != "" {
+		return c.may(access.View, c.values["queue"])
+	}
+	return nil
+}
+
+// number returns what n points to, zero for nil.
+func number(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 func purgeQueue(ctx context.Context, c *call) (any, error) {
@@ -95,9 +124,13 @@ func purgeQueue(ctx context.Context, c *call) (any, error) {
 	if err := c.body(&body); err != nil {
 		return nil, err
 	}
+	counted := body.Count != nil && !body.AsOf.IsZero()
+	if body.Count != nil != counted || !body.AsOf.IsZero() != counted || counted && body.All || !counted && !body.All && !body.DryRun {
+		return nil, invalidField("count", "want both count and as_of of the answer to dry_run, or all")
+	}
 	return c.operate(ctx, &ops.Question{
 		Change: ops.Change{Queue: c.values["queue"], Do: "delete", State: queue.State(cmp.Or(body.State, string(queue.Waiting)))},
-		Count:  body.Count, AtLeast: body.AtLeast, AsOf: body.AsOf,
+		Count:  number(body.Count), AtLeast: body.AtLeast, AsOf: body.AsOf,
 	}, body.DryRun)
 }
 
@@ -151,8 +184,10 @@ func (c *call) run(ctx context.Context, name, match string, count int, begin fun
 
 // changeIDs changes jobs by their ids.
 func (c *call) changeIDs(ctx context.Context, body *NewOperation, priority queue.Priority) (any, error) {
-	if len(body.IDs) == 0 || len(body.IDs) > maxIDs || body.Match != "" || body.State != "" || body.DryRun || !body.AsOf.IsZero() {
-		return nil, invalidField("ids", "want 1 to %d ids, without state, match, as_of and dry_run", maxIDs)
+	alone := *body
+	alone.Action, alone.IDs, alone.Priority = "", nil, ""
+	if len(body.IDs) == 0 || len(body.IDs) > maxIDs || !reflect.ValueOf(alone).IsZero() {
+		return nil, invalidField("ids", "want 1 to %d ids, with only action and priority beside them", maxIDs)
 	}
 	for i, id := range body.IDs {
 		if queueOfID(id) != c.values["queue"] || slices.Contains(body.IDs[:i], id) {
@@ -168,10 +203,13 @@ func (c *call) changeIDs(ctx context.Context, body *NewOperation, priority queue
 	c.status = 200
 	answer := IDResults{Results: []IDResult{}}
 	err := c.audited(ctx, c.values["queue"], "ids: "+strings.Join(body.IDs, " "), len(body.IDs), func() error {
+		var failed []error
 		for _, id := range body.IDs {
-			answer.Results = append(answer.Results, IDResult{id, c.resultProblem(change(id))})
+			err := change(id)
+			answer.Results = append(answer.Results, IDResult{id, c.resultProblem(err)})
+			failed = append(failed, err)
 		}
-		return nil
+		return redisAway(failed)
 	})
 	return answer, err
 }

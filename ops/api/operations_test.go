@@ -73,7 +73,7 @@ func TestOperationIsStoppedAndContinued(t *testing.T) {
 	if depth := f.depth("mail"); depth.Dead == 0 {
 		t.Errorf("%+v", depth)
 	}
-	f.do("POST", "/queues/mail/purge", nil, 409).problem("running")
+	f.do("POST", "/queues/mail/purge", `{"all":true}`, 409).problem("running")
 	f.do("POST", "/operations/"+op.ID+"/stop", nil, 200)
 	f.do("POST", "/operations/"+op.ID+"/continue", nil, 503).problem("stopping")
 }
@@ -88,7 +88,7 @@ func TestPurgeAndDeletionNeedAdmin(t *testing.T) {
 	if asked := into[api.Question](f.do("POST", "/queues/mail/purge", `{"dry_run":true}`, 200)); asked.Count != 1 {
 		t.Errorf("%+v", asked)
 	}
-	op := into[api.Operation](f.do("POST", "/queues/mail/purge", nil, 202))
+	op := into[api.Operation](f.do("POST", "/queues/mail/purge", `{"all":true}`, 202))
 	if op = f.ended(op.ID); op.Status != "done" || op.Changed != 1 || op.Action != "delete" {
 		t.Errorf("%+v", op)
 	}
@@ -104,8 +104,42 @@ func TestJobsAreChangedByIDs(t *testing.T) {
 		t.Errorf("%+v", results)
 	}
 	f.do("POST", "/queues/mail/operations", `{"action":"retry","ids":["other:0:n1-1"]}`, 400).problem("invalid")
+	f.do("POST", "/queues/mail/operations", map[string]any{"action": "retry", "ids": ids, "rate": 1}, 400).problem("invalid")
 	f.do("POST", "/queues/mail/operations", `{"action":"sing","state":"dead"}`, 400).problem("invalid")
 	f.do("POST", "/queues/none/operations", `{"action":"retry","state":"dead"}`, 404).problem("no-queue")
+}
+
+func TestChangesThatTellWhatIsInJobsNeedView(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.die("mail", "news", `1`)[0]
+	blind := f.as("operate:*", "enqueue:*", "admin:*")
+	blind.do("POST", "/jobs/"+id+"/copy", nil, 403).problem("forbidden")
+	for _, end := range []string{`,"dry_run":true}`, `}`} {
+		blind.do("POST", "/queues/mail/operations", `{"action":"retry","state":"dead","match":"kind == \"news\""`+end, 403).problem("forbidden")
+	}
+	blind.do("POST", "/queues/mail/operations", `{"action":"retry","state":"dead","dry_run":true}`, 200)
+}
+
+func TestQuestionsHaveBothCountAndTime(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.die("mail", "news", `1`)
+	now := time.Now().UTC().Format(time.RFC3339)
+	for path, bodies := range map[string][]string{
+		"/queues/mail/operations": {`{"action":"retry","state":"dead","as_of":"` + now + `"}`, `{"action":"retry","state":"dead","count":1}`},
+		"/queues/mail/purge":      {`{}`, `{"as_of":"` + now + `"}`, `{"count":1}`, `{"state":"dead"}`, `{"all":true,"count":1,"as_of":"` + now + `"}`},
+	} {
+		for _, body := range bodies {
+			if p := f.do("POST", path, body, 400).problem("invalid"); p.Field != "count" {
+				t.Errorf("%s %s: %+v", path, body, p)
+			}
+		}
+	}
+	f.do("POST", "/queues/mail/purge", nil, 415).problem("wrong-type")
+	if depth := f.depth("mail"); depth.Dead != 1 {
+		t.Errorf("%+v", depth)
+	}
 }
 
 func TestOnlyKnownActionsAreAudited(t *testing.T) {

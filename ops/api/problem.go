@@ -13,6 +13,7 @@ import (
 
 	"skidway"
 	"skidway/distribute"
+	"skidway/internal/rdb"
 	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/queue"
@@ -50,37 +51,36 @@ var problems = map[string]struct {
 	status int
 	title  string
 }{
-	"invalid":                {http.StatusBadRequest, "The request is not valid"},
-	"bad-cursor":             {http.StatusBadRequest, "The cursor is not one of this list"},
-	"unauthorized":           {http.StatusUnauthorized, "The request has no valid token"},
-	"forbidden":              {http.StatusForbidden, "It is not allowed"},
-	"not-found":              {http.StatusNotFound, "There is no such thing"},
-	"no-queue":               {http.StatusNotFound, "There is no such queue"},
-	"no-job":                 {http.StatusNotFound, "The job has finished or is unknown"},
-	"method-not-allowed":     {http.StatusMethodNotAllowed, "The path does not have this method"},
-	"wrong-state":            {http.StatusConflict, "The job is in another state"},
-	"duplicate":              {http.StatusConflict, "Another job holds the unique key"},
-	"question-expired":       {http.StatusConflict, "The jobs were counted too long ago"},
-	"running":                {http.StatusConflict, "An operation of the queue is running"},
-	"ended":                  {http.StatusConflict, "The operation has ended"},
-	"not-empty":              {http.StatusConflict, "The queue is in use"},
-	"wrong-format":           {http.StatusConflict, "Another release wrote the queue"},
-	"unfit-server":           {http.StatusConflict, "The Redis can't do this"},
-	"events-off":             {http.StatusConflict, "The queue keeps no events"},
-	"request-running":        {http.StatusConflict, "A request with this Idempotency-Key is running"},
-	"changed":                {http.StatusPreconditionFailed, "It was changed meanwhile"},
-	"too-large":              {http.StatusRequestEntityTooLarge, "The body is too large"},
-	"wrong-type":             {http.StatusUnsupportedMediaType, "The body has another type or encoding"},
-	"idempotency-key-reused": {http.StatusUnprocessableEntity, "The Idempotency-Key belongs to another request"},
-	"busy":                   {http.StatusTooManyRequests, "Too many requests of this kind"},
-	"internal":               {http.StatusInternalServerError, "The request failed"},
-	"unconfirmed":            {http.StatusInternalServerError, "The job was added, and is not confirmed"},
-	"redis-unavailable":      {http.StatusServiceUnavailable, "Redis does not answer"},
-	"redis-full":             {http.StatusServiceUnavailable, "Redis is full"},
-	"outcome-unknown":        {http.StatusServiceUnavailable, "Redis did not confirm the change"},
-	"not-sent":               {http.StatusServiceUnavailable, "The job was not added"},
-	"audit-unavailable":      {http.StatusServiceUnavailable, "The audit can't be written"},
-	"stopping":               {http.StatusServiceUnavailable, "The server is stopping"},
+	"invalid":            {http.StatusBadRequest, "The request is not valid"},
+	"bad-cursor":         {http.StatusBadRequest, "The cursor is not one of this list"},
+	"unauthorized":       {http.StatusUnauthorized, "The request has no valid token"},
+	"forbidden":          {http.StatusForbidden, "It is not allowed"},
+	"not-found":          {http.StatusNotFound, "There is no such thing"},
+	"no-queue":           {http.StatusNotFound, "There is no such queue"},
+	"no-job":             {http.StatusNotFound, "The job has finished or is unknown"},
+	"method-not-allowed": {http.StatusMethodNotAllowed, "The path does not have this method"},
+	"wrong-state":        {http.StatusConflict, "The job is in another state"},
+	"duplicate":          {http.StatusConflict, "Another job holds the unique key"},
+	"question-expired":   {http.StatusConflict, "The jobs were counted too long ago"},
+	"running":            {http.StatusConflict, "An operation of the queue is running"},
+	"ended":              {http.StatusConflict, "The operation has ended"},
+	"not-empty":          {http.StatusConflict, "The queue is in use"},
+	"no-way":             {http.StatusConflict, "The worker can't be reached"},
+	"wrong-format":       {http.StatusConflict, "Another release wrote the queue"},
+	"unfit-server":       {http.StatusConflict, "The Redis can't do this"},
+	"events-off":         {http.StatusConflict, "The queue keeps no events"},
+	"changed":            {http.StatusPreconditionFailed, "It was changed meanwhile"},
+	"too-large":          {http.StatusRequestEntityTooLarge, "The body is too large"},
+	"wrong-type":         {http.StatusUnsupportedMediaType, "The body has another type or encoding"},
+	"busy":               {http.StatusTooManyRequests, "Too many requests of this kind"},
+	"internal":           {http.StatusInternalServerError, "The request failed"},
+	"unconfirmed":        {http.StatusInternalServerError, "The job was added, and is not confirmed"},
+	"redis-unavailable":  {http.StatusServiceUnavailable, "Redis does not answer"},
+	"redis-full":         {http.StatusServiceUnavailable, "Redis is full"},
+	"outcome-unknown":    {http.StatusServiceUnavailable, "Redis did not confirm the change"},
+	"not-sent":           {http.StatusServiceUnavailable, "The job was not added"},
+	"audit-unavailable":  {http.StatusServiceUnavailable, "The audit can't be written"},
+	"stopping":           {http.StatusServiceUnavailable, "The server is stopping"},
 }
 
 // problem returns a problem by its name.
@@ -134,10 +134,10 @@ func problemOfRedis(err error) *Problem {
 	var unfit *skidway.UnfitServerError
 	switch {
 	case errors.As(err, &unknown):
-		return problem("outcome-unknown", "the change may have happened or not: repeat it with the same Idempotency-Key, or look").retry(retryAfter)
+		return problem("outcome-unknown", "the change may have happened or not: look before you repeat it").retry(retryAfter)
 	case errors.As(err, &unconfirmed):
 		return problem("unconfirmed", "it must not be repeated: %v", err)
-	case errors.As(err, &away), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &away), errors.Is(err, context.DeadlineExceeded), rdb.Refused(err):
 		return problem("redis-unavailable", "Redis did not answer in time").retry(retryAfter)
 	case errors.Is(err, queue.ErrNotSent):
 		return problem("not-sent", "%v", err).retry(retryAfter)
@@ -162,6 +162,10 @@ func problemOfJob(err error) *Problem {
 		p := problem("duplicate", "%v", err)
 		p.Holder = duplicate.Owner
 		return p
+	case errors.Is(err, queue.ErrInUse):
+		return problem("not-empty", "%v", err)
+	case errors.Is(err, ops.ErrUnreachableWorker):
+		return problem("no-way", "%v", err)
 	case errors.Is(err, queue.ErrState):
 		return problem("wrong-state", "%v", err)
 	case errors.As(err, &format):

@@ -122,8 +122,8 @@ func (c *call) changeQueue(ctx context.Context, note string, change func(*queue.
 		return nil, err
 	}
 	statuses, err := c.ops.Statuses(ctx, []string{q.Name()})
-	if err != nil {
-		return nil, err
+	if err != nil { // the queue is changed all the same
+		return Queue{Name: q.Name(), Error: err.Error()}, nil
 	}
 	return queueOf(statuses[0]), nil
 }
@@ -133,9 +133,5 @@ func deleteQueue(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.audited(ctx, q.Name(), "", 0, func() error { return q.Delete(ctx) })
-	if err != nil && problemOf(err) == nil {
-		return nil, problem("not-empty", "%v", err)
-	}
-	return nil, err
+	return nil, c.audited(ctx, q.Name(), "", 0, func() error { return q.Delete(ctx) })
 }

@@ -136,4 +136,5 @@ func TestRedisAwayIsNeverAnEmptyList(t *testing.T) {
 		}
 	}
 	f.do("POST", "/queues/mail/jobs", `{"kind":"news"}`, 503)
+	f.do("POST", "/jobs", `{"jobs":[{"queue":"mail","kind":"news"},{"queue":"web","kind":"news"}]}`, 503)
 }

@@ -32,8 +32,8 @@ type route struct {
 	types        []string    // further types of answers
 	problems     []string    // names, beside those that many routes have
 
-	stream bool          // it has no time limit
-	extra  time.Duration // that the request may take longer than others
+	stream bool                      // it has no time limit
+	extra  func(*call) time.Duration // that the request may take longer than others; nil means none
 	serve  func(context.Context, *call) (any, error)
 }
 

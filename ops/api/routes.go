@@ -66,15 +66,15 @@ func jobRoutes() []route {
 				param{name: "older_than", summary: "only jobs older than this, such as 1h"},
 				param{name: "newer_than", summary: "only jobs newer than this"},
 			),
-			status: 200, answer: List[Job]{}, types: []string{ndjsonType, csvType}, problems: []string{"busy"}, extra: exportTime, serve: listJobs},
+			status: 200, answer: List[Job]{}, types: []string{ndjsonType, csvType}, problems: []string{"busy"}, extra: (*call).exportTime, serve: listJobs},
 		{method: get, path: "/jobs/{id}", action: access.View, scope: ofID, summary: "Shows a job",
-			params: []param{{name: "wait", summary: "how long to wait until it has ended, up to 60s"}}, status: 200, answer: Job{}, problems: []string{"no-job", "busy"}, extra: maxWait, serve: showJob},
+			params: []param{{name: "wait", summary: "how long to wait until it has ended, up to 60s"}}, status: 200, answer: Job{}, problems: []string{"no-job", "busy"}, extra: (*call).waitTime, serve: showJob},
 		{method: get, path: "/jobs/{id}/log", action: access.View, scope: ofID, summary: "Shows the last lines that a job logged", status: 200, answer: JobLog{}, problems: []string{"no-job"}, serve: showLog},
 		{method: get, path: "/jobs/{id}/result", action: access.View, scope: ofID, summary: "Shows the result of a job", status: 200, answer: JobResult{}, problems: []string{"no-job"}, serve: showResult},
-		{method: post, path: "/queues/{queue}/jobs", action: access.Enqueue, scope: ofQueue, summary: "Adds a job", body: NewJob{}, status: 201, answer: Added{}, problems: addProblems, serve: addJob},
-		{method: post, path: "/jobs", action: access.Enqueue, scope: ofSome, summary: "Adds up to 1,000 jobs, as an object or as NDJSON",
-			body: Batch{}, bodyTypes: []string{jsonType, ndjsonType}, batch: true, status: 200, answer: BatchResults{}, extra: 20 * time.Second, serve: addJobs},
-		{method: post, path: "/jobs/{id}/copy", action: access.Operate, scope: ofID, summary: "Adds a copy of a job, with other args or options; it needs the scopes view and enqueue too",
+		{method: post, path: "/queues/{queue}/jobs", audit: "enqueue", action: access.Enqueue, scope: ofQueue, summary: "Adds a job", body: NewJob{}, status: 201, answer: Added{}, problems: addProblems, serve: addJob},
+		{method: post, path: "/jobs", audit: "enqueue", action: access.Enqueue, scope: ofSome, summary: "Adds up to 1,000 jobs, as an object or as NDJSON",
+			body: Batch{}, bodyTypes: []string{jsonType, ndjsonType}, batch: true, status: 200, answer: BatchResults{}, extra: func(*call) time.Duration { return batchTime }, serve: addJobs},
+		{method: post, path: "/jobs/{id}/copy", audit: "copy", action: access.Operate, scope: ofID, summary: "Adds a copy of a job, with other args or options; it needs the scopes view and enqueue too",
 			body: Copy{}, bodyOptional: true, status: 201, answer: Added{}, problems: append([]string{"no-job"}, addProblems...), serve: copyJob},
 	}
 }
@@ -105,10 +105,10 @@ func changeRoutes() []route {
 func operationRoutes() []route {
 	return []route{
 		{method: post, path: "/queues/{queue}/operations", audit: "change jobs", action: access.Operate, scope: ofQueue,
-			summary: "Changes all jobs in a state that match a filter, or those with some ids at once. Deletion needs the scope admin",
+			summary: "Changes all jobs in a state that match a filter, or those with some ids at once. A filter needs the scope view, and deletion admin",
 			body:    NewOperation{}, status: 202, answer: Operation{}, otherAnswers: map[int]any{200: oneOf{Question{}, IDResults{}}}, problems: []string{"question-expired", "running", "stopping"}, serve: addOperation},
 		{method: post, path: "/queues/{queue}/purge", audit: "purge", action: access.Admin, scope: ofQueue, summary: "Deletes all jobs of a queue in a state",
-			body: Purge{}, bodyOptional: true, status: 202, answer: Operation{}, otherAnswers: map[int]any{200: Question{}}, problems: []string{"question-expired", "running", "stopping"}, serve: purgeQueue},
+			body: Purge{}, status: 202, answer: Operation{}, otherAnswers: map[int]any{200: Question{}}, problems: []string{"question-expired", "running", "stopping"}, serve: purgeQueue},
 		{method: get, path: "/operations", action: access.View, scope: ofSome, summary: "Lists the last 100 operations, the latest first", params: with(), status: 200, answer: List[Operation]{}, serve: listOperations},
 		{method: get, path: "/operations/{id}", action: access.View, scope: ofID, summary: "Shows an operation", status: 200, answer: Operation{}, problems: []string{"not-found"}, serve: showOperation},
 		{method: post, path: "/operations/{id}/stop", audit: "stop", action: access.Operate, scope: ofID, summary: "Stops an operation, whichever process runs it", status: 200, answer: Operation{}, problems: []string{"not-found"}, serve: stopOperation},
@@ -119,8 +119,8 @@ func operationRoutes() []route {
 func fleetRoutes() []route {
 	return []route{
 		{method: get, path: "/workers", action: access.View, scope: ofSome, summary: "Lists workers and the jobs that they hold", params: with(param{name: "queue", summary: "only those that take jobs of this queue"}), status: 200, answer: List[Worker]{}, serve: listWorkers},
-		{method: post, path: "/workers/{worker}/quiet", audit: "quiet worker", action: access.Operate, scope: ofSome, summary: "Makes a worker take no more jobs", status: 202, answer: Signalled{}, problems: []string{"not-found"}, serve: quietWorker},
-		{method: post, path: "/workers/{worker}/stop", audit: "stop worker", action: access.Operate, scope: ofSome, summary: "Stops a worker", status: 202, answer: Signalled{}, problems: []string{"not-found"}, serve: stopWorker},
+		{method: post, path: "/workers/{worker}/quiet", audit: "quiet worker", action: access.Operate, scope: ofSome, summary: "Makes a worker take no more jobs", status: 202, answer: Signalled{}, problems: []string{"not-found", "no-way"}, serve: quietWorker},
+		{method: post, path: "/workers/{worker}/stop", audit: "stop worker", action: access.Operate, scope: ofSome, summary: "Stops a worker", status: 202, answer: Signalled{}, problems: []string{"not-found", "no-way"}, serve: stopWorker},
 		{method: get, path: "/running", action: access.View, scope: ofSome, summary: "Lists the jobs whose handlers run now, the longest first", params: with(param{name: "queue", summary: "only jobs of this queue"}), status: 200, answer: RunningList{}, serve: listRunning},
 	}
 }

@@ -134,7 +134,11 @@ func putSchedule(ctx context.Context, c *call) (any, error) {
 	case err != nil:
 		return nil, err
 	}
-	return showSchedule(ctx, c)
+	answer, err := showSchedule(ctx, c)
+	if err != nil { // it is stored all the same
+		return c.scheduleOf(queue.CronScheduleInfo{CronSchedule: s}), nil
+	}
+	return answer, nil
 }
 
 // job returns the job that the schedule adds.

@@ -1,0 +1,219 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/ops/access"
+	"skidway/ops/api"
+)
+
+func TestCheckOfABodyTakesTimeInProportionToItsSize(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	body := `{"kind":"k","args":{"` + strings.Repeat("a", 128<<10) + `":[` + strings.Repeat("1,", 32<<10) + `1]}}`
+	began := time.Now()
+	f.handler.ServeHTTP(httptest.NewRecorder(), f.request("POST", "/api/v1/queues/mail/jobs", body))
+	if took := time.Since(began); took > time.Second { // 4 s if each element has its path
+		t.Errorf("a body of %d bytes took %s", len(body), took)
+	}
+	for body, field := range map[string]string{
+		`{"kind":"k","then":[{"kind":"k"},{"kind":"k","args":{"a":[{"b":1,"b":2}]}}]}`: "then[1].args.a[0].b",
+		`{"kind":"k","nonsense":1}`: "nonsense",
+		`{"kind":"k","args":{"a":` + strings.Repeat("[", 64) + `1` + strings.Repeat("]", 64) + `}}`: "args.a" + strings.Repeat("[0]", 62),
+	} {
+		if p := f.do("POST", "/queues/mail/jobs", body, 400).problem("invalid"); p.Field != field {
+			t.Errorf("the field is %q, want %q", p.Field, field)
+		}
+	}
+}
+
+// A connection remembers the deadline for reading it.
+type connection struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+func (c *connection) SetReadDeadline(at time.Time) error { c.deadline = at; return nil }
+
+func TestDeadlineForReadingEndsWithTheBody(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.add("mail", "news", `{}`)
+	for _, r := range []*http.Request{
+		f.request("GET", "/api/v1/jobs/"+id+"?wait=1ms", nil), f.request("POST", "/api/v1/jobs/"+id+"/cancel", nil), f.request("POST", "/api/v1/queues/mail/jobs", `{"kind":"news"}`),
+	} {
+		c := &connection{httptest.NewRecorder(), time.Time{}}
+		if f.handler.ServeHTTP(c, r); c.Code > 299 || !c.deadline.IsZero() {
+			t.Errorf("%s %s: %d, and reads end at %s", r.Method, r.URL, c.Code, c.deadline)
+		}
+	}
+}
+
+func TestOtherSitesChangeNothing(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.add("mail", "news", `{}`)
+	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Origin": {"https://evil.example"}}, {"Origin": {"null"}}} {
+		for _, row := range api.Rows() {
+			r := f.request(row.Method, strings.Replace(example.Replace(row.Path), "mail:0:n1-1", id, 1), nil)
+			if r.Header = header; row.Method != "GET" {
+				f.send(r, 403).problem("forbidden")
+			}
+		}
+	}
+	f.do("GET", "/jobs/"+id, nil, 200)
+	r := f.request("POST", "/api/v1/jobs/"+id+"/cancel", nil)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	f.send(r, 200)
+}
+
+func TestIdempotencyKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	r := f.request("POST", "/api/v1/queues/mail/jobs", `{"kind":"news"}`)
+	r.Header.Set("Idempotency-Key", "k")
+	if p := f.send(r, 400).problem("invalid"); p.Field != "Idempotency-Key" {
+		t.Errorf("%+v", p)
+	}
+	f.do("GET", "/queues/mail", nil, 404)
+}
+
+func TestTimesBeyondTheYear9999DoNotBreakLists(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	const late = "9999-12-31T23:59:59-12:00" // in the year 10000 by UTC
+	f.do("POST", "/queues/mail/jobs", `{"kind":"news","deadline":"`+late+`"}`, 400).problem("invalid")
+	f.do("POST", "/queues/mail/jobs", `{"kind":"news","then":[{"kind":"news","deadline":"`+late+`"}]}`, 400).problem("invalid")
+	if at := api.UTC(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)); !at.IsZero() {
+		t.Errorf("%s is no time in JSON", at)
+	}
+}
+
+// person returns a request of a user.
+func (f *fixture) person(method, path string, body any) *http.Request {
+	f.Helper()
+	principal := f.principal()
+	principal.Name, principal.ID, principal.Token = "ada", "", false
+	return f.request(method, "/api/v1"+path, body).WithContext(access.NewContext(f.Context(), principal))
+}
+
+func TestJobsThatPeopleAddAreInTheAudit(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := into[api.Added](f.send(f.person("POST", "/queues/mail/jobs", `{"kind":"news"}`), 201)).ID
+	f.send(f.person("POST", "/jobs", `{"jobs":[{"queue":"mail","kind":"news"},{"queue":"web","kind":"news"}]}`), 200)
+	f.send(f.person("POST", "/jobs/"+id+"/copy", nil), 201)
+	f.do("POST", "/queues/mail/jobs", `{"kind":"news"}`, 201) // by a token
+	var rows []string
+	for _, e := range into[api.List[api.AuditEntry]](f.do("GET", "/audit", nil, 200)).Items {
+		if e.Outcome != "" {
+			rows = append(rows, e.Action+" "+e.Queue+" "+e.Filter+" "+e.Outcome)
+		}
+	}
+	want := "copy mail id == " + id + " done; enqueue * queue in [mail web] done; enqueue mail kind == news done"
+	if got := strings.Join(rows, "; "); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestRequestWithoutSpecialWorkHasTheUsualTime(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]time.Duration{
+		"/queues/mail/jobs": 10 * time.Second, "/jobs/mail:0:n1-1": 10 * time.Second, "/jobs/mail:0:n1-1?wait=20s": 30 * time.Second,
+	} {
+		if got := api.TimeOf(httptest.NewRequest("GET", "/api/v1"+path, nil)); got != want {
+			t.Errorf("%s has %s, want %s", path, got, want)
+		}
+	}
+	r := httptest.NewRequest("GET", "/api/v1/queues/mail/jobs", nil)
+	r.Header.Set("Accept", "text/csv")
+	if got := api.TimeOf(r); got != 70*time.Second {
+		t.Errorf("an export has %s", got)
+	}
+}
+
+func TestErrorsOfARedisThatCanNotServeAre503(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"LOADING Redis is loading the dataset in memory", "CLUSTERDOWN The cluster is down", "MASTERDOWN Link with MASTER is down"} {
+		if p := api.ProblemOf(redisError(text)); p == nil || p.Name() != "redis-unavailable" {
+			t.Errorf("%s: %v", text, p)
+		}
+	}
+	if p := api.ProblemOf(context.DeadlineExceeded); p == nil || p.Name() != "redis-unavailable" {
+		t.Errorf("%v", p)
+	}
+}
+
+type redisError string
+
+func (e redisError) Error() string { return string(e) }
+func (e redisError) RedisError()   {}
+
+// A breaker is a hook that refuses commands after some entries of the audit.
+type breaker struct {
+	entries atomic.Int64 // that are still possible
+}
+
+func (b *breaker) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *breaker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if b.entries.Load() == 0 {
+			cmd.SetErr(redisError("ERR broken"))
+			return cmd.Err()
+		}
+		if strings.Contains(fmt.Sprint(cmd.Args()...), ":audit") {
+			b.entries.Add(-1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *breaker) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if b.entries.Load() == 0 {
+			return redisError("ERR broken")
+		}
+		return next(ctx, commands)
+	}
+}
+
+func TestChangeIsDoneThoughItsResultCanNotBeRead(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	id := f.add("mail", "news", `{}`)
+	b := &breaker{}
+	b.entries.Store(2) // before and after the change
+	f.db.AddHook(b)
+	if state := into[api.JobState](f.do("POST", "/jobs/"+id+"/priority", `{"priority":"low"}`, 200)); state.State != "" {
+		t.Errorf("%+v", state)
+	}
+	b.entries.Store(2)
+	if q := into[api.Queue](f.do("POST", "/queues/mail/pause", nil, 200)); q.Name != "mail" || q.Error == "" {
+		t.Errorf("%+v", q)
+	}
+	b.entries.Store(2)
+	if s := into[api.Schedule](f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news"}`, 200)); s.Expression != "@daily" || s.Kind != "news" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestUnknownErrorOfADeletionIsNoConflict(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `{}`)
+	f.do("DELETE", "/queues/mail", nil, 409).problem("not-empty")
+	b := &breaker{}
+	b.entries.Store(1)
+	f.db.AddHook(b)
+	f.do("DELETE", "/queues/mail", nil, 500).problem("internal")
+}
