@@ -23,7 +23,7 @@ var (
 	ErrNoSchedule = errors.New("no such schedule")
 
 	// ErrState is returned when the operation is not possible in the state of the
-	// job.
+	// job, or while the queue is used.
 	ErrState = errors.New("the job is in another state")
 )
 

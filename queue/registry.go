@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -72,14 +71,11 @@ const (
 	removeWithin = 30 * time.Second
 )
 
-// ErrInUse is the error for a queue that can't be deleted, because it has jobs or is used.
-var ErrInUse = errors.New("the queue is in use")
-
-// An inUseError is an [ErrInUse] that names the use.
+// An inUseError is the [ErrState] of a queue that can't be deleted, with its use.
 type inUseError string
 
 func (e inUseError) Error() string        { return string(e) }
-func (e inUseError) Is(target error) bool { return target == ErrInUse }
+func (e inUseError) Is(target error) bool { return target == ErrState }
 
 // Why a queue is not deleted, or not as a whole.
 const (
@@ -88,7 +84,7 @@ const (
 )
 
 // Delete deletes the queue with its settings, counters and unique keys, and removes it
-// from the list of all queues. It returns an [ErrInUse], and changes nothing, if the queue has
+// from the list of all queues. It returns an [ErrState], and changes nothing, if the queue has
 // a job in any state or a schedule, if a living pool serves it by its name or holds jobs of it,
 // or if a client or worker has used it within the last three minutes. A queue that is used
 // later is created again.

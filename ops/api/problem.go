@@ -162,8 +162,6 @@ func problemOfJob(err error) *Problem {
 		p := problem("duplicate", "%v", err)
 		p.Holder = duplicate.Owner
 		return p
-	case errors.Is(err, queue.ErrInUse):
-		return problem("not-empty", "%v", err)
 	case errors.Is(err, ops.ErrUnreachableWorker):
 		return problem("no-way", "%v", err)
 	case errors.Is(err, queue.ErrState):

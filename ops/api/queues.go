@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -133,5 +134,9 @@ func deleteQueue(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, c.audited(ctx, q.Name(), "", 0, func() error { return q.Delete(ctx) })
+	err = c.audited(ctx, q.Name(), "", 0, func() error { return q.Delete(ctx) })
+	if errors.Is(err, queue.ErrState) {
+		return nil, problem("not-empty", "%v", err)
+	}
+	return nil, err
 }
