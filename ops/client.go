@@ -28,6 +28,7 @@ type Client struct {
 	queues   *queue.Client
 	rules    []Rule
 	budget   *budget          // of searches
+	changes  *budget          // of operations
 	now      func() time.Time // by which a page of a search ends
 	redactor *redactor        // nil: nothing is hidden
 }
@@ -46,7 +47,7 @@ func NewClient(queues *queue.Client, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{queues, rules, newBudget(searchShare), time.Now, redactor}, nil
+	return &Client{queues, rules, newBudget(searchShare), newBudget(operationShare), time.Now, redactor}, nil
 }
 
 // A NoQueueError reports that there is no queue of a name.

@@ -42,3 +42,19 @@ func (s *Sampler) LookedAt(ctx context.Context, at time.Time) error {
 	s.mu.Unlock()
 	return s.read(ctx, 1, func(context.Context) error { return nil })
 }
+
+// CountOthers makes the client believe that others count as many jobs as it allows, and refuse more at
+// once.
+func (c *Client) CountOthers() {
+	c.changes.maxWait = time.Millisecond
+	for range maxSearches {
+		c.changes.slots <- struct{}{}
+	}
+}
+
+// SharesBudget reports whether all operations of the client have one budget.
+func (c *Client) SharesBudget() bool {
+	f, _ := parseFilter("")
+	first, second := c.newReader(nil, f, "", time.Time{}, ""), c.newReader(nil, f, "", time.Time{}, "")
+	return first.budget == second.budget && first.budget.share == operationShare
+}

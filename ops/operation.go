@@ -110,7 +110,8 @@ func refusal(op *queue.Operation) error {
 }
 
 // Ask counts the jobs that a change is to change. Without a filter their number is known; with
-// one they are read, for at most 2 s and using at most half of Redis's time. Nothing is changed.
+// one they are read, for at most 2 s; all questions and operations of a client together use at most
+// half of Redis's time. Nothing is changed. The error is a [BusyError] while two others are counted.
 func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
 	f, err := change.validate()
 	if err != nil {
@@ -137,6 +138,10 @@ func (c *Client) Ask(ctx context.Context, change Change) (*Question, error) {
 		asked.Count = InState(depth, change.State)
 		return asked, err
 	}
+	if err := c.changes.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer c.changes.leave()
 	deadline := c.now().Add(maxCountTime)
 	r := c.newReader(q, f, change.State, asked.AsOf, "")
 	for more := true; more; {

@@ -42,7 +42,7 @@ type reader struct {
 }
 
 func (c *Client) newReader(q *queue.Queue, f *filter.Filter, state queue.State, asOf time.Time, cursor string) *reader {
-	return &reader{client: c, queue: q, state: state, asOf: asOf, budget: newBudget(operationShare), record: jobRecord{redactor: c.redactor}, matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
+	return &reader{client: c, queue: q, state: state, asOf: asOf, budget: c.changes, record: jobRecord{redactor: c.redactor}, matches: f.Matcher(asOf), cursor: cursor, limit: minRead}
 }
 
 // wait blocks until there is some of Redis's time for the operation.

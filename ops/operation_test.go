@@ -441,3 +441,17 @@ func TestOperationsThatAreRefusedAreNotListed(t *testing.T) {
 		t.Errorf("listed %d operations, want the 2 that began", len(all))
 	}
 }
+
+func TestOperationsOfAClientShareTheTimeOfRedis(t *testing.T) {
+	t.Parallel()
+	f := setup(t, redistest.DB(t))
+	if !f.client.SharesBudget() {
+		t.Error("each operation has its own half of the time")
+	}
+	f.client.CountOthers()
+	var busy *ops.BusyError
+	if _, err := f.client.Ask(t.Context(), ops.Change{Queue: "mail", Do: "retry", State: queue.Dead, Match: `kind == "a"`}); !errors.As(err, &busy) {
+		t.Errorf("the error is %v, want a BusyError", err)
+	}
+	f.asks(ops.Change{Queue: "mail", Do: "retry", State: queue.Dead})
+}
