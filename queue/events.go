@@ -13,6 +13,7 @@ import (
 
 // An Event is something that happened to a job.
 type Event struct {
+	ID   string // the cursor after this event
 	Kind EventKind
 	Job  string // the job's id
 	Time time.Time
@@ -98,7 +99,7 @@ func (q *Queue) readEvents(ctx context.Context, after string) ([]Event, string, 
 		kind, _ := entry.Values["event"].(string)
 		local, _ := entry.Values["id"].(string)
 		ms, _ := entryTime(entry.ID)
-		events = append(events, Event{Kind: EventKind(kind), Job: globalID(q.name, local), Time: time.UnixMilli(ms)})
+		events = append(events, Event{ID: entry.ID, Kind: EventKind(kind), Job: globalID(q.name, local), Time: time.UnixMilli(ms)})
 	}
 	return events, after, nil
 }

@@ -22,6 +22,9 @@ const (
 	requestTime    = time.Minute      // to read a request
 	answerTime     = 2 * time.Minute  // to write an answer, from the start of the request
 	maxWaits       = 100              // requests that wait for the end of a job, at the same time
+	maxWaitsEach   = 40               // of them those of a principal
+	maxWaitQueues  = 20               // of the jobs that they wait for
+	waitLinger     = 6 * time.Second  // a wait's connection to Redis outlives it by up to 5 s
 
 	idempotencyKey = "Idempotency-Key" // a header that is not supported
 )
@@ -61,8 +64,8 @@ type Handler struct {
 	origin *http.CrossOriginProtection
 
 	document document
-	waits    chan struct{} // has a value for each request that waits
-	streams  chan struct{} // has a value for each stream
+	waits    limit // of requests that wait
+	streams  limit
 	scales   scales
 
 	work   context.Context // of operations; it ends with the handler
@@ -93,7 +96,10 @@ func New(db *skidway.DB, config Config) (*Handler, error) {
 			return nil, err
 		}
 	}
-	h := &Handler{config: config, db: db, queues: queues, ops: config.Ops, log: config.Logger, audit: access.NewAudit(db, config.Logger), routes: routes(), origin: http.NewCrossOriginProtection(), waits: make(chan struct{}, maxWaits), streams: make(chan struct{}, maxStreams)}
+	h := &Handler{config: config, db: db, queues: queues, ops: config.Ops, log: config.Logger, audit: access.NewAudit(db, config.Logger), routes: routes(), origin: http.NewCrossOriginProtection(),
+		waits:   limit{max: maxWaits, maxEach: maxWaitsEach, maxQueues: maxWaitQueues, linger: waitLinger},
+		streams: limit{max: maxStreams, maxEach: maxStreamsEach, maxQueues: maxStreams},
+	}
 	h.work, h.cancel = context.WithCancel(context.Background())
 	return h, nil
 }

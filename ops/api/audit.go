@@ -6,6 +6,8 @@ import (
 	"net"
 	"time"
 
+	"skidway"
+	"skidway/internal/rdb"
 	"skidway/ops/access"
 )
 
@@ -31,9 +33,18 @@ func (c *call) audited(ctx context.Context, name, filter string, count int, chan
 	if err != nil {
 		return err
 	}
-	err = change()
+	err = sent(change())
 	end(err, 0)
 	return err
+}
+
+// sent returns the error of a change that was sent to Redis. While Redis does not answer it may have
+// happened.
+func sent(err error) error {
+	if p := problemOf(err); p == nil || p.Name() != "redis-unavailable" || rdb.Refused(err) {
+		return err
+	}
+	return &skidway.OutcomeUnknownError{Op: "change", Err: err}
 }
 
 // beginAudit adds the entry before a change, and returns what adds the one after it.

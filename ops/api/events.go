@@ -13,11 +13,12 @@ import (
 
 // Bounds of streams of events.
 const (
-	maxStreams   = 20               // at the same time; each has a connection to Redis
-	beatEvery    = 10 * time.Second // a stream without events sends a comment, so that proxies keep it
-	streamWrite  = 10 * time.Second // a client that reads more slowly is dropped
-	askAgain     = 30 * time.Second // whether the principal may still see the queue
-	eventsHeader = "text/event-stream"
+	maxStreams     = 20               // at the same time; each has a connection to Redis
+	maxStreamsEach = 4                // of them those of a principal
+	beatEvery      = 10 * time.Second // a stream without events sends a comment, so that proxies keep it
+	streamWrite    = 10 * time.Second // a client that reads more slowly is dropped
+	askAgain       = 30 * time.Second // whether the principal may still see the queue
+	eventsHeader   = "text/event-stream"
 )
 
 // An Event is something that happened to a job.
@@ -56,12 +57,16 @@ func streamEvents(ctx context.Context, c *call) (any, error) {
 	case kept == 0:
 		return nil, problem("events-off", "the configuration of a worker turns them on: events")
 	}
-	select {
-	case c.streams <- struct{}{}:
-		defer func() { <-c.streams }()
-	default:
-		return nil, problem("busy", "%d streams are open", maxStreams).retry(beatEvery)
+	if c.r.Method == http.MethodHead {
+		c.w.Header().Set("Content-Type", eventsHeader)
+		c.w.WriteHeader(http.StatusOK)
+		return written, nil
 	}
+	leave, ok := c.streams.enter(c.who(), name)
+	if !ok {
+		return nil, problem("busy", "too many streams are open: %d are possible, and %d for you", maxStreams, maxStreamsEach).retry(beatEvery)
+	}
+	defer leave()
 	cursor := c.r.Header.Get("Last-Event-ID")
 	if cursor == "" {
 		cursor = queue.FromNow
@@ -93,7 +98,7 @@ func (c *call) sendEvents(ctx context.Context, q *queue.Queue, job string, event
 			if err != nil {
 				return nil
 			}
-			text = fmt.Appendf(text, "event: %s\nid: %s\ndata: %s\n\n", event.Kind, cursor, data)
+			text = fmt.Appendf(text, "event: %s\nid: %s\ndata: %s\n\n", event.Kind, event.ID, data)
 		}
 		_ = connection.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder of a test has none
 		if _, err := c.w.Write(append(text, '\n')); err != nil {

@@ -30,6 +30,7 @@ func Rows() (rows []Row) {
 var (
 	UTC       = utc
 	ProblemOf = problemOf
+	Sent      = sent
 )
 
 // TimeOf returns how long a request may take.
@@ -49,5 +50,9 @@ func TimeOf(r *http.Request) time.Duration {
 // ExportMargin is left of the time of a request when an export stops reading.
 const ExportMargin = exportMargin
 
-// MaxWaits bounds requests that wait.
-const MaxWaits = maxWaits
+// Bounds of requests that last long.
+const (
+	MaxStreamsEach = maxStreamsEach
+	MaxWaitsEach   = maxWaitsEach
+	MaxWaitQueues  = maxWaitQueues
+)

@@ -308,14 +308,24 @@ func showJob(ctx context.Context, c *call) (any, error) {
 	return jobOf(job, progress), nil
 }
 
-// waitFor waits until a job has ended, and returns nil if that takes too long.
+// waitFor waits until a job has ended, and returns nil if that takes too long, or the job is
+// not there or has ended before.
 func (c *call) waitFor(ctx context.Context, id string, wait time.Duration) (any, error) {
-	select {
-	case c.waits <- struct{}{}:
-		defer func() { <-c.waits }()
-	default:
-		return nil, problem("busy", "%d requests wait for jobs: wait for fewer, or ask again", maxWaits).retry(time.Second)
+	switch job, err := c.queues.Get(ctx, id); {
+	case errors.Is(err, queue.ErrNoJob): // its outcome may be known for a while
+		if _, err := c.ops.Queue(ctx, queueOfID(id)); err != nil {
+			return nil, nil
+		}
+	case err != nil:
+		return nil, err
+	case job.State == queue.Finished || job.State == queue.Dead:
+		return nil, nil
 	}
+	leave, ok := c.waits.enter(c.who(), queueOfID(id))
+	if !ok {
+		return nil, problem("busy", "too many requests wait for jobs: %d are possible, %d for you, for jobs of %d queues", maxWaits, maxWaitsEach, maxWaitQueues).retry(time.Second)
+	}
+	defer leave()
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	defer context.AfterFunc(c.work, cancel)() // the handler is closed

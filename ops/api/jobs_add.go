@@ -9,8 +9,10 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
+	"skidway/ops"
 	"skidway/ops/access"
 	"skidway/queue"
 )
@@ -230,6 +232,9 @@ func (c *call) restore(original *queue.Job, changes map[string]json.RawMessage) 
 	if err := c.may(access.Reveal, original.Queue); err != nil {
 		return err
 	}
+	if err := c.restoreHeaders(original, changes); err != nil {
+		return err
+	}
 	edited, changed := changes["args"]
 	if !changed {
 		return nil
@@ -238,6 +243,29 @@ func (c *call) restore(original *queue.Job, changes map[string]json.RawMessage) 
 	if err == nil {
 		changes["args"] = args
 	}
+	return err
+}
+
+// restoreHeaders puts the values of a job's headers into changed headers that show them as hidden.
+func (c *call) restoreHeaders(original *queue.Job, changes map[string]json.RawMessage) error {
+	edited, changed := changes["headers"]
+	if !changed {
+		return nil
+	}
+	var headers map[string]string
+	if err := json.Unmarshal(edited, &headers); err != nil {
+		return invalidField("headers", "want an object of texts")
+	}
+	shown := c.ops.Hide(original).Headers
+	for name, value := range headers {
+		if before, known := shown[name]; known && before == value {
+			headers[name] = original.Headers[name]
+		} else if strings.Contains(value, ops.Hidden) {
+			return invalidField("headers", "the header %.80q is hidden, and the job has no such value", name)
+		}
+	}
+	text, err := json.Marshal(headers)
+	changes["headers"] = text
 	return err
 }
 

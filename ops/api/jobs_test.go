@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -278,6 +279,19 @@ func TestRequestWaitsForTheEndOfAJob(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("the request waits still")
 	}
+}
+
+func TestWaitsForManyQueuesAreRefused(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	for i := range 2 * api.MaxWaitQueues {
+		f.do("GET", fmt.Sprintf("/jobs/none%d:0:n1-1?wait=1ms", i), nil, 404).problem("no-job") // waits for nothing
+	}
+	for i := range api.MaxWaitQueues {
+		f.do("GET", "/jobs/"+f.add(fmt.Sprint("q", i), "news", `1`)+"?wait=1ms", nil, 200)
+	}
+	f.do("GET", "/jobs/"+f.add("other", "news", `1`)+"?wait=1ms", nil, 429).problem("busy")
+	f.do("GET", "/jobs/"+f.add("q0", "news", `1`)+"?wait=1ms", nil, 200)
 }
 
 func TestJobsAreChanged(t *testing.T) {

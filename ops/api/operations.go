@@ -160,7 +160,7 @@ func (c *call) run(ctx context.Context, name, match string, count int, begin fun
 		return nil, err
 	}
 	run, err := begin()
-	if err != nil {
+	if err = sent(err); err != nil {
 		end(err, 0)
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/internal/rdb"
 	"skidway/ops/access"
 	"skidway/ops/api"
+	"skidway/queue"
 )
 
 func TestCheckOfABodyTakesTimeInProportionToItsSize(t *testing.T) {
@@ -216,4 +219,19 @@ func TestUnknownErrorOfADeletionIsNoConflict(t *testing.T) {
 	b.entries.Store(1)
 	f.db.AddHook(b)
 	f.do("DELETE", "/queues/mail", nil, 500).problem("internal")
+}
+
+func TestLostReplyOfAChangeIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]string{
+		context.DeadlineExceeded: "outcome-unknown", &rdb.UnreachableError{Name: "r", Err: io.EOF}: "outcome-unknown",
+		redisError("LOADING Redis is loading"): "redis-unavailable", queue.ErrState: "wrong-state",
+	} {
+		if p := api.ProblemOf(api.Sent(err)); p == nil || p.Name() != want {
+			t.Errorf("%v: %v, want %s", err, p, want)
+		}
+	}
+	if err := api.Sent(nil); err != nil {
+		t.Error(err)
+	}
 }

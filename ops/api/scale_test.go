@@ -2,9 +2,11 @@ package api_test
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,11 +92,15 @@ func TestEventsAreStreamedAndContinued(t *testing.T) {
 	if kind != "event: enqueued" || !strings.Contains(data, id) {
 		t.Errorf("%q %q %q", kind, cursor, data)
 	}
-	second := f.add("mail", "news", `3`)
-	again, _ := open(strings.TrimPrefix(cursor, "id: "))
-	if _, _, data := again(), again(), again(); !strings.Contains(data, second) {
-		t.Errorf("%q", data)
+	second, third := f.add("mail", "news", `3`), f.add("mail", "news", `4`)
+	for _, want := range []string{second, third} { // both are in the first batch
+		again, response := open(strings.TrimPrefix(cursor, "id: "))
+		if _, cursor, data = again(), again(), again(); !strings.Contains(data, want) {
+			t.Errorf("%q, want %s", data, want)
+		}
+		_ = response.Body.Close()
 	}
+	f.do("HEAD", "/events?queue=mail", nil, 200)
 	f.as("view:other").do("GET", "/events?queue=mail", nil, 403).problem("forbidden")
 	f.handler.Close()
 	for end := next(); end != "the end"; end = next() {
@@ -102,6 +108,47 @@ func TestEventsAreStreamedAndContinued(t *testing.T) {
 			t.Errorf("%q", end)
 		}
 	}
+}
+
+func TestPrincipalHasOnlySomeStreams(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.add("mail", "news", `1`)
+	q, err := f.queues.Queue("mail")
+	f.must(err)
+	f.must(q.KeepEvents(f.Context(), 100))
+	ctx, cancel := context.WithCancel(f.Context())
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer cancel()
+	begin := func(name string) int {
+		p := f.principal()
+		p.ID, p.Name = name, name
+		began := make(chan int, 1)
+		r := f.request("GET", "/api/v1/events?queue=mail", nil)
+		r = r.WithContext(access.NewContext(ctx, p))
+		open.Go(func() { f.handler.ServeHTTP(starts{httptest.NewRecorder(), began}, r) })
+		return <-began
+	}
+	for range api.MaxStreamsEach {
+		if status := begin("greedy"); status != 200 {
+			t.Errorf("status %d", status)
+		}
+	}
+	if greedy, other := begin("greedy"), begin("other"); greedy != 429 || other != 200 {
+		t.Errorf("status %d, and %d for another principal", greedy, other)
+	}
+}
+
+// starts sends the status of an answer when it begins.
+type starts struct {
+	*httptest.ResponseRecorder
+	began chan<- int
+}
+
+func (s starts) WriteHeader(status int) {
+	s.ResponseRecorder.WriteHeader(status)
+	s.began <- status
 }
 
 func TestSecretsAreHiddenAndCopiesNeedReveal(t *testing.T) {
@@ -124,4 +171,19 @@ func TestSecretsAreHiddenAndCopiesNeedReveal(t *testing.T) {
 	if a := f.do("GET", "/queues/mail/schedules", nil, 200); strings.Contains(a.text, "hush") {
 		t.Errorf("%s", a.text)
 	}
+	f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","args":{"token":"[hidden]"}}`, 400).problem("invalid")
+	f.do("PUT", "/queues/mail/schedules/s", `{"expression":"@daily","kind":"news","headers":{"token":"[hidden]"}}`, 400).problem("invalid")
+}
+
+func TestCopyKeepsHiddenHeaders(t *testing.T) {
+	t.Parallel()
+	f := setup(t).as("view:*", "operate:*", "enqueue:*", "reveal:*")
+	id := into[api.Added](f.do("POST", "/queues/mail/jobs", `{"kind":"news","headers":{"token":"hush","a":"b"}}`, 201)).ID
+	copied := into[api.Added](f.do("POST", "/jobs/"+id+"/copy", `{"headers":{"token":"[hidden]","a":"c"}}`, 201)).ID
+	job, err := f.queues.Get(f.Context(), copied)
+	f.must(err)
+	if job.Headers["token"] != "hush" || job.Headers["a"] != "c" {
+		t.Errorf("%v", job.Headers)
+	}
+	f.do("POST", "/jobs/"+id+"/copy", `{"headers":{"secret":"[hidden]"}}`, 400).problem("invalid")
 }

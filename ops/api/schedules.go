@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"skidway/delayed"
+	"skidway/ops"
 	"skidway/queue"
 )
 
@@ -107,6 +109,9 @@ func putSchedule(ctx context.Context, c *call) (any, error) {
 	var body NewSchedule
 	if err := c.body(&body); err != nil {
 		return nil, err
+	}
+	if text, _ := json.Marshal(body); strings.Contains(string(text), ops.Hidden) {
+		return nil, invalidField("args", "a value is %s: send the value itself, which was not shown", ops.Hidden)
 	}
 	job, err := body.job(c.values["queue"])
 	if err != nil {

@@ -92,7 +92,7 @@ func (d *dashCommand) serve(work, stopping context.Context, db *skidway.DB, logg
 		return err
 	}
 	defer func() { err = errors.Join(err, pages.Close()) }()
-	requests, err := api.New(db, api.Config{BasePath: d.gate.BasePath, Ops: client, Logger: logger})
+	requests, err := api.New(db, api.Config{Authorize: func(r *http.Request) (*access.Principal, error) { return gate.Authorize(r) }, BasePath: d.gate.BasePath, Ops: client, Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -61,15 +61,15 @@ func (s *serveCommand) run(c *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		handler, err := api.New(db, api.Config{BasePath: s.gate.BasePath, Ops: client, Logger: logger})
-		if err != nil {
-			return err
-		}
-		defer handler.Close()
 		gate, err := access.NewGate(db, s.gate)
 		if err != nil {
 			return err
 		}
+		handler, err := api.New(db, api.Config{Authorize: gate.Authorize, BasePath: s.gate.BasePath, Ops: client, Logger: logger})
+		if err != nil {
+			return err
+		}
+		defer handler.Close()
 		routes, err := withHealth(db, s.queueMetrics, handler)
 		if err != nil {
 			return err
