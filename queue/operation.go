@@ -253,7 +253,8 @@ func trimOperations(ctx context.Context, c *Client, op Operation) error {
 // Operations returns operations of all queues: those with the ids that are given, or the last
 // 100, the latest first. Unknown ones, and those whose queue can't be read, are [Operation.Refused].
 func Operations(ctx context.Context, c *Client, ids ...string) (all []Operation, err error) {
-	if len(ids) == 0 {
+	listed := len(ids) == 0
+	if listed {
 		err := c.db.Retry(ctx, func() (err error) {
 			ids, err = c.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: operationList(c), Start: 0, Stop: maxOperations - 1, Rev: true}).Result()
 			return err
@@ -264,6 +265,9 @@ func Operations(ctx context.Context, c *Client, ids ...string) (all []Operation,
 	}
 	for _, id := range ids {
 		name, _, err := splitOperationID(id)
+		if err != nil && listed {
+			continue // not added by Skidway
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func (c *call) signal(ctx context.Context, kind queue.SignalKind) (any, error) {
 	}
 	i := slices.IndexFunc(fleet.Workers, func(w *ops.Worker) bool { return w.Name == c.values["worker"] && !w.Dead() })
 	if !c.principal.May(access.Operate, access.All) {
-		if i < 0 || slices.ContainsFunc(fleet.Workers[i].QueueNames(), func(name string) bool { return !c.principal.May(access.Operate, name) }) {
+		if i < 0 || len(fleet.Workers[i].QueueNames()) == 0 || slices.ContainsFunc(fleet.Workers[i].QueueNames(), func(name string) bool { return !c.principal.May(access.Operate, name) }) {
 			return nil, forbidden(access.Scope{Action: access.Operate, Queue: access.All})
 		}
 	}

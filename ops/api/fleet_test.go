@@ -28,6 +28,7 @@ func TestWorkersAreListedWithoutOtherQueues(t *testing.T) {
 	f.serve("w2", "web")
 	f.serve("w3", "m*")
 	f.serve("w4", "nothing*")
+	f.serve("w5")
 	seen := func(scope string) (names []string) {
 		for _, w := range into[api.List[api.Worker]](f.as(scope).do("GET", "/workers", nil, 200)).Items {
 			for _, q := range w.Queues {
@@ -46,6 +47,7 @@ func TestWorkersAreListedWithoutOtherQueues(t *testing.T) {
 	f.as("operate:m*").do("POST", "/workers/w3/quiet", nil, 403).problem("forbidden")
 	f.as("operate:web").do("POST", "/workers/w2/quiet", nil, 202)
 	f.do("POST", "/workers/w3/stop", nil, 202)
+	f.as("operate:web").do("POST", "/workers/w5/stop", nil, 403).problem("forbidden")
 	f.do("POST", "/workers/w4/stop", nil, 409).problem("no-way")
 	f.do("POST", "/workers/none/stop", nil, 404).problem("not-found")
 	if list := into[api.RunningList](f.as("view:mail").do("GET", "/running", nil, 200)); len(list.Items) != 0 || len(list.Silent) != 0 {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"skidway/internal/handle"
 	"skidway/ops/access"
 	"skidway/ops/api"
@@ -44,6 +46,8 @@ func TestOperationChangesTheJobsThatWereCounted(t *testing.T) {
 	if depth := f.depth("mail"); depth.Waiting != 3 || depth.Dead != 1 {
 		t.Errorf("%+v", depth)
 	}
+	keys := f.db.Keys(f.Context(), f.db.Prefix()+":*operations").Val()
+	f.must(f.db.ZAdd(f.Context(), keys[0], redis.Z{Score: 1, Member: "malformed"}).Err())
 	list := into[api.List[api.Operation]](f.do("GET", "/operations", nil, 200))
 	if len(list.Items) != 1 || list.Items[0].ID != op.ID {
 		t.Errorf("%+v", list)
