@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/csv"
+	"slices"
 	"strconv"
 	"time"
 
@@ -144,7 +145,7 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	}
 	rows := distribute.TopRows(report.Rows, top)
 	if c.accepts(jsonType, csvType) == csvType {
-		return c.writeCounts(rows)
+		return c.writeCounts(distribute.Columns(report.Subscriber.Settings), rows)
 	}
 	answer := ChannelCounts{
 		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: some(distribute.Columns(report.Subscriber.Settings)),
@@ -156,14 +157,22 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	return answer, nil
 }
 
-// writeCounts writes counts as CSV.
-func (c *call) writeCounts(rows []distribute.Row) (any, error) {
+// writeCounts writes counts as CSV, with some of the columns day and country.
+func (c *call) writeCounts(columns []string, rows []distribute.Row) (any, error) {
 	c.w.Header().Set("Content-Type", csvType)
 	c.w.Header().Set("Content-Disposition", `attachment; filename="counts.csv"`)
 	out := csv.NewWriter(c.w)
-	_ = out.Write([]string{"day", "country", "requests"})
+	_ = out.Write(append(slices.Clone(columns), "requests"))
 	for _, row := range rows {
-		_ = out.Write(safeCells([]string{row.Group, row.Member, strconv.FormatInt(row.Requests, 10)}))
+		var cells []string
+		for _, column := range columns {
+			cell := row.Member
+			if column == "day" {
+				cell = row.Group
+			}
+			cells = append(cells, cell)
+		}
+		_ = out.Write(safeCells(append(cells, strconv.FormatInt(row.Requests, 10))))
 	}
 	out.Flush()
 	return written, nil // an error means that the client is gone

@@ -102,6 +102,12 @@ func TestChannelsAreListedAndShown(t *testing.T) {
 	if a := f.send(r, 200); a.text != "day,country,requests\n" {
 		t.Errorf("%q", a.text)
 	}
+	f.must(channel.Subscribe(f.Context(), "short", "country-day by=country format=auto"))
+	r = f.request("GET", "/api/v1/channels/web/counts?subscriber=short", nil)
+	r.Header.Set("Accept", "text/csv")
+	if a := f.send(r, 200); a.text != "country,requests\n" {
+		t.Errorf("%q", a.text)
+	}
 	f.do("GET", "/channels/web/counts", nil, 400).problem("invalid")
 	f.do("GET", "/channels/web/counts?subscriber=none", nil, 404).problem("not-found")
 	f.do("GET", "/channels/none", nil, 404).problem("not-found")
