@@ -129,7 +129,7 @@ type Diagnosis struct {
 }
 
 func reportOf(r *ops.Report) *QueueReport {
-	report := &QueueReport{Queue: queueOf(r.QueueStatus), AsOf: utc(r.Time), Total: countsOf(r.Total), Days: []DayCounts{}, Findings: some(r.Findings), Diagnoses: []Diagnosis{}}
+	report := &QueueReport{Queue: queueOf(r.QueueStatus), AsOf: utc(r.Time), Total: countsOf(r.Total), Days: []DayCounts{}, Findings: nonNil(r.Findings), Diagnoses: []Diagnosis{}}
 	for _, day := range r.Days {
 		report.Days = append(report.Days, DayCounts{day.Day.Format(time.DateOnly), countsOf(day.Counts)})
 	}
@@ -370,8 +370,8 @@ func utc(at time.Time) time.Time {
 	return at
 }
 
-// some returns a list that is not nil.
-func some[T any](list []T) []T {
+// nonNil returns a list that is not nil.
+func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}

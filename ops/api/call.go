@@ -76,21 +76,21 @@ var written any = new(int)
 func (c *call) allowed() error {
 	needs := access.Scope{Action: c.route.action}
 	switch c.route.scope {
-	case ofNone:
+	case noQueue:
 		return nil
-	case ofQueue:
+	case pathQueue:
 		needs.Queue = c.values["queue"]
-	case ofID:
+	case idQueue:
 		needs.Queue = queueOfID(c.values["id"])
-	case ofAll:
+	case allQueues:
 		needs.Queue = access.All
-	case ofSome:
+	case anyQueue:
 		if slices.ContainsFunc(c.principal.Scopes, func(s access.Scope) bool { return s.Action == c.route.action }) {
 			return nil
 		}
 		needs.Queue = "QUEUE"
 	}
-	if c.route.scope != ofSome && c.principal.May(needs.Action, needs.Queue) {
+	if c.route.scope != anyQueue && c.principal.May(needs.Action, needs.Queue) {
 		return nil
 	}
 	return forbidden(needs)
@@ -116,7 +116,7 @@ func (c *call) views(name string) bool { return c.principal.May(access.View, nam
 // visible returns the names of the queues that the principal may see.
 func (c *call) visible(ctx context.Context) ([]string, error) {
 	names, err := c.queues.Queues(ctx)
-	return slices.DeleteFunc(some(names), func(name string) bool { return !c.views(name) }), err
+	return slices.DeleteFunc(nonNil(names), func(name string) bool { return !c.views(name) }), err
 }
 
 // readQuery refuses parameters that the route does not have, and those that are there twice.

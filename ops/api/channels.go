@@ -100,13 +100,13 @@ func showChannel(ctx context.Context, c *call) (any, error) {
 	}
 	answer := ChannelStatus{
 		Name: channel.Name(), AsOf: utc(status.Now), Window: status.Window, Used: status.Used, Known: status.Known,
-		Shippers: some(status.Shippers), Abandoned: some(status.Abandoned), Subscribers: []Subscriber{}, Files: []File{},
+		Shippers: nonNil(status.Shippers), Abandoned: nonNil(status.Abandoned), Subscribers: []Subscriber{}, Files: []File{},
 	}
 	for _, s := range status.Subscribers {
 		answer.Subscribers = append(answer.Subscribers, Subscriber{s.Name, s.Settings, utc(s.Seen), s.Pending, s.Counting, tallyOf(s.Tally)})
 	}
 	for _, f := range status.Open {
-		answer.Files = append(answer.Files, File{f.Name, string(f.State), f.Uploaded, f.Size, f.Held, utc(f.Since), some(f.Waiting)})
+		answer.Files = append(answer.Files, File{f.Name, string(f.State), f.Uploaded, f.Size, f.Held, utc(f.Since), nonNil(f.Waiting)})
 	}
 	return answer, nil
 }
@@ -148,7 +148,7 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 		return c.writeCounts(distribute.Columns(report.Subscriber.Settings), rows)
 	}
 	answer := ChannelCounts{
-		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: some(distribute.Columns(report.Subscriber.Settings)),
+		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: nonNil(distribute.Columns(report.Subscriber.Settings)),
 		Rows: []CountRow{}, Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally),
 	}
 	for _, row := range rows {

@@ -21,7 +21,7 @@ type Row struct {
 // Rows returns the table of routes.
 func Rows() (rows []Row) {
 	for _, r := range routes() {
-		rows = append(rows, Row{r.method, prefix + r.path, r.action, r.scope == ofNone, r.scope == ofAll, r.scope == ofSome, r.audit != "", r.body})
+		rows = append(rows, Row{r.method, prefix + r.path, r.action, r.scope == noQueue, r.scope == allQueues, r.scope == anyQueue, r.audit != "", r.body})
 	}
 	return rows
 }

@@ -66,7 +66,7 @@ func listWorkers(ctx context.Context, c *call) (any, error) {
 func workerOf(w *ops.Worker, now time.Time) Worker {
 	worker := Worker{
 		Name: w.Name, State: w.Condition(), Host: w.Host, PID: w.PID, Started: utc(w.Started), Concurrency: w.Concurrency, Stuck: w.Stuck,
-		Queues: some(w.QueueNames()), Kinds: w.Kinds, Lease: Duration(w.Left()), Held: w.Held(), Jobs: []WorkerJob{},
+		Queues: nonNil(w.QueueNames()), Kinds: w.Kinds, Lease: Duration(w.Left()), Held: w.Held(), Jobs: []WorkerJob{},
 	}
 	for _, job := range w.Jobs[:min(len(w.Jobs), maxWorkerJobs)] {
 		worker.Jobs = append(worker.Jobs, WorkerJob{job.ID, job.Kind, Duration(now.Sub(job.Taken)), job.ID == w.Solo()})
@@ -151,5 +151,5 @@ func listRunning(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return RunningList{*list.(*List[RunningJob]), running.More, some(running.Silent)}, nil
+	return RunningList{*list.(*List[RunningJob]), running.More, nonNil(running.Silent)}, nil
 }

@@ -349,7 +349,7 @@ func showLog(ctx context.Context, c *call) (any, error) {
 		return nil, err
 	}
 	lines, err := c.ops.Log(ctx, c.values["id"])
-	return JobLog{some(lines)}, err
+	return JobLog{nonNil(lines)}, err
 }
 
 // A JobResult is how a job ended.

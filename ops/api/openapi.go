@@ -69,9 +69,9 @@ func describe(routes []route, basePath string) (json.RawMessage, error) {
 // operation describes a route.
 func (d *describer) operation(r *route) (object, error) {
 	operation := object{"operationId": operationID(r), "summary": r.summary}
-	if r.scope != ofNone {
+	if r.scope != noQueue {
 		operation["description"] = "Needs the scope " + string(r.action) + map[scope]string{
-			ofQueue: " for the queue", ofID: " for the queue in the id", ofAll: " for all queues", ofSome: "; what is of other queues is left out or refused",
+			pathQueue: " for the queue", idQueue: " for the queue in the id", allQueues: " for all queues", anyQueue: "; what is of other queues is left out or refused",
 		}[r.scope] + "."
 		operation["x-scope"] = string(r.action)
 	}

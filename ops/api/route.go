@@ -44,11 +44,11 @@ type oneOf []any
 type scope int
 
 const (
-	ofNone  scope = iota // none: every principal may
-	ofQueue              // that of the path
-	ofID                 // that in the id of the path
-	ofAll                // all queues
-	ofSome               // at least one; the handler leaves the others out, or refuses them
+	noQueue   scope = iota // none: every principal may
+	pathQueue              // that of the path
+	idQueue                // that in the id of the path
+	allQueues              // all queues
+	anyQueue               // at least one; the handler leaves the others out, or refuses them
 )
 
 // A param is a parameter in the query.
@@ -64,8 +64,8 @@ var (
 	pageParams  = []param{limitParam, cursorParam}
 )
 
-// with returns the parameters of a list with others.
-func with(params ...param) []param { return append(params, pageParams...) }
+// listParams returns the parameters of a list, with others.
+func listParams(params ...param) []param { return append(params, pageParams...) }
 
 // param returns a parameter by its name, nil if there is none.
 func (r *route) param(name string) *param {
