@@ -278,7 +278,7 @@ var errSameOrigin = errors.New("a change with a cookie needs a browser that send
 const patience = 3 * time.Second
 
 // errAway is the error for a Redis that did not answer within a request's patience.
-var errAway = errors.New("Redis did not answer in time")
+var errAway = errors.New("no answer from Redis in time")
 
 // Authorize returns who makes a request that passed the gate, as it is known now: a handler of a long
 // stream asks again. That does not make a session last longer. The error is [ErrToken],
