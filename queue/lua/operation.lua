@@ -65,11 +65,11 @@ local BESIDE = {LOGS, PROGRESS, CANCELLED}
 local function delete_with_rows(line, as_of, limit)
   local deleted = 0
   for _, rows in ipairs(BESIDE) do
-    for _, id in ipairs(call('HKEYS', rows)) do
-      local letter, entry, ms = string.match(id, '^(%a)((%d+)%-%d+)$')
+    for _, job in ipairs(call('HKEYS', rows)) do
+      local letter, entry, ms = string.match(job, '^(%a)((%d+)%-%d+)$')
       if deleted == limit then return deleted end
       if letter == letter_of(line) and tonumber(ms) < as_of and call('XDEL', KEYS[line], entry) == 1 then
-        forget(id)
+        forget(job)
         deleted = deleted + 1
       end
     end
