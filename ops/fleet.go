@@ -286,7 +286,7 @@ func (w *Worker) HeldKinds() (kinds []KindCount) {
 // Full reports whether the worker holds as many jobs as it may run at a time.
 func (w *Worker) Full() bool { return w.Concurrency > 0 && w.Held() >= w.Concurrency }
 
-// ByTrouble returns the workers in the order in which somebody should look at them: dead, late, full, those that
+// ByTrouble returns the workers by how urgent they are: dead, late, full, those that
 // hold jobs, idle.
 func (f *Fleet) ByTrouble() []*Worker {
 	place := func(w *Worker) int {

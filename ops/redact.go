@@ -340,7 +340,7 @@ func (c *Client) Reveal(ctx context.Context, id string) (*queue.Job, error) {
 	return c.queues.Get(ctx, id)
 }
 
-// Restore returns args that somebody edited in the view of [Client.Hide], with the values that were
+// Restore returns args that were edited in the view of [Client.Hide], with the values that were
 // hidden there. The error is a [queue.ErrInvalid] if [Hidden] stands at another place than in the
 // view. The caller must see to it that who edited them has the right to reveal: the values can go to
 // another place with the args around them.

@@ -18,7 +18,7 @@ const (
 	samplerShare = 100                    // it uses one part in so many of Redis's time
 	sampleEvery  = 2 * time.Second        // each queue is read at most so often
 	publishEvery = 250 * time.Millisecond // an overview is made at most so often, while queues are read
-	lookFor      = 15 * time.Second       // after the last look the sampler stops
+	lookFor      = 15 * time.Second       // after the last call of Overview the sampler stops
 	firstPublish = 40 * time.Millisecond  // the first overview is made after this time, with what is known
 	firstWait    = time.Second            // at most, for the first figures
 	readTimeout  = 3 * time.Second        // of one part
@@ -30,8 +30,8 @@ const (
 	observeEvery = 15 * time.Second // between statuses of a history
 )
 
-// A Sampler reads what an [Overview] shows, once for all who look in a process. It runs only while
-// somebody looks, and uses at most 1 % of Redis's time: with many queues a round takes longer. It
+// A Sampler reads what an [Overview] shows, once for all callers in a process. It runs only while
+// Overview is called, and uses at most 1 % of Redis's time: with many queues a round takes longer. It
 // is safe for concurrent use.
 type Sampler struct {
 	client *Client
@@ -99,7 +99,7 @@ func (s *Sampler) Close() {
 	s.running.Wait()
 }
 
-// run reads until nobody has looked for a time.
+// run reads until Overview was not called for a time.
 func (s *Sampler) run(ctx context.Context) {
 	for first := true; ; first = false {
 		began := time.Now()
@@ -122,7 +122,7 @@ func (s *Sampler) run(ctx context.Context) {
 	}
 }
 
-// end ends the loop if nobody has looked for a time, and reports whether it did.
+// end ends the loop if Overview was not called for a time, and reports whether it did.
 func (s *Sampler) end() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,8 +227,8 @@ func (s *Sampler) readSamples(ctx context.Context, names []string) error {
 	})
 }
 
-// errIdle ends a round because nobody looks any more.
-var errIdle = errors.New("nobody looks")
+// errIdle ends a round because Overview is no longer called.
+var errIdle = errors.New("the overview is not used")
 
 // read calls a function that reads a part in so many round trips, when there is some of Redis's time
 // for it.
@@ -252,7 +252,7 @@ func (s *Sampler) read(ctx context.Context, trips int, part func(context.Context
 	return err
 }
 
-// idle reports whether nobody has looked for a time.
+// idle reports whether Overview was not called for a time.
 func (s *Sampler) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

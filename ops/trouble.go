@@ -9,7 +9,7 @@ import (
 	"skidway/queue"
 )
 
-// A Trouble is what somebody should know of: a diagnosis of a queue, or what is wrong with a worker, a
+// A Trouble is a condition that an operator should know of: a diagnosis of a queue, or what is wrong with a worker, a
 // schedule, a channel or the Redis. One of the pointers says what it is about.
 type Trouble struct {
 	Rank  Rank   // [Problem] or [Warning]; [Off] for a paused queue, which is on purpose

@@ -19,7 +19,7 @@ import (
 
 // GateConfig configures a [Gate]. With the zero value only tokens are accepted.
 type GateConfig struct {
-	Users *Users // who may log in; nil: nobody
+	Users *Users // who may log in; nil: no user
 
 	// LoginPage writes the page with the form of the login, whose fields are name, password and next.
 	// Nil means that there are no pages, sessions and cookies.

@@ -340,7 +340,7 @@ func pathValues(pattern string, target *url.URL) (values [][2]string) {
 	return values
 }
 
-// nowhere is a writer of an answer that nobody reads.
+// nowhere is a writer that discards an answer.
 type nowhere struct{ header http.Header }
 
 func (n *nowhere) Header() http.Header         { return n.header }

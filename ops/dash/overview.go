@@ -142,7 +142,7 @@ func (p *page) axis(now time.Time, back time.Duration, steps int, layout string)
 	return append(labels, T("time.now"))
 }
 
-// A TroubleRow is a line of what needs somebody.
+// A TroubleRow is a row of the list of troubles.
 type TroubleRow struct {
 	ID          string
 	Icon        Icon

@@ -53,7 +53,7 @@ func (d *Dash) newPage(w http.ResponseWriter, r *http.Request, route *route) *pa
 	return p
 }
 
-// principal returns who makes a request, nil for nobody.
+// principal returns who makes a request, nil if that is not known.
 func (d *Dash) principal(r *http.Request) *access.Principal {
 	if who := access.FromContext(r.Context()); who != nil || d.config.Authorize == nil {
 		return who
