@@ -53,7 +53,10 @@ distribute: distribute/stream distribute/chat distribute/chat/group distribute/a
 ops/access: queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
-ops/dash: internal/escape ops ops/access queue workers/stats distribute
+ops/dash: internal/escape ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute
+ops/dash/internal/chart: ops/dash/internal/words
+ops/dash/internal/stream:
+ops/dash/internal/words:
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/serve cmd/skidway/internal/bench distribute/geo distribute workers
 cmd/skidway/internal/cli: internal/escape ops/access queue distribute distribute/accesslog distribute/chat distribute/stream
 cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli ops queue delayed workers workers/stats workers/kinds

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 )
 
 // auditData is the data of the page of the audit.
@@ -35,7 +36,7 @@ func auditPage(p *page) error {
 	if next != "" {
 		data.Next = url.Values{"who": {data.Who}, "action": {data.Action}, "queue": {data.Queue}, "cursor": {next}}.Encode()
 	}
-	p.Title = T("audit.title")
+	p.Title = words.T("audit.title")
 	p.Data = data
 	return nil
 }

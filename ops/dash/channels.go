@@ -7,6 +7,7 @@ import (
 
 	"skidway/distribute"
 	"skidway/ops"
+	"skidway/ops/dash/internal/words"
 )
 
 // A ChannelPanel is a log channel with its files and subscribers.
@@ -39,26 +40,26 @@ func channelsPage(p *page) error {
 		panel := ChannelPanel{SampledChannel: *c, Files: c.Status.Open[:min(filesShown, len(c.Status.Open))]}
 		for _, t := range o.Troubles {
 			if t.Channel != nil && t.Channel.Name == c.Name {
-				panel.Why = append(panel.Why, p.troubleRows([]ops.Trouble{t})...)
+				panel.Why = append(panel.Why, troubleRows(p, []ops.Trouble{t})...)
 			}
 		}
 		laggards := c.Status.Laggards()
 		for _, s := range c.Status.Subscribers {
-			row := SubscriberRow{SubscriberStatus: s, Icon: p.GrayIcon("ok", T("channels.all_counted"))}
+			row := SubscriberRow{SubscriberStatus: s, Icon: p.GrayIcon("ok", words.T("channels.all_counted"))}
 			for j := range laggards {
 				if laggards[j].Subscriber == s.Name {
-					row.Laggard, row.Icon = &laggards[j], p.Icon("run", T("state.running"))
+					row.Laggard, row.Icon = &laggards[j], p.Icon("run", words.T("state.running"))
 					if laggards[j].Gone() {
-						row.Icon = p.Icon("bad", T("state.problem"))
+						row.Icon = p.Icon("bad", words.T("state.problem"))
 					}
 				}
 			}
 			panel.Subscribers = append(panel.Subscribers, row)
 		}
-		p.live.row("channels", c.Name)
+		p.recorder.row("channels", c.Name)
 		panels = append(panels, panel)
 	}
-	p.Title = T("channels.title")
+	p.Title = words.T("channels.title")
 	p.Data = panels
 	return nil
 }
@@ -95,7 +96,7 @@ func countsPage(p *page) error {
 		data.Channel, data.Subscriber = data.Choices[0].Channel, cmp.Or(data.Subscriber, data.Choices[0].Subscriber)
 	}
 	data.From = cmp.Or(data.From, p.Now().Add(-countsBack).UTC().Format(time.DateOnly))
-	p.Title = T("counts.title")
+	p.Title = words.T("counts.title")
 	if data.Channel != "" {
 		if !slices.Contains(data.Choices, CountChoice{data.Channel, data.Subscriber}) {
 			return notFound(p)

@@ -13,6 +13,7 @@ import (
 	"skidway"
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/stream"
 	"skidway/queue"
 )
 
@@ -46,7 +47,7 @@ type Dash struct {
 	assets    *assets
 	sampler   *ops.Sampler
 	audit     *access.Audit
-	streams   streams
+	streams   stream.Set
 	drawings  drawings
 
 	life    context.Context // of what goes on after an answer
@@ -97,7 +98,7 @@ func (d *Dash) Close() error {
 
 // EndStreams ends the open streams, for [http.Server.RegisterOnShutdown]: Shutdown would wait for
 // them.
-func (d *Dash) EndStreams() { d.streams.end() }
+func (d *Dash) EndStreams() { d.streams.End() }
 
 // ServeHTTP answers a request.
 func (d *Dash) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }

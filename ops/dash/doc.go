@@ -27,8 +27,8 @@
 //     cancel, empty, shell (a command), spark, bar, plot, crumbs. Functions without the request
 //     are in template.go: t (texts), num, age, took, about, bytes, ratio, long, dict. In a part "$" is
 //     its own value.
-//  4. Texts are in assets/texts.txt, under keys that begin with the page's name: {{t "queues.count"
-//     3}} in templates, T in Go. A test finds unknown and unused ones.
+//  4. Texts are in internal/words/texts.txt, under keys that begin with the page's name: {{t "queues.count"
+//     3}} in templates, words.T in Go. A test finds unknown and unused ones.
 //  5. Styles come from assets/dash.css: use its classes before adding one. There is no style= and
 //     no script in pages; columns have the class o2 (from 641 px) or o3 (from 1200 px).
 //

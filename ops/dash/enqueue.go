@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -16,8 +17,8 @@ type enqueueData struct {
 
 // enqueuePage is the form that adds a job.
 func enqueuePage(p *page) error {
-	p.Title = T("enqueue.title")
-	p.Data = enqueueData{p.request.FormValue("queue"), p.request.FormValue("kind"), p.queueNames()}
+	p.Title = words.T("enqueue.title")
+	p.Data = enqueueData{p.request.FormValue("queue"), p.request.FormValue("kind"), queueNames(p)}
 	return nil
 }
 
@@ -27,7 +28,7 @@ func enqueueJob(p *page) (string, message, error) {
 	to := "/enqueue?" + url.Values{"queue": {get("queue")}, "kind": {get("kind")}}.Encode()
 	args := []byte(get("args"))
 	if deep(args) || !json.Valid(args) {
-		return to, message{}, &textError{T("copy.no_json")}
+		return to, message{}, &textError{words.T("copy.no_json")}
 	}
 	priority, err := queue.ParsePriority(get("priority"))
 	if err != nil {
@@ -38,7 +39,7 @@ func enqueueJob(p *page) (string, message, error) {
 		job.Options.Unique.Key = key
 	}
 	if at := get("at"); at != "" {
-		if job.Options.At, err = p.parseTime(at); err != nil {
+		if job.Options.At, err = parseTime(p, at); err != nil {
 			return to, message{}, err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/chart"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 	"skidway/workers/stats"
 )
@@ -34,7 +36,7 @@ type ErrorRow struct {
 	List, Retry string // queries of the dead jobs, and of the question
 	Fails       bool   // whether attempts fail still
 	Paused      bool
-	Bars        *Bars
+	Bars        *chart.Bars
 }
 
 // failsStill is the time since the last failed attempt for which a cause is assumed to last.
@@ -43,7 +45,7 @@ const failsStill = 5 * time.Minute
 // errorsPage is the page of groups of errors.
 func errorsPage(p *page) error {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
-	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), Queues: p.queueNames()}
+	data := errorsData{Queue: get("queue"), Kind: get("kind"), Text: get("text"), Queues: queueNames(p)}
 	names := p.Overview().MostFailing(errorQueues)
 	if data.Queue != "" {
 		if !p.Who.May(access.View, data.Queue) {
@@ -59,27 +61,27 @@ func errorsPage(p *page) error {
 		return err
 	}
 	for _, group := range report.Groups[:min(errorRows, len(report.Groups))] {
-		data.Rows = append(data.Rows, p.errorRow(group))
+		data.Rows = append(data.Rows, errorRow(p, group))
 	}
 	data.Unreadable = report.Unreadable
-	data.Count = T("errors.count", len(report.Groups))
+	data.Count = words.T("errors.count", len(report.Groups))
 	if len(data.Rows) < len(report.Groups) {
-		data.Count += " " + T("errors.first", len(data.Rows))
+		data.Count += " " + words.T("errors.first", len(data.Rows))
 	}
 	if data.Queue == "" && len(names) < len(data.Queues) {
-		data.Count += " " + T("errors.some_queues", len(names), len(data.Queues))
+		data.Count += " " + words.T("errors.some_queues", len(names), len(data.Queues))
 	}
 	data.Shell = "skidway errors list " + cmp.Or(data.Queue, "QUEUE")
 	if data.Kind != "" {
 		data.Shell += " --kind " + shellQuote(data.Kind)
 	}
-	p.Title = T("errors.title")
+	p.Title = words.T("errors.title")
 	p.Data = data
 	return nil
 }
 
 // errorRow returns the row of a group.
-func (p *page) errorRow(group ops.QueueError) ErrorRow {
+func errorRow(p *page, group ops.QueueError) ErrorRow {
 	row := ErrorRow{QueueError: group}
 	match := ops.GroupMatch(group.ErrorGroup)
 	row.List = jobFilter{Queue: group.Queue, State: queue.Dead, Match: match}.values().Encode()
@@ -89,7 +91,7 @@ func (p *page) errorRow(group ops.QueueError) ErrorRow {
 		row.Paused = q.Depth.Paused
 	}
 	const day = stats.ErrorHours - 24
-	row.Bars = newBars(T("errors.bars", group.DayFailed, group.DayDead), group.Hours[day:], group.Deaths[day:])
-	p.live.row("errors", group.Queue+" "+group.ID)
+	row.Bars = chart.Histogram(words.T("errors.bars", group.DayFailed, group.DayDead), group.Hours[day:], group.Deaths[day:])
+	p.recorder.row("errors", group.Queue+" "+group.ID)
 	return row
 }

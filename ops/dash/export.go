@@ -21,7 +21,7 @@ const (
 
 // exportJobs writes the jobs of a list as a file.
 func exportJobs(p *page) error {
-	f, err := p.readFilter()
+	f, err := readFilter(p)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func exportJobs(p *page) error {
 	if format != "csv" && format != "ndjson" {
 		return &pageError{http.StatusBadRequest, "error.format"}
 	}
-	found, err := p.searchJobs(f, "", exportStep)
+	found, err := searchJobs(p, f, "", exportStep)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func exportJobs(p *page) error {
 		if found.next == "" || time.Now().After(until) {
 			return errAnswered
 		}
-		if found, err = p.searchJobs(f, found.next, exportStep); err != nil {
+		if found, err = searchJobs(p, f, found.next, exportStep); err != nil {
 			p.dash.config.Logger.Error("an export ended early", "jobs", n, "error", err)
 			return errAnswered
 		}

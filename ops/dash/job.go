@@ -12,6 +12,7 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -74,7 +75,7 @@ func jobPage(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.showJob(job)
+	return showJob(p, job)
 }
 
 // revealPage is the page of a job with its hidden values. That it was asked for is in the audit.
@@ -91,14 +92,14 @@ func revealPage(p *page) error {
 		return err
 	}
 	p.revealed = true
-	return p.showJob(job)
+	return showJob(p, job)
 }
 
 // showJob sets what the page of a job shows.
-func (p *page) showJob(job *queue.Job) (err error) {
+func showJob(p *page, job *queue.Job) (err error) {
 	id := job.ID
 	data := jobData{Job: job, Heading: jobError(job), Args: payload(job.Args)}
-	data.Badge = p.Badge(stateIcons[job.State], T("state."+string(job.State)))
+	data.Badge = p.Badge(stateIcons[job.State], words.T("state."+string(job.State)))
 	if job.State == queue.Dead {
 		data.Badge.Class = "bad"
 	}
@@ -124,11 +125,11 @@ func (p *page) showJob(job *queue.Job) (err error) {
 	for i, text := range data.Log {
 		data.Log[i] = strings.ToValidUTF8(text, "�")
 	}
-	p.Title = T("job.title", id)
-	p.Crumbs = []Crumb{{T("queues.title"), "/queues"}, {job.Queue, queuePath(job.Queue, "")}, {T("state." + string(job.State)), "/jobs?" + (jobFilter{Queue: job.Queue, State: job.State}).values().Encode()}, {T("job.crumb"), ""}}
+	p.Title = words.T("job.title", id)
+	p.Crumbs = []Crumb{{words.T("queues.title"), "/queues"}, {job.Queue, queuePath(job.Queue, "")}, {words.T("state." + string(job.State)), "/jobs?" + (jobFilter{Queue: job.Queue, State: job.State}).values().Encode()}, {words.T("job.crumb"), ""}}
 	p.Under = "jobs"
 	p.Data = data
-	p.live.set("state", string(job.State))
+	p.recorder.set("state", string(job.State))
 	return nil
 }
 
@@ -152,7 +153,7 @@ func (d *jobData) fill() {
 		d.Then = append(d.Then, Following{next.Args.Kind(), cmp.Or(next.Options.Queue, job.Queue)})
 	}
 	if d.Heading != "" {
-		f := jobFilter{Queue: job.Queue, State: queue.Dead, Match: "kind == " + ops.Quote(job.Kind) + " && error contains " + ops.Quote(cut(firstLine(d.Heading), 80))}
+		f := jobFilter{Queue: job.Queue, State: queue.Dead, Match: "kind == " + ops.Quote(job.Kind) + " && error contains " + ops.Quote(words.Cut(firstLine(d.Heading), 80))}
 		d.Same = f.values().Encode()
 	}
 	d.CanRetry = job.State == queue.Dead
@@ -205,7 +206,7 @@ func payload(content []byte) Payload {
 		return shown
 	}
 	if shown.Cut = len(content) > maxPretty; shown.Cut {
-		shown.Text = cut(string(content), maxPretty)
+		shown.Text = words.Cut(string(content), maxPretty)
 		return shown
 	}
 	shown.Text = string(content)
@@ -249,7 +250,7 @@ func jobAction(do string) func(*page) (string, message, error) {
 			return to, message{}, err
 		}
 		state := job.State
-		err = p.audited(do, name, "id == "+id, 1, func() error { return p.changeJob(do, state, id) })
+		err = p.audited(do, name, "id == "+id, 1, func() error { return changeJob(p, do, state, id) })
 		if err == nil && do == "delete" {
 			to = "/jobs?" + (jobFilter{Queue: name, State: state}).values().Encode()
 		}
@@ -258,7 +259,7 @@ func jobAction(do string) func(*page) (string, message, error) {
 }
 
 // changeJob changes the job of the page.
-func (p *page) changeJob(do string, state queue.State, id string) error {
+func changeJob(p *page, do string, state queue.State, id string) error {
 	form, queues := p.request.PostForm, p.dash.queues
 	switch do {
 	case "run-now":
@@ -269,7 +270,7 @@ func (p *page) changeJob(do string, state queue.State, id string) error {
 		_, err := queues.Cancel(p.ctx(), id)
 		return err
 	case "reschedule":
-		at, err := p.parseTime(form.Get("at"))
+		at, err := parseTime(p, form.Get("at"))
 		if err != nil {
 			return err
 		}
@@ -279,12 +280,12 @@ func (p *page) changeJob(do string, state queue.State, id string) error {
 	if err != nil {
 		return err
 	}
-	return p.changeOne(do, state, priority, id)
+	return changeOne(p, do, state, priority, id)
 }
 
 // parseTime reads a time of a form: "2006-01-02T15:04" in the zone of the settings, or a time from
 // now on such as "15m".
-func (p *page) parseTime(text string) (time.Time, error) {
+func parseTime(p *page, text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		now, err := p.dash.ops.Now(p.ctx())
@@ -295,7 +296,7 @@ func (p *page) parseTime(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, &textError{T("job.no_time", text)}
+	return time.Time{}, &textError{words.T("job.no_time", text)}
 }
 
 // A textError is an error in the words of the pages.
@@ -320,8 +321,8 @@ func copyPage(p *page) error {
 	if shown := payload(job.Args); !shown.Cut && !shown.Binary {
 		data.Args = shown.Text
 	}
-	p.Title = T("copy.title", job.Kind)
-	p.Crumbs = []Crumb{{T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {T("copy.crumb"), ""}}
+	p.Title = words.T("copy.title", job.Kind)
+	p.Crumbs = []Crumb{{words.T("jobs.title"), "/jobs"}, {job.ID, jobPath(job.ID)}, {words.T("copy.crumb"), ""}}
 	p.Under = "jobs"
 	p.Data = data
 	return nil
@@ -339,7 +340,7 @@ func copyJob(p *page) (string, message, error) {
 	if err != nil {
 		return to, message{}, err
 	}
-	args, err := p.editedArgs(job)
+	args, err := editedArgs(p, job)
 	if err != nil {
 		return to, message{}, err
 	}
@@ -347,7 +348,7 @@ func copyJob(p *page) (string, message, error) {
 		Queue: strings.TrimSpace(form.Get("queue")), Priority: priority, MaxAttempts: job.MaxAttempts, Timeout: job.Timeout, Retain: job.Retain, Headers: job.Headers, Then: job.Then,
 	}}
 	if at := strings.TrimSpace(form.Get("at")); at != "" {
-		if copied.Options.At, err = p.parseTime(at); err != nil {
+		if copied.Options.At, err = parseTime(p, at); err != nil {
 			return to, message{}, err
 		}
 	}
@@ -358,7 +359,7 @@ func copyJob(p *page) (string, message, error) {
 		return to, message{}, &pageError{403, "error.forbidden"}
 	}
 	if hides(p.dash.ops.Hide(job), job) && !p.Who.May(access.Reveal, job.Queue) {
-		return to, message{}, &textError{T("copy.hidden")} // the copy could carry the values to another place
+		return to, message{}, &textError{words.T("copy.hidden")} // the copy could carry the values to another place
 	}
 	added := ""
 	err = p.audited("copy", copied.Options.Queue, "id == "+id, 1, func() error {
@@ -372,7 +373,7 @@ func copyJob(p *page) (string, message, error) {
 }
 
 // editedArgs returns the args of the form for a copy of a job, with the values that were hidden there.
-func (p *page) editedArgs(job *queue.Job) ([]byte, error) {
+func editedArgs(p *page, job *queue.Job) ([]byte, error) {
 	form := p.request.PostForm
 	if !form.Has("args") {
 		return job.Args, nil
@@ -381,7 +382,7 @@ func (p *page) editedArgs(job *queue.Job) ([]byte, error) {
 	if json.Valid(job.Args) {
 		var small bytes.Buffer
 		if deep(args) || json.Compact(&small, args) != nil {
-			return nil, &textError{T("copy.no_json")}
+			return nil, &textError{words.T("copy.no_json")}
 		}
 		args = small.Bytes()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -29,7 +30,7 @@ type jobFilter struct {
 var states = []queue.State{queue.Waiting, queue.Delayed, queue.Active, queue.Dead, queue.Finished}
 
 // readFilter reads the filter of a request.
-func (p *page) readFilter() (f jobFilter, err error) {
+func readFilter(p *page) (f jobFilter, err error) {
 	get := func(name string) string { return strings.TrimSpace(p.request.FormValue(name)) }
 	f = jobFilter{get("queue"), queue.State(cmp.Or(get("state"), string(queue.Waiting))), get("kind"), get("error"), get("text"), get("since"), get("match")}
 	if !slices.Contains(states, f.State) {
@@ -112,7 +113,7 @@ type Chip struct{ Text, Query string }
 
 // A JobRow is a job of a list.
 type JobRow struct {
-	ID                 LongID
+	ID                 words.LongID
 	Queue, Kind        string
 	Error, Args        string
 	Tries              string
@@ -129,11 +130,11 @@ type JobAction struct {
 
 // jobsPage is the list of jobs.
 func jobsPage(p *page) error {
-	if to := p.findJob(); to != "" {
+	if to := findJob(p); to != "" {
 		http.Redirect(p.writer, p.request, p.Link(to), http.StatusSeeOther)
 		return errAnswered
 	}
-	f, err := p.readFilter()
+	f, err := readFilter(p)
 	if err != nil {
 		return err
 	}
@@ -142,24 +143,24 @@ func jobsPage(p *page) error {
 		http.Redirect(p.writer, p.request, p.Link("/jobs?"+f.With("since", p.Now().Add(-within).UTC().Format(time.RFC3339))), http.StatusSeeOther)
 		return errAnswered
 	}
-	found, err := p.searchJobs(f, p.request.FormValue("cursor"), 50)
+	found, err := searchJobs(p, f, p.request.FormValue("cursor"), 50)
 	if err != nil {
 		return err
 	}
-	data := jobsData{Filter: f, Query: f.values().Encode(), Queues: p.queueNames(), Next: found.next, Looked: found.text(f), Complete: found.next == "", Rows: p.jobRows(f.State, found.jobs)}
+	data := jobsData{Filter: f, Query: f.values().Encode(), Queues: queueNames(p), Next: found.next, Looked: found.text(f), Complete: found.next == "", Rows: jobRows(p, f.State, found.jobs)}
 	data.Matches, _ = f.expression() // it was checked
-	data.Tabs, err = p.jobTabs(f)
+	data.Tabs, err = jobTabs(p, f)
 	if err != nil {
 		return err
 	}
-	data.Chips = p.chips(f)
-	data.Actions = p.jobActions(f)
+	data.Chips = chips(p, f)
+	data.Actions = jobActions(p, f)
 	data.Shell = f.shell()
-	p.Title = T("jobs.title_all", T("state."+string(f.State)))
-	p.Crumbs = []Crumb{{T("queues.title"), "/queues"}, {T("jobs.title"), ""}}
+	p.Title = words.T("jobs.title_all", words.T("state."+string(f.State)))
+	p.Crumbs = []Crumb{{words.T("queues.title"), "/queues"}, {words.T("jobs.title"), ""}}
 	if f.Queue != "" {
-		p.Title = T("jobs.title_of", T("state."+string(f.State)), f.Queue)
-		p.Crumbs = []Crumb{{T("queues.title"), "/queues"}, {f.Queue, queuePath(f.Queue, "")}, {T("jobs.title"), ""}}
+		p.Title = words.T("jobs.title_of", words.T("state."+string(f.State)), f.Queue)
+		p.Crumbs = []Crumb{{words.T("queues.title"), "/queues"}, {f.Queue, queuePath(f.Queue, "")}, {words.T("jobs.title"), ""}}
 	}
 	p.Data = data
 	return nil
@@ -167,7 +168,7 @@ func jobsPage(p *page) error {
 
 // findJob returns the path of what was typed into the field of the top bar: of a job, if it is an id,
 // or of a list of jobs with a text.
-func (p *page) findJob() string {
+func findJob(p *page) string {
 	typed := strings.TrimSpace(p.request.FormValue("q"))
 	if typed == "" {
 		return ""
@@ -180,7 +181,7 @@ func (p *page) findJob() string {
 }
 
 // queueNames returns the queues that the principal may see, by name.
-func (p *page) queueNames() (names []string) {
+func queueNames(p *page) (names []string) {
 	for _, q := range p.Overview().Queues {
 		names = append(names, q.Name)
 	}
@@ -190,7 +191,7 @@ func (p *page) queueNames() (names []string) {
 
 // jobTabs returns the states with their counts: those of now for one queue, those of the overview for
 // all.
-func (p *page) jobTabs(f jobFilter) (tabs []JobTab, err error) {
+func jobTabs(p *page, f jobFilter) (tabs []JobTab, err error) {
 	counts := map[queue.State]int{}
 	if f.Queue != "" {
 		q, err := p.dash.ops.Queue(p.ctx(), f.Queue)
@@ -212,7 +213,7 @@ func (p *page) jobTabs(f jobFilter) (tabs []JobTab, err error) {
 		}
 	}
 	for _, state := range states {
-		tabs = append(tabs, JobTab{state, p.stateIcon(state, ""), p.Val("count."+string(state), counts[state]), f.With("state", string(state)), state == f.State})
+		tabs = append(tabs, JobTab{state, stateIcon(p, state, ""), p.Val("count."+string(state), counts[state]), f.With("state", string(state)), state == f.State})
 	}
 	return tabs, nil
 }
@@ -220,12 +221,12 @@ func (p *page) jobTabs(f jobFilter) (tabs []JobTab, err error) {
 // stateIcons are the shapes of the states.
 var stateIcons = map[queue.State]string{queue.Waiting: "wait", queue.Delayed: "delay", queue.Active: "run", queue.Dead: "dead", queue.Finished: "ok"}
 
-func (p *page) stateIcon(state queue.State, label string) Icon {
+func stateIcon(p *page, state queue.State, label string) Icon {
 	return p.Icon(stateIcons[state], label)
 }
 
 // chips returns the parts of the filter.
-func (p *page) chips(f jobFilter) (chips []Chip) {
+func chips(p *page, f jobFilter) (chips []Chip) {
 	for _, part := range []struct{ name, value string }{{"kind", f.Kind}, {"error", f.Error}, {"text", f.Text}, {"since", f.Since}, {"match", f.Match}} {
 		if part.value == "" {
 			continue
@@ -234,13 +235,13 @@ func (p *page) chips(f jobFilter) (chips []Chip) {
 		if at, err := time.Parse(time.RFC3339, value); err == nil && part.name == "since" {
 			value = p.Clock(at, p.Now()).Text
 		}
-		chips = append(chips, Chip{T("jobs.chip_"+part.name, cut(value, 60)), f.Without(part.name)})
+		chips = append(chips, Chip{words.T("jobs.chip_"+part.name, words.Cut(value, 60)), f.Without(part.name)})
 	}
 	return chips
 }
 
 // jobActions returns what can be done with jobs in the state of the list.
-func (p *page) jobActions(f jobFilter) (actions []JobAction) {
+func jobActions(p *page, f jobFilter) (actions []JobAction) {
 	add := func(do, class string, right access.Action, in ...queue.State) {
 		if !slices.Contains(in, f.State) {
 			return
@@ -249,7 +250,7 @@ func (p *page) jobActions(f jobFilter) (actions []JobAction) {
 		if f.Queue == "" && p.mayAny(right) {
 			why = "" // for some jobs; each is checked
 		}
-		actions = append(actions, JobAction{do, T("jobs." + do), class, why})
+		actions = append(actions, JobAction{do, words.T("jobs." + do), class, why})
 	}
 	add("retry", "pri", access.Operate, queue.Dead, queue.Delayed)
 	add("priority", "", access.Operate, queue.Waiting, queue.Delayed, queue.Dead)
@@ -274,20 +275,20 @@ func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'",
 const preview = 200
 
 // jobRows returns the rows of jobs.
-func (p *page) jobRows(state queue.State, jobs []*queue.Job) (rows []JobRow) {
+func jobRows(p *page, state queue.State, jobs []*queue.Job) (rows []JobRow) {
 	now := p.Now()
 	for _, job := range jobs {
-		row := JobRow{ID: longID(job.ID), Queue: job.Queue, Kind: job.Kind, Args: line(job.Args), Age: p.Age(job.Enqueued, now)}
-		row.Error = cut(jobError(job), preview)
-		row.Tries = number(job.Attempts - job.Forgiven)
+		row := JobRow{ID: words.Long(job.ID), Queue: job.Queue, Kind: job.Kind, Args: line(job.Args), Age: p.Age(job.Enqueued, now)}
+		row.Error = words.Cut(jobError(job), preview)
+		row.Tries = words.Text(job.Attempts - job.Forgiven)
 		if job.MaxAttempts > 0 { // else it is for the worker to say
-			row.Tries = T("jobs.tries", row.Tries, job.MaxAttempts)
+			row.Tries = words.T("jobs.tries", row.Tries, job.MaxAttempts)
 		}
 		switch state {
 		case queue.Delayed:
-			row.Time = p.stamp(job.Due, T("time.in", age(max(0, job.Due.Sub(now)))))
+			row.Time = p.stamp(job.Due, words.T("time.in", words.Age(max(0, job.Due.Sub(now)))))
 			if job.Due.IsZero() {
-				row.Time = Stamp{Text: none}
+				row.Time = Stamp{Text: words.None}
 			}
 		case queue.Active:
 			row.Time = p.Age(job.Taken, now)
@@ -297,7 +298,7 @@ func (p *page) jobRows(state queue.State, jobs []*queue.Job) (rows []JobRow) {
 			row.Time = row.Age
 		}
 		row.Quarantined = job.Group != ""
-		p.live.row("jobs", job.ID)
+		p.recorder.row("jobs", job.ID)
 		rows = append(rows, row)
 	}
 	return rows
@@ -317,7 +318,7 @@ func jobError(job *queue.Job) string {
 // line returns the beginning of args in one line.
 func line(args []byte) string {
 	if !utf8.Valid(args[:min(len(args), preview)]) && !utf8.Valid(args) {
-		return T("job.binary", len(args))
+		return words.T("job.binary", len(args))
 	}
-	return strings.Join(strings.Fields(cut(string(args), preview)), " ")
+	return strings.Join(strings.Fields(words.Cut(string(args), preview)), " ")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skidway/ops"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -22,7 +23,7 @@ const maxSearch = 60 * time.Millisecond
 
 // searchJobs returns jobs that match a filter. Without a queue it searches those of the overview that
 // have jobs in the state, one after the other; the cursor names the queue.
-func (p *page) searchJobs(f jobFilter, cursor string, limit int) (found jobSearch, err error) {
+func searchJobs(p *page, f jobFilter, cursor string, limit int) (found jobSearch, err error) {
 	match, err := f.expression()
 	if err != nil {
 		return found, err
@@ -30,7 +31,7 @@ func (p *page) searchJobs(f jobFilter, cursor string, limit int) (found jobSearc
 	names := []string{f.Queue}
 	from := ""
 	if f.Queue == "" {
-		names = p.namesWith(f.State)
+		names = namesWith(p, f.State)
 		if from, cursor, _ = strings.Cut(cursor, "/"); from != "" {
 			for len(names) > 0 && names[0] < from {
 				names = names[1:]
@@ -65,7 +66,7 @@ func (p *page) searchJobs(f jobFilter, cursor string, limit int) (found jobSearc
 }
 
 // namesWith returns the queues that have jobs in a state, by name.
-func (p *page) namesWith(state queue.State) (names []string) {
+func namesWith(p *page, state queue.State) (names []string) {
 	for _, q := range p.Overview().Queues {
 		if ops.InState(q.Depth, state) > 0 {
 			names = append(names, q.Name)
@@ -77,9 +78,9 @@ func (p *page) namesWith(state queue.State) (names []string) {
 
 // text returns how far the search looked.
 func (s jobSearch) text(f jobFilter) string {
-	state := T("state." + string(f.State))
+	state := words.T("state." + string(f.State))
 	if s.next == "" && s.examined >= s.total {
-		return T("jobs.looked_all", len(s.jobs), s.examined, state)
+		return words.T("jobs.looked_all", len(s.jobs), s.examined, state)
 	}
-	return T("jobs.looked", len(s.jobs), s.examined, max(s.total, s.examined), state)
+	return words.T("jobs.looked", len(s.jobs), s.examined, max(s.total, s.examined), state)
 }

@@ -2,7 +2,6 @@ package dash
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,101 +12,15 @@ import (
 	"time"
 
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/stream"
+	"skidway/ops/dash/internal/words"
 )
 
-// A recorder keeps the live values of a page while it is drawn: those that [page.Val] returns, and the
-// ids of rows. A nil one keeps nothing.
-type recorder struct {
-	values map[string]string
-	rows   map[string][]string
-}
-
-func (r *recorder) set(key, text string) {
-	if r != nil {
-		r.values[key] = text
-	}
-}
-
-// row records a row of a table by its id, in the order of the table.
-func (r *recorder) row(table, id string) {
-	if r != nil {
-		r.rows[table] = append(r.rows[table], id)
-	}
-}
-
-// Bounds of streams.
+// Times of a stream.
 const (
-	maxStreams   = 4    // of a session; the oldest ends for another one
-	maxAll       = 1000 // of a process
-	checkEvery   = 30 * time.Second
-	writeTimeout = 10 * time.Second // of one event: slower readers are dropped
-	minEvery     = time.Second      // between two events
+	checkEvery = 30 * time.Second // of the session and its rights
+	minEvery   = time.Second      // between two events
 )
-
-// streams are the open streams of a process.
-type streams struct {
-	mu     sync.Mutex
-	ended  bool
-	bySess map[string][]*stream
-	all    int
-}
-
-// A stream is one open stream. Its reason is why it was ended.
-type stream struct {
-	session string
-	over    chan string
-}
-
-// open adds a stream of a session, and ends its oldest one if it has too many. It returns nil if there are too
-// many in the process.
-func (s *streams) open(session string) *stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended || s.all >= maxAll {
-		return nil
-	}
-	if s.bySess == nil {
-		s.bySess = map[string][]*stream{}
-	}
-	opened := &stream{session, make(chan string, 1)}
-	others := s.bySess[session]
-	if len(others) >= maxStreams {
-		others[0].over <- "many"
-		others = others[1:]
-		s.all--
-	}
-	s.bySess[session] = append(slices.Clone(others), opened)
-	s.all++
-	return opened
-}
-
-// close removes a stream.
-func (s *streams) close(closed *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	others := s.bySess[closed.session]
-	i := slices.Index(others, closed)
-	if i < 0 {
-		return
-	}
-	s.all--
-	if s.bySess[closed.session] = slices.Delete(slices.Clone(others), i, i+1); len(others) == 1 {
-		delete(s.bySess, closed.session)
-	}
-}
-
-// end ends all streams, and refuses others.
-func (s *streams) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	for _, others := range s.bySess {
-		for _, one := range others {
-			one.over <- "end"
-		}
-	}
-	s.bySess, s.all = nil, 0
-}
 
 // An event is what has changed of a page.
 type event struct {
@@ -121,29 +34,27 @@ func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
 	who := d.principal(r)
 	target, route := d.liveRoute(r.URL.Query().Get("page"))
 	if who == nil || route == nil {
-		http.Error(w, T("error.not_found"), http.StatusNotFound)
+		http.Error(w, words.T("error.not_found"), http.StatusNotFound)
 		return
 	}
-	opened := d.streams.open(sessionOf(r, who))
+	opened := d.streams.Open(sessionOf(r, who))
 	if opened == nil {
 		w.Header().Set("Retry-After", "30")
-		http.Error(w, T("error.streams"), http.StatusTooManyRequests)
+		http.Error(w, words.T("error.streams"), http.StatusTooManyRequests)
 		return
 	}
 	d.running.Add(1)
 	defer d.running.Done()
-	defer d.streams.close(opened)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
-	writer := &eventWriter{w: w, control: http.NewResponseController(w)}
+	defer d.streams.Close(opened)
+	writer := stream.NewWriter(w)
 	follower := &follower{dash: d, request: r, target: target, route: route, who: who, checked: time.Now()}
 	for {
 		changed, next, err := follower.step()
 		if err != nil {
-			_ = writer.write("over", `{"why":"refused"}`) // the reader may be gone
+			_ = writer.Write("over", `{"why":"refused"}`) // the reader may be gone
 			return
 		}
-		if changed != nil && writer.write("change", changed) != nil {
+		if changed != nil && writer.Write("change", changed) != nil {
 			return
 		}
 		select {
@@ -151,12 +62,12 @@ func (d *Dash) serveLive(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-d.life.Done():
 			return
-		case why := <-opened.over:
-			_ = writer.write("over", `{"why":"`+why+`"}`) // likewise
+		case why := <-opened.Over():
+			_ = writer.Write("over", `{"why":"`+why+`"}`) // likewise
 			return
 		case <-next:
 		case <-time.After(checkEvery / 2): // a sign of life
-			if writer.write("alive", "{}") != nil {
+			if writer.Write("alive", "{}") != nil {
 				return
 			}
 		}
@@ -192,28 +103,6 @@ func (d *Dash) liveRoute(path string) (*url.URL, *route) {
 		}
 	}
 	return nil, nil
-}
-
-// An eventWriter writes events, each within a time.
-type eventWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (e *eventWriter) write(name string, data any) error {
-	text, isText := data.(string)
-	if !isText {
-		encoded, err := json.Marshal(data)
-		if err != nil {
-			return err
-		}
-		text = string(encoded)
-	}
-	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
-	if _, err := fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", name, text); err != nil {
-		return err
-	}
-	return e.control.Flush()
 }
 
 // A follower draws a page again and again, and returns what has changed.
@@ -307,21 +196,21 @@ func (f *follower) draw(into *recorder) error {
 	}
 	w := &nowhere{http.Header{}}
 	p := f.dash.newPage(w, r, f.route)
-	p.Who, p.live = f.who, into
+	p.Who, p.recorder = f.who, into
 	if err := p.check(); err != nil {
 		return err
 	}
 	if err := f.route.page(p); err != nil {
-		return p.liveError(err)
+		return liveError(p, err)
 	}
 	return f.dash.templates.ExecuteTemplate(w, f.route.template, p)
 }
 
 // liveError returns nil for an error that may pass: the page stays as it is, and its header says that Redis
 // is away.
-func (p *page) liveError(err error) error {
+func liveError(p *page, err error) error {
 	if p.Overview().Away != nil {
-		p.live.set("away", p.Away())
+		p.recorder.set("away", p.Away())
 		return nil
 	}
 	return err

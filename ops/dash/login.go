@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 )
 
 // LoginPage writes the page with the form of the login, for [access.GateConfig].
@@ -12,7 +13,7 @@ func (d *Dash) LoginPage(w http.ResponseWriter, r *http.Request, form access.Log
 	strictHeaders(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := d.newPage(w, r, &route{})
 		p.base = strings.TrimSuffix(r.URL.Path, "/login")
-		p.Title, p.Status, p.Data = T("login.title"), form.Status, form
+		p.Title, p.Status, p.Data = words.T("login.title"), form.Status, form
 		p.write("login")
 	})).ServeHTTP(w, r)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+
+	"skidway/ops/dash/internal/words"
 )
 
 // A message is what an action says at the top of the next page. It travels in a cookie, as a key
@@ -30,7 +32,7 @@ func (p *page) say(said message) {
 		return
 	}
 	for i, arg := range said.Args {
-		said.Args[i] = cut(arg, maxMessage/len(said.Args))
+		said.Args[i] = words.Cut(arg, maxMessage/len(said.Args))
 	}
 	text, _ := json.Marshal(said) // texts alone
 	p.setCookie(messageCookie, base64.RawURLEncoding.EncodeToString(text), 60, true)
@@ -45,7 +47,7 @@ func (p *page) takeMessage() *message {
 	p.setCookie(messageCookie, "", -1, true)
 	var said message
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil || json.Unmarshal(text, &said) != nil || texts[said.Key] == "" || iconClasses[said.Rank] == "" {
+	if err != nil || json.Unmarshal(text, &said) != nil || words.Texts[said.Key] == "" || iconClasses[said.Rank] == "" {
 		return nil
 	}
 	return &said
@@ -57,7 +59,7 @@ func (m *message) Text() string {
 	for i, arg := range m.Args {
 		values[i] = arg
 	}
-	return T(m.Key, values...)
+	return words.T(m.Key, values...)
 }
 
 // setCookie sets a cookie for the dashboard's own path.
@@ -65,15 +67,4 @@ func (p *page) setCookie(name, value string, seconds int, hidden bool) {
 	http.SetCookie(p.writer, &http.Cookie{
 		Name: name, Value: value, Path: p.base + "/", MaxAge: seconds, HttpOnly: hidden, SameSite: http.SameSiteLaxMode, Secure: p.request.TLS != nil,
 	})
-}
-
-// cut returns the first bytes of a text, without half a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && text[limit]&0xc0 == 0x80 {
-		limit--
-	}
-	return text[:limit] + "…"
 }

@@ -5,6 +5,7 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -13,7 +14,7 @@ const maxAtOnce = 100
 
 // operate begins the operation of a question that was answered. A small one ends before the answer, a
 // larger one goes on in this process after it.
-func (p *page) operate(asked *ops.Question, action, to string) (string, message, error) {
+func operate(p *page, asked *ops.Question, action, to string) (string, message, error) {
 	entry := access.NewEntry(p.ctx(), action, asked.Queue)
 	entry.Filter, entry.Count = string(asked.State)+": "+asked.Match, asked.Count
 	end, err := p.dash.audit.Begin(p.ctx(), entry)
@@ -27,10 +28,10 @@ func (p *page) operate(asked *ops.Question, action, to string) (string, message,
 	}
 	if asked.Count <= maxAtOnce && !asked.AtLeast && asked.Rate == 0 {
 		err := run.Run(p.ctx(), func(queue.Operation) {})
-		p.audit(end(err, run.Operation.Changed))
+		logAudit(p, end(err, run.Operation.Changed))
 		return to, changedMessage(run.Operation), err
 	}
-	p.goOn(run, end)
+	goOn(p, run, end)
 	said := done("operation.runs", asked.String())
 	said.Link, said.More = "/operations", "operation.show"
 	return to, said, nil
@@ -40,13 +41,13 @@ func (p *page) operate(asked *ops.Question, action, to string) (string, message,
 // alone.
 func changedMessage(op queue.Operation) message {
 	if op.Changed < op.Count {
-		return message{Rank: "warn", Key: "operation.half", Args: []string{T("operation."+op.Do, op.Changed), number(op.Count)}}
+		return message{Rank: "warn", Key: "operation.half", Args: []string{words.T("operation."+op.Do, op.Changed), words.Text(op.Count)}}
 	}
-	return message{Rank: "ok", Key: "operation.did", Args: []string{T("operation."+op.Do, op.Changed)}}
+	return message{Rank: "ok", Key: "operation.did", Args: []string{words.T("operation."+op.Do, op.Changed)}}
 }
 
-// audit logs the error of an entry that could not be written.
-func (p *page) audit(err error) {
+// logAudit logs the error of an entry that could not be written.
+func logAudit(p *page, err error) {
 	if err != nil {
 		p.dash.config.Logger.Error("the audit has no entry of the end of an operation", "error", err)
 	}

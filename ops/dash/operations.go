@@ -7,6 +7,8 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/chart"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -16,7 +18,7 @@ type OperationRow struct {
 	Badge                Badge
 	Text                 string // what it does
 	Looked               string // how far it is
-	Share                Bar
+	Share                chart.Bar
 	Why                  string // it can't be stopped or continued
 	CanStop, CanContinue bool
 	Ago                  Stamp
@@ -34,20 +36,20 @@ func operationsPage(p *page) error {
 	all = slices.DeleteFunc(all, func(op queue.Operation) bool { return !p.Who.May(access.View, op.Queue) })
 	rows := []OperationRow{}
 	for _, op := range all {
-		row := OperationRow{Operation: op, Text: T("operations."+op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
-		row.Badge = p.Badge(operationBadges[op.Status], T("operations."+op.Status))
+		row := OperationRow{Operation: op, Text: words.T("operations."+op.Do, op.State), Ago: p.Ago(op.Began, p.Now())}
+		row.Badge = p.Badge(operationBadges[op.Status], words.T("operations."+op.Status))
 		if op.Status == "done" {
 			row.Badge.Class = ""
 		}
-		row.Looked = T("operations.changed", op.Changed, op.Count)
-		row.Share = shareBar("", float64(op.Changed+op.Left), float64(op.Count), false)
+		row.Looked = words.T("operations.changed", op.Changed, op.Count)
+		row.Share = chart.Share("", float64(op.Changed+op.Left), float64(op.Count), false)
 		row.Why = p.WhyNot(string(rightFor(op.Do)), op.Queue)
 		row.CanStop = op.Status == "running" || op.Status == "interrupted"
 		row.CanContinue = op.Status == "interrupted" || op.Status == "stopped"
-		p.live.row("operations", op.ID)
+		p.recorder.row("operations", op.ID)
 		rows = append(rows, row)
 	}
-	p.Title = T("operations.title")
+	p.Title = words.T("operations.title")
 	p.Data = rows
 	return nil
 }
@@ -73,15 +75,15 @@ func changeOperation(p *page) (string, message, error) {
 			op, err = p.dash.ops.StopOperation(p.ctx(), id)
 			return err
 		})
-		return to, done("operations.did_stop", number(op.Changed)), err
+		return to, done("operations.did_stop", words.Text(op.Changed)), err
 	case "continue":
-		return to, done("operations.did_continue"), p.continueOperation(op)
+		return to, done("operations.did_continue"), continueOperation(p, op)
 	}
 	return to, message{}, &pageError{400, "error.change"}
 }
 
 // continueOperation continues an operation, which goes on in this process after the answer.
-func (p *page) continueOperation(op queue.Operation) error {
+func continueOperation(p *page, op queue.Operation) error {
 	entry := access.NewEntry(p.ctx(), "continue", op.Queue)
 	entry.Filter, entry.Count = op.Match, op.Count
 	end, err := p.dash.audit.Begin(p.ctx(), entry)
@@ -93,15 +95,15 @@ func (p *page) continueOperation(op queue.Operation) error {
 		_ = end(err, 0) // it is the error that counts
 		return err
 	}
-	p.goOn(run, end)
+	goOn(p, run, end)
 	return nil
 }
 
 // goOn runs an operation after the answer, in this process.
-func (p *page) goOn(run *ops.OperationRun, end func(error, int) error) {
+func goOn(p *page, run *ops.OperationRun, end func(error, int) error) {
 	p.dash.background(func(ctx context.Context) {
 		err := run.Run(ctx, func(queue.Operation) {})
-		p.audit(end(err, run.Operation.Changed))
+		logAudit(p, end(err, run.Operation.Changed))
 		if err != nil && ctx.Err() == nil {
 			p.dash.config.Logger.Error("an operation was interrupted", "operation", run.Operation.ID, "error", err)
 		}

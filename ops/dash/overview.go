@@ -8,6 +8,8 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/chart"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -39,7 +41,7 @@ type overviewData struct {
 	Troubles []TroubleRow
 	Rows     []QueueRow
 	More     int // queues that are not listed
-	Plot     *Plot
+	Plot     *chart.Plot
 	Next     []queue.CronScheduleInfo
 	Whole    bool // whether the principal may see the Redis and the channels
 }
@@ -59,12 +61,12 @@ func overviewPage(p *page) error {
 	if err := unread(o); err != nil {
 		return err
 	}
-	data := overviewData{Figures: sum(o), Troubles: p.troubleRows(o.Troubles), Whole: p.May(string(access.View), access.All)}
-	data.Rows = p.queueRows(o.Queues[:min(overviewRows, len(o.Queues))])
+	data := overviewData{Figures: sum(o), Troubles: troubleRows(p, o.Troubles), Whole: p.May(string(access.View), access.All)}
+	data.Rows = queueRows(p, o.Queues[:min(overviewRows, len(o.Queues))])
 	data.More = o.Names - len(data.Rows)
 	data.Next = upcoming(o.Schedules)
-	data.Plot = p.dayPlot(o)
-	p.Title = T("overview.title")
+	data.Plot = dayPlot(p, o)
+	p.Title = words.T("overview.title")
 	p.Data = data
 	return nil
 }
@@ -116,7 +118,7 @@ func upcoming(schedules []queue.CronScheduleInfo) (next []queue.CronScheduleInfo
 }
 
 // dayPlot draws the jobs of the last 24 hours; nil if no statistics are known.
-func (p *page) dayPlot(o *ops.Overview) *Plot {
+func dayPlot(p *page, o *ops.Overview) *chart.Plot {
 	const hours = 24
 	done, failed := make([]float64, hours), make([]float64, hours)
 	known := false
@@ -130,16 +132,16 @@ func (p *page) dayPlot(o *ops.Overview) *Plot {
 	if !known {
 		return nil
 	}
-	label := T("overview.plot", slices.Max(done), done[hours-1], failed[hours-1])
-	return newPlot(label, p.axis(o.Now, 24*time.Hour, 4, "15:04"), done, nil, failed)
+	label := words.T("overview.plot", slices.Max(done), done[hours-1], failed[hours-1])
+	return chart.New(label, axis(p, o.Now, 24*time.Hour, 4, "15:04"), done, nil, failed)
 }
 
 // axis returns the labels of a time axis that ends now.
-func (p *page) axis(now time.Time, back time.Duration, steps int, layout string) (labels []string) {
+func axis(p *page, now time.Time, back time.Duration, steps int, layout string) (labels []string) {
 	for i := range steps {
 		labels = append(labels, now.Add(-back+time.Duration(i)*back/time.Duration(steps)).In(p.Settings.zone).Format(layout))
 	}
-	return append(labels, T("time.now"))
+	return append(labels, words.T("time.now"))
 }
 
 // A TroubleRow is a row of the list of troubles.
@@ -153,83 +155,83 @@ type TroubleRow struct {
 }
 
 // troubleRows returns the lines of troubles.
-func (p *page) troubleRows(troubles []ops.Trouble) (rows []TroubleRow) {
+func troubleRows(p *page, troubles []ops.Trouble) (rows []TroubleRow) {
 	for _, t := range troubles {
-		row := TroubleRow{Icon: p.rankIcon(t.Rank)}
+		row := TroubleRow{Icon: rankIcon(p, t.Rank)}
 		switch {
 		case t.Queue != nil:
-			p.queueTrouble(&row, t)
+			queueTrouble(p, &row, t)
 		case t.Worker != nil:
-			row.Name, row.Href = T("trouble.worker", t.Worker.Name), p.Link("/workers")
-			row.Text, row.Act = T("trouble.vanished"), T("trouble.show_worker")
+			row.Name, row.Href = words.T("trouble.worker", t.Worker.Name), p.Link("/workers")
+			row.Text, row.Act = words.T("trouble.vanished"), words.T("trouble.show_worker")
 		case t.Schedule != nil:
-			row.Name, row.Href = T("trouble.schedule", t.Schedule.Name), p.Link("/schedules")
-			row.Text, row.Act = T("trouble."+t.Name, p.Clock(t.Schedule.Next, p.Now()).Text, t.Schedule.Queue), T("trouble.show_schedule")
+			row.Name, row.Href = words.T("trouble.schedule", t.Schedule.Name), p.Link("/schedules")
+			row.Text, row.Act = words.T("trouble."+t.Name, p.Clock(t.Schedule.Next, p.Now()).Text, t.Schedule.Queue), words.T("trouble.show_schedule")
 		case t.Channel != nil:
-			row.Name, row.Href = T("trouble.channel", t.Channel.Name), p.Link("/channels")
-			row.Text, row.Act = T("trouble."+t.Name, t.Laggard.Subscriber, age(t.Laggard.Idle)), T("trouble.show_channel")
+			row.Name, row.Href = words.T("trouble.channel", t.Channel.Name), p.Link("/channels")
+			row.Text, row.Act = words.T("trouble."+t.Name, t.Laggard.Subscriber, words.Age(t.Laggard.Idle)), words.T("trouble.show_channel")
 		default:
-			row.Name, row.Href = T("trouble.redis"), p.Link("/redis")
-			row.Text, row.Act = t.Finding.Topic+": "+t.Finding.Found, T("trouble.show_redis")
+			row.Name, row.Href = words.T("trouble.redis"), p.Link("/redis")
+			row.Text, row.Act = t.Finding.Topic+": "+t.Finding.Found, words.T("trouble.show_redis")
 		}
 		row.ID, row.ActRef = t.Name+" "+row.Name, cmp.Or(row.ActRef, row.Href)
 		if row.Since.Text == "" && !t.Since.IsZero() {
 			row.Since = p.Since(t.Since, p.Now())
 		}
-		p.live.row("troubles", row.ID)
+		p.recorder.row("troubles", row.ID)
 		rows = append(rows, row)
 	}
 	return rows
 }
 
 // queueTrouble fills in the line of a trouble of a queue.
-func (p *page) queueTrouble(row *TroubleRow, t ops.Trouble) {
+func queueTrouble(p *page, row *TroubleRow, t ops.Trouble) {
 	q := t.Queue
-	row.Name, row.Href, row.Act = T("trouble.queue", q.Name), p.QueueLink(q.Name, ""), T("trouble.show_queue")
+	row.Name, row.Href, row.Act = words.T("trouble.queue", q.Name), p.QueueLink(q.Name, ""), words.T("trouble.show_queue")
 	switch t.Name {
 	case "unreadable":
-		row.Text = T("trouble.unreadable", q.Err.Error())
+		row.Text = words.T("trouble.unreadable", q.Err.Error())
 	case "paused":
-		row.Text = p.pauseText(q)
+		row.Text = pauseText(p, q)
 	case "unserved":
-		row.Text, row.Code = T("trouble.unserved", q.Depth.Waiting, age(q.Depth.Oldest)), "skidway worker --queue "+q.Name
+		row.Text, row.Code = words.T("trouble.unserved", q.Depth.Waiting, words.Age(q.Depth.Oldest)), "skidway worker --queue "+q.Name
 	case "failing":
-		row.Text = T("trouble.failing", hourRatio(q))
+		row.Text = words.T("trouble.failing", hourRatio(q))
 		if q.TopError != nil {
-			row.Text, row.Code = T("trouble.failing_most", hourRatio(q)), q.TopError.Error
+			row.Text, row.Code = words.T("trouble.failing_most", hourRatio(q)), q.TopError.Error
 		}
-		row.Act, row.ActRef = T("trouble.show_errors"), p.Link("/errors?queue="+q.Name)
+		row.Act, row.ActRef = words.T("trouble.show_errors"), p.Link("/errors?queue="+q.Name)
 	default:
-		row.Text = T("trouble."+t.Name, q.Depth.Waiting, age(q.Depth.Oldest))
+		row.Text = words.T("trouble."+t.Name, q.Depth.Waiting, words.Age(q.Depth.Oldest))
 	}
 }
 
 // pauseText returns who has paused a queue, and why.
-func (p *page) pauseText(q *ops.SampledQueue) string {
+func pauseText(p *page, q *ops.SampledQueue) string {
 	switch {
 	case q.Depth.PausedNote != "" && q.Depth.PausedBy != "":
-		return T("trouble.paused_note", q.Depth.PausedBy, q.Depth.PausedNote, q.Depth.Waiting)
+		return words.T("trouble.paused_note", q.Depth.PausedBy, q.Depth.PausedNote, q.Depth.Waiting)
 	case q.Depth.PausedBy != "":
-		return T("trouble.paused_by", q.Depth.PausedBy, q.Depth.Waiting)
+		return words.T("trouble.paused_by", q.Depth.PausedBy, q.Depth.Waiting)
 	}
-	return T("trouble.paused", q.Depth.Waiting)
+	return words.T("trouble.paused", q.Depth.Waiting)
 }
 
 // hourRatio returns the share of failed attempts in the last hour.
 func hourRatio(q *ops.SampledQueue) string {
 	if q.Hour == nil {
-		return T("trouble.many")
+		return words.T("trouble.many")
 	}
-	return ratio(q.Hour.Failed, q.Hour.Done+q.Hour.Failed)
+	return words.Ratio(q.Hour.Failed, q.Hour.Done+q.Hour.Failed)
 }
 
 // rankIcon returns the icon of a rank.
-func (p *page) rankIcon(rank ops.Rank) Icon {
+func rankIcon(p *page, rank ops.Rank) Icon {
 	switch rank {
 	case ops.Problem:
-		return p.Icon("bad", T("state.problem"))
+		return p.Icon("bad", words.T("state.problem"))
 	case ops.Warning:
-		return p.Icon("warn", T("state.warning"))
+		return p.Icon("warn", words.T("state.warning"))
 	}
-	return p.Icon("pause", T("state.paused"))
+	return p.Icon("pause", words.T("state.paused"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 	"skidway/workers/stats"
 )
@@ -50,38 +51,38 @@ var changes = []string{"retry", "priority", "cancel", "delete"}
 // questionPage counts the jobs and asks.
 func questionPage(p *page) error {
 	form := p.request.URL.Query()
-	data := questionData{Do: form.Get("do"), Queue: form.Get("queue"), State: queue.State(form.Get("state")), Back: p.backTo(form.Get("back"))}
+	data := questionData{Do: form.Get("do"), Queue: form.Get("queue"), State: queue.State(form.Get("state")), Back: backTo(p, form.Get("back"))}
 	if !slices.Contains(changes, data.Do) || !slices.Contains(states, data.State) {
 		return &pageError{http.StatusBadRequest, "error.change"}
 	}
 	var err error
 	if form.Get("all") != "" {
-		err = p.askAll(&data, form.Get("match"))
+		err = askAll(p, &data, form.Get("match"))
 	} else {
-		err = p.askPicked(&data, form["id"])
+		err = askPicked(p, &data, form["id"])
 	}
 	if err != nil {
 		return err
 	}
 	p.Title = data.Title
-	p.Crumbs = []Crumb{{T("jobs.title"), "/jobs"}, {T("question.crumb"), ""}}
+	p.Crumbs = []Crumb{{words.T("jobs.title"), "/jobs"}, {words.T("question.crumb"), ""}}
 	p.Under = "jobs"
 	p.Data = data
 	return nil
 }
 
 // askPicked asks about jobs by their ids.
-func (p *page) askPicked(data *questionData, ids []string) error {
+func askPicked(p *page, data *questionData, ids []string) error {
 	if len(ids) == 0 {
 		return &pageError{http.StatusBadRequest, "error.none_picked"}
 	}
-	if err := p.checkPicked(data.Do, ids); err != nil {
+	if err := checkPicked(p, data.Do, ids); err != nil {
 		return err
 	}
 	data.IDs = ids
-	data.Count = T("question.jobs", len(ids), T("state."+string(data.State)))
-	data.Title = T("question."+data.Do, data.Count)
-	data.Button = T("question.do_"+data.Do, T("question.number", len(ids)))
+	data.Count = words.T("question.jobs", len(ids), words.T("state."+string(data.State)))
+	data.Title = words.T("question."+data.Do, data.Count)
+	data.Button = words.T("question.do_"+data.Do, words.T("question.number", len(ids)))
 	data.Shell = "skidway jobs " + data.Do + " " + strings.Join(ids[:min(len(ids), 3)], " ")
 	if len(ids) > 3 {
 		data.Shell += " …"
@@ -90,7 +91,7 @@ func (p *page) askPicked(data *questionData, ids []string) error {
 }
 
 // checkPicked returns an error unless the principal may change each of the jobs.
-func (p *page) checkPicked(do string, ids []string) error {
+func checkPicked(p *page, do string, ids []string) error {
 	if len(ids) > maxPicked {
 		return &pageError{http.StatusBadRequest, "error.too_many"}
 	}
@@ -104,7 +105,7 @@ func (p *page) checkPicked(do string, ids []string) error {
 }
 
 // askAll counts the jobs that match, and asks about them.
-func (p *page) askAll(data *questionData, match string) (err error) {
+func askAll(p *page, data *questionData, match string) (err error) {
 	if !p.Who.May(rightFor(data.Do), data.Queue) || !p.Who.May(access.View, data.Queue) {
 		return &pageError{http.StatusForbidden, "error.forbidden"}
 	}
@@ -116,13 +117,13 @@ func (p *page) askAll(data *questionData, match string) (err error) {
 		return err
 	}
 	data.AsOf = strconv.FormatInt(data.Asked.AsOf.UnixMilli(), 10)
-	data.Count = T("question.jobs", data.Asked.Count, T("state."+string(data.State)))
-	data.Button = T("question.do_"+data.Do, T("question.number", data.Asked.Count))
+	data.Count = words.T("question.jobs", data.Asked.Count, words.T("state."+string(data.State)))
+	data.Button = words.T("question.do_"+data.Do, words.T("question.number", data.Asked.Count))
 	if data.Asked.AtLeast {
-		data.Count = T("question.at_least", data.Count)
-		data.Button = T("question.do_"+data.Do, T("question.all", data.Asked.Count))
+		data.Count = words.T("question.at_least", data.Count)
+		data.Button = words.T("question.do_"+data.Do, words.T("question.all", data.Asked.Count))
 	}
-	data.Title = T("question.of", T("question."+data.Do, data.Count), data.Queue)
+	data.Title = words.T("question.of", words.T("question."+data.Do, data.Count), data.Queue)
 	if data.Do == "delete" {
 		data.Type = data.Queue
 	}
@@ -131,14 +132,14 @@ func (p *page) askAll(data *questionData, match string) (err error) {
 		data.Shell += " --match " + shellQuote(data.Asked.Match)
 	}
 	if data.Do == "retry" {
-		return p.stillFailing(data)
+		return stillFailing(p, data)
 	}
 	return nil
 }
 
 // stillFailing notes when an attempt failed last, if that was lately: with the error of the group
 // whose jobs are asked about, or else any in the queue.
-func (p *page) stillFailing(data *questionData) error {
+func stillFailing(p *page, data *questionData) error {
 	groups, err := p.dash.ops.Errors(p.ctx(), data.Queue, "", stats.MaxErrorGroups)
 	if err != nil || len(groups) == 0 {
 		return err
@@ -158,7 +159,7 @@ func (p *page) stillFailing(data *questionData) error {
 // changeJobs is the action behind the question.
 func changeJobs(p *page) (string, message, error) {
 	form := p.request.PostForm
-	do, back := form.Get("do"), p.backTo(form.Get("back"))
+	do, back := form.Get("do"), backTo(p, form.Get("back"))
 	if !slices.Contains(changes, do) {
 		return back, message{}, &pageError{http.StatusBadRequest, "error.change"}
 	}
@@ -167,10 +168,10 @@ func changeJobs(p *page) (string, message, error) {
 		return back, message{}, err
 	}
 	if ids := form["id"]; len(ids) > 0 {
-		if err := p.checkPicked(do, ids); err != nil {
+		if err := checkPicked(p, do, ids); err != nil {
 			return back, message{}, err
 		}
-		said, err := p.changePicked(do, queue.State(form.Get("state")), priority, ids)
+		said, err := changePicked(p, do, queue.State(form.Get("state")), priority, ids)
 		return back, said, err
 	}
 	name := form.Get("queue")
@@ -178,14 +179,14 @@ func changeJobs(p *page) (string, message, error) {
 		return back, message{}, &pageError{http.StatusForbidden, "error.forbidden"}
 	}
 	if do == "delete" && form.Get("name") != name {
-		return back, message{}, errors.New(T("queue.wrong_name"))
+		return back, message{}, errors.New(words.T("queue.wrong_name"))
 	}
 	asked, err := readQuestion(form)
 	if err != nil {
 		return back, message{}, err
 	}
 	asked.Do, asked.Priority, asked.By = do, priority, p.who()
-	return p.operate(asked, do, back)
+	return operate(p, asked, do, back)
 }
 
 // readQuestion reads the question that a form answers.
@@ -201,7 +202,7 @@ func readQuestion(form url.Values) (*ops.Question, error) {
 }
 
 // changePicked changes jobs by their ids, those that are in the state still, and says both halves.
-func (p *page) changePicked(do string, state queue.State, priority queue.Priority, ids []string) (message, error) {
+func changePicked(p *page, do string, state queue.State, priority queue.Priority, ids []string) (message, error) {
 	changed, first := 0, error(nil)
 	byQueue := map[string][]string{}
 	for _, id := range ids {
@@ -209,10 +210,10 @@ func (p *page) changePicked(do string, state queue.State, priority queue.Priorit
 		byQueue[name] = append(byQueue[name], id)
 	}
 	for name, part := range byQueue {
-		filter := cut(strings.Join(part, " "), 200)
+		filter := words.Cut(strings.Join(part, " "), 200)
 		err := p.audited(do, name, filter, len(part), func() error {
 			for _, id := range part {
-				err := p.changeOne(do, state, priority, id)
+				err := changeOne(p, do, state, priority, id)
 				if err == nil {
 					changed++
 				}
@@ -225,13 +226,13 @@ func (p *page) changePicked(do string, state queue.State, priority queue.Priorit
 		}
 	}
 	if first != nil {
-		return message{Rank: "warn", Key: "operation.half_error", Args: []string{T("operation."+do, changed), number(len(ids)), first.Error()}}, nil
+		return message{Rank: "warn", Key: "operation.half_error", Args: []string{words.T("operation."+do, changed), words.Text(len(ids)), first.Error()}}, nil
 	}
-	return done("operation.did", T("operation."+do, changed)), nil
+	return done("operation.did", words.T("operation."+do, changed)), nil
 }
 
 // changeOne changes a job.
-func (p *page) changeOne(do string, state queue.State, priority queue.Priority, id string) (err error) {
+func changeOne(p *page, do string, state queue.State, priority queue.Priority, id string) (err error) {
 	queues := p.dash.queues
 	switch do {
 	case "retry":

@@ -11,6 +11,8 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/chart"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 	"skidway/workers/stats"
 )
@@ -24,7 +26,7 @@ type queueData struct {
 	Range      stats.Range
 	Ranges     []stats.Range
 	Total      stats.Counts
-	Plot       *Plot
+	Plot       *chart.Plot
 	Kinds      []KindRow
 	Priorities []PriorityRow
 	Workers    []*ops.Worker
@@ -32,31 +34,19 @@ type queueData struct {
 	Purge      []queue.State // in which there are jobs that can be deleted
 }
 
-// A Badge is a state in words, with its shape.
-type Badge struct {
-	Class, Text string
-	Icon        Icon
-}
-
-// Badge returns a state with the icon of a name.
-func (p *page) Badge(icon, text string) Badge {
-	drawn := p.Icon(icon, "")
-	return Badge{drawn.Class, text, drawn}
-}
-
 // A KindRow is what became of the jobs of a kind.
 type KindRow struct {
 	Kind string
 	stats.Counts
 	Bad   bool
-	Spark *Spark
+	Spark *chart.Spark
 }
 
 // A PriorityRow is the waiting jobs of a priority.
 type PriorityRow struct {
 	Name  string
 	Count int
-	Bar   Bar
+	Bar   chart.Bar
 }
 
 // queuePage is the page of a queue.
@@ -70,7 +60,7 @@ func queuePage(p *page) error {
 	if !slices.Contains(data.Ranges, data.Range) {
 		return &pageError{400, "error.range"}
 	}
-	if data.Queue, err = p.sampled(known); err != nil {
+	if data.Queue, err = sampled(p, known); err != nil {
 		return err
 	}
 	series, err := p.dash.ops.Stats(p.ctx(), data.Name, data.Range)
@@ -87,8 +77,8 @@ func queuePage(p *page) error {
 	data.Workers = fleet.Serving(data.Name)
 	data.setSeries(p, series)
 	data.setState(p)
-	p.Title = T("queue.title", data.Name)
-	p.Crumbs = []Crumb{{T("queues.title"), "/queues"}, {data.Name, ""}}
+	p.Title = words.T("queue.title", data.Name)
+	p.Crumbs = []Crumb{{words.T("queues.title"), "/queues"}, {data.Name, ""}}
 	p.Under = "queues"
 	p.Data = &data
 	return nil
@@ -96,7 +86,7 @@ func queuePage(p *page) error {
 
 // sampled returns the queue of the shared overview with its depth of now, so that a change is seen
 // at once.
-func (p *page) sampled(q *queue.Queue) (*ops.SampledQueue, error) {
+func sampled(p *page, q *queue.Queue) (*ops.SampledQueue, error) {
 	depth, err := q.Depth(p.ctx())
 	if err != nil {
 		return nil, err
@@ -116,19 +106,19 @@ func (d *queueData) setState(p *page) {
 	d.Badge = p.Badge(icon, text)
 	for _, t := range p.Overview().Troubles {
 		if t.Queue != nil && t.Queue.Name == d.Name && t.Name != "paused" {
-			d.Why = append(d.Why, p.troubleRows([]ops.Trouble{t})...)
+			d.Why = append(d.Why, troubleRows(p, []ops.Trouble{t})...)
 		}
 	}
 	if d.Queue.Depth.Paused {
-		row := TroubleRow{ID: "paused", Icon: p.Icon("pause", T("state.paused")), Name: T("trouble.queue", d.Name), Href: p.QueueLink(d.Name, ""), Text: p.pauseText(d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
+		row := TroubleRow{ID: "paused", Icon: p.Icon("pause", words.T("state.paused")), Name: words.T("trouble.queue", d.Name), Href: p.QueueLink(d.Name, ""), Text: pauseText(p, d.Queue), Since: p.Since(d.Queue.Depth.PausedAt, p.Now())}
 		d.Why = append(d.Why, row)
 	}
 	if d.Queue.Slots > 0 && d.Queue.Free == 0 && d.Queue.Depth.Waiting > 0 {
-		d.Why = append(d.Why, TroubleRow{ID: "slots", Icon: p.Icon("warn", T("state.warning")), Name: T("queue.slots_held", d.Queue.Slots), Href: p.Link("/workers"), Text: T("queue.more_slots")})
+		d.Why = append(d.Why, TroubleRow{ID: "slots", Icon: p.Icon("warn", words.T("state.warning")), Name: words.T("queue.slots_held", d.Queue.Slots), Href: p.Link("/workers"), Text: words.T("queue.more_slots")})
 	}
 	for _, priority := range []queue.Priority{queue.High, queue.Normal, queue.Low} {
 		n := d.Queue.Depth.WaitingBy[priority]
-		d.Priorities = append(d.Priorities, PriorityRow{priority.String(), n, shareBar("", float64(n), float64(d.Queue.Depth.Waiting), false)})
+		d.Priorities = append(d.Priorities, PriorityRow{priority.String(), n, chart.Share("", float64(n), float64(d.Queue.Depth.Waiting), false)})
 	}
 	for _, state := range []queue.State{queue.Dead, queue.Waiting, queue.Delayed, queue.Finished} {
 		if ops.InState(d.Queue.Depth, state) > 0 {
@@ -161,7 +151,7 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 	}
 	for name, counts := range kinds {
 		d.Total.Add(counts)
-		d.Kinds = append(d.Kinds, KindRow{name, *counts, counts.Failed*10 > counts.Attempts(), sparkLine(T("queue.spark", name), sparks[name])})
+		d.Kinds = append(d.Kinds, KindRow{name, *counts, counts.Failed*10 > counts.Attempts(), chart.Line(words.T("queue.spark", name), sparks[name])})
 	}
 	slices.SortFunc(d.Kinds, func(a, b KindRow) int {
 		return cmp.Or(cmp.Compare(b.Attempts(), a.Attempts()), strings.Compare(a.Kind, b.Kind))
@@ -171,26 +161,26 @@ func (d *queueData) setSeries(p *page, series *stats.Series) {
 	if series.Range == stats.Month {
 		layout = "2 Jan"
 	}
-	label := T("queue.plot", T("range."+string(series.Range)), d.Total.Done, d.Total.Failed)
-	d.Plot = newPlot(label, p.axis(series.Now, back, 4, layout), done, added, failed)
+	label := words.T("queue.plot", words.T("range."+string(series.Range)), d.Total.Done, d.Total.Failed)
+	d.Plot = chart.New(label, axis(p, series.Now, back, 4, layout), done, added, failed)
 }
 
 // WaitQuantile and the others return times of the jobs in the range, as far as they are known.
-func (d *queueData) WaitQuantile(q float64) string { return about(d.Total.Wait.Quantile(q)) }
+func (d *queueData) WaitQuantile(q float64) string { return words.About(d.Total.Wait.Quantile(q)) }
 
 // RunQuantile returns the time that attempts took.
-func (d *queueData) RunQuantile(q float64) string { return about(d.Total.Run.Quantile(q)) }
+func (d *queueData) RunQuantile(q float64) string { return words.About(d.Total.Run.Quantile(q)) }
 
 // InState returns the number of jobs in a state.
 func (d *queueData) InState(state queue.State) int { return ops.InState(d.Queue.Depth, state) }
 
-// oneOf returns the queue of an action.
-func (p *page) oneOf() (*queue.Queue, error) { return p.dash.ops.Queue(p.ctx(), p.queueName()) }
+// namedQueue returns the queue of an action.
+func namedQueue(p *page) (*queue.Queue, error) { return p.dash.ops.Queue(p.ctx(), p.queueName()) }
 
 // pauseQueue is the action that pauses a queue with a note.
 func pauseQueue(p *page) (string, message, error) {
 	to := queuePath(p.queueName(), "")
-	q, err := p.oneOf()
+	q, err := namedQueue(p)
 	if err != nil {
 		return "/queues", message{}, err
 	}
@@ -201,7 +191,7 @@ func pauseQueue(p *page) (string, message, error) {
 
 // resumeQueue is the action that resumes a queue.
 func resumeQueue(p *page) (string, message, error) {
-	q, err := p.oneOf()
+	q, err := namedQueue(p)
 	if err != nil {
 		return "/queues", message{}, err
 	}
@@ -212,25 +202,25 @@ func resumeQueue(p *page) (string, message, error) {
 // purgeQueue is the action that deletes all jobs of a state. The name of the queue must have been
 // typed.
 func purgeQueue(p *page) (string, message, error) {
-	q, err := p.oneOf()
+	q, err := namedQueue(p)
 	if err != nil {
 		return "/queues", message{}, err
 	}
 	to := queuePath(q.Name(), "")
 	if p.request.PostForm.Get("name") != q.Name() {
-		return to, message{}, errors.New(T("queue.wrong_name"))
+		return to, message{}, errors.New(words.T("queue.wrong_name"))
 	}
 	state := queue.State(p.request.PostForm.Get("state"))
 	asked, err := p.dash.ops.Ask(p.ctx(), ops.Change{Queue: q.Name(), Do: "delete", State: state, By: p.who()})
 	if err != nil {
 		return to, message{}, err
 	}
-	return p.operate(asked, "purge", to)
+	return operate(p, asked, "purge", to)
 }
 
 // retainQueue is the action that sets how long jobs that have ended are kept.
 func retainQueue(p *page) (string, message, error) {
-	q, err := p.oneOf()
+	q, err := namedQueue(p)
 	if err != nil {
 		return "/queues", message{}, err
 	}
@@ -255,7 +245,7 @@ func parseRetention(form url.Values) (r retention, err error) {
 		}
 		n, wrong := strconv.ParseInt(text, 10, 64)
 		if wrong != nil || n < 0 || n > 1<<40 {
-			err = errors.New(T("queue.no_number", text))
+			err = errors.New(words.T("queue.no_number", text))
 		}
 		return n
 	}

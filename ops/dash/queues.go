@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"skidway/ops"
+	"skidway/ops/dash/internal/chart"
+	"skidway/ops/dash/internal/words"
 )
 
 // A QueueRow is a queue in a table.
@@ -11,7 +13,7 @@ type QueueRow struct {
 	Name, Note string
 	Icon       Icon
 	Oldest     Value
-	Spark      *Spark
+	Spark      *chart.Spark
 
 	Waiting, Delayed, Active, Dead, Workers, Done, Failed Value
 }
@@ -28,21 +30,21 @@ func queuesPage(p *page) error {
 	if err := unread(o); err != nil {
 		return err
 	}
-	p.Title = T("queues.title")
-	p.Data = queuesData{p.queueRows(o.Queues), o.Names}
+	p.Title = words.T("queues.title")
+	p.Data = queuesData{queueRows(p, o.Queues), o.Names}
 	return nil
 }
 
 // queueRows returns the rows of queues.
-func (p *page) queueRows(queues []*ops.SampledQueue) (rows []QueueRow) {
+func queueRows(p *page, queues []*ops.SampledQueue) (rows []QueueRow) {
 	for _, q := range queues {
 		value := func(field string, n any) Value {
 			if q.Time.IsZero() {
-				n = none // it has not been read
+				n = words.None // it has not been read
 			}
 			return p.Val(field+"."+q.Name, n)
 		}
-		row := QueueRow{Name: q.Name, Icon: p.queueIcon(q), Note: queueNote(q)}
+		row := QueueRow{Name: q.Name, Icon: queueIcon(p, q), Note: queueNote(q)}
 		row.Oldest = value("oldest", oldest(q.Depth.Oldest))
 		row.Waiting, row.Delayed = value("waiting", q.Depth.Waiting), value("delayed", q.Depth.Delayed)
 		row.Active, row.Dead = value("active", q.Depth.Active), value("dead", q.Depth.Dead)
@@ -50,7 +52,7 @@ func (p *page) queueRows(queues []*ops.SampledQueue) (rows []QueueRow) {
 		if q.Workers == 0 && q.Depth.Waiting > 0 {
 			row.Workers.Class = "bad"
 		}
-		row.Done, row.Failed = value("done", none), value("failed", none)
+		row.Done, row.Failed = value("done", words.None), value("failed", words.None)
 		if q.Hour != nil {
 			row.Done, row.Failed = value("done", q.Hour.Done), value("failed", q.Hour.Failed)
 			if q.Hour.Failed*10 > q.Hour.Done+q.Hour.Failed {
@@ -58,9 +60,9 @@ func (p *page) queueRows(queues []*ops.SampledQueue) (rows []QueueRow) {
 			}
 		}
 		if q.Done != nil {
-			row.Spark = sparkLine(T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done))
+			row.Spark = chart.Line(words.T("queues.spark", q.Done[len(q.Done)-1]), floats(q.Done))
 		}
-		p.live.row("queues", q.Name)
+		p.recorder.row("queues", q.Name)
 		rows = append(rows, row)
 	}
 	return rows
@@ -76,28 +78,28 @@ func floats(counts []int64) (values []float64) {
 // oldest returns the age of the oldest waiting job.
 func oldest(d time.Duration) string {
 	if d == 0 {
-		return none
+		return words.None
 	}
-	return age(d)
+	return words.Age(d)
 }
 
 // queueNote returns what is wrong with a queue, in a few words.
 func queueNote(q *ops.SampledQueue) string {
 	switch {
 	case q.Err != nil:
-		return T("queue.unreadable")
+		return words.T("queue.unreadable")
 	case q.Depth.Paused && q.Depth.PausedBy != "":
-		return T("queue.paused_by", q.Depth.PausedBy)
+		return words.T("queue.paused_by", q.Depth.PausedBy)
 	case q.Depth.Paused:
-		return T("state.paused")
+		return words.T("state.paused")
 	case len(q.Diagnoses) > 0:
-		return T("diagnosis." + q.Diagnoses[0].Name)
+		return words.T("diagnosis." + q.Diagnoses[0].Name)
 	}
 	return ""
 }
 
 // queueIcon returns the state of a queue.
-func (p *page) queueIcon(q *ops.SampledQueue) Icon {
+func queueIcon(p *page, q *ops.SampledQueue) Icon {
 	name, text := queueState(q)
 	return p.Icon(name, text)
 }
@@ -106,13 +108,13 @@ func (p *page) queueIcon(q *ops.SampledQueue) Icon {
 func queueState(q *ops.SampledQueue) (icon, text string) {
 	switch {
 	case q.Depth.Paused && q.Err == nil:
-		return "pause", T("state.paused")
+		return "pause", words.T("state.paused")
 	case q.Rank() == ops.Problem:
-		return "bad", T("state.problem")
+		return "bad", words.T("state.problem")
 	case q.Rank() == ops.Warning:
-		return "warn", T("state.warning")
+		return "warn", words.T("state.warning")
 	case q.Depth.Active > 0:
-		return "run", T("state.running")
+		return "run", words.T("state.running")
 	}
-	return "off", T("state.idle")
+	return "off", words.T("state.idle")
 }

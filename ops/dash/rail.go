@@ -3,8 +3,6 @@ package dash
 import (
 	"slices"
 	"strings"
-
-	"skidway/ops/access"
 )
 
 // gaps are the pages before which the list of pages has a line.
@@ -44,14 +42,3 @@ func (p *page) LiveIcon() Icon {
 
 // AsOfText returns the time of the figures.
 func (p *page) AsOfText() string { return p.Now().In(p.Settings.zone).Format("15:04:05") }
-
-// Rights returns what the principal may do, in words.
-func (p *page) Rights() string {
-	var names []string
-	for _, action := range []access.Action{access.View, access.Operate, access.Enqueue, access.Admin, access.Reveal} {
-		if p.mayAny(action) {
-			names = append(names, T("right."+string(action)))
-		}
-	}
-	return T("me.rights", strings.Join(names, ", "))
-}

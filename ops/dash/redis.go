@@ -2,6 +2,7 @@ package dash
 
 import (
 	"skidway/ops"
+	"skidway/ops/dash/internal/words"
 )
 
 // A FindingRow is a finding of the doctor.
@@ -25,14 +26,14 @@ func redisPage(p *page) error {
 			if finding.Rank != rank {
 				continue
 			}
-			row := FindingRow{finding, p.Badge(rankBadges[rank], T("finding."+string(rank)))}
+			row := FindingRow{finding, p.Badge(rankBadges[rank], words.T("finding."+string(rank)))}
 			if rank == ops.Fine {
 				row.Badge = Badge{Text: row.Badge.Text, Icon: p.GrayIcon("ok", "")}
 			}
 			rows = append(rows, row)
 		}
 	}
-	p.Title = T("redis.title")
+	p.Title = words.T("redis.title")
 	p.Data = rows
 	return nil
 }

@@ -2,7 +2,6 @@ package dash
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"skidway/ops/access"
@@ -113,14 +112,6 @@ func (p *page) denied(right access.Action, of scope) bool {
 		return !p.Who.May(right, name)
 	}
 	return !p.Who.May(right, access.All)
-}
-
-// MayAny reports whether the principal has a right on any queue.
-func (p *page) MayAny(action string) bool { return p.mayAny(access.Action(action)) }
-
-// mayAny reports whether the principal has a right on any queue.
-func (p *page) mayAny(right access.Action) bool {
-	return p.Who != nil && (right == "" || slices.ContainsFunc(p.Who.Scopes, func(s access.Scope) bool { return s.Action == right }))
 }
 
 // queueName returns the queue that the request names: in its path or, where a path can't have it

@@ -9,6 +9,7 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -37,21 +38,21 @@ func schedulesPage(p *page) error {
 	}
 	rows := []ScheduleRow{}
 	for i, s := range all {
-		row := ScheduleRow{Schedule: s, ID: "run-" + number(i), Words: inWords(s.Expr), Edit: scheduleQuery(s.Queue, s.Name)}
+		row := ScheduleRow{Schedule: s, ID: "run-" + words.Text(i), Words: inWords(s.Expr), Edit: scheduleQuery(s.Queue, s.Name)}
 		switch {
 		case s.Err != nil:
-			row.Badge = p.Badge("bad", T("schedules.damaged"))
+			row.Badge = p.Badge("bad", words.T("schedules.damaged"))
 		case s.Missed:
-			row.Badge = p.Badge("warn", T("schedules.missed"))
+			row.Badge = p.Badge("warn", words.T("schedules.missed"))
 		case s.Next.IsZero():
-			row.Badge = Badge{Text: T("schedules.never"), Icon: p.GrayIcon("off", "")}
+			row.Badge = Badge{Text: words.T("schedules.never"), Icon: p.GrayIcon("off", "")}
 		default:
-			row.Badge = Badge{Text: T("schedules.on_time"), Icon: p.GrayIcon("ok", "")}
+			row.Badge = Badge{Text: words.T("schedules.on_time"), Icon: p.GrayIcon("ok", "")}
 		}
-		p.live.row("schedules", s.Queue+" "+s.Name)
+		p.recorder.row("schedules", s.Queue+" "+s.Name)
 		rows = append(rows, row)
 	}
-	p.Title = T("schedules.title")
+	p.Title = words.T("schedules.title")
 	p.Data = rows
 	return nil
 }
@@ -71,29 +72,29 @@ var (
 func inWords(expr string) string {
 	expr = strings.Join(strings.Fields(expr), " ")
 	if every, found := strings.CutPrefix(expr, "@every "); found {
-		return T("schedules.every", every)
+		return words.T("schedules.every", every)
 	}
 	if m := everyFew.FindStringSubmatch(expr); m != nil {
-		return T("schedules.minutes", m[1])
+		return words.T("schedules.minutes", m[1])
 	}
 	if m := pastHour.FindStringSubmatch(expr); m != nil {
-		return T("schedules.hourly", m[1])
+		return words.T("schedules.hourly", m[1])
 	}
 	m := dailyTime.FindStringSubmatch(expr)
 	if m == nil {
 		return ""
 	}
 	at := ("0" + m[2])[len(m[2])-1:] + ":" + ("0" + m[1])[len(m[1])-1:]
-	day := func(n byte) string { return T("day." + string(n)) }
+	day := func(n byte) string { return words.T("day." + string(n)) }
 	switch days := m[3]; {
 	case days == "*":
-		return T("schedules.daily", at)
+		return words.T("schedules.daily", at)
 	case strings.ContainsAny(days, "89"):
 		return ""
 	case len(days) == 3:
-		return T("schedules.days", at, day(days[0]), day(days[2]))
+		return words.T("schedules.days", at, day(days[0]), day(days[2]))
 	default:
-		return T("schedules.weekly", at, day(days[0]))
+		return words.T("schedules.weekly", at, day(days[0]))
 	}
 }
 
@@ -109,24 +110,24 @@ type scheduleForm struct {
 func scheduleFormPage(p *page) error {
 	name, schedule := p.request.FormValue("queue"), p.request.FormValue("name")
 	data := scheduleForm{New: true, Args: "{}", CronSchedule: queue.CronSchedule{Queue: name, Zone: p.Settings.Zone}}
-	p.Title = T("schedules.add_title")
+	p.Title = words.T("schedules.add_title")
 	if schedule != "" {
-		found, err := p.schedule(name, schedule)
+		found, err := findSchedule(p, name, schedule)
 		if err != nil {
 			return err
 		}
 		data.Why = p.WhyNot(string(access.Admin), name)
-		data.New, data.CronSchedule, data.Args = false, found.CronSchedule, p.scheduleArgs(found)
-		p.Title = T("schedules.change_title", schedule)
+		data.New, data.CronSchedule, data.Args = false, found.CronSchedule, scheduleArgs(p, found)
+		p.Title = words.T("schedules.change_title", schedule)
 	}
-	p.Crumbs = []Crumb{{T("schedules.title"), "/schedules"}, {p.Title, ""}}
+	p.Crumbs = []Crumb{{words.T("schedules.title"), "/schedules"}, {p.Title, ""}}
 	p.Under = "schedules"
 	p.Data = data
 	return nil
 }
 
-// schedule returns a schedule that the principal may see.
-func (p *page) schedule(name, schedule string) (*ops.Schedule, error) {
+// findSchedule returns a schedule that the principal may see.
+func findSchedule(p *page, name, schedule string) (*ops.Schedule, error) {
 	if !p.Who.May(access.View, name) {
 		return nil, &pageError{403, "error.forbidden"}
 	}
@@ -142,7 +143,7 @@ func (p *page) schedule(name, schedule string) (*ops.Schedule, error) {
 }
 
 // scheduleArgs returns the args of a schedule as the form shows them, without hidden values.
-func (p *page) scheduleArgs(s *ops.Schedule) string {
+func scheduleArgs(p *page, s *ops.Schedule) string {
 	return payload(p.dash.ops.HideSchedule(s.CronSchedule).Args).Text
 }
 
@@ -158,21 +159,21 @@ func putSchedule(p *page) (string, message, error) {
 	to := "/schedules/edit?" + url.Values{"queue": {name}}.Encode()
 	if get("new") == "" {
 		to = "/schedules/edit?" + scheduleQuery(name, s.Name)
-		found, err := p.schedule(name, s.Name)
+		found, err := findSchedule(p, name, s.Name)
 		if err != nil {
 			return to, message{}, err
 		}
-		if s = found.CronSchedule; args == p.scheduleArgs(found) {
+		if s = found.CronSchedule; args == scheduleArgs(p, found) {
 			args = string(s.Args) // unchanged, also where values are hidden
 		}
-		if strings.Contains(p.scheduleArgs(found), ops.Hidden) && get("kind") != s.Kind && !p.Who.May(access.Reveal, name) {
+		if strings.Contains(scheduleArgs(p, found), ops.Hidden) && get("kind") != s.Kind && !p.Who.May(access.Reveal, name) {
 			return to, message{}, &pageError{403, "error.forbidden"} // another kind could show them
 		}
 	}
 	s.Queue, s.Expr, s.Zone, s.Kind, s.CatchUp = name, get("expr"), get("zone"), get("kind"), queue.CatchUp(get("catch_up"))
 	s.Args = []byte(args)
 	if deep(s.Args) || !json.Valid(s.Args) {
-		return to, message{}, &textError{T("copy.no_json")}
+		return to, message{}, &textError{words.T("copy.no_json")}
 	}
 	options := s.Options
 	options.Queue = name

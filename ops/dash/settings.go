@@ -78,7 +78,7 @@ func changeSettings(p *page) (string, message, error) {
 	if form.Has("zone") {
 		zone, name := parseZone(form.Get("zone"))
 		if zone == nil {
-			return p.back(), message{Rank: "bad", Key: "settings.no_zone", Args: []string{form.Get("zone")}}, nil
+			return back(p), message{Rank: "bad", Key: "settings.no_zone", Args: []string{form.Get("zone")}}, nil
 		}
 		s.zone, s.Zone = zone, name
 	}
@@ -86,14 +86,14 @@ func changeSettings(p *page) (string, message, error) {
 		s.Keys = form.Get("keys") != "off"
 	}
 	p.setCookie(settingsCookie, s.cookie(), settingsAge, false)
-	return p.back(), done("settings.saved"), nil
+	return back(p), done("settings.saved"), nil
 }
 
 // back returns the path of the page that has the form, from its field "back".
-func (p *page) back() string { return p.backTo(p.request.PostForm.Get("back")) }
+func back(p *page) string { return backTo(p, p.request.PostForm.Get("back")) }
 
 // backTo returns a path if it is that of a page of the dashboard, else that of the overview.
-func (p *page) backTo(text string) string {
+func backTo(p *page, text string) string {
 	target, err := url.Parse(text)
 	if err != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") || target.Host != "" || target.Scheme != "" {
 		return "/"

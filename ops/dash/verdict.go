@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"skidway/ops"
+	"skidway/ops/dash/internal/words"
 )
 
 // A Mark is what stands beside an entry of the list of pages: a number, with a shape if it counts
@@ -41,9 +42,9 @@ func (p *page) Mark(name string) *Mark {
 	if n == 0 || name == "overview" && problems == 0 {
 		return nil
 	}
-	label := T("state.problem")
+	label := words.T("state.problem")
 	if icon == "warn" {
-		label = T("state.warning")
+		label = words.T("state.warning")
 	}
 	drawn := p.Icon(icon, label)
 	return &Mark{Key: "mark." + name, Text: p.Val("mark."+name, n).Text, Icon: &drawn}
@@ -71,7 +72,7 @@ func (p *page) Problems() string {
 		return ""
 	}
 	problems, _ := p.count("overview")
-	p.live.set("problems", fmt.Sprint(problems))
+	p.recorder.set("problems", fmt.Sprint(problems))
 	if problems == 0 {
 		return ""
 	}
@@ -95,23 +96,23 @@ func (p *page) Verdict() Verdict {
 			paused++
 		}
 	}
-	v := Verdict{Icon: p.Icon("bad", ""), Below: T("verdict.looked", o.Names, T("verdict.workers", len(o.Workers)), T("verdict.schedules", len(o.Schedules)))}
+	v := Verdict{Icon: p.Icon("bad", ""), Below: words.T("verdict.looked", o.Names, words.T("verdict.workers", len(o.Workers)), words.T("verdict.schedules", len(o.Schedules)))}
 	if paused > 0 {
-		v.Below = T("verdict.paused", paused) + " " + v.Below
+		v.Below = words.T("verdict.paused", paused) + " " + v.Below
 	}
 	switch {
 	case problems > 0 && warnings > 0:
-		v.Text = T("verdict.problems", problems) + ", " + T("verdict.warnings", warnings)
+		v.Text = words.T("verdict.problems", problems) + ", " + words.T("verdict.warnings", warnings)
 	case problems > 0:
-		v.Text = T("verdict.problems", problems)
+		v.Text = words.T("verdict.problems", problems)
 	case warnings > 0:
-		v.Icon, v.Text = p.Icon("warn", ""), T("verdict.warnings", warnings)
+		v.Icon, v.Text = p.Icon("warn", ""), words.T("verdict.warnings", warnings)
 	case p.Reading() != "":
-		v.Icon, v.Text = p.GrayIcon("delay", ""), T("verdict.reading")
+		v.Icon, v.Text = p.GrayIcon("delay", ""), words.T("verdict.reading")
 	default:
-		v.Icon, v.Text, v.Calm = p.Icon("ok", ""), T("verdict.calm"), true
+		v.Icon, v.Text, v.Calm = p.Icon("ok", ""), words.T("verdict.calm"), true
 	}
-	p.live.set("verdict", v.Text)
+	p.recorder.set("verdict", v.Text)
 	return v
 }
 
@@ -119,7 +120,7 @@ func (p *page) Verdict() Verdict {
 func (p *page) Reading() string {
 	o := p.Overview()
 	if read := o.Read(); read < o.Names {
-		return T("overview.reading", read, o.Names)
+		return words.T("overview.reading", read, o.Names)
 	}
 	return ""
 }
@@ -129,5 +130,5 @@ func (p *page) Away() string {
 	if p.Who == nil || p.Overview().Away == nil {
 		return ""
 	}
-	return T("overview.away", p.Server(), p.Clock(p.Overview().AwaySince, p.Now()).Text, p.AsOfText())
+	return words.T("overview.away", p.Server(), p.Clock(p.Overview().AwaySince, p.Now()).Text, p.AsOfText())
 }

@@ -8,6 +8,7 @@ import (
 
 	"skidway/ops"
 	"skidway/ops/access"
+	"skidway/ops/dash/internal/words"
 	"skidway/queue"
 )
 
@@ -40,7 +41,7 @@ type ServedQueue struct{ Name, Href string }
 // A RunningRow is a job that a worker holds for long.
 type RunningRow struct {
 	*queue.Job
-	ID       LongID
+	ID       words.LongID
 	Worker   string
 	Progress string
 }
@@ -56,24 +57,24 @@ func workersPage(p *page) error {
 	}
 	fleet := whole
 	if !p.Who.May(access.View, access.All) {
-		fleet = whole.Within(p.queueNames())
+		fleet = whole.Within(queueNames(p))
 	}
 	data := workersData{Vanished: p.Overview().Vanished, Versions: fleet.Versions(), Problems: fleet.Unreadable}
 	lacks := map[string]bool{} // workers that also serve queues on which the principal lacks the right
 	for _, worker := range whole.Workers {
-		lacks[worker.Name] = !p.maySignal(worker)
+		lacks[worker.Name] = !maySignal(p, worker)
 	}
 	held, slots := 0, 0
 	for i, worker := range fleet.ByTrouble() {
-		row := p.workerRow(i, worker, fleet, data.Versions)
+		row := workerRow(p, i, worker, fleet, data.Versions)
 		if lacks[worker.Name] {
-			row.Why = T("workers.lacks")
+			row.Why = words.T("workers.lacks")
 		}
 		data.Rows = append(data.Rows, row)
 		held += worker.Held()
 		slots += worker.Concurrency
 	}
-	data.Count = T("workers.count", len(fleet.Living()), T("workers.hold", held), slots)
+	data.Count = words.T("workers.count", len(fleet.Living()), words.T("workers.hold", held), slots)
 	jobs, all := fleet.Longest(longestShown)
 	data.Of = all
 	for _, job := range jobs {
@@ -81,18 +82,18 @@ func workersPage(p *page) error {
 		if err != nil {
 			return err
 		}
-		row := RunningRow{Job: job, ID: longID(job.ID), Progress: p.dash.ops.HideText(strings.ToValidUTF8(string(progress), "�"))}
+		row := RunningRow{Job: job, ID: words.Long(job.ID), Progress: p.dash.ops.HideText(strings.ToValidUTF8(string(progress), "�"))}
 		row.Worker = queue.WorkerInfo{Name: job.Worker}.Pool()
 		data.Longest = append(data.Longest, row)
 	}
-	p.Title = T("workers.title")
+	p.Title = words.T("workers.title")
 	p.Data = data
 	return nil
 }
 
 // workerRow returns the row of a worker.
-func (p *page) workerRow(i int, worker *ops.Worker, fleet *ops.Fleet, versions []string) WorkerRow {
-	row := WorkerRow{Worker: worker, ID: "tell-" + number(i), Short: worker.Host, Badge: p.workerBadge(worker)}
+func workerRow(p *page, i int, worker *ops.Worker, fleet *ops.Fleet, versions []string) WorkerRow {
+	row := WorkerRow{Worker: worker, ID: "tell-" + words.Text(i), Short: worker.Host, Badge: workerBadge(p, worker)}
 	if row.Short == "" {
 		row.Short = worker.Name
 	}
@@ -107,28 +108,28 @@ func (p *page) workerRow(i int, worker *ops.Worker, fleet *ops.Fleet, versions [
 		row.Longest = fleet.Now.Sub(worker.Jobs[0].Taken)
 	}
 	row.Odd = len(versions) > 1 && worker.Version != versions[0]
-	p.live.row("workers", worker.Name)
+	p.recorder.row("workers", worker.Name)
 	return row
 }
 
 // workerBadge returns the state of a worker.
-func (p *page) workerBadge(worker *ops.Worker) Badge {
+func workerBadge(p *page, worker *ops.Worker) Badge {
 	switch condition := worker.Condition(); {
 	case condition == "dead" || condition == "late":
-		return p.Badge("warn", T("workers."+condition))
+		return p.Badge("warn", words.T("workers."+condition))
 	case condition != "running":
-		return p.Badge("pause", T("workers."+condition))
+		return p.Badge("pause", words.T("workers."+condition))
 	case worker.Full():
-		return Badge{Text: T("workers.full"), Icon: p.GrayIcon("run", "")}
+		return Badge{Text: words.T("workers.full"), Icon: p.GrayIcon("run", "")}
 	case worker.Held() > 0:
-		return Badge{Text: T("workers.running"), Icon: p.GrayIcon("run", "")}
+		return Badge{Text: words.T("workers.running"), Icon: p.GrayIcon("run", "")}
 	}
-	return Badge{Text: T("workers.idle"), Icon: p.GrayIcon("off", "")}
+	return Badge{Text: words.T("workers.idle"), Icon: p.GrayIcon("off", "")}
 }
 
 // maySignal reports whether the principal may make a worker quiet or stop it: it must operate all queues that it
 // serves.
-func (p *page) maySignal(worker *ops.Worker) bool {
+func maySignal(p *page, worker *ops.Worker) bool {
 	return p.Who.May(access.Operate, access.All) ||
 		!slices.ContainsFunc(worker.QueueNames(), func(name string) bool { return !p.Who.May(access.Operate, name) })
 }
@@ -148,11 +149,11 @@ func signalWorker(p *page) (string, message, error) {
 		return "/workers", message{}, err
 	}
 	i := slices.IndexFunc(fleet.Workers, func(w *ops.Worker) bool { return w.Name == name && !w.Dead() })
-	if !p.Who.May(access.Operate, access.All) && (i < 0 || !p.maySignal(fleet.Workers[i])) {
+	if !p.Who.May(access.Operate, access.All) && (i < 0 || !maySignal(p, fleet.Workers[i])) {
 		return "/workers", message{}, &pageError{403, "error.forbidden"}
 	}
 	if i < 0 {
-		return "/workers", message{}, errors.New(T("workers.gone", cut(name, 80)))
+		return "/workers", message{}, errors.New(words.T("workers.gone", words.Cut(name, 80)))
 	}
 	err = p.audited(do, access.All, name, 1, func() error { return p.dash.ops.Signal(p.ctx(), fleet, fleet.Workers[i], kind) })
 	return "/workers", done("workers.did_"+do, name), err
@@ -161,5 +162,5 @@ func signalWorker(p *page) (string, message, error) {
 // Vanished returns when a worker that vanished was expected to report.
 func (p *page) Vanished(pool queue.PoolInfo) Stamp {
 	at := p.Now().Add(pool.Expires)
-	return p.stamp(at, T("time.ago", age(-pool.Expires)))
+	return p.stamp(at, words.T("time.ago", words.Age(-pool.Expires)))
 }

@@ -1,4 +1,5 @@
-package dash
+// Package words has the texts of the dashboard, and shows numbers and times in words.
+package words
 
 import (
 	_ "embed"
@@ -6,11 +7,11 @@ import (
 	"strings"
 )
 
-//go:embed assets/texts.txt
+//go:embed texts.txt
 var textFile string
 
-// texts has the texts of all pages by their keys.
-var texts = parseTexts(textFile)
+// Texts has the texts of all pages by their keys. It must not be changed.
+var Texts = parseTexts(textFile)
 
 // parseTexts parses lines of the form "key = text". Lines without "=" and those that begin with
 // "#" are left out.
@@ -28,13 +29,13 @@ func parseTexts(file string) map[string]string {
 // T returns a text with values in place of its verbs %s. If it has the form "one|many", the first
 // value is the number that decides. It panics if there is no such text: a test asks for each.
 func T(key string, values ...any) string {
-	format, found := texts[key]
+	format, found := Texts[key]
 	if !found {
 		panic("dash: there is no text " + key)
 	}
 	if one, many, both := strings.Cut(format, "|"); both {
 		format = many
-		if len(values) > 0 && text(values[0]) == "1" {
+		if len(values) > 0 && Text(values[0]) == "1" {
 			format = one
 		}
 	}
@@ -43,7 +44,7 @@ func T(key string, values ...any) string {
 	}
 	shown := make([]any, len(values))
 	for i, value := range values {
-		shown[i] = text(value)
+		shown[i] = Text(value)
 	}
 	return fmt.Sprintf(format, shown...)
 }

@@ -1,10 +1,13 @@
-package dash
+// Package chart draws charts as values of SVG attributes, for the templates of the pages.
+package chart
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"skidway/ops/dash/internal/words"
 )
 
 // A Spark is a small line of a table; its last point is now.
@@ -14,8 +17,8 @@ type Spark struct {
 	Dot         bool
 }
 
-// sparkLine returns the line of values, the oldest first. Zero is its base.
-func sparkLine(label string, values []float64) *Spark {
+// Line returns the line of values, the oldest first. Zero is its base.
+func Line(label string, values []float64) *Spark {
 	if len(values) < 2 {
 		return nil
 	}
@@ -48,8 +51,8 @@ func coordinate(x float64) string {
 // A Bar is a share of a whole.
 type Bar struct{ Label, Class, Width string }
 
-// shareBar returns the bar of a share; bad ones are drawn as a problem.
-func shareBar(label string, part, whole float64, bad bool) Bar {
+// Share returns the bar of a share; bad ones are drawn as a problem.
+func Share(label string, part, whole float64, bad bool) Bar {
 	class := "f"
 	if bad {
 		class = "x"
@@ -73,18 +76,18 @@ type Plot struct {
 // plotWidth and the heights are those of the drawing, which is stretched.
 const plotWidth, plotHeight, stripHeight = 1000, 100, 30
 
-// newPlot draws series of equal length, the oldest value first; other and failed may be nil.
-func newPlot(label string, x []string, line, other, failed []float64) *Plot {
+// New draws series of equal length, the oldest value first; other and failed may be nil.
+func New(label string, x []string, line, other, failed []float64) *Plot {
 	p := &Plot{Label: label, X: x}
 	top := niceTop(max(most(line), most(other)))
 	p.Line, p.Other = plotLine(line, top), plotLine(other, top)
 	if p.Line != "" {
 		p.Area = fmt.Sprintf("M0 %d%sL%d %dz", plotHeight, "L"+p.Line[1:], plotWidth, plotHeight)
 	}
-	p.Y = []string{short(top), short(top / 2), "0"}
+	p.Y = []string{words.Short(top), words.Short(top / 2), "0"}
 	if failed != nil {
 		most := niceTop(most(failed))
-		p.Bars, p.StripY = plotBars(failed, most), []string{short(most), "0"}
+		p.Bars, p.StripY = plotBars(failed, most), []string{words.Short(most), "0"}
 	}
 	return p
 }
@@ -147,8 +150,8 @@ type BarRect struct{ X, Y, Width, Height, Class string }
 // barsWidth and barsHeight are those of the drawing; a bar takes barShare of its place.
 const barsWidth, barsHeight, barShare = 100.0, 20.0, 0.76
 
-// newBars returns the bars of counts, the oldest first. Zero is their base.
-func newBars(label string, counts, bad []int64) *Bars {
+// Histogram returns the bars of counts, the oldest first. Zero is their base.
+func Histogram(label string, counts, bad []int64) *Bars {
 	b := &Bars{Label: label}
 	top, step := float64(max(1, slices.Max(counts))), barsWidth/float64(len(counts))
 	add := func(i int, n int64, class string) {

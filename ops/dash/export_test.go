@@ -1,4 +1,0 @@
-package dash
-
-// Texts are the texts of all pages.
-var Texts = texts

@@ -1,0 +1,62 @@
+package dash
+
+import "net/url"
+
+// links are the addresses of a dashboard that is mounted under a path.
+type links struct {
+	base   string // the path
+	assets *assets
+}
+
+// Link returns the address of a page of the dashboard from its path, where parts have been escaped.
+func (l links) Link(path string) string { return l.base + path }
+
+// QueueLink returns the address of a queue, or of a page or action below it.
+func (l links) QueueLink(name, below string) string { return l.Link(queuePath(name, below)) }
+
+// queuePath returns the path of a queue. Browsers remove "." and ".." from paths.
+func queuePath(name, below string) string {
+	if name == "." || name == ".." {
+		return "/queues/-" + below + "?queue=" + name
+	}
+	return "/queues/" + url.PathEscape(name) + below
+}
+
+// JobLink returns the address of a job, or of an action below it.
+func (l links) JobLink(id, below string) string { return l.Link(jobPath(id) + below) }
+
+func jobPath(id string) string { return "/jobs/" + url.PathEscape(id) }
+
+// Asset returns the address of a file of assets/.
+func (l links) Asset(name string) string { return l.Link("/assets/" + l.assets.hashed[name]) }
+
+// An Icon is a shape with its meaning.
+type Icon struct {
+	Class, Href string
+	Label       string // for screen readers; empty if a word stands beside it
+}
+
+// iconClasses has the colour of the icons that have one.
+var iconClasses = map[string]string{"bad": "bad", "warn": "warn", "ok": "ok", "pause": "hold", "run": "run"}
+
+// Icon returns an icon of assets/icons.svg: bad, warn, ok, pause, run, wait, delay, dead, off, sq, up or down.
+func (l links) Icon(name, label string) Icon {
+	return Icon{iconClasses[name], l.Asset("icons.svg") + "#i-" + name, label}
+}
+
+// GrayIcon returns an icon without a colour of its own.
+func (l links) GrayIcon(name, label string) Icon {
+	return Icon{"", l.Asset("icons.svg") + "#i-" + name, label}
+}
+
+// A Badge is a state in words, with its shape.
+type Badge struct {
+	Class, Text string
+	Icon        Icon
+}
+
+// Badge returns a state with the icon of a name.
+func (l links) Badge(icon, text string) Badge {
+	drawn := l.Icon(icon, "")
+	return Badge{drawn.Class, text, drawn}
+}

@@ -1,0 +1,49 @@
+package dash
+
+import "skidway/ops/dash/internal/words"
+
+// A recorder keeps the live values of a page while it is drawn: those that [page.Val] returns, and the
+// ids of rows. A nil one keeps nothing.
+type recorder struct {
+	values map[string]string
+	rows   map[string][]string
+}
+
+func (r *recorder) set(key, text string) {
+	if r != nil {
+		r.values[key] = text
+	}
+}
+
+// row records a row of a table by its id, in the order of the table.
+func (r *recorder) row(table, id string) {
+	if r != nil {
+		r.rows[table] = append(r.rows[table], id)
+	}
+}
+
+// A Value is a text of a page that the stream changes in place.
+type Value struct {
+	Key, Text string
+	Class     string // of the element
+}
+
+// Val returns a value for the part "v". The key names the value on its page; values of the same
+// key must be equal.
+func (r *recorder) Val(key string, value any) Value {
+	v := Value{Key: key, Text: words.Text(value)}
+	if v.Text == "0" || v.Text == words.None {
+		v.Class = "dim"
+	}
+	r.set(key, v.Text)
+	return v
+}
+
+// Bad returns a value that is shown as a problem if it is above zero.
+func (r *recorder) Bad(key string, n int64, bad bool) Value {
+	v := r.Val(key, n)
+	if bad && n > 0 {
+		v.Class = "bad"
+	}
+	return v
+}
