@@ -53,7 +53,7 @@ distribute: distribute/stream distribute/chat distribute/chat/group distribute/a
 ops/access: queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
-ops/dash: internal/escape ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute
+ops/dash: internal/escape ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute distribute/chat distribute/chat/group
 ops/dash/internal/chart: ops/dash/internal/words
 ops/dash/internal/stream:
 ops/dash/internal/words:

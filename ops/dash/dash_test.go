@@ -208,7 +208,7 @@ func TestPagesWorkUnderAnyPath(t *testing.T) {
 	mux.Handle("/ops/jobs/", http.StripPrefix("/ops/jobs", f.dash))
 	a := send(t, mux, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ops/jobs/queues?x=/y", nil))
 	f.want(a, http.StatusOK, `href="/ops/jobs/queues/mail"`)
-	for _, path := range []string{"/queues", "/errors", "/workers", "/operations", "/schedules", "/schedules/edit", "/enqueue", "/channels", "/counts", "/audit", "/redis"} {
+	for _, path := range []string{"/queues", "/errors", "/workers", "/operations", "/schedules", "/schedules/edit", "/enqueue", "/channels", "/counts", "/chats", "/audit", "/redis", "/settings"} {
 		a := send(t, mux, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ops/jobs"+path, nil))
 		f.want(a, http.StatusOK)
 		for _, part := range regexp.MustCompile(` (?:href|action)="([^"]*)`).FindAllStringSubmatch(a.body, -1) {
@@ -237,6 +237,9 @@ func TestSettingsAreKept(t *testing.T) {
 		t.Errorf("the message stays: %v", cookies)
 	}
 	f.want(f.post("/settings", url.Values{"zone": {"../../etc/passwd"}}), http.StatusSeeOther)
+	f.want(f.get("/settings"), http.StatusOK, `name="zone" value="UTC"`, `value="on" checked`, `aria-current="page">Settings`)
+	off := f.post("/settings", url.Values{"keys": {"off"}, "zone": {"Asia/Tokyo"}, "theme": {""}, "back": {"/settings"}})
+	f.want(f.follow(off), http.StatusOK, `name="zone" value="Asia/Tokyo"`, `value="off" checked`, `data-keys="false"`)
 }
 
 func TestFormsOfOtherSitesAreRefused(t *testing.T) {
@@ -254,7 +257,7 @@ func TestAFormLeadsBackOnlyToPages(t *testing.T) {
 	t.Parallel()
 	f := setup(t, redistest.DB(t))
 	for back, want := range map[string]string{
-		"/queues": "/queues", "//example.com": "/", `/\example.com`: "/", "https://example.com/": "/", "/%5Cexample.com": "/", "/queues\r\nX: y": "/", "": "/", "/settings": "/",
+		"/queues": "/queues", "//example.com": "/", `/\example.com`: "/", "https://example.com/": "/", "/%5Cexample.com": "/", "/queues\r\nX: y": "/", "": "/", "/settings": "/settings", "/chats/drop": "/",
 	} {
 		a := f.post("/settings", url.Values{"theme": {""}, "back": {back}})
 		if got := a.Header.Get("Location"); got != want {

@@ -60,8 +60,10 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "GET /enqueue", right: access.Enqueue, scope: anyQueue, template: "enqueue", page: enqueuePage, rail: "enqueue"},
 		{pattern: "GET /channels", right: access.View, scope: allQueues, template: "channels", page: channelsPage, rail: "channels", key: "c"},
 		{pattern: "GET /counts", right: access.View, scope: allQueues, template: "counts", page: countsPage, rail: "counts"},
+		{pattern: "GET /chats", right: access.View, scope: allQueues, template: "chats", page: chatsPage, rail: "chats"},
 		{pattern: "GET /audit", right: access.Admin, scope: allQueues, template: "audit", page: auditPage, rail: "audit", key: "a"},
 		{pattern: "GET /redis", right: access.View, scope: allQueues, template: "redis", page: redisPage, rail: "redis"},
+		{pattern: "GET /settings", right: access.View, scope: anyQueue, template: "settings", page: settingsPage, rail: "settings"},
 
 		{pattern: "POST /queues/{queue}/pause", right: access.Operate, scope: oneQueue, action: pauseQueue},
 		{pattern: "POST /queues/{queue}/resume", right: access.Operate, scope: oneQueue, action: resumeQueue},
@@ -84,6 +86,8 @@ func init() { // not in the declaration: the list of pages is drawn by the pages
 		{pattern: "POST /enqueue", right: access.Enqueue, scope: anyQueue, action: enqueueJob},           // it checks the job
 		{pattern: "POST /schedules/put", right: access.View, scope: anyQueue, action: putSchedule},       // it checks the job that it adds
 		{pattern: "POST /schedules/change", right: access.View, scope: anyQueue, action: changeSchedule}, // it checks the queue
+
+		{pattern: "POST /chats/drop", right: access.Admin, scope: allQueues, action: dropMember},
 
 		{pattern: "POST /settings", right: access.View, scope: anyQueue, action: changeSettings},
 	}

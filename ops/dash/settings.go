@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"skidway/ops/dash/internal/words"
 )
 
 // settings are what a person has chosen. They are in a cookie, which the script sets at the first
@@ -67,6 +69,16 @@ func (s settings) cookie() string {
 		values.Set("keys", "off")
 	}
 	return values.Encode()
+}
+
+// zones are the time zones that the form suggests; it takes others too.
+var zones = []string{"UTC", "America/Los_Angeles", "America/New_York", "America/Sao_Paulo", "Europe/London", "Europe/Berlin", "Europe/Helsinki", "Africa/Lagos", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore", "Asia/Shanghai", "Asia/Tokyo", "Australia/Sydney"}
+
+// settingsPage is the form of the settings of this browser.
+func settingsPage(p *page) error {
+	p.Title = words.T("settings.title")
+	p.Data = zones
+	return nil
 }
 
 // changeSettings is the action of the forms of settings: fields that a form does not have stay.

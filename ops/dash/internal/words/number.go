@@ -22,6 +22,8 @@ func Text(value any) string {
 		return humanize.Comma(int64(v))
 	case int64:
 		return humanize.Comma(v)
+	case uint64:
+		return humanize.Comma(int64(min(v, math.MaxInt64)))
 	case time.Duration:
 		return Age(v)
 	}
