@@ -23,6 +23,7 @@ internal/processtest: internal/redistest
 internal/samplelog:
 internal/filter:
 internal/escape:
+internal/pinned:
 queue:
 delayed: queue
 workers/stats: queue
@@ -45,7 +46,7 @@ distribute/chat/internal/chattest: distribute/chat internal/redistest
 distribute/internal/reserved:
 distribute/accesslog: distribute/internal/reserved
 distribute/geo: distribute/internal/reserved
-distribute/geo/generate:
+distribute/geo/generate: internal/pinned
 distribute/stream/inflate:
 distribute/stream: distribute/stream/inflate
 distribute/s3: distribute/stream

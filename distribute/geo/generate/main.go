@@ -11,35 +11,31 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/oschwald/maxminddb-golang/v2"
+
+	"skidway/internal/pinned"
 )
 
 const (
-	packageName    = "@ip-location-db/geo-whois-asn-country-mmdb"
-	packageVersion = "2.3.2026061719"
-	packageSHA256  = "91757a1b06cdcd1955f292e4c4cfc54e091204f998e159a3187f7a2ef3724be0"
-	member         = "package/geo-whois-asn-country.mmdb"
-	output         = "geo-whois-asn-country.mmdb.zst"
-	fetchTimeout   = 5 * time.Minute
+	member = "geo-whois-asn-country.mmdb"
+	output = "geo-whois-asn-country.mmdb.zst"
 )
+
+var source = pinned.Package{
+	Name:    "@ip-location-db/geo-whois-asn-country-mmdb",
+	Version: "2.3.2026061719",
+	SHA256:  "91757a1b06cdcd1955f292e4c4cfc54e091204f998e159a3187f7a2ef3724be0",
+}
 
 func main() {
 	dir := flag.String("dir", filepath.FromSlash("distribute/geo/data"), "folder to write "+output+" to")
@@ -54,14 +50,11 @@ func main() {
 }
 
 func generate(ctx context.Context, path string) error {
-	archive, err := fetch(ctx)
+	files, err := source.Files(ctx, member)
 	if err != nil {
-		return fmt.Errorf("fetch %s@%s: %w", packageName, packageVersion, err)
+		return err
 	}
-	image, err := extract(archive)
-	if err != nil {
-		return fmt.Errorf("extract %s: %w", member, err)
-	}
+	image := files[0]
 	built, err := check(image)
 	if err != nil {
 		return fmt.Errorf("check %s: %w", member, err)
@@ -70,7 +63,7 @@ func generate(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("compress %s: %w", member, err)
 	}
-	if err := replace(path, packed); err != nil {
+	if err := pinned.Write(path, packed); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	fmt.Printf("%s: built %s, %d bytes, %d compressed\n", path, built.Format(time.DateOnly), len(image), len(packed))
@@ -84,91 +77,6 @@ func compress(image []byte) ([]byte, error) {
 	}
 	defer encoder.Close()
 	return encoder.EncodeAll(image, nil), nil
-}
-
-// replace puts content at path so that a crash leaves the old file or the new
-// one: a synced temporary file beside it, renamed over it, the folder synced.
-func replace(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // Fails once it is renamed.
-	defer file.Close()
-	if _, err := file.Write(content); err != nil {
-		return err
-	}
-	if err := file.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := file.Sync(); err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
-}
-
-// fetch downloads the pinned package with npm, from wherever the user's npm is
-// set up to download, and checks that it is the one.
-func fetch(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "geo-generate-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	npm := exec.CommandContext(ctx, "npm", "pack", "--ignore-scripts", "--pack-destination", dir,
-		packageName+"@"+packageVersion)
-	npm.Dir = dir
-	npm.Stderr = os.Stderr
-	err = npm.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, fmt.Errorf("%w: install Node.js, which brings npm", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("npm pack: %w", err)
-	}
-	archives, err := filepath.Glob(filepath.Join(dir, "*.tgz"))
-	if err != nil || len(archives) != 1 {
-		return nil, fmt.Errorf("npm pack left %d archives, want 1", len(archives))
-	}
-	archive, err := os.ReadFile(archives[0])
-	if err != nil {
-		return nil, err
-	}
-	if sum := sha256.Sum256(archive); hex.EncodeToString(sum[:]) != packageSHA256 {
-		return nil, fmt.Errorf("sha256 is %x, want %s: the registry returned another file", sum, packageSHA256)
-	}
-	return archive, nil
-}
-
-// extract returns the database in the package.
-func extract(archive []byte) ([]byte, error) {
-	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
-	if err != nil {
-		return nil, err
-	}
-	files := tar.NewReader(unzipped)
-	for {
-		header, err := files.Next()
-		if err != nil {
-			return nil, err
-		}
-		if header.Name == member {
-			return io.ReadAll(files)
-		}
-	}
 }
 
 // check looks up addresses whose country is not in doubt, and returns when the
