@@ -45,6 +45,8 @@ distribute/chat/internal/store: distribute/chat
 distribute/chat/internal/chattest: distribute/chat internal/redistest
 distribute/internal/reserved:
 distribute/accesslog: distribute/internal/reserved
+distribute/accesslog/agents:
+distribute/accesslog/agents/generate: internal/pinned
 distribute/geo: distribute/internal/reserved
 distribute/geo/generate: internal/pinned
 distribute/stream/inflate:
