@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test oldest race s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip crawlers ci redis chromium
+.PHONY: help build demo test oldest race race-libraries race-command s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip crawlers ci redis chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,8 +32,14 @@ oldest: redis chromium ## run all tests with the Go release that go.mod names
 	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) go test ./...
 
 race: redis chromium ## run all tests with the race detector
+	go build -race ./... # once, for both
+	@$(MAKE) --no-print-directory -j 2 race-libraries race-command
+
+race-libraries:
 	go test -race -timeout 20m $$(go list ./... | grep -v /cmd/skidway)
-	go test -race -timeout 20m -parallel 6 ./cmd/skidway/... # most of its tests wait for processes
+
+race-command: # most of its tests wait for processes
+	go test -race -timeout 20m -parallel 6 ./cmd/skidway/...
 
 # versitygw takes minutes to build the first time; afterwards Go's cache has it.
 s3: ## test the reading of buckets against a versitygw that it builds
