@@ -165,7 +165,7 @@ func (c *cronModel) Stale(t *rapid.T) {
 // Check compares the jobs with what should have become of the schedules.
 func (c *cronModel) Check(t *rapid.T) {
 	got := map[string]int{}
-	for o := (queue.ListOptions{Limit: queue.MaxListLimit}); ; {
+	for o := (queue.ListOptions{Limit: 1000}); ; {
 		page, err := c.queue.List(context.Background(), queue.Waiting, &o)
 		if err != nil {
 			t.Fatal(err)

@@ -93,7 +93,7 @@ func (s *fixture) jobs(t testing.TB, most int) []*queue.Job {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for mark := (rdb.Mark{Key: s.key("2:normal:fresh"), ID: "0"}); ; {
-		page, err := s.queue.List(ctx, queue.Waiting, &queue.ListOptions{Limit: queue.MaxListLimit})
+		page, err := s.queue.List(ctx, queue.Waiting, &queue.ListOptions{Limit: 1000})
 		if err != nil {
 			t.Fatalf("%d jobs came, want %d: %v", len(page.Jobs), most, err)
 		}

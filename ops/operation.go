@@ -64,6 +64,11 @@ type Question struct {
 	Count   int
 	AtLeast bool      // whether Count is only a part of them, because counting took longer than 2 s
 	AsOf    time.Time // by the clock of the queue's Redis: jobs that come into the state later are left alone
+
+	// ID is that of the operation to begin; empty means a new one. Request is a digest of what asks
+	// for it, which [queue.Operation] keeps. With both, a request can be repeated: the second
+	// [Client.Begin] has the error [ErrBegun].
+	ID, Request string
 }
 
 // String returns the number of jobs in words, such as "at least 1,200 dead jobs".
@@ -78,6 +83,7 @@ func (q *Question) String() string {
 // Errors of operations.
 var (
 	ErrQuestionExpired = errors.New("the jobs were counted more than 15 minutes ago: count them again")
+	ErrBegun           = errors.New("the operation was begun before")
 	ErrNoOperation     = errors.New("there is no such operation, or it ended more than a month ago")
 	ErrOperationDone   = errors.New("the operation is done")
 	ErrContinued       = errors.New("another process has continued the operation")
@@ -95,6 +101,8 @@ func refusal(op *queue.Operation) error {
 	switch op.Refused {
 	case "":
 		return nil
+	case "known":
+		return ErrBegun
 	case "old":
 		return ErrQuestionExpired
 	case "busy":
@@ -168,6 +176,7 @@ func (c *Client) Begin(ctx context.Context, asked *Question) (*OperationRun, err
 		return nil, err
 	}
 	return c.take(ctx, "begin", queue.Operation{
+		ID: asked.ID, Request: asked.Request,
 		Queue: asked.Queue, Do: asked.Do, State: asked.State, Match: asked.Match, Priority: asked.Priority, Rate: asked.Rate, By: asked.By,
 		Count: asked.Count, AtLeast: asked.AtLeast, AsOf: asked.AsOf,
 	})

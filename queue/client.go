@@ -17,12 +17,12 @@ import (
 const (
 	DefaultQueue      = "default"
 	DefaultMaxPayload = 1 << 20 // bytes, see [Config.MaxPayload]
-	MaxListLimit      = 1000    // jobs of one [Page]
 
 	// FromNow is the cursor for [Queue.Events] after the latest event.
 	FromNow = "$"
 
 	defaultListLimit      = 100
+	maxListLimit          = 1000 // jobs of one [Page]
 	defaultDurableTimeout = 5 * time.Second
 	maxEvents             = 1_000_000 // that a queue keeps
 )

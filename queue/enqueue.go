@@ -1,9 +1,13 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +21,10 @@ import (
 type Result struct {
 	ID  string
 	Err error
+
+	// Repeated reports whether the job was added by an earlier call with the same
+	// [Options.RequestKey].
+	Repeated bool
 }
 
 // Enqueue adds one job and returns its id; nil options mean the defaults. It
@@ -41,8 +49,8 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id s
 	if err := q.register(ctx); err != nil {
 		return "", err
 	}
-	if job.durable {
-		result := q.enqueue(ctx, []encodedJob{job})[0]
+	if job.durable || newJob.Options.RequestKey != "" {
+		result := q.enqueue(ctx, []encodedJob{job}, requestOf(&newJob.Options, 0))[0]
 		return result.ID, result.Err
 	}
 	return q.batcher.add(ctx, q, job)
@@ -77,8 +85,9 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 		size    int
 		work    int
 	}
-	chunks, failed := map[*Queue]*chunk{}, map[*Queue]error{}
+	chunks, failed, sent := map[*Queue]*chunk{}, map[*Queue]error{}, 0
 	send := func(c *chunk) {
+		defer func() { sent++ }()
 		if err := failed[c.queue]; err != nil {
 			for _, index := range c.indexes {
 				// err by %v: these jobs were certainly not added.
@@ -86,7 +95,7 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 			}
 			return
 		}
-		for i, result := range c.queue.enqueue(ctx, c.jobs) {
+		for i, result := range c.queue.enqueue(ctx, c.jobs, requestOf(&jobs[c.indexes[0]].Options, sent)) {
 			results[c.indexes[i]] = result
 			var duplicate *DuplicateError
 			if result.Err != nil && !errors.As(result.Err, &duplicate) {
@@ -96,6 +105,9 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	}
 	for i, newJob := range jobs {
 		q, job, err := c.prepare(newJob)
+		if err == nil {
+			err = sameRequest(&jobs[0].Options, &newJob.Options)
+		}
 		if err != nil {
 			results[i].Err = err
 			continue
@@ -119,8 +131,34 @@ func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	return results
 }
 
-// enqueue adds jobs with one script and returns one result for each.
-func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
+// A request is a part of a call with [Options.RequestKey].
+type request struct{ id, digest []byte }
+
+// requestOf returns the request that adds chunk number part of a call's jobs; nil if the call has no
+// key.
+func requestOf(o *Options, part int) *request {
+	if o.RequestKey == "" {
+		return nil
+	}
+	short := func(text string) []byte {
+		sum := sha256.Sum256([]byte(strconv.Itoa(part) + " " + text))
+		return sum[:16]
+	}
+	return &request{short(o.RequestKey), short(o.RequestDigest)}
+}
+
+// sameRequest returns an error unless the jobs with some options can be added by one call.
+func sameRequest(first, other *Options) error {
+	if first.RequestKey != other.RequestKey || first.RequestDigest != other.RequestDigest ||
+		first.RequestKey != "" && cmp.Or(first.Queue, DefaultQueue) != cmp.Or(other.Queue, DefaultQueue) {
+		return invalid("the jobs of a call must all have the same request key, digest and queue, or no request key")
+	}
+	return nil
+}
+
+// enqueue adds jobs with one script and returns one result for each. A nil request can't be
+// repeated.
+func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob, of *request) []Result {
 	results := make([]Result, len(jobs))
 	failed := func(err error) []Result {
 		for i := range results {
@@ -131,7 +169,7 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 	if err := q.register(ctx); err != nil {
 		return failed(err)
 	}
-	reply, err := q.send(ctx, jobs)
+	reply, repeated, err := q.send(ctx, jobs, of)
 	var unconfirmed *rdb.UnconfirmedError
 	if err != nil && !errors.As(err, &unconfirmed) {
 		return failed(err)
@@ -141,6 +179,7 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 	}
 	for i := range jobs {
 		id := reply.Text(i)
+		results[i].Repeated = repeated
 		if owner, held := strings.CutPrefix(id, "="); held {
 			results[i].Err = &DuplicateError{Key: jobs[i].key, Owner: globalID(q.name, owner)}
 			continue
@@ -154,8 +193,9 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob) []Result {
 }
 
 // send runs the cheaper of the two scripts that can add the jobs, and waits for its
-// confirmation if one of the jobs is durable. It returns the ids.
-func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) {
+// confirmation if one of the jobs is durable. A request is sent with another script. It returns
+// the ids, and whether the request was sent before.
+func (q *Queue) send(ctx context.Context, jobs []encodedJob, of *request) (reply rdb.Reply, repeated bool, err error) {
 	script, keys, argsOf, durable := enqueuePlainScript, q.plain, plainArgs, false
 	for i := range jobs {
 		if jobs[i].record != nil {
@@ -163,22 +203,31 @@ func (q *Queue) send(ctx context.Context, jobs []encodedJob) (rdb.Reply, error) 
 		}
 		durable = durable || jobs[i].durable
 	}
-	sent := time.Since(processStart)
-	var reply rdb.Reply
-	var err error
-	if durable {
-		reply, err = script.RunDurable(ctx, q.client.db, q.client.config.DurableTimeout, keys, argsOf(jobs)...)
+	var args []any
+	if of != nil {
+		script, keys, args = enqueueOnceScript, requestKeys(q.keys), append([]any{of.id, of.digest}, enqueueArgs(jobs)...)
 	} else {
-		reply, err = script.Run(ctx, q.client.db, keys, argsOf(jobs)...)
+		args = argsOf(jobs)
+	}
+	sent := time.Since(processStart)
+	if durable {
+		reply, err = script.RunDurable(ctx, q.client.db, q.client.config.DurableTimeout, keys, args...)
+	} else {
+		reply, err = script.Run(ctx, q.client.db, keys, args...)
 	}
 	if err != nil {
 		err = q.explain(err)
 	}
-	if script == enqueuePlainScript && reply.Word == "ok" {
+	switch {
+	case reply.Word == "other":
+		err = &DuplicateError{Key: hex.EncodeToString(of.id)}
+	case reply.Word == "ok" && of != nil:
+		repeated, reply = reply.Int(0) == 1, reply.From(1)
+	case reply.Word == "ok" && script == enqueuePlainScript:
 		q.adder.settings.set(sent, reply.Int(0) == 0)
 		reply = reply.From(1)
 	}
-	return reply, err
+	return reply, repeated, err
 }
 
 // plainArgs returns the arguments of enqueue_plain.lua. Neighbours that differ only in

@@ -59,13 +59,16 @@ func (e *FormatError) Error() string {
 const formatVersion = "2"
 
 // A DuplicateError reports that no job was added, because another one holds its unique
-// key.
+// key, or because other jobs were added with its [Options.RequestKey].
 type DuplicateError struct {
 	Key   string
-	Owner string // id of the job that holds the key
+	Owner string // id of the job that holds the unique key; empty for a request key
 }
 
 func (e *DuplicateError) Error() string {
+	if e.Owner == "" {
+		return fmt.Sprintf("other jobs were added with the request key %q", e.Key)
+	}
 	return fmt.Sprintf("unique key %q is held by job %s", e.Key, e.Owner)
 }
 

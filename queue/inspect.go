@@ -97,7 +97,7 @@ func scoreTime(score string) time.Time {
 
 // ListOptions select the jobs of a [Page]. The zero value selects the first 100 jobs.
 type ListOptions struct {
-	Limit  int    // maximum number of jobs, up to [MaxListLimit]; zero means 100
+	Limit  int    // maximum number of jobs, up to 1000; zero means 100
 	Cursor string // [Page.Next] of the previous page; empty for the first
 }
 
@@ -164,8 +164,8 @@ func (q *Queue) List(ctx context.Context, state State, options *ListOptions) (Pa
 
 // validate returns an error if jobs of a state can't be listed with the options.
 func (o ListOptions) validate(state State) error {
-	if o.Limit < 0 || o.Limit > MaxListLimit {
-		return fmt.Errorf("%w: limit %d: want 1 to %d", ErrInvalid, o.Limit, MaxListLimit)
+	if o.Limit < 0 || o.Limit > maxListLimit {
+		return fmt.Errorf("%w: limit %d: want 1 to %d", ErrInvalid, o.Limit, maxListLimit)
 	}
 	return state.checkCursor(o.Cursor)
 }

@@ -93,6 +93,23 @@ func scheduleKeys(keys []string) []string {
 	return keys
 }
 
+// requestKeyNames are the names of requestKeys.
+var requestKeyNames = append(slices.Clip(keyNames), "idem", "idem:expiry")
+
+// requestKeys returns all keys of a queue, followed by those of the calls that added jobs with a
+// request key.
+func requestKeys(keys []string) []string {
+	base := strings.TrimSuffix(keys[keyMeta], "meta")
+	return append(slices.Clip(keys), base+"idem", base+"idem:expiry")
+}
+
+// allKeyNames and allKeys have all keys of a queue with a fixed name but that of operations.
+var allKeyNames = append(slices.Clip(scheduleKeyNames), requestKeyNames[len(keyNames):]...)
+
+func allKeys(keys []string) []string {
+	return append(scheduleKeys(keys), requestKeys(keys)[len(keys):]...)
+}
+
 // operationKeyNames are the names of operationKeys.
 var operationKeyNames = append(slices.Clip(keyNames), "operation", "operation:record")
 

@@ -159,7 +159,7 @@ func (a *adder) addByScript(ctx context.Context, calls []*call) {
 	for i, c := range calls {
 		jobs[i] = c.job
 	}
-	for i, result := range a.queue.enqueue(ctx, jobs) {
+	for i, result := range a.queue.enqueue(ctx, jobs, nil) {
 		calls[i].result = result
 	}
 }

@@ -297,6 +297,9 @@ func (o *Options) validateThen(depth int) error {
 		if err == nil && next.Options.Durable {
 			err = invalid("Durable: a worker adds this job, and waits for no confirmation")
 		}
+		if err == nil && options.RequestKey != "" {
+			err = invalid("RequestKey: it is of a call, not of jobs that follow")
+		}
 		if err == nil {
 			err = options.validateThen(depth + 1)
 		}

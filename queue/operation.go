@@ -27,6 +27,7 @@ type Operation struct {
 	AtLeast  bool      // whether Count is only a part of them
 	Rate     int       // jobs in a second; 0: as fast as it may
 	By       string    // who asked for it
+	Request  string    // a digest of the request that began it, if that can be repeated; else empty
 
 	Status   string // "running", "interrupted", "stopped" or "done"
 	Began    time.Time
@@ -40,7 +41,7 @@ type Operation struct {
 	Error    string // why it was stopped, if not by a person
 
 	// Refused is why a call of [Queue.Operate] did nothing: "none", there is no such operation;
-	// "old", its jobs were counted too long ago; "busy", another operation (Error has its id)
+	// "known", another process has begun it; "old", its jobs were counted too long ago; "busy", another operation (Error has its id)
 	// runs; "ended", it is done; "lost", another process has continued it. Else it is empty.
 	Refused string
 }
@@ -135,7 +136,7 @@ func (op *Operation) args(local string, call OperationCall) []any {
 		return []any{
 			"begin", local, call.Owner, turn, call.MaxAge.Milliseconds(),
 			"do", op.Do, "state", string(op.State), "letter", string(op.Priority.letter()), "match", op.Match, "as_of", op.AsOf.UnixMilli(),
-			"count", op.Count, "at_least", atLeast, "rate", op.Rate, "by", op.By,
+			"count", op.Count, "at_least", atLeast, "rate", op.Rate, "by", op.By, "request", op.Request,
 		}
 	case "continue":
 		return []any{"continue", local, call.Owner, turn}
@@ -185,6 +186,8 @@ func (op *Operation) set(name, text string, n int64) {
 		op.Rate = int(n)
 	case "by":
 		op.By = text
+	case "request":
+		op.Request = text
 	case "status":
 		op.Status = text
 	case "began":

@@ -50,6 +50,13 @@ type Options struct {
 	// [skidway.UnconfirmedError]. Such calls do not share round trips with others.
 	Durable bool
 
+	// RequestKey, of at most 512 bytes, makes a call that adds jobs repeatable: for 24 hours, a later
+	// call with the same key adds nothing and returns the same ids, with [Result.Repeated]. All jobs
+	// of the call must have the same key, digest and queue. A later call with another RequestDigest,
+	// which stands for the jobs, has a [DuplicateError] without an Owner. A queue remembers its
+	// last 100,000 calls, of 32 MiB together.
+	RequestKey, RequestDigest string
+
 	// Headers are stored with the job unchanged, for trace ids or tenants: at most
 	// 64 of them, of 4 KiB together.
 	Headers map[string]string
@@ -84,6 +91,7 @@ const (
 
 const (
 	maxUniqueKey  = 256
+	maxRequestKey = 512
 	maxHeaders    = 64
 	maxHeaderSize = 4 << 10
 
@@ -150,6 +158,8 @@ func (o Options) validate() error {
 		return invalid("retain %s: want zero to 100 years", o.Retain)
 	case len(o.Headers) > maxHeaders || headerSize(o.Headers) > maxHeaderSize:
 		return invalid("headers: at most %d, of %d bytes together", maxHeaders, maxHeaderSize)
+	case len(o.RequestKey) > maxRequestKey || o.RequestKey == "" && o.RequestDigest != "":
+		return invalid("a request key of %d bytes: want 1 to %d", len(o.RequestKey), maxRequestKey)
 	}
 	return o.Unique.validate()
 }

@@ -43,7 +43,7 @@ func (c *Client) ForgetQueues(ctx context.Context, idle time.Duration, limit int
 // queues.
 func (q *PoolQueue) Exists(ctx context.Context) (exists bool, err error) {
 	err = q.client.db.Retry(ctx, func() error {
-		n, err := q.client.db.Exists(ctx, scheduleKeys(q.keys)...).Result()
+		n, err := q.client.db.Exists(ctx, allKeys(q.keys)...).Result()
 		exists = n > 0
 		return err
 	})

@@ -114,7 +114,7 @@ func (q *Queue) Delete(ctx context.Context) error {
 // remove deletes the keys of the queue and then its name in the registry.
 func (q *Queue) remove(ctx context.Context, withSettings bool, idle time.Duration) error {
 	began := time.Now()
-	reply, err := q.runOn(ctx, forgetScript, scheduleKeys(q.keys), flag(withSettings), millis(idle))
+	reply, err := q.runOn(ctx, forgetScript, allKeys(q.keys), flag(withSettings), millis(idle))
 	if err != nil {
 		return err
 	}

@@ -295,7 +295,7 @@ func TestJobThatIsAddedWhileItsQueueIsForgottenIsNotLost(t *testing.T) {
 				case register:
 					_, err = registerScript.Run(t.Context(), f.db, keys, "q")
 				case enqueue:
-					_, err = f.queue.send(t.Context(), []encodedJob{{kind: "a", args: "{}"}})
+					_, _, err = f.queue.send(t.Context(), []encodedJob{{kind: "a", args: "{}"}}, nil)
 				case unused:
 					var reply rdb.Reply
 					reply, err = unusedScript.Run(t.Context(), f.db, keys, millis(week), 10)

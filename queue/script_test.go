@@ -105,7 +105,7 @@ func readScriptCase(block string, defined map[string][]string) (c scriptCase, er
 // calledScripts are the scripts that Go calls, by the name of their file.
 var calledScripts = map[string]*rdb.Script{
 	"await": awaitScript, "change": changeScript, "counters": countersScript, "depth": depthScript,
-	"enqueue": enqueueScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript, "fetch_look": fetchLookScript,
+	"enqueue": enqueueScript, "enqueue_once": enqueueOnceScript, "enqueue_plain": enqueuePlainScript, "events": eventsScript, "fetch": fetchScript, "fetch_look": fetchLookScript,
 	"finish": finishScript, "forget": forgetScript, "held": heldScript, "joblog": logScript, "lease_beat": leaseBeatScript, "lease_close": leaseCloseScript,
 	"lease_solo": leaseSoloScript, "list": listScript, "lookup": lookupScript, "move": moveScript, "operation": operationScript,
 	"pause": pauseScript, "recover": recoverScript, "reread": rereadScript, "retention": retentionScript, "salt": saltScript,
@@ -120,8 +120,12 @@ func runScript(ctx context.Context, q *PoolQueue, name string, args []any) ([]an
 	switch {
 	case name == "enqueue_plain":
 		keys = q.plain
-	case strings.HasPrefix(name, "schedule_"), name == "forget":
+	case strings.HasPrefix(name, "schedule_"):
 		keys = scheduleKeys(q.keys)
+	case name == "forget":
+		keys = allKeys(q.keys)
+	case name == "enqueue_once":
+		keys = requestKeys(q.keys)
 	case name == "operation":
 		keys = operationKeys(q.keys, args[1].(string))
 	}

@@ -15,8 +15,9 @@ var scripts = rdb.LoadScripts("queue", luaFiles, keyNames[:], rdb.Words{
 	"lost":   func(rdb.Reply) error { return ErrLeaseLost },
 
 	"none": nil, "state": nil, "malformed": nil, "duplicate": nil, "same": nil, // of one job
-	"old": nil, "busy": nil, "ended": nil, // of operations
+	"old": nil, "known": nil, "busy": nil, "ended": nil, // of operations
 	"empty": nil, "paused": nil, "no": nil, // of fetches
+	"other": nil,                              // of requests
 	"moved": nil, "full": nil, "damaged": nil, // of schedules
 })
 
@@ -26,12 +27,13 @@ var (
 	countersScript     = scripts.Idempotent("counters", "read counters")
 	depthScript        = scripts.Idempotent("depth", "count jobs")
 	enqueuePlainScript = scripts.Script("enqueue_plain", "enqueue", plainKeyNames...)
+	enqueueOnceScript  = scripts.Idempotent("enqueue_once", "enqueue", requestKeyNames...)
 	enqueueScript      = scripts.Script("enqueue", "enqueue")
 	eventsScript       = scripts.Idempotent("events", "keep events")
 	fetchLookScript    = scripts.Idempotent("fetch_look", "look before a fetch")
 	fetchScript        = scripts.Script("fetch", "fetch jobs")
 	finishScript       = scripts.Idempotent("finish", "finish jobs")
-	forgetScript       = scripts.Idempotent("forget", "delete a queue", scheduleKeyNames...)
+	forgetScript       = scripts.Idempotent("forget", "delete a queue", allKeyNames...)
 	heldScript         = scripts.Idempotent("held", "list held jobs")
 	leaseBeatScript    = scripts.Idempotent("lease_beat", "renew a lease")
 	leaseCloseScript   = scripts.Idempotent("lease_close", "close a lease")

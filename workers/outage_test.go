@@ -221,7 +221,7 @@ func everything(t *testing.T, db *rdb.DB) map[string]int {
 	}
 	there := map[string]int{}
 	for _, state := range []queue.State{queue.Waiting, queue.Delayed} {
-		page, err := q.List(t.Context(), state, &queue.ListOptions{Limit: queue.MaxListLimit})
+		page, err := q.List(t.Context(), state, &queue.ListOptions{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

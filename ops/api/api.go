@@ -25,8 +25,6 @@ const (
 	maxWaitsEach   = 40               // of them those of a principal
 	maxWaitQueues  = 20               // of the jobs that they wait for
 	waitLinger     = 6 * time.Second  // a wait's connection to Redis outlives it by up to 5 s
-
-	idempotencyKey = "Idempotency-Key" // a header that is not supported
 )
 
 // Config configures a [Handler]. With the zero value it answers 403 to every request.
@@ -67,6 +65,7 @@ type Handler struct {
 	waits    limit // of requests that wait
 	streams  limit
 	scales   scales
+	requests sync.Map // those with an Idempotency-Key that are being served
 
 	work   context.Context // of operations; it ends with the handler
 	cancel context.CancelFunc
@@ -153,6 +152,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := problemOf(err)
+	if p != nil && p.Name() == "outcome-unknown" && c != nil && c.key != "" {
+		p.Detail = "the change may have happened or not: repeat the request with the same " + idempotencyKey
+	}
 	if p == nil {
 		h.log.Error("a request failed", "method", r.Method, "path", r.URL.EscapedPath(), "error", err)
 		p = problem("internal", "the log of the server has the reason")
@@ -187,8 +189,8 @@ func (h *Handler) newCall(w http.ResponseWriter, r *http.Request) (*call, error)
 	if err := c.allowed(); err != nil {
 		return nil, err
 	}
-	if r.Header.Get(idempotencyKey) != "" && route.method != get {
-		return nil, invalidField(idempotencyKey, "requests are not repeated safely by this header: leave it out, and use unique for jobs")
+	if err := c.readIdempotencyKey(); err != nil {
+		return nil, err
 	}
 	return c, c.readQuery()
 }

@@ -28,6 +28,8 @@ type call struct {
 	query     url.Values
 	action    string // in the audit; empty means that of the route
 	status    int    // of the answer; zero means that of the route
+	key       string // the Idempotency-Key, with the principal; empty if the request has none
+	digest    string // of the request, once its body has been read
 }
 
 // serve calls the handler of the route and writes its answer.
@@ -37,6 +39,12 @@ func (c *call) serve() error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.time())
 		defer cancel()
+	}
+	if c.key != "" {
+		if _, running := c.requests.LoadOrStore(c.key, true); running {
+			return problem("still-running", "a request with the same %s is being served", idempotencyKey).retry(time.Second)
+		}
+		defer c.requests.Delete(c.key)
 	}
 	answer, err := c.route.serve(ctx, c)
 	if err != nil || answer == written {
@@ -177,11 +185,18 @@ func (c *call) body(target any) error {
 	if c.route.bodyOptional && c.r.ContentLength == 0 {
 		return nil
 	}
-	data, _, err := readBody(c.w, c.r, c.route.maxBody(c.config.MaxPayload), jsonType)
+	data, _, err := c.read(jsonType)
 	if err != nil {
 		return err
 	}
 	return decode(data, reflect.TypeOf(c.route.body), target)
+}
+
+// read reads the body, of one of some types.
+func (c *call) read(types ...string) (data []byte, mediaType string, err error) {
+	data, mediaType, err = readBody(c.w, c.r, c.route.maxBody(c.config.MaxPayload), types...)
+	c.digest = digestOf(c.r.URL.EscapedPath(), mediaType, string(data))
+	return data, mediaType, err
 }
 
 // accepts returns the first of some types of answers that the client accepts most.

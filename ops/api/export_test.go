@@ -15,13 +15,14 @@ type Row struct {
 	All          bool // it needs the action for all queues
 	Some         bool // for some queue
 	Audited      bool
+	Repeatable   bool // it may have an Idempotency-Key
 	Body         any
 }
 
 // Rows returns the table of routes.
 func Rows() (rows []Row) {
 	for _, r := range routes() {
-		rows = append(rows, Row{r.method, prefix + r.path, r.action, r.scope == noQueue, r.scope == allQueues, r.scope == anyQueue, r.audit != "", r.body})
+		rows = append(rows, Row{r.method, prefix + r.path, r.action, r.scope == noQueue, r.scope == allQueues, r.scope == anyQueue, r.audit != "", r.repeatable, r.body})
 	}
 	return rows
 }

@@ -93,20 +93,26 @@ func (c *call) add(ctx context.Context, job queue.NewJob, origin string) (any, e
 	if err := c.principal.CheckJob(job); err != nil {
 		return nil, err
 	}
-	var id string
-	err := c.auditedAddition(ctx, job.Options.Queue, origin, 1, func() (err error) {
-		id, err = c.queues.Enqueue(ctx, job.Args, &job.Options)
-		return err
+	c.repeatable(&job)
+	var result queue.Result
+	err := c.auditedAddition(ctx, job.Options.Queue, origin, 1, func() error {
+		if c.key != "" {
+			result = c.queues.EnqueueMany(ctx, []queue.NewJob{job})[0]
+			return sent(result.Err)
+		}
+		result.ID, result.Err = c.queues.Enqueue(ctx, job.Args, &job.Options)
+		return result.Err
 	})
+	c.repeated(result)
 	if err != nil {
 		if p := problemOf(err); p != nil {
-			p.Job = id // it was added, and is not confirmed
+			p.Job = result.ID // it was added, and is not confirmed
 			return nil, p
 		}
 		return nil, err
 	}
-	c.location("jobs", id)
-	return Added{id}, nil
+	c.location("jobs", result.ID)
+	return Added{result.ID}, nil
 }
 
 // auditedAddition adds jobs, with entries of the audit unless a token adds them: programs add too many.
@@ -132,11 +138,15 @@ func addJobs(ctx context.Context, c *call) (any, error) {
 		return nil, invalidField("jobs", "there are %d jobs: want 1 to %d", len(jobs), maxBatch)
 	}
 	names := map[string]bool{}
-	for _, job := range jobs {
+	for i, job := range jobs {
 		if err := c.principal.CheckJob(job); err != nil {
 			return nil, err
 		}
+		c.repeatable(&jobs[i])
 		names[cmp.Or(job.Options.Queue, queue.DefaultQueue)] = true
+	}
+	if c.key != "" && len(names) > 1 {
+		return nil, invalidField(idempotencyKey, "it is only for jobs of one queue")
 	}
 	answer := BatchResults{Results: make([]BatchResult, len(jobs))}
 	origin := fmt.Sprintf("queue in %.1000s", slices.Sorted(maps.Keys(names)))
@@ -145,8 +155,9 @@ func addJobs(ctx context.Context, c *call) (any, error) {
 		for i, result := range c.queues.EnqueueMany(ctx, jobs) {
 			answer.Results[i] = BatchResult{ID: result.ID, Problem: c.resultProblem(result.Err)}
 			failed = append(failed, result.Err)
+			c.repeated(result)
 		}
-		return redisAway(failed)
+		return cmp.Or(otherRequest(failed), redisAway(failed))
 	})
 	return answer, err
 }
@@ -177,7 +188,7 @@ func (c *call) resultProblem(err error) *Problem {
 
 // readBatch returns the jobs of the body.
 func (c *call) readBatch() (jobs []queue.NewJob, err error) {
-	data, mediaType, err := readBody(c.w, c.r, c.route.maxBody(c.config.MaxPayload), c.route.bodyTypes...)
+	data, mediaType, err := c.read(c.route.bodyTypes...)
 	if err != nil {
 		return nil, err
 	}

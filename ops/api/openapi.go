@@ -105,6 +105,12 @@ func parameters(r *route) (list []object) {
 			list = append(list, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": object{"type": "string"}})
 		}
 	}
+	if r.repeatable {
+		list = append(list, object{
+			"name": idempotencyKey, "in": "header", "schema": object{"type": "string", "minLength": 1, "maxLength": maxIdempotencyKey},
+			"description": "makes the request repeatable for 24 hours; jobs must be of one queue. The answer to a repeated one has the header " + idempotencyReplayed,
+		})
+	}
 	for _, p := range r.params {
 		schema := object{"type": "string"}
 		switch {
@@ -180,6 +186,9 @@ func (r *route) allProblems() []string {
 	}
 	if r.body != nil {
 		names = append(names, "too-large", "wrong-type")
+	}
+	if r.repeatable {
+		names = append(names, "still-running", "other-request")
 	}
 	if r.method != get {
 		names = append(names, "redis-full", "outcome-unknown", "audit-unavailable")

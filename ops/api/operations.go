@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -84,6 +85,9 @@ func addOperation(ctx context.Context, c *call) (any, error) {
 		return nil, invalidField("priority", "%.40q: want high, normal or low with the action priority, else none", body.Priority)
 	}
 	c.action = body.Action
+	if c.key != "" && (body.IDs != nil || body.DryRun) {
+		return nil, invalidField(idempotencyKey, "it is only for operations, not for ids and for dry_run")
+	}
 	if body.IDs != nil {
 		return c.changeIDs(ctx, &body, priority)
 	}
@@ -141,6 +145,15 @@ func (c *call) operate(ctx context.Context, asked *ops.Question, dryRun bool) (a
 		return nil, err
 	}
 	asked.Queue, asked.By = q.Name(), c.who()
+	id := c.operationID(q.Name())
+	if id != "" {
+		if op, err := c.ops.Operation(ctx, id); !errors.Is(err, ops.ErrNoOperation) {
+			if err != nil {
+				return nil, err
+			}
+			return c.replayOperation(op)
+		}
+	}
 	if dryRun || asked.AsOf.IsZero() {
 		if asked, err = c.ops.Ask(ctx, asked.Change); err != nil {
 			return nil, err
@@ -150,7 +163,18 @@ func (c *call) operate(ctx context.Context, asked *ops.Question, dryRun bool) (a
 		c.status = 200
 		return Question{asked.Queue, asked.Do, string(asked.State), asked.Match, asked.Count, asked.AtLeast, utc(asked.AsOf)}, nil
 	}
-	return c.run(ctx, q.Name(), asked.Match, asked.Count, func() (*ops.OperationRun, error) { return c.ops.Begin(ctx, asked) })
+	if id != "" {
+		asked.ID, asked.Request = id, c.digest
+	}
+	answer, err := c.run(ctx, q.Name(), asked.Match, asked.Count, func() (*ops.OperationRun, error) { return c.ops.Begin(ctx, asked) })
+	if !errors.Is(err, ops.ErrBegun) {
+		return answer, err
+	}
+	op, err := c.ops.Operation(ctx, id) // another server has begun it since
+	if err != nil {
+		return nil, err
+	}
+	return c.replayOperation(op)
 }
 
 // run begins or continues an operation, and runs it in this process. Its audit ends when it does.

@@ -70,6 +70,8 @@ var problems = map[string]struct {
 	"unfit-server":       {http.StatusConflict, "The Redis can't do this"},
 	"events-off":         {http.StatusConflict, "The queue keeps no events"},
 	"changed":            {http.StatusPreconditionFailed, "It was changed meanwhile"},
+	"still-running":      {http.StatusConflict, "The same request is being served"},
+	"other-request":      {http.StatusUnprocessableEntity, "Another request had the same Idempotency-Key"},
 	"too-large":          {http.StatusRequestEntityTooLarge, "The body is too large"},
 	"wrong-type":         {http.StatusUnsupportedMediaType, "The body has another type or encoding"},
 	"busy":               {http.StatusTooManyRequests, "Too many requests of this kind"},
@@ -158,6 +160,8 @@ func problemOfJob(err error) *Problem {
 		return forbidden(denied.Needs)
 	case errors.Is(err, queue.ErrNoJob):
 		return problem("no-job", "a job that has succeeded, or was cancelled or deleted, is kept only if it was added with retain")
+	case errors.As(err, &duplicate) && duplicate.Owner == "":
+		return problem("other-request", "the key is kept for 24 hours: use another one for other jobs")
 	case errors.As(err, &duplicate):
 		p := problem("duplicate", "%v", err)
 		p.Holder = duplicate.Owner

@@ -79,17 +79,6 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	f.send(r, 200)
 }
 
-func TestIdempotencyKeyIsRefused(t *testing.T) {
-	t.Parallel()
-	f := setup(t)
-	r := f.request("POST", "/api/v1/queues/mail/jobs", `{"kind":"news"}`)
-	r.Header.Set("Idempotency-Key", "k")
-	if p := f.send(r, 400).problem("invalid"); p.Field != "Idempotency-Key" {
-		t.Errorf("%+v", p)
-	}
-	f.do("GET", "/queues/mail", nil, 404)
-}
-
 func TestTimesBeyondTheYear9999DoNotBreakLists(t *testing.T) {
 	t.Parallel()
 	f := setup(t)

@@ -32,9 +32,10 @@ type route struct {
 	types        []string    // further types of answers
 	problems     []string    // names, beside those that many routes have
 
-	stream bool                      // it has no time limit
-	extra  func(*call) time.Duration // that the request may take longer than others; nil means none
-	serve  func(context.Context, *call) (any, error)
+	repeatable bool                      // whether it may have an Idempotency-Key
+	stream     bool                      // it has no time limit
+	extra      func(*call) time.Duration // that the request may take longer than others; nil means none
+	serve      func(context.Context, *call) (any, error)
 }
 
 // oneOf has values of the types that an answer may have.

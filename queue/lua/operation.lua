@@ -12,7 +12,7 @@
 -- A step changes jobs that are in the state still, and were when the operation was asked for: no
 -- more than were counted, if all were. A step with the number of the last one changes nothing.
 -- Returns {'ok', time in ms, 1 if a process has the turn of the operation else 0, names and
--- values of the record}; {'none'}; {'old'} if the question is; {'busy', id of the operation
+-- values of the record}; {'none'}; {'known'} if another process has begun it; {'old'} if the question is; {'busy', id of the operation
 -- whose turn it is}; {'ended'} if it can't be continued; {'lost'} if another process has continued
 -- it.
 -- @include queue operate order
@@ -134,6 +134,7 @@ end
 
 if verb == 'begin' then
   if stored.owner == owner then return show() end
+  if stored.status then return {'known'} end
   if taken() then return {'busy', turn_id} end
   local given = {}
   for i = 6, #ARGV, 2 do given[ARGV[i]] = ARGV[i + 1] end
