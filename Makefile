@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # How long each fuzz target runs: a few seconds in CI, longer by hand.
 FUZZTIME ?= 60s
 
-.PHONY: help build demo test oldest race race-libraries race-command s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip crawlers ci redis chromium
+.PHONY: help build demo test oldest race race-libraries race-command s3 lint bench bench-peer bench-compare fuzz chaos mutate geoip crawlers worldmap ci redis chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ mutate: redis ## break each rule in a copy of the tree: a test must fail (ONLY=I
 
 crawlers: ## build the embedded list of crawlers anew (needs npm)
 	go run ./distribute/accesslog/agents/generate
+
+worldmap: ## build the embedded map of the world anew (needs npm)
+	go run ./distribute/worldmap/generate
 
 geoip: ## build the embedded country database anew (needs npm)
 	go run ./distribute/geo/generate

@@ -47,6 +47,8 @@ distribute/internal/reserved:
 distribute/accesslog: distribute/internal/reserved
 distribute/accesslog/agents:
 distribute/accesslog/agents/generate: internal/pinned
+distribute/worldmap:
+distribute/worldmap/generate: internal/pinned
 distribute/geo: distribute/internal/reserved
 distribute/geo/generate: internal/pinned
 distribute/stream/inflate:
