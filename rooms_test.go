@@ -24,6 +24,8 @@ internal/samplelog:
 internal/filter:
 internal/escape:
 internal/pinned:
+internal/look:
+internal/chart:
 queue:
 delayed: queue
 workers/stats: queue
@@ -58,8 +60,8 @@ distribute: distribute/stream distribute/chat distribute/chat/group distribute/a
 ops/access: queue
 ops/api: internal/escape ops ops/access queue delayed workers/stats distribute
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
-ops/dash: internal/escape ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute distribute/chat distribute/chat/group
-ops/dash/internal/chart: ops/dash/internal/words
+ops/dash: internal/escape internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute distribute/chat distribute/chat/group
+ops/dash/internal/chart: internal/chart ops/dash/internal/words
 ops/dash/internal/stream:
 ops/dash/internal/words:
 cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs cmd/skidway/internal/worker cmd/skidway/internal/logs cmd/skidway/internal/messages cmd/skidway/internal/serve cmd/skidway/internal/bench distribute/geo distribute workers

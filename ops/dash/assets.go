@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"skidway/internal/look"
 )
 
-//go:embed assets/*.css assets/*.js assets/*.svg
+//go:embed assets/*.js assets/*.svg
 var assetFiles embed.FS
 
 // assets are the files that pages refer to. Their names have a hash of their content, so that
@@ -27,12 +29,17 @@ func loadAssets() *assets {
 	entries, _ := assetFiles.ReadDir("assets") // it is embedded
 	for _, entry := range entries {
 		content, _ := assetFiles.ReadFile("assets/" + entry.Name())
-		sum := sha256.Sum256(content)
-		ext := path.Ext(entry.Name())
-		name := strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		a.hashed[entry.Name()], a.files[name] = name, content
+		a.add(entry.Name(), content)
 	}
+	a.add("dash.css", []byte(look.Style))
 	return a
+}
+
+func (a *assets) add(name string, content []byte) {
+	sum := sha256.Sum256(content)
+	ext := path.Ext(name)
+	hashed := strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	a.hashed[name], a.files[hashed] = hashed, content
 }
 
 func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@
 //     its own value.
 //  4. Texts are in internal/words/texts.txt, under keys that begin with the page's name: {{t "queues.count"
 //     3}} in templates, words.T in Go. A test finds unknown and unused ones.
-//  5. Styles come from assets/dash.css: use its classes before adding one. There is no style= and
+//  5. Styles come from internal/look/look.css: use its classes before adding one. There is no style= and
 //     no script in pages; columns have the class o2 (from 641 px) or o3 (from 1200 px).
 //
 // An action is a function func(p *page) (to string, said message, err error) behind a form with
