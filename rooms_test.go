@@ -35,7 +35,7 @@ workers/kinds: queue workers/kinds/command workers/kinds/email workers/kinds/log
 workers/kinds/command: queue workers workers/kinds/internal/fields
 workers/kinds/email: queue workers workers/kinds/internal/fields
 workers/kinds/internal/fields: queue workers
-workers/kinds/logs: queue workers workers/kinds/internal/fields distribute distribute/accesslog distribute/geo
+workers/kinds/logs: queue workers workers/kinds/internal/fields distribute distribute/accesslog distribute/geo distribute/cuts
 workers/kinds/request: queue workers workers/kinds/internal/fields
 workers/metrics: workers queue
 distribute/chat:
@@ -56,11 +56,12 @@ distribute/geo/generate: internal/pinned
 distribute/stream/inflate:
 distribute/stream: distribute/stream/inflate
 distribute/s3: distribute/stream
-distribute: distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
+distribute: distribute/cuts distribute/stream distribute/chat distribute/chat/group distribute/accesslog distribute/geo
+distribute/cuts: internal/filter
 ops/access: queue
-ops/api: internal/escape ops ops/access queue delayed workers/stats distribute
+ops/api: internal/escape ops ops/access queue delayed workers/stats distribute distribute/cuts
 ops: internal/doctor internal/filter queue delayed workers workers/stats distribute
-ops/dash: internal/escape internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute distribute/chat distribute/chat/group
+ops/dash: internal/escape internal/look ops ops/access ops/dash/internal/chart ops/dash/internal/stream ops/dash/internal/words queue workers/stats distribute distribute/chat distribute/chat/group distribute/cuts
 ops/dash/internal/chart: internal/chart ops/dash/internal/words
 ops/dash/internal/stream:
 ops/dash/internal/words:
@@ -68,7 +69,7 @@ cmd/skidway: internal/doctor cmd/skidway/internal/cli cmd/skidway/internal/jobs 
 cmd/skidway/internal/cli: internal/escape ops/access queue distribute distribute/accesslog distribute/chat distribute/stream
 cmd/skidway/internal/jobs: internal/doctor cmd/skidway/internal/cli ops queue delayed workers workers/stats workers/kinds
 cmd/skidway/internal/worker: cmd/skidway/internal/cli cmd/skidway/internal/jobs queue delayed workers workers/stats workers/kinds workers/kinds/command workers/kinds/email workers/kinds/logs workers/kinds/request workers/metrics distribute distribute/geo
-cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/s3 distribute/stream distribute/accesslog distribute/geo internal/samplelog
+cmd/skidway/internal/logs: cmd/skidway/internal/cli distribute distribute/s3 distribute/stream distribute/accesslog distribute/geo internal/samplelog distribute/cuts
 cmd/skidway/internal/messages: cmd/skidway/internal/cli distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room
 cmd/skidway/internal/serve: cmd/skidway/internal/cli ops ops/access ops/dash queue delayed workers ops/api workers/metrics
 cmd/skidway/internal/bench: cmd/skidway/internal/cli queue workers distribute distribute/chat distribute/chat/group distribute/chat/mailbox distribute/chat/conversation distribute/chat/room internal/samplelog

@@ -4,7 +4,7 @@ import "bytes"
 
 // An Aggregation counts the lines of log files into cells that can be added up.
 // All goroutines of a worker share it, so it must be safe for concurrent use; the
-// counters that it begins are not shared. [CountryDay] is the one of Skidway.
+// counters that it begins are not shared. [Counting] is the one of Skidway.
 type Aggregation interface {
 	// Settings returns the name of the aggregation and everything that its
 	// counts depend on, in a canonical form: "country-day by=day,country

@@ -65,7 +65,7 @@ func TestSmallFileIsCountedInBetween(t *testing.T) {
 			second := logFile(t, "second", c.kib)
 			shipped(t, channel, nil, logFile(t, "large", 3000))
 			var worker *Worker
-			watch := &lineWatch{Aggregation: newCountryDay(t, nil), at: 1500, reached: func() {
+			watch := &lineWatch{Aggregation: newCounting(t, nil), at: 1500, reached: func() {
 				shipped(t, channel, nil, second)
 				worker.detourTook.Store(0) // however long the last look took
 			}}
@@ -103,7 +103,7 @@ func TestSmallFileIsCountedWhileAnUploadStandsStill(t *testing.T) {
 	<-appended.Held()
 	shipped(t, channel, nil, small)
 	events := make(chan Event, 10)
-	worker := eagerWorker(t, channel, newCountryDay(t, nil), func(e Event) { events <- e })
+	worker := eagerWorker(t, channel, newCounting(t, nil), func(e Event) { events <- e })
 	running.Go(func() {
 		if _, err := worker.Work(t.Context()); err != nil {
 			t.Error(err)
@@ -197,7 +197,7 @@ func awaitLines(t *testing.T, channel *Channel, want int64) {
 func TestOneSlotCountsTwoStreamsThatRestInTurn(t *testing.T) {
 	t.Parallel()
 	channel := openWeb(t, redistest.URL(t))
-	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), &WorkerConfig{Workers: 1, CommitInterval: 40 * time.Millisecond})
+	worker, err := NewWorker(t.Context(), channel, "s", newCounting(t, nil), &WorkerConfig{Workers: 1, CommitInterval: 40 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestNewsOfAStreamIsCountedInBetween(t *testing.T) {
 	var running, working sync.WaitGroup
 	resting := shipStream(t, &running, channel, "resting")
 	large, counted := logFile(t, "large", 3000), make(chan int64, 2)
-	watch := &lineWatch{Aggregation: newCountryDay(t, nil), at: streamBlock + 1000, reached: func() {
+	watch := &lineWatch{Aggregation: newCounting(t, nil), at: streamBlock + 1000, reached: func() {
 		_, _ = io.WriteString(resting, streamLines("resting", streamBlock))
 		for {
 			page, err := channel.files.openShipments(t.Context(), "s", 0, 1)

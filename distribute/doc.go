@@ -9,7 +9,7 @@
 //	channel, err := distribute.Open(ctx, db, "web") // db is a *skidway.DB
 //	files, err := distribute.NewShipper(channel, nil).Ship(ctx, []string{"access.log"})
 //
-//	aggregation, err := distribute.NewCountryDay(nil) // in this or another process
+//	aggregation, err := distribute.NewCounting(nil) // in this or another process
 //	worker, err := distribute.NewWorker(ctx, channel, "per-country", aggregation, &distribute.WorkerConfig{UntilDone: true})
 //	result, err := worker.Work(ctx)
 //	report, err := channel.Report(ctx, "per-country", nil)

@@ -10,6 +10,7 @@ import (
 
 	"skidway"
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 )
 
 // begin writes a small access log, and opens a Redis inside this process.
@@ -33,19 +34,19 @@ who is this?
 func Example() {
 	ctx, db, path, end := begin()
 	defer end()
-	aggregation, err := distribute.NewCountryDay(nil)
+	aggregation, err := distribute.NewCounting(nil)
 	must(err)
 	result, err := distribute.NewBatch(db, aggregation, nil).Run(ctx, []string{path})
 	must(err)
-	for _, row := range result.Report.Rows {
-		fmt.Println(row.Group, row.Member, row.Requests)
+	for _, row := range result.Report.Tables[0].Rows {
+		fmt.Println(row.Values, row.Requests)
 	}
 	tally := result.Report.Subscriber.Tally
 	fmt.Printf("%d lines: %d counted, %d of an unknown country, %d unparsable\n", tally.Lines, tally.Counted, tally.Unknown, tally.Unparsable)
 	// Output:
-	// 2026-11-01 US 2
-	// 2026-11-02 NL 1
-	// 2026-11-02 ZZ 1
+	// [2026-11-01 US] 2
+	// [2026-11-02 NL] 1
+	// [2026-11-02 ZZ] 1
 	// 5 lines: 3 counted, 1 of an unknown country, 1 unparsable
 }
 
@@ -62,24 +63,24 @@ func Example_channel() {
 	}
 
 	// The other side subscribes and counts what there is, then ends.
-	aggregation, err := distribute.NewCountryDay(nil)
+	aggregation, err := distribute.NewCounting(nil)
 	must(err)
 	worker, err := distribute.NewWorker(ctx, channel, "countries", aggregation, &distribute.WorkerConfig{UntilDone: true})
 	must(err)
 	result, err := worker.Work(ctx)
 	must(err)
 	fmt.Println("counted", result.Tally.Lines, "lines")
-	report, err := channel.Report(ctx, "countries", &distribute.ReportOptions{To: "2026-11-01"})
+	report, err := channel.Report(ctx, "countries", &cuts.Query{To: "2026-11-01"})
 	must(err)
-	for _, row := range distribute.TopRows(report.Rows, 1) {
-		fmt.Println(row.Group, row.Member, row.Requests)
+	for _, row := range report.Tables[0].Top(1) {
+		fmt.Println(row.Values, row.Requests)
 	}
 	must(shipOne(ctx, channel, path))
 	// Output:
 	// shipped
 	// already shipped
 	// counted 5 lines
-	// 2026-11-01 US 2
+	// [2026-11-01 US] 2
 	// already counted
 }
 
@@ -116,7 +117,7 @@ func (c statusCounter) Line(line []byte) distribute.Verdict {
 
 func (c statusCounter) Cells(yield func(distribute.Cell)) {
 	for status, n := range c {
-		yield(distribute.Cell{Group: distribute.Any, Member: status, N: n})
+		yield(distribute.Cell{Group: cuts.Any, Member: status, N: n})
 	}
 }
 
@@ -128,8 +129,8 @@ func ExampleAggregation() {
 	defer end()
 	result, err := distribute.NewBatch(db, statusCount{}, nil).Run(ctx, []string{path})
 	must(err)
-	for _, row := range result.Report.Rows {
-		fmt.Println(row.Member, row.Requests)
+	for _, row := range result.Report.Tables[0].Rows {
+		fmt.Println(row.Values[1], row.Requests)
 	}
 	// Output:
 	// 200 3

@@ -114,7 +114,7 @@ func TestHeartbeatRightAfterTheSealLosesNothing(t *testing.T) {
 	shipped(t, openWeb(t, url), nil, logFile(t, "a", 10))
 	proxy := redistest.StartProxy(t, url)
 	channel := openWeb(t, proxy.URL)
-	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), &WorkerConfig{UntilDone: true, Workers: 1})
+	worker, err := NewWorker(t.Context(), channel, "s", newCounting(t, nil), &WorkerConfig{UntilDone: true, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func full(t *testing.T, window int64) (*Channel, chan Event, Notify) {
 
 func countEverything(t *testing.T, channel *Channel) {
 	t.Helper()
-	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), &WorkerConfig{UntilDone: true})
+	worker, err := NewWorker(t.Context(), channel, "s", newCounting(t, nil), &WorkerConfig{UntilDone: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestFileThatChangesCostsABatchOnlyItself(t *testing.T) {
 	var result BatchResult
 	var err error
 	counting.Go(func() {
-		result, err = NewBatch(handle.New(db), newCountryDay(t, nil), nil).Run(t.Context(), []string{changing, good})
+		result, err = NewBatch(handle.New(db), newCounting(t, nil), nil).Run(t.Context(), []string{changing, good})
 	})
 	<-appended.Held()
 	if err := os.Truncate(changing, 1000); err != nil {
@@ -233,7 +233,7 @@ func TestFileThatChangesIsCountedUpToTheChange(t *testing.T) {
 		}
 	}
 	write(content)
-	watch := &commitWatch{Aggregation: newCountryDay(t, nil), committed: make(chan struct{})}
+	watch := &commitWatch{Aggregation: newCounting(t, nil), committed: make(chan struct{})}
 	worker, err := NewWorker(t.Context(), channel, "s", watch, &WorkerConfig{UntilDone: true, CommitBytes: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestFileThatChangesIsCountedUpToTheChange(t *testing.T) {
 	}
 	report, err := channel.Report(t.Context(), "s", nil)
 	lines := report.Subscriber.Tally.Lines
-	if err != nil || lines == 0 || lines > 2*stream.BlockSize/int64(len(line)) || report.Rows[0].Requests != lines {
+	if err != nil || lines == 0 || lines > 2*stream.BlockSize/int64(len(line)) || report.Tables[0].Rows[0].Requests != lines {
 		t.Errorf("%+v, %v", report, err)
 	}
 	if len(report.Problems) != 1 || report.Problems[0].Kind != CountedInPart || len(report.Abandoned) > 0 {
@@ -400,7 +400,7 @@ func TestStreamGoesOnAfterAnOutageOfRedis(t *testing.T) {
 	url := redistest.URL(t)
 	channel, shipperLink, workerLink := openWeb(t, url), redistest.StartProxy(t, url), redistest.StartProxy(t, url)
 	config := &WorkerConfig{Workers: 1, Lease: streamLease, CommitInterval: 40 * time.Millisecond}
-	worker, err := NewWorker(t.Context(), openWeb(t, workerLink.URL), "s", newCountryDay(t, nil), config)
+	worker, err := NewWorker(t.Context(), openWeb(t, workerLink.URL), "s", newCounting(t, nil), config)
 	if err != nil {
 		t.Fatal(err)
 	}

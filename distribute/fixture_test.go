@@ -31,9 +31,9 @@ func open(t testing.TB, db *rdb.DB) *distribute.Channel {
 
 // countryDay is the aggregation that the tests use, with the embedded country
 // database.
-func countryDay(t testing.TB) *distribute.CountryDay {
+func countryDay(t testing.TB) *distribute.Counting {
 	t.Helper()
-	aggregation, err := distribute.NewCountryDay(nil)
+	aggregation, err := distribute.NewCounting(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func shipOrWork() error {
 		}
 		return err
 	}
-	aggregation, err := distribute.NewCountryDay(nil)
+	aggregation, err := distribute.NewCounting(nil)
 	if err != nil {
 		return err
 	}

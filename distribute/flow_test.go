@@ -178,7 +178,7 @@ func TestSubscriberThatComesLateIsToldToShipAgain(t *testing.T) {
 	var shipping sync.WaitGroup
 	shipping.Go(func() { ship(t, channel, path) })
 	working, stop := context.WithCancel(ctx)
-	watched := &watchedCount{CountryDay: countryDay(t), stopAt: 15_000, stop: stop}
+	watched := &watchedCount{Counting: countryDay(t), stopAt: 15_000, stop: stop}
 	worker, err := distribute.NewWorker(ctx, channel, "s", watched, &distribute.WorkerConfig{Workers: 1})
 	if err != nil {
 		t.Fatal(err)

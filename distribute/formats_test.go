@@ -152,21 +152,21 @@ func TestWorkerReportsHowAFileIsRead(t *testing.T) {
 	const haproxy = `8.8.8.8:53337 [25/Feb/2019:16:20:03.208] in bk/a 0/0/1/1031/1039 200 11394 - - ---- 3/2/0/0/0 0/0 "GET / HTTP/1.1"` + "\n"
 	for _, c := range []struct {
 		name, content string
-		config        distribute.CountryDayConfig
+		config        distribute.CountingConfig
 		want          distribute.Reading
 	}{
-		{"sure", "8.8.8.8 2026-11-01\n", distribute.CountryDayConfig{}, distribute.Reading{Format: "minimal", Percent: 100}},
-		{"unsure", "8.8.8.8 2026-11-01\nx\ny\n", distribute.CountryDayConfig{}, distribute.Reading{Format: "minimal", Percent: 33, Unsure: true}},
-		{"no zone", haproxy, distribute.CountryDayConfig{Zone: time.UTC}, distribute.Reading{Format: "haproxy", Percent: 100, Unzoned: true}},
-		{"no zone, given format", haproxy, distribute.CountryDayConfig{Zone: time.UTC, Format: "haproxy"}, distribute.Reading{Unzoned: true}},
-		{"zone of the log", haproxy, distribute.CountryDayConfig{Zone: time.UTC, LogZone: time.UTC}, distribute.Reading{Format: "haproxy", Percent: 100}},
+		{"sure", "8.8.8.8 2026-11-01\n", distribute.CountingConfig{}, distribute.Reading{Format: "minimal", Percent: 100}},
+		{"unsure", "8.8.8.8 2026-11-01\nx\ny\n", distribute.CountingConfig{}, distribute.Reading{Format: "minimal", Percent: 33, Unsure: true}},
+		{"no zone", haproxy, distribute.CountingConfig{Zone: time.UTC}, distribute.Reading{Format: "haproxy", Percent: 100, Unzoned: true}},
+		{"no zone, given format", haproxy, distribute.CountingConfig{Zone: time.UTC, Format: "haproxy"}, distribute.Reading{Unzoned: true}},
+		{"zone of the log", haproxy, distribute.CountingConfig{Zone: time.UTC, LogZone: time.UTC}, distribute.Reading{Format: "haproxy", Percent: 100}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Backends(t, func(t *testing.T, db *rdb.DB) {
 				channel := open(t, db)
 				ship(t, channel, write(t, t.TempDir(), "a.log", []byte(c.content)))
-				aggregation, err := distribute.NewCountryDay(&c.config)
+				aggregation, err := distribute.NewCounting(&c.config)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -198,7 +198,7 @@ func TestTrustedProxiesAreASetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := distribute.NewCountryDay(&distribute.CountryDayConfig{Proxies: proxies})
+	a, err := distribute.NewCounting(&distribute.CountingConfig{Proxies: proxies})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,17 +38,17 @@ func longLines(seed uint64, lines int) []byte {
 	return bytes.ReplaceAll(content(seed, lines), []byte("\n"), []byte(" "+strings.Repeat("x", 110)+"\n"))
 }
 
-// A watchedCount is a CountryDay that counts the bytes of the lines that it is given, and
+// A watchedCount is a Counting that counts the bytes of the lines that it is given, and
 // calls stop at a line.
 type watchedCount struct {
-	*distribute.CountryDay
+	*distribute.Counting
 	bytes, lines atomic.Int64
 	stopAt       int64 // 0: never
 	stop         func()
 }
 
 func (w *watchedCount) Begin(sample []byte, state string) (distribute.Counter, error) {
-	counter, err := w.CountryDay.Begin(sample, state)
+	counter, err := w.Counting.Begin(sample, state)
 	return watchedCounter{counter, w}, err
 }
 
@@ -71,7 +71,7 @@ func workParts(t testing.TB, db *rdb.DB, stopAt int64) int64 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	watched := &watchedCount{CountryDay: countryDay(t), stopAt: stopAt, stop: cancel}
+	watched := &watchedCount{Counting: countryDay(t), stopAt: stopAt, stop: cancel}
 	worker, err := distribute.NewWorker(t.Context(), open(t, db), "s", watched,
 		&distribute.WorkerConfig{UntilDone: true, Workers: 1, CommitBytes: partSize})
 	if err != nil {

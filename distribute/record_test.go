@@ -272,11 +272,11 @@ func TestNegativeFieldOfAConfigurationIsNamed(t *testing.T) {
 		return err
 	}
 	work := func(c WorkerConfig) error {
-		_, err := NewWorker(ctx, channel, "s", &CountryDay{}, &c)
+		_, err := NewWorker(ctx, channel, "s", &Counting{}, &c)
 		return err
 	}
 	batch := func(c BatchConfig) error {
-		_, err := NewBatch(db, &CountryDay{}, &c).Run(ctx, nil)
+		_, err := NewBatch(db, &Counting{}, &c).Run(ctx, nil)
 		return err
 	}
 	for _, c := range []struct {

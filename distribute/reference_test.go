@@ -74,8 +74,8 @@ func counted(t testing.TB, channel *distribute.Channel, subscriber string) count
 func countsOf(report distribute.Report) counts {
 	tally := report.Subscriber.Tally
 	c := counts{requests: map[string]int64{}, lines: tally.Lines, unknown: tally.Unknown, bad: tally.Unparsable}
-	for _, row := range report.Rows {
-		c.requests[row.Group+" "+row.Member] = row.Requests
+	for _, row := range report.Tables[0].Rows {
+		c.requests[strings.Join(row.Values, " ")] = row.Requests
 	}
 	return c
 }

@@ -6,33 +6,23 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"skidway/distribute/cuts"
 )
-
-// ReportOptions narrow a report. The zero value reports everything.
-type ReportOptions struct {
-	// From and To are the first and the last group, inclusive, in the form
-	// that the aggregation writes ("2026-11-01"); empty: no bound.
-	From, To string
-}
-
-func (o *ReportOptions) include(group string) bool {
-	return o == nil || (o.From == "" || group >= o.From) && (o.To == "" || group <= o.To)
-}
-
-// A Row is one number of a report.
-type Row struct {
-	Group, Member string // "2026-11-01", "US"
-	Requests      int64
-}
 
 // A Report holds the counts of a subscriber.
 type Report struct {
 	Subscriber Subscriber
-	Rows       []Row     // by group, then member; see TopRows
-	Problems   []Problem // files that were counted in part or not at all
-	Abandoned  []string  // files whose upload was abandoned and that were not shipped again
-	Moving     bool      // the counts could not be held for as long as the report took: its groups are of different times
-	Uncounted  bool      // no worker has committed a file for the subscriber yet
+	Settings   cuts.Settings // of the counts, if they are those of a [Counting]
+
+	// Tables has one table for each cut, or for each one of the query. The counts of another
+	// aggregation than [Counting] are one table, by group and member.
+	Tables []cuts.Table
+
+	Problems  []Problem // files that were counted in part or not at all
+	Abandoned []string  // files whose upload was abandoned and that were not shipped again
+	Moving    bool      // the counts could not be held for as long as the report took: they are of different times
+	Uncounted bool      // no worker has committed a file for the subscriber yet
 }
 
 // A Problem is what is wrong with a file, for one subscriber.
@@ -55,31 +45,13 @@ const (
 // Missing reports whether lines of the file are not in the counts.
 func (p Problem) Missing() bool { return p.Kind != LinesTooLong }
 
-// TopRows returns the n highest rows of each group, highest first; all rows if n
-// is zero. rows are those of a Report and are not changed.
-func TopRows(rows []Row, n int) []Row {
-	if n == 0 {
-		return rows
-	}
-	rows = slices.Clone(rows)
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Member, b.Member))
-	})
-	group, taken := "", 0
-	return slices.DeleteFunc(rows, func(r Row) bool {
-		if r.Group != group {
-			group, taken = r.Group, 0
-		}
-		taken++
-		return taken > n
-	})
-}
-
 // Report reads a subscriber's counts. Unless Moving is set, they are of one moment: the
 // report has all of a commit or nothing of it. Counts that dead workers left sealed are
-// folded first. Nil options report everything.
-func (c *Channel) Report(ctx context.Context, subscriber string, options *ReportOptions) (Report, error) {
-	report, err := c.report(ctx, subscriber, options)
+// folded first. A nil query reports everything. For another aggregation than [Counting], From
+// and To are bounds of the groups. The error is a [cuts.QueryError] if the query does not fit
+// what was counted.
+func (c *Channel) Report(ctx context.Context, subscriber string, query *cuts.Query) (Report, error) {
+	report, err := c.report(ctx, subscriber, query)
 	if err != nil {
 		return Report{}, fmt.Errorf("report of channel %q, subscriber %q: %w", c.name, subscriber, err)
 	}
@@ -93,7 +65,7 @@ const (
 	reportTries = 5
 )
 
-func (c *Channel) report(ctx context.Context, subscriber string, options *ReportOptions) (Report, error) {
+func (c *Channel) report(ctx context.Context, subscriber string, query *cuts.Query) (Report, error) {
 	totals := c.totals(subscriber)
 	if err := totals.foldAll(ctx); err != nil {
 		return Report{}, err
@@ -104,7 +76,7 @@ func (c *Channel) report(ctx context.Context, subscriber string, options *Report
 		if err != nil {
 			return Report{}, err
 		}
-		if report.Rows, err = totals.rows(ctx, at.commits, options); err != nil {
+		if err := totals.read(ctx, at, query, &report); err != nil {
 			return Report{}, err
 		}
 		if report.Moving, err = totals.release(ctx, at); err != nil {

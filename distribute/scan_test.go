@@ -67,7 +67,7 @@ func TestSubtractedLastLineLeavesNothing(t *testing.T) {
 
 func TestLastLineIsCountedAsItStands(t *testing.T) {
 	t.Parallel()
-	aggregation := newCountryDay(t, nil)
+	aggregation := newCounting(t, nil)
 	before, err := aggregation.Begin([]byte("8.8.8.8 2026-11-01 x\n"), "")
 	if err != nil {
 		t.Fatal(err)

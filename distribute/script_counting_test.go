@@ -120,7 +120,12 @@ func (s scriptRunner) fold(members ...string) string {
 
 // counts reads the counts of a day and of f's first shipment.
 func (s scriptRunner) counts() string {
-	counts, err := s.c.totals("s").counts(s.t.Context(), "day", []string{"f:1:1"})
+	totals := s.c.totals("s")
+	sealed, err := totals.sealedCells(s.t.Context(), []string{"f:1:1"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	counts, err := totals.counts(s.t.Context(), "day", sealed["day"])
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -38,7 +38,6 @@ var (
 	sealScript        = newScript("seal", "seal the counts", "subscribers", "subscriber", "claims", "owners", "file",
 		"staged", "sealed cells", "sealed", "files", "wake", "spent", "problems", "checkpoint")
 	snapshotScript = newScript("snapshot", "begin the report", "subscribers", "subscriber", "sealed", "readers")
-	countsScript   = newScript("counts", "read the counts")
 	foldScript     = newScript("fold", "fold sealed counts into the totals", "subscriber", "sealed", "sealed cells", "groups", "subscribers", "readers")
 )
 

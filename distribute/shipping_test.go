@@ -272,7 +272,7 @@ func TestWorkerWithOtherSettingsIsRefused(t *testing.T) {
 	t.Parallel()
 	channel := open(t, redistest.DB(t))
 	work := func(by string) error {
-		aggregation, err := distribute.NewCountryDay(&distribute.CountryDayConfig{By: []string{by}})
+		aggregation, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{by}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // A refusing aggregation counts no file.
-type refusing struct{ *distribute.CountryDay }
+type refusing struct{ *distribute.Counting }
 
 func (r refusing) Begin([]byte, string) (distribute.Counter, error) {
 	return nil, errors.New("no such format")
@@ -29,7 +29,7 @@ func workAhead(t testing.TB, channel *distribute.Channel, subscriber string, lin
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	watched := &watchedCount{CountryDay: countryDay(t), stopAt: lines, stop: cancel}
+	watched := &watchedCount{Counting: countryDay(t), stopAt: lines, stop: cancel}
 	worker, err := distribute.NewWorker(t.Context(), channel, subscriber, watched, &distribute.WorkerConfig{Workers: 1, CommitBytes: partSize})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestSubscriberThatIsAheadCountsTheRestWhenTheOneBehindLeaves(t *testing.T) 
 			return refusing{countryDay(t)}
 		},
 		"removed": func(t *testing.T, channel *distribute.Channel, _ *rdb.DB) distribute.Aggregation {
-			return &watchedCount{CountryDay: countryDay(t), stopAt: 500, stop: func() {
+			return &watchedCount{Counting: countryDay(t), stopAt: 500, stop: func() {
 				if err := channel.Unsubscribe(context.Background(), "t"); err != nil {
 					t.Error(err)
 				}
@@ -71,7 +71,7 @@ func TestSubscriberThatIsAheadCountsTheRestWhenTheOneBehindLeaves(t *testing.T) 
 			}}
 		},
 		"taken over": func(t *testing.T, channel *distribute.Channel, db *rdb.DB) distribute.Aggregation {
-			return &watchedCount{CountryDay: countryDay(t), stopAt: 500, stop: func() { // as if this process had stood still for a lease
+			return &watchedCount{Counting: countryDay(t), stopAt: 500, stop: func() { // as if this process had stood still for a lease
 				db.Del(context.Background(), db.Keys(context.Background(), "*:subscriber:t:claims").Val()...)
 				db.Del(context.Background(), db.Keys(context.Background(), "*:subscriber:t:owners").Val()...)
 				work(t, channel, "t")
@@ -212,7 +212,7 @@ func TestSubscriberThatWasCreatedAgainIsNotServedWithTheOldSettings(t *testing.T
 		t.Fatal(err)
 	}
 	<-gone
-	days, err := distribute.NewCountryDay(&distribute.CountryDayConfig{By: []string{"day"}, Zone: time.UTC})
+	days, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day"}}, Zone: time.UTC})
 	if err != nil {
 		t.Fatal(err)
 	}

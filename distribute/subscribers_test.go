@@ -121,14 +121,14 @@ func TestSubscribersOfOneWorkerCountWithTheirOwnSettings(t *testing.T) {
 	channel := open(t, db)
 	ship(t, channel, write(t, t.TempDir(), "a.log.gz", lines))
 	worker := jointWorker(t, channel, distribute.WorkerConfig{UntilDone: true}, "s")
-	days, err := distribute.NewCountryDay(&distribute.CountryDayConfig{By: []string{"day"}, Zone: time.UTC})
+	days, err := distribute.NewCounting(&distribute.CountingConfig{By: [][]string{{"day"}}, Zone: time.UTC})
 	if err == nil {
 		err = worker.AddSubscriber(t.Context(), "days", days)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := distribute.NewCountryDay(&distribute.CountryDayConfig{Format: "common"}) // refuses the file
+	other, err := distribute.NewCounting(&distribute.CountingConfig{Format: "common"}) // refuses the file
 	if err == nil {
 		err = worker.AddSubscriber(t.Context(), "common", other)
 	}
@@ -144,7 +144,7 @@ func TestSubscribersOfOneWorkerCountWithTheirOwnSettings(t *testing.T) {
 	sums := map[string]int64{}
 	for cell, n := range want.requests {
 		day, _, _ := strings.Cut(cell, " ")
-		sums[day+" "+distribute.Any] += n
+		sums[day] += n
 	}
 	if got := counted(t, channel, "days"); !maps.Equal(got.requests, sums) {
 		t.Errorf("%v, want %v", got.requests, sums)
@@ -188,7 +188,7 @@ func TestSubscriberWhoseFileAnotherWorkerCountsIsLeftToThatOne(t *testing.T) {
 	channel := open(t, db)
 	ship(t, channel, write(t, t.TempDir(), "a.log.gz", lines))
 	held, release := make(chan struct{}), make(chan struct{})
-	blocked := &watchedCount{CountryDay: countryDay(t), stopAt: 1, stop: func() { close(held); <-release }}
+	blocked := &watchedCount{Counting: countryDay(t), stopAt: 1, stop: func() { close(held); <-release }}
 	other, err := distribute.NewWorker(t.Context(), channel, "t", blocked, &distribute.WorkerConfig{UntilDone: true, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestSubscriberRemovedInTheMiddleOfAFileLeavesTheOthers(t *testing.T) {
 	db, contents := redistest.DB(t), [][]byte{partContent(6), content(7, 1000)}
 	channel, folder := open(t, db), t.TempDir()
 	ship(t, channel, write(t, folder, "a.log.gz", contents[0]))
-	watched := &watchedCount{CountryDay: countryDay(t), stopAt: 8_000}
+	watched := &watchedCount{Counting: countryDay(t), stopAt: 8_000}
 	watched.stop = func() {
 		if err := channel.Unsubscribe(context.Background(), "t"); err != nil {
 			t.Error(err)
@@ -351,12 +351,12 @@ func TestWorkerThatWaitsForRoomTakesOverTheOtherSubscriberOfItsFile(t *testing.T
 	working, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	held, begun := make(chan struct{}), make(chan struct{})
-	blocked := &watchedCount{CountryDay: countryDay(t), stopAt: 1, stop: func() { close(held); <-working.Done() }}
+	blocked := &watchedCount{Counting: countryDay(t), stopAt: 1, stop: func() { close(held); <-working.Done() }}
 	other, err := distribute.NewWorker(t.Context(), channel, "t", blocked, &distribute.WorkerConfig{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	watched := &watchedCount{CountryDay: countryDay(t), stopAt: 1, stop: func() { close(begun) }}
+	watched := &watchedCount{Counting: countryDay(t), stopAt: 1, stop: func() { close(begun) }}
 	joint, err := distribute.NewWorker(t.Context(), channel, "s", watched, &distribute.WorkerConfig{UntilDone: true, Workers: 1, Lease: testLease})
 	if err == nil {
 		err = joint.AddSubscriber(t.Context(), "t", countryDay(t))

@@ -1,12 +1,16 @@
 package distribute
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"skidway/distribute/cuts"
 )
 
 // cellBatch is the number of cells that one script call stages or folds.
@@ -136,67 +140,157 @@ func (t totals) release(ctx context.Context, at snapshot) (folded bool, err erro
 	return folded, err
 }
 
-// rows reads the totals and the sealed cells of commits, group by group, each group at
-// one moment.
-func (t totals) rows(ctx context.Context, commits []string, options *ReportOptions) ([]Row, error) {
-	groups, err := t.groups(ctx, commits)
+// A group is what is known of the groups of a subscriber before their cells are read.
+type groupInfo struct {
+	name   string
+	folded int64 // cells that were moved into others
+}
+
+// read reads the totals and the sealed cells of a snapshot, as far as the query asks for them.
+func (t totals) read(ctx context.Context, at snapshot, query *cuts.Query, report *Report) error {
+	sealed, err := t.sealedCells(ctx, at.commits)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var rows []Row
-	for _, group := range groups {
-		if !options.include(group) {
+	groups, err := t.groups(ctx, sealed)
+	if err != nil {
+		return err
+	}
+	settings, ok := cuts.ParseSettings(at.settings)
+	if !ok {
+		table, err := t.readRows(ctx, groups, sealed, query)
+		report.Tables = []cuts.Table{table}
+		return err
+	}
+	newest := ""
+	for _, g := range groups {
+		if parsed, ok := cuts.ParseGroup(g.name); ok {
+			newest = max(newest, parsed.Day)
+		}
+	}
+	selection, err := query.Select(settings, newest)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		parsed, ok := cuts.ParseGroup(g.name)
+		if !ok || !selection.Wants(parsed) {
 			continue
 		}
-		counts, err := t.counts(ctx, group, commits)
+		counts, err := t.counts(ctx, g.name, sealed[g.name])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		start := len(rows)
-		for member, n := range counts {
-			if n != 0 {
-				rows = append(rows, Row{group, member, n})
+		selection.Add(parsed, counts, g.folded)
+	}
+	report.Settings, report.Tables = settings, selection.Tables()
+	return nil
+}
+
+// readRows reads the table of an aggregation that does not count cuts.
+func (t totals) readRows(ctx context.Context, groups []groupInfo, sealed map[string]map[string]int64, query *cuts.Query) (cuts.Table, error) {
+	table := cuts.Table{By: []string{"group", "member"}, Measures: []cuts.Measure{cuts.Requests}}
+	for _, g := range groups {
+		if query != nil && (query.From != "" && g.name < query.From || query.To != "" && g.name > query.To) {
+			continue
+		}
+		counts, err := t.counts(ctx, g.name, sealed[g.name])
+		if err != nil {
+			return table, err
+		}
+		for _, member := range slices.Sorted(maps.Keys(counts)) {
+			if n := counts[member]; n != 0 {
+				table.Rows = append(table.Rows, cuts.Row{Values: []string{g.name, member}, Counts: cuts.Counts{Requests: n}})
+				table.Total.Requests += n
 			}
 		}
-		slices.SortFunc(rows[start:], func(a, b Row) int { return cmp.Compare(a.Member, b.Member) })
 	}
-	return rows, nil
+	return table, nil
 }
 
-// groups returns the names of all groups in the totals and in sealed cells.
-func (t totals) groups(ctx context.Context, commits []string) ([]string, error) {
-	var names []string
-	err := t.scanSet(ctx, t.keys.groups(t.subscriber), func(group string) error {
-		names = append(names, group)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+// sealedCells reads the sealed cells of commits, by group.
+func (t totals) sealedCells(ctx context.Context, commits []string) (map[string]map[string]int64, error) {
+	groups := map[string]map[string]int64{}
 	for _, commit := range commits {
-		cells, err := query(ctx, t.db, func() ([]string, error) { return t.db.HKeys(ctx, t.keys.sealedCells(t.subscriber, commit)).Result() })
+		cells := map[string]string{} // a scan may return a cell twice
+		for cursor := uint64(0); ; {
+			var pairs []string
+			err := t.db.Retry(ctx, func() (err error) {
+				pairs, cursor, err = t.db.HScan(ctx, t.keys.sealedCells(t.subscriber, commit), cursor, "", cellBatch).Result()
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			for i := 0; i+1 < len(pairs); i += 2 {
+				cells[pairs[i]] = pairs[i+1]
+			}
+			if cursor == 0 {
+				break
+			}
+		}
+		for cell, n := range cells {
+			group, member, _ := strings.Cut(cell, "\t")
+			if groups[group] == nil {
+				groups[group] = map[string]int64{}
+			}
+			groups[group][member] += parseInt(n)
+		}
+	}
+	return groups, nil
+}
+
+// groups returns all groups in the totals and in sealed cells, sorted by name.
+func (t totals) groups(ctx context.Context, sealed map[string]map[string]int64) ([]groupInfo, error) {
+	folded := map[string]int64{}
+	for group := range sealed {
+		folded[group] = 0
+	}
+	for cursor := uint64(0); ; {
+		var pairs []string
+		err := t.db.Retry(ctx, func() (err error) {
+			pairs, cursor, err = t.db.ZScan(ctx, t.keys.groups(t.subscriber), cursor, "", cellBatch).Result()
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, cell := range cells {
-			group, _, _ := strings.Cut(cell, "\t")
-			names = append(names, group)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			folded[pairs[i]] = parseInt(pairs[i+1])
+		}
+		if cursor == 0 {
+			break
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	var list []groupInfo
+	for _, name := range slices.Sorted(maps.Keys(folded)) {
+		list = append(list, groupInfo{name, folded[name]})
+	}
+	return list, nil
 }
 
-// counts reads the numbers of one group, by member.
-func (t totals) counts(ctx context.Context, group string, commits []string) (map[string]int64, error) {
-	keys := []string{t.keys.totals(t.subscriber, group)}
-	for _, commit := range commits {
-		keys = append(keys, t.keys.sealedCells(t.subscriber, commit))
+// counts reads the numbers of one group, by member: its totals, in pages, and its sealed cells.
+func (t totals) counts(ctx context.Context, group string, sealed map[string]int64) (map[string]int64, error) {
+	counts := maps.Clone(sealed)
+	if counts == nil {
+		counts = map[string]int64{}
 	}
-	reply, err := countsScript.Run(ctx, t.db, keys, group)
-	counts := map[string]int64{}
-	for i := 0; i+1 < reply.Len(); i += 2 {
-		counts[reply.Text(i)] += reply.Int(i + 1)
+	for start := int64(0); ; start += countPage {
+		page, err := query(ctx, t.db, func() ([]redis.Z, error) {
+			return t.db.ZRangeWithScores(ctx, t.keys.totals(t.subscriber, group), start, start+countPage-1).Result()
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, z := range page {
+			member, _ := z.Member.(string)
+			counts[member] += int64(z.Score)
+		}
+		if len(page) < countPage {
+			return counts, nil
+		}
 	}
-	return counts, err
 }
+
+// countPage is the number of cells that a report reads with one command.
+const countPage = 1000

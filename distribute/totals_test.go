@@ -79,7 +79,7 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sum int64
-	for _, row := range report.Rows {
+	for _, row := range report.Tables[0].Rows {
 		sum += row.Requests
 	}
 	if report.Moving || sum != report.Subscriber.Tally.Lines || sum%cells != 0 {
@@ -89,8 +89,8 @@ func TestReportHasAllOfACommitOrNothing(t *testing.T) {
 		t.Errorf("%s reports still read", left)
 	}
 	report, err = newChannel(s.c.db, "web").Report(t.Context(), "s", nil)
-	if err != nil || report.Subscriber.Tally.Lines != int64(commits*cells) || len(report.Rows) != cells || report.Rows[0].Requests != int64(commits) {
-		t.Errorf("in the end %+v, %d rows, %v; want %d commits", report.Subscriber.Tally, len(report.Rows), err, commits)
+	if err != nil || report.Subscriber.Tally.Lines != int64(commits*cells) || len(report.Tables[0].Rows) != cells || report.Tables[0].Rows[0].Requests != int64(commits) {
+		t.Errorf("in the end %+v, %d rows, %v; want %d commits", report.Subscriber.Tally, len(report.Tables[0].Rows), err, commits)
 	}
 	if strings.Contains(fmt.Sprint(s.text("SMEMBERS", s.k.sealed("s"))), "f") {
 		t.Error("commits stay sealed")

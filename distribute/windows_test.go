@@ -93,7 +93,7 @@ func TestFileWithoutRoomForItsWindowIsCountedLater(t *testing.T) {
 	shipped(t, channel, nil, small)
 	events := make(chan Event, 10)
 	config := &WorkerConfig{UntilDone: true, Workers: 1, MaxWindow: 15 << 20, Notify: func(e Event) { events <- e }}
-	worker, err := NewWorker(t.Context(), channel, "s", newCountryDay(t, nil), config)
+	worker, err := NewWorker(t.Context(), channel, "s", newCounting(t, nil), config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@
 // the time that a match takes is bounded by the size of the record and of the filter.
 //
 // Constants are texts, numbers, true, false and nil, which stands for a value that is missing.
+// An address is a text such as "192.0.2.1", or a network such as "10.0.0.0/8", in which it may be.
 // A time is a text: "-12h" and "-3d12h" are before now, "now" is now, others have the form of
 // RFC 3339, or "2006-01-02", "2006-01-02 15:04" and "2006-01-02 15:04:05", in UTC. A duration is
 // a text such as "90s".

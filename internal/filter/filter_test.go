@@ -2,6 +2,7 @@ package filter_test
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -304,5 +305,105 @@ func BenchmarkMatch(b *testing.B) {
 				match(&sample)
 			}
 		})
+	}
+}
+
+// A visit is a line of a log for tests.
+type visit struct {
+	addr  string
+	bytes int64 // negative: missing
+}
+
+func (v visit) Value(field int, _ []string) filter.Value {
+	if field == 0 {
+		addr, _ := netip.ParseAddr(v.addr)
+		return filter.OfAddress(addr)
+	}
+	if v.bytes < 0 {
+		return filter.Value{}
+	}
+	return filter.OfInt(v.bytes)
+}
+
+var visits = filter.Schema{
+	{Name: "address", Type: filter.Address},
+	{Name: "bytes", Type: filter.Number, Definite: true, Check: func(text string) error {
+		if text == "13" {
+			return errors.New("never 13")
+		}
+		return nil
+	}},
+}
+
+func TestAddressesMatchNetworks(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`address in ["10.0.0.0/8", "::1"]`:          "10.1.2.3 ::1",
+		`address == "10.1.2.3"`:                     "10.1.2.3",
+		`address != "10.9.9.9/8"`:                   "192.0.2.1 ::1 -",
+		`address == nil`:                            "-",
+		`not (address in ["0.0.0.0/0", "::/0"])`:    "-",
+		`address == "::ffff:192.0.2.1"`:             "192.0.2.1",
+		`bytes != 0 && address in ["192.0.2.0/24"]`: "192.0.2.1",
+	} {
+		f, err := filter.Parse(text, visits)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var found []string
+		for _, addr := range []string{"10.1.2.3", "192.0.2.1", "::1", "-"} {
+			if f.Matcher(now)(visit{addr, 1}) {
+				found = append(found, addr)
+			}
+		}
+		if got := strings.Join(found, " "); got != want {
+			t.Errorf("%s: %s, want %s", f, got, want)
+		}
+	}
+	if f, err := filter.Parse(`address in ["10.9.9.9/8", "::ffff:1.2.3.4"]`, visits); err != nil || f.String() != `address in ["10.0.0.0/8", "1.2.3.4"]` {
+		t.Errorf("%s, %v", f, err)
+	}
+	for _, text := range []string{`address < "10.0.0.1"`, `address == "10.0.0"`, `address contains "10"`, `address == 10`, `bytes == 13`} {
+		if f, err := filter.Parse(text, visits); err == nil {
+			t.Errorf("%s is a filter", f)
+		}
+	}
+}
+
+func TestComparisonsWithAMissingDefiniteValueAreFalse(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`bytes != 5`, `bytes == 5`, `bytes > 5`, `bytes <= 5`} {
+		f, err := filter.Parse(text, visits)
+		if err != nil || f.Matcher(now)(visit{"-", -1}) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestSplitFiltersMatchWhatTheWholeMatches(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`bytes > 1 && address == "::1" && bytes < 9`: `bytes > 1 && bytes < 9; address == "::1"`,
+		`bytes > 1 || address == "::1"`:              `; bytes > 1 || address == "::1"`,
+		`(bytes > 1 || bytes < 0) && !(bytes == 7)`:  `(bytes > 1 || bytes < 0) && !(bytes == 7); `,
+		``: `; `,
+	} {
+		f, err := filter.Parse(text, visits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, rest := f.Split(func(field int) bool { return field == 1 })
+		if got := accepted.String() + "; " + rest.String(); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		for n := range int64(12) {
+			for _, addr := range []string{"::1", "::2"} {
+				v := visit{addr, n}
+				if f.Matcher(now)(v) != (accepted.Matcher(now)(v) && rest.Matcher(now)(v)) {
+					t.Errorf("%s: %+v", text, v)
+				}
+			}
+		}
 	}
 }

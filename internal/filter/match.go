@@ -52,6 +52,37 @@ func conjuncts(c condition, f func(*comparison)) {
 	}
 }
 
+// Split returns two filters that both match where the filter matches: the first one has the
+// conditions that use only fields which a function accepts.
+func (f *Filter) Split(accepts func(field int) bool) (accepted, rest *Filter) {
+	accepted, rest = &Filter{schema: f.schema}, &Filter{schema: f.schema}
+	var add func(condition)
+	add = func(c condition) {
+		if j, ok := c.(*junction); ok && !j.or {
+			add(j.left)
+			add(j.right)
+			return
+		}
+		to := accepted
+		c.each(func(c *comparison) {
+			if !accepts(c.ref.number) {
+				to = rest
+			}
+		})
+		if to.root != nil {
+			c = &junction{left: to.root, right: c}
+		}
+		to.root = c
+	}
+	if f.root != nil {
+		add(f.root)
+	}
+	return accepted, rest
+}
+
+// IsEmpty reports whether everything matches because there is no condition.
+func (f *Filter) IsEmpty() bool { return f.root == nil }
+
 // Allows reports whether a record can match whose field with a number has a value: it is false
 // only if a comparison that must hold does not.
 func (f *Filter) Allows(field int, value Value) bool {
@@ -129,6 +160,9 @@ type comparison struct {
 func (c *comparison) each(f func(*comparison)) { f(c) }
 
 func (c *comparison) matcher(with setting) Matcher {
+	if c.ref.field.Type == Address {
+		return c.networkMatcher()
+	}
 	constants := make([]Value, len(c.constants))
 	for i, constant := range c.constants {
 		constants[i] = constant.at(with.now)
@@ -138,6 +172,12 @@ func (c *comparison) matcher(with setting) Matcher {
 	case "==":
 		return func(r Record) bool { return r.Value(number, path).equals(&first) }
 	case "!=":
+		if c.ref.field.Definite {
+			return func(r Record) bool {
+				value := r.Value(number, path)
+				return value.kind != missing && !value.equals(&first)
+			}
+		}
 		return func(r Record) bool { return !r.Value(number, path).equals(&first) }
 	case "in":
 		return func(r Record) bool {
@@ -158,6 +198,23 @@ func (c *comparison) matcher(with setting) Matcher {
 	}
 	holds := orders[c.op]
 	return func(r Record) bool { return r.Value(number, path).compares(&first, holds) }
+}
+
+// networkMatcher returns the matcher of a field that is an address.
+func (c *comparison) networkMatcher() Matcher {
+	number, path, differs := c.ref.number, c.ref.path, c.op == "!="
+	return func(r Record) bool {
+		value := r.Value(number, path)
+		if value.kind == missing && c.ref.field.Definite {
+			return false
+		}
+		for i := range c.constants {
+			if n := c.constants[i].network; n.Contains(value.addr) || !n.IsValid() && value.kind == missing {
+				return !differs
+			}
+		}
+		return differs
+	}
 }
 
 // orders has the results of a comparison for which an operator holds.

@@ -3,6 +3,7 @@ package filter
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,7 +230,7 @@ func (c *checker) reference(node ast.Node) (reference, error) {
 	slices.Reverse(path)
 	number := c.schema.find(name.Value)
 	if number < 0 {
-		return reference{}, refuse(name.Location(), "there is no field %s: want one of %s", shorten(name.Value), c.schema.names())
+		return reference{}, refuse(name.Location(), "there is no field %s: want one of %s%s", shorten(name.Value), c.schema.names(), Suggest(name.Value, c.schema.list()))
 	}
 	field := c.schema[number]
 	switch {
@@ -258,7 +259,7 @@ func (c *checker) constant(cmp *comparison, node ast.Node) (constant, error) {
 		}
 		return value, nil
 	case "<", "<=", ">", ">=":
-		if value.value.kind == missing || value.value.kind == boolean || field.Words != nil {
+		if value.value.kind == missing || value.value.kind == boolean || field.Words != nil || field.Type == Address {
 			return value, refuse(at, "%s has no order here: want == or !=", cmp.ref)
 		}
 	}
@@ -291,8 +292,37 @@ func (c *checker) constant(cmp *comparison, node ast.Node) (constant, error) {
 		}
 		value.value = OfDuration(d)
 		value.written = text
+	case Address:
+		network, err := parseNetwork(text)
+		if !isText || err != nil {
+			return value, refuse(at, `%s is an address: want a text such as "192.0.2.1" or "10.0.0.0/8"`, cmp.ref)
+		}
+		value.network, value.written = network, network.String()
+		if network.IsSingleIP() {
+			value.written = network.Addr().String()
+		}
+	}
+	if field.Check != nil {
+		word := text
+		if !isText {
+			word = value.String()
+		}
+		if err := field.Check(word); err != nil {
+			return value, refuse(at, "%s", err)
+		}
 	}
 	return value, nil
+}
+
+// parseNetwork parses an address or a network.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		network, err := netip.ParsePrefix(text)
+		return network.Masked(), err
+	}
+	addr, err := netip.ParseAddr(text)
+	addr = addr.Unmap().WithZone("")
+	return netip.PrefixFrom(addr, addr.BitLen()), err
 }
 
 func timeAdvice(err error, otherwise string) string {
@@ -303,7 +333,7 @@ func timeAdvice(err error, otherwise string) string {
 }
 
 // typeNames has the types for messages.
-var typeNames = map[Type]string{Text: "a text", Number: "a number", Time: "a time", Duration: "a duration", Any: "any value"}
+var typeNames = map[Type]string{Text: "a text", Number: "a number", Time: "a time", Duration: "a duration", Any: "any value", Address: "an address"}
 
 // constantOf returns the constant that a node is.
 func constantOf(node ast.Node) (constant, error) {
@@ -340,6 +370,7 @@ type constant struct {
 	value   Value
 	time    *timeLiteral // of a time
 	written string       // a duration as it was written
+	network netip.Prefix // of an address; invalid for nil
 }
 
 // at returns the value for a match at a time.

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ const (
 	Time                 // compared in whole microseconds
 	Duration             //
 	Any                  // a value of JSON: a text, a number, true, false or null; objects and arrays are texts
+	Address              // of the Internet; a constant may be a network, such as "10.0.0.0/8"
 )
 
 // A Field is a field of the records.
@@ -24,6 +26,12 @@ type Field struct {
 	Type  Type
 	Words []string // the only texts that it can have; nil: any
 	Named bool     // names follow it, as in args.user.id; alone it has no value
+
+	// Definite makes each comparison with a missing value false, also that with !=.
+	Definite bool
+	// Check returns an error for a constant that the field never is; nil accepts all. It is not
+	// called for parts of texts.
+	Check func(constant string) error
 }
 
 // A Schema is the fields of records. The place of a field in it is its number.
@@ -61,6 +69,7 @@ type Value struct {
 	texts []string // of several
 	n     int64    // whole number, microseconds since 1970, nanoseconds; 1 for true
 	f     float64  // number that is not whole
+	addr  netip.Addr
 }
 
 type valueKind uint8
@@ -73,6 +82,7 @@ const (
 	fraction
 	boolean
 	other // an object or an array of JSON
+	address
 )
 
 // OfText returns a text.
@@ -87,10 +97,64 @@ func OfInt(n int64) Value { return Value{kind: whole, n: n} }
 // OfDuration returns a duration.
 func OfDuration(d time.Duration) Value { return Value{kind: whole, n: int64(d)} }
 
+// OfAddress returns an address; an invalid one is missing.
+func OfAddress(addr netip.Addr) Value {
+	if !addr.IsValid() {
+		return Value{}
+	}
+	return Value{kind: address, addr: addr}
+}
+
 // OfTime returns a time; the zero time is missing.
 func OfTime(t time.Time) Value {
 	if t.IsZero() {
 		return Value{}
 	}
 	return Value{kind: whole, n: t.UnixMicro()}
+}
+
+// list returns the names of the fields.
+func (s Schema) list() []string {
+	names := make([]string, len(s))
+	for i, field := range s {
+		names[i] = field.Name
+	}
+	return names
+}
+
+// Suggest returns the end of an error about an unknown word: the known word that is most like
+// it. It is empty if there is none.
+func Suggest(word string, known []string) string {
+	best, least := "", min(3, len(word))
+	for _, other := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(other)); d < least {
+			best, least = other, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ": did you mean " + best + "?"
+}
+
+// distance returns the number of bytes to add, remove or replace to make one text of another one
+// (the distance of Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
 }

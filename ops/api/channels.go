@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 )
 
 // A Channel is a log channel.
@@ -116,7 +117,7 @@ type ChannelCounts struct {
 	Channel    string     `json:"channel"`
 	Subscriber string     `json:"subscriber"`
 	Settings   string     `json:"settings"`
-	Columns    []string   `json:"columns" jsonschema:"what group and member are"`
+	Columns    []string   `json:"columns" jsonschema:"what the values of the rows are"`
 	Rows       []CountRow `json:"rows"`
 	Moving     bool       `json:"moving" jsonschema:"whether the rows are of different times"`
 	Tally
@@ -124,9 +125,8 @@ type ChannelCounts struct {
 
 // A CountRow is one count.
 type CountRow struct {
-	Group    string `json:"group" jsonschema:"the day"`
-	Member   string `json:"member" jsonschema:"the country"`
-	Requests int64  `json:"requests"`
+	Values   []string `json:"values" jsonschema:"one for each of the columns, such as a day and a country"`
+	Requests int64    `json:"requests"`
 }
 
 func channelCounts(ctx context.Context, c *call) (any, error) {
@@ -139,39 +139,33 @@ func channelCounts(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := channel.Report(ctx, name, &distribute.ReportOptions{From: c.query.Get("from"), To: c.query.Get("to")})
+	report, err := channel.Report(ctx, name, &cuts.Query{From: c.query.Get("from"), To: c.query.Get("to")})
 	if err != nil {
 		return nil, err
 	}
-	rows := distribute.TopRows(report.Rows, top)
+	table := report.Tables[0]
+	rows := table.Top(top)
 	if c.accepts(jsonType, csvType) == csvType {
-		return c.writeCounts(distribute.Columns(report.Subscriber.Settings), rows)
+		return c.writeCounts(table.By, rows)
 	}
 	answer := ChannelCounts{
-		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: nonNil(distribute.Columns(report.Subscriber.Settings)),
+		Channel: channel.Name(), Subscriber: name, Settings: report.Subscriber.Settings, Columns: nonNil(table.By),
 		Rows: []CountRow{}, Moving: report.Moving, Tally: tallyOf(report.Subscriber.Tally),
 	}
 	for _, row := range rows {
-		answer.Rows = append(answer.Rows, CountRow(row))
+		answer.Rows = append(answer.Rows, CountRow{row.Values, row.Requests})
 	}
 	return answer, nil
 }
 
-// writeCounts writes counts as CSV, with some of the columns day and country.
-func (c *call) writeCounts(columns []string, rows []distribute.Row) (any, error) {
+// writeCounts writes counts as CSV, with the columns of the dimensions.
+func (c *call) writeCounts(columns []string, rows []cuts.Row) (any, error) {
 	c.w.Header().Set("Content-Type", csvType)
 	c.w.Header().Set("Content-Disposition", `attachment; filename="counts.csv"`)
 	out := csv.NewWriter(c.w)
 	_ = out.Write(append(slices.Clone(columns), "requests"))
 	for _, row := range rows {
-		var cells []string
-		for _, column := range columns {
-			cell := row.Member
-			if column == "day" {
-				cell = row.Group
-			}
-			cells = append(cells, cell)
-		}
+		cells := slices.Clone(row.Values)
 		_ = out.Write(safeCells(append(cells, strconv.FormatInt(row.Requests, 10))))
 	}
 	out.Flush()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 	"skidway/ops"
 	"skidway/ops/dash/internal/words"
 )
@@ -68,7 +69,7 @@ func channelsPage(p *page) error {
 type countsData struct {
 	Channel, Subscriber, From, To string
 	Choices                       []CountChoice
-	Rows                          []distribute.Row
+	Rows                          []cuts.Row
 	Columns                       []string
 	Total                         int64
 	More                          int // rows that are not shown
@@ -105,13 +106,14 @@ func countsPage(p *page) error {
 		if err != nil {
 			return err
 		}
-		report, err := channel.Report(p.ctx(), data.Subscriber, &distribute.ReportOptions{From: data.From, To: data.To})
+		report, err := channel.Report(p.ctx(), data.Subscriber, &cuts.Query{From: data.From, To: data.To})
 		if err != nil {
 			return err
 		}
-		data.Rows = distribute.TopRows(report.Rows, countsShown)
-		data.More, data.Moving, data.Total = len(report.Rows)-len(data.Rows), report.Moving, report.Subscriber.Tally.Lines
-		data.Columns = distribute.Columns(report.Subscriber.Settings)
+		table := report.Tables[0]
+		data.Rows = table.Top(countsShown)
+		data.More, data.Moving, data.Total = len(table.Rows)-len(data.Rows), report.Moving, report.Subscriber.Tally.Lines
+		data.Columns = table.By
 	}
 	p.Data = data
 	return nil

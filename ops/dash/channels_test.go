@@ -29,7 +29,7 @@ func TestChannelsShowWhoHoldsUpWhat(t *testing.T) {
 	}
 	f.want(f.get("/counts"), http.StatusOK, "web: countries", "Nothing is counted in this time")
 	f.want(f.get("/counts?channel=web&subscriber=none"), http.StatusNotFound)
-	aggregation, err := distribute.NewCountryDay(nil)
+	aggregation, err := distribute.NewCounting(nil)
 	f.must(err)
 	f.must(os.WriteFile(file, []byte(time.Now().UTC().Format(`1.1.1.1 - - [02/Jan/2006:15:04:05 +0000] "GET / HTTP/1.1" 200 1`)+"\n"), 0o600))
 	_, err = distribute.NewShipper(channel, nil).Ship(t.Context(), []string{file})

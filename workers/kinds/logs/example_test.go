@@ -51,7 +51,7 @@ func countAll(db *skidway.DB, channelName, subscriber string) (wait func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	aggregation, err := distribute.NewCountryDay(nil)
+	aggregation, err := distribute.NewCounting(nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func TestShipReportAndCountAreOfYesterdaysFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aggregation, err := distribute.NewCountryDay(nil)
+	aggregation, err := distribute.NewCounting(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"skidway"
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
+	"skidway/distribute/cuts"
 	"skidway/queue"
 	"skidway/workers"
 	"skidway/workers/kinds/internal/fields"
@@ -54,11 +55,11 @@ func (a ReportArgs) Check() error {
 }
 
 // days returns the bounds of the report of a job.
-func (a ReportArgs) days(job *queue.Job) distribute.ReportOptions {
+func (a ReportArgs) days(job *queue.Job) cuts.Query {
 	if a.Day.Day != "" {
 		a.From, a.To = a.Day.Day, a.Day.Day
 	}
-	var o distribute.ReportOptions
+	var o cuts.Query
 	if a.From != "" {
 		o.From = a.of(job, a.From).String()
 	}
@@ -97,16 +98,12 @@ func (l *Handlers) Report(ctx context.Context, job *workers.Job[ReportArgs]) err
 	if err != nil {
 		return err
 	}
-	columns := distribute.Columns(report.Subscriber.Settings)
-	if options != (distribute.ReportOptions{}) && !slices.Contains(columns, "day") {
-		return workers.Dead(fmt.Errorf("subscriber %s does not count by day: leave out day, from and to", args.Subscriber))
-	}
-	result := resultOf(report, columns, args.Top)
+	result := resultOf(report, args.Top)
 	result.From, result.To = options.From, options.To
 	return setResult(ctx, result)
 }
 
-func resultOf(report distribute.Report, columns []string, top int) Result {
+func resultOf(report distribute.Report, top int) Result {
 	t := report.Subscriber.Tally
 	result := Result{
 		Lines: t.Lines, Counted: t.Counted, Unknown: t.Unknown, Unparsable: t.Unparsable, Files: t.Files, Problems: []string{},
@@ -119,12 +116,13 @@ func resultOf(report distribute.Report, columns []string, top int) Result {
 	}
 	var text, table strings.Builder
 	records := csv.NewWriter(&text)
-	columns = append(slices.Clone(columns), "requests")
+	counts := report.Tables[0]
+	columns := append(slices.Clone(counts.By), "requests")
 	_ = records.Write(columns) // into memory
 	aligned := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(aligned, strings.ToUpper(strings.Join(columns, "\t")))
-	for _, row := range distribute.TopRows(report.Rows, top) {
-		cells := rowCells(row, columns)
+	for _, row := range counts.Top(top) {
+		cells := append(slices.Clone(row.Values), strconv.FormatInt(row.Requests, 10))
 		_ = records.Write(cells)
 		_, _ = fmt.Fprintln(aligned, strings.Join(cells, "\t"))
 	}
@@ -134,19 +132,10 @@ func resultOf(report distribute.Report, columns []string, top int) Result {
 	return result
 }
 
-// rowCells returns the values of a row in the order of the columns.
-func rowCells(row distribute.Row, columns []string) []string {
-	cells := make([]string, len(columns))
-	for i, column := range columns {
-		cells[i] = map[string]string{"day": row.Group, "country": row.Member, "requests": strconv.FormatInt(row.Requests, 10)}[column]
-	}
-	return cells
-}
-
 // CountArgs are the args of logs.count: some files.
 type CountArgs struct {
 	Paths  []string `json:"paths"`            // as in [ShipArgs]
-	By     []string `json:"by,omitempty"`     // day, country; empty means both
+	By     []string `json:"by,omitempty"`     // names of dimensions; empty means day and country
 	Format string   `json:"format,omitempty"` // empty means auto
 	LogTZ  string   `json:"log_tz,omitempty"` // zone of times that lines have without one; empty: as written
 	Top    int      `json:"top,omitempty"`    // rows of each day, the highest ones; zero means all
@@ -167,10 +156,8 @@ func (a CountArgs) Check() error {
 	if a.Top < 0 {
 		return fields.Wrong("top", "%d: it must not be negative", a.Top)
 	}
-	for _, what := range a.By {
-		if what != "day" && what != "country" {
-			return fields.Wrong("by", "%q: want day, country, or both", what)
-		}
+	if _, err := cuts.ParseCut(a.By); err != nil {
+		return fields.Wrong("by", "%v", err)
 	}
 	if a.Format != "" && a.Format != "auto" {
 		if _, err := accesslog.ByName(a.Format); err != nil {
@@ -183,8 +170,11 @@ func (a CountArgs) Check() error {
 	return a.Day.check()
 }
 
-func (l *Handlers) counting(a CountArgs) *distribute.CountryDayConfig {
-	c := &distribute.CountryDayConfig{By: a.By, Format: a.Format, Countries: l.config.Countries}
+func (l *Handlers) counting(a CountArgs) *distribute.CountingConfig {
+	c := &distribute.CountingConfig{Format: a.Format, Countries: l.config.Countries}
+	if len(a.By) > 0 {
+		c.By = [][]string{a.By}
+	}
 	if a.TZ != "" {
 		c.Zone, _ = a.zone() // check has returned the error
 	}
@@ -202,7 +192,7 @@ func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err 
 	if err != nil {
 		return err
 	}
-	aggregation, err := distribute.NewCountryDay(l.counting(args))
+	aggregation, err := distribute.NewCounting(l.counting(args))
 	if err != nil {
 		return workers.Dead(err)
 	}
@@ -220,5 +210,5 @@ func (l *Handlers) Count(ctx context.Context, job *workers.Job[CountArgs]) (err 
 			return fmt.Errorf("no file is counted: %w", file.Err)
 		}
 	}
-	return setResult(ctx, resultOf(batch.Report, distribute.Columns(aggregation.Settings()), args.Top))
+	return setResult(ctx, resultOf(batch.Report, args.Top))
 }

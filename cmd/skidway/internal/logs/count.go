@@ -102,7 +102,10 @@ func (k *counter) run(ctx context.Context, paths []string) error {
 		}
 	}
 	r := resultOf(batch.Report)
-	r.columns, r.rows, r.took = distribute.Columns(aggregation.Settings()), distribute.TopRows(r.rows, int(k.top)), time.Since(started)
+	r.top, r.took = int(k.top), time.Since(started)
+	if len(r.tables) == 0 { // nothing was counted
+		r.tables = aggregation.Tables()
+	}
 	for _, bad := range append(missing, shippingErrors(batch.Files)...) {
 		r.problems = append(r.problems, problem{bad.Path, cli.WithHint(bad.Err), true})
 		r.tally.Failed++

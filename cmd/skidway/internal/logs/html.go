@@ -17,7 +17,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"skidway/cmd/skidway/internal/cli"
-	"skidway/distribute"
+	"skidway/distribute/cuts"
 )
 
 //go:embed page.html
@@ -74,7 +74,7 @@ func newPage(channel, subscriber string, r result, columns int) *page {
 	for _, bad := range r.problems {
 		p.Problems = append(p.Problems, problem{cli.Printable(bad.File), cli.Printable(bad.Note), bad.missing})
 	}
-	if !slices.Contains(r.columns, "country") {
+	if !r.settings.Has(cuts.Country) {
 		p.Builds, p.Attribution = nil, ""
 	}
 	p.fill(r, cmp.Or(columns, pageCountries))
@@ -95,14 +95,23 @@ func printable(texts []string) []string {
 func (p *page) fill(r result, columns int) {
 	members := map[string]int64{}
 	days := map[string]map[string]int64{}
-	for _, row := range r.rows {
-		members[row.Member] += row.Requests
-		if days[row.Group] == nil {
-			days[row.Group] = map[string]int64{}
+	t := r.tables[0]
+	at, place := slices.Index(t.By, "day"), slices.Index(t.By, "country")
+	for _, row := range t.Rows {
+		day, member := "", ""
+		if at >= 0 {
+			day = row.Values[at]
 		}
-		days[row.Group][row.Member] += row.Requests
+		if place >= 0 {
+			member = row.Values[place]
+		}
+		members[member] += row.Requests
+		if days[day] == nil {
+			days[day] = map[string]int64{}
+		}
+		days[day][member] += row.Requests
 	}
-	if slices.Contains(r.columns, "country") {
+	if place >= 0 {
 		p.Heads = highest(members, columns)
 	}
 	shown := slices.Clone(p.Heads)
@@ -132,7 +141,7 @@ func fold(counts map[string]int64, shown []string) {
 }
 
 func newPageDay(name string, counts map[string]int64, heads []string, highestCount int64) pageDay {
-	if name == distribute.Any {
+	if name == "" {
 		name = "All days"
 	}
 	day, total := pageDay{Name: name}, int64(0)

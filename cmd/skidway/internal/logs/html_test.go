@@ -8,13 +8,20 @@ import (
 	"time"
 
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 )
+
+var byCountry, _ = cuts.ParseSettings("country-day by=day,country")
+
+func dayTable(rows ...cuts.Row) cuts.Table {
+	return cuts.Table{By: []string{"day", "country"}, Measures: []cuts.Measure{cuts.Requests}, Rows: rows}
+}
 
 func TestPageEscapesWhatItShows(t *testing.T) {
 	t.Parallel()
 	const hostile = `<script>alert("x")</script>`
 	r := result{
-		columns: []string{"day", "country"}, rows: []distribute.Row{{Group: hostile, Member: hostile, Requests: 1}},
+		settings: byCountry, tables: []cuts.Table{dayTable(cuts.Row{Values: []string{hostile, hostile}, Counts: cuts.Counts{Requests: 1}})},
 		builds:   []distribute.BuildShare{{Build: hostile}},
 		problems: []problem{{File: hostile, Note: hostile}}, abandoned: []string{hostile},
 	}
@@ -33,10 +40,14 @@ func TestPageEscapesWhatItShows(t *testing.T) {
 
 func TestPageHasAColumnForTheTopCountries(t *testing.T) {
 	t.Parallel()
-	r := result{columns: []string{"day", "country"}, rows: []distribute.Row{
-		{Group: "2026-11-01", Member: "DE", Requests: 1}, {Group: "2026-11-01", Member: "NL", Requests: 7},
-		{Group: "2026-11-01", Member: "US", Requests: 1000}, {Group: "2026-11-02", Member: "NL", Requests: 500},
-	}}
+	var rows []cuts.Row
+	for _, row := range []struct {
+		day, country string
+		n            int64
+	}{{"2026-11-01", "DE", 1}, {"2026-11-01", "NL", 7}, {"2026-11-01", "US", 1000}, {"2026-11-02", "NL", 500}} {
+		rows = append(rows, cuts.Row{Values: []string{row.day, row.country}, Counts: cuts.Counts{Requests: row.n}})
+	}
+	r := result{settings: byCountry, tables: []cuts.Table{dayTable(rows...)}}
 	p := newPage("web", "s", r, 2)
 	p.Generated = time.Time{}
 	if got := strings.Join(p.Heads, " "); got != "US NL others" {

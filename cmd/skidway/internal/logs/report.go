@@ -10,6 +10,7 @@ import (
 
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 )
 
 // A reporter is the command "logs report".
@@ -60,17 +61,18 @@ time of the workers.`,
 }
 
 func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
-	report, err := channel.Report(ctx, r.subscriber, &distribute.ReportOptions{From: string(r.from), To: string(r.to)})
+	report, err := channel.Report(ctx, r.subscriber, &cuts.Query{From: string(r.from), To: string(r.to)})
 	if errors.Is(err, distribute.ErrNoSubscriber) {
 		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())
+	}
+	var wrong *cuts.QueryError
+	if errors.As(err, &wrong) {
+		return cli.AsUsage(err)
 	}
 	if err != nil {
 		return err
 	}
 	counts := resultOf(report)
-	if (r.from != "" || r.to != "") && !slices.Contains(counts.columns, "day") {
-		return cli.WrongUsage("subscriber %q does not count by day: leave out --from and --to", r.subscriber)
-	}
 	if report.Uncounted {
 		r.Console.Notice("nothing has been counted yet: 'skidway logs status --channel %s' shows which files wait, and which workers are there", channel.Name())
 	}
@@ -87,7 +89,7 @@ func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
 		}
 		r.Console.Notice("wrote %s", r.html)
 	}
-	counts.rows = distribute.TopRows(counts.rows, int(r.top))
+	counts.top = int(r.top)
 	if err := printResult(r.App, r.output.Word, counts); err != nil {
 		return err
 	}

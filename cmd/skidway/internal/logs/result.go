@@ -1,24 +1,23 @@
 package logs
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
+	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
 )
 
 // A result is a count, ready to be printed.
 type result struct {
-	columns   []string // "day", "country" or both
-	rows      []distribute.Row
+	tables    []cuts.Table
+	top       int // rows of each day that are printed; 0: all
+	settings  cuts.Settings
 	tally     distribute.Tally
 	took      time.Duration
 	builds    []distribute.BuildShare
@@ -40,7 +39,7 @@ func resultOf(report distribute.Report) result {
 		problems = append(problems, problem{p.File, p.Detail, p.Missing()})
 	}
 	return result{
-		columns: distribute.Columns(s.Settings), rows: report.Rows, tally: s.Tally, took: s.Busy, builds: s.Builds,
+		tables: report.Tables, settings: report.Settings, tally: s.Tally, took: s.Busy, builds: s.Builds,
 		problems: problems, abandoned: report.Abandoned, moving: report.Moving,
 	}
 }
@@ -48,13 +47,13 @@ func resultOf(report distribute.Report) result {
 // printResult prints the rows, and on standard error the country databases and the
 // closing line.
 func printResult(a *cli.App, format string, r result) error {
-	if err := a.Print(format, r.view().Table(r.rows).Write, r.csv, r.json); err != nil {
+	if err := a.Print(format, r.table, r.csv, r.json); err != nil {
 		return err
 	}
 	if r.moving {
 		a.Console.Notice("counting goes on: the rows were read at different times")
 	}
-	if slices.Contains(r.columns, "country") && len(r.builds) > 0 {
+	if len(r.builds) > 0 && (r.settings.Has(cuts.Country) || len(r.settings.Cuts) == 0) {
 		a.Console.Notice("country database: %s", strings.Join(buildNames(r.builds), ", "))
 		if credit := attribution(r.builds); credit != "" {
 			a.Console.Notice("%s", credit)
@@ -99,45 +98,29 @@ func attribution(builds []distribute.BuildShare) string {
 	return ""
 }
 
-// view returns the columns of the count, and in tables a bar in proportion to the
-// highest number.
-func (r *result) view() (v cli.View[distribute.Row]) {
-	highest, used, last := int64(1), 0, ""
-	for _, row := range r.rows {
-		highest = max(highest, row.Requests)
-	}
-	for _, column := range r.columns {
-		used += len(column) + 4 // a day is three columns wider than its heading
-		c := cli.Column[distribute.Row]{Key: column, Head: strings.ToUpper(column), Omit: true}
-		if column == "day" {
-			c.Value = func(row distribute.Row) any { return row.Group }
-			c.Cell = func(row distribute.Row) string {
-				if len(r.columns) == 2 && row.Group == last {
-					return "" // each day is printed once
-				}
-				last = row.Group
-				return row.Group
+func (r *result) table(out io.Writer) error {
+	for i, t := range r.tables {
+		if len(r.tables) > 1 {
+			if i > 0 {
+				_, _ = fmt.Fprintln(out)
 			}
-		} else {
-			c.Value, c.Cell = func(row distribute.Row) any { return row.Member }, func(row distribute.Row) string { return row.Member }
+			_, _ = fmt.Fprintf(out, "by %s\n", strings.Join(t.By, ", "))
 		}
-		v = append(v, c)
+		if err := tableView(&t).Table(t.Top(r.top)).Write(out); err != nil {
+			return err
+		}
 	}
-	room := cli.TableWidth - used - len("REQUESTS") - 8
-	return append(v, cli.Column[distribute.Row]{
-		Key: "requests", Head: "REQUESTS", Right: true, Value: func(row distribute.Row) any { return row.Requests },
-		Cell: func(row distribute.Row) string { return humanize.Comma(row.Requests) },
-	}, cli.Column[distribute.Row]{
-		Head: " ", Cell: func(row distribute.Row) string { return strings.Repeat("▇", int(row.Requests*int64(room)/highest)) },
-	})
+	return nil
 }
 
+// csv prints the first table, sorted by its columns also with --top, which puts the highest first.
 func (r *result) csv(out io.Writer) error {
-	// By day and country, also with --top, which puts the highest first.
-	rows := slices.SortedFunc(slices.Values(r.rows), func(a, b distribute.Row) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Member, b.Member))
-	})
-	return cli.WriteCSV(out, r.view().CSV(rows))
+	if len(r.tables) == 0 {
+		return nil
+	}
+	t := &r.tables[0]
+	rows := slices.SortedFunc(slices.Values(t.Top(r.top)), func(a, b cuts.Row) int { return slices.Compare(a.Values, b.Values) })
+	return cli.WriteCSV(out, tableView(t).CSV(rows))
 }
 
 var tallyView = cli.View[distribute.Tally]{
@@ -162,13 +145,24 @@ var problemView = cli.View[problem]{
 }
 
 func (r *result) json(out io.Writer) error {
-	object := cli.Object{
-		{Key: "rows", Value: r.view().Objects(r.rows)},
+	var tables []cli.Object
+	for _, t := range r.tables {
+		tables = append(tables, cli.Object{{Key: "by", Value: t.By}, {Key: "rows", Value: tableView(&t).Objects(t.Top(r.top))}})
+	}
+	object := cli.Object{{Key: "rows", Value: []cli.Object{}}}
+	switch len(tables) {
+	case 0:
+	case 1:
+		object[0] = tables[0][1]
+	default:
+		object[0] = cli.Field{Key: "tables", Value: tables}
+	}
+	object = append(object, cli.Object{
 		{Key: "summary", Value: append(tallyView.Object(r.tally), cli.Field{Key: "seconds", Value: r.took.Seconds()})},
 		{Key: "builds", Value: buildView.Objects(r.builds)},
 		{Key: "problems", Value: problemView.Objects(r.problems)},
 		{Key: "abandoned", Value: append([]string{}, r.abandoned...)},
-	}
+	}...)
 	if r.moving {
 		object = append(object, cli.Field{Key: "moving", Value: true})
 	}

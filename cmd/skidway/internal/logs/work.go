@@ -12,6 +12,7 @@ import (
 	"skidway/cmd/skidway/internal/cli"
 	"skidway/distribute"
 	"skidway/distribute/accesslog"
+	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
 )
 
@@ -105,6 +106,7 @@ func (w *worker) settings(text string) (name string, own *counting, err error) {
 	c := &cobra.Command{}
 	own.addFlags(c)
 	*own = w.counting
+	own.by = nil // or those that follow are added
 	for _, word := range words[1:] {
 		key, value, found := strings.Cut(word, "=")
 		if found && w.noGeo && (key == "by" || key == "geoip") {
@@ -116,6 +118,9 @@ func (w *worker) settings(text string) (name string, own *counting, err error) {
 		if err := c.Flags().Set(key, value); err != nil {
 			return "", nil, cli.WrongUsage("--subscriber '%s': %w", text, err)
 		}
+	}
+	if own.by == nil {
+		own.by = w.by
 	}
 	return words[0], own, nil
 }
@@ -169,7 +174,7 @@ type counting struct {
 	formatFlags
 	geoip         string
 	noGeo         bool
-	by            []string
+	by            cutList
 	zone, logZone cli.Zone
 	proxies       string
 	workers       cli.Number
@@ -180,18 +185,43 @@ func (k *counting) addFlags(c *cobra.Command) {
 	k.formatFlags.addFlags(c)
 	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE` in MMDB format (default: the embedded one)")
 	flags.BoolVar(&k.noGeo, "no-geo", false, "count by day alone, without a country database")
-	flags.StringSliceVar(&k.by, "by", []string{"day", "country"}, "`WHAT` to count by: day, country or both")
+	flags.Var(&k.by, "by", "`DIMENSIONS` to count by, such as day,country,status; up to four times (default: day,country)")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
 	flags.Var(&k.logZone, "log-tz", "time zone of times that lines have without one (default: as written)")
 	flags.StringVar(&k.proxies, "trusted-proxies", "", "proxies before the server, as `N|CIDR`, to choose from lists of addresses (default: the first public one)")
 	flags.Var(&k.workers, "workers", "number of files to count at once; 0: one per processor")
 	c.MarkFlagsMutuallyExclusive("no-geo", "geoip")
 	c.MarkFlagsMutuallyExclusive("no-geo", "by")
-	cli.Complete(c, "by", "day", "country", "day,country")
+	cli.Complete(c, "by", cuts.Names()...)
 }
 
+// A cutList is a flag with dimensions that may be repeated.
+type cutList [][]string
+
+// Set implements pflag.Value.
+func (l *cutList) Set(text string) error {
+	names := strings.Split(text, ",")
+	if _, err := cuts.ParseCut(names); err != nil {
+		return err
+	}
+	*l = append(*l, names)
+	return nil
+}
+
+// String implements pflag.Value.
+func (l *cutList) String() string {
+	var texts []string
+	for _, names := range *l {
+		texts = append(texts, strings.Join(names, ","))
+	}
+	return strings.Join(texts, " ")
+}
+
+// Type implements pflag.Value.
+func (l *cutList) Type() string { return "strings" }
+
 // aggregation opens the country database. The warning is empty unless the database is old.
-func (k *counting) aggregation() (aggregation *distribute.CountryDay, warning string, err error) {
+func (k *counting) aggregation() (aggregation *distribute.Counting, warning string, err error) {
 	format, err := k.name()
 	if err != nil {
 		return nil, "", err
@@ -202,11 +232,11 @@ func (k *counting) aggregation() (aggregation *distribute.CountryDay, warning st
 	}
 	var countries *geo.DB
 	if k.noGeo {
-		k.by = []string{"day"}
+		k.by = cutList{{"day"}}
 	} else if countries, err = k.countries(); err != nil {
 		return nil, "", err
 	}
-	aggregation, err = distribute.NewCountryDay(&distribute.CountryDayConfig{
+	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
 		By: k.by, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {

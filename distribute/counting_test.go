@@ -15,14 +15,15 @@ import (
 	"pgregory.net/rapid"
 
 	"skidway/distribute/accesslog"
+	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
 	"skidway/distribute/stream"
 	"skidway/internal/samplelog"
 )
 
-func newCountryDay(t testing.TB, config *CountryDayConfig) *CountryDay {
+func newCounting(t testing.TB, config *CountingConfig) *Counting {
 	t.Helper()
-	a, err := NewCountryDay(config)
+	a, err := NewCounting(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,48 +54,39 @@ func TestSettingsAreCanonical(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		config CountryDayConfig
+		config CountingConfig
 		want   string
 	}{
-		{"defaults", CountryDayConfig{}, "country-day by=day,country format=auto tz=as-written"},
-		{"defaults spelt out", CountryDayConfig{By: []string{"day", "country"}, Format: "auto"}, "country-day by=day,country format=auto tz=as-written"},
-		{"other order", CountryDayConfig{By: []string{"country", "day"}}, "country-day by=day,country format=auto tz=as-written"},
-		{"twice the same", CountryDayConfig{By: []string{"day", "day"}}, "country-day by=day format=auto tz=as-written"},
-		{"country", CountryDayConfig{By: []string{"country"}}, "country-day by=country format=auto tz=as-written"},
-		{"format", CountryDayConfig{Format: "combined"}, "country-day by=day,country format=combined tz=as-written"},
-		{"alias of a format", CountryDayConfig{Format: "nginx"}, "country-day by=day,country format=combined tz=as-written"},
-		{"zone", CountryDayConfig{Zone: tokyo}, "country-day by=day,country format=auto tz=Asia/Tokyo"},
-		{"UTC", CountryDayConfig{Zone: time.UTC}, "country-day by=day,country format=auto tz=UTC"},
+		{"defaults", CountingConfig{}, "country-day by=day,country format=auto tz=as-written"},
+		{"defaults spelt out", CountingConfig{By: [][]string{{"day", "country"}}, Format: "auto"}, "country-day by=day,country format=auto tz=as-written"},
+		{"other order", CountingConfig{By: [][]string{{"country", "day"}}}, "country-day by=day,country format=auto tz=as-written"},
+		{"twice the same", CountingConfig{By: [][]string{{"day", "day"}}}, "country-day by=day format=auto tz=as-written"},
+		{"country", CountingConfig{By: [][]string{{"country"}}}, "country-day by=country format=auto tz=as-written"},
+		{"format", CountingConfig{Format: "combined"}, "country-day by=day,country format=combined tz=as-written"},
+		{"alias of a format", CountingConfig{Format: "nginx"}, "country-day by=day,country format=combined tz=as-written"},
+		{"zone", CountingConfig{Zone: tokyo}, "country-day by=day,country format=auto tz=Asia/Tokyo"},
+		{"UTC", CountingConfig{Zone: time.UTC}, "country-day by=day,country format=auto tz=UTC"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			a := newCountryDay(t, &c.config)
+			a := newCounting(t, &c.config)
 			if a.Settings() != c.want {
 				t.Errorf("%q, want %q", a.Settings(), c.want)
 			}
-			if by := strings.Join(Columns(a.Settings()), ","); !strings.Contains(c.want, " by="+by+" ") {
-				t.Errorf("columns %q of %q", by, c.want)
+			if s, ok := cuts.ParseSettings(a.Settings()); !ok || s.String() != a.settings.String() {
+				t.Errorf("%q is parsed as %q", a.Settings(), s)
 			}
 		})
 	}
 }
 
-func TestColumnsOfForeignSettingsAreGroupAndMember(t *testing.T) {
-	t.Parallel()
-	for _, settings := range []string{"", "status", "groupby=x"} {
-		if got := Columns(settings); !slices.Equal(got, []string{"day", "country"}) {
-			t.Errorf("%q: %q", settings, got)
-		}
-	}
-}
-
 func TestUnknownSettingIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := NewCountryDay(&CountryDayConfig{By: []string{"hour"}}); err == nil || !strings.Contains(err.Error(), `"hour"`) {
+	if _, err := NewCounting(&CountingConfig{By: [][]string{{"colour"}}}); err == nil || !strings.Contains(err.Error(), `"colour"`) {
 		t.Error(err)
 	}
 	var unknown *accesslog.UnknownFormatError
-	if _, err := NewCountryDay(&CountryDayConfig{Format: "ngnix"}); !errors.As(err, &unknown) {
+	if _, err := NewCounting(&CountingConfig{Format: "ngnix"}); !errors.As(err, &unknown) {
 		t.Error(err)
 	}
 }
@@ -105,7 +97,7 @@ func TestBuildNamesTheCountryDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := newCountryDay(t, &CountryDayConfig{Countries: db}).Build(); got != db.Build().String() {
+	if got := newCounting(t, &CountingConfig{Countries: db}).Build(); got != db.Build().String() {
 		t.Error(got)
 	}
 }
@@ -138,7 +130,7 @@ func TestRequestsAreCountedByWhatWasAskedFor(t *testing.T) {
 	for _, by := range [][]string{{"day"}, {"country"}, {"day", "country"}} {
 		t.Run(strings.Join(by, " and "), func(t *testing.T) {
 			t.Parallel()
-			a := newCountryDay(t, &CountryDayConfig{By: by})
+			a := newCounting(t, &CountingConfig{By: [][]string{by}})
 			rapid.Check(t, func(t *rapid.T) {
 				requests := drawRequests(t)
 				want, tally := map[cellName]int64{}, Tally{}
@@ -155,14 +147,11 @@ func TestRequestsAreCountedByWhatWasAskedFor(t *testing.T) {
 						country = db.Country(addr)
 					}
 					cell := cellName{r.day, country.String()}
-					if !slices.Contains(by, "day") {
-						cell.group = Any
-					}
 					if !slices.Contains(by, "country") {
-						cell.member = Any
+						cell.member = cuts.Any
 					}
 					want[cell]++
-					if country == geo.Unknown && cell.member != Any {
+					if country == geo.Unknown && cell.member != cuts.Any {
 						tally.Unknown++
 					} else {
 						tally.Counted++
@@ -188,7 +177,7 @@ func TestDayIsTheOneWrittenUnlessAZoneIsGiven(t *testing.T) {
 		zone *time.Location
 		want string
 	}{{nil, "2026-11-01"}, {time.UTC, "2026-11-02"}, {tokyo, "2026-11-02"}, {time.FixedZone("", -7*3600), "2026-11-01"}} {
-		cells, _ := countLines(t, newCountryDay(t, &CountryDayConfig{Zone: c.zone}), []string{line})
+		cells, _ := countLines(t, newCounting(t, &CountingConfig{Zone: c.zone}), []string{line})
 		if cells[cellName{c.want, "US"}] != 1 {
 			t.Errorf("%v: %v, want %s", c.zone, cells, c.want)
 		}
@@ -197,7 +186,7 @@ func TestDayIsTheOneWrittenUnlessAZoneIsGiven(t *testing.T) {
 
 func TestFileThatGoesOnKeepsItsFormat(t *testing.T) {
 	t.Parallel()
-	a := newCountryDay(t, nil)
+	a := newCounting(t, nil)
 	first, err := a.Begin([]byte("8.8.8.8 2026-11-01 a\n"), "")
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +207,7 @@ func TestFileThatGoesOnKeepsItsFormat(t *testing.T) {
 func TestFormatThatIsSetIsNotDetected(t *testing.T) {
 	t.Parallel()
 	good := `8.8.8.8 - - [01/Nov/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"`
-	_, tally := countLines(t, newCountryDay(t, &CountryDayConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a", "8.8.8.8 2026-11-01 a", good})
+	_, tally := countLines(t, newCounting(t, &CountingConfig{Format: "combined"}), []string{"8.8.8.8 2026-11-01 a", "8.8.8.8 2026-11-01 a", good})
 	if want := (Tally{Lines: 3, Counted: 1, Unparsable: 2}); tally != want {
 		t.Errorf("%+v, want %+v", tally, want)
 	}
@@ -227,7 +216,7 @@ func TestFormatThatIsSetIsNotDetected(t *testing.T) {
 func TestFileOfAnotherFormatThanIsSetIsRefused(t *testing.T) {
 	t.Parallel()
 	var wrong *WrongFormatError
-	if _, err := newCountryDay(t, &CountryDayConfig{Format: "combined"}).Begin([]byte("8.8.8.8 2026-11-01 a\n"), ""); !errors.As(err, &wrong) {
+	if _, err := newCounting(t, &CountingConfig{Format: "combined"}).Begin([]byte("8.8.8.8 2026-11-01 a\n"), ""); !errors.As(err, &wrong) {
 		t.Error(err)
 	}
 }
@@ -239,14 +228,14 @@ func TestBinaryFileIsRefused(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
-	if _, err := newCountryDay(t, nil).Begin(noise, ""); !errors.Is(err, accesslog.ErrNoFormat) {
+	if _, err := newCounting(t, nil).Begin(noise, ""); !errors.Is(err, accesslog.ErrNoFormat) {
 		t.Error(err)
 	}
 }
 
-func TestCountryDayCountsWithoutAllocation(t *testing.T) {
+func TestCountingCountsWithoutAllocation(t *testing.T) {
 	lines := accessLines(1000)
-	counter, err := newCountryDay(t, nil).Begin(slices.Concat(lines...), "")
+	counter, err := newCounting(t, nil).Begin(slices.Concat(lines...), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,9 +257,9 @@ func TestBlocksOfLinesAreCountedAsSingleLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := log.Bytes()
-	aggregations := []*CountryDay{
-		newCountryDay(t, nil), newCountryDay(t, &CountryDayConfig{By: []string{"country"}}), newCountryDay(t, &CountryDayConfig{By: []string{"day"}}),
-		newCountryDay(t, &CountryDayConfig{Format: "vhost"}), newCountryDay(t, &CountryDayConfig{Zone: time.FixedZone("UTC", 0)}),
+	aggregations := []*Counting{
+		newCounting(t, nil), newCounting(t, &CountingConfig{By: [][]string{{"country"}}}), newCounting(t, &CountingConfig{By: [][]string{{"day"}}}),
+		newCounting(t, &CountingConfig{Format: "vhost"}), newCounting(t, &CountingConfig{Zone: time.FixedZone("UTC", 0)}),
 	}
 	others := []string{
 		`{"remote_addr":"9.9.9.9","time_iso8601":"2026-03-02T13:55:36-07:00","status":200}`, "300.1.1.1", "1.1.1.1.1", "8.8.4.4 - bob", "x", "",
@@ -318,7 +307,7 @@ func BenchmarkCountryDay(b *testing.B) {
 	blocks := slices.Collect(slices.Chunk(log.Bytes(), 256<<10))
 	b.ReportAllocs()
 	for b.Loop() {
-		counter, err := newCountryDay(b, nil).Begin(blocks[0], "")
+		counter, err := newCounting(b, nil).Begin(blocks[0], "")
 		if err != nil {
 			b.Fatal(err)
 		}

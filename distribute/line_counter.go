@@ -6,21 +6,22 @@ import (
 	"sync/atomic"
 
 	"skidway/distribute/accesslog"
+	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
 )
 
-// A countryDayCounter parses each line, looks its country up and counts it. It is
+// A lineCounter parses each line, looks its country up and counts it. It is
 // the hottest code of a worker and uses no map.
-type countryDayCounter struct {
-	byDay, byCountry bool
-	format           string
-	objects          bool
-	reading          Reading
-	parser           accesslog.Parser
-	countries        *geo.DB
-	days             []*dayCount
-	current          *dayCount // of the last line
-	clients          *clientCache
+type lineCounter struct {
+	byCountry bool
+	format    string
+	objects   bool
+	reading   Reading
+	parser    accesslog.Parser
+	countries *geo.DB
+	days      []*dayCount
+	current   *dayCount // of the last line
+	clients   *clientCache
 }
 
 // A clientCache has the countries of clients, by the texts of their addresses: a log repeats
@@ -60,12 +61,12 @@ type dayCount struct {
 }
 
 // Line implements [Counter].
-func (c *countryDayCounter) Line(line []byte) Verdict {
+func (c *lineCounter) Line(line []byte) Verdict {
 	return c.count(c.parser.Parse(line))
 }
 
 // Lines implements blockCounter.
-func (c *countryDayCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
+func (c *lineCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
 	start := c.start()
 	for ; len(lines) > 0; n++ {
 		end := bytes.IndexByte(lines, '\n')
@@ -84,7 +85,7 @@ func (c *countryDayCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
 }
 
 // start returns the reader for lines whose clients are looked up in the cache.
-func (c *countryDayCounter) start() accesslog.LineStart {
+func (c *lineCounter) start() accesslog.LineStart {
 	if !c.byCountry {
 		return accesslog.LineStart{}
 	}
@@ -92,7 +93,7 @@ func (c *countryDayCounter) start() accesslog.LineStart {
 }
 
 // count counts a record.
-func (c *countryDayCounter) count(record accesslog.Record, verdict accesslog.Verdict) Verdict {
+func (c *lineCounter) count(record accesslog.Record, verdict accesslog.Verdict) Verdict {
 	switch verdict {
 	case accesslog.Parsed:
 	case accesslog.NotALine:
@@ -110,10 +111,7 @@ func (c *countryDayCounter) count(record accesslog.Record, verdict accesslog.Ver
 var unknownCountry = geo.Unknown.Index()
 
 // add counts a request on a day from the country with an index.
-func (c *countryDayCounter) add(day accesslog.Day, country int) Verdict {
-	if !c.byDay {
-		day = 0
-	}
+func (c *lineCounter) add(day accesslog.Day, country int) Verdict {
 	if (c.current == nil || c.current.day != day) && !c.setDay(day) {
 		return Unparsable
 	}
@@ -126,7 +124,7 @@ func (c *countryDayCounter) add(day accesslog.Day, country int) Verdict {
 
 // setDay makes a day the current one, and reports whether there is room for it.
 // Logs are nearly in order of time: the day is almost always one of the last two.
-func (c *countryDayCounter) setDay(day accesslog.Day) bool {
+func (c *lineCounter) setDay(day accesslog.Day) bool {
 	for _, d := range slices.Backward(c.days) {
 		if d.day == day {
 			c.current = d
@@ -142,17 +140,14 @@ func (c *countryDayCounter) setDay(day accesslog.Day) bool {
 }
 
 // Cells implements [Counter].
-func (c *countryDayCounter) Cells(yield func(Cell)) {
+func (c *lineCounter) Cells(yield func(Cell)) {
 	for _, d := range c.days {
-		group := Any
-		if c.byDay {
-			group = d.day.String()
-		}
+		group := d.day.String()
 		for i, n := range d.requests {
 			if n == 0 {
 				continue
 			}
-			member := Any
+			member := cuts.Any
 			if c.byCountry {
 				member = geo.CountryAt(i).String()
 			}
@@ -162,7 +157,7 @@ func (c *countryDayCounter) Cells(yield func(Cell)) {
 }
 
 // State implements [Counter].
-func (c *countryDayCounter) State() string {
+func (c *lineCounter) State() string {
 	kind := ""
 	if c.objects {
 		kind = objectsState
@@ -171,15 +166,15 @@ func (c *countryDayCounter) State() string {
 }
 
 // Open implements recordCounter.
-func (c *countryDayCounter) Open() bool { return !c.parser.Held() }
+func (c *lineCounter) Open() bool { return !c.parser.Held() }
 
 // Flush implements recordCounter.
-func (c *countryDayCounter) Flush(count func(Verdict)) {
+func (c *lineCounter) Flush(count func(Verdict)) {
 	c.parser.Flush(func(record accesslog.Record, verdict accesslog.Verdict) { count(c.count(record, verdict)) })
 }
 
 // Objects implements objectCounter.
-func (c *countryDayCounter) Objects() bool { return c.objects }
+func (c *lineCounter) Objects() bool { return c.objects }
 
 // Reading implements readingCounter.
-func (c *countryDayCounter) Reading() Reading { return c.reading }
+func (c *lineCounter) Reading() Reading { return c.reading }

@@ -4,18 +4,21 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"skidway/distribute/accesslog"
+	"skidway/distribute/cuts"
 	"skidway/distribute/geo"
 	"skidway/distribute/stream"
 )
 
-// CountryDayConfig configures a [CountryDay]. The zero value is ready to use.
-type CountryDayConfig struct {
-	// By lists what to count by: "day", "country" or both; empty means both.
-	By []string
+// CountingConfig configures a [Counting]. The zero value is ready to use.
+type CountingConfig struct {
+	// By lists the cuts, each as names of dimensions, see [cuts.ParseCut]; at most
+	// [cuts.MaxCuts]. Empty means by day and country.
+	By [][]string
 
 	// Format names the log format, as for [accesslog.ByName]; empty or "auto" detects
 	// it for each file.
@@ -39,16 +42,16 @@ type CountryDayConfig struct {
 	Countries *geo.DB
 }
 
-// A CountryDay is the Aggregation of requests by country and day. Groups are
-// days ("2006-01-02"), members are countries ("US"; "ZZ" if unknown). A dimension
-// that is not counted by is [Any].
-type CountryDay struct {
-	byDay, byCountry bool
-	format           string
-	zone, logZone    *time.Location
-	proxies          accesslog.TrustedProxies
-	countries        *geo.DB
-	clients          *clientCache
+// A Counting is the Aggregation of requests by cuts of dimensions, such as country and day.
+// Its groups and members are those of package cuts.
+type Counting struct {
+	settings      cuts.Settings
+	byCountry     bool
+	format        string
+	zone, logZone *time.Location
+	proxies       accesslog.TrustedProxies
+	countries     *geo.DB
+	clients       *clientCache
 }
 
 // MaxDays bounds the different days of one file between two commits. So a file of
@@ -56,33 +59,38 @@ type CountryDay struct {
 // unparsable.
 const MaxDays = 4096
 
-// Any is the group or the member of counts that do not distinguish them.
-const Any = "*"
-
-// NewCountryDay checks the configuration and loads the country database. A nil
+// NewCounting checks the configuration and loads the country database. A nil
 // config is the zero one.
-func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
+func NewCounting(config *CountingConfig) (*Counting, error) {
 	if config == nil {
-		config = &CountryDayConfig{}
+		config = &CountingConfig{}
 	}
-	a := &CountryDay{
+	a := &Counting{
 		clients: new(clientCache),
 		format:  cmp.Or(config.Format, autoFormat), zone: config.Zone, logZone: config.LogZone,
 		proxies: config.Proxies, countries: config.Countries,
 	}
 	by := config.By
 	if len(by) == 0 {
-		by = []string{"day", "country"}
+		by = [][]string{{"day", "country"}}
 	}
-	for _, by := range by {
-		switch by {
-		case "day":
-			a.byDay = true
-		case "country":
-			a.byCountry = true
-		default:
-			return nil, fmt.Errorf("by %q: count by day, by country, or by day,country", by)
+	if len(by) > cuts.MaxCuts {
+		return nil, fmt.Errorf("by: %d cuts, at most %d are possible", len(by), cuts.MaxCuts)
+	}
+	a.settings = cuts.Settings{Measures: []cuts.Measure{cuts.Requests}, MaxCells: cuts.DefaultMaxCells}
+	for _, names := range by {
+		cut, err := cuts.ParseCut(names)
+		if err != nil {
+			return nil, err
 		}
+		if len(cut) == 0 || slices.ContainsFunc(a.settings.Cuts, func(c cuts.Cut) bool { return c.String() == cut.String() }) {
+			return nil, fmt.Errorf("by %q: a cut of its own with a dimension is needed", cut)
+		}
+		a.settings.Cuts = append(a.settings.Cuts, cut)
+	}
+	a.byCountry = a.settings.Has(cuts.Country)
+	if len(a.settings.Cuts) > 1 || a.settings.Has(laterKinds...) {
+		return nil, fmt.Errorf("by %v: count by day, week, month and country", by)
 	}
 	if a.format != autoFormat {
 		format, err := accesslog.ByName(a.format)
@@ -104,6 +112,12 @@ func NewCountryDay(config *CountryDayConfig) (*CountryDay, error) {
 	return a, nil
 }
 
+// laterKinds are dimensions that the counter has no values of.
+var laterKinds = []cuts.Kind{
+	cuts.Hour, cuts.Continent, cuts.ASN, cuts.Status, cuts.StatusClass, cuts.Method, cuts.Protocol, cuts.Host, cuts.ReferrerHost,
+	cuts.Path, cuts.Format, cuts.File, cuts.Browser, cuts.Crawler, cuts.CrawlerClass,
+}
+
 // checkZone refuses a zone whose name does not mean the same on every machine:
 // settings are compared by that name.
 func checkZone(zone *time.Location) error {
@@ -117,19 +131,12 @@ func checkZone(zone *time.Location) error {
 }
 
 // Settings implements [Aggregation].
-func (a *CountryDay) Settings() string {
-	var by []string
-	if a.byDay {
-		by = append(by, "day")
-	}
-	if a.byCountry {
-		by = append(by, "country")
-	}
+func (a *Counting) Settings() string {
 	zone := "as-written"
 	if a.zone != nil {
 		zone = a.zone.String()
 	}
-	settings := fmt.Sprintf("country-day by=%s format=%s tz=%s", strings.Join(by, ","), a.format, zone)
+	settings := fmt.Sprintf("%s format=%s tz=%s", a.settings, a.format, zone)
 	if a.logZone != nil {
 		settings += " log-tz=" + a.logZone.String()
 	}
@@ -139,20 +146,18 @@ func (a *CountryDay) Settings() string {
 	return settings
 }
 
-// Columns returns the columns of a subscriber's counts, by its settings: "day",
-// "country" or both.
-func Columns(settings string) []string {
-	for field := range strings.FieldsSeq(settings) {
-		if by, ok := strings.CutPrefix(field, "by="); ok {
-			return strings.Split(by, ",")
-		}
+// Tables returns the tables of a report without counts.
+func (a *Counting) Tables() []cuts.Table {
+	selection, err := new(cuts.Query).Select(a.settings, "")
+	if err != nil {
+		return nil
 	}
-	return []string{"day", "country"}
+	return selection.Tables()
 }
 
 // Build implements [Aggregation]. It is the build of the country database, and empty if none
 // is used.
-func (a *CountryDay) Build() string {
+func (a *Counting) Build() string {
 	if a.countries == nil {
 		return ""
 	}
@@ -164,8 +169,8 @@ const autoFormat = "auto"
 
 // Begin implements [Aggregation]. The state is "objects" if the lines are objects in JSON
 // that stand anywhere, the name of the file's format, or auto, and the state of its parser.
-func (a *CountryDay) Begin(sample []byte, state string) (Counter, error) {
-	c := &countryDayCounter{byDay: a.byDay, byCountry: a.byCountry, countries: a.countries, clients: a.clients}
+func (a *Counting) Begin(sample []byte, state string) (Counter, error) {
+	c := &lineCounter{byCountry: a.byCountry, countries: a.countries, clients: a.clients}
 	var err error
 	if state != "" {
 		err = a.restore(c, state)
@@ -182,7 +187,7 @@ func (a *CountryDay) Begin(sample []byte, state string) (Counter, error) {
 const stateSeparator = "\x00"
 
 // restore sets how a file is read of which a part was counted.
-func (a *CountryDay) restore(c *countryDayCounter, state string) (err error) {
+func (a *Counting) restore(c *lineCounter, state string) (err error) {
 	kind, state, _ := strings.Cut(state, stateSeparator)
 	c.format, state, _ = strings.Cut(state, stateSeparator)
 	c.objects = kind == objectsState
@@ -199,12 +204,12 @@ func (a *CountryDay) restore(c *countryDayCounter, state string) (err error) {
 
 const objectsState = "objects"
 
-func (a *CountryDay) options(state string) accesslog.Options {
+func (a *Counting) options(state string) accesslog.Options {
 	return accesslog.Options{Zone: a.zone, Local: a.logZone, Proxies: a.proxies, State: state}
 }
 
 // start sets how a file is read that begins with the sample.
-func (a *CountryDay) start(c *countryDayCounter, sample []byte) error {
+func (a *Counting) start(c *lineCounter, sample []byte) error {
 	var lines [][]byte
 	lines, c.objects = stream.FirstLines(sample, accesslog.DetectLines)
 	c.format = a.format

@@ -1,0 +1,141 @@
+package logs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/distribute/cuts"
+)
+
+// A figure is one number of a row. It reports false if it is not known.
+type figureColumn struct {
+	key   string
+	value func(*cuts.Counts) (int64, bool)
+}
+
+// figures returns the columns of numbers of some measures.
+func figures(measures []cuts.Measure) (list []figureColumn) {
+	for _, m := range measures {
+		switch m {
+		case cuts.Requests:
+			list = append(list, figureColumn{"requests", func(c *cuts.Counts) (int64, bool) { return c.Requests, true }})
+		case cuts.Bytes:
+			list = append(list, figureColumn{"bytes", func(c *cuts.Counts) (int64, bool) { return c.Bytes, true }})
+		case cuts.Duration:
+			list = append(list, figureColumn{"duration_count", func(c *cuts.Counts) (int64, bool) { return c.Durations.Count(), true }})
+			for _, percent := range []int{50, 95, 99} {
+				list = append(list, figureColumn{fmt.Sprintf("duration_p%d", percent), func(c *cuts.Counts) (int64, bool) {
+					bound, known, _ := c.Durations.Percentile(percent)
+					return bound.Milliseconds(), known
+				}})
+			}
+		}
+	}
+	return list
+}
+
+// tableView returns the columns of a table, and where there is one number only, a bar in
+// proportion to the highest one.
+func tableView(t *cuts.Table) (v cli.View[cuts.Row]) {
+	last := ""
+	used := 0
+	for i, name := range t.By {
+		used += len(name) + 4 // a day is three columns wider than its heading
+		c := cli.Column[cuts.Row]{
+			Key: name, Head: strings.ToUpper(name), Omit: true,
+			Value: func(row cuts.Row) any { return row.Values[i] },
+		}
+		if i == 0 && len(t.By) > 1 && slices.Contains([]string{"day", "week", "month", "hour"}, name) {
+			c.Cell = func(row cuts.Row) string {
+				if row.Values[0] == last {
+					return "" // each day is printed once
+				}
+				last = row.Values[0]
+				return last
+			}
+		}
+		v = append(v, c)
+	}
+	columns := figures(t.Measures)
+	for _, f := range columns {
+		v = append(v, figureView(f, t.TotalBefore != nil)...)
+	}
+	v = append(v, cli.Column[cuts.Row]{Key: "at_least", Only: "json", Omit: true, Value: func(row cuts.Row) any { return row.AtLeast }})
+	if len(columns) > 1 || t.TotalBefore != nil {
+		return v
+	}
+	highest := int64(1)
+	for _, row := range t.Rows {
+		highest = max(highest, row.Requests)
+	}
+	room := max(cli.TableWidth-used-len("REQUESTS")-8, 4)
+	return append(v, cli.Column[cuts.Row]{
+		Head: " ", Cell: func(row cuts.Row) string { return strings.Repeat("▇", int(max(row.Requests, 0)*int64(room)/highest)) },
+	})
+}
+
+// figureView returns the columns of a number, and of the number before and the change.
+func figureView(f figureColumn, compared bool) cli.View[cuts.Row] {
+	v := cli.View[cuts.Row]{{
+		Key: f.key, Head: strings.ToUpper(f.key), Right: true,
+		Value: func(row cuts.Row) any { return known(f.value(&row.Counts)) },
+		Cell: func(row cuts.Row) string {
+			mark := ""
+			if row.AtLeast && !strings.HasPrefix(f.key, "duration_p") {
+				mark = "≥"
+			}
+			return mark + comma(f.value(&row.Counts))
+		},
+	}}
+	if !compared {
+		return v
+	}
+	change := func(row cuts.Row) any {
+		n, ok := f.value(&row.Counts)
+		before, hadOne := f.value(row.Before)
+		percent, changed := cuts.Change(n, before)
+		if !ok || !hadOne || !changed {
+			return nil
+		}
+		return percentText(fmt.Sprintf("%.1f", percent))
+	}
+	return append(v, cli.Column[cuts.Row]{
+		Key: f.key + "_before", Head: "BEFORE", Right: true,
+		Value: func(row cuts.Row) any { return known(f.value(row.Before)) },
+		Cell:  func(row cuts.Row) string { return comma(f.value(row.Before)) },
+	}, cli.Column[cuts.Row]{
+		Key: f.key + "_change", Head: "CHANGE", Right: true, Value: change,
+		Cell: func(row cuts.Row) string {
+			if text, ok := change(row).(percentText); ok {
+				return string(text) + " %"
+			}
+			return ""
+		},
+	})
+}
+
+// A percentText is a number with one decimal.
+type percentText string
+
+// MarshalJSON implements [json.Marshaler].
+func (p percentText) MarshalJSON() ([]byte, error) { return []byte(p), nil }
+
+// known returns a number, nil if it is not known.
+func known(n int64, ok bool) any {
+	if !ok {
+		return nil
+	}
+	return n
+}
+
+// comma returns a number as it is in tables.
+func comma(n int64, ok bool) string {
+	if !ok {
+		return "-"
+	}
+	return humanize.Comma(n)
+}

@@ -1,0 +1,78 @@
+package cuts
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Settings are what is counted in which cells. They are a part of the settings of a subscriber.
+type Settings struct {
+	Cuts     []Cut
+	Measures []Measure
+	MaxCells int // of one day and cut
+}
+
+// DefaultMaxCells is the number of cells of one day and cut above which the smallest ones are
+// moved into [Other].
+const DefaultMaxCells = 100_000
+
+// settingsName begins the text of settings.
+const settingsName = "country-day"
+
+// String returns the settings as text, which [ParseSettings] parses. Defaults are left out, but
+// for the cuts.
+func (s Settings) String() string {
+	words := []string{settingsName}
+	for _, cut := range s.Cuts {
+		words = append(words, "by="+cut.String())
+	}
+	if len(s.Measures) > 1 {
+		names := make([]string, len(s.Measures))
+		for i, m := range s.Measures {
+			names[i] = string(m)
+		}
+		words = append(words, "measure="+strings.Join(names, ","))
+	}
+	if s.MaxCells != DefaultMaxCells {
+		words = append(words, "max-cells="+strconv.Itoa(s.MaxCells))
+	}
+	return strings.Join(words, " ")
+}
+
+// ParseSettings parses the text of the settings of a subscriber, which begins with that of
+// [Settings]. It reports false for the settings of another aggregation.
+func ParseSettings(text string) (s Settings, ok bool) {
+	s.MaxCells, s.Measures = DefaultMaxCells, []Measure{Requests}
+	for i, word := range strings.Fields(text) {
+		key, value, _ := strings.Cut(word, "=")
+		var err error
+		switch {
+		case i == 0:
+			if word != settingsName {
+				return s, false
+			}
+		case key == "by":
+			var cut Cut
+			cut, err = ParseCut(strings.Split(value, ","))
+			s.Cuts = append(s.Cuts, cut)
+		case key == "measure":
+			s.Measures, err = ParseMeasures(strings.Split(value, ","))
+		case key == "max-cells":
+			s.MaxCells, err = strconv.Atoi(value)
+		default: // what follows says how lines are read
+			return s, len(s.Cuts) > 0
+		}
+		if err != nil {
+			return s, false
+		}
+	}
+	return s, len(s.Cuts) > 0
+}
+
+// Has reports whether one of the cuts has a dimension of one of some kinds.
+func (s Settings) Has(kinds ...Kind) bool {
+	return slices.ContainsFunc(s.Cuts, func(c Cut) bool {
+		return slices.ContainsFunc(c, func(d Dimension) bool { return slices.Contains(kinds, d.Kind) })
+	})
+}
