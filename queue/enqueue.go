@@ -309,8 +309,9 @@ func delayedArgs(jobs []encodedJob) []any {
 }
 
 // Validate returns the error, which wraps [ErrInvalid], with which [Client.Enqueue]
-// would refuse a job, or nil. Nothing is sent to Redis.
+// would refuse a job, or nil. Nothing is sent to Redis: a zero Client can be used too, with the
+// default limits.
 func (c *Client) Validate(job NewJob) error {
-	_, _, err := c.prepare(job)
+	_, _, err := c.validate(job)
 	return err
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,33 +69,39 @@ func (i encodedJob) work() int {
 
 // prepare validates a job and encodes it.
 func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
+	name, encoded, err := c.validate(job)
+	if err != nil {
+		return nil, encoded, err
+	}
+	q, err := c.Queue(name)
+	return q, encoded, err
+}
+
+// validate is prepare with the name of the queue.
+func (c *Client) validate(job NewJob) (name string, encoded encodedJob, err error) {
 	o := job.options().withDefaults()
 	if err := o.validate(); err != nil {
-		return nil, encodedJob{}, err
+		return "", encoded, err
 	}
 	if job.Args == nil {
-		return nil, encodedJob{}, fmt.Errorf("%w: args are nil", ErrInvalid)
+		return "", encoded, fmt.Errorf("%w: args are nil", ErrInvalid)
 	}
 	kind := job.Args.Kind()
 	if err := checkArgs(job.Args); err != nil {
-		return nil, encodedJob{}, err
-	}
-	q, err := c.Queue(o.Queue)
-	if err != nil {
-		return nil, encodedJob{}, err
+		return "", encoded, err
 	}
 	args, err := marshal(job.Args)
 	if err != nil {
-		return nil, encodedJob{}, err
+		return "", encoded, err
 	}
 	then, err := o.then()
 	if err != nil {
-		return nil, encodedJob{}, err
+		return "", encoded, err
 	}
-	if size := len(args) + len(then); size > c.config.MaxPayload {
-		return nil, encodedJob{}, &payloadError{kind, size, c.config.MaxPayload}
+	if size, limit := len(args)+len(then), cmp.Or(c.config.MaxPayload, DefaultMaxPayload); size > limit {
+		return "", encoded, &payloadError{kind, size, limit}
 	}
-	return q, c.encode(kind, args, then, &o), nil
+	return o.Queue, c.encode(kind, args, then, &o), nil
 }
 
 func (c *Client) encode(kind string, args, then []byte, o *Options) encodedJob {

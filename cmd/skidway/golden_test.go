@@ -62,6 +62,7 @@ type session struct {
 	folder    string
 	days      bool              // the output has dates of today and before
 	variables map[string]string // by name, for command lines
+	server    []string          // flags of commands that go through a server; nil: all go to Redis
 }
 
 func newSession(t *testing.T, url string) *session {
@@ -124,7 +125,10 @@ func (s *session) args(command string) (args []string) {
 			args = append(args, os.Expand(strings.Trim(text, `"`), expand))
 		}
 	}
-	if !slices.Contains(args, "--redis") {
+	switch {
+	case s.server != nil && len(args) > 1 && slices.Contains([]string{"enqueue", "queues", "jobs"}, args[0]):
+		args = append(args, s.server...)
+	case !slices.Contains(args, "--redis") && !slices.Contains(args, "--server"):
 		args = append(args, "--redis", s.url)
 	}
 	return args
@@ -289,6 +293,11 @@ func TestGoldenLogs(t *testing.T) {
 	s.replay("logs")
 }
 
+func TestGoldenAccess(t *testing.T) {
+	t.Parallel()
+	newSession(t, redistest.URL(t)).replay("access")
+}
+
 func TestGoldenWorker(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, redistest.URL(t))
@@ -297,10 +306,28 @@ func TestGoldenWorker(t *testing.T) {
 	s.replay("worker")
 }
 
-// TestGoldenJobs has a queue with a job in each state, and a worker.
 func TestGoldenJobs(t *testing.T) {
 	t.Parallel()
+	jobsSession(t, newFixture(t)).replay("jobs")
+}
+
+// TestGoldenJobsThroughAServer compares what commands print through a server with what they print
+// directly.
+func TestGoldenJobsThroughAServer(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
+	server := d.serve([]string{"view:*", "operate:*", "admin:*", "enqueue:*", "enqueue:*:http.request", "enqueue:*:exec.run"})
+	s := jobsSession(t, d)
+	write(t, s.folder, "token", server.token+"\n")
+	s.server = []string{"--server", server.url, "--token", "@" + filepath.Join(s.folder, "token")}
+	if !*update {
+		s.replay("jobs")
+	}
+}
+
+// jobsSession has a queue with a job in each state, and a worker.
+func jobsSession(t *testing.T, d *fixture) *session {
+	t.Helper()
 	s := newSession(t, d.url)
 	s.days = true
 	_, err := d.client.Beat(t.Context(), queue.PoolBeat{Pool: "mailer-7", Length: time.Hour, Info: &queue.PoolInfo{
@@ -329,7 +356,7 @@ func TestGoldenJobs(t *testing.T) {
 	write(t, s.folder, "batch", `{"kind":"a","args":{"to":"x"}}`+"\n\n"+`{"kind":"b","max-attempts":3,"unique":"u"}`+"\n"+`{"kind":"b","unique":"u"}`+"\n")
 	write(t, s.folder, "bad", `{"kind":"a"}`+"\n"+`nonsense`+"\n"+`{"kind":"c"}`+"\n")
 	write(t, s.folder, "then.json", `[{"kind":"exec.run","args":{"command":"x"}}]`)
-	s.replay("jobs")
+	return s
 }
 
 // TestGoldenDoctor records the form only: the findings depend on the machine.

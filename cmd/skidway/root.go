@@ -77,8 +77,11 @@ Forms of the URL:
                                             which keeps a password out of the
                                             list of processes
 
+"skidway enqueue", "queues" and "jobs" also go through a server of the HTTP API
+("skidway serve"): --server, else SKIDWAY_SERVER unless --redis is given.
+
 Exit codes: 0 success; 1 something failed, perhaps one file of many; 2 wrong
-usage; 3 Redis cannot be reached.`,
+usage; 3 Redis or the server cannot be reached.`,
 		Example: `  skidway worker --config skidway.yaml
   skidway enqueue mail email.send '{"to":"ada@example.com","text":"Hello"}'
   skidway logs count /var/log/nginx
@@ -91,6 +94,8 @@ usage; 3 Redis cannot be reached.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.Redis, "redis", "", "`URL` of the Redis to use, or @FILE that holds it")
 	flags.StringVar(&a.Prefix, "prefix", "", "prefix of all keys in Redis (default \"skidway\")")
+	flags.StringVar(&a.Server, "server", "", "`URL` of a server of the HTTP API, for enqueue, queues and jobs")
+	flags.StringVar(&a.Token, "token", "", "token for the server, as @`FILE` (default SKIDWAY_TOKEN)")
 	flags.BoolVarP(&a.Console.Quiet, "quiet", "q", false, "print only errors, no notices or progress")
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", ".FlagUsagesWrapped 80", "for more information about", "for more about", // within 80 columns

@@ -40,6 +40,7 @@ type App struct {
 
 	// Global flags.
 	Redis, Prefix string
+	Server, Token string // of the HTTP API; the token as @FILE
 
 	rawCSV bool // of the command that is run
 }
@@ -101,6 +102,9 @@ func OpenError(url string, err error) error {
 // refuses the embedded one, with alternative as the end of the message. If ctx is that of
 // a command which is a change, the audit has an entry before and after f.
 func (a *App) WithRedis(ctx context.Context, alternative string, f func(*skidway.DB) error) (err error) {
+	if a.Server != "" {
+		return WrongUsage("this command needs Redis itself, so it can't go through --server")
+	}
 	db, err := a.Open(ctx, a.URL())
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ const (
 	ExitDone        = 0
 	ExitFailed      = 1 // something failed, perhaps a single file; the rest was done
 	ExitUsage       = 2
-	ExitUnreachable = 3 // Redis could not be reached
+	ExitUnreachable = 3 // Redis, or the server, could not be reached
 )
 
 // A usageError is an error in the command line.
@@ -49,12 +49,13 @@ func ExitCode(err error) int {
 	var usage *usageError
 	var action *actionError
 	var unreachable *rdb.UnreachableError
+	var server *UnreachableServerError
 	switch {
 	case err == nil:
 		return ExitDone
 	case errors.As(err, &usage), !errors.As(err, &action):
 		return ExitUsage
-	case errors.As(err, &unreachable):
+	case errors.As(err, &unreachable), errors.As(err, &server):
 		return ExitUnreachable
 	}
 	return ExitFailed
@@ -80,11 +81,14 @@ func Unreachable(err error) bool { return ExitCode(&actionError{err}) == ExitUnr
 func WithHint(err error) string {
 	text := err.Error()
 	var unreachable *skidway.UnreachableError
+	var server *UnreachableServerError
 	var tooLarge *distribute.TooLargeError
 	var settings *distribute.SettingsError
 	var window *stream.WindowError
 	var wrongFormat *distribute.WrongFormatError
 	switch {
+	case errors.As(err, &server):
+		text += " (is it running? --server or SKIDWAY_SERVER say where)"
 	case errors.As(err, &unreachable):
 		text += " (is it running? --redis, SKIDWAY_REDIS or REDIS_URL say where)"
 	case redis.HasErrorPrefix(err, "OOM"):

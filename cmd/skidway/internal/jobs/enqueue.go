@@ -93,7 +93,7 @@ func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 		if len(args) > 1 || e.wait {
 			return cli.WrongUsage("--batch goes with QUEUE only: kind, args and options are in the lines")
 		}
-		return cli.With(c.Context(), e.App, openQueues, func(client *queue.Client) error {
+		return withService(c.Context(), e.App, func(client service) error {
 			return e.addBatch(c, client, options)
 		})
 	}
@@ -104,7 +104,7 @@ func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return cli.With(c.Context(), e.App, openQueues, func(client *queue.Client) error {
+	return withService(c.Context(), e.App, func(client service) error {
 		if e.wait {
 			return e.addAndWait(c.Context(), client, insert)
 		}
@@ -156,7 +156,7 @@ func checkJSON(text []byte) error {
 }
 
 // add enqueues one job and prints its id.
-func (e *enqueueCmd) add(ctx context.Context, client *queue.Client, insert queue.NewJob) error {
+func (e *enqueueCmd) add(ctx context.Context, client service, insert queue.NewJob) error {
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
 		if id != "" { // it was added, and is not confirmed
@@ -184,7 +184,9 @@ func withAdvice(err error) error {
 // warnUnserved prints a notice if no worker serves a queue, or none of those that do knows
 // one of the kinds: a name may be mistyped. consequence is what the first means for what
 // was added; without it the first is not reported.
-func warnUnserved(ctx context.Context, a *cli.App, client *queue.Client, name, consequence string, kinds ...string) {
+func warnUnserved(ctx context.Context, a *cli.App, client interface {
+	LivingPools(context.Context, string) ([]queue.PoolInfo, error)
+}, name, consequence string, kinds ...string) {
 	if a.Console.Quiet {
 		return
 	}

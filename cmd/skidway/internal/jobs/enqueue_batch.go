@@ -38,7 +38,7 @@ func (f *batchFlags) add(c *cobra.Command) {
 // sent is always known.
 type batch struct {
 	*enqueueCmd
-	client  *queue.Client
+	client  service
 	queue   string
 	durable bool
 	name    string // of the file, for people
@@ -50,7 +50,7 @@ type batch struct {
 	sentBytes, sentLines   atomic.Int64
 }
 
-func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options queue.Options) error {
+func (e *enqueueCmd) addBatch(c *cobra.Command, client service, options queue.Options) error {
 	var refused error
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		switch {
@@ -62,7 +62,7 @@ func (e *enqueueCmd) addBatch(c *cobra.Command, client *queue.Client, options qu
 	if refused != nil {
 		return refused
 	}
-	if _, err := client.Queue(options.Queue); err != nil {
+	if err := client.Validate(queue.NewJob{Args: queue.Raw("any", nil), Options: queue.Options{Queue: options.Queue}}); err != nil {
 		return err
 	}
 	b := &batch{enqueueCmd: e, client: client, queue: options.Queue, durable: options.Durable, name: e.batch.file, kinds: map[string]bool{}, ids: bufio.NewWriter(e.Out)}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ import (
 const minRetain = time.Minute
 
 // addAndWait enqueues one job, waits for its end and prints its result.
-func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, insert queue.NewJob) error {
+func (e *enqueueCmd) addAndWait(ctx context.Context, client service, insert queue.NewJob) error {
 	insert.Options.Retain = max(insert.Options.Retain, minRetain)
 	id, err := client.Enqueue(ctx, insert.Args, &insert.Options)
 	if err != nil {
@@ -50,14 +51,10 @@ func (e *enqueueCmd) addAndWait(ctx context.Context, client *queue.Client, inser
 
 // await blocks until a job has ended, and reports meanwhile what happens to it. Ctrl-C
 // ends the wait, not the job.
-func (e *enqueueCmd) await(ctx context.Context, client *queue.Client, name, id string) (*queue.Job, error) {
-	q, err := client.Queue(name)
-	if err != nil {
-		return nil, err
-	}
+func (e *enqueueCmd) await(ctx context.Context, client service, name, id string) (*queue.Job, error) {
 	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer end()
-	report := waitReport{App: e.App, queue: q, id: id}
+	report := waitReport{App: e.App, queue: cmp.Or(name, queue.DefaultQueue), id: id}
 	watching, stop := context.WithCancel(ctx)
 	var wait sync.WaitGroup
 	if !e.Console.Quiet {
@@ -67,7 +64,7 @@ func (e *enqueueCmd) await(ctx context.Context, client *queue.Client, name, id s
 	stop()
 	wait.Wait()
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("stopped waiting; job %s stays in queue %s: 'skidway jobs show %s' shows it, 'skidway jobs cancel %s' ends it", id, q.Name(), id, id)
+		return nil, fmt.Errorf("stopped waiting; job %s stays in queue %s: 'skidway jobs show %s' shows it, 'skidway jobs cancel %s' ends it", id, report.queue, id, id)
 	}
 	return job, err
 }
@@ -80,7 +77,7 @@ const reportInterval = time.Second
 // its queue is paused.
 type waitReport struct {
 	*cli.App
-	queue  *queue.Queue
+	queue  string
 	id     string
 	failed int // attempts whose errors are printed
 	paused bool
@@ -88,14 +85,14 @@ type waitReport struct {
 
 // watch reads the job again and again until ctx is done. It ignores errors: the wait for
 // the end of the job returns them.
-func (r *waitReport) watch(ctx context.Context, client *queue.Client) {
+func (r *waitReport) watch(ctx context.Context, client service) {
 	for {
-		if depth, err := r.queue.Depth(ctx); err == nil && depth.Paused != r.paused {
-			if r.paused = depth.Paused; r.paused {
-				r.Console.Notice("queue %s is paused: 'skidway queues resume %s' resumes it", r.queue.Name(), r.queue.Name())
+		if statuses, err := client.Statuses(ctx, []string{r.queue}); err == nil && statuses[0].Depth.Paused != r.paused {
+			if r.paused = !r.paused; r.paused {
+				r.Console.Notice("queue %s is paused: 'skidway queues resume %s' resumes it", r.queue, r.queue)
 			}
 		}
-		if job, err := client.Get(ctx, r.id); err == nil {
+		if job, _, err := client.Job(ctx, r.id); err == nil {
 			r.print(job)
 		}
 		if rdb.Sleep(ctx, reportInterval) != nil {

@@ -21,7 +21,7 @@ held by another job is not changed.`,
   skidway jobs retry --queue mail
   skidway jobs retry --queue mail --error "connection refused" --yes
   skidway jobs retry --queue mail --match 'died >= "-12h"' --rate 100`,
-		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
+		one: func(ctx context.Context, client service, id string) (string, error) {
 			return "will run again", client.Retry(ctx, id)
 		},
 	})
@@ -35,8 +35,8 @@ func jobsRunNow(a *cli.App) *cobra.Command {
 time. Jobs in other states are not changed: 'skidway jobs retry' runs dead jobs.`,
 		examples: `  skidway jobs run-now mail:0:d000000000000042
   skidway jobs run-now --queue mail --kind email.send`,
-		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
-			return "will run now", client.Retry(ctx, id, queue.OnlyIf(queue.Delayed))
+		one: func(ctx context.Context, client service, id string) (string, error) {
+			return "will run now", client.RunNow(ctx, id)
 		},
 	})
 }
@@ -50,9 +50,9 @@ An active job ends when its handler returns, whose context is cancelled at once;
 the job does not run again.`,
 		examples: `  skidway jobs cancel mail:0:n1795299599363-0
   skidway jobs cancel --queue mail --state waiting --kind newsletter`,
-		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
-			was, err := client.Cancel(ctx, id)
-			if was == queue.Active {
+		one: func(ctx context.Context, client service, id string) (string, error) {
+			active, err := client.Cancel(ctx, id)
+			if active {
 				return "runs: its worker was told to end it", err
 			}
 			return "cancelled", err
@@ -68,7 +68,7 @@ func jobsDelete(a *cli.App) *cobra.Command {
 'skidway jobs cancel' ends them.`,
 		examples: `  skidway jobs delete mail:0:n1795299599363-0
   skidway jobs delete --queue mail --state dead --older-than 720h`,
-		one: func(ctx context.Context, client *queue.Client, id string) (string, error) {
+		one: func(ctx context.Context, client service, id string) (string, error) {
 			return "deleted", client.Delete(ctx, id)
 		},
 	})
@@ -90,7 +90,7 @@ keeps its place. A job whose worker has died keeps its priority until it ran.`,
 		cli.Complete(c, "to", to.Words...)
 		_ = c.MarkFlagRequired("to")
 	}
-	j.one = func(ctx context.Context, client *queue.Client, id string) (string, error) {
+	j.one = func(ctx context.Context, client service, id string) (string, error) {
 		priority, err := queue.ParsePriority(to.Word)
 		if err == nil {
 			err = client.SetPriority(ctx, id, priority)
@@ -111,7 +111,7 @@ type jobChange struct {
 	states                []string
 	state                 string // default of --state; empty: the flag is required
 
-	one   func(context.Context, *queue.Client, string) (done string, err error)
+	one   func(context.Context, service, string) (done string, err error)
 	flags func(*cobra.Command)    // adds more flags; may be nil
 	edit  func(*ops.Change) error // completes a change of many jobs by them; may be nil
 }
@@ -151,7 +151,7 @@ it goes on after a job that fails.`,
 			return err
 		}
 		if name == "" {
-			return cli.With(c.Context(), a, openQueues, func(client *queue.Client) error {
+			return withService(c.Context(), a, func(client service) error {
 				return each(a, "jobs", ids, func(id string) (string, error) {
 					done, err := j.one(c.Context(), client, id)
 					return done, gone(id, err)
@@ -168,7 +168,7 @@ it goes on after a job that fails.`,
 				return err
 			}
 		}
-		return cli.With(c.Context(), a, openOps, func(client *ops.Client) error { return o.change(c, client, change) })
+		return withService(c.Context(), a, func(client service) error { return o.change(c, client, change) })
 	})
 	return c
 }

@@ -53,7 +53,7 @@ It reads the jobs of a state until it has found --limit of them, using at most
 		if state.Word != "" {
 			states = []queue.State{queue.State(state.Word)}
 		}
-		return cli.With(c.Context(), a, openOps, func(client *ops.Client) error {
+		return withService(c.Context(), a, func(client service) error {
 			return list.run(c.Context(), client, args[0], states, output.Word)
 		})
 	})
@@ -68,18 +68,14 @@ type jobsListCmd struct {
 	limit  cli.Number
 }
 
-func (l *jobsListCmd) run(ctx context.Context, client *ops.Client, name string, states []queue.State, format string) error {
-	q, err := client.Queue(ctx, name)
-	if err != nil {
-		return err
-	}
-	depth, err := q.Depth(ctx)
+func (l *jobsListCmd) run(ctx context.Context, client service, name string, states []queue.State, format string) error {
+	now, err := client.Now(ctx, name)
 	if err != nil {
 		return err
 	}
 	var all []*queue.Job
 	for _, state := range states {
-		jobs, more, err := l.search(ctx, client, q.Name(), state)
+		jobs, more, err := l.search(ctx, client, name, state)
 		if err != nil {
 			return err
 		}
@@ -89,13 +85,13 @@ func (l *jobsListCmd) run(ctx context.Context, client *ops.Client, name string, 
 		}
 	}
 	if len(all) == 0 {
-		l.Console.Notice("no job of queue %s matches", q.Name())
+		l.Console.Notice("no job of queue %s matches", name)
 	}
 	objects := make([]cli.Object, len(all))
 	for i, job := range all {
 		objects[i] = jobObject(job, nil, nil)
 	}
-	return cli.PrintView(l.App, format, jobsView(depth.Time), all, map[string]any{"jobs": objects})
+	return cli.PrintView(l.App, format, jobsView(now), all, map[string]any{"jobs": objects})
 }
 
 // maxPage is the number of jobs of one page of a search.
@@ -106,7 +102,7 @@ const progressEvery = 5 * time.Second
 
 // search returns the jobs of a state that match, at most as many as the limit, and whether there
 // may be more.
-func (l *jobsListCmd) search(ctx context.Context, client *ops.Client, name string, state queue.State) (jobs []*queue.Job, more bool, err error) {
+func (l *jobsListCmd) search(ctx context.Context, client service, name string, state queue.State) (jobs []*queue.Job, more bool, err error) {
 	match, err := l.filter.get().Match(state, l.match)
 	if err != nil {
 		return nil, false, err

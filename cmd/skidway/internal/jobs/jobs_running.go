@@ -23,7 +23,7 @@ them, at most 100 jobs each of a queue; it waits up to two seconds for them.`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(a, c)
-	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, args []string) error {
+	return runService(a, c, func(ctx context.Context, client service, args []string) error {
 		running, err := client.Running(ctx, firstOf(args))
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ was enqueued with --retain.`,
 	}
 	c.Flags().BoolVar(&whole, "args", false, "print the whole args and result, however long")
 	output := cli.OutputFlag(a, c)
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
+	return runService(a, c, func(ctx context.Context, client service, ids []string) error {
 		view, err := showJob(ctx, client, ids[0])
 		if err != nil {
 			return err
@@ -53,16 +53,13 @@ type jobView struct {
 	whole    bool
 }
 
-func showJob(ctx context.Context, client *queue.Client, id string) (*jobView, error) {
-	job, err := client.Get(ctx, id)
+func showJob(ctx context.Context, client service, id string) (*jobView, error) {
+	job, progress, err := client.Job(ctx, id)
 	if err != nil {
 		return nil, gone(id, err)
 	}
-	view := &jobView{Job: job}
-	if view.now, err = redisTime(ctx, client); err != nil {
-		return nil, err
-	}
-	if view.progress, err = client.Progress(ctx, id); err != nil {
+	view := &jobView{Job: job, progress: progress}
+	if view.now, err = client.Now(ctx, job.Queue); err != nil {
 		return nil, err
 	}
 	view.log, err = client.Log(ctx, id)
@@ -253,7 +250,7 @@ deleted when it succeeds: its last lines may be missed.)`,
 		Args: cli.Args("ID"),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for new lines, until the job has ended or Ctrl-C")
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, ids []string) error {
+	return runService(a, c, func(ctx context.Context, client service, ids []string) error {
 		tail := &logTail{App: a, client: client, id: ids[0]}
 		if follow {
 			return tail.follow(ctx)
@@ -271,7 +268,7 @@ deleted when it succeeds: its last lines may be missed.)`,
 // A logTail prints the log lines of a job, each once.
 type logTail struct {
 	*cli.App
-	client *queue.Client
+	client service
 	id     string
 	seen   []string
 }
@@ -311,7 +308,7 @@ func (l *logTail) follow(ctx context.Context) error {
 // print prints the new lines and returns the job. It reads the job first, so that it
 // misses no line that is logged before the end of the job.
 func (l *logTail) print(ctx context.Context) (*queue.Job, error) {
-	job, err := l.client.Get(ctx, l.id)
+	job, _, err := l.client.Job(ctx, l.id)
 	if err != nil {
 		return nil, err
 	}

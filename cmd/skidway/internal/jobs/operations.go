@@ -184,7 +184,7 @@ does not ask again, and changes no jobs that came later.`,
 		if err != nil {
 			return err
 		}
-		return o.run(ctx, client, run)
+		return o.run(ctx, client.StopOperation, directRun{run})
 	})
 }
 
@@ -202,12 +202,8 @@ func (o *operator) addFlags(c *cobra.Command) {
 }
 
 // change counts the jobs, asks, and changes them.
-func (o *operator) change(c *cobra.Command, client *ops.Client, change ops.Change) error {
-	q, err := client.Queue(c.Context(), change.Queue)
-	if err != nil {
-		return err
-	}
-	change.Queue, change.Rate, change.By = q.Name(), int(o.rate), cli.Caller()
+func (o *operator) change(c *cobra.Command, client service, change ops.Change) error {
+	change.Rate, change.By = int(o.rate), cli.Caller()
 	asked, err := client.Ask(c.Context(), change)
 	if err != nil {
 		return err
@@ -216,7 +212,7 @@ func (o *operator) change(c *cobra.Command, client *ops.Client, change ops.Chang
 		return o.PrintLine(asked.String() + " " + o.done)
 	}
 	if !o.yes {
-		verb, which := change.Do, fmt.Sprintf("%s of queue %s", asked, q.Name())
+		verb, which := change.Do, fmt.Sprintf("%s of queue %s", asked, change.Queue)
 		if change.Do == "priority" {
 			verb = "give priority " + change.Priority.String() + " to"
 		}
@@ -231,18 +227,18 @@ func (o *operator) change(c *cobra.Command, client *ops.Client, change ops.Chang
 	if err != nil {
 		return err
 	}
-	return o.run(c.Context(), client, run)
+	return o.run(c.Context(), client.StopOperation, run)
 }
 
 // run runs an operation, shows its progress, and prints how many jobs it changed.
-func (o *operator) run(ctx context.Context, client *ops.Client, run *ops.OperationRun) error {
+func (o *operator) run(ctx context.Context, stop func(context.Context, string) (queue.Operation, error), run operationRun) error {
 	work, stopping, end := o.Console.Listen(ctx)
 	defer end()
-	id := run.Operation.ID
-	defer context.AfterFunc(stopping, func() { _, _ = client.StopOperation(work, id) })() // else it goes on until the second signal
+	id := run.Operation().ID
+	defer context.AfterFunc(stopping, func() { _, _ = stop(work, id) })() // else it goes on until the second signal
 	var changed atomic.Int64
-	changed.Store(int64(run.Operation.Changed))
-	hide := o.Console.ShowJobs(int64(run.Operation.Count), changed.Load)
+	changed.Store(int64(run.Operation().Changed))
+	hide := o.Console.ShowJobs(int64(run.Operation().Count), changed.Load)
 	reported := time.Now()
 	err := run.Run(work, func(op queue.Operation) {
 		changed.Store(int64(op.Changed))
@@ -252,7 +248,7 @@ func (o *operator) run(ctx context.Context, client *ops.Client, run *ops.Operati
 		}
 	})
 	hide()
-	op := run.Operation
+	op := run.Operation()
 	cli.SetCount(ctx, op.Changed)
 	if err == nil && op.Status == "done" {
 		if op.Changed < op.Count && !op.AtLeast {

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,11 +30,6 @@ commands show the state of queues, pause and resume them, and delete jobs.`,
 // openQueues returns a client of the queues in a Redis.
 func openQueues(db *skidway.DB) (*queue.Client, error) { return queue.NewClient(db, nil) }
 
-// redisTime returns the time by the clock of Redis.
-func redisTime(ctx context.Context, client *queue.Client) (time.Time, error) {
-	return client.DB().Redis().Time(ctx).Result()
-}
-
 // openOps returns a client that answers for the queues and workers in a Redis.
 func openOps(db *skidway.DB) (*ops.Client, error) {
 	client, err := openQueues(db)
@@ -43,15 +37,6 @@ func openOps(db *skidway.DB) (*ops.Client, error) {
 		return nil, err
 	}
 	return ops.NewClient(client, nil)
-}
-
-// existing returns a queue that is known or has jobs, and an error for any other name.
-func existing(ctx context.Context, client *queue.Client, name string) (*queue.Queue, error) {
-	operator, err := ops.NewClient(client, nil)
-	if err != nil {
-		return nil, err
-	}
-	return operator.Queue(ctx, name)
 }
 
 // firstOf returns the first argument, "" if there is none.
@@ -65,8 +50,8 @@ func firstOf(args []string) string {
 // completeQueues offers the names of queues in the shell.
 func completeQueues(a *cli.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		err := cli.With(c.Context(), a, openQueues, func(client *queue.Client) (err error) {
-			names, err = client.Queues(c.Context())
+		err := withService(c.Context(), a, func(s service) (err error) {
+			names, err = s.Queues(c.Context())
 			return err
 		})
 		if err != nil {
@@ -87,11 +72,8 @@ Running jobs go on, jobs can still be added, and delayed jobs still become due.`
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	c.Flags().StringVar(&note, "note", "", "note for others, a `TEXT` of up to 256 bytes")
-	return eachQueue(a, c, func(ctx context.Context, q *queue.Queue) (string, error) {
-		if err := q.Pause(ctx, cli.Caller(), note); err != nil {
-			return "", err
-		}
-		depth, err := q.Depth(ctx)
+	return eachQueue(a, c, func(ctx context.Context, s service, name string) (string, error) {
+		depth, err := s.Pause(ctx, name, note)
 		return fmt.Sprintf("paused, with %s still running", jobCount(depth.Active)), err
 	})
 }
@@ -103,26 +85,17 @@ func queuesResume(a *cli.App) *cobra.Command {
 		Long:    "Resumes paused queues: workers take their jobs again, at once.",
 		Example: "  skidway queues resume mail",
 		Args:    cli.OneOrMore("QUEUE"), ValidArgsFunction: completeQueues(a),
-	}, func(ctx context.Context, q *queue.Queue) (string, error) {
-		if err := q.Resume(ctx); err != nil {
-			return "", err
-		}
-		depth, err := q.Depth(ctx)
+	}, func(ctx context.Context, s service, name string) (string, error) {
+		depth, err := s.Resume(ctx, name)
 		return fmt.Sprintf("resumed, with %s waiting", jobCount(depth.Waiting)), err
 	})
 }
 
 // eachQueue completes a command that changes the queues in its arguments and prints
 // what was done to each. If one fails the others are changed still.
-func eachQueue(a *cli.App, c *cobra.Command, change func(context.Context, *queue.Queue) (string, error)) *cobra.Command {
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, names []string) error {
-		return each(a, "queues", names, func(name string) (string, error) {
-			q, err := existing(ctx, client, name)
-			if err != nil {
-				return "", err
-			}
-			return change(ctx, q)
-		})
+func eachQueue(a *cli.App, c *cobra.Command, change func(ctx context.Context, s service, name string) (string, error)) *cobra.Command {
+	return runService(a, c, func(ctx context.Context, s service, names []string) error {
+		return each(a, "queues", names, func(name string) (string, error) { return change(ctx, s, name) })
 	})
 }
 
@@ -166,8 +139,8 @@ stay. It is an operation: 'skidway operations' lists, stops and continues it.`,
 	c.Flags().Var(state, "state", "state of the jobs to delete")
 	cli.Complete(c, "state", state.Words...)
 	o.addFlags(c)
-	return cli.Run(a, c, openOps, func(_ context.Context, client *ops.Client, args []string) error {
-		return o.change(c, client, ops.Change{Queue: args[0], Do: "delete", State: queue.State(state.Word)})
+	return runService(a, c, func(_ context.Context, s service, args []string) error {
+		return o.change(c, s, ops.Change{Queue: args[0], Do: "delete", State: queue.State(state.Word)})
 	})
 }
 
@@ -191,20 +164,19 @@ jobs, schedules, settings and unique keys.`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	cli.YesFlag(c, &yes)
-	return cli.Run(a, c, openQueues, func(ctx context.Context, client *queue.Client, args []string) error {
-		q, err := existing(ctx, client, args[0])
-		if err != nil {
+	return runService(a, c, func(ctx context.Context, s service, args []string) error {
+		if _, err := s.Now(ctx, args[0]); err != nil {
 			return err
 		}
 		if !yes {
-			if err := a.Confirm(c, fmt.Sprintf("Delete queue %s with its settings and counters?", q.Name())); err != nil {
+			if err := a.Confirm(c, fmt.Sprintf("Delete queue %s with its settings and counters?", args[0])); err != nil {
 				return err
 			}
 		}
-		if err := q.Delete(ctx); err != nil {
+		if err := s.DeleteQueue(ctx, args[0]); err != nil {
 			return err
 		}
-		return a.PrintLine(q.Name() + " deleted")
+		return a.PrintLine(args[0] + " deleted")
 	})
 }
 

@@ -28,7 +28,7 @@ jobs were done, and how many attempts failed, today (UTC).`,
 		Args: cobra.NoArgs,
 	}
 	output := cli.OutputFlag(a, c)
-	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, _ []string) error {
+	return runService(a, c, func(ctx context.Context, client service, _ []string) error {
 		rows, err := client.Statuses(ctx, nil)
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ are quiet or busy, or all its jobs are delayed.`,
 		Args: cli.Args("QUEUE"), ValidArgsFunction: completeQueues(a),
 	}
 	output := cli.OutputFlag(a, c)
-	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, args []string) error {
+	return runService(a, c, func(ctx context.Context, client service, args []string) error {
 		report, err := client.Report(ctx, args[0])
 		if err != nil {
 			return err

@@ -42,6 +42,7 @@ there are many. worker.stats in their configuration sets how much they count.`,
 	cli.Complete(c, "range", back.Words...)
 	c.Flags().StringVar(&kind, "kind", "", "only attempts at jobs of this `KIND`")
 	output := cli.OutputFlag(a, c)
+	c.PreRunE = func(*cobra.Command, []string) error { return a.NeedsRedis() }
 	return cli.Run(a, c, openOps, func(ctx context.Context, client *ops.Client, args []string) error {
 		series, err := client.Stats(ctx, args[0], stats.Range(back.Word))
 		if err != nil {

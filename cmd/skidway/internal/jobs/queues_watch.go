@@ -35,7 +35,7 @@ in place. Otherwise it prints one line per queue each time.`,
 		if w.format == "" || w.format == "table" {
 			w.terminal = a.Terminal()
 		}
-		return cli.With(c.Context(), a, openOps, func(client *ops.Client) error { return w.run(c.Context(), client, firstOf(args)) })
+		return withService(c.Context(), a, func(client service) error { return w.run(c.Context(), client, firstOf(args)) })
 	})
 	return c
 }
@@ -51,7 +51,7 @@ type watchCmd struct {
 	begun    bool
 }
 
-func (w *watchCmd) run(ctx context.Context, client *ops.Client, name string) error {
+func (w *watchCmd) run(ctx context.Context, client service, name string) error {
 	names, err := client.QueueNames(ctx, name)
 	if err != nil {
 		return err

@@ -1,0 +1,197 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"skidway"
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/remote"
+	"skidway/ops"
+	"skidway/queue"
+)
+
+// A service answers for the queues of a Redis: [direct], or through a server ([viaServer]).
+type service interface {
+	Queues(ctx context.Context) ([]string, error)
+	QueueNames(ctx context.Context, name string) ([]string, error) // of one, or of all for ""
+	Now(ctx context.Context, name string) (time.Time, error)       // of a queue, which must exist
+	Statuses(context.Context, []string) ([]ops.QueueStatus, error) // of all queues for nil
+	Report(ctx context.Context, name string) (*ops.Report, error)  // of a queue
+	Pause(ctx context.Context, name, note string) (queue.Depth, error)
+	Resume(ctx context.Context, name string) (queue.Depth, error)
+	DeleteQueue(ctx context.Context, name string) error
+	LivingPools(ctx context.Context, name string) ([]queue.PoolInfo, error) // that serve a queue
+
+	Enqueue(context.Context, queue.Args, *queue.Options) (id string, err error)
+	EnqueueMany(context.Context, []queue.NewJob) []queue.Result // of one queue
+	Validate(queue.NewJob) error                                // sends nothing
+	Wait(ctx context.Context, id string) (*queue.Job, error)
+
+	Search(ctx context.Context, name string, options ops.SearchOptions) (*ops.SearchPage, error)
+	Running(ctx context.Context, name string) (*ops.Running, error)
+	Job(ctx context.Context, id string) (job *queue.Job, progress []byte, err error)
+	Log(ctx context.Context, id string) ([]string, error)
+
+	Retry(ctx context.Context, id string) error
+	RunNow(ctx context.Context, id string) error
+	Cancel(ctx context.Context, id string) (active bool, err error)
+	Delete(ctx context.Context, id string) error
+	SetPriority(ctx context.Context, id string, priority queue.Priority) error
+
+	Ask(context.Context, ops.Change) (*ops.Question, error)
+	Begin(context.Context, *ops.Question) (operationRun, error)
+	StopOperation(ctx context.Context, id string) (queue.Operation, error)
+}
+
+// An operationRun is an operation that runs.
+type operationRun interface {
+	Operation() queue.Operation // as of the last step
+	Run(ctx context.Context, report func(queue.Operation)) error
+}
+
+// withService calls f with the service of the command line.
+func withService(ctx context.Context, a *cli.App, f func(service) error) error {
+	address, token, err := a.ServerOf()
+	if err != nil {
+		return err
+	}
+	if address == "" {
+		return cli.With(ctx, a, openService, f)
+	}
+	client, err := remote.New(address, token)
+	if err != nil {
+		return cli.AsUsage(err)
+	}
+	return cli.InvalidAsUsage(f(viaServer{client}))
+}
+
+// runService completes a command whose action is f, called by [withService].
+func runService(a *cli.App, c *cobra.Command, f func(ctx context.Context, s service, args []string) error) *cobra.Command {
+	c.RunE = cli.Action(func(c *cobra.Command, args []string) error {
+		return withService(c.Context(), a, func(s service) error { return f(c.Context(), s, args) })
+	})
+	return c
+}
+
+// A viaServer is the service of a server of the HTTP API.
+type viaServer struct{ *remote.Client }
+
+func (s viaServer) Begin(ctx context.Context, asked *ops.Question) (operationRun, error) {
+	return s.Client.Begin(ctx, asked)
+}
+
+// A direct is the service of a Redis.
+type direct struct {
+	*queue.Client
+	ops *ops.Client
+}
+
+func openService(db *skidway.DB) (service, error) {
+	client, err := openOps(db)
+	if err != nil {
+		return nil, err
+	}
+	queues, err := openQueues(db)
+	return direct{queues, client}, err
+}
+
+func (d direct) QueueNames(ctx context.Context, name string) ([]string, error) {
+	return d.ops.QueueNames(ctx, name)
+}
+
+func (d direct) Now(ctx context.Context, name string) (time.Time, error) {
+	q, err := d.ops.Queue(ctx, name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	depth, err := q.Depth(ctx)
+	return depth.Time, err
+}
+
+func (d direct) Statuses(ctx context.Context, names []string) ([]ops.QueueStatus, error) {
+	return d.ops.Statuses(ctx, names)
+}
+
+func (d direct) Report(ctx context.Context, name string) (*ops.Report, error) {
+	return d.ops.Report(ctx, name)
+}
+
+func (d direct) Pause(ctx context.Context, name, note string) (queue.Depth, error) {
+	return d.change(ctx, name, func(q *queue.Queue) error { return q.Pause(ctx, cli.Caller(), note) })
+}
+
+func (d direct) Resume(ctx context.Context, name string) (queue.Depth, error) {
+	return d.change(ctx, name, func(q *queue.Queue) error { return q.Resume(ctx) })
+}
+
+// change changes a queue and returns its state.
+func (d direct) change(ctx context.Context, name string, change func(*queue.Queue) error) (depth queue.Depth, err error) {
+	q, err := d.ops.Queue(ctx, name)
+	if err == nil {
+		err = change(q)
+	}
+	if err != nil {
+		return depth, err
+	}
+	return q.Depth(ctx)
+}
+
+func (d direct) DeleteQueue(ctx context.Context, name string) error {
+	q, err := d.ops.Queue(ctx, name)
+	if err != nil {
+		return err
+	}
+	return q.Delete(ctx)
+}
+
+func (d direct) Search(ctx context.Context, name string, options ops.SearchOptions) (*ops.SearchPage, error) {
+	return d.ops.Search(ctx, name, options)
+}
+
+func (d direct) Running(ctx context.Context, name string) (*ops.Running, error) {
+	return d.ops.Running(ctx, name)
+}
+
+func (d direct) Job(ctx context.Context, id string) (job *queue.Job, progress []byte, err error) {
+	if job, err = d.Get(ctx, id); err == nil {
+		progress, err = d.Progress(ctx, id)
+	}
+	return job, progress, err
+}
+
+func (d direct) Retry(ctx context.Context, id string) error { return d.Client.Retry(ctx, id) }
+
+func (d direct) RunNow(ctx context.Context, id string) error {
+	return d.Client.Retry(ctx, id, queue.OnlyIf(queue.Delayed))
+}
+
+func (d direct) Cancel(ctx context.Context, id string) (active bool, err error) {
+	was, err := d.Client.Cancel(ctx, id)
+	return was == queue.Active, err
+}
+
+func (d direct) Ask(ctx context.Context, change ops.Change) (*ops.Question, error) {
+	q, err := d.ops.Queue(ctx, change.Queue)
+	if err != nil {
+		return nil, err
+	}
+	change.Queue = q.Name()
+	return d.ops.Ask(ctx, change)
+}
+
+func (d direct) Begin(ctx context.Context, asked *ops.Question) (operationRun, error) {
+	run, err := d.ops.Begin(ctx, asked)
+	return directRun{run}, err
+}
+
+func (d direct) StopOperation(ctx context.Context, id string) (queue.Operation, error) {
+	return d.ops.StopOperation(ctx, id)
+}
+
+// A directRun is an operation that this process runs.
+type directRun struct{ *ops.OperationRun }
+
+func (r directRun) Operation() queue.Operation { return r.OperationRun.Operation }

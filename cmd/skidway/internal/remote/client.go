@@ -1,0 +1,245 @@
+// Package remote reaches the queues of a Redis through a server of the HTTP API.
+//
+// Its errors are those of the packages that answer directly, such as [queue.ErrNoJob], so that
+// commands treat both alike. A server that can't be reached is a [cli.UnreachableServerError]. Changes
+// that add jobs have an Idempotency-Key, and are repeated when their answers were lost.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"skidway"
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/rdb"
+	"skidway/ops"
+	"skidway/ops/api"
+	"skidway/queue"
+)
+
+const (
+	requestTime = time.Minute + 15*time.Second // the longest wait of the API, and some more
+	maxAnswer   = 64 << 20                     // bytes
+	maxTries    = 5                            // of a request that can be repeated
+)
+
+// A Client sends requests to a server. It is safe for concurrent use.
+type Client struct {
+	base  string // of the API, without a slash at its end
+	token string // empty: the server asks for none
+	http  *http.Client
+}
+
+// New returns a client of the server at an address such as https://host:8470/skidway. Nothing is sent.
+// Plain http is only for addresses of this machine, because a token would be readable on the way.
+func New(address, token string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("server %q: want an address such as https://host:8470", address)
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("server %s: want https, except for this machine: the token would be readable on the way", address)
+	}
+	if strings.ContainsAny(token, " \t\r\n") {
+		return nil, errors.New("the token has white space inside")
+	}
+	client := &http.Client{Timeout: requestTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &Client{strings.TrimSuffix(address, "/") + "/api/v1", token, client}, nil
+}
+
+// path returns a path of segments, which may contain any text.
+func path(segments ...string) string {
+	text := ""
+	for _, segment := range segments {
+		text += "/" + url.PathEscape(segment)
+	}
+	return text
+}
+
+// get decodes the answer to a request.
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (answer T, err error) {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	err = c.send(ctx, http.MethodGet, path, "", nil, &answer)
+	return answer, err
+}
+
+// all returns the entries of all pages of a list, and when the first was read.
+func all[T any](ctx context.Context, c *Client, path string, query url.Values) (items []T, asOf time.Time, err error) {
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("limit", "500")
+	for {
+		page, err := get[api.List[T]](ctx, c, path, query)
+		if err != nil {
+			return nil, asOf, err
+		}
+		if items = append(items, page.Items...); asOf.IsZero() {
+			asOf = page.AsOf
+		}
+		if page.Next == "" {
+			return items, asOf, nil
+		}
+		query.Set("cursor", page.Next)
+	}
+}
+
+// post sends a change, and decodes its answer unless answer is nil.
+func (c *Client) post(ctx context.Context, path string, body, answer any) error {
+	return c.send(ctx, http.MethodPost, path, "", body, answer)
+}
+
+// postOnce sends a change under a key, and repeats it as long as it is not known whether it happened.
+func (c *Client) postOnce(ctx context.Context, path string, body, answer any) (err error) {
+	key, pause, lost := rand.Text(), rdb.Backoff{}, false
+	for range maxTries {
+		if err = c.send(ctx, http.MethodPost, path, key, body, answer); err == nil {
+			return nil
+		}
+		var p *problemError
+		var away *cli.UnreachableServerError
+		var dial *net.OpError
+		again := errors.As(err, &away)
+		lost = lost || again && !(errors.As(err, &dial) && dial.Op == "dial")
+		if !again && !(errors.As(err, &p) && p.retryAfter > 0) || rdb.Sleep(ctx, pause.Next()) != nil {
+			break
+		}
+	}
+	if lost {
+		return &skidway.OutcomeUnknownError{Op: "POST " + path, Err: err}
+	}
+	return err
+}
+
+func (c *Client) send(ctx context.Context, method, path, key string, body, answer any) error {
+	var text []byte
+	var err error
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return c.unreachable(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
+		return c.unreachable(ctx, err)
+	}
+	if response.StatusCode >= 300 {
+		return c.problem(response, text)
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("%s answers as no server of the API does: %w", c.base, err)
+	}
+	return nil
+}
+
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // without the address, which the error has already
+	}
+	return &cli.UnreachableServerError{Address: c.base, Err: err}
+}
+
+// A problemError is a problem that the server has answered with. It wraps the error that packages
+// return where there is no server.
+type problemError struct {
+	api.Problem
+	retryAfter time.Duration
+	same       error
+}
+
+func (e *problemError) Error() string {
+	if e.Detail == "" {
+		return strings.ToLower(e.Title[:min(1, len(e.Title))]) + e.Title[min(1, len(e.Title)):]
+	}
+	return e.Detail
+}
+
+func (e *problemError) Unwrap() error { return e.same }
+
+// problem returns the error in an answer.
+func (c *Client) problem(response *http.Response, text []byte) error {
+	var p api.Problem
+	if err := json.Unmarshal(text, &p); err != nil || !strings.HasPrefix(p.Type, api.ProblemType) {
+		return fmt.Errorf("%s answers %s: is it a server of the API?", c.base, response.Status)
+	}
+	err := errorOf(p)
+	var known *problemError
+	if errors.As(err, &known) {
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+		known.retryAfter = time.Duration(seconds) * time.Second
+		if p.Name() == "busy" {
+			known.same = &ops.BusyError{RetryAfter: known.retryAfter}
+		}
+	}
+	return err
+}
+
+// errorOf returns the error for a problem.
+func errorOf(p api.Problem) error {
+	e := &problemError{Problem: p}
+	switch p.Name() {
+	case "invalid":
+		e.same = queue.ErrInvalid
+	case "no-job":
+		e.same = queue.ErrNoJob
+	case "wrong-state", "not-empty":
+		e.same = queue.ErrState
+	case "not-sent":
+		e.same = queue.ErrNotSent
+	case "duplicate":
+		e.same = &queue.DuplicateError{Owner: p.Holder}
+	case "unfit-server":
+		e.same = &skidway.UnfitServerError{}
+	case "unconfirmed":
+		e.same = &skidway.UnconfirmedError{ID: p.Job, Err: errors.New("the server has not confirmed it")}
+	case "outcome-unknown":
+		e.same = &skidway.OutcomeUnknownError{Op: p.Instance, Err: errors.New(p.Detail)}
+	case "redis-unavailable":
+		e.same = &skidway.UnreachableError{Name: p.Instance, Err: errors.New(p.Detail)}
+	}
+	return e
+}
+
+// isProblem reports whether an error is a problem of a name.
+func isProblem(err error, name string) bool {
+	var p *problemError
+	return errors.As(err, &p) && p.Name() == name
+}

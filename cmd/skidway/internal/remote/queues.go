@@ -1,0 +1,126 @@
+package remote
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"skidway/ops"
+	"skidway/ops/api"
+	"skidway/queue"
+)
+
+// Queues returns the names of the queues that the token may see, in alphabetical order.
+func (c *Client) Queues(ctx context.Context) (names []string, err error) {
+	queues, _, err := all[api.Queue](ctx, c, "/queues", nil)
+	for _, q := range queues {
+		names = append(names, q.Name)
+	}
+	return names, err
+}
+
+// QueueNames returns the names of a queue, or for "" those of all.
+func (c *Client) QueueNames(ctx context.Context, name string) ([]string, error) {
+	if name == "" {
+		return c.Queues(ctx)
+	}
+	_, err := c.Now(ctx, name)
+	return []string{name}, err
+}
+
+// Now returns the time of a queue, by the clock of its Redis. The error is an [ops.NoQueueError] if
+// there is no such queue.
+func (c *Client) Now(ctx context.Context, name string) (time.Time, error) {
+	page, err := get[api.List[api.Job]](ctx, c, path("queues", name, "jobs"), url.Values{"limit": {"1"}})
+	return local(page.AsOf), c.known(ctx, name, err)
+}
+
+// known adds the names of the queues that there are to the error about another one.
+func (c *Client) known(ctx context.Context, name string, err error) error {
+	if !isProblem(err, "no-queue") {
+		return err
+	}
+	names, err := c.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	return &ops.NoQueueError{Name: name, Known: names}
+}
+
+// Statuses is [ops.Client.Statuses].
+func (c *Client) Statuses(ctx context.Context, names []string) (statuses []ops.QueueStatus, err error) {
+	if names == nil {
+		queues, asOf, err := all[api.Queue](ctx, c, "/queues", nil)
+		for _, q := range queues {
+			statuses = append(statuses, statusOf(q, asOf))
+		}
+		return statuses, err
+	}
+	for _, name := range names {
+		report, err := c.Report(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		statuses = append(statuses, report.QueueStatus)
+	}
+	return statuses, nil
+}
+
+// Report is [ops.Client.Report].
+func (c *Client) Report(ctx context.Context, name string) (*ops.Report, error) {
+	report, err := get[api.QueueReport](ctx, c, path("queues", name), nil)
+	if err != nil {
+		return nil, c.known(ctx, name, err)
+	}
+	return reportOf(report), nil
+}
+
+// Pause pauses a queue and returns its state.
+func (c *Client) Pause(ctx context.Context, name, note string) (queue.Depth, error) {
+	return c.setPaused(ctx, name, "pause", api.Pause{Note: note})
+}
+
+// Resume resumes a queue and returns its state.
+func (c *Client) Resume(ctx context.Context, name string) (queue.Depth, error) {
+	return c.setPaused(ctx, name, "resume", nil)
+}
+
+func (c *Client) setPaused(ctx context.Context, name, change string, body any) (queue.Depth, error) {
+	var q api.Queue
+	err := c.post(ctx, path("queues", name, change), body, &q)
+	return statusOf(q, time.Time{}).Depth, c.known(ctx, name, err)
+}
+
+// DeleteQueue deletes a queue.
+func (c *Client) DeleteQueue(ctx context.Context, name string) error {
+	return c.known(ctx, name, c.send(ctx, http.MethodDelete, path("queues", name), "", nil, nil))
+}
+
+// LivingPools returns the workers that serve a queue, with their kinds.
+func (c *Client) LivingPools(ctx context.Context, name string) (pools []queue.PoolInfo, err error) {
+	workers, _, err := all[api.Worker](ctx, c, "/workers", url.Values{"queue": {name}})
+	for _, w := range workers {
+		if w.Lease > 0 {
+			pools = append(pools, queue.PoolInfo{Name: w.Name, Kinds: w.Kinds})
+		}
+	}
+	return pools, err
+}
+
+// Running is [ops.Client.Running].
+func (c *Client) Running(ctx context.Context, name string) (*ops.Running, error) {
+	query := url.Values{"limit": {"500"}}
+	if name != "" {
+		query.Set("queue", name)
+	}
+	list, err := get[api.RunningList](ctx, c, "/running", query)
+	if err != nil {
+		return nil, c.known(ctx, name, err)
+	}
+	running := &ops.Running{More: list.More, Silent: list.Silent}
+	for _, job := range list.Items {
+		running.Jobs = append(running.Jobs, runningOf(job))
+	}
+	return running, nil
+}

@@ -1,0 +1,164 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"skidway"
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/remote"
+	"skidway/internal/handle"
+	"skidway/internal/redistest"
+	"skidway/ops"
+	"skidway/ops/access"
+	"skidway/ops/api"
+	"skidway/queue"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// A fixture is a server, and a client that may do everything but add jobs of the kind exec.run.
+type fixture struct {
+	*testing.T
+	client *remote.Client
+	queues *queue.Client
+	drop   atomic.Int64 // answers to POST that are lost from now on
+	url    string
+}
+
+func setup(t *testing.T) *fixture {
+	t.Parallel()
+	db := handle.New(redistest.DB(t))
+	f := &fixture{T: t}
+	scopes, err := access.ParseScopes([]string{"view:*", "operate:*", "enqueue:*", "admin:*"})
+	f.must(err)
+	handler, err := api.New(db, api.Config{Authorize: func(r *http.Request) (*access.Principal, error) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			return nil, errors.New("the token is unknown")
+		}
+		return &access.Principal{Name: "robot", ID: "robot", Token: true, Proven: true, Scopes: scopes}, nil
+	}})
+	f.must(err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && f.drop.Add(-1) >= 0 {
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.Close(); handler.Close() })
+	f.url = server.URL
+	f.client, err = remote.New(f.url+"/", "secret")
+	f.must(err)
+	f.queues, err = queue.NewClient(db, nil)
+	f.must(err)
+	return f
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func job(args string, o queue.Options) queue.NewJob {
+	o.Queue = "mail"
+	return queue.NewJob{Args: queue.Raw("news", []byte(args)), Options: o}
+}
+
+func TestLostAnswerAddsNoSecondJob(t *testing.T) {
+	f := setup(t)
+	one := job(`{}`, queue.Options{})
+	f.drop.Store(2)
+	id, err := f.client.Enqueue(t.Context(), one.Args, &one.Options)
+	f.must(err)
+	f.drop.Store(1)
+	results := f.client.EnqueueMany(t.Context(), []queue.NewJob{one, one})
+	f.must(errors.Join(results[0].Err, results[1].Err))
+	page, err := f.client.Search(t.Context(), "mail", ops.SearchOptions{State: queue.Waiting})
+	f.must(err)
+	if len(page.Jobs) != 3 || !slices.ContainsFunc(page.Jobs, func(j *queue.Job) bool { return j.ID == id }) {
+		t.Errorf("%d jobs wait", len(page.Jobs))
+	}
+	f.drop.Store(100)
+	var unknown *skidway.OutcomeUnknownError
+	if _, err := f.client.Enqueue(t.Context(), one.Args, &one.Options); !errors.As(err, &unknown) {
+		t.Errorf("%v, want an OutcomeUnknownError", err)
+	}
+}
+
+func TestErrorsAreThoseOfRedis(t *testing.T) {
+	f := setup(t)
+	one := job(`{}`, queue.Options{Unique: queue.Unique{Key: "k"}})
+	id, err := f.client.Enqueue(t.Context(), one.Args, &one.Options)
+	f.must(err)
+	var duplicate *queue.DuplicateError
+	if _, err := f.client.Enqueue(t.Context(), one.Args, &one.Options); !errors.As(err, &duplicate) || duplicate.Owner != id {
+		t.Errorf("%v", err)
+	}
+	if results := f.client.EnqueueMany(t.Context(), []queue.NewJob{one, job(`1`, queue.Options{})}); !errors.As(results[0].Err, &duplicate) || results[1].ID == "" {
+		t.Errorf("%+v", results)
+	}
+	var none *ops.NoQueueError
+	if _, err := f.client.Report(t.Context(), "nope"); !errors.As(err, &none) || !slices.Equal(none.Known, []string{"mail"}) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := f.client.Job(t.Context(), "mail:0:n1-1"); !errors.Is(err, queue.ErrNoJob) {
+		t.Errorf("%v", err)
+	}
+	if err := f.client.RunNow(t.Context(), id); !errors.Is(err, queue.ErrState) {
+		t.Errorf("%v", err)
+	}
+	if _, err := f.client.Search(t.Context(), "mail", ops.SearchOptions{State: queue.Waiting, Match: "nonsense"}); !errors.Is(err, queue.ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+	forbidden := queue.NewJob{Args: queue.Raw("exec.run", []byte("{}")), Options: queue.Options{Queue: "mail"}}
+	if _, err := f.client.Enqueue(t.Context(), forbidden.Args, &forbidden.Options); err == nil || !strings.Contains(err.Error(), "enqueue:mail:exec.run") {
+		t.Errorf("%v", err)
+	}
+	stranger, err := remote.New(f.url, "other")
+	f.must(err)
+	if _, err := stranger.Queues(t.Context()); err == nil || !strings.Contains(err.Error(), "the token is unknown") {
+		t.Errorf("%v", err)
+	}
+	away, err := remote.New("http://127.0.0.1:1", "secret")
+	f.must(err)
+	var unreachable *cli.UnreachableServerError
+	if _, err := away.Enqueue(t.Context(), one.Args, &one.Options); !errors.As(err, &unreachable) || cli.ExitCode(err) == cli.ExitDone {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWaitAndOperations(t *testing.T) {
+	f := setup(t)
+	one := job(`{}`, queue.Options{Retain: time.Hour})
+	id, err := f.client.Enqueue(t.Context(), one.Args, &one.Options)
+	f.must(err)
+	asked, err := f.client.Ask(t.Context(), ops.Change{Queue: "mail", Do: "cancel", State: queue.Waiting})
+	f.must(err)
+	run, err := f.client.Begin(t.Context(), asked)
+	f.must(err)
+	reports := 0
+	f.must(run.Run(t.Context(), func(queue.Operation) { reports++ }))
+	if op := run.Operation(); op.Changed != 1 || op.Status != "done" || reports == 0 {
+		t.Errorf("%+v", op)
+	}
+	ended, err := f.client.Wait(t.Context(), id)
+	f.must(err)
+	if ended.Outcome != queue.Cancelled || ended.Retain != time.Hour {
+		t.Errorf("%+v", ended)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.client.Wait(ctx, id); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
