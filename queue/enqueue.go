@@ -312,6 +312,6 @@ func delayedArgs(jobs []encodedJob) []any {
 // would refuse a job, or nil. Nothing is sent to Redis: a zero Client can be used too, with the
 // default limits.
 func (c *Client) Validate(job NewJob) error {
-	_, _, err := c.validate(job)
+	_, _, err := c.config.encodeNew(job)
 	return err
 }

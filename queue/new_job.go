@@ -69,7 +69,7 @@ func (i encodedJob) work() int {
 
 // prepare validates a job and encodes it.
 func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
-	name, encoded, err := c.validate(job)
+	name, encoded, err := c.config.encodeNew(job)
 	if err != nil {
 		return nil, encoded, err
 	}
@@ -77,8 +77,8 @@ func (c *Client) prepare(job NewJob) (*Queue, encodedJob, error) {
 	return q, encoded, err
 }
 
-// validate is prepare with the name of the queue.
-func (c *Client) validate(job NewJob) (name string, encoded encodedJob, err error) {
+// encodeNew validates a job and encodes it. It returns the name of its queue too.
+func (c Config) encodeNew(job NewJob) (name string, encoded encodedJob, err error) {
 	o := job.options().withDefaults()
 	if err := o.validate(); err != nil {
 		return "", encoded, err
@@ -98,19 +98,19 @@ func (c *Client) validate(job NewJob) (name string, encoded encodedJob, err erro
 	if err != nil {
 		return "", encoded, err
 	}
-	if size, limit := len(args)+len(then), cmp.Or(c.config.MaxPayload, DefaultMaxPayload); size > limit {
+	if size, limit := len(args)+len(then), cmp.Or(c.MaxPayload, DefaultMaxPayload); size > limit {
 		return "", encoded, &payloadError{kind, size, limit}
 	}
 	return o.Queue, c.encode(kind, args, then, &o), nil
 }
 
-func (c *Client) encode(kind string, args, then []byte, o *Options) encodedJob {
+func (c Config) encode(kind string, args, then []byte, o *Options) encodedJob {
 	i := encodedJob{priority: o.Priority, kind: kind, wait: "", at: "", key: o.Unique.Key, keyMillis: "", durable: o.Durable}
 	delayed := o.Delay > 0 || !o.At.IsZero()
 	plain := o.MaxAttempts == 0 && o.Timeout == 0 && o.Deadline.IsZero() &&
 		o.Unique.Key == "" && o.Retain == 0 && len(o.Headers) == 0 && len(then) == 0
 	packed, packing := string(args), ""
-	if c.config.PackFrom > 0 && len(args) >= c.config.PackFrom {
+	if c.PackFrom > 0 && len(args) >= c.PackFrom {
 		packed, packing = pack(args)
 	}
 	switch {
