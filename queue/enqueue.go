@@ -46,21 +46,27 @@ func (c *Client) Enqueue(ctx context.Context, args Args, options *Options) (id s
 	if err != nil {
 		return "", err
 	}
+	result := q.enqueueOne(ctx, job, &newJob.Options)
+	return result.ID, result.Err
+}
+
+// enqueueOne adds a job with these options, together with others that are added at the same time.
+func (q *Queue) enqueueOne(ctx context.Context, job encodedJob, o *Options) Result {
 	if err := q.register(ctx); err != nil {
-		return "", err
+		return Result{Err: err}
 	}
-	if job.durable || newJob.Options.RequestKey != "" {
-		result := q.enqueue(ctx, []encodedJob{job}, requestOf(&newJob.Options, 0))[0]
-		return result.ID, result.Err
+	if job.durable || o.RequestKey != "" {
+		return q.enqueue(ctx, []encodedJob{job}, requestOf(o, 0))[0]
 	}
-	return q.batcher.add(ctx, q, job)
+	id, err := q.batcher.add(ctx, q, job)
+	return Result{ID: id, Err: err}
 }
 
 // EnqueueMany adds jobs in as few round trips as possible and returns one result for
 // each, in order. Jobs of one queue are sent in chunks of at most 500 (about 60 if
-// they have options). A chunk is added as a whole or not at all, except for its
-// duplicates and invalid jobs. After a chunk that failed, or was not confirmed, no later
-// chunk of its queue is sent ([ErrNotSent]): jobs keep their order.
+// they have a unique key, or a delay and other options). A chunk is added as a whole or
+// not at all, except for its duplicates and invalid jobs. After a chunk that failed, or was
+// not confirmed, no later chunk of its queue is sent ([ErrNotSent]): jobs keep their order.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	next := c.enqueueMany
 	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
@@ -78,6 +84,13 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) []Result {
 
 func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {
 	results := make([]Result, len(jobs))
+	if len(jobs) == 1 {
+		q, job, err := c.prepare(jobs[0])
+		if results[0].Err = err; err == nil {
+			results[0] = q.enqueueOne(ctx, job, &jobs[0].Options)
+		}
+		return results
+	}
 	type chunk struct {
 		queue   *Queue
 		jobs    []encodedJob
@@ -198,7 +211,7 @@ func (q *Queue) enqueue(ctx context.Context, jobs []encodedJob, of *request) []R
 func (q *Queue) send(ctx context.Context, jobs []encodedJob, of *request) (reply rdb.Reply, repeated bool, err error) {
 	script, keys, argsOf, durable := enqueuePlainScript, q.plain, plainArgs, false
 	for i := range jobs {
-		if jobs[i].record != nil {
+		if !jobs[i].entryOnly() {
 			script, keys, argsOf = enqueueScript, q.keys, enqueueArgs
 		}
 		durable = durable || jobs[i].durable
@@ -230,28 +243,39 @@ func (q *Queue) send(ctx context.Context, jobs []encodedJob, of *request) (reply
 	return reply, repeated, err
 }
 
-// plainArgs returns the arguments of enqueue_plain.lua. Neighbours that differ only in
-// their args form a group.
+// plainArgs returns the arguments of enqueue_plain.lua.
 func plainArgs(jobs []encodedJob) []any {
 	args := make([]any, 0, len(jobs)+8)
 	for len(jobs) > 0 {
-		same := samePlainJobs(jobs)
-		args = append(args, 1+same[0].priority.rank(), same[0].kind, len(same))
-		for i := range same {
-			args = append(args, same[i].args)
-		}
+		same := sameEntries(jobs)
+		args = append(args, 1+same[0].priority.rank())
+		args = appendEntries(args, same)
 		jobs = jobs[len(same):]
 	}
 	return args
 }
 
-// samePlainJobs returns the first jobs that differ only in their args.
-func samePlainJobs(jobs []encodedJob) []encodedJob {
-	n := 1
-	for n < len(jobs) && jobs[n].record == nil && jobs[n].priority == jobs[0].priority && jobs[n].kind == jobs[0].kind {
+// sameEntries returns the first entryOnly jobs that differ only in their args, or that all have
+// records.
+func sameEntries(jobs []encodedJob) []encodedJob {
+	n, priority, kind := 1, jobs[0].priority, jobs[0].entryKind()
+	for n < len(jobs) && jobs[n].entryOnly() && jobs[n].priority == priority && jobs[n].entryKind() == kind {
 		n++
 	}
 	return jobs[:n]
+}
+
+// appendEntries appends the arguments of jobs of sameEntries behind their line.
+func appendEntries(args []any, jobs []encodedJob) []any {
+	args = append(args, jobs[0].entryKind(), len(jobs))
+	for i := range jobs {
+		if jobs[i].record != nil {
+			args = append(args, jobs[i].record)
+		} else {
+			args = append(args, jobs[i].args)
+		}
+	}
+	return args
 }
 
 // enqueueArgs returns the arguments of enqueue.lua, for jobs of which some have
@@ -266,16 +290,14 @@ func enqueueArgs(jobs []encodedJob) []any {
 			jobs = jobs[len(same):]
 			continue
 		}
-		if job.record != nil {
+		if !job.entryOnly() {
 			args = append(append(args, "job"), job.recordArgs()...)
 			jobs = jobs[1:]
 			continue
 		}
-		same := samePlainJobs(jobs)
-		args = append(args, "plain", int(freshLine.of(job.priority)), job.kind, len(same))
-		for i := range same {
-			args = append(args, same[i].args)
-		}
+		same := sameEntries(jobs)
+		args = append(args, "plain", int(freshLine.of(job.priority)))
+		args = appendEntries(args, same)
 		jobs = jobs[len(same):]
 	}
 	return args

@@ -92,8 +92,8 @@ type Failure struct {
 	Stack   string        `json:"-"` // of a panic, the first 4 KiB; the latest three of a job are kept
 }
 
-// packedSize returns the size of the args in Redis, in bytes.
-func (j *Job) packedSize() int { return len(j.packed) }
+// packedSize returns about the size of the args and the headers in Redis, in bytes.
+func (j *Job) packedSize() int { return len(j.packed) + headerSize(j.Headers) }
 
 // errNoKind is why an entry without a kind can't run.
 var errNoKind = errors.New("it has no kind")

@@ -141,6 +141,15 @@ func (m *machine) checkFields(t *rapid.T, j *modelJob, fields map[string]string,
 			t.Fatal(err)
 		}
 	}
+	var headers map[string]string
+	if fields["headers"] != "" {
+		if err := json.Unmarshal([]byte(fields["headers"]), &headers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !maps.Equal(headers, o.Headers) {
+		t.Fatalf("job %s has headers %v, want %v", j.id, headers, o.Headers)
+	}
 	if len(failures) != len(j.errors) {
 		t.Fatalf("job %s has errors %v, want %q", j.id, failures, j.errors)
 	}

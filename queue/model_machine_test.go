@@ -143,6 +143,12 @@ func (m *machine) insert(t *rapid.T) *modelJob {
 	o := &j.options
 	o.Queue = modelQueue
 	o.Priority = rapid.SampledFrom([]queue.Priority{queue.Normal, queue.High, queue.Low}).Draw(t, "priority")
+	switch rapid.IntRange(0, 3).Draw(t, "headers") {
+	case 0:
+		o.Headers = map[string]string{"traceparent": fmt.Sprintf("00-%032x-01", m.serial)}
+	case 1:
+		o.Headers = map[string]string{"tenant": "waiting", "name": "\"é\"\n"}
+	}
 	switch rapid.SampledFrom([]string{"plain", "plain", "now", "delay", "at", "past"}).Draw(t, "when") {
 	case "plain":
 		return j
@@ -167,7 +173,7 @@ func (m *machine) insert(t *rapid.T) *modelJob {
 		o.Retain = 50 * 24 * time.Hour
 	}
 	if rapid.Bool().Draw(t, "more options") {
-		o.MaxAttempts, o.Timeout, o.Headers = m.serial, time.Duration(m.serial)*time.Millisecond, map[string]string{"tenant": "t"}
+		o.MaxAttempts, o.Timeout = m.serial, time.Duration(m.serial)*time.Millisecond
 	}
 	return j
 }
@@ -230,7 +236,10 @@ func (m *machine) Foreign(t *rapid.T) {
 	j := &modelJob{kind: "f", args: fmt.Sprint(m.serial), foreign: true}
 	j.options.Priority = rapid.SampledFrom([]queue.Priority{queue.Normal, queue.High, queue.Low}).Draw(t, "priority")
 	values := []string{"kind", j.kind, "args", j.args}
-	switch rapid.IntRange(0, 3).Draw(t, "sort") {
+	switch rapid.IntRange(0, 4).Draw(t, "sort") {
+	case 3:
+		values = append(values, "headers", `{"tenant": "t"}`)
+		j.options.Headers = map[string]string{"tenant": "t"}
 	case 0:
 		values = append(values, "max_attempts", "7", "retain", "7200000", "id", "d000000000000001")
 		j.options.MaxAttempts, j.options.Retain = 7, 2*time.Hour

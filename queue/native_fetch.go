@@ -33,7 +33,7 @@ type nativeFetch struct {
 	mu   sync.Mutex // held while a native fetch is under way
 	line line       // from which all jobs of the latest fetch came, if others may wait there; else 0
 	jobs int        // of that fetch
-	size int        // bytes of their args
+	size int        // bytes of their args and headers
 	skip int        // how many fetches are to use the script, because a native one was refused
 }
 
@@ -54,7 +54,7 @@ func (n *nativeFetch) after(jobs []*Job, limits FetchLimits, from int) {
 		if job.line != at {
 			return
 		}
-		n.size += len(job.packed)
+		n.size += job.packedSize()
 	}
 	if limits.reachedBy(n.jobs, n.size) && (at.kind() == freshLine || at.kind() == dueLine) {
 		n.line = at
@@ -70,7 +70,7 @@ func (n *nativeFetch) limit(limits FetchLimits) int {
 var replies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // fetchNative returns jobs that it has taken without the script, which may be fewer than wait,
-// and the bytes of their args.
+// and the bytes of their args and headers.
 func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched FetchResult, size int, err error) {
 	n := &l.native
 	n.mu.Lock()
@@ -105,7 +105,7 @@ func (l *Lease) fetchNative(ctx context.Context, limits FetchLimits) (fetched Fe
 	err = rdb.EachEntry(reply.Bytes(), func(entry []byte, fields [][]byte) {
 		job := l.newJob(at, string(entry), ahead)
 		jobs, malformed = l.accept(job, job.setEntry(fields, kind), jobs, malformed)
-		size, kind = size+len(job.packed), job.Kind
+		size, kind = size+job.packedSize(), job.Kind
 	})
 	if err != nil {
 		return FetchResult{}, 0, &rdb.OutcomeUnknownError{Op: "fetch jobs", Err: err}

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/internal/redistest"
 	"skidway/queue"
@@ -68,6 +70,53 @@ func TestPlainJobsAreAddedByOneCommandEach(t *testing.T) {
 		if job := d.get(ids[i]); job.Priority != want || job.Kind != "b" || string(job.Args) != `{"of":"b"}` || job.State != queue.Waiting {
 			t.Errorf("job %d is %+v", i, job)
 		}
+	}
+}
+
+func TestJobsWithOptionsOfTheirOwnAreAddedByOneCommandEach(t *testing.T) {
+	t.Parallel()
+	d, proxy := setupProxied(t)
+	d.native()
+	d.get(d.add("a", queue.Options{})) // loads the script that reads
+	for name, options := range map[string]queue.Options{
+		"headers":      {Headers: map[string]string{"traceparent": "00-1-2-01", "name": "\"é\""}},
+		"max attempts": {MaxAttempts: 3},
+		"timeout":      {Timeout: time.Minute},
+		"deadline":     {Deadline: time.Now().Add(time.Hour).Truncate(time.Millisecond)},
+		"retain":       {Retain: time.Hour},
+		"then":         {Then: []queue.NewJob{{Args: queue.Raw("next", []byte("{}"))}}},
+	} {
+		before := proxy.Commands()
+		job := d.get(d.add("a", options))
+		if n := proxy.Commands() - before; n != 2 {
+			t.Errorf("%s: %d commands to add and to read, want 2", name, n)
+		}
+		if job.State != queue.Waiting || job.Kind != "a" || string(job.Args) != `{"of":"a"}` || job.Priority != queue.Normal || !maps.Equal(job.Headers, options.Headers) ||
+			job.MaxAttempts != options.MaxAttempts || job.Timeout != options.Timeout || !job.Deadline.Equal(options.Deadline) || job.Retain != options.Retain || len(job.Then) != len(options.Then) {
+			t.Errorf("%s: the job is %+v", name, job)
+		}
+	}
+}
+
+func TestLoneCallsWithMiddlewareShareRoundTrips(t *testing.T) {
+	t.Parallel()
+	d, proxy := setupProxied(t)
+	through := func(ctx context.Context, jobs []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
+		return next(ctx, jobs)
+	}
+	client, err := queue.NewClient(handle.New(d.db), &queue.Config{Middleware: []queue.Middleware{through}})
+	d.must(err)
+	d.client = client
+	d.queue, err = client.ForPool("q")
+	d.must(err)
+	d.native()
+	before := proxy.Commands()
+	results := d.addInParallel(proxy.HoldReply("xadd", ""), 5)
+	if n := proxy.Commands() - before; n != 5 {
+		t.Errorf("%d commands for five jobs, want an XADD each", n)
+	}
+	for _, result := range results {
+		d.must(result.Err)
 	}
 }
 

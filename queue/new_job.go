@@ -41,10 +41,23 @@ type encodedJob struct {
 	durable   bool
 }
 
-func (i encodedJob) size() int { return len(i.args) + len(i.record) }
+func (i *encodedJob) size() int { return len(i.args) + len(i.record) }
+
+// entryOnly reports whether an entry in a line is all that adding the job needs.
+func (i *encodedJob) entryOnly() bool {
+	return i.record == nil || !i.short && i.wait == "" && i.at == "" && i.key == ""
+}
+
+// entryKind returns the kind of a job without options, and "" of one that has a record.
+func (i *encodedJob) entryKind() string {
+	if i.record != nil {
+		return ""
+	}
+	return i.kind
+}
 
 // asRecord returns the record of a job, also of a plain one.
-func (i encodedJob) asRecord() []byte {
+func (i *encodedJob) asRecord() []byte {
 	args := i.args
 	switch {
 	case i.short:
@@ -57,14 +70,14 @@ func (i encodedJob) asRecord() []byte {
 }
 
 // work returns the cost of adding the job, in plain jobs.
-func (i encodedJob) work() int {
+func (i *encodedJob) work() int {
 	switch {
+	case i.entryOnly():
+		return 1
 	case i.short:
 		return shortWork
-	case i.record != nil:
-		return recordWork
 	}
-	return 1
+	return recordWork
 }
 
 // prepare validates a job and encodes it.

@@ -177,11 +177,3 @@ func (u Unique) validate() error {
 	}
 	return nil
 }
-
-func headerSize(headers map[string]string) int {
-	size := 0
-	for name, value := range headers {
-		size += len(name) + len(value)
-	}
-	return size
-}

@@ -39,7 +39,7 @@ type FetchResult struct {
 // FetchLimits bound what one fetch returns.
 type FetchLimits struct {
 	Jobs    int          // at least 1; more than 500 means 500
-	Bytes   int          // of args, at least 1; the fetch stops after about as many, assuming jobs of similar size
+	Bytes   int          // of args and headers, at least 1; the fetch stops after about as many, assuming jobs of similar size
 	Retries *RetryLimits // nil: no more than Jobs
 
 	// Quarantined bounds the quarantined jobs, see [Job.Group]. They are all of one
@@ -293,6 +293,11 @@ func (j *Job) setEntry(fields [][]byte, kind string) error {
 		}
 		j.Kind, j.packed = kind, string(fields[3])
 		return nil
+	}
+	if len(fields) == 2 && string(fields[0]) == "job" {
+		err := j.setRecord(string(fields[1]))
+		j.Priority = j.line.priority()
+		return err
 	}
 	texts := make([]any, len(fields))
 	for i, field := range fields {

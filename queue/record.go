@@ -37,7 +37,7 @@ const (
 
 // record returns the job's record.
 func (j *Job) record() []byte {
-	b := make([]byte, 0, 64+len(j.Kind)+len(j.packed))
+	b := make([]byte, 0, 64+len(j.Kind)+len(j.packed)+96*len(j.Headers)+len(j.then))
 	b = append(b, formatVersion[0], j.Priority.letter())
 	b = appendField(b, "kind", j.Kind)
 	b = appendField(b, "args", j.packed)
@@ -56,8 +56,7 @@ func (j *Job) record() []byte {
 	}
 	b = appendNumber(b, "retain", j.Retain.Milliseconds())
 	if len(j.Headers) > 0 {
-		text, _ := json.Marshal(j.Headers) // strings always marshal
-		b = appendField(b, "headers", text)
+		b = appendHeaders(append(b, "7:headers"...), j.Headers)
 	}
 	if j.then != "" {
 		b = appendField(b, "then", j.then)
@@ -104,13 +103,11 @@ func (j *Job) setStored(text string) error {
 }
 
 func appendField[T ~string | ~[]byte](b []byte, name string, value T) []byte {
-	b = strconv.AppendInt(b, int64(len(name)), 10)
-	b = append(b, ':')
-	b = append(b, name...)
-	b = strconv.AppendInt(b, int64(len(value)), 10)
-	b = append(b, ':')
-	return append(b, value...)
+	b = append(appendLength(b, len(name)), name...)
+	return append(appendLength(b, len(value)), value...)
 }
+
+func appendLength(b []byte, n int) []byte { return append(strconv.AppendInt(b, int64(n), 10), ':') }
 
 // appendNumber omits zero, which a missing number means.
 func appendNumber(b []byte, name string, n int64) []byte {
@@ -196,7 +193,7 @@ func (j *Job) setField(name, value string) error {
 	case "retain":
 		err = setMillis(&j.Retain, value)
 	case "headers":
-		err = json.Unmarshal([]byte(value), &j.Headers)
+		j.Headers, err = decodeHeaders(value)
 	case "then":
 		j.then, j.Then = value, nil
 		err = json.Unmarshal([]byte(value), &j.Then)

@@ -1,10 +1,12 @@
 -- Function for adding jobs.
+-- @include entry
 -- @lazy job_adder place unique enqueue_job
 -- @lazy delayed_adder enqueue_delayed
 
 -- add_groups adds jobs and appends an id for each to ids, in order; for a duplicate '=' and the
 -- id of the job that holds its unique key. It returns ids. ARGV has groups from i on:
 --   'plain', line, kind, n, args of n jobs without options
+--   'plain', line, '', n, n records of jobs without delay and unique key
 --   'delayed', 'in' or 'at', n, times and short records of n jobs without other options, in
 --       turn; the times are relative after 'in'
 --   'job', letter of the priority, record, delay, time, unique key, ms to hold it
@@ -16,9 +18,9 @@ local function add_groups(ids, i)
   while i <= last do
     if ARGV[i] == 'plain' then
       local line, kind, more = tonumber(ARGV[i + 1]), ARGV[i + 2], tonumber(ARGV[i + 3])
-      local key, letter = KEYS[line], letter_of(line)
+      local letter = letter_of(line)
       for a = i + 4, i + 3 + more do
-        local id = letter .. call('XADD', key, '*', 'kind', kind, 'args', ARGV[a])
+        local id = letter .. add_entry(KEYS[line], kind, ARGV[a])
         n = n + 1
         ids[n] = id
         event('enqueued', id)
