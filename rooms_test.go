@@ -38,6 +38,7 @@ workers/kinds/internal/fields: queue workers
 workers/kinds/logs: queue workers workers/kinds/internal/fields distribute distribute/accesslog distribute/geo distribute/cuts
 workers/kinds/request: queue workers workers/kinds/internal/fields
 workers/metrics: workers queue
+workers/otel: workers queue
 distribute/chat:
 distribute/chat/group: distribute/chat distribute/chat/internal/store
 distribute/chat/mailbox: distribute/chat distribute/chat/internal/store

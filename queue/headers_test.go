@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"skidway/internal/handle"
+	"skidway/internal/redistest"
 )
 
 // TestHeadersAreStoredAsJSON compares the encoding of headers with that of encoding/json.
@@ -56,5 +59,22 @@ func TestHeadersOfATraceNeedFewAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(100, test.do); n > test.most {
 			t.Errorf("%s: %v allocations, want at most %v", what, n, test.most)
 		}
+	}
+}
+
+// TestWithoutMiddlewareACallAllocatesNothingMore is why tracing that is off costs nothing.
+func TestWithoutMiddlewareACallAllocatesNothingMore(t *testing.T) {
+	client, err := NewClient(handle.New(redistest.DB(t)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, options := Raw("k", []byte("{}")), &Options{Queue: "q"}
+	call := testing.AllocsPerRun(100, func() { _, err = client.Enqueue(t.Context(), args, options) })
+	bare := testing.AllocsPerRun(100, func() {
+		q, job, _ := client.prepare(NewJob{args, *options})
+		q.enqueueOne(t.Context(), job, options)
+	})
+	if err != nil || call > bare {
+		t.Errorf("%v: %v allocations, the call without the place for middleware has %v", err, call, bare)
 	}
 }

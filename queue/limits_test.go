@@ -164,7 +164,7 @@ func TestDeadlineIsByTheClockOfRedis(t *testing.T) {
 	if err != nil || len(fetched.Jobs) != 1 {
 		t.Fatalf("fetched %+v, %v", fetched, err)
 	}
-	if left := time.Until(fetched.Jobs[0].LocalDeadline()); left < 4*time.Minute || left > 6*time.Minute {
+	if left := time.Until(fetched.Jobs[0].LocalTime(fetched.Jobs[0].Deadline)); left < 4*time.Minute || left > 6*time.Minute {
 		t.Errorf("%s are left, want about five minutes", left)
 	}
 }

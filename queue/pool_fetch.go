@@ -330,13 +330,13 @@ func (j *Job) setFields(fields rdb.Reply) error {
 	return nil
 }
 
-// LocalDeadline returns the deadline of a fetched job by the local clock; deadlines are by
-// Redis's clock. It is zero if there is none.
-func (j *Job) LocalDeadline() time.Time {
-	if j.Deadline.IsZero() {
-		return j.Deadline
+// LocalTime returns a time of a fetched job, such as its deadline, by the local clock; times of
+// jobs are by Redis's clock. The zero time stays as it is.
+func (j *Job) LocalTime(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
 	}
-	return j.Deadline.Add(j.ahead)
+	return at.Add(j.ahead)
 }
 
 // Waited returns how long a fetched job had been in its line at a time by the local clock, and

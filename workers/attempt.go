@@ -33,6 +33,7 @@ type attempt struct {
 	started  time.Time // when the handler was called; zero before
 	cause    error     // why it was interrupted
 	result   []byte
+	headers  map[string]string // of the jobs that follow
 	log      *slog.Logger      // set by the first call of Logger
 	lines    *queue.LogHandler // keeps the lines of log with the job
 	logEnded bool              // lines are no longer kept
@@ -42,7 +43,7 @@ type attempt struct {
 // deadline. It returns an error if the job can no longer be started.
 func (a *attempt) start(x *executor, kind *registration, timer *deadlineTimer, now time.Time) error {
 	left := kind.timeout(a.job)
-	if last := a.job.LocalDeadline(); !last.IsZero() {
+	if last := a.job.LocalTime(a.job.Deadline); !last.IsZero() {
 		left = min(left, last.Sub(now))
 	}
 	if left <= 0 {
@@ -85,15 +86,22 @@ func (a *attempt) interrupt(cause error) {
 	time.AfterFunc(a.executor.config.Grace, func() { a.executor.abandon(a) })
 }
 
-// release closes the log and ends the context. It returns the result, when the handler was
-// called, and the cause of an interruption, nil if there was none.
-func (a *attempt) release() (result []byte, started time.Time, cause error) {
+// release closes the log and ends the context. It returns when the handler was called, and the
+// cause of an interruption, nil if there was none.
+func (a *attempt) release() (started time.Time, cause error) {
 	a.closeLog()
 	a.mu.Lock()
-	result, started, cause = a.result, a.started, a.cause
+	started, cause = a.started, a.cause
 	a.mu.Unlock()
 	a.ctx.end(context.Canceled)
-	return result, started, cause
+	return started, cause
+}
+
+// success returns what the handler has set for the case that its job succeeds.
+func (a *attempt) success() (result []byte, headers map[string]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.result, a.headers
 }
 
 // handBack claims the attempt and returns its job to the front of its queue. It does
@@ -139,6 +147,22 @@ func SetResultJSON(ctx context.Context, value any) error {
 		return fmt.Errorf("set the result: %w", err)
 	}
 	return SetResult(ctx, result)
+}
+
+// SetThenHeaders sets headers for the jobs that follow the job ([queue.Options.Then]), such as the
+// context of a trace; they keep headers of their own with the same names. It does not copy the
+// headers, which must not be changed afterwards. ctx must be a handler's; another one is an error.
+//
+// Jobs that follow also have the headers due, traceparent and tracestate of the job before them.
+func SetThenHeaders(ctx context.Context, headers map[string]string) error {
+	a, err := attemptOf(ctx)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.headers = headers
+	return nil
 }
 
 // SetProgress writes a description of the job's progress, at most 1,024

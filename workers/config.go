@@ -121,6 +121,11 @@ type Hooks struct {
 	// Ended is called when the outcome of an attempt is decided.
 	Ended func(job *queue.Job, report Report)
 
+	// Written is called after a write of outcomes of a queue to Redis that began at a
+	// time. After an error, which is nil if they were written, the same outcomes are
+	// written again, unless the lease is lost.
+	Written func(queue string, outcomes []queue.Completion, began time.Time, err error)
+
 	// LeaseLost is called when the pool could not renew its lease of a queue
 	// in time, so that its jobs of that queue go to other workers.
 	LeaseLost func(queue string)

@@ -67,7 +67,7 @@ func TestDeadlineEndsTheAttempt(t *testing.T) {
 	f.run(p)
 	f.add("k", queue.Options{Deadline: time.Now().Add(500 * time.Millisecond)})
 	job := await(f, begun, "start")
-	if deadline := await(f, deadlines, "deadline"); !deadline.Equal(job.LocalDeadline()) {
+	if deadline := await(f, deadlines, "deadline"); !deadline.Equal(job.LocalTime(job.Deadline)) {
 		t.Errorf("the context's deadline is %s, the job's %s", deadline, job.Deadline)
 	}
 	if cause := await(f, causes, "end"); !errors.Is(cause, workers.ErrTimeout) {

@@ -177,7 +177,7 @@ func (x *executor) abandon(a *attempt) {
 	if !a.claimed.CompareAndSwap(false, true) {
 		return
 	}
-	_, _, cause := a.release()
+	_, cause := a.release()
 	err := fmt.Errorf("%w, and the handler did not return within %s", cause, x.config.Grace)
 	x.log(a.job).Error("handler abandoned: it ignores its context", "error", err)
 	x.sched.slots.abandoned.Add(1)
@@ -207,7 +207,7 @@ func (x *executor) ended(job *queue.Job, report Report) {
 // decide ends the attempt: it releases its context and log, calls the Exhausted hook if
 // the job is dead, and returns the outcome and the error that is reported.
 func (x *executor) decide(a *attempt, kind *registration, err error, took time.Duration) (queue.Completion, error) {
-	result, started, cause := a.release()
+	started, cause := a.release()
 	outcome := kind.outcome(a.job, err, cause, x.config.IsFailure)
 	outcome.Waited, outcome.Took = -1, took
 	if waited, known := a.job.Waited(started); known && !started.IsZero() {
@@ -217,9 +217,10 @@ func (x *executor) decide(a *attempt, kind *registration, err error, took time.D
 		outcome.Failure = &queue.Failure{Started: started, Took: took, Stack: stackOf(err)}
 	}
 	if outcome.Disposition == queue.AttemptSucceeded {
+		result, headers := a.success()
 		outcome.Result = result
 		if len(a.job.Then) > 0 {
-			if outcome.Then, err = follow(x.client, a.job, result); err != nil {
+			if outcome.Then, err = follow(x.client, a.job, result, headers); err != nil {
 				outcome = outcome.ThenFailed(err)
 				err = errors.New(outcome.Reason)
 			}

@@ -27,6 +27,15 @@ func (c *control) newSession(q *servedQueue) (*leaseSession, error) {
 	}
 	session := newLeaseSession(q, lease, config.Lease, c.pool.log.With("queue", q.name))
 	session.sched, session.onLost, session.recent = c.sched, config.Hooks.LeaseLost, &c.recent
+	if hook := config.Hooks.Written; hook != nil {
+		write := session.completer.write
+		session.completer.write = func(ctx context.Context, outcomes []queue.Completion) error {
+			began := time.Now()
+			err := write(ctx, outcomes)
+			hook(q.name, outcomes, began, err)
+			return err
+		}
+	}
 	session.renewed.Store(c.pool.heart.beaten.Load())
 	c.pool.heart.opening.send()
 	session.completer.count = func(change int) {

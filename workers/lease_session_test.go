@@ -155,10 +155,10 @@ func TestJobCancelledBeforeItsDeliveryIsInterrupted(t *testing.T) {
 	s := newTestSession(&servedQueue{})
 	s.cancel("1")
 	held := s.hold(jobs("1", "2"))
-	if _, _, cause := held[0].release(); !errors.Is(cause, ErrCancelled) {
+	if _, cause := held[0].release(); !errors.Is(cause, ErrCancelled) {
 		t.Errorf("the cause is %v", cause)
 	}
-	if _, _, cause := held[1].release(); cause != nil {
+	if _, cause := held[1].release(); cause != nil {
 		t.Errorf("another job is interrupted: %v", cause)
 	}
 	s.cancelled["old"] = time.Now().Add(-rememberCancels - time.Second)

@@ -20,8 +20,9 @@ import (
 const maxFollowing = 4 << 20
 
 // follow returns the jobs that follow a job that has succeeded, with the references in
-// their args replaced. It returns an error if one of them could not be enqueued.
-func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.NewJob, error) {
+// their args replaced, and headers of [SetThenHeaders]. It returns an error if one of them could
+// not be enqueued.
+func follow(client *queue.Client, job *queue.Job, result []byte, headers map[string]string) ([]queue.NewJob, error) {
 	data := map[string]any{
 		"result": value(result),
 		"job":    map[string]any{"id": job.ID, "kind": job.Kind, "queue": job.Queue},
@@ -41,17 +42,41 @@ func follow(client *queue.Client, job *queue.Job, result []byte) ([]queue.NewJob
 		if err != nil {
 			return nil, fmt.Errorf("then[%d], %s: %w", n, next.Args.Kind(), err)
 		}
-		options := next.Options
-		if due := job.Headers[queue.HeaderDue]; due != "" && options.Headers[queue.HeaderDue] == "" {
-			options.Headers = maps.Clone(options.Headers) // relative days depend on it
-			if options.Headers == nil {
-				options.Headers = map[string]string{}
-			}
-			options.Headers[queue.HeaderDue] = due
-		}
-		jobs[n] = queue.NewJob{Args: queue.Raw(next.Args.Kind(), args), Options: options}
+		next.Options.Headers = inherit(next.Options.Headers, job.Headers, headers)
+		jobs[n] = queue.NewJob{Args: queue.Raw(next.Args.Kind(), args), Options: next.Options}
 	}
 	return jobs, nil
+}
+
+// The headers of W3C Trace Context: a job belongs to the trace of the one before it, also where this
+// worker traces nothing.
+const (
+	traceparent = "traceparent"
+	tracestate  = "tracestate"
+)
+
+// inherit returns the headers of a job with those of the job that it follows, and with others that
+// were set for it. It keeps the job's own.
+func inherit(own, before, set map[string]string) map[string]string {
+	all := map[string]string{}
+	if due := before[queue.HeaderDue]; due != "" {
+		all[queue.HeaderDue] = due // relative days depend on it
+	}
+	if before[traceparent] != "" && set[traceparent] == "" {
+		all[traceparent] = before[traceparent]
+		if state := before[tracestate]; state != "" {
+			all[tracestate] = state
+		}
+	}
+	maps.Copy(all, set)
+	if own[traceparent] != "" {
+		delete(all, tracestate) // it is one of the traceparent
+	}
+	maps.Copy(all, own)
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }
 
 // value returns a result as references see it: the decoded JSON, or the text.

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"skidway"
 	"skidway/internal/handle"
+	"skidway/internal/redistest"
 	"skidway/queue"
 	"skidway/workers"
 )
@@ -165,4 +167,55 @@ func TestForwardedJobThatIsADuplicateIsReported(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
+}
+
+func TestJobsThatFollowHaveTheHeadersOfATrace(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redistest.DB(t))
+	written := make(chan int, 100)
+	p := f.pool(workers.Config{Concurrency: 1, Hooks: workers.Hooks{
+		Written: func(name string, outcomes []queue.Completion, began time.Time, err error) {
+			if name != "q" || err != nil || time.Since(began) > time.Minute {
+				t.Errorf("outcomes of %s were written since %s with the error %v", name, began, err)
+			}
+			written <- len(outcomes)
+		},
+	}})
+	ran := make(chan *queue.Job, 10)
+	p.HandleRaw("first", func(ctx context.Context, job *queue.Job) error {
+		if job.Headers["set"] != "" {
+			return workers.SetThenHeaders(ctx, map[string]string{"traceparent": "set"})
+		}
+		return nil
+	}, workers.Kind{})
+	p.HandleRaw("next", func(_ context.Context, job *queue.Job) error {
+		ran <- job
+		return nil
+	}, workers.Kind{})
+	before := map[string]string{"traceparent": "before", "tracestate": "of before", "due": "2026-11-30T08:00:00Z", "tenant": "7"}
+	for _, c := range []struct {
+		set       string
+		own, want map[string]string
+	}{
+		{"", nil, map[string]string{"traceparent": "before", "tracestate": "of before", "due": before["due"]}},
+		{"1", map[string]string{"a": "b"}, map[string]string{"traceparent": "set", "due": before["due"], "a": "b"}},
+		{"1", map[string]string{"traceparent": "own", "due": "never"}, map[string]string{"traceparent": "own", "due": "never"}},
+		{"", map[string]string{"traceparent": "own"}, map[string]string{"traceparent": "own", "due": before["due"]}},
+	} {
+		headers := maps.Clone(before)
+		headers["set"] = c.set
+		f.add("first", queue.Options{Headers: headers, Then: []queue.NewJob{{Args: queue.Raw("next", []byte("{}")), Options: queue.Options{Headers: c.own}}}})
+		if c.set == "" && c.own == nil {
+			f.run(p)
+		}
+		if job := await(f, ran, "job that follows"); !maps.Equal(job.Headers, c.want) {
+			t.Errorf("set %q, own %v: the headers are %v, want %v", c.set, c.own, job.Headers, c.want)
+		}
+	}
+	for n := 0; n < 8; {
+		n += await(f, written, "written outcomes")
+	}
+	if workers.SetThenHeaders(t.Context(), nil) == nil {
+		t.Error("another context than a handler's is no error")
+	}
 }
