@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -77,6 +78,8 @@ type Client struct {
 	config Config
 	prefix string
 
+	addMany func(context.Context, []NewJob) []Result // enqueueMany with all middleware
+
 	nativeFrom, skipRefused int // the constants; less in tests
 
 	mu     sync.Mutex
@@ -111,7 +114,24 @@ func NewClient(db *skidway.DB, config *Config) (*Client, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Client{handle: db, db: handle.Conn(db), config: c, prefix: db.Prefix(), nativeFrom: nativeFrom, skipRefused: skipRefused, queues: map[string]*Queue{}}, nil
+	client := &Client{handle: db, db: handle.Conn(db), config: c, prefix: db.Prefix(), nativeFrom: nativeFrom, skipRefused: skipRefused, queues: map[string]*Queue{}}
+	client.addMany = wrapped(client.enqueueMany, c.Middleware)
+	return client, nil
+}
+
+// wrapped returns a function that adds jobs with middleware around it.
+func wrapped(add func(context.Context, []NewJob) []Result, around []Middleware) func(context.Context, []NewJob) []Result {
+	for _, middleware := range slices.Backward(around) {
+		inner := add
+		add = func(ctx context.Context, jobs []NewJob) []Result {
+			results := middleware(ctx, jobs, inner)
+			for len(results) < len(jobs) {
+				results = append(results, Result{Err: errors.New("middleware returned no result for this job")})
+			}
+			return results
+		}
+	}
+	return add
 }
 
 // Close closes the connection to Redis if [Open] made it; otherwise it does

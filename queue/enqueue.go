@@ -68,18 +68,7 @@ func (q *Queue) enqueueOne(ctx context.Context, job encodedJob, o *Options) Resu
 // not at all, except for its duplicates and invalid jobs. After a chunk that failed, or was
 // not confirmed, no later chunk of its queue is sent ([ErrNotSent]): jobs keep their order.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) []Result {
-	next := c.enqueueMany
-	for i := len(c.config.Middleware) - 1; i >= 0; i-- {
-		middleware, inner := c.config.Middleware[i], next
-		next = func(ctx context.Context, jobs []NewJob) []Result {
-			results := middleware(ctx, jobs, inner)
-			for len(results) < len(jobs) {
-				results = append(results, Result{Err: errors.New("middleware returned no result for this job")})
-			}
-			return results
-		}
-	}
-	return next(ctx, jobs)
+	return c.addMany(ctx, jobs)
 }
 
 func (c *Client) enqueueMany(ctx context.Context, jobs []NewJob) []Result {

@@ -30,6 +30,7 @@ func (t *Telemetry) Process(next workers.Handler) workers.Handler {
 		}
 		_, span := t.tracer.Start(parent, of.process.span, of.process.start...)
 		if span.IsRecording() {
+			span.SetAttributes(of.process.more...)
 			span.SetAttributes(
 				semconv.MessagingMessageID(job.ID), semconv.MessagingClientID(job.Worker),
 				kindKey.String(job.Kind), attemptKey.Int(job.Attempts+1), priorityKey.String(job.Priority.String()),
@@ -39,8 +40,8 @@ func (t *Telemetry) Process(next workers.Handler) workers.Handler {
 			}
 		}
 		ctx = trace.ContextWithSpan(ctx, span)
-		t.metrics.consumed.Inst().Add(ctx, 1, of.process.add...)
-		if waited, known := job.Waited(began); known {
+		of.consumed.Add(1)
+		if waited, known := job.Waited(began); known && t.metrics.wait.Enabled(ctx) {
 			t.metrics.wait.Record(ctx, waited.Seconds(), of.process.record...)
 		}
 		if len(job.Then) > 0 {
@@ -49,7 +50,9 @@ func (t *Telemetry) Process(next workers.Handler) workers.Handler {
 		returned := false
 		defer func() {
 			errorType := outcomeOf(ctx, err, returned)
-			t.metrics.process.Inst().Record(ctx, time.Since(began).Seconds(), of.process.recordOf(errorType)...)
+			if metric := t.metrics.process.Inst(); metric.Enabled(ctx) {
+				metric.Record(ctx, time.Since(began).Seconds(), of.process.recordOf(errorType)...)
+			}
 			if span.IsRecording() {
 				fail(span, err, errorType)
 			}
@@ -134,6 +137,7 @@ func (t *Telemetry) Written(name string, outcomes []queue.Completion, began time
 	of := t.destination(name)
 	_, span := t.tracer.Start(context.Background(), of.ack.span, append(of.ack.start[:len(of.ack.start):len(of.ack.start)], trace.WithTimestamp(began))...)
 	if span.IsRecording() {
+		span.SetAttributes(of.ack.more...)
 		span.SetAttributes(semconv.MessagingBatchMessageCount(len(outcomes)))
 		for i := range outcomes[:min(len(outcomes), maxLinks)] {
 			if creation := creationOf(outcomes[i].Job.Headers); creation.IsValid() {

@@ -27,6 +27,7 @@ func (t *Telemetry) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(
 	}
 	ctx, span := t.tracer.Start(ctx, to.send.span, to.send.start...)
 	if span.IsRecording() {
+		span.SetAttributes(to.send.more...)
 		span.SetAttributes(semconv.MessagingBatchMessageCount(len(jobs)))
 		if len(jobs) == 1 {
 			span.SetAttributes(kindKey.String(jobs[0].Args.Kind()))
@@ -42,15 +43,15 @@ func (t *Telemetry) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(
 		}
 	}
 	results := next(ctx, t.inject(ctx, span.SpanContext(), jobs))
-	t.sent(ctx, span, to, results, time.Since(began))
+	t.sent(ctx, span, to, results, began)
 	return results
 }
 
 // maxLinks is the default limit of the SDK for the links of a span.
 const maxLinks = 128
 
-// sent ends the span of a call that added jobs, and counts them.
-func (t *Telemetry) sent(ctx context.Context, span trace.Span, to *destination, results []queue.Result, took time.Duration) {
+// sent ends the span of a call that added jobs since a time, and counts them.
+func (t *Telemetry) sent(ctx context.Context, span trace.Span, to *destination, results []queue.Result, began time.Time) {
 	added, failed := 0, error(nil)
 	for i := range results {
 		var duplicate *queue.DuplicateError
@@ -61,8 +62,10 @@ func (t *Telemetry) sent(ctx context.Context, span trace.Span, to *destination, 
 			failed = cmp.Or(failed, results[i].Err)
 		}
 	}
-	t.metrics.sent.Inst().Add(ctx, int64(added), to.send.add...)
-	t.metrics.operation.Inst().Record(ctx, took.Seconds(), to.send.recordOf(typeOf(failed))...)
+	to.sent.Add(int64(added))
+	if metric := t.metrics.operation.Inst(); metric.Enabled(ctx) {
+		metric.Record(ctx, time.Since(began).Seconds(), to.send.recordOf(typeOf(failed))...)
+	}
 	if span.IsRecording() {
 		if len(results) == 1 && added == 1 {
 			span.SetAttributes(semconv.MessagingMessageID(results[0].ID))
@@ -95,6 +98,7 @@ func (t *Telemetry) create(ctx context.Context, jobs []queue.NewJob) (_ []queue.
 		if !creation.IsValid() {
 			to := t.destination(name)
 			_, span := t.tracer.Start(ctx, to.create.span, to.create.start...)
+			span.SetAttributes(to.create.more...)
 			span.SetAttributes(kindKey.String(jobs[i].Args.Kind()))
 			creation = span.SpanContext()
 			jobs[i].Options.Headers = t.headers(headers, creation)

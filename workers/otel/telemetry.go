@@ -45,6 +45,7 @@ type Telemetry struct {
 
 	destinations sync.Map // name of a queue → *destination
 	known        atomic.Int64
+	others       *destination // counts the jobs of queues that are not known
 }
 
 // scope is the name of the instrumentation.
@@ -69,7 +70,8 @@ func New(config *Config) (*Telemetry, error) {
 	}
 	t.tracer = t.config.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))
 	var err error
-	t.metrics, err = newInstruments(t.config.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)))
+	t.others = t.newDestination("")
+	t.metrics, err = t.newInstruments(t.config.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)))
 	return t, err
 }
 
@@ -90,15 +92,18 @@ var (
 // A destination has what is the same for all spans and metrics of a queue.
 type destination struct {
 	send, create, process, ack described
+
+	// A counter of the SDK takes longer than these, which it reads.
+	sent, consumed *atomic.Int64
 }
 
 // A described operation of a queue.
 type described struct {
 	span    string
-	start   []trace.SpanStartOption
+	start   []trace.SpanStartOption // without attributes, which most spans, not sampled, need not: samplers see the name
+	more    []attribute.KeyValue    // of spans that are recorded
 	metrics []attribute.KeyValue
-	add     []metric.AddOption    // of metrics without error
-	record  []metric.RecordOption // likewise
+	record  []metric.RecordOption // of metrics without error
 }
 
 // maxDestinations bounds the memory of names, which clients can choose.
@@ -109,16 +114,24 @@ func (t *Telemetry) destination(queue string) *destination {
 	if found, ok := t.destinations.Load(queue); ok {
 		return found.(*destination)
 	}
-	d := &destination{
+	d := t.newDestination(queue)
+	if t.known.Load() >= maxDestinations {
+		d.sent, d.consumed = t.others.sent, t.others.consumed
+		return d
+	}
+	found, loaded := t.destinations.LoadOrStore(queue, d)
+	if !loaded {
+		t.known.Add(1)
+	}
+	return found.(*destination)
+}
+
+func (t *Telemetry) newDestination(queue string) *destination {
+	return &destination{
 		send: t.describe(opSend, queue), create: t.describe(opCreate, queue),
 		process: t.describe(opProcess, queue), ack: t.describe(opAck, queue),
+		sent: &atomic.Int64{}, consumed: &atomic.Int64{},
 	}
-	if t.known.Load() < maxDestinations {
-		if _, loaded := t.destinations.LoadOrStore(queue, d); !loaded {
-			t.known.Add(1)
-		}
-	}
-	return d
 }
 
 // describe returns what is the same for all spans of an operation on a queue.
@@ -131,28 +144,26 @@ func (t *Telemetry) describe(op operation, queue string) (d described) {
 			d.metrics = append(d.metrics, semconv.ServerPort(t.config.Port))
 		}
 	}
-	attributes := d.metrics
+	d.start = []trace.SpanStartOption{trace.WithSpanKind(op.kind)}
+	d.more = d.metrics
 	if queue != "" {
 		shown := semconv.MessagingDestinationName(queue)
 		d.span += " " + queue
-		attributes = append(attributes[:len(attributes):len(attributes)], shown, semconv.MessagingDestinationPartitionID("0"))
+		d.more = append(d.more[:len(d.more):len(d.more)], shown, semconv.MessagingDestinationPartitionID("0"))
 		for _, pattern := range t.config.Templates {
 			if matches, _ := path.Match(pattern, queue); matches {
 				shown = semconv.MessagingDestinationTemplate(pattern)
 				d.span = op.name + " " + pattern
-				attributes = append(attributes, shown)
+				d.more = append(d.more, shown)
 				break
 			}
 		}
 		d.metrics = append(d.metrics, shown)
 	}
-	kind := op.kind
 	if op == opSend && t.config.Create {
-		kind = trace.SpanKindClient
+		d.start[0] = trace.WithSpanKind(trace.SpanKindClient)
 	}
-	d.start = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attributes...)}
-	set := metric.WithAttributeSet(attribute.NewSet(d.metrics...))
-	d.add, d.record = []metric.AddOption{set}, []metric.RecordOption{set}
+	d.record = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(d.metrics...))}
 	return d
 }
 

@@ -42,6 +42,10 @@ how soon one of 1, 8 or 20 idle pools starts a job, and how late delayed jobs
 start; the memory that jobs take in Redis, and the commands that an idle worker
 sends. All of it runs in one process.
 
+Jobs with the header of a trace, and clients and pools with metrics or spans of
+OpenTelemetry, of which 1 or 100 % are sampled, take turns with plain jobs.
+Nothing is exported.
+
 For comparison it sends the bare Redis commands in a loop that checks nothing
 and guarantees nothing: pipelines of 100 XADD, then XREADGROUP COUNT 100 and one
 script with XACK and XDEL per batch, by 1 to 4 fetchers, of which the fastest
@@ -114,6 +118,7 @@ func (b *queueBench) measure(ctx context.Context) error {
 		{"single calls", b.singles},
 		{"the bare loop", b.bare},
 		{"batches", b.batches},
+		{"jobs with headers and traces", b.measureVariants},
 		{"both at once", b.steady},
 		{"delayed jobs", b.delayed},
 		{"pickup", b.pickup},
@@ -162,8 +167,10 @@ var queueTable = []figure{
 	{"Redis commands/s of an idle worker", "idle_commands_per_s", "", 1},
 }
 
-// queueRatios are the ratios of two figures, by their JSON keys.
-var queueRatios = []struct{ key, of, bare string }{
+// A ratio is one of two figures, all by their JSON keys.
+type ratio struct{ key, of, bare string }
+
+var queueRatios = []ratio{
 	{"lone_enqueue_vs_xadd", "lone_enqueue_us", "bare_lone_xadd_us"},
 	{"callers16_vs_xadd", "callers16_per_s", "bare_callers16_per_s"},
 	{"callers64_vs_xadd", "callers64_per_s", "bare_callers64_per_s"},

@@ -26,6 +26,10 @@ type queueLoad struct {
 	rig
 	payload, producers, concurrency cli.Number
 
+	headers      []map[string]string // of each benchBatch jobs, in turn; nil for none
+	clientConfig queue.Config
+	poolConfig   workers.Config
+
 	client *queue.Client
 	log    *slog.Logger // of the pools
 
@@ -43,10 +47,14 @@ func benchNumber(job *queue.Job) int { return int(binary.BigEndian.Uint64(job.Ar
 
 // insert returns the job with a number. A zero time means that it is due at once.
 func (l *queueLoad) insert(number int, at time.Time) queue.NewJob {
-	return queue.NewJob{
+	job := queue.NewJob{
 		Args:    queue.Raw(benchKind, l.benchPayload(number)),
 		Options: queue.Options{Queue: benchQueueName, At: at},
 	}
+	if l.headers != nil {
+		job.Options.Headers = l.headers[number/benchBatch%len(l.headers)]
+	}
+	return job
 }
 
 // produce lets all producers call add for the numbers below n, batch at a time.
@@ -113,13 +121,13 @@ func (l *queueLoad) startPool(ctx context.Context, handle func(*queue.Job)) (*be
 }
 
 func (l *queueLoad) newPool(db *rdb.DB) (*workers.Pool, error) {
-	client, err := queue.NewClient(handle.New(db), nil)
+	client, err := queue.NewClient(handle.New(db), &l.clientConfig)
 	if err != nil {
 		return nil, err
 	}
-	return workers.NewPool(client, &workers.Config{
-		Queues: []workers.Queue{{Name: benchQueueName}}, Concurrency: int(l.concurrency), Logger: l.log,
-	}), nil
+	config := l.poolConfig
+	config.Queues, config.Concurrency, config.Logger = []workers.Queue{{Name: benchQueueName}}, int(l.concurrency), l.log
+	return workers.NewPool(client, &config), nil
 }
 
 // stop blocks until the results of all jobs are written.
