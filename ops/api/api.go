@@ -41,8 +41,9 @@ type Config struct {
 	// only one, because it bounds the searches of a process.
 	Ops *ops.Client
 
-	// MaxPayload is that of [queue.Config], for jobs that are added.
+	// MaxPayload and Middleware are those of [queue.Config], for jobs that are added.
 	MaxPayload int
+	Middleware []queue.Middleware
 
 	// Timeout bounds a request that is no stream; zero means 10 s.
 	Timeout time.Duration
@@ -77,7 +78,7 @@ type Handler struct {
 // New returns a handler for a Redis, which the caller closes after the handler. Nothing is sent to
 // Redis.
 func New(db *skidway.DB, config Config) (*Handler, error) {
-	queues, err := queue.NewClient(db, &queue.Config{MaxPayload: config.MaxPayload})
+	queues, err := queue.NewClient(db, &queue.Config{MaxPayload: config.MaxPayload, Middleware: config.Middleware})
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/telemetry"
 	"skidway/internal/rdb"
 	"skidway/queue"
 	"skidway/workers/kinds"
@@ -93,7 +95,7 @@ func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 		if len(args) > 1 || e.wait {
 			return cli.WrongUsage("--batch goes with QUEUE only: kind, args and options are in the lines")
 		}
-		return withService(c.Context(), e.App, func(client service) error {
+		return e.withTraces(c.Context(), func(ctx context.Context, client service) error {
 			return e.addBatch(c, client, options)
 		})
 	}
@@ -104,11 +106,31 @@ func (e *enqueueCmd) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return withService(c.Context(), e.App, func(client service) error {
+	return e.withTraces(c.Context(), func(ctx context.Context, client service) error {
 		if e.wait {
-			return e.addAndWait(c.Context(), client, insert)
+			return e.addAndWait(ctx, client, insert)
 		}
-		return e.add(c.Context(), client, insert)
+		return e.add(ctx, client, insert)
+	})
+}
+
+// withTraces calls f with the service of the command line, which makes spans if the environment
+// wants them.
+func (e *enqueueCmd) withTraces(ctx context.Context, f func(context.Context, service) error) error {
+	return withService(ctx, e.App, func(client service) error {
+		direct, ok := client.(direct)
+		if !ok {
+			return f(ctx, client)
+		}
+		t, err := telemetry.Start(ctx, direct.DB(), slog.New(slog.NewTextHandler(e.Console.Out, nil)), nil)
+		if err != nil {
+			return err
+		}
+		defer t.Stop(ctx)
+		if direct.Client, err = queue.NewClient(direct.DB(), t.Client(queue.Config{})); err != nil {
+			return err
+		}
+		return f(telemetry.FromEnvironment(ctx), direct)
 	})
 }
 

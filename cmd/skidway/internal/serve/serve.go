@@ -9,8 +9,10 @@ import (
 
 	"skidway"
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/telemetry"
 	"skidway/ops/access"
 	"skidway/ops/api"
+	"skidway/queue"
 )
 
 // A serveCommand is the command "serve".
@@ -57,6 +59,14 @@ func (s *serveCommand) run(c *cobra.Command) error {
 	work, stopping, end := s.Console.Listen(c.Context())
 	defer end()
 	return s.WithRedis(work, "", func(db *skidway.DB) error {
+		t, err := telemetry.Start(work, db, logger, nil)
+		if err != nil {
+			return err
+		}
+		defer t.Stop(work)
+		if err := t.Queues(db, s.queueMetrics); err != nil {
+			return err
+		}
 		client, err := s.client(db)
 		if err != nil {
 			return err
@@ -65,12 +75,12 @@ func (s *serveCommand) run(c *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		handler, err := api.New(db, api.Config{Authorize: gate.Authorize, BasePath: s.gate.BasePath, Ops: client, Logger: logger})
+		handler, err := api.New(db, api.Config{Authorize: gate.Authorize, BasePath: s.gate.BasePath, Ops: client, Logger: logger, Middleware: t.Client(queue.Config{}).Middleware})
 		if err != nil {
 			return err
 		}
 		defer handler.Close()
-		routes, err := withHealth(db, s.queueMetrics, handler)
+		routes, err := withHealth(db, s.queueMetrics, t.Handler(handler))
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"skidway/cmd/skidway/internal/cli"
+	"skidway/cmd/skidway/internal/telemetry"
 	"skidway/internal/handle"
 	"skidway/internal/rdb"
 	"skidway/queue"
@@ -29,14 +31,15 @@ type service struct {
 	read   func() (*config, error) // reads the configuration again
 	config *config                 // the first one
 
-	db       *rdb.DB
-	client   *queue.Client
-	metrics  *metrics.Metrics
-	channels *channelMetrics
-	log      *slog.Logger
-	level    slog.LevelVar
-	signals  chan os.Signal
-	alive    <-chan time.Time // ticks when systemd expects a sign of life
+	db        *rdb.DB
+	client    *queue.Client
+	telemetry *telemetry.Telemetry // nil if the environment wants none
+	metrics   *metrics.Metrics
+	channels  *channelMetrics
+	log       *slog.Logger
+	level     slog.LevelVar
+	signals   chan os.Signal
+	alive     <-chan time.Time // ticks when systemd expects a sign of life
 
 	generation  *generation                  // the current one, which takes jobs
 	taking      atomic.Pointer[workers.Pool] // of the current generation, for other goroutines
@@ -58,9 +61,10 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	if s.db.Embedded() {
 		return cli.WrongUsage("the embedded Redis is inside this process, so no other process can add jobs: give --redis the URL of a server")
 	}
-	if err := s.connect(); err != nil {
+	if err := s.connect(ctx); err != nil {
 		return err
 	}
+	defer s.telemetry.Stop(ctx)
 	s.stopping, s.over, s.signals = make(chan struct{}), make(chan *generation), make(chan os.Signal, 4)
 	signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(s.signals)
@@ -78,17 +82,31 @@ func (s *service) run(ctx context.Context, c *config) (err error) {
 	return s.serve(ctx)
 }
 
-// connect sets the client and the metrics, which all generations share.
-func (s *service) connect() (err error) {
-	s.client, err = queue.NewClient(handle.New(s.db), &queue.Config{MaxPayload: int(s.config.Worker.MaxPayload), Middleware: []queue.Middleware{
+// connect sets the client, the telemetry and the metrics, which all generations share.
+func (s *service) connect(ctx context.Context) (err error) {
+	if s.telemetry, err = telemetry.Start(ctx, handle.New(s.db), s.log, s.config.patterns()); err != nil {
+		return err
+	}
+	s.client, err = queue.NewClient(handle.New(s.db), s.telemetry.Client(queue.Config{MaxPayload: int(s.config.Worker.MaxPayload), Middleware: []queue.Middleware{
 		func(ctx context.Context, inserts []queue.NewJob, next func(context.Context, []queue.NewJob) []queue.Result) []queue.Result {
 			return s.metrics.Enqueue(ctx, inserts, next)
 		},
-	}})
+	}}))
 	if err == nil {
 		s.metrics, s.channels = metrics.New(s.client), newChannelMetrics(handle.New(s.db))
+		err = s.telemetry.Queues(handle.New(s.db), s.config.AllQueues)
 	}
 	return err
+}
+
+// patterns returns the queues of the configuration that are patterns.
+func (c *config) patterns() (patterns []string) {
+	for _, q := range c.Queues {
+		if strings.ContainsAny(q.Name, "*?[") {
+			patterns = append(patterns, q.Name)
+		}
+	}
+	return patterns
 }
 
 // about returns the log attributes of the current generation.

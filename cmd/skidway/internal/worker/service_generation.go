@@ -38,6 +38,7 @@ func (s *service) newGeneration(c *config) (*generation, error) {
 	settings := c.Worker.settings()
 	settings.Queues, settings.Hooks, settings.Logger = c.queues(), s.metrics.Hooks(), s.log
 	settings.Middleware = []workers.Middleware{h.count}
+	s.telemetry.Pool(&settings)
 	if err := settings.Validate(); err != nil {
 		set.close()
 		return nil, c.wrong("worker", "%w", err)

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	collectormetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	collectorspans "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"skidway/cmd/skidway/internal/cli"
+	"skidway/internal/processtest"
+)
+
+// A collector receives what processes export by OTLP over HTTP.
+type collector struct {
+	*httptest.Server
+	spans   chan *tracev1.Span
+	metrics chan string // their names
+}
+
+func newCollector(t *testing.T) *collector {
+	c := &collector{spans: make(chan *tracev1.Span, 100), metrics: make(chan string, 100)}
+	read := func(r *http.Request, into proto.Message) {
+		body, err := io.ReadAll(r.Body)
+		put(t, err)
+		put(t, proto.Unmarshal(body, into))
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/traces", func(_ http.ResponseWriter, r *http.Request) {
+		var request collectorspans.ExportTraceServiceRequest
+		read(r, &request)
+		for _, resource := range request.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				for _, span := range scope.Spans {
+					c.spans <- span
+				}
+			}
+		}
+	})
+	mux.HandleFunc("POST /v1/metrics", func(_ http.ResponseWriter, r *http.Request) {
+		var request collectormetrics.ExportMetricsServiceRequest
+		read(r, &request)
+		for _, resource := range request.ResourceMetrics {
+			for _, scope := range resource.ScopeMetrics {
+				for _, metric := range scope.Metrics {
+					c.metrics <- metric.Name
+				}
+			}
+		}
+	})
+	c.Server = httptest.NewServer(mux)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// next returns the next span or the next name.
+func next[T any](t *testing.T, from <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-from:
+	case <-time.After(waitLimit):
+		t.Fatal("nothing came")
+	}
+	return got
+}
+
+// TestAJobAndTheOneAfterItAreOneTrace starts two processes.
+func TestAJobAndTheOneAfterItAreOneTrace(t *testing.T) {
+	t.Parallel()
+	d, c, folder := newFixture(t), newCollector(t), t.TempDir()
+	settings := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_METRIC_EXPORT_INTERVAL=200", "SKIDWAY_OTEL_SPANS=child"}
+	write(t, folder, "w.yaml", "queues: [{name: traced}]\nqueue_metrics: true\nkinds: {exec.run: {commands: {hello: {path: /bin/true}}}}\n")
+	process := command(t, folder, "worker", "--redis", d.url, "--config", "w.yaml")
+	process.Env = append(process.Env, settings...)
+	worker := processtest.Start(t, process)
+	worker.Await("worker is ready")
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	add := command(t, t.TempDir(), "enqueue", "traced", "exec.run", `{"command":"hello"}`, "--redis", d.url, "--then", `[{"kind":"exec.run","args":{"command":"hello"}}]`)
+	add.Env = append(append(add.Env, settings...), "TRACEPARENT=00-"+trace+"-b7ad6b7169203331-01")
+	if o := finish(t, add); o.code != cli.ExitDone {
+		t.Fatal(o.stderr)
+	}
+	parents := map[string]string{} // by their children
+	for _, name := range []string{"send traced", "process traced", "process traced"} {
+		span := next(t, c.spans)
+		if span.Name != name || hex.EncodeToString(span.TraceId) != trace {
+			t.Errorf("the span %s is in the trace %x, want %s in %s", span.Name, span.TraceId, name, trace)
+		}
+		parents[hex.EncodeToString(span.SpanId)] = hex.EncodeToString(span.ParentSpanId)
+	}
+	roots := 0
+	for _, parent := range parents {
+		if parents[parent] == "" {
+			roots++
+			if parent != "b7ad6b7169203331" {
+				t.Errorf("the parent of a span is %s", parent)
+			}
+		}
+	}
+	if roots != 1 {
+		t.Errorf("the spans and their parents are %v", parents)
+	}
+	wanted := map[string]bool{"messaging.client.consumed.messages": true, "messaging.process.duration": true, "skidway.job.wait": true, "skidway.queue.jobs": true, "skidway.queue.oldest": true, "skidway.queue.workers": true}
+	for len(wanted) > 0 {
+		delete(wanted, next(t, c.metrics))
+	}
+	worker.Signal(interrupt)
+	worker.End()
+}
+
+func TestSettingsOfTracesThatAreWrongAreUsage(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	for setting, want := range map[string]string{
+		"OTEL_TRACES_EXPORTER=zipkin":      `OTEL_TRACES_EXPORTER is "zipkin": want otlp or none`,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc": `OTEL_EXPORTER_OTLP_PROTOCOL is "grpc": want http/protobuf`,
+		"SKIDWAY_OTEL_SPANS=all":           `SKIDWAY_OTEL_SPANS has "all": want any of child, create and ack`,
+	} {
+		add := command(t, t.TempDir(), "enqueue", "traced", "later", "--redis", d.url, "--in", "1h")
+		add.Env = append(add.Env, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", setting)
+		o := finish(t, add)
+		if o.code != cli.ExitUsage || o.stdout != "" {
+			t.Errorf("%s: exit code %d, %q", setting, o.code, o.stdout)
+		}
+		hasLine(t, o.stderr, want)
+	}
+}
+
+func TestWithoutACollectorJobsAreAddedAndALineSaysSo(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	add := command(t, t.TempDir(), "enqueue", "traced", "later", "--redis", d.url, "--in", "1h")
+	add.Env = append(add.Env, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:1/v1/traces", "OTEL_EXPORTER_OTLP_TIMEOUT=100")
+	if o := finish(t, add); o.code != cli.ExitDone || o.stdout == "" {
+		t.Errorf("exit code %d: %s", o.code, o.stderr)
+	} else {
+		hasLine(t, o.stderr, "can't be sent")
+	}
+}
