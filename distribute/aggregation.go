@@ -49,6 +49,16 @@ type recordCounter interface {
 	Flush(count func(Verdict))
 }
 
+// A boundedCounter is a Counter whose cells may become too many for the memory: it is full then,
+// and they are committed.
+type boundedCounter interface{ Full() bool }
+
+// isFull reports whether the cells of a counter should be committed.
+func isFull(c Counter) bool {
+	bounded, ok := c.(boundedCounter)
+	return ok && bounded.Full()
+}
+
 // isOpen reports whether a record of the counter goes on that its state can't hold.
 func isOpen(c Counter) bool {
 	records, ok := c.(recordCounter)

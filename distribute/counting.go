@@ -20,6 +20,9 @@ type CountingConfig struct {
 	// [cuts.MaxCuts]. Empty means by day and country.
 	By [][]string
 
+	// Measures names what is added up beside the number of requests: "bytes", "duration".
+	Measures []string
+
 	// Format names the log format, as for [accesslog.ByName]; empty or "auto" detects
 	// it for each file.
 	Format string
@@ -88,10 +91,14 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 		}
 		a.settings.Cuts = append(a.settings.Cuts, cut)
 	}
-	a.byCountry = a.settings.Has(cuts.Country)
-	if len(a.settings.Cuts) > 1 || a.settings.Has(laterKinds...) {
-		return nil, fmt.Errorf("by %v: count by day, week, month and country", by)
+	if a.settings.Has(cuts.ASN, cuts.Format, cuts.File) {
+		return nil, fmt.Errorf("by %v: asn, format and file can't be counted yet", by)
 	}
+	var err error
+	if a.settings.Measures, err = cuts.ParseMeasures(config.Measures); err != nil {
+		return nil, err
+	}
+	a.byCountry = a.settings.Has(cuts.Country, cuts.Continent)
 	if a.format != autoFormat {
 		format, err := accesslog.ByName(a.format)
 		if err != nil {
@@ -110,12 +117,6 @@ func NewCounting(config *CountingConfig) (*Counting, error) {
 		a.countries = db
 	}
 	return a, nil
-}
-
-// laterKinds are dimensions that the counter has no values of.
-var laterKinds = []cuts.Kind{
-	cuts.Hour, cuts.Continent, cuts.ASN, cuts.Status, cuts.StatusClass, cuts.Method, cuts.Protocol, cuts.Host, cuts.ReferrerHost,
-	cuts.Path, cuts.Format, cuts.File, cuts.Browser, cuts.Crawler, cuts.CrawlerClass,
 }
 
 // checkZone refuses a zone whose name does not mean the same on every machine:
@@ -170,7 +171,10 @@ const autoFormat = "auto"
 // Begin implements [Aggregation]. The state is "objects" if the lines are objects in JSON
 // that stand anywhere, the name of the file's format, or auto, and the state of its parser.
 func (a *Counting) Begin(sample []byte, state string) (Counter, error) {
-	c := &lineCounter{byCountry: a.byCountry, countries: a.countries, clients: a.clients}
+	c := &lineCounter{byCountry: a.byCountry, countries: a.countries, clients: a.clients, fields: a.settings.Fields()}
+	if !a.settings.IsPlain() {
+		c.cuts = cuts.NewCounter(a.settings, a.zone)
+	}
 	var err error
 	if state != "" {
 		err = a.restore(c, state)
@@ -205,7 +209,7 @@ func (a *Counting) restore(c *lineCounter, state string) (err error) {
 const objectsState = "objects"
 
 func (a *Counting) options(state string) accesslog.Options {
-	return accesslog.Options{Zone: a.zone, Local: a.logZone, Proxies: a.proxies, State: state}
+	return accesslog.Options{Zone: a.zone, Local: a.logZone, Proxies: a.proxies, State: state, Fields: a.settings.Fields()}
 }
 
 // start sets how a file is read that begins with the sample.

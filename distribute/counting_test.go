@@ -234,8 +234,14 @@ func TestBinaryFileIsRefused(t *testing.T) {
 }
 
 func TestCountingCountsWithoutAllocation(t *testing.T) {
+	for _, by := range []string{"day,country", "day,country,status,method,protocol,path,browser,crawler,hour"} {
+		countsWithoutAllocation(t, strings.Split(by, ","))
+	}
+}
+
+func countsWithoutAllocation(t *testing.T, by []string) {
 	lines := accessLines(1000)
-	counter, err := newCounting(t, nil).Begin(slices.Concat(lines...), "")
+	counter, err := newCounting(t, &CountingConfig{By: [][]string{by}}).Begin(slices.Concat(lines...), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +252,7 @@ func TestCountingCountsWithoutAllocation(t *testing.T) {
 	}
 	count()
 	if n := testing.AllocsPerRun(20, count); n != 0 {
-		t.Errorf("%v allocations for %d lines", n, len(lines))
+		t.Errorf("%v: %v allocations for %d lines", by, n, len(lines))
 	}
 }
 
@@ -259,7 +265,8 @@ func TestBlocksOfLinesAreCountedAsSingleLines(t *testing.T) {
 	whole := log.Bytes()
 	aggregations := []*Counting{
 		newCounting(t, nil), newCounting(t, &CountingConfig{By: [][]string{{"country"}}}), newCounting(t, &CountingConfig{By: [][]string{{"day"}}}),
-		newCounting(t, &CountingConfig{Format: "vhost"}), newCounting(t, &CountingConfig{Zone: time.FixedZone("UTC", 0)}),
+		newCounting(t, &CountingConfig{By: [][]string{{"day", "country", "status"}, {"hour", "method", "path:1"}, {"crawler", "referrer_host", "protocol"}}, Measures: []string{"bytes"}}),
+		newCounting(t, &CountingConfig{Format: "vhost", By: [][]string{{"host", "continent"}}}), newCounting(t, &CountingConfig{Format: "vhost"}), newCounting(t, &CountingConfig{Zone: time.FixedZone("UTC", 0)}),
 	}
 	others := []string{
 		`{"remote_addr":"9.9.9.9","time_iso8601":"2026-03-02T13:55:36-07:00","status":200}`, "300.1.1.1", "1.1.1.1.1", "8.8.4.4 - bob", "x", "",
@@ -298,7 +305,16 @@ func TestBlocksOfLinesAreCountedAsSingleLines(t *testing.T) {
 }
 
 // BenchmarkCountryDay counts the lines of a log in blocks, as they come out of a decompressor.
-func BenchmarkCountryDay(b *testing.B) {
+func BenchmarkCountryDay(b *testing.B) { benchmarkCounting(b, nil) }
+
+// BenchmarkCuts counts the same by further dimensions.
+func BenchmarkCuts(b *testing.B) {
+	for _, name := range []string{"status", "method", "browser", "path"} {
+		b.Run(name, func(b *testing.B) { benchmarkCounting(b, &CountingConfig{By: [][]string{{"day", "country", name}}}) })
+	}
+}
+
+func benchmarkCounting(b *testing.B, config *CountingConfig) {
 	const count = 300_000
 	var log bytes.Buffer
 	if err := samplelog.Lines(&log, samplelog.Options{Lines: count, Seed: 1}); err != nil {
@@ -307,7 +323,7 @@ func BenchmarkCountryDay(b *testing.B) {
 	blocks := slices.Collect(slices.Chunk(log.Bytes(), 256<<10))
 	b.ReportAllocs()
 	for b.Loop() {
-		counter, err := newCounting(b, nil).Begin(blocks[0], "")
+		counter, err := newCounting(b, config).Begin(blocks[0], "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // A lineCounter parses each line, looks its country up and counts it. It is
-// the hottest code of a worker and uses no map.
+// the hottest code of a worker. By day and country alone it uses no map.
 type lineCounter struct {
 	byCountry bool
 	format    string
@@ -22,6 +22,8 @@ type lineCounter struct {
 	days      []*dayCount
 	current   *dayCount // of the last line
 	clients   *clientCache
+	cuts      *cuts.Counter // nil: by day, or by day and country alone
+	fields    accesslog.FieldSet
 }
 
 // A clientCache has the countries of clients, by the texts of their addresses: a log repeats
@@ -72,8 +74,8 @@ func (c *lineCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
 		end := bytes.IndexByte(lines, '\n')
 		line := lines[:end]
 		lines = lines[end+1:]
-		if client, day, ok := start.Read(line); ok {
-			if country := c.clients.country(client, line, c.countries); country >= 0 {
+		if client, day, ok := start.Read(line); ok && (c.cuts == nil || start.Cut(line, client, c.fields)) {
+			if country := c.country(client, line); country >= 0 {
 				verdicts[c.add(day, country)]++
 				continue
 			}
@@ -86,10 +88,22 @@ func (c *lineCounter) Lines(lines []byte, verdicts *verdicts) (n int64) {
 
 // start returns the reader for lines whose clients are looked up in the cache.
 func (c *lineCounter) start() accesslog.LineStart {
-	if !c.byCountry {
+	if !c.byCountry && c.cuts == nil {
 		return accesslog.LineStart{}
 	}
 	return accesslog.StartOf(c.parser)
+}
+
+// country returns the index of the country of a client, as if it was unknown if countries are not
+// counted; -1 if its text is no address.
+func (c *lineCounter) country(client accesslog.Client, line []byte) int {
+	switch {
+	case c.byCountry:
+		return c.clients.country(client, line, c.countries)
+	case accesslog.ClientOf(line).IsValid():
+		return unknownCountry
+	}
+	return -1
 }
 
 // count counts a record.
@@ -112,10 +126,18 @@ var unknownCountry = geo.Unknown.Index()
 
 // add counts a request on a day from the country with an index.
 func (c *lineCounter) add(day accesslog.Day, country int) Verdict {
-	if (c.current == nil || c.current.day != day) && !c.setDay(day) {
-		return Unparsable
+	if c.cuts != nil {
+		if !c.cuts.Count(day, geo.CountryAt(country), c.parser.Values()) {
+			return Unparsable
+		}
+	} else if c.current == nil || c.current.day != day {
+		if !c.setDay(day) {
+			return Unparsable
+		}
 	}
-	c.current.requests[country]++
+	if c.cuts == nil {
+		c.current.requests[country]++
+	}
 	if country == unknownCountry && c.byCountry {
 		return Unknown
 	}
@@ -141,6 +163,10 @@ func (c *lineCounter) setDay(day accesslog.Day) bool {
 
 // Cells implements [Counter].
 func (c *lineCounter) Cells(yield func(Cell)) {
+	if c.cuts != nil {
+		c.cuts.Cells(func(group, member string, n int64) { yield(Cell{group, member, n}) })
+		return
+	}
 	for _, d := range c.days {
 		group := d.day.String()
 		for i, n := range d.requests {
@@ -164,6 +190,9 @@ func (c *lineCounter) State() string {
 	}
 	return kind + stateSeparator + c.format + stateSeparator + c.parser.State()
 }
+
+// Full implements boundedCounter.
+func (c *lineCounter) Full() bool { return c.cuts != nil && c.cuts.Full() }
 
 // Open implements recordCounter.
 func (c *lineCounter) Open() bool { return !c.parser.Held() }

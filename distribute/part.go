@@ -69,7 +69,7 @@ func (s *fileScan) commitPart(urgent urgency) error {
 	if checkpoint.Raw < s.before.keep {
 		checkpoint = stream.Checkpoint{} // the recorded one stays
 	}
-	due := urgent != whenDue || resume-s.before.resume >= s.parts.bytes || time.Since(s.parts.last) >= s.parts.interval
+	due := urgent != whenDue || isFull(s.counter) || resume-s.before.resume >= s.parts.bytes || time.Since(s.parts.last) >= s.parts.interval
 	frees := checkpoint.Raw/s.parts.segment > s.before.keep/s.parts.segment
 	if !frees && !counts || !due && (!frees || checkpoint.Raw-s.before.keep < s.parts.held) {
 		return nil

@@ -19,6 +19,7 @@ import (
 // counts is what a count comes to: "2026-11-01 US" → requests, and the tally.
 type counts struct {
 	requests map[string]int64
+	others   map[string]int64 // of the other cuts of testCuts; nil: not counted
 	lines    int64
 	unknown  int64
 	bad      int64
@@ -77,6 +78,14 @@ func countsOf(report distribute.Report) counts {
 	for _, row := range report.Tables[0].Rows {
 		c.requests[strings.Join(row.Values, " ")] = row.Requests
 	}
+	for _, table := range report.Tables[1:] {
+		if c.others == nil {
+			c.others = map[string]int64{}
+		}
+		for _, row := range table.Rows {
+			c.others[strings.Join(row.Values, " ")] += row.Requests
+		}
+	}
 	return c
 }
 
@@ -97,6 +106,17 @@ func same(t testing.TB, got, want counts) {
 	}
 	if wrong > 5 {
 		t.Errorf("and %d more cells are wrong", wrong-5)
+	}
+	if got.others != nil {
+		sums := map[string]int64{}
+		for cell, n := range want.requests {
+			day, _, _ := strings.Cut(cell, " ")
+			sums[day] += n
+			sums[day[:len("2006-01")]+" -"] += n // these lines have no status
+		}
+		if !maps.Equal(got.others, sums) {
+			t.Errorf("by month and status, and by day: got %v, want %v", got.others, sums)
+		}
 	}
 	var sum int64
 	for _, n := range got.requests {

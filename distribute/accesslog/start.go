@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"net/netip"
@@ -15,7 +16,10 @@ type Client uint64
 // address, neither ident nor user, the time in brackets, and a quote. It does not convert the
 // address, so that its caller can remember what it knows of it by the text. The zero value
 // reads no line.
-type LineStart struct{ stamps *stampReader }
+type LineStart struct {
+	stamps *stampReader
+	values *values // of the parser; nil if it has none
+}
 
 // StartOf returns the reader of lines that a parser reads in the same way, at present: a
 // parser of several formats may go over to another one with each line. It is the zero
@@ -28,11 +32,15 @@ func StartOf(p Parser) LineStart {
 		return StartOf(p.members[p.current].parser)
 	case *clf:
 		if !p.vhost {
-			return LineStart{&p.stamps}
+			return LineStart{&p.stamps, nil}
+		}
+	case *clfCutter:
+		if !p.vhost {
+			return LineStart{&p.stamps, &p.values.raw}
 		}
 	case *fieldParser:
 		if p.start != nil && p.start.end == startEnd {
-			return LineStart{&p.start.stamps}
+			return LineStart{&p.start.stamps, nil}
 		}
 	}
 	return LineStart{}
@@ -69,6 +77,49 @@ func (s LineStart) Read(line []byte) (client Client, day Day, ok bool) {
 	day, ok = s.stamps.read(rest[len(clfNames):])
 	const nibbles = 0x0f0f0f0f0f0f0f0f
 	return Client(low&nibbles | high&nibbles<<4 | uint64(n)<<60), day, ok
+}
+
+// Cut sets the parser's Values of a line that Read has read, as far as some fields ask for them,
+// and reports whether it could: then they are those of its parser. It leaves lines with
+// backslashes, and other rare ones, to the parser.
+func (s LineStart) Cut(line []byte, client Client, fields FieldSet) bool {
+	if s.values == nil {
+		return false
+	}
+	v, n := s.values, int(client>>60)
+	v[Address], v[User], v[Time] = line[:n], line[n+3:n+4], line[n+len(clfNames)+1:n+clfMiddleLen-1]
+	rest := line[n+clfMiddleLen+len(startEnd):]
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || end+len(`" 200 `) > len(rest) || rest[end+1] != ' ' || bytes.IndexByte(rest[:end], '\\') >= 0 {
+		return false
+	}
+	v[Request] = rest[:end]
+	rest = rest[end+2:]
+	if rest[3] != ' ' || nonDigitMarks(uint64(rest[0])|uint64(rest[1])<<8|uint64(rest[2])<<16|0x3030303030<<24) != 0 {
+		return false
+	}
+	v[Status] = rest[:3]
+	if rest = rest[4:]; len(rest) == 0 || rest[0] == ' ' {
+		return false
+	}
+	if end = bytes.IndexByte(rest, ' '); end <= 0 || len(rest) < end+3 || rest[end+1] != '"' || rest[end-1] == ',' {
+		return false
+	}
+	v[Bytes] = rest[:end]
+	if fields&Fields(Referrer, Agent) == 0 {
+		return true
+	}
+	rest = rest[end+2:]
+	if end = bytes.IndexByte(rest, '"'); end < 0 || len(rest) < end+3 || string(rest[end:end+3]) != `" "` {
+		return false
+	}
+	agent := rest[end+3:]
+	last := bytes.IndexByte(agent, '"')
+	if last < 0 || bytes.IndexByte(rest[:end+3+last], '\\') >= 0 || last+1 < len(agent) && agent[last+1] != ' ' {
+		return false
+	}
+	v[Referrer], v[Agent] = rest[:end], agent[:last]
+	return true
 }
 
 // isDotted reports whether each byte of a word is a decimal digit or a dot.

@@ -64,10 +64,48 @@ func TestStartsAreThoseOfTheParserAtPresent(t *testing.T) {
 		t.Error("the parser has gone over to another format")
 	}
 	for name, p := range map[string]Parser{
-		"fields are asked for": newCLF(Options{Fields: Fields(Status)}), "behind a host": newCLFVhost(Options{}), "in a wrapper": wrappers[0].wrapped(common).New(Options{}),
+		"behind a host": newCLFVhost(Options{}), "in a wrapper": wrappers[0].wrapped(common).New(Options{}),
 	} {
 		if readsStart(p) {
 			t.Errorf("%s: a start is read", name)
 		}
 	}
+}
+
+// FuzzLineCut compares the values that are cut behind the start of a line with those of its parser.
+func FuzzLineCut(f *testing.F) {
+	const start = `203.0.113.7 - - [10/Oct/2000:13:55:36 -0700] "`
+	for _, rest := range []string{
+		`GET / HTTP/1.1" 200 2326 "-" "Mozilla/5.0"`, `GET / HTTP/1.1" 200 2326 "http://a/" "M\"x" more`, `GET /\" HTTP/1.1" 200 2326 "-" "-"`,
+		`" 400 0 "-" "-"`, `-" 200 - "-" "a" "1.2.3.4"`, `GET / HTTP/1.1" 200  2326 "-" "-"`, `GET /" 2x0 1 "-" "-"`, `GET /" 200 1, 2 "-" "-"`,
+		`GET /" 200 1 "a"b" "c"d" e`, "GET /\" 200 1 \"-\" \"-\"\r", `GET /" 200 1`, `GET /" 200 1 "-"`, `GET /" 200 1 "-" "a`,
+		`GET /" x" 200 1 "-" "-"`, `GET /" [11/Oct/2000:13:55:36 -0700] "x" 200 1 "-" "-"`,
+	} {
+		f.Add(start + rest)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		line := []byte(text)
+		fields := Fields(Status, Request, Agent)
+		fast, slow := newCLF(Options{Fields: fields}), newCLF(Options{Fields: fields})
+		start := StartOf(fast)
+		client, day, ok := start.Read(line)
+		if !ok || !ClientOf(line).IsValid() || bytes.IndexByte(line, '\n') >= 0 {
+			return
+		}
+		for _, needed := range []FieldSet{fields, Fields(Status)} {
+			if !start.Cut(line, client, needed) {
+				continue
+			}
+			record, verdict := slow.Parse(line)
+			if verdict != Parsed || record.Day != day {
+				t.Fatalf("%q: %v on day %d; its parser: %v, %v", line, client, day, record, verdict)
+			}
+			want, got := slow.Values().raw, fast.Values().raw
+			for f := range numFields {
+				if !bytes.Equal(got[f], want[f]) && (needed.Has(Agent) || f != Agent && f != Referrer) || needed.Has(Agent) && (got[f] == nil) != (want[f] == nil) {
+					t.Fatalf("%q: %s is %q, its parser: %q", line, f, got[f], want[f])
+				}
+			}
+		}
+	})
 }

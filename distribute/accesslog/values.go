@@ -39,7 +39,14 @@ func (v *Values) Get(f Field) (value []byte, ok bool) {
 		switch f {
 		case Method, Path, Protocol:
 			method, path, protocol := splitRequest(v.raw[Request])
-			value = map[Field][]byte{Method: method, Path: path, Protocol: protocol}[f]
+			switch f {
+			case Method:
+				value = method
+			case Path:
+				value = path
+			case Protocol:
+				value = protocol
+			}
 		}
 	}
 	return value, value != nil && string(value) != "-"
@@ -64,6 +71,7 @@ type Instant struct {
 	Nanos  int   // the fraction of a second
 	Offset int   // of the clock that was written, in seconds east of UTC
 	Zoned  bool  // it has a zone, or the format or [Options].Local defines it
+	Dated  bool  // only a date is written
 }
 
 // Time returns the line's time and whether it has one.
@@ -83,7 +91,7 @@ func (v *Values) Time() (Instant, bool) {
 		w.offset, w.zoned = seconds/60, true
 	}
 	unix := int64(w.date)*secondsPerDay + int64(w.minute-w.offset)*60 + int64(w.second)
-	return Instant{unix, w.nanos, w.offset * 60, w.zoned}, true
+	return Instant{unix, w.nanos, w.offset * 60, w.zoned, w.dateOnly}, true
 }
 
 // zone returns the zone of times that are written without one; nil if it is not known.

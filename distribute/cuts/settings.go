@@ -76,3 +76,10 @@ func (s Settings) Has(kinds ...Kind) bool {
 		return slices.ContainsFunc(c, func(d Dimension) bool { return slices.Contains(kinds, d.Kind) })
 	})
 }
+
+// IsPlain reports whether only requests are counted, in one cut, by times of whole days, by
+// country or by both.
+func (s Settings) IsPlain() bool {
+	stored := s.Cuts[0].stored()
+	return len(s.Cuts) == 1 && len(s.Measures) == 1 && (len(stored) == 0 || len(stored) == 1 && stored[0].Kind == Country)
+}

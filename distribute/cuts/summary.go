@@ -196,7 +196,7 @@ func (t *summary) setFilter(text string, counted Cut) error {
 	if text == "" {
 		return nil
 	}
-	f, err := ParseCellFilter(text, counted)
+	f, err := parseCellFilter(text, counted)
 	if err != nil {
 		return err
 	}

@@ -14,19 +14,6 @@ import (
 // filter it is an empty text.
 const Missing = "-"
 
-// A lineField is a field of a filter that is no dimension.
-type lineField int
-
-// The fields of lines, after the dimensions in the schema.
-const (
-	addressField = lineField(numKinds) + iota
-	agentField
-	referrerField
-	userField
-	bytesField
-	durationField
-)
-
 // lineSchema has the fields of filters of lines: the dimensions, then the others.
 var lineSchema = func() filter.Schema {
 	var schema filter.Schema
@@ -95,14 +82,14 @@ func dimensionValue(kind Kind, value string) filter.Value {
 	return filter.OfText(value)
 }
 
-// ParseLineFilter parses a filter of lines, by all dimensions and by address, agent, referrer,
+// parseLineFilter parses a filter of lines, by all dimensions and by address, agent, referrer,
 // user, bytes and duration.
-func ParseLineFilter(text string) (*filter.Filter, error) { return filter.Parse(text, lineSchema) }
+func parseLineFilter(text string) (*filter.Filter, error) { return filter.Parse(text, lineSchema) }
 
-// ParseCellFilter parses a filter of the cells of a cut, by its dimensions. The numbers of its
+// parseCellFilter parses a filter of the cells of a cut, by its dimensions. The numbers of its
 // fields are their places in the cut. The error names a dimension that the cut lacks.
-func ParseCellFilter(text string, cut Cut) (*filter.Filter, error) {
-	all, err := ParseLineFilter(text)
+func parseCellFilter(text string, cut Cut) (*filter.Filter, error) {
+	all, err := parseLineFilter(text)
 	if err != nil {
 		return nil, &QueryError{err.Error()}
 	}
@@ -112,7 +99,7 @@ func ParseCellFilter(text string, cut Cut) (*filter.Filter, error) {
 	}
 	for i, field := range lineSchema {
 		if all.Uses(i) && !slices.Contains(cut.Columns(), field.Name) {
-			return nil, wrongQuery("the filter uses %s, and the cut %s has %s only: count by it, or filter when counting",
+			return nil, wrongQuery("the filter uses %s, and the cut %s has %s only: count by it",
 				field.Name, cut, strings.Join(cut.Columns(), ", "))
 		}
 	}

@@ -32,7 +32,9 @@ func count(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "count PATH...",
 		Short: "Counts files in this process and prints the counts",
-		Long: `Counts the requests in log files per country and day, and prints the counts.
+		Long: `Counts the requests in log files per country and day, or by the dimensions of
+--by, and prints the counts. With several --by it prints a table for each one,
+and as CSV the first one only.
 
 A PATH is a file, a pattern such as 'logs/*.gz', or a directory, of which it
 counts all files at any depth, but follows no links to other directories, or an
@@ -53,6 +55,7 @@ lines = counted + unknown_country + unparsable.`,
 		Example: `  skidway logs count /var/log/nginx
   skidway logs count access.log access.log.2.gz --top 5
   zcat access.log.*.gz | skidway logs count -
+  skidway logs count --by day,country,status --by hour,method logs/
   skidway logs count --by day --tz Europe/Berlin -o csv logs/ > days.csv
   skidway logs count --geoip GeoLite2-Country.mmdb -o json logs/
   skidway logs count s3://my-logs/web/2026-11/ --s3-profile logs

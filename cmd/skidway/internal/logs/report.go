@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +20,10 @@ type reporter struct {
 	*cli.App
 	channel, subscriber string
 	from, to            cli.Day
+	last                string
+	by                  cutList
+	where               string
+	compare             cli.Choice
 	top                 cli.Number
 	html                string
 	output              *cli.Choice
@@ -38,17 +44,29 @@ time of the workers.`,
   skidway logs report --channel web --subscriber countries --top 5
   skidway logs report --channel web --subscriber countries --from 2026-11-01 \
       --to 2026-11-30 -o csv > november.csv
-  skidway logs report --channel web --subscriber countries --html web.html`,
+  skidway logs report --channel web --subscriber countries --html web.html
+  skidway logs report --channel web --subscriber countries --by week \
+      --last 28d --compare previous
+  skidway logs report --channel web --subscriber countries --by country \
+      --where 'country in ["DE", "FR"]'`,
 		Args: cobra.NoArgs,
 	}
+	r.compare.Words = []string{"previous"}
 	channelFlag(c, &r.channel)
 	subscriberFlag(c, &r.subscriber)
 	flags := c.Flags()
 	flags.Var(&r.from, "from", "first day of the report")
 	flags.Var(&r.to, "to", "last day of the report")
-	flags.Var(&r.top, "top", "number of countries per day, the highest first; 0: all")
+	flags.StringVar(&r.last, "last", "", "days before the newest counted one, which is included, such as `7d`")
+	flags.Var(&r.by, "by", "`DIMENSIONS` of a table, some of a cut that was counted; may be repeated (default: the cuts)")
+	flags.StringVar(&r.where, "where", "", "`FILTER` by the dimensions of the cut, such as 'status >= 500'")
+	flags.Var(&r.compare, "compare", "compare with as many days directly before")
+	flags.Var(&r.top, "top", "number of rows per day, the highest first; 0: all")
 	flags.StringVar(&r.html, "html", "", "also write a web page to `FILE`")
 	r.output = cli.OutputFlag(a, c)
+	cli.Complete(c, "by", cuts.Names()...)
+	c.MarkFlagsMutuallyExclusive("last", "from")
+	c.MarkFlagsMutuallyExclusive("last", "to")
 	c.RunE = cli.Action(func(c *cobra.Command, _ []string) error {
 		if r.from != "" && r.to != "" && r.from > r.to {
 			return cli.WrongUsage("--from %s is after --to %s", r.from, r.to)
@@ -60,8 +78,19 @@ time of the workers.`,
 	return c
 }
 
+// maxLast bounds the days of --last: so many a subscriber may have.
+const maxLast = 4096
+
 func (r *reporter) run(ctx context.Context, channel *distribute.Channel) error {
-	report, err := channel.Report(ctx, r.subscriber, &cuts.Query{From: string(r.from), To: string(r.to)})
+	query := &cuts.Query{From: string(r.from), To: string(r.to), By: r.by, Where: r.where, Compare: r.compare.Word != ""}
+	if r.last != "" {
+		days, err := strconv.Atoi(strings.TrimSuffix(r.last, "d"))
+		if err != nil || days < 1 || days > maxLast || !strings.HasSuffix(r.last, "d") {
+			return cli.WrongUsage("--last %s: want a number of days from 1d to %dd", r.last, maxLast)
+		}
+		query.Last = days
+	}
+	report, err := channel.Report(ctx, r.subscriber, query)
 	if errors.Is(err, distribute.ErrNoSubscriber) {
 		return fmt.Errorf("%w: 'skidway logs status --channel %s' lists those there are", err, channel.Name())
 	}

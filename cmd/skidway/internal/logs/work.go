@@ -36,8 +36,9 @@ func work(a *cli.App) *cobra.Command {
 
 Any number of workers, on any number of machines, can count for one subscriber:
 each file is counted once. When a worker dies, another one takes over its files.
-The subscriber is created if it does not exist. --format, --by, --tz, --log-tz
-and --trusted-proxies are fixed then: workers with other values are refused.
+The subscriber is created if it does not exist. --format, --by, --measure, --tz,
+--log-tz and --trusted-proxies are fixed then: workers with other values are
+refused.
 
 With several --subscriber, each file is downloaded and decompressed once for all
 of them. The flags are the settings of all. Those of one subscriber can follow
@@ -93,7 +94,7 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 // ownSettings are the flags that can be set for one subscriber.
-var ownSettings = []string{"by", "format", "geoip", "log-tz", "tz", "trusted-proxies"}
+var ownSettings = []string{"by", "format", "geoip", "log-tz", "measure", "tz", "trusted-proxies"}
 
 // settings parses the name of a subscriber, and the settings that follow it. The others are
 // those of the flags.
@@ -175,6 +176,7 @@ type counting struct {
 	geoip         string
 	noGeo         bool
 	by            cutList
+	measures      []string
 	zone, logZone cli.Zone
 	proxies       string
 	workers       cli.Number
@@ -186,6 +188,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	flags.StringVar(&k.geoip, "geoip", "", "country database, a `FILE` in MMDB format (default: the embedded one)")
 	flags.BoolVar(&k.noGeo, "no-geo", false, "count by day alone, without a country database")
 	flags.Var(&k.by, "by", "`DIMENSIONS` to count by, such as day,country,status; up to four times (default: day,country)")
+	flags.StringSliceVar(&k.measures, "measure", nil, "`WHAT` to add up beside requests: bytes, duration or both")
 	flags.Var(&k.zone, "tz", "time zone of the days (default: that of each line)")
 	flags.Var(&k.logZone, "log-tz", "time zone of times that lines have without one (default: as written)")
 	flags.StringVar(&k.proxies, "trusted-proxies", "", "proxies before the server, as `N|CIDR`, to choose from lists of addresses (default: the first public one)")
@@ -193,6 +196,7 @@ func (k *counting) addFlags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("no-geo", "geoip")
 	c.MarkFlagsMutuallyExclusive("no-geo", "by")
 	cli.Complete(c, "by", cuts.Names()...)
+	cli.Complete(c, "measure", "requests", "bytes", "duration", "bytes,duration")
 }
 
 // A cutList is a flag with dimensions that may be repeated.
@@ -237,7 +241,7 @@ func (k *counting) aggregation() (aggregation *distribute.Counting, warning stri
 		return nil, "", err
 	}
 	aggregation, err = distribute.NewCounting(&distribute.CountingConfig{
-		By: k.by, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
+		By: k.by, Measures: k.measures, Format: format, Zone: k.zone.Location, LogZone: k.logZone.Location, Proxies: proxies, Countries: countries,
 	})
 	if err != nil {
 		return nil, "", cli.AsUsage(err) // the database was opened, so a flag is wrong

@@ -1,0 +1,356 @@
+package cuts
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"time"
+
+	"skidway/distribute/accesslog"
+	"skidway/distribute/accesslog/agents"
+	"skidway/distribute/geo"
+)
+
+// A Counter counts lines in the cells of cuts. It is not safe for concurrent use.
+type Counter struct {
+	settings Settings
+	zone     *time.Location // of the hours; nil: as they are written
+	cuts     []cutCounter
+	days     []accesslog.Day
+	day      int // index of the last one
+	key      []byte
+	hours    hourText
+	cells    int
+}
+
+// A cutCounter has the cells of one cut.
+type cutCounter struct {
+	stored Cut
+	cells  map[string]*cell // by the index of the day, and the member
+}
+
+type cell struct {
+	requests, bytes int64
+	durations       *Histogram
+}
+
+// NewCounter returns a counter. zone decides the hours; nil takes them as they are written.
+func NewCounter(settings Settings, zone *time.Location) *Counter {
+	c := &Counter{settings: settings, zone: zone}
+	for _, cut := range settings.Cuts {
+		c.cuts = append(c.cuts, cutCounter{cut.stored(), map[string]*cell{}})
+	}
+	return c
+}
+
+// fieldsOf has the fields of a line that a dimension is made of.
+var fieldsOf = map[Kind][]accesslog.Field{
+	Hour:         {accesslog.Time, accesslog.Date, accesslog.Clock},
+	Status:       {accesslog.Status},
+	StatusClass:  {accesslog.Status},
+	Method:       {accesslog.Method, accesslog.Request},
+	Protocol:     {accesslog.Protocol, accesslog.Request},
+	Path:         {accesslog.Path, accesslog.Request},
+	Host:         {accesslog.Host},
+	ReferrerHost: {accesslog.Referrer},
+	Browser:      {accesslog.Agent},
+	Crawler:      {accesslog.Agent},
+	CrawlerClass: {accesslog.Agent},
+}
+
+// Fields returns the fields of lines that are counted by or measured.
+func (s Settings) Fields() (set accesslog.FieldSet) {
+	for _, cut := range s.Cuts {
+		for _, d := range cut {
+			set |= accesslog.Fields(fieldsOf[d.Kind]...)
+		}
+	}
+	if slices.Contains(s.Measures, Bytes) {
+		set |= accesslog.Fields(accesslog.Bytes)
+	}
+	if slices.Contains(s.Measures, Duration) {
+		set |= accesslog.Fields(accesslog.Duration)
+	}
+	return set
+}
+
+// maxDays bounds the days of a Counter.
+const maxDays = 4096
+
+// maxCounted is the number of cells from which a Counter is full.
+const maxCounted = 100_000
+
+// Full reports whether there are so many cells that they should be committed.
+func (c *Counter) Full() bool { return c.cells >= maxCounted }
+
+// Count counts a line, and reports whether there was room for its day.
+func (c *Counter) Count(day accesslog.Day, country geo.Country, v *accesslog.Values) bool {
+	if len(c.days) == 0 || c.days[c.day] != day {
+		if c.day = slices.Index(c.days, day); c.day < 0 {
+			c.day = 0
+			if len(c.days) == maxDays {
+				return false
+			}
+			c.day, c.days = len(c.days), append(c.days, day)
+		}
+	}
+	for i := range c.cuts {
+		cut := &c.cuts[i]
+		c.key = append(c.key[:0], byte(c.day>>8), byte(c.day))
+		for j, d := range cut.stored {
+			if j > 0 {
+				c.key = append(c.key, separator...)
+			}
+			c.key = c.appendValue(c.key, d, country, v)
+		}
+		counted := cut.cells[string(c.key)]
+		if counted == nil {
+			counted = new(cell)
+			cut.cells[string(c.key)] = counted
+			c.cells++
+		}
+		counted.requests++
+		c.measure(counted, v)
+	}
+	return true
+}
+
+// measure adds the measures of a line beside requests to a cell.
+func (c *Counter) measure(counted *cell, v *accesslog.Values) {
+	for _, m := range c.settings.Measures[1:] {
+		switch m {
+		case Bytes:
+			if n, ok := v.Bytes(); ok {
+				counted.bytes += n
+			}
+		case Duration:
+			if d, ok := v.Duration(); ok {
+				if counted.durations == nil {
+					counted.durations = new(Histogram)
+				}
+				counted.durations[bucket(d)]++
+			}
+		}
+	}
+}
+
+// Cells calls yield with all cells: their groups, members and numbers.
+func (c *Counter) Cells(yield func(group, member string, n int64)) {
+	for i, cut := range c.cuts {
+		groups := map[Group]string{}
+		add := func(day int, series Series, member string, n int64) {
+			g := Group{c.days[day].String(), i, series}
+			if groups[g] == "" {
+				groups[g] = g.String()
+			}
+			if n != 0 {
+				yield(groups[g], member, n)
+			}
+		}
+		for key, counted := range cut.cells {
+			day, member := int(key[0])<<8|int(key[1]), key[2:]
+			if len(cut.stored) == 0 {
+				member = Any
+			}
+			add(day, requestSeries, member, counted.requests)
+			add(day, byteSeries, member, counted.bytes)
+			if counted.durations != nil {
+				for bucket, n := range counted.durations {
+					add(day, bucketSeries(bucket), member, n)
+				}
+			}
+		}
+	}
+}
+
+// appendValue appends the value that a line has of a dimension.
+func (c *Counter) appendValue(b []byte, d Dimension, country geo.Country, v *accesslog.Values) []byte {
+	switch d.Kind {
+	case Country:
+		return append(b, country[:]...)
+	case Continent:
+		return append(b, continentIndex[country.Index()]...)
+	case Hour:
+		return append(b, c.hours.of(v, c.zone)...)
+	case Status, StatusClass:
+		return appendStatus(b, d.Kind, v)
+	case Browser, Crawler, CrawlerClass:
+		return appendAgent(b, d.Kind, v)
+	}
+	return appendText(b, d, v)
+}
+
+var continentIndex = func() (list [geo.Countries]string) {
+	for i := range list {
+		list[i] = continentOf(geo.CountryAt(i).String())
+	}
+	return list
+}()
+
+func appendStatus(b []byte, kind Kind, v *accesslog.Values) []byte {
+	status, ok := v.Status()
+	switch {
+	case !ok || status < 100 || kind == StatusClass && status >= 600:
+		return append(b, Missing...)
+	case kind == StatusClass:
+		return append(b, '0'+byte(status/100), 'x', 'x')
+	}
+	return strconv.AppendInt(b, int64(status), 10)
+}
+
+func appendAgent(b []byte, kind Kind, v *accesslog.Values) []byte {
+	agent, ok := v.Get(accesslog.Agent)
+	if !ok || len(agent) == 0 {
+		return append(b, Missing...)
+	}
+	value := ""
+	switch kind {
+	case Browser:
+		value = agents.Browser(agent)
+	case Crawler:
+		value, _ = agents.Match(agent)
+	case CrawlerClass:
+		_, value = agents.Match(agent)
+	}
+	if value == "" {
+		value = Missing
+	}
+	return append(b, value...)
+}
+
+// appendText appends the value of a dimension that is a text of the line.
+func appendText(b []byte, d Dimension, v *accesslog.Values) []byte {
+	var text []byte
+	switch d.Kind {
+	case Method:
+		text, _ = v.Get(accesslog.Method)
+		if text = bytes.TrimSpace(text); len(text) > 0 && !isMethod(text) {
+			return append(b, "(invalid)"...)
+		}
+	case Protocol:
+		text, _ = v.Get(accesslog.Protocol)
+		return append(b, protocolOf(text)...)
+	case Host:
+		text, _ = v.Get(accesslog.Host)
+		text = hostOf(text)
+	case ReferrerHost:
+		referrer, _ := v.Get(accesslog.Referrer)
+		text = hostOf(behindScheme(referrer))
+	case Path:
+		text, _ = v.Get(accesslog.Path)
+		text = pathOf(text, d.Depth)
+	}
+	switch {
+	case len(text) == 0 || string(text) == Missing:
+		return append(b, Missing...)
+	case isPlain(text):
+		return append(b, text...)
+	}
+	return append(b, Value(text)...)
+}
+
+// isMethod reports whether a text has at most 16 letters and nothing else.
+func isMethod(text []byte) bool {
+	return len(text) <= 16 && !slices.ContainsFunc(text, func(c byte) bool { return c|0x20 < 'a' || c|0x20 > 'z' })
+}
+
+// protocolOf returns the name of a protocol, and Missing for another text.
+func protocolOf(text []byte) string {
+	switch string(text) {
+	case "HTTP/1.0":
+		return "HTTP/1.0"
+	case "HTTP/1.1":
+		return "HTTP/1.1"
+	case "HTTP/2", "HTTP/2.0":
+		return "HTTP/2"
+	case "HTTP/3", "HTTP/3.0":
+		return "HTTP/3"
+	}
+	return Missing
+}
+
+// behindScheme returns what follows the scheme of a URL; nothing if there is none.
+func behindScheme(url []byte) []byte {
+	_, rest, found := bytes.Cut(url, []byte("://"))
+	if !found {
+		return nil
+	}
+	return rest
+}
+
+// hostOf returns the host that a text begins with, up to the path: in lower case, without user,
+// port and final dot.
+func hostOf(text []byte) []byte {
+	if end := bytes.IndexAny(text, "/?#"); end >= 0 {
+		text = text[:end]
+	}
+	if at := bytes.LastIndexByte(text, '@'); at >= 0 {
+		text = text[at+1:]
+	}
+	if colon := bytes.LastIndexByte(text, ':'); colon >= 0 && (colon == bytes.IndexByte(text, ':') || colon > 0 && text[colon-1] == ']') {
+		text = text[:colon]
+	}
+	text = bytes.TrimSuffix(text, []byte("."))
+	if slices.ContainsFunc(text, func(c byte) bool { return c >= 'A' && c <= 'Z' }) {
+		text = bytes.ToLower(text)
+	}
+	return text
+}
+
+// pathOf returns a path without scheme, host, query and fragment, and with so many names of it; 0:
+// all.
+func pathOf(text []byte, depth int) []byte {
+	if len(text) > 0 && text[0] != '/' {
+		if rest := behindScheme(text); rest != nil {
+			start := bytes.IndexAny(rest, "/?#")
+			if start < 0 || rest[start] != '/' {
+				return []byte("/")
+			}
+			text = rest[start:]
+		}
+	}
+	if end := bytes.IndexAny(text, "?#"); end >= 0 {
+		text = text[:end]
+	}
+	for i := 1; depth > 0 && i < len(text); i++ {
+		if text[i] == '/' {
+			if depth--; depth == 0 {
+				return text[:i+1]
+			}
+		}
+	}
+	return text
+}
+
+// An hourText formats hours. It remembers the minute of the last line.
+type hourText struct {
+	minute int64
+	offset int
+	zoned  bool
+	text   []byte
+}
+
+// of returns the hour of a line with the offset of its clock from UTC.
+func (h *hourText) of(v *accesslog.Values, zone *time.Location) []byte {
+	at, ok := v.Time()
+	if !ok || at.Dated {
+		return []byte(Missing)
+	}
+	minute := at.Unix / 60
+	if h.text != nil && minute == h.minute && at.Offset == h.offset && at.Zoned == h.zoned {
+		return h.text
+	}
+	h.minute, h.offset, h.zoned = minute, at.Offset, at.Zoned
+	written := time.Unix(at.Unix, 0).UTC()
+	if at.Zoned {
+		written = written.In(time.FixedZone("", at.Offset))
+	}
+	if at.Zoned && zone != nil {
+		written = written.In(zone)
+	}
+	h.text = written.AppendFormat(h.text[:0], "2006-01-02T15:00")
+	if at.Zoned {
+		h.text = written.AppendFormat(h.text, "-07:00")
+	}
+	return h.text
+}

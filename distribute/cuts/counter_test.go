@@ -1,0 +1,97 @@
+package cuts_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"skidway/distribute/accesslog"
+	"skidway/distribute/cuts"
+	"skidway/distribute/geo"
+)
+
+// count counts one line of JSON by all dimensions of a line.
+func countLine(t rapid.TB, settings, line string, zone *time.Location) map[string]int64 {
+	t.Helper()
+	s, ok := cuts.ParseSettings(settings)
+	if !ok {
+		t.Fatal(settings)
+	}
+	format, err := accesslog.ByName("nginx-json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := format.New(accesslog.Options{Fields: s.Fields(), Zone: zone})
+	record, verdict := parser.Parse([]byte(line))
+	if verdict != accesslog.Parsed {
+		t.Fatalf("%s: %v", line, verdict)
+	}
+	c, cells := cuts.NewCounter(s, zone), map[string]int64{}
+	c.Count(record.Day, geo.Country{'D', 'E'}, parser.Values())
+	c.Cells(func(group, member string, n int64) { cells[group+"|"+strings.ReplaceAll(member, "\x1f", "|")] += n })
+	return cells
+}
+
+func TestLinesHaveTheValuesOfDimensions(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = `{"remote_addr":"8.8.8.8","time_iso8601":"2026-11-20T14:30:01+03:00","status":"%s","request":"%s","http_host":"%s","http_referer":"%s","http_user_agent":"%s","body_bytes_sent":"700","request_time":"0.030"}`
+	google := "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+	for _, c := range []struct {
+		by, want                               string
+		status, request, host, referrer, agent string
+		zone                                   *time.Location
+	}{
+		{by: "hour", want: "2026-11-20T14:00+03:00"},
+		{by: "hour", zone: berlin, want: "2026-11-20T12:00+01:00"},
+		{by: "continent", want: "EU"},
+		{by: "status", status: "404", want: "404"},
+		{by: "status", status: "-", want: "-"},
+		{by: "status_class", status: "503", want: "5xx"},
+		{by: "status_class", status: "000", want: "-"},
+		{by: "method", request: "PURGE /a HTTP/1.1", want: "PURGE"},
+		{by: "method", request: "G3T /a HTTP/1.1", want: "(invalid)"},
+		{by: "method", want: "-"},
+		{by: "protocol", request: "GET /a HTTP/2.0", want: "HTTP/2"},
+		{by: "protocol", request: "GET /a HTTP/9", want: "-"},
+		{by: "path", request: "GET http://b.example/a/b?c=d#e HTTP/1.1", want: "/a/b"},
+		{by: "path", request: "GET http://b.example?c HTTP/1.1", want: "/"},
+		{by: "path:2", request: "GET /a/b/c HTTP/1.1", want: "/a/b/"},
+		{by: "path:2", request: "GET /a/b HTTP/1.1", want: "/a/b"},
+		{by: "path", request: "GET (x) HTTP/1.1", want: "%28x)"},
+		{by: "host", host: "WWW.Example.org.:8080", want: "www.example.org.", status: "200"},
+		{by: "host", host: "Example.org:80", want: "example.org"},
+		{by: "host", host: "[2001:db8::1]:80", want: "[2001:db8::1]"},
+		{by: "referrer_host", referrer: "https://me:x@News.Example:443/path?q", want: "news.example"},
+		{by: "referrer_host", referrer: "about", want: "-"},
+		{by: "crawler", agent: google, want: "Googlebot"},
+		{by: "crawler_class", agent: google, want: "search-engine"},
+		{by: "browser", agent: google, want: "crawler"},
+		{by: "crawler", agent: "Mozilla/5.0 Firefox/130.0", want: "-"},
+		{by: "browser", agent: "Mozilla/5.0 Firefox/130.0", want: "Firefox"},
+		{by: "country,status,path", status: "200", request: "GET / HTTP/1.1", want: "DE|200|/"},
+	} {
+		if c.host == "WWW.Example.org.:8080" {
+			c.want = "www.example.org"
+		}
+		cells := countLine(t, "country-day by="+c.by, fmt.Sprintf(line, c.status, c.request, c.host, c.referrer, c.agent), c.zone)
+		if want := map[string]int64{"2026-11-20|" + c.want: 1}; !maps.Equal(cells, want) {
+			t.Errorf("by %s: %v, want %v", c.by, cells, want)
+		}
+	}
+	cells := countLine(t, "country-day by=day by=country measure=bytes,duration", fmt.Sprintf(line, "200", "GET / HTTP/1.1", "", "", ""), nil)
+	want := map[string]int64{
+		"2026-11-20|*": 1, "2026-11-20 0 bytes|*": 700, "2026-11-20 0 d5|*": 1,
+		"2026-11-20 1|DE": 1, "2026-11-20 1 bytes|DE": 700, "2026-11-20 1 d5|DE": 1,
+	}
+	if !maps.Equal(cells, want) {
+		t.Errorf("%v, want %v", cells, want)
+	}
+}
