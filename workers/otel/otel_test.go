@@ -275,6 +275,10 @@ func TestACallThatFailsHasAnError(t *testing.T) {
 		}
 	}
 	f.exporter.Reset()
+	if results := f.Client.EnqueueMany(t.Context(), []queue.NewJob{{Options: queue.Options{Queue: "q"}}}); !errors.Is(results[0].Err, queue.ErrInvalid) {
+		t.Errorf("a job without args: %v", results[0].Err)
+	}
+	f.exporter.Reset()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := f.Client.Enqueue(ctx, queue.Raw("k", nil), &queue.Options{Queue: "q"})

@@ -30,7 +30,7 @@ func (t *Telemetry) Enqueue(ctx context.Context, jobs []queue.NewJob, next func(
 		span.SetAttributes(to.send.more...)
 		span.SetAttributes(semconv.MessagingBatchMessageCount(len(jobs)))
 		if len(jobs) == 1 {
-			span.SetAttributes(kindKey.String(jobs[0].Args.Kind()))
+			setKind(span, &jobs[0])
 		}
 		for _, job := range jobs[:min(len(jobs), maxLinks)] {
 			_, headers := effective(&job)
@@ -99,7 +99,7 @@ func (t *Telemetry) create(ctx context.Context, jobs []queue.NewJob) (_ []queue.
 			to := t.destination(name)
 			_, span := t.tracer.Start(ctx, to.create.span, to.create.start...)
 			span.SetAttributes(to.create.more...)
-			span.SetAttributes(kindKey.String(jobs[i].Args.Kind()))
+			setKind(span, &jobs[i])
 			creation = span.SpanContext()
 			jobs[i].Options.Headers = t.headers(headers, creation)
 			span.End()
@@ -109,6 +109,13 @@ func (t *Telemetry) create(ctx context.Context, jobs []queue.NewJob) (_ []queue.
 		}
 	}
 	return jobs, links
+}
+
+// setKind sets the kind of a job, unless it has no args: then the client refuses it.
+func setKind(span trace.Span, job *queue.NewJob) {
+	if job.Args != nil {
+		span.SetAttributes(kindKey.String(job.Args.Kind()))
+	}
 }
 
 // inject returns jobs that have the context of the span that creates them, unless they have one.
