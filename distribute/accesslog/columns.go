@@ -127,7 +127,7 @@ func skipColumns(line []byte, at, n int) int {
 	for at < len(line) && isBlank(line[at]) {
 		at++
 	}
-	if next := skipWords(line, at, n, true); next >= 0 {
+	if next := wordsEnd(line, at, n, true); next >= 0 {
 		return next
 	}
 	for ; n > 0 && at >= 0; n-- {

@@ -113,6 +113,9 @@ func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 	if !ok {
 		return Record{}, Unparsable
 	}
+	if p.quick != nil && v[Date] != nil && v[Clock] != nil {
+		p.times.keepBoth(line, v[Date], v[Clock], day)
+	}
 	addr, ok := v.client(line, p.port, p.proxies)
 	if !ok {
 		return Record{}, Unparsable

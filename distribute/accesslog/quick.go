@@ -3,41 +3,27 @@ package accesslog
 import (
 	"encoding/binary"
 	"math/bits"
-	"net/netip"
 	"strings"
 )
 
-// A quickLayout reads most lines of a layout: those with an IPv4 address and, where the time is
-// one field, the time of the last line but for its seconds. What it reads, split reads too, with
-// the same result; the other lines are left to split.
+// A quickLayout reads most lines of a layout: those with an IPv4 address and the time of the last
+// line but for its seconds. What it reads, split reads too, with the same result; the other lines
+// are left to split.
 type quickLayout struct {
 	head  string
 	steps []quickStep
 	port  bool // may follow the address
 }
 
-// A quickStep is a value that is read, behind some that are skipped.
+// A quickStep is some values up to one that is read, or to the end of a text that decides where
+// the last one ends.
 type quickStep struct {
-	part  *layoutPart
-	words int // that are skipped before, each with a blank behind it
-	field Field
-	end   wordText // of the value, or how that begins
-	dash  wordText // a value of - and its end
+	words      int         // that are skipped; the end of the last one is that of the step if field is noField
+	part       *layoutPart // that is skipped behind the words; nil: none
+	field      Field       // Address, Time, or the Clock behind a Date: it is read behind the words
+	end        string      // of the step; its first bytes are text
+	text, mask uint64
 }
-
-// A wordText is a text of at most eight bytes.
-type wordText struct{ text, mask uint64 }
-
-func newWordText(text string) (w wordText) {
-	for i := range min(len(text), 8) {
-		w.text |= uint64(text[i]) << (8 * i)
-		w.mask |= 0xff << (8 * i)
-	}
-	return w
-}
-
-// begins reports whether a word begins with the text.
-func (w *wordText) begins(word uint64) bool { return word&w.mask == w.text }
 
 // quick returns nil if every line of the layouts must be cut as a whole.
 func (l layouts) quick(o Options, port bool) *quickLayout {
@@ -46,20 +32,36 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 	}
 	q := &quickLayout{head: l[0].head, port: port}
 	words, found := 0, FieldSet(0)
-	for i := range l[0].needed {
+	for i := 0; i < l[0].needed; i++ {
 		part := &l[0].parts[i]
-		plain := part.field != Address && part.field != Time
-		found |= Fields(part.field)
-		switch {
-		case part.end == "", !plain && strings.Contains("0123456789.:", part.end[:1]):
-			return nil
-		case !neededFields.Has(part.field) && part.end == " ":
-			words++
-			continue
+		if part.field == Date && l[0].parts[i+1].field == Clock {
+			i++
+			part = &l[0].parts[i]
 		}
-		step := quickStep{part: part, words: words, field: part.field, end: newWordText(part.end)}
-		if step.dash = newWordText("-" + part.end); len(part.end) > 7 || part.end[0] == '-' || !plain {
-			step.dash = wordText{1, 0} // no word begins with it
+		step := quickStep{words: words, end: part.end}
+		found |= Fields(part.field)
+		switch part.field {
+		case Address, Time, Clock:
+			step.field = part.field
+			if part.end == "" || strings.Contains("0123456789.:", part.end[:1]) {
+				return nil
+			}
+		default:
+			switch {
+			case part.end == "":
+				return nil
+			case part.end[0] == ' ' && !part.quoted:
+				if words++; part.end == " " {
+					continue
+				}
+				step.words = words
+			default:
+				step.part = part
+			}
+		}
+		for i := range min(len(part.end), 8) {
+			step.text |= uint64(part.end[i]) << (8 * i)
+			step.mask |= 0xff << (8 * i)
 		}
 		q.steps = append(q.steps, step)
 		words = 0
@@ -71,7 +73,7 @@ func (l layouts) quick(o Options, port bool) *quickLayout {
 			}
 		}
 	}
-	if found.Has(Time) && found.Has(Clock) {
+	if found.Has(Date) || found.Has(Time) && found.Has(Clock) {
 		return nil
 	}
 	return q
@@ -83,60 +85,64 @@ func (q *quickLayout) read(line []byte, times *timeReader) (record Record, ok bo
 		return Record{}, false
 	}
 	at := len(q.head)
-	var date []byte
 	for i := range q.steps {
 		step := &q.steps[i]
 		if step.words > 0 {
-			if at = skipWords(line, at, step.words, false); at < 0 {
+			if at = wordsEnd(line, at, step.words, false); at < 0 {
 				return Record{}, false
 			}
-			at = behindBlanks(line, at)
+			if step.field != noField || step.part != nil {
+				at = behindBlanks(line, at)
+			}
 		}
-		start := at
 		switch step.field {
 		case Address:
-			record.Addr, at = q.address(line, at)
-		case Time:
-			if at += times.last.size; at > len(line) || !times.last.matches(line[start:at]) {
+			addr, n := ipv4(line[at:])
+			if at += n; n == 0 {
 				return Record{}, false
 			}
+			if record.Addr = addr; q.port {
+				at += portLen(line, at)
+			}
+		case Time:
+			if !times.last.begins(line, at) {
+				return Record{}, false
+			}
+			at += times.last.size
 			record.Day = times.day
+		case Clock: // behind its date
+			if !times.both.begins(line, at) {
+				return Record{}, false
+			}
+			at += times.both.size
+			record.Day = times.bothDay
 		default:
-			at = step.valueEnd(line, at)
+			if step.part != nil && at+9 <= len(line) && line[at] == '-' && binary.LittleEndian.Uint64(line[at+1:])&step.mask == step.text {
+				at++
+			} else if step.part != nil {
+				if at = step.part.endFrom(line, at); at < 0 {
+					return Record{}, false
+				}
+			}
 		}
-		end := at + len(step.part.end)
-		if at < 0 || max(end, at+8) > len(line) || !step.end.begins(binary.LittleEndian.Uint64(line[at:])) ||
-			len(step.part.end) > 8 && string(line[at:end]) != step.part.end {
+		end := at + len(step.end)
+		if max(end, at+8) > len(line) || binary.LittleEndian.Uint64(line[at:])&step.mask != step.text ||
+			len(step.end) > 8 && string(line[at+8:end]) != step.end[8:] {
 			return Record{}, false
 		}
-		switch step.field {
-		case Date:
-			date = line[start:at]
-		case Clock:
-			if record.Day, ok = times.readTwo(date, line[start:at], nil); !ok {
-				return Record{}, false
-			}
-		}
-		if at = end; step.part.end == " " {
+		if at = end; len(step.end) == 1 && step.text == ' ' {
 			at = behindBlanks(line, at)
 		}
 	}
 	return record, true
 }
 
-// valueEnd returns where the value that begins at a place ends, if its end is there; a negative
-// number if it can't tell.
-func (s *quickStep) valueEnd(line []byte, at int) int {
-	if at+8 <= len(line) && s.dash.begins(binary.LittleEndian.Uint64(line[at:])) {
-		return at + 1
-	}
-	switch {
-	case s.part.quoted:
+// endFrom is valueEnd of the value that begins at a place of the line.
+func (p *layoutPart) endFrom(line []byte, at int) int {
+	if p.quoted {
 		return stringEnd(line, at)
-	case s.part.end[0] == ' ' && !s.part.stamp:
-		return skipWords(line, at, 1, false) - 1
 	}
-	end := s.part.valueEnd(line[at:])
+	end := p.valueEnd(line[at:])
 	if end < 0 {
 		return -1
 	}
@@ -152,53 +158,61 @@ func behindBlanks(line []byte, at int) int {
 	return at
 }
 
-// address returns the IPv4 address at a place, and the place behind it and its port; that is -1
-// if there is none.
-func (q *quickLayout) address(line []byte, at int) (netip.Addr, int) {
-	addr, n := ipv4(line[at:])
-	if n == 0 {
-		return addr, -1
+// portLen returns the length of a colon and a port at a place of the line; 0 if there is none.
+func portLen(line []byte, at int) int {
+	if at+8 > len(line) || line[at] != ':' {
+		return 0
 	}
-	at += n
-	if q.port && at < len(line) && line[at] == ':' {
-		start := at
-		for at++; at < len(line) && line[at]-'0' <= 9; at++ {
-		}
-		if !isPort(line[start:at]) {
-			return addr, -1
-		}
+	digits := bits.TrailingZeros64(nonDigitMarks(binary.LittleEndian.Uint64(line[at:])>>8)) / 8
+	if digits == 0 || digits > 5 {
+		return 0
 	}
-	return addr, at
+	return 1 + digits
 }
 
-// skipWords returns the place behind some words of a line, each of which a blank follows, or a
-// tab where these separate words too. It is -1 if it can't tell by that where they end: near the
-// end of the line, behind two blanks, behind a comma and a blank, and, with tabs, where a word
-// begins with a quote.
-func skipWords(line []byte, at, words int, tabs bool) int {
-	const blanks, tab = ' ' * eachByte, '\t' * eachByte
-	quoted := func(at int) bool { return tabs && at < len(line) && line[at] == '"' }
-	if quoted(at) {
-		return -1
-	}
-	for ; at+8 <= len(line); at += 8 {
+// wordsEnd returns the place of the blank that follows some words of a line, or of the tab where
+// these separate words too: a word ends at the first of several, and there none begins. It is -1
+// if it can't tell by that where they end: near the end of the line, behind a comma and a blank,
+// and, with tabs, where a word begins with a quote.
+func wordsEnd(line []byte, at, words int, tabs bool) int {
+	const blank, tab, comma, quote = ' ' * eachByte, '\t' * eachByte, ',' * eachByte, '"' * eachByte
+	for start := at; at+8 <= len(line); at += 8 {
 		word := binary.LittleEndian.Uint64(line[at:])
-		marks := zeroBytes(word ^ blanks)
+		blanks := zeroBytes(word ^ blank)
 		if tabs {
-			marks |= zeroBytes(word ^ tab)
+			blanks |= zeroBytes(word ^ tab)
 		}
-		for ; marks != 0; marks &= marks - 1 {
-			end := at + bits.TrailingZeros64(marks)/8
-			if end > 0 && (isBlank(line[end-1]) || line[end-1] == ',') {
+		if blanks == 0 && (!tabs || at > start && line[at] != '"') {
+			continue
+		}
+		var before uint64 // the bytes one place before
+		if at > start {
+			before = binary.LittleEndian.Uint64(line[at-1:])
+		} else if before = word << 8; tabs {
+			before |= ' '
+		}
+		blanksBefore, odd := zeroBytes(before^blank), uint64(0) // odd: where a value goes on or begins that may have blanks
+		if tabs {
+			blanksBefore |= zeroBytes(before ^ tab)
+			odd = zeroBytes(word^quote) & blanksBefore
+		} else {
+			odd = zeroBytes(before^comma) & blanks
+		}
+		ends := blanks &^ blanksBefore
+		if count := int(ends >> 7 * eachByte >> 56); count < words {
+			if odd != 0 {
 				return -1
 			}
-			if words--; words == 0 {
-				return end + 1
-			}
-			if quoted(end + 1) {
-				return -1
-			}
+			words -= count
+			continue
 		}
+		for ; words > 1; words-- {
+			ends &= ends - 1
+		}
+		if end := ends & -ends; odd&(end|(end-1)) != 0 {
+			return -1
+		}
+		return at + bits.TrailingZeros64(ends)/8
 	}
 	return -1
 }

@@ -24,6 +24,10 @@ type timeReader struct {
 	date              []byte
 	clock             uint64
 	dateDay, clockDay Day
+	// The last date and time of day that stood beside each other in a line, with what stood
+	// between, and their day.
+	both    timePattern
+	bothDay Day
 }
 
 func newTimeReader(o Options) timeReader {
@@ -43,10 +47,10 @@ func (r *timeReader) read(b []byte) (Day, bool) {
 	switch {
 	case w.seconds >= 0:
 		rest, _ := afterSeconds(b[w.seconds:])
-		r.last.set(b, w.seconds, len(b)-len(rest), 60)
+		r.last.set(b, w.seconds, len(b)-len(rest), 5)
 	case w.epoch && r.calendar.zone == nil:
 		// The number of seconds in a day is a multiple of 100.
-		r.last.set(b, epochLen-2, len(b), 99)
+		r.last.set(b, epochLen-2, len(b), 9)
 	default:
 		r.last.clear()
 	}
@@ -186,6 +190,25 @@ func (r *timeReader) readTwo(date, clock, zone []byte) (Day, bool) {
 		r.clock, r.clockDay = hourMinute, day
 	}
 	return day, true
+}
+
+// keepBoth remembers the date and the time of day of a line, which were read, and their day.
+func (r *timeReader) keepBoth(line, date, clock []byte, day Day) {
+	r.both.clear()
+	at, end := cap(line)-cap(date), cap(line)-cap(clock)+len(clock)
+	if at < 0 || end > len(line) || end-at < len(date)+len(clock) || &line[at] != &date[0] {
+		return // they are not in the line, or the date is behind
+	}
+	seconds := len("15:04:")
+	if len(clock) > 1 && clock[1] == ':' {
+		seconds--
+	}
+	if len(clock) < seconds+2 || clock[seconds-1] != ':' {
+		return
+	}
+	rest, _ := afterSeconds(clock[seconds:])
+	r.both.set(line[at:end], end-len(clock)+seconds-at, end-len(rest)-at, 5)
+	r.bothDay = day
 }
 
 // clockMask leaves of 01:02:03 what stands before the seconds.
