@@ -90,6 +90,7 @@ type fieldParser struct {
 	port     bool // as in [Format]
 	start    *clfStart
 	quick    *quickLayout
+	columns  *columns // the splitter, if it is one and no more is asked for
 }
 
 // Parse implements [Parser].
@@ -104,16 +105,24 @@ func (p *fieldParser) Parse(line []byte) (Record, Verdict) {
 			return record, Parsed
 		}
 	}
+	if p.columns != nil {
+		if record, ok := p.columns.read(line, &p.times); ok {
+			return record, Parsed
+		}
+	}
 	v := &p.values.raw
 	verdict := p.splitter.split(line, v, p.scope)
 	if verdict != Parsed {
+		if verdict == NotALine {
+			p.times.both.clear() // another zone may hold from here on
+		}
 		return Record{}, verdict
 	}
 	day, ok := v.day(&p.times)
 	if !ok {
 		return Record{}, Unparsable
 	}
-	if p.quick != nil && v[Date] != nil && v[Clock] != nil {
+	if (p.quick != nil || p.columns != nil) && v[Date] != nil && v[Clock] != nil {
 		p.times.keepBoth(line, v[Date], v[Clock], day)
 	}
 	addr, ok := v.client(line, p.port, p.proxies)

@@ -91,10 +91,14 @@ func (f Format) New(o Options) Parser {
 		return f.parser(o)
 	}
 	o.utc = f.utc
-	return &fieldParser{
+	p := &fieldParser{
 		splitter: f.splitter(o.State), scope: o.scope(), times: newTimeReader(o), values: o.values(f.unit),
 		proxies: newProxyList(o), port: f.port, start: f.layouts.clfStart(o), quick: f.layouts.quick(o, f.port),
 	}
+	if c, ok := p.splitter.(*columns); ok && p.scope == needed {
+		p.columns = c
+	}
+	return p
 }
 
 // Formats returns all formats, specific ones before general ones.

@@ -117,7 +117,7 @@ func (q *quickLayout) read(line []byte, times *timeReader) (record Record, ok bo
 			at += times.both.size
 			record.Day = times.bothDay
 		default:
-			if step.part != nil && at+9 <= len(line) && line[at] == '-' && binary.LittleEndian.Uint64(line[at+1:])&step.mask == step.text {
+			if step.part != nil && at+9 <= len(line) && line[at] == '-' && step.end[0] != '-' && binary.LittleEndian.Uint64(line[at+1:])&step.mask == step.text {
 				at++
 			} else if step.part != nil {
 				if at = step.part.endFrom(line, at); at < 0 {

@@ -162,6 +162,25 @@ func TestWordsOfALineEndWhereItsFieldsEnd(t *testing.T) {
 	}
 }
 
+func TestTimesBehindAnotherOffsetAreOfItsDay(t *testing.T) {
+	t.Parallel()
+	p := w3c.New(Options{Zone: time.UTC})
+	for _, c := range []struct{ line, want string }{
+		{"#Fields: date-local time-local c-ip x", ""},
+		{"#GMT-Offset: +0000", ""},
+		{"2026-11-20 23:00:05 203.0.113.7 -", "2026-11-20"},
+		{`2026-11-20 23:00:06 "203.0.113.7" -`, "2026-11-20"},
+		{"#GMT-Offset: -0800", ""},
+		{"2026-11-20 23:00:05 203.0.113.7 -", "2026-11-21"},
+		{"2026-11-20 23:00:06 203.0.113.7 -", "2026-11-21"},
+	} {
+		record, verdict := p.Parse([]byte(c.line))
+		if (verdict == Parsed) != (c.want != "") || verdict == Parsed && (record.Day.String() != c.want || record.Addr.String() != "203.0.113.7") {
+			t.Errorf("%s: %d, %v, want %s", c.line, verdict, record, c.want)
+		}
+	}
+}
+
 func TestScannersFindWhatASearchByteByByteFinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
