@@ -64,6 +64,7 @@ time of the workers.`,
 	flags.Var(&r.top, "top", "number of rows per day, the highest first; 0: all")
 	flags.StringVar(&r.html, "html", "", "also write a web page to `FILE`")
 	r.output = cli.OutputFlag(a, c)
+	r.output.Words = append(r.output.Words, ndjson, markdown)
 	cli.Complete(c, "by", cuts.Names()...)
 	c.MarkFlagsMutuallyExclusive("last", "from")
 	c.MarkFlagsMutuallyExclusive("last", "to")

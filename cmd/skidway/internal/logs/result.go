@@ -47,7 +47,16 @@ func resultOf(report distribute.Report) result {
 // printResult prints the rows, and on standard error the country databases and the
 // closing line.
 func printResult(a *cli.App, format string, r result) error {
-	if err := a.Print(format, r.table, r.csv, r.json); err != nil {
+	var err error
+	switch format {
+	case ndjson:
+		err = a.Write(r.ndjson)
+	case markdown:
+		err = a.Write(r.markdown)
+	default:
+		err = a.Print(format, r.table, r.csv, r.json)
+	}
+	if err != nil {
 		return err
 	}
 	if r.moving {
@@ -121,6 +130,44 @@ func (r *result) csv(out io.Writer) error {
 	t := &r.tables[0]
 	rows := slices.SortedFunc(slices.Values(t.Top(r.top)), func(a, b cuts.Row) int { return slices.Compare(a.Values, b.Values) })
 	return cli.WriteCSV(out, tableView(t).CSV(rows))
+}
+
+// Formats of reports beside those of [cli.OutputFlag].
+const (
+	ndjson   = "ndjson"
+	markdown = "markdown"
+)
+
+// ndjson prints the rows of all tables, each as one line of JSON.
+func (r *result) ndjson(out io.Writer) error {
+	for _, t := range r.tables {
+		for _, row := range tableView(&t).Objects(t.Top(r.top)) {
+			if err := cli.WriteJSONLine(out, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// markdown prints the tables in the form of Markdown.
+func (r *result) markdown(out io.Writer) error {
+	escaped := strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "`", "\\`")
+	for i, t := range r.tables {
+		if i > 0 {
+			_, _ = fmt.Fprintln(out) // into memory
+		}
+		for n, record := range tableView(&t).CSV(t.Top(r.top)) {
+			for j := range record {
+				record[j] = escaped.Replace(cli.Printable(record[j]))
+			}
+			_, _ = fmt.Fprintf(out, "| %s |\n", strings.Join(record, " | "))
+			if n == 0 {
+				_, _ = fmt.Fprintln(out, "|"+strings.Repeat(" --- |", len(t.By))+strings.Repeat(" ---: |", len(record)-len(t.By)))
+			}
+		}
+	}
+	return nil
 }
 
 var tallyView = cli.View[distribute.Tally]{
